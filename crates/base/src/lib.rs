@@ -1,0 +1,17 @@
+//! What every other room measures with: [`Instant`], [`DataRate`], [`Probability`] and [`RandomStream`].
+//!
+//! Nothing here knows of packets or protocols. The crate is `no_std`: together with the other protocol
+//! crates it builds without sockets, clocks and threads, so agents cannot reach for them by mistake.
+
+#![no_std]
+
+mod probability;
+mod random;
+mod rate;
+mod time;
+
+pub use core::time::Duration;
+pub use probability::{NotAProbability, Probability};
+pub use random::RandomStream;
+pub use rate::{BitClock, DataRate};
+pub use time::Instant;

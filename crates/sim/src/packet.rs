@@ -1,0 +1,135 @@
+//! Packets as small structs, and the slab that holds them.
+
+use std::sync::Arc;
+
+use careof_base::Instant;
+use careof_wire::Segment;
+use careof_wire::ipv4::Ipv4Header;
+use careof_wire::tunnel::Encapsulation;
+
+use crate::flow::FlowId;
+
+/// Index of a packet in the [`PacketPool`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PacketRef(u32);
+
+/// What an IP datagram carries.
+#[derive(Clone, Debug)]
+pub(crate) enum Body {
+    /// A TCP segment of a flow; its data is known by length only.
+    Tcp(Segment),
+    /// The payload of a signalling datagram (UDP or ICMP header included), byte for byte.
+    Message(Arc<[u8]>),
+}
+
+/// The outer header of a tunnelled datagram.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outer {
+    /// The header routers see.
+    pub(crate) header: Ipv4Header,
+    /// What stands between it and the inner datagram.
+    pub(crate) encapsulation: Encapsulation,
+}
+
+/// Where a TCP packet came from, for metrics: the network does not look at it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Origin {
+    /// The flow.
+    pub(crate) flow: FlowId,
+    /// The end that sent it: 0 opened the connection, 1 accepted it.
+    pub(crate) side: u8,
+    /// Whether the sender had sent these bytes before.
+    pub(crate) retransmission: bool,
+    /// When it left the sender.
+    pub(crate) sent_at: Instant,
+}
+
+/// An IPv4 datagram or a fragment of one.
+#[derive(Clone, Debug)]
+pub(crate) struct Packet {
+    /// Unique in a run; a fragment has its own, a tunnelled packet keeps it.
+    pub(crate) id: u64,
+    /// The header the sender wrote.
+    pub(crate) header: Ipv4Header,
+    /// The tunnel it is in, if any.
+    pub(crate) outer: Option<Outer>,
+    /// What it carries. Every fragment names the whole body; the headers say which part of it travels.
+    pub(crate) body: Body,
+    /// The TCP flow it belongs to; `None` for signalling.
+    pub(crate) origin: Option<Origin>,
+}
+
+impl Packet {
+    /// The header routers look at.
+    pub(crate) fn outermost(&self) -> &Ipv4Header {
+        self.outer.as_ref().map_or(&self.header, |outer| &outer.header)
+    }
+
+    /// The header routers look at, to count its TTL down.
+    pub(crate) fn outermost_mut(&mut self) -> &mut Ipv4Header {
+        match &mut self.outer {
+            Some(outer) => &mut outer.header,
+            None => &mut self.header,
+        }
+    }
+
+    /// Length of the datagram in bytes of IP.
+    pub(crate) fn size_bytes(&self) -> u32 {
+        u32::from(self.outermost().payload_len) + 20
+    }
+}
+
+/// A slab of packets: links and queues pass [`PacketRef`]s, the packets stay where they are.
+#[derive(Default)]
+pub(crate) struct PacketPool {
+    packets: Vec<Packet>,
+    free: Vec<u32>,
+    next_id: u64,
+}
+
+impl PacketPool {
+    /// Stores a packet under a fresh id.
+    pub(crate) fn insert(&mut self, mut packet: Packet) -> PacketRef {
+        packet.id = self.next_id;
+        self.next_id += 1;
+        match self.free.pop() {
+            Some(index) => {
+                self.packets[index as usize] = packet;
+                PacketRef(index)
+            }
+            None => {
+                self.packets.push(packet);
+                PacketRef((self.packets.len() - 1) as u32)
+            }
+        }
+    }
+
+    /// Gives a packet's place back. Its value stays readable until the next insertion.
+    pub(crate) fn release(&mut self, packet: PacketRef) {
+        debug_assert!(!self.free.contains(&packet.0), "packet released twice");
+        self.free.push(packet.0);
+    }
+
+    /// Packets alive.
+    pub(crate) fn live(&self) -> u64 {
+        (self.packets.len() - self.free.len()) as u64
+    }
+
+    /// Packets ever stored.
+    pub(crate) fn created(&self) -> u64 {
+        self.next_id
+    }
+}
+
+impl std::ops::Index<PacketRef> for PacketPool {
+    type Output = Packet;
+    fn index(&self, packet: PacketRef) -> &Packet {
+        &self.packets[packet.0 as usize]
+    }
+}
+
+impl std::ops::IndexMut<PacketRef> for PacketPool {
+    fn index_mut(&mut self, packet: PacketRef) -> &mut Packet {
+        &mut self.packets[packet.0 as usize]
+    }
+}
