@@ -13,5 +13,5 @@ mod time;
 pub use core::time::Duration;
 pub use probability::{NotAProbability, Probability};
 pub use random::RandomStream;
-pub use rate::{BitClock, DataRate};
+pub use rate::DataRate;
 pub use time::Instant;

@@ -166,9 +166,9 @@ pub enum Discipline {
     Red(RedConfig),
     /// Controlled delay, at the head of the queue (RFC 8289).
     CoDel {
-        /// Acceptable standing delay (RFC 8289 section 4.3: 5 ms, or 5 % of `interval`).
+        /// Acceptable standing delay (RFC 8289 section 4: 5 ms, or 5 % of `interval`).
         target: Duration,
-        /// A round trip of most flows (RFC 8289 section 4.2: 100 ms).
+        /// A round trip of most flows (RFC 8289 section 4: 100 ms).
         interval: Duration,
     },
 }

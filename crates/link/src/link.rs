@@ -1,0 +1,460 @@
+//! One direction of a link, from the sender's queue to the receiver's door.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use careof_base::{DataRate, Instant, RandomStream};
+
+use crate::config::{Config, Jitter};
+use crate::counters::{Counters, DropCause};
+use crate::jitter::{JitterProcess, nanos};
+use crate::loss::LossProcess;
+use crate::propagation::{OnWire, Wire};
+use crate::queue::{Queue, Queued};
+use crate::serialiser::Serialiser;
+
+/// What becomes of packets when a link goes down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// They stay where they are and go on when the link is up again.
+    Keep,
+    /// They are dropped, with [`DropCause::LinkDown`].
+    Drop,
+}
+
+/// What a link has to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output<P> {
+    /// A packet has arrived.
+    Delivered {
+        /// The token handed to [`Link::enqueue`].
+        packet: P,
+        /// Its arrival: the `now` of the poll when the owner is punctual, earlier when it is late.
+        at: Instant,
+    },
+    /// A packet that was accepted has been dropped after all.
+    Dropped {
+        /// The token handed to [`Link::enqueue`].
+        packet: P,
+        /// When that was.
+        at: Instant,
+        /// Why.
+        cause: DropCause,
+    },
+}
+
+impl<P> Output<P> {
+    /// When it happened.
+    #[must_use]
+    pub const fn at(&self) -> Instant {
+        match self {
+            Self::Delivered { at, .. } | Self::Dropped { at, .. } => *at,
+        }
+    }
+}
+
+/// One direction of a link: a state machine that is told the time and never waits.
+///
+/// `P` is a token that stands for a packet; its owner keeps the rest of it.
+///
+/// # Contract
+/// Every method takes the present, `now`, which never goes back (an earlier `now` counts as the latest one
+/// given). After any call that takes `&mut self` the owner calls [`poll`](Self::poll) until it returns `None`
+/// and then asks [`next_timeout`](Self::next_timeout) when to poll next. An owner that keeps to this sees each
+/// output at its own instant; one that is late sees the same outputs with the same instants, late.
+///
+/// There is one deadline a link, not one a packet and stage: what happens between two calls - a packet is sent,
+/// the next one is taken from the queue - is made up for, in order and to the nanosecond, when the next call
+/// comes. A packet that ends its transmission at the instant at which another is offered has made room for it.
+///
+/// # Random numbers
+/// A packet's loss and jitter are drawn from a stream each when it begins to be sent, for lost packets as well:
+/// switching one law on or off disturbs neither the other nor the queue.
+#[derive(Clone, Debug)]
+pub struct Link<P> {
+    now: Instant,
+    sending: Option<Sending<P>>,
+    serialiser: Serialiser,
+    queue: Queue<P>,
+    wire: Wire<P>,
+    /// [`Config::delay`] in nanoseconds.
+    delay: u64,
+    /// The least that `delay` and jitter can come to, in nanoseconds.
+    least_delay: u64,
+    /// [`Config::jitter`]'s `reorder`.
+    may_reorder: bool,
+    loss: LossProcess,
+    jitter: JitterProcess,
+    down: Option<Down>,
+    /// Drops that were decided after the packet was accepted, not yet reported.
+    late_drops: VecDeque<LateDrop<P>>,
+    counters: Counters,
+    config: Config,
+}
+
+/// The packet in the serialiser.
+#[derive(Clone, Copy, Debug)]
+struct Sending<P> {
+    /// When its last bit is sent; [`Instant::MAX`] while nothing moves.
+    end: Instant,
+    /// Its own deviation from the delay, in nanoseconds.
+    jitter: i64,
+    packet: P,
+    size: u16,
+    lost: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Down {
+    since: Instant,
+    /// Of packets in the queue, and of those offered while the link is down.
+    queued: Fate,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct LateDrop<P> {
+    at: Instant,
+    packet: P,
+    cause: DropCause,
+}
+
+impl<P: Copy> Link<P> {
+    /// A link that is up and empty at [`Instant::ZERO`].
+    ///
+    /// The streams are for packet loss, for jitter, and for a queue discipline that draws (RED). A
+    /// configuration that fails [`Config::check`] is safe, but its laws are not those named.
+    #[must_use]
+    pub fn new(config: Config, loss: RandomStream, jitter: RandomStream, queue: RandomStream) -> Self {
+        Self {
+            now: Instant::ZERO,
+            sending: None,
+            serialiser: Serialiser::new(config.rate),
+            queue: Queue::new(&config, queue),
+            wire: Wire::new(),
+            delay: nanos(config.delay),
+            least_delay: least_delay(&config),
+            may_reorder: config.jitter.may_reorder(),
+            loss: LossProcess::new(config.loss, loss),
+            jitter: JitterProcess::new(config.jitter, jitter),
+            down: None,
+            late_drops: VecDeque::new(),
+            counters: Counters::default(),
+            config,
+        }
+    }
+
+    /// Offers a packet of `size_bytes` bytes of IP.
+    ///
+    /// While the link is down a packet joins the queue if that was told to [`Fate::Keep`] its packets, and is
+    /// refused otherwise.
+    ///
+    /// # Errors
+    /// The cause, when the packet is refused; it is counted as offered and dropped, and stays with the caller.
+    #[inline]
+    pub fn enqueue(&mut self, now: Instant, packet: P, size_bytes: u32) -> Result<(), DropCause> {
+        self.advance(now);
+        self.counters.offered += 1;
+        self.counters.offered_bytes += u64::from(size_bytes);
+        let accepted = self.accept(packet, size_bytes);
+        if let Err(cause) = accepted {
+            self.counters.count_drop(cause);
+        }
+        accepted
+    }
+
+    #[inline]
+    fn accept(&mut self, packet: P, size_bytes: u32) -> Result<(), DropCause> {
+        if self.down.is_some_and(|down| down.queued == Fate::Drop) {
+            return Err(DropCause::LinkDown);
+        }
+        let size = u16::try_from(size_bytes).ok().filter(|size| *size <= self.config.mtu);
+        let queued = Queued { since: self.now, packet, size: size.ok_or(DropCause::MtuExceeded)? };
+        self.queue.admit(self.now)?;
+        if self.sending.is_none() && self.serialiser.is_running() {
+            // The queue is empty, or its head would be in the serialiser.
+            self.send(self.now, queued);
+            return Ok(());
+        }
+        self.queue.push(queued)
+    }
+
+    /// The next thing that has happened by `now`, in the order in which they happened; of one instant, arrivals
+    /// before drops that were decided then.
+    #[inline]
+    pub fn poll(&mut self, now: Instant) -> Option<Output<P>> {
+        self.advance(now);
+        if !self.late_drops.is_empty()
+            && let Some(output) = self.poll_late_drop()
+        {
+            return Some(output);
+        }
+        let arrived = self.wire.receive(self.horizon())?;
+        let (packet, at) = (arrived.packet, arrived.arrival);
+        if arrived.lost {
+            self.counters.count_drop(DropCause::Loss);
+            return Some(Output::Dropped { packet, at, cause: DropCause::Loss });
+        }
+        self.counters.delivered += 1;
+        self.counters.delivered_bytes += u64::from(arrived.size);
+        Some(Output::Delivered { packet, at })
+    }
+
+    /// The oldest late drop, unless a packet arrived before it or together with it.
+    fn poll_late_drop(&mut self) -> Option<Output<P>> {
+        let until = self.late_drops.front()?.at.min(self.horizon());
+        if self.wire.next_arrival().is_some_and(|arrival| arrival <= until) {
+            return None;
+        }
+        let LateDrop { at, packet, cause } = self.late_drops.pop_front()?;
+        Some(Output::Dropped { packet, at, cause })
+    }
+
+    /// When to poll next: the next arrival, or the next drop by CoDel if that comes first. `None` while nothing
+    /// can happen by itself - the link is empty, down, or at rate zero.
+    ///
+    /// A timeout comes to nothing in two cases only. Where jitter may reorder, the packet that is sent next may
+    /// arrive first, and its own arrival is not drawn yet: the earliest possible one counts. And CoDel is looked
+    /// after once when it may begin to drop, which is about once an interval or a drop.
+    #[must_use]
+    pub fn next_timeout(&self) -> Option<Instant> {
+        if let Some(drop) = self.late_drops.front() {
+            return Some(drop.at);
+        }
+        let arrival = self.wire.next_arrival();
+        if let Some(down) = self.down {
+            return arrival.filter(|arrival| *arrival <= down.since);
+        }
+        let Some(sending) = &self.sending else { return arrival };
+        if sending.end == Instant::MAX {
+            return arrival;
+        }
+        let mut next = arrival;
+        if self.may_reorder {
+            next = earlier(next, self.own_arrival(sending));
+            if !self.queue.is_empty() {
+                // What is sent next, after `end`, may arrive before all of these.
+                let then = sending.end.as_nanos().saturating_add(self.least_delay);
+                next = earlier(next, Instant::from_nanos(then));
+            }
+        } else if next.is_none() {
+            next = Some(self.wire.arrival_in_order(self.own_arrival(sending)));
+        }
+        match self.queue.next_look(sending.end) {
+            Some(look) => earlier(next, look),
+            None => next,
+        }
+    }
+
+    /// Brings the link up to `now`. Every other method does this by itself.
+    #[inline]
+    pub fn advance(&mut self, now: Instant) {
+        self.now = self.now.max(now);
+        while let Some(sent) = &self.sending
+            && sent.end <= self.now
+        {
+            let sent = *sent;
+            self.propagate(&sent);
+            self.send_next(sent.end);
+        }
+    }
+
+    /// Puts a packet that was sent on the wire.
+    #[inline]
+    fn propagate(&mut self, sent: &Sending<P>) {
+        let arrival = self.own_arrival(sent);
+        let on_wire = OnWire { arrival, packet: sent.packet, size: sent.size, lost: sent.lost };
+        if self.may_reorder {
+            self.wire.send_in_any_order(on_wire);
+        } else {
+            self.wire.send_in_order(on_wire);
+        }
+    }
+
+    /// When the packet in the serialiser arrives if nothing holds it up.
+    #[inline]
+    fn own_arrival(&self, sent: &Sending<P>) -> Instant {
+        let delay = self.delay.saturating_add_signed(sent.jitter);
+        Instant::from_nanos(sent.end.as_nanos().saturating_add(delay))
+    }
+
+    /// Takes the next packet from the queue into the serialiser, at `now` or a little in the past.
+    #[inline]
+    fn send_next(&mut self, now: Instant) {
+        self.sending = None;
+        if !self.serialiser.is_running() {
+            return;
+        }
+        let (late_drops, counters) = (&mut self.late_drops, &mut self.counters);
+        let head = self.queue.take(now, |dropped| {
+            counters.count_drop(DropCause::CoDel);
+            late_drops.push_back(LateDrop { at: now, packet: dropped.packet, cause: DropCause::CoDel });
+        });
+        if let Some(head) = head {
+            self.send(now, head);
+        }
+    }
+
+    #[inline]
+    fn send(&mut self, now: Instant, queued: Queued<P>) {
+        self.sending = Some(Sending {
+            end: self.serialiser.start(now, self.config.framing.bits(u32::from(queued.size))),
+            jitter: self.jitter.next_nanos(),
+            packet: queued.packet,
+            size: queued.size,
+            lost: self.loss.next_is_lost(),
+        });
+    }
+
+    /// Until when packets arrive: nothing does while the link is down.
+    #[inline]
+    fn horizon(&self) -> Instant {
+        self.down.map_or(self.now, |down| down.since)
+    }
+
+    /// Changes the link in place.
+    ///
+    /// - Rate: what is left of the packet being sent is sent at the new rate, exactly.
+    /// - Framing, loss and jitter laws: hold for packets that begin to be sent from now on.
+    /// - Delay: holds for packets whose last bit is sent from now on. Packets on the wire keep their arrival,
+    ///   and without `reorder` none sent later overtakes them.
+    /// - MTU: holds for packets offered from now on.
+    /// - Queue limit: what exceeds it is dropped from the tail with [`DropCause::QueueFull`].
+    /// - Discipline: with the same one its state stays and the parameters change; another one starts anew.
+    pub fn reconfigure(&mut self, now: Instant, config: Config) {
+        self.advance(now);
+        let now = self.now;
+        let (late_drops, counters) = (&mut self.late_drops, &mut self.counters);
+        self.queue.reconfigure(now, &config, |dropped| {
+            counters.count_drop(DropCause::QueueFull);
+            late_drops.push_back(LateDrop { at: now, packet: dropped.packet, cause: DropCause::QueueFull });
+        });
+        self.delay = nanos(config.delay);
+        self.least_delay = least_delay(&config);
+        self.may_reorder = config.jitter.may_reorder();
+        self.loss.set_law(config.loss);
+        self.jitter.set_law(config.jitter);
+        self.config = config;
+        if self.down.is_none() {
+            self.set_rate(self.config.rate);
+        }
+    }
+
+    /// Lets the serialiser go on at `rate`, with the packet it has or the next one.
+    fn set_rate(&mut self, rate: DataRate) {
+        let end = self.serialiser.set_rate(self.now, rate, self.sending.is_some());
+        match &mut self.sending {
+            Some(sending) => sending.end = end,
+            None => self.send_next(self.now),
+        }
+    }
+
+    /// Takes the link down.
+    ///
+    /// `queued` is the fate of packets in the queue and of those offered while the link is down; `in_flight`
+    /// that of packets in the serialiser and on the wire. What has arrived by `now` is delivered still. Packets
+    /// that are kept in flight stand still: they have as far to go when the link is up again. On a link that is
+    /// down already the new fates apply to what is left.
+    pub fn set_down(&mut self, now: Instant, queued: Fate, in_flight: Fate) {
+        self.advance(now);
+        let since = self.down.map_or(self.now, |down| down.since);
+        self.down = Some(Down { since, queued });
+        if in_flight == Fate::Drop {
+            self.drop_in_flight(since);
+        }
+        self.set_rate(DataRate::ZERO);
+        if queued == Fate::Drop {
+            for dropped in self.queue.drain() {
+                self.drop_late(dropped.packet);
+            }
+        }
+        self.note_idle();
+    }
+
+    /// Drops the packet in the serialiser and those that arrive after `since`, oldest first.
+    fn drop_in_flight(&mut self, since: Instant) {
+        let (late_drops, counters, at) = (&mut self.late_drops, &mut self.counters, self.now);
+        self.wire.cut(since, |lost| {
+            counters.count_drop(DropCause::LinkDown);
+            late_drops.push_back(LateDrop { at, packet: lost.packet, cause: DropCause::LinkDown });
+        });
+        if let Some(sending) = self.sending.take() {
+            self.serialiser.abandon(self.now);
+            self.drop_late(sending.packet);
+        }
+    }
+
+    fn drop_late(&mut self, packet: P) {
+        self.counters.count_drop(DropCause::LinkDown);
+        self.late_drops.push_back(LateDrop { at: self.now, packet, cause: DropCause::LinkDown });
+    }
+
+    /// Takes the link up. What was kept in flight goes on from where it was; so does the queue.
+    pub fn set_up(&mut self, now: Instant) {
+        self.advance(now);
+        if let Some(down) = self.down.take() {
+            self.wire.postpone(down.since, self.now.as_nanos() - down.since.as_nanos());
+            self.set_rate(self.config.rate);
+        }
+    }
+
+    /// Takes every packet out of the queue, oldest first, to be sent another way. The packet in the serialiser
+    /// stays.
+    pub fn drain_queue(&mut self, now: Instant) -> Vec<P> {
+        self.advance(now);
+        let drained = self.queue.drain();
+        self.counters.drained += drained.len() as u64;
+        self.note_idle();
+        drained.into_iter().map(|queued| queued.packet).collect()
+    }
+
+    /// Tells the queue when there is nothing to send although nothing was sent last.
+    fn note_idle(&mut self) {
+        if self.sending.is_none() && self.queue.is_empty() {
+            self.queue.link_is_idle(self.now);
+        }
+    }
+
+    /// Whether the link is up.
+    #[must_use]
+    pub const fn is_up(&self) -> bool {
+        self.down.is_none()
+    }
+
+    /// The configuration as last given.
+    #[must_use]
+    pub const fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Packets and bytes of IP in the queue as of the last call, without the packet in the serialiser.
+    #[must_use]
+    pub fn queue_len(&self) -> (usize, u64) {
+        (self.queue.len(), self.queue.bytes())
+    }
+
+    /// Packets in the serialiser and on the wire as of the last call, those that have arrived and were not
+    /// polled included.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.wire.len() + usize::from(self.sending.is_some())
+    }
+
+    /// What became of the packets offered so far.
+    #[must_use]
+    pub const fn counters(&self) -> &Counters {
+        &self.counters
+    }
+}
+
+/// The least delay that [`Config::jitter`] can leave a packet, in nanoseconds.
+fn least_delay(config: &Config) -> u64 {
+    match config.jitter {
+        Jitter::None | Jitter::Pareto { .. } => nanos(config.delay),
+        Jitter::Uniform { spread, .. } => nanos(config.delay).saturating_sub(nanos(spread)),
+        Jitter::Normal { .. } => 0,
+    }
+}
+
+fn earlier(a: Option<Instant>, b: Instant) -> Option<Instant> {
+    Some(a.map_or(b, |a| a.min(b)))
+}
