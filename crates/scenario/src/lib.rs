@@ -1,1 +1,53 @@
-//! placeholder
+//! The scenario file: what to run, read from TOML into types that need no further checks.
+//!
+//! [`Scenario::load`] reads a file, [`Scenario::parse`] a text. Both take overrides (`key=value`) and give either a
+//! [`Scenario`] with every default filled in, every name looked up and every promise of its fields kept, or
+//! [`ScenarioErrors`] that name the place, the value and what would be right.
+//!
+//! ```
+//! use careof_scenario::Scenario;
+//!
+//! let text = r#"
+//!     duration = "120 s"
+//!     [links]
+//!     wavelan = "wavelan"
+//!     gsm = { preset = "gsm-csd", queue = "50 packets" }
+//!     [mobility]
+//!     [[handover]]
+//!     at = "12 s"
+//!     from = "wavelan"
+//!     to = "gsm"
+//!     [[flow]]
+//!     from = "correspondent"
+//!     to = "mobile"
+//! "#;
+//! let scenario = Scenario::parse("handover.toml", text, &["flow.tcp=\"linux-2.0\"".to_owned()])?;
+//! assert_eq!(scenario.links.len(), 3, "the Ethernet of the correspondent is understood");
+//! # Ok::<(), careof_scenario::ScenarioErrors>(())
+//! ```
+
+mod decode;
+mod document;
+mod error;
+mod flow;
+mod json;
+mod link;
+mod load;
+mod mobility;
+mod model;
+mod presets;
+mod reference;
+mod resolve;
+mod tcp;
+mod tree;
+pub mod units;
+mod words;
+
+pub use document::reference_markdown;
+pub use error::{ScenarioError, ScenarioErrors};
+pub use model::{
+    Algorithm, Assist, CareOf, Destination, Encapsulation, Flow, Handover, HandoverStyle, Link, LinkId,
+    Mobility, MovementDetection, Node, NodeId, PolicyRule, Protocol, QueuedFate, Replay, Role, Routing,
+    Scenario, Tcp, Workload,
+};
+pub use presets::{Preset, preset, presets, presets_json};

@@ -1,1 +1,27 @@
-//! placeholder
+//! The simulated world: virtual time, packets as small structs, one event queue.
+//!
+//! A [`Simulation`] is built from a scenario and moved on by its owner. The same scenario, seed and run
+//! number give the same packets at the same nanoseconds on every machine, whoever looks on.
+
+mod agents;
+mod build;
+mod bytes;
+mod digest;
+mod drop_cause;
+mod flow;
+mod forwarding;
+mod handover;
+mod ledger;
+mod message_text;
+mod observer;
+mod packet;
+mod queue;
+mod reassembly;
+mod simulation;
+mod summary;
+mod topology;
+mod transport;
+mod workload;
+
+pub use build::Observation;
+pub use simulation::{Simulation, WorldError};

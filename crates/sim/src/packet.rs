@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use careof_base::Instant;
+use careof_metrics::Transmission;
 use careof_wire::Segment;
 use careof_wire::ipv4::Ipv4Header;
 use careof_wire::tunnel::Encapsulation;
 
 use crate::flow::FlowId;
+use crate::workload::Side;
 
 /// Index of a packet in the [`PacketPool`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,12 +37,16 @@ pub(crate) struct Outer {
 pub(crate) struct Origin {
     /// The flow.
     pub(crate) flow: FlowId,
-    /// The end that sent it: 0 opened the connection, 1 accepted it.
-    pub(crate) side: u8,
+    /// The end that sent it.
+    pub(crate) sender: Side,
     /// Whether the sender had sent these bytes before.
     pub(crate) retransmission: bool,
-    /// When it left the sender.
-    pub(crate) sent_at: Instant,
+    /// The metrics' number of this transmission; `None` for a segment without sequence space.
+    pub(crate) transmission: Option<Transmission>,
+    /// Sequence number, relative and unwrapped.
+    pub(crate) seq: i64,
+    /// Acknowledgement number, relative and unwrapped; 0 without ACK.
+    pub(crate) ack: i64,
 }
 
 /// An IPv4 datagram or a fragment of one.

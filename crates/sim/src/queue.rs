@@ -68,11 +68,6 @@ impl EventQueue {
         }
     }
 
-    /// The earliest deadline.
-    pub(crate) fn next_at(&self) -> Option<Instant> {
-        self.heap.first().map(|entry| entry.at)
-    }
-
     /// Takes the earliest entry if it is due at or before `limit`.
     pub(crate) fn pop_until(&mut self, limit: Instant) -> Option<(Instant, Slot)> {
         let first = *self.heap.first()?;
@@ -121,7 +116,8 @@ impl EventQueue {
         loop {
             let first = position * ARITY + 1;
             let children = first..(first + ARITY).min(self.heap.len());
-            let Some(child) = children.reduce(|a, b| if self.heap[b].is_before(&self.heap[a]) { b } else { a })
+            let Some(child) =
+                children.reduce(|a, b| if self.heap[b].is_before(&self.heap[a]) { b } else { a })
             else {
                 break;
             };
@@ -161,7 +157,6 @@ mod tests {
         let slot = queue.add_slot();
         queue.set(slot, Some(at(10)));
         assert_eq!(queue.pop_until(at(9)), None);
-        assert_eq!(queue.next_at(), Some(at(10)));
         queue.set(slot, None);
         assert_eq!(queue.pop_until(at(10)), None);
     }

@@ -158,7 +158,8 @@ impl Topology {
                 virtual_home = Some((agent, subnet));
             }
             let place = &topology.places[usize::from(agent.0)];
-            let own = place.interfaces.iter().find(|i| i.subnet == subnet).map_or(subnet.host(1), |i| i.address);
+            let own =
+                place.interfaces.iter().find(|i| i.subnet == subnet).map_or(subnet.host(1), |i| i.address);
             let place = &topology.places[usize::from(mobile.0)];
             let mobile_own =
                 place.interfaces.iter().find(|i| i.subnet == subnet).map_or(subnet.host(2), |i| i.address);

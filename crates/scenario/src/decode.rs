@@ -1,0 +1,309 @@
+//! Reading typed values out of the tree. Each reader knows its place, so that whatever is wrong is told with it.
+
+use careof_base::{DataRate, Duration, Probability};
+use careof_link::QueueLimit;
+
+use crate::error::{Origin, Problems};
+use crate::reference::{SECTIONS, Section};
+use crate::tree::{Entry, Node, Table, Value, join, quote};
+use crate::units::{self, UnitError};
+use crate::words::{Word, names, nearest, one_of};
+
+/// A value with its path.
+#[derive(Clone, Debug)]
+pub(crate) struct Field<'a> {
+    pub(crate) node: &'a Node,
+    pub(crate) path: String,
+}
+
+/// A table whose keys are those of a [`Section`].
+#[derive(Debug)]
+pub(crate) struct Reader<'a> {
+    table: &'a Table,
+    section: &'static Section,
+    pub(crate) origin: Origin,
+    pub(crate) path: String,
+}
+
+impl<'a> Reader<'a> {
+    /// Reads `table` as a `section`, and reports every key that does not belong there.
+    pub(crate) fn new(
+        table: &'a Table,
+        section: &'static Section,
+        (origin, path): (Origin, &str),
+        problems: &mut Problems,
+    ) -> Self {
+        for entry in &table.entries {
+            if !section.keys.iter().any(|key| key.name == entry.key) {
+                unknown_key(entry, section, path, problems);
+            }
+        }
+        Self { table, section, origin, path: path.to_owned() }
+    }
+
+    /// The value of `key`, if it is given.
+    pub(crate) fn get(&self, key: &str) -> Option<Field<'a>> {
+        debug_assert!(
+            self.section.keys.iter().any(|known| known.name == key),
+            "{key} is missing in the reference of {}",
+            self.section.noun
+        );
+        self.table.get(key).map(|node| Field { node, path: join(&self.path, key) })
+    }
+
+    /// The value of `key`; `expected` says what is missing if it is not given.
+    pub(crate) fn require(&self, key: &str, expected: &str, problems: &mut Problems) -> Option<Field<'a>> {
+        let field = self.get(key);
+        if field.is_none() {
+            problems.add((self.origin, &join(&self.path, key)), "nothing", expected, None);
+        }
+        field
+    }
+
+    /// Reports each of `keys` that is given, because of `reason`.
+    pub(crate) fn refuse(&self, keys: &[&str], reason: &str, problems: &mut Problems) {
+        for key in keys {
+            if let Some(field) = self.get(key) {
+                problems.add(field.place(), field.node.value.describe(), reason, None);
+            }
+        }
+    }
+
+    /// Whether any of `keys` is given.
+    pub(crate) fn has_any(&self, keys: &[&str]) -> bool {
+        keys.iter().any(|key| self.get(key).is_some())
+    }
+}
+
+fn unknown_key(entry: &Entry, section: &Section, path: &str, problems: &mut Problems) {
+    let known: Vec<&str> = section.keys.iter().map(|key| key.name).collect();
+    let expected = format!("{} has the keys {}", section.noun, known.join(", "));
+    let name = entry.key.replace('-', "_").to_lowercase();
+    let elsewhere =
+        section.elsewhere.iter().find(|(word, _)| *word == name).map(|(_, hint)| (*hint).to_owned());
+    let hint = if known.contains(&name.as_str()) {
+        Some(format!("write `{name}`"))
+    } else if let Some(hint) = elsewhere {
+        Some(hint)
+    } else if let Some(near) = nearest(&entry.key, known.iter().copied()) {
+        Some(format!("did you mean `{near}`?"))
+    } else {
+        SECTIONS
+            .iter()
+            .find(|other| other.keys.iter().any(|key| key.name == name))
+            .map(|other| format!("`{name}` is a key of {}", other.heading.trim_start_matches("The ")))
+    };
+    problems.add((entry.origin, &join(path, &entry.key)), "an unknown key", expected, hint);
+}
+
+impl<'a> Field<'a> {
+    /// Where the value is written and its path, as [`Problems::add`] takes them.
+    pub(crate) fn place(&self) -> (Origin, &str) {
+        (self.node.origin, &self.path)
+    }
+
+    /// Reports that the value is not what is `expected`.
+    pub(crate) fn wrong(&self, expected: impl Into<String>, hint: Option<String>, problems: &mut Problems) {
+        problems.add(self.place(), self.node.value.describe(), expected, hint);
+    }
+
+    fn quantity<T>(
+        &self,
+        parse: fn(&str) -> Result<T, UnitError>,
+        example: &str,
+        problems: &mut Problems,
+    ) -> Option<T> {
+        let parsed = match &self.node.value {
+            // A number without a unit: the parser knows what to suggest.
+            Value::Text(text) | Value::Integer(text) | Value::Float(text) => parse(text),
+            _ => Err(UnitError {
+                expected: format!("write text with a number and a unit, such as {example}"),
+                hint: None,
+            }),
+        };
+        parsed.map_err(|error| self.wrong(error.expected, error.hint, problems)).ok()
+    }
+
+    /// A rate; zero is one.
+    pub(crate) fn rate(&self, problems: &mut Problems) -> Option<DataRate> {
+        self.quantity(units::parse_rate, "\"9.6 kbit/s\"", problems)
+    }
+
+    /// A duration; zero is one.
+    pub(crate) fn duration(&self, problems: &mut Problems) -> Option<Duration> {
+        self.quantity(units::parse_duration, "\"700 ms\"", problems)
+    }
+
+    /// A duration above zero.
+    pub(crate) fn positive_duration(&self, problems: &mut Problems) -> Option<Duration> {
+        let span = self.duration(problems)?;
+        if span.is_zero() {
+            self.wrong("it must be above zero", None, problems);
+            return None;
+        }
+        Some(span)
+    }
+
+    /// A number of bytes, at least 1.
+    pub(crate) fn size(&self, problems: &mut Problems) -> Option<u64> {
+        let plain_zero = matches!(&self.node.value, Value::Integer(text) if text == "0");
+        let bytes = if plain_zero { 0 } else { self.quantity(units::parse_size, "\"16 KiB\"", problems)? };
+        if bytes == 0 {
+            self.wrong("it must be above zero", Some("write \"16 KiB\", for example".to_owned()), problems);
+            return None;
+        }
+        Some(bytes)
+    }
+
+    /// A size of a packet, where a plain number counts bytes, within `least` and `most`.
+    pub(crate) fn packet_size(&self, least: u16, most: u16, problems: &mut Problems) -> Option<u16> {
+        let bytes = match &self.node.value {
+            Value::Integer(text) => text.parse().ok(),
+            _ => Some(self.quantity(units::parse_size, "\"1500 B\"", problems)?),
+        };
+        match bytes.and_then(|bytes: u64| u16::try_from(bytes).ok()) {
+            Some(bytes) if (least..=most).contains(&bytes) => Some(bytes),
+            _ => {
+                self.wrong(format!("it must lie between {least} and {most} bytes"), None, problems);
+                None
+            }
+        }
+    }
+
+    pub(crate) fn queue_limit(&self, problems: &mut Problems) -> Option<QueueLimit> {
+        self.quantity(units::parse_queue_limit, "\"50 packets\" or \"30 kB\"", problems)
+    }
+
+    pub(crate) fn packets(&self, problems: &mut Problems) -> Option<u32> {
+        self.quantity(units::parse_packets, "\"5 packets\"", problems)
+    }
+
+    pub(crate) fn probability(&self, problems: &mut Problems) -> Option<Probability> {
+        // TOML knows more ways to write a number than people do, such as 1e-3.
+        if let Value::Float(text) = &self.node.value
+            && let Ok(p) = Probability::new(text.parse().unwrap_or(f64::NAN))
+        {
+            return Some(p);
+        }
+        self.quantity(units::parse_probability, "\"1 %\"", problems)
+    }
+
+    /// A plain number for which `fits` holds; `expected` says which do.
+    pub(crate) fn number(
+        &self,
+        fits: fn(f64) -> bool,
+        expected: &str,
+        problems: &mut Problems,
+    ) -> Option<f64> {
+        let number = match &self.node.value {
+            Value::Integer(text) | Value::Float(text) => text.parse().ok(),
+            _ => None,
+        };
+        let number = number.filter(|number| fits(*number));
+        if number.is_none() {
+            self.wrong(expected, None, problems);
+        }
+        number
+    }
+
+    /// A whole number within `least` and `most`.
+    pub(crate) fn integer(&self, least: u64, most: u64, problems: &mut Problems) -> Option<u64> {
+        let number = match &self.node.value {
+            Value::Integer(text) => text.trim_start_matches('+').parse().ok(),
+            _ => None,
+        };
+        let number = number.filter(|number| (least..=most).contains(number));
+        if number.is_none() {
+            let range = match (least, most) {
+                (0, u64::MAX) => "not below 0".to_owned(),
+                (_, u64::MAX) => format!("not below {least}"),
+                _ => format!("between {least} and {most}"),
+            };
+            self.wrong(format!("it must be a whole number {range}"), None, problems);
+        }
+        number
+    }
+
+    pub(crate) fn boolean(&self, problems: &mut Problems) -> Option<bool> {
+        if let Value::Boolean(value) = self.node.value {
+            return Some(value);
+        }
+        self.wrong("it must be true or false, without quotes", None, problems);
+        None
+    }
+
+    pub(crate) fn text(&self, problems: &mut Problems) -> Option<&'a str> {
+        if let Value::Text(text) = &self.node.value {
+            return Some(text);
+        }
+        self.wrong("it must be text in quotes", None, problems);
+        None
+    }
+
+    /// A name of something in the scenario.
+    pub(crate) fn name(&self, problems: &mut Problems) -> Option<&'a str> {
+        let name = self.text(problems)?;
+        if let Err(expected) = check_name(name) {
+            self.wrong(expected, None, problems);
+            return None;
+        }
+        Some(name)
+    }
+
+    /// One of the words of `W`.
+    pub(crate) fn word<W: Word>(&self, problems: &mut Problems) -> Option<W> {
+        self.word_or_later(&[], problems)
+    }
+
+    /// One of the words of `W`; those of `later` are words whose time has not come.
+    pub(crate) fn word_or_later<W: Word>(&self, later: &[&str], problems: &mut Problems) -> Option<W> {
+        let known = names::<W>();
+        let Value::Text(text) = &self.node.value else {
+            self.wrong(format!("it must be {}", one_of(&known)), None, problems);
+            return None;
+        };
+        if let Some(word) = W::WORDS.iter().find(|word| word.word() == text) {
+            return Some(*word);
+        }
+        let hint = if later.contains(&text.as_str()) {
+            Some(format!("{} is not in this version yet", quote(text)))
+        } else {
+            nearest(text, known.iter().copied()).map(|near| format!("did you mean \"{near}\"?"))
+        };
+        self.wrong(format!("known are {}", one_of(&known).replace(" or ", " and ")), hint, problems);
+        None
+    }
+
+    /// The value as a table of `section`.
+    pub(crate) fn reader(&self, section: &'static Section, problems: &mut Problems) -> Option<Reader<'a>> {
+        if let Value::Table(table) = &self.node.value {
+            return Some(Reader::new(table, section, self.place(), problems));
+        }
+        self.wrong(
+            format!("{} is a table, such as {} in the documentation", section.noun, section.heading),
+            None,
+            problems,
+        );
+        None
+    }
+
+    /// The elements of an array.
+    pub(crate) fn list(&self, expected: &str, problems: &mut Problems) -> Vec<Field<'a>> {
+        if let Value::List(items) = &self.node.value {
+            let element = |(i, node)| Field { node, path: format!("{}.{i}", self.path) };
+            return items.iter().enumerate().map(element).collect();
+        }
+        self.wrong(expected, None, problems);
+        Vec::new()
+    }
+}
+
+/// Whether `name` can name a link, a node or a flow; the error says what can.
+pub(crate) fn check_name(name: &str) -> Result<(), &'static str> {
+    let fits = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
+    if (1..=32).contains(&name.len()) && name.bytes().all(fits) {
+        Ok(())
+    } else {
+        Err("a name is 1 to 32 letters, digits, `-` and `_`")
+    }
+}

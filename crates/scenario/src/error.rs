@@ -1,0 +1,161 @@
+//! What is wrong with a scenario, where, and what would be right.
+
+use core::fmt;
+
+use serde::Serialize;
+
+/// Everything found wrong with one scenario, in the order of the file, then of the overrides. Never empty.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ScenarioErrors(pub Vec<ScenarioError>);
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ScenarioError {
+    /// The file as the caller named it.
+    pub file: String,
+    /// Line in the file, from 1; `None` when the error is in an override or concerns the file as a whole.
+    pub line: Option<usize>,
+    /// Column in the line, in characters from 1.
+    pub column: Option<usize>,
+    /// The override, as given, when the error is in one.
+    #[serde(rename = "override")]
+    pub override_text: Option<String>,
+    /// Path of the key, such as `links.gsm.rate` or `handover.0.at`; empty when there is none.
+    pub key: String,
+    /// What was found there.
+    pub found: String,
+    /// What would be right, as a clause.
+    pub expected: String,
+    /// What to write instead.
+    pub hint: Option<String>,
+}
+
+impl fmt::Display for ScenarioError {
+    /// `error: scenarios/x.toml:12:9: links.gsm.rate: found "-9.6 kbit/s"; a rate must not be negative`, and the
+    /// hint on a line of its own.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "error: ")?;
+        match (&self.override_text, self.line, self.column) {
+            (Some(text), ..) => write!(f, "--set {text}")?,
+            (None, Some(line), Some(column)) => write!(f, "{}:{line}:{column}", self.file)?,
+            (None, ..) => write!(f, "{}", self.file)?,
+        }
+        if !self.key.is_empty() {
+            write!(f, ": {}", self.key)?;
+        }
+        write!(f, ": found {}; {}", self.found, self.expected)?;
+        if let Some(hint) = &self.hint {
+            write!(f, "\n  hint: {hint}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for ScenarioErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, error) in self.0.iter().enumerate() {
+            if i > 0 {
+                writeln!(f)?;
+            }
+            write!(f, "{error}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for ScenarioError {}
+impl std::error::Error for ScenarioErrors {}
+
+/// Where a part of the scenario was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Origin {
+    /// At this byte of the file.
+    File(usize),
+    /// In the override of this index.
+    Override(usize),
+}
+
+/// A [`ScenarioError`] whose place is not yet lines and columns.
+#[derive(Clone, Debug)]
+pub(crate) struct Problem {
+    pub(crate) origin: Origin,
+    pub(crate) key: String,
+    pub(crate) found: String,
+    pub(crate) expected: String,
+    pub(crate) hint: Option<String>,
+}
+
+/// What was found wrong so far.
+#[derive(Debug, Default)]
+pub(crate) struct Problems(Vec<Problem>);
+
+impl Problems {
+    pub(crate) fn add(
+        &mut self,
+        (origin, key): (Origin, &str),
+        found: impl Into<String>,
+        expected: impl Into<String>,
+        hint: Option<String>,
+    ) {
+        let (found, expected) = (found.into(), expected.into());
+        self.0.push(Problem { origin, key: key.to_owned(), found, expected, hint });
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The problems as errors in `file` with content `text`, or nothing if there are none.
+    pub(crate) fn finish(
+        mut self,
+        file: &str,
+        text: &str,
+        overrides: &[String],
+    ) -> Result<(), ScenarioErrors> {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        self.0.sort_by_key(|problem| problem.origin);
+        let error = |problem: Problem| {
+            let (position, override_text) = match problem.origin {
+                Origin::File(offset) => (Some(position(text, offset)), None),
+                Origin::Override(index) => (None, overrides.get(index).cloned()),
+            };
+            ScenarioError {
+                file: file.to_owned(),
+                line: position.map(|(line, _)| line),
+                column: position.map(|(_, column)| column),
+                override_text,
+                key: problem.key,
+                found: problem.found,
+                expected: problem.expected,
+                hint: problem.hint,
+            }
+        };
+        Err(ScenarioErrors(self.0.into_iter().map(error).collect()))
+    }
+}
+
+/// Line and column, both from 1, of the byte at `offset`.
+fn position(text: &str, offset: usize) -> (usize, usize) {
+    let before: &[u8] = text.as_bytes().get(..offset.min(text.len())).unwrap_or_default();
+    let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+    let start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1);
+    // Bytes that continue a character do not count.
+    let column = before[start..].iter().filter(|byte| **byte & 0xc0 != 0x80).count() + 1;
+    (line, column)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_count_characters() {
+        let text = "a = 1\nµs = \"x\"\n";
+        assert_eq!(position(text, 0), (1, 1));
+        assert_eq!(position(text, 6), (2, 1));
+        assert_eq!(position(text, 6 + "µs = ".len()), (2, 6));
+        assert_eq!(position(text, 10_000), (3, 1));
+    }
+}

@@ -1,0 +1,196 @@
+//! `[[flow]]` and `[assist]`.
+
+use careof_base::{DataRate, Duration};
+
+use crate::decode::{Field, Reader};
+use crate::error::{Origin, Problems};
+use crate::mobility::Reference;
+use crate::model::{Assist, Workload};
+use crate::reference::{ASSIST, FLOW};
+use crate::tcp::{TcpDraft, tcp};
+use crate::tree::Value;
+use crate::words::{WorkloadKind, nearest};
+
+/// A `[[flow]]` table, its nodes not yet looked up.
+#[derive(Debug)]
+pub(crate) struct FlowDraft<'a> {
+    pub(crate) name: Option<&'a str>,
+    /// Where an error of the name belongs.
+    pub(crate) place: (Origin, String),
+    pub(crate) from: Option<Reference<'a>>,
+    pub(crate) to: Option<Reference<'a>>,
+    pub(crate) start: Duration,
+    pub(crate) stop: Option<Duration>,
+    pub(crate) workload: Option<Workload>,
+    pub(crate) tcp: Option<TcpDraft>,
+}
+
+/// Reads one element of `flow` in a run of length `duration`.
+pub(crate) fn flow<'a>(
+    field: &Field<'a>,
+    duration: Option<Duration>,
+    problems: &mut Problems,
+) -> Option<FlowDraft<'a>> {
+    let reader = field.reader(&FLOW, problems)?;
+    let mut place = (reader.origin, reader.path.clone());
+    let name = reader.get("name").and_then(|field| {
+        place = (field.node.origin, field.path.clone());
+        field.name(problems)
+    });
+    let mut end = |key: &str, expected: &str| {
+        reader.require(key, expected, problems).and_then(|field| Reference::read(&field, problems))
+    };
+    let from = end("from", "a flow needs the node that opens it: from = \"correspondent\"");
+    let to = end("to", "a flow needs its other end: to = \"mobile\"");
+    let (start, stop) = times(&reader, duration, problems);
+    let workload = workload(&reader, problems);
+    let tcp = tcp(reader.get("tcp"), (reader.origin, &format!("{}.tcp", reader.path)), problems);
+    Some(FlowDraft { name, place, from, to, start, stop, workload, tcp })
+}
+
+fn times(
+    reader: &Reader<'_>,
+    duration: Option<Duration>,
+    problems: &mut Problems,
+) -> (Duration, Option<Duration>) {
+    let start = reader.get("start").map(|field| (field.duration(problems), field));
+    if let (Some((Some(start), field)), Some(duration)) = (&start, duration)
+        && *start >= duration
+    {
+        let expected = format!("the run ends at {}", crate::units::duration(duration));
+        field.wrong(expected, Some("start the flow earlier or raise `duration`".to_owned()), problems);
+    }
+    let start = start.and_then(|(start, _)| start).unwrap_or_default();
+    let stop = reader.get("stop").and_then(|field| {
+        let stop = field.duration(problems)?;
+        if stop <= start {
+            let expected = format!("the flow starts at {}", crate::units::duration(start));
+            field.wrong(expected, Some("stop it later".to_owned()), problems);
+        }
+        Some(stop)
+    });
+    (start, stop)
+}
+
+fn workload(reader: &Reader<'_>, problems: &mut Problems) -> Option<Workload> {
+    const ASKED: [&str; 4] = ["request", "response", "think", "count"];
+    const PACED: [&str; 2] = ["rate", "message"];
+    let kind = match reader.get("kind") {
+        Some(field) => field.word(problems)?,
+        None => WorkloadKind::Bulk,
+    };
+    if kind != WorkloadKind::RequestResponse {
+        reader.refuse(&ASKED, "it belongs to kind = \"request-response\"", problems);
+    }
+    if kind != WorkloadKind::Paced {
+        reader.refuse(&PACED, "it belongs to kind = \"paced\"", problems);
+    }
+    // A size that is given and wrong must not pass for none.
+    let size = |problems: &mut Problems| match reader.get("size") {
+        Some(field) => field.size(problems).map(Some),
+        None => Some(None),
+    };
+    match kind {
+        WorkloadKind::Bulk => Some(Workload::Bulk { size: size(problems)? }),
+        WorkloadKind::Paced => {
+            let size = size(problems);
+            let rate = reader
+                .require("rate", "a paced flow needs its rate: rate = \"64 kbit/s\"", problems)
+                .and_then(|field| positive_rate(&field, problems));
+            let message = reader
+                .require("message", "a paced flow needs the size of a message: message = \"160 B\"", problems)
+                .and_then(|field| field.size(problems));
+            Some(Workload::Paced { rate: rate?, message: message?, size: size? })
+        }
+        WorkloadKind::RequestResponse => {
+            let reason = "a request-response flow counts its requests: count = 10";
+            reader.refuse(&["size"], reason, problems);
+            let mut part = |key: &str, expected: &str| {
+                reader.require(key, expected, problems).and_then(|field| field.size(problems))
+            };
+            let request = part("request", "it needs the size of a request: request = \"400 B\"");
+            let response = part("response", "it needs the size of a response: response = \"30 kB\"");
+            let think = reader.get("think").map_or(Some(Duration::ZERO), |field| field.duration(problems));
+            let count = match reader.get("count") {
+                Some(field) => field.integer(1, u64::MAX, problems).map(Some),
+                None => Some(None),
+            };
+            Some(Workload::RequestResponse {
+                request: request?,
+                response: response?,
+                think: think?,
+                count: count?,
+            })
+        }
+    }
+}
+
+fn positive_rate(field: &Field<'_>, problems: &mut Problems) -> Option<DataRate> {
+    let rate = field.rate(problems)?;
+    if rate == DataRate::ZERO {
+        field.wrong("it must be above zero", None, problems);
+        return None;
+    }
+    Some(rate)
+}
+
+/// The assists that are planned, by the names they will have.
+const LATER: [&str; 22] = [
+    "replay",
+    "hold-last",
+    "lcd-kick",
+    "tcp-lcd",
+    "freeze",
+    "freeze-tcp",
+    "fast-retransmit",
+    "ack-hold",
+    "window-clamp",
+    "path-queue",
+    "re-route",
+    "buffer-forward",
+    "bicast",
+    "snoop",
+    "ebsn",
+    "split",
+    "m-tcp",
+    "rto-reset",
+    "tcp-cm",
+    "mobile-tcp",
+    "rto-option",
+    "rto-fast-decrease",
+];
+
+/// Reads the value of `assist`, also in its short forms `assist = "none"` and `assist = ["none"]`.
+pub(crate) fn assist(field: &Field<'_>, problems: &mut Problems) -> Vec<Assist> {
+    let used = match &field.node.value {
+        Value::Table(_) => {
+            let Some(reader) = field.reader(&ASSIST, problems) else { return Vec::new() };
+            let Some(used) = reader.get("use") else { return Vec::new() };
+            used
+        }
+        _ => field.clone(),
+    };
+    let names = match &used.node.value {
+        Value::Text(_) => vec![used],
+        _ => used.list("it is an array of names, such as [\"none\"]", problems),
+    };
+    for name in &names {
+        let Some(text) = name.text(problems) else { continue };
+        if text == "none" {
+            if names.len() > 1 {
+                name.wrong("\"none\" stands alone", None, problems);
+            }
+        } else if LATER.contains(&text) {
+            let hint = "write use = [\"none\"]".to_owned();
+            name.wrong("this version does not have that assist yet; it has \"none\"", Some(hint), problems);
+        } else {
+            let hint = match nearest(text, LATER.into_iter().chain(["none"])) {
+                Some("none") => Some("did you mean \"none\"?".to_owned()),
+                Some(near) => Some(format!("\"{near}\" will be one, but is not in this version yet")),
+                None => None,
+            };
+            name.wrong("there is no such assist; this version has \"none\"", hint, problems);
+        }
+    }
+    Vec::new()
+}

@@ -1,0 +1,309 @@
+//! The scenario as JSON: resolved, canonical, units in the names of the keys.
+
+use careof_base::Duration;
+use careof_link::{Config, Discipline, Jitter, Loss, QueueLimit, UNLIMITED_RATE};
+use careof_tcp::{AckCounting, DelayedAck, InitialWindow};
+use serde::{Serialize, Serializer};
+use sha2::{Digest, Sha256};
+
+use crate::model::{Destination, Flow, Handover, Link, Mobility, NodeId, Scenario, Tcp, Workload};
+
+/// A JSON value whose objects keep the order in which they were built.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Json {
+    Null,
+    Boolean(bool),
+    Number(u64),
+    Real(f64),
+    Text(String),
+    List(Vec<Json>),
+    Object(Vec<(&'static str, Json)>),
+}
+
+impl Serialize for Json {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Null => serializer.serialize_unit(),
+            Self::Boolean(value) => serializer.serialize_bool(*value),
+            Self::Number(number) => serializer.serialize_u64(*number),
+            Self::Real(number) => serializer.serialize_f64(*number),
+            Self::Text(text) => serializer.serialize_str(text),
+            Self::List(items) => serializer.collect_seq(items),
+            Self::Object(entries) => serializer.collect_map(entries.iter().map(|(key, value)| (key, value))),
+        }
+    }
+}
+
+macro_rules! json_from {
+    ($($type:ty => $variant:ident),+) => {
+        $(impl From<$type> for Json {
+            fn from(value: $type) -> Self {
+                Self::$variant(value.into())
+            }
+        })+
+    };
+}
+
+json_from!(bool => Boolean, u8 => Number, u16 => Number, u32 => Number, u64 => Number, f64 => Real, &str => Text,
+    String => Text);
+
+impl From<Duration> for Json {
+    /// Nanoseconds.
+    fn from(span: Duration) -> Self {
+        Self::Number(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+impl<T: Into<Json>> From<Option<T>> for Json {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Null, Into::into)
+    }
+}
+
+impl<T: Into<Json>> FromIterator<T> for Json {
+    fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
+        Self::List(items.into_iter().map(Into::into).collect())
+    }
+}
+
+macro_rules! object {
+    ($($key:literal: $value:expr),* $(,)?) => { Json::Object(vec![$(($key, Json::from($value))),*]) };
+}
+
+impl Scenario {
+    /// The scenario as one line of JSON: every default filled in, keys in a fixed order, units in their names.
+    /// Two files that mean the same give the same text.
+    #[must_use]
+    pub fn canonical_json(&self) -> String {
+        // Writing plain values to a string cannot fail.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// SHA-256 of [`Scenario::canonical_json`] in hexadecimal: names what was run.
+    #[must_use]
+    pub fn digest(&self) -> String {
+        let digest = Sha256::digest(self.canonical_json().as_bytes());
+        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    fn node_name(&self, id: NodeId) -> &str {
+        self.nodes.get(id.0).map_or("", |node| node.name.as_str())
+    }
+
+    fn link_name(&self, id: crate::model::LinkId) -> &str {
+        self.links.get(id.0).map_or("", |link| link.name.as_str())
+    }
+}
+
+impl Serialize for Scenario {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        scenario(self).serialize(serializer)
+    }
+}
+
+fn scenario(scenario: &Scenario) -> Json {
+    object! {
+        "title": scenario.title.as_str(),
+        "description": scenario.description.as_str(),
+        "duration_ns": scenario.duration,
+        "seed": scenario.seed,
+        "nodes": scenario.nodes.iter().map(|node| object! {
+            "name": node.name.as_str(),
+            "role": node.role.name(),
+        }).collect::<Json>(),
+        "links": scenario.links.iter().map(|one| link(scenario, one)).collect::<Json>(),
+        "mobility": scenario.mobility.as_ref().map(|one| mobility(scenario, one)),
+        "handovers": scenario.handovers.iter().map(|one| handover(scenario, one)).collect::<Json>(),
+        "flows": scenario.flows.iter().map(|one| flow(scenario, one)).collect::<Json>(),
+        "assists": scenario.assists.iter().map(|one| match *one {}).collect::<Vec<Json>>().into_iter().collect::<Json>(),
+    }
+}
+
+fn link(scenario: &Scenario, link: &Link) -> Json {
+    object! {
+        "name": link.name.as_str(),
+        "preset": link.preset,
+        "implied": link.implied,
+        "between": link.ends.iter().map(|end| scenario.node_name(*end)).collect::<Json>(),
+        "access": link.access,
+        "down": direction(&link.down),
+        "up": direction(&link.up),
+    }
+}
+
+/// One direction of a link.
+pub(crate) fn direction(config: &Config) -> Json {
+    object! {
+        "rate_bps": (config.rate != UNLIMITED_RATE).then_some(config.rate.bits_per_second()),
+        "delay_ns": config.delay,
+        "jitter": match config.jitter {
+            Jitter::None => object! { "kind": "none" },
+            Jitter::Uniform { spread, reorder } => {
+                object! { "kind": "uniform", "spread_ns": spread, "reorder": reorder }
+            }
+            Jitter::Normal { deviation, reorder } => {
+                object! { "kind": "normal", "deviation_ns": deviation, "reorder": reorder }
+            }
+            Jitter::Pareto { scale, shape, reorder } => {
+                object! { "kind": "pareto", "scale_ns": scale, "shape": shape, "reorder": reorder }
+            }
+        },
+        "loss": match config.loss {
+            Loss::None => object! { "kind": "none" },
+            Loss::Bernoulli { p } => object! { "kind": "bernoulli", "p": p.get() },
+            Loss::GilbertElliott { good_to_bad, bad_to_good, loss_in_good, loss_in_bad } => object! {
+                "kind": "gilbert-elliott",
+                "good_to_bad": good_to_bad.get(),
+                "bad_to_good": bad_to_good.get(),
+                "loss_in_good": loss_in_good.get(),
+                "loss_in_bad": loss_in_bad.get(),
+            },
+        },
+        "queue": queue(config),
+        "mtu_bytes": config.mtu,
+        "framing": object! {
+            "bits_per_byte": config.framing.bits_per_byte,
+            "overhead_bytes": config.framing.overhead_bytes,
+        },
+    }
+}
+
+fn queue(config: &Config) -> Json {
+    let (packets, bytes) = match config.queue.limit {
+        QueueLimit::Packets(packets) => (Some(packets), None),
+        QueueLimit::Bytes(bytes) => (None, Some(bytes)),
+    };
+    object! {
+        "limit_packets": packets,
+        "limit_bytes": bytes,
+        "discipline": match config.queue.discipline {
+            Discipline::DropTail => object! { "kind": "drop-tail" },
+            Discipline::Red(red) => object! {
+                "kind": "red",
+                "min_threshold_packets": red.min_threshold,
+                "max_threshold_packets": red.max_threshold,
+                "max_probability": red.max_probability.get(),
+                "weight": red.weight,
+                "gentle": red.gentle,
+                "mean_packet_bytes": red.mean_packet_bytes,
+            },
+            Discipline::CoDel { target, interval } => {
+                object! { "kind": "codel", "target_ns": target, "interval_ns": interval }
+            }
+        },
+    }
+}
+
+fn mobility(scenario: &Scenario, mobility: &Mobility) -> Json {
+    object! {
+        "protocol": mobility.protocol.name(),
+        "care_of": mobility.care_of.name(),
+        "routing": mobility.routing.name(),
+        "encapsulation": mobility.encapsulation.name(),
+        "start": scenario.link_name(mobility.start),
+        "home": mobility.home.map(|home| scenario.link_name(home)),
+        "lifetime_ns": mobility.lifetime,
+        "advertisement_interval_ns": mobility.advertisement_interval,
+        "movement_detection": mobility.movement_detection.name(),
+        "algorithm": mobility.algorithm.name(),
+        "replay": mobility.replay.name(),
+        "simultaneous_bindings": mobility.simultaneous_bindings,
+        "policy": mobility.policy.iter().map(|rule| object! {
+            "to": match rule.to {
+                Destination::Any => Json::Null,
+                Destination::Node(node) => scenario.node_name(node).into(),
+                Destination::Prefix { address, length } => format!("{address}/{length}").into(),
+            },
+            "port": rule.port,
+            "method": rule.method.name(),
+        }).collect::<Json>(),
+    }
+}
+
+fn handover(scenario: &Scenario, handover: &Handover) -> Json {
+    object! {
+        "at_ns": handover.at,
+        "from": scenario.link_name(handover.from),
+        "to": scenario.link_name(handover.to),
+        "style": handover.style.name(),
+        "interruption_ns": handover.interruption,
+        "queued": handover.queued.name(),
+        "notice_ns": handover.notice,
+        "address_changes": handover.address_changes,
+    }
+}
+
+fn flow(scenario: &Scenario, flow: &Flow) -> Json {
+    object! {
+        "name": flow.name.as_str(),
+        "from": scenario.node_name(flow.from),
+        "to": scenario.node_name(flow.to),
+        "start_ns": flow.start,
+        "stop_ns": flow.stop,
+        "workload": match flow.workload {
+            Workload::Bulk { size } => object! { "kind": "bulk", "size_bytes": size },
+            Workload::RequestResponse { request, response, think, count } => object! {
+                "kind": "request-response",
+                "request_bytes": request,
+                "response_bytes": response,
+                "think_ns": think,
+                "count": count,
+            },
+            Workload::Paced { rate, message, size } => object! {
+                "kind": "paced",
+                "rate_bps": rate.bits_per_second(),
+                "message_bytes": message,
+                "size_bytes": size,
+            },
+        },
+        "tcp": tcp(&flow.tcp),
+    }
+}
+
+fn tcp(tcp: &Tcp) -> Json {
+    let config = &tcp.config;
+    let limit = |bytes: u32| (bytes != u32::MAX).then_some(bytes);
+    object! {
+        "profile": tcp.profile.name(),
+        "variant": config.variant.name(),
+        "rto": config.rto.name(),
+        "rto_initial_ns": config.effective_rto_initial(),
+        "rto_min_ns": config.effective_rto_min(),
+        "rto_max_ns": config.effective_rto_max(),
+        "clock_granularity_ns": config.clock_granularity,
+        "mss_bytes": config.mss,
+        "window_bytes": config.receive_window,
+        "window_scaling": config.window_scaling,
+        "timestamps": config.timestamps,
+        "sack": config.sack,
+        "limited_transmit": config.limited_transmit,
+        "careful": config.careful,
+        "duplicate_ack_threshold": config.duplicate_ack_threshold,
+        "partial_ack_timer": config.partial_ack_timer.name(),
+        "burst_guard": config.burst_guard,
+        "linux20_fast_retransmit": config.linux20_fast_retransmit,
+        "delayed_ack": match config.delayed_ack {
+            DelayedAck::Off => object! { "kind": "off" },
+            DelayedAck::Every2 { timeout } => object! { "kind": "every-2", "timeout_ns": timeout },
+            DelayedAck::Linux20 => object! { "kind": "linux-2.0" },
+        },
+        "initial_window": match config.initial_window {
+            InitialWindow::Segments(count) => object! { "kind": "segments", "segments": count },
+            InitialWindow::Rfc5681 => object! { "kind": "rfc5681" },
+            InitialWindow::Rfc6928 => object! { "kind": "rfc6928" },
+        },
+        "initial_ssthresh_bytes": limit(config.initial_ssthresh),
+        "max_cwnd_bytes": limit(config.max_cwnd),
+        "ack_counting": match config.ack_counting {
+            AckCounting::PerAck => object! { "kind": "per-ack" },
+            AckCounting::Bytes { limit } => object! { "kind": "bytes", "limit_segments": limit },
+        },
+        "window_validation": config.window_validation,
+        "limited_transmit_counts": config.limited_transmit_counts,
+        "idle_restart": config.idle_restart.name(),
+        "nagle": config.nagle,
+        "max_retransmissions": config.max_retransmissions,
+        "time_wait_ns": config.time_wait,
+        "pmtu_discovery": tcp.pmtu_discovery,
+    }
+}

@@ -1,0 +1,261 @@
+//! `[mobility]` and `[[handover]]` as the file gives them, their names not yet looked up.
+
+use core::net::Ipv4Addr;
+
+use careof_base::Duration;
+
+use crate::decode::{Field, Reader};
+use crate::error::{Origin, Problems};
+use crate::model::{
+    Algorithm, CareOf, Encapsulation, HandoverStyle, MovementDetection, Protocol, QueuedFate, Replay, Routing,
+};
+use crate::reference::{HANDOVER, MOBILITY, POLICY};
+use crate::tree::Value;
+
+/// The name of a link or node and where it is written.
+#[derive(Debug)]
+pub(crate) struct Reference<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) origin: Origin,
+    pub(crate) path: String,
+}
+
+impl<'a> Reference<'a> {
+    pub(crate) fn read(field: &Field<'a>, problems: &mut Problems) -> Option<Self> {
+        let name = field.text(problems)?;
+        Some(Self { name, origin: field.node.origin, path: field.path.clone() })
+    }
+
+    pub(crate) fn place(&self) -> (Origin, &str) {
+        (self.origin, &self.path)
+    }
+}
+
+/// The `[mobility]` table.
+#[derive(Debug)]
+pub(crate) struct MobilityDraft<'a> {
+    pub(crate) origin: Origin,
+    pub(crate) protocol: Protocol,
+    pub(crate) care_of: CareOf,
+    pub(crate) routing: Routing,
+    pub(crate) encapsulation: Encapsulation,
+    pub(crate) start: Option<Reference<'a>>,
+    pub(crate) home: Option<Reference<'a>>,
+    pub(crate) lifetime: Option<Duration>,
+    pub(crate) advertisement_interval: Duration,
+    pub(crate) movement_detection: MovementDetection,
+    pub(crate) algorithm: Algorithm,
+    pub(crate) replay: Replay,
+    pub(crate) simultaneous_bindings: bool,
+    pub(crate) policy: Vec<PolicyDraft<'a>>,
+}
+
+/// A rule of the policy table.
+#[derive(Debug)]
+pub(crate) struct PolicyDraft<'a> {
+    pub(crate) to: To<'a>,
+    pub(crate) port: Option<u16>,
+    pub(crate) method: Routing,
+}
+
+/// The destination of a rule.
+#[derive(Debug)]
+pub(crate) enum To<'a> {
+    Any,
+    Prefix(Ipv4Addr, u8),
+    Node(Reference<'a>),
+}
+
+const LATER_PROTOCOLS: [&str; 6] = [
+    "mobile-ipv6",
+    "hierarchical-mobile-ipv6",
+    "fast-mobile-ipv6",
+    "proxy-mobile-ipv6",
+    "cellular-ip",
+    "hawaii",
+];
+
+/// Reads the value of `mobility`. What is wrong in it is reported and replaced by its default, so that the rest of
+/// the file can be checked.
+pub(crate) fn mobility<'a>(field: &Field<'a>, problems: &mut Problems) -> Option<MobilityDraft<'a>> {
+    let reader = field.reader(&MOBILITY, problems)?;
+    let protocol = reader.get("protocol").and_then(|field| field.word_or_later(&LATER_PROTOCOLS, problems));
+    let routing = reader.get("routing").and_then(|field| default_routing(&field, problems));
+    let interval = reader.get("advertisement_interval").and_then(|field| field.positive_duration(problems));
+    let policy = reader.get("policy").map(|field| policy(&field, problems));
+    Some(MobilityDraft {
+        origin: reader.origin,
+        protocol: protocol.unwrap_or_default(),
+        care_of: word(&reader, "care_of", problems),
+        routing: routing.unwrap_or_default(),
+        encapsulation: word(&reader, "encapsulation", problems),
+        start: reader.get("start").and_then(|field| Reference::read(&field, problems)),
+        home: reader.get("home").and_then(|field| Reference::read(&field, problems)),
+        lifetime: lifetime(reader.get("lifetime").as_ref(), problems),
+        advertisement_interval: interval.unwrap_or(Duration::from_secs(1)),
+        movement_detection: word(&reader, "movement_detection", problems),
+        algorithm: word(&reader, "algorithm", problems),
+        replay: word(&reader, "replay", problems),
+        simultaneous_bindings: reader
+            .get("simultaneous_bindings")
+            .and_then(|field| field.boolean(problems))
+            .unwrap_or(false),
+        policy: policy.unwrap_or_default(),
+    })
+}
+
+fn word<W: crate::words::Word + Default>(reader: &Reader<'_>, key: &str, problems: &mut Problems) -> W {
+    reader.get(key).and_then(|field| field.word(problems)).unwrap_or_default()
+}
+
+/// Regular IP is a choice for single destinations; as the rule for all it would be no Mobile IP.
+fn default_routing(field: &Field<'_>, problems: &mut Problems) -> Option<Routing> {
+    let routing = field.word(problems)?;
+    if routing == Routing::RegularIp {
+        let hint =
+            "say for which destinations: policy = [{ to = \"correspondent\", method = \"regular-ip\" }]";
+        field.wrong("it must be \"triangle\" or \"reverse-tunnel\"", Some(hint.to_owned()), problems);
+    }
+    Some(routing)
+}
+
+/// `None` is infinity.
+fn lifetime(field: Option<&Field<'_>>, problems: &mut Problems) -> Option<Duration> {
+    const DEFAULT: Duration = Duration::from_secs(600);
+    let Some(field) = field else { return Some(DEFAULT) };
+    if matches!(&field.node.value, Value::Text(text) if text == "infinity") {
+        return None;
+    }
+    let Some(lifetime) = field.positive_duration(problems) else { return Some(DEFAULT) };
+    if lifetime.subsec_nanos() != 0 || lifetime.as_secs() > 65_534 {
+        let hint = "write \"infinity\" for a binding without end".to_owned();
+        field.wrong("registrations carry whole seconds, at most 65534", Some(hint), problems);
+    }
+    Some(lifetime)
+}
+
+fn policy<'a>(field: &Field<'a>, problems: &mut Problems) -> Vec<PolicyDraft<'a>> {
+    const EXPECTED: &str =
+        "the policy is an array of rules, such as [{ to = \"correspondent\", method = \"regular-ip\" }]";
+    let rules = field.list(EXPECTED, problems);
+    rules.iter().filter_map(|rule| policy_rule(rule, problems)).collect()
+}
+
+fn policy_rule<'a>(field: &Field<'a>, problems: &mut Problems) -> Option<PolicyDraft<'a>> {
+    let reader = field.reader(&POLICY, problems)?;
+    let to = match reader.get("to") {
+        Some(field) => destination(&field, problems),
+        None => Some(To::Any),
+    };
+    let port = reader.get("port").map(|field| field.integer(1, 65_535, problems));
+    let expected = "a rule needs its method: \"triangle\", \"reverse-tunnel\" or \"regular-ip\"";
+    let method = reader.require("method", expected, problems).and_then(|field| field.word(problems));
+    let port = port.map(|port| port.map(|port| u16::try_from(port).unwrap_or(u16::MAX)));
+    Some(PolicyDraft {
+        to: to?,
+        port: match port {
+            Some(port) => Some(port?),
+            None => None,
+        },
+        method: method?,
+    })
+}
+
+fn destination<'a>(field: &Field<'a>, problems: &mut Problems) -> Option<To<'a>> {
+    let reference = Reference::read(field, problems)?;
+    if !reference.name.starts_with(|c: char| c.is_ascii_digit()) {
+        return Some(To::Node(reference));
+    }
+    let (address, length) = reference.name.split_once('/').unwrap_or((reference.name, "32"));
+    let parsed =
+        address.parse::<Ipv4Addr>().ok().zip(length.parse::<u8>().ok().filter(|length| *length <= 32));
+    let Some((address, length)) = parsed else {
+        field.wrong("it must be a node or an IPv4 prefix, such as \"10.0.0.0/8\"", None, problems);
+        return None;
+    };
+    let mask = u32::MAX.checked_shl(32 - u32::from(length)).unwrap_or(0);
+    let prefix = Ipv4Addr::from_bits(address.to_bits() & mask);
+    if prefix != address {
+        let hint = Some(format!("write \"{prefix}/{length}\""));
+        field.wrong(format!("the bits of a prefix beyond its length of {length} are zero"), hint, problems);
+        return None;
+    }
+    Some(To::Prefix(address, length))
+}
+
+/// A `[[handover]]` table.
+#[derive(Debug)]
+pub(crate) struct HandoverDraft<'a> {
+    pub(crate) at: At,
+    pub(crate) from: Reference<'a>,
+    pub(crate) to: Reference<'a>,
+    pub(crate) style: HandoverStyle,
+    pub(crate) interruption: Duration,
+    pub(crate) queued: QueuedFate,
+    pub(crate) notice: Duration,
+}
+
+/// The time of a handover.
+#[derive(Debug)]
+pub(crate) struct At {
+    pub(crate) time: Duration,
+    /// As an error message shows it.
+    pub(crate) written: String,
+    pub(crate) origin: Origin,
+    pub(crate) path: String,
+}
+
+impl At {
+    fn read(field: &Field<'_>, problems: &mut Problems) -> Option<Self> {
+        let time = field.duration(problems)?;
+        let written = field.node.value.describe();
+        Some(Self { time, written, origin: field.node.origin, path: field.path.clone() })
+    }
+
+    pub(crate) fn place(&self) -> (Origin, &str) {
+        (self.origin, &self.path)
+    }
+}
+
+/// Reads one element of `handover`; `None` if something in it is wrong.
+pub(crate) fn handover<'a>(field: &Field<'a>, problems: &mut Problems) -> Option<HandoverDraft<'a>> {
+    let before = problems.count();
+    let reader = field.reader(&HANDOVER, problems)?;
+    let at = reader.require("at", "a handover needs its time: at = \"12 s\"", problems);
+    let at = at.and_then(|field| At::read(&field, problems));
+    let mut link = |key: &str, expected: &str| {
+        reader.require(key, expected, problems).and_then(|field| Reference::read(&field, problems))
+    };
+    let from = link("from", "a handover needs the link it leaves: from = \"wavelan\"");
+    let to = link("to", "a handover needs the link it enters: to = \"gsm\"");
+    let style: HandoverStyle = word(&reader, "style", problems);
+    let interruption = reader.get("interruption").map(|field| (field.duration(problems), field));
+    if let Some((Some(span), field)) = &interruption
+        && style == HandoverStyle::MakeBeforeBreak
+        && !span.is_zero()
+    {
+        let hint = "write style = \"break-before-make\", or leave `interruption` out".to_owned();
+        field.wrong("make-before-break has no interruption", Some(hint), problems);
+    }
+    let queued = word(&reader, "queued", problems);
+    let notice = reader.get("notice").map(|field| (field.duration(problems), field));
+    if let (Some((Some(span), field)), Some(at)) = (&notice, &at)
+        && *span > at.time
+    {
+        field.wrong("the notice must not lie before the beginning of the run", None, problems);
+    }
+    if problems.count() > before {
+        return None;
+    }
+    let span =
+        |given: Option<(Option<Duration>, Field<'_>)>| given.and_then(|(span, _)| span).unwrap_or_default();
+    Some(HandoverDraft {
+        at: at?,
+        from: from?,
+        to: to?,
+        style,
+        interruption: span(interruption),
+        queued,
+        notice: span(notice),
+    })
+}

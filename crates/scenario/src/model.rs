@@ -1,0 +1,375 @@
+//! The scenario as the worlds see it: every default filled in, every name resolved, nothing left to check.
+
+use core::net::Ipv4Addr;
+
+use careof_base::{DataRate, Duration};
+
+/// Everything a run needs to know.
+///
+/// Made by [`Scenario::parse`](crate::Scenario::parse) and [`Scenario::load`](crate::Scenario::load), which refuse
+/// what makes no sense; a value that was read from a file satisfies the promises written at its fields.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scenario {
+    /// One line for people. The file's stem where the file gives none.
+    pub title: String,
+    /// What the scenario shows; empty where the file says nothing.
+    pub description: String,
+    /// Length of the run, above zero.
+    pub duration: Duration,
+    /// From which every random stream is derived.
+    pub seed: u64,
+    /// Every node, those implied by `[mobility]` included. Names are unique.
+    pub nodes: Vec<Node>,
+    /// Every link, implied ones included, in the order of the file and then in that of their need. Names are unique.
+    pub links: Vec<Link>,
+    /// Who moves, and by which protocol; `None` for a fixed network.
+    pub mobility: Option<Mobility>,
+    /// In the order of time, none beyond the duration; empty without [`Scenario::mobility`].
+    pub handovers: Vec<Handover>,
+    /// TCP connections with their workload. Names are unique, and a path joins the ends of each.
+    pub flows: Vec<Flow>,
+    /// What is to help TCP across handovers. Empty means nothing.
+    pub assists: Vec<Assist>,
+}
+
+/// Index into [`Scenario::nodes`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(pub usize);
+
+/// Index into [`Scenario::links`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LinkId(pub usize);
+
+/// A host or router.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// Letters, digits, `-` and `_`.
+    pub name: String,
+    /// What runs on it.
+    pub role: Role,
+}
+
+/// What a node does beyond forwarding and ending flows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Role {
+    /// The fixed end of the mobile node's flows. Nothing of Mobile IP runs there.
+    Correspondent,
+    /// The home agent.
+    HomeAgent,
+    /// A foreign agent.
+    ForeignAgent,
+    /// The mobile node.
+    Mobile,
+    /// Forwards packets and ends flows, and nothing else.
+    Host,
+}
+
+/// Two one-way paths between two nodes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Link {
+    /// Letters, digits, `-` and `_`.
+    pub name: String,
+    /// The preset it was made from.
+    pub preset: Option<&'static str>,
+    /// Whether the file leaves this link to be understood.
+    pub implied: bool,
+    /// Its ends. For a link to the mobile node the mobile node is the second.
+    pub ends: [NodeId; 2],
+    /// Whether the second end is the mobile node, so that handovers can move to and from this link.
+    pub access: bool,
+    /// The direction from the first end to the second, called `<name>.down` in traces and random streams.
+    pub down: careof_link::Config,
+    /// The direction from the second end to the first, called `<name>.up`.
+    pub up: careof_link::Config,
+}
+
+/// The `[mobility]` table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mobility {
+    /// The protocol.
+    pub protocol: Protocol,
+    /// Whose address the tunnel ends at.
+    pub care_of: CareOf,
+    /// How the mobile node's own packets travel while it is away from home, where no rule of [`Mobility::policy`]
+    /// says otherwise. Never [`Routing::RegularIp`].
+    pub routing: Routing,
+    /// The tunnel's header.
+    pub encapsulation: Encapsulation,
+    /// The access link in use when the run begins.
+    pub start: LinkId,
+    /// The access link on which the mobile node is at home, if there is one.
+    pub home: Option<LinkId>,
+    /// Lifetime asked for in a registration, whole seconds; `None` is infinity (65,535 on the wire).
+    pub lifetime: Option<Duration>,
+    /// Between two advertisements of an agent.
+    pub advertisement_interval: Duration,
+    /// How the mobile node notices that it moved.
+    pub movement_detection: MovementDetection,
+    /// By which registrations are authenticated.
+    pub algorithm: Algorithm,
+    /// What keeps old registrations from being replayed.
+    pub replay: Replay,
+    /// Whether the mobile node asks for simultaneous bindings (the S bit).
+    pub simultaneous_bindings: bool,
+    /// The first rule that matches a packet of the mobile node says how it travels.
+    pub policy: Vec<PolicyRule>,
+}
+
+/// A way to follow a mobile node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Protocol {
+    /// RFC 5944.
+    #[default]
+    MobileIpv4,
+}
+
+/// Kind of care-of address (RFC 5944, section 1.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum CareOf {
+    /// The mobile node's own address on the link it visits.
+    #[default]
+    CoLocated,
+    /// The foreign agent's address.
+    ForeignAgent,
+}
+
+/// How packets of the mobile node travel: MosquitoNet's three choices.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Routing {
+    /// Straight to the destination from the home address; only what comes back takes the tunnel.
+    #[default]
+    Triangle,
+    /// Through the home agent both ways (RFC 3024).
+    ReverseTunnel,
+    /// With the care-of address as source, as if Mobile IP were not there; does not survive a handover.
+    RegularIp,
+}
+
+/// Header of the tunnel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Encapsulation {
+    /// RFC 2003.
+    #[default]
+    IpInIp,
+    /// RFC 2004.
+    Minimal,
+    /// RFC 2784.
+    Gre,
+}
+
+/// How a mobile node notices that it moved (RFC 5944, section 2.4.2, and the link layer).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum MovementDetection {
+    /// The link layer says so at once.
+    #[default]
+    LinkTrigger,
+    /// Three advertisements in a row did not come.
+    MissedAdvertisements,
+    /// The lifetime of the last advertisement ran out (algorithm 1).
+    Lifetime,
+    /// An advertisement of another prefix came (algorithm 2).
+    Prefix,
+}
+
+/// Authentication of registrations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Algorithm {
+    /// RFC 5944's default, which every implementation has.
+    #[default]
+    HmacMd5,
+    /// By agreement on the SPI.
+    HmacSha256,
+}
+
+/// Protection against replayed registrations (RFC 5944, section 5.7).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Replay {
+    /// By time of day.
+    #[default]
+    Timestamps,
+    /// By random numbers.
+    Nonces,
+}
+
+/// A row of the mobile node's policy table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PolicyRule {
+    /// Which destinations.
+    pub to: Destination,
+    /// Which destination port; `None` is any.
+    pub port: Option<u16>,
+    /// How such packets travel.
+    pub method: Routing,
+}
+
+/// What a rule of the policy table compares a destination with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Destination {
+    /// Everybody.
+    Any,
+    /// A node of the scenario.
+    Node(NodeId),
+    /// The addresses that share their first `length` bits with `address`; the others of `address` are zero.
+    Prefix {
+        /// First address of the prefix.
+        address: Ipv4Addr,
+        /// 0 to 32.
+        length: u8,
+    },
+}
+
+/// The mobile node changes its access link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Handover {
+    /// Make-before-break: when the new link comes up. Break-before-make: when the old one goes down.
+    pub at: Duration,
+    /// The link in use until then.
+    pub from: LinkId,
+    /// The link in use after it.
+    pub to: LinkId,
+    /// Whether both links are up together.
+    pub style: HandoverStyle,
+    /// How long neither link is up; zero with make-before-break. The new link comes up at `at + interruption`.
+    pub interruption: Duration,
+    /// What becomes of the packets in the old link's queues.
+    pub queued: QueuedFate,
+    /// How long before `at` the handover is announced; zero is no notice.
+    pub notice: Duration,
+    /// Whether the mobile node has another care-of address afterwards.
+    pub address_changes: bool,
+}
+
+/// The order of leaving the old link and entering the new one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum HandoverStyle {
+    /// The old link stays up; the new one carries data when its registration is accepted.
+    #[default]
+    MakeBeforeBreak,
+    /// The old link goes down, then the new one comes up.
+    BreakBeforeMake,
+}
+
+/// Fate of the packets that wait for the old link when a handover happens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum QueuedFate {
+    /// They stay and leave over the old link, late. With break-before-make, when it is up again.
+    #[default]
+    DrainLate,
+    /// They are dropped silently.
+    Drop,
+    /// They are dropped, and the sender is told by ICMP.
+    DropWithIcmp,
+    /// They take the new path at once.
+    ReRoute,
+    /// They are kept and take the new path when it is registered.
+    BufferAndForward,
+    /// They leave over both.
+    Duplicate,
+}
+
+/// A TCP connection and what it carries.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Flow {
+    /// Letters, digits, `-` and `_`.
+    pub name: String,
+    /// Who opens the connection, and who sends (bulk, paced) or asks (request-response).
+    pub from: NodeId,
+    /// The other end, never `from`.
+    pub to: NodeId,
+    /// When the connection is opened, before the end of the run.
+    pub start: Duration,
+    /// When the application stops writing and closes; `None` is not before the run ends.
+    pub stop: Option<Duration>,
+    /// What the application does.
+    pub workload: Workload,
+    /// Both ends' TCP.
+    pub tcp: Tcp,
+}
+
+/// What the application does with a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Workload {
+    /// `from` writes as fast as TCP takes it.
+    Bulk {
+        /// Bytes in all, at least 1; `None` is without end.
+        size: Option<u64>,
+    },
+    /// `from` asks, `to` answers, `from` thinks.
+    RequestResponse {
+        /// Bytes of a request, at least 1.
+        request: u64,
+        /// Bytes of a response, at least 1.
+        response: u64,
+        /// From the last byte of a response to the next request.
+        think: Duration,
+        /// Requests in all, at least 1; `None` is without end.
+        count: Option<u64>,
+    },
+    /// `from` writes messages at an even pace, whatever TCP makes of it.
+    Paced {
+        /// Of the application's bytes, above zero.
+        rate: DataRate,
+        /// Bytes of a message, at least 1; one is written every `message` · 8 / `rate`.
+        message: u64,
+        /// Bytes in all, at least 1; `None` is without end.
+        size: Option<u64>,
+    },
+}
+
+/// TCP of a flow, the same at both ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tcp {
+    /// On which `config` is based.
+    pub profile: careof_tcp::Profile,
+    /// Passes [`careof_tcp::Config::check`]. Its `mss` fits the links at the flow's ends.
+    pub config: careof_tcp::Config,
+    /// Whether IP packets of this flow carry DF and ICMP "fragmentation needed" shrinks the segments (RFC 1191).
+    pub pmtu_discovery: bool,
+}
+
+/// A reaction to handovers. This version has none: the type has no values yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Assist {}
+
+impl Scenario {
+    /// The node behind an id of this scenario.
+    ///
+    /// # Panics
+    /// When the id belongs to another scenario.
+    #[must_use]
+    pub fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id.0]
+    }
+
+    /// The link behind an id of this scenario.
+    ///
+    /// # Panics
+    /// When the id belongs to another scenario.
+    #[must_use]
+    pub fn link(&self, id: LinkId) -> &Link {
+        &self.links[id.0]
+    }
+
+    /// The node called `name`.
+    #[must_use]
+    pub fn node_named(&self, name: &str) -> Option<NodeId> {
+        self.nodes.iter().position(|node| node.name == name).map(NodeId)
+    }
+
+    /// The link called `name`.
+    #[must_use]
+    pub fn link_named(&self, name: &str) -> Option<LinkId> {
+        self.links.iter().position(|link| link.name == name).map(LinkId)
+    }
+
+    /// The only node with `role`, or the first of them.
+    #[must_use]
+    pub fn node_with_role(&self, role: Role) -> Option<NodeId> {
+        self.nodes.iter().position(|node| node.role == role).map(NodeId)
+    }
+
+    /// The links a handover can move between, with their ids.
+    pub fn access_links(&self) -> impl Iterator<Item = (LinkId, &Link)> {
+        self.links.iter().enumerate().filter(|(_, link)| link.access).map(|(i, link)| (LinkId(i), link))
+    }
+}

@@ -1,0 +1,603 @@
+//! Every key of the scenario file: what the parser accepts, and what `docs/scenario.md` prints.
+
+/// A table of the file.
+#[derive(Debug)]
+pub(crate) struct Section {
+    /// How the table is written, such as `[links]`.
+    pub(crate) heading: &'static str,
+    /// What such a table is, with its article: `a link`.
+    pub(crate) noun: &'static str,
+    /// What to know before the keys.
+    pub(crate) intro: &'static str,
+    pub(crate) keys: &'static [Key],
+    /// Keys that people bring from elsewhere, and what to write instead.
+    pub(crate) elsewhere: &'static [(&'static str, &'static str)],
+}
+
+/// A key of a table.
+#[derive(Debug)]
+pub(crate) struct Key {
+    pub(crate) name: &'static str,
+    /// The kind of its value.
+    pub(crate) kind: &'static str,
+    /// What holds where the key is left out; `required` where it cannot be.
+    pub(crate) default: &'static str,
+    pub(crate) meaning: &'static str,
+}
+
+const fn key(name: &'static str, kind: &'static str, default: &'static str, meaning: &'static str) -> Key {
+    Key { name, kind, default, meaning }
+}
+
+pub(crate) static ROOT: Section = Section {
+    heading: "The file",
+    noun: "a scenario",
+    intro: "The keys before the first table, and the tables there are.",
+    keys: &[
+        key("title", "text", "the file's name", "One line that says what the scenario is."),
+        key("description", "text", "empty", "What it shows, in as many lines as it needs."),
+        key("duration", "duration", "required", "Length of the run, above zero."),
+        key(
+            "seed",
+            "whole number",
+            "`1`",
+            "From which every random number is derived. The same file with the same seed gives the same run.",
+        ),
+        key("links", "table of links", "required", "See `[links]`. At least one."),
+        key("mobility", "table", "nobody moves", "See `[mobility]`."),
+        key("handover", "array of tables", "none", "See `[[handover]]`. Needs `[mobility]`."),
+        key("flow", "array of tables", "none", "See `[[flow]]`."),
+        key("assist", "table", "none", "See `[assist]`."),
+    ],
+    elsewhere: &[
+        ("flows", "write [[flow]], once for each flow"),
+        ("handovers", "write [[handover]], once for each handover"),
+        ("link", "write [links]"),
+        ("assists", "write [assist]"),
+        ("time", "the length of the run is `duration`"),
+        ("nodes", "nodes need no table; they are named by the `between` of the links and by [mobility]"),
+        ("topology", "the topology is the `between` of the links"),
+    ],
+};
+
+pub(crate) static LINK: Section = Section {
+    heading: "`[links]`",
+    noun: "a link",
+    intro: "Each key of this table is the name of a link (letters, digits, `-`, `_`). Its value is the name of a \
+preset (`gsm = \"gsm-csd\"`), a table that changes one (`gsm = { preset = \"gsm-csd\", queue = \"50 packets\" }`), or \
+a table that gives at least `rate` and `delay`.\n\n\
+A link is two one-way paths. The keys without `_up` describe the direction from the first node of `between` to the \
+second, called *down*; for a link to the mobile node that is the direction to the mobile node. The other direction \
+is the same unless a key with `_up` says otherwise; a key without `_up` overrides both directions of a preset. All \
+delays are one way: a round trip over the link takes `delay` + `delay_up`, plus the time to send the packets.",
+    keys: &[
+        key("preset", "text", "none", "A link of the list below, to begin with."),
+        key(
+            "rate",
+            "rate",
+            "the preset's, else required",
+            "Of the serialiser. `\"0 bit/s\"` delivers nothing; `\"unlimited\"` sends in no time.",
+        ),
+        key("rate_up", "rate", "`rate`", "The same, from the second node to the first."),
+        key(
+            "delay",
+            "duration",
+            "the preset's, else required",
+            "One way, without the time to send the packet.",
+        ),
+        key("delay_up", "duration", "`delay`", "The same, from the second node to the first."),
+        key(
+            "jitter",
+            "duration or table",
+            "the preset's, else none",
+            "Deviation of single packets from `delay`. A duration is the spread of a uniform jitter, to either side.",
+        ),
+        key("jitter_up", "duration or table", "`jitter`", "The same, from the second node to the first."),
+        key(
+            "loss",
+            "probability or table",
+            "the preset's, else `0`",
+            "Of packets on the wire. A probability is that of losing each packet independently.",
+        ),
+        key("loss_up", "probability or table", "`loss`", "The same, from the second node to the first."),
+        key(
+            "queue",
+            "packets, size or table",
+            "the preset's, else `\"100 packets\"`",
+            "Room before the serialiser, drop-tail. The packet being sent is not in the queue.",
+        ),
+        key("queue_up", "packets, size or table", "`queue`", "The same, from the second node to the first."),
+        key(
+            "mtu",
+            "size or bytes",
+            "the preset's, else `1500`",
+            "Largest IP packet, 68 to 65535 bytes, in both directions.",
+        ),
+        key(
+            "framing",
+            "`\"none\"`, `\"async-ppp\"` or table",
+            "the preset's, else `\"none\"`",
+            "What the link layer adds to bytes and packets, in both directions.",
+        ),
+        key(
+            "between",
+            "array of two node names",
+            "required without `[mobility]`; see there",
+            "The ends of the link. The nodes exist by being named here.",
+        ),
+    ],
+    elsewhere: &[
+        ("rtt", "delays are one way here: write half of the round-trip time as `delay`"),
+        ("latency", "write `delay`, one way"),
+        ("bandwidth", "write `rate`"),
+        ("capacity", "write `rate`"),
+        ("speed", "write `rate`"),
+        ("rate_down", "`rate` is the direction down; `rate_up` the other"),
+        ("delay_down", "`delay` is the direction down; `delay_up` the other"),
+        ("buffer", "write `queue`"),
+        ("queue_size", "write `queue`"),
+        ("queue_limit", "write `queue`"),
+        ("discipline", "write `queue = { limit = \"50 packets\", discipline = \"red\" }`"),
+        ("reorder", "write it in the table of `jitter`: `jitter = { spread = \"2 ms\", reorder = true }`"),
+        ("nodes", "write `between`"),
+        ("ends", "write `between`"),
+        ("from", "write `between = [\"a\", \"b\"]`"),
+        ("to", "write `between = [\"a\", \"b\"]`"),
+    ],
+};
+
+pub(crate) static JITTER: Section = Section {
+    heading: "`jitter`",
+    noun: "a jitter",
+    intro: "The table form of a link's `jitter` and `jitter_up`.",
+    keys: &[
+        key("kind", "word", "by the other keys", "`\"none\"`, `\"uniform\"`, `\"normal\"` or `\"pareto\"`."),
+        key(
+            "spread",
+            "duration",
+            "required for uniform",
+            "Largest deviation to either side, at most the delay.",
+        ),
+        key("deviation", "duration", "required for normal", "Standard deviation around the delay."),
+        key(
+            "scale",
+            "duration",
+            "required for pareto",
+            "Scale of what is added to the delay: `scale` · (X − 1) with P(X > x) = x^−`shape`.",
+        ),
+        key("shape", "number", "required for pareto", "Tail index, above 1."),
+        key(
+            "reorder",
+            "true or false",
+            "`false`",
+            "Whether packets may overtake each other. If not, a packet waits for the one sent before it.",
+        ),
+    ],
+    elsewhere: &[
+        ("distribution", "write `kind`"),
+        ("stddev", "write `deviation`"),
+        ("range", "write `spread`"),
+    ],
+};
+
+pub(crate) static LOSS: Section = Section {
+    heading: "`loss`",
+    noun: "a loss",
+    intro: "The table form of a link's `loss` and `loss_up`.",
+    keys: &[
+        key("kind", "word", "by the other keys", "`\"none\"`, `\"bernoulli\"` or `\"gilbert-elliott\"`."),
+        key("p", "probability", "required for bernoulli", "Of losing a packet, each independently."),
+        key(
+            "good_to_bad",
+            "probability",
+            "required for gilbert-elliott",
+            "That the packet after one in the good state meets the bad state.",
+        ),
+        key(
+            "bad_to_good",
+            "probability",
+            "required for gilbert-elliott",
+            "That the packet after one in the bad state meets the good state; bursts last 1/`bad_to_good` packets.",
+        ),
+        key("loss_in_good", "probability", "`0`", "Of losing a packet in the good state."),
+        key("loss_in_bad", "probability", "`1`", "Of losing a packet in the bad state."),
+    ],
+    elsewhere: &[("probability", "write `p`"), ("rate", "write `p`")],
+};
+
+pub(crate) static QUEUE: Section = Section {
+    heading: "`queue`",
+    noun: "a queue",
+    intro: "The table form of a link's `queue` and `queue_up`.",
+    keys: &[
+        key("limit", "packets or size", "the preset's, else `\"100 packets\"`", "What never fits."),
+        key(
+            "discipline",
+            "word",
+            "the preset's, else `\"drop-tail\"`",
+            "`\"drop-tail\"`, `\"red\"` or `\"codel\"`.",
+        ),
+        key(
+            "min_threshold",
+            "packets",
+            "`\"5 packets\"`",
+            "RED: average queue below which nothing is dropped.",
+        ),
+        key("max_threshold", "packets", "`\"15 packets\"`", "RED: average queue of `max_probability`."),
+        key("max_probability", "probability", "`0.1`", "RED: of a drop, just below `max_threshold`."),
+        key("weight", "number", "`0.002`", "RED: of one packet's sample in the average."),
+        key(
+            "gentle",
+            "true or false",
+            "`true`",
+            "RED: beyond `max_threshold` let the probability rise to 1 at twice that, instead of dropping everything.",
+        ),
+        key(
+            "mean_packet",
+            "size or bytes",
+            "`500`",
+            "RED: size of the packets that an idle link is taken to have sent.",
+        ),
+        key("target", "duration", "`\"5 ms\"`", "CoDel: acceptable standing delay."),
+        key("interval", "duration", "`\"100 ms\"`", "CoDel: a round trip of most flows."),
+    ],
+    elsewhere: &[
+        ("size", "write `limit`"),
+        ("kind", "write `discipline`"),
+        ("packets", "write `limit = \"50 packets\"`"),
+    ],
+};
+
+pub(crate) static FRAMING: Section = Section {
+    heading: "`framing`",
+    noun: "a framing",
+    intro: "The table form of a link's `framing`. A packet of *n* bytes takes (*n* + `overhead`) · `bits_per_byte` bits. \
+`\"async-ppp\"` stands for 10 bits a byte and 7 bytes a packet (RFC 1662: one flag, address, control, two of protocol, \
+two of check sequence; the flag that ends a frame begins the next; no escapes).",
+    keys: &[
+        key("bits_per_byte", "whole number", "`8`", "8 to 16: 8 plain, 10 with a start and a stop bit."),
+        key("overhead", "size or bytes", "`0`", "Of header and trailer of each packet."),
+    ],
+    elsewhere: &[],
+};
+
+pub(crate) static MOBILITY: Section = Section {
+    heading: "`[mobility]`",
+    noun: "the mobility",
+    intro: "Who moves, and how it stays reachable. With this table the nodes `correspondent`, `home-agent` and `mobile` \
+exist, and a link without `between` is an access link:\n\n\
+- with co-located care-of addresses it joins `home-agent` and `mobile`: one machine is the home agent and has all \
+access interfaces;\n\
+- with foreign agents it joins `foreign-agent-NAME` and `mobile`, where NAME is the link's name;\n\
+- the link named by `home` always joins `home-agent` and `mobile`.\n\n\
+With co-located care-of addresses an access link may also hang on another node, by `between = [\"router\", \"mobile\"]`. Two kinds of links are \
+understood where the file does not give them, as `ethernet-10m`: one called `ethernet` between `correspondent` and \
+`home-agent`, and one called `NAME-backhaul` between `home-agent` and each foreign agent that no other link joins to it. \
+A table of such a name without `between` changes the link that is understood: `ethernet = { delay = \"50 ms\" }`.",
+    keys: &[
+        key("protocol", "word", "`\"mobile-ipv4\"`", "`\"mobile-ipv4\"` (RFC 5944)."),
+        key("care_of", "word", "`\"co-located\"`", "`\"co-located\"` or `\"foreign-agent\"`."),
+        key(
+            "routing",
+            "word",
+            "`\"triangle\"`",
+            "How the mobile node's packets travel: `\"triangle\"` (straight to the destination) or \
+`\"reverse-tunnel\"` (through the home agent, RFC 3024).",
+        ),
+        key(
+            "encapsulation",
+            "word",
+            "`\"ip-in-ip\"`",
+            "`\"ip-in-ip\"` (RFC 2003), `\"minimal\"` (RFC 2004) or `\"gre\"` (RFC 2784).",
+        ),
+        key(
+            "start",
+            "link name",
+            "`from` of the first handover, else the first access link",
+            "The access link in use when the run begins.",
+        ),
+        key(
+            "home",
+            "link name",
+            "none",
+            "The access link on which the mobile node is at home and needs no tunnel.",
+        ),
+        key(
+            "lifetime",
+            "duration or `\"infinity\"`",
+            "`\"600 s\"`",
+            "Asked for in registrations; whole seconds, at most 65534.",
+        ),
+        key("advertisement_interval", "duration", "`\"1 s\"`", "Between two advertisements of an agent."),
+        key(
+            "movement_detection",
+            "word",
+            "`\"link-trigger\"`",
+            "`\"link-trigger\"` (the link layer says so at once), `\"missed-advertisements\"` (three in a row), \
+`\"lifetime\"` (of the last advertisement) or `\"prefix\"` (an advertisement of another prefix).",
+        ),
+        key(
+            "algorithm",
+            "word",
+            "`\"hmac-md5\"`",
+            "Of authentication: `\"hmac-md5\"` or `\"hmac-sha-256\"`.",
+        ),
+        key("replay", "word", "`\"timestamps\"`", "Replay protection: `\"timestamps\"` or `\"nonces\"`."),
+        key(
+            "simultaneous_bindings",
+            "true or false",
+            "`false`",
+            "Whether the old binding is kept (the S bit).",
+        ),
+        key(
+            "policy",
+            "array of tables",
+            "none",
+            "The mobile policy table; the first rule that matches counts.",
+        ),
+    ],
+    elsewhere: &[
+        ("access", "access links are the [links] that have no `between` or end at \"mobile\""),
+        ("advertisement", "write `advertisement_interval`"),
+        ("authentication", "write `algorithm`"),
+        ("tunnel", "write `encapsulation`"),
+        ("reverse_tunnel", "write `routing = \"reverse-tunnel\"`"),
+    ],
+};
+
+pub(crate) static POLICY: Section = Section {
+    heading: "`policy`",
+    noun: "a rule",
+    intro: "A rule of the mobile policy table, as in MosquitoNet: \
+`policy = [{ to = \"correspondent\", port = 80, method = \"regular-ip\" }]`. Packets that no rule matches travel as \
+`routing` says.",
+    keys: &[
+        key(
+            "to",
+            "node name or prefix",
+            "every destination",
+            "`\"correspondent\"`, `\"10.0.0.0/8\"` or `\"10.1.2.3\"`.",
+        ),
+        key("port", "whole number", "every port", "TCP or UDP port of the destination, 1 to 65535."),
+        key(
+            "method",
+            "word",
+            "required",
+            "`\"triangle\"`, `\"reverse-tunnel\"` or `\"regular-ip\"` (from the care-of address; breaks at a handover).",
+        ),
+    ],
+    elsewhere: &[("destination", "write `to`"), ("routing", "write `method`")],
+};
+
+pub(crate) static HANDOVER: Section = Section {
+    heading: "`[[handover]]`",
+    noun: "a handover",
+    intro: "One table for each handover, in the order of time. With `make-before-break` the new link comes up at `at`, \
+the old one stays up, and the new one carries data from the moment its registration is accepted. With \
+`break-before-make` the old link goes down at `at` and the new one comes up after `interruption`.",
+    keys: &[
+        key("at", "duration", "required", "Since the run began; before its end."),
+        key("from", "link name", "required", "The access link in use until then."),
+        key("to", "link name", "required", "The access link in use after it."),
+        key(
+            "style",
+            "word",
+            "`\"make-before-break\"`",
+            "`\"make-before-break\"` or `\"break-before-make\"`.",
+        ),
+        key("interruption", "duration", "`\"0 s\"`", "Time without any link; only with `break-before-make`."),
+        key(
+            "queued",
+            "word",
+            "`\"drain-late\"`",
+            "What becomes of packets that wait for the old link: `\"drain-late\"` (they leave over it, if need be when \
+it is up again), `\"drop\"`, `\"drop-with-icmp\"` (the sender is told), `\"re-route\"` (they take the new path at once), \
+`\"buffer-and-forward\"` (they take it when it is registered) or `\"duplicate\"` (both).",
+        ),
+        key("notice", "duration", "`\"0 s\"`", "How long before `at` the handover is announced."),
+    ],
+    elsewhere: &[
+        ("time", "write `at`"),
+        ("gap", "write `interruption`"),
+        ("outage", "write `interruption`"),
+        ("soft", "write `style = \"make-before-break\"`"),
+        ("warning", "write `notice`"),
+        ("link", "write `from` and `to`"),
+    ],
+};
+
+pub(crate) static FLOW: Section = Section {
+    heading: "`[[flow]]`",
+    noun: "a flow",
+    intro: "One table for each TCP connection and what it carries.",
+    keys: &[
+        key(
+            "name",
+            "text",
+            "`\"flow-1\"`, `\"flow-2\"`, …",
+            "Letters, digits, `-`, `_`; no two flows share one.",
+        ),
+        key(
+            "from",
+            "node name",
+            "required",
+            "Opens the connection; sends (bulk, paced) or asks (request-response).",
+        ),
+        key("to", "node name", "required", "The other end."),
+        key("kind", "word", "`\"bulk\"`", "`\"bulk\"`, `\"request-response\"` or `\"paced\"`."),
+        key("size", "size", "without end", "bulk, paced: bytes to send in all."),
+        key("start", "duration", "`\"0 s\"`", "When the connection is opened."),
+        key("stop", "duration", "the end of the run", "When the application stops writing and closes."),
+        key("request", "size", "required for request-response", "Of each request."),
+        key("response", "size", "required for request-response", "Of each response."),
+        key(
+            "think",
+            "duration",
+            "`\"0 s\"`",
+            "request-response: from a response's last byte to the next request.",
+        ),
+        key("count", "whole number", "without end", "request-response: requests in all."),
+        key("rate", "rate", "required for paced", "Of the application's bytes."),
+        key("message", "size", "required for paced", "Bytes written at a time."),
+        key("tcp", "profile or table", "`\"sack\"`", "TCP of both ends; see `tcp`."),
+    ],
+    elsewhere: &[
+        ("source", "write `from`"),
+        ("destination", "write `to`"),
+        ("sender", "write `from`"),
+        ("receiver", "write `to`"),
+        ("type", "write `kind`"),
+        ("workload", "write `kind`"),
+        ("bytes", "write `size`"),
+        ("end", "write `stop`"),
+        ("window", "write it in the table of `tcp`: `tcp = { window = \"16 KiB\" }`"),
+    ],
+};
+
+pub(crate) static TCP: Section = Section {
+    heading: "`tcp`",
+    noun: "a TCP",
+    intro: "TCP of a flow, the same at both ends: the name of a profile (`tcp = \"linux-2.0\"`) or a table that changes \
+one (`tcp = { profile = \"linux-2.0\", window = \"16 KiB\" }`).",
+    keys: &[
+        key(
+            "profile",
+            "word",
+            "the profile called like `variant`, else `\"sack\"`",
+            "What to begin with: `\"tahoe\"`, `\"reno\"`, `\"newreno\"`, `\"sack\"` or `\"linux-2.0\"`.",
+        ),
+        key(
+            "variant",
+            "word",
+            "the profile's",
+            "Loss recovery: `\"tahoe\"`, `\"reno\"`, `\"newreno\"`, `\"sack\"` or `\"linux-2.0\"`.",
+        ),
+        key(
+            "rto",
+            "word",
+            "the profile's",
+            "Estimator: `\"rfc6298\"`, `\"linux\"`, `\"linux-2.0\"` or `\"bsd\"`.",
+        ),
+        key("rto_initial", "duration", "the estimator's", "RTO before the first measurement."),
+        key("rto_min", "duration", "the estimator's", "Least RTO."),
+        key("rto_max", "duration", "the estimator's", "Greatest RTO, back-off included."),
+        key("clock_granularity", "duration", "the profile's", "Clock grain G of the `rfc6298` estimator."),
+        key(
+            "window",
+            "size",
+            "the profile's",
+            "Receive buffer: the most that is advertised. Above 65535 B it needs `window_scaling`.",
+        ),
+        key("window_scaling", "true or false", "the profile's", "RFC 7323."),
+        key(
+            "mss",
+            "size or bytes",
+            "what fits the links at the flow's ends",
+            "Largest segment, 88 bytes to their MTU less 40.",
+        ),
+        key("timestamps", "true or false", "the profile's", "RFC 7323."),
+        key("sack", "true or false", "the profile's; on with variant `sack`", "RFC 2018."),
+        key("limited_transmit", "true or false", "the profile's", "RFC 3042."),
+        key(
+            "careful",
+            "true or false",
+            "the profile's",
+            "Whether duplicate ACKs of data sent before the last recovery start none (RFC 6582).",
+        ),
+        key("duplicate_ack_threshold", "whole number", "the profile's", "Duplicate ACKs that mean a loss."),
+        key(
+            "partial_ack_timer",
+            "word",
+            "the profile's",
+            "newreno: `\"impatient\"` or `\"slow-but-steady\"` (RFC 6582, section 4).",
+        ),
+        key(
+            "burst_guard",
+            "true or false",
+            "the profile's",
+            "newreno: whether recovery ends with cwnd = min(ssthresh, FlightSize + SMSS) (RFC 6582, section 3.2 step 3).",
+        ),
+        key(
+            "linux20_fast_retransmit",
+            "true or false",
+            "the profile's",
+            "linux-2.0: whether pure duplicate ACKs start a fast retransmit; those hosts meant to, and did not.",
+        ),
+        key(
+            "delayed_ack",
+            "duration or word",
+            "the profile's",
+            "Longest delay of an ACK, at most 500 ms; `\"off\"`, or `\"linux-2.0\"`.",
+        ),
+        key(
+            "initial_window",
+            "segments or word",
+            "the profile's",
+            "`\"rfc5681\"`, `\"rfc6928\"` or a number, such as `\"4 segments\"`.",
+        ),
+        key("initial_ssthresh", "size", "none", "First slow start threshold, at least a segment."),
+        key("max_cwnd", "size", "none", "Congestion window never exceeded, at least a segment."),
+        key(
+            "ack_counting",
+            "segments or word",
+            "the profile's",
+            "Slow start: `\"per-ack\"`, or by bytes, at most so many segments an ACK (RFC 3465), as `\"2 segments\"`.",
+        ),
+        key(
+            "window_validation",
+            "true or false",
+            "the profile's",
+            "Whether the congestion window grows only while it is used (RFC 7661).",
+        ),
+        key(
+            "limited_transmit_counts",
+            "true or false",
+            "the profile's",
+            "Whether segments of limited transmit count when the window is halved.",
+        ),
+        key(
+            "idle_restart",
+            "word",
+            "the profile's",
+            "After silence: `\"off\"`, `\"initial-window\"` or `\"decay\"`.",
+        ),
+        key("nagle", "true or false", "the profile's", "RFC 896."),
+        key(
+            "max_retransmissions",
+            "whole number",
+            "the profile's",
+            "Timeouts in a row before the connection is given up.",
+        ),
+        key(
+            "pmtu_discovery",
+            "true or false",
+            "`true`",
+            "Packets carry DF, and ICMP \"fragmentation needed\" shrinks the segments (RFC 1191).",
+        ),
+    ],
+    elsewhere: &[
+        ("receive_window", "write `window`"),
+        ("rwnd", "write `window`"),
+        ("congestion", "write `variant`"),
+        ("congestion_control", "write `variant`"),
+        ("cwnd", "write `initial_window` or `max_cwnd`"),
+        ("iw", "write `initial_window`"),
+        ("ssthresh", "write `initial_ssthresh`"),
+        ("dupthresh", "write `duplicate_ack_threshold`"),
+    ],
+};
+
+pub(crate) static ASSIST: Section = Section {
+    heading: "`[assist]`",
+    noun: "the assist",
+    intro: "What helps TCP across handovers. This version has no assists yet; the only value is `[\"none\"]`.",
+    keys: &[key("use", "array of words", "`[\"none\"]`", "The assists to use.")],
+    elsewhere: &[("name", "write `use`"), ("names", "write `use`")],
+};
+
+/// All sections in the order of the documentation.
+pub(crate) static SECTIONS: [&Section; 12] =
+    [&ROOT, &LINK, &JITTER, &LOSS, &QUEUE, &FRAMING, &MOBILITY, &POLICY, &HANDOVER, &FLOW, &TCP, &ASSIST];
+
+#[cfg(test)]
+mod tests;

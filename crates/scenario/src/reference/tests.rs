@@ -1,0 +1,264 @@
+//! The documentation and the parser agree.
+
+use super::*;
+use crate::Scenario;
+use std::collections::BTreeSet;
+
+const BASE: &str = r#"
+    title = "x"
+    duration = "120 s"
+    [links]
+    wifi = { rate = "1 Mbit/s", delay = "9 ms" }
+    wifi2 = { rate = "2 Mbit/s", delay = "9 ms" }
+    left = { preset = "lte", between = ["a", "b"] }
+    [mobility]
+    [[handover]]
+    at = "12 s"
+    from = "wifi"
+    to = "wifi2"
+    style = "break-before-make"
+    [[flow]]
+    name = "bulk"
+    from = "correspondent"
+    to = "mobile"
+    [[flow]]
+    name = "paced"
+    from = "a"
+    to = "b"
+    kind = "paced"
+    rate = "1 kbit/s"
+    message = "1 B"
+    [[flow]]
+    name = "asked"
+    from = "a"
+    to = "b"
+    kind = "request-response"
+    request = "1 B"
+    response = "1 B"
+"#;
+
+/// The digest of [`BASE`] under overrides separated by line breaks.
+fn digest(overrides: &str) -> String {
+    let overrides: Vec<String> = overrides.lines().map(str::to_owned).collect();
+    Scenario::parse("x.toml", BASE, &overrides).unwrap_or_else(|errors| panic!("{errors}")).digest()
+}
+
+/// A key and the overrides, on lines, that make it mean something.
+type Change = (&'static str, &'static str);
+
+/// For each section: where a table of it stands, and a change for each key.
+fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
+    vec![
+        (
+            &ROOT,
+            "",
+            vec![
+                ("title", "title=y"),
+                ("description", "description=z"),
+                ("duration", "duration=121 s"),
+                ("seed", "seed=2"),
+                ("links", "links.extra={ preset = \"lte\", between = [\"a\", \"c\"] }"),
+                ("mobility", "mobility={ routing = \"reverse-tunnel\" }"),
+                ("handover", "handover=[]"),
+                ("flow", "flow=[]"),
+            ],
+        ),
+        (
+            &LINK,
+            "links.wifi.",
+            vec![
+                ("preset", "preset=gsm-csd"),
+                ("rate", "rate=7 kbit/s"),
+                ("rate_up", "rate_up=7 kbit/s"),
+                ("delay", "delay=8 ms"),
+                ("delay_up", "delay_up=8 ms"),
+                ("jitter", "jitter=1 ms"),
+                ("jitter_up", "jitter_up=1 ms"),
+                ("loss", "loss=0.1"),
+                ("loss_up", "loss_up=1 %"),
+                ("queue", "queue=7 packets"),
+                ("queue_up", "queue_up=7 kB"),
+                ("mtu", "mtu=1400"),
+                ("framing", "framing=async-ppp"),
+                (
+                    "between",
+                    "between=[\"foreign\", \"mobile\"]\nlinks.f={ preset=\"lte\", between=[\"home-agent\", \"foreign\"] }",
+                ),
+            ],
+        ),
+        (
+            &JITTER,
+            "links.wifi.jitter.",
+            vec![
+                ("kind", "kind=uniform\nlinks.wifi.jitter.spread=2 ms"),
+                ("spread", "spread=1 ms"),
+                ("deviation", "deviation=1 ms"),
+                ("scale", "scale=1 ms\nlinks.wifi.jitter.shape=2"),
+                ("shape", "shape=3.5\nlinks.wifi.jitter.scale=1 ms"),
+                ("reorder", "reorder=true\nlinks.wifi.jitter.spread=1 ms"),
+            ],
+        ),
+        (
+            &LOSS,
+            "links.wifi.loss.",
+            vec![
+                ("kind", "kind=bernoulli\nlinks.wifi.loss.p=0.5"),
+                ("p", "p=0.1"),
+                ("good_to_bad", "good_to_bad=0.1\nlinks.wifi.loss.bad_to_good=0.2"),
+                ("bad_to_good", "bad_to_good=0.1\nlinks.wifi.loss.good_to_bad=0.2"),
+                (
+                    "loss_in_good",
+                    "loss_in_good=0.1\nlinks.wifi.loss={ good_to_bad=0.1, bad_to_good=0.1, loss_in_good=0.5 }",
+                ),
+                (
+                    "loss_in_bad",
+                    "loss_in_bad=0.1\nlinks.wifi.loss={ good_to_bad=0.1, bad_to_good=0.1, loss_in_bad=0.5 }",
+                ),
+            ],
+        ),
+        (
+            &QUEUE,
+            "links.wifi.queue.",
+            vec![
+                ("limit", "limit=50 packets"),
+                ("discipline", "discipline=red"),
+                ("min_threshold", "min_threshold=6 packets\nlinks.wifi.queue.discipline=red"),
+                ("max_threshold", "max_threshold=16 packets\nlinks.wifi.queue.discipline=red"),
+                ("max_probability", "max_probability=0.2\nlinks.wifi.queue.discipline=red"),
+                ("weight", "weight=0.003\nlinks.wifi.queue.discipline=red"),
+                ("gentle", "gentle=false\nlinks.wifi.queue.discipline=red"),
+                ("mean_packet", "mean_packet=600\nlinks.wifi.queue.discipline=red"),
+                ("target", "target=6 ms\nlinks.wifi.queue.discipline=codel"),
+                ("interval", "interval=90 ms\nlinks.wifi.queue.discipline=codel"),
+            ],
+        ),
+        (
+            &FRAMING,
+            "links.wifi.framing.",
+            vec![("bits_per_byte", "bits_per_byte=9"), ("overhead", "overhead=9")],
+        ),
+        (
+            &MOBILITY,
+            "mobility.",
+            vec![
+                ("care_of", "care_of=foreign-agent"),
+                ("routing", "routing=reverse-tunnel"),
+                ("encapsulation", "encapsulation=gre"),
+                ("start", "start=wifi2\nhandover=[]"),
+                ("home", "home=wifi"),
+                ("lifetime", "lifetime=infinity"),
+                ("advertisement_interval", "advertisement_interval=2 s"),
+                ("movement_detection", "movement_detection=prefix"),
+                ("algorithm", "algorithm=hmac-sha-256"),
+                ("replay", "replay=nonces"),
+                ("simultaneous_bindings", "simultaneous_bindings=true"),
+                ("policy", "policy=[{ method = \"triangle\" }]"),
+            ],
+        ),
+        (
+            &POLICY,
+            "mobility.policy=[{ method = \"triangle\" }]\nmobility.policy.",
+            vec![("to", "to=10.0.0.0/8"), ("port", "port=80"), ("method", "method=regular-ip")],
+        ),
+        (
+            &HANDOVER,
+            "handover.",
+            vec![
+                ("at", "at=13 s"),
+                ("from", "from=wifi2\nhandover.to=wifi"),
+                ("to", "to=wifi3\nlinks.wifi3=lte"),
+                ("style", "style=make-before-break"),
+                ("interruption", "interruption=1 s"),
+                ("queued", "queued=drop"),
+                ("notice", "notice=1 s"),
+            ],
+        ),
+        (
+            &FLOW,
+            "flow.",
+            vec![
+                ("name", "bulk.name=other"),
+                ("from", "bulk.from=home-agent"),
+                ("to", "bulk.to=home-agent"),
+                (
+                    "kind",
+                    "bulk={ from = \"a\", to = \"b\", kind = \"paced\", rate = \"2 kbit/s\", message = \"2 B\" }",
+                ),
+                ("size", "bulk.size=1 MB"),
+                ("start", "bulk.start=1 s"),
+                ("stop", "bulk.stop=2 s"),
+                ("request", "asked.request=2 B"),
+                ("response", "asked.response=2 B"),
+                ("think", "asked.think=2 s"),
+                ("count", "asked.count=2"),
+                ("rate", "paced.rate=2 kbit/s"),
+                ("message", "paced.message=2 B"),
+                ("tcp", "bulk.tcp=reno"),
+            ],
+        ),
+        (
+            &TCP,
+            "flow.bulk.tcp.",
+            vec![
+                ("profile", "profile=tahoe"),
+                ("variant", "variant=reno"),
+                ("rto", "rto=bsd"),
+                ("rto_initial", "rto_initial=2 s"),
+                ("rto_min", "rto_min=2 s"),
+                ("rto_max", "rto_max=50 s"),
+                ("clock_granularity", "clock_granularity=2 ms"),
+                ("window", "window=1 KiB"),
+                ("window_scaling", "window_scaling=true"),
+                ("mss", "mss=536"),
+                ("timestamps", "timestamps=true"),
+                ("sack", "sack=true\nflow.bulk.tcp.profile=reno"),
+                ("limited_transmit", "limited_transmit=false"),
+                ("careful", "careful=false"),
+                ("duplicate_ack_threshold", "duplicate_ack_threshold=4"),
+                ("partial_ack_timer", "partial_ack_timer=slow-but-steady"),
+                ("burst_guard", "burst_guard=false"),
+                ("linux20_fast_retransmit", "linux20_fast_retransmit=true"),
+                ("delayed_ack", "delayed_ack=off"),
+                ("initial_window", "initial_window=1 segment"),
+                ("initial_ssthresh", "initial_ssthresh=8 KiB"),
+                ("max_cwnd", "max_cwnd=8 KiB"),
+                ("ack_counting", "ack_counting=2 segments"),
+                ("window_validation", "window_validation=true"),
+                ("limited_transmit_counts", "limited_transmit_counts=true"),
+                ("idle_restart", "idle_restart=off"),
+                ("nagle", "nagle=false"),
+                ("max_retransmissions", "max_retransmissions=3"),
+                ("pmtu_discovery", "pmtu_discovery=false"),
+            ],
+        ),
+    ]
+}
+
+#[test]
+fn every_documented_key_means_something() {
+    // These have one value only.
+    let mut seen: BTreeSet<(&str, &str)> =
+        [("`[mobility]`", "protocol"), ("`[assist]`", "use"), ("The file", "assist")].into();
+    digest("mobility.protocol=mobile-ipv4\nassist.use=[\"none\"]\nassist=none");
+    let plain = digest("");
+    let ruled = digest("mobility.policy=[{ method = \"triangle\" }]");
+    for (section, path, keys) in changes() {
+        let before = if section.heading == POLICY.heading { &ruled } else { &plain };
+        for (key, change) in keys {
+            let changed = digest(&format!("{path}{change}"));
+            assert!(changed != *before, "{} {key}: {path}{change}", section.heading);
+            assert!(section.keys.iter().any(|known| known.name == key), "{key}");
+            seen.insert((section.heading, key));
+        }
+    }
+    for section in SECTIONS {
+        for key in section.keys {
+            assert!(
+                seen.contains(&(section.heading, key.name)),
+                "{} {} is not tested",
+                section.heading,
+                key.name
+            );
+        }
+    }
+}

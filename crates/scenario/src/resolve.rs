@@ -1,0 +1,575 @@
+//! From the file to a [`Scenario`]: names looked up, what is understood made explicit, the whole checked.
+
+use std::collections::BTreeMap;
+
+use careof_base::Duration;
+use careof_link::Config;
+
+use crate::decode::{Field, Reader};
+use crate::error::{Origin, Problems};
+use crate::flow::{FlowDraft, assist, flow};
+use crate::link::{Between, IMPLIED_PRESET, LinkDraft, link};
+use crate::mobility::{HandoverDraft, MobilityDraft, Reference, To, handover, mobility};
+use crate::model::{
+    CareOf, Destination, Flow, Handover, HandoverStyle, Link, LinkId, Mobility, Node, NodeId, PolicyRule,
+    Role, Scenario,
+};
+use crate::presets::preset;
+use crate::reference::ROOT;
+use crate::tree::{Entry, Table, Value, quote};
+use crate::units;
+use crate::words::{nearest, one_of};
+
+const CORRESPONDENT: &str = "correspondent";
+const HOME_AGENT: &str = "home-agent";
+const MOBILE: &str = "mobile";
+const FOREIGN_AGENT_PREFIX: &str = "foreign-agent-";
+/// The link between correspondent and home agent where the file gives none.
+const ETHERNET: &str = "ethernet";
+/// What the name of a foreign agent's own link ends with where the file gives none.
+const BACKHAUL: &str = "-backhaul";
+
+/// Reads the whole tree. Everything wrong is in `problems`; without problems there is a scenario.
+pub(crate) fn scenario(tree: &Table, stem: &str, problems: &mut Problems) -> Option<Scenario> {
+    let top = Reader::new(tree, &ROOT, (Origin::File(0), ""), problems);
+    let title = top.get("title").and_then(|field| field.text(problems));
+    let description = top.get("description").and_then(|field| field.text(problems));
+    let duration = top
+        .require("duration", "a scenario needs its length: duration = \"120 s\"", problems)
+        .and_then(|field| field.positive_duration(problems));
+    let seed = top.get("seed").and_then(|field| field.integer(0, u64::MAX, problems));
+    let mobility_given = top.get("mobility");
+    let mobility = mobility_given.as_ref().and_then(|field| mobility(field, problems));
+    let links = links(&top, mobility_given.is_some(), problems);
+    let handovers = tables(&top, "handover", problems);
+    let handover_count = handovers.len();
+    let handovers: Vec<_> = handovers.iter().filter_map(|field| handover(field, problems)).collect();
+    let flows: Vec<_> =
+        tables(&top, "flow", problems).iter().filter_map(|field| flow(field, duration, problems)).collect();
+    let assists = top.get("assist").map(|field| assist(&field, problems)).unwrap_or_default();
+
+    // From here on names are looked up, which is pointless where what they name could not be read.
+    let network = network(&links, mobility.as_ref(), mobility_given.is_some(), &handovers, problems)?;
+    if mobility_given.is_none()
+        && let Some(field) = top.get("handover")
+    {
+        let hint = "add [mobility] with protocol = \"mobile-ipv4\"".to_owned();
+        problems.add(field.place(), field.node.value.describe(), "handovers need a mobile node", Some(hint));
+    }
+    let mobility = mobility.and_then(|draft| network.mobility(draft, &handovers, problems));
+    // A handover that could not be read leaves a gap in the chain of links.
+    let complete = handovers.len() == handover_count;
+    let chain = mobility.as_ref().filter(|_| complete).map(|mobility| mobility.start);
+    let handovers = network.handovers(handovers, chain, duration, problems);
+    let flows = network.flows(flows, problems);
+
+    let duration = duration?;
+    if problems.count() > 0 {
+        return None;
+    }
+    Some(Scenario {
+        title: title.unwrap_or(stem).to_owned(),
+        description: description.unwrap_or_default().trim().to_owned(),
+        duration,
+        seed: seed.unwrap_or(1),
+        nodes: network.nodes,
+        links: network.links,
+        mobility,
+        handovers,
+        flows,
+        assists,
+    })
+}
+
+/// The elements of the array of tables `key`.
+fn tables<'a>(top: &Reader<'a>, key: &str, problems: &mut Problems) -> Vec<Field<'a>> {
+    top.get(key)
+        .map(|field| field.list(&format!("write [[{key}]], once for each {key}"), problems))
+        .unwrap_or_default()
+}
+
+fn links<'a>(top: &Reader<'a>, mobile: bool, problems: &mut Problems) -> Vec<LinkDraft<'a>> {
+    const EXPECTED: &str = "a scenario needs at least one link: [links] with wavelan = \"wavelan\"";
+    let Some(field) = top.require("links", EXPECTED, problems) else { return Vec::new() };
+    let Value::Table(table) = &field.node.value else {
+        field.wrong("links is a table of links: [links] with wavelan = \"wavelan\"", None, problems);
+        return Vec::new();
+    };
+    if table.entries.is_empty() {
+        problems.add(field.place(), "no link", EXPECTED, None);
+    }
+    table.entries.iter().map(|entry| link(entry, mobile && may_be_implied(entry, table), problems)).collect()
+}
+
+/// Whether a link of this name exists without being given, so that its table only changes it.
+fn may_be_implied(entry: &Entry, links: &Table) -> bool {
+    let placed = matches!(&entry.node.value, Value::Table(table) if table.get("between").is_some());
+    let backhaul = entry.key.strip_suffix(BACKHAUL).is_some_and(|access| links.get(access).is_some());
+    !placed && (entry.key == ETHERNET || backhaul)
+}
+
+/// The network under construction.
+struct Network {
+    nodes: Vec<Node>,
+    links: Vec<Link>,
+    mobile: bool,
+}
+
+/// Joins the links to a network; `None` if something a link is made of could not be read.
+fn network(
+    drafts: &[LinkDraft<'_>],
+    mobility: Option<&MobilityDraft<'_>>,
+    mobile: bool,
+    handovers: &[HandoverDraft<'_>],
+    problems: &mut Problems,
+) -> Option<Network> {
+    let mut network = Network { nodes: Vec::new(), links: Vec::new(), mobile };
+    if drafts.is_empty() || (mobile && mobility.is_none()) {
+        return None;
+    }
+    if mobile {
+        for (name, role) in
+            [(CORRESPONDENT, Role::Correspondent), (HOME_AGENT, Role::HomeAgent), (MOBILE, Role::Mobile)]
+        {
+            network.nodes.push(Node { name: name.to_owned(), role });
+        }
+    }
+    let home = mobility.and_then(|mobility| mobility.home.as_ref()).map(|home| home.name);
+    let care_of = mobility.map(|mobility| mobility.care_of).unwrap_or_default();
+    // Tables of implied links: they take their place when it turns out that they are needed.
+    let mut waiting = Vec::new();
+    let mut complete = true;
+    for draft in drafts {
+        let ends = match &draft.between {
+            Some(Between { ends: Some([first, second]), .. }) => [(*first).to_owned(), (*second).to_owned()],
+            Some(_) => {
+                complete = false;
+                continue;
+            }
+            None if mobile && is_waiting(draft, drafts) => {
+                waiting.push(draft);
+                continue;
+            }
+            None if mobile => {
+                let agent = care_of == CareOf::ForeignAgent && home != Some(draft.name);
+                let anchor = if agent {
+                    format!("{FOREIGN_AGENT_PREFIX}{}", draft.name)
+                } else {
+                    HOME_AGENT.to_owned()
+                };
+                [anchor, MOBILE.to_owned()]
+            }
+            None => {
+                problems.add(
+                    (draft.origin, &draft.path),
+                    "no ends",
+                    "without [mobility] a link names the nodes it joins: between = [\"a\", \"b\"]",
+                    None,
+                );
+                complete = false;
+                continue;
+            }
+        };
+        network.place(draft, ends, care_of, home, problems);
+    }
+    if !complete {
+        return None;
+    }
+    if mobile {
+        let places = drafts.iter().map(|draft| (draft.name.to_owned(), draft.ends_place())).collect();
+        network.implied_links(waiting, &places, problems);
+        if !network.links.iter().any(|link| link.access) {
+            let origin = mobility.map_or(Origin::File(0), |mobility| mobility.origin);
+            let named = handovers.first().map_or("wavelan", |handover| handover.from.name);
+            problems.add(
+                (origin, "mobility"),
+                "no access link",
+                "the mobile node needs a link: one in [links] without `between`, or with between = [\"home-agent\", \"mobile\"]",
+                Some(format!("add {named} = \"wavelan\" to [links], for example")),
+            );
+            return None;
+        }
+    }
+    Some(network)
+}
+
+/// Whether a link without `between` is one that is understood rather than an access link.
+fn is_waiting(draft: &LinkDraft<'_>, drafts: &[LinkDraft<'_>]) -> bool {
+    let backhaul_of = draft.name.strip_suffix(BACKHAUL);
+    draft.name == ETHERNET
+        || backhaul_of.is_some_and(|access| drafts.iter().any(|other| other.name == access))
+}
+
+impl Network {
+    fn node(&mut self, name: &str) -> NodeId {
+        if let Some(found) = self.nodes.iter().position(|node| node.name == name) {
+            return NodeId(found);
+        }
+        let role = if self.mobile && name.starts_with(FOREIGN_AGENT_PREFIX) {
+            Role::ForeignAgent
+        } else {
+            Role::Host
+        };
+        self.nodes.push(Node { name: name.to_owned(), role });
+        NodeId(self.nodes.len() - 1)
+    }
+
+    fn role(&self, id: NodeId) -> Role {
+        self.nodes.get(id.0).map_or(Role::Host, |node| node.role)
+    }
+
+    /// Adds the link of `draft` between `ends`.
+    fn place(
+        &mut self,
+        draft: &LinkDraft<'_>,
+        ends: [String; 2],
+        care_of: CareOf,
+        home: Option<&str>,
+        problems: &mut Problems,
+    ) {
+        let ends = ends.map(|name| self.node(&name));
+        let access = self.mobile && self.role(ends[1]) == Role::Mobile;
+        let (origin, path) = draft.ends_place();
+        let at = (origin, path.as_str());
+        let written = ends.map(|id| self.nodes.get(id.0).map_or("", |node| node.name.as_str()));
+        let found = format!("[\"{}\", \"{}\"]", written[0], written[1]);
+        if self.role(ends[0]) == Role::Mobile {
+            let hint = Some(format!("write between = [\"{}\", \"{MOBILE}\"]", written[1]));
+            problems.add(
+                at,
+                found,
+                "the mobile node is the second end of its links, so that down is towards it",
+                hint,
+            );
+        } else if access && home == Some(draft.name) && self.role(ends[0]) != Role::HomeAgent {
+            let expected = "the mobile node is at home on this link, so it ends at \"home-agent\"";
+            problems.add(at, found, expected, None);
+        } else if access && self.role(ends[0]) == Role::Correspondent {
+            let expected = "an access link ends at \"home-agent\", a foreign agent or another router";
+            problems.add(at, found, expected, None);
+        } else if access
+            && care_of == CareOf::ForeignAgent
+            && home != Some(draft.name)
+            && self.role(ends[0]) != Role::ForeignAgent
+        {
+            let hint = format!("leave `between` out, or write \"{FOREIGN_AGENT_PREFIX}{}\"", draft.name);
+            let expected = "with care_of = \"foreign-agent\" an access link ends at a foreign agent";
+            problems.add(at, found, expected, Some(hint));
+        }
+        // A link that could not be read still takes its place, so that names can be looked up.
+        let unknown = || Config { mtu: u16::MAX, ..Config::default() };
+        let [down, up] = draft.directions.clone().unwrap_or_else(|| [unknown(), unknown()]);
+        let (name, preset) = (draft.name.to_owned(), draft.preset);
+        self.links.push(Link { name, preset, implied: false, ends, access, down, up });
+    }
+
+    /// Adds the links that are understood: correspondent to home agent, and home agent to foreign agents.
+    fn implied_links(
+        &mut self,
+        mut waiting: Vec<&LinkDraft<'_>>,
+        places: &BTreeMap<String, (Origin, String)>,
+        problems: &mut Problems,
+    ) {
+        let correspondent = self.node(CORRESPONDENT);
+        let home_agent = self.node(HOME_AGENT);
+        let mut wanted = Vec::new();
+        if !self.joined(correspondent, home_agent, false) {
+            wanted.push((ETHERNET.to_owned(), [correspondent, home_agent]));
+        }
+        let agents: Vec<NodeId> =
+            (0..self.nodes.len()).map(NodeId).filter(|id| self.role(*id) == Role::ForeignAgent).collect();
+        for agent in agents {
+            if !self.joined(home_agent, agent, false) {
+                let name = self.nodes.get(agent.0).map_or("", |node| node.name.as_str());
+                let access = name.strip_prefix(FOREIGN_AGENT_PREFIX).unwrap_or(name);
+                wanted.push((format!("{access}{BACKHAUL}"), [home_agent, agent]));
+            }
+        }
+        for (name, ends) in wanted {
+            if let Some(taken) = self.links.iter().find(|link| link.name == name) {
+                let ends = ends.map(|id| self.nodes.get(id.0).map_or("", |node| node.name.as_str()));
+                let [a, b] = taken.ends.map(|id| self.nodes.get(id.0).map_or("", |node| node.name.as_str()));
+                problems.add(
+                    places.get(&name).map_or((Origin::File(0), ""), |(origin, path)| (*origin, path)),
+                    format!("a link between {a} and {b}"),
+                    format!("the link between {} and {} is understood under that name", ends[0], ends[1]),
+                    Some(format!(
+                        "name this link otherwise, or give one with between = [\"{}\", \"{}\"]",
+                        ends[0], ends[1]
+                    )),
+                );
+                continue;
+            }
+            let given =
+                waiting.iter().position(|draft| draft.name == name).map(|index| waiting.remove(index));
+            let base = preset(IMPLIED_PRESET);
+            let (preset, [down, up]) = match (given, base) {
+                (Some(draft), _) => (draft.preset, draft.directions.clone().unwrap_or_default()),
+                (None, Some(base)) => (Some(base.name.as_str()), [base.down.clone(), base.up.clone()]),
+                (None, None) => (None, <[Config; 2]>::default()),
+            };
+            self.links.push(Link { name, preset, implied: given.is_none(), ends, access: false, down, up });
+        }
+        for link in self.links.iter().filter(|link| link.access) {
+            if !self.joined(home_agent, link.ends[0], false) {
+                let anchor = self.nodes.get(link.ends[0].0).map_or("", |node| node.name.as_str());
+                problems.add(
+                    places.get(&link.name).map_or((Origin::File(0), ""), |(origin, path)| (*origin, path)),
+                    quote(anchor),
+                    "no path of links leads there from \"home-agent\", so that nobody can register over it",
+                    Some(format!("add a link with between = [\"{HOME_AGENT}\", \"{anchor}\"]")),
+                );
+            }
+        }
+        for draft in waiting {
+            problems.add(
+                (draft.origin, &draft.path),
+                "no ends",
+                "a link of that name is only understood where nothing else joins its ends, and something does",
+                Some("give it `between`, or name it otherwise".to_owned()),
+            );
+        }
+    }
+
+    /// Whether a path joins `a` and `b`; through the mobile node's links only if `by_access`.
+    fn joined(&self, a: NodeId, b: NodeId, by_access: bool) -> bool {
+        let mut reached = vec![a];
+        let mut next = 0;
+        while let Some(&here) = reached.get(next) {
+            if here == b {
+                return true;
+            }
+            next += 1;
+            // Nothing is forwarded by the mobile node.
+            if here != a && self.role(here) == Role::Mobile {
+                continue;
+            }
+            for link in self.links.iter().filter(|link| by_access || !link.access) {
+                let [first, second] = link.ends;
+                let other = if first == here { second } else { first };
+                if (first == here || second == here) && !reached.contains(&other) {
+                    reached.push(other);
+                }
+            }
+        }
+        false
+    }
+
+    /// The node a key names.
+    fn look_up_node(&self, reference: &Reference<'_>, problems: &mut Problems) -> Option<NodeId> {
+        let found = self.nodes.iter().position(|node| node.name == reference.name).map(NodeId);
+        if found.is_none() {
+            let names: Vec<&str> = self.nodes.iter().map(|node| node.name.as_str()).collect();
+            let hint = nearest(reference.name, names.iter().copied())
+                .map(|near| format!("did you mean \"{near}\"?"));
+            problems.add(
+                reference.place(),
+                quote(reference.name),
+                format!("the nodes are {}", listed(&names)),
+                hint,
+            );
+        }
+        found
+    }
+
+    /// The access link a key names.
+    fn look_up_access(&self, reference: &Reference<'_>, problems: &mut Problems) -> Option<LinkId> {
+        let access: Vec<&str> =
+            self.links.iter().filter(|link| link.access).map(|link| link.name.as_str()).collect();
+        let expected = format!("the mobile node's links are {}", listed(&access));
+        match self.links.iter().position(|link| link.name == reference.name) {
+            Some(index) if self.links.get(index).is_some_and(|link| link.access) => Some(LinkId(index)),
+            Some(index) => {
+                let ends = self.links.get(index).map(|link| link.ends).unwrap_or([NodeId(0); 2]);
+                let [a, b] = ends.map(|id| self.nodes.get(id.0).map_or("", |node| node.name.as_str()));
+                let found = format!("{}, which joins {a} and {b}", quote(reference.name));
+                let hint =
+                    format!("write between = [\"{HOME_AGENT}\", \"{MOBILE}\"] in its table to make it one");
+                problems.add(reference.place(), found, expected, Some(hint));
+                None
+            }
+            None => {
+                let near = nearest(reference.name, access.iter().copied());
+                let hint = match near {
+                    Some(near) => format!("did you mean \"{near}\"?"),
+                    None => "add it to [links]".to_owned(),
+                };
+                problems.add(reference.place(), quote(reference.name), expected, Some(hint));
+                None
+            }
+        }
+    }
+
+    fn mobility(
+        &self,
+        draft: MobilityDraft<'_>,
+        handovers: &[HandoverDraft<'_>],
+        problems: &mut Problems,
+    ) -> Option<Mobility> {
+        let home = draft.home.as_ref().map(|home| self.look_up_access(home, problems));
+        let start = match (&draft.start, handovers.first()) {
+            (Some(start), _) => self.look_up_access(start, problems),
+            // Its error is reported with the handover.
+            (None, Some(first)) => {
+                self.links.iter().position(|l| l.access && l.name == first.from.name).map(LinkId)
+            }
+            (None, None) => self.links.iter().position(|link| link.access).map(LinkId),
+        };
+        let mut policy = Vec::new();
+        for rule in draft.policy {
+            let to = match rule.to {
+                To::Any => Some(Destination::Any),
+                To::Prefix(address, length) => Some(Destination::Prefix { address, length }),
+                To::Node(reference) => self.look_up_node(&reference, problems).map(Destination::Node),
+            };
+            policy.extend(to.map(|to| PolicyRule { to, port: rule.port, method: rule.method }));
+        }
+        Some(Mobility {
+            protocol: draft.protocol,
+            care_of: draft.care_of,
+            routing: draft.routing,
+            encapsulation: draft.encapsulation,
+            start: start?,
+            home: home.flatten(),
+            lifetime: draft.lifetime,
+            advertisement_interval: draft.advertisement_interval,
+            movement_detection: draft.movement_detection,
+            algorithm: draft.algorithm,
+            replay: draft.replay,
+            simultaneous_bindings: draft.simultaneous_bindings,
+            policy,
+        })
+    }
+
+    /// Looks up the links of the handovers and, from the link `active` at first, follows them through time.
+    fn handovers(
+        &self,
+        drafts: Vec<HandoverDraft<'_>>,
+        mut active: Option<LinkId>,
+        duration: Option<Duration>,
+        problems: &mut Problems,
+    ) -> Vec<Handover> {
+        let mut handovers = Vec::new();
+        let mut free = None;
+        for draft in drafts {
+            let at = &draft.at;
+            let ends = at.time + draft.interruption;
+            if let Some(duration) = duration.filter(|duration| ends >= *duration) {
+                let found = if at.time >= duration {
+                    at.written.clone()
+                } else {
+                    format!("a handover that is over at {}", units::duration(ends))
+                };
+                let expected = format!("the run ends at {}", units::duration(duration));
+                problems.add(at.place(), found, expected, Some("raise `duration` or lower `at`".to_owned()));
+            }
+            if let Some(free) = free.filter(|free| at.time <= *free) {
+                let over = units::duration(free);
+                let expected =
+                    format!("handovers stand in the order of time, and the one before is over at {over}");
+                problems.add(at.place(), at.written.as_str(), expected, None);
+            }
+            free = Some(ends);
+            let from = self.look_up_access(&draft.from, problems);
+            let to = self.look_up_access(&draft.to, problems);
+            let (Some(from), Some(to)) = (from, to) else {
+                active = None;
+                continue;
+            };
+            if from == to {
+                let expected = "a handover leads to another link than it leaves";
+                problems.add(draft.to.place(), quote(draft.to.name), expected, None);
+            } else if let Some(active) = active.filter(|active| *active != from) {
+                let name = self.links.get(active.0).map_or("", |link| link.name.as_str());
+                let expected = format!("the link in use at that time is \"{name}\"");
+                problems.add(
+                    draft.from.place(),
+                    quote(draft.from.name),
+                    expected,
+                    Some(format!("write from = \"{name}\"")),
+                );
+            }
+            active = active.map(|_| to);
+            debug_assert!(draft.style == HandoverStyle::BreakBeforeMake || draft.interruption.is_zero());
+            handovers.push(Handover {
+                at: at.time,
+                from,
+                to,
+                style: draft.style,
+                interruption: draft.interruption,
+                queued: draft.queued,
+                notice: draft.notice,
+                // Each link has its own care-of address, and at home there is none.
+                address_changes: self.anchor_differs(from, to),
+            });
+        }
+        handovers
+    }
+
+    /// Whether the care-of address changes between two access links: always, but between links of one foreign agent.
+    fn anchor_differs(&self, from: LinkId, to: LinkId) -> bool {
+        let anchor = |id: LinkId| self.links.get(id.0).map(|link| link.ends[0]);
+        anchor(from) != anchor(to) || anchor(from).is_some_and(|id| self.role(id) != Role::ForeignAgent)
+    }
+
+    fn flows(&self, drafts: Vec<FlowDraft<'_>>, problems: &mut Problems) -> Vec<Flow> {
+        let mut given: Vec<(&str, usize)> = Vec::new();
+        for (index, draft) in drafts.iter().enumerate() {
+            let Some(name) = draft.name else { continue };
+            if let Some((_, first)) = given.iter().find(|(other, _)| *other == name) {
+                let (origin, path) = &draft.place;
+                problems.add(
+                    (*origin, path),
+                    quote(name),
+                    format!("no two flows share a name, and flow.{first} has it already"),
+                    Some("give this one another name, or none".to_owned()),
+                );
+            }
+            given.push((name, index));
+        }
+        let mut flows: Vec<Flow> = Vec::new();
+        for (index, draft) in drafts.into_iter().enumerate() {
+            let name = match draft.name {
+                Some(name) => name.to_owned(),
+                None => unused_name(index + 1, |name| {
+                    given.iter().any(|(other, _)| *other == name)
+                        || flows.iter().any(|flow| flow.name == name)
+                }),
+            };
+            let from = draft.from.as_ref().and_then(|from| self.look_up_node(from, problems));
+            let to_id = draft.to.as_ref().and_then(|to| self.look_up_node(to, problems));
+            let (Some(from), Some(to), Some(written)) = (from, to_id, &draft.to) else { continue };
+            if from == to {
+                problems.add(written.place(), quote(written.name), "a flow joins two different nodes", None);
+                continue;
+            }
+            if !self.joined(from, to, true) {
+                let start = draft.from.as_ref().map_or("", |from| from.name);
+                let expected = format!("no path of links leads there from \"{start}\"");
+                let hint = "join them in [links]".to_owned();
+                problems.add(written.place(), quote(written.name), expected, Some(hint));
+                continue;
+            }
+            let mtu = self.mtu_at(from).min(self.mtu_at(to));
+            let tcp = draft.tcp.and_then(|tcp| tcp.resolve(mtu, problems));
+            let (Some(workload), Some(tcp)) = (draft.workload, tcp) else { continue };
+            flows.push(Flow { name, from, to, start: draft.start, stop: draft.stop, workload, tcp });
+        }
+        flows
+    }
+
+    /// The least MTU of the links of a node.
+    fn mtu_at(&self, node: NodeId) -> u16 {
+        let own = self.links.iter().filter(|link| link.ends.contains(&node));
+        own.map(|link| link.down.mtu.min(link.up.mtu)).min().unwrap_or(u16::MAX)
+    }
+}
+
+/// `flow-N` with the first free N from `number`.
+fn unused_name(number: usize, taken: impl Fn(&str) -> bool) -> String {
+    (number..).map(|number| format!("flow-{number}")).find(|name| !taken(name)).unwrap_or_default()
+}
+
+fn listed(names: &[&str]) -> String {
+    one_of(names).replace(" or ", " and ")
+}

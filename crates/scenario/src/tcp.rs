@@ -1,0 +1,301 @@
+//! `tcp` of a flow.
+
+use careof_base::Duration;
+use careof_tcp::{AckCounting, Config, DelayedAck, InitialWindow, MAX_WINDOW, MIN_MSS, Profile, Variant};
+
+use crate::decode::{Field, Reader};
+use crate::error::{Origin, Problems};
+use crate::model::Tcp;
+use crate::reference::TCP;
+use crate::tree::Value;
+use crate::units;
+
+/// Words of other versions and worlds, which deserve a better answer than "unknown".
+const LATER: [&str; 14] = [
+    "cubic",
+    "vegas",
+    "westwood",
+    "westwood+",
+    "bbr",
+    "bbr3",
+    "hystart",
+    "linux",
+    "legacy",
+    "kernel",
+    "prr",
+    "rack",
+    "compound",
+    "hybla",
+];
+
+/// IP and TCP headers without options, bytes.
+pub(crate) const HEADERS: u16 = 40;
+
+/// TCP of a flow as the file gives it; its segment size may depend on the links.
+#[derive(Debug)]
+pub(crate) struct TcpDraft {
+    pub(crate) tcp: Tcp,
+    /// The segment size the file asks for, and where.
+    pub(crate) mss: Option<(u16, Origin, String)>,
+    /// Where an error of TCP as a whole belongs.
+    pub(crate) origin: Origin,
+    pub(crate) path: String,
+}
+
+fn profile(field: &Field<'_>, problems: &mut Problems) -> Option<Profile> {
+    field.word_or_later(&LATER, problems)
+}
+
+fn draft(profile: Profile, origin: Origin, path: String) -> TcpDraft {
+    let tcp = Tcp { profile, config: Config::from(profile), pmtu_discovery: true };
+    TcpDraft { tcp, mss: None, origin, path }
+}
+
+/// Reads the value of `tcp` of a flow at `origin`; `None` if something in it is wrong.
+pub(crate) fn tcp(
+    field: Option<Field<'_>>,
+    (origin, path): (Origin, &str),
+    problems: &mut Problems,
+) -> Option<TcpDraft> {
+    let Some(field) = field else { return Some(draft(Profile::Sack, origin, path.to_owned())) };
+    match &field.node.value {
+        Value::Text(_) => Some(draft(profile(&field, problems)?, field.node.origin, field.path.clone())),
+        Value::Table(_) => {
+            let before = problems.count();
+            let reader = field.reader(&TCP, problems)?;
+            let given = reader.get("profile").map(|field| profile(&field, problems));
+            let variant: Option<Variant> =
+                reader.get("variant").and_then(|field| field.word_or_later(&LATER, problems));
+            let like_variant = variant.and_then(|variant| Profile::from_name(variant.name()));
+            let base = given.flatten().or(like_variant).unwrap_or(Profile::Sack);
+            let mut draft = draft(base, field.node.origin, field.path.clone());
+            let config = &mut draft.tcp.config;
+            if let Some(variant) = variant {
+                config.variant = variant;
+                config.sack |= variant == Variant::Sack;
+            }
+            timers(&reader, config, problems);
+            window(&reader, config, problems);
+            parts(&reader, config, problems);
+            if let Some(value) = boolean(&reader, "pmtu_discovery", problems) {
+                draft.tcp.pmtu_discovery = value;
+            }
+            if let Some(field) = reader.get("mss")
+                && let Some(mss) = field.packet_size(MIN_MSS, u16::MAX - HEADERS, problems)
+            {
+                draft.mss = Some((mss, field.node.origin, field.path.clone()));
+            }
+            (problems.count() == before).then_some(draft)
+        }
+        _ => {
+            let expected = "it must be the name of a profile, such as \"reno\", or a table, such as \
+                            { profile = \"reno\", window = \"16 KiB\" }";
+            field.wrong(expected, None, problems);
+            None
+        }
+    }
+}
+
+fn boolean(reader: &Reader<'_>, key: &str, problems: &mut Problems) -> Option<bool> {
+    reader.get(key)?.boolean(problems)
+}
+
+fn timers(reader: &Reader<'_>, config: &mut Config, problems: &mut Problems) {
+    if let Some(field) = reader.get("rto")
+        && let Some(rto) = field.word(problems)
+    {
+        config.rto = rto;
+    }
+    let mut bound = |key: &str| reader.get(key).and_then(|field| field.positive_duration(problems));
+    let (initial, least, greatest) = (bound("rto_initial"), bound("rto_min"), bound("rto_max"));
+    config.rto_initial = initial.or(config.rto_initial);
+    config.rto_min = least.or(config.rto_min);
+    config.rto_max = greatest.or(config.rto_max);
+    if let Some(grain) = bound("clock_granularity") {
+        config.clock_granularity = grain;
+    }
+    let (min, max) = (config.effective_rto_min(), config.effective_rto_max());
+    if min > max
+        && let Some(field) = reader.get("rto_min").or_else(|| reader.get("rto_max"))
+    {
+        let found =
+            format!("a least RTO of {} and a greatest of {}", units::duration(min), units::duration(max));
+        problems.add(field.place(), found, "rto_min must not be above rto_max", None);
+    }
+    if let Some(field) = reader.get("delayed_ack") {
+        delayed_ack(&field, config, problems);
+    }
+}
+
+fn delayed_ack(field: &Field<'_>, config: &mut Config, problems: &mut Problems) {
+    const MOST: Duration = Duration::from_millis(500);
+    match &field.node.value {
+        Value::Text(text) if text == "off" => config.delayed_ack = DelayedAck::Off,
+        Value::Text(text) if text == "linux-2.0" => config.delayed_ack = DelayedAck::Linux20,
+        Value::Text(text) if text.starts_with(|c: char| c.is_ascii_digit()) => {
+            match field.positive_duration(problems) {
+                Some(timeout) if timeout <= MOST => config.delayed_ack = DelayedAck::Every2 { timeout },
+                Some(_) => field.wrong("RFC 1122 allows at most 500 ms", None, problems),
+                None => {}
+            }
+        }
+        _ => field.wrong(
+            "it must be a duration, such as \"200 ms\", or \"off\" or \"linux-2.0\"",
+            None,
+            problems,
+        ),
+    }
+}
+
+fn window(reader: &Reader<'_>, config: &mut Config, problems: &mut Problems) {
+    if let Some(value) = boolean(reader, "window_scaling", problems) {
+        config.window_scaling = value;
+    }
+    if let Some(field) = reader.get("window")
+        && let Some(bytes) = field.size(problems)
+    {
+        let most = if config.window_scaling { MAX_WINDOW } else { 65_535 };
+        match u32::try_from(bytes) {
+            Ok(bytes) if bytes <= most => config.receive_window = bytes,
+            _ if config.window_scaling => {
+                field.wrong(
+                    format!("the largest window that can be advertised is {MAX_WINDOW} B"),
+                    None,
+                    problems,
+                );
+            }
+            _ => field.wrong(
+                "without window scaling the largest window is 65535 B",
+                Some("add `window_scaling = true` or write a smaller window".to_owned()),
+                problems,
+            ),
+        }
+    }
+    let mut limit = |key: &str| {
+        let bytes = reader.get(key)?.size(problems)?;
+        Some(u32::try_from(bytes).unwrap_or(u32::MAX))
+    };
+    let (ssthresh, cwnd) = (limit("initial_ssthresh"), limit("max_cwnd"));
+    config.initial_ssthresh = ssthresh.unwrap_or(config.initial_ssthresh);
+    config.max_cwnd = cwnd.unwrap_or(config.max_cwnd);
+    if let Some(field) = reader.get("initial_window") {
+        match &field.node.value {
+            Value::Text(text) if text == "rfc5681" => config.initial_window = InitialWindow::Rfc5681,
+            Value::Text(text) if text == "rfc6928" => config.initial_window = InitialWindow::Rfc6928,
+            _ => {
+                if let Some(count) = segments(&field, "\"rfc5681\", \"rfc6928\"", problems) {
+                    config.initial_window = InitialWindow::Segments(count);
+                }
+            }
+        }
+    }
+    if let Some(field) = reader.get("ack_counting") {
+        match &field.node.value {
+            Value::Text(text) if text == "per-ack" => config.ack_counting = AckCounting::PerAck,
+            _ => {
+                if let Some(limit) = segments(&field, "\"per-ack\"", problems) {
+                    config.ack_counting = AckCounting::Bytes { limit };
+                }
+            }
+        }
+    }
+}
+
+/// A number of segments above zero, beside the words named by `words`.
+fn segments(field: &Field<'_>, words: &str, problems: &mut Problems) -> Option<u32> {
+    let expected = format!("it must be {words} or a number of segments above zero, such as \"4 segments\"");
+    let (count, hint) = match &field.node.value {
+        Value::Text(text) => match units::parse_segments(text) {
+            Ok(count) => (Some(count), None),
+            Err(error) => (None, error.hint),
+        },
+        Value::Integer(text) => (text.parse().ok(), None),
+        _ => (None, None),
+    };
+    let count = count.filter(|count| *count > 0);
+    if count.is_none() {
+        field.wrong(expected, hint, problems);
+    }
+    count
+}
+
+fn parts(reader: &Reader<'_>, config: &mut Config, problems: &mut Problems) {
+    for (key, switch) in [
+        ("timestamps", &mut config.timestamps),
+        ("sack", &mut config.sack),
+        ("limited_transmit", &mut config.limited_transmit),
+        ("limited_transmit_counts", &mut config.limited_transmit_counts),
+        ("careful", &mut config.careful),
+        ("burst_guard", &mut config.burst_guard),
+        ("linux20_fast_retransmit", &mut config.linux20_fast_retransmit),
+        ("window_validation", &mut config.window_validation),
+        ("nagle", &mut config.nagle),
+    ] {
+        if let Some(value) = boolean(reader, key, problems) {
+            *switch = value;
+        }
+    }
+    if let Some(field) = reader.get("sack")
+        && config.variant == Variant::Sack
+        && !config.sack
+    {
+        let hint = "leave `sack` out, or choose variant = \"newreno\"".to_owned();
+        field.wrong("the variant \"sack\" needs the option of that name", Some(hint), problems);
+    }
+    if let Some(count) =
+        reader.get("duplicate_ack_threshold").and_then(|field| field.integer(1, 255, problems))
+    {
+        config.duplicate_ack_threshold = u8::try_from(count).unwrap_or(u8::MAX);
+    }
+    if let Some(count) = reader.get("max_retransmissions").and_then(|field| field.integer(1, 1_000, problems))
+    {
+        config.max_retransmissions = u32::try_from(count).unwrap_or(u32::MAX);
+    }
+    if let Some(timer) = reader.get("partial_ack_timer").and_then(|field| field.word(problems)) {
+        config.partial_ack_timer = timer;
+    }
+    if let Some(restart) = reader.get("idle_restart").and_then(|field| field.word(problems)) {
+        config.idle_restart = restart;
+    }
+}
+
+impl TcpDraft {
+    /// TCP over links of at least `mtu` at the flow's ends.
+    pub(crate) fn resolve(mut self, mtu: u16, problems: &mut Problems) -> Option<Tcp> {
+        let most = mtu.saturating_sub(HEADERS);
+        let config = &mut self.tcp.config;
+        match &self.mss {
+            Some((mss, origin, path)) if *mss > most => {
+                let expected = format!(
+                    "{most} is the most that fits the MTU of {mtu} at the flow's ends (less {HEADERS} of headers)"
+                );
+                problems.add(
+                    (*origin, path),
+                    mss.to_string(),
+                    expected,
+                    Some(format!("write {most} or less")),
+                );
+                return None;
+            }
+            Some((mss, ..)) => config.mss = *mss,
+            None if most < MIN_MSS => {
+                let least = MIN_MSS + HEADERS;
+                let expected = format!("TCP needs {least} bytes on the links at a flow's ends");
+                problems.add((self.origin, &self.path), format!("an MTU of {mtu}"), expected, None);
+                return None;
+            }
+            None => config.mss = most,
+        }
+        // What is left is between values: thresholds below one segment.
+        if let Err(error) = config.check() {
+            problems.add(
+                (self.origin, &self.path),
+                "values that do not go together",
+                error.to_string(),
+                None,
+            );
+            return None;
+        }
+        Some(self.tcp)
+    }
+}

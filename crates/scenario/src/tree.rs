@@ -1,0 +1,384 @@
+//! The file as a tree of values that know where they were written, with the overrides laid over it.
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::error::{Origin, Problems};
+
+/// A value and where it begins.
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    pub(crate) origin: Origin,
+    pub(crate) value: Value,
+}
+
+/// A value as written; numbers stay text so that nothing is rounded.
+#[derive(Clone, Debug)]
+pub(crate) enum Value {
+    Text(String),
+    Integer(String),
+    Float(String),
+    Boolean(bool),
+    Time(String),
+    List(Vec<Node>),
+    Table(Table),
+}
+
+/// Keys with their values, in the order of the file.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Table {
+    pub(crate) entries: Vec<Entry>,
+}
+
+/// A key with its value.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) key: String,
+    /// Where the key is written.
+    pub(crate) origin: Origin,
+    pub(crate) node: Node,
+}
+
+impl Table {
+    pub(crate) fn get(&self, key: &str) -> Option<&Node> {
+        self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.node)
+    }
+}
+
+impl Value {
+    /// How an error message names the value.
+    pub(crate) fn describe(&self) -> String {
+        match self {
+            Self::Text(text) => quote(text),
+            Self::Integer(text) | Self::Float(text) | Self::Time(text) => text.clone(),
+            Self::Boolean(value) => value.to_string(),
+            Self::List(items) => match items.len() {
+                0 => "an empty array".to_owned(),
+                1 => "an array of one value".to_owned(),
+                count => format!("an array of {count} values"),
+            },
+            Self::Table(_) => "a table".to_owned(),
+        }
+    }
+}
+
+/// `text` in quotes, without control characters and not endless.
+pub(crate) fn quote(text: &str) -> String {
+    const MOST: usize = 80;
+    let mut shown: String = text.chars().take(MOST).flat_map(char::escape_debug).collect();
+    if text.chars().nth(MOST).is_some() {
+        shown.push('…');
+    }
+    format!("\"{shown}\"")
+}
+
+/// A path of keys as it is written in a file.
+pub(crate) fn join(path: &str, key: &str) -> String {
+    let bare = !key.is_empty() && key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
+    let key = if bare { key.to_owned() } else { quote(key) };
+    if path.is_empty() { key } else { format!("{path}.{key}") }
+}
+
+/// Reads the file. What is no TOML is a problem at its place, and nothing else is read then.
+pub(crate) fn parse(text: &str, problems: &mut Problems) -> Option<Table> {
+    match DeTable::parse(text) {
+        Ok(table) => Some(convert_table(table.get_ref(), &Origin::File)),
+        Err(error) => {
+            let offset = error.span().map_or(text.len(), |span| span.start);
+            let place = (Origin::File(offset), "");
+            if text.get(offset..).is_none_or(|rest| rest.trim().is_empty()) {
+                let hint = "the file may have been cut off; compare it with its original";
+                problems.add(place, "the end of the file", error.message(), Some(hint.to_owned()));
+            } else if error.message().contains("duplicate key") {
+                let hint = "a key is given once; a table is opened once, but [[flow]] and [[handover]] once for each";
+                problems.add(place, "a key that is there already", error.message(), Some(hint.to_owned()));
+            } else {
+                let hint = unquoted(text, offset)
+                    .unwrap_or_else(|| "https://toml.io explains the format".to_owned());
+                problems.add(place, "text that is not TOML", error.message(), Some(hint));
+            }
+            None
+        }
+    }
+}
+
+/// The remedy for a value that lacks its quotes, if the line at `offset` looks like one: `delay = 700 ms`.
+fn unquoted(text: &str, offset: usize) -> Option<String> {
+    let start = text.get(..offset)?.rfind('\n').map_or(0, |newline| newline + 1);
+    let line = text.get(start..)?.lines().next()?;
+    let (key, value) = line.split_once('=')?;
+    let value = value.split('#').next()?.trim();
+    let plain = value.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '-')
+        && !value.contains(['"', '\'', '{', '[']);
+    plain
+        .then(|| format!("text, and every value with a unit, stands in quotes: {} = \"{value}\"", key.trim()))
+}
+
+fn convert_table(table: &DeTable<'_>, origin: &dyn Fn(usize) -> Origin) -> Table {
+    let mut entries: Vec<Entry> = table
+        .iter()
+        .map(|(key, value)| Entry {
+            key: key.get_ref().clone().into_owned(),
+            origin: origin(key.span().start),
+            node: convert(value, origin),
+        })
+        .collect();
+    entries.sort_by_key(|entry| entry.origin);
+    Table { entries }
+}
+
+fn convert(value: &Spanned<DeValue<'_>>, origin: &dyn Fn(usize) -> Origin) -> Node {
+    let converted = match value.get_ref() {
+        DeValue::String(text) => Value::Text(text.clone().into_owned()),
+        DeValue::Integer(number) => match number.radix() {
+            10 => Value::Integer(number.as_str().to_owned()),
+            radix => match i64::from_str_radix(number.as_str(), radix) {
+                Ok(number) => Value::Integer(number.to_string()),
+                Err(_) => Value::Integer(number.to_string()),
+            },
+        },
+        DeValue::Float(number) => Value::Float(number.as_str().to_owned()),
+        DeValue::Boolean(value) => Value::Boolean(*value),
+        DeValue::Datetime(time) => Value::Time(time.to_string()),
+        DeValue::Array(items) => Value::List(items.iter().map(|item| convert(item, origin)).collect()),
+        DeValue::Table(table) => Value::Table(convert_table(table, origin)),
+    };
+    Node { origin: origin(value.span().start), value: converted }
+}
+
+/// Lays the override `text`, `key=value`, over the tree.
+///
+/// The key is a dotted path. An element of an array is named by its index or, where its elements have one, by its
+/// `name`; with one element in the array it may be left out. A value that is not TOML is taken as a string.
+pub(crate) fn lay_over(root: &mut Table, index: usize, text: &str, problems: &mut Problems) {
+    let origin = Origin::Override(index);
+    let shape = "an override is written key=value, such as seed=7 or links.gsm.delay=\"300 ms\"";
+    let Some((path, value)) = text.split_once('=') else {
+        return problems.add((origin, ""), "no equals sign", shape, None);
+    };
+    let Some(path) = parse_path(path) else {
+        return problems.add((origin, ""), quote(path.trim()), shape, None);
+    };
+    let value = match DeValue::parse(value.trim()) {
+        Ok(parsed) => convert(&parsed, &|_| origin),
+        Err(error) if value.trim().starts_with(['[', '{', '"', '\'']) => {
+            let expected = format!("the value must be TOML or a bare word: {}", error.message());
+            return problems.add((origin, &path.join(".")), value.trim(), expected, None);
+        }
+        Err(_) => Node { origin, value: Value::Text(value.trim().to_owned()) },
+    };
+    put_in_table(root, "", &path, value, origin, problems);
+}
+
+/// The keys of a dotted path, by TOML's own rules.
+fn parse_path(path: &str) -> Option<Vec<String>> {
+    let line = format!("{} = 0", path.trim());
+    let table = DeTable::parse(&line).ok()?;
+    let mut keys = Vec::new();
+    let mut table = table.get_ref();
+    loop {
+        let (key, value) = table.iter().next()?;
+        keys.push(key.get_ref().clone().into_owned());
+        match value.get_ref() {
+            DeValue::Table(inner) => table = inner,
+            _ => return Some(keys),
+        }
+    }
+}
+
+fn put_in_table(
+    table: &mut Table,
+    place: &str,
+    path: &[String],
+    value: Node,
+    origin: Origin,
+    problems: &mut Problems,
+) {
+    let Some((key, rest)) = path.split_first() else { return };
+    let place = join(place, key);
+    let position = table.entries.iter().position(|entry| entry.key == *key).unwrap_or_else(|| {
+        let node = Node { origin, value: Value::Table(Table::default()) };
+        table.entries.push(Entry { key: key.clone(), origin, node });
+        table.entries.len() - 1
+    });
+    let Some(entry) = table.entries.get_mut(position) else { return };
+    put_in_node(&mut entry.node, &place, rest, value, origin, problems);
+}
+
+fn put_in_node(
+    node: &mut Node,
+    place: &str,
+    path: &[String],
+    value: Node,
+    origin: Origin,
+    problems: &mut Problems,
+) {
+    let Some((key, rest)) = path.split_first() else {
+        *node = value;
+        return;
+    };
+    if !matches!(node.value, Value::Table(_) | Value::List(_)) {
+        let Some(long) = long_form(place) else {
+            let expected = format!("it has no part called {}", quote(key));
+            return problems.add((origin, place), node.value.describe(), expected, None);
+        };
+        let short = node.clone();
+        let entry = Entry { key: long.to_owned(), origin: short.origin, node: short };
+        node.value = Value::Table(Table { entries: vec![entry] });
+    }
+    match &mut node.value {
+        Value::Table(table) => put_in_table(table, place, path, value, origin, problems),
+        Value::List(items) => {
+            let (chosen, rest) = match element(items, key) {
+                Some(chosen) => (chosen, rest),
+                // The only element need not be named.
+                None if items.len() == 1 && key.parse::<usize>().is_err() => (0, path),
+                None => {
+                    let expected = match items.len() {
+                        0 => format!("{place} is empty"),
+                        1 => format!("{place} has one element, of index 0"),
+                        count => format!("{place} has {count} elements, of indices 0 to {}", count - 1),
+                    };
+                    return problems.add((origin, &join(place, key)), quote(key), expected, None);
+                }
+            };
+            let place = format!("{place}.{chosen}");
+            if let Some(item) = items.get_mut(chosen) {
+                put_in_node(item, &place, rest, value, origin, problems);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The element of `items` with index or `name` `key`.
+fn element(items: &[Node], key: &str) -> Option<usize> {
+    if let Ok(index) = key.parse::<usize>() {
+        return (index < items.len()).then_some(index);
+    }
+    items.iter().position(|item| match &item.value {
+        Value::Table(table) => {
+            matches!(table.get("name"), Some(Node { value: Value::Text(name), .. }) if name == key)
+        }
+        _ => false,
+    })
+}
+
+/// Where a value may be written short, the key that the short form stands for: `gsm = "gsm-csd"` is
+/// `gsm = { preset = "gsm-csd" }`.
+fn long_form(place: &str) -> Option<&'static str> {
+    let keys: Vec<&str> = place.split('.').collect();
+    match keys.as_slice() {
+        ["assist"] => Some("use"),
+        ["links", _] => Some("preset"),
+        ["links", _, "queue" | "queue_up"] => Some("limit"),
+        ["links", _, "jitter" | "jitter_up"] => Some("spread"),
+        ["links", _, "loss" | "loss_up"] => Some("p"),
+        ["flow", _, "tcp"] => Some("profile"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn show(node: &Value) -> String {
+        match node {
+            Value::Table(table) => {
+                let inner: Vec<_> =
+                    table.entries.iter().map(|e| format!("{} = {}", e.key, show(&e.node.value))).collect();
+                format!("{{{}}}", inner.join(", "))
+            }
+            Value::List(items) => {
+                format!("[{}]", items.iter().map(|item| show(&item.value)).collect::<Vec<_>>().join(", "))
+            }
+            other => other.describe(),
+        }
+    }
+
+    fn overlaid(text: &str, overrides: &[&str]) -> Result<String, String> {
+        let mut problems = Problems::default();
+        let mut tree = parse(text, &mut problems).unwrap();
+        for (index, text) in overrides.iter().enumerate() {
+            lay_over(&mut tree, index, text, &mut problems);
+        }
+        let overrides: Vec<String> = overrides.iter().map(|&text| text.to_owned()).collect();
+        problems.finish("x.toml", text, &overrides).map_err(|errors| errors.to_string())?;
+        Ok(show(&Value::Table(tree)))
+    }
+
+    #[test]
+    fn tables_keep_the_order_of_the_file() {
+        assert_eq!(
+            overlaid("z = 1\na = 2.50\n[m]\nx = 0x10", &[]).unwrap(),
+            "{z = 1, a = 2.50, m = {x = 16}}"
+        );
+    }
+
+    #[test]
+    fn an_override_replaces_a_value_or_adds_one() {
+        assert_eq!(overlaid("a = 1", &["a=2", "b.c=true"]).unwrap(), "{a = 2, b = {c = true}}");
+        assert_eq!(overlaid("a = 1", &["a = 4 KiB"]).unwrap(), "{a = \"4 KiB\"}");
+        assert_eq!(overlaid("a = 1", &["a=\"4 KiB\""]).unwrap(), "{a = \"4 KiB\"}");
+        assert_eq!(overlaid("a = 1", &["a=[1, 2]"]).unwrap(), "{a = [1, 2]}");
+    }
+
+    #[test]
+    fn an_array_element_is_named_by_index_by_name_or_by_being_the_only_one() {
+        let one = "[[flow]]\nname = \"x\"\nsize = 1";
+        assert_eq!(overlaid(one, &["flow.size=2"]).unwrap(), "{flow = [{name = \"x\", size = 2}]}");
+        assert_eq!(overlaid(one, &["flow.0.size=2"]).unwrap(), "{flow = [{name = \"x\", size = 2}]}");
+        assert_eq!(overlaid(one, &["flow.x.size=2"]).unwrap(), "{flow = [{name = \"x\", size = 2}]}");
+        let two = "[[flow]]\nname = \"x\"\n[[flow]]\nname = \"y\"";
+        assert_eq!(
+            overlaid(two, &["flow.y.a=1"]).unwrap(),
+            "{flow = [{name = \"x\"}, {name = \"y\", a = 1}]}"
+        );
+        assert_eq!(
+            overlaid(two, &["flow.a=1"]).unwrap_err(),
+            "error: --set flow.a=1: flow.a: found \"a\"; flow has 2 elements, of indices 0 to 1"
+        );
+        assert_eq!(
+            overlaid(one, &["flow.1.a=1"]).unwrap_err(),
+            "error: --set flow.1.a=1: flow.1: found \"1\"; flow has one element, of index 0"
+        );
+    }
+
+    #[test]
+    fn a_short_form_grows_into_a_table_under_an_override() {
+        assert_eq!(
+            overlaid(
+                "[links]\ngsm = \"gsm-csd\"",
+                &["links.gsm.queue=\"5 packets\"", "links.gsm.queue.discipline=red"]
+            )
+            .unwrap(),
+            "{links = {gsm = {preset = \"gsm-csd\", queue = {limit = \"5 packets\", discipline = \"red\"}}}}"
+        );
+        assert_eq!(
+            overlaid("[[flow]]\ntcp = \"reno\"", &["flow.tcp.mss=536"]).unwrap(),
+            "{flow = [{tcp = {profile = \"reno\", mss = 536}}]}"
+        );
+    }
+
+    #[test]
+    fn a_malformed_override_says_how_one_is_written() {
+        for bad in ["seed", "=7", "a..b=1", "a b=1"] {
+            assert!(overlaid("a = 1", &[bad]).unwrap_err().contains("key=value"), "{bad}");
+        }
+        assert_eq!(
+            overlaid("seed = 1", &["seed.x=1"]).unwrap_err(),
+            "error: --set seed.x=1: seed: found 1; it has no part called \"x\""
+        );
+        assert!(overlaid("a = 1", &["a=[1"]).unwrap_err().contains("found [1; the value must be TOML"));
+    }
+
+    #[test]
+    fn a_cut_file_is_recognised() {
+        let mut problems = Problems::default();
+        let text = "title = \"x\"\nduration = ";
+        assert!(parse(text, &mut problems).is_none());
+        let message = problems.finish("x.toml", text, &[]).unwrap_err().to_string();
+        assert!(message.starts_with("error: x.toml:2:"), "{message}");
+    }
+}

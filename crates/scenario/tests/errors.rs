@@ -1,0 +1,543 @@
+//! Each mistake in a scenario gets one message that names the place, the value and the remedy.
+
+use std::path::Path;
+
+use careof_scenario::{Scenario, ScenarioErrors};
+use proptest::prelude::*;
+
+const GOOD: &str = r#"title = "x"
+duration = "120 s"
+[links]
+wavelan = "wavelan"
+gsm = { preset = "gsm-csd", queue = "50 packets" }
+[mobility]
+[[handover]]
+at = "12 s"
+from = "wavelan"
+to = "gsm"
+[[flow]]
+from = "correspondent"
+to = "mobile"
+"#;
+
+fn errors(text: &str, overrides: &[&str]) -> ScenarioErrors {
+    let overrides: Vec<String> = overrides.iter().map(|&text| text.to_owned()).collect();
+    Scenario::parse("scenarios/x.toml", text, &overrides).expect_err(text)
+}
+
+/// The messages for [`GOOD`] with `old` replaced by `new`.
+fn edited(old: &str, new: &str) -> String {
+    assert!(GOOD.contains(old), "{old}");
+    errors(&GOOD.replacen(old, new, 1), &[]).to_string()
+}
+
+/// The messages for [`GOOD`] with `lines` added at the end.
+fn added(lines: &str) -> String {
+    errors(&format!("{GOOD}{lines}"), &[]).to_string()
+}
+
+/// The messages for [`GOOD`] with an override.
+fn overridden(text: &str) -> String {
+    errors(GOOD, &[text]).to_string()
+}
+
+#[test]
+fn an_unknown_key_is_refused_with_the_nearest_one() {
+    assert_eq!(
+        edited("queue =", "rato = "),
+        "error: scenarios/x.toml:5:29: links.gsm.rato: found an unknown key; a link has the keys preset, rate, \
+         rate_up, delay, delay_up, jitter, jitter_up, loss, loss_up, queue, queue_up, mtu, framing, between\n  \
+         hint: did you mean `rate`?"
+    );
+    assert!(edited("queue =", "queue-up =").ends_with("hint: write `queue_up`"));
+    assert!(
+        added("widnow = 1").ends_with("hint: `window` is a key of `tcp`")
+            || added("widnow = 1").contains("flow.0")
+    );
+    assert!(added("mss = 536").ends_with("hint: `mss` is a key of `tcp`"));
+    assert!(added("[[flows]]").ends_with("hint: write [[flow]], once for each flow"));
+}
+
+#[test]
+fn all_unknown_keys_are_told_at_once_in_the_order_of_the_file() {
+    let text = GOOD.replacen("title", "titel", 1).replacen("queue =", "buffer =", 1) + "knd = \"bulk\"\n";
+    let found: Vec<_> = errors(&text, &[])
+        .0
+        .into_iter()
+        .map(|error| (error.line.unwrap(), error.key, error.hint.unwrap()))
+        .collect();
+    let expected = [
+        (1, "titel", "did you mean `title`?"),
+        (5, "links.gsm.buffer", "write `queue`"),
+        (14, "flow.0.knd", "did you mean `kind`?"),
+    ];
+    assert_eq!(found, expected.map(|(line, key, hint)| (line, key.to_owned(), hint.to_owned())));
+}
+
+#[test]
+fn a_round_trip_time_is_not_a_delay() {
+    assert!(
+        edited("queue = \"50 packets\"", "rtt = \"700 ms\"")
+            .ends_with("hint: delays are one way here: write half of the round-trip time as `delay`")
+    );
+}
+
+#[test]
+fn an_unknown_preset_is_refused_with_the_nearest_one() {
+    assert_eq!(
+        edited("\"gsm-csd\"", "\"gsm-scd\""),
+        "error: scenarios/x.toml:5:18: links.gsm.preset: found \"gsm-scd\"; it must be one of the presets that \
+         `careof presets` lists\n  hint: did you mean \"gsm-csd\"?"
+    );
+    assert!(edited("wavelan = \"wavelan\"", "wavelan = \"x\"").contains("hint: they are ethernet-10m, "));
+}
+
+#[test]
+fn a_negative_rate_is_refused() {
+    assert_eq!(
+        edited("queue = \"50 packets\"", "rate = \"-9.6 kbit/s\""),
+        "error: scenarios/x.toml:5:36: links.gsm.rate: found \"-9.6 kbit/s\"; a rate must not be negative\n  \
+         hint: write \"9.6 kbit/s\""
+    );
+}
+
+#[test]
+fn a_missing_unit_is_asked_for() {
+    assert_eq!(
+        edited("queue = \"50 packets\"", "delay = 700"),
+        "error: scenarios/x.toml:5:37: links.gsm.delay: found 700; a duration is a number and a unit, such as \
+         \"700 ms\"\n  hint: write \"700 ms\" or \"700 s\""
+    );
+    assert!(edited("\"12 s\"", "12").contains("handover.0.at: found 12; a duration is a number and a unit"));
+    assert!(edited("\"50 packets\"", "50").ends_with("hint: write \"50 packets\" or \"50 B\""));
+    assert!(added("size = \"1000\"").ends_with("hint: write \"1000 B\" or \"1000 KiB\""));
+}
+
+#[test]
+fn text_without_quotes_is_recognised() {
+    let message = edited("\"12 s\"", "12 s");
+    assert!(message.starts_with("error: scenarios/x.toml:8:"), "{message}");
+    assert!(
+        message.ends_with("hint: text, and every value with a unit, stands in quotes: at = \"12 s\""),
+        "{message}"
+    );
+}
+
+#[test]
+fn values_of_the_wrong_kind_are_refused() {
+    for (edit, part) in [
+        (
+            edited("\"120 s\"", "true"),
+            "duration: found true; write text with a number and a unit, such as \"700 ms\"",
+        ),
+        (edited("\"120 s\"", "\"0 s\""), "duration: found \"0 s\"; it must be above zero"),
+        (edited("title = \"x\"", "title = 1"), "title: found 1; it must be text in quotes"),
+        (edited("title", "seed = -1\ntitle"), "seed: found -1; it must be a whole number not below 0"),
+        (edited("\"wavelan\"\ngsm", "7\ngsm"), "links.wavelan: found 7; a link is the name of a preset"),
+        (overridden("flow=3"), "flow: found 3; write [[flow]], once for each flow"),
+        (
+            edited("[mobility]", "[mobility]\nsimultaneous_bindings = 1"),
+            "it must be true or false, without quotes",
+        ),
+        (edited("[mobility]", "[mobility]\nprotocol = 4"), "found 4; it must be \"mobile-ipv4\""),
+    ] {
+        assert!(edit.contains(part), "{edit}");
+    }
+}
+
+#[test]
+fn impossible_links_are_refused() {
+    for (value, part) in [
+        ("mtu = 67", "links.gsm.mtu: found 67; it must lie between 68 and 65535 bytes"),
+        ("mtu = \"70 kB\"", "it must lie between 68 and 65535 bytes"),
+        ("loss = \"101 %\"", "a probability lies between 0 and 1, such as 0.01 or \"1 %\""),
+        ("loss = 2", "hint: write \"2 %\""),
+        (
+            "loss = { good_to_bad = 0.1 }",
+            "links.gsm.loss.bad_to_good: found nothing; the chain needs both its steps",
+        ),
+        ("loss = { p = 0.1, bad_to_good = 0.1 }", "it belongs to kind = \"bernoulli\""),
+        (
+            "jitter = \"1 s\"",
+            "found a jitter of ±1 s around a delay of 349.75 ms; uniform jitter is at most the delay, so that no \
+             packet arrives before it was sent\n  hint: raise the delay to \"1 s\" or lower the jitter to \"349.75 ms\"",
+        ),
+        ("jitter = { kind = \"pareto\", scale = \"1 ms\", shape = 1 }", "the shape must be a number above 1"),
+        (
+            "jitter = { deviation = \"1 ms\", spread = \"1 ms\" }",
+            "this jitter is normal, which has no such part",
+        ),
+        ("framing = \"ppp\"", "known are \"none\" and \"async-ppp\"\n  hint: did you mean \"async-ppp\"?"),
+        ("framing = { bits_per_byte = 7 }", "it must be a whole number between 8 and 16"),
+        ("queue = { target = \"5 ms\" }", "it belongs to discipline = \"codel\""),
+        (
+            "queue = { discipline = \"codel\", target = \"200 ms\" }",
+            "found a target of 200 ms and an interval of 100 ms; the target must lie below the interval",
+        ),
+        (
+            "queue = { discipline = \"red\", limit = \"10 packets\" }",
+            "found an upper threshold of 15 packets in a queue of 10",
+        ),
+        (
+            "queue = { discipline = \"red\", min_threshold = \"20 packets\" }",
+            "found thresholds of 20 and 15 packets; min_threshold must lie below max_threshold",
+        ),
+        ("queue = { discipline = \"fq\" }", "known are \"drop-tail\", \"red\" and \"codel\""),
+        ("between = [\"mobile\"]", "it names the two ends of the link"),
+        ("between = [\"a\", \"a\"]", "a link joins two nodes, not a and itself"),
+        ("between = [\"a b\", \"c\"]", "a name is 1 to 32 letters, digits, `-` and `_`"),
+        ("between = [\"mobile\", \"home-agent\"]", "hint: write between = [\"home-agent\", \"mobile\"]"),
+        ("between = [\"correspondent\", \"mobile\"]", "an access link ends at \"home-agent\""),
+        (
+            "between = [\"router\", \"mobile\"]",
+            "found \"router\"; no path of links leads there from \"home-agent\", so that nobody can register over it\n  \
+             hint: add a link with between = [\"home-agent\", \"router\"]",
+        ),
+    ] {
+        let message = edited("queue = \"50 packets\"", value);
+        assert!(message.contains(part), "{value}: {message}");
+    }
+    assert!(edited("[mobility]", "x = { rate = \"1 Mbit/s\" }\n[mobility]").contains(
+        "links.x.delay: found nothing; a link needs a preset, or rate and delay: delay = \"1.5 ms\" (one way)"
+    ));
+}
+
+#[test]
+fn a_network_without_a_mobile_node_needs_ends() {
+    let text = "duration = \"1 s\"\n[links]\na = \"ethernet-10m\"\n";
+    assert_eq!(
+        errors(text, &[]).to_string(),
+        "error: scenarios/x.toml:3:5: links.a: found no ends; without [mobility] a link names the nodes it joins: \
+         between = [\"a\", \"b\"]"
+    );
+    let island = "duration = \"1 s\"\n[links]\na = { preset = \"lte\", between = [\"a\", \"b\"] }\n\
+                  b = { preset = \"lte\", between = [\"c\", \"d\"] }\n[[flow]]\nfrom = \"a\"\nto = \"c\"\n";
+    assert!(errors(island, &[]).to_string().contains(
+        "flow.0.to: found \"c\"; no path of links leads there from \"a\"\n  hint: join them in [links]"
+    ));
+    let handover =
+        island.replacen("[[flow]]", "[[handover]]\nat = \"0 s\"\nfrom = \"a\"\nto = \"b\"\n[[flow]]", 1);
+    assert!(
+        errors(&handover, &[]).to_string().contains("hint: add [mobility] with protocol = \"mobile-ipv4\"")
+    );
+}
+
+#[test]
+fn a_mobile_node_needs_an_access_link() {
+    let text = "duration = \"1 s\"\n[links]\nethernet = { delay = \"1 ms\" }\n[mobility]\n";
+    let message = errors(text, &[]).to_string();
+    assert!(
+        message
+            .contains("scenarios/x.toml:4:1: mobility: found no access link; the mobile node needs a link")
+    );
+}
+
+#[test]
+fn a_handover_to_a_link_that_is_not_there_is_refused() {
+    assert_eq!(
+        edited("to = \"gsm\"", "to = \"gms\""),
+        "error: scenarios/x.toml:10:6: handover.0.to: found \"gms\"; the mobile node's links are \"wavelan\" and \
+         \"gsm\"\n  hint: did you mean \"gsm\"?"
+    );
+    assert!(edited("to = \"gsm\"", "to = \"ethernet\"").contains(
+        "found \"ethernet\", which joins correspondent and home-agent; the mobile node's links are \"wavelan\" and \"gsm\""
+    ));
+    assert!(edited("to = \"gsm\"", "to = \"lte\"").ends_with("hint: add it to [links]"));
+}
+
+#[test]
+fn handovers_form_a_chain_in_time() {
+    let second = "[[handover]]\nat = \"20 s\"\nfrom = \"gsm\"\nto = \"wavelan\"\n";
+    assert!(Scenario::parse("x.toml", &format!("{GOOD}{second}"), &[]).is_ok());
+    for (message, part) in [
+        (edited("to = \"gsm\"", "to = \"wavelan\""), "a handover leads to another link than it leaves"),
+        (
+            edited("[mobility]", "[mobility]\nstart = \"gsm\""),
+            "handover.0.from: found \"wavelan\"; the link in use at that time is \"gsm\"\n  hint: write from = \"gsm\"",
+        ),
+        (
+            added(&second.replacen("gsm", "wavelan", 1).replacen("o = \"wavelan", "o = \"gsm", 1)),
+            "is \"gsm\"",
+        ),
+        (
+            added(&second.replacen("20 s", "12 s", 1)),
+            "handover.1.at: found \"12 s\"; handovers stand in the order of time, and the one before is over at 12 s",
+        ),
+        (
+            edited("\"12 s\"", "\"2 min\""),
+            "handover.0.at: found \"2 min\"; the run ends at 120 s\n  hint: raise `duration` or lower `at`",
+        ),
+        (
+            edited("to = \"gsm\"", "to = \"gsm\"\ninterruption = \"1 s\""),
+            "make-before-break has no interruption\n  hint: write style = \"break-before-make\"",
+        ),
+        (
+            edited("to = \"gsm\"", "to = \"gsm\"\nstyle = \"break-before-make\"\ninterruption = \"110 s\""),
+            "found a handover that is over at 122 s; the run ends at 120 s",
+        ),
+        (
+            edited("to = \"gsm\"", "to = \"gsm\"\nnotice = \"13 s\""),
+            "handover.0.notice: found \"13 s\"; the notice must not lie before the beginning of the run",
+        ),
+        (
+            edited("at = \"12 s\"\n", ""),
+            "handover.0.at: found nothing; a handover needs its time: at = \"12 s\"",
+        ),
+        (edited("to = \"gsm\"", "to = \"gsm\"\nqueued = \"reroute\""), "hint: did you mean \"re-route\"?"),
+    ] {
+        assert!(message.contains(part), "{part}: {message}");
+    }
+}
+
+#[test]
+fn a_window_of_zero_is_refused() {
+    for value in ["0", "\"0 B\"", "\"0 KiB\""] {
+        assert_eq!(
+            added(&format!("tcp = {{ window = {value} }}")),
+            format!(
+                "error: scenarios/x.toml:14:18: flow.0.tcp.window: found {value}; it must be above zero\n  hint: \
+                 write \"16 KiB\", for example"
+            )
+        );
+    }
+}
+
+#[test]
+fn impossible_tcp_is_refused() {
+    for (value, part) in [
+        (
+            "window = \"100 kB\"",
+            "without window scaling the largest window is 65535 B\n  hint: add `window_scaling = true`",
+        ),
+        (
+            "window = \"2 GB\", window_scaling = true",
+            "the largest window that can be advertised is 1073725440 B",
+        ),
+        (
+            "mss = 1461",
+            "found 1461; 1460 is the most that fits the MTU of 1500 at the flow's ends (less 40 of headers)",
+        ),
+        ("mss = 20", "it must lie between 88 and 65495 bytes"),
+        (
+            "variant = \"cubic\"",
+            "known are \"tahoe\", \"reno\", \"newreno\", \"sack\" and \"linux-2.0\"\n  hint: \"cubic\" is not in this version yet",
+        ),
+        ("profile = \"linux\"", "hint: \"linux\" is not in this version yet"),
+        ("variant = \"rneo\"", "hint: did you mean \"reno\"?"),
+        (
+            "rto = \"linux-2\"",
+            "known are \"rfc6298\", \"linux\", \"linux-2.0\" and \"bsd\"\n  hint: did you mean \"linux-2.0\"?",
+        ),
+        (
+            "rto_min = \"61 s\"",
+            "found a least RTO of 61 s and a greatest of 60 s; rto_min must not be above rto_max",
+        ),
+        ("delayed_ack = \"600 ms\"", "RFC 1122 allows at most 500 ms"),
+        ("initial_window = \"0 segments\"", "a number of segments above zero"),
+        ("profile = \"sack\", sack = false", "the variant \"sack\" needs the option of that name"),
+        ("max_cwnd = \"100 B\"", "flow.0.tcp: found values that do not go together; max_cwnd is 100 bytes"),
+        ("duplicate_ack_threshold = 0", "it must be a whole number between 1 and 255"),
+    ] {
+        let message = added(&format!("tcp = {{ {value} }}"));
+        assert!(message.contains(part), "{value}: {message}");
+    }
+    let tiny = GOOD.replacen("queue = \"50 packets\"", "mtu = 100", 1);
+    assert!(errors(&tiny, &[]).to_string().contains("found an MTU of 100; TCP needs 128 bytes on the links"));
+}
+
+#[test]
+fn impossible_flows_are_refused() {
+    let flow = "[[flow]]\nfrom = \"mobile\"\nto = \"correspondent\"\n";
+    let named = format!("name = \"a\"\n{flow}name = \"a\"\n");
+    assert_eq!(
+        added(&named),
+        "error: scenarios/x.toml:18:8: flow.1.name: found \"a\"; no two flows share a name, and flow.0 has it \
+         already\n  hint: give this one another name, or none"
+    );
+    for (message, part) in [
+        (
+            edited("\"correspondent\"", "\"corespondent\""),
+            "flow.0.from: found \"corespondent\"; the nodes are \"correspondent\", \"home-agent\" and \"mobile\"\n  \
+             hint: did you mean \"correspondent\"?",
+        ),
+        (
+            edited("\"correspondent\"", "\"mobile\""),
+            "flow.0.to: found \"mobile\"; a flow joins two different nodes",
+        ),
+        (
+            edited("to = \"mobile\"", ""),
+            "flow.0.to: found nothing; a flow needs its other end: to = \"mobile\"",
+        ),
+        (added("start = \"2 min\""), "flow.0.start: found \"2 min\"; the run ends at 120 s"),
+        (added("start = \"2 s\"\nstop = \"1 s\""), "flow.0.stop: found \"1 s\"; the flow starts at 2 s"),
+        (added("size = \"0 B\""), "flow.0.size: found \"0 B\"; it must be above zero"),
+        (added("request = \"1 B\""), "it belongs to kind = \"request-response\""),
+        (
+            added("kind = \"paced\"\nmessage = \"1 B\""),
+            "flow.0.rate: found nothing; a paced flow needs its rate",
+        ),
+        (
+            added("kind = \"paced\"\nmessage = \"1 B\"\nrate = \"0 bit/s\""),
+            "flow.0.rate: found \"0 bit/s\"; it must be above zero",
+        ),
+        (
+            added("kind = \"request-response\""),
+            "flow.0.request: found nothing; it needs the size of a request",
+        ),
+        (added("kind = \"request-response\"\nsize = \"1 B\""), "a request-response flow counts its requests"),
+        (added("kind = \"bluk\""), "hint: did you mean \"bulk\"?"),
+    ] {
+        assert!(message.contains(part), "{part}: {message}");
+    }
+}
+
+#[test]
+fn mobility_is_checked() {
+    for (value, part) in [
+        (
+            "protocol = \"mobile-ipv6\"",
+            "known are \"mobile-ipv4\"\n  hint: \"mobile-ipv6\" is not in this version yet",
+        ),
+        ("care_of = \"colocated\"", "hint: did you mean \"co-located\"?"),
+        ("routing = \"regular-ip\"", "it must be \"triangle\" or \"reverse-tunnel\""),
+        ("lifetime = \"0.5 s\"", "registrations carry whole seconds, at most 65534"),
+        ("advertisement_interval = \"0 s\"", "it must be above zero"),
+        ("home = \"lte\"", "mobility.home: found \"lte\"; the mobile node's links are"),
+        ("policy = [{ to = \"10.0.0.1/8\", method = \"triangle\" }]", "hint: write \"10.0.0.0/8\""),
+        ("policy = [{ to = \"10.0.0.0/33\", method = \"triangle\" }]", "it must be a node or an IPv4 prefix"),
+        ("policy = [{ to = \"nobody\", method = \"triangle\" }]", "the nodes are \"correspondent\""),
+        (
+            "policy = [{ to = \"correspondent\" }]",
+            "mobility.policy.0.method: found nothing; a rule needs its method",
+        ),
+        ("policy = \"none\"", "the policy is an array of rules"),
+    ] {
+        let message = edited("[mobility]", &format!("[mobility]\n{value}"));
+        assert!(message.contains(part), "{value}: {message}");
+    }
+    let anchored = GOOD.replacen("[mobility]", "[mobility]\ncare_of = \"foreign-agent\"", 1).replacen(
+        "queue = \"50 packets\"",
+        "between = [\"home-agent\", \"mobile\"]",
+        1,
+    );
+    assert!(
+        errors(&anchored, &[])
+            .to_string()
+            .ends_with("hint: leave `between` out, or write \"foreign-agent-gsm\"")
+    );
+    let backhaul = GOOD.replacen("[mobility]", "gsm-backhaul = { delay = \"1 ms\" }\n[mobility]", 1);
+    assert!(errors(&backhaul, &[]).to_string().contains("hint: give it `between`, or name it otherwise"));
+    let taken = GOOD.replacen(
+        "[mobility]",
+        "ethernet = { preset = \"lte\", between = [\"home-agent\", \"x\"] }\n[mobility]",
+        1,
+    );
+    assert!(
+        errors(&taken, &[])
+            .to_string()
+            .contains("the link between correspondent and home-agent is understood under that name")
+    );
+}
+
+#[test]
+fn assists_of_later_versions_are_refused_by_name() {
+    for value in ["use = [\"tcp-cm\"]", "use = \"replay\""] {
+        let message = added(&format!("[assist]\n{value}"));
+        assert!(message.contains("this version does not have that assist yet; it has \"none\""), "{message}");
+    }
+    assert!(
+        added("[assist]\nuse = [\"snop\"]")
+            .ends_with("hint: \"snoop\" will be one, but is not in this version yet")
+    );
+    assert!(added("[assist]\nuse = [\"none\", \"none\"]").contains("\"none\" stands alone"));
+}
+
+#[test]
+fn an_error_in_an_override_names_the_override() {
+    assert_eq!(
+        overridden("flow.tcp.window=0 B"),
+        "error: --set flow.tcp.window=0 B: flow.0.tcp.window: found \"0 B\"; it must be above zero\n  hint: write \
+         \"16 KiB\", for example"
+    );
+    assert_eq!(
+        overridden("links.gsm.rate=-9.6 kbit/s"),
+        "error: --set links.gsm.rate=-9.6 kbit/s: links.gsm.rate: found \"-9.6 kbit/s\"; a rate must not be \
+         negative\n  hint: write \"9.6 kbit/s\""
+    );
+    assert!(overridden("links.gsm.rato=1").ends_with("hint: did you mean `rate`?"));
+    assert!(overridden("seed").contains("found no equals sign; an override is written key=value"));
+}
+
+#[test]
+fn a_file_cut_off_anywhere_is_refused_with_a_line() {
+    // Up to the last key that the scenario cannot do without.
+    let needed = GOOD.rfind("to = \"mobile").unwrap() + "to = \"mobile".len();
+    let mut whole = 0;
+    for end in 0..=needed {
+        match Scenario::parse("x.toml", &GOOD[..end], &[]) {
+            // A cut before a table leaves a smaller scenario.
+            Ok(_) => whole += 1,
+            Err(errors) => {
+                assert!(!errors.0.is_empty());
+                assert!(errors.0.iter().all(|error| error.line.is_some()), "{errors}");
+            }
+        }
+    }
+    assert!(whole < 20, "{whole}");
+    let cut = errors("title = \"x\"\nduration = \"12", &[]).to_string();
+    assert!(cut.starts_with("error: scenarios/x.toml:2:15: found the end of the file; "), "{cut}");
+    assert!(cut.ends_with("hint: the file may have been cut off; compare it with its original"), "{cut}");
+    assert!(errors("", &[]).to_string().contains("links: found nothing; a scenario needs at least one link"));
+}
+
+#[test]
+fn a_key_given_twice_is_refused() {
+    let message = edited("title", "title = \"y\"\ntitle");
+    assert!(
+        message.starts_with("error: scenarios/x.toml:2:1: found a key that is there already; "),
+        "{message}"
+    );
+}
+
+#[test]
+fn what_is_no_readable_file_is_refused() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let message = |path: &Path| Scenario::load(path, &[]).unwrap_err().to_string();
+    assert!(message(folder).contains(
+        "found a directory; it must be a scenario file\n  hint: name one of the .toml files in it"
+    ));
+    let missing = message(&folder.join("missing.toml"));
+    assert!(missing.contains("missing.toml: found nothing; there is no such file"), "{missing}");
+    let binary = std::env::temp_dir().join(format!("careof-scenario-{}.toml", std::process::id()));
+    std::fs::write(&binary, b"title = \"x\"\nseed = \xff\n").unwrap();
+    let message = message(&binary);
+    std::fs::remove_file(&binary).unwrap();
+    assert!(
+        message.contains("found bytes that are not UTF-8, in line 2; a scenario is UTF-8 text"),
+        "{message}"
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn no_change_to_a_file_makes_the_parser_panic(
+        at in 0..GOOD.len(),
+        cut in 0_usize..12,
+        insert in "[a-z0-9=\\[\\]{}\". \n_-]{0,12}",
+    ) {
+        let end = (at + cut).min(GOOD.len());
+        let text = format!("{}{insert}{}", &GOOD[..at], &GOOD[end..]);
+        if let Err(errors) = Scenario::parse("x.toml", &text, &[]) {
+            prop_assert!(!errors.0.is_empty());
+            let order: Vec<_> = errors.0.iter().map(|error| (error.line, error.column)).collect();
+            prop_assert!(order.is_sorted());
+        }
+    }
+
+    #[test]
+    fn no_override_makes_the_parser_panic(text in "[a-z0-9=.\\[\\]{}\" _-]{0,30}") {
+        let _ = Scenario::parse("x.toml", GOOD, &[text.clone(), format!("flow.0.tcp={text}"), format!("links.{text}")]);
+    }
+}

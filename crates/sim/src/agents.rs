@@ -1,0 +1,309 @@
+//! Mobility agents on their nodes: what reaches them, what they send, what they tell.
+
+use core::net::Ipv4Addr;
+
+use careof_mobility::v4::{
+    ArpEvent, Event, ForeignAgent, HandoverEvent, HomeAgent, Input, InterfaceId, MobileNode,
+    RegistrationStep, Transmit, TransmitPayload, Tunnel,
+};
+use careof_wire::icmp::{IcmpMessage, QuotedDatagram, UnreachableCode};
+use careof_wire::ipv4::Ipv4Header;
+use careof_wire::protocol;
+use careof_wire::tunnel::relay_error;
+use careof_wire::udp::UdpHeader;
+
+use crate::drop_cause::NodeDrop;
+use crate::observer::Note;
+use crate::packet::PacketRef;
+use crate::simulation::Simulation;
+use crate::topology::{InterfaceIndex, NodeId, OneWayId};
+
+/// What runs on a node beyond forwarding.
+pub(crate) enum Agent {
+    /// Nothing.
+    None,
+    /// A home agent.
+    Home(Box<HomeAgent>),
+    /// A foreign agent.
+    Foreign(Box<ForeignAgent>),
+    /// The mobile node.
+    Mobile(Box<MobileNode>),
+}
+
+impl Agent {
+    /// Home agent: the `n`th tunnel towards a mobile node that is away.
+    pub(crate) fn tunnel_to(&self, destination: Ipv4Addr, n: usize) -> Option<Tunnel> {
+        match self {
+            Self::Home(agent) => agent.tunnels(destination).get(n).copied(),
+            _ => None,
+        }
+    }
+
+    /// Whether this node is the exit of a tunnel for such a packet.
+    pub(crate) fn accepts_tunnel(&self, outer: &Ipv4Header, inner: &Ipv4Header) -> bool {
+        match self {
+            Self::None => false,
+            Self::Home(agent) => agent.accepts_reverse_tunnel(inner.source, outer.source),
+            Self::Foreign(agent) => {
+                agent.deliver(inner.destination).is_some() || agent.reverse_tunnel(inner.source).is_some()
+            }
+            Self::Mobile(_) => true,
+        }
+    }
+
+    /// Foreign agent: behind which interface a visitor is.
+    pub(crate) fn visitor_interface(&self, destination: Ipv4Addr) -> Option<InterfaceIndex> {
+        match self {
+            Self::Foreign(agent) => agent.deliver(destination).map(|interface| InterfaceIndex(interface.0)),
+            _ => None,
+        }
+    }
+
+    /// Foreign agent: the tunnel for what a visitor sends.
+    pub(crate) fn reverse_tunnel(&self, source: Ipv4Addr) -> Option<Tunnel> {
+        match self {
+            Self::Foreign(agent) => agent.reverse_tunnel(source),
+            _ => None,
+        }
+    }
+}
+
+/// The same call on whichever agent there is.
+macro_rules! on_agent {
+    ($agent:expr, $bound:ident => $call:expr, $none:expr) => {
+        match $agent {
+            Agent::None => $none,
+            Agent::Home($bound) => $call,
+            Agent::Foreign($bound) => $call,
+            Agent::Mobile($bound) => $call,
+        }
+    };
+}
+
+impl Simulation {
+    /// A timer of an agent ran out.
+    pub(crate) fn agent_timeout(&mut self, node: NodeId) {
+        let now = self.now;
+        on_agent!(&mut self.node_mut(node).agent, agent => agent.handle_timeout(now), ());
+        self.drive_agent(node);
+    }
+
+    /// Hands an agent an input and does what it asks for.
+    pub(crate) fn agent_input(&mut self, node: NodeId, input: Input<'_>) {
+        let now = self.now;
+        on_agent!(&mut self.node_mut(node).agent, agent => agent.handle_input(now, input), ());
+        self.drive_agent(node);
+    }
+
+    /// Drains an agent: messages, events, timer.
+    pub(crate) fn drive_agent(&mut self, node: NodeId) {
+        let now = self.now;
+        loop {
+            let agent = &mut self.node_mut(node).agent;
+            if let Some(transmit) = on_agent!(agent, agent => agent.poll_transmit(now), None) {
+                self.send_for_agent(node, transmit);
+                continue;
+            }
+            let agent = &mut self.node_mut(node).agent;
+            match on_agent!(agent, agent => agent.poll_event(), None) {
+                Some(event) => self.agent_event(node, event),
+                None => break,
+            }
+        }
+        let agent = &self.node(node).agent;
+        let deadline = on_agent!(agent, agent => agent.next_timeout(), None).map(|(at, _)| at);
+        let slot = self.node(node).agent_slot;
+        self.queue.set(slot, deadline);
+    }
+
+    fn send_for_agent(&mut self, node: NodeId, transmit: Transmit) {
+        let Transmit { interface, source, destination, ttl, payload } = transmit;
+        let (number, payload) = match payload {
+            TransmitPayload::Udp { source_port, destination_port, bytes } => {
+                let header = UdpHeader { source_port, destination_port, payload_len: bytes.len() as u16 };
+                let mut datagram = Vec::with_capacity(bytes.len() + 8);
+                header.emit(source, destination, &bytes, &mut datagram);
+                (protocol::UDP, datagram)
+            }
+            TransmitPayload::Icmp { bytes } => (protocol::ICMP, bytes),
+        };
+        let interface = interface.map(|interface| InterfaceIndex(interface.0));
+        self.send_message(node, interface, source, destination, ttl, number, payload);
+    }
+
+    fn agent_event(&mut self, node: NodeId, event: Event) {
+        match event {
+            Event::Handover(event) => self.handover_event(node, event),
+            Event::Binding(change) => {
+                let text = format!("{} at {} for {}", change.home_address, change.care_of, change.lifetime);
+                self.note(node, None, Note::Binding(change.change.name()), format_args!("{text}"));
+                if matches!(self.node(node).agent, Agent::Home(_)) {
+                    self.binding_changed(node);
+                }
+            }
+            Event::Visitor(change) => {
+                let text = format!(
+                    "visitor {} by way of {} for {}",
+                    change.home_address, change.care_of, change.lifetime
+                );
+                self.note(node, None, Note::Binding(change.change.name()), format_args!("{text}"));
+            }
+            Event::Arp(event) => self.arp_event(node, event),
+            Event::Registration(event) => {
+                if let RegistrationStep::RequestSent { .. } = event.step {
+                    self.registration_requests += 1;
+                }
+            }
+            // The messages themselves are in the trace, and the agent counts what it drops.
+            Event::Agent(_) | Event::Dropped { .. } => {}
+        }
+    }
+
+    fn arp_event(&mut self, node: NodeId, event: ArpEvent) {
+        let (cause, interface, text) = match event {
+            ArpEvent::Proxy { home_address, interface, on } => (
+                if on { "proxy-on" } else { "proxy-off" },
+                Some(interface),
+                format!("answer for {home_address}: {on}"),
+            ),
+            ArpEvent::Answer { home_address, on } => (
+                if on { "answer-on" } else { "answer-off" },
+                None,
+                format!("answer for {home_address}: {on}"),
+            ),
+            ArpEvent::Gratuitous { home_address, interface, .. } => {
+                ("gratuitous", Some(interface), format!("{home_address} is here"))
+            }
+        };
+        let way = interface.and_then(|interface| self.way_of(node, interface));
+        self.note(node, way, Note::Arp(cause), format_args!("{text}"));
+    }
+
+    fn handover_event(&mut self, node: NodeId, event: HandoverEvent) {
+        let (interface, text) = match event {
+            HandoverEvent::Initiated { to, style, .. } => (to, format!("{style:?}")),
+            HandoverEvent::LinkDown { interface } | HandoverEvent::LinkUp { interface } => {
+                (interface, String::new())
+            }
+            HandoverEvent::Registered { to, care_of, attempts, latency, .. } => {
+                let care_of = care_of.map_or("home".to_owned(), |care_of| care_of.to_string());
+                (to, format!("at {care_of} after {attempts} request(s) and {} ms", latency.as_millis()))
+            }
+            HandoverEvent::Terminated { to, .. } => (to, String::new()),
+            HandoverEvent::Failed { to, reason, .. } => (to, format!("{reason:?}")),
+        };
+        let way = self.way_of(node, interface);
+        self.note(node, way, Note::Handover(event.name()), format_args!("{text}"));
+        if let HandoverEvent::Registered { to, round_trip, .. } = event {
+            self.registered(to, round_trip);
+        }
+    }
+
+    /// The one-way link that leaves `node` by an interface; `None` where the node has no such interface.
+    fn way_of(&self, node: NodeId, interface: InterfaceId) -> Option<OneWayId> {
+        self.node(node).place.interfaces.get(usize::from(interface.0)).map(|interface| interface.out)
+    }
+
+    /// A signalling message reached `node`.
+    pub(crate) fn deliver_message(
+        &mut self,
+        node: NodeId,
+        interface: InterfaceIndex,
+        header: &Ipv4Header,
+        bytes: &[u8],
+    ) {
+        let interface = InterfaceId(interface.0);
+        let (source, destination, ttl) = (header.source, header.destination, header.ttl);
+        match header.protocol {
+            protocol::UDP => match UdpHeader::parse(source, destination, bytes) {
+                Ok((udp, payload)) => self.agent_input(
+                    node,
+                    Input::Udp {
+                        interface,
+                        source,
+                        source_port: udp.source_port,
+                        destination,
+                        destination_port: udp.destination_port,
+                        ttl,
+                        payload,
+                    },
+                ),
+                Err(_) => self.malformed_messages += 1,
+            },
+            protocol::ICMP => {
+                self.agent_input(node, Input::Icmp { interface, source, destination, ttl, message: bytes });
+                match IcmpMessage::parse(bytes) {
+                    Ok(message) => self.icmp_error(node, &message),
+                    Err(_) => self.malformed_messages += 1,
+                }
+            }
+            _ => self.malformed_messages += 1,
+        }
+    }
+
+    /// An ICMP error may be about a segment of this node, or about a tunnel that begins here.
+    fn icmp_error(&mut self, node: NodeId, message: &IcmpMessage) {
+        let IcmpMessage::DestinationUnreachable(error) = message else { return };
+        if error.code != UnreachableCode::FragmentationNeeded {
+            return;
+        }
+        let Ok(quoted) = QuotedDatagram::parse(&error.quoted) else {
+            self.malformed_messages += 1;
+            return;
+        };
+        if let Some(ports) = quoted.ports() {
+            self.path_mtu_changed(&quoted.header, ports.source_port, error.next_hop_mtu);
+        } else if let Ok(relayed) = relay_error(message, quoted.header.source, true) {
+            self.send_icmp(node, relayed.to, &IcmpMessage::DestinationUnreachable(relayed.message));
+        }
+    }
+
+    /// Whether `address` is the home address of the mobile node and `node` is that node.
+    pub(crate) fn is_home_address_of(&self, node: NodeId, address: Ipv4Addr) -> bool {
+        self.home == Some((node, address))
+    }
+
+    /// The address a node is known by.
+    pub(crate) fn own_address(&self, node: NodeId) -> Ipv4Addr {
+        match self.home {
+            Some((mobile, home_address)) if mobile == node => home_address,
+            _ => self.node(node).place.interfaces.first().map_or(Ipv4Addr::UNSPECIFIED, |i| i.address),
+        }
+    }
+
+    /// The address a node opens a connection from.
+    pub(crate) fn address_towards(&self, node: NodeId, destination: Ipv4Addr, port: u16) -> Ipv4Addr {
+        match &self.node(node).agent {
+            Agent::Mobile(mobile) => mobile
+                .delivery(destination, Some(port))
+                .map_or_else(|| self.own_address(node), |delivery| delivery.source),
+            _ => self.source_address(node, destination),
+        }
+    }
+
+    /// Whether packets reach the mobile node and come back: it is at home, or its binding stands.
+    pub(crate) fn mobile_is_reachable(&self) -> bool {
+        self.home.is_some_and(|(node, _)| match &self.node(node).agent {
+            Agent::Mobile(mobile) => mobile.is_registered() || mobile.is_at_home(),
+            _ => false,
+        })
+    }
+
+    /// Sends what a node made itself; the mobile node consults its policy table.
+    pub(crate) fn originate(&mut self, node: NodeId, packet: PacketRef, port: u16) {
+        let Agent::Mobile(mobile) = &self.node(node).agent else {
+            return self.route_on(node, packet);
+        };
+        let destination = self.pool[packet].header.destination;
+        let Some(delivery) = mobile.delivery(destination, Some(port)) else {
+            return self.drop_packet(node, packet, NodeDrop::NoRoute);
+        };
+        let interface = InterfaceIndex(delivery.interface.0);
+        if let Some(tunnel) = delivery.tunnel {
+            if !self.put_in_tunnel(node, packet, tunnel) {
+                return;
+            }
+        }
+        self.transmit(node, interface, packet);
+    }
+}

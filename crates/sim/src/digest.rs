@@ -1,0 +1,66 @@
+//! A fingerprint of everything that crossed a link.
+
+use careof_base::Instant;
+
+/// 128 bits mixed from (time, link, size, headers) of every delivered packet-hop, in order.
+///
+/// It is computed whether or not a trace is written, so two runs can be told apart without one. It is no
+/// cryptographic hash: it finds accidents, not forgeries.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Digest {
+    low: u64,
+    high: u64,
+}
+
+const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
+
+impl Digest {
+    pub(crate) const fn new() -> Self {
+        Self { low: 0x243f_6a88_85a3_08d3, high: 0x1319_8a2e_0370_7344 }
+    }
+
+    /// Mixes one delivered packet in.
+    #[inline]
+    pub(crate) fn packet(&mut self, now: Instant, link: u32, packet: u64, size: u32, content: u64) {
+        self.mix(now.as_nanos() ^ (u64::from(link) << 48));
+        self.mix(packet ^ (u64::from(size) << 40) ^ content);
+    }
+
+    #[inline]
+    fn mix(&mut self, value: u64) {
+        self.low = (self.low ^ value).wrapping_mul(MULTIPLIER).rotate_left(29);
+        self.high = self.high.wrapping_add(self.low).rotate_left(13) ^ value;
+    }
+}
+
+impl std::fmt::Display for Digest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:016x}{:016x}", self.high, self.low)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_link_size_and_order_all_count() {
+        let of = |packets: &[(u64, u32, u64, u32)]| {
+            let mut digest = Digest::new();
+            for (at, link, id, size) in packets {
+                digest.packet(Instant::from_nanos(*at), *link, *id, *size, 0);
+            }
+            digest.to_string()
+        };
+        let base = of(&[(1, 2, 3, 4), (5, 6, 7, 8)]);
+        for other in [
+            of(&[(2, 2, 3, 4), (5, 6, 7, 8)]),
+            of(&[(1, 1, 3, 4), (5, 6, 7, 8)]),
+            of(&[(1, 2, 4, 4), (5, 6, 7, 8)]),
+            of(&[(1, 2, 3, 5), (5, 6, 7, 8)]),
+            of(&[(5, 6, 7, 8), (1, 2, 3, 4)]),
+        ] {
+            assert_ne!(base, other);
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Why a packet ended before its destination.
+
+use careof_link::DropCause as LinkDrop;
+
+/// Why a node dropped a packet; a link's causes are its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum NodeDrop {
+    /// The time to live ran out.
+    TtlExpired,
+    /// No route, or a group address nobody here listens to.
+    NoRoute,
+    /// The home agent has no binding for the destination.
+    NoBinding,
+    /// Larger than the next link or tunnel carries, and not to be fragmented; the sender is told.
+    FragmentationNeeded,
+    /// A fragment whose datagram never became whole.
+    ReassemblyTimeout,
+    /// A tunnelled packet from somebody who has no business sending it.
+    ForeignTunnel,
+    /// A host that does not forward got a packet of somebody else.
+    NotForUs,
+    /// A message that cannot be read.
+    Malformed,
+    /// Dropped from the old link's queue by the handover, as the scenario asks.
+    Handover,
+}
+
+impl NodeDrop {
+    /// All causes in order.
+    pub(crate) const ALL: [Self; 9] = [
+        Self::TtlExpired,
+        Self::NoRoute,
+        Self::NoBinding,
+        Self::FragmentationNeeded,
+        Self::ReassemblyTimeout,
+        Self::ForeignTunnel,
+        Self::NotForUs,
+        Self::Malformed,
+        Self::Handover,
+    ];
+
+    /// The name in traces and summaries.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::TtlExpired => "ttl-expired",
+            Self::NoRoute => "no-route",
+            Self::NoBinding => "no-binding",
+            Self::FragmentationNeeded => "fragmentation-needed",
+            Self::ReassemblyTimeout => "reassembly-timeout",
+            Self::ForeignTunnel => "foreign-tunnel",
+            Self::NotForUs => "not-for-us",
+            Self::Malformed => "malformed",
+            Self::Handover => "handover",
+        }
+    }
+}
+
+/// Why a packet was dropped, anywhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// By a link.
+    Link(LinkDrop),
+    /// By a node.
+    Node(NodeDrop),
+}
+
+impl Cause {
+    /// The name in traces and summaries.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Link(cause) => cause.name(),
+            Self::Node(cause) => cause.name(),
+        }
+    }
+}

@@ -1,0 +1,359 @@
+//! The life of a packet at a node: arrive, forward, tunnel, fragment, transmit.
+
+use core::net::Ipv4Addr;
+
+use careof_wire::icmp::{DestinationUnreachable, IcmpMessage, UnreachableCode};
+use careof_wire::ipv4::Ipv4Header;
+use careof_wire::protocol;
+use careof_wire::tunnel::Encapsulation;
+
+use crate::agents::Agent;
+use crate::drop_cause::{Cause, NodeDrop};
+use crate::packet::{Body, Outer, Packet, PacketRef};
+use crate::reassembly::Reassembled;
+use crate::simulation::Simulation;
+use crate::topology::{InterfaceIndex, NodeId, OneWayId, Route};
+use careof_mobility::v4::Tunnel;
+
+/// TTL of what nodes send themselves.
+pub(crate) const DEFAULT_TTL: u8 = 64;
+
+/// Bytes a tunnel that begins at `entry` adds to a datagram from `source`.
+fn overhead(encapsulation: Encapsulation, entry: Ipv4Addr, source: Ipv4Addr) -> u16 {
+    let exit = Ipv4Addr::UNSPECIFIED;
+    careof_wire::tunnel::Tunnel { encapsulation, entry, exit, ttl: DEFAULT_TTL }.overhead(source)
+}
+
+/// Multicast and limited broadcast: for everybody on the link.
+fn is_group(address: Ipv4Addr) -> bool {
+    address.is_multicast() || address.is_broadcast()
+}
+
+impl Simulation {
+    /// A packet came in at `node` by `interface`.
+    pub(crate) fn arrive(&mut self, node: NodeId, interface: InterfaceIndex, packet: PacketRef) {
+        let destination = self.pool[packet].outermost().destination;
+        match self.node(node).place.route(destination) {
+            Route::Local => self.deliver(node, interface, packet),
+            _ if is_group(destination) || self.is_home_address_of(node, destination) => {
+                self.deliver(node, interface, packet);
+            }
+            route => {
+                if !self.node(node).place.forwards {
+                    return self.drop_packet(node, packet, NodeDrop::NotForUs);
+                }
+                let header = self.pool[packet].outermost_mut();
+                if header.ttl <= 1 {
+                    return self.drop_packet(node, packet, NodeDrop::TtlExpired);
+                }
+                header.ttl -= 1;
+                self.forward(node, packet, route);
+            }
+        }
+    }
+
+    /// Sends a packet that `node` made itself, or took out of a tunnel, on its way.
+    pub(crate) fn route_on(&mut self, node: NodeId, packet: PacketRef) {
+        let destination = self.pool[packet].outermost().destination;
+        match self.node(node).place.route(destination) {
+            // An agent that tunnels to itself, or a flow between two addresses of one node.
+            Route::Local => self.deliver(node, InterfaceIndex(0), packet),
+            route => self.forward(node, packet, route),
+        }
+    }
+
+    fn forward(&mut self, node: NodeId, packet: PacketRef, route: Route) {
+        if let Agent::Home(_) = self.node(node).agent {
+            let destination = self.pool[packet].outermost().destination;
+            if self.intercept(node, packet, destination) {
+                return;
+            }
+        }
+        if let Agent::Foreign(agent) = &self.node(node).agent {
+            let header = &self.pool[packet];
+            if header.outer.is_none() {
+                if let Some(tunnel) = agent.reverse_tunnel(header.header.source) {
+                    return self.encapsulate(node, packet, tunnel);
+                }
+            }
+        }
+        match route {
+            Route::Via(interface) => self.transmit(node, interface, packet),
+            Route::Home => self.drop_packet(node, packet, NodeDrop::NoBinding),
+            Route::Local | Route::Unreachable => self.drop_packet(node, packet, NodeDrop::NoRoute),
+        }
+    }
+
+    /// Home agent: tunnels a packet for a mobile node that is away to each of its care-of addresses.
+    fn intercept(&mut self, node: NodeId, packet: PacketRef, destination: Ipv4Addr) -> bool {
+        let mut first = None;
+        for n in 0.. {
+            let Some(tunnel) = self.node(node).agent.tunnel_to(destination, n) else { break };
+            match first {
+                None => first = Some(tunnel),
+                Some(_) => {
+                    let copy = self.pool[packet].clone();
+                    let copy = self.insert(copy);
+                    self.encapsulate(node, copy, tunnel);
+                }
+            }
+        }
+        let Some(tunnel) = first else { return false };
+        self.encapsulate(node, packet, tunnel);
+        true
+    }
+
+    /// Puts a packet into a tunnel and sends it on.
+    fn encapsulate(&mut self, node: NodeId, packet: PacketRef, tunnel: Tunnel) {
+        if self.put_in_tunnel(node, packet, tunnel) {
+            self.route_on(node, packet);
+        }
+    }
+
+    /// Writes the outer header; `false` when the packet had to be dropped instead.
+    pub(crate) fn put_in_tunnel(&mut self, node: NodeId, packet: PacketRef, tunnel: Tunnel) -> bool {
+        let identification = self.next_identification(node);
+        let inner = &mut self.pool[packet];
+        // A packet from the tunnel's exit would go round in circles (RFC 2003 section 3.2); a tunnel within a
+        // tunnel is nothing any agent asks for.
+        if inner.outer.is_some() || inner.header.source == tunnel.destination {
+            self.drop_packet(node, packet, NodeDrop::ForeignTunnel);
+            return false;
+        }
+        // The minimal forwarding header has no room for a fragment (RFC 2004 section 2).
+        let encapsulation = match tunnel.encapsulation {
+            Encapsulation::Minimal if inner.header.is_fragment() => Encapsulation::IpInIp,
+            other => other,
+        };
+        let minimal = encapsulation == Encapsulation::Minimal;
+        inner.outer = Some(Outer {
+            header: Ipv4Header {
+                source: tunnel.source,
+                destination: tunnel.destination,
+                protocol: encapsulation.protocol(),
+                ttl: if minimal { inner.header.ttl } else { DEFAULT_TTL },
+                tos: inner.header.tos,
+                identification: if minimal { inner.header.identification } else { identification },
+                dont_fragment: inner.header.dont_fragment,
+                more_fragments: false,
+                fragment_offset: 0,
+                payload_len: inner.header.payload_len
+                    + overhead(encapsulation, tunnel.source, inner.header.source),
+            },
+            encapsulation,
+        });
+        true
+    }
+
+    /// Hands a packet to the link at `interface`, in fragments if it must be.
+    pub(crate) fn transmit(&mut self, node: NodeId, interface: InterfaceIndex, packet: PacketRef) {
+        let out = self.node(node).place.interface(interface).out;
+        let mtu = self.links[out.0 as usize].link.config().mtu;
+        let size = self.pool[packet].size_bytes();
+        if size <= u32::from(mtu) {
+            return self.offer(out, packet);
+        }
+        if self.pool[packet].outermost().dont_fragment {
+            self.fragmentation_needed(node, packet, mtu);
+            return self.drop_packet(node, packet, NodeDrop::FragmentationNeeded);
+        }
+        self.fragment(packet, mtu, out);
+    }
+
+    /// Cuts a packet into fragments of at most `mtu` bytes (RFC 791 section 3.2) for a one-way link.
+    fn fragment(&mut self, packet: PacketRef, mtu: u16, out: OneWayId) {
+        let whole = self.pool[packet].clone();
+        let header = *whole.outermost();
+        let step = (mtu - 20) & !7;
+        let mut offset = 0;
+        while offset < header.payload_len {
+            let len = step.min(header.payload_len - offset);
+            let mut part = whole.clone();
+            let part_header = part.outermost_mut();
+            part_header.fragment_offset = header.fragment_offset + offset;
+            part_header.payload_len = len;
+            part_header.more_fragments = header.more_fragments || offset + len < header.payload_len;
+            let part = self.insert(part);
+            self.offer(out, part);
+            offset += len;
+        }
+        self.ledger.fragmented += 1;
+        self.release(packet);
+    }
+
+    /// Tells whoever can do something about it that a packet is too large (RFC 1191, RFC 2003 section 5.1).
+    fn fragmentation_needed(&mut self, node: NodeId, packet: PacketRef, mtu: u16) {
+        let too_large = &self.pool[packet];
+        let own_tunnel =
+            too_large.outer.filter(|outer| self.node(node).place.route(outer.header.source) == Route::Local);
+        // The entry of a tunnel speaks for the whole tunnel, in terms of the packet that went in.
+        let (to, next_hop_mtu, quoted) = match own_tunnel {
+            Some(outer) => {
+                let overhead = overhead(outer.encapsulation, outer.header.source, too_large.header.source);
+                let inner = Packet { outer: None, ..too_large.clone() };
+                (too_large.header.source, mtu - overhead, inner)
+            }
+            None => (too_large.outermost().source, mtu, too_large.clone()),
+        };
+        let quoted = self.bytes.quote(&quoted);
+        let message = IcmpMessage::DestinationUnreachable(DestinationUnreachable {
+            code: UnreachableCode::FragmentationNeeded,
+            next_hop_mtu,
+            quoted,
+        });
+        self.send_icmp(node, to, &message);
+    }
+
+    /// Sends an ICMP message from `node`, with the address of the interface it leaves by.
+    pub(crate) fn send_icmp(&mut self, node: NodeId, to: Ipv4Addr, message: &IcmpMessage) {
+        let source = self.source_address(node, to);
+        let mut bytes = Vec::new();
+        message.emit(&mut bytes);
+        self.send_message(node, None, source, to, DEFAULT_TTL, protocol::ICMP, bytes);
+    }
+
+    /// Sends a signalling datagram; by a given interface, or as the routes say.
+    #[expect(clippy::too_many_arguments, reason = "the fields of an IP header")]
+    pub(crate) fn send_message(
+        &mut self,
+        node: NodeId,
+        interface: Option<InterfaceIndex>,
+        source: Ipv4Addr,
+        destination: Ipv4Addr,
+        ttl: u8,
+        protocol: u8,
+        payload: Vec<u8>,
+    ) {
+        let header = Ipv4Header {
+            source,
+            destination,
+            protocol,
+            ttl,
+            tos: 0,
+            identification: self.next_identification(node),
+            dont_fragment: false,
+            more_fragments: false,
+            fragment_offset: 0,
+            payload_len: payload.len() as u16,
+        };
+        let packet = self.insert(Packet {
+            id: 0,
+            header,
+            outer: None,
+            body: Body::Message(payload.into()),
+            origin: None,
+        });
+        self.trace_message(node, packet, true);
+        match interface {
+            Some(interface) => self.transmit(node, interface, packet),
+            None => self.route_on(node, packet),
+        }
+    }
+
+    /// The address `node` speaks with towards `destination`.
+    pub(crate) fn source_address(&self, node: NodeId, destination: Ipv4Addr) -> Ipv4Addr {
+        let place = &self.node(node).place;
+        match place.route(destination) {
+            Route::Via(interface) => place.interface(interface).address,
+            Route::Local => destination,
+            Route::Home | Route::Unreachable => {
+                place.interfaces.first().map_or(Ipv4Addr::UNSPECIFIED, |interface| interface.address)
+            }
+        }
+    }
+
+    /// A packet has reached an address of `node`.
+    fn deliver(&mut self, node: NodeId, interface: InterfaceIndex, packet: PacketRef) {
+        let header = *self.pool[packet].outermost();
+        let packet = if header.more_fragments || header.fragment_offset > 0 {
+            match self.reassemble(node, &header, packet) {
+                Some(whole) => whole,
+                None => return,
+            }
+        } else {
+            packet
+        };
+        if self.pool[packet].outer.is_some() {
+            return self.leave_tunnel(node, packet);
+        }
+        match &self.pool[packet].body {
+            Body::Tcp(segment) => {
+                let segment = *segment;
+                self.deliver_segment(node, packet, &segment);
+            }
+            Body::Message(bytes) => {
+                let bytes = bytes.clone();
+                self.trace_message(node, packet, false);
+                let header = self.pool[packet].header;
+                self.consume(packet);
+                self.deliver_message(node, interface, &header, &bytes);
+            }
+        }
+    }
+
+    fn reassemble(&mut self, node: NodeId, header: &Ipv4Header, packet: PacketRef) -> Option<PacketRef> {
+        let now = self.now;
+        let mut evicted = Vec::new();
+        let outcome = self.nodes[usize::from(node.0)].reassembly.add(now, header, packet, &mut evicted);
+        for fragment in evicted {
+            self.drop_packet(node, fragment, NodeDrop::ReassemblyTimeout);
+        }
+        let deadline = self.node(node).reassembly.next_timeout();
+        let slot = self.node(node).reassembly_slot;
+        self.queue.set(slot, deadline);
+        let Reassembled::Whole(fragments) = outcome else { return None };
+        // The last fragment in sequence knows the total length; the one that arrived last becomes the whole.
+        let total = fragments
+            .iter()
+            .map(|fragment| self.pool[*fragment].outermost())
+            .map(|header| header.fragment_offset + header.payload_len)
+            .max()
+            .unwrap_or(0);
+        let (whole, parts) = fragments.split_last()?;
+        for part in parts {
+            self.ledger.reassembled += 1;
+            self.release(*part);
+        }
+        let header = self.pool[*whole].outermost_mut();
+        header.more_fragments = false;
+        header.fragment_offset = 0;
+        header.payload_len = total;
+        Some(*whole)
+    }
+
+    /// Takes the outer header off, if this node is a tunnel exit for its sender.
+    fn leave_tunnel(&mut self, node: NodeId, packet: PacketRef) {
+        let Some(outer) = self.pool[packet].outer else { return };
+        let inner = self.pool[packet].header;
+        if !self.node(node).agent.accepts_tunnel(&outer.header, &inner) {
+            return self.drop_packet(node, packet, NodeDrop::ForeignTunnel);
+        }
+        if outer.encapsulation == Encapsulation::Minimal {
+            self.pool[packet].header.ttl = outer.header.ttl;
+        }
+        self.pool[packet].outer = None;
+        if let Some(interface) = self.node(node).agent.visitor_interface(inner.destination) {
+            return self.transmit(node, interface, packet);
+        }
+        if self.is_home_address_of(node, inner.destination) {
+            return self.deliver(node, InterfaceIndex(0), packet);
+        }
+        if let Some(tunnel) = self.node(node).agent.reverse_tunnel(inner.source) {
+            return self.encapsulate(node, packet, tunnel);
+        }
+        self.route_on(node, packet);
+    }
+
+    /// Counts and traces a packet dropped by a node, and gives its place back.
+    pub(crate) fn drop_packet(&mut self, node: NodeId, packet: PacketRef, cause: NodeDrop) {
+        self.ledger.drop_at_node(cause);
+        self.observe_drop(node, packet, Cause::Node(cause));
+        self.release(packet);
+    }
+
+    /// A packet has reached whom it was for.
+    pub(crate) fn consume(&mut self, packet: PacketRef) {
+        self.ledger.consumed += 1;
+        self.release(packet);
+    }
+}

@@ -1,0 +1,279 @@
+//! The handovers of a scenario, carried out: links go down and come up, the mobile node is told.
+
+use std::time::Duration;
+
+use careof_base::Instant;
+use careof_link::Fate;
+use careof_metrics::{Handover as MeasuredHandover, HandoverMetrics, NewPath, PathRate};
+use careof_mobility::v4::{Input, InterfaceAddress, InterfaceId, Notice};
+use careof_scenario::{Handover, HandoverStyle, LinkId, QueuedFate};
+use careof_wire::icmp::{DestinationUnreachable, IcmpMessage, UnreachableCode};
+
+use crate::agents::Agent;
+use crate::drop_cause::NodeDrop;
+use crate::flow::FlowId;
+use crate::observer::Note;
+use crate::queue::Slot;
+use crate::simulation::Simulation;
+use crate::topology::{NodeId, OneWayId, Subnet};
+
+/// What happens at one instant of the script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// The mobile node attaches for the first time.
+    Attach(LinkId),
+    /// The mobile node hears that the handover will come.
+    Announce(usize),
+    /// The handover begins.
+    Begin(usize),
+    /// After an interruption, the new link is there.
+    NewLink(usize),
+}
+
+/// The script of a run, in order of time.
+pub(crate) struct Script {
+    steps: Vec<(Instant, Step)>,
+    next: usize,
+    handovers: Vec<Handover>,
+    /// The handover under way: begun, its registration not yet accepted.
+    current: Option<usize>,
+    pub(crate) slot: Slot,
+    pub(crate) metrics: HandoverMetrics,
+}
+
+impl Script {
+    /// The script of `handovers`, beginning on `start`.
+    pub(crate) fn new(slot: Slot, start: Option<LinkId>, handovers: &[Handover]) -> Self {
+        let mut steps = Vec::new();
+        if let Some(start) = start {
+            steps.push((Instant::ZERO, Step::Attach(start)));
+        }
+        for (index, handover) in handovers.iter().enumerate() {
+            let at = Instant::ZERO + handover.at;
+            if handover.notice > Duration::ZERO {
+                steps.push((at.saturating_sub(handover.notice), Step::Announce(index)));
+            }
+            steps.push((at, Step::Begin(index)));
+            if handover.style == HandoverStyle::BreakBeforeMake {
+                steps.push((at + handover.interruption, Step::NewLink(index)));
+            }
+        }
+        steps.sort_by_key(|(at, _)| *at);
+        Self {
+            steps,
+            next: 0,
+            handovers: handovers.to_vec(),
+            current: None,
+            slot,
+            metrics: HandoverMetrics::new(),
+        }
+    }
+
+    /// When the next step is due.
+    pub(crate) fn next_timeout(&self) -> Option<Instant> {
+        self.steps.get(self.next).map(|(at, _)| *at)
+    }
+}
+
+impl Simulation {
+    /// The next step of the script is due.
+    pub(crate) fn script_timeout(&mut self) {
+        while let Some((at, step)) = self.script.steps.get(self.script.next).copied() {
+            if at > self.now {
+                break;
+            }
+            self.script.next += 1;
+            match step {
+                Step::Attach(link) => {
+                    self.raise_link(link);
+                    self.switch_to(link, Notice::None);
+                }
+                Step::Announce(index) => {
+                    let handover = self.script.handovers[index].clone();
+                    let node = self.mobile();
+                    let text = format!("in {} ms", handover.notice.as_millis());
+                    self.note(
+                        node,
+                        Some(up_of(handover.to)),
+                        Note::Handover("announced"),
+                        format_args!("{text}"),
+                    );
+                }
+                Step::Begin(index) => self.begin_handover(index),
+                Step::NewLink(index) => {
+                    let to = self.script.handovers[index].to;
+                    self.raise_link(to);
+                    self.switch_to(to, Notice::None);
+                }
+            }
+        }
+        let (slot, deadline) = (self.script.slot, self.script.next_timeout());
+        self.queue.set(slot, deadline);
+    }
+
+    fn begin_handover(&mut self, index: usize) {
+        let handover = self.script.handovers[index].clone();
+        let now = self.now;
+        let style = match handover.style {
+            HandoverStyle::MakeBeforeBreak => "make-before-break",
+            HandoverStyle::BreakBeforeMake => "break-before-make",
+        };
+        let name = |link: LinkId| self.scenario.link(link).name.clone();
+        let measured =
+            MeasuredHandover { from: name(handover.from), to: name(handover.to), style: style.to_owned() };
+        self.script.metrics.on_handover(now, measured, &self.flow_metrics);
+        self.script.current = Some(index);
+        match handover.style {
+            HandoverStyle::MakeBeforeBreak => {
+                self.raise_link(handover.to);
+                let notice = if handover.notice > Duration::ZERO {
+                    Notice::Ahead(handover.notice)
+                } else {
+                    Notice::None
+                };
+                self.switch_to(handover.to, notice);
+            }
+            HandoverStyle::BreakBeforeMake => {
+                self.script.metrics.on_path(now, false);
+                let queued = match handover.queued {
+                    QueuedFate::Drop => Fate::Drop,
+                    _ => Fate::Keep,
+                };
+                for way in [down_of(handover.from), up_of(handover.from)] {
+                    self.links[way.0 as usize].link.set_down(now, queued, Fate::Drop);
+                    self.link_timeout(way);
+                }
+                let interface = self.mobile_interface(handover.from);
+                self.agent_input(self.mobile(), Input::LinkDown { interface });
+            }
+        }
+    }
+
+    /// The link comes up, and the mobile node has its address there.
+    fn raise_link(&mut self, link: LinkId) {
+        let now = self.now;
+        for way in [down_of(link), up_of(link)] {
+            self.links[way.0 as usize].link.set_up(now);
+            self.link_timeout(way);
+        }
+        let node = self.mobile();
+        let interface = self.mobile_interface(link);
+        let place = self.node(node).place.interfaces[usize::from(interface.0)];
+        self.agent_input(node, Input::LinkUp { interface });
+        if self.is_co_located() || self.home == Some((node, place.address)) {
+            let address = InterfaceAddress {
+                address: place.address,
+                prefix_length: Subnet::PREFIX_LEN,
+                gateway: Some(place.peer_address),
+            };
+            self.agent_input(node, Input::AddressChanged { interface, address: Some(address) });
+        }
+    }
+
+    fn switch_to(&mut self, link: LinkId, notice: Notice) {
+        let now = self.now;
+        let node = self.mobile();
+        let interface = self.mobile_interface(link);
+        if let Agent::Mobile(mobile) = &mut self.node_mut(node).agent {
+            // The interface exists: the scenario names access links only, and each has one.
+            let _ = mobile.switch_to(now, interface, notice);
+        }
+        self.drive_agent(node);
+    }
+
+    /// The home agent's bindings changed: what waits for the old path may have to move.
+    pub(crate) fn binding_changed(&mut self, home_agent: NodeId) {
+        let Some(handover) = self.script.current.map(|index| self.script.handovers[index].clone()) else {
+            return;
+        };
+        let now = self.now;
+        let way = down_of(handover.from);
+        match handover.queued {
+            QueuedFate::DrainLate | QueuedFate::BufferAndForward | QueuedFate::Duplicate => {}
+            QueuedFate::Drop => {
+                for packet in self.links[way.0 as usize].link.drain_queue(now) {
+                    let anchor = self.links[way.0 as usize].from;
+                    self.drop_packet(anchor, packet, NodeDrop::Handover);
+                }
+            }
+            QueuedFate::DropWithIcmp => {
+                for packet in self.links[way.0 as usize].link.drain_queue(now) {
+                    let anchor = self.links[way.0 as usize].from;
+                    let mut inner = self.pool[packet].clone();
+                    inner.outer = None;
+                    let quoted = self.bytes.quote(&inner);
+                    let error =
+                        DestinationUnreachable { code: UnreachableCode::Host, next_hop_mtu: 0, quoted };
+                    self.send_icmp(
+                        home_agent,
+                        inner.header.source,
+                        &IcmpMessage::DestinationUnreachable(error),
+                    );
+                    self.drop_packet(anchor, packet, NodeDrop::Handover);
+                }
+            }
+            QueuedFate::ReRoute => {
+                for packet in self.links[way.0 as usize].link.drain_queue(now) {
+                    self.pool[packet].outer = None;
+                    self.route_on(home_agent, packet);
+                }
+            }
+        }
+        self.link_timeout(way);
+    }
+
+    /// The mobile node's registration by an interface was accepted: the new path carries packets both ways.
+    pub(crate) fn registered(&mut self, to: InterfaceId, round_trip: Duration) {
+        let now = self.now;
+        self.script.metrics.on_path(now, true);
+        if let Some(index) = self.script.current {
+            let link = self.script.handovers[index].to;
+            if self.mobile_interface(link) == to {
+                self.script.current = None;
+                let path = self.new_path(link, round_trip);
+                self.script.metrics.on_ready(now, path);
+            }
+        }
+        for index in 0..self.flows.len() {
+            self.open_flow(FlowId(index as u16));
+        }
+    }
+
+    /// Rates of the path through an access link, for full-sized segments of the first flow that moves.
+    fn new_path(&self, link: LinkId, round_trip: Duration) -> NewPath {
+        let mss = self
+            .flows
+            .iter()
+            .find(|flow| flow.mobile)
+            .map_or(1460, |flow| flow.ends[0].connection.snapshot().mss)
+            .max(1);
+        let rate = |way: OneWayId, tunnelled: u32| {
+            let config = self.links[way.0 as usize].link.config();
+            let bits = config.framing.bits(mss + 40 + tunnelled);
+            PathRate::of(config.rate, bits, mss)
+        };
+        NewPath { to_mobile: rate(down_of(link), 20), from_mobile: rate(up_of(link), 0), round_trip }
+    }
+
+    /// The mobile node. Only called where the scenario has one.
+    pub(crate) fn mobile(&self) -> NodeId {
+        self.home.map_or(NodeId(0), |(node, _)| node)
+    }
+
+    /// The mobile node's interface on an access link.
+    fn mobile_interface(&self, link: LinkId) -> InterfaceId {
+        let place = &self.node(self.mobile()).place;
+        let index = place.interfaces.iter().position(|interface| interface.out == up_of(link));
+        InterfaceId(index.unwrap_or_default() as u16)
+    }
+}
+
+/// The direction towards the mobile node.
+pub(crate) const fn down_of(link: LinkId) -> OneWayId {
+    OneWayId(2 * link.0 as u32)
+}
+
+/// The direction from the mobile node.
+pub(crate) const fn up_of(link: LinkId) -> OneWayId {
+    OneWayId(2 * link.0 as u32 + 1)
+}

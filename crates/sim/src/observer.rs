@@ -1,0 +1,365 @@
+//! Who looks on: the event log and the packet capture. Neither changes what happens.
+
+use std::io::{self, Write};
+
+use careof_base::Instant;
+use careof_trace::{
+    Capture, Direction, Event, EventLog, FlowId as TraceFlow, InterfaceId, LinkId as TraceLink,
+    MessageRecord, NodeId as TraceNode, PacketRecord, PcapngWriter, SegmentRecord, TcpState,
+};
+use careof_wire::{Flags, Segment};
+
+use crate::bytes::PacketBytes;
+use crate::drop_cause::Cause;
+use crate::flow::FlowId;
+use crate::packet::{Body, Packet, PacketRef};
+use crate::simulation::Simulation;
+use crate::topology::{NodeId, OneWayId};
+use crate::workload::Side;
+
+/// A capture in the making: one interface a link end.
+pub(crate) struct Pcap {
+    writer: PcapngWriter<Box<dyn Write + Send>>,
+    interfaces: Vec<InterfaceId>,
+    bytes: PacketBytes,
+    /// The first failure to write; the run goes on, the end reports it.
+    error: Option<io::Error>,
+}
+
+impl Pcap {
+    /// Begins a capture with an interface for every link end, `names` in the order of link and end.
+    pub(crate) fn new(out: Box<dyn Write + Send>, names: &[String]) -> io::Result<Self> {
+        let mut writer = PcapngWriter::new(out, concat!("careof ", env!("CARGO_PKG_VERSION")))?;
+        let interfaces =
+            names.iter().map(|name| writer.add_interface(name, "")).collect::<io::Result<Vec<_>>>()?;
+        Ok(Self { writer, interfaces, bytes: PacketBytes::default(), error: None })
+    }
+
+    /// The interface at the sending (`false`) or receiving (`true`) end of a one-way link.
+    fn interface(&self, way: OneWayId, receiving: bool) -> InterfaceId {
+        let link = way.0 as usize & !1;
+        self.interfaces[link + (usize::from(receiving) ^ (way.0 as usize & 1))]
+    }
+
+    fn packet(
+        &mut self,
+        now: Instant,
+        way: OneWayId,
+        receiving: bool,
+        packet: &Packet,
+        comment: Option<&str>,
+    ) {
+        let interface = self.interface(way, receiving);
+        let direction = if receiving { Direction::In } else { Direction::Out };
+        let bytes = self.bytes.of(packet);
+        self.writer.capture(Capture { interface, time: now, direction, packet: packet.id, bytes, comment });
+    }
+
+    /// Writes what lies before `now`.
+    pub(crate) fn flush(&mut self, now: Instant) {
+        if let Err(error) = self.writer.flush(now) {
+            self.error.get_or_insert(error);
+        }
+    }
+
+    /// Writes everything.
+    pub(crate) fn finish(self) -> io::Result<()> {
+        match self.error {
+            Some(error) => Err(error),
+            None => self.writer.finish()?.flush(),
+        }
+    }
+}
+
+/// The observers of a run.
+pub(crate) struct Observer {
+    pub(crate) log: EventLog,
+    pub(crate) pcap: Option<Pcap>,
+}
+
+fn trace_node(node: NodeId) -> TraceNode {
+    TraceNode(node.0)
+}
+
+fn trace_link(way: OneWayId) -> TraceLink {
+    TraceLink(way.0 as u16)
+}
+
+fn trace_flow(flow: FlowId) -> TraceFlow {
+    TraceFlow(flow.0)
+}
+
+fn flow_of(packet: &Packet) -> Option<TraceFlow> {
+    packet.origin.map(|origin| trace_flow(origin.flow))
+}
+
+impl Simulation {
+    fn is_observed(&self) -> bool {
+        self.observer.log.is_on() || self.observer.pcap.is_some()
+    }
+
+    fn packet_record(&self, way: OneWayId, packet: &Packet) -> PacketRecord {
+        let (packets, bytes) = self.links[way.0 as usize].link.queue_len();
+        PacketRecord {
+            packet: packet.id,
+            size_bytes: packet.size_bytes(),
+            queue_packets: packets as u32,
+            queue_bytes: bytes,
+        }
+    }
+
+    /// A one-way link accepted a packet.
+    #[inline]
+    pub(crate) fn observe_enqueued(&mut self, way: OneWayId, packet: PacketRef) {
+        if !self.is_observed() {
+            return;
+        }
+        let packet = &self.pool[packet];
+        let record = self.packet_record(way, packet);
+        let event = Event::packet_enqueued(self.now, trace_link(way), flow_of(packet), record);
+        self.observer.log.push(event);
+        if let Some(pcap) = &mut self.observer.pcap {
+            pcap.packet(self.now, way, false, packet, None);
+        }
+    }
+
+    /// A one-way link delivered a packet.
+    #[inline]
+    pub(crate) fn observe_delivered(&mut self, way: OneWayId, packet: PacketRef) {
+        if !self.is_observed() {
+            return;
+        }
+        let packet = &self.pool[packet];
+        let record = self.packet_record(way, packet);
+        let event = Event::packet_delivered(self.now, trace_link(way), flow_of(packet), record);
+        self.observer.log.push(event);
+        if let Some(pcap) = &mut self.observer.pcap {
+            pcap.packet(self.now, way, true, packet, None);
+        }
+    }
+
+    /// A one-way link dropped a packet: at its entrance, or `late`.
+    ///
+    /// A packet refused at the entrance stands in the capture where it was refused. One that was accepted
+    /// stands there already, so its loss is noted at the far end, where it is missing.
+    pub(crate) fn observe_link_drop(&mut self, way: OneWayId, packet: PacketRef, cause: Cause, late: bool) {
+        if !self.is_observed() {
+            return;
+        }
+        let packet = &self.pool[packet];
+        let record = self.packet_record(way, packet);
+        let event = Event::packet_dropped(self.now, trace_link(way), flow_of(packet), record, cause.name());
+        self.observer.log.push(event);
+        if let Some(pcap) = &mut self.observer.pcap {
+            let comment = if late {
+                format!(
+                    "dropped: {} on {}; it never arrived here",
+                    cause.name(),
+                    self.links[way.0 as usize].name
+                )
+            } else {
+                format!("dropped: {} at the entrance of {}", cause.name(), self.links[way.0 as usize].name)
+            };
+            pcap.packet(self.now, way, late, packet, Some(&comment));
+        }
+    }
+
+    /// A node dropped a packet.
+    pub(crate) fn observe_drop(&mut self, node: NodeId, packet: PacketRef, cause: Cause) {
+        if !self.is_observed() {
+            return;
+        }
+        let packet = &self.pool[packet];
+        self.observer.log.push(Event::packet_dropped_at_node(
+            self.now,
+            trace_node(node),
+            flow_of(packet),
+            packet.id,
+            packet.size_bytes(),
+            cause.name(),
+        ));
+        let way = self.node(node).place.interfaces.first().map(|interface| interface.out);
+        if let (Some(way), Some(pcap)) = (way, &mut self.observer.pcap) {
+            let comment =
+                format!("dropped: {} at {}", cause.name(), self.nodes[usize::from(node.0)].place.name);
+            pcap.packet(self.now, way, false, packet, Some(&comment));
+        }
+    }
+
+    /// A signalling message left or reached a node.
+    pub(crate) fn trace_message(&mut self, node: NodeId, packet: PacketRef, sent: bool) {
+        if !self.observer.log.is_on() {
+            return;
+        }
+        let packet = &self.pool[packet];
+        let Body::Message(bytes) = &packet.body else { return };
+        let (message, text) = crate::message_text::describe(&packet.header, bytes);
+        let detail = self.observer.log.detail(format_args!("{text}"));
+        let record =
+            MessageRecord { message, packet: Some(packet.id), size_bytes: packet.size_bytes(), detail };
+        let event = if sent {
+            Event::message_sent(self.now, trace_node(node), None, record)
+        } else {
+            Event::message_received(self.now, trace_node(node), None, record)
+        };
+        self.observer.log.push(event);
+    }
+
+    fn segment_record(&self, id: FlowId, packet: &Packet, segment: &Segment) -> SegmentRecord {
+        let origin = packet.origin.as_ref();
+        // The window of a SYN is never scaled (RFC 7323 section 2.2).
+        let shift = match origin {
+            Some(origin) if !segment.flags.contains(Flags::SYN) => {
+                self.flows[usize::from(id.0)].ends[origin.sender.index()].window_shift
+            }
+            _ => 0,
+        };
+        SegmentRecord {
+            packet: packet.id,
+            size_bytes: packet.size_bytes(),
+            seq: origin.map_or(0, |origin| origin.seq),
+            ack: origin.map_or(0, |origin| origin.ack),
+            len_bytes: segment.payload_len.into(),
+            window_bytes: u32::from(segment.window) << shift,
+            flags: segment.flags.0,
+            retransmission: origin.is_some_and(|origin| origin.retransmission),
+        }
+    }
+
+    /// An endpoint sent a segment.
+    #[inline]
+    pub(crate) fn trace_segment_sent(
+        &mut self,
+        id: FlowId,
+        side: Side,
+        packet: PacketRef,
+        segment: &Segment,
+    ) {
+        if self.observer.log.is_on() {
+            let record = self.segment_record(id, &self.pool[packet], segment);
+            let node = self.flows[usize::from(id.0)].ends[side.index()].node;
+            self.observer.log.push(Event::segment_sent(self.now, trace_node(node), trace_flow(id), record));
+        }
+    }
+
+    /// A segment reached its endpoint.
+    #[inline]
+    pub(crate) fn trace_segment_received(
+        &mut self,
+        id: FlowId,
+        side: Side,
+        packet: PacketRef,
+        segment: &Segment,
+    ) {
+        if self.observer.log.is_on() {
+            let record = self.segment_record(id, &self.pool[packet], segment);
+            let node = self.flows[usize::from(id.0)].ends[side.index()].node;
+            self.observer.log.push(Event::segment_received(
+                self.now,
+                trace_node(node),
+                trace_flow(id),
+                record,
+            ));
+        }
+    }
+
+    fn tcp_state(&self, id: FlowId, side: Side) -> TcpState {
+        let snapshot = self.flows[usize::from(id.0)].ends[side.index()].connection.snapshot();
+        TcpState {
+            cwnd_bytes: snapshot.cwnd,
+            ssthresh_bytes: (snapshot.ssthresh != u32::MAX).then_some(snapshot.ssthresh),
+            flight_bytes: snapshot.flight,
+            srtt: snapshot.srtt,
+            rttvar: snapshot.rttvar,
+            rto: Some(snapshot.rto),
+        }
+    }
+
+    /// The state of an endpoint may have changed.
+    #[inline]
+    pub(crate) fn trace_tcp_state(&mut self, id: FlowId, side: Side) {
+        if !self.observer.log.is_on() {
+            return;
+        }
+        let end = &self.flows[usize::from(id.0)].ends[side.index()];
+        if end.traced_revision == Some(end.connection.revision()) {
+            return;
+        }
+        let state = self.tcp_state(id, side);
+        let end = self.flows[usize::from(id.0)].end(side);
+        end.traced_revision = Some(end.connection.revision());
+        if end.traced != Some(state) {
+            end.traced = Some(state);
+            let node = end.node;
+            self.observer.log.push(Event::tcp_state(self.now, trace_node(node), trace_flow(id), state));
+        }
+    }
+
+    /// A retransmission timer ran out.
+    pub(crate) fn trace_timeout(&mut self, id: FlowId, side: Side, seq: i64) {
+        if self.observer.log.is_on() {
+            let state = self.tcp_state(id, side);
+            let node = self.flows[usize::from(id.0)].ends[side.index()].node;
+            self.observer.log.push(Event::timeout(self.now, trace_node(node), trace_flow(id), seq, state));
+        }
+    }
+
+    /// An application has received `total` bytes in order.
+    #[inline]
+    pub(crate) fn trace_delivered(&mut self, id: FlowId, side: Side, total: u64) {
+        if self.observer.log.is_on() {
+            let node = self.flows[usize::from(id.0)].ends[side.index()].node;
+            self.observer.log.push(Event::data_delivered(self.now, trace_node(node), trace_flow(id), total));
+        }
+    }
+
+    /// A flow opens, or its connection is over.
+    pub(crate) fn trace_flow(&mut self, id: FlowId, side: Side, text: std::fmt::Arguments<'_>, start: bool) {
+        if self.observer.log.is_on() {
+            let node = trace_node(self.flows[usize::from(id.0)].ends[side.index()].node);
+            let detail = self.observer.log.detail(text);
+            self.observer.log.push(if start {
+                Event::flow_start(self.now, node, trace_flow(id), detail)
+            } else {
+                Event::flow_end(self.now, node, trace_flow(id), detail)
+            });
+        }
+    }
+
+    /// Notes something about a binding, an address resolution or a handover: in the log, and in the capture
+    /// at the node's end of `way`.
+    pub(crate) fn note(
+        &mut self,
+        node: NodeId,
+        way: Option<OneWayId>,
+        note: Note,
+        text: std::fmt::Arguments<'_>,
+    ) {
+        let now = self.now;
+        let link = way.map(trace_link);
+        let node = trace_node(node);
+        if self.observer.log.is_on() {
+            let detail = self.observer.log.detail(text);
+            self.observer.log.push(match note {
+                Note::Binding(cause) => Event::binding(now, node, cause, detail),
+                Note::Arp(cause) => Event::arp(now, node, link, cause, detail),
+                Note::Handover(cause) => Event::handover(now, node, link, cause, detail),
+            });
+        }
+        if let (Note::Handover(phase), Some(way), Some(pcap)) = (note, way, &mut self.observer.pcap) {
+            let interface = pcap.interface(way, false);
+            pcap.writer.comment_next(interface, now, &format!("handover {phase}: {text}"));
+        }
+    }
+}
+
+/// What [`Simulation::note`] is about, with the cause or phase.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Note {
+    /// A mobility binding changed.
+    Binding(&'static str),
+    /// An agent decided about ARP.
+    Arp(&'static str),
+    /// A phase of a handover.
+    Handover(&'static str),
+}

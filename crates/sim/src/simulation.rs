@@ -1,0 +1,290 @@
+//! The world: virtual time, and everything that happens in it.
+
+use core::net::Ipv4Addr;
+
+use careof_base::{Duration, Instant, RandomStream};
+use careof_link::{Link, Output};
+use careof_metrics::FlowMetrics;
+use careof_scenario::Scenario;
+
+use crate::agents::Agent;
+use crate::bytes::PacketBytes;
+use crate::digest::Digest;
+use crate::drop_cause::Cause;
+use crate::flow::{Flow, FlowId};
+use crate::handover::Script;
+use crate::ledger::Ledger;
+use crate::observer::Observer;
+use crate::packet::{Body, Packet, PacketPool, PacketRef};
+use crate::queue::{EventQueue, Slot};
+use crate::reassembly::Reassembly;
+use crate::topology::{InterfaceIndex, NodeId, OneWayId, Place};
+use crate::workload::Side;
+
+/// What a queue slot belongs to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Component {
+    /// The next delivery of a one-way link.
+    Link(OneWayId),
+    /// A timer of a TCP endpoint.
+    Connection(FlowId, Side),
+    /// A flow's start, next message or stop.
+    Flow(FlowId),
+    /// A timer of a mobility agent.
+    Agent(NodeId),
+    /// A reassembly time-out.
+    Reassembly(NodeId),
+    /// The next step of the handover script.
+    Script,
+}
+
+/// One direction of a link, and where it leads.
+pub(crate) struct OneWay {
+    pub(crate) link: Link<PacketRef>,
+    pub(crate) name: String,
+    pub(crate) from: NodeId,
+    pub(crate) to: NodeId,
+    /// The interface packets arrive by.
+    pub(crate) to_interface: InterfaceIndex,
+    pub(crate) slot: Slot,
+    /// The longest queue seen: most packets, most bytes.
+    pub(crate) longest_queue: (usize, u64),
+}
+
+/// A node: its place in the network and what runs on it.
+pub(crate) struct Node {
+    pub(crate) place: Place,
+    pub(crate) agent: Agent,
+    pub(crate) agent_slot: Slot,
+    pub(crate) reassembly: Reassembly,
+    pub(crate) reassembly_slot: Slot,
+    identification: u16,
+}
+
+/// Something the simulator cannot do, or that went wrong in it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WorldError {
+    /// The scenario asks for something this world does not have.
+    #[error("{key}: {found} cannot be simulated; {remedy}")]
+    Unsupported {
+        /// The scenario's key.
+        key: String,
+        /// Its value.
+        found: String,
+        /// What would be right.
+        remedy: String,
+    },
+    /// A mobility agent refuses its configuration.
+    #[error("mobility: {0}")]
+    Agent(String),
+    /// The capture could not be begun.
+    #[error("the capture cannot be written: {0}")]
+    Capture(String),
+    /// Events without end at one instant.
+    #[error("the simulation stands still at {at}: more than {events} events at one instant")]
+    NoProgress {
+        /// When.
+        at: Instant,
+        /// How many events there were.
+        events: u64,
+    },
+}
+
+/// No honest model needs this many events at one instant; it is a loop.
+const MAX_EVENTS_AT_ONE_INSTANT: u64 = 10_000_000;
+
+/// A scenario being simulated.
+///
+/// [`Simulation::advance`] runs it up to an instant, as often as the owner likes; how the run is cut into
+/// pieces does not change it. [`Simulation::finish`] ends it and draws up the summary.
+pub struct Simulation {
+    pub(crate) now: Instant,
+    pub(crate) end: Instant,
+    pub(crate) queue: EventQueue,
+    pub(crate) components: Vec<Component>,
+    pub(crate) links: Vec<OneWay>,
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) pool: PacketPool,
+    pub(crate) flows: Vec<Flow>,
+    pub(crate) script: Script,
+    pub(crate) ledger: Ledger,
+    pub(crate) digest: Digest,
+    /// What is measured: one entry a flow and direction of data, see [`Flow::measured`].
+    pub(crate) flow_metrics: Vec<FlowMetrics>,
+    pub(crate) observer: Observer,
+    pub(crate) bytes: PacketBytes,
+    /// Signalling datagrams no node could read.
+    pub(crate) malformed_messages: u64,
+    /// Registration requests the mobile node sent.
+    pub(crate) registration_requests: u64,
+    /// The mobile node and its home address.
+    pub(crate) home: Option<(NodeId, Ipv4Addr)>,
+    pub(crate) scenario_file: String,
+    pub(crate) packet_hops: u64,
+    pub(crate) events: u64,
+    pub(crate) scenario: Scenario,
+    pub(crate) run: u64,
+}
+
+impl Simulation {
+    /// Runs until `until` or the end of the scenario, whichever is earlier, and returns the instant reached.
+    ///
+    /// # Errors
+    /// [`WorldError::NoProgress`] when time stands still.
+    pub fn advance(&mut self, until: Instant) -> Result<Instant, WorldError> {
+        let until = until.min(self.end);
+        let mut events_now = 0;
+        while let Some((at, slot)) = self.queue.pop_until(until) {
+            if at > self.now {
+                self.now = at;
+                events_now = 0;
+            }
+            events_now += 1;
+            if events_now > MAX_EVENTS_AT_ONE_INSTANT {
+                return Err(WorldError::NoProgress { at, events: events_now });
+            }
+            self.events += 1;
+            match self.components[slot.0 as usize] {
+                Component::Link(id) => self.link_timeout(id),
+                Component::Connection(flow, side) => self.connection_timeout(flow, side),
+                Component::Flow(flow) => self.flow_timeout(flow),
+                Component::Agent(node) => self.agent_timeout(node),
+                Component::Reassembly(node) => self.reassembly_timeout(node),
+                Component::Script => self.script_timeout(),
+            }
+        }
+        self.now = self.now.max(until);
+        Ok(self.now)
+    }
+
+    /// How long the scenario runs.
+    #[must_use]
+    pub fn duration(&self) -> Duration {
+        self.end.since_start()
+    }
+
+    /// Packets times links crossed, so far.
+    #[must_use]
+    pub fn packet_hops(&self) -> u64 {
+        self.packet_hops
+    }
+
+    /// Events handled so far.
+    #[must_use]
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// Registers a component for timers.
+    pub(crate) fn add_component(&mut self, component: Component) -> Slot {
+        self.components.push(component);
+        self.queue.add_slot()
+    }
+
+    /// The random stream of a component.
+    pub(crate) fn stream(&self, name: &str) -> RandomStream {
+        RandomStream::new(self.scenario.seed, self.run, name)
+    }
+
+    /// The node with this id.
+    pub(crate) fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[usize::from(id.0)]
+    }
+
+    /// The node with this id.
+    pub(crate) fn node_mut(&mut self, id: NodeId) -> &mut Node {
+        &mut self.nodes[usize::from(id.0)]
+    }
+
+    /// A fresh IP identification.
+    pub(crate) fn next_identification(&mut self, node: NodeId) -> u16 {
+        let node = self.node_mut(node);
+        node.identification = node.identification.wrapping_add(1);
+        node.identification
+    }
+
+    /// Stores a packet.
+    pub(crate) fn insert(&mut self, packet: Packet) -> PacketRef {
+        self.pool.insert(packet)
+    }
+
+    /// Gives a packet's place back.
+    pub(crate) fn release(&mut self, packet: PacketRef) {
+        self.pool.release(packet);
+    }
+
+    /// Offers a packet to a one-way link.
+    pub(crate) fn offer(&mut self, id: OneWayId, packet: PacketRef) {
+        let now = self.now;
+        let size = self.pool[packet].size_bytes();
+        let way = &mut self.links[id.0 as usize];
+        let outcome = way.link.enqueue(now, packet, size);
+        let (packets, bytes) = way.link.queue_len();
+        way.longest_queue = (way.longest_queue.0.max(packets), way.longest_queue.1.max(bytes));
+        let deadline = way.link.next_timeout();
+        self.queue.set(way.slot, deadline);
+        match outcome {
+            Ok(()) => self.observe_enqueued(id, packet),
+            Err(cause) => self.drop_on_link(id, packet, Cause::Link(cause), false),
+        }
+    }
+
+    /// Something is due on a one-way link: packets arrive or are lost.
+    pub(crate) fn link_timeout(&mut self, id: OneWayId) {
+        let now = self.now;
+        while let Some(output) = self.links[id.0 as usize].link.poll(now) {
+            match output {
+                Output::Delivered { packet, .. } => {
+                    let way = &self.links[id.0 as usize];
+                    let (to, interface) = (way.to, way.to_interface);
+                    let value = &self.pool[packet];
+                    let content = match &value.body {
+                        Body::Tcp(segment) => {
+                            u64::from(segment.seq.0) << 32 | u64::from(segment.ack.0.rotate_left(8))
+                        }
+                        Body::Message(bytes) => bytes.len() as u64,
+                    };
+                    self.digest.packet(now, id.0, value.id, value.size_bytes(), content);
+                    self.packet_hops += 1;
+                    self.observe_delivered(id, packet);
+                    self.arrive(to, interface, packet);
+                }
+                Output::Dropped { packet, cause, .. } => {
+                    self.drop_on_link(id, packet, Cause::Link(cause), true);
+                }
+            }
+        }
+        let way = &self.links[id.0 as usize];
+        self.queue.set(way.slot, way.link.next_timeout());
+    }
+
+    /// Takes a packet out that a link dropped: `late` when it had been accepted before.
+    fn drop_on_link(&mut self, id: OneWayId, packet: PacketRef, cause: Cause, late: bool) {
+        self.observe_link_drop(id, packet, cause, late);
+        self.release(packet);
+    }
+
+    fn reassembly_timeout(&mut self, node: NodeId) {
+        let now = self.now;
+        let mut expired = Vec::new();
+        self.node_mut(node).reassembly.expire(now, &mut expired);
+        for fragment in expired {
+            self.drop_packet(node, fragment, crate::drop_cause::NodeDrop::ReassemblyTimeout);
+        }
+        let (slot, deadline) = (self.node(node).reassembly_slot, self.node(node).reassembly.next_timeout());
+        self.queue.set(slot, deadline);
+    }
+
+    /// A node at its place, with nothing on it yet.
+    pub(crate) fn bare_node(&mut self, place: Place) -> Node {
+        let id = NodeId(self.nodes.len() as u16);
+        Node {
+            place,
+            agent: Agent::None,
+            agent_slot: self.add_component(Component::Agent(id)),
+            reassembly: Reassembly::default(),
+            reassembly_slot: self.add_component(Component::Reassembly(id)),
+            identification: 0,
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! The end of a run: what is drawn up of it.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use careof_base::Instant;
+use careof_link::DropCause;
+use careof_metrics::{FlowSummary, LinkSummary, MobilitySummary, PacketSummary, Summary, TcpSummary, World};
+use careof_mobility::v4::{Counters, DropReason};
+use careof_scenario::Workload;
+use careof_trace::Columns;
+
+use crate::agents::Agent;
+use crate::simulation::{OneWay, Simulation};
+use crate::workload::Side;
+
+impl Simulation {
+    /// The events since the last call, in order of time. Empty without a trace.
+    pub fn take_events(&mut self) -> Columns {
+        if let Some(pcap) = &mut self.observer.pcap {
+            pcap.flush(self.now);
+        }
+        self.observer.log.take_columns()
+    }
+
+    /// Ends the run where it stands: completes the capture and draws up the summary. To be called once; events
+    /// can still be taken afterwards.
+    ///
+    /// # Errors
+    /// The capture could not be written.
+    pub fn finish(&mut self) -> io::Result<Summary> {
+        for id in 0..self.links.len() {
+            // What lies between the last event and now: packets that a queue dropped, services that ended.
+            let now = self.now;
+            self.links[id].link.advance(now);
+        }
+        if let Some(pcap) = self.observer.pcap.take() {
+            pcap.finish()?;
+        }
+        let now = self.now;
+        let links: Vec<LinkSummary> = self.links.iter().map(|way| link_summary(way, now)).collect();
+        let packets = self.packet_summary();
+        let mut conservation: BTreeMap<String, i64> =
+            links.iter().map(|link| (format!("link {}", link.name), link.ledger().difference())).collect();
+        conservation.insert("packets".to_owned(), packets.ledger().difference());
+        // Every packet alive is on a link or held for reassembly; the slab and the links count separately.
+        let somewhere = packets.queued + packets.in_flight;
+        conservation.insert("packets alive".to_owned(), self.pool.live() as i64 - somewhere as i64);
+        let flows = self.flow_summaries();
+        let metrics = std::mem::take(&mut self.script.metrics);
+        Ok(Summary {
+            careof: env!("CARGO_PKG_VERSION").to_owned(),
+            title: self.scenario.title.clone(),
+            scenario: file_name(&self.scenario_file).to_owned(),
+            world: World::Sim,
+            seed: self.scenario.seed,
+            run: self.run,
+            duration: now.since_start(),
+            digest: self.digest.to_string(),
+            flows,
+            handovers: metrics.finish(now, &self.flow_metrics),
+            links,
+            mobility: self.mobility_summary(),
+            packets,
+            conservation,
+        })
+    }
+
+    fn flow_summaries(&self) -> Vec<FlowSummary> {
+        let mut summaries = Vec::new();
+        for (flow, spec) in self.flows.iter().zip(&self.scenario.flows) {
+            let config = &spec.tcp.config;
+            for (rank, sender) in crate::build::measured_senders(&spec.workload).iter().enumerate() {
+                let Some(index) = flow.measured[sender.index()] else { continue };
+                let name = |side: Side| self.node(flow.ends[side.index()].node).place.name.as_str();
+                summaries.push(FlowSummary::new(
+                    &measured_name(&flow.name, rank),
+                    [name(*sender), name(sender.peer())],
+                    kind(&spec.workload),
+                    TcpSummary {
+                        profile: Some(spec.tcp.profile.name().to_owned()),
+                        variant: config.variant.name().to_owned(),
+                        rto: config.rto.name().to_owned(),
+                    },
+                    &self.flow_metrics[index],
+                    self.now,
+                ));
+            }
+        }
+        summaries
+    }
+
+    fn packet_summary(&self) -> PacketSummary {
+        let mut dropped = BTreeMap::<String, u64>::new();
+        for way in &self.links {
+            for (cause, count) in drops(way) {
+                *dropped.entry(cause.to_owned()).or_default() += count;
+            }
+        }
+        for (cause, count) in self.ledger.dropped_at_nodes() {
+            *dropped.entry(cause.name().to_owned()).or_default() += count;
+        }
+        let held: u64 = self.nodes.iter().map(|node| node.reassembly.held()).sum();
+        let queued: u64 = self.links.iter().map(|way| way.link.queue_len().0 as u64).sum();
+        let in_flight: u64 = self.links.iter().map(|way| way.link.in_flight() as u64).sum();
+        PacketSummary {
+            created: self.pool.created(),
+            delivered: self.ledger.consumed,
+            dropped,
+            fragmented: self.ledger.fragmented,
+            reassembled: self.ledger.reassembled,
+            queued: queued + held,
+            in_flight,
+        }
+    }
+
+    fn mobility_summary(&self) -> Option<MobilitySummary> {
+        self.scenario.mobility.as_ref()?;
+        let mut summary = MobilitySummary::default();
+        for node in &self.nodes {
+            let counters: &Counters = match &node.agent {
+                Agent::None => continue,
+                Agent::Home(agent) => agent.counters(),
+                Agent::Foreign(agent) => agent.counters(),
+                Agent::Mobile(mobile) => {
+                    let counters = mobile.counters();
+                    summary.registrations_sent += self.registration_requests;
+                    summary.registrations_accepted += counters.accepted;
+                    summary.registrations_denied += counters.denials().map(|(_, count)| count).sum::<u64>();
+                    counters
+                }
+            };
+            for reason in DropReason::ALL {
+                let count = counters.dropped(reason);
+                if count > 0 {
+                    *summary.discarded.entry(reason.name().to_owned()).or_default() += count;
+                }
+            }
+        }
+        if self.malformed_messages > 0 {
+            *summary.discarded.entry("unreadable".to_owned()).or_default() += self.malformed_messages;
+        }
+        Some(summary)
+    }
+}
+
+/// The first direction of data has the flow's name; the requests of a request-response flow are the second.
+pub(crate) fn measured_name(flow: &str, rank: usize) -> String {
+    if rank == 0 { flow.to_owned() } else { format!("{flow}.requests") }
+}
+
+fn kind(workload: &Workload) -> &'static str {
+    match workload {
+        Workload::Bulk { .. } => "bulk",
+        Workload::RequestResponse { .. } => "request-response",
+        Workload::Paced { .. } => "paced",
+    }
+}
+
+fn drops(way: &OneWay) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+    let counters = way.link.counters();
+    DropCause::ALL.into_iter().map(|cause| (cause.name(), counters.dropped_by(cause))).filter(|(_, n)| *n > 0)
+}
+
+fn link_summary(way: &OneWay, now: Instant) -> LinkSummary {
+    let counters = way.link.counters();
+    let config = way.link.config();
+    let framing = config.framing;
+    let sent_bits = (u128::from(counters.delivered_bytes)
+        + u128::from(counters.delivered) * u128::from(framing.overhead_bytes))
+        * u128::from(framing.bits_per_byte);
+    LinkSummary {
+        name: way.name.clone(),
+        offered_packets: counters.offered,
+        offered_bytes: counters.offered_bytes,
+        delivered_packets: counters.delivered,
+        delivered_bytes: counters.delivered_bytes,
+        dropped_packets: drops(way).map(|(cause, count)| (cause.to_owned(), count)).collect(),
+        drained_packets: counters.drained,
+        queued_packets: way.link.queue_len().0 as u64,
+        in_flight_packets: way.link.in_flight() as u64,
+        utilisation: LinkSummary::utilisation(sent_bits, u128::from(config.rate.bits_in(now.since_start()))),
+        max_queue_packets: way.longest_queue.0 as u64,
+        max_queue_bytes: way.longest_queue.1,
+    }
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}

@@ -1,0 +1,258 @@
+//! Between the network and the TCP endpoints: segments in and out, applications, timers.
+
+use careof_base::Instant;
+use careof_metrics::SegmentRange;
+use careof_tcp::{Event as TcpEvent, Transmission};
+use careof_wire::ipv4::Ipv4Header;
+use careof_wire::{Flags, Segment, protocol};
+
+use crate::drop_cause::NodeDrop;
+use crate::flow::FlowId;
+use crate::forwarding::DEFAULT_TTL;
+use crate::packet::{Body, Origin, Packet, PacketRef};
+use crate::simulation::Simulation;
+use crate::topology::NodeId;
+use crate::workload::{Ask, Side};
+
+impl Simulation {
+    /// Opens the connections of flows whose time has come and whose path is there.
+    pub(crate) fn open_flow(&mut self, id: FlowId) {
+        let now = self.now;
+        let flow = &self.flows[usize::from(id.0)];
+        if flow.opened || flow.start > now || (flow.mobile && !self.mobile_is_reachable()) {
+            return;
+        }
+        let nodes = [flow.ends[0].node, flow.ends[1].node];
+        let acceptor = self.own_address(nodes[1]);
+        let opener = self.address_towards(nodes[0], acceptor, port(id, Side::Acceptor));
+        let flow = &mut self.flows[usize::from(id.0)];
+        flow.ends[0].address = opener;
+        flow.ends[1].address = acceptor;
+        flow.opened = true;
+        flow.ends[0].connection.open(now);
+        for index in flow.measured.into_iter().flatten() {
+            self.flow_metrics[index].on_start(now);
+            self.script.metrics.on_flow_active(index, true);
+        }
+        self.trace_flow(id, Side::Opener, format_args!("{opener} to {acceptor}"), true);
+        self.pump(id, Side::Opener);
+    }
+
+    /// The flow's own timer: its start, the next message, its stop.
+    pub(crate) fn flow_timeout(&mut self, id: FlowId) {
+        let now = self.now;
+        if !self.flows[usize::from(id.0)].opened {
+            self.open_flow(id);
+        } else if let Some(ask) = self.flows[usize::from(id.0)].workload.handle_timeout(now) {
+            self.ask(id, ask);
+        }
+        self.arm_flow(id);
+    }
+
+    fn arm_flow(&mut self, id: FlowId) {
+        let flow = &self.flows[usize::from(id.0)];
+        let deadline = if flow.opened { flow.workload.next_timeout() } else { None };
+        self.queue.set(flow.slot, deadline);
+    }
+
+    fn ask(&mut self, id: FlowId, ask: Ask) {
+        let flow = &mut self.flows[usize::from(id.0)];
+        let side = match ask {
+            Ask::Write(side, bytes) => {
+                flow.end(side).connection.write(bytes);
+                side
+            }
+            Ask::Close(side) => {
+                flow.end(side).connection.close();
+                side
+            }
+        };
+        self.pump(id, side);
+    }
+
+    /// A connection's timer ran out.
+    pub(crate) fn connection_timeout(&mut self, id: FlowId, side: Side) {
+        let now = self.now;
+        self.flows[usize::from(id.0)].end(side).connection.handle_timeout(now);
+        self.pump(id, side);
+    }
+
+    /// A segment reached the node its address belongs to.
+    pub(crate) fn deliver_segment(&mut self, node: NodeId, packet: PacketRef, segment: &Segment) {
+        let now = self.now;
+        let Some(origin) = self.pool[packet].origin else {
+            return self.drop_packet(node, packet, NodeDrop::Malformed);
+        };
+        let side = origin.sender.peer();
+        let flow = &mut self.flows[usize::from(origin.flow.0)];
+        if flow.end(side).node != node {
+            return self.drop_packet(node, packet, NodeDrop::NotForUs);
+        }
+        if let (Some(index), Some(transmission)) = (flow.measured[origin.sender.index()], origin.transmission)
+        {
+            let range = SegmentRange { seq: origin.seq, end: origin.seq + i64::from(segment.seq_len()) };
+            self.flow_metrics[index].on_segment_arrival(range, transmission);
+        }
+        self.trace_segment_received(origin.flow, side, packet, segment);
+        self.consume(packet);
+        self.flows[usize::from(origin.flow.0)].end(side).connection.handle_segment(now, segment);
+        self.pump(origin.flow, side);
+    }
+
+    /// Drains a connection after anything happened to it: events, data for the application, segments, timer.
+    pub(crate) fn pump(&mut self, id: FlowId, side: Side) {
+        let now = self.now;
+        while let Some(event) = self.flows[usize::from(id.0)].end(side).connection.poll_event() {
+            self.tcp_event(id, side, event);
+        }
+        self.hand_over_data(now, id, side);
+        while let Some(transmission) = self.flows[usize::from(id.0)].end(side).connection.poll_transmit(now) {
+            self.send_segment(id, side, &transmission);
+        }
+        self.count_duplicate_acks(id, side);
+        self.trace_tcp_state(id, side);
+        let end = &self.flows[usize::from(id.0)].ends[side.index()];
+        let deadline = end.connection.next_timeout().map(|(at, _)| at);
+        self.queue.set(end.slot, deadline);
+    }
+
+    fn tcp_event(&mut self, id: FlowId, side: Side, event: TcpEvent) {
+        let now = self.now;
+        match event {
+            TcpEvent::Connected if side == Side::Opener => {
+                let asks = self.flows[usize::from(id.0)].workload.connected(now);
+                for ask in asks.into_iter().flatten() {
+                    self.ask(id, ask);
+                }
+                self.arm_flow(id);
+            }
+            TcpEvent::Timeout { seq, .. } => {
+                let flow = &self.flows[usize::from(id.0)];
+                let seq = flow.ends[side.index()].sent_seq.of(seq);
+                if let Some(index) = flow.measured[side.index()] {
+                    self.flow_metrics[index].on_timeout(seq);
+                }
+                self.trace_timeout(id, side, seq);
+            }
+            // The application has nothing more to say once the other end is done.
+            TcpEvent::PeerClosed => self.ask(id, Ask::Close(side)),
+            TcpEvent::Closed | TcpEvent::Reset | TcpEvent::GivenUp => {
+                for index in self.flows[usize::from(id.0)].measured.into_iter().flatten() {
+                    self.script.metrics.on_flow_active(index, false);
+                }
+                self.trace_flow(id, side, format_args!("{event:?}"), false);
+            }
+            TcpEvent::Connected | TcpEvent::FastRetransmit { .. } => {}
+        }
+    }
+
+    fn hand_over_data(&mut self, now: Instant, id: FlowId, side: Side) {
+        let flow = &mut self.flows[usize::from(id.0)];
+        let end = &mut flow.ends[side.index()];
+        let total = end.connection.received();
+        let new = total - end.received;
+        if new == 0 {
+            return;
+        }
+        end.received = total;
+        let ask = flow.workload.received(now, side, total);
+        if let Some(index) = flow.measured[side.peer().index()] {
+            self.flow_metrics[index].on_delivered(now, total);
+            self.script.metrics.on_delivered(now, index, new);
+        }
+        self.trace_delivered(id, side, total);
+        if let Some(ask) = ask {
+            self.ask(id, ask);
+        }
+        self.arm_flow(id);
+    }
+
+    fn count_duplicate_acks(&mut self, id: FlowId, side: Side) {
+        let flow = &mut self.flows[usize::from(id.0)];
+        let end = &mut flow.ends[side.index()];
+        let counted = end.connection.counters().duplicate_acks_received;
+        let new = counted - end.duplicate_acks;
+        end.duplicate_acks = counted;
+        if let Some(index) = flow.measured[side.index()] {
+            for _ in 0..new {
+                self.flow_metrics[index].on_duplicate_ack();
+            }
+        }
+    }
+
+    fn send_segment(&mut self, id: FlowId, side: Side, transmission: &Transmission) {
+        let Transmission { segment, retransmission, .. } = transmission;
+        let flow = &mut self.flows[usize::from(id.0)];
+        let destination = flow.ends[side.peer().index()].address;
+        let ack = if segment.flags.contains(Flags::ACK) {
+            flow.ends[side.peer().index()].sent_seq.of(segment.ack)
+        } else {
+            0
+        };
+        let end = &mut flow.ends[side.index()];
+        let seq = end.sent_seq.follow(segment.seq);
+        if let Some(shift) = segment.window_scale {
+            end.window_shift = shift;
+        }
+        let (node, source) = (end.node, end.address);
+        let mut number = None;
+        if let (Some(index), 1..) = (flow.measured[side.index()], segment.seq_len()) {
+            let range = SegmentRange { seq, end: seq + i64::from(segment.seq_len()) };
+            number = Some(self.flow_metrics[index].on_segment_sent(range, *retransmission));
+        }
+        let dont_fragment = flow.pmtu_discovery;
+        let header = Ipv4Header {
+            source,
+            destination,
+            protocol: protocol::TCP,
+            ttl: DEFAULT_TTL,
+            tos: 0,
+            identification: self.next_identification(node),
+            dont_fragment,
+            more_fragments: false,
+            fragment_offset: 0,
+            payload_len: segment.header_len() + segment.payload_len,
+        };
+        let origin = Origin {
+            flow: id,
+            sender: side,
+            retransmission: *retransmission,
+            transmission: number,
+            seq,
+            ack,
+        };
+        let packet = self.insert(Packet {
+            id: 0,
+            header,
+            outer: None,
+            body: Body::Tcp(*segment),
+            origin: Some(origin),
+        });
+        self.trace_segment_sent(id, side, packet, segment);
+        self.originate(node, packet, segment.destination_port);
+    }
+
+    /// A router could not forward a packet of a flow without fragmenting it (RFC 1191).
+    pub(crate) fn path_mtu_changed(&mut self, quoted: &Ipv4Header, source_port: u16, mtu: u16) {
+        let now = self.now;
+        let found = self.flows.iter().enumerate().find_map(|(index, flow)| {
+            let id = FlowId(index as u16);
+            let side = Side::BOTH.into_iter().find(|side| {
+                flow.ends[side.index()].address == quoted.source && port(id, *side) == source_port
+            })?;
+            flow.pmtu_discovery.then_some((id, side))
+        });
+        if let Some((id, side)) = found {
+            self.flows[usize::from(id.0)].end(side).connection.path_mtu_changed(now, mtu);
+            self.pump(id, side);
+        }
+    }
+}
+
+/// The TCP port of an end: the acceptor of flow `n` listens on 5001 + `n`, its opener uses 49,152 + `n`.
+pub(crate) const fn port(id: FlowId, side: Side) -> u16 {
+    match side {
+        Side::Opener => 49_152_u16.wrapping_add(id.0),
+        Side::Acceptor => 5001_u16.wrapping_add(id.0),
+    }
+}
