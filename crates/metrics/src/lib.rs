@@ -1,1 +1,34 @@
-//! placeholder
+//! What a run's numbers mean, defined once and fed by either world.
+//!
+//! - [`FlowMetrics`] counts what one direction of a flow sent, lost, repeated and delivered;
+//! - [`HandoverMetrics`] measures what each handover did to the flows that cross it;
+//! - [`Ledger`] checks that everything that was made is accounted for;
+//! - [`Summary`] is the document that leaves a run, and [`DEFINITIONS`] says what each of its keys means: the
+//!   report shows that text, `docs/metrics.md` is made of it.
+//!
+//! The accumulators are told what happened and when; they read no clock, and their memory does not grow with
+//! simulated time (a handover leaves one record).
+
+#![no_std]
+
+extern crate alloc;
+
+mod definitions;
+mod flow;
+mod handover;
+mod ledger;
+mod ranges;
+mod recovery;
+mod seconds;
+mod summary;
+
+pub use definitions::{DEFINITIONS, Definition, Section, definitions_markdown};
+pub use flow::{FlowCounters, FlowMetrics, RttSummary, SegmentRange, Transmission};
+pub use handover::{
+    Direction, FlowHandoverSummary, Handover, HandoverMetrics, HandoverSummary, NewPath, PathRate, Recovery,
+    Resumption,
+};
+pub use ledger::Ledger;
+pub use summary::{
+    FlowSummary, LinkSummary, MobilitySummary, PacketSummary, Summary, TcpSummary, World, summary_json,
+};

@@ -1,0 +1,476 @@
+//! What every number of a summary means, in words.
+
+use alloc::string::String;
+use core::fmt::Write as _;
+
+/// A part of the summary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Section {
+    /// The run as a whole.
+    Run,
+    /// An entry of `flows`.
+    Flow,
+    /// An entry of `handovers`.
+    Handover,
+    /// An entry of `flows` within a handover.
+    FlowInHandover,
+    /// An entry of `links`.
+    Link,
+    /// `mobility`.
+    Mobility,
+    /// `packets`.
+    Packets,
+}
+
+impl Section {
+    /// Every section in the order of the summary.
+    pub const ALL: [Self; 7] = [
+        Self::Run,
+        Self::Flow,
+        Self::Handover,
+        Self::FlowInHandover,
+        Self::Link,
+        Self::Mobility,
+        Self::Packets,
+    ];
+
+    /// Where its keys stand in the summary.
+    #[must_use]
+    pub const fn path(self) -> &'static str {
+        match self {
+            Self::Run => "",
+            Self::Flow => "flows[]",
+            Self::Handover => "handovers[]",
+            Self::FlowInHandover => "handovers[].flows[]",
+            Self::Link => "links[]",
+            Self::Mobility => "mobility",
+            Self::Packets => "packets",
+        }
+    }
+
+    const fn title(self) -> &'static str {
+        match self {
+            Self::Run => "The run",
+            Self::Flow => "A flow (`flows[]`)",
+            Self::Handover => "A handover (`handovers[]`)",
+            Self::FlowInHandover => "A flow in a handover (`handovers[].flows[]`)",
+            Self::Link => "A one-way link (`links[]`)",
+            Self::Mobility => "The agents (`mobility`)",
+            Self::Packets => "All packets (`packets`)",
+        }
+    }
+}
+
+/// The meaning of one key of the summary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Definition {
+    /// The part of the summary it stands in.
+    pub section: Section,
+    /// The key, with the unit in it.
+    pub key: &'static str,
+    /// The unit; empty for names and truth values.
+    pub unit: &'static str,
+    /// What it means, its edge cases included.
+    pub definition: &'static str,
+}
+
+const fn define(
+    section: Section,
+    key: &'static str,
+    unit: &'static str,
+    definition: &'static str,
+) -> Definition {
+    Definition { section, key, unit, definition }
+}
+
+use Section::{Flow, FlowInHandover, Handover, Link, Mobility, Packets, Run};
+
+/// Every key of the summary, in its order.
+pub const DEFINITIONS: &[Definition] = &[
+    define(Run, "careof", "", "Version of careof that made the run."),
+    define(Run, "title", "", "Title of the scenario."),
+    define(Run, "scenario", "", "Name of the scenario's file, without its directory."),
+    define(Run, "world", "", "`sim` for the simulator, `linux` for real hosts."),
+    define(Run, "seed", "", "Seed of all random numbers. The same seed gives the same run."),
+    define(Run, "run", "", "Number of the repetition; each has its own random numbers under the same seed."),
+    define(Run, "duration_s", "s", "How long the run lasted, in its own time."),
+    define(
+        Run,
+        "digest",
+        "",
+        "Fingerprint of everything that happened. Two runs with the same digest were the same run.",
+    ),
+    define(Run, "flows", "", "Each direction of each flow that carries data."),
+    define(Run, "handovers", "", "The handovers in order."),
+    define(Run, "links", "", "The one-way links: `.down` towards the mobile node, `.up` away from it."),
+    define(Run, "mobility", "", "What the agents did; null in a scenario without mobility."),
+    define(Run, "packets", "", "Where all packets of the run went."),
+    define(
+        Run,
+        "conservation",
+        "packets",
+        "For each place that was checked, what came in minus what is accounted for: delivered, dropped, moved elsewhere, \
+         queued, in flight. Every difference is zero; anything else is a mistake in careof.",
+    ),
+    define(Flow, "name", "", "Name of the flow in the scenario."),
+    define(Flow, "from", "", "The node that sends the data."),
+    define(Flow, "to", "", "The node that receives it."),
+    define(Flow, "kind", "", "The workload: bulk, request/response, paced."),
+    define(Flow, "profile", "", "The profile its TCP was taken from; null when there was none."),
+    define(Flow, "variant", "", "Congestion control and loss recovery of its TCP."),
+    define(Flow, "rto", "", "How its TCP estimates the retransmission timeout."),
+    define(Flow, "start_s", "s", "When the application opened the flow; null if it never did."),
+    define(
+        Flow,
+        "last_delivery_s",
+        "s",
+        "When the receiving application last got data; null if it never did.",
+    ),
+    define(
+        Flow,
+        "complete",
+        "",
+        "Whether everything the flow had to carry was delivered. An endless flow never is.",
+    ),
+    define(
+        Flow,
+        "bytes_delivered",
+        "byte",
+        "Data the receiving application got, in order and each byte once. What waits in the receiver's buffer does not \
+         count.",
+    ),
+    define(
+        Flow,
+        "active_s",
+        "s",
+        "The time goodput is averaged over. It begins when the application opens the flow. It ends with the last \
+         delivery if the flow is complete, otherwise with its stop or the end of the run, whichever is first, but not \
+         before the last delivery. So a flow that is stuck at the end of the run is charged for being stuck.",
+    ),
+    define(
+        Flow,
+        "goodput_bps",
+        "bit/s",
+        "`bytes_delivered` times 8 divided by `active_s`, rounded down to a thousandth; 0 when that time is 0. Headers \
+         and repetitions do not count, the opening of the connection does.",
+    ),
+    define(
+        Flow,
+        "timeouts",
+        "",
+        "How often the sender's retransmission timer ran out. Each expiry counts, also repeated ones for the same \
+         segment. Probes of a closed window are no timeouts.",
+    ),
+    define(
+        Flow,
+        "spurious_timeouts",
+        "",
+        "Timeouts that were not needed: the first sequence number not acknowledged did reach the receiver's host by a \
+         transmission from before the timeout, whether it arrived before the timer ran out (only the acknowledgement was \
+         late or lost) or after. A timeout becomes spurious when the transmission arrives; one still on the way when the \
+         run ends is not counted. Verdicts are kept open for the last 64 undecided timeouts.",
+    ),
+    define(
+        Flow,
+        "segments_sent",
+        "",
+        "Segments the data's sender sent that occupy sequence numbers: data, SYN, FIN. Repetitions count again, pure \
+         acknowledgements do not count.",
+    ),
+    define(Flow, "segments_retransmitted", "", "Those of `segments_sent` that repeat something sent before."),
+    define(
+        Flow,
+        "unnecessary_retransmissions",
+        "",
+        "Segments that reached the receiver's host and brought nothing new, because every byte had arrived before: the \
+         repetition of something that was not lost, or an original that its repetition overtook. A copy that is lost or \
+         still on the way is not counted.",
+    ),
+    define(
+        Flow,
+        "duplicate_acks",
+        "",
+        "Acknowledgements at the data's sender that are duplicates by RFC 5681, section 2: something is outstanding, no \
+         data, no SYN or FIN, the same acknowledgement number and the same window as before.",
+    ),
+    define(
+        Flow,
+        "segments_arrived",
+        "",
+        "Those of `segments_sent` that reached the receiver's host, whatever its TCP made of them.",
+    ),
+    define(
+        Flow,
+        "out_of_order_arrivals",
+        "",
+        "Segments that arrived after a segment of the same flow that was sent later (RFC 4737, by order of \
+         transmission). They were overtaken; a hole that a loss leaves and a retransmission fills is no reordering.",
+    ),
+    define(
+        Flow,
+        "rtt_samples",
+        "",
+        "Round-trip times the sender measured, as its estimator takes them (not of retransmitted segments, unless by \
+         timestamps).",
+    ),
+    define(Flow, "rtt_min_s", "s", "The smallest sample; null without one."),
+    define(Flow, "rtt_mean_s", "s", "Arithmetic mean of the samples; null without one."),
+    define(Flow, "rtt_max_s", "s", "The largest sample; null without one."),
+    define(
+        Handover,
+        "at_s",
+        "s",
+        "When the handover began, as the scenario has it. Its period lasts from here to `until_s`.",
+    ),
+    define(
+        Handover,
+        "until_s",
+        "s",
+        "When its period ended: the beginning of the next handover, or the end of the run.",
+    ),
+    define(Handover, "from", "", "The link it leaves."),
+    define(Handover, "to", "", "The link it goes to."),
+    define(Handover, "style", "", "`make-before-break` or `break-before-make`."),
+    define(
+        Handover,
+        "ready_at_s",
+        "s",
+        "When the new path first carried packets both ways: the link is up and the registration by it was accepted. Null \
+         if that did not happen in the period.",
+    ),
+    define(
+        Handover,
+        "interruption_s",
+        "s",
+        "Total time in the period in which no path could carry packets between the mobile node and its correspondents. An \
+         outage that was under way when the handover began is its reason and counts whole, unless the handover before had \
+         not become ready: then each counts its part. An outage that lasts to the end of the run counts to the end. \
+         0 when the old path works until the new one does, whatever TCP makes of it.",
+    ),
+    define(
+        Handover,
+        "stall_after_s",
+        "s",
+        "The longest `stall_after_s` of the flows below. Null unless `stall` is `resumed`.",
+    ),
+    define(
+        Handover,
+        "stall",
+        "",
+        "`resumed`: all flows with something to carry resumed. `never`: one did not before the run ended. `not-ready`: the \
+         new path was not ready in the period. `idle`: no flow had anything to carry.",
+    ),
+    define(
+        Handover,
+        "recovery_90_s",
+        "s",
+        "From `ready_at_s` to the first delivery that is followed by a window in which 90 % of what the new path can \
+         carry was delivered, summed over the flows in that direction. What the path can carry is the data of full-sized \
+         segments: the rate of its narrowest link less framing, tunnel and headers. The bytes of the delivery that opens \
+         the window do not count, since they were carried before it; so a burst released by a filled hole is no recovery. \
+         With flows in both directions the later of the two. Null unless `recovery` is `reached`. Meaningful for flows \
+         that always have data to send.",
+    ),
+    define(
+        Handover,
+        "recovery",
+        "",
+        "`reached`: see `recovery_90_s`. `never`: not in the period. `not-ready`: the new path was not ready in the period. \
+         `not-measured`: no flow had anything to carry when it became ready, or the path has no rate.",
+    ),
+    define(
+        Handover,
+        "recovery_window_s",
+        "s",
+        "Length of the window for `recovery_90_s`: the longer of 10 full-sized packets at the new path's rate (15.6 s on \
+         9.6 kbit/s of asynchronous PPP) and 4 round trips without queueing (40 ms on a path of 10 ms). Deliveries less than a \
+         1024th of it apart count as one. Null when nothing was measured.",
+    ),
+    define(Handover, "flows", "", "The flows to and from the mobile node. Counts are those of the period."),
+    define(FlowInHandover, "name", "", "Name of the flow."),
+    define(
+        FlowInHandover,
+        "stall_after_s",
+        "s",
+        "From `ready_at_s` until the first new in-order byte reaches the receiving application, by whatever path. It is \
+         measured on through later handovers to the end of the run. A flow that pauses by itself (paced, or between \
+         requests) includes the pause. Null unless `stall` is `resumed`.",
+    ),
+    define(
+        FlowInHandover,
+        "stall",
+        "",
+        "`resumed`; `never`: no new byte before the run ended; `not-ready`: the new path was not ready in the period; \
+         `idle`: the flow had not begun, or was complete or stopped, when the new path became ready.",
+    ),
+    define(FlowInHandover, "bytes_delivered", "byte", "As for the flow, within the period."),
+    define(FlowInHandover, "timeouts", "", "As for the flow, within the period."),
+    define(
+        FlowInHandover,
+        "spurious_timeouts",
+        "",
+        "As for the flow; counted in the period in which they turn out to be spurious.",
+    ),
+    define(FlowInHandover, "segments_retransmitted", "", "As for the flow, within the period."),
+    define(
+        FlowInHandover,
+        "unnecessary_retransmissions",
+        "",
+        "As for the flow; counted in the period in which the superfluous copy arrives.",
+    ),
+    define(FlowInHandover, "duplicate_acks", "", "As for the flow, within the period."),
+    define(FlowInHandover, "out_of_order_arrivals", "", "As for the flow, within the period."),
+    define(Link, "name", "", "The link with its direction: `gsm.down`."),
+    define(Link, "offered_packets", "", "Packets handed to the link, refused ones included."),
+    define(Link, "offered_bytes", "byte", "Bytes of IP of those packets, without framing."),
+    define(Link, "delivered_packets", "", "Packets that came out at the far end."),
+    define(Link, "delivered_bytes", "byte", "Bytes of IP of those packets."),
+    define(Link, "dropped_packets", "", "Packets the link dropped, by cause."),
+    define(
+        Link,
+        "drained_packets",
+        "",
+        "Packets a handover took back out of the queue, to send them elsewhere.",
+    ),
+    define(Link, "queued_packets", "", "Packets in the queue when the run ended."),
+    define(Link, "in_flight_packets", "", "Packets being serialised or propagating when the run ended."),
+    define(
+        Link,
+        "utilisation",
+        "",
+        "Bits delivered, framing included, divided by the bits the link's rate would have carried during the whole run, up \
+         or down; rounded down to a millionth. Null for a link without a limit.",
+    ),
+    define(
+        Link,
+        "max_queue_packets",
+        "",
+        "Most packets that were in the queue at once, without the one being serialised.",
+    ),
+    define(
+        Link,
+        "max_queue_bytes",
+        "byte",
+        "Most bytes of IP that were in the queue at once, without the packet being serialised.",
+    ),
+    define(
+        Mobility,
+        "registrations_sent",
+        "",
+        "Registration requests mobile nodes sent: first ones, repetitions, renewals, deregistrations.",
+    ),
+    define(
+        Mobility,
+        "registrations_accepted",
+        "",
+        "Replies that accept, as mobile nodes received and verified them.",
+    ),
+    define(
+        Mobility,
+        "registrations_denied",
+        "",
+        "Replies that deny, as mobile nodes received and verified them.",
+    ),
+    define(
+        Mobility,
+        "discarded",
+        "",
+        "Messages and packets that mobile nodes and agents discarded, by reason.",
+    ),
+    define(
+        Packets,
+        "created",
+        "",
+        "Datagrams made: by hosts and agents, and by fragmentation. A tunnelled datagram stays the same one.",
+    ),
+    define(Packets, "delivered", "", "Datagrams that reached whom they were for."),
+    define(Packets, "dropped", "", "Datagrams dropped by links and nodes, by cause."),
+    define(Packets, "fragmented", "", "Datagrams that ended by being cut into fragments."),
+    define(Packets, "reassembled", "", "Fragments that ended by becoming part of a whole."),
+    define(Packets, "queued", "", "Datagrams in queues and held by nodes when the run ended."),
+    define(Packets, "in_flight", "", "Datagrams being serialised or propagating when the run ended."),
+];
+
+/// The tables of `docs/metrics.md`, one for each section.
+#[must_use]
+pub fn definitions_markdown() -> String {
+    let mut text = String::new();
+    for section in Section::ALL {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        let _ = writeln!(text, "## {}\n\n| key | unit | meaning |\n|---|---|---|", section.title());
+        for entry in DEFINITIONS.iter().filter(|entry| entry.section == section) {
+            let unit = if entry.unit.is_empty() { "-" } else { entry.unit };
+            let _ = writeln!(text, "| `{}` | {unit} | {} |", entry.key, entry.definition);
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::summary::summary_json;
+    use crate::summary::tests::example;
+    use alloc::collections::BTreeSet;
+    use alloc::format;
+    use alloc::vec::Vec;
+    use serde_json::Value;
+
+    fn keys(object: &Value) -> BTreeSet<&str> {
+        object.as_object().unwrap().keys().map(alloc::string::String::as_str).collect()
+    }
+
+    #[test]
+    fn every_key_of_a_summary_is_defined_and_every_definition_has_its_key() {
+        let summary: Value = serde_json::from_str(&summary_json(&example())).unwrap();
+        for section in Section::ALL {
+            let object = match section {
+                Run => &summary,
+                Flow => &summary["flows"][0],
+                Handover => &summary["handovers"][0],
+                FlowInHandover => &summary["handovers"][0]["flows"][0],
+                Link => &summary["links"][0],
+                Mobility => &summary["mobility"],
+                Packets => &summary["packets"],
+            };
+            let defined = DEFINITIONS.iter().filter(|entry| entry.section == section);
+            let defined: Vec<&str> = defined.map(|entry| entry.key).collect();
+            assert_eq!(keys(object), defined.iter().copied().collect(), "{section:?}");
+            assert_eq!(keys(object).len(), defined.len(), "{section:?} defines a key twice");
+        }
+    }
+
+    #[test]
+    fn definitions_stand_in_the_order_of_the_summary() {
+        let json = summary_json(&example());
+        // The indentation tells the sections apart; within one, keys follow each other.
+        for (section, indent) in [(Run, 2), (Flow, 6), (FlowInHandover, 10), (Mobility, 4)] {
+            let anchor = match section {
+                Run => 0,
+                FlowInHandover => json.find("\"recovery_window_s\"").unwrap(),
+                _ => json.find(&format!("\"{}\"", section.path().trim_end_matches("[]"))).unwrap(),
+            };
+            let mut position = anchor;
+            for entry in DEFINITIONS.iter().filter(|entry| entry.section == section) {
+                let line = format!("\n{}\"{}\":", " ".repeat(indent), entry.key);
+                position +=
+                    json[position..].find(&line).unwrap_or_else(|| panic!("{} out of order", entry.key));
+            }
+        }
+    }
+
+    #[test]
+    fn keys_carry_their_unit() {
+        for entry in DEFINITIONS {
+            let suffix = match entry.unit {
+                "s" => "_s",
+                "byte" => "bytes",
+                "bit/s" => "_bps",
+                _ => continue,
+            };
+            assert!(entry.key.ends_with(suffix) || entry.key == "bytes_delivered", "{}", entry.key);
+        }
+    }
+}

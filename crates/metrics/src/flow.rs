@@ -1,0 +1,462 @@
+//! What one direction of a flow sent, repeated and delivered.
+
+use alloc::collections::VecDeque;
+
+use careof_base::{Duration, Instant};
+
+use crate::ranges::ArrivedRanges;
+
+/// Timeouts whose verdict is remembered as open. A sender backs off exponentially, so this many span hours.
+const MOST_OPEN_TIMEOUTS: usize = 64;
+
+/// The sequence numbers a segment occupies, relative to the initial one: the SYN is 0, the first byte of data 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SegmentRange {
+    /// The first.
+    pub seq: i64,
+    /// One after the last; SYN and FIN count one each.
+    pub end: i64,
+}
+
+/// One sending of a segment: its place in the order in which the sender sent, and whether it is a repetition.
+///
+/// It travels with the packet, unseen by the protocols, and is told at the arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Transmission(u64);
+
+impl Transmission {
+    /// How many segments the sender sent before this one.
+    #[must_use]
+    pub const fn number(self) -> u64 {
+        self.0 >> 1
+    }
+
+    /// Whether any of it had been sent before.
+    #[must_use]
+    pub const fn is_retransmission(self) -> bool {
+        self.0 & 1 == 1
+    }
+}
+
+/// What is counted of one direction of a flow; each field is defined in [`DEFINITIONS`](crate::DEFINITIONS).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlowCounters {
+    /// Bytes the receiving application got in order.
+    pub bytes_delivered: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Timeouts for something that reached the receiver without the retransmission.
+    pub spurious_timeouts: u64,
+    /// Segments sent that occupy sequence numbers, repetitions included.
+    pub segments_sent: u64,
+    /// Those that repeat something.
+    pub segments_retransmitted: u64,
+    /// Segments that arrived and brought nothing new.
+    pub unnecessary_retransmissions: u64,
+    /// Duplicate acknowledgements at the sender.
+    pub duplicate_acks: u64,
+    /// Segments that reached the receiver's host.
+    pub segments_arrived: u64,
+    /// Segments that arrived after one that was sent later.
+    pub out_of_order_arrivals: u64,
+}
+
+impl FlowCounters {
+    /// What was counted since `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            bytes_delivered: self.bytes_delivered.saturating_sub(earlier.bytes_delivered),
+            timeouts: self.timeouts.saturating_sub(earlier.timeouts),
+            spurious_timeouts: self.spurious_timeouts.saturating_sub(earlier.spurious_timeouts),
+            segments_sent: self.segments_sent.saturating_sub(earlier.segments_sent),
+            segments_retransmitted: self
+                .segments_retransmitted
+                .saturating_sub(earlier.segments_retransmitted),
+            unnecessary_retransmissions: self
+                .unnecessary_retransmissions
+                .saturating_sub(earlier.unnecessary_retransmissions),
+            duplicate_acks: self.duplicate_acks.saturating_sub(earlier.duplicate_acks),
+            segments_arrived: self.segments_arrived.saturating_sub(earlier.segments_arrived),
+            out_of_order_arrivals: self.out_of_order_arrivals.saturating_sub(earlier.out_of_order_arrivals),
+        }
+    }
+}
+
+/// The round-trip times a sender measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RttSummary {
+    /// How many samples.
+    pub samples: u64,
+    /// The smallest; `None` without a sample.
+    pub min: Option<Duration>,
+    /// The arithmetic mean, rounded down to a nanosecond.
+    pub mean: Option<Duration>,
+    /// The largest.
+    pub max: Option<Duration>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct RttSamples {
+    count: u64,
+    sum_nanos: u128,
+    min: Option<Duration>,
+    max: Option<Duration>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct OpenTimeout {
+    /// The first sequence number not acknowledged.
+    seq: i64,
+    /// Transmissions before this number were sent before the timer ran out.
+    sent_before: u64,
+}
+
+/// Counts one direction of a flow: from the application that sends to the one that receives.
+///
+/// A flow whose both ends send data has two of these. The sender's world calls `on_start`,
+/// `on_segment_sent`, `on_timeout`, `on_duplicate_ack` and `on_rtt_sample`; the receiver's calls
+/// `on_segment_arrival`, `on_delivered` and `on_complete`. What has arrived is recorded here, so a world that
+/// sees only packets can feed it as well as one that knows the endpoints' insides.
+#[derive(Clone, Debug, Default)]
+pub struct FlowMetrics {
+    counters: FlowCounters,
+    rtt: RttSamples,
+    started: Option<Instant>,
+    last_delivery: Option<Instant>,
+    stopped: Option<Instant>,
+    completed: bool,
+    transmissions: u64,
+    latest_arrival: Option<u64>,
+    arrived: ArrivedRanges,
+    open_timeouts: VecDeque<OpenTimeout>,
+}
+
+impl FlowMetrics {
+    /// A flow that has not begun.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The application opened the flow. Only the first call counts.
+    pub fn on_start(&mut self, now: Instant) {
+        self.started.get_or_insert(now);
+    }
+
+    /// The sender sent a segment that occupies sequence numbers: data, SYN or FIN.
+    ///
+    /// What is returned travels with the packet to [`on_segment_arrival`](Self::on_segment_arrival).
+    pub fn on_segment_sent(&mut self, range: SegmentRange, retransmission: bool) -> Transmission {
+        debug_assert!(range.seq < range.end, "only what occupies sequence numbers is counted");
+        let transmission = Transmission(self.transmissions << 1 | u64::from(retransmission));
+        self.transmissions += 1;
+        self.counters.segments_sent += 1;
+        self.counters.segments_retransmitted += u64::from(retransmission);
+        transmission
+    }
+
+    /// The sender's retransmission timer ran out, `seq` being the first sequence number not acknowledged.
+    ///
+    /// To be called before the retransmission it causes is sent. Whether the timeout was spurious is found out
+    /// here: at once if `seq` has arrived already, later if a transmission from before the timeout brings it.
+    pub fn on_timeout(&mut self, seq: i64) {
+        self.counters.timeouts += 1;
+        if self.arrived.contains(seq) {
+            self.counters.spurious_timeouts += 1;
+            return;
+        }
+        if self.open_timeouts.len() >= MOST_OPEN_TIMEOUTS {
+            self.open_timeouts.pop_front();
+        }
+        self.open_timeouts.push_back(OpenTimeout { seq, sent_before: self.transmissions });
+    }
+
+    /// The sender received a duplicate acknowledgement (RFC 5681 section 2).
+    pub fn on_duplicate_ack(&mut self) {
+        self.counters.duplicate_acks += 1;
+    }
+
+    /// The sender measured a round-trip time.
+    pub fn on_rtt_sample(&mut self, rtt: Duration) {
+        self.rtt.count += 1;
+        self.rtt.sum_nanos += rtt.as_nanos();
+        self.rtt.min = Some(self.rtt.min.map_or(rtt, |min| min.min(rtt)));
+        self.rtt.max = Some(self.rtt.max.map_or(rtt, |max| max.max(rtt)));
+    }
+
+    /// A segment reached the receiver's host, whatever its TCP then made of it. An empty range is ignored.
+    pub fn on_segment_arrival(&mut self, range: SegmentRange, transmission: Transmission) {
+        if range.seq >= range.end {
+            return;
+        }
+        self.counters.segments_arrived += 1;
+        let number = transmission.number();
+        match self.latest_arrival {
+            Some(latest) if number < latest => self.counters.out_of_order_arrivals += 1,
+            _ => self.latest_arrival = Some(number),
+        }
+        if self.arrived.insert(range.seq, range.end) {
+            self.counters.unnecessary_retransmissions += 1;
+        }
+        if !self.open_timeouts.is_empty() {
+            let open = self.open_timeouts.len();
+            self.open_timeouts.retain(|timeout| {
+                number >= timeout.sent_before || timeout.seq < range.seq || timeout.seq >= range.end
+            });
+            self.counters.spurious_timeouts += (open - self.open_timeouts.len()) as u64;
+        }
+    }
+
+    /// The receiving application has got `total_bytes` in order so far. A total that does not grow is ignored.
+    pub fn on_delivered(&mut self, now: Instant, total_bytes: u64) {
+        if total_bytes > self.counters.bytes_delivered {
+            self.counters.bytes_delivered = total_bytes;
+            self.last_delivery = Some(now);
+        }
+    }
+
+    /// Everything the flow had to carry is delivered: its time ends with the last delivery.
+    pub fn on_complete(&mut self) {
+        self.completed = true;
+    }
+
+    /// The flow was told to stop before the run ends. Only the first call counts.
+    pub fn on_stop(&mut self, now: Instant) {
+        self.stopped.get_or_insert(now);
+    }
+
+    /// What was counted.
+    #[must_use]
+    pub const fn counters(&self) -> &FlowCounters {
+        &self.counters
+    }
+
+    /// The round-trip times the sender measured.
+    #[must_use]
+    pub fn rtt(&self) -> RttSummary {
+        let mean = self.rtt.sum_nanos.checked_div(u128::from(self.rtt.count));
+        RttSummary {
+            samples: self.rtt.count,
+            min: self.rtt.min,
+            mean: mean.map(|nanos| Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))),
+            max: self.rtt.max,
+        }
+    }
+
+    /// When the application opened the flow.
+    #[must_use]
+    pub const fn started(&self) -> Option<Instant> {
+        self.started
+    }
+
+    /// When data was last delivered.
+    #[must_use]
+    pub const fn last_delivery(&self) -> Option<Instant> {
+        self.last_delivery
+    }
+
+    /// Whether everything the flow had to carry was delivered.
+    #[must_use]
+    pub const fn is_complete(&self) -> bool {
+        self.completed
+    }
+
+    /// The time goodput is averaged over: from the start to the last delivery of a flow that is complete,
+    /// otherwise to its stop or the end of the run, whichever is first, but never less than to the last delivery.
+    #[must_use]
+    pub fn active_time(&self, end_of_run: Instant) -> Duration {
+        let Some(started) = self.started else { return Duration::ZERO };
+        let last_delivery = self.last_delivery.unwrap_or(started);
+        let end = match self.stopped {
+            _ if self.completed => last_delivery,
+            Some(stopped) => stopped.min(end_of_run).max(last_delivery),
+            None => end_of_run.max(last_delivery),
+        };
+        end - started
+    }
+
+    /// Bits delivered to the application per second of [`active_time`](Self::active_time), to a thousandth of a
+    /// bit/s; 0 when that time is 0.
+    #[must_use]
+    pub fn goodput_bps(&self, end_of_run: Instant) -> f64 {
+        let nanos = self.active_time(end_of_run).as_nanos();
+        // bytes * 8 bit * 10^9 ns/s * 1000 thousandths, in integers so that rounding is the same everywhere.
+        let thousandths = (u128::from(self.counters.bytes_delivered) * 8_000_000_000_000).checked_div(nanos);
+        thousandths.unwrap_or(0) as f64 / 1000.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn segment(index: i64) -> SegmentRange {
+        SegmentRange { seq: 1 + 1000 * index, end: 1 + 1000 * (index + 1) }
+    }
+
+    /// A flow that has exchanged its SYN.
+    fn connected() -> FlowMetrics {
+        let mut flow = FlowMetrics::new();
+        flow.on_start(Instant::ZERO);
+        let syn = SegmentRange { seq: 0, end: 1 };
+        let sent = flow.on_segment_sent(syn, false);
+        flow.on_segment_arrival(syn, sent);
+        flow
+    }
+
+    #[test]
+    fn a_timeout_is_spurious_when_the_original_had_arrived() {
+        let mut flow = connected();
+        let original = flow.on_segment_sent(segment(0), false);
+        flow.on_segment_arrival(segment(0), original);
+        flow.on_timeout(segment(0).seq);
+        assert_eq!((flow.counters().timeouts, flow.counters().spurious_timeouts), (1, 1));
+    }
+
+    #[test]
+    fn a_timeout_turns_out_spurious_when_the_original_arrives_late() {
+        let mut flow = connected();
+        let original = flow.on_segment_sent(segment(0), false);
+        for _ in 0..3 {
+            flow.on_timeout(segment(0).seq);
+            flow.on_segment_sent(segment(0), true);
+        }
+        assert_eq!(flow.counters().spurious_timeouts, 0);
+        flow.on_segment_arrival(segment(0), original);
+        assert_eq!((flow.counters().timeouts, flow.counters().spurious_timeouts), (3, 3));
+        flow.on_segment_arrival(segment(0), original);
+        assert_eq!(flow.counters().spurious_timeouts, 3, "each timeout counts once");
+    }
+
+    #[test]
+    fn a_timeout_is_genuine_when_only_its_own_retransmission_arrives() {
+        let mut flow = connected();
+        flow.on_segment_sent(segment(0), false);
+        flow.on_timeout(segment(0).seq);
+        let first_repeat = flow.on_segment_sent(segment(0), true);
+        flow.on_timeout(segment(0).seq);
+        let second_repeat = flow.on_segment_sent(segment(0), true);
+        flow.on_segment_arrival(segment(0), first_repeat);
+        flow.on_segment_arrival(segment(0), second_repeat);
+        // The second timeout was premature: the first repetition was on its way.
+        assert_eq!((flow.counters().timeouts, flow.counters().spurious_timeouts), (2, 1));
+        assert_eq!(flow.counters().unnecessary_retransmissions, 1);
+    }
+
+    #[test]
+    fn a_retransmission_that_overtakes_its_original_was_unnecessary() {
+        let mut flow = connected();
+        let original = flow.on_segment_sent(segment(0), false);
+        let repeat = flow.on_segment_sent(segment(0), true);
+        flow.on_segment_arrival(segment(0), repeat);
+        assert_eq!(flow.counters().unnecessary_retransmissions, 0);
+        flow.on_segment_arrival(segment(0), original);
+        assert_eq!(flow.counters().unnecessary_retransmissions, 1);
+        assert_eq!(flow.counters().out_of_order_arrivals, 1);
+    }
+
+    #[test]
+    fn a_lost_segment_does_not_make_the_following_ones_out_of_order() {
+        let mut flow = connected();
+        flow.on_segment_sent(segment(0), false);
+        for index in 1..5 {
+            let sent = flow.on_segment_sent(segment(index), false);
+            flow.on_segment_arrival(segment(index), sent);
+        }
+        let repeat = flow.on_segment_sent(segment(0), true);
+        flow.on_segment_arrival(segment(0), repeat);
+        assert_eq!(flow.counters().out_of_order_arrivals, 0);
+        assert_eq!(flow.counters().unnecessary_retransmissions, 0);
+    }
+
+    #[test]
+    fn everything_on_the_slow_path_is_overtaken_by_one_segment_on_the_fast_one() {
+        let mut flow = connected();
+        let slow: alloc::vec::Vec<_> =
+            (0..11).map(|index| (segment(index), flow.on_segment_sent(segment(index), false))).collect();
+        let fast = flow.on_segment_sent(segment(11), false);
+        flow.on_segment_arrival(segment(11), fast);
+        for (range, sent) in slow {
+            flow.on_segment_arrival(range, sent);
+        }
+        assert_eq!(flow.counters().out_of_order_arrivals, 11);
+    }
+
+    #[test]
+    fn open_timeouts_are_bounded() {
+        let mut flow = connected();
+        for index in 0..10_000 {
+            flow.on_segment_sent(segment(index), false);
+            flow.on_timeout(segment(index).seq);
+        }
+        assert_eq!(flow.open_timeouts.len(), MOST_OPEN_TIMEOUTS);
+        assert_eq!(flow.counters().spurious_timeouts, 0);
+    }
+
+    #[test]
+    fn goodput_of_a_complete_flow_ends_with_its_last_byte() {
+        let mut flow = connected();
+        flow.on_delivered(Instant::from_secs(4), 1000);
+        assert_eq!(flow.goodput_bps(Instant::from_secs(10)), 800.0);
+        flow.on_stop(Instant::from_secs(5));
+        assert_eq!(flow.goodput_bps(Instant::from_secs(10)), 1600.0);
+        flow.on_complete();
+        assert_eq!(flow.goodput_bps(Instant::from_secs(10)), 2000.0);
+    }
+
+    #[test]
+    fn goodput_without_time_is_zero() {
+        let mut flow = FlowMetrics::new();
+        assert_eq!(flow.goodput_bps(Instant::from_secs(10)), 0.0);
+        flow.on_start(Instant::from_secs(10));
+        assert_eq!(flow.goodput_bps(Instant::from_secs(10)), 0.0);
+    }
+
+    #[test]
+    fn round_trip_times_have_a_mean_only_when_there_are_some() {
+        let mut flow = FlowMetrics::new();
+        assert_eq!(flow.rtt(), RttSummary::default());
+        for millis in [10, 20, 60] {
+            flow.on_rtt_sample(Duration::from_millis(millis));
+        }
+        let expected = RttSummary {
+            samples: 3,
+            min: Some(Duration::from_millis(10)),
+            mean: Some(Duration::from_millis(30)),
+            max: Some(Duration::from_millis(60)),
+        };
+        assert_eq!(flow.rtt(), expected);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+        /// Whatever a network that neither makes nor duplicates packets does.
+        #[test]
+        fn counters_stay_plausible(steps in prop::collection::vec((0_u8..4, 0_i64..12, any::<prop::sample::Index>()), 1..200)) {
+            let mut flow = connected();
+            let mut sent = alloc::collections::BTreeSet::new();
+            let mut network = alloc::vec::Vec::new();
+            for (what, index, pick) in steps {
+                match what {
+                    0 | 1 => {
+                        let repeated = !sent.insert(index);
+                        network.push((segment(index), flow.on_segment_sent(segment(index), repeated)));
+                    }
+                    2 if !network.is_empty() => {
+                        let (range, transmission) = network.remove(pick.index(network.len()));
+                        flow.on_segment_arrival(range, transmission);
+                    }
+                    _ => flow.on_timeout(segment(index).seq),
+                }
+                let counters = flow.counters();
+                prop_assert!(counters.spurious_timeouts <= counters.timeouts);
+                prop_assert!(counters.unnecessary_retransmissions <= counters.segments_retransmitted);
+                prop_assert!(counters.out_of_order_arrivals < counters.segments_arrived);
+                prop_assert!(counters.segments_arrived <= counters.segments_sent);
+                prop_assert!(flow.open_timeouts.len() <= MOST_OPEN_TIMEOUTS);
+            }
+        }
+    }
+}

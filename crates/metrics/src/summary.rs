@@ -1,0 +1,356 @@
+//! The document that leaves a run: `summary.json`.
+
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use careof_base::{Duration, Instant};
+use serde::Serialize;
+
+use crate::flow::FlowMetrics;
+use crate::handover::HandoverSummary;
+use crate::ledger::Ledger;
+use crate::seconds::{optional_instant, optional_span, span};
+
+/// Which world a run took place in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum World {
+    /// The simulator.
+    Sim,
+    /// Real Linux hosts.
+    Linux,
+}
+
+/// The TCP of a flow, by the names the scenario has for it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct TcpSummary {
+    /// The profile its TCP was taken from; `None` when it was put together by hand.
+    pub profile: Option<String>,
+    /// Congestion control and loss recovery.
+    pub variant: String,
+    /// Estimator of the retransmission timeout.
+    pub rto: String,
+}
+
+/// One direction of a flow; each field is defined in [`DEFINITIONS`](crate::DEFINITIONS).
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FlowSummary {
+    /// Its name in the scenario.
+    pub name: String,
+    /// The node that sends the data.
+    pub from: String,
+    /// The node that receives it.
+    pub to: String,
+    /// The workload.
+    pub kind: String,
+    /// Its TCP.
+    #[serde(flatten)]
+    pub tcp: TcpSummary,
+    /// When the application opened it.
+    #[serde(rename = "start_s", serialize_with = "optional_instant")]
+    pub start: Option<Instant>,
+    /// When data was last delivered.
+    #[serde(rename = "last_delivery_s", serialize_with = "optional_instant")]
+    pub last_delivery: Option<Instant>,
+    /// Whether everything it had to carry was delivered.
+    pub complete: bool,
+    /// Bytes delivered in order.
+    pub bytes_delivered: u64,
+    /// The time goodput is averaged over.
+    #[serde(rename = "active_s", serialize_with = "span")]
+    pub active: Duration,
+    /// Bits delivered per second of that time.
+    pub goodput_bps: f64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Those for something that arrived anyway.
+    pub spurious_timeouts: u64,
+    /// Segments sent.
+    pub segments_sent: u64,
+    /// Those that repeat something.
+    pub segments_retransmitted: u64,
+    /// Those that were not needed.
+    pub unnecessary_retransmissions: u64,
+    /// Duplicate acknowledgements.
+    pub duplicate_acks: u64,
+    /// Segments that arrived.
+    pub segments_arrived: u64,
+    /// Those that were overtaken.
+    pub out_of_order_arrivals: u64,
+    /// Round-trip times measured.
+    pub rtt_samples: u64,
+    /// The smallest.
+    #[serde(rename = "rtt_min_s", serialize_with = "optional_span")]
+    pub rtt_min: Option<Duration>,
+    /// Their mean.
+    #[serde(rename = "rtt_mean_s", serialize_with = "optional_span")]
+    pub rtt_mean: Option<Duration>,
+    /// The largest.
+    #[serde(rename = "rtt_max_s", serialize_with = "optional_span")]
+    pub rtt_max: Option<Duration>,
+}
+
+impl FlowSummary {
+    /// A flow `name` that carries `kind` from node `from` to node `to`, as `metrics` have it when the run ends.
+    #[must_use]
+    pub fn new(
+        name: &str,
+        [from, to]: [&str; 2],
+        kind: &str,
+        tcp: TcpSummary,
+        metrics: &FlowMetrics,
+        end_of_run: Instant,
+    ) -> Self {
+        let (counters, rtt) = (metrics.counters(), metrics.rtt());
+        Self {
+            name: name.into(),
+            from: from.into(),
+            to: to.into(),
+            kind: kind.into(),
+            tcp,
+            start: metrics.started(),
+            last_delivery: metrics.last_delivery(),
+            complete: metrics.is_complete(),
+            bytes_delivered: counters.bytes_delivered,
+            active: metrics.active_time(end_of_run),
+            goodput_bps: metrics.goodput_bps(end_of_run),
+            timeouts: counters.timeouts,
+            spurious_timeouts: counters.spurious_timeouts,
+            segments_sent: counters.segments_sent,
+            segments_retransmitted: counters.segments_retransmitted,
+            unnecessary_retransmissions: counters.unnecessary_retransmissions,
+            duplicate_acks: counters.duplicate_acks,
+            segments_arrived: counters.segments_arrived,
+            out_of_order_arrivals: counters.out_of_order_arrivals,
+            rtt_samples: rtt.samples,
+            rtt_min: rtt.min,
+            rtt_mean: rtt.mean,
+            rtt_max: rtt.max,
+        }
+    }
+}
+
+/// One one-way link; each field is defined in [`DEFINITIONS`](crate::DEFINITIONS).
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct LinkSummary {
+    /// Its name: `gsm.down`.
+    pub name: String,
+    /// Packets handed to it.
+    pub offered_packets: u64,
+    /// Their bytes.
+    pub offered_bytes: u64,
+    /// Packets that came out at the far end.
+    pub delivered_packets: u64,
+    /// Their bytes.
+    pub delivered_bytes: u64,
+    /// Packets dropped, by cause; causes that did not occur may be left out.
+    pub dropped_packets: BTreeMap<String, u64>,
+    /// Packets taken back out of its queue.
+    pub drained_packets: u64,
+    /// Packets in its queue at the end.
+    pub queued_packets: u64,
+    /// Packets being sent or on the way at the end.
+    pub in_flight_packets: u64,
+    /// How much of its capacity was used; see [`LinkSummary::utilisation`].
+    pub utilisation: Option<f64>,
+    /// The longest its queue was.
+    pub max_queue_packets: u64,
+    /// The most bytes in its queue.
+    pub max_queue_bytes: u64,
+}
+
+impl LinkSummary {
+    /// The part of `capacity_bits` that `sent_bits` are, to a millionth; `None` without capacity.
+    #[must_use]
+    pub fn utilisation(sent_bits: u128, capacity_bits: u128) -> Option<f64> {
+        let millionths = sent_bits.saturating_mul(1_000_000).checked_div(capacity_bits)?;
+        Some(millionths as f64 / 1e6)
+    }
+
+    /// Its packets, to be balanced.
+    #[must_use]
+    pub fn ledger(&self) -> Ledger {
+        Ledger {
+            created: self.offered_packets,
+            delivered: self.delivered_packets,
+            dropped: self.dropped_packets.values().sum(),
+            moved: self.drained_packets,
+            queued: self.queued_packets,
+            in_flight: self.in_flight_packets,
+        }
+    }
+}
+
+/// What the agents did; each field is defined in [`DEFINITIONS`](crate::DEFINITIONS).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct MobilitySummary {
+    /// Registration requests mobile nodes sent, repetitions included.
+    pub registrations_sent: u64,
+    /// Replies that accepted, as mobile nodes received them.
+    pub registrations_accepted: u64,
+    /// Replies that denied, as mobile nodes received them.
+    pub registrations_denied: u64,
+    /// Messages and packets agents discarded, by reason.
+    pub discarded: BTreeMap<String, u64>,
+}
+
+/// Where all packets of the run went; each field is defined in [`DEFINITIONS`](crate::DEFINITIONS).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct PacketSummary {
+    /// Packets made.
+    pub created: u64,
+    /// Packets that reached whom they were for.
+    pub delivered: u64,
+    /// Packets dropped by links and nodes, by cause.
+    pub dropped: BTreeMap<String, u64>,
+    /// Packets that were cut into fragments.
+    pub fragmented: u64,
+    /// Fragments that became part of a whole.
+    pub reassembled: u64,
+    /// Packets in queues and held by nodes at the end.
+    pub queued: u64,
+    /// Packets being sent or on the way at the end.
+    pub in_flight: u64,
+}
+
+impl PacketSummary {
+    /// All packets, to be balanced.
+    #[must_use]
+    pub fn ledger(&self) -> Ledger {
+        Ledger {
+            created: self.created,
+            delivered: self.delivered,
+            dropped: self.dropped.values().sum(),
+            moved: self.fragmented.saturating_add(self.reassembled),
+            queued: self.queued,
+            in_flight: self.in_flight,
+        }
+    }
+}
+
+/// A run in numbers; each field is defined in [`DEFINITIONS`](crate::DEFINITIONS).
+///
+/// It holds nothing that differs between two runs of one scenario with one seed: no path, no date, no machine.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// Version of careof.
+    pub careof: String,
+    /// Title of the scenario.
+    pub title: String,
+    /// Name of the scenario's file, without its directory.
+    pub scenario: String,
+    /// Where it ran.
+    pub world: World,
+    /// Seed of all random numbers.
+    pub seed: u64,
+    /// Number of the repetition.
+    pub run: u64,
+    /// How long the run lasted.
+    #[serde(rename = "duration_s", serialize_with = "span")]
+    pub duration: Duration,
+    /// Fingerprint of everything that happened, in hexadecimal.
+    pub digest: String,
+    /// Each direction of each flow that carries data.
+    pub flows: Vec<FlowSummary>,
+    /// The handovers in order.
+    pub handovers: Vec<HandoverSummary>,
+    /// The one-way links.
+    pub links: Vec<LinkSummary>,
+    /// What the agents did; `None` in a scenario without mobility.
+    pub mobility: Option<MobilitySummary>,
+    /// Where all packets went.
+    pub packets: PacketSummary,
+    /// What is unaccounted for, by what was checked; all zero.
+    pub conservation: BTreeMap<String, i64>,
+}
+
+/// The summary as indented JSON, ending in a newline.
+#[must_use]
+pub fn summary_json(summary: &Summary) -> String {
+    // Serialising fails for maps whose keys are no strings and for values that refuse; a summary has neither.
+    let mut json = serde_json::to_string_pretty(summary).unwrap_or_default();
+    json.push('\n');
+    json
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::handover::{Direction, Handover, HandoverMetrics, NewPath, PathRate};
+    use alloc::vec;
+    use careof_base::DataRate;
+
+    pub(crate) fn example() -> Summary {
+        let mut flow = FlowMetrics::new();
+        flow.on_start(Instant::from_millis(500));
+        flow.on_delivered(Instant::from_secs(7), 1_234_567);
+        let mut handovers = HandoverMetrics::new();
+        handovers.add_flow("download", Direction::ToMobile);
+        let handover =
+            Handover { from: "wavelan".into(), to: "gsm".into(), style: "make-before-break".into() };
+        handovers.on_handover(Instant::from_secs(12), handover, core::slice::from_ref(&flow));
+        let rate = PathRate::of(DataRate::from_bits_per_second(9600), 15_000, 1460);
+        let path = NewPath { to_mobile: rate, from_mobile: rate, round_trip: Duration::from_millis(700) };
+        handovers.on_ready(Instant::from_nanos(12_345_678_901), path);
+        let link = LinkSummary {
+            name: "gsm.down".into(),
+            offered_packets: 3,
+            delivered_packets: 1,
+            dropped_packets: BTreeMap::from([("queue-full".into(), 2)]),
+            utilisation: LinkSummary::utilisation(1, 3),
+            ..LinkSummary::default()
+        };
+        let tcp =
+            TcpSummary { profile: Some("linux-2.0".into()), variant: "reno".into(), rto: "linux-2.0".into() };
+        let end = Instant::from_secs(120);
+        Summary {
+            careof: "0.1.0".into(),
+            title: "WaveLAN to GSM".into(),
+            scenario: "wavelan-to-gsm.toml".into(),
+            world: World::Sim,
+            seed: 7,
+            run: 0,
+            duration: Duration::from_secs(120),
+            digest: "00ff".into(),
+            flows: vec![FlowSummary::new("download", ["correspondent", "mobile"], "bulk", tcp, &flow, end)],
+            handovers: handovers.finish(end, core::slice::from_ref(&flow)),
+            conservation: BTreeMap::from([("link gsm.down".into(), link.ledger().difference())]),
+            links: vec![link],
+            mobility: Some(MobilitySummary::default()),
+            packets: PacketSummary::default(),
+        }
+    }
+
+    #[test]
+    fn a_summary_is_the_same_text_every_time() {
+        let json = summary_json(&example());
+        assert_eq!(json, summary_json(&example()));
+        assert!(json.starts_with("{\n  \"careof\": \"0.1.0\",\n  \"title\": \"WaveLAN to GSM\",\n"));
+        assert!(json.ends_with("\"conservation\": {\n    \"link gsm.down\": 0\n  }\n}\n"), "{json}");
+    }
+
+    #[test]
+    fn times_are_seconds_with_their_nanoseconds() {
+        let json = summary_json(&example());
+        for line in [
+            "\"ready_at_s\": 12.345678901,",
+            "\"at_s\": 12.0,",
+            "\"stall_after_s\": null,",
+            "\"stall\": \"idle\",",
+            "\"duration_s\": 120.0,",
+            "\"world\": \"sim\",",
+            "\"variant\": \"reno\",",
+        ] {
+            assert!(json.contains(line), "{line} in {json}");
+        }
+    }
+
+    #[test]
+    fn fractions_are_rounded_in_integers() {
+        assert_eq!(LinkSummary::utilisation(1, 3), Some(0.333_333));
+        assert_eq!(LinkSummary::utilisation(5, 0), None);
+        // 1,234,567 bytes in 119.5 s.
+        assert_eq!(example().flows[0].goodput_bps, 82_648.836);
+    }
+}
