@@ -39,7 +39,8 @@ pub enum RtoEstimator {
 pub enum DelayedAck {
     /// Every segment at once.
     Off,
-    /// Every second full-sized segment, or when the timer runs out (RFC 1122 section 4.2.3.2).
+    /// Every second segment, whatever its size, or when the timer runs out (RFC 1122 section 4.2.3.2 asks it
+    /// of full-sized ones).
     Every2 {
         /// The longest an acknowledgement is held back, at most 500 ms.
         timeout: Duration,
@@ -199,6 +200,13 @@ pub struct Config {
     pub duplicate_ack_threshold: u8,
     /// NewReno's treatment of the timer.
     pub partial_ack_timer: PartialAckTimer,
+    /// NewReno leaves recovery with cwnd = min(ssthresh, FlightSize + SMSS) where this is set, so that no burst
+    /// follows, and with ssthresh where not: the two choices of RFC 6582 section 3.2 step 3.
+    pub burst_guard: bool,
+    /// [`Variant::Linux20`] fast-retransmits for pure duplicate acknowledgements as well. Linux 2.0.3x
+    /// means to, but counts as duplicates only segments *with* data (a lost negation), so that its bulk
+    /// senders never fast-retransmit; leave it off to get what such hosts did.
+    pub linux20_fast_retransmit: bool,
     /// When in-order data is acknowledged.
     pub delayed_ack: DelayedAck,
     /// First congestion window.
@@ -207,8 +215,14 @@ pub struct Config {
     pub initial_ssthresh: u32,
     /// Congestion window above which the sender never goes, bytes; `u32::MAX` is no limit.
     pub max_cwnd: u32,
-    /// Growth in slow start.
+    /// Growth for each acknowledgement.
     pub ack_counting: AckCounting,
+    /// The congestion window grows only while it is used: neither the receiver's window nor a lack of data
+    /// holds the sender back (RFC 7661). The classic senders grow without asking.
+    pub window_validation: bool,
+    /// Segments sent by limited transmit count as FlightSize when the window is halved. RFC 5681 section 3.2
+    /// forbids it; RFC 6937's example of RFC 6675 does it.
+    pub limited_transmit_counts: bool,
     /// After silence.
     pub idle_restart: IdleRestart,
     /// Hold small segments while data is unacknowledged (RFC 896).
@@ -238,11 +252,15 @@ impl Default for Config {
             careful: true,
             duplicate_ack_threshold: 3,
             partial_ack_timer: PartialAckTimer::Impatient,
+            burst_guard: true,
+            linux20_fast_retransmit: false,
             delayed_ack: DelayedAck::RFC1122,
             initial_window: InitialWindow::Rfc6928,
             initial_ssthresh: u32::MAX,
             max_cwnd: u32::MAX,
             ack_counting: AckCounting::PerAck,
+            window_validation: true,
+            limited_transmit_counts: false,
             idle_restart: IdleRestart::InitialWindow,
             nagle: true,
             max_retransmissions: 15,
@@ -253,7 +271,8 @@ impl Default for Config {
 
 impl From<Profile> for Config {
     fn from(profile: Profile) -> Self {
-        let classic = Self { initial_window: InitialWindow::Rfc5681, ..Self::default() };
+        let classic =
+            Self { initial_window: InitialWindow::Rfc5681, window_validation: false, ..Self::default() };
         match profile {
             Profile::Tahoe => Self { variant: Variant::Tahoe, ..classic },
             Profile::Reno => Self { variant: Variant::Reno, ..classic },

@@ -1,0 +1,345 @@
+//! The connection: who calls, and whom it passes the call to.
+
+use careof_base::Instant;
+use careof_wire::{Segment, SeqNumber};
+
+use crate::config::{Config, ConfigError, Variant};
+use crate::delayed_ack::Due;
+use crate::events::{Event, Journal};
+use crate::output::Reply;
+use crate::receiver::Receiver;
+use crate::sender::Sender;
+use crate::snapshot::Snapshot;
+use crate::state::State;
+use crate::timer::Timer;
+use crate::timestamps::TimestampState;
+use crate::{Counters, MIN_MSS};
+
+/// Which side opens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// Sends the SYN.
+    Active,
+    /// Waits for one.
+    Passive,
+}
+
+/// Why a connection wants to be woken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Wake {
+    /// Something sent is not acknowledged.
+    Retransmission,
+    /// An acknowledgement was held back.
+    DelayedAck,
+    /// The peer's window is closed.
+    Persist,
+    /// A closed connection has answered late segments for long enough.
+    TimeWait,
+}
+
+/// A segment to put on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transmission {
+    /// The segment.
+    pub segment: Segment,
+    /// It repeats data, a SYN or a FIN that was sent before.
+    pub retransmission: bool,
+    /// It probes a closed window.
+    pub probe: bool,
+}
+
+/// One end of a TCP connection (RFC 9293), without sockets and clocks.
+///
+/// The owner hands in what happens - [`open`](Self::open), [`handle_segment`](Self::handle_segment),
+/// [`handle_timeout`](Self::handle_timeout), the application's [`write`](Self::write),
+/// [`read`](Self::read) and [`close`](Self::close), and [`path_mtu_changed`](Self::path_mtu_changed) - and
+/// after each such call
+///
+/// 1. takes segments from [`poll_transmit`](Self::poll_transmit) until it answers `None`,
+/// 2. takes events from [`poll_event`](Self::poll_event) until it answers `None`,
+/// 3. asks [`next_timeout`](Self::next_timeout) when to call `handle_timeout` at the latest.
+///
+/// The order matters: a timer may be set by sending, and an acknowledgement that was not taken merges with the
+/// next, so that a peer counting duplicates would see fewer. `now` must not go back. A wake-up that comes too
+/// early, or for a timer that was moved since, does nothing.
+///
+/// As long as something is outstanding or waits to be sent and the peer has to act, some timer is running.
+#[derive(Clone, Debug)]
+pub struct Connection {
+    pub(crate) config: Config,
+    pub(crate) role: Role,
+    pub(crate) local_port: u16,
+    pub(crate) remote_port: u16,
+    pub(crate) state: State,
+    pub(crate) sender: Sender,
+    pub(crate) receiver: Receiver,
+    pub(crate) timestamps: TimestampState,
+    /// The peer's window field counts in units of two to this power.
+    pub(crate) peer_shift: u8,
+    /// Both sides offered window scaling.
+    pub(crate) scaling: bool,
+    /// Both sides offered selective acknowledgements.
+    pub(crate) sack: bool,
+    /// The largest segment the path and the peer take, data and options, bytes.
+    pub(crate) segment_limit: u16,
+    pub(crate) time_wait: Timer,
+    /// A segment to send outside of the stream.
+    pub(crate) reply: Option<Reply>,
+    pub(crate) journal: Journal,
+}
+
+impl Connection {
+    /// A closed connection. `iss` is its initial sequence number.
+    ///
+    /// # Errors
+    /// What [`Config::check`] finds.
+    pub fn new(
+        config: Config,
+        role: Role,
+        local_port: u16,
+        remote_port: u16,
+        iss: SeqNumber,
+    ) -> Result<Self, ConfigError> {
+        config.check()?;
+        Ok(Self {
+            sender: Sender::new(&config, iss),
+            receiver: Receiver::new(&config),
+            role,
+            local_port,
+            remote_port,
+            state: State::Closed,
+            timestamps: TimestampState::default(),
+            peer_shift: 0,
+            scaling: false,
+            sack: false,
+            segment_limit: config.mss,
+            time_wait: Timer::default(),
+            reply: None,
+            journal: Journal::default(),
+            config,
+        })
+    }
+
+    /// A timer may have run out.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if self.receiver.acks.timer().is_due(now) {
+            self.receiver.acks.expired();
+        }
+        if self.sender.timer.is_due(now) && !self.sender.on_timeout(now, &mut self.journal) {
+            self.finish(Event::GivenUp);
+        }
+        if self.sender.persist.timer().is_due(now) && !self.sender.on_persist(now) {
+            self.finish(Event::GivenUp);
+        }
+        if self.time_wait.is_due(now) {
+            self.finish(Event::Closed);
+        }
+    }
+
+    /// When to call [`handle_timeout`](Self::handle_timeout) at the latest, and what for. `None`: not until
+    /// something else happens.
+    #[must_use]
+    pub fn next_timeout(&self) -> Option<(Instant, Wake)> {
+        let mut first = (self.sender.timer.deadline(), Wake::Retransmission);
+        for (deadline, wake) in [
+            (self.receiver.acks.timer().deadline(), Wake::DelayedAck),
+            (self.sender.persist.timer().deadline(), Wake::Persist),
+            (self.time_wait.deadline(), Wake::TimeWait),
+        ] {
+            if deadline < first.0 {
+                first = (deadline, wake);
+            }
+        }
+        (first.0 != Instant::MAX).then_some(first)
+    }
+
+    /// What happened since the last call, oldest first.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.journal.events.pop_front()
+    }
+
+    /// The application writes `bytes` bytes; `u64::MAX` never run out, nor can what follows them. Ignored after
+    /// [`close`](Self::close).
+    pub fn write(&mut self, bytes: u64) {
+        self.sender.queue.write(bytes);
+    }
+
+    /// Bytes written that have not been sent once.
+    #[must_use]
+    pub fn unsent(&self) -> u64 {
+        self.sender.queue.unsent()
+    }
+
+    /// The application has nothing more to send: a FIN follows what was written.
+    pub fn close(&mut self) {
+        match self.state {
+            State::Listen => self.finish(Event::Closed),
+            State::SynSent if self.sender.queue.unsent() == 0 => self.finish(Event::Closed),
+            State::Closed => {}
+            _ => self.sender.queue.finish(),
+        }
+    }
+
+    /// Ends the connection at once with a reset.
+    pub fn abort(&mut self) {
+        let tell_peer =
+            self.state.is_synchronized() && self.state != State::TimeWait || self.state == State::SynReceived;
+        if self.state != State::Closed {
+            self.finish(Event::Closed);
+        }
+        if tell_peer {
+            self.reply = Some(Reply::Reset { seq: self.sender.queue.end(), ack: Some(self.receiver.nxt()) });
+        }
+    }
+
+    /// Whether what arrives in order is read at once (it is, to begin with).
+    pub fn set_auto_read(&mut self, on: bool) {
+        self.receiver.set_auto_read(on);
+    }
+
+    /// The application reads up to `bytes` bytes; returns how many there were.
+    pub fn read(&mut self, bytes: u64) -> u64 {
+        self.receiver.read(bytes)
+    }
+
+    /// Bytes in order that the application has not read.
+    #[must_use]
+    pub fn available(&self) -> u64 {
+        self.receiver.available()
+    }
+
+    /// Bytes that have arrived in order since the beginning, read or not.
+    #[must_use]
+    pub fn received(&self) -> u64 {
+        self.receiver.received()
+    }
+
+    /// Bytes that the peer has acknowledged since the beginning.
+    #[must_use]
+    pub fn acknowledged(&self) -> u64 {
+        self.journal.counters.bytes_acked
+    }
+
+    /// Next sequence number expected from the peer (`RCV.NXT`).
+    #[must_use]
+    pub fn rcv_nxt(&self) -> SeqNumber {
+        self.receiver.nxt()
+    }
+
+    /// Whether the byte with the peer's sequence number `seq` has arrived, in order or not.
+    #[must_use]
+    pub fn has_received(&self, seq: SeqNumber) -> bool {
+        !matches!(self.state, State::Closed | State::Listen | State::SynSent) && self.receiver.queue.has(seq)
+    }
+
+    /// The path takes datagrams of `mtu` bytes at most (ICMP fragmentation needed, RFC 1191): segments become
+    /// smaller, and what no longer fits is sent again. A greater `mtu` than before changes nothing.
+    pub fn path_mtu_changed(&mut self, _now: Instant, mtu: u16) {
+        let limit = mtu.saturating_sub(40).max(MIN_MSS);
+        if limit < self.segment_limit {
+            self.segment_limit = limit;
+            self.sender.shrink_mss(self.effective_mss());
+            self.journal.revision += 1;
+        }
+    }
+
+    /// Bytes of data in a full-sized segment: what is left of the limit beside the timestamps (RFC 6691).
+    pub(crate) fn effective_mss(&self) -> u32 {
+        u32::from(self.segment_limit) - if self.timestamps.on { 12 } else { 0 }
+    }
+
+    /// State of the connection.
+    #[must_use]
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// Whether the handshake is complete and neither side has closed.
+    #[must_use]
+    pub fn is_established(&self) -> bool {
+        self.state == State::Established
+    }
+
+    /// Whether there is no connection: before it opens, and after it ended in any way.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.state == State::Closed
+    }
+
+    /// The configuration it was made with.
+    #[must_use]
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The loss recovery in use: [`Variant::Sack`] becomes [`Variant::NewReno`] when the peer offers no
+    /// selective acknowledgements.
+    #[must_use]
+    pub fn variant(&self) -> Variant {
+        self.sender.variant
+    }
+
+    /// Totals.
+    #[must_use]
+    pub fn counters(&self) -> &Counters {
+        &self.journal.counters
+    }
+
+    /// A number that changes whenever [`snapshot`](Self::snapshot) may have changed.
+    #[must_use]
+    pub fn revision(&self) -> u64 {
+        self.journal.revision
+    }
+
+    /// The state of the sender.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        let sender = &self.sender;
+        let (cwnd, ssthresh) = if sender.variant == Variant::Linux20 {
+            let segments = &sender.linux20;
+            let threshold = segments.ssthresh().map_or(u32::MAX, |count| count.saturating_mul(sender.mss));
+            (segments.cwnd().saturating_mul(sender.mss), threshold)
+        } else {
+            (sender.window.cwnd(), sender.window.ssthresh())
+        };
+        Snapshot {
+            state: self.state,
+            phase: sender.phase,
+            cwnd,
+            ssthresh,
+            flight: sender.flight(),
+            snd_wnd: sender.snd_wnd(),
+            mss: sender.mss,
+            srtt: sender.estimator.srtt(),
+            rttvar: sender.estimator.rttvar(),
+            rto: sender.estimator.rto(),
+            backoff: sender.estimator.backoff(),
+            duplicate_acks: sender.duplicate_acks,
+            snd_una: sender.queue.una(),
+            snd_nxt: sender.queue.nxt(),
+        }
+    }
+
+    /// There is no connection any more.
+    pub(crate) fn finish(&mut self, event: Event) {
+        self.state = State::Closed;
+        self.sender.stop_timers();
+        self.sender.queue.discard_unsent();
+        self.receiver.acks.stop();
+        self.time_wait.stop();
+        self.journal.revision += 1;
+        self.journal.tell(event);
+    }
+
+    /// Both sides have closed: late segments are answered for a while.
+    pub(crate) fn enter_time_wait(&mut self, now: Instant) {
+        self.state = State::TimeWait;
+        self.sender.stop_timers();
+        self.time_wait.arm(now + self.config.time_wait);
+    }
+
+    /// An acknowledgement of a segment that was not taken.
+    pub(crate) fn acknowledge_at_once(&mut self) {
+        self.receiver.acks.owe(Due::Alone);
+    }
+}

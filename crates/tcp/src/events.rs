@@ -1,0 +1,53 @@
+//! What a connection tells its owner: rare things only. The stream of bytes is read from
+//! [`crate::Connection::received`], the sender's state from [`crate::Connection::snapshot`].
+
+use alloc::collections::VecDeque;
+use core::time::Duration;
+
+use careof_wire::SeqNumber;
+
+use crate::Counters;
+
+/// Something happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The handshake is complete.
+    Connected,
+    /// Everything the peer will ever send has been received in order.
+    PeerClosed,
+    /// The connection is gone, after both sides closed.
+    Closed,
+    /// The peer reset the connection.
+    Reset,
+    /// The connection was given up: too many timeouts without an answer.
+    GivenUp,
+    /// The retransmission timer ran out.
+    Timeout {
+        /// First sequence number that is not acknowledged.
+        seq: SeqNumber,
+        /// How many times in a row, this one included.
+        backoff: u32,
+        /// The timeout that ran out.
+        rto: Duration,
+    },
+    /// Duplicate acknowledgements gave a loss away.
+    FastRetransmit {
+        /// First sequence number that is not acknowledged.
+        seq: SeqNumber,
+    },
+}
+
+/// Where all parts of a connection write down what they did.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Journal {
+    pub(crate) counters: Counters,
+    pub(crate) events: VecDeque<Event>,
+    /// Grows whenever the sender's state may have changed.
+    pub(crate) revision: u64,
+}
+
+impl Journal {
+    pub(crate) fn tell(&mut self, event: Event) {
+        self.events.push_back(event);
+    }
+}

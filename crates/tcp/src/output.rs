@@ -1,0 +1,112 @@
+//! What to put on the wire next.
+
+use careof_base::Instant;
+use careof_wire::{Flags, SackBlocks, Segment, SeqNumber, Timestamps};
+
+use crate::connection::{Connection, Transmission};
+use crate::delayed_ack::Due;
+use crate::send_queue::Marks;
+use crate::sender::Outgoing;
+use crate::state::State;
+use crate::timestamps;
+
+/// A segment outside of the stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reply {
+    /// A reset, with an acknowledgement where `ack` is given.
+    Reset { seq: SeqNumber, ack: Option<SeqNumber> },
+}
+
+/// Bytes of the SACK option around its blocks.
+const SACK_OPTION: u16 = 4;
+const SACK_BLOCK: u16 = 8;
+
+impl Connection {
+    /// The next segment to send, or `None` when there is nothing to send now.
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmission> {
+        if let Some(reply) = self.reply.take() {
+            return Some(self.reset(reply));
+        }
+        match self.state {
+            State::Closed | State::Listen => return None,
+            // An acknowledgement that the peer may count goes first, and alone.
+            State::SynSent | State::SynReceived => {}
+            _ if self.receiver.acks.due() == Due::Alone => return Some(self.acknowledgement(now)),
+            _ => {}
+        }
+        if self.state != State::TimeWait
+            && let Some(out) = self.sender.poll(now, &mut self.journal)
+        {
+            return Some(self.stream(now, &out));
+        }
+        let synchronized = self.state.is_synchronized();
+        (synchronized && self.receiver.acks.due() != Due::No).then(|| self.acknowledgement(now))
+    }
+
+    fn blank(&self) -> Segment {
+        Segment { source_port: self.local_port, destination_port: self.remote_port, ..Segment::default() }
+    }
+
+    fn reset(&mut self, reply: Reply) -> Transmission {
+        let Reply::Reset { seq, ack } = reply;
+        let flags = if ack.is_some() { Flags::RST.with(Flags::ACK) } else { Flags::RST };
+        self.journal.counters.resets_sent += 1;
+        self.journal.counters.segments_sent += 1;
+        let segment = Segment { seq, ack: ack.unwrap_or_default(), flags, ..self.blank() };
+        Transmission { segment, retransmission: false, probe: false }
+    }
+
+    /// A segment that only acknowledges. It carries the highest sequence number sent, so that the peer takes it
+    /// also while older data is being sent again.
+    fn acknowledgement(&mut self, now: Instant) -> Transmission {
+        self.journal.counters.acks_sent += 1;
+        let mut segment = Segment { seq: self.sender.queue.end(), ..self.blank() };
+        self.complete(now, &mut segment);
+        Transmission { segment, retransmission: false, probe: false }
+    }
+
+    /// A segment of the stream: SYN, data, FIN or probe.
+    fn stream(&mut self, now: Instant, out: &Outgoing) -> Transmission {
+        let mut segment = Segment { seq: out.seq, payload_len: out.len, ..self.blank() };
+        if out.marks.has(Marks::SYN) {
+            segment.flags = Flags::SYN;
+            self.add_syn_options(&mut segment);
+        } else if out.push && out.len > 0 {
+            segment.flags = Flags::PSH;
+        }
+        if out.marks.has(Marks::FIN) {
+            segment.flags = segment.flags.with(Flags::FIN);
+            self.state = self.state.after_fin_sent();
+        }
+        self.complete(now, &mut segment);
+        Transmission { segment, retransmission: out.retransmission, probe: out.probe }
+    }
+
+    /// Acknowledgement, window and options.
+    fn complete(&mut self, now: Instant, segment: &mut Segment) {
+        self.journal.counters.segments_sent += 1;
+        let is_syn = segment.flags.contains(Flags::SYN);
+        if self.state == State::SynSent {
+            segment.window = u16::try_from(self.config.receive_window).unwrap_or(u16::MAX);
+            segment.timestamps =
+                self.config.timestamps.then(|| Timestamps { value: timestamps::clock(now), echo: 0 });
+            return;
+        }
+        segment.flags = segment.flags.with(Flags::ACK);
+        segment.ack = self.receiver.nxt();
+        segment.window = self.receiver.advertise(is_syn);
+        segment.timestamps = self.timestamps.option(now, segment.ack);
+        if self.sack && !is_syn && self.receiver.queue.has_islands() {
+            segment.sack = self.sack_blocks(segment.payload_len);
+        }
+        self.receiver.acks.sent(now);
+    }
+
+    /// As many blocks as the segment has room for beside its data.
+    fn sack_blocks(&self, payload_len: u16) -> SackBlocks {
+        let timestamps = if self.timestamps.on { 12 } else { 0 };
+        let room = self.segment_limit.saturating_sub(payload_len + timestamps).min(40 - timestamps);
+        let most = room.saturating_sub(SACK_OPTION) / SACK_BLOCK;
+        self.receiver.queue.sack_blocks(usize::from(most))
+    }
+}

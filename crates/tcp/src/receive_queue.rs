@@ -1,0 +1,204 @@
+//! What has arrived: how far in order, and the islands beyond (reassembly by lengths).
+//!
+//! Each island remembers when it grew last, which is the order RFC 2018 section 4 wants SACK blocks in.
+
+use alloc::vec::Vec;
+
+use careof_wire::{SackBlocks, SeqNumber};
+
+#[derive(Clone, Copy, Debug)]
+struct Island {
+    left: SeqNumber,
+    right: SeqNumber,
+    /// Counts arrivals.
+    grown: u64,
+}
+
+/// Where an arrival went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arrival {
+    /// The next in order, nothing was missing.
+    InOrder,
+    /// The next in order, and something beyond it had arrived before.
+    FillsGap,
+    /// Beyond something missing.
+    OutOfOrder,
+    /// Nothing of it is new.
+    Duplicate,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct ReceiveQueue {
+    nxt: SeqNumber,
+    islands: Vec<Island>,
+    arrivals: u64,
+}
+
+impl ReceiveQueue {
+    pub(crate) fn new(nxt: SeqNumber) -> Self {
+        Self { nxt, islands: Vec::new(), arrivals: 0 }
+    }
+
+    /// `RCV.NXT`.
+    pub(crate) fn nxt(&self) -> SeqNumber {
+        self.nxt
+    }
+
+    /// Takes `[left, right)`, which is not empty, in.
+    pub(crate) fn insert(&mut self, left: SeqNumber, right: SeqNumber) -> Arrival {
+        if left == self.nxt && self.islands.is_empty() {
+            self.nxt = right;
+            return Arrival::InOrder;
+        }
+        self.insert_slowly(left, right)
+    }
+
+    fn insert_slowly(&mut self, left: SeqNumber, right: SeqNumber) -> Arrival {
+        if right.is_at_or_before(self.nxt) {
+            return Arrival::Duplicate;
+        }
+        if left.is_at_or_before(self.nxt) {
+            let filled = !self.islands.is_empty();
+            self.nxt = right;
+            let mut reached = 0;
+            for island in &self.islands {
+                if island.left.is_after(self.nxt) {
+                    break;
+                }
+                self.nxt = self.nxt.later(island.right);
+                reached += 1;
+            }
+            self.islands.drain(..reached);
+            return if filled { Arrival::FillsGap } else { Arrival::InOrder };
+        }
+        self.arrivals += 1;
+        let grown = self.arrivals;
+        // Arrivals are mostly beyond all others, so the search begins at the end.
+        let touching_end = self.islands.len()
+            - self.islands.iter().rev().take_while(|island| island.left.is_after(right)).count();
+        let touching = self
+            .islands
+            .iter()
+            .take(touching_end)
+            .rev()
+            .take_while(|island| island.right.is_at_or_after(left))
+            .count();
+        let first = touching_end - touching;
+        let mut joined = Island { left, right, grown };
+        let mut known = false;
+        for island in self.islands.iter().skip(first).take(touching) {
+            known |= island.left.is_at_or_before(left) && island.right.is_at_or_after(right);
+            if island.left.is_before(joined.left) {
+                joined.left = island.left;
+            }
+            joined.right = joined.right.later(island.right);
+        }
+        match (touching, self.islands.get_mut(first)) {
+            (1, Some(island)) => *island = joined,
+            _ => {
+                self.islands.splice(first..first + touching, [joined]);
+            }
+        }
+        if known { Arrival::Duplicate } else { Arrival::OutOfOrder }
+    }
+
+    /// Whether the byte at `seq` has arrived.
+    pub(crate) fn has(&self, seq: SeqNumber) -> bool {
+        seq.is_before(self.nxt)
+            || self
+                .islands
+                .iter()
+                .any(|island| island.left.is_at_or_before(seq) && seq.is_before(island.right))
+    }
+
+    /// Whether something beyond a hole has arrived.
+    pub(crate) fn has_islands(&self) -> bool {
+        !self.islands.is_empty()
+    }
+
+    /// The SACK option: at most `most` islands, that which grew last first.
+    pub(crate) fn sack_blocks(&self, most: usize) -> SackBlocks {
+        let mut blocks = SackBlocks::EMPTY;
+        let mut before = u64::MAX;
+        while blocks.as_slice().len() < most.min(SackBlocks::CAPACITY) {
+            let latest =
+                self.islands.iter().filter(|island| island.grown < before).max_by_key(|island| island.grown);
+            let Some(island) = latest else { break };
+            blocks.push(island.left, island.right);
+            before = island.grown;
+        }
+        blocks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::collections::BTreeSet;
+    use proptest::prelude::*;
+
+    fn queue() -> ReceiveQueue {
+        ReceiveQueue::new(SeqNumber(5_000))
+    }
+
+    fn arrive(queue: &mut ReceiveQueue, left: u32) -> (Arrival, u32, Vec<(u32, u32)>) {
+        let arrival = queue.insert(SeqNumber(left), SeqNumber(left + 500));
+        let blocks = queue.sack_blocks(4).as_slice().iter().map(|b| (b.0.0, b.1.0)).collect();
+        (arrival, queue.nxt().0, blocks)
+    }
+
+    #[test]
+    fn one_island_grows_when_only_the_first_segment_is_lost() {
+        // RFC 2018 section 7, case 2.
+        let mut queue = queue();
+        for right in (6_000..=9_000).step_by(500) {
+            let (arrival, nxt, blocks) = arrive(&mut queue, right - 500);
+            assert_eq!((arrival, nxt), (Arrival::OutOfOrder, 5_000));
+            assert_eq!(blocks, [(5_500, right)]);
+        }
+    }
+
+    #[test]
+    fn the_island_that_grew_last_is_reported_first() {
+        // RFC 2018 section 7, case 3: the 2nd, 4th, 6th and 8th of eight segments are lost.
+        let mut queue = queue();
+        assert_eq!(arrive(&mut queue, 5_000), (Arrival::InOrder, 5_500, Vec::new()));
+        assert_eq!(arrive(&mut queue, 6_000).2, [(6_000, 6_500)]);
+        assert_eq!(arrive(&mut queue, 7_000).2, [(7_000, 7_500), (6_000, 6_500)]);
+        assert_eq!(arrive(&mut queue, 8_000).2, [(8_000, 8_500), (7_000, 7_500), (6_000, 6_500)]);
+        assert_eq!(arrive(&mut queue, 6_500).2, [(6_000, 7_500), (8_000, 8_500)]);
+        assert_eq!(arrive(&mut queue, 5_500), (Arrival::FillsGap, 7_500, [(8_000, 8_500)].into()));
+    }
+
+    #[test]
+    fn what_is_known_is_a_duplicate_in_order_and_beyond() {
+        let mut queue = queue();
+        arrive(&mut queue, 5_000);
+        assert_eq!(arrive(&mut queue, 5_000).0, Arrival::Duplicate);
+        arrive(&mut queue, 6_500);
+        assert_eq!(arrive(&mut queue, 6_500).0, Arrival::Duplicate);
+        assert!(queue.has(SeqNumber(6_999)) && !queue.has(SeqNumber(7_000)) && !queue.has(SeqNumber(6_000)));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+        #[test]
+        fn reassembly_agrees_with_a_set_of_bytes(pieces in prop::collection::vec((0_u32..60, 1_u32..12), 1..40)) {
+            let start = SeqNumber(u32::MAX - 20);
+            let mut queue = ReceiveQueue::new(start);
+            let mut bytes = BTreeSet::new();
+            for (left, len) in pieces {
+                let fresh = (left..left + len).any(|byte| !bytes.contains(&byte));
+                let arrival = queue.insert(start.plus(left), start.plus(left + len));
+                // An arrival that joins two known islands without adding a byte of its own cannot occur.
+                prop_assert_eq!(arrival != Arrival::Duplicate, fresh);
+                bytes.extend(left..left + len);
+                let in_order = (0..).find(|byte| !bytes.contains(byte)).unwrap_or(0);
+                prop_assert_eq!(queue.nxt(), start.plus(in_order));
+                for byte in 0..72 {
+                    prop_assert_eq!(queue.has(start.plus(byte)), bytes.contains(&byte));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! The window this end advertises (RFC 9293 section 3.8.6.2.2, RFC 1122 section 4.2.3.3, RFC 7323 section 2).
+//!
+//! Its right edge never moves back, and not forward by less than the smaller of half the buffer and one
+//! segment.
+
+use careof_wire::SeqNumber;
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ReceiveWindow {
+    buffer: u32,
+    mss: u32,
+    shift: u8,
+    /// One past the last byte the peer may send.
+    edge: SeqNumber,
+}
+
+impl ReceiveWindow {
+    pub(crate) fn new(buffer: u32) -> Self {
+        Self { buffer, mss: 1, shift: 0, edge: SeqNumber(0) }
+    }
+
+    /// The shift that lets the window field express a buffer of `bytes`.
+    pub(crate) fn shift_for(bytes: u32) -> u8 {
+        (0..14).find(|&shift| bytes >> shift <= 0xffff).unwrap_or(14)
+    }
+
+    /// The peer's sequence numbers and the size of its segments are known.
+    pub(crate) fn begin(&mut self, nxt: SeqNumber, shift: u8, mss: u32) {
+        self.mss = mss;
+        self.shift = shift;
+        self.edge = nxt;
+    }
+
+    pub(crate) fn edge(&self) -> SeqNumber {
+        self.edge
+    }
+
+    fn least_step(&self) -> u32 {
+        (self.buffer / 2).min(self.mss)
+    }
+
+    /// Chooses the window field for a segment that acknowledges `nxt` while `unread` bytes wait.
+    pub(crate) fn advertise(&mut self, nxt: SeqNumber, unread: u64, in_syn: bool) -> u16 {
+        let shift = if in_syn { 0 } else { self.shift };
+        let room = self.buffer.saturating_sub(u32::try_from(unread).unwrap_or(u32::MAX));
+        let offered = self.edge.bytes_since(nxt);
+        let wanted = nxt.plus(room);
+        let window = if room.saturating_sub(offered) >= self.least_step() && wanted.is_after(self.edge) {
+            room >> shift
+        } else {
+            // Rounded up, or the edge would creep back.
+            offered.div_ceil(1 << shift)
+        };
+        let field = u16::try_from(window).unwrap_or(u16::MAX);
+        self.edge = self.edge.later(nxt.plus(u32::from(field) << shift));
+        field
+    }
+
+    /// Whether reading has opened the window so far that the peer must be told.
+    pub(crate) fn wants_update(&self, nxt: SeqNumber, unread: u64) -> bool {
+        let room = self.buffer.saturating_sub(u32::try_from(unread).unwrap_or(u32::MAX));
+        let offered = self.edge.bytes_since(nxt);
+        let gain = room.saturating_sub(offered);
+        let step = if offered < self.mss { self.least_step() } else { (self.buffer / 2).min(2 * self.mss) };
+        gain > 0 && gain >= step
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NXT: SeqNumber = SeqNumber(1_000);
+
+    fn window(buffer: u32) -> ReceiveWindow {
+        let mut window = ReceiveWindow::new(buffer);
+        window.begin(NXT, ReceiveWindow::shift_for(buffer), 1_460);
+        window
+    }
+
+    #[test]
+    fn the_edge_rests_until_a_segment_fits() {
+        let mut window = window(16_384);
+        assert_eq!(window.advertise(NXT, 0, false), 16_384);
+        // 4000 bytes arrive; 1000 of them are read: the edge would move by 1000 only.
+        let nxt = NXT.plus(4_000);
+        assert_eq!(window.advertise(nxt, 3_000, false), 12_384);
+        assert!(!window.wants_update(nxt, 3_000));
+        assert_eq!(window.advertise(nxt, 2_540, false), 13_844);
+    }
+
+    #[test]
+    fn a_small_buffer_moves_by_its_half() {
+        let mut window = window(2_000);
+        window.advertise(NXT, 0, false);
+        let nxt = NXT.plus(2_000);
+        assert_eq!(window.advertise(nxt, 2_000, false), 0);
+        assert!(!window.wants_update(nxt, 1_001));
+        assert!(window.wants_update(nxt, 1_000));
+        assert_eq!(window.advertise(nxt, 1_000, false), 1_000);
+    }
+
+    #[test]
+    fn a_window_in_a_syn_is_never_scaled() {
+        let mut window = window(32_896 << 7);
+        assert_eq!(window.shift, 7);
+        assert_eq!(window.advertise(NXT, 0, true), 65_535);
+        let nxt = NXT;
+        let field = window.advertise(nxt, 0, false);
+        assert_eq!(u32::from(field) << 7, 32_896 << 7);
+    }
+
+    #[test]
+    fn rounding_by_the_scale_never_takes_back_what_was_offered() {
+        let mut window = window(100_001);
+        window.advertise(NXT, 0, false);
+        for read in 0..500 {
+            let before = window.edge();
+            window.advertise(NXT.plus(read), u64::from(read), false);
+            assert!(window.edge().is_at_or_after(before));
+        }
+    }
+
+    #[test]
+    fn the_shift_is_the_least_that_serves() {
+        for (bytes, shift) in [(1, 0), (65_535, 0), (65_536, 1), (1 << 20, 5), (65_535 << 14, 14)] {
+            assert_eq!(ReceiveWindow::shift_for(bytes), shift, "{bytes}");
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! What a sender does about losses: one file a variant, chosen at run time by [`crate::Variant`].
+//!
+//! The functions act on a [`Sender`], whose fields are the variables the RFCs name. `on_duplicate_ack` is called
+//! for what the variant's specification calls a duplicate; `on_new_ack` after the acknowledged data was taken
+//! off the queue, and answers whether the retransmission timer is to go on as it is.
+
+pub(crate) mod linux20;
+pub(crate) mod newreno;
+pub(crate) mod reno;
+pub(crate) mod sack;
+pub(crate) mod tahoe;
+
+use careof_base::Instant;
+
+use crate::Event;
+use crate::config::Variant;
+use crate::events::Journal;
+use crate::send_queue::Marks;
+use crate::sender::Sender;
+use crate::snapshot::Phase;
+
+pub(crate) use linux20::Linux20;
+
+/// The retransmission timer ran out (RFC 5681 section 3.1; RFC 6582 section 3.2 step 4; RFC 6675 section 5.1).
+pub(crate) fn on_timeout(sender: &mut Sender) {
+    if sender.variant == Variant::Linux20 {
+        linux20::on_timeout(sender);
+        return;
+    }
+    let Some(front) = sender.queue.front() else { return };
+    sender.duplicate_acks = 0;
+    sender.resend_front = false;
+    if front.marks.has(Marks::SYN) {
+        sender.queue.set_cursor(0);
+        return;
+    }
+    // The threshold is held when the timer has repeated this very segment before.
+    if sender.timeouts_in_a_row() <= 1 {
+        // FlightSize, which during a recovery also counts what duplicates let out: not more than the window, as
+        // BSD and ns-2 reckon.
+        let flight = sender.flight_to_halve().min(sender.window.cwnd());
+        sender.window.halve(flight);
+    }
+    sender.limited = 0;
+    sender.window.set(sender.mss);
+    sender.phase = Phase::Loss;
+    sender.recover = sender.queue.end();
+    send_all_again(sender);
+}
+
+/// What is outstanding is to be sent again, as far as the window goes.
+pub(crate) fn send_all_again(sender: &mut Sender) {
+    match sender.variant {
+        Variant::Linux20 => linux20::send_all_again(sender),
+        Variant::Sack => {
+            sender.queue.presume_all_lost();
+            sender.phase = Phase::Loss;
+            sender.recover = sender.queue.end();
+        }
+        Variant::Tahoe | Variant::Reno | Variant::NewReno => sender.queue.set_cursor(0),
+    }
+}
+
+/// Counts a duplicate; returns whether it is the one that means a loss.
+fn is_the_one(sender: &mut Sender) -> bool {
+    sender.duplicate_acks = sender.duplicate_acks.saturating_add(1);
+    sender.duplicate_acks == sender.rules.threshold
+}
+
+/// A loss was detected: tells it and starts the timer anew for the retransmission.
+fn fast_retransmit(sender: &mut Sender, now: Instant, journal: &mut Journal) {
+    journal.counters.fast_retransmits += 1;
+    journal.tell(Event::FastRetransmit { seq: sender.queue.una() });
+    sender.stop_timing();
+    sender.timer.arm(sender.estimator.deadline(now));
+}
+
+/// Growth outside of a recovery, and the end of what followed a timeout.
+fn grow(sender: &mut Sender, acked: u32, flight: u32) {
+    sender.window.grow(acked, flight);
+    if sender.phase == Phase::Loss && sender.queue.una().is_at_or_after(sender.recover) {
+        sender.phase = Phase::Open;
+    }
+}

@@ -1,0 +1,158 @@
+//! Estimators of the retransmission timeout, chosen at run time.
+//!
+//! An estimator is fed round-trip samples and timeouts and answers with an RTO and a deadline. Which
+//! acknowledgements make a sample (Karn's algorithm) is the sender's business; how often, is the estimator's
+//! ([`Sampling`]).
+
+mod bsd;
+mod linux;
+mod linux20;
+mod rfc6298;
+
+use core::time::Duration;
+
+use careof_base::Instant;
+use careof_wire::SeqNumber;
+
+use crate::config::{Config, RtoEstimator};
+
+pub(crate) use bsd::Bsd;
+pub(crate) use linux::Linux;
+pub(crate) use linux20::Linux20;
+pub(crate) use rfc6298::Rfc6298;
+
+/// Which segments are timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sampling {
+    /// One at a time, as the first implementations did; every acknowledgement with timestamps.
+    OneAtATime,
+    /// Every acknowledgement of data that was sent once.
+    EveryAck,
+    /// Every segment that an acknowledgement covers.
+    EverySegment,
+}
+
+/// A round-trip measurement and what the estimators want to know about its circumstances.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sample {
+    /// When the timed segment left.
+    pub(crate) sent_at: Instant,
+    /// When its acknowledgement came.
+    pub(crate) now: Instant,
+    /// Everything before is acknowledged, this acknowledgement included.
+    pub(crate) snd_una: SeqNumber,
+    /// Everything before has been sent.
+    pub(crate) snd_nxt: SeqNumber,
+    /// Samples expected in one round trip (RFC 7323 appendix G); 1 when one segment is timed at a time.
+    pub(crate) expected: u32,
+    /// Congestion window, segments.
+    pub(crate) cwnd_segments: u32,
+}
+
+impl Sample {
+    pub(crate) fn rtt(&self) -> Duration {
+        self.now - self.sent_at
+    }
+}
+
+/// The estimator in use.
+#[derive(Clone, Debug)]
+pub(crate) enum Estimator {
+    Rfc6298(Rfc6298),
+    Linux(Linux),
+    Linux20(Linux20),
+    Bsd(Bsd),
+}
+
+macro_rules! each {
+    ($self:expr, $estimator:ident => $answer:expr) => {
+        match $self {
+            Estimator::Rfc6298($estimator) => $answer,
+            Estimator::Linux($estimator) => $answer,
+            Estimator::Linux20($estimator) => $answer,
+            Estimator::Bsd($estimator) => $answer,
+        }
+    };
+}
+
+impl Estimator {
+    pub(crate) fn new(config: &Config) -> Self {
+        match config.rto {
+            RtoEstimator::Rfc6298 => Self::Rfc6298(Rfc6298::new(config)),
+            RtoEstimator::Linux => Self::Linux(Linux::new(config)),
+            RtoEstimator::Linux20 => Self::Linux20(Linux20::new(config)),
+            RtoEstimator::Bsd => Self::Bsd(Bsd::new(config)),
+        }
+    }
+
+    pub(crate) fn sampling(&self) -> Sampling {
+        match self {
+            Self::Rfc6298(_) | Self::Bsd(_) => Sampling::OneAtATime,
+            Self::Linux(_) => Sampling::EveryAck,
+            Self::Linux20(_) => Sampling::EverySegment,
+        }
+    }
+
+    /// Takes a measurement in; this ends any back-off.
+    pub(crate) fn sample(&mut self, sample: &Sample) {
+        each!(self, e => e.sample(sample));
+    }
+
+    /// Doubles the timeout after it ran out (RFC 6298 section 5.5).
+    pub(crate) fn back_off(&mut self) {
+        each!(self, e => e.back_off());
+    }
+
+    /// Tells that the handshake is over, and whether a SYN had to be repeated.
+    pub(crate) fn connected(&mut self, syn_repeated: bool) {
+        match self {
+            Self::Rfc6298(e) if syn_repeated => e.syn_was_repeated(),
+            Self::Linux20(e) => e.forget(),
+            _ => {}
+        }
+    }
+
+    /// The timeout in force, back-off included.
+    pub(crate) fn rto(&self) -> Duration {
+        each!(self, e => e.rto())
+    }
+
+    /// Timeouts since the last sample.
+    pub(crate) fn backoff(&self) -> u32 {
+        each!(self, e => e.backoff())
+    }
+
+    /// Smoothed round-trip time; `None` before the first sample.
+    pub(crate) fn srtt(&self) -> Option<Duration> {
+        each!(self, e => e.srtt())
+    }
+
+    /// Round-trip time variation; `None` before the first sample.
+    pub(crate) fn rttvar(&self) -> Option<Duration> {
+        each!(self, e => e.rttvar())
+    }
+
+    /// When a timer started at `from` runs out. Kernels with a coarse clock fire on its ticks.
+    pub(crate) fn deadline(&self, from: Instant) -> Instant {
+        match self {
+            Self::Rfc6298(e) => from + e.rto(),
+            Self::Linux(e) => from + e.rto(),
+            Self::Linux20(e) => e.deadline(from, from),
+            Self::Bsd(e) => e.deadline(from),
+        }
+    }
+
+    /// When the timer of a segment sent at `sent_at` runs out; in 20 ms where that is past.
+    pub(crate) fn deadline_of_segment(&self, sent_at: Instant, now: Instant) -> Instant {
+        if let Self::Linux20(e) = self {
+            return e.deadline(sent_at, now);
+        }
+        let deadline = self.deadline(sent_at);
+        if deadline > now { deadline } else { now + Duration::from_millis(20) }
+    }
+}
+
+/// `rto` doubled `backoff` times, at most `max`.
+fn doubled(rto: u64, backoff: u32, max: u64) -> u64 {
+    1_u64.checked_shl(backoff).and_then(|factor| rto.checked_mul(factor)).map_or(max, |rto| rto.min(max))
+}

@@ -1,0 +1,414 @@
+//! What has been sent and not yet acknowledged, one record a segment, and how much waits to be sent.
+//!
+//! A cursor walks over the records: where it stands is `snd_nxt`. At the end of the queue, which is where it
+//! mostly is, the next segment is new; pulled back to the front after a timeout it repeats what was sent, segment
+//! by segment, as BSD and ns-2 do (go-back-N). The ring is reused, so a steady flow allocates nothing.
+
+use alloc::collections::VecDeque;
+
+use careof_base::Instant;
+use careof_wire::{SackBlocks, SeqNumber};
+
+use crate::scoreboard::Scoreboard;
+
+/// A segment that was sent and is not acknowledged.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Record {
+    pub(crate) seq: SeqNumber,
+    /// Bytes of data.
+    pub(crate) len: u16,
+    pub(crate) marks: Marks,
+    /// How often it was sent; saturates.
+    pub(crate) transmissions: u8,
+    /// When it was sent last.
+    pub(crate) sent_at: Instant,
+}
+
+/// What is known of a record, as bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Marks(u8);
+
+impl Marks {
+    pub(crate) const SYN: Self = Self(1);
+    pub(crate) const FIN: Self = Self(2);
+    /// Selectively acknowledged.
+    pub(crate) const SACKED: Self = Self(4);
+    /// Presumed lost.
+    pub(crate) const LOST: Self = Self(8);
+    /// Sent again since it was presumed lost (at or below RFC 6675's HighRxt).
+    pub(crate) const REPAIRED: Self = Self(16);
+    /// The scoreboard's three.
+    pub(crate) const SCORED: Self = Self(4 | 8 | 16);
+
+    pub(crate) const fn has(self, mark: Self) -> bool {
+        self.0 & mark.0 != 0
+    }
+
+    pub(crate) const fn set(&mut self, mark: Self) {
+        self.0 |= mark.0;
+    }
+
+    pub(crate) const fn clear(&mut self, mark: Self) {
+        self.0 &= !mark.0;
+    }
+}
+
+impl Record {
+    /// Sequence space taken: data, SYN and FIN.
+    pub(crate) const fn seq_len(&self) -> u32 {
+        self.len as u32 + self.marks.has(Marks::SYN) as u32 + self.marks.has(Marks::FIN) as u32
+    }
+
+    pub(crate) const fn end(&self) -> SeqNumber {
+        self.seq.plus(self.seq_len())
+    }
+}
+
+/// What a cumulative acknowledgement covered.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Acknowledged {
+    /// Bytes of data.
+    pub(crate) bytes: u32,
+    /// When the first segment of those that were sent only once had left.
+    pub(crate) sent_at: Option<Instant>,
+    /// Some of it had been sent more than once.
+    pub(crate) repeated: bool,
+    pub(crate) syn: bool,
+    pub(crate) fin: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fin {
+    No,
+    Wanted,
+    Sent,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct SendQueue {
+    records: VecDeque<Record>,
+    /// Index of the record that is sent next; the number of records when that is a new one.
+    next: usize,
+    una: SeqNumber,
+    /// Everything before has been sent at least once (`snd_max` in BSD, HighData in RFC 6675).
+    end: SeqNumber,
+    /// Bytes the application wrote that have never been sent.
+    unsent: u64,
+    fin: Fin,
+    pub(crate) scoreboard: Scoreboard,
+}
+
+impl SendQueue {
+    pub(crate) fn new(iss: SeqNumber) -> Self {
+        Self {
+            records: VecDeque::new(),
+            next: 0,
+            una: iss,
+            end: iss,
+            unsent: 0,
+            fin: Fin::No,
+            scoreboard: Scoreboard::new(iss),
+        }
+    }
+
+    pub(crate) fn una(&self) -> SeqNumber {
+        self.una
+    }
+
+    pub(crate) fn end(&self) -> SeqNumber {
+        self.end
+    }
+
+    /// `SND.NXT`: where the cursor stands.
+    pub(crate) fn nxt(&self) -> SeqNumber {
+        self.records.get(self.next).map_or(self.end, |record| record.seq)
+    }
+
+    /// Sequence space sent and not acknowledged, the part behind the cursor left out.
+    pub(crate) fn flight(&self) -> u32 {
+        self.nxt().bytes_since(self.una)
+    }
+
+    /// Sequence space sent at least once and not acknowledged.
+    pub(crate) fn outstanding(&self) -> u32 {
+        self.end.bytes_since(self.una)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// Whether the cursor stands at the end: the next segment is new.
+    pub(crate) fn at_end(&self) -> bool {
+        self.next >= self.records.len()
+    }
+
+    pub(crate) fn unsent(&self) -> u64 {
+        self.unsent
+    }
+
+    pub(crate) fn write(&mut self, bytes: u64) {
+        if self.fin == Fin::No {
+            self.unsent = self.unsent.saturating_add(bytes);
+        }
+    }
+
+    /// A FIN follows the last byte.
+    pub(crate) fn finish(&mut self) {
+        if self.fin == Fin::No {
+            self.fin = Fin::Wanted;
+        }
+    }
+
+    /// A FIN waits to be sent for the first time.
+    pub(crate) fn fin_wanted(&self) -> bool {
+        self.fin == Fin::Wanted
+    }
+
+    pub(crate) fn discard_unsent(&mut self) {
+        self.unsent = 0;
+    }
+
+    pub(crate) fn record(&self, index: usize) -> Option<&Record> {
+        self.records.get(index)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Index of the first record that begins at or after `seq`.
+    pub(crate) fn index_at(&self, seq: SeqNumber) -> usize {
+        self.records.partition_point(|record| record.seq.is_before(seq))
+    }
+
+    pub(crate) fn front(&self) -> Option<&Record> {
+        self.records.front()
+    }
+
+    /// The record under the cursor, if it does not stand at the end.
+    pub(crate) fn under_cursor(&self) -> Option<&Record> {
+        self.records.get(self.next)
+    }
+
+    pub(crate) fn cursor(&self) -> usize {
+        self.next
+    }
+
+    pub(crate) fn set_cursor(&mut self, index: usize) {
+        self.next = index.min(self.records.len());
+    }
+
+    /// Sends the SYN for the first time.
+    pub(crate) fn push_syn(&mut self, now: Instant) -> Record {
+        self.push(now, 0, Marks::SYN)
+    }
+
+    /// Takes `len` bytes of what is unsent, with the FIN where they are the last.
+    pub(crate) fn push_new(&mut self, now: Instant, len: u16) -> Record {
+        let len = u16::try_from(self.unsent).unwrap_or(u16::MAX).min(len);
+        // An endless flow stays endless.
+        if self.unsent != u64::MAX {
+            self.unsent -= u64::from(len);
+        }
+        let mut marks = Marks::default();
+        if self.unsent == 0 && self.fin == Fin::Wanted {
+            self.fin = Fin::Sent;
+            marks = Marks::FIN;
+        }
+        self.push(now, len, marks)
+    }
+
+    fn push(&mut self, now: Instant, len: u16, marks: Marks) -> Record {
+        let record = Record { seq: self.end, len, marks, transmissions: 1, sent_at: now };
+        self.records.push_back(record);
+        self.next = self.records.len();
+        self.end = record.end();
+        record
+    }
+
+    /// Notes that record `index` is sent again and returns it.
+    pub(crate) fn resend(&mut self, index: usize, now: Instant) -> Option<Record> {
+        let record = self.records.get_mut(index)?;
+        record.transmissions = record.transmissions.saturating_add(1);
+        record.sent_at = now;
+        Some(*record)
+    }
+
+    /// Marks record `index` as sent again since it was presumed lost.
+    pub(crate) fn mark_repaired(&mut self, index: usize) {
+        if let Some(record) = self.records.get_mut(index) {
+            self.scoreboard.mark_repaired(record);
+        }
+    }
+
+    /// Removes the front record if `ack` covers all of it.
+    pub(crate) fn pop_acknowledged(&mut self, ack: SeqNumber) -> Option<Record> {
+        let record = *self.records.front()?;
+        if record.end().is_after(ack) {
+            return None;
+        }
+        self.records.pop_front();
+        self.next = self.next.saturating_sub(1);
+        self.una = record.end();
+        if record.marks.has(Marks::SCORED) {
+            self.scoreboard.forget(record.marks, record.seq_len());
+        }
+        self.scoreboard.popped(record.end());
+        Some(record)
+    }
+
+    /// Takes `ack`, which lies within what was sent, and returns what it covered.
+    pub(crate) fn acknowledge(&mut self, ack: SeqNumber) -> Acknowledged {
+        let mut done = Acknowledged::default();
+        while let Some(record) = self.pop_acknowledged(ack) {
+            done.bytes += u32::from(record.len);
+            done.syn |= record.marks.has(Marks::SYN);
+            done.fin |= record.marks.has(Marks::FIN);
+            if record.transmissions > 1 {
+                done.repeated = true;
+            } else if done.sent_at.is_none() {
+                done.sent_at = Some(record.sent_at);
+            }
+        }
+        done.bytes += self.acknowledge_part(ack);
+        done
+    }
+
+    /// Cuts off the part of the front record that `ack` covers; returns its bytes.
+    pub(crate) fn acknowledge_part(&mut self, ack: SeqNumber) -> u32 {
+        let Some(record) = self.records.front_mut() else { return 0 };
+        let part = ack.bytes_since(record.seq);
+        let Ok(bytes) = u16::try_from(part) else { return 0 };
+        if bytes == 0 || bytes > record.len {
+            return 0;
+        }
+        record.seq = ack;
+        record.len -= bytes;
+        self.una = ack;
+        if record.marks.has(Marks::SCORED) {
+            self.scoreboard.forget(record.marks, part);
+        }
+        self.scoreboard.popped(ack);
+        part
+    }
+
+    /// Takes the SACK blocks of an acknowledgement in; returns the bytes not reported before.
+    pub(crate) fn selectively_acknowledge(&mut self, blocks: &SackBlocks, mss: u32, threshold: u32) -> u32 {
+        self.scoreboard.update(&mut self.records, self.una, self.end, blocks, mss, threshold)
+    }
+
+    /// After a timeout: forgets all selective acknowledgements and presumes everything lost (RFC 2018 section 8).
+    pub(crate) fn presume_all_lost(&mut self) {
+        self.scoreboard.presume_all_lost(&mut self.records, self.una, self.end);
+    }
+
+    /// After recovery: forgets what was repaired.
+    pub(crate) fn end_of_recovery(&mut self) {
+        self.scoreboard.end_of_recovery(&mut self.records, self.una);
+    }
+
+    /// RFC 6675's pipe: octets believed to be on their way.
+    pub(crate) fn pipe(&self) -> u32 {
+        self.scoreboard.pipe(self.outstanding())
+    }
+
+    /// Cuts records with more than `mss` bytes into pieces; returns whether there were any.
+    pub(crate) fn split_larger_than(&mut self, mss: u16) -> bool {
+        let mss = mss.max(1);
+        if self.records.iter().all(|record| record.len <= mss) {
+            return false;
+        }
+        let nxt = self.nxt();
+        let mut pieces = VecDeque::with_capacity(self.records.len() * 2);
+        for record in &self.records {
+            let mut rest = *record;
+            while rest.len > mss {
+                let mut piece = rest;
+                piece.len = mss;
+                piece.marks.clear(Marks::FIN);
+                rest.seq = rest.seq.plus(u32::from(mss));
+                rest.len -= mss;
+                pieces.push_back(piece);
+            }
+            pieces.push_back(rest);
+        }
+        self.records = pieces;
+        self.next = self.records.iter().take_while(|record| record.seq.is_before(nxt)).count();
+        self.scoreboard.reindex(&self.records);
+        true
+    }
+
+    /// Checks the counters against their definition.
+    #[cfg(test)]
+    pub(crate) fn check(&self) {
+        self.scoreboard.check(&self.records);
+        let mut seq = self.una;
+        for record in &self.records {
+            assert_eq!(record.seq, seq);
+            seq = record.end();
+        }
+        assert_eq!(seq, self.end);
+        assert!(self.next <= self.records.len());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Instant = Instant::ZERO;
+
+    fn queue_of(segments: u16, len: u16) -> SendQueue {
+        let mut queue = SendQueue::new(SeqNumber(u32::MAX - 2_000));
+        queue.write(u64::from(segments) * u64::from(len));
+        for _ in 0..segments {
+            queue.push_new(NOW, len);
+        }
+        queue
+    }
+
+    #[test]
+    fn the_fin_rides_on_the_last_segment() {
+        let mut queue = SendQueue::new(SeqNumber(0));
+        queue.write(150);
+        queue.finish();
+        assert!(!queue.push_new(NOW, 100).marks.has(Marks::FIN));
+        let last = queue.push_new(NOW, 100);
+        assert_eq!((last.len, last.marks), (50, Marks::FIN));
+        assert_eq!(queue.end(), SeqNumber(151));
+        assert!(queue.acknowledge(SeqNumber(151)).fin);
+        assert!(queue.is_empty());
+    }
+
+    #[test]
+    fn an_acknowledgement_past_the_cursor_takes_it_along() {
+        let mut queue = queue_of(5, 1_000);
+        queue.set_cursor(0);
+        assert_eq!(queue.flight(), 0);
+        queue.acknowledge(queue.una().plus(3_000));
+        assert_eq!((queue.nxt(), queue.flight()), (queue.una(), 0));
+        assert_eq!(queue.outstanding(), 2_000);
+        queue.check();
+    }
+
+    #[test]
+    fn an_acknowledgement_in_the_middle_of_a_segment_shortens_it() {
+        let mut queue = queue_of(2, 1_000);
+        let done = queue.acknowledge(queue.una().plus(1_400));
+        assert_eq!(done.bytes, 1_400);
+        assert_eq!(queue.front().map(|r| r.len), Some(600));
+        queue.check();
+    }
+
+    #[test]
+    fn segments_are_cut_when_the_path_narrows() {
+        let mut queue = queue_of(2, 1_000);
+        assert!(!queue.split_larger_than(1_000));
+        assert!(queue.split_larger_than(400));
+        let lens: alloc::vec::Vec<u16> = queue.records.iter().map(|r| r.len).collect();
+        assert_eq!(lens, [400, 400, 200, 400, 400, 200]);
+        assert!(queue.at_end());
+        queue.check();
+    }
+}
