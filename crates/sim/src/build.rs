@@ -187,14 +187,19 @@ impl Simulation {
                     sent_seq: Unwrapped::from(iss),
                     window_shift: 0,
                     duplicate_acks: 0,
+                    rtt_samples: 0,
                 }
             });
             let mut measured = [None, None];
             for (rank, sender) in measured_senders(&spec.workload).iter().enumerate() {
-                let to_mobile = Some(nodes[sender.peer().index()]) == mobile;
+                let ends = [*sender, sender.peer()].map(|side| Some(nodes[side.index()]) == mobile);
                 measured[sender.index()] = Some(self.flow_metrics.len());
                 self.flow_metrics.push(FlowMetrics::new());
-                let direction = if to_mobile { Direction::ToMobile } else { Direction::FromMobile };
+                let direction = match ends {
+                    [true, _] => Direction::FromMobile,
+                    [_, true] => Direction::ToMobile,
+                    [false, false] => Direction::Elsewhere,
+                };
                 self.script.metrics.add_flow(&measured_name(&spec.name, rank), direction);
             }
             let slot = self.add_component(Component::Flow(id));

@@ -65,6 +65,8 @@ pub(crate) struct End {
     pub(crate) window_shift: u8,
     /// Duplicate acknowledgements counted so far.
     pub(crate) duplicate_acks: u64,
+    /// Round-trip samples counted so far.
+    pub(crate) rtt_samples: u64,
 }
 
 /// A flow.

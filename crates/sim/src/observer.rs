@@ -1,5 +1,6 @@
 //! Who looks on: the event log and the packet capture. Neither changes what happens.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use careof_base::Instant;
@@ -21,6 +22,8 @@ use crate::workload::Side;
 pub(crate) struct Pcap {
     writer: PcapngWriter<Box<dyn Write + Send>>,
     interfaces: Vec<InterfaceId>,
+    /// By one-way link: where what it lost on the way is noted. Made when the first packet is lost.
+    lost: BTreeMap<u32, InterfaceId>,
     bytes: PacketBytes,
     /// The first failure to write; the run goes on, the end reports it.
     error: Option<io::Error>,
@@ -32,7 +35,7 @@ impl Pcap {
         let mut writer = PcapngWriter::new(out, concat!("careof ", env!("CARGO_PKG_VERSION")))?;
         let interfaces =
             names.iter().map(|name| writer.add_interface(name, "")).collect::<io::Result<Vec<_>>>()?;
-        Ok(Self { writer, interfaces, bytes: PacketBytes::default(), error: None })
+        Ok(Self { writer, interfaces, lost: BTreeMap::new(), bytes: PacketBytes::default(), error: None })
     }
 
     /// The interface at the sending (`false`) or receiving (`true`) end of a one-way link.
@@ -53,6 +56,30 @@ impl Pcap {
         let direction = if receiving { Direction::In } else { Direction::Out };
         let bytes = self.bytes.of(packet);
         self.writer.capture(Capture { interface, time: now, direction, packet: packet.id, bytes, comment });
+    }
+
+    /// Notes a packet that a one-way link had accepted and then lost.
+    fn lost_packet(&mut self, now: Instant, way: OneWayId, name: &str, packet: &Packet, comment: &str) {
+        let interface = match self.lost.get(&way.0) {
+            Some(interface) => *interface,
+            None => match self.writer.add_interface(&format!("lost on {name}"), "packets that never arrived")
+            {
+                Ok(interface) => *self.lost.entry(way.0).or_insert(interface),
+                Err(error) => {
+                    self.error.get_or_insert(error);
+                    return;
+                }
+            },
+        };
+        let bytes = self.bytes.of(packet);
+        self.writer.capture(Capture {
+            interface,
+            time: now,
+            direction: Direction::Out,
+            packet: packet.id,
+            bytes,
+            comment: Some(comment),
+        });
     }
 
     /// Writes what lies before `now`.
@@ -141,7 +168,8 @@ impl Simulation {
     /// A one-way link dropped a packet: at its entrance, or `late`.
     ///
     /// A packet refused at the entrance stands in the capture where it was refused. One that was accepted
-    /// stands there already, so its loss is noted at the far end, where it is missing.
+    /// stands there already, without a comment; its loss is noted on an interface of its own, so that neither
+    /// end's sequence of packets is falsified.
     pub(crate) fn observe_link_drop(&mut self, way: OneWayId, packet: PacketRef, cause: Cause, late: bool) {
         if !self.is_observed() {
             return;
@@ -151,16 +179,13 @@ impl Simulation {
         let event = Event::packet_dropped(self.now, trace_link(way), flow_of(packet), record, cause.name());
         self.observer.log.push(event);
         if let Some(pcap) = &mut self.observer.pcap {
-            let comment = if late {
-                format!(
-                    "dropped: {} on {}; it never arrived here",
-                    cause.name(),
-                    self.links[way.0 as usize].name
-                )
+            let name = &self.links[way.0 as usize].name;
+            let comment = format!("dropped: {} on {name}", cause.name());
+            if late {
+                pcap.lost_packet(self.now, way, name, packet, &comment);
             } else {
-                format!("dropped: {} at the entrance of {}", cause.name(), self.links[way.0 as usize].name)
-            };
-            pcap.packet(self.now, way, late, packet, Some(&comment));
+                pcap.packet(self.now, way, false, packet, Some(&comment));
+            }
         }
     }
 

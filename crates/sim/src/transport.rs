@@ -66,6 +66,15 @@ impl Simulation {
                 flow.end(side).connection.close();
                 side
             }
+            Ask::Stop(side) => {
+                let connection = &mut flow.end(side).connection;
+                connection.discard_unsent();
+                connection.close();
+                for index in flow.measured.into_iter().flatten() {
+                    self.flow_metrics[index].on_stop(self.now);
+                }
+                side
+            }
         };
         self.pump(id, side);
     }
@@ -109,7 +118,7 @@ impl Simulation {
         while let Some(transmission) = self.flows[usize::from(id.0)].end(side).connection.poll_transmit(now) {
             self.send_segment(id, side, &transmission);
         }
-        self.count_duplicate_acks(id, side);
+        self.count_at_sender(id, side);
         self.trace_tcp_state(id, side);
         let end = &self.flows[usize::from(id.0)].ends[side.index()];
         let deadline = end.connection.next_timeout().map(|(at, _)| at);
@@ -134,8 +143,18 @@ impl Simulation {
                 }
                 self.trace_timeout(id, side, seq);
             }
-            // The application has nothing more to say once the other end is done.
-            TcpEvent::PeerClosed => self.ask(id, Ask::Close(side)),
+            TcpEvent::PeerClosed => {
+                // Everything the other end had to send has come, unless the scenario stopped it half-way; and
+                // the application has nothing more to say.
+                let flow = &self.flows[usize::from(id.0)];
+                if let Some(index) = flow.measured[side.peer().index()] {
+                    if !flow.workload.was_cut_short() {
+                        self.flow_metrics[index].on_complete();
+                    }
+                    self.script.metrics.on_flow_active(index, false);
+                }
+                self.ask(id, Ask::Close(side));
+            }
             TcpEvent::Closed | TcpEvent::Reset | TcpEvent::GivenUp => {
                 for index in self.flows[usize::from(id.0)].measured.into_iter().flatten() {
                     self.script.metrics.on_flow_active(index, false);
@@ -167,15 +186,26 @@ impl Simulation {
         self.arm_flow(id);
     }
 
-    fn count_duplicate_acks(&mut self, id: FlowId, side: Side) {
+    /// Tells the metrics what the endpoint has counted since the last time.
+    fn count_at_sender(&mut self, id: FlowId, side: Side) {
         let flow = &mut self.flows[usize::from(id.0)];
         let end = &mut flow.ends[side.index()];
-        let counted = end.connection.counters().duplicate_acks_received;
-        let new = counted - end.duplicate_acks;
-        end.duplicate_acks = counted;
+        let counters = end.connection.counters();
+        let duplicates = counters.duplicate_acks_received - end.duplicate_acks;
+        let samples = counters.rtt_samples - end.rtt_samples;
+        if duplicates == 0 && samples == 0 {
+            return;
+        }
+        end.duplicate_acks += duplicates;
+        end.rtt_samples += samples;
         if let Some(index) = flow.measured[side.index()] {
-            for _ in 0..new {
-                self.flow_metrics[index].on_duplicate_ack();
+            let metrics = &mut self.flow_metrics[index];
+            for _ in 0..duplicates {
+                metrics.on_duplicate_ack();
+            }
+            // An acknowledgement can give several samples; the last one stands for the others.
+            if let (1.., Some(rtt)) = (samples, end.connection.latest_rtt()) {
+                metrics.on_rtt_sample(rtt);
             }
         }
     }

@@ -33,10 +33,12 @@ impl Side {
 /// What an application asks of its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ask {
-    /// Write this many bytes.
+    /// Write this many bytes; `u64::MAX` is without end.
     Write(Side, u64),
     /// No more will be written.
     Close(Side),
+    /// The same, and what was written but not yet sent is taken back.
+    Stop(Side),
 }
 
 /// The applications at both ends of one flow.
@@ -49,22 +51,20 @@ pub(crate) struct Workload {
     answered: u64,
     next_message: Option<Instant>,
     stopped: bool,
+    cut_short: bool,
 }
-
-/// What a bulk application without a size keeps written ahead of the connection: more than any run can send.
-const UNLIMITED: u64 = u64::MAX / 4;
 
 impl Workload {
     /// Applications that exchange `traffic` until `stop`.
     pub(crate) fn new(traffic: Traffic, stop: Option<Instant>) -> Self {
-        Self { traffic, stop, asked: 0, answered: 0, next_message: None, stopped: false }
+        Self { traffic, stop, asked: 0, answered: 0, next_message: None, stopped: false, cut_short: false }
     }
 
     /// The opener's connection is established.
     pub(crate) fn connected(&mut self, now: Instant) -> [Option<Ask>; 2] {
         match self.traffic {
             _ if self.stopped => [None, None],
-            Traffic::Bulk { size: None } => [Some(Ask::Write(Side::Opener, UNLIMITED)), None],
+            Traffic::Bulk { size: None } => [Some(Ask::Write(Side::Opener, u64::MAX)), None],
             Traffic::Bulk { size: Some(size) } => {
                 [Some(Ask::Write(Side::Opener, size)), Some(Ask::Close(Side::Opener))]
             }
@@ -101,6 +101,11 @@ impl Workload {
         }
     }
 
+    /// Whether the scenario stopped it before it had exchanged everything.
+    pub(crate) fn was_cut_short(&self) -> bool {
+        self.cut_short
+    }
+
     /// When [`Workload::handle_timeout`] wants to be called.
     pub(crate) fn next_timeout(&self) -> Option<Instant> {
         if self.stopped {
@@ -119,7 +124,8 @@ impl Workload {
         }
         if self.stop.is_some_and(|stop| stop <= now) {
             self.stopped = true;
-            return Some(Ask::Close(Side::Opener));
+            self.cut_short = true;
+            return Some(Ask::Stop(Side::Opener));
         }
         let due = self.next_message.filter(|due| *due <= now)?;
         match self.traffic {
@@ -184,7 +190,8 @@ mod tests {
             assert_eq!(work.handle_timeout(at(due)), Some(Ask::Write(Side::Opener, 160)));
         }
         assert_eq!(work.next_timeout(), Some(at(50)));
-        assert_eq!(work.handle_timeout(at(50)), Some(Ask::Close(Side::Opener)));
+        assert_eq!(work.handle_timeout(at(50)), Some(Ask::Stop(Side::Opener)));
+        assert!(work.was_cut_short());
         assert_eq!(work.next_timeout(), None);
     }
 }

@@ -1,5 +1,7 @@
 //! The connection: who calls, and whom it passes the call to.
 
+use core::time::Duration;
+
 use careof_base::Instant;
 use careof_wire::{Segment, SeqNumber};
 
@@ -170,6 +172,11 @@ impl Connection {
         self.sender.queue.unsent()
     }
 
+    /// The application takes back what it has written and what has not been sent once.
+    pub fn discard_unsent(&mut self) {
+        self.sender.queue.discard_unsent();
+    }
+
     /// The application has nothing more to send: a FIN follows what was written.
     pub fn close(&mut self) {
         match self.state {
@@ -283,6 +290,12 @@ impl Connection {
     #[must_use]
     pub fn counters(&self) -> &Counters {
         &self.journal.counters
+    }
+
+    /// The last round-trip sample; [`Counters::rtt_samples`] tells whether there was a new one.
+    #[must_use]
+    pub fn latest_rtt(&self) -> Option<Duration> {
+        self.journal.latest_rtt
     }
 
     /// A number that changes whenever [`snapshot`](Self::snapshot) may have changed.

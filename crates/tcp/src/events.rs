@@ -44,9 +44,17 @@ pub(crate) struct Journal {
     pub(crate) events: VecDeque<Event>,
     /// Grows whenever the sender's state may have changed.
     pub(crate) revision: u64,
+    /// The last round-trip sample.
+    pub(crate) latest_rtt: Option<Duration>,
 }
 
 impl Journal {
+    /// Writes a round-trip sample down.
+    pub(crate) fn sampled(&mut self, rtt: Duration) {
+        self.counters.rtt_samples += 1;
+        self.latest_rtt = Some(rtt);
+    }
+
     pub(crate) fn tell(&mut self, event: Event) {
         self.events.push_back(event);
     }

@@ -61,6 +61,8 @@ pub(crate) struct Linux20 {
     /// Index of the record that is sent again next.
     send_next: usize,
     again: Again,
+    /// The path narrowed, and not everything that was too large has been sent again.
+    narrowed: bool,
     last_heard: Instant,
 }
 
@@ -79,6 +81,7 @@ impl Linux20 {
             edge: iss,
             send_next: 0,
             again: Again::No,
+            narrowed: false,
             last_heard: Instant::ZERO,
         }
     }
@@ -153,7 +156,8 @@ pub(crate) fn on_ack(
     let (done, while_retransmitting) = take(sender, now, ack.ack, journal);
     if let Some(front) = sender.queue.front() {
         sender.timer.arm(sender.estimator.deadline_of_segment(front.sent_at, now));
-        if while_retransmitting && sender.linux20.retransmits > 0 {
+        let repairing = while_retransmitting && sender.linux20.retransmits > 0;
+        if repairing || new && sender.linux20.narrowed {
             sender.linux20.again = Again::Window;
         }
     } else {
@@ -199,7 +203,7 @@ fn take(sender: &mut Sender, now: Instant, ack: SeqNumber, journal: &mut Journal
         sender.linux20.send_next = sender.linux20.send_next.saturating_sub(1);
         sender.linux20.packets_out = sender.linux20.packets_out.saturating_sub(1);
         if !while_retransmitting {
-            journal.counters.rtt_samples += 1;
+            journal.sampled(now - record.sent_at);
             sender.estimator.sample(&Sample {
                 sent_at: record.sent_at,
                 now,
@@ -224,6 +228,7 @@ pub(crate) fn on_timeout(sender: &mut Sender) {
     state.send_next = 0;
     state.packets_out = 0;
     state.again = Again::One { counted: true };
+    state.narrowed = false;
     sender.phase = Phase::Loss;
 }
 
@@ -232,6 +237,7 @@ pub(crate) fn send_all_again(sender: &mut Sender) {
     sender.linux20.send_next = 0;
     sender.linux20.packets_out = 0;
     sender.linux20.again = Again::Window;
+    sender.linux20.narrowed = true;
 }
 
 pub(crate) fn next(sender: &mut Sender, now: Instant) -> Option<Outgoing> {
@@ -240,7 +246,7 @@ pub(crate) fn next(sender: &mut Sender, now: Instant) -> Option<Outgoing> {
     }
     restart_after_idle(sender, now);
     let state = &sender.linux20;
-    if state.retransmits > 0 || state.packets_out >= state.cwnd {
+    if state.retransmits > 0 || state.narrowed || state.packets_out >= state.cwnd {
         return None;
     }
     // The count of segments stands for the congestion window.
@@ -257,11 +263,14 @@ pub(crate) fn resend(sender: &mut Sender, now: Instant) -> Option<Outgoing> {
     }
     let Some(out) = sender.resend(sender.linux20.send_next, now) else {
         sender.linux20.again = Again::No;
+        sender.linux20.narrowed = false;
         return None;
     };
     let end = sender.queue.end();
+    let more = sender.queue.record(sender.linux20.send_next + 1).is_some();
     let state = &mut sender.linux20;
     state.send_next += 1;
+    state.narrowed &= more;
     if again != (Again::One { counted: false }) {
         state.packets_out += 1;
     }

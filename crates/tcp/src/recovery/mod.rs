@@ -37,8 +37,13 @@ pub(crate) fn on_timeout(sender: &mut Sender) {
     // The threshold is held when the timer has repeated this very segment before.
     if sender.timeouts_in_a_row() <= 1 {
         // FlightSize, which during a recovery also counts what duplicates let out: not more than the window, as
-        // BSD and ns-2 reckon.
-        let flight = sender.flight_to_halve().min(sender.window.cwnd());
+        // BSD and ns-2 reckon; and in a recovery not more than the window without the duplicates' inflation,
+        // as ns-2 does. With many losses in one window, new data leaves with every duplicate while snd_una
+        // hardly moves, and half of that flight would be several times what the path holds.
+        let mut flight = sender.flight_to_halve().min(sender.window.cwnd());
+        if sender.phase == Phase::FastRecovery {
+            flight = flight.min(sender.window.ssthresh());
+        }
         sender.window.halve(flight);
     }
     sender.limited = 0;

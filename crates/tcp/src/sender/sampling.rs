@@ -49,7 +49,7 @@ impl Sender {
                 (sent_at, flight.div_ceil(self.mss.saturating_mul(2).max(1)).max(1))
             }
         };
-        journal.counters.rtt_samples += 1;
+        journal.sampled(now - sent_at);
         self.take_sample(now, sent_at, ack.ack, expected);
     }
 
@@ -59,7 +59,7 @@ impl Sender {
             if record.end().is_after(ack) || record.transmissions > 1 {
                 break;
             }
-            journal.counters.rtt_samples += 1;
+            journal.sampled(now - record.sent_at);
             self.take_sample(now, record.sent_at, ack, 1);
             index += 1;
         }
