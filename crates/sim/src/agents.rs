@@ -299,10 +299,10 @@ impl Simulation {
             return self.drop_packet(node, packet, NodeDrop::NoRoute);
         };
         let interface = InterfaceIndex(delivery.interface.0);
-        if let Some(tunnel) = delivery.tunnel {
-            if !self.put_in_tunnel(node, packet, tunnel) {
-                return;
-            }
+        if let Some(tunnel) = delivery.tunnel
+            && !self.put_in_tunnel(node, packet, tunnel)
+        {
+            return;
         }
         self.transmit(node, interface, packet);
     }

@@ -71,10 +71,10 @@ impl Simulation {
         }
         if let Agent::Foreign(agent) = &self.node(node).agent {
             let header = &self.pool[packet];
-            if header.outer.is_none() {
-                if let Some(tunnel) = agent.reverse_tunnel(header.header.source) {
-                    return self.encapsulate(node, packet, tunnel);
-                }
+            if header.outer.is_none()
+                && let Some(tunnel) = agent.reverse_tunnel(header.header.source)
+            {
+                return self.encapsulate(node, packet, tunnel);
             }
         }
         match route {
