@@ -1,8 +1,49 @@
 //! Bytes to messages and back.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`mip4`] | Mobile IPv4 registration and its authentication (RFC 5944, RFC 3024) |
+//! | [`icmp`] | agent discovery (RFC 1256, RFC 5944), errors and what they quote, echo |
+//! | [`tunnel`] | IP within IP (RFC 2003), minimal encapsulation (RFC 2004), GRE (RFC 2784, RFC 2890) |
+//! | [`ipv4`] | the header, fragmentation, reassembly (RFC 791) |
+//! | [`udp`], [`Segment`] | the transport headers (RFC 768, RFC 9293) |
+//!
+//! A message is a plain value. `parse` reads it from a slice and either gives it whole or an [`Error`] that
+//! names the field, its place and what was found there; no bytes make it panic. `emit` appends it to a
+//! vector, with every length and checksum made right, and what is emitted parses as the same value. There
+//! is no state and no policy here, but for the [`ipv4::Reassembler`], which is told the time.
+//!
+//! ```
+//! use careof_wire::mip4::{self, Algorithm, AuthenticationKind, Message};
+//!
+//! /// Whether a request comes from whoever holds the key, by the bytes as they came in.
+//! fn is_genuine(received: &[u8], key: &[u8]) -> Result<bool, careof_wire::Error> {
+//!     let message = Message::parse(received)?;
+//!     Ok(message.authentication(AuthenticationKind::MobileHome).is_some_and(|(offset, _)| {
+//!         mip4::verify_authentication(received, offset, Algorithm::HmacMd5, key)
+//!     }))
+//! }
+//! # assert_eq!(is_genuine(&[3; 20], b"key"), Ok(false));
+//! ```
 #![no_std]
 
+extern crate alloc;
+
+mod checksum;
+mod error;
+mod extension;
+mod fixed;
+pub mod icmp;
+pub mod ipv4;
+pub mod mip4;
+pub mod protocol;
 mod segment;
 mod seq;
+mod tcp;
+pub mod tunnel;
+pub mod udp;
 
+pub use error::Error;
+pub use extension::UnknownExtension;
 pub use segment::{Flags, SackBlocks, Segment, Timestamps};
 pub use seq::SeqNumber;

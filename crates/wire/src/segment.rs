@@ -148,27 +148,47 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Bytes of the header with its options, padded to a multiple of four.
-    ///
-    /// The layout is that of Linux: timestamps take 12 bytes and SACK blocks 4 + 8 n.
-    #[must_use]
-    pub fn header_len(&self) -> u16 {
-        let mut options = 0;
+    /// The most bytes of options the Data Offset can tell.
+    const MAX_OPTIONS_LEN: u16 = 40;
+
+    /// Bytes of the options other than SACK, padded to a multiple of four.
+    const fn options_len_without_sack(&self) -> u16 {
+        let mut len = 0;
         if self.mss.is_some() {
-            options += 4;
+            len += 4;
         }
         if self.window_scale.is_some() {
-            options += 4;
+            len += 4;
         }
         if self.timestamps.is_some() {
-            options += 12;
+            len += 12;
         } else if self.sack_permitted {
-            options += 4;
+            len += 4;
         }
-        if !self.sack.is_empty() {
-            options += 4 + 8 * u16::from(self.sack.len);
-        }
-        20 + options
+        len
+    }
+
+    /// The first blocks of [`Segment::sack`], as many as the other options leave room for: three beside
+    /// timestamps.
+    #[must_use]
+    pub fn sack_blocks_that_fit(&self) -> &[(SeqNumber, SeqNumber)] {
+        let room = Self::MAX_OPTIONS_LEN - self.options_len_without_sack();
+        let blocks = self.sack.as_slice();
+        &blocks[..blocks.len().min(usize::from(room.saturating_sub(4) / 8))]
+    }
+
+    /// Bytes of the header with its options, padded to a multiple of four; 60 at most.
+    ///
+    /// The layout is that of Linux: maximum segment size 4, SACK-permitted and timestamps together 12,
+    /// timestamps alone 12, SACK-permitted alone 4, window scale 4, and 4 + 8 n for n SACK blocks. SACK
+    /// blocks that find no room beside the other options are left out.
+    #[must_use]
+    pub fn header_len(&self) -> u16 {
+        let sack = match self.sack_blocks_that_fit().len() as u16 {
+            0 => 0,
+            blocks => 4 + 8 * blocks,
+        };
+        20 + self.options_len_without_sack() + sack
     }
 
     /// Sequence space the segment occupies: its data, and one each for SYN and FIN.

@@ -1,0 +1,191 @@
+//! Destination Unreachable and Time Exceeded (RFC 792, RFC 1122 section 3.2.2, RFC 1191).
+
+use alloc::vec::Vec;
+use core::fmt;
+
+use etherparse::icmpv4::{TYPE_DEST_UNREACH, TYPE_TIME_EXCEEDED};
+
+use super::Header;
+
+macro_rules! codes {
+    ($(#[$outer:meta])* $type:ident { $($(#[$doc:meta])* $name:ident = $number:literal, $text:literal;)* }) => {
+        $(#[$outer])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum $type {
+            $($(#[$doc])* $name,)*
+            /// A number without a meaning here; [`Self::from_number`] puts no other there.
+            Unknown(u8),
+        }
+
+        impl $type {
+            /// The code with this number.
+            #[must_use]
+            pub const fn from_number(number: u8) -> Self {
+                match number {
+                    $($number => Self::$name,)*
+                    other => Self::Unknown(other),
+                }
+            }
+
+            /// The number on the wire.
+            #[must_use]
+            pub const fn number(self) -> u8 {
+                match self {
+                    $(Self::$name => $number,)*
+                    Self::Unknown(number) => number,
+                }
+            }
+        }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match self {
+                    $(Self::$name => f.write_str($text),)*
+                    Self::Unknown(number) => write!(f, "unknown code {number}"),
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    /// Why a destination is unreachable.
+    UnreachableCode {
+        /// 0.
+        Net = 0, "net unreachable";
+        /// 1.
+        Host = 1, "host unreachable";
+        /// 2.
+        Protocol = 2, "protocol unreachable";
+        /// 3.
+        Port = 3, "port unreachable";
+        /// 4, "Datagram Too Big" where RFC 2003 speaks of it.
+        FragmentationNeeded = 4, "fragmentation needed and DF set";
+        /// 5.
+        SourceRouteFailed = 5, "source route failed";
+        /// 6.
+        NetUnknown = 6, "destination network unknown";
+        /// 7.
+        HostUnknown = 7, "destination host unknown";
+        /// 8.
+        SourceHostIsolated = 8, "source host isolated";
+        /// 9.
+        NetProhibited = 9, "communication with destination network administratively prohibited";
+        /// 10.
+        HostProhibited = 10, "communication with destination host administratively prohibited";
+        /// 11.
+        NetTypeOfService = 11, "network unreachable for type of service";
+        /// 12.
+        HostTypeOfService = 12, "host unreachable for type of service";
+        /// 13 (RFC 1812).
+        Prohibited = 13, "communication administratively prohibited";
+        /// 14 (RFC 1812).
+        HostPrecedenceViolation = 14, "host precedence violation";
+        /// 15 (RFC 1812).
+        PrecedenceCutoff = 15, "precedence cutoff in effect";
+    }
+}
+
+codes! {
+    /// Which time was exceeded.
+    TimeExceededCode {
+        /// 0.
+        InTransit = 0, "time to live exceeded in transit";
+        /// 1.
+        Reassembly = 1, "fragment reassembly time exceeded";
+    }
+}
+
+/// Destination Unreachable.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct DestinationUnreachable {
+    /// Why.
+    pub code: UnreachableCode,
+    /// With [`UnreachableCode::FragmentationNeeded`]: the largest datagram the next hop takes, bytes of IP
+    /// (RFC 1191 section 4), or 0 when the router is too old to tell. With any other code: 0.
+    pub next_hop_mtu: u16,
+    /// The start of the datagram it is about; [`super::QuotedDatagram`] reads it.
+    pub quoted: Vec<u8>,
+}
+
+impl DestinationUnreachable {
+    pub(super) fn decode(header: Header, body: &[u8]) -> Self {
+        let (_, next_hop_mtu) = header.as_halves();
+        Self {
+            code: UnreachableCode::from_number(header.code),
+            next_hop_mtu,
+            quoted: without_extensions(header, body),
+        }
+    }
+
+    pub(super) fn encode(&self, bytes: &mut Vec<u8>) -> Header {
+        bytes.extend(&self.quoted);
+        Header::halves(TYPE_DEST_UNREACH, self.code.number(), 0, self.next_hop_mtu)
+    }
+}
+
+/// Time Exceeded.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TimeExceeded {
+    /// Which time.
+    pub code: TimeExceededCode,
+    /// The start of the datagram it is about; [`super::QuotedDatagram`] reads it.
+    pub quoted: Vec<u8>,
+}
+
+impl TimeExceeded {
+    pub(super) fn decode(header: Header, body: &[u8]) -> Self {
+        Self { code: TimeExceededCode::from_number(header.code), quoted: without_extensions(header, body) }
+    }
+
+    pub(super) fn encode(&self, bytes: &mut Vec<u8>) -> Header {
+        bytes.extend(&self.quoted);
+        Header::halves(TYPE_TIME_EXCEEDED, self.code.number(), 0, 0)
+    }
+}
+
+/// The quoted datagram without the objects that may follow it (RFC 4884): where there are some, the second
+/// octet of the rest of the header counts the quoted 32-bit words.
+fn without_extensions(header: Header, body: &[u8]) -> Vec<u8> {
+    let [_, words, ..] = header.rest;
+    let quoted = match words {
+        0 => body,
+        words => body.get(..usize::from(words) * 4).unwrap_or(body),
+    };
+    quoted.to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::icmp::IcmpMessage;
+
+    #[test]
+    fn datagram_too_big_tells_the_next_hop_mtu() {
+        let message = IcmpMessage::DestinationUnreachable(DestinationUnreachable {
+            code: UnreachableCode::FragmentationNeeded,
+            next_hop_mtu: 1480,
+            quoted: alloc::vec![0x45; 28],
+        });
+        let mut bytes = Vec::new();
+        message.emit(&mut bytes);
+        assert_eq!(bytes[..2], [3, 4]);
+        assert_eq!(bytes[4..8], [0, 0, 0x05, 0xc8]);
+        assert_eq!(IcmpMessage::parse(&bytes), Ok(message));
+    }
+
+    #[test]
+    fn multi_part_messages_lose_their_extension_objects() {
+        let header = Header { kind: 11, code: 0, rest: [0, 2, 0, 0] };
+        assert_eq!(TimeExceeded::decode(header, &[1; 12]).quoted, [1; 8]);
+        assert_eq!(TimeExceeded::decode(header, &[1; 7]).quoted, [1; 7]);
+    }
+
+    #[test]
+    fn every_code_survives_the_enums() {
+        for number in 0..=u8::MAX {
+            assert_eq!(UnreachableCode::from_number(number).number(), number);
+            assert_eq!(TimeExceededCode::from_number(number).number(), number);
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! IPv4 datagrams (RFC 791): the header, [`fragment()`] and the [`Reassembler`].
+
+mod fragmentation;
+mod header;
+mod reassembly;
+
+pub use fragmentation::{FragmentationError, fragment};
+pub use header::Ipv4Header;
+pub(crate) use header::Received;
+pub use reassembly::{Reassembler, ReassemblyCounters, ReassemblyLimits};

@@ -1,0 +1,265 @@
+//! The extensions that follow a registration message.
+
+use alloc::vec::Vec;
+use core::fmt;
+
+use crate::extension::{Frame, HEADER_LEN};
+use crate::{Error, UnknownExtension};
+
+pub(super) const SPI_LEN: usize = 4;
+
+const MOBILE_HOME_AUTHENTICATION: u8 = 32;
+const MOBILE_FOREIGN_AUTHENTICATION: u8 = 33;
+const FOREIGN_HOME_AUTHENTICATION: u8 = 34;
+const ENCAPSULATING_DELIVERY_STYLE: u8 = 130;
+
+/// A Security Parameter Index: names a security association of two parties.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Spi(pub u32);
+
+impl Spi {
+    /// 0 to 255 are reserved and name no association (RFC 5944 section 3.5.1).
+    #[must_use]
+    pub const fn is_reserved(self) -> bool {
+        self.0 < 256
+    }
+}
+
+impl fmt::Display for Spi {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#x}", self.0)
+    }
+}
+
+/// Which two parties an authentication extension is between (RFC 5944 sections 3.5.2 to 3.5.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AuthenticationKind {
+    /// Mobile-Home, type 32.
+    MobileHome,
+    /// Mobile-Foreign, type 33.
+    MobileForeign,
+    /// Foreign-Home, type 34.
+    ForeignHome,
+}
+
+impl AuthenticationKind {
+    /// The Type of the extension.
+    #[must_use]
+    pub const fn number(self) -> u8 {
+        match self {
+            Self::MobileHome => MOBILE_HOME_AUTHENTICATION,
+            Self::MobileForeign => MOBILE_FOREIGN_AUTHENTICATION,
+            Self::ForeignHome => FOREIGN_HOME_AUTHENTICATION,
+        }
+    }
+}
+
+impl fmt::Display for AuthenticationKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::MobileHome => "Mobile-Home",
+            Self::MobileForeign => "Mobile-Foreign",
+            Self::ForeignHome => "Foreign-Home",
+        })
+    }
+}
+
+/// An authentication extension as it stands in a message.
+///
+/// It only carries the authenticator; [`super::append_authentication`] makes one and
+/// [`super::verify_authentication`] checks one, both over the bytes of the message.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct AuthenticationExtension {
+    kind: AuthenticationKind,
+    spi: Spi,
+    authenticator: Vec<u8>,
+}
+
+impl AuthenticationExtension {
+    /// The longest authenticator the Length octet can tell, bytes.
+    pub const MAX_AUTHENTICATOR_LEN: usize = u8::MAX as usize - SPI_LEN;
+
+    /// An extension with this authenticator; `None` when it is longer than
+    /// [`Self::MAX_AUTHENTICATOR_LEN`].
+    #[must_use]
+    pub fn new(kind: AuthenticationKind, spi: Spi, authenticator: &[u8]) -> Option<Self> {
+        (authenticator.len() <= Self::MAX_AUTHENTICATOR_LEN).then(|| Self {
+            kind,
+            spi,
+            authenticator: authenticator.to_vec(),
+        })
+    }
+
+    /// Between whom it is.
+    #[must_use]
+    pub const fn kind(&self) -> AuthenticationKind {
+        self.kind
+    }
+
+    /// Names the security association.
+    #[must_use]
+    pub const fn spi(&self) -> Spi {
+        self.spi
+    }
+
+    /// The authenticator, of whatever length was received.
+    #[must_use]
+    pub fn authenticator(&self) -> &[u8] {
+        &self.authenticator
+    }
+}
+
+/// An extension of a registration message.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Extension {
+    /// Types 32 to 34.
+    Authentication(AuthenticationExtension),
+    /// Encapsulating Delivery Style, type 130 (RFC 3024 section 3.3): the mobile node tunnels what it sends
+    /// to the foreign agent, which consumes the extension.
+    EncapsulatingDeliveryStyle,
+    /// Any other type from 128 on: skipped.
+    Unknown(UnknownExtension),
+}
+
+impl Extension {
+    /// The Type.
+    #[must_use]
+    pub const fn kind(&self) -> u8 {
+        match self {
+            Self::Authentication(extension) => extension.kind.number(),
+            Self::EncapsulatingDeliveryStyle => ENCAPSULATING_DELIVERY_STYLE,
+            Self::Unknown(extension) => extension.kind(),
+        }
+    }
+
+    /// Bytes on the wire, Type and Length included.
+    #[must_use]
+    pub fn wire_len(&self) -> usize {
+        HEADER_LEN
+            + match self {
+                Self::Authentication(extension) => SPI_LEN + extension.authenticator.len(),
+                Self::EncapsulatingDeliveryStyle => 0,
+                Self::Unknown(extension) => extension.data().len(),
+            }
+    }
+
+    /// Appends the extension.
+    pub fn emit(&self, bytes: &mut Vec<u8>) {
+        // The constructors keep the data of every extension within what the Length octet can tell.
+        let data_len = (self.wire_len() - HEADER_LEN) as u8;
+        bytes.extend([self.kind(), data_len]);
+        match self {
+            Self::Authentication(extension) => {
+                bytes.extend(extension.spi.0.to_be_bytes());
+                bytes.extend(&extension.authenticator);
+            }
+            Self::EncapsulatingDeliveryStyle => {}
+            Self::Unknown(extension) => bytes.extend(extension.data()),
+        }
+    }
+
+    fn decode(frame: &Frame<'_>) -> Result<Self, Error> {
+        let authentication = |kind| match frame.data.split_first_chunk::<SPI_LEN>() {
+            Some((spi, authenticator)) => Ok(Self::Authentication(AuthenticationExtension {
+                kind,
+                spi: Spi(u32::from_be_bytes(*spi)),
+                authenticator: authenticator.to_vec(),
+            })),
+            None => Err(frame.wrong_length("4 or more")),
+        };
+        match frame.kind {
+            MOBILE_HOME_AUTHENTICATION => authentication(AuthenticationKind::MobileHome),
+            MOBILE_FOREIGN_AUTHENTICATION => authentication(AuthenticationKind::MobileForeign),
+            FOREIGN_HOME_AUTHENTICATION => authentication(AuthenticationKind::ForeignHome),
+            ENCAPSULATING_DELIVERY_STYLE if frame.data.is_empty() => Ok(Self::EncapsulatingDeliveryStyle),
+            ENCAPSULATING_DELIVERY_STYLE => Err(frame.wrong_length("0")),
+            kind => UnknownExtension::received(kind, frame.data).map(Self::Unknown),
+        }
+    }
+
+    /// The extensions that fill `bytes`, which start `offset` bytes into the message.
+    pub(super) fn parse_all(mut bytes: &[u8], mut offset: usize) -> Result<Vec<Self>, Error> {
+        let mut extensions = Vec::new();
+        while !bytes.is_empty() {
+            let (frame, rest) = Frame::split(bytes).map_err(|error| error.shifted(offset))?;
+            let extension = Self::decode(&frame).map_err(|error| error.shifted(offset))?;
+            offset += extension.wire_len();
+            extensions.push(extension);
+            bytes = rest;
+        }
+        Ok(extensions)
+    }
+}
+
+/// An extension and where it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlacedExtension<'a> {
+    /// Bytes from the start of the message to the extension's Type.
+    pub offset: usize,
+    /// The extension.
+    pub extension: &'a Extension,
+}
+
+impl PlacedExtension<'_> {
+    /// Bytes from the start of the message to the end of the extension.
+    #[must_use]
+    pub fn end(&self) -> usize {
+        self.offset + self.extension.wire_len()
+    }
+}
+
+/// Extensions with their places, the first of them at `offset`.
+///
+/// The places follow from the lengths, in a received message as in one to be sent: parsing keeps every
+/// byte of every extension.
+pub(super) fn placed(extensions: &[Extension], offset: usize) -> impl Iterator<Item = PlacedExtension<'_>> {
+    extensions.iter().scan(offset, |next, extension| {
+        let offset = *next;
+        *next += extension.wire_len();
+        Some(PlacedExtension { offset, extension })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_type_below_128_condemns_the_message_and_one_above_does_not() {
+        assert_eq!(
+            Extension::parse_all(&[127, 0], 24),
+            Err(Error::UnknownExtension { kind: 127, offset: 24 })
+        );
+        let extensions = Extension::parse_all(&[200, 1, 9, 130, 0], 24).unwrap();
+        let unknown = UnknownExtension::new(200, &[9]).unwrap();
+        assert_eq!(extensions, [Extension::Unknown(unknown), Extension::EncapsulatingDeliveryStyle]);
+        let offsets: Vec<_> = placed(&extensions, 24).map(|placed| (placed.offset, placed.end())).collect();
+        assert_eq!(offsets, [(24, 27), (27, 29)]);
+    }
+
+    #[test]
+    fn errors_name_the_place_in_the_message() {
+        assert_eq!(
+            Extension::parse_all(&[200, 0, 32, 20, 0], 20),
+            Err(Error::Truncated { what: "extension", offset: 22, needed: 22, found: 3 })
+        );
+        assert_eq!(
+            Extension::parse_all(&[32, 3, 0, 0, 0], 20),
+            Err(Error::Invalid { field: "extension Length", offset: 21, found: 3, expected: "4 or more" })
+        );
+        assert_eq!(
+            Extension::parse_all(&[130, 1, 0], 20),
+            Err(Error::Invalid { field: "extension Length", offset: 21, found: 1, expected: "0" })
+        );
+        assert_eq!(
+            Extension::parse_all(&[200], 20),
+            Err(Error::Truncated { what: "extension", offset: 20, needed: 2, found: 1 })
+        );
+    }
+
+    #[test]
+    fn an_authenticator_too_long_for_the_length_octet_is_refused() {
+        assert!(AuthenticationExtension::new(AuthenticationKind::MobileHome, Spi(256), &[0; 252]).is_none());
+        assert!(AuthenticationExtension::new(AuthenticationKind::MobileHome, Spi(256), &[0; 251]).is_some());
+    }
+}

@@ -1,0 +1,85 @@
+//! The flags of a registration request.
+
+use core::fmt;
+
+/// The flags of a Registration Request (RFC 5944 section 3.3), as they stand in the message.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct RequestFlags(pub u8);
+
+impl RequestFlags {
+    /// `S`: keep the bindings there are, add this one.
+    pub const SIMULTANEOUS_BINDINGS: Self = Self(0x80);
+    /// `B`: tunnel the broadcast datagrams of the home network as well.
+    pub const BROADCAST: Self = Self(0x40);
+    /// `D`: the mobile node decapsulates by itself; its care-of address is co-located.
+    pub const DECAPSULATION_BY_MOBILE_NODE: Self = Self(0x20);
+    /// `M`: use minimal encapsulation (RFC 2004).
+    pub const MINIMAL_ENCAPSULATION: Self = Self(0x10);
+    /// `G`: use GRE encapsulation (RFC 2784).
+    pub const GRE: Self = Self(0x08);
+    /// `r`: sent as zero, ignored on reception.
+    pub const RESERVED_R: Self = Self(0x04);
+    /// `T`: reverse tunnelling requested (RFC 3024 section 3.2).
+    pub const REVERSE_TUNNELING: Self = Self(0x02);
+    /// `x`: sent as zero, ignored on reception.
+    pub const RESERVED_X: Self = Self(0x01);
+
+    /// Whether all bits of `other` are set.
+    #[must_use]
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Both sets of bits.
+    #[must_use]
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// These bits without those of `other`.
+    #[must_use]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+}
+
+impl fmt::Display for RequestFlags {
+    /// The letters of the RFC's diagram, `-` where a bit is clear: `S-D---T-`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (flag, letter) in [
+            (Self::SIMULTANEOUS_BINDINGS, "S"),
+            (Self::BROADCAST, "B"),
+            (Self::DECAPSULATION_BY_MOBILE_NODE, "D"),
+            (Self::MINIMAL_ENCAPSULATION, "M"),
+            (Self::GRE, "G"),
+            (Self::RESERVED_R, "r"),
+            (Self::REVERSE_TUNNELING, "T"),
+            (Self::RESERVED_X, "x"),
+        ] {
+            f.write_str(if self.contains(flag) { letter } else { "-" })?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for RequestFlags {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    #[test]
+    fn flags_print_as_in_the_diagram() {
+        let flags = RequestFlags::SIMULTANEOUS_BINDINGS
+            .with(RequestFlags::DECAPSULATION_BY_MOBILE_NODE)
+            .with(RequestFlags::REVERSE_TUNNELING);
+        assert_eq!(flags.to_string(), "S-D---T-");
+        assert_eq!(flags.without(RequestFlags::SIMULTANEOUS_BINDINGS).to_string(), "--D---T-");
+        assert_eq!(RequestFlags(0xff).to_string(), "SBDMGrTx");
+    }
+}

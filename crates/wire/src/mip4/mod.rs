@@ -1,0 +1,24 @@
+//! Mobile IPv4 registration (RFC 5944, with the reverse tunnelling of RFC 3024).
+//!
+//! Messages travel in UDP datagrams to and from [`PORT`]. A [`Message`] is a plain value; extensions stay
+//! in their order, because the order says what an authenticator covers. Left out, and silently discarded
+//! or skipped as the RFC says of extensions it does not define: network access identifiers (RFC 2794),
+//! challenges (RFC 4721), vendor extensions (RFC 3115), UDP tunnels (RFC 3519), revocation (RFC 3543),
+//! regional registration (RFC 4857).
+
+mod authentication;
+mod code;
+mod extension;
+mod flags;
+mod message;
+
+pub use authentication::{Algorithm, append_authentication, verify_authentication};
+pub use code::{CodeRange, ReplyCode};
+pub use extension::{AuthenticationExtension, AuthenticationKind, Extension, PlacedExtension, Spi};
+pub use flags::RequestFlags;
+pub use message::{Identification, Lifetime, Message, RegistrationReply, RegistrationRequest};
+
+pub use crate::extension::UnknownExtension;
+
+/// The UDP port mobility agents listen on.
+pub const PORT: u16 = 434;

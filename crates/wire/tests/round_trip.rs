@@ -1,0 +1,324 @@
+//! What is emitted is read as it was: for every message, every extension, every header.
+
+use std::net::Ipv4Addr;
+
+use careof_base::Instant;
+use careof_wire::icmp::{
+    AdvertisementExtension, AgentFlags, DestinationUnreachable, Echo, IcmpMessage,
+    MobilityAgentAdvertisement, OtherMessage, RouterAddress, RouterAdvertisement, RouterSolicitation,
+    TimeExceeded, TimeExceededCode, UnreachableCode,
+};
+use careof_wire::ipv4::{Ipv4Header, Reassembler, ReassemblyLimits, fragment};
+use careof_wire::mip4::{
+    Algorithm, AuthenticationExtension, AuthenticationKind, Extension, Identification, Lifetime, Message,
+    RegistrationReply, RegistrationRequest, ReplyCode, RequestFlags, Spi, append_authentication,
+    verify_authentication,
+};
+use careof_wire::tunnel::{Encapsulation, Origin, Tunnel, decapsulate};
+use careof_wire::udp::UdpHeader;
+use careof_wire::{Flags, SackBlocks, Segment, SeqNumber, Timestamps, UnknownExtension};
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+
+fn address() -> impl Strategy<Value = Ipv4Addr> {
+    any::<u32>().prop_map(Ipv4Addr::from)
+}
+
+fn bytes(max: usize) -> impl Strategy<Value = Vec<u8>> {
+    vec(any::<u8>(), 0..=max)
+}
+
+fn unknown_extension(kinds: std::ops::RangeInclusive<u8>) -> impl Strategy<Value = UnknownExtension> {
+    (kinds, bytes(255)).prop_map(|(kind, data)| UnknownExtension::new(kind, &data).expect("a skippable type"))
+}
+
+fn authentication_kind() -> impl Strategy<Value = AuthenticationKind> {
+    prop_oneof![
+        Just(AuthenticationKind::MobileHome),
+        Just(AuthenticationKind::MobileForeign),
+        Just(AuthenticationKind::ForeignHome),
+    ]
+}
+
+fn extension() -> impl Strategy<Value = Extension> {
+    let authentication = (
+        authentication_kind(),
+        any::<u32>().prop_map(Spi),
+        bytes(AuthenticationExtension::MAX_AUTHENTICATOR_LEN),
+    );
+    prop_oneof![
+        authentication.prop_map(|(kind, spi, authenticator)| Extension::Authentication(
+            AuthenticationExtension::new(kind, spi, &authenticator).expect("short enough")
+        )),
+        Just(Extension::EncapsulatingDeliveryStyle),
+        // 130 is the encapsulating delivery style.
+        prop_oneof![unknown_extension(128..=129), unknown_extension(131..=255)].prop_map(Extension::Unknown),
+    ]
+}
+
+prop_compose! {
+    fn request()(
+        flags in any::<u8>().prop_map(RequestFlags),
+        lifetime in any::<u16>().prop_map(Lifetime::from_secs),
+        (home_address, home_agent, care_of_address) in (address(), address(), address()),
+        identification in any::<u64>().prop_map(Identification),
+        extensions in vec(extension(), 0..5),
+    ) -> Message {
+        Message::Request(RegistrationRequest {
+            flags, lifetime, home_address, home_agent, care_of_address, identification, extensions,
+        })
+    }
+}
+
+prop_compose! {
+    fn reply()(
+        code in any::<u8>().prop_map(ReplyCode::from_number),
+        lifetime in any::<u16>().prop_map(Lifetime::from_secs),
+        (home_address, home_agent) in (address(), address()),
+        identification in any::<u64>().prop_map(Identification),
+        extensions in vec(extension(), 0..5),
+    ) -> Message {
+        Message::Reply(RegistrationReply {
+            code, lifetime, home_address, home_agent, identification, extensions,
+        })
+    }
+}
+
+prop_compose! {
+    fn mobility_agent()(
+        sequence in any::<u16>(),
+        registration_lifetime in any::<u16>().prop_map(Lifetime::from_secs),
+        flags in any::<u16>().prop_map(AgentFlags),
+        care_of_addresses in vec(address(), 0..=MobilityAgentAdvertisement::MAX_CARE_OF_ADDRESSES),
+    ) -> MobilityAgentAdvertisement {
+        MobilityAgentAdvertisement { sequence, registration_lifetime, flags, care_of_addresses }
+    }
+}
+
+fn advertisement_extension() -> impl Strategy<Value = AdvertisementExtension> {
+    prop_oneof![
+        Just(AdvertisementExtension::OneBytePadding),
+        mobility_agent().prop_map(AdvertisementExtension::MobilityAgent),
+        vec(0_u8..=32, 0..=255).prop_map(AdvertisementExtension::PrefixLengths),
+        unknown_extension(128..=255).prop_map(AdvertisementExtension::Unknown),
+    ]
+}
+
+prop_compose! {
+    fn advertisement()(
+        no_common_traffic in any::<bool>(),
+        lifetime_secs in any::<u16>(),
+        routers in vec((address(), any::<i32>()), 0..=RouterAdvertisement::MAX_ROUTERS),
+        extensions in vec(advertisement_extension(), 0..5),
+    ) -> RouterAdvertisement {
+        let routers =
+            routers.into_iter().map(|(address, preference)| RouterAddress { address, preference }).collect();
+        RouterAdvertisement { no_common_traffic, lifetime_secs, routers, extensions }
+    }
+}
+
+fn echo() -> impl Strategy<Value = Echo> {
+    (any::<u16>(), any::<u16>(), bytes(64)).prop_map(|(identifier, sequence, data)| Echo {
+        identifier,
+        sequence,
+        data,
+    })
+}
+
+fn icmp_message() -> impl Strategy<Value = IcmpMessage> {
+    let unreachable = (any::<u8>(), any::<u16>(), bytes(64)).prop_map(|(code, next_hop_mtu, quoted)| {
+        DestinationUnreachable { code: UnreachableCode::from_number(code), next_hop_mtu, quoted }
+    });
+    let time_exceeded = (any::<u8>(), bytes(64))
+        .prop_map(|(code, quoted)| TimeExceeded { code: TimeExceededCode::from_number(code), quoted });
+    // Those of RFC 792 that have no variant of their own and no fixed length, and one that nobody knows.
+    let kind = prop_oneof![Just(4), Just(5), Just(12), Just(99)];
+    let other = (kind, any::<u8>(), any::<[u8; 4]>(), bytes(64))
+        .prop_map(|(kind, code, rest_of_header, body)| OtherMessage { kind, code, rest_of_header, body });
+    prop_oneof![
+        echo().prop_map(IcmpMessage::EchoRequest),
+        echo().prop_map(IcmpMessage::EchoReply),
+        unreachable.prop_map(IcmpMessage::DestinationUnreachable),
+        time_exceeded.prop_map(IcmpMessage::TimeExceeded),
+        advertisement().prop_map(IcmpMessage::RouterAdvertisement),
+        Just(IcmpMessage::RouterSolicitation(RouterSolicitation)),
+        other.prop_map(IcmpMessage::Other),
+    ]
+}
+
+prop_compose! {
+    /// A header of any kind, for a payload of `max` bytes at most.
+    fn datagram(max: usize)(
+        (source, destination) in (address(), address()),
+        (protocol, ttl, tos) in any::<(u8, u8, u8)>(),
+        identification in any::<u16>(),
+        (dont_fragment, more_fragments) in any::<(bool, bool)>(),
+        units in 0_u16..8192,
+        payload in bytes(max),
+    ) -> (Ipv4Header, Vec<u8>) {
+        let payload_len = payload.len() as u16;
+        (Ipv4Header {
+            source, destination, protocol, ttl, tos, identification, dont_fragment, more_fragments,
+            fragment_offset: units * 8, payload_len,
+        }, payload)
+    }
+}
+
+fn emitted((header, payload): &(Ipv4Header, Vec<u8>)) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    header.emit(&mut bytes);
+    bytes.extend(payload);
+    bytes
+}
+
+prop_compose! {
+    fn segment()(
+        (source_port, destination_port, window) in any::<(u16, u16, u16)>(),
+        (seq, ack) in any::<(u32, u32)>(),
+        flags in any::<u8>().prop_map(Flags),
+        (mss, window_scale, sack_permitted) in any::<(Option<u16>, Option<u8>, bool)>(),
+        timestamps in option::of(any::<(u32, u32)>().prop_map(|(value, echo)| Timestamps { value, echo })),
+        blocks in vec(any::<(u32, u32)>(), 0..=SackBlocks::CAPACITY),
+        payload in bytes(64),
+    ) -> (Segment, Vec<u8>) {
+        let payload_len = payload.len() as u16;
+        let mut segment = Segment {
+            source_port, destination_port, seq: SeqNumber(seq), ack: SeqNumber(ack), flags, window, mss,
+            window_scale, sack_permitted, timestamps, sack: SackBlocks::EMPTY, payload_len,
+        };
+        for (left, right) in blocks {
+            let before = segment.sack;
+            segment.sack.push(SeqNumber(left), SeqNumber(right));
+            if segment.sack_blocks_that_fit() != segment.sack.as_slice() {
+                segment.sack = before;
+                break;
+            }
+        }
+        (segment, payload)
+    }
+}
+
+fn encapsulation() -> impl Strategy<Value = Encapsulation> {
+    prop_oneof![
+        Just(Encapsulation::IpInIp),
+        Just(Encapsulation::Minimal),
+        any::<(Option<u32>, Option<u32>)>().prop_map(|(key, sequence)| Encapsulation::Gre { key, sequence }),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn registration_messages(message in prop_oneof![request(), reply()]) {
+        let bytes = message.emit();
+        prop_assert_eq!(Message::parse(&bytes), Ok(message.clone()));
+        for placed in message.placed_extensions() {
+            let mut extension = Vec::new();
+            placed.extension.emit(&mut extension);
+            prop_assert_eq!(&bytes[placed.offset..placed.end()], &extension);
+        }
+    }
+
+    #[test]
+    fn authenticators(
+        message in prop_oneof![request(), reply()],
+        kind in authentication_kind(),
+        spi in any::<u32>().prop_map(Spi),
+        algorithm in prop_oneof![Just(Algorithm::HmacMd5), Just(Algorithm::HmacSha256)],
+        key in bytes(100),
+        bit in any::<prop::sample::Index>(),
+    ) {
+        let mut bytes = message.emit();
+        let offset = bytes.len();
+        append_authentication(&mut bytes, kind, spi, algorithm, &key);
+        prop_assert!(verify_authentication(&bytes, offset, algorithm, &key));
+        let received = Message::parse(&bytes).unwrap();
+        let last = received.placed_extensions().last().unwrap();
+        prop_assert_eq!((last.offset, last.end()), (offset, bytes.len()));
+        let bit = bit.index(bytes.len() * 8);
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        prop_assert!(!verify_authentication(&bytes, offset, algorithm, &key));
+    }
+
+    #[test]
+    fn icmp_messages(message in icmp_message()) {
+        let mut bytes = Vec::new();
+        message.emit(&mut bytes);
+        prop_assert_eq!(IcmpMessage::parse(&bytes), Ok(message));
+    }
+
+    #[test]
+    fn ipv4_datagrams(datagram in datagram(64)) {
+        let (header, payload) = &datagram;
+        let bytes = emitted(&datagram);
+        prop_assert_eq!(Ipv4Header::parse(&bytes), Ok((*header, &payload[..])));
+    }
+
+    #[test]
+    fn udp_datagrams(
+        (source, destination) in (address(), address()),
+        (source_port, destination_port) in any::<(u16, u16)>(),
+        payload in bytes(64),
+    ) {
+        let header = UdpHeader { source_port, destination_port, payload_len: payload.len() as u16 };
+        let mut bytes = Vec::new();
+        header.emit(source, destination, &payload, &mut bytes);
+        prop_assert_eq!(UdpHeader::parse(source, destination, &bytes), Ok((header, &payload[..])));
+    }
+
+    #[test]
+    fn tcp_segments((source, destination) in (address(), address()), (segment, payload) in segment()) {
+        let mut bytes = Vec::new();
+        segment.emit(source, destination, &payload, &mut bytes);
+        prop_assert_eq!(bytes.len(), usize::from(segment.header_len()) + payload.len());
+        prop_assert_eq!(Segment::parse(source, destination, &bytes), Ok((segment, &payload[..])));
+    }
+
+    #[test]
+    fn tunnels(
+        encapsulation in encapsulation(),
+        (entry, exit) in (address(), address()),
+        (mut header, payload) in datagram(64),
+        identification in any::<u16>(),
+    ) {
+        header.ttl = header.ttl.max(1);
+        if encapsulation == Encapsulation::Minimal {
+            (header.more_fragments, header.fragment_offset) = (false, 0);
+        }
+        prop_assume!(header.source != exit);
+        let datagram = emitted(&(header, payload));
+        let tunnel = Tunnel { encapsulation, entry, exit, ttl: 64 };
+        let bytes = tunnel.encapsulate(&datagram, Origin::Local, identification).unwrap();
+        prop_assert_eq!(bytes.len(), datagram.len() + usize::from(tunnel.overhead(header.source)));
+        let out = decapsulate(&bytes).unwrap();
+        prop_assert_eq!(out.encapsulation, encapsulation);
+        prop_assert_eq!((out.outer.source, out.outer.destination), (entry, exit));
+        prop_assert_eq!(out.outer.dont_fragment, header.dont_fragment);
+        prop_assert_eq!(&out.datagram[..], &datagram);
+    }
+
+    #[test]
+    fn fragments_in_any_order(
+        (header, payload) in datagram(600),
+        mtu in 28_u16..400,
+        order in any::<u64>(),
+        repeated in any::<bool>(),
+    ) {
+        let whole = Ipv4Header { dont_fragment: false, more_fragments: false, fragment_offset: 0, ..header };
+        let bytes = emitted(&(whole, payload));
+        let mut fragments = fragment(&bytes, mtu).unwrap();
+        prop_assert!(fragments.iter().all(|fragment| fragment.len() <= usize::from(mtu)));
+        let shuffled = |fragment: &Vec<u8>| {
+            order.rotate_left(u32::from(fragment[7])).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        };
+        fragments.sort_by_key(shuffled);
+        let mut reassembler = Reassembler::new(ReassemblyLimits::default());
+        let (last, others) = fragments.split_last().unwrap();
+        for fragment in others {
+            for _ in 0..=u8::from(repeated) {
+                prop_assert_eq!(reassembler.handle_fragment(Instant::ZERO, fragment), Ok(None));
+            }
+        }
+        prop_assert_eq!(reassembler.handle_fragment(Instant::ZERO, last), Ok(Some(bytes)));
+    }
+}

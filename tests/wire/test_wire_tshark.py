@@ -1,0 +1,215 @@
+"""tshark reads what the wire crate emits: no malformed frame, no bad checksum, the right fields."""
+
+from __future__ import annotations
+
+import functools
+import re
+import shutil
+import struct
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+from wire_vectors import (
+    CO_LOCATED,
+    CORRESPONDENT,
+    FOREIGN_AGENT,
+    HOME_AGENT,
+    MOBILE_NODE,
+    REPLY_CODES,
+    vectors,
+)
+
+pytestmark = pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
+
+LINKTYPE_RAW = 101
+CHECKED = [f"{protocol}.check_checksum:TRUE" for protocol in ("ip", "tcp", "udp")]
+GOOD = "1"
+
+
+def capture() -> bytes:
+    """All datagrams in the classic capture format, a second apart."""
+    parts = [struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, LINKTYPE_RAW)]
+    for second, datagram in enumerate(vectors().values()):
+        parts += [struct.pack("<IIII", second, 0, len(datagram), len(datagram)), datagram]
+    return b"".join(parts)
+
+
+@functools.cache
+def tshark(*arguments: str) -> str:
+    """What tshark says of all datagrams."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "vectors.pcap"
+        path.write_bytes(capture())
+        options = [word for option in CHECKED for word in ("-o", option)]
+        command = ["tshark", "-n", "-r", str(path), *options, *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def fields(name: str, *wanted: str) -> list[list[str]]:
+    """The values of fields in one datagram: a list for each field, as many values as the field occurs."""
+    return dict(zip(vectors(), rows(*wanted), strict=True))[name]
+
+
+@functools.cache
+def rows(*wanted: str) -> list[list[list[str]]]:
+    selected = [word for field in wanted for word in ("-e", field)]
+    lines = tshark("-T", "fields", "-E", "separator=/t", "-E", "aggregator=;", *selected).splitlines()
+    return [[cell.split(";") if cell else [] for cell in line.split("\t")] for line in lines]
+
+
+def test_no_frame_is_malformed() -> None:
+    assert tshark("-Y", "_ws.malformed || _ws.unreassembled || _ws.expert.severity == error") == ""
+
+
+@pytest.mark.parametrize("protocol", ["ip", "icmp", "udp", "tcp"])
+def test_every_checksum_is_good(protocol: str) -> None:
+    found = rows(f"{protocol}.checksum.status", protocol)
+    statuses = [status for (row, _) in found for status in row]
+    assert set(statuses) == {GOOD}
+    # Every datagram has an IP header; of the others there are enough not to have looked past them.
+    assert len(statuses) >= {"ip": len(vectors()), "icmp": 20, "udp": 40, "tcp": 6}[protocol]
+
+
+def test_registration_requests() -> None:
+    wanted = [
+        "mip.type",
+        "mip.flags",
+        "mip.life",
+        "mip.homeaddr",
+        "mip.haaddr",
+        "mip.coa",
+        "mip.ext.type",
+        "mip.auth.spi",
+    ]
+    requests = {
+        "request_co_located": ("0x22", "600", CO_LOCATED, ["32"], ["0x00000100"]),
+        "request_to_foreign_agent": (
+            "0x02",
+            "600",
+            FOREIGN_AGENT,
+            ["32", "130", "33"],
+            ["0x00000100", "0x0000012c"],
+        ),
+        "request_relayed": ("0x02", "600", FOREIGN_AGENT, ["32", "34"], ["0x00000100", "0x00010000"]),
+        "request_every_flag_and_nai": ("0xfa", "600", CO_LOCATED, ["131", "32"], ["0x00000100"]),
+        "request_deregister": ("0x00", "0", MOBILE_NODE, ["32"], ["0x00000100"]),
+    }
+    for name, (flags, lifetime, care_of_address, extensions, spis) in requests.items():
+        expected = [["1"], [flags], [lifetime], [MOBILE_NODE], [HOME_AGENT], [care_of_address], extensions, spis]
+        assert fields(name, *wanted) == expected, name
+    assert fields("request_every_flag_and_nai", "mip.nai") == [["mn@example.net"]]
+
+
+def test_registration_replies() -> None:
+    for code in REPLY_CODES:
+        lifetime = "65535" if code <= 1 else "0"
+        found = fields(f"reply_{code}", "mip.type", "mip.code", "mip.life", "mip.ext.type")
+        assert found == [["3"], [str(code)], [lifetime], ["32", "34"]]
+
+
+def test_reply_codes_have_a_name() -> None:
+    named = re.findall(r"Reply Code: (.+) \((\d+)\)", tshark("-V", "-Y", "mip.code"))
+    assert [int(code) for _, code in named] == [
+        int(name.removeprefix("reply_")) for name in vectors() if name.startswith("reply_")
+    ]
+    # It was assigned after tshark learned the others.
+    assert {code for name, code in named if name == "Unknown"} <= {"194"}
+
+
+def test_agent_advertisements() -> None:
+    wanted = [
+        "icmp.code",
+        "icmp.num_addrs",
+        "icmp.lifetime",
+        "icmp.router_address",
+        "icmp.pref_level",
+        "icmp.mip.type",
+        "icmp.mip.seq",
+        "icmp.mip.life",
+        "icmp.mip.flags",
+        "icmp.mip.coa",
+        "icmp.mip.prefixlength",
+    ]
+    assert fields("advertisement", *wanted) == [
+        ["0"],
+        ["2"],
+        ["3"],
+        [FOREIGN_AGENT, "192.0.2.10"],
+        ["0", "-2147483648"],
+        ["16", "19"],
+        ["65534"],
+        ["600"],
+        ["0xfdc0"],
+        [FOREIGN_AGENT, CO_LOCATED],
+        ["24", "16"],
+    ]
+    assert fields("advertisement_padded", *wanted) == [
+        ["16"],
+        ["1"],
+        ["3"],
+        [FOREIGN_AGENT],
+        ["0"],
+        ["16", "19", "0"],
+        ["65534"],
+        ["600"],
+        ["0x2000"],
+        [],
+        ["24"],
+    ]
+    assert fields("solicitation", "icmp.type", "icmp.code", "ip.ttl") == [["10"], ["0"], ["1"]]
+
+
+def test_errors_tell_the_next_hop_mtu_and_quote_a_segment() -> None:
+    wanted = ["icmp.type", "icmp.code", "icmp.mtu", "ip.src", "tcp.dstport"]
+    router = "203.0.113.1"
+    sources = [router, HOME_AGENT, CORRESPONDENT]
+    assert fields("error_in_tunnel", *wanted) == [["3"], ["4"], ["100"], sources, ["40000"]]
+    sources = [HOME_AGENT, CORRESPONDENT]
+    assert fields("error_relayed", *wanted) == [["3"], ["4"], ["80"], sources, ["40000"]]
+
+
+def test_tunnels() -> None:
+    wanted = ["ip.proto", "ip.src", "ip.dst", "ip.ttl", "gre.key", "gre.sequence_number", "udp.dstport"]
+    for name, protocol, key, sequence in [
+        ("ip_in_ip", "4", [], []),
+        ("gre", "47", [], []),
+        ("gre_key", "47", ["0xc0ffee00"], []),
+        ("gre_sequence", "47", [], ["8"]),
+        ("gre_key_sequence", "47", ["0xc0ffee00"], ["9"]),
+    ]:
+        assert fields(name, *wanted) == [
+            [protocol, "17"],
+            [HOME_AGENT, CORRESPONDENT],
+            [FOREIGN_AGENT, MOBILE_NODE],
+            ["64", "63"],
+            key,
+            sequence,
+            ["6000"],
+        ]
+
+
+def test_fragments_are_put_together() -> None:
+    (length, fragments, data) = fields("fragment_2", "udp.length", "ip.fragment.count", "udp.payload")
+    assert (length, fragments) == (["1208"], ["3"])
+    assert bytes.fromhex(data[0]) == bytes(i % 256 for i in range(1200))
+
+
+def test_segments() -> None:
+    mss, shift, permitted, value = (
+        "tcp.options.mss_val",
+        "tcp.options.wscale.shift",
+        "tcp.options.sack_perm",
+        "tcp.options.timestamp.tsval",
+    )
+    left, right = "tcp.options.sack_le", "tcp.options.sack_re"
+    assert fields("tcp_syn", mss, shift, value, "tcp.hdr_len") == [["1460"], ["7"], [str(0x0A0B0C0D)], ["40"]]
+    assert fields("tcp_syn", permitted) != [[]]
+    assert fields("tcp_sack", "tcp.options.sack.count", "tcp.hdr_len") == [["3"], ["60"]]
+    # Relative to the first byte tshark saw of the other direction.
+    (lefts, rights) = fields("tcp_sack", left, right)
+    assert [int(r) - int(le) for le, r in zip(lefts, rights, strict=True)] == [1460] * 3
+    assert fields("tcp_data", "tcp.len", "tcp.flags") == [["101"], ["0x0018"]]

@@ -1,0 +1,63 @@
+"""Datagrams made by the wire crate, and what the tests know of them by themselves."""
+
+from __future__ import annotations
+
+import functools
+import shutil
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+MOBILE_NODE = "10.0.0.5"
+HOME_AGENT = "10.0.0.1"
+FOREIGN_AGENT = "192.0.2.9"
+CO_LOCATED = "192.0.2.77"
+CORRESPONDENT = "198.51.100.7"
+
+IDENTIFICATION = 0xE5A1B2C3_80000001
+
+# The digest, the key and the SPI of each kind of authentication extension in the samples.
+MOBILE_HOME, MOBILE_FOREIGN, FOREIGN_HOME = 32, 33, 34
+KEYS = {MOBILE_HOME: b"mobile-home key!", MOBILE_FOREIGN: b"mobile-foreign k", FOREIGN_HOME: b"\xa5" * 80}
+SPIS = {MOBILE_HOME: 256, MOBILE_FOREIGN: 300, FOREIGN_HOME: 0x10000}
+DIGESTS = {16: "md5", 32: "sha256"}
+
+REPLY_CODES = [0, 1, *range(64, 83), 88, 194, *range(128, 140)]
+
+
+@functools.cache
+def vectors() -> dict[str, bytes]:
+    """Every datagram the example `emit_vectors` prints, by name."""
+    if shutil.which("cargo") is None:
+        pytest.skip("no cargo: it builds the example that prints the datagrams")
+    # The profile of `cargo test`, which has built the example already.
+    command = ["cargo", "run", "--quiet", "--locked", "--profile", "test"]
+    command += ["--package", "careof-wire", "--example", "emit_vectors"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr
+    return {name: bytes.fromhex(data) for name, data in map(str.split, done.stdout.splitlines())}
+
+
+def with_prefix(prefix: str) -> dict[str, bytes]:
+    """The datagrams whose names begin so."""
+    found = {name: data for name, data in vectors().items() if name.startswith(prefix)}
+    assert found, f"no datagram is called {prefix}..."
+    return found
+
+
+def checksum(data: bytes | bytearray) -> int:
+    """The Internet checksum of `data`: 0 when it includes a right one."""
+    padded = data + bytes(len(data) % 2)
+    total: int = sum(struct.unpack(f"!{len(padded) // 2}H", padded))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return total ^ 0xFFFF
+
+
+def payload_of(datagram: bytes) -> bytes:
+    """What follows the IPv4 header."""
+    return datagram[(datagram[0] & 15) * 4 :]
