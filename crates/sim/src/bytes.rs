@@ -15,7 +15,8 @@ pub(crate) struct PacketBytes {
     zeros: Vec<u8>,
 }
 
-/// An ICMP error quotes the header and 8 bytes behind it (RFC 792): ports and sequence number.
+/// An ICMP error of the simulator quotes the header and 8 bytes behind it (RFC 792): ports and sequence number.
+/// RFC 1812 would have more, but analysers check the TCP checksum of a longer quotation as if it were whole.
 const QUOTE_BYTES: usize = 28;
 
 impl PacketBytes {
