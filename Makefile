@@ -1,0 +1,85 @@
+# What a user and CI do, each in one word. `make` alone lists the words.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SCENARIO := scenarios/wavelan-to-gsm.toml
+
+# One interpreter for every build of the extension, so that cargo does not build it again for another.
+export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
+
+NATIVE_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name target -prune -o -type f -print)
+
+.PHONY: help setup demo test lint format bench lock clean docs/wavelan-to-gsm.png
+
+help:
+	@echo "make setup   build careof into $(VENV)"
+	@echo "make demo    simulate a download from WaveLAN to GSM, with report, into demo/"
+	@echo "make test    everything that must pass: lint, the Rust tests, the tests across languages"
+	@echo "make lint    formatting, clippy, ruff, types"
+	@echo "make format  format all sources"
+	@echo "make bench   packet-hops per CPU second of the simulator"
+	@echo "make lock    renew requirements.lock"
+	@echo "make clean   remove everything that was built"
+
+setup: $(VENV)/.careof
+
+# The packages, in the very versions of the lock file.
+$(VENV)/.packages: requirements.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "error: careof needs Python 3.11 or newer" >&2; \
+		  echo "  hint: make setup PYTHON=python3.12, or wherever yours is" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@touch $@
+
+# The native module and the command; Python sources are used where they stand.
+$(VENV)/.careof: $(VENV)/.packages $(NATIVE_SOURCES)
+	@command -v cargo >/dev/null || \
+		{ echo "error: careof needs Rust, and there is no cargo" >&2; \
+		  echo "  hint: install Rust (see CONTRIBUTING.md)" >&2; exit 1; }
+	PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --locked --quiet
+	@touch $@
+
+demo: setup
+	$(BIN)/careof run $(SCENARIO) --out demo
+	@echo; echo "The report: demo/report.html"
+
+test: lint
+	cargo test --workspace --locked --quiet
+	$(BIN)/python -m pytest --quiet
+
+lint: setup
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+	$(BIN)/ruff format --check --quiet
+	$(BIN)/ruff check --quiet
+	$(BIN)/mypy --no-error-summary
+	$(BIN)/stubtest careof._careof
+
+format: setup
+	cargo fmt --all
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+# The picture in README.md.
+docs/wavelan-to-gsm.png: setup
+	$(BIN)/careof run $(SCENARIO) --seed 7 --out demo --plot png
+	cp demo/plot-download.png $@
+
+bench: setup
+	$(BIN)/python benches/run.py
+
+lock:
+	$(PYTHON) -m venv $(VENV)-lock
+	$(VENV)-lock/bin/python -m pip install --quiet --disable-pip-version-check uv
+	{ echo '# Exact versions for `make setup`, made by `make lock` from pyproject.toml.'; \
+	  $(VENV)-lock/bin/uv pip compile pyproject.toml --group tools --universal --python-version 3.11 --upgrade --quiet \
+		--generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links; } > requirements.lock.new
+	mv requirements.lock.new requirements.lock
+	rm -rf $(VENV)-lock
+
+clean:
+	rm -rf target fuzz/target $(VENV) $(VENV)-lock demo run dist .mypy_cache .ruff_cache .pytest_cache
+	rm -f python/careof/*.so
+	find python tests benches -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,5 @@
+"""``python -m careof``."""
+
+from careof.cli import entry
+
+entry()

@@ -1,0 +1,261 @@
+"""The `careof` command: data on stdout, talk on stderr; exit status 0 done, 1 failed, 2 asked for wrongly.
+
+Nothing is imported that the command at hand does not need: a run without a trace starts in a few
+milliseconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from careof import native, summary
+from careof.errors import CareofError, InputError
+from careof.progress import Progress
+from careof.text import Style
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import FrameType
+
+_WORLDS = ("sim",)
+_LARGEST_SEED = 2**64 - 1
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Carry out one command; returns the exit status."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    command: Callable[[argparse.Namespace], int] = options.command
+    try:
+        return command(options)
+    except CareofError as error:
+        _complain(str(error), error.hint)
+        return error.exit_status
+
+
+def entry() -> NoReturn:
+    """What the installed command calls."""
+    signal.signal(signal.SIGTERM, _terminated)
+    try:
+        status = main()
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        _complain("interrupted; nothing was left behind", None)
+        status = 128 + signal.SIGINT
+    except BrokenPipeError:
+        # Whoever read our output has seen enough. Python would complain when it flushes stdout at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 128 + signal.SIGPIPE
+    sys.exit(status)
+
+
+def _terminated(_number: int, _frame: FrameType | None) -> NoReturn:
+    # An exception, so that what is half done is taken back.
+    sys.exit(128 + signal.SIGTERM)
+
+
+def _complain(message: str, hint: str | None) -> None:
+    style = Style(sys.stderr)
+    prefix = "" if message.startswith("error:") else f"{style.red('error:')} "
+    print(f"{prefix}{message}", file=sys.stderr)
+    if hint:
+        print(f"  {style.bold('hint:')} {hint}", file=sys.stderr)
+
+
+class _Parser(argparse.ArgumentParser):
+    """Errors of usage in the form of all other errors."""
+
+    def error(self, message: str) -> NoReturn:
+        _complain(message, f"see `{self.prog} --help`")
+        sys.exit(InputError.exit_status)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="careof", description="What a handover does to TCP, and what helps.", allow_abbrev=False)
+    parser.add_argument("--version", action="version", version=f"careof {native.__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=_Parser)
+
+    run = _command(commands, "run", _run, "simulate a scenario: print a summary, write trace, capture and report")
+    run.add_argument("scenario", metavar="FILE", help="the scenario, a TOML file")
+    run.add_argument(
+        "--out",
+        metavar="DIR",
+        type=Path,
+        help="directory for the run (default: run/NAME, NAME from the file's)",
+    )
+    run.add_argument("--seed", metavar="N", type=_whole_number, help="replace the scenario's seed")
+    run.add_argument(
+        "--repetition",
+        metavar="N",
+        type=_whole_number,
+        default=0,
+        help="same seed, other random numbers: 0, 1, 2, ...",
+    )
+    _add_set(run)
+    run.add_argument("--no-trace", action="store_true", help="summary only: no events, capture or report; faster")
+    run.add_argument("--plot", choices=["png"], help="also draw the graphs of each flow as plot-FLOW.png")
+    run.add_argument("--world", choices=_WORLDS, default="sim", help="where to run it (default: sim)")
+    _add_json(run, "the content of summary.json")
+
+    compare = _command(commands, "compare", _compare, "two runs side by side")
+    compare.add_argument("a", metavar="A", type=Path, help="directory of a run")
+    compare.add_argument("b", metavar="B", type=Path, help="directory of another run")
+    compare.add_argument(
+        "--out", metavar="FILE", type=Path, help="also write a page that lays their graphs over each other"
+    )
+    _add_json(compare, "the comparison")
+
+    check = _command(commands, "check", _check, "read a scenario and say what it means, without running it")
+    check.add_argument("scenario", metavar="FILE", help="the scenario, a TOML file")
+    _add_set(check)
+    _add_json(check, "the scenario with every default filled in")
+
+    presets = _command(commands, "presets", _presets, "list the link presets with their sources")
+    _add_json(presets, "the presets")
+
+    report = _command(commands, "report", _report, "make a run's report again")
+    report.add_argument("directory", metavar="DIR", type=Path, help="directory of a run")
+    report.add_argument("--plot", choices=["png"], help="also draw the graphs of each flow as plot-FLOW.png")
+
+    study = _command(commands, "study", _study, "a paper's tables and figures beside ours")
+    study.add_argument("name", metavar="NAME", help="which study")
+    study.add_argument("--out", metavar="DIR", type=Path, help="directory for its runs and figures")
+    study.add_argument("--quick", action="store_true", help="fewer repetitions")
+    study.add_argument("--markdown", action="store_true", help="print a page of Markdown")
+    _add_json(study, "the rows of its table")
+    return parser
+
+
+def _command(
+    commands: Any, name: str, function: Callable[[argparse.Namespace], int], description: str
+) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name, help=description, description=description[0].upper() + description[1:] + ".", allow_abbrev=False
+    )
+    parser.set_defaults(command=function)
+    return parser
+
+
+def _add_set(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--set",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        dest="overrides",
+        help="replace a value of the scenario, for example --set duration='30 s'; may be repeated",
+    )
+
+
+def _add_json(parser: argparse.ArgumentParser, what: str) -> None:
+    parser.add_argument("--json", action="store_true", help=f"print {what} as JSON")
+
+
+def _whole_number(text: str) -> int:
+    try:
+        value = int(text, 10)
+    except ValueError:
+        value = -1
+    if not 0 <= value <= _LARGEST_SEED:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number from 0 to {_LARGEST_SEED}")
+    return value
+
+
+def _progress(options: argparse.Namespace, unit: str) -> Progress:
+    quiet = options.json and not sys.stderr.isatty()
+    return Progress(None if quiet else sys.stderr, unit)
+
+
+def _run(options: argparse.Namespace) -> int:
+    from careof.runs import run
+
+    out = options.out if options.out is not None else Path("run") / (Path(options.scenario).stem or "scenario")
+    with _progress(options, "s simulated") as progress:
+        result = run(
+            Path(options.scenario),
+            seed=options.seed,
+            set=options.overrides,
+            out=out,
+            trace=not options.no_trace,
+            repetition=options.repetition,
+            plots=options.plot is not None,
+            progress=progress,
+        )
+    if options.json:
+        _print_json(result.summary)
+    else:
+        print(summary.for_people(result, Style(sys.stdout), out))
+    return 0
+
+
+def _compare(options: argparse.Namespace) -> int:
+    from careof.comparison import compare
+
+    comparison = compare(options.a, options.b)
+    if options.out is not None:
+        comparison.write(options.out)
+    if options.json:
+        _print_json(comparison.as_json())
+    else:
+        print(comparison.for_people(Style(sys.stdout)))
+        if options.out is not None:
+            print(f"\n{options.out}")
+    return 0
+
+
+def _check(options: argparse.Namespace) -> int:
+    from careof.runs import override_list, read_scenario
+
+    name, text = read_scenario(Path(options.scenario))
+    resolved = native.check(name, text, override_list(options.overrides))
+    if options.json:
+        _print_json(resolved)
+    else:
+        print(f"{name}: {summary.scenario_in_words(resolved)}")
+    return 0
+
+
+def _presets(options: argparse.Namespace) -> int:
+    presets = native.presets()
+    if options.json:
+        _print_json(presets)
+    else:
+        print(summary.preset_table(presets, Style(sys.stdout)))
+    return 0
+
+
+def _report(options: argparse.Namespace) -> int:
+    from careof.runs import load, write_report_again
+
+    print(write_report_again(load(options.directory), plots=options.plot is not None))
+    return 0
+
+
+def _study(options: argparse.Namespace) -> int:
+    from careof import studies
+
+    names = studies.names()
+    if options.name not in names:
+        near = difflib.get_close_matches(options.name, names, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"studies: {', '.join(names) or 'none in this version'}"
+        raise InputError(f"there is no study {options.name!r}", hint=hint)
+    with _progress(options, "done") as progress:
+        study = studies.load(options.name).carry_out(options.out, progress, quick=options.quick)
+    if options.json:
+        _print_json(study.rows_as_json())
+    elif options.markdown:
+        print(study.as_markdown(), end="")
+    else:
+        print(study.for_people(Style(sys.stdout)))
+    return 0
+
+
+def _print_json(value: object) -> None:
+    print(json.dumps(value, indent=2, ensure_ascii=False))

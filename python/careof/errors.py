@@ -1,0 +1,58 @@
+"""What careof raises.
+
+::
+
+    CareofError
+    ├── InputError              what was asked for makes no sense; exit status 2
+    │   ├── ScenarioError       the scenario file, or an override of it
+    │   ├── WorldError          the chosen world cannot do what the scenario asks for
+    │   ├── OutputError         nothing can be written there
+    │   └── NotARunError        that directory holds no run
+    └── RunError                the run itself went wrong; exit status 1
+        └── ConservationError   packets appeared or vanished without a cause
+
+``str(error)`` is the message for people. Where there is something to do about it, ``error.hint`` says what.
+"""
+
+
+class CareofError(Exception):
+    """Root of everything careof raises on purpose."""
+
+    exit_status = 1
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class InputError(CareofError):
+    """What was asked for makes no sense. Nothing has been run and nothing written."""
+
+    exit_status = 2
+
+
+class ScenarioError(InputError):
+    """The scenario cannot be read or means nothing.
+
+    The message names file, line, column, key and value of each fault, and already holds its hints.
+    """
+
+
+class WorldError(InputError):
+    """The world that was chosen cannot do what the scenario asks for."""
+
+
+class OutputError(InputError):
+    """Nothing can be written where the output was to go."""
+
+
+class NotARunError(InputError):
+    """A directory that should hold a run does not."""
+
+
+class RunError(CareofError):
+    """The run went wrong after it had begun."""
+
+
+class ConservationError(RunError):
+    """After the run, packets sent were not packets delivered, dropped, queued and in flight."""

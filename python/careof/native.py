@@ -1,0 +1,132 @@
+"""The border to the native module: its errors become ours here, its JSON becomes Python values."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from careof import _careof
+from careof.errors import RunError, ScenarioError, WorldError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+Json = dict[str, Any]
+
+__version__: str = _careof.__version__
+
+
+class Column(NamedTuple):
+    """A stretch of one column of the event table, laid out as Arrow lays out its buffers."""
+
+    name: str
+    type: str
+    values: bytes
+    validity: bytes | None
+    dictionary: list[str] | None
+
+
+@contextmanager
+def _our_errors() -> Iterator[None]:
+    try:
+        yield
+    except _careof.ScenarioError as error:
+        raise ScenarioError(str(error)) from None
+    except _careof.WorldError as error:
+        raise WorldError(str(error)) from None
+    except OSError as error:
+        raise RunError(f"the capture could not be written: {error}") from error
+
+
+def check(name: str, text: str, overrides: Sequence[str] = ()) -> Json:
+    """Resolve a scenario: every default filled in, every preset named.
+
+    Raises:
+        ScenarioError: the text is no scenario; the message says where and why.
+    """
+    with _our_errors():
+        return _object(_careof.check(name, text, list(overrides)))
+
+
+def presets() -> list[Json]:
+    """The link presets, each with its source."""
+    return _objects(_careof.presets())
+
+
+def metric_definitions() -> list[Json]:
+    """What every metric of a summary means: ``section``, ``key``, ``unit``, ``definition``."""
+    return _objects(_careof.metric_definitions())
+
+
+def event_schema() -> Json:
+    """The columns of the event table and the kinds of events."""
+    return _object(_careof.event_schema())
+
+
+class Simulation:
+    """A run in the simulated world, moved on piece by piece.
+
+    Raises:
+        ScenarioError: the text is no scenario.
+        WorldError: the simulator cannot do what it asks for.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        text: str,
+        overrides: Sequence[str] = (),
+        *,
+        seed: int | None = None,
+        repetition: int = 0,
+        trace: bool = True,
+        pcap: Path | None = None,
+    ) -> None:
+        capture = None if pcap is None else str(pcap)
+        with _our_errors():
+            self._native = _careof.Simulation(name, text, list(overrides), seed, repetition, trace, capture)
+
+    @property
+    def duration_s(self) -> float:
+        """Simulated seconds from begin to end."""
+        return self._native.duration_s
+
+    def scenario(self) -> Json:
+        """The resolved scenario."""
+        return _object(self._native.scenario_json())
+
+    def advance(self, until_s: float) -> float:
+        """Simulate up to an instant; other Python threads run meanwhile. Returns the instant reached.
+
+        Raises:
+            RunError: time stands still.
+        """
+        try:
+            return self._native.advance(until_s)
+        except _careof.WorldError as error:
+            raise RunError(str(error)) from None
+
+    def take_events(self) -> list[Column]:
+        """The events since the last call, column by column; all columns are of one length."""
+        return [Column(*column) for column in self._native.take_events()]
+
+    def finish(self) -> Json:
+        """End the run, close the capture and hand out the summary."""
+        with _our_errors():
+            return _object(self._native.finish())
+
+
+def _object(text: str) -> Json:
+    value = json.loads(text)
+    if not isinstance(value, dict):
+        raise TypeError(f"the native module returned a {type(value).__name__} for an object")
+    return value
+
+
+def _objects(text: str) -> list[Json]:
+    value = json.loads(text)
+    if not isinstance(value, list):
+        raise TypeError(f"the native module returned a {type(value).__name__} for a list")
+    return value

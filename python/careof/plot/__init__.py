@@ -1,0 +1,108 @@
+"""A run's graphs."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from careof.errors import InputError
+from careof.plot import series
+from careof.plot.trace import Trace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from careof.plot.series import CloseUp, Panel
+    from careof.runs import Run
+
+FLOWS_SHOWN = 8
+"""Flows that a report and `--plot` draw; the others have their rows in the tables."""
+
+
+class Plots:
+    """Graphs of one run as plotly figures. With one flow its name may be left out.
+
+    ``run.plot.cwnd().show()`` opens the graph; in a notebook it appears by itself.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    @cached_property
+    def trace(self) -> Trace:
+        """The events behind the graphs."""
+        return Trace(self._run)
+
+    def time_sequence(self, flow: str | None = None) -> Any:
+        """Segments, ACKs, window, drops and timeouts over time."""
+        return _figure(series.time_sequence(self.trace, self._flow(flow), self._end_s))
+
+    def cwnd(self, flow: str | None = None) -> Any:
+        """Congestion window, slow-start threshold and flight."""
+        return _figure(series.congestion_window(self.trace, self._flow(flow), self._end_s))
+
+    def rtt(self, flow: str | None = None) -> Any:
+        """Smoothed round-trip time and retransmission timeout."""
+        return _figure(series.round_trip(self.trace, self._flow(flow), self._end_s))
+
+    def queues(self) -> Any:
+        """Packets waiting at the links."""
+        return _figure(series.queues(self.trace, self._end_s))
+
+    def panels(self, flow: str) -> list[Panel]:
+        """The graphs of one flow, as numbers."""
+        trace, end_s = self.trace, self._end_s
+        return [
+            series.time_sequence(trace, flow, end_s),
+            series.congestion_window(trace, flow, end_s),
+            series.round_trip(trace, flow, end_s),
+        ]
+
+    def queue_panel(self) -> Panel:
+        """The graph of the queues, as numbers."""
+        return series.queues(self.trace, self._end_s)
+
+    def close_ups(self) -> list[CloseUp]:
+        """For each handover the stretch of time in which it and what follows can be seen."""
+        outages = sorted(one for flow in self.flows()[:FLOWS_SHOWN] for one in series.outages(self.trace, flow))
+        return [series.close_up(handover, outages) for handover in self.trace.handovers]
+
+    def flows(self) -> list[str]:
+        """The names of the run's flows."""
+        return [str(flow["name"]) for flow in self._run.summary["flows"]]
+
+    def save(self, directory: Path) -> list[Path]:
+        """Draw each flow's graphs, with the queues below them, as ``plot-FLOW.png``; returns the files."""
+        from careof.plot import static
+
+        queues = self.queue_panel()
+        files = []
+        for flow in self.flows()[:FLOWS_SHOWN]:
+            files.append(directory / f"plot-{flow}.png")
+            title = f"{self._run.title} - flow {flow}, seed {self._run.summary['seed']}"
+            panels = [*self.panels(flow), queues]
+            # The first handover once more from near: over the whole run it is often a kink.
+            for first in self.close_ups()[:1]:
+                panels.insert(1, series.cut(panels[0], first, "Around the first handover"))
+            static.save(static.picture(title, panels), files[-1])
+        return files
+
+    @property
+    def _end_s(self) -> float:
+        return float(self._run.duration_s)
+
+    def _flow(self, name: str | None) -> str:
+        known = self.flows()
+        if name is None and len(known) == 1:
+            return known[0]
+        if name not in known:
+            raise InputError(f"there is no flow {name!r}", hint=f"flows: {', '.join(known)}")
+        return name
+
+
+def _figure(panel: Panel) -> Any:
+    import plotly.graph_objects as go
+
+    from careof.plot.interactive import figure
+
+    return go.Figure(figure(panel))

@@ -1,0 +1,64 @@
+"""Colours and marks, the same in every renderer. The colours are told apart by colour-blind eyes too."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from careof.plot.series import Role
+
+if TYPE_CHECKING:
+    from careof.plot.series import Series
+
+
+class Look(NamedTuple):
+    """How a series is drawn."""
+
+    colour: str
+    width: float = 1.4
+    """Of a line, in points."""
+    mark: str = "circle"
+    """A plotly symbol; the static renderer has its own word for each."""
+    size: float = 4.0
+    """Of a mark, in points."""
+
+
+_ROLES = {
+    Role.DATA: Look("#0072b2"),
+    Role.RETRANSMISSION: Look("#d55e00", mark="diamond", size=6),
+    Role.ACK: Look("#009e73"),
+    Role.WINDOW: Look("#b8b8b8", width=1.0),
+    Role.DROP: Look("#111111", mark="x", size=6),
+    Role.TIMEOUT: Look("#cc0000", mark="triangle-up", size=9),
+    Role.CWND: Look("#0072b2", width=1.8),
+    Role.SSTHRESH: Look("#d55e00", width=1.2),
+    Role.FLIGHT: Look("#a6c8dd", width=1.2),
+    Role.RTT: Look("#0072b2", width=1.8),
+    Role.RTO: Look("#d55e00", width=1.8),
+}
+_CYCLE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#8a6d00", "#111111", "#7f7f7f")
+# The second of two runs laid over each other.
+_OTHER = {
+    Role.DATA: "#cc79a7",
+    Role.RETRANSMISSION: "#8a6d00",
+    Role.ACK: "#7f3f98",
+    Role.WINDOW: "#d8c8d8",
+    Role.DROP: "#7f7f7f",
+    Role.TIMEOUT: "#ff5fa2",
+    Role.CWND: "#cc79a7",
+    Role.SSTHRESH: "#8a6d00",
+    Role.FLIGHT: "#e8c6d9",
+    Role.RTT: "#cc79a7",
+    Role.RTO: "#8a6d00",
+}
+SHADE = "#f0c94d"
+"""Of the time until a handover's new path is ready."""
+STALL_SHADE = "#e7b5a3"
+"""Of the time that a flow then takes to use it."""
+
+
+def look(series: Series, position: int) -> Look:
+    """How to draw the series at this position of its panel."""
+    if series.role is Role.QUEUE:
+        return Look(_CYCLE[position % len(_CYCLE)])
+    mine = _ROLES[series.role]
+    return mine if series.run == 0 else mine._replace(colour=_OTHER[series.role])

@@ -1,0 +1,288 @@
+"""The report: one page that holds everything it shows, works from disk and asks no network for anything."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from html import escape
+from importlib import resources
+from string import Template
+from typing import TYPE_CHECKING
+
+from careof import native, summary
+from careof.plot import FLOWS_SHOWN
+from careof.plot.interactive import LIMIT, page_figure
+from careof.plot.ladder import ladders, svg
+from careof.plot.series import heights
+from careof.staging import EVENTS, SCENARIO
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from careof.native import Json
+    from careof.plot.series import Panel
+    from careof.runs import Run
+
+_LADDERS_SHOWN = 12
+_VIEWS = 12
+_COLUMNS = 6
+
+_EXPLAINED = {
+    "time-sequence": "What the sender sent and what came back, at the sender. Zoom in and segments become as high "
+    "as they are long. Grey is the end of the window that the receiver offers; a cross is a segment that was dropped.",
+    "cwnd": "What the sender allows itself (cwnd), where slow start ends (ssthresh) and what is under way (flight).",
+    "rtt": "The sender's smoothed round-trip time, and how long it waits for an ACK before it sends again.",
+    "queues": "Packets waiting before each one-way link; the packet being sent is not among them.",
+}
+
+
+class Page:
+    """A page under construction: sections in order, and the figures they hold."""
+
+    def __init__(self, title: str) -> None:
+        self._title = title
+        self._sections: list[str] = []
+        self._figures: list[Json] = []
+        self._panels: dict[str, Panel] = {}
+        self._views: list[Json] = []
+
+    def add(self, heading: str, body: str, *, beside: bool = False) -> None:
+        """A section, below the one before; or beside it where there is room, if both are such."""
+        kind = ' class="beside"' if beside else ""
+        self._sections.append(f"<section{kind}><h2>{escape(heading)}</h2>{body}</section>")
+
+    def figure(self, panel: Panel) -> str:
+        """The place of a graph. The page's script draws it there."""
+        figure = page_figure(panel)
+        place = f"figure-{len(self._figures)}"
+        self._figures.append(figure | {"place": place})
+        self._panels[place] = panel
+        words = escape(_EXPLAINED.get(panel.key, ""))
+        if figure["thinned"]:
+            words += (
+                f" <em>This page holds at most {LIMIT:,} points of a series. There were more of "
+                f"{escape(', '.join(figure['thinned']))}: what sticks out was kept, all of it is in {EVENTS}.</em>"
+            )
+        if not panel.series:
+            return f"<h3>{escape(panel.title)}</h3><p>There is nothing to show.</p>"
+        tall = " tall" if panel.key == "time-sequence" else ""
+        head = f'<h3>{escape(panel.title)}</h3><p class="note">{words}</p>'
+        return f'{head}<div id="{place}" class="figure{tall}"></div>'
+
+    def view(self, label: str, from_s: float, to_s: float, switched_s: float | None = None) -> None:
+        """A stretch of time that one button shows in all graphs; around a handover, with its sequence numbers."""
+        ranges = {
+            place: None if switched_s is None else heights(panel, switched_s)
+            for place, panel in self._panels.items()
+            if panel.key == "time-sequence"
+        }
+        self._views.append({"label": label, "from": from_s, "to": to_s, "ranges": ranges})
+
+    def html(self, head: str) -> str:
+        """The whole page."""
+        viewer = ""
+        if self._figures:
+            drawn = {"figures": self._figures, "views": self._views}
+            data = json.dumps(drawn, separators=(",", ":")).replace("</", "<\\/")
+            viewer = (
+                f'<script type="application/json" id="drawn">{data}</script>'
+                f"<script>{_plotly()}</script><script>{_own('viewer.js')}</script>"
+            )
+        return Template(_own("page.html")).substitute(
+            title=escape(self._title),
+            style=_own("page.css"),
+            head=head,
+            sections="".join(self._sections),
+            viewer=viewer,
+        )
+
+
+def report_html(run: Run) -> str:
+    """The report of a run.
+
+    Raises:
+        NotARunError: its trace is damaged.
+    """
+    page = Page(f"{run.title} - careof")
+    page.add("Flows", metrics_table("flows[]", "flow", run.summary["flows"]), beside=True)
+    if run.summary["handovers"]:
+        page.add("Handovers", _handovers(run.summary["handovers"]), beside=True)
+    if run.traced:
+        _graphs(page, run)
+        views(page, run)
+        _ladders(page, run)
+    page.add("Where the packets went", _packets(run))
+    page.add("What the metrics mean", _definitions())
+    page.add("Scenario", _scenario(run))
+    page.add("How to make this run again", _again(run))
+    return page.html(header(run))
+
+
+def header(run: Run) -> str:
+    """Title and particulars."""
+    facts = {
+        "seed": run.summary["seed"],
+        "digest": run.summary["digest"],
+        "world": run.summary["world"],
+        "duration": f"{run.duration_s:g} s",
+        "careof": run.summary["careof"],
+    }
+    cells = "".join(f"<div><dt>{escape(key)}</dt><dd>{escape(str(value))}</dd></div>" for key, value in facts.items())
+    description = str(run.scenario.get("description") or "")
+    words = f"<p>{escape(description)}</p>" if description else ""
+    return f"<h1>{escape(run.title)}</h1>{words}<dl>{cells}</dl>"
+
+
+def metrics_table(section: str, what: str, rows: Sequence[Json], names: Sequence[str] = ()) -> str:
+    """The metrics of a section of the summary: a column for each of a few rows, a line for each of many."""
+    meanings = {one["key"]: one["definition"] for one in native.metric_definitions() if one["section"] == section}
+    keys = [key for key in meanings if rows and key != "name" and not isinstance(rows[0].get(key), (dict, list))]
+    heads = [f'<span title="{escape(meanings[key])}">{escape(label(key))}</span>' for key in keys]
+    names = [escape(name) for name in names or [str(row["name"]) for row in rows]]
+    cells = [[escape(summary.value(key, row.get(key))) for key in keys] for row in rows]
+    if len(rows) > _COLUMNS:
+        return table([what, *heads], [[name, *line] for name, line in zip(names, cells, strict=True)])
+    return table([what, *names], [[head, *column] for head, *column in zip(heads, *cells, strict=True)])
+
+
+def label(key: str) -> str:
+    """A metric's key as words, without the unit that the value carries."""
+    for ending in ("_bps", "_s", "_bytes"):
+        key = key.removesuffix(ending)
+    return key.replace("_", " ")
+
+
+def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """An HTML table of ready cells."""
+    head = "".join(f"<th>{cell}</th>" for cell in heads)
+    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
+    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def _graphs(page: Page, run: Run) -> None:
+    flows = run.plot.flows()
+    for flow in flows[:FLOWS_SHOWN]:
+        page.add(f"Flow {flow}", "".join(page.figure(panel) for panel in run.plot.panels(flow)))
+    more = len(flows) - FLOWS_SHOWN
+    rest = f'<p class="note">{more} more flows are not drawn here.</p>' if more > 0 else ""
+    page.add("Links", page.figure(run.plot.queue_panel()) + rest)
+
+
+def views(page: Page, run: Run) -> None:
+    """Buttons for the whole of a run and for each of its handovers. The graphs come first."""
+    page.view("whole run", 0.0, run.duration_s)
+    for number, one in enumerate(run.plot.close_ups()[:_VIEWS], 1):
+        page.view(f"handover {number}", one.from_s, one.to_s, one.switched_s)
+
+
+def _ladders(page: Page, run: Run) -> None:
+    found = ladders(run.plot.trace, run.scenario["nodes"])
+    if not found:
+        return
+    shown = found[:_LADDERS_SHOWN]
+    parts = [
+        f"<h3>{escape(one.title)}</h3>{svg(one)}"
+        + (f'<p class="note">{one.more} more are not shown.</p>' if one.more else "")
+        for one in shown
+    ]
+    if len(found) > len(shown):
+        parts.append(f'<p class="note">{len(found) - len(shown)} more handovers are not shown.</p>')
+    note = '<p class="note">Left: when sent; right: when received. Point at a name for what the message said.</p>'
+    page.add("Signalling", note + "".join(parts))
+
+
+def _handovers(handovers: Sequence[Json]) -> str:
+    names = [f"{number}: {one['from']} to {one['to']}" for number, one in enumerate(handovers, 1)]
+    parts = [f"<div>{metrics_table('handovers[]', 'handover', handovers, names)}</div>"]
+    for name, one in zip(names, handovers, strict=True):
+        if one["flows"]:
+            flows = metrics_table("handovers[].flows[]", "flow", one["flows"])
+            parts.append(f"<div><h3>Flows in handover {escape(name)}</h3>{flows}</div>")
+    return f'<div class="row">{"".join(parts)}</div>'
+
+
+def _packets(run: Run) -> str:
+    packets, conservation = run.summary["packets"], run.summary["conservation"]
+    wrong = {key: value for key, value in conservation.items() if value}
+    verdict = f"Something does not add up: {wrong}." if wrong else "Every packet is accounted for."
+    parts = [f"<p>{escape(verdict)}</p>", metrics_table("packets", "packets", [packets], ["number"])]
+    if packets["dropped"]:
+        rows = [[escape(cause), f"{count:,}"] for cause, count in packets["dropped"].items()]
+        parts += ["<h3>Dropped</h3>", table(["why", "packets"], rows)]
+    rows = [
+        [
+            escape(link["name"]),
+            f"{link['offered_packets']:,}",
+            f"{link['delivered_packets']:,}",
+            escape(", ".join(f"{count:,} {cause}" for cause, count in link["dropped_packets"].items() if count) or "-"),
+            f"{link['max_queue_packets']:,}",
+            "-" if link["utilisation"] is None else f"{link['utilisation']:.1%}",
+        ]
+        for link in run.summary["links"]
+    ]
+    parts += [
+        "<h3>Links</h3>",
+        table(["link", "offered", "delivered", "dropped", "longest queue", "utilisation"], rows),
+    ]
+    if run.summary["mobility"]:
+        parts += ["<h3>Agents</h3>", metrics_table("mobility", "registrations", [run.summary["mobility"]], ["number"])]
+        discarded = run.summary["mobility"]["discarded"]
+        if discarded:
+            rows = [[escape(reason), f"{count:,}"] for reason, count in discarded.items()]
+            parts.append(table(["discarded", "messages"], rows))
+    return "".join(parts)
+
+
+def _definitions() -> str:
+    definitions = native.metric_definitions()
+    parts = []
+    for section in dict.fromkeys(one["section"] for one in definitions):
+        rows = [
+            [escape(label(one["key"])), escape(one["unit"] or "-"), _words(one["definition"])]
+            for one in definitions
+            if one["section"] == section
+        ]
+        name = f"<code>{escape(section)}</code>" if section else "the run"
+        parts.append(f"<details><summary>{name}</summary>{table(['metric', 'unit', 'meaning'], rows)}</details>")
+    return "".join(parts)
+
+
+def _words(definition: str) -> str:
+    """Text in which backquotes stand for code."""
+    parts = escape(definition).split("`")
+    return "".join(f"<code>{part}</code>" if number % 2 else part for number, part in enumerate(parts))
+
+
+def _scenario(run: Run) -> str:
+    resolved = json.dumps(run.scenario, indent=2, ensure_ascii=False)
+    changed = ""
+    if run.summary["overrides"]:
+        items = "".join(f"<li><code>{escape(one)}</code></li>" for one in run.summary["overrides"])
+        changed = f"<p>Changed on the command line:</p><ul>{items}</ul>"
+    return (
+        f"<pre>{escape(run.scenario_text)}</pre>{changed}"
+        "<details><summary>Every setting, with defaults and presets filled in</summary>"
+        f"<pre>{escape(resolved)}</pre></details>"
+    )
+
+
+def _again(run: Run) -> str:
+    words = ["careof", "run", SCENARIO, "--seed", str(run.summary["seed"])]
+    for override in run.summary["overrides"]:
+        words += ["--set", override]
+    if run.summary["run"]:
+        words += ["--repetition", str(run.summary["run"])]
+    return (
+        f"<p>In this directory, with careof {escape(str(run.summary['careof']))}:</p>"
+        f"<pre>{escape(shlex.join(words))}</pre>"
+        f"<p>The digest will be <code>{escape(str(run.summary['digest']))}</code>.</p>"
+    )
+
+
+def _plotly() -> str:
+    # The package as a whole takes a while to import and is not needed: only the viewer it carries.
+    return (resources.files("plotly") / "package_data" / "plotly.min.js").read_text(encoding="utf-8")
+
+
+def _own(name: str) -> str:
+    return (resources.files(__name__) / name).read_text(encoding="utf-8")

@@ -1,0 +1,167 @@
+"""Output directories appear whole or not at all.
+
+A run is written into a temporary sibling of its directory, which takes the directory's place when everything
+is there. Whatever ends the run before that - an error, Ctrl-C, a termination signal - leaves the old state.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from careof.errors import OutputError
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+EVENTS = "events.parquet"
+PACKETS = "packets.pcapng"
+SUMMARY = "summary.json"
+SCENARIO = "scenario.toml"
+RESOLVED = "scenario.json"
+REPORT = "report.html"
+
+_FILES = frozenset({EVENTS, PACKETS, SUMMARY, SCENARIO, RESOLVED, REPORT})
+
+
+class Staging:
+    """A directory in the making. Use it as a context manager and call :meth:`commit` at the end.
+
+    Raises:
+        OutputError: the directory cannot be made, or is something that must not be replaced.
+    """
+
+    def __init__(self, target: Path) -> None:
+        self.target = Path(os.path.realpath(target))
+        self._made: list[Path] = []
+        try:
+            self._refuse_what_must_stay(target)
+            self._make_parents()
+            self.path = Path(
+                tempfile.mkdtemp(prefix=f".{self.target.name[:200]}.", suffix=".partial", dir=self.target.parent)
+            )
+            self.path.chmod(0o777 & ~_umask())
+        except OSError as error:
+            self._forget_parents()
+            raise OutputError(
+                f"{target}: cannot write there: {error.strerror or error}",
+                hint="name a directory that can be made, with --out",
+            ) from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.path.exists():
+            shutil.rmtree(self.path, ignore_errors=True)
+            self._forget_parents()
+
+    def commit(self) -> Path:
+        """Put the directory in its place, instead of the run that may be there. Returns its path.
+
+        Raises:
+            OutputError: the place was taken meanwhile, or the old run cannot be moved away.
+        """
+        try:
+            if self.target.exists():
+                old = self.path.with_suffix(".replaced")
+                self.target.rename(old)
+                try:
+                    self.path.rename(self.target)
+                except BaseException:
+                    old.rename(self.target)
+                    raise
+                shutil.rmtree(old, ignore_errors=True)
+            else:
+                self.path.rename(self.target)
+        except OSError as error:
+            raise OutputError(
+                f"{self.target}: cannot be replaced: {error.strerror or error}",
+                hint="name another directory with --out",
+            ) from error
+        return self.target
+
+    def _refuse_what_must_stay(self, given: Path) -> None:
+        try:
+            entries = sorted(entry.name for entry in self.target.iterdir())
+        except FileNotFoundError:
+            return
+        except NotADirectoryError:
+            if self.target.exists():
+                raise OutputError(f"{given}: is a file", hint="name a directory with --out") from None
+            raise
+        if self.target == Path.cwd():
+            raise OutputError(f"{given}: is the current directory", hint="name a directory below it with --out")
+        if entries and not looks_like_a_run(self.target):
+            foreign = [name for name in entries if not _is_ours(name)]
+            what = f"holds {foreign[0]}, which is not careof's" if foreign else "is not empty and holds no careof run"
+            raise OutputError(
+                f"{given}: {what}", hint="name a directory that is new, empty or an earlier run's, with --out"
+            )
+
+    def _make_parents(self) -> None:
+        missing = []
+        parent = self.target.parent
+        while not parent.exists():
+            missing.append(parent)
+            parent = parent.parent
+        for directory in reversed(missing):
+            directory.mkdir()
+            self._made.append(directory)
+
+    def _forget_parents(self) -> None:
+        for directory in reversed(self._made):
+            with suppress(OSError):
+                directory.rmdir()
+
+
+def looks_like_a_run(directory: Path) -> bool:
+    """Whether a directory holds a run of careof and nothing else, so that another run may take its place."""
+    try:
+        names = {entry.name for entry in directory.iterdir()}
+    except OSError:
+        return False
+    return {SUMMARY, SCENARIO, RESOLVED} <= names and all(_is_ours(name) for name in names)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that it is there whole or not at all.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    partial = None
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(None, "is a directory")
+        with tempfile.NamedTemporaryFile(
+            "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name[:200]}.", delete=False
+        ) as file:
+            partial = Path(file.name)
+            file.write(text)
+        partial.chmod(0o666 & ~_umask())
+        partial.replace(path)
+    except OSError as error:
+        raise OutputError(
+            f"{path}: cannot write there: {error.strerror or error}",
+            hint="name a file in a directory that exists",
+        ) from error
+    finally:
+        if partial is not None:
+            partial.unlink(missing_ok=True)
+
+
+def _is_ours(name: str) -> bool:
+    return name in _FILES or (name.startswith("plot-") and name.endswith(".png"))
+
+
+def _umask() -> int:
+    current = os.umask(0o077)
+    os.umask(current)
+    return current

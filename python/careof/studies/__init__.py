@@ -1,0 +1,122 @@
+"""Papers, reproduced: a module here is a study, named after the module.
+
+A study module has a docstring, whose first line is the study's title, and one function::
+
+    def carry_out(out: Path | None, progress: Watcher | None, *, quick: bool = False) -> Study
+
+which runs whatever the paper needs - with `quick` fewer repetitions of it - and holds the paper's figures beside
+ours. It calls `progress` with how much is done and how much there is to do, in any unit.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from careof.text import table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from careof.text import Style
+
+    Watcher = Callable[[float, float], None]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure of a paper beside ours."""
+
+    id: str
+    what: str
+    paper: float | int | str
+    """As the paper gives it."""
+    ours: float | int | str | bool | None
+    low: float | None
+    """The smallest value of ours that counts as a match; None where the match is not a range."""
+    high: float | None
+    """The largest."""
+    match: bool
+    """Whether ours is within the band, and every part of it too."""
+    explanation: str = ""
+    """Why ours differs, or how the paper's figure was read."""
+    parts: list[dict[str, Any]] = field(default_factory=list)
+    """Where one target has several figures: ``what``, ``paper``, ``ours``, ``low``, ``high``, ``match`` of each.
+    One that is only reported has None for its ``match``."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """What a study found."""
+
+    title: str
+    rows: list[Row]
+    text: str = ""
+    """What is to be said about the rows, above all about those that do not match."""
+    files: list[Path] = field(default_factory=list)
+    """Figures and runs that were written."""
+
+    def rows_as_json(self) -> list[dict[str, Any]]:
+        """The rows, ready for JSON."""
+        return [asdict(row) for row in self.rows]
+
+    def for_people(self, style: Style) -> str:
+        """The table, what is to be said about it, and where the figures are."""
+        matching = sum(row.match for row in self.rows)
+        parts = [
+            style.bold(self.title),
+            table(_HEAD, self._lines(), left=len(_HEAD)),
+            f"{matching} of {len(self.rows)} rows match",
+            "\n".join(f"{row.id}: {row.explanation}" for row in self.rows if row.explanation),
+            self.text.strip(),
+            "\n".join(str(path) for path in self.files),
+        ]
+        return "\n\n".join(part for part in parts if part)
+
+    def as_markdown(self) -> str:
+        """The same as a page of Markdown."""
+        cells = [[cell.replace("|", "\\|") for cell in line] for line in (_HEAD, ["---"] * len(_HEAD), *self._lines())]
+        lines = "\n".join(f"| {' | '.join(line)} |" for line in cells)
+        remarks = "\n".join(f"- {row.id}: {row.explanation}" for row in self.rows if row.explanation)
+        return "\n\n".join(part for part in (f"# {self.title}", lines, remarks, self.text.strip()) if part) + "\n"
+
+    def _lines(self) -> list[list[str]]:
+        lines = []
+        for row in self.rows:
+            lines.append([row.id, row.what, *_figures(asdict(row))])
+            lines += [["", f"- {part['what']}", *_figures(part)] for part in row.parts]
+        return lines
+
+
+_HEAD = ["id", "what", "paper", "ours", "band", "match"]
+
+
+class StudyModule(Protocol):
+    """What a module in this package offers."""
+
+    def carry_out(self, out: Path | None, progress: Watcher | None, *, quick: bool = False) -> Study:
+        """Run the study."""
+
+
+def names() -> list[str]:
+    """The studies there are."""
+    return sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
+
+
+def load(name: str) -> StudyModule:
+    """A study by its name, which is one of `names()`."""
+    return cast("StudyModule", importlib.import_module(f"{__name__}.{name}"))
+
+
+def _shown(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else "-" if value is None else str(value)
+
+
+def _figures(row: dict[str, Any]) -> list[str]:
+    bounds = row.get("low"), row.get("high")
+    band = "-" if bounds == (None, None) else f"{_shown(bounds[0])} .. {_shown(bounds[1])}"
+    verdict = "-" if row["match"] is None else "yes" if row["match"] else "NO"
+    return [str(row["paper"]), _shown(row["ours"]), band, verdict]

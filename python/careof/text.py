@@ -1,0 +1,103 @@
+"""Numbers and tables for people."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
+
+
+def rate(bits_per_second: float | None) -> str:
+    """``1.23 Mbit/s``."""
+    return _scaled(bits_per_second, "bit/s")
+
+
+def size(count: float | None) -> str:
+    """``1.23 MB``, in powers of ten."""
+    return _scaled(count, "B")
+
+
+def seconds(value: float | None) -> str:
+    """``26.3 s``, ``3.5 ms``, ``120 µs``."""
+    if value is None:
+        return "-"
+    magnitude = abs(value)
+    if magnitude == 0 or magnitude >= 1:
+        return f"{_digits(value)} s"
+    if magnitude >= 1e-3:
+        return f"{_digits(value * 1e3)} ms"
+    return f"{_digits(value * 1e6)} µs"
+
+
+def quantity(value: object, unit: str) -> str:
+    """A value in its unit as people write it."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if not isinstance(value, (int, float)):
+        return str(value)
+    match unit:
+        case "bit/s":
+            return rate(value)
+        case "s":
+            return seconds(value)
+        case "byte" | "bytes":
+            return size(value)
+        case _:
+            return f"{value:,}" if isinstance(value, int) else _digits(value)
+
+
+def table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> str:
+    """A plain table; the first `left` columns stand left, the others right."""
+    lines = [headers, *rows]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(headers))]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if column < left else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )
+
+
+class Style:
+    """Emphasis on a stream that shows it, and plain text on one that does not (or where NO_COLOR is set)."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._on = stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+    def bold(self, words: str) -> str:
+        """Set off."""
+        return self._wrap("1", words)
+
+    def dim(self, words: str) -> str:
+        """Of second rank."""
+        return self._wrap("2", words)
+
+    def red(self, words: str) -> str:
+        """Wrong."""
+        return self._wrap("1;31", words)
+
+    def _wrap(self, code: str, words: str) -> str:
+        return f"\x1b[{code}m{words}\x1b[0m" if self._on else words
+
+
+def _scaled(value: float | None, unit: str) -> str:
+    if value is None:
+        return "-"
+    for factor, prefix in _PREFIXES:
+        if abs(value) >= factor:
+            return f"{_digits(value / factor)} {prefix}{unit}"
+    return f"{_digits(value)} {unit}"
+
+
+def _digits(value: float) -> str:
+    """Three significant digits, and every digit before the point."""
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"

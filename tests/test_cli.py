@@ -1,0 +1,165 @@
+"""The command line: what it prints where, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from conftest import CAREOF, ROOT, SMALL
+
+if TYPE_CHECKING:
+    from conftest import Command
+
+
+def test_a_run_prints_a_summary_and_names_the_report(careof: Command, small: Path) -> None:
+    done = careof("run", small, "--out", "o", cwd=small.parent)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert "download" in done.stdout
+    assert "o/report.html" in done.stdout.splitlines()
+
+
+def test_a_run_without_out_goes_to_a_directory_named_after_the_scenario(careof: Command, small: Path) -> None:
+    assert careof("run", small.name, cwd=small.parent).returncode == 0
+    names = {path.name for path in (small.parent / "run" / "small").iterdir()}
+    assert names == {
+        "events.parquet",
+        "packets.pcapng",
+        "report.html",
+        "scenario.json",
+        "scenario.toml",
+        "summary.json",
+    }
+
+
+def test_json_is_what_the_summary_file_holds(careof: Command, small: Path) -> None:
+    done = careof("run", small, "--out", small.parent / "o", "--json")
+    assert json.loads(done.stdout) == json.loads((small.parent / "o" / "summary.json").read_text())
+    assert done.stderr == ""
+
+
+def test_the_summary_holds_what_scripts_rely_on(finished: Path) -> None:
+    summary = json.loads((finished / "summary.json").read_text())
+    assert summary["seed"] == 7
+    assert len(summary["digest"]) >= 32
+    flow = {
+        "name",
+        "bytes_delivered",
+        "goodput_bps",
+        "timeouts",
+        "spurious_timeouts",
+        "segments_retransmitted",
+        "duplicate_acks",
+    }
+    assert flow <= set(summary["flows"][0])
+    assert {"at_s", "from", "to", "interruption_s", "stall_after_s"} <= set(summary["handovers"][0])
+    assert summary["conservation"]
+    assert not any(summary["conservation"].values())
+
+
+def test_without_a_trace_there_are_only_summary_and_scenario(careof: Command, small: Path) -> None:
+    assert careof("run", small, "--out", small.parent / "o", "--no-trace").returncode == 0
+    names = {path.name for path in (small.parent / "o").iterdir()}
+    assert names == {"scenario.json", "scenario.toml", "summary.json"}
+
+
+def test_a_run_takes_the_place_of_an_earlier_one(careof: Command, small: Path) -> None:
+    out = small.parent / "o"
+    first = careof("run", small, "--out", out, "--json", "--no-trace")
+    second = careof("run", small, "--out", out, "--json", "--seed", "9")
+    assert second.returncode == 0, second.stderr
+    assert json.loads((out / "summary.json").read_text())["seed"] == 9
+    assert json.loads(first.stdout)["seed"] != 9
+    assert sorted(path.name for path in small.parent.iterdir()) == ["o", "small.toml"]
+
+
+def test_settings_can_be_replaced(careof: Command, small: Path) -> None:
+    done = careof("run", small, "--out", small.parent / "o", "--no-trace", "--json", "--set", "duration=3 s")
+    assert json.loads(done.stdout)["overrides"] == ["duration=3 s"]
+    assert json.loads((small.parent / "o" / "scenario.json").read_text())["duration_ns"] == 3_000_000_000
+
+
+def test_a_run_without_a_trace_loads_no_heavy_library(small: Path) -> None:
+    program = (
+        "import sys; from careof.cli import main; status = main(sys.argv[1:]); "
+        "heavy = {'numpy', 'pyarrow', 'plotly', 'matplotlib', 'pandas'} & set(sys.modules); "
+        "sys.exit(f'{status} {heavy}' if status or heavy else 0)"
+    )
+    arguments = ["run", str(small), "--no-trace", "--json", "--out", str(small.parent / "o")]
+    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_check_says_what_a_scenario_means_and_writes_nothing(careof: Command, small: Path) -> None:
+    done = careof("check", small, cwd=small.parent)
+    assert done.returncode == 0
+    assert "Small" in done.stdout
+    resolved = json.loads(careof("check", small, "--json").stdout)
+    assert {link["name"] for link in resolved["links"]} >= {"wavelan", "gsm"}
+    assert list(small.parent.iterdir()) == [small]
+
+
+def test_presets_are_listed_with_their_sources(careof: Command) -> None:
+    listed = json.loads(careof("presets", "--json").stdout)
+    assert {"ethernet-10m", "wavelan", "gsm-csd"} <= {preset["name"] for preset in listed}
+    assert all(preset["source"] for preset in listed)
+    printed = careof("presets").stdout
+    assert all(preset["name"] in printed for preset in listed)
+
+
+def test_every_ready_scenario_is_good(careof: Command) -> None:
+    for scenario in sorted((ROOT / "scenarios").rglob("*.toml")):
+        assert careof("check", scenario).returncode == 0, scenario
+
+
+def test_a_report_can_be_made_again(careof: Command, small: Path) -> None:
+    out = small.parent / "o"
+    careof("run", small, "--out", out)
+    before = (out / "report.html").read_bytes()
+    (out / "report.html").unlink()
+    done = careof("report", out)
+    assert done.stdout.strip() == str(out / "report.html")
+    assert (out / "report.html").read_bytes() == before
+
+
+def test_version_and_help_go_to_stdout(careof: Command) -> None:
+    assert careof("--version").stdout.startswith("careof ")
+    for command in ([], ["run"], ["compare"], ["check"], ["presets"], ["report"], ["study"]):
+        done = careof(*command, "--help")
+        assert done.returncode == 0
+        assert done.stdout.startswith("usage: careof")
+
+
+def test_a_reader_who_has_seen_enough_is_no_error() -> None:
+    command = f"{CAREOF} presets | head -n 1"
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_leaves_nothing(number: signal.Signals, small: Path) -> None:
+    small.write_text(SMALL.replace('"6 s"', '"100000 s"').replace("gsm = {", "gsm = { rate = '1 Gbit/s',"))
+    out = small.parent / "made" / "o"
+    running = subprocess.Popen([CAREOF, "run", small, "--out", out], stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 30
+    while not list(small.parent.glob("made/.*.partial/events.parquet")):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    running.send_signal(number)
+    _, talk = running.communicate(timeout=30)
+    assert running.returncode == 128 + number
+    assert "Traceback" not in talk
+    assert list(small.parent.iterdir()) == [small]
+
+
+def test_colour_is_for_terminals(careof: Command, small: Path) -> None:
+    done = careof("run", small, "--out", small.parent / "o", env=os.environ | {"TERM": "xterm"})
+    assert "\x1b" not in done.stdout + done.stderr

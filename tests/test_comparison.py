@@ -1,0 +1,62 @@
+"""Two runs side by side."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import careof
+from conftest import SMALL
+
+if TYPE_CHECKING:
+    from conftest import Command
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    here = tmp_path_factory.mktemp("pair")
+    careof.run(SMALL, out=here / "a")
+    careof.run(SMALL, out=here / "b", set={"handover.0.at": "3 s", "flow.0.name": "other"})
+    return here / "a", here / "b"
+
+
+def test_a_run_compared_with_itself_is_the_same(pair: tuple[Path, Path]) -> None:
+    comparison = careof.compare(pair[0], pair[0])
+    assert comparison.identical
+    assert comparison.settings == []
+    assert all(one.difference in {0, None} for one in comparison.metrics)
+
+
+def test_settings_and_metrics_that_differ_are_named(careof: Command, pair: tuple[Path, Path]) -> None:
+    done = careof("compare", *pair, "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert not found["identical"]
+    assert {"key": "handovers.0.at_ns", "a": 2_000_000_000, "b": 3_000_000_000}.items() <= next(
+        one for one in found["settings"] if one["key"] == "handovers.0.at_ns"
+    ).items()
+    at = next(one for one in found["metrics"] if (one["where"], one["key"]) == ("handover 1", "at_s"))
+    assert (at["a"], at["b"], at["difference"], at["ratio"]) == (2.0, 3.0, 1.0, 1.5)
+    assert {"flow download", "flow other"} <= {one["where"] for one in found["metrics"]}
+    assert "handovers.0.at_ns" in careof("compare", *pair).stdout
+
+
+def test_a_page_lays_both_over_each_other(careof: Command, pair: tuple[Path, Path], tmp_path: Path) -> None:
+    page = tmp_path / "both.html"
+    done = careof("compare", pair[0], pair[0], "--out", page)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == str(page)
+    text = page.read_text(encoding="utf-8")
+    assert '"A data"' in text
+    assert '"B data"' in text
+
+
+def test_a_page_needs_a_place(careof: Command, pair: tuple[Path, Path], tmp_path: Path) -> None:
+    for out in (tmp_path, tmp_path / "missing" / "x.html", Path("/proc/x.html")):
+        done = careof("compare", *pair, "--out", out)
+        assert done.returncode == 2
+        assert done.stderr.startswith(f"error: {out}: ")
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,79 @@
+"""The arrows of ARCHITECTURE.md, held up: who may know whom, and what protocol code cannot reach."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT
+
+KNOWS = {
+    "base": set(),
+    "wire": {"base"},
+    "link": {"base"},
+    "tcp": {"base", "wire"},
+    "mobility": {"base", "wire"},
+    "scenario": {"base", "link", "tcp", "mobility"},
+    "trace": {"base", "wire"},
+    "metrics": {"base"},
+    "sim": {"base", "wire", "link", "tcp", "mobility", "scenario", "trace", "metrics"},
+    "python": {"base", "scenario", "sim", "trace", "metrics"},
+}  # fmt: skip
+PROTOCOL = ("base", "wire", "link", "tcp", "mobility")
+OUT_OF_REACH = re.compile(r"\bstd::(net|time|thread|fs|env|process|collections::Hash\w+)\b")
+
+
+def crates() -> dict[str, set[str]]:
+    """Every crate of the workspace with the crates of the workspace that it is built from."""
+    done = subprocess.run(
+        ["cargo", "metadata", "--offline", "--no-deps", "--locked", "--format-version", "1"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    packages = json.loads(done.stdout)["packages"]
+    return {
+        package["name"].removeprefix("careof-"): {
+            dependency["name"].removeprefix("careof-")
+            for dependency in package["dependencies"]
+            if dependency["name"].startswith("careof-") and dependency["kind"] is None
+        }
+        for package in packages
+    }
+
+
+def test_arrows_only_point_down() -> None:
+    found = crates()
+    assert set(found) == set(KNOWS), "a crate came or went: change KNOWS and ARCHITECTURE.md with it"
+    for crate, known in found.items():
+        assert known <= KNOWS[crate], f"{crate} must not know {known - KNOWS[crate]}"
+
+
+@pytest.mark.parametrize("crate", PROTOCOL)
+def test_protocol_code_has_no_sockets_clocks_or_threads(crate: str) -> None:
+    sources = ROOT / "crates" / crate / "src"
+    attributes = (sources / "lib.rs").read_text(encoding="utf-8")
+    assert re.search(r"^#!\[(cfg_attr\(not\(test\), no_std\)|no_std)\]$", attributes, re.MULTILINE)
+    for path in sources.rglob("*.rs"):
+        if "tests" in path.parts or path.stem == "tests":
+            continue
+        for number, line in enumerate(code_without_tests(path), 1):
+            assert not OUT_OF_REACH.search(line), f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+
+
+@pytest.mark.parametrize("crate", PROTOCOL)
+def test_protocol_crates_switch_on_no_std_feature(crate: str) -> None:
+    manifest = (ROOT / "crates" / crate / "Cargo.toml").read_text(encoding="utf-8")
+    built_from = manifest.partition("[dev-dependencies]")[0]
+    assert '"std"' not in built_from
+
+
+def code_without_tests(path: Path) -> list[str]:
+    """The lines before the test module, which is the last thing in a file."""
+    text = path.read_text(encoding="utf-8")
+    return text.partition("#[cfg(test)]\nmod tests {")[0].splitlines()

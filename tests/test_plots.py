@@ -1,0 +1,140 @@
+"""Curves, their pictures and the report."""
+
+from __future__ import annotations
+
+import html
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import careof
+from careof.plot import ladder, series
+from careof.plot.interactive import LIMIT, page_figure
+from careof.plot.series import Outage, Panel, Role, Series, Shape, Span
+from careof.plot.thin import thin
+from careof.plot.trace import Step
+
+
+@pytest.fixture(scope="module")
+def run(finished: Path) -> careof.Run:
+    return careof.load(finished)
+
+
+def test_thinning_keeps_what_sticks_out() -> None:
+    lots = np.random.default_rng(1)
+    x = np.sort(lots.uniform(0, 1000, 300_000))
+    y = lots.normal(0, 1, x.size)
+    y[[17, 150_000, 299_990]] = [90, -80, 70]
+    kept = thin(x, y, 1000)
+    assert kept.size <= 1000
+    assert {0, 17, 150_000, 299_990, x.size - 1} <= set(kept.tolist())
+    assert (np.diff(kept) > 0).all()
+
+
+def test_little_is_not_thinned() -> None:
+    x = np.array([0.0, 1.0, 1.0, 2.0])
+    assert thin(x, x, 4).tolist() == [0, 1, 2, 3]
+    assert thin(np.zeros(5000), np.arange(5000.0), 100).size <= 100
+
+
+def test_a_page_says_what_it_left_out() -> None:
+    x = np.linspace(0, 1000, LIMIT * 3)
+    panel = Panel("cwnd", "Window", "bytes", [Series("cwnd", Role.CWND, Shape.STEPS, x, np.floor(x % 7))], end_s=1000)
+    figure = page_figure(panel)
+    assert figure["thinned"] == ["cwnd"]
+    assert len(figure["data"][0]["x"]["bdata"]) < LIMIT * 11
+
+
+def test_the_time_sequence_graph_shows_the_spurious_window(run: careof.Run) -> None:
+    graph = {one.role: one for one in run.plot.panels("download")[0].series}
+    summary = run.summary["flows"][0]
+    assert graph[Role.RETRANSMISSION].x.size == summary["segments_retransmitted"]
+    assert graph[Role.TIMEOUT].x.size == summary["timeouts"]
+    assert graph[Role.ACK].y.max() <= graph[Role.DATA].y.max() + 1461
+    span = run.plot.panels("download")[0].spans[0]
+    assert span.start_s == pytest.approx(run.summary["handovers"][0]["at_s"])
+    assert span.end_s > span.start_s
+
+
+def test_graphs_are_figures_for_notebooks(run: careof.Run) -> None:
+    for figure in (run.plot.time_sequence(), run.plot.cwnd("download"), run.plot.rtt(), run.plot.queues()):
+        assert len(figure.data) > 0
+        assert figure.to_json()
+    with pytest.raises(careof.InputError, match="no flow 'upload'"):
+        run.plot.cwnd("upload")
+
+
+def test_a_close_up_follows_the_switch_to_the_new_path() -> None:
+    time = np.array([0.0, 1.0, 2.0, 3.0, 40.0])
+    acknowledged = np.array([0.0, 100e3, 200e3, 300e3, 310e3])
+    panel = Panel(
+        "time-sequence",
+        "Time and sequence",
+        "byte",
+        [
+            Series("acknowledged", Role.ACK, Shape.STEPS, time, acknowledged),
+            Series("window", Role.WINDOW, Shape.STEPS, time, acknowledged + 16e3),
+        ],
+        [Span(2.0, 3.0, "handover")],
+        end_s=60.0,
+    )
+    handover = {"at_s": 2.0, "ready_at_s": 3.0, "until_s": 60.0, "stall_after_s": 2.0, "recovery_90_s": None}
+    outages = [Outage(1.0, 1.5), Outage(4.0, 6.0), Outage(11.0, 20.0), Outage(59.0, 59.5)]
+    near = series.close_up(handover, outages)
+    assert 0 < near.from_s < 2.0
+    assert 20 < near.to_s < 30
+    cut = series.cut(panel, near, "near")
+    assert cut.y_range == (284e3, 348e3)
+    assert all(one.x.size for one in cut.series)
+
+
+def test_the_picture_is_a_png(finished: Path) -> None:
+    assert (finished / "plot-download.png").read_bytes().startswith(b"\x89PNG\r\n")
+
+
+class Links(HTMLParser):
+    """Whatever would make a browser ask somebody else for something."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found += [value or "" for name, value in attrs if name in {"src", "href", "data", "action"}]
+        if tag in {"link", "iframe", "img", "object"}:
+            self.found.append(tag)
+
+
+def test_the_report_is_whole_and_asks_nobody(finished: Path) -> None:
+    page = (finished / "report.html").read_text(encoding="utf-8")
+    links = Links()
+    links.feed(page)
+    assert links.found == []
+    assert "@import" not in page.partition("<script")[0]
+    assert "url(" not in page.partition("<script")[0]
+    assert len(page) < 40_000_000
+
+
+def test_the_report_holds_what_one_needs(run: careof.Run, finished: Path) -> None:
+    page = (finished / "report.html").read_text(encoding="utf-8")
+    for words in (run.title, str(run.summary["digest"]), "--seed 7", "RegistrationRequest", "What the metrics mean"):
+        assert words in page
+    told = html.unescape(re.sub(r"</?code>", "`", page))
+    for one in careof.metric_definitions():
+        assert one["definition"] in told
+    assert "gsm-csd" in page
+    assert re.search(r'id="figure-0"', page)
+
+
+def test_the_ladder_shows_the_registration_of_the_handover(run: careof.Run) -> None:
+    ladders = ladder.ladders(run.plot.trace, run.scenario["nodes"])
+    handover = next(one for one in ladders if one.title.startswith("Handover 1"))
+    assert handover.nodes[0] == "mobile"
+    names = [row.name for row in handover.rows if not isinstance(row, Step)]
+    assert names.index("RegistrationRequest") < names.index("RegistrationReply")
+    drawn = ladder.svg(handover)
+    assert drawn.startswith("<svg")
+    assert "home-agent" in drawn
