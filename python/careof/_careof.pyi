@@ -33,6 +33,7 @@ class Simulation:
         run: int,
         trace: bool,
         pcap: str | None,
+        snap_length: int | None,
     ) -> Simulation: ...
     @property
     def duration_s(self) -> float: ...

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _WORLDS = ("sim",)
 _LARGEST_SEED = 2**64 - 1
+_LARGEST_PACKET = 65_535
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -100,6 +101,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     _add_set(run)
     run.add_argument("--no-trace", action="store_true", help="summary only: no events, capture or report; faster")
+    run.add_argument(
+        "--snaplen",
+        metavar="BYTES",
+        type=_snap_length,
+        help="keep this much of each packet in the capture (default: all of it)",
+    )
     run.add_argument("--plot", choices=["png"], help="also draw the graphs of each flow as plot-FLOW.png")
     run.add_argument("--world", choices=_WORLDS, default="sim", help="where to run it (default: sim)")
     _add_json(run, "the content of summary.json")
@@ -159,12 +166,20 @@ def _add_json(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 def _whole_number(text: str) -> int:
+    return _number(text, 0, _LARGEST_SEED)
+
+
+def _snap_length(text: str) -> int:
+    return _number(text, 1, _LARGEST_PACKET)
+
+
+def _number(text: str, low: int, high: int) -> int:
     try:
         value = int(text, 10)
     except ValueError:
-        value = -1
-    if not 0 <= value <= _LARGEST_SEED:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number from 0 to {_LARGEST_SEED}")
+        value = low - 1
+    if not low <= value <= high:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number from {low} to {high}")
     return value
 
 
@@ -185,6 +200,7 @@ def _run(options: argparse.Namespace) -> int:
             out=out,
             trace=not options.no_trace,
             repetition=options.repetition,
+            snap_length=options.snaplen,
             plots=options.plot is not None,
             progress=progress,
         )

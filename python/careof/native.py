@@ -83,10 +83,13 @@ class Simulation:
         repetition: int = 0,
         trace: bool = True,
         pcap: Path | None = None,
+        snap_length: int | None = None,
     ) -> None:
         capture = None if pcap is None else str(pcap)
         with _our_errors():
-            self._native = _careof.Simulation(name, text, list(overrides), seed, repetition, trace, capture)
+            self._native = _careof.Simulation(
+                name, text, list(overrides), seed, repetition, trace, capture, snap_length
+            )
 
     @property
     def duration_s(self) -> float:

@@ -118,6 +118,7 @@ def run(
     out: str | Path | None = None,
     trace: bool = True,
     repetition: int = 0,
+    snap_length: int | None = None,
     plots: bool = False,
     progress: Watcher | None = None,
 ) -> Run:
@@ -130,6 +131,7 @@ def run(
         out: a directory for the run; it appears whole at the end, in place of an earlier run's.
         trace: keep every event and, with `out`, every packet.
         repetition: the same scenario and seed with other random numbers, for statistics.
+        snap_length: bytes the capture keeps of each packet; all if not given.
         plots: with `out`, also draw the graphs as PNG.
         progress: called now and then with the simulated time reached and the duration, in seconds.
 
@@ -146,11 +148,20 @@ def run(
     with ExitStack() as stack:
         staging = None if out is None else stack.enter_context(Staging(Path(out)))
         pcap = staging.path / PACKETS if staging is not None and trace else None
-        simulation = native.Simulation(name, text, overrides, seed=seed, repetition=repetition, trace=trace, pcap=pcap)
+        simulation = native.Simulation(
+            name,
+            text,
+            overrides,
+            seed=seed,
+            repetition=repetition,
+            trace=trace,
+            pcap=pcap,
+            snap_length=snap_length,
+        )
         try:
             summary, events = _carry_out(simulation, trace, None if staging is None else staging.path, progress)
             result = Run(
-                summary=summary | {"overrides": overrides},
+                summary=summary,
                 scenario=resolved if seed is None else simulation.scenario(),
                 scenario_text=text,
                 path=None if staging is None else staging.path,

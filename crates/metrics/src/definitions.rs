@@ -93,6 +93,12 @@ pub const DEFINITIONS: &[Definition] = &[
     define(Run, "world", "", "`sim` for the simulator, `linux` for real hosts."),
     define(Run, "seed", "", "Seed of all random numbers. The same seed gives the same run."),
     define(Run, "run", "", "Number of the repetition; each has its own random numbers under the same seed."),
+    define(
+        Run,
+        "overrides",
+        "",
+        "What was set for this run in place of the scenario's values, as `key=value`.",
+    ),
     define(Run, "duration_s", "s", "How long the run lasted, in its own time."),
     define(
         Run,

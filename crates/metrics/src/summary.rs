@@ -246,6 +246,8 @@ pub struct Summary {
     pub seed: u64,
     /// Number of the repetition.
     pub run: u64,
+    /// What was set on the command line in place of the scenario's values.
+    pub overrides: Vec<String>,
     /// How long the run lasted.
     #[serde(rename = "duration_s", serialize_with = "span")]
     pub duration: Duration,
@@ -311,6 +313,7 @@ pub(crate) mod tests {
             world: World::Sim,
             seed: 7,
             run: 0,
+            overrides: vec!["duration=120 s".into()],
             duration: Duration::from_secs(120),
             digest: "00ff".into(),
             flows: vec![FlowSummary::new("download", ["correspondent", "mobile"], "bulk", tcp, &flow, end)],

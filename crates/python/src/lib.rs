@@ -88,6 +88,7 @@ struct PySimulation {
     simulation: Mutex<Running>,
     duration_s: f64,
     scenario_json: String,
+    overrides: Vec<String>,
 }
 
 struct Running {
@@ -108,20 +109,21 @@ fn finished() -> PyErr {
 #[pymethods]
 impl PySimulation {
     #[new]
-    #[pyo3(signature = (path, text, overrides, seed, run, trace, pcap))]
+    #[pyo3(signature = (path, text, overrides, seed, run, trace, pcap, snap_length))]
+    #[expect(clippy::too_many_arguments, reason = "Python names them")]
     fn new(
         path: &str,
         text: &str,
-        mut overrides: Vec<String>,
+        overrides: Vec<String>,
         seed: Option<u64>,
         run: u64,
         trace: bool,
         pcap: Option<&str>,
+        snap_length: Option<u32>,
     ) -> PyResult<Self> {
-        if let Some(seed) = seed {
-            overrides.push(format!("seed={seed}"));
-        }
-        let scenario = parse(path, text, &overrides)?;
+        let seeded: Vec<String> =
+            overrides.iter().cloned().chain(seed.map(|seed| format!("seed={seed}"))).collect();
+        let scenario = parse(path, text, &seeded)?;
         let scenario_json = scenario.canonical_json();
         let pcap = pcap
             .map(|pcap| -> io::Result<Box<dyn Write + Send>> {
@@ -129,12 +131,13 @@ impl PySimulation {
             })
             .transpose()
             .map_err(PyOSError::new_err)?;
-        let simulation = Simulation::new(scenario, path, run, Observation { trace, pcap })
+        let simulation = Simulation::new(scenario, path, run, Observation { trace, pcap, snap_length })
             .map_err(|error| world_error(&error))?;
         Ok(Self {
             duration_s: simulation.duration().as_secs_f64(),
             simulation: Mutex::new(Running { simulation, finished: false }),
             scenario_json,
+            overrides,
         })
     }
 
@@ -184,7 +187,8 @@ impl PySimulation {
             if std::mem::replace(&mut running.finished, true) {
                 return Err(finished());
             }
-            let summary = running.simulation.finish().map_err(PyOSError::new_err)?;
+            let mut summary = running.simulation.finish().map_err(PyOSError::new_err)?;
+            summary.overrides.clone_from(&self.overrides);
             Ok(careof_metrics::summary_json(&summary))
         })
     }

@@ -42,6 +42,8 @@ pub struct Observation {
     pub trace: bool,
     /// Write a capture (pcapng) here.
     pub pcap: Option<Box<dyn Write + Send>>,
+    /// Bytes the capture keeps of each packet; `None` keeps all.
+    pub snap_length: Option<u32>,
 }
 
 /// Midnight of 1 January 2000, the time of day at the beginning of every run: registrations carry it.
@@ -69,7 +71,7 @@ impl Simulation {
             if observation.trace { EventLog::new(names(&scenario, &topology)) } else { EventLog::off() };
         let pcap = observation
             .pcap
-            .map(|out| Pcap::new(out, &link_ends(&scenario)))
+            .map(|out| Pcap::new(out, observation.snap_length, &link_ends(&scenario)))
             .transpose()
             .map_err(|error| WorldError::Capture(error.to_string()))?;
         let mut queue = EventQueue::default();

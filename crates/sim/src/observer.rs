@@ -31,8 +31,15 @@ pub(crate) struct Pcap {
 
 impl Pcap {
     /// Begins a capture with an interface for every link end, `names` in the order of link and end.
-    pub(crate) fn new(out: Box<dyn Write + Send>, names: &[String]) -> io::Result<Self> {
+    pub(crate) fn new(
+        out: Box<dyn Write + Send>,
+        snap_length: Option<u32>,
+        names: &[String],
+    ) -> io::Result<Self> {
         let mut writer = PcapngWriter::new(out, concat!("careof ", env!("CARGO_PKG_VERSION")))?;
+        if let Some(bytes) = snap_length {
+            writer.set_snap_length(bytes);
+        }
         let interfaces =
             names.iter().map(|name| writer.add_interface(name, "")).collect::<io::Result<Vec<_>>>()?;
         Ok(Self { writer, interfaces, lost: BTreeMap::new(), bytes: PacketBytes::default(), error: None })

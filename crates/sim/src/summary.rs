@@ -55,6 +55,7 @@ impl Simulation {
             world: World::Sim,
             seed: self.scenario.seed,
             run: self.run,
+            overrides: Vec::new(),
             duration: now.since_start(),
             digest: self.digest.to_string(),
             flows,

@@ -9,7 +9,7 @@ use careof_trace::Columns;
 fn simulation(text: &str, overrides: &[&str], trace: bool) -> Simulation {
     let overrides: Vec<String> = overrides.iter().map(|o| (*o).to_owned()).collect();
     let scenario = Scenario::parse("test.toml", text, &overrides).unwrap_or_else(|errors| panic!("{errors}"));
-    Simulation::new(scenario, "test.toml", 0, Observation { trace, pcap: None }).unwrap()
+    Simulation::new(scenario, "test.toml", 0, Observation { trace, ..Observation::default() }).unwrap()
 }
 
 fn run(text: &str, overrides: &[&str]) -> Summary {

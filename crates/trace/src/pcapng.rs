@@ -87,6 +87,8 @@ pub struct PcapngWriter<W> {
     out: W,
     interfaces: Vec<Interface>,
     latest: Instant,
+    /// Bytes kept of a packet.
+    snap_length: Option<u32>,
     waiting: Vec<Waiting>,
     /// The blocks of `waiting`.
     blocks: Vec<u8>,
@@ -157,10 +159,17 @@ impl<W: Write> PcapngWriter<W> {
             out,
             interfaces: Vec::new(),
             latest: Instant::ZERO,
+            snap_length: None,
             waiting: Vec::new(),
             blocks: Vec::new(),
             misused: false,
         })
+    }
+
+    /// Keeps only the first `bytes` of each packet from now on; the file still says how long it was. To be set
+    /// before the interfaces, which tell it to the reader.
+    pub fn set_snap_length(&mut self, bytes: u32) {
+        self.snap_length = Some(bytes);
     }
 
     /// Describes an interface; packets of it may follow. `name` is `link@node`, `description` may be empty.
@@ -174,8 +183,8 @@ impl<W: Write> PcapngWriter<W> {
         put_block(&mut block, INTERFACE_DESCRIPTION, |block| {
             block.extend_from_slice(&LINKTYPE_RAW.to_le_bytes());
             block.extend_from_slice(&[0; 2]);
-            // Nothing is cut off.
-            block.extend_from_slice(&0_u32.to_le_bytes());
+            // 0: nothing is cut off.
+            block.extend_from_slice(&self.snap_length.unwrap_or(0).to_le_bytes());
             put_text(block, IF_NAME, name);
             put_text(block, IF_DESCRIPTION, description);
             put_option(block, IF_TSRESOL, &[NANOSECONDS]);
@@ -198,7 +207,8 @@ impl<W: Write> PcapngWriter<W> {
     pub fn capture(&mut self, capture: Capture<'_>) {
         let Some(interface) = self.interface(capture.interface) else { return };
         let comments = std::mem::take(&mut interface.comments);
-        let captured = &capture.bytes[..capture.bytes.len().min(LONGEST_CAPTURE)];
+        let longest = self.snap_length.map_or(LONGEST_CAPTURE, |bytes| bytes as usize).min(LONGEST_CAPTURE);
+        let captured = &capture.bytes[..capture.bytes.len().min(longest)];
         let begin = self.blocks.len();
         put_block(&mut self.blocks, ENHANCED_PACKET, |block| {
             block.extend_from_slice(&capture.interface.0.to_le_bytes());

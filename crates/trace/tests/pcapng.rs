@@ -15,6 +15,7 @@ enum Block {
         application: String,
     },
     Interface {
+        snap_length: u32,
         link_type: u16,
         name: String,
         description: String,
@@ -90,8 +91,8 @@ fn read(mut file: &[u8]) -> Vec<Block> {
             }
             1 => {
                 let options = options(&body[8..]);
-                assert_eq!(u32_at(body, 4), 0, "no snap length");
                 Block::Interface {
+                    snap_length: u32_at(body, 4),
                     link_type: u16_at(body, 0),
                     name: texts(&options, 2).concat(),
                     description: texts(&options, 3).concat(),
@@ -180,6 +181,7 @@ fn what_was_seen_is_what_is_read() {
     };
     let phases = ["handover initiated: gsm (at 1.000000000 s)", "handover link-up: gsm (at 1.200000000 s)"];
     let interface = |name: &str, description: &str| Block::Interface {
+        snap_length: 0,
         link_type: 101,
         name: name.to_owned(),
         description: description.to_owned(),
@@ -213,6 +215,34 @@ fn a_comment_longer_than_the_format_allows_is_cut_at_a_character() {
     let Some(Block::Packet { comments, .. }) = blocks.last() else { panic!() };
     assert_eq!(comments[0].len(), 65_535);
     assert!(comment.starts_with(&comments[0]));
+}
+
+#[test]
+fn a_snap_length_keeps_the_beginning_and_says_how_long_the_packet_was() {
+    let mut writer = PcapngWriter::new(Vec::new(), "careof").unwrap();
+    writer.set_snap_length(40);
+    let interface = writer.add_interface("gsm@mobile", "").unwrap();
+    let whole = datagram(&[7; 100]);
+    for bytes in [&whole[..], &whole[..30]] {
+        writer.capture(Capture {
+            interface,
+            time: Instant::ZERO,
+            direction: Direction::Out,
+            packet: 1,
+            bytes,
+            comment: None,
+        });
+    }
+    let blocks = read(&writer.finish().unwrap());
+    assert!(matches!(blocks[1], Block::Interface { snap_length: 40, .. }));
+    let kept: Vec<_> = blocks
+        .into_iter()
+        .filter_map(|block| match block {
+            Block::Packet { original, bytes, .. } => Some((original as usize, bytes)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(kept, [(whole.len(), whole[..40].to_vec()), (30, whole[..30].to_vec())]);
 }
 
 #[test]

@@ -229,8 +229,8 @@ def _v8(runs: Runs) -> Finding:
     rounds = [one for one in base.rounds if one.sent >= calm and one.sent + one.duration <= end]
     first, last = rounds[0].duration, rounds[-1].duration
     parts = (
-        _twofold("RTT at the end of the transfer", 11, last),
         _twofold("RTT after the last duplicate ACK", 1.5, first),
+        _twofold("RTT at the end of the transfer", 11, last),
         _twofold("RTO at the end of the transfer", 20, base.rto.at(end)),
         Part("RTT at the end over that at the begin", "grows", last / first, 1.5, None, 1),
     )
