@@ -1,0 +1,106 @@
+//! What a foreign agent is configured with.
+
+use alloc::vec::Vec;
+use core::net::Ipv4Addr;
+use core::time::Duration;
+
+use careof_wire::mip4::Lifetime;
+
+use crate::v4::error::{check_distinct, check_unicast};
+use crate::v4::home_agent::PeerSecurity;
+use crate::v4::{AdvertiserConfig, ConfigError, InterfaceId, Prefix, ReverseTunnel};
+
+/// A link on which a foreign agent receives visitors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ForeignLink {
+    /// The interface.
+    pub interface: InterfaceId,
+    /// The agent's address there: source of advertisements, and where mobile nodes send their requests.
+    pub address: Ipv4Addr,
+    /// How the agent advertises itself there.
+    pub advertisements: AdvertiserConfig,
+}
+
+/// The configuration of a [`super::ForeignAgent`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForeignAgentConfig {
+    /// The source of relayed requests.
+    pub address: Ipv4Addr,
+    /// The care-of addresses offered; at least one, all the agent's own.
+    pub care_of_addresses: Vec<Ipv4Addr>,
+    /// The links with visitors; at least one.
+    pub links: Vec<ForeignLink>,
+    /// The longest lifetime accepted; longer requests are denied with code 69. Advertisements should offer
+    /// the same.
+    pub max_lifetime: Lifetime,
+    /// Visitors at a time; beyond, the agent is busy (B) and denies with code 66.
+    pub max_visitors: usize,
+    /// Relayed requests waiting for replies at a time; beyond as with visitors.
+    pub max_pending: usize,
+    /// How long a relayed request waits for its reply before it is denied with code 78.
+    pub pending_timeout: Duration,
+    /// Mobile nodes with co-located care-of addresses must register through an agent, too (R).
+    pub registration_required: bool,
+    /// The attitude to reverse tunnelling.
+    pub reverse_tunnel: ReverseTunnel,
+    /// Whether visitors may tunnel what they send to the agent (RFC 3024 section 3.3).
+    pub encapsulating_delivery: bool,
+    /// Whether minimal encapsulation is offered (M).
+    pub minimal_encapsulation: bool,
+    /// Whether GRE is offered (G).
+    pub gre: bool,
+    /// Mobile nodes with which there is a security association, by home address.
+    pub mobile_nodes: Vec<PeerSecurity>,
+    /// Home agents with which there is a security association.
+    pub home_agents: Vec<PeerSecurity>,
+    /// Whose mobile nodes are admitted, by home address; `None`: everybody's. Others are denied with code
+    /// 65.
+    pub admitted: Option<Vec<Prefix>>,
+}
+
+impl ForeignAgentConfig {
+    /// An agent for everybody on one link: lifetimes up to what it advertises, 1000 visitors, 1000 waiting
+    /// requests for 7 s each, reverse tunnelling and all encapsulations and delivery styles on request.
+    #[must_use]
+    pub fn new(address: Ipv4Addr, care_of_address: Ipv4Addr, link: ForeignLink) -> Self {
+        Self {
+            address,
+            care_of_addresses: alloc::vec![care_of_address],
+            links: alloc::vec![link],
+            max_lifetime: link.advertisements.registration_lifetime,
+            max_visitors: 1000,
+            max_pending: 1000,
+            pending_timeout: Duration::from_secs(7),
+            registration_required: false,
+            reverse_tunnel: ReverseTunnel::Optional,
+            encapsulating_delivery: true,
+            minimal_encapsulation: true,
+            gre: true,
+            mobile_nodes: Vec::new(),
+            home_agents: Vec::new(),
+            admitted: None,
+        }
+    }
+
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        check_unicast("the foreign agent's address", self.address)?;
+        if self.care_of_addresses.is_empty() {
+            return Err(ConfigError::Missing("care-of address"));
+        }
+        if self.links.is_empty() {
+            return Err(ConfigError::Missing("link"));
+        }
+        for &address in &self.care_of_addresses {
+            check_unicast("a care-of address", address)?;
+        }
+        for (index, link) in self.links.iter().enumerate() {
+            check_unicast("the foreign agent's address on a link", link.address)?;
+            link.advertisements.check()?;
+            if self.links.iter().take(index).any(|other| other.interface == link.interface) {
+                return Err(ConfigError::DuplicateInterface(link.interface));
+            }
+        }
+        check_distinct("the mobile node", self.mobile_nodes.iter().map(|peer| peer.address))?;
+        check_distinct("the home agent", self.home_agents.iter().map(|peer| peer.address))
+    }
+}

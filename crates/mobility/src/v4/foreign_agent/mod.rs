@@ -1,0 +1,584 @@
+//! The foreign agent (RFC 5944 sections 3.7 and 4.2.2; reverse tunnelling: RFC 3024).
+//!
+//! Left out: challenges (RFC 4721), several mobile nodes with one private home address, multicast.
+
+mod admission;
+mod config;
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use core::net::Ipv4Addr;
+
+use careof_base::{Instant, RandomStream};
+use careof_wire::Error as WireError;
+use careof_wire::icmp::{AgentFlags, IcmpMessage, QuotedDatagram, UnreachableCode};
+use careof_wire::mip4::{
+    AuthenticationKind, CodeRange, Identification, Lifetime, Message, RegistrationReply, RegistrationRequest,
+    ReplyCode, RequestFlags,
+};
+
+pub use config::{ForeignAgentConfig, ForeignLink};
+
+use super::advertiser::Advertiser;
+use super::authentication::{self, Found};
+use super::error::is_unicast;
+use super::io::{DEFAULT_TTL, REGISTRATION_PORT, earliest};
+use super::lifetime::end_of;
+use super::outbox::Outbox;
+use super::visitor::{PendingRequest, PendingRequests, VisitorList};
+use super::{
+    Change, ConfigError, Counters, DropReason, EncapsulationChoice, Event, Input, InterfaceId,
+    RegistrationEvent, RegistrationStep, ReverseTunnel, SecurityAssociation, Transmit, TransmitPayload,
+    Tunnel, VisitorChanged, VisitorEntry, Wake,
+};
+
+/// How a message came.
+#[derive(Clone, Copy, Debug)]
+struct Origin {
+    interface: InterfaceId,
+    source: Ipv4Addr,
+    source_port: u16,
+    destination: Ipv4Addr,
+    ttl: u8,
+}
+
+/// Where a reply to a mobile node goes.
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    interface: InterfaceId,
+    agent_address: Ipv4Addr,
+    destination: Ipv4Addr,
+    port: u16,
+}
+
+/// A foreign agent: offers care-of addresses, relays registrations, and delivers to its visitors.
+///
+/// A sans-IO state machine. After any call of a `handle_*` method the owner polls
+/// [`ForeignAgent::poll_transmit`] and [`ForeignAgent::poll_event`] until they return `None`, and then asks
+/// [`ForeignAgent::next_timeout`] when to call [`ForeignAgent::handle_timeout`]. Time never goes backwards.
+///
+/// For every packet out of a tunnel the owner asks [`ForeignAgent::deliver`], for every packet of a visitor
+/// [`ForeignAgent::reverse_tunnel`].
+#[derive(Debug)]
+pub struct ForeignAgent {
+    config: ForeignAgentConfig,
+    mobile_nodes: BTreeMap<Ipv4Addr, SecurityAssociation>,
+    home_agents: BTreeMap<Ipv4Addr, SecurityAssociation>,
+    advertisers: Vec<Advertiser>,
+    visitors: VisitorList,
+    pending: PendingRequests,
+    random: RandomStream,
+    outbox: Outbox,
+}
+
+impl ForeignAgent {
+    /// A foreign agent without visitors.
+    ///
+    /// # Errors
+    /// What is wrong with the configuration.
+    pub fn new(
+        now: Instant,
+        mut config: ForeignAgentConfig,
+        mut random: RandomStream,
+    ) -> Result<Self, ConfigError> {
+        config.check()?;
+        let advertisers = config
+            .links
+            .iter()
+            .map(|link| Advertiser::new(now, link.advertisements, link.interface, link.address, &mut random));
+        Ok(Self {
+            advertisers: advertisers.collect(),
+            mobile_nodes: config.mobile_nodes.drain(..).map(|p| (p.address, p.security)).collect(),
+            home_agents: config.home_agents.drain(..).map(|p| (p.address, p.security)).collect(),
+            visitors: VisitorList::default(),
+            pending: PendingRequests::new(config.max_pending),
+            config,
+            random,
+            outbox: Outbox::default(),
+        })
+    }
+
+    /// The interface behind which `home_address` visits, for a packet that came out of a tunnel; `None`
+    /// when it is not a visitor here, or has its own care-of address. Cheap enough for every packet.
+    #[must_use]
+    pub fn deliver(&self, home_address: Ipv4Addr) -> Option<InterfaceId> {
+        self.visitors.get(home_address).filter(|visitor| !visitor.co_located).map(|visitor| visitor.interface)
+    }
+
+    /// The tunnel for packets from `home_address`; `None` when they are routed as any others (RFC 3024).
+    #[must_use]
+    pub fn reverse_tunnel(&self, home_address: Ipv4Addr) -> Option<Tunnel> {
+        self.visitors.get(home_address).and_then(|visitor| visitor.reverse_tunnel)
+    }
+
+    /// The visitor with this home address.
+    #[must_use]
+    pub fn visitor(&self, home_address: Ipv4Addr) -> Option<&VisitorEntry> {
+        self.visitors.get(home_address)
+    }
+
+    /// All visitors, by home address.
+    pub fn visitors(&self) -> impl Iterator<Item = &VisitorEntry> {
+        self.visitors.iter()
+    }
+
+    /// How many relayed requests wait for their replies.
+    #[must_use]
+    pub fn pending_requests(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// What was received, sent and dropped.
+    #[must_use]
+    pub fn counters(&self) -> &Counters {
+        &self.outbox.counters
+    }
+
+    /// The next packet to send.
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
+        self.outbox.poll_transmit(now)
+    }
+
+    /// The next thing to know.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.outbox.poll_event()
+    }
+
+    /// When to call [`ForeignAgent::handle_timeout`], and what for.
+    #[must_use]
+    pub fn next_timeout(&self) -> Option<(Instant, Wake)> {
+        let visitors = self.visitors.deadline().map(|at| (at, Wake::VisitorLifetime));
+        let pending = self.pending.deadline().map(|at| (at, Wake::PendingRequest));
+        let advertisers = self.advertisers.iter().filter_map(Advertiser::deadline).min();
+        earliest(earliest(visitors, pending), advertisers.map(|at| (at, Wake::AdvertisementDue)))
+    }
+
+    /// Does what is due by `now`.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.outbox.called_at(now);
+        while let Some(visitor) = self.visitors.expire(now) {
+            self.tell(&visitor, Change::Expired);
+        }
+        while let Some(request) = self.pending.expire(now) {
+            self.deny_pending(&request, ReplyCode::ForeignRegistrationTimeout);
+        }
+        let flags = self.flags();
+        for advertiser in &mut self.advertisers {
+            let care_of = &self.config.care_of_addresses;
+            if let Some(transmit) = advertiser.poll(now, flags, care_of, &mut self.random) {
+                self.outbox.transmit(transmit);
+            }
+        }
+    }
+
+    /// Takes something in.
+    pub fn handle_input(&mut self, now: Instant, input: Input<'_>) {
+        self.outbox.called_at(now);
+        match input {
+            Input::Udp { interface, source, source_port, destination, destination_port, ttl, payload } => {
+                self.outbox.count_received();
+                if destination_port != REGISTRATION_PORT {
+                    return self.outbox.drop(DropReason::NotForUs, source);
+                }
+                let origin = Origin { interface, source, source_port, destination, ttl };
+                match Message::parse(payload) {
+                    Ok(message) => match &message {
+                        Message::Request(request) => {
+                            self.handle_request(now, origin, payload, &message, request);
+                        }
+                        Message::Reply(reply) => self.handle_reply(now, origin, payload, &message, reply),
+                    },
+                    Err(WireError::UnknownExtension { .. }) => {
+                        self.outbox.drop(DropReason::UnknownExtension, source);
+                    }
+                    Err(_) => self.outbox.drop(DropReason::Malformed, source),
+                }
+            }
+            Input::Icmp { interface, source, ttl, message, .. } => {
+                self.outbox.count_received();
+                self.handle_icmp(now, interface, source, ttl, message);
+            }
+            Input::LinkUp { interface } => self.handle_link(now, interface, true),
+            Input::LinkDown { interface } => self.handle_link(now, interface, false),
+            Input::AddressChanged { .. } => {}
+        }
+    }
+
+    fn handle_link(&mut self, now: Instant, interface: InterfaceId, up: bool) {
+        for advertiser in self.advertisers.iter_mut().filter(|a| a.interface() == interface) {
+            advertiser.link(now, up, &mut self.random);
+        }
+    }
+
+    fn handle_icmp(&mut self, now: Instant, interface: InterfaceId, source: Ipv4Addr, ttl: u8, bytes: &[u8]) {
+        match IcmpMessage::parse(bytes) {
+            Ok(IcmpMessage::RouterSolicitation(_)) => {
+                // Sent with 1 (RFC 5944 section 2.2), so anything else comes from elsewhere.
+                if ttl != 1 {
+                    return self.outbox.drop(DropReason::WrongTtl, source);
+                }
+                for advertiser in self.advertisers.iter_mut().filter(|a| a.interface() == interface) {
+                    advertiser.solicited(now, &mut self.random);
+                }
+            }
+            Ok(IcmpMessage::DestinationUnreachable(message)) => {
+                self.handle_unreachable(&message.quoted, unreachable_code(message.code));
+            }
+            Ok(IcmpMessage::TimeExceeded(message)) => {
+                self.handle_unreachable(&message.quoted, ReplyCode::ForeignHomeAgentUnreachable);
+            }
+            // Other agents' advertisements and the like come along; they mean nothing here.
+            Ok(_) => {}
+            Err(_) => self.outbox.drop(DropReason::Malformed, source),
+        }
+    }
+
+    /// A request we relayed did not reach the home agent (codes 80 to 88).
+    fn handle_unreachable(&mut self, quoted: &[u8], code: ReplyCode) {
+        let Ok(quoted) = QuotedDatagram::parse(quoted) else { return };
+        let to_agent = quoted.ports().is_some_and(|ports| ports.destination_port == REGISTRATION_PORT);
+        if !to_agent || quoted.header.source != self.config.address {
+            return;
+        }
+        let home_agent = quoted.header.destination;
+        let message = quoted.payload.get(8..).unwrap_or_default();
+        let exact = message.first_chunk::<{ RegistrationRequest::FIXED_LEN }>().and_then(|fixed| {
+            let Ok(Message::Request(request)) = Message::parse(fixed) else { return None };
+            Some(self.pending.get(request.home_address, request.identification).copied())
+        });
+        match exact {
+            Some(Some(request)) if request.home_agent == home_agent => {
+                self.pending.remove(&request);
+                self.deny_pending(&request, code);
+            }
+            Some(_) => {}
+            // Only the UDP header is quoted: then all who wait for this home agent wait in vain.
+            None => {
+                while let Some(request) = self.pending.take_one_to(home_agent) {
+                    self.deny_pending(&request, code);
+                }
+            }
+        }
+    }
+
+    fn handle_request(
+        &mut self,
+        now: Instant,
+        origin: Origin,
+        bytes: &[u8],
+        message: &Message,
+        request: &RegistrationRequest,
+    ) {
+        let link = self.advertisers.iter().find(|a| a.interface() == origin.interface);
+        let Some(address) = link.map(Advertiser::address) else {
+            return self.outbox.drop(DropReason::NotForUs, origin.source);
+        };
+        self.trace(RegistrationStep::RequestReceived, request, Some(origin.interface));
+        let agent_address = if self.is_own(origin.destination) { origin.destination } else { address };
+        match self.admit(origin.ttl, bytes, message, request) {
+            Ok(admitted) => {
+                // Nothing that has waited longer than it was asked for is worth a reply.
+                let wait = request.lifetime.duration().filter(|_| !request.lifetime.is_zero());
+                let wait = wait.map_or(self.config.pending_timeout, |l| l.min(self.config.pending_timeout));
+                self.pending.insert(PendingRequest {
+                    home_address: request.home_address,
+                    home_agent: request.home_agent,
+                    care_of: request.care_of_address,
+                    interface: origin.interface,
+                    source: origin.source,
+                    source_port: origin.source_port,
+                    agent_address,
+                    identification: request.identification,
+                    flags: request.flags,
+                    encapsulating_delivery: admitted.encapsulating_delivery,
+                    lifetime: request.lifetime,
+                    relayed: now,
+                    expires: now + wait,
+                });
+                self.relay_request(bytes.get(..admitted.end).unwrap_or(bytes), request);
+            }
+            Err(refusal) => {
+                self.outbox.drop(refusal.reason, origin.source);
+                let way = Way {
+                    interface: origin.interface,
+                    agent_address,
+                    destination: reply_destination(request.flags, origin.source, request.home_address),
+                    port: origin.source_port,
+                };
+                let lifetime = refusal.lifetime.unwrap_or(request.lifetime);
+                self.deny(
+                    way,
+                    request.home_address,
+                    request.home_agent,
+                    request.identification,
+                    refusal.code,
+                    lifetime,
+                );
+            }
+        }
+    }
+
+    /// Passes on what is for the home agent, signed if we have agreed on that (section 3.7.2.2).
+    fn relay_request(&mut self, for_home_agent: &[u8], request: &RegistrationRequest) {
+        let mut bytes = for_home_agent.to_vec();
+        // We do not vouch for the deregistration of an address that is not ours (section 3.8.2.2).
+        let not_ours = request.lifetime.is_zero() && !self.is_own(request.care_of_address);
+        if let Some(association) = self.home_agents.get(&request.home_agent).filter(|_| !not_ours) {
+            authentication::append(&mut bytes, AuthenticationKind::ForeignHome, association);
+        }
+        self.trace(RegistrationStep::RequestRelayed, request, None);
+        self.outbox.transmit(Transmit {
+            interface: None,
+            source: self.config.address,
+            destination: request.home_agent,
+            ttl: DEFAULT_TTL,
+            payload: TransmitPayload::Udp {
+                source_port: REGISTRATION_PORT,
+                destination_port: REGISTRATION_PORT,
+                bytes,
+            },
+        });
+    }
+
+    /// Checks a reply (section 3.7.3.1), and passes it on (3.7.3.2).
+    fn handle_reply(
+        &mut self,
+        now: Instant,
+        origin: Origin,
+        bytes: &[u8],
+        message: &Message,
+        reply: &RegistrationReply,
+    ) {
+        let source = origin.source;
+        let Some(&request) = self.pending.get(reply.home_address, reply.identification) else {
+            return self.outbox.drop(DropReason::UnexpectedReply, source);
+        };
+        // Who looks for a home agent by broadcast hears of it in the reply (code 136), from its own address.
+        let answers_broadcast = reply.code == ReplyCode::HomeUnknownHomeAgentAddress;
+        if source != request.home_agent && !answers_broadcast {
+            return self.outbox.drop(DropReason::UnexpectedSource, source);
+        }
+        self.pending.remove(&request);
+        if let Some(association) = self.home_agents.get(&request.home_agent) {
+            let kind = AuthenticationKind::ForeignHome;
+            if let Err(reason) = authentication::check(bytes, message, kind, core::iter::once(association)) {
+                self.outbox.drop(reason, source);
+                return self.deny_pending(&request, ReplyCode::ForeignHomeAgentFailedAuthentication);
+            }
+        }
+        let from_home_agent = matches!(reply.code.range(), CodeRange::Success | CodeRange::HomeAgent);
+        let Found::One(place) = authentication::find(message, AuthenticationKind::MobileHome) else {
+            self.outbox.drop(DropReason::PoorlyFormed, source);
+            return self.deny_pending(&request, ReplyCode::ForeignPoorlyFormedReply);
+        };
+        if !from_home_agent {
+            self.outbox.drop(DropReason::PoorlyFormed, source);
+            return self.deny_pending(&request, ReplyCode::ForeignPoorlyFormedReply);
+        }
+        if reply.code.is_accepted() && !self.update_visitors(now, &request, reply) {
+            self.outbox.drop(DropReason::TableFull, source);
+            return self.deny_pending(&request, ReplyCode::ForeignInsufficientResources);
+        }
+
+        let mut relayed = bytes.get(..place.end).unwrap_or(bytes).to_vec();
+        if let Some(association) = self.mobile_nodes.get(&reply.home_address) {
+            authentication::append(&mut relayed, AuthenticationKind::MobileForeign, association);
+        }
+        if reply.code.is_accepted() {
+            self.outbox.count_accepted();
+        }
+        self.outbox.event(Event::Registration(RegistrationEvent {
+            step: RegistrationStep::ReplyRelayed { code: reply.code },
+            home_address: reply.home_address,
+            care_of: request.care_of,
+            lifetime: reply.lifetime,
+            identification: reply.identification,
+            interface: Some(request.interface),
+        }));
+        self.send_to_mobile_node(request.way(), relayed);
+    }
+
+    /// Enters or removes the visitor whose registration was accepted; false when there is no room.
+    fn update_visitors(&mut self, now: Instant, request: &PendingRequest, reply: &RegistrationReply) -> bool {
+        let lifetime = reply.lifetime.min(request.lifetime);
+        let co_located = request.flags.contains(RequestFlags::DECAPSULATION_BY_MOBILE_NODE);
+        if lifetime.is_zero() {
+            // It may have deregistered an address at another agent, through us.
+            let concerned = |visitor: &VisitorEntry| {
+                request.care_of == request.home_address || request.care_of == visitor.care_of
+            };
+            if self.visitors.get(request.home_address).is_some_and(concerned)
+                && let Some(visitor) = self.visitors.remove(request.home_address)
+            {
+                self.tell(&visitor, Change::Removed);
+            }
+            return true;
+        }
+        let known = self.visitors.get(request.home_address).is_some();
+        if !known && self.visitors.len() >= self.config.max_visitors {
+            return false;
+        }
+        let encapsulation = if request.flags.contains(RequestFlags::MINIMAL_ENCAPSULATION) {
+            EncapsulationChoice::Minimal
+        } else if request.flags.contains(RequestFlags::GRE) {
+            EncapsulationChoice::Gre
+        } else {
+            EncapsulationChoice::IpInIp
+        };
+        let reverse = request.flags.contains(RequestFlags::REVERSE_TUNNELING) && !co_located;
+        let visitor = VisitorEntry {
+            home_address: request.home_address,
+            home_agent: request.home_agent,
+            care_of: request.care_of,
+            interface: request.interface,
+            lifetime,
+            // From when the request was sent on, so that it ends here no later than at the home agent.
+            expires: end_of(lifetime, request.relayed).max(now),
+            co_located,
+            reverse_tunnel: reverse.then(|| Tunnel {
+                source: request.care_of,
+                destination: request.home_agent,
+                encapsulation: encapsulation.encapsulation(),
+            }),
+            encapsulating_delivery: request.encapsulating_delivery,
+        };
+        let change = if self.visitors.insert(visitor).is_some() { Change::Updated } else { Change::Created };
+        self.tell(&visitor, change);
+        true
+    }
+
+    fn deny_pending(&mut self, request: &PendingRequest, code: ReplyCode) {
+        let (home_address, home_agent) = (request.home_address, request.home_agent);
+        self.deny(request.way(), home_address, home_agent, request.identification, code, request.lifetime);
+    }
+
+    /// Answers a request with a denial of our own (section 3.7.2.3).
+    fn deny(
+        &mut self,
+        way: Way,
+        home_address: Ipv4Addr,
+        home_agent: Ipv4Addr,
+        identification: Identification,
+        code: ReplyCode,
+        lifetime: Lifetime,
+    ) {
+        let mut bytes = Vec::new();
+        let extensions = Vec::new();
+        RegistrationReply { code, lifetime, home_address, home_agent, identification, extensions }
+            .emit(&mut bytes);
+        if let Some(association) = self.mobile_nodes.get(&home_address) {
+            authentication::append(&mut bytes, AuthenticationKind::MobileForeign, association);
+        }
+        self.outbox.counters.count_denial(code.number());
+        self.outbox.event(Event::Registration(RegistrationEvent {
+            step: RegistrationStep::ReplySent { code },
+            home_address,
+            care_of: Ipv4Addr::UNSPECIFIED,
+            lifetime,
+            identification,
+            interface: Some(way.interface),
+        }));
+        self.send_to_mobile_node(way, bytes);
+    }
+
+    fn send_to_mobile_node(&mut self, way: Way, bytes: Vec<u8>) {
+        self.outbox.transmit(Transmit {
+            interface: Some(way.interface),
+            source: way.agent_address,
+            destination: way.destination,
+            ttl: DEFAULT_TTL,
+            payload: TransmitPayload::Udp {
+                source_port: REGISTRATION_PORT,
+                destination_port: way.port,
+                bytes,
+            },
+        });
+    }
+
+    fn trace(
+        &mut self,
+        step: RegistrationStep,
+        request: &RegistrationRequest,
+        interface: Option<InterfaceId>,
+    ) {
+        self.outbox.event(Event::Registration(RegistrationEvent {
+            step,
+            home_address: request.home_address,
+            care_of: request.care_of_address,
+            lifetime: request.lifetime,
+            identification: request.identification,
+            interface,
+        }));
+    }
+
+    fn tell(&mut self, visitor: &VisitorEntry, change: Change) {
+        let gone = matches!(change, Change::Removed | Change::Expired);
+        self.outbox.event(Event::Visitor(VisitorChanged {
+            home_address: visitor.home_address,
+            interface: visitor.interface,
+            care_of: visitor.care_of,
+            lifetime: if gone { Lifetime::ZERO } else { visitor.lifetime },
+            change,
+        }));
+    }
+
+    fn is_own(&self, address: Ipv4Addr) -> bool {
+        address == self.config.address
+            || self.config.care_of_addresses.contains(&address)
+            || self.advertisers.iter().any(|advertiser| advertiser.address() == address)
+    }
+
+    fn flags(&self) -> AgentFlags {
+        let config = &self.config;
+        let busy = self.visitors.len() >= config.max_visitors || self.pending.len() >= config.max_pending;
+        let mut flags = AgentFlags::FOREIGN_AGENT;
+        for (offered, flag) in [
+            (busy, AgentFlags::BUSY),
+            (config.registration_required, AgentFlags::REGISTRATION_REQUIRED),
+            (config.minimal_encapsulation, AgentFlags::MINIMAL_ENCAPSULATION),
+            (config.gre, AgentFlags::GRE),
+            (config.reverse_tunnel != ReverseTunnel::Unavailable, AgentFlags::REVERSE_TUNNELING),
+        ] {
+            if offered {
+                flags = flags.with(flag);
+            }
+        }
+        flags
+    }
+}
+
+impl PendingRequest {
+    fn way(&self) -> Way {
+        Way {
+            interface: self.interface,
+            agent_address: self.agent_address,
+            destination: reply_destination(self.flags, self.source, self.home_address),
+            port: self.source_port,
+        }
+    }
+}
+
+/// The home address, on the link to the mobile node; its own care-of address when it has one there; or
+/// everybody on the link when there is neither (section 3.7.2.3).
+fn reply_destination(flags: RequestFlags, source: Ipv4Addr, home_address: Ipv4Addr) -> Ipv4Addr {
+    if flags.contains(RequestFlags::DECAPSULATION_BY_MOBILE_NODE) && is_unicast(source) {
+        source
+    } else if is_unicast(home_address) {
+        home_address
+    } else {
+        Ipv4Addr::BROADCAST
+    }
+}
+
+const fn unreachable_code(code: UnreachableCode) -> ReplyCode {
+    match code {
+        UnreachableCode::Net | UnreachableCode::NetUnknown | UnreachableCode::NetProhibited => {
+            ReplyCode::ForeignHomeNetworkUnreachable
+        }
+        UnreachableCode::Host | UnreachableCode::HostUnknown | UnreachableCode::HostProhibited => {
+            ReplyCode::ForeignHomeAgentHostUnreachable
+        }
+        UnreachableCode::Port => ReplyCode::ForeignHomeAgentPortUnreachable,
+        _ => ReplyCode::ForeignHomeAgentUnreachable,
+    }
+}

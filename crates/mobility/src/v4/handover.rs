@@ -1,0 +1,137 @@
+//! The phases of a handover, as everybody who cares is told.
+
+use core::net::Ipv4Addr;
+use core::time::Duration;
+
+use careof_base::DataRate;
+use careof_wire::mip4::ReplyCode;
+
+use super::InterfaceId;
+
+/// How far in advance a handover was announced before the old link goes away.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Notice {
+    /// Not at all: the node found out by itself.
+    #[default]
+    None,
+    /// By this much; zero says that the owner decided, but knows of no end of the old link.
+    Ahead(Duration),
+}
+
+/// Which comes first, the new path or the end of the old one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum HandoverStyle {
+    /// The old path carries packets until the new one is registered.
+    MakeBeforeBreak,
+    /// The old path is gone before the new one is registered; or there was none.
+    BreakBeforeMake,
+}
+
+/// What is known of the path through an interface.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PathProperties {
+    /// Rate towards the mobile node.
+    pub rate: Option<DataRate>,
+    /// Round-trip time to the home agent: given by the owner, and measured by registrations since.
+    pub round_trip: Option<Duration>,
+}
+
+/// Why a handover did not happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum HandoverFailure {
+    /// An agent denied the registration with this code, and nothing can be repaired.
+    Denied(ReplyCode),
+    /// No reply came to any request.
+    NoReply,
+    /// Another handover was asked for meanwhile.
+    Superseded,
+    /// The new interface went away before the registration was complete.
+    LinkLost,
+}
+
+/// A phase of a handover of a mobile node.
+///
+/// In order: `Initiated`, then `Registered` or `Failed`; after `Registered`, `Terminated`. Link events come
+/// whenever they happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HandoverEvent {
+    /// A handover begins. Nothing has changed yet for packets.
+    Initiated {
+        /// The interface in use; `None` when there was none. The same as `to` when the node changes its
+        /// point of attachment on one interface.
+        from: Option<InterfaceId>,
+        /// The interface to be used.
+        to: InterfaceId,
+        /// How much warning there was.
+        notice: Notice,
+        /// As things stand now.
+        style: HandoverStyle,
+        /// The path in use, as far as known.
+        old: PathProperties,
+        /// The path to be used, as far as known.
+        new: PathProperties,
+    },
+    /// The link layer lost `interface`.
+    LinkDown {
+        /// Which.
+        interface: InterfaceId,
+    },
+    /// The link layer has `interface`.
+    LinkUp {
+        /// Which.
+        interface: InterfaceId,
+    },
+    /// The registration was accepted: from now on the node sends through `to`, and the home agent has sent
+    /// there since it replied.
+    Registered {
+        /// The interface used before.
+        from: Option<InterfaceId>,
+        /// The interface used from now on.
+        to: InterfaceId,
+        /// The care-of address registered; `None` at home.
+        care_of: Option<Ipv4Addr>,
+        /// Requests it took.
+        attempts: u32,
+        /// Time since `Initiated`.
+        latency: Duration,
+        /// Time from the accepted request to its reply.
+        round_trip: Duration,
+        /// The path used before, as far as known.
+        old: PathProperties,
+        /// The path used from now on, as far as known.
+        new: PathProperties,
+    },
+    /// The old interface is not listened to any longer; the handover is over.
+    Terminated {
+        /// The interface left; `None` when there was none.
+        from: Option<InterfaceId>,
+        /// The interface in use.
+        to: InterfaceId,
+        /// Time since `Initiated`.
+        duration: Duration,
+    },
+    /// The handover did not happen; `from`, if it still works, stays in use.
+    Failed {
+        /// The interface in use.
+        from: Option<InterfaceId>,
+        /// The interface that was to be used.
+        to: InterfaceId,
+        /// Why.
+        reason: HandoverFailure,
+    },
+}
+
+impl HandoverEvent {
+    /// The name in traces.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Initiated { .. } => "initiated",
+            Self::LinkDown { .. } => "link-down",
+            Self::LinkUp { .. } => "link-up",
+            Self::Registered { .. } => "registered",
+            Self::Terminated { .. } => "terminated",
+            Self::Failed { .. } => "failed",
+        }
+    }
+}

@@ -1,0 +1,610 @@
+//! The home agent (RFC 5944 sections 3.8, 4.2.3 and 4.6; reverse tunnelling: RFC 3024).
+//!
+//! Left out: home addresses handed out by the agent (RFC 4433), broadcasts of the home link to mobile nodes
+//! (the B bit is kept in the binding; forwarding is the owner's), multicast routing.
+
+mod config;
+mod record;
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use core::net::Ipv4Addr;
+
+use careof_base::{Instant, RandomStream};
+use careof_wire::Error as WireError;
+use careof_wire::icmp::{AgentFlags, IcmpMessage};
+use careof_wire::mip4::{
+    AuthenticationKind, Identification, Lifetime, Message, RegistrationReply, RegistrationRequest, ReplyCode,
+    RequestFlags, Spi,
+};
+
+pub use config::{HomeAgentConfig, PeerSecurity, ServedMobileNode};
+pub use record::{BindingRecord, MobileNodeRecord};
+
+use super::advertiser::Advertiser;
+use super::authentication::{self, Found};
+use super::binding::BindingTable;
+use super::error::is_unicast;
+use super::io::{DEFAULT_TTL, REGISTRATION_PORT, earliest};
+use super::lifetime::end_of;
+use super::outbox::Outbox;
+use super::{
+    ArpEvent, ArpOwner, BindingChanged, Change, ConfigError, Counters, DropReason, EncapsulationChoice,
+    Event, Input, InterfaceId, MobilityBinding, RegistrationEvent, RegistrationStep, ReplayGuard,
+    ReverseTunnel, SecurityAssociation, Transmit, TransmitPayload, Tunnel, Wake, WallClock,
+};
+
+/// A mobile node served, and what its security associations have seen.
+#[derive(Debug)]
+struct Served {
+    security: Vec<(SecurityAssociation, ReplayGuard)>,
+    permitted: bool,
+}
+
+/// How a request came, as far as the reply needs it.
+#[derive(Clone, Copy, Debug)]
+struct Origin {
+    interface: InterfaceId,
+    source: Ipv4Addr,
+    source_port: u16,
+    destination: Ipv4Addr,
+}
+
+/// What the home agent answers.
+#[derive(Clone, Copy, Debug)]
+struct Answer {
+    code: ReplyCode,
+    lifetime: Lifetime,
+    identification: Identification,
+}
+
+/// A home agent: keeps the mobility bindings of its mobile nodes.
+///
+/// A sans-IO state machine. After any call of a `handle_*` method the owner polls
+/// [`HomeAgent::poll_transmit`] and [`HomeAgent::poll_event`] until they return `None`, and then asks
+/// [`HomeAgent::next_timeout`] when to call [`HomeAgent::handle_timeout`]. Time never goes backwards.
+///
+/// For every packet to a mobile node the owner asks [`HomeAgent::tunnels`].
+///
+/// An owner that must survive a crash writes [`HomeAgent::record`] down when a binding has changed or a
+/// request was received, before it sends what `poll_transmit` returned.
+#[derive(Debug)]
+pub struct HomeAgent {
+    config: HomeAgentConfig,
+    nodes: BTreeMap<Ipv4Addr, Served>,
+    foreign_agents: BTreeMap<Ipv4Addr, SecurityAssociation>,
+    bindings: BindingTable,
+    advertiser: Option<Advertiser>,
+    random: RandomStream,
+    outbox: Outbox,
+}
+
+impl HomeAgent {
+    /// A home agent without bindings.
+    ///
+    /// # Errors
+    /// What is wrong with the configuration.
+    pub fn new(
+        now: Instant,
+        mut config: HomeAgentConfig,
+        mut random: RandomStream,
+    ) -> Result<Self, ConfigError> {
+        config.check()?;
+        let guarded = |association: SecurityAssociation| {
+            let guard = ReplayGuard::new(association.replay());
+            (association, guard)
+        };
+        let nodes = config.mobile_nodes.drain(..).map(|node| {
+            let security = node.security.into_iter().map(guarded).collect();
+            (node.home_address, Served { security, permitted: node.permitted })
+        });
+        let nodes = nodes.collect();
+        let foreign_agents = config.foreign_agents.drain(..).map(|p| (p.address, p.security)).collect();
+        let (interface, address) = (config.home_interface, config.address);
+        let advertiser =
+            config.advertisements.map(|how| Advertiser::new(now, how, interface, address, &mut random));
+        Ok(Self {
+            config,
+            nodes,
+            foreign_agents,
+            bindings: BindingTable::default(),
+            advertiser,
+            random,
+            outbox: Outbox::default(),
+        })
+    }
+
+    /// Sets the home agent's time of day, after a clock was stepped.
+    pub fn set_clock(&mut self, clock: WallClock) {
+        self.config.clock = clock;
+    }
+
+    /// The tunnels to the current care-of addresses of `home_address`; empty when it is not away. A packet
+    /// goes, in a copy each, through all of them. Cheap enough for every packet; lifetimes are checked by
+    /// [`HomeAgent::handle_timeout`].
+    #[must_use]
+    pub fn tunnels(&self, home_address: Ipv4Addr) -> &[Tunnel] {
+        self.bindings.tunnels(home_address)
+    }
+
+    /// Whether a packet from `home_address` may come through a tunnel that begins at `tunnel_source`: there
+    /// is a binding with that care-of address, and reverse tunnelling was granted (RFC 3024 section 5.1).
+    #[must_use]
+    pub fn accepts_reverse_tunnel(&self, home_address: Ipv4Addr, tunnel_source: Ipv4Addr) -> bool {
+        let bindings = self.bindings.of(home_address);
+        bindings.iter().any(|binding| binding.reverse_tunnel && binding.care_of == tunnel_source)
+    }
+
+    /// Whether this is the home agent of `home_address`.
+    #[must_use]
+    pub fn serves(&self, home_address: Ipv4Addr) -> bool {
+        self.nodes.contains_key(&home_address)
+    }
+
+    /// All bindings, by home address.
+    pub fn bindings(&self) -> impl Iterator<Item = &MobilityBinding> {
+        self.bindings.iter()
+    }
+
+    /// What was received, sent and dropped.
+    #[must_use]
+    pub fn counters(&self) -> &Counters {
+        &self.outbox.counters
+    }
+
+    /// The next packet to send.
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
+        self.outbox.poll_transmit(now)
+    }
+
+    /// The next thing to know.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.outbox.poll_event()
+    }
+
+    /// When to call [`HomeAgent::handle_timeout`], and what for.
+    #[must_use]
+    pub fn next_timeout(&self) -> Option<(Instant, Wake)> {
+        let bindings = self.bindings.deadline().map(|at| (at, Wake::BindingLifetime));
+        let advertiser = self.advertiser.as_ref().and_then(Advertiser::deadline);
+        earliest(bindings, advertiser.map(|at| (at, Wake::AdvertisementDue)))
+    }
+
+    /// Does what is due by `now`.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.outbox.called_at(now);
+        while let Some(change) = self.bindings.expire(now) {
+            self.tell(change);
+            self.arp_after_removal(change.home_address);
+        }
+        let flags = self.flags();
+        if let Some(advertiser) = &mut self.advertiser
+            && let Some(transmit) = advertiser.poll(now, flags, &[], &mut self.random)
+        {
+            self.outbox.transmit(transmit);
+        }
+    }
+
+    /// Takes something in.
+    pub fn handle_input(&mut self, now: Instant, input: Input<'_>) {
+        self.outbox.called_at(now);
+        match input {
+            Input::Udp { interface, source, source_port, destination, destination_port, payload, .. } => {
+                self.outbox.count_received();
+                if destination_port != REGISTRATION_PORT || !is_unicast(source) {
+                    return self.outbox.drop(DropReason::NotForUs, source);
+                }
+                match Message::parse(payload) {
+                    Ok(message) => {
+                        let origin = Origin { interface, source, source_port, destination };
+                        self.handle_message(now, origin, payload, &message);
+                    }
+                    Err(WireError::UnknownExtension { .. }) => {
+                        self.outbox.drop(DropReason::UnknownExtension, source);
+                    }
+                    Err(_) => self.outbox.drop(DropReason::Malformed, source),
+                }
+            }
+            Input::Icmp { interface, source, ttl, message, .. } => {
+                self.outbox.count_received();
+                self.handle_icmp(now, interface, source, ttl, message);
+            }
+            Input::LinkUp { interface } => self.handle_link(now, interface, true),
+            Input::LinkDown { interface } => self.handle_link(now, interface, false),
+            Input::AddressChanged { .. } => {}
+        }
+    }
+
+    fn handle_link(&mut self, now: Instant, interface: InterfaceId, up: bool) {
+        if let Some(advertiser) = &mut self.advertiser
+            && advertiser.interface() == interface
+        {
+            advertiser.link(now, up, &mut self.random);
+        }
+    }
+
+    fn handle_icmp(&mut self, now: Instant, interface: InterfaceId, source: Ipv4Addr, ttl: u8, bytes: &[u8]) {
+        match IcmpMessage::parse(bytes) {
+            Ok(IcmpMessage::RouterSolicitation(_)) => {
+                // Sent with 1 (RFC 5944 section 2.2), so anything else comes from elsewhere.
+                if ttl != 1 {
+                    return self.outbox.drop(DropReason::WrongTtl, source);
+                }
+                if let Some(advertiser) = &mut self.advertiser
+                    && advertiser.interface() == interface
+                {
+                    advertiser.solicited(now, &mut self.random);
+                }
+            }
+            // Other agents' advertisements and errors come along; they mean nothing here.
+            Ok(_) => {}
+            Err(_) => self.outbox.drop(DropReason::Malformed, source),
+        }
+    }
+
+    fn handle_message(&mut self, now: Instant, origin: Origin, bytes: &[u8], message: &Message) {
+        let Message::Request(request) = message else {
+            return self.outbox.drop(DropReason::NotForUs, origin.source);
+        };
+        self.outbox.event(Event::Registration(RegistrationEvent {
+            step: RegistrationStep::RequestReceived,
+            home_address: request.home_address,
+            care_of: request.care_of_address,
+            lifetime: request.lifetime,
+            identification: request.identification,
+            interface: Some(origin.interface),
+        }));
+        // Somebody with whom nothing was agreed cannot even be answered (section 3.8.2.1).
+        if !self.nodes.contains_key(&request.home_address) {
+            return self.outbox.drop(DropReason::UnknownHomeAddress, origin.source);
+        }
+        match self.check_origin(now, origin.source, bytes, message, request) {
+            Ok((spi, identification)) => {
+                let answer = match self.check_wishes(origin, request) {
+                    Ok(()) if request.lifetime.is_zero() => Ok(self.deregister(origin, request)),
+                    Ok(()) => self.register(now, request),
+                    Err(refusal) => Err(refusal),
+                };
+                let answer = match answer {
+                    Ok((code, lifetime)) => Answer { code, lifetime, identification },
+                    Err((reason, code)) => {
+                        self.outbox.drop(reason, origin.source);
+                        Answer { code, lifetime: request.lifetime, identification }
+                    }
+                };
+                self.reply(origin, request, answer, Some(spi));
+            }
+            Err((reason, code, identification)) => {
+                self.outbox.drop(reason, origin.source);
+                let answer = Answer { code, lifetime: request.lifetime, identification };
+                let spi = message.authentication(AuthenticationKind::MobileHome).map(|(_, e)| e.spi());
+                self.reply(origin, request, answer, spi);
+            }
+        }
+    }
+
+    /// Whether the request is what it claims to be: from the mobile node, fresh, and relayed by the foreign
+    /// agent (section 3.8.2.1). Returns the security association and the Identification for the reply.
+    fn check_origin(
+        &mut self,
+        now: Instant,
+        source: Ipv4Addr,
+        bytes: &[u8],
+        message: &Message,
+        request: &RegistrationRequest,
+    ) -> Result<(Spi, Identification), (DropReason, ReplyCode, Identification)> {
+        let own = request.identification;
+        let failed = |reason| (reason, ReplyCode::HomeMobileNodeFailedAuthentication, own);
+        let node = self.nodes.get_mut(&request.home_address).ok_or(failed(DropReason::UnknownHomeAddress))?;
+        let associations = node.security.iter().map(|(association, _)| association);
+        let (association, _) =
+            authentication::check(bytes, message, AuthenticationKind::MobileHome, associations)
+                .map_err(failed)?;
+        let spi = association.spi();
+
+        let clock = self.config.clock.at(now);
+        let guard = node.security.iter_mut().find(|(association, _)| association.spi() == spi);
+        let (_, guard) = guard.ok_or(failed(DropReason::UnknownSpi))?;
+        let verdict = guard.check(own, clock, &mut self.random);
+        if verdict.outcome.is_err() {
+            return Err((DropReason::Replayed, ReplyCode::HomeIdentificationMismatch, verdict.reply));
+        }
+
+        let kind = AuthenticationKind::ForeignHome;
+        let checked = match (self.foreign_agents.get(&source), authentication::find(message, kind)) {
+            (None, Found::None) => Ok(()),
+            (None, _) => Err(DropReason::UnknownSpi),
+            // A foreign agent that passes on the deregistration of an address that is not its own does not
+            // sign it (section 3.8.2.2).
+            (Some(_), Found::None) if request.lifetime.is_zero() && request.care_of_address != source => {
+                Ok(())
+            }
+            (Some(association), _) => {
+                authentication::check(bytes, message, kind, core::iter::once(association)).map(|_| ())
+            }
+        };
+        checked.map_err(|reason| (reason, ReplyCode::HomeForeignAgentFailedAuthentication, verdict.reply))?;
+        Ok((spi, verdict.reply))
+    }
+
+    /// Whether what an authentic request asks for can be had.
+    fn check_wishes(
+        &self,
+        origin: Origin,
+        request: &RegistrationRequest,
+    ) -> Result<(), (DropReason, ReplyCode)> {
+        let flags = request.flags;
+        let reserved = RequestFlags::RESERVED_R.with(RequestFlags::RESERVED_X);
+        if flags.without(reserved) != flags {
+            return Err((DropReason::PoorlyFormed, ReplyCode::HomePoorlyFormedRequest));
+        }
+        // Also how a mobile node finds its home agent: by asking all of the home network (section 3.8.2.1).
+        if request.home_agent != self.config.address || origin.destination != self.config.address {
+            return Err((DropReason::NotForUs, ReplyCode::HomeUnknownHomeAgentAddress));
+        }
+        if !self.nodes.get(&request.home_address).is_some_and(|node| node.permitted) {
+            return Err((DropReason::NotOffered, ReplyCode::HomeAdministrativelyProhibited));
+        }
+        if request.lifetime.is_zero() {
+            return Ok(());
+        }
+        // A tunnel to ourselves, or to the address it is for, would never end.
+        let care_of = request.care_of_address;
+        if !is_unicast(care_of) || care_of == request.home_address || care_of == self.config.address {
+            return Err((DropReason::PoorlyFormed, ReplyCode::HomePoorlyFormedRequest));
+        }
+        let wants_reverse = flags.contains(RequestFlags::REVERSE_TUNNELING);
+        match self.config.reverse_tunnel {
+            ReverseTunnel::Unavailable if wants_reverse => {
+                Err((DropReason::NotOffered, ReplyCode::HomeReverseTunnelUnavailable))
+            }
+            ReverseTunnel::Required if !wants_reverse => {
+                Err((DropReason::NotOffered, ReplyCode::HomeReverseTunnelMandatory))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The encapsulation for the request: one it asks for, or IP within IP when it asks for none.
+    fn choose_encapsulation(&self, flags: RequestFlags) -> Option<EncapsulationChoice> {
+        let minimal = flags.contains(RequestFlags::MINIMAL_ENCAPSULATION);
+        let gre = flags.contains(RequestFlags::GRE);
+        if minimal && self.config.minimal_encapsulation {
+            Some(EncapsulationChoice::Minimal)
+        } else if gre && self.config.gre {
+            Some(EncapsulationChoice::Gre)
+        } else {
+            (!minimal && !gre).then_some(EncapsulationChoice::IpInIp)
+        }
+    }
+
+    /// Enters a binding (section 3.8.2.2).
+    fn register(
+        &mut self,
+        now: Instant,
+        request: &RegistrationRequest,
+    ) -> Result<(ReplyCode, Lifetime), (DropReason, ReplyCode)> {
+        let (home_address, care_of, flags) = (request.home_address, request.care_of_address, request.flags);
+        let encapsulation = self
+            .choose_encapsulation(flags)
+            .ok_or((DropReason::NotOffered, ReplyCode::HomeEncapsulationUnavailable))?;
+        let existing = self.bindings.of(home_address);
+        let others = existing.iter().filter(|binding| binding.care_of != care_of).count();
+        let keep =
+            flags.contains(RequestFlags::SIMULTANEOUS_BINDINGS) && self.config.max_bindings_per_node > 1;
+        if keep && others >= self.config.max_bindings_per_node {
+            return Err((DropReason::TableFull, ReplyCode::HomeTooManySimultaneousBindings));
+        }
+        let gone = if keep { existing.len() - others } else { existing.len() };
+        if self.bindings.len() - gone >= self.config.max_bindings {
+            return Err((DropReason::TableFull, ReplyCode::HomeInsufficientResources));
+        }
+        let was_away = !existing.is_empty();
+        let lifetime = request.lifetime.min(self.config.max_lifetime);
+        let binding = MobilityBinding {
+            home_address,
+            care_of,
+            lifetime,
+            expires: end_of(lifetime, now),
+            identification: request.identification,
+            co_located: flags.contains(RequestFlags::DECAPSULATION_BY_MOBILE_NODE),
+            broadcasts: flags.contains(RequestFlags::BROADCAST),
+            reverse_tunnel: flags.contains(RequestFlags::REVERSE_TUNNELING),
+            tunnel: self.tunnel_to(care_of, encapsulation),
+        };
+        for change in self.bindings.insert(binding, keep) {
+            self.tell(change);
+        }
+        if !was_away {
+            self.arp_for_absent(home_address);
+        }
+        let code = if flags.contains(RequestFlags::SIMULTANEOUS_BINDINGS) && !keep {
+            ReplyCode::AcceptedWithoutSimultaneousBindings
+        } else {
+            ReplyCode::Accepted
+        };
+        Ok((code, lifetime))
+    }
+
+    fn tunnel_to(&self, care_of: Ipv4Addr, encapsulation: EncapsulationChoice) -> Tunnel {
+        Tunnel {
+            source: self.config.address,
+            destination: care_of,
+            encapsulation: encapsulation.encapsulation(),
+        }
+    }
+
+    /// Removes the binding named by the care-of address, or with the home address there all of them
+    /// (section 3.8.2.2).
+    fn deregister(&mut self, origin: Origin, request: &RegistrationRequest) -> (ReplyCode, Lifetime) {
+        let home_address = request.home_address;
+        if request.care_of_address == home_address {
+            let changes = self.bindings.remove_all(home_address);
+            let was_away = !changes.is_empty();
+            for change in changes {
+                self.tell(change);
+            }
+            if was_away {
+                self.arp_after_removal(home_address);
+            }
+            // At home again: the neighbours learn it before the mobile node reads its reply (section 4.6).
+            if origin.source == home_address && origin.interface == self.config.home_interface {
+                self.outbox.event(Event::Arp(ArpEvent::Gratuitous {
+                    home_address,
+                    interface: origin.interface,
+                    owner: ArpOwner::MobileNode,
+                }));
+            }
+        } else if let Some(change) = self.bindings.remove(home_address, request.care_of_address) {
+            self.tell(change);
+            self.arp_after_removal(home_address);
+        }
+        (ReplyCode::Accepted, Lifetime::ZERO)
+    }
+
+    fn reply(&mut self, origin: Origin, request: &RegistrationRequest, answer: Answer, spi: Option<Spi>) {
+        let Some(node) = self.nodes.get(&request.home_address) else { return };
+        // An answer to a request whose association is not known uses the first there is.
+        let association = node.security.iter().find(|(association, _)| Some(association.spi()) == spi);
+        let Some((association, _)) = association.or(node.security.first()) else { return };
+        let mut bytes = Vec::new();
+        RegistrationReply {
+            code: answer.code,
+            lifetime: answer.lifetime,
+            home_address: request.home_address,
+            home_agent: self.config.address,
+            identification: answer.identification,
+            extensions: Vec::new(),
+        }
+        .emit(&mut bytes);
+        authentication::append(&mut bytes, AuthenticationKind::MobileHome, association);
+        if let Some(association) = self.foreign_agents.get(&origin.source) {
+            authentication::append(&mut bytes, AuthenticationKind::ForeignHome, association);
+        }
+
+        let Answer { code, lifetime, identification } = answer;
+        if code.is_accepted() {
+            self.outbox.count_accepted();
+        } else {
+            self.outbox.counters.count_denial(code.number());
+        }
+        self.outbox.event(Event::Registration(RegistrationEvent {
+            step: RegistrationStep::ReplySent { code },
+            home_address: request.home_address,
+            care_of: request.care_of_address,
+            lifetime,
+            identification,
+            interface: None,
+        }));
+        self.outbox.transmit(Transmit {
+            // The way to a home address may still lead into a tunnel; one that sends from home is on the link.
+            interface: (origin.source == request.home_address).then_some(origin.interface),
+            source: self.config.address,
+            destination: origin.source,
+            ttl: DEFAULT_TTL,
+            payload: TransmitPayload::Udp {
+                source_port: REGISTRATION_PORT,
+                destination_port: origin.source_port,
+                bytes,
+            },
+        });
+    }
+
+    fn tell(&mut self, change: BindingChanged) {
+        self.outbox.event(Event::Binding(change));
+    }
+
+    /// The home agent takes the packets of a mobile node that has left (section 4.6).
+    fn arp_for_absent(&mut self, home_address: Ipv4Addr) {
+        let interface = self.config.home_interface;
+        self.outbox.event(Event::Arp(ArpEvent::Proxy { home_address, interface, on: true }));
+        let owner = ArpOwner::Sender;
+        self.outbox.event(Event::Arp(ArpEvent::Gratuitous { home_address, interface, owner }));
+    }
+
+    fn arp_after_removal(&mut self, home_address: Ipv4Addr) {
+        if self.bindings.of(home_address).is_empty() {
+            let interface = self.config.home_interface;
+            self.outbox.event(Event::Arp(ArpEvent::Proxy { home_address, interface, on: false }));
+        }
+    }
+
+    fn flags(&self) -> AgentFlags {
+        let mut flags = AgentFlags::HOME_AGENT;
+        for (offered, flag) in [
+            (self.config.minimal_encapsulation, AgentFlags::MINIMAL_ENCAPSULATION),
+            (self.config.gre, AgentFlags::GRE),
+            (self.config.reverse_tunnel != ReverseTunnel::Unavailable, AgentFlags::REVERSE_TUNNELING),
+        ] {
+            if offered {
+                flags = flags.with(flag);
+            }
+        }
+        flags
+    }
+
+    /// What must be remembered of `home_address` across a restart; `None` when it is not served here.
+    #[must_use]
+    pub fn record(&self, now: Instant, home_address: Ipv4Addr) -> Option<MobileNodeRecord> {
+        let node = self.nodes.get(&home_address)?;
+        let clock = self.config.clock.at(now);
+        let bindings = self.bindings.of(home_address).iter().map(|binding| BindingRecord {
+            care_of: binding.care_of,
+            lifetime: binding.lifetime,
+            expires: (binding.expires < Instant::MAX).then(|| clock.later(binding.expires - now)),
+            identification: binding.identification,
+            co_located: binding.co_located,
+            broadcasts: binding.broadcasts,
+            reverse_tunnel: binding.reverse_tunnel,
+            encapsulation: EncapsulationChoice::of(binding.tunnel.encapsulation),
+        });
+        Some(MobileNodeRecord {
+            home_address,
+            bindings: bindings.collect(),
+            replay: node.security.iter().map(|(a, guard)| (a.spi(), *guard)).collect(),
+        })
+    }
+
+    /// Takes back what [`HomeAgent::record`] gave before a restart. Bindings whose lifetime has ended
+    /// meanwhile are left out, and so is what the configuration no longer allows. Returns whether the
+    /// mobile node is served here.
+    pub fn restore(&mut self, now: Instant, record: &MobileNodeRecord) -> bool {
+        let Some(node) = self.nodes.get_mut(&record.home_address) else { return false };
+        for (association, guard) in &mut node.security {
+            if let Some((_, saved)) = record.replay.iter().find(|(spi, _)| *spi == association.spi()) {
+                guard.resume(saved);
+            }
+        }
+        let clock = self.config.clock.at(now);
+        let was_away = !self.bindings.of(record.home_address).is_empty();
+        for saved in record.bindings.iter().take(self.config.max_bindings_per_node) {
+            let expires = match saved.expires.map(|at| at.after(clock)) {
+                None => Instant::MAX,
+                // At most what was granted, wherever the clock has gone meanwhile.
+                Some(Some(left)) => (now + left).min(end_of(saved.lifetime, now)),
+                Some(None) => continue,
+            };
+            if self.bindings.len() >= self.config.max_bindings || !is_unicast(saved.care_of) {
+                continue;
+            }
+            let binding = MobilityBinding {
+                home_address: record.home_address,
+                care_of: saved.care_of,
+                lifetime: saved.lifetime,
+                expires,
+                identification: saved.identification,
+                co_located: saved.co_located,
+                broadcasts: saved.broadcasts,
+                reverse_tunnel: saved.reverse_tunnel,
+                tunnel: self.tunnel_to(saved.care_of, saved.encapsulation),
+            };
+            for change in self.bindings.insert(binding, true) {
+                self.tell(BindingChanged { change: Change::Created, ..change });
+            }
+        }
+        if !was_away && !self.bindings.of(record.home_address).is_empty() {
+            self.arp_for_absent(record.home_address);
+        }
+        true
+    }
+}

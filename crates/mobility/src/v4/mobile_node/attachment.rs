@@ -1,0 +1,164 @@
+//! How a mobile node is attached to an interface's link, and what it holds there.
+
+use core::net::Ipv4Addr;
+
+use careof_base::Instant;
+use careof_wire::mip4::Lifetime;
+
+use super::config::InterfaceConfig;
+use super::registration::Pending;
+use crate::v4::movement_detection::AgentList;
+use crate::v4::solicitor::Solicitor;
+use crate::v4::{
+    EncapsulationChoice, InterfaceAddress, MovementConfig, PathProperties, Prefix, SolicitorConfig,
+};
+
+/// A point of attachment: by what a registration would be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Attachment {
+    /// On the home link.
+    Home,
+    /// With the care-of address of the foreign agent.
+    ForeignAgent { agent: Ipv4Addr, care_of: Ipv4Addr },
+    /// With an address of its own; registered `via` a foreign agent that demands it (R).
+    CoLocated { care_of: Ipv4Addr, via: Option<Ipv4Addr> },
+}
+
+impl Attachment {
+    /// The agent that relays registrations.
+    pub(super) const fn agent(self) -> Option<Ipv4Addr> {
+        match self {
+            Self::Home => None,
+            Self::ForeignAgent { agent, .. } => Some(agent),
+            Self::CoLocated { via, .. } => via,
+        }
+    }
+
+    /// The care-of address; none at home.
+    pub(super) const fn care_of(self) -> Option<Ipv4Addr> {
+        match self {
+            Self::Home => None,
+            Self::ForeignAgent { care_of, .. } | Self::CoLocated { care_of, .. } => Some(care_of),
+        }
+    }
+}
+
+/// What the home agent has granted for an interface, as far as the node knows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Held {
+    pub(super) attachment: Attachment,
+    pub(super) renew_at: Instant,
+    pub(super) expires: Instant,
+    pub(super) reverse_tunnel: bool,
+    pub(super) encapsulating_delivery: bool,
+    pub(super) encapsulation: EncapsulationChoice,
+}
+
+/// What denials have taught about the registrations at one point of attachment.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Repairs {
+    /// Code 69.
+    pub(super) lifetime: Option<Lifetime>,
+    /// Codes 75 and 138.
+    pub(super) reverse_tunnel: bool,
+    /// Code 79.
+    pub(super) direct_delivery: bool,
+    /// Codes 72 and 139.
+    pub(super) ip_in_ip: bool,
+    /// Code 135.
+    pub(super) alone: bool,
+}
+
+/// An interface and everything known about it.
+#[derive(Debug)]
+pub(super) struct Interface {
+    pub(super) config: InterfaceConfig,
+    pub(super) up: bool,
+    pub(super) address: Option<InterfaceAddress>,
+    pub(super) path: PathProperties,
+    pub(super) agents: AgentList,
+    pub(super) solicitor: Solicitor,
+    pub(super) held: Option<Held>,
+    pub(super) pending: Option<Pending>,
+    pub(super) repairs: Repairs,
+    /// Register again although nothing has changed here: the agent or the home agent may have forgotten.
+    pub(super) refresh: bool,
+    /// A registration here was denied; not again at this point of attachment before then.
+    pub(super) blocked: Option<(Attachment, Instant)>,
+    /// Denials in a row, each of which doubles the next wait.
+    pub(super) denials: u32,
+    /// Since when it could have been used.
+    pub(super) viable_since: Option<Instant>,
+}
+
+impl Interface {
+    pub(super) fn new(
+        config: InterfaceConfig,
+        movement: MovementConfig,
+        solicitation: SolicitorConfig,
+    ) -> Self {
+        Self {
+            config,
+            // Without the link layer's word every link counts as up.
+            up: config.up || !movement.link_layer,
+            address: config.address,
+            path: config.path,
+            agents: AgentList::new(movement),
+            solicitor: Solicitor::new(solicitation),
+            held: None,
+            pending: None,
+            repairs: Repairs::default(),
+            refresh: false,
+            blocked: None,
+            denials: 0,
+            viable_since: None,
+        }
+    }
+
+    /// Where a registration would be made now; `None` when there is nothing to register with.
+    pub(super) fn attachment(
+        &self,
+        home_address: Ipv4Addr,
+        home_network: Prefix,
+        home_agent: Option<Ipv4Addr>,
+    ) -> Option<Attachment> {
+        if !self.up {
+            return None;
+        }
+        let is_home_agent = |address| match home_agent {
+            Some(home_agent) => address == home_agent,
+            None => home_network.contains(address),
+        };
+        let hears_home = self.agents.hears_home_agent(is_home_agent);
+        if hears_home || self.address.is_some_and(|own| own.address == home_address) {
+            return Some(Attachment::Home);
+        }
+        let choice = self.config.care_of;
+        let foreign = self.foreign_attachment().filter(|_| choice.allows_foreign_agent());
+        let co_located = self.co_located_attachment().filter(|_| choice.allows_co_located());
+        match choice {
+            super::CareOfChoice::PreferForeignAgent => foreign.or(co_located),
+            _ => co_located.or(foreign),
+        }
+    }
+
+    fn foreign_attachment(&self) -> Option<Attachment> {
+        let current = self.pending.as_ref().map(|pending| pending.attachment);
+        let current = current.or(self.held.map(|held| held.attachment)).and_then(Attachment::agent);
+        let (agent, care_of) = self.agents.foreign_agent(current)?;
+        Some(Attachment::ForeignAgent { agent: agent.address, care_of })
+    }
+
+    fn co_located_attachment(&self) -> Option<Attachment> {
+        let care_of = self.address?.address;
+        let via = self.agents.demanding_agent();
+        Some(Attachment::CoLocated { care_of, via })
+    }
+
+    /// The next hop for packets to `destination`; `None` when it is on the link, or there is but one.
+    pub(super) fn next_hop(&self, destination: Ipv4Addr) -> Option<Ipv4Addr> {
+        let own = self.address?;
+        let on_link = Prefix::new(own.address, own.prefix_length).contains(destination);
+        own.gateway.filter(|_| !on_link)
+    }
+}

@@ -1,0 +1,232 @@
+//! What a mobile node is configured with.
+
+use alloc::vec::Vec;
+use core::net::Ipv4Addr;
+use core::time::Duration;
+
+use careof_wire::mip4::Lifetime;
+
+use crate::v4::error::{check_distinct, check_unicast};
+use crate::v4::home_agent::PeerSecurity;
+use crate::v4::{
+    ConfigError, EncapsulationChoice, InterfaceAddress, InterfaceId, MovementConfig, PathProperties,
+    PolicyTable, Prefix, SecurityAssociation, SolicitorConfig, WallClock,
+};
+
+/// Which kind of care-of address an interface uses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum CareOfChoice {
+    /// The interface's own address only.
+    #[default]
+    CoLocated,
+    /// A foreign agent's only.
+    ForeignAgent,
+    /// The interface's own address if it has one, else a foreign agent's.
+    PreferCoLocated,
+    /// A foreign agent's if one is heard, else the interface's own.
+    PreferForeignAgent,
+}
+
+impl CareOfChoice {
+    pub(super) const fn allows_foreign_agent(self) -> bool {
+        !matches!(self, Self::CoLocated)
+    }
+
+    pub(super) const fn allows_co_located(self) -> bool {
+        !matches!(self, Self::ForeignAgent)
+    }
+}
+
+/// An interface of a mobile node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InterfaceConfig {
+    /// Its number.
+    pub id: InterfaceId,
+    /// Which kind of care-of address it uses.
+    pub care_of: CareOfChoice,
+    /// The higher, the better, under [`Selection::Preferred`].
+    pub preference: u8,
+    /// What is known of the path through it. The round-trip time sets the first retransmission time of
+    /// registrations.
+    pub path: PathProperties,
+    /// Whether the link is up at the start.
+    pub up: bool,
+    /// The address at the start.
+    pub address: Option<InterfaceAddress>,
+}
+
+impl InterfaceConfig {
+    /// An interface that is down and without address, for co-located care-of addresses.
+    #[must_use]
+    pub fn new(id: InterfaceId) -> Self {
+        Self {
+            id,
+            care_of: CareOfChoice::CoLocated,
+            preference: 0,
+            path: PathProperties::default(),
+            up: false,
+            address: None,
+        }
+    }
+}
+
+/// Who decides which interface is used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Selection {
+    /// The owner, by [`super::MobileNode::switch_to`]. On the interface chosen the node follows its agents
+    /// by itself.
+    #[default]
+    Manual,
+    /// The node: at once to the best interface that works when the one in use does not, and back to a
+    /// better one when that has worked for `hold` without a break. What the owner chose by `switch_to` is
+    /// kept as long as it works.
+    Preferred {
+        /// How long a better interface must have worked.
+        hold: Duration,
+    },
+}
+
+/// When an unanswered request is sent again (RFC 5944 section 3.6.3).
+///
+/// The first time after twice the round-trip time of the path plus `processing`, but no less than
+/// `minimum`; then each time after twice as long, up to `maximum` or the lifetime asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RetransmissionConfig {
+    /// At least 1 s.
+    pub minimum: Duration,
+    /// Time the agents take; at least 100 ms.
+    pub processing: Duration,
+    /// The longest wait.
+    pub maximum: Duration,
+    /// Requests without a reply after which a handover has failed, when the old path still works; `None`:
+    /// never. Without another path the node never gives up.
+    pub attempts: Option<u32>,
+}
+
+impl Default for RetransmissionConfig {
+    /// From 1 s up to 32 s; a handover fails after 6 requests.
+    fn default() -> Self {
+        Self {
+            minimum: Duration::from_secs(1),
+            processing: Duration::from_millis(100),
+            maximum: Duration::from_secs(32),
+            attempts: Some(6),
+        }
+    }
+}
+
+/// The configuration of a [`super::MobileNode`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MobileNodeConfig {
+    /// The home address.
+    pub home_address: Ipv4Addr,
+    /// The home network.
+    pub home_network: Prefix,
+    /// The home agent; `None`: found by asking the home network (RFC 5944 section 3.6.1.2).
+    pub home_agent: Option<Ipv4Addr>,
+    /// The security association with the home agent.
+    pub security: SecurityAssociation,
+    /// Foreign agents with which there is a security association.
+    pub foreign_agents: Vec<PeerSecurity>,
+    /// The node's time of day.
+    pub clock: WallClock,
+    /// The lifetime asked for; not zero.
+    pub lifetime: Lifetime,
+    /// How much of a lifetime passes before it is renewed, percent, 1 to 95.
+    pub renew_after_percent: u8,
+    /// Whether the home agent is asked to keep the old binding at a handover (S): packets then come through
+    /// both until the old interface is released.
+    pub simultaneous: bool,
+    /// Whether the broadcasts of the home link are wanted (B).
+    pub broadcasts: bool,
+    /// Whether reverse tunnelling is asked for (T); it also is when the policy table uses it.
+    pub reverse_tunnel: bool,
+    /// Whether a foreign agent gets what it is to tunnel back in a tunnel (RFC 3024 section 2.2).
+    pub encapsulating_delivery: bool,
+    /// The encapsulation asked for, where the agents have it.
+    pub encapsulation: EncapsulationChoice,
+    /// When unanswered requests are sent again.
+    pub retransmission: RetransmissionConfig,
+    /// How the node notices that it has moved.
+    pub movement: MovementConfig,
+    /// How it looks for agents.
+    pub solicitation: SolicitorConfig,
+    /// Who chooses the interface.
+    pub selection: Selection,
+    /// How long the old interface of a handover is listened to; `None`: until the owner calls
+    /// [`super::MobileNode::release`] or the link goes.
+    pub keep_old: Option<Duration>,
+    /// Which traffic travels how.
+    pub policy: PolicyTable,
+    /// The interfaces.
+    pub interfaces: Vec<InterfaceConfig>,
+}
+
+impl MobileNodeConfig {
+    /// A node that asks for 300 s and renews after three quarters of it; otherwise with what the parts of
+    /// the configuration have as defaults.
+    #[must_use]
+    pub fn new(
+        home_address: Ipv4Addr,
+        home_network: Prefix,
+        home_agent: Ipv4Addr,
+        security: SecurityAssociation,
+        interfaces: Vec<InterfaceConfig>,
+    ) -> Self {
+        Self {
+            home_address,
+            home_network,
+            home_agent: Some(home_agent),
+            security,
+            foreign_agents: Vec::new(),
+            clock: WallClock::default(),
+            lifetime: Lifetime::from_secs(300),
+            renew_after_percent: 75,
+            simultaneous: false,
+            broadcasts: false,
+            reverse_tunnel: false,
+            encapsulating_delivery: false,
+            encapsulation: EncapsulationChoice::IpInIp,
+            retransmission: RetransmissionConfig::default(),
+            movement: MovementConfig::default(),
+            solicitation: SolicitorConfig::default(),
+            selection: Selection::Manual,
+            keep_old: None,
+            policy: PolicyTable::default(),
+            interfaces,
+        }
+    }
+
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        let home_address = self.home_address;
+        check_unicast("the home address", home_address)?;
+        if !self.home_network.contains(home_address) {
+            return Err(ConfigError::NotAtHome { home_address, network: self.home_network });
+        }
+        match self.home_agent {
+            Some(address) => check_unicast("the home agent's address", address)?,
+            // Nobody could be asked.
+            None if self.home_network.directed_broadcast().is_none() => {
+                return Err(ConfigError::Missing("home agent address, as its home network has no broadcast"));
+            }
+            None => {}
+        }
+        if self.interfaces.is_empty() {
+            return Err(ConfigError::Missing("interface"));
+        }
+        for (index, interface) in self.interfaces.iter().enumerate() {
+            if self.interfaces.iter().take(index).any(|other| other.id == interface.id) {
+                return Err(ConfigError::DuplicateInterface(interface.id));
+            }
+        }
+        let in_range = |what, found, low, high| {
+            let fits = (low..=high).contains(&found);
+            if fits { Ok(()) } else { Err(ConfigError::OutOfRange { what, found, low, high }) }
+        };
+        in_range("the lifetime", u64::from(self.lifetime.as_secs()), 1, u64::from(u16::MAX))?;
+        in_range("renew_after_percent", u64::from(self.renew_after_percent), 1, 95)?;
+        let minimum = self.retransmission.minimum.as_millis().try_into().unwrap_or(u64::MAX);
+        in_range("the shortest retransmission time in milliseconds", minimum, 1000, u64::MAX)?;
+        check_distinct("the foreign agent", self.foreign_agents.iter().map(|peer| peer.address))
+    }
+}

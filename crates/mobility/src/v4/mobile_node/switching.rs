@@ -1,0 +1,393 @@
+//! The course of a handover: which interface is wanted, which is used, and what is left behind.
+
+use core::net::Ipv4Addr;
+
+use careof_base::Instant;
+
+use super::attachment::{Attachment, Interface};
+use super::config::Selection;
+use super::registration::{Pending, Purpose};
+use super::{MobileNode, PathProperties};
+use crate::v4::{ArpEvent, ArpOwner, Event, HandoverEvent, HandoverFailure, HandoverStyle, Notice};
+
+/// A handover that is not registered yet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Handover {
+    from: Option<usize>,
+    pub(super) to: usize,
+    started: Instant,
+}
+
+/// The old interface of a registered handover, still listened to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Retiring {
+    pub(super) from: usize,
+    to: usize,
+    started: Instant,
+    /// When it is released without being told.
+    pub(super) until: Option<Instant>,
+}
+
+impl MobileNode {
+    pub(super) fn handover_event(&mut self, event: HandoverEvent) {
+        self.outbox.event(Event::Handover(event));
+    }
+
+    fn path_of(&self, index: Option<usize>) -> PathProperties {
+        index.and_then(|index| self.interfaces.get(index)).map_or(PathProperties::default(), |i| i.path)
+    }
+
+    /// Whether packets can be sent and received through the interface as things stand.
+    fn works(&self, index: usize) -> bool {
+        self.interfaces.get(index).is_some_and(|interface| interface.up && interface.held.is_some())
+    }
+
+    /// Begins a handover to interface `to`, ending another one that was under way.
+    pub(super) fn begin_handover(&mut self, now: Instant, to: usize, notice: Notice) {
+        if self.handover.is_some_and(|handover| handover.to == to) {
+            return;
+        }
+        let lost = |handover: Handover| self.interfaces.get(handover.to).is_some_and(|to| !to.up);
+        let reason = match self.handover {
+            Some(handover) if lost(handover) => HandoverFailure::LinkLost,
+            _ => HandoverFailure::Superseded,
+        };
+        self.abandon_handover(now, reason);
+        if self.retiring.is_some_and(|retiring| retiring.from == to) {
+            // Back to where it came from; what is held there is of use again.
+            self.end_retirement(now);
+        }
+        self.desired = Some(to);
+        if let Some(interface) = self.interfaces.get_mut(to) {
+            interface.blocked = None;
+        }
+        let attachment = self.attachment(to);
+        let held = self.interfaces.get(to).and_then(|interface| interface.held);
+        let in_place = self.active == Some(to)
+            && self.works(to)
+            && held.is_some_and(|held| attachment.is_none_or(|attachment| attachment == held.attachment));
+        if !in_place {
+            self.initiate(now, to, notice);
+        }
+    }
+
+    fn initiate(&mut self, now: Instant, to: usize, notice: Notice) {
+        let from = self.active;
+        let style = match from {
+            Some(from) if from != to && self.works(from) => HandoverStyle::MakeBeforeBreak,
+            _ => HandoverStyle::BreakBeforeMake,
+        };
+        let Some(to_id) = self.id(to) else { return };
+        let (old, new) = (self.path_of(from), self.path_of(Some(to)));
+        let from_id = from.and_then(|from| self.id(from));
+        self.handover = Some(Handover { from, to, started: now });
+        self.handover_event(HandoverEvent::Initiated { from: from_id, to: to_id, notice, style, old, new });
+    }
+
+    /// Ends a handover that is not registered.
+    pub(super) fn abandon_handover(&mut self, now: Instant, reason: HandoverFailure) {
+        let Some(handover) = self.handover.take() else { return };
+        self.cancel_pending(now, handover.to);
+        let from = handover.from.and_then(|from| self.id(from));
+        if let Some(to) = self.id(handover.to) {
+            self.handover_event(HandoverEvent::Failed { from, to, reason });
+        }
+    }
+
+    /// Gives up the handover to `to`, if there is one and the interface in use still works; returns whether
+    /// that is so.
+    pub(super) fn give_up_handover(&mut self, now: Instant, to: usize, reason: HandoverFailure) -> bool {
+        let works = self.active.is_some_and(|active| active != to && self.works(active));
+        if !works || self.handover.is_none_or(|handover| handover.to != to) {
+            return false;
+        }
+        self.abandon_handover(now, reason);
+        self.desired = self.active;
+        true
+    }
+
+    /// A denial that nothing can be done about.
+    pub(super) fn refused(
+        &mut self,
+        now: Instant,
+        index: usize,
+        attachment: Attachment,
+        code: careof_wire::mip4::ReplyCode,
+    ) {
+        let reason = HandoverFailure::Denied(code);
+        if !self.give_up_handover(now, index, reason) && self.handover.is_some_and(|h| h.to == index) {
+            // Nowhere to go back to: the handover has failed, but the node keeps trying, from time to time.
+            self.abandon_handover(now, reason);
+        }
+        self.block(now, index, attachment);
+    }
+
+    /// No more registrations with `attachment` for a while, which doubles each time.
+    pub(super) fn block(&mut self, now: Instant, index: usize, attachment: Attachment) {
+        let longest = self.config.retransmission.maximum;
+        let first = self.config.retransmission.minimum * 2;
+        let Some(interface) = self.interfaces.get_mut(index) else { return };
+        interface.denials = interface.denials.saturating_add(1);
+        let wait = first.saturating_mul(1 << interface.denials.min(16)).min(longest).max(first);
+        interface.blocked = Some((attachment, now + wait));
+        interface.pending = None;
+    }
+
+    /// The registration of interface `index` was accepted.
+    pub(super) fn registered(
+        &mut self,
+        now: Instant,
+        index: usize,
+        attempts: u32,
+        round_trip: core::time::Duration,
+    ) {
+        let handover = match self.handover {
+            Some(handover) if handover.to == index => handover,
+            // A renewal.
+            _ if self.active == Some(index) || self.desired != Some(index) => return,
+            _ => Handover { from: self.active, to: index, started: now },
+        };
+        self.handover = None;
+        let Some(to) = self.id(index) else { return };
+        if self.retiring.is_some() {
+            self.terminate(now);
+        }
+        let from = handover.from;
+        self.active = Some(index);
+        let care_of = self.interfaces.get(index).and_then(|i| i.held).and_then(|h| h.attachment.care_of());
+        let latency = now - handover.started;
+        let (old, new) = (self.path_of(from), self.path_of(Some(index)));
+        let from_id = from.and_then(|from| self.id(from));
+        self.handover_event(HandoverEvent::Registered {
+            from: from_id,
+            to,
+            care_of,
+            attempts,
+            latency,
+            round_trip,
+            old,
+            new,
+        });
+        match from.filter(|&from| from != index) {
+            Some(from) => {
+                let until = self.config.keep_old.map(|span| now + span);
+                self.retiring = Some(Retiring { from, to: index, started: handover.started, until });
+                if self.interfaces.get(from).is_none_or(|interface| !interface.up) {
+                    self.terminate(now);
+                }
+            }
+            None => {
+                let duration = now - handover.started;
+                self.handover_event(HandoverEvent::Terminated { from: from_id, to, duration });
+            }
+        }
+    }
+
+    /// The old interface of the last handover is not listened to any longer.
+    pub(super) fn terminate(&mut self, now: Instant) {
+        if let Some(old) = self.end_retirement(now) {
+            self.release_binding(now, old);
+        }
+    }
+
+    /// Says that the last handover is over; returns the interface it has left.
+    fn end_retirement(&mut self, now: Instant) -> Option<usize> {
+        let retiring = self.retiring.take()?;
+        let from = self.id(retiring.from);
+        if let Some(to) = self.id(retiring.to) {
+            let duration = now - retiring.started;
+            self.handover_event(HandoverEvent::Terminated { from, to, duration });
+        }
+        Some(retiring.from)
+    }
+
+    /// Asks the home agent to end the binding of an interface that is not in use, if there is one.
+    pub(super) fn release_binding(&mut self, now: Instant, index: usize) {
+        let held = self.interfaces.get(index).and_then(|interface| interface.held);
+        self.forget_binding(index, crate::v4::Change::Removed);
+        if let Some(care_of) = held.and_then(|held| held.attachment.care_of()) {
+            self.release_care_of(now, care_of);
+        }
+    }
+
+    /// The release of an address that is held again, or about to be, would undo that.
+    fn drop_needless_releases(&mut self) {
+        let used = |care_of| {
+            self.interfaces.iter().any(|interface| {
+                let held = interface.held.and_then(|held| held.attachment.care_of());
+                let pending = interface.pending.as_ref().and_then(|pending| pending.attachment.care_of());
+                held == Some(care_of) || pending == Some(care_of)
+            })
+        };
+        let keep = |pending: &Pending| match pending.purpose {
+            Purpose::Release { care_of } => !used(care_of),
+            Purpose::Register | Purpose::Farewell => true,
+        };
+        let farewells = core::mem::take(&mut self.farewells);
+        self.farewells = farewells.into_iter().filter(keep).collect();
+    }
+
+    /// Asks the home agent to end a binding that no interface holds.
+    pub(super) fn release_care_of(&mut self, now: Instant, care_of: Ipv4Addr) {
+        let holds = |interface: &Interface| {
+            interface.held.is_some_and(|held| held.attachment.care_of() == Some(care_of))
+        };
+        if let Some(by) = self.active.and_then(|active| self.attachment(active))
+            && !self.interfaces.iter().any(holds)
+        {
+            self.farewell(now, Purpose::Release { care_of }, by);
+        }
+    }
+
+    pub(super) fn farewell(&mut self, now: Instant, purpose: Purpose, by: Attachment) {
+        self.farewells.retain(|pending| pending.purpose != purpose);
+        // One for each interface is all that can be needed.
+        if self.farewells.len() < self.interfaces.len() {
+            let round_trip = self.path_of(self.active).round_trip;
+            self.farewells.push(Pending::new(now, purpose, by, &self.config.retransmission, round_trip));
+        }
+    }
+
+    /// Brings what is under way in line with what is wanted and possible. Called after everything that
+    /// could have changed either.
+    pub(super) fn reconcile(&mut self, now: Instant) {
+        // What is given up on the way changes what is wanted; each round gives up at least one thing.
+        for _ in 0..=2 * self.interfaces.len() {
+            if !self.left {
+                self.choose(now);
+                for index in 0..self.interfaces.len() {
+                    self.reconcile_registration(now, index);
+                }
+            }
+            for index in 0..self.interfaces.len() {
+                self.reconcile_solicitation(now, index);
+            }
+            self.drop_needless_releases();
+            if !self.send_due(now) {
+                break;
+            }
+        }
+    }
+
+    fn reconcile_registration(&mut self, now: Instant, index: usize) {
+        let attachment = self.attachment(index);
+        let desired = self.desired == Some(index);
+        let Some(interface) = self.interfaces.get(index) else { return };
+        let Some(attachment) = attachment else {
+            // A link that is down may come back as it was; without an agent or address there is nothing to
+            // wait for.
+            if interface.up {
+                self.cancel_pending(now, index);
+            }
+            return;
+        };
+        if let Some(pending) = &interface.pending {
+            if pending.attachment == attachment && (desired || interface.held.is_some()) {
+                return;
+            }
+            self.cancel_pending(now, index);
+        }
+        let Some(interface) = self.interfaces.get_mut(index) else { return };
+        let in_place = interface.held.filter(|held| held.attachment == attachment);
+        // A handover under way makes everything anew, so what is left can wait for its outcome.
+        let refresh = interface.refresh && (desired || self.handover.is_none());
+        let due = in_place.is_some_and(|held| held.renew_at <= now) || refresh;
+        let needed = match in_place {
+            Some(_) => due,
+            None => desired,
+        };
+        let blocked = interface.blocked.is_some_and(|(where_, until)| where_ == attachment && until > now);
+        if !needed || blocked {
+            return;
+        }
+        if interface.held.is_none_or(|held| held.attachment != attachment) {
+            interface.repairs = super::attachment::Repairs::default();
+        }
+        let round_trip = interface.path.round_trip;
+        interface.pending =
+            Some(Pending::new(now, Purpose::Register, attachment, &self.config.retransmission, round_trip));
+        if in_place.is_none() && self.handover.is_none() {
+            self.initiate(now, index, Notice::None);
+        }
+        if desired {
+            self.arp_for(index, attachment);
+        }
+    }
+
+    /// At home the node answers for its address again before it says so (RFC 5944 section 4.6); elsewhere
+    /// it must not.
+    fn arp_for(&mut self, index: usize, attachment: Attachment) {
+        let on = attachment == Attachment::Home;
+        if self.answers_arp == Some(on) {
+            return;
+        }
+        self.answers_arp = Some(on);
+        let home_address = self.config.home_address;
+        self.outbox.event(Event::Arp(ArpEvent::Answer { home_address, on }));
+        if let Some(interface) = self.id(index).filter(|_| on) {
+            let owner = ArpOwner::Sender;
+            self.outbox.event(Event::Arp(ArpEvent::Gratuitous { home_address, interface, owner }));
+        }
+    }
+
+    fn reconcile_solicitation(&mut self, now: Instant, index: usize) {
+        let everywhere = matches!(self.config.selection, Selection::Preferred { .. });
+        let wanted = !self.left && (everywhere || self.desired == Some(index));
+        let attached = self.attachment(index).is_some();
+        let Some(interface) = self.interfaces.get_mut(index) else { return };
+        let search = wanted && interface.up && !attached && interface.config.care_of.allows_foreign_agent();
+        if search {
+            interface.solicitor.start(now, &mut self.random);
+        } else {
+            interface.solicitor.stop();
+        }
+    }
+
+    /// Under [`Selection::Preferred`]: which interface is to be used.
+    fn choose(&mut self, now: Instant) {
+        let Selection::Preferred { hold } = self.config.selection else { return };
+        for index in 0..self.interfaces.len() {
+            let viable = self.is_viable(now, index);
+            if let Some(interface) = self.interfaces.get_mut(index) {
+                interface.viable_since = viable.then(|| interface.viable_since.unwrap_or(now));
+            }
+        }
+        let viable = self.interfaces.iter().enumerate().filter_map(|(index, interface)| {
+            // Of equals the first.
+            Some((index, (interface.config.preference, core::cmp::Reverse(index)), interface.viable_since?))
+        });
+        let current = self.desired.and_then(|index| self.interfaces.get(index));
+        let current = current.filter(|interface| interface.viable_since.is_some());
+        let choice = match current {
+            // What the owner chose stays as long as it works.
+            Some(_) if self.pinned && self.desired.is_some() => None,
+            Some(current) => viable
+                .filter(|(_, (preference, _), since)| {
+                    *preference > current.config.preference && *since + hold <= now
+                })
+                .max_by_key(|(_, rank, _)| *rank),
+            None => viable.max_by_key(|(_, rank, _)| *rank),
+        };
+        if let Some((index, ..)) = choice {
+            self.pinned = false;
+            self.begin_handover(now, index, Notice::None);
+        }
+    }
+
+    fn is_viable(&self, now: Instant, index: usize) -> bool {
+        let blocked = self.interfaces.get(index).and_then(|interface| interface.blocked);
+        self.attachment(index)
+            .is_some_and(|attachment| !blocked.is_some_and(|(at, until)| at == attachment && until > now))
+    }
+
+    /// When a better interface will have worked for long enough.
+    pub(super) fn hold_deadline(&self) -> Option<Instant> {
+        let Selection::Preferred { hold } = self.config.selection else { return None };
+        let current = self.interfaces.get(self.desired?)?;
+        if self.pinned || self.left {
+            return None;
+        }
+        let better = self.interfaces.iter().filter(|i| i.config.preference > current.config.preference);
+        better.filter_map(|interface| Some(interface.viable_since? + hold)).min()
+    }
+}

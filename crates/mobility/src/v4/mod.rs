@@ -1,0 +1,59 @@
+//! Mobile IPv4 (RFC 5944) with reverse tunnelling (RFC 3024).
+//!
+//! [`HomeAgent`], [`ForeignAgent`] and [`MobileNode`] decide; their owner carries. Each takes [`Input`]s and the
+//! time, and hands out [`Transmit`]s, [`Event`]s and a deadline with its reason ([`Wake`]).
+
+mod advertiser;
+mod authentication;
+mod binding;
+mod drop_reason;
+mod error;
+mod event;
+mod foreign_agent;
+mod handover;
+mod home_agent;
+mod io;
+mod lifetime;
+mod mobile_node;
+mod movement_detection;
+mod outbox;
+mod pace;
+mod policy;
+mod prefix;
+mod replay;
+mod security_association;
+mod solicitor;
+mod time_of_day;
+mod tunnel;
+mod visitor;
+
+pub use advertiser::AdvertiserConfig;
+pub use binding::MobilityBinding;
+pub use drop_reason::{Counters, DropReason};
+pub use error::ConfigError;
+pub use event::{
+    AgentEvent, AgentLoss, ArpEvent, ArpOwner, BindingChanged, Change, Event, RegistrationEvent,
+    RegistrationStep, VisitorChanged,
+};
+pub use foreign_agent::{ForeignAgent, ForeignAgentConfig, ForeignLink};
+pub use handover::{HandoverEvent, HandoverFailure, HandoverStyle, Notice, PathProperties};
+pub use home_agent::{
+    BindingRecord, HomeAgent, HomeAgentConfig, MobileNodeRecord, PeerSecurity, ServedMobileNode,
+};
+pub use io::{
+    ALL_MOBILITY_AGENTS, ALL_ROUTERS, ALL_SYSTEMS, Input, InterfaceAddress, InterfaceId, REGISTRATION_PORT,
+    Transmit, TransmitPayload, Wake,
+};
+pub use mobile_node::{
+    CareOfChoice, Delivery, InterfaceConfig, MobileNode, MobileNodeConfig, RetransmissionConfig, Selection,
+    UnknownInterface,
+};
+pub use movement_detection::MovementConfig;
+pub use policy::{DeliveryMethod, PolicyEntry, PolicyTable};
+pub use prefix::Prefix;
+pub use replay::{IdentificationMismatch, ReplayGuard, ReplayProtection};
+pub use security_association::SecurityAssociation;
+pub use solicitor::SolicitorConfig;
+pub use time_of_day::{NtpTime, WallClock};
+pub use tunnel::{EncapsulationChoice, ReverseTunnel, Tunnel};
+pub use visitor::VisitorEntry;

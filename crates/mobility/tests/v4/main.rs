@@ -1,0 +1,11 @@
+//! Mobile nodes, foreign agents and home agents together.
+
+mod craft;
+mod discovery;
+mod foreign_agent;
+mod garbage;
+mod handover;
+mod home_agent;
+mod registration;
+mod security;
+mod world;
