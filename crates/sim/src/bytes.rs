@@ -1,9 +1,9 @@
 //! A packet as the bytes it would be on a wire.
 
 use careof_wire::ipv4::Ipv4Header;
-use careof_wire::tunnel::{Origin, Tunnel};
+use careof_wire::tunnel::Origin;
 
-use crate::packet::{Body, Outer, Packet};
+use crate::packet::{Body, Packet};
 
 /// Builds packets' bytes in buffers that are used again.
 ///
@@ -33,14 +33,10 @@ impl PacketBytes {
         }
         self.whole.clear();
         emit_part(&packet.header, &self.payload, &mut self.whole);
-        let Some(Outer { header, encapsulation }) = &packet.outer else { return &self.whole };
-        let tunnel = Tunnel {
-            encapsulation: *encapsulation,
-            entry: header.source,
-            exit: header.destination,
-            ttl: header.ttl,
-        };
-        let tunnelled = tunnel
+        let Some(outer) = &packet.outer else { return &self.whole };
+        let header = &outer.header;
+        let tunnelled = outer
+            .tunnel()
             .encapsulate(&self.whole, Origin::Local, header.identification)
             .unwrap_or_else(|error| unreachable!("the entry of the tunnel let the packet in: {error}"));
         self.whole.clear();

@@ -18,12 +18,6 @@ use careof_mobility::v4::Tunnel;
 /// TTL of what nodes send themselves.
 pub(crate) const DEFAULT_TTL: u8 = 64;
 
-/// Bytes a tunnel that begins at `entry` adds to a datagram from `source`.
-fn overhead(encapsulation: Encapsulation, entry: Ipv4Addr, source: Ipv4Addr) -> u16 {
-    let exit = Ipv4Addr::UNSPECIFIED;
-    careof_wire::tunnel::Tunnel { encapsulation, entry, exit, ttl: DEFAULT_TTL }.overhead(source)
-}
-
 /// Multicast and limited broadcast: for everybody on the link.
 fn is_group(address: Ipv4Addr) -> bool {
     address.is_multicast() || address.is_broadcast()
@@ -116,7 +110,7 @@ impl Simulation {
         let inner = &mut self.pool[packet];
         // A packet from the tunnel's exit would go round in circles (RFC 2003 section 3.2); a tunnel within a
         // tunnel is nothing any agent asks for.
-        if inner.outer.is_some() || inner.header.source == tunnel.destination {
+        if inner.outer.is_some() || inner.header.source == tunnel.exit {
             self.drop_packet(node, packet, NodeDrop::ForeignTunnel);
             return false;
         }
@@ -128,17 +122,17 @@ impl Simulation {
         let minimal = encapsulation == Encapsulation::Minimal;
         inner.outer = Some(Outer {
             header: Ipv4Header {
-                source: tunnel.source,
-                destination: tunnel.destination,
+                source: tunnel.entry,
+                destination: tunnel.exit,
                 protocol: encapsulation.protocol(),
-                ttl: if minimal { inner.header.ttl } else { DEFAULT_TTL },
+                ttl: if minimal { inner.header.ttl } else { tunnel.ttl },
                 tos: inner.header.tos,
                 identification: if minimal { inner.header.identification } else { identification },
                 dont_fragment: inner.header.dont_fragment,
                 more_fragments: false,
                 fragment_offset: 0,
                 payload_len: inner.header.payload_len
-                    + overhead(encapsulation, tunnel.source, inner.header.source),
+                    + Tunnel { encapsulation, ..tunnel }.overhead(inner.header.source),
             },
             encapsulation,
         });
@@ -189,7 +183,7 @@ impl Simulation {
         // The entry of a tunnel speaks for the whole tunnel, in terms of the packet that went in.
         let (to, next_hop_mtu, quoted) = match own_tunnel {
             Some(outer) => {
-                let overhead = overhead(outer.encapsulation, outer.header.source, too_large.header.source);
+                let overhead = outer.tunnel().overhead(too_large.header.source);
                 let inner = Packet { outer: None, ..too_large.clone() };
                 (too_large.header.source, mtu - overhead, inner)
             }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use careof_metrics::Transmission;
 use careof_wire::Segment;
 use careof_wire::ipv4::Ipv4Header;
-use careof_wire::tunnel::Encapsulation;
+use careof_wire::tunnel::{Encapsulation, Tunnel};
 
 use crate::flow::FlowId;
 use crate::workload::Side;
@@ -30,6 +30,14 @@ pub(crate) struct Outer {
     pub(crate) header: Ipv4Header,
     /// What stands between it and the inner datagram.
     pub(crate) encapsulation: Encapsulation,
+}
+
+impl Outer {
+    /// The tunnel the header stands for.
+    pub(crate) fn tunnel(&self) -> Tunnel {
+        let Ipv4Header { source: entry, destination: exit, ttl, .. } = self.header;
+        Tunnel { encapsulation: self.encapsulation, entry, exit, ttl }
+    }
 }
 
 /// Where a TCP packet came from, for metrics: the network does not look at it.

@@ -184,15 +184,16 @@ mod tests {
             broadcasts: false,
             reverse_tunnel: false,
             tunnel: Tunnel {
-                source: AGENT,
-                destination: care_of(last),
+                entry: AGENT,
+                exit: care_of(last),
                 encapsulation: EncapsulationChoice::IpInIp.encapsulation(),
+                ttl: crate::v4::TUNNEL_TTL,
             },
         }
     }
 
     fn exits(table: &BindingTable) -> Vec<Ipv4Addr> {
-        table.tunnels(HOME).iter().map(|tunnel| tunnel.destination).collect()
+        table.tunnels(HOME).iter().map(|tunnel| tunnel.exit).collect()
     }
 
     #[test]

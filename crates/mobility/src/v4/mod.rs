@@ -29,6 +29,7 @@ mod visitor;
 
 pub use advertiser::AdvertiserConfig;
 pub use binding::MobilityBinding;
+pub use careof_wire::tunnel::Tunnel;
 pub use drop_reason::{Counters, DropReason};
 pub use error::ConfigError;
 pub use event::{
@@ -55,5 +56,6 @@ pub use replay::{IdentificationMismatch, ReplayGuard, ReplayProtection};
 pub use security_association::SecurityAssociation;
 pub use solicitor::SolicitorConfig;
 pub use time_of_day::{NtpTime, WallClock};
-pub use tunnel::{EncapsulationChoice, ReverseTunnel, Tunnel};
+pub(crate) use tunnel::TUNNEL_TTL;
+pub use tunnel::{EncapsulationChoice, ReverseTunnel};
 pub use visitor::VisitorEntry;

@@ -1,28 +1,9 @@
-//! A tunnel, as the data plane needs it.
-
-use core::net::Ipv4Addr;
+//! What agents and nodes agree on about tunnels.
 
 use careof_wire::tunnel::Encapsulation;
 
-/// One end-to-end tunnel: what the outer header says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tunnel {
-    /// Entry: source of the outer header.
-    pub source: Ipv4Addr,
-    /// Exit: destination of the outer header.
-    pub destination: Ipv4Addr,
-    /// What stands between outer and inner header.
-    pub encapsulation: Encapsulation,
-}
-
-impl Tunnel {
-    /// The same for [`careof_wire::tunnel`], with the time to live of the outer header.
-    #[must_use]
-    pub const fn on_wire(self, ttl: u8) -> careof_wire::tunnel::Tunnel {
-        let Self { source: entry, destination: exit, encapsulation } = self;
-        careof_wire::tunnel::Tunnel { encapsulation, entry, exit, ttl }
-    }
-}
+/// The time to live of the outer header: as for any datagram a node sends itself.
+pub(crate) const TUNNEL_TTL: u8 = super::io::DEFAULT_TTL;
 
 /// The encapsulations a registration can ask for (M and G bits, RFC 5944 section 3.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -195,7 +195,7 @@ fn the_encapsulation_is_the_one_asked_for() {
         let mut bench = Bench::new(home_config());
         let craft = bench.next().with(|c| c.flag(flag));
         assert_eq!(bench.code(&craft), Some(ReplyCode::Accepted));
-        let tunnel = Tunnel { source: HA, destination: WLAN, encapsulation: expected };
+        let tunnel = Tunnel { entry: HA, exit: WLAN, encapsulation: expected, ttl: 64 };
         assert_eq!(bench.agent.tunnels(HOME), [tunnel]);
     }
 }
@@ -246,7 +246,7 @@ fn a_deregistration_ends_the_binding_it_names() {
     let craft = bench.next().with(|c| c.request.lifetime = Lifetime::ZERO);
     let reply = bench.ask(&craft).unwrap();
     assert_eq!((reply.code, reply.lifetime), (ReplyCode::Accepted, Lifetime::ZERO));
-    assert_eq!(bench.agent.tunnels(HOME).iter().map(|t| t.destination).collect::<Vec<_>>(), [GSM]);
+    assert_eq!(bench.agent.tunnels(HOME).iter().map(|t| t.exit).collect::<Vec<_>>(), [GSM]);
     let unknown = bench.next().with(|c| c.request.lifetime = Lifetime::ZERO);
     assert_eq!(bench.code(&unknown), Some(ReplyCode::Accepted), "gone already");
 }

@@ -74,7 +74,7 @@ fn the_policy_table_decides_how_packets_travel() {
     let shell = world.mobile.delivery(elsewhere, Some(22)).unwrap();
     assert_eq!((shell.method, shell.source), (DeliveryMethod::ReverseTunnel, HOME));
     let tunnel = shell.tunnel.unwrap();
-    assert_eq!((tunnel.source, tunnel.destination), (WLAN, HA));
+    assert_eq!((tunnel.entry, tunnel.exit), (WLAN, HA));
     assert!(world.home.accepts_reverse_tunnel(HOME, WLAN));
     assert!(!world.home.accepts_reverse_tunnel(HOME, GSM));
     let direct = world.mobile.delivery(CORRESPONDENT, Some(22)).unwrap();
@@ -96,11 +96,11 @@ fn a_foreign_agent_tunnels_back_in_either_delivery_style() {
         world.switch(IF_CELL);
         world.run_until(at(2_000));
         let back = world.foreign[0].reverse_tunnel(HOME).unwrap();
-        assert_eq!((back.source, back.destination), (FA[0], HA));
+        assert_eq!((back.entry, back.exit), (FA[0], HA));
         assert_eq!(world.foreign[0].visitor(HOME).unwrap().encapsulating_delivery, encapsulating);
         let delivery = world.mobile.delivery(CORRESPONDENT, None).unwrap();
         assert_eq!(delivery.method, DeliveryMethod::ReverseTunnel);
-        assert_eq!(delivery.tunnel.map(|tunnel| tunnel.destination), encapsulating.then_some(FA[0]));
+        assert_eq!(delivery.tunnel.map(|tunnel| tunnel.exit), encapsulating.then_some(FA[0]));
         assert!(world.home.accepts_reverse_tunnel(HOME, FA[0]));
     }
 }

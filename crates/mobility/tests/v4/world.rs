@@ -317,7 +317,7 @@ impl World {
 
     /// Where the home agent sends the mobile node's packets.
     pub(crate) fn exits(&self) -> Vec<Ipv4Addr> {
-        self.home.tunnels(HOME).iter().map(|tunnel| tunnel.destination).collect()
+        self.home.tunnels(HOME).iter().map(|tunnel| tunnel.exit).collect()
     }
 
     /// Names of the handover phases so far.

@@ -436,9 +436,10 @@ impl ForeignAgent {
             expires: end_of(lifetime, request.relayed).max(now),
             co_located,
             reverse_tunnel: reverse.then(|| Tunnel {
-                source: request.care_of,
-                destination: request.home_agent,
+                entry: request.care_of,
+                exit: request.home_agent,
                 encapsulation: encapsulation.encapsulation(),
+                ttl: crate::v4::TUNNEL_TTL,
             }),
             encapsulating_delivery: request.encapsulating_delivery,
         };

@@ -428,9 +428,10 @@ impl HomeAgent {
 
     fn tunnel_to(&self, care_of: Ipv4Addr, encapsulation: EncapsulationChoice) -> Tunnel {
         Tunnel {
-            source: self.config.address,
-            destination: care_of,
+            entry: self.config.address,
+            exit: care_of,
             encapsulation: encapsulation.encapsulation(),
+            ttl: crate::v4::TUNNEL_TTL,
         }
     }
 

@@ -65,14 +65,24 @@ impl MobileNode {
                 (DeliveryMethod::RegularIp, _) => regular(interface, destination),
                 (DeliveryMethod::ReverseTunnel, Some(home_agent)) if held.reverse_tunnel => {
                     let encapsulation = held.encapsulation.encapsulation();
-                    let tunnel = Tunnel { source: care_of, destination: home_agent, encapsulation };
+                    let tunnel = Tunnel {
+                        entry: care_of,
+                        exit: home_agent,
+                        encapsulation,
+                        ttl: crate::v4::TUNNEL_TTL,
+                    };
                     from_home(DeliveryMethod::ReverseTunnel, Some(tunnel), interface.next_hop(home_agent))
                 }
                 _ => from_home(DeliveryMethod::Triangle, None, interface.next_hop(destination)),
             },
             Attachment::ForeignAgent { agent, .. } => {
                 let encapsulation = held.encapsulation.encapsulation();
-                let to_agent = Tunnel { source: self.config.home_address, destination: agent, encapsulation };
+                let to_agent = Tunnel {
+                    entry: self.config.home_address,
+                    exit: agent,
+                    encapsulation,
+                    ttl: crate::v4::TUNNEL_TTL,
+                };
                 match wish {
                     DeliveryMethod::RegularIp if own.is_some() => regular(interface, destination),
                     DeliveryMethod::ReverseTunnel if held.reverse_tunnel && held.encapsulating_delivery => {
