@@ -8,6 +8,9 @@ use crate::Error;
 /// Type and Length.
 pub(crate) const HEADER_LEN: usize = 2;
 
+/// One-byte padding, of both sets: the Type alone, without Length and Data (RFC 5944 section 1.8).
+pub(crate) const ONE_BYTE_PADDING: u8 = 0;
+
 /// The lowest type a receiver skips when it does not know it.
 pub(crate) const FIRST_SKIPPABLE: u8 = 128;
 

@@ -50,8 +50,8 @@ impl UdpHeader {
 
     /// Reads the payload of an IP datagram from `source` to `destination`: the header and its payload.
     ///
-    /// A checksum of zero says that the sender computed none, and is accepted (RFC 1122 section 4.1.3.4); it is
-    /// the invalid one that condemns a registration (RFC 5944 section 3.6.2.1).
+    /// A checksum of zero says that the sender computed none, and is accepted (RFC 1122 section 4.1.3.4); it
+    /// is the invalid one that condemns a registration (RFC 5944 sections 3.6.2.1 and 3.7.2.1).
     ///
     /// # Errors
     ///

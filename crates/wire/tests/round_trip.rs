@@ -51,6 +51,7 @@ fn extension() -> impl Strategy<Value = Extension> {
         authentication.prop_map(|(kind, spi, authenticator)| Extension::Authentication(
             AuthenticationExtension::new(kind, spi, &authenticator).expect("short enough")
         )),
+        Just(Extension::OneBytePadding),
         Just(Extension::EncapsulatingDeliveryStyle),
         // 130 is the encapsulating delivery style.
         prop_oneof![unknown_extension(128..=129), unknown_extension(131..=255)].prop_map(Extension::Unknown),
@@ -285,7 +286,7 @@ proptest! {
         if encapsulation == Encapsulation::Minimal {
             (header.more_fragments, header.fragment_offset) = (false, 0);
         }
-        prop_assume!(header.source != exit);
+        prop_assume!(header.source != exit && header.destination != entry);
         let datagram = emitted(&(header, payload));
         let tunnel = Tunnel { encapsulation, entry, exit, ttl: 64 };
         let bytes = tunnel.encapsulate(&datagram, Origin::Local, identification).unwrap();

@@ -4,12 +4,11 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::net::Ipv4Addr;
 
-use crate::extension::{Frame, HEADER_LEN};
+use crate::extension::{Frame, HEADER_LEN, ONE_BYTE_PADDING};
 use crate::fixed::Fixed;
 use crate::mip4::Lifetime;
 use crate::{Error, UnknownExtension};
 
-const ONE_BYTE_PADDING: u8 = 0;
 const MOBILITY_AGENT_ADVERTISEMENT: u8 = 16;
 const PREFIX_LENGTHS: u8 = 19;
 
@@ -26,7 +25,8 @@ mod agent {
 pub struct AgentFlags(pub u16);
 
 impl AgentFlags {
-    /// `R`: register with this agent, or another on this link, even with a co-located care-of address.
+    /// `R`: register with this foreign agent, or another on this link, even with a co-located care-of
+    /// address.
     pub const REGISTRATION_REQUIRED: Self = Self(0x8000);
     /// `B`: the foreign agent takes no further mobile nodes.
     pub const BUSY: Self = Self(0x4000);
@@ -151,8 +151,8 @@ pub enum AdvertisementExtension {
     OneBytePadding,
     /// Type 16.
     MobilityAgent(MobilityAgentAdvertisement),
-    /// Type 19: for each router address, in order, the leading bits of its network's prefix (0 to 32); 255
-    /// of them at most.
+    /// Type 19: for each router address of the advertisement, in order, the leading bits of its network's
+    /// prefix (0 to 32); 255 of them at most. It says nothing of the care-of addresses.
     PrefixLengths(Vec<u8>),
     /// Any other type from 128 on: skipped.
     Unknown(UnknownExtension),

@@ -102,7 +102,8 @@ pub struct DestinationUnreachable {
     /// Why.
     pub code: UnreachableCode,
     /// With [`UnreachableCode::FragmentationNeeded`]: the largest datagram the next hop takes, bytes of IP
-    /// (RFC 1191 section 4), or 0 when the router is too old to tell. With any other code: 0.
+    /// (RFC 1191 section 4), or 0 when the router is too old to tell. With any other code the field has no
+    /// meaning and is sent as 0.
     pub next_hop_mtu: u16,
     /// The start of the datagram it is about; [`super::QuotedDatagram`] reads it.
     pub quoted: Vec<u8>,

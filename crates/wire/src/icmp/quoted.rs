@@ -76,12 +76,15 @@ pub fn quote(datagram: &[u8]) -> Vec<u8> {
 
 /// Whether an ICMP error may be sent about a datagram with this header and, at least the start of, this
 /// payload (RFC 1122 section 3.2.2): not about an ICMP error, a fragment other than the first, a datagram
-/// to many, or one from no single host. Of directed broadcasts the caller has to know.
+/// to many, or one from no single host (no, a loopback, a multicast, a broadcast or a Class E address). Of
+/// directed and link-layer broadcasts the caller has to know.
 #[must_use]
 pub fn error_is_allowed(header: &Ipv4Header, payload: &[u8]) -> bool {
     let to_many = header.destination.is_multicast() || header.destination.is_broadcast();
     let Ipv4Header { source, .. } = header;
-    let from_one = !(source.is_unspecified() || source.is_multicast() || source.is_broadcast());
+    // Class E includes the limited broadcast.
+    let is_class_e = source.octets()[0] >= 240;
+    let from_one = !(source.is_unspecified() || source.is_loopback() || source.is_multicast() || is_class_e);
     let is_icmp_error = header.protocol == protocol::ICMP
         && !matches!(
             payload.first(),
@@ -154,7 +157,15 @@ mod tests {
         assert!(!error_is_allowed(&icmp, &[3]));
         assert!(!error_is_allowed(&icmp, &[]));
         assert!(!error_is_allowed(&Ipv4Header { fragment_offset: 8, ..one }, &[3]));
-        assert!(!error_is_allowed(&Ipv4Header { source: Ipv4Addr::UNSPECIFIED, ..one }, &[3]));
+        for source in [
+            Ipv4Addr::UNSPECIFIED,
+            Ipv4Addr::LOCALHOST,
+            Ipv4Addr::new(239, 255, 255, 255),
+            Ipv4Addr::new(240, 0, 0, 1),
+            Ipv4Addr::BROADCAST,
+        ] {
+            assert!(!error_is_allowed(&Ipv4Header { source, ..one }, &[3]), "{source}");
+        }
         for destination in [Ipv4Addr::BROADCAST, Ipv4Addr::new(224, 0, 0, 11)] {
             assert!(!error_is_allowed(&Ipv4Header { destination, ..one }, &[3]));
         }

@@ -84,7 +84,7 @@ impl RouterAdvertisement {
                 expected: "2 or more",
             });
         }
-        // Entries may be longer than what this edition defines (RFC 1256 section 3).
+        // Entries may be longer than what this edition defines (RFC 1256 section 5.2).
         let entry_len = usize::from(entry_size) * 4;
         let routers_len = usize::from(num_addrs) * entry_len;
         let Some((entries, extensions)) = body.split_at_checked(routers_len) else {

@@ -27,7 +27,7 @@ pub struct ReassemblyLimits {
 }
 
 impl Default for ReassemblyLimits {
-    /// 64 datagrams, 1 MiB, 60 s (the least RFC 1122 allows).
+    /// 64 datagrams, 1 MiB, 60 s (the least RFC 1122 section 3.3.2 recommends).
     fn default() -> Self {
         Self { datagrams: 64, bytes: 1 << 20, timeout: Duration::from_secs(60) }
     }

@@ -17,7 +17,7 @@ use crate::extension::HEADER_LEN;
 /// How an authenticator is computed. No number on the wire says it: the SPI does, by configuration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Algorithm {
-    /// HMAC-MD5 (RFC 2104), 16 bytes: the default every implementation has (RFC 5944 section 5.1).
+    /// HMAC-MD5 (RFC 2104), 16 bytes: the default every implementation has (RFC 5944 section 3.5.1).
     #[default]
     HmacMd5,
     /// HMAC-SHA-256, 32 bytes.

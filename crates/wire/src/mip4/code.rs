@@ -65,7 +65,8 @@ reply_codes! {
     ForeignMobileNodeFailedAuthentication = 67, "mobile node failed authentication";
     /// 68, denied by the foreign agent.
     ForeignHomeAgentFailedAuthentication = 68, "home agent failed authentication";
-    /// 69, denied by the foreign agent; the reply's Lifetime is the longest it grants.
+    /// 69, denied by the foreign agent; the reply's Lifetime is the longest it accepts in a request (RFC 5944
+    /// section 3.6.2.3).
     ForeignRequestedLifetimeTooLong = 69, "requested Lifetime too long";
     /// 70, denied by the foreign agent.
     ForeignPoorlyFormedRequest = 70, "poorly formed Request";
@@ -81,7 +82,8 @@ reply_codes! {
     ForeignReverseTunnelMandatory = 75, "reverse tunnel is mandatory and 'T' bit not set";
     /// 76, denied by the foreign agent (RFC 3024): the request did not arrive with TTL 255.
     ForeignMobileNodeTooDistant = 76, "mobile node too distant";
-    /// 77, denied by the foreign agent; only for a Lifetime above 0.
+    /// 77, denied by the foreign agent, which does not offer the address; only without the `D` bit and for a
+    /// Lifetime above 0 (RFC 5944 section 3.7.2.1).
     ForeignInvalidCareOfAddress = 77, "invalid care-of address";
     /// 78, denied by the foreign agent.
     ForeignRegistrationTimeout = 78, "registration timeout";
@@ -108,13 +110,15 @@ reply_codes! {
     HomeMobileNodeFailedAuthentication = 131, "mobile node failed authentication";
     /// 132, denied by the home agent.
     HomeForeignAgentFailedAuthentication = 132, "foreign agent failed authentication";
-    /// 133, denied by the home agent; the reply's Identification is what to synchronise with.
+    /// 133, denied by the home agent; the reply's Identification is what to synchronise with (RFC 5944
+    /// section 3.6.2.3).
     HomeIdentificationMismatch = 133, "registration Identification mismatch";
     /// 134, denied by the home agent.
     HomePoorlyFormedRequest = 134, "poorly formed Request";
     /// 135, denied by the home agent.
     HomeTooManySimultaneousBindings = 135, "too many simultaneous mobility bindings";
-    /// 136, denied by the home agent; the reply's Home Agent field tells its address (RFC 5944 section 3.4).
+    /// 136, denied by the home agent; the reply's Home Agent field tells its address (RFC 5944 section
+    /// 3.6.2.3).
     HomeUnknownHomeAgentAddress = 136, "unknown home agent address";
     /// 137, denied by the home agent (RFC 3024).
     HomeReverseTunnelUnavailable = 137, "requested reverse tunnel unavailable";

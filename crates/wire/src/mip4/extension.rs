@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::extension::{Frame, HEADER_LEN};
+use crate::extension::{Frame, HEADER_LEN, ONE_BYTE_PADDING};
 use crate::{Error, UnknownExtension};
 
 pub(super) const SPI_LEN: usize = 4;
@@ -18,7 +18,7 @@ const ENCAPSULATING_DELIVERY_STYLE: u8 = 130;
 pub struct Spi(pub u32);
 
 impl Spi {
-    /// 0 to 255 are reserved and name no association (RFC 5944 section 3.5.1).
+    /// 0 to 255 are reserved and name no association (RFC 5944 section 1.6).
     #[must_use]
     pub const fn is_reserved(self) -> bool {
         self.0 < 256
@@ -112,10 +112,13 @@ impl AuthenticationExtension {
 /// An extension of a registration message.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Extension {
+    /// Type 0: a single byte without Length (RFC 5944 section 1.8).
+    OneBytePadding,
     /// Types 32 to 34.
     Authentication(AuthenticationExtension),
     /// Encapsulating Delivery Style, type 130 (RFC 3024 section 3.3): the mobile node tunnels what it sends
-    /// to the foreign agent, which consumes the extension.
+    /// to the foreign agent, which consumes the extension. It stands behind the Mobile-Home authentication,
+    /// and only in a request with the `T` bit.
     EncapsulatingDeliveryStyle,
     /// Any other type from 128 on: skipped.
     Unknown(UnknownExtension),
@@ -126,6 +129,7 @@ impl Extension {
     #[must_use]
     pub const fn kind(&self) -> u8 {
         match self {
+            Self::OneBytePadding => ONE_BYTE_PADDING,
             Self::Authentication(extension) => extension.kind.number(),
             Self::EncapsulatingDeliveryStyle => ENCAPSULATING_DELIVERY_STYLE,
             Self::Unknown(extension) => extension.kind(),
@@ -135,25 +139,27 @@ impl Extension {
     /// Bytes on the wire, Type and Length included.
     #[must_use]
     pub fn wire_len(&self) -> usize {
-        HEADER_LEN
-            + match self {
-                Self::Authentication(extension) => SPI_LEN + extension.authenticator.len(),
-                Self::EncapsulatingDeliveryStyle => 0,
-                Self::Unknown(extension) => extension.data().len(),
-            }
+        match self {
+            Self::OneBytePadding => 1,
+            Self::Authentication(extension) => HEADER_LEN + SPI_LEN + extension.authenticator.len(),
+            Self::EncapsulatingDeliveryStyle => HEADER_LEN,
+            Self::Unknown(extension) => HEADER_LEN + extension.data().len(),
+        }
     }
 
     /// Appends the extension.
     pub fn emit(&self, bytes: &mut Vec<u8>) {
-        // The constructors keep the data of every extension within what the Length octet can tell.
-        let data_len = (self.wire_len() - HEADER_LEN) as u8;
-        bytes.extend([self.kind(), data_len]);
+        bytes.push(self.kind());
+        if let Some(data_len) = self.wire_len().checked_sub(HEADER_LEN) {
+            // The constructors keep the data of every extension within what the Length octet can tell.
+            bytes.push(data_len as u8);
+        }
         match self {
             Self::Authentication(extension) => {
                 bytes.extend(extension.spi.0.to_be_bytes());
                 bytes.extend(&extension.authenticator);
             }
-            Self::EncapsulatingDeliveryStyle => {}
+            Self::OneBytePadding | Self::EncapsulatingDeliveryStyle => {}
             Self::Unknown(extension) => bytes.extend(extension.data()),
         }
     }
@@ -180,9 +186,13 @@ impl Extension {
     /// The extensions that fill `bytes`, which start `offset` bytes into the message.
     pub(super) fn parse_all(mut bytes: &[u8], mut offset: usize) -> Result<Vec<Self>, Error> {
         let mut extensions = Vec::new();
-        while !bytes.is_empty() {
-            let (frame, rest) = Frame::split(bytes).map_err(|error| error.shifted(offset))?;
-            let extension = Self::decode(&frame).map_err(|error| error.shifted(offset))?;
+        while let Some(first) = bytes.first() {
+            let (extension, rest) = if *first == ONE_BYTE_PADDING {
+                (Self::OneBytePadding, bytes.get(1..).unwrap_or_default())
+            } else {
+                let (frame, rest) = Frame::split(bytes).map_err(|error| error.shifted(offset))?;
+                (Self::decode(&frame).map_err(|error| error.shifted(offset))?, rest)
+            };
             offset += extension.wire_len();
             extensions.push(extension);
             bytes = rest;
@@ -235,6 +245,22 @@ mod tests {
         assert_eq!(extensions, [Extension::Unknown(unknown), Extension::EncapsulatingDeliveryStyle]);
         let offsets: Vec<_> = placed(&extensions, 24).map(|placed| (placed.offset, placed.end())).collect();
         assert_eq!(offsets, [(24, 27), (27, 29)]);
+    }
+
+    #[test]
+    fn padding_is_one_byte_without_a_length() {
+        let bytes = [0, 130, 0, 0, 0];
+        let extensions = Extension::parse_all(&bytes, 24).unwrap();
+        let padding = Extension::OneBytePadding;
+        assert_eq!(
+            extensions,
+            [padding.clone(), Extension::EncapsulatingDeliveryStyle, padding.clone(), padding]
+        );
+        let offsets: Vec<_> = placed(&extensions, 24).map(|placed| placed.offset).collect();
+        assert_eq!(offsets, [24, 25, 27, 28]);
+        let mut emitted = Vec::new();
+        extensions.iter().for_each(|extension| extension.emit(&mut emitted));
+        assert_eq!(emitted, bytes);
     }
 
     #[test]

@@ -3,6 +3,9 @@
 use core::fmt;
 
 /// The flags of a Registration Request (RFC 5944 section 3.3), as they stand in the message.
+///
+/// Of the reserved bits the RFC says two things: they are ignored on reception (section 3.3), and a foreign
+/// agent rejects a request that has one set as poorly formed (section 3.7.2.1). So they are kept.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct RequestFlags(pub u8);
 
@@ -17,11 +20,11 @@ impl RequestFlags {
     pub const MINIMAL_ENCAPSULATION: Self = Self(0x10);
     /// `G`: use GRE encapsulation (RFC 2784).
     pub const GRE: Self = Self(0x08);
-    /// `r`: sent as zero, ignored on reception.
+    /// `r`: sent as zero.
     pub const RESERVED_R: Self = Self(0x04);
     /// `T`: reverse tunnelling requested (RFC 3024 section 3.2).
     pub const REVERSE_TUNNELING: Self = Self(0x02);
-    /// `x`: sent as zero, ignored on reception.
+    /// `x`: sent as zero.
     pub const RESERVED_X: Self = Self(0x01);
 
     /// Whether all bits of `other` are set.

@@ -172,8 +172,9 @@ impl RegistrationRequest {
 pub struct RegistrationReply {
     /// The outcome.
     pub code: ReplyCode,
-    /// How long the binding lasts; with [`ReplyCode::ForeignRequestedLifetimeTooLong`] the longest that
-    /// would be granted.
+    /// How long the binding lasts, zero when it is gone; with
+    /// [`ReplyCode::ForeignRequestedLifetimeTooLong`] the longest that would be accepted. With any other
+    /// denial it means nothing.
     pub lifetime: Lifetime,
     /// The mobile node's home address.
     pub home_address: Ipv4Addr,

@@ -12,6 +12,7 @@ use crate::ipv4::{Ipv4Header, Received};
 use crate::{Error, protocol};
 
 const TTL: usize = 8;
+const DESTINATION: usize = 16;
 const FRAGMENT_OFFSET: usize = 6;
 const PROTOCOL: usize = 9;
 
@@ -220,7 +221,8 @@ pub struct Decapsulated<'a> {
 /// # Errors
 ///
 /// Another protocol than those of tunnels, a fragment (to be reassembled first), anything malformed outside
-/// or inside, an inner time to live of 0 (RFC 2003 section 3.1).
+/// or inside, an inner time to live of 0 (RFC 2003 section 3.1), in GRE a datagram for the encapsulator
+/// itself, which would go round in circles (RFC 2784 section 3.1).
 pub fn decapsulate(datagram: &[u8]) -> Result<Decapsulated<'_>, Error> {
     let (received, payload) = Received::parse_whole(datagram)?;
     let outer = received.header;
@@ -271,6 +273,15 @@ pub fn decapsulate(datagram: &[u8]) -> Result<Decapsulated<'_>, Error> {
     if header.header.ttl == 0 {
         let (field, offset) = ("inner Time to Live", inner_at + TTL);
         return Err(Error::Invalid { field, offset, found: 0, expected: "1 or more" });
+    }
+    let destination = header.header.destination;
+    if matches!(encapsulation, Encapsulation::Gre { .. }) && destination == outer.source {
+        return Err(Error::Invalid {
+            field: "inner Destination Address",
+            offset: inner_at + DESTINATION,
+            found: destination.to_bits(),
+            expected: "another than the encapsulator's",
+        });
     }
     let len = header.header_len + payload.len();
     let datagram = match inner {
@@ -440,6 +451,26 @@ mod tests {
             decapsulate(&datagram(fragment)),
             Err(Error::Invalid { field: "Fragment Offset", .. })
         ));
+    }
+
+    #[test]
+    fn gre_does_not_bring_a_datagram_back_to_its_encapsulator() {
+        let back = datagram(Ipv4Header { destination: ENTRY, ..INNER });
+        for encapsulation in EVERY {
+            let tunnel = tunnel(encapsulation);
+            let bytes = tunnel.encapsulate(&back, Origin::Local, 5).unwrap();
+            if matches!(encapsulation, Encapsulation::Gre { .. }) {
+                let error = Error::Invalid {
+                    field: "inner Destination Address",
+                    offset: usize::from(tunnel.overhead(INNER.source)) + DESTINATION,
+                    found: ENTRY.to_bits(),
+                    expected: "another than the encapsulator's",
+                };
+                assert_eq!(decapsulate(&bytes), Err(error));
+            } else {
+                assert_eq!(decapsulate(&bytes).unwrap().datagram[..], back);
+            }
+        }
     }
 
     #[test]

@@ -19,7 +19,7 @@ const SEQUENCE_PRESENT: u16 = 0x1000;
 /// Routing, strict source route and recursion control of RFC 1701: a receiver that does not implement
 /// them discards (RFC 2784 section 2.3).
 const RFC_1701: u16 = 0x4c00;
-/// Reserved bits that are ignored, as RFC 2784 has them.
+/// The version number, which is 0 (RFC 2784 section 2.3.1). The reserved bits before it are ignored.
 const VERSION: u16 = 0x0007;
 
 /// The Protocol Type of IPv4.

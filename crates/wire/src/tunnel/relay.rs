@@ -31,7 +31,8 @@ pub struct RelayedError {
 pub enum NotRelayed {
     /// It is none that is relayed: Port Unreachable and Source Route Failed, which say nothing of the
     /// original datagram; Source Quench and Redirect, which are the encapsulator's own; reassembly time,
-    /// parameter problems and everything that is no error.
+    /// for RFC 2003 speaks of loops; parameter problems, codes of which RFC 2003 does not speak, and
+    /// everything that is no error.
     #[error("this message ends at the encapsulator")]
     EndsHere,
     /// What it quotes has not been sent into a tunnel by this encapsulator.
