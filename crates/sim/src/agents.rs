@@ -6,7 +6,7 @@ use careof_mobility::v4::{
     ArpEvent, Event, ForeignAgent, HandoverEvent, HomeAgent, Input, InterfaceId, MobileNode,
     RegistrationStep, Transmit, TransmitPayload, Tunnel,
 };
-use careof_wire::icmp::{IcmpMessage, QuotedDatagram, UnreachableCode};
+use careof_wire::icmp::{DestinationUnreachable, IcmpMessage, QuotedDatagram, TimeExceeded, UnreachableCode};
 use careof_wire::ipv4::Ipv4Header;
 use careof_wire::protocol;
 use careof_wire::tunnel::relay_error;
@@ -40,30 +40,19 @@ impl Agent {
     }
 
     /// Whether this node is the exit of a tunnel for such a packet.
-    pub(crate) fn accepts_tunnel(&self, outer: &Ipv4Header, inner: &Ipv4Header) -> bool {
+    pub(crate) fn accepts_tunnel(
+        &self,
+        interface: InterfaceIndex,
+        outer: &Ipv4Header,
+        inner: &Ipv4Header,
+    ) -> bool {
         match self {
             Self::None => false,
             Self::Home(agent) => agent.accepts_reverse_tunnel(inner.source, outer.source),
             Self::Foreign(agent) => {
                 agent.deliver(inner.destination).is_some() || agent.reverse_tunnel(inner.source).is_some()
             }
-            Self::Mobile(_) => true,
-        }
-    }
-
-    /// Foreign agent: behind which interface a visitor is.
-    pub(crate) fn visitor_interface(&self, destination: Ipv4Addr) -> Option<InterfaceIndex> {
-        match self {
-            Self::Foreign(agent) => agent.deliver(destination).map(|interface| InterfaceIndex(interface.0)),
-            _ => None,
-        }
-    }
-
-    /// Foreign agent: the tunnel for what a visitor sends.
-    pub(crate) fn reverse_tunnel(&self, source: Ipv4Addr) -> Option<Tunnel> {
-        match self {
-            Self::Foreign(agent) => agent.reverse_tunnel(source),
-            _ => None,
+            Self::Mobile(mobile) => mobile.listens_on(InterfaceId(interface.0)),
         }
     }
 }
@@ -137,8 +126,12 @@ impl Simulation {
             Event::Binding(change) => {
                 let text = format!("{} at {} for {}", change.home_address, change.care_of, change.lifetime);
                 self.note(node, None, Note::Binding(change.change.name()), format_args!("{text}"));
-                if matches!(self.node(node).agent, Agent::Home(_)) {
-                    self.binding_changed(node);
+                match &self.node(node).agent {
+                    Agent::Home(_) => self.binding_changed(node),
+                    Agent::Mobile(mobile) if !mobile.is_registered() => {
+                        self.script.metrics.on_path(self.now, false);
+                    }
+                    _ => {}
                 }
             }
             Event::Visitor(change) => {
@@ -194,8 +187,8 @@ impl Simulation {
         };
         let way = self.way_of(node, interface);
         self.note(node, way, Note::Handover(event.name()), format_args!("{text}"));
-        if let HandoverEvent::Registered { to, round_trip, .. } = event {
-            self.registered(to, round_trip);
+        if let HandoverEvent::Registered { to, .. } = event {
+            self.registered(to);
         }
     }
 
@@ -234,7 +227,9 @@ impl Simulation {
                 self.agent_input(node, Input::Icmp { interface, source, destination, ttl, message: bytes });
                 match IcmpMessage::parse(bytes) {
                     Ok(message) => self.icmp_error(node, &message),
-                    Err(_) => self.malformed_messages += 1,
+                    // An agent counts what it cannot read itself.
+                    Err(_) if matches!(self.node(node).agent, Agent::None) => self.malformed_messages += 1,
+                    Err(_) => {}
                 }
             }
             _ => self.malformed_messages += 1,
@@ -243,17 +238,24 @@ impl Simulation {
 
     /// An ICMP error may be about a segment of this node, or about a tunnel that begins here.
     fn icmp_error(&mut self, node: NodeId, message: &IcmpMessage) {
-        let IcmpMessage::DestinationUnreachable(error) = message else { return };
-        if error.code != UnreachableCode::FragmentationNeeded {
+        let (IcmpMessage::DestinationUnreachable(DestinationUnreachable { quoted, .. })
+        | IcmpMessage::TimeExceeded(TimeExceeded { quoted, .. })) = message
+        else {
             return;
-        }
-        let Ok(quoted) = QuotedDatagram::parse(&error.quoted) else {
+        };
+        let Ok(quoted) = QuotedDatagram::parse(quoted) else {
             self.malformed_messages += 1;
             return;
         };
         if let Some(ports) = quoted.ports() {
-            self.path_mtu_changed(&quoted.header, ports.source_port, error.next_hop_mtu);
-        } else if let Ok(relayed) = relay_error(message, quoted.header.source, true) {
+            if let IcmpMessage::DestinationUnreachable(error) = message
+                && error.code == UnreachableCode::FragmentationNeeded
+            {
+                self.path_mtu_changed(&quoted.header, ports.source_port, error.next_hop_mtu);
+            }
+        } else if self.is_own(node, quoted.header.source)
+            && let Ok(relayed) = relay_error(message, quoted.header.source, true)
+        {
             self.send_icmp(node, relayed.to, &IcmpMessage::DestinationUnreachable(relayed.message));
         }
     }
@@ -284,7 +286,7 @@ impl Simulation {
     /// Whether packets reach the mobile node and come back: it is at home, or its binding stands.
     pub(crate) fn mobile_is_reachable(&self) -> bool {
         self.home.is_some_and(|(node, _)| match &self.node(node).agent {
-            Agent::Mobile(mobile) => mobile.is_registered() || mobile.is_at_home(),
+            Agent::Mobile(mobile) => mobile.is_registered(),
             _ => false,
         })
     }

@@ -111,6 +111,11 @@ impl Simulation {
         simulation.add_flows();
         let (slot, first) = (simulation.script.slot, simulation.script.next_timeout());
         simulation.queue.set(slot, first);
+        let absent: Vec<LinkId> =
+            simulation.scenario.access_links().map(|(id, _)| id).filter(|id| Some(*id) != start).collect();
+        for link in absent {
+            simulation.tell_anchor(link, false);
+        }
         for node in 0..simulation.nodes.len() {
             simulation.drive_agent(NodeId(node as u16));
         }
@@ -406,8 +411,49 @@ fn movement(mobility: &Mobility) -> MovementConfig {
     }
 }
 
+/// More flows would run out of port numbers, and more links of the numbers that traces give them.
+const MAX_FLOWS: usize = 40_000;
+const MAX_LINKS: usize = 30_000;
+/// A datagram of this size can still be put into a tunnel.
+const MAX_TUNNELLED_MTU: u16 = 65_000;
+
 fn refuse_what_cannot_be_simulated(scenario: &Scenario) -> Result<(), WorldError> {
+    for (key, found, limit) in
+        [("flow", scenario.flows.len(), MAX_FLOWS), ("links", scenario.links.len(), MAX_LINKS)]
+    {
+        if found > limit {
+            return Err(WorldError::Unsupported {
+                key: key.to_owned(),
+                found: format!("{found} of them"),
+                remedy: format!("there can be at most {limit}"),
+            });
+        }
+    }
+    if scenario.mobility.is_some() {
+        for link in &scenario.links {
+            let mtu = link.down.mtu.max(link.up.mtu);
+            if mtu > MAX_TUNNELLED_MTU {
+                return Err(WorldError::Unsupported {
+                    key: format!("links.{}.mtu", link.name),
+                    found: format!("{mtu} B"),
+                    remedy: format!("where packets are tunnelled it can be at most {MAX_TUNNELLED_MTU} B"),
+                });
+            }
+        }
+    }
     for (index, handover) in scenario.handovers.iter().enumerate() {
+        let anchor = scenario.node(scenario.link(handover.from).ends[0]);
+        if handover.queued == QueuedFate::ReRoute && anchor.role != Role::HomeAgent {
+            return Err(WorldError::Unsupported {
+                key: format!("handover.{index}.queued"),
+                found: "\"re-route\"".to_owned(),
+                remedy: format!(
+                    "packets can be re-routed where the tunnel begins, but link {} hangs on {}",
+                    scenario.link(handover.from).name,
+                    anchor.name
+                ),
+            });
+        }
         let found = match handover.queued {
             QueuedFate::BufferAndForward => "buffer-and-forward",
             QueuedFate::Duplicate => "duplicate",

@@ -33,6 +33,13 @@ impl Digest {
     }
 }
 
+/// A signalling message, mixed down to a number.
+pub(crate) fn of_bytes(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(bytes.len() as u64, |sum, byte| {
+        (sum ^ u64::from(*byte)).wrapping_mul(MULTIPLIER).rotate_left(23)
+    })
+}
+
 impl std::fmt::Display for Digest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:016x}{:016x}", self.high, self.low)

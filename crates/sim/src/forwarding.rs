@@ -36,12 +36,9 @@ impl Simulation {
                 if !self.node(node).place.forwards {
                     return self.drop_packet(node, packet, NodeDrop::NotForUs);
                 }
-                let header = self.pool[packet].outermost_mut();
-                if header.ttl <= 1 {
-                    return self.drop_packet(node, packet, NodeDrop::TtlExpired);
+                if self.count_down(node, packet) {
+                    self.forward(node, packet, route);
                 }
-                header.ttl -= 1;
-                self.forward(node, packet, route);
             }
         }
     }
@@ -50,10 +47,24 @@ impl Simulation {
     pub(crate) fn route_on(&mut self, node: NodeId, packet: PacketRef) {
         let destination = self.pool[packet].outermost().destination;
         match self.node(node).place.route(destination) {
-            // An agent that tunnels to itself, or a flow between two addresses of one node.
+            // A node that has something to tell itself, such as that its own packet is too large for a tunnel.
             Route::Local => self.deliver(node, InterfaceIndex(0), packet),
+            _ if self.is_home_address_of(node, destination) => {
+                self.deliver(node, InterfaceIndex(0), packet);
+            }
             route => self.forward(node, packet, route),
         }
+    }
+
+    /// Counts a hop down; `false` when the packet's time was up and it is gone.
+    fn count_down(&mut self, node: NodeId, packet: PacketRef) -> bool {
+        let header = self.pool[packet].outermost_mut();
+        if header.ttl <= 1 {
+            self.drop_packet(node, packet, NodeDrop::TtlExpired);
+            return false;
+        }
+        header.ttl -= 1;
+        true
     }
 
     fn forward(&mut self, node: NodeId, packet: PacketRef, route: Route) {
@@ -63,11 +74,15 @@ impl Simulation {
                 return;
             }
         }
-        if let Agent::Foreign(agent) = &self.node(node).agent {
-            let header = &self.pool[packet];
-            if header.outer.is_none()
-                && let Some(tunnel) = agent.reverse_tunnel(header.header.source)
-            {
+        if let Agent::Foreign(agent) = &self.node(node).agent
+            && self.pool[packet].outer.is_none()
+        {
+            let header = self.pool[packet].header;
+            // A visitor is on the agent's own link, whatever the routes say of its home address.
+            if let Some(interface) = agent.deliver(header.destination) {
+                return self.transmit(node, InterfaceIndex(interface.0), packet);
+            }
+            if let Some(tunnel) = agent.reverse_tunnel(header.source) {
                 return self.encapsulate(node, packet, tunnel);
             }
         }
@@ -178,8 +193,7 @@ impl Simulation {
     /// Tells whoever can do something about it that a packet is too large (RFC 1191, RFC 2003 section 5.1).
     fn fragmentation_needed(&mut self, node: NodeId, packet: PacketRef, mtu: u16) {
         let too_large = &self.pool[packet];
-        let own_tunnel =
-            too_large.outer.filter(|outer| self.node(node).place.route(outer.header.source) == Route::Local);
+        let own_tunnel = too_large.outer.filter(|outer| self.is_own(node, outer.header.source));
         // The entry of a tunnel speaks for the whole tunnel, in terms of the packet that went in.
         let (to, next_hop_mtu, quoted) = match own_tunnel {
             Some(outer) => {
@@ -244,6 +258,11 @@ impl Simulation {
         }
     }
 
+    /// Whether `address` belongs to `node`.
+    pub(crate) fn is_own(&self, node: NodeId, address: Ipv4Addr) -> bool {
+        self.node(node).place.route(address) == Route::Local || self.is_home_address_of(node, address)
+    }
+
     /// The address `node` speaks with towards `destination`.
     pub(crate) fn source_address(&self, node: NodeId, destination: Ipv4Addr) -> Ipv4Addr {
         let place = &self.node(node).place;
@@ -268,7 +287,7 @@ impl Simulation {
             packet
         };
         if self.pool[packet].outer.is_some() {
-            return self.leave_tunnel(node, packet);
+            return self.leave_tunnel(node, interface, packet);
         }
         match &self.pool[packet].body {
             Body::Tcp(segment) => {
@@ -316,26 +335,23 @@ impl Simulation {
     }
 
     /// Takes the outer header off, if this node is a tunnel exit for its sender.
-    fn leave_tunnel(&mut self, node: NodeId, packet: PacketRef) {
+    fn leave_tunnel(&mut self, node: NodeId, interface: InterfaceIndex, packet: PacketRef) {
         let Some(outer) = self.pool[packet].outer else { return };
         let inner = self.pool[packet].header;
-        if !self.node(node).agent.accepts_tunnel(&outer.header, &inner) {
+        if !self.node(node).agent.accepts_tunnel(interface, &outer.header, &inner) {
             return self.drop_packet(node, packet, NodeDrop::ForeignTunnel);
         }
         if outer.encapsulation == Encapsulation::Minimal {
             self.pool[packet].header.ttl = outer.header.ttl;
         }
         self.pool[packet].outer = None;
-        if let Some(interface) = self.node(node).agent.visitor_interface(inner.destination) {
-            return self.transmit(node, interface, packet);
+        if self.is_own(node, inner.destination) {
+            return self.deliver(node, interface, packet);
         }
-        if self.is_home_address_of(node, inner.destination) {
-            return self.deliver(node, InterfaceIndex(0), packet);
+        // What came out of a tunnel is forwarded like anything else (RFC 2003 section 3.1).
+        if self.count_down(node, packet) {
+            self.route_on(node, packet);
         }
-        if let Some(tunnel) = self.node(node).agent.reverse_tunnel(inner.source) {
-            return self.encapsulate(node, packet, tunnel);
-        }
-        self.route_on(node, packet);
     }
 
     /// Counts and traces a packet dropped by a node, and gives its place back.

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use careof_base::Instant;
+use careof_base::{DataRate, Instant};
 use careof_link::Fate;
 use careof_metrics::{Handover as MeasuredHandover, HandoverMetrics, NewPath, PathRate};
-use careof_mobility::v4::{Input, InterfaceAddress, InterfaceId, Notice};
+use careof_mobility::v4::{DeliveryMethod, Input, InterfaceAddress, InterfaceId, Notice};
 use careof_scenario::{Handover, HandoverStyle, LinkId, QueuedFate};
 use careof_wire::icmp::{DestinationUnreachable, IcmpMessage, UnreachableCode};
 
@@ -13,16 +13,17 @@ use crate::agents::Agent;
 use crate::drop_cause::NodeDrop;
 use crate::flow::FlowId;
 use crate::observer::Note;
+use crate::packet::Packet;
 use crate::queue::Slot;
 use crate::simulation::Simulation;
-use crate::topology::{NodeId, OneWayId, Subnet};
+use crate::topology::{NodeId, OneWayId, Route, Subnet};
 
 /// What happens at one instant of the script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     /// The mobile node attaches for the first time.
     Attach(LinkId),
-    /// The mobile node hears that the handover will come.
+    /// The handover is announced: the trace says so. What acts on it comes with the assists.
     Announce(usize),
     /// The handover begins.
     Begin(usize),
@@ -143,6 +144,7 @@ impl Simulation {
                     self.links[way.0 as usize].link.set_down(now, queued, Fate::Drop);
                     self.link_timeout(way);
                 }
+                self.tell_anchor(handover.from, false);
                 let interface = self.mobile_interface(handover.from);
                 self.agent_input(self.mobile(), Input::LinkDown { interface });
             }
@@ -156,6 +158,7 @@ impl Simulation {
             self.links[way.0 as usize].link.set_up(now);
             self.link_timeout(way);
         }
+        self.tell_anchor(link, true);
         let node = self.mobile();
         let interface = self.mobile_interface(link);
         let place = self.node(node).place.interfaces[usize::from(interface.0)];
@@ -170,6 +173,18 @@ impl Simulation {
         }
     }
 
+    /// The agent at the fixed end of an access link, if one is there, notices what its link does.
+    pub(crate) fn tell_anchor(&mut self, link: LinkId, up: bool) {
+        let down = down_of(link);
+        let anchor = self.links[down.0 as usize].from;
+        let place = &self.node(anchor).place;
+        if let Some(index) = place.interfaces.iter().position(|interface| interface.out == down) {
+            let interface = InterfaceId(index as u16);
+            let input = if up { Input::LinkUp { interface } } else { Input::LinkDown { interface } };
+            self.agent_input(anchor, input);
+        }
+    }
+
     fn switch_to(&mut self, link: LinkId, notice: Notice) {
         let now = self.now;
         let node = self.mobile();
@@ -179,80 +194,166 @@ impl Simulation {
             let _ = mobile.switch_to(now, interface, notice);
         }
         self.drive_agent(node);
+        // A handover that takes back one which was not complete leads to the path that never stopped working.
+        if let Agent::Mobile(mobile) = &self.node(node).agent
+            && mobile.is_registered()
+            && mobile.active() == Some(interface)
+        {
+            self.handover_is_ready(interface);
+        }
     }
 
-    /// The home agent's bindings changed: what waits for the old path may have to move.
+    /// The home agent's bindings changed: what waits for the path just left may have to move.
     pub(crate) fn binding_changed(&mut self, home_agent: NodeId) {
         let Some(handover) = self.script.current.map(|index| self.script.handovers[index].clone()) else {
             return;
         };
-        let now = self.now;
+        if handover.queued == QueuedFate::DrainLate || self.is_tunnelled_over(home_agent, handover.from) {
+            return;
+        }
         let way = down_of(handover.from);
-        match handover.queued {
-            QueuedFate::DrainLate | QueuedFate::BufferAndForward | QueuedFate::Duplicate => {}
-            QueuedFate::Drop => {
-                for packet in self.links[way.0 as usize].link.drain_queue(now) {
-                    let anchor = self.links[way.0 as usize].from;
-                    self.drop_packet(anchor, packet, NodeDrop::Handover);
+        let (now, anchor) = (self.now, self.links[way.0 as usize].from);
+        for packet in self.links[way.0 as usize].link.drain_queue(now) {
+            let whole = !self.pool[packet].outermost().is_fragment();
+            let data = whole && self.pool[packet].origin.is_some();
+            match handover.queued {
+                QueuedFate::ReRoute if data => {
+                    self.pool[packet].outer = None;
+                    self.route_on(anchor, packet);
                 }
-            }
-            QueuedFate::DropWithIcmp => {
-                for packet in self.links[way.0 as usize].link.drain_queue(now) {
-                    let anchor = self.links[way.0 as usize].from;
-                    let mut inner = self.pool[packet].clone();
-                    inner.outer = None;
+                QueuedFate::DropWithIcmp if data => {
+                    let inner = Packet { outer: None, ..self.pool[packet].clone() };
                     let quoted = self.bytes.quote(&inner);
                     let error =
                         DestinationUnreachable { code: UnreachableCode::Host, next_hop_mtu: 0, quoted };
-                    self.send_icmp(
-                        home_agent,
-                        inner.header.source,
-                        &IcmpMessage::DestinationUnreachable(error),
-                    );
+                    let error = IcmpMessage::DestinationUnreachable(error);
+                    self.send_icmp(anchor, inner.header.source, &error);
                     self.drop_packet(anchor, packet, NodeDrop::Handover);
                 }
-            }
-            QueuedFate::ReRoute => {
-                for packet in self.links[way.0 as usize].link.drain_queue(now) {
-                    self.pool[packet].outer = None;
-                    self.route_on(home_agent, packet);
-                }
+                // Signalling and parts of datagrams belong to the path they were sent into.
+                _ => self.drop_packet(anchor, packet, NodeDrop::Handover),
             }
         }
         self.link_timeout(way);
     }
 
+    /// Whether the home agent still sends the mobile node's packets over an access link.
+    fn is_tunnelled_over(&self, home_agent: NodeId, link: LinkId) -> bool {
+        let Some((mobile, home_address)) = self.home else { return false };
+        let interface = self.mobile_interface(link);
+        let place = &self.node(mobile).place.interfaces[usize::from(interface.0)];
+        (0..).map_while(|n| self.node(home_agent).agent.tunnel_to(home_address, n)).any(|tunnel| {
+            // A foreign agent's address stands for the link to its visitor.
+            tunnel.exit == place.address || self.node(place.peer).place.route(tunnel.exit) == Route::Local
+        })
+    }
+
     /// The mobile node's registration by an interface was accepted: the new path carries packets both ways.
-    pub(crate) fn registered(&mut self, to: InterfaceId, round_trip: Duration) {
+    pub(crate) fn registered(&mut self, to: InterfaceId) {
         let now = self.now;
         self.script.metrics.on_path(now, true);
-        if let Some(index) = self.script.current {
-            let link = self.script.handovers[index].to;
-            if self.mobile_interface(link) == to {
-                self.script.current = None;
-                let path = self.new_path(link, round_trip);
-                self.script.metrics.on_ready(now, path);
-            }
-        }
+        self.handover_is_ready(to);
         for index in 0..self.flows.len() {
             self.open_flow(FlowId(index as u16));
         }
     }
 
-    /// Rates of the path through an access link, for full-sized segments of the first flow that moves.
-    fn new_path(&self, link: LinkId, round_trip: Duration) -> NewPath {
-        let mss = self
-            .flows
-            .iter()
-            .find(|flow| flow.mobile)
-            .map_or(1460, |flow| flow.ends[0].connection.snapshot().mss)
-            .max(1);
-        let rate = |way: OneWayId, tunnelled: u32| {
-            let config = self.links[way.0 as usize].link.config();
-            let bits = config.framing.bits(mss + 40 + tunnelled);
-            PathRate::of(config.rate, bits, mss)
+    /// The mobile node uses `to`: if that is where the handover under way leads, its path is ready.
+    fn handover_is_ready(&mut self, to: InterfaceId) {
+        let Some(index) = self.script.current else { return };
+        let link = self.script.handovers[index].to;
+        if self.mobile_interface(link) == to {
+            self.script.current = None;
+            let path = self.new_path(link);
+            self.script.metrics.on_ready(self.now, path);
+        }
+    }
+
+    /// The path of the first flow that moves, through an access link: its narrowest link in each direction, and
+    /// its round trip without queueing.
+    fn new_path(&self, link: LinkId) -> NewPath {
+        let mobile = self.mobile();
+        let flow = self.flows.iter().find(|flow| flow.mobile);
+        let peer = flow
+            .and_then(|flow| flow.ends.iter().find(|end| end.node != mobile))
+            .map_or(self.links[down_of(link).0 as usize].from, |end| end.node);
+        let mss = flow.map_or(1460, |flow| {
+            flow.ends.iter().map(|end| end.connection.snapshot().mss).min().unwrap_or(1460).max(1)
+        });
+        let (down, up) = self.ways_through(link, peer);
+        let rate = |ways: &[(OneWayId, u32)]| {
+            ways.iter()
+                .map(|(way, tunnelled)| {
+                    let config = self.links[way.0 as usize].link.config();
+                    PathRate::of(config.rate, config.framing.bits(mss + 40 + tunnelled), mss)
+                })
+                .min_by_key(|rate| rate.payload_rate)
         };
-        NewPath { to_mobile: rate(down_of(link), 20), from_mobile: rate(up_of(link), 0), round_trip }
+        let none = || PathRate::of(DataRate::ZERO, 1, 1);
+        let round_trip = down.iter().map(|way| self.crossing(*way, mss + 40)).sum::<Duration>()
+            + up.iter().map(|way| self.crossing(*way, 40)).sum::<Duration>();
+        NewPath {
+            to_mobile: rate(&down).unwrap_or_else(none),
+            from_mobile: rate(&up).unwrap_or_else(none),
+            round_trip,
+        }
+    }
+
+    /// Time of a packet of `bytes` on an empty one-way link, its tunnel header added.
+    fn crossing(&self, (way, tunnelled): (OneWayId, u32), bytes: u32) -> Duration {
+        let config = self.links[way.0 as usize].link.config();
+        let bits = config.framing.bits(bytes + tunnelled);
+        config.delay + config.rate.time_for_bits(bits).unwrap_or_default()
+    }
+
+    /// The one-way links between `peer` and the mobile node by way of an access link, each with the bytes that a
+    /// tunnel adds there: first those towards the mobile node, then those from it.
+    fn ways_through(&self, link: LinkId, peer: NodeId) -> (Vec<(OneWayId, u32)>, Vec<(OneWayId, u32)>) {
+        let mobile = self.mobile();
+        let home_agent = self.nodes.iter().position(|node| matches!(node.agent, Agent::Home(_)));
+        let home_agent = NodeId(home_agent.unwrap_or_default() as u16);
+        let anchor = self.links[down_of(link).0 as usize].from;
+        let tunnel = match (&self.node(home_agent).agent, self.home) {
+            (Agent::Home(agent), Some((_, home_address))) => agent.tunnels(home_address).first().copied(),
+            _ => None,
+        };
+        let overhead = tunnel.map_or(0, |tunnel| u32::from(tunnel.encapsulation.max_overhead()));
+        // A tunnel to a foreign agent ends before the access link.
+        let on_access = if self.is_co_located() { overhead } else { 0 };
+        let plain = |ways: Vec<OneWayId>, bytes: u32| ways.into_iter().map(move |way| (way, bytes));
+
+        let mut down: Vec<_> = plain(self.walk(peer, home_agent), 0).collect();
+        down.extend(plain(self.walk(home_agent, anchor), overhead));
+        down.push((down_of(link), on_access));
+
+        let reverse = match &self.node(mobile).agent {
+            Agent::Mobile(node) => node
+                .delivery(self.own_address(peer), None)
+                .is_some_and(|delivery| delivery.method == DeliveryMethod::ReverseTunnel),
+            _ => false,
+        };
+        let mut up = vec![(up_of(link), if reverse { on_access } else { 0 })];
+        if reverse {
+            up.extend(plain(self.walk(anchor, home_agent), overhead));
+            up.extend(plain(self.walk(home_agent, peer), 0));
+        } else {
+            up.extend(plain(self.walk(anchor, peer), 0));
+        }
+        (down, up)
+    }
+
+    /// The one-way links a packet crosses from one node to another that does not move.
+    fn walk(&self, from: NodeId, to: NodeId) -> Vec<OneWayId> {
+        let destination = self.own_address(to);
+        let mut ways = Vec::new();
+        let mut node = from;
+        while node != to && ways.len() <= self.nodes.len() {
+            let Route::Via(interface) = self.node(node).place.route(destination) else { break };
+            let interface = self.node(node).place.interface(interface);
+            ways.push(interface.out);
+            node = interface.peer;
+        }
+        ways
     }
 
     /// The mobile node. Only called where the scenario has one.

@@ -242,7 +242,7 @@ impl Simulation {
                         Body::Tcp(segment) => {
                             u64::from(segment.seq.0) << 32 | u64::from(segment.ack.0.rotate_left(8))
                         }
-                        Body::Message(bytes) => bytes.len() as u64,
+                        Body::Message(bytes) => crate::digest::of_bytes(bytes),
                     };
                     self.digest.packet(now, id.0, value.id, value.size_bytes(), content);
                     self.packet_hops += 1;

@@ -216,13 +216,15 @@ impl Topology {
             if !self.places[usize::from(known.0)].forwards {
                 continue;
             }
-            for (index, place) in self.places.iter_mut().enumerate() {
+            for i in 0..self.places[usize::from(known.0)].interfaces.len() {
+                let neighbour = self.places[usize::from(known.0)].interfaces[i].peer;
+                let place = &mut self.places[usize::from(neighbour.0)];
                 if place.table[usize::from(subnet.0)].route != Route::Unreachable {
                     continue;
                 }
-                if let Some(i) = place.interfaces.iter().position(|interface| interface.peer == known) {
-                    place.table[usize::from(subnet.0)].route = Route::Via(InterfaceIndex(i as u16));
-                    frontier.push(NodeId(index as u16));
+                if let Some(back) = place.interfaces.iter().position(|interface| interface.peer == known) {
+                    place.table[usize::from(subnet.0)].route = Route::Via(InterfaceIndex(back as u16));
+                    frontier.push(neighbour);
                 }
             }
         }

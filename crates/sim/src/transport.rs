@@ -19,7 +19,11 @@ impl Simulation {
     pub(crate) fn open_flow(&mut self, id: FlowId) {
         let now = self.now;
         let flow = &self.flows[usize::from(id.0)];
-        if flow.opened || flow.start > now || (flow.mobile && !self.mobile_is_reachable()) {
+        if flow.opened
+            || flow.start > now
+            || flow.workload.is_past(now)
+            || (flow.mobile && !self.mobile_is_reachable())
+        {
             return;
         }
         let nodes = [flow.ends[0].node, flow.ends[1].node];
@@ -36,6 +40,7 @@ impl Simulation {
         }
         self.trace_flow(id, Side::Opener, format_args!("{opener} to {acceptor}"), true);
         self.pump(id, Side::Opener);
+        self.arm_flow(id);
     }
 
     /// The flow's own timer: its start, the next message, its stop.
@@ -67,6 +72,9 @@ impl Simulation {
                 side
             }
             Ask::Stop(side) => {
+                if flow.end(side).connection.unsent() > 0 || flow.workload.is_endless() {
+                    flow.workload.cut_short();
+                }
                 let connection = &mut flow.end(side).connection;
                 connection.discard_unsent();
                 connection.close();

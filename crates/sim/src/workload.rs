@@ -101,6 +101,26 @@ impl Workload {
         }
     }
 
+    /// Whether it is to have stopped by `now`.
+    pub(crate) fn is_past(&self, now: Instant) -> bool {
+        self.stop.is_some_and(|stop| stop <= now)
+    }
+
+    /// Whether only the scenario's stop or the end of the run ends it.
+    pub(crate) fn is_endless(&self) -> bool {
+        matches!(
+            self.traffic,
+            Traffic::Bulk { size: None }
+                | Traffic::RequestResponse { count: None, .. }
+                | Traffic::Paced { size: None, .. }
+        )
+    }
+
+    /// The scenario stopped it while there was more to exchange.
+    pub(crate) fn cut_short(&mut self) {
+        self.cut_short = true;
+    }
+
     /// Whether the scenario stopped it before it had exchanged everything.
     pub(crate) fn was_cut_short(&self) -> bool {
         self.cut_short
@@ -124,7 +144,6 @@ impl Workload {
         }
         if self.stop.is_some_and(|stop| stop <= now) {
             self.stopped = true;
-            self.cut_short = true;
             return Some(Ask::Stop(Side::Opener));
         }
         let due = self.next_message.filter(|due| *due <= now)?;
@@ -191,7 +210,7 @@ mod tests {
         }
         assert_eq!(work.next_timeout(), Some(at(50)));
         assert_eq!(work.handle_timeout(at(50)), Some(Ask::Stop(Side::Opener)));
-        assert!(work.was_cut_short());
+        assert!(work.is_endless() && work.is_past(at(50)));
         assert_eq!(work.next_timeout(), None);
     }
 }

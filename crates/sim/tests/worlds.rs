@@ -175,20 +175,25 @@ fn without_path_mtu_discovery_the_tunnel_makes_two_fragments_of_a_full_packet() 
 
 #[test]
 fn every_encapsulation_and_direction_of_tunnel_carries_the_flow() {
+    let upload = [("flow.from", "mobile"), ("flow.to", "correspondent")];
     for encapsulation in ["ip-in-ip", "minimal", "gre"] {
         for routing in ["triangle", "reverse-tunnel"] {
             for care_of in ["co-located", "foreign-agent"] {
-                let overrides = [
-                    format!("mobility.encapsulation={encapsulation}"),
-                    format!("mobility.routing={routing}"),
-                    format!("mobility.care_of={care_of}"),
-                ];
-                let overrides: Vec<&str> = overrides.iter().map(String::as_str).collect();
-                let summary = run(WALK, &overrides);
-                let delivered = only_flow(&summary).bytes_delivered;
-                assert!(delivered > 18_000_000, "{overrides:?}: {delivered}");
-                assert!(summary.handovers[0].stall_after.is_some(), "{overrides:?}");
-                assert_eq!(summary.mobility.unwrap().registrations_denied, 0, "{overrides:?}");
+                for direction in [&[][..], &upload[..]] {
+                    let how = [
+                        ("mobility.encapsulation", encapsulation),
+                        ("mobility.routing", routing),
+                        ("mobility.care_of", care_of),
+                    ];
+                    let overrides: Vec<String> =
+                        how.iter().chain(direction).map(|(key, value)| format!("{key}={value}")).collect();
+                    let overrides: Vec<&str> = overrides.iter().map(String::as_str).collect();
+                    let summary = run(WALK, &overrides);
+                    let delivered = only_flow(&summary).bytes_delivered;
+                    assert!(delivered > 18_000_000, "{overrides:?}: {delivered}");
+                    assert!(summary.handovers[0].stall_after.is_some(), "{overrides:?}");
+                    assert_eq!(summary.mobility.unwrap().registrations_denied, 0, "{overrides:?}");
+                }
             }
         }
     }
@@ -245,6 +250,74 @@ fn queued_packets_meet_the_fate_the_scenario_asks_for() {
     assert!(!rerouted.packets.dropped.contains_key("handover"));
     let delivered = |summary: &Summary| only_flow(summary).bytes_delivered;
     assert!(delivered(&rerouted) > delivered(&late), "nothing waits for the slow link any more");
+}
+
+const THERE_AND_BACK: &str = r#"
+duration = "20 s"
+[links]
+first = { rate = "8 Mbit/s", delay = "2 ms" }
+second = { rate = "8 Mbit/s", delay = "40 ms" }
+[mobility]
+protocol = "mobile-ipv4"
+[[handover]]
+at = "6 s"
+from = "first"
+to = "second"
+[[handover]]
+at = "12 s"
+from = "second"
+to = "first"
+[[flow]]
+name = "download"
+from = "correspondent"
+to = "mobile"
+kind = "bulk"
+tcp = "newreno"
+"#;
+
+#[test]
+fn a_way_back_is_a_handover_like_any_other() {
+    for simultaneous in ["false", "true"] {
+        let overrides = [format!("mobility.simultaneous_bindings={simultaneous}")];
+        let summary = run(THERE_AND_BACK, &[&overrides[0]]);
+        for handover in &summary.handovers {
+            let ready = handover.ready_at.unwrap_or(Instant::MAX) - handover.at;
+            assert!(ready.as_millis() < 500, "{simultaneous}: {handover:?}");
+        }
+    }
+}
+
+#[test]
+fn a_handover_taken_back_before_it_was_complete_is_ready_at_once() {
+    let summary = run(THERE_AND_BACK, &["handover.1.at=6001 ms"]);
+    let back = &summary.handovers[1];
+    assert!(back.ready_at.is_some(), "{back:?}");
+    assert!(back.interruption.is_zero());
+}
+
+#[test]
+fn recovery_is_measured_against_the_narrowest_link_of_the_path() {
+    // Both access links are faster than the 10 Mbit/s Ethernet behind them.
+    let fast = ["links.first.rate=54 Mbit/s", "links.second.rate=54 Mbit/s"];
+    let summary = run(WALK, &fast);
+    assert!(summary.handovers[0].recovery_90.is_some(), "{:?}", summary.handovers[0]);
+}
+
+#[test]
+fn an_agent_that_knows_its_link_is_down_does_not_fill_it_with_old_advertisements() {
+    let text = THERE_AND_BACK.replace("from = \"first\"", "style = \"break-before-make\"\nfrom = \"first\"");
+    let text = text.replace("from = \"second\"", "style = \"break-before-make\"\nfrom = \"second\"");
+    let summary =
+        run(&text, &["mobility.care_of=foreign-agent", "links.first.rate=9.6 kbit/s", "flow.stop=1 s"]);
+    let back = &summary.handovers[1];
+    assert!(back.interruption.as_secs() < 5, "{back:?}");
+}
+
+#[test]
+fn a_flow_whose_time_is_over_before_the_node_is_registered_never_opens() {
+    let overrides = ["handover.from=gsm", "handover.to=wavelan", "flow.stop=500 ms"];
+    let summary = run(DOWNLOAD, &overrides);
+    assert_eq!(only_flow(&summary).segments_sent, 0);
 }
 
 #[test]

@@ -57,12 +57,13 @@ pub struct Transmission {
 /// [`read`](Self::read) and [`close`](Self::close), and [`path_mtu_changed`](Self::path_mtu_changed) - and
 /// after each such call
 ///
-/// 1. takes segments from [`poll_transmit`](Self::poll_transmit) until it answers `None`,
-/// 2. takes events from [`poll_event`](Self::poll_event) until it answers `None`,
+/// 1. takes events from [`poll_event`](Self::poll_event) until it answers `None`: what happened, before what is
+///    done about it,
+/// 2. takes segments from [`poll_transmit`](Self::poll_transmit) until it answers `None`,
 /// 3. asks [`next_timeout`](Self::next_timeout) when to call `handle_timeout` at the latest.
 ///
-/// The order matters: a timer may be set by sending, and an acknowledgement that was not taken merges with the
-/// next, so that a peer counting duplicates would see fewer. `now` must not go back. A wake-up that comes too
+/// The deadline comes last because a timer may be set by sending; segments are all taken because
+/// an acknowledgement that was not taken merges with the next, so that a peer counting duplicates would see fewer. `now` must not go back. A wake-up that comes too
 /// early, or for a timer that was moved since, does nothing.
 ///
 /// As long as something is outstanding or waits to be sent and the peer has to act, some timer is running.

@@ -293,7 +293,8 @@ impl MobileNode {
         let refresh = interface.refresh && (desired || self.handover.is_none());
         let due = in_place.is_some_and(|held| held.renew_at <= now) || refresh;
         let needed = match in_place {
-            Some(_) => due,
+            // A binding kept from before (S bit) is no reason to stay on another interface.
+            Some(_) => due || (desired && self.active != Some(index)),
             None => desired,
         };
         let blocked = interface.blocked.is_some_and(|(where_, until)| where_ == attachment && until > now);
