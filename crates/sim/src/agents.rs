@@ -3,8 +3,8 @@
 use core::net::Ipv4Addr;
 
 use careof_mobility::v4::{
-    ArpEvent, Event, ForeignAgent, HandoverEvent, HomeAgent, Input, InterfaceId, MobileNode,
-    RegistrationStep, Transmit, TransmitPayload, Tunnel,
+    ArpEvent, Event, ForeignAgent, HandoverEvent, HandoverFailure, HandoverStyle, HomeAgent, Input,
+    InterfaceId, MobileNode, RegistrationStep, Transmit, TransmitPayload, Tunnel,
 };
 use careof_wire::icmp::{DestinationUnreachable, IcmpMessage, QuotedDatagram, TimeExceeded, UnreachableCode};
 use careof_wire::ipv4::Ipv4Header;
@@ -174,7 +174,18 @@ impl Simulation {
 
     fn handover_event(&mut self, node: NodeId, event: HandoverEvent) {
         let (interface, text) = match event {
-            HandoverEvent::Initiated { to, style, .. } => (to, format!("{style:?}")),
+            HandoverEvent::Initiated { from: None, to, .. } => {
+                self.script.initiated = true;
+                (to, "first attachment".to_owned())
+            }
+            HandoverEvent::Initiated { to, style, .. } => {
+                self.script.initiated = true;
+                let style = match style {
+                    HandoverStyle::MakeBeforeBreak => "make-before-break",
+                    HandoverStyle::BreakBeforeMake => "break-before-make",
+                };
+                (to, format!("{style}, as the mobile node sees it"))
+            }
             HandoverEvent::LinkDown { interface } | HandoverEvent::LinkUp { interface } => {
                 (interface, String::new())
             }
@@ -183,7 +194,7 @@ impl Simulation {
                 (to, format!("at {care_of} after {attempts} request(s) and {} ms", latency.as_millis()))
             }
             HandoverEvent::Terminated { to, .. } => (to, String::new()),
-            HandoverEvent::Failed { to, reason, .. } => (to, format!("{reason:?}")),
+            HandoverEvent::Failed { to, reason, .. } => (to, failure_text(reason)),
         };
         let way = self.way_of(node, interface);
         self.note(node, way, Note::Handover(event.name()), format_args!("{text}"));
@@ -307,5 +318,14 @@ impl Simulation {
             return;
         }
         self.transmit(node, interface, packet);
+    }
+}
+
+fn failure_text(reason: HandoverFailure) -> String {
+    match reason {
+        HandoverFailure::Denied(code) => format!("denied with code {code}"),
+        HandoverFailure::NoReply => "no reply".to_owned(),
+        HandoverFailure::Superseded => "superseded by another handover".to_owned(),
+        HandoverFailure::LinkLost => "the new link went away".to_owned(),
     }
 }

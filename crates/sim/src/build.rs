@@ -9,7 +9,7 @@ use careof_mobility::v4::{
     AdvertiserConfig, CareOfChoice, ConfigError, DeliveryMethod, EncapsulationChoice, ForeignAgent,
     ForeignAgentConfig, ForeignLink, HomeAgent, HomeAgentConfig, InterfaceConfig, InterfaceId, MobileNode,
     MobileNodeConfig, MovementConfig, NtpTime, PathProperties, PolicyEntry, PolicyTable, Prefix,
-    ReplayProtection, SecurityAssociation, ServedMobileNode, WallClock,
+    ReplayProtection, SecurityAssociation, Selection, ServedMobileNode, WallClock,
 };
 use careof_scenario::{
     CareOf, Destination, Encapsulation, LinkId, Mobility, MovementDetection, QueuedFate, Replay, Role,
@@ -277,6 +277,10 @@ impl Simulation {
                         Encapsulation::Gre => EncapsulationChoice::Gre,
                     };
                     config.movement = movement(&mobility);
+                    if mobility.movement_detection != MovementDetection::LinkTrigger {
+                        // Where advertisements tell, the node goes where it hears an agent.
+                        config.selection = Selection::Preferred { hold: Duration::ZERO };
+                    }
                     config.policy = self.policy(&mobility);
                     Agent::Mobile(Box::new(MobileNode::new(self.now, config, stream)?))
                 }
@@ -407,7 +411,8 @@ fn movement(mobility: &Mobility) -> MovementConfig {
             MovementConfig { missed_advertisements: Some(3), ..nothing }
         }
         MovementDetection::Lifetime => MovementConfig { lifetime: true, ..nothing },
-        MovementDetection::Prefix => MovementConfig { prefix: true, ..nothing },
+        // A prefix tells agents of one link apart; that a link is gone shows when its agent's lifetime ends.
+        MovementDetection::Prefix => MovementConfig { prefix: true, lifetime: true, ..nothing },
     }
 }
 
@@ -429,7 +434,23 @@ fn refuse_what_cannot_be_simulated(scenario: &Scenario) -> Result<(), WorldError
             });
         }
     }
-    if scenario.mobility.is_some() {
+    if let Some(mobility) = &scenario.mobility {
+        let by_advertisements = mobility.movement_detection != MovementDetection::LinkTrigger;
+        if by_advertisements && mobility.care_of == CareOf::CoLocated {
+            return Err(WorldError::Unsupported {
+                key: "mobility.movement_detection".to_owned(),
+                found: format!("\"{}\"", mobility.movement_detection),
+                remedy: "no agent advertises where care-of addresses are co-located; use \"link-trigger\", or care_of = \"foreign-agent\"".to_owned(),
+            });
+        }
+        let regular = mobility.policy.iter().position(|rule| rule.method == Routing::RegularIp);
+        if let (Some(rule), CareOf::ForeignAgent) = (regular, mobility.care_of) {
+            return Err(WorldError::Unsupported {
+                key: format!("mobility.policy.{rule}.method"),
+                found: "\"regular-ip\"".to_owned(),
+                remedy: "the mobile node has no address of its own behind a foreign agent; use care_of = \"co-located\"".to_owned(),
+            });
+        }
         for link in &scenario.links {
             let mtu = link.down.mtu.max(link.up.mtu);
             if mtu > MAX_TUNNELLED_MTU {

@@ -1,8 +1,9 @@
-//! A fingerprint of everything that crossed a link.
+//! A fingerprint of every packet that crossed a link or was dropped.
 
 use careof_base::Instant;
 
-/// 128 bits mixed from (time, link, size, headers) of every delivered packet-hop, in order.
+/// 128 bits mixed from (time, link, size, headers) of every delivered packet-hop and (time, cause) of every drop, in
+/// order.
 ///
 /// It is computed whether or not a trace is written, so two runs can be told apart without one. It is no
 /// cryptographic hash: it finds accidents, not forgeries.
@@ -24,6 +25,12 @@ impl Digest {
     pub(crate) fn packet(&mut self, now: Instant, link: u32, packet: u64, size: u32, content: u64) {
         self.mix(now.as_nanos() ^ (u64::from(link) << 48));
         self.mix(packet ^ (u64::from(size) << 40) ^ content);
+    }
+
+    /// Mixes one dropped packet in.
+    pub(crate) fn drop(&mut self, now: Instant, packet: u64, cause: &str) {
+        self.mix(now.as_nanos());
+        self.mix(packet ^ of_bytes(cause.as_bytes()));
     }
 
     #[inline]

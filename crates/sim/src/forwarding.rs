@@ -356,6 +356,7 @@ impl Simulation {
 
     /// Counts and traces a packet dropped by a node, and gives its place back.
     pub(crate) fn drop_packet(&mut self, node: NodeId, packet: PacketRef, cause: NodeDrop) {
+        self.digest.drop(self.now, self.pool[packet].id, cause.name());
         self.ledger.drop_at_node(cause);
         self.observe_drop(node, packet, Cause::Node(cause));
         self.release(packet);

@@ -6,14 +6,14 @@ use careof_base::{DataRate, Instant};
 use careof_link::Fate;
 use careof_metrics::{Handover as MeasuredHandover, HandoverMetrics, NewPath, PathRate};
 use careof_mobility::v4::{DeliveryMethod, Input, InterfaceAddress, InterfaceId, Notice};
-use careof_scenario::{Handover, HandoverStyle, LinkId, QueuedFate};
+use careof_scenario::{Handover, HandoverStyle, LinkId, MovementDetection, QueuedFate};
 use careof_wire::icmp::{DestinationUnreachable, IcmpMessage, UnreachableCode};
 
 use crate::agents::Agent;
 use crate::drop_cause::NodeDrop;
 use crate::flow::FlowId;
 use crate::observer::Note;
-use crate::packet::Packet;
+use crate::packet::{Body, Packet};
 use crate::queue::Slot;
 use crate::simulation::Simulation;
 use crate::topology::{NodeId, OneWayId, Route, Subnet};
@@ -38,6 +38,8 @@ pub(crate) struct Script {
     handovers: Vec<Handover>,
     /// The handover under way: begun, its registration not yet accepted.
     current: Option<usize>,
+    /// Whether the mobile node has said that it initiates a handover since it was last told to switch.
+    pub(crate) initiated: bool,
     pub(crate) slot: Slot,
     pub(crate) metrics: HandoverMetrics,
 }
@@ -65,6 +67,7 @@ impl Script {
             next: 0,
             handovers: handovers.to_vec(),
             current: None,
+            initiated: false,
             slot,
             metrics: HandoverMetrics::new(),
         }
@@ -104,7 +107,9 @@ impl Simulation {
                 Step::NewLink(index) => {
                     let to = self.script.handovers[index].to;
                     self.raise_link(to);
-                    self.switch_to(to, Notice::None);
+                    if !self.detects_movement() {
+                        self.switch_to(to, Notice::None);
+                    }
                 }
             }
         }
@@ -173,6 +178,14 @@ impl Simulation {
         }
     }
 
+    /// Whether the mobile node has to find out by itself that it moved, instead of being told by its link layer.
+    fn detects_movement(&self) -> bool {
+        self.scenario
+            .mobility
+            .as_ref()
+            .is_some_and(|mobility| mobility.movement_detection != MovementDetection::LinkTrigger)
+    }
+
     /// The agent at the fixed end of an access link, if one is there, notices what its link does.
     pub(crate) fn tell_anchor(&mut self, link: LinkId, up: bool) {
         let down = down_of(link);
@@ -189,16 +202,20 @@ impl Simulation {
         let now = self.now;
         let node = self.mobile();
         let interface = self.mobile_interface(link);
+        self.script.initiated = false;
         if let Agent::Mobile(mobile) = &mut self.node_mut(node).agent {
             // The interface exists: the scenario names access links only, and each has one.
             let _ = mobile.switch_to(now, interface, notice);
         }
         self.drive_agent(node);
-        // A handover that takes back one which was not complete leads to the path that never stopped working.
+        // A handover that takes back one of which nobody else has heard leads to the path that never stopped
+        // working.
         if let Agent::Mobile(mobile) = &self.node(node).agent
+            && !self.script.initiated
             && mobile.is_registered()
             && mobile.active() == Some(interface)
         {
+            self.script.metrics.on_path(now, true);
             self.handover_is_ready(interface);
         }
     }
@@ -211,27 +228,34 @@ impl Simulation {
         if handover.queued == QueuedFate::DrainLate || self.is_tunnelled_over(home_agent, handover.from) {
             return;
         }
-        let way = down_of(handover.from);
-        let (now, anchor) = (self.now, self.links[way.0 as usize].from);
+        self.settle_queue(down_of(handover.from), handover.queued);
+    }
+
+    /// Does with what waits at the entrance of a link that was left what the scenario asks for.
+    fn settle_queue(&mut self, way: OneWayId, fate: QueuedFate) {
+        let (now, node) = (self.now, self.links[way.0 as usize].from);
         for packet in self.links[way.0 as usize].link.drain_queue(now) {
             let whole = !self.pool[packet].outermost().is_fragment();
-            let data = whole && self.pool[packet].origin.is_some();
-            match handover.queued {
-                QueuedFate::ReRoute if data => {
+            let segment = match &self.pool[packet].body {
+                Body::Tcp(segment) if whole => Some(*segment),
+                _ => None,
+            };
+            match (fate, segment) {
+                (QueuedFate::ReRoute, Some(segment)) => {
                     self.pool[packet].outer = None;
-                    self.route_on(anchor, packet);
+                    self.originate(node, packet, segment.destination_port);
                 }
-                QueuedFate::DropWithIcmp if data => {
+                (QueuedFate::DropWithIcmp, Some(_)) => {
                     let inner = Packet { outer: None, ..self.pool[packet].clone() };
                     let quoted = self.bytes.quote(&inner);
                     let error =
                         DestinationUnreachable { code: UnreachableCode::Host, next_hop_mtu: 0, quoted };
                     let error = IcmpMessage::DestinationUnreachable(error);
-                    self.send_icmp(anchor, inner.header.source, &error);
-                    self.drop_packet(anchor, packet, NodeDrop::Handover);
+                    self.send_icmp(node, inner.header.source, &error);
+                    self.drop_packet(node, packet, NodeDrop::Handover);
                 }
                 // Signalling and parts of datagrams belong to the path they were sent into.
-                _ => self.drop_packet(anchor, packet, NodeDrop::Handover),
+                _ => self.drop_packet(node, packet, NodeDrop::Handover),
             }
         }
         self.link_timeout(way);
@@ -266,6 +290,10 @@ impl Simulation {
             self.script.current = None;
             let path = self.new_path(link);
             self.script.metrics.on_ready(self.now, path);
+            let Handover { from, queued, .. } = self.script.handovers[index];
+            if queued != QueuedFate::DrainLate && from != link {
+                self.settle_queue(up_of(from), queued);
+            }
         }
     }
 

@@ -260,6 +260,7 @@ impl Simulation {
 
     /// Takes a packet out that a link dropped: `late` when it had been accepted before.
     fn drop_on_link(&mut self, id: OneWayId, packet: PacketRef, cause: Cause, late: bool) {
+        self.digest.drop(self.now, self.pool[packet].id, cause.name());
         self.observe_link_drop(id, packet, cause, late);
         self.release(packet);
     }

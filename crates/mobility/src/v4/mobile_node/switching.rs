@@ -61,20 +61,28 @@ impl MobileNode {
         if let Some(interface) = self.interfaces.get_mut(to) {
             interface.blocked = None;
         }
-        let attachment = self.attachment(to);
-        let held = self.interfaces.get(to).and_then(|interface| interface.held);
-        let in_place = self.active == Some(to)
-            && self.works(to)
-            && held.is_some_and(|held| attachment.is_none_or(|attachment| attachment == held.attachment));
-        if !in_place {
+        let in_place = self.active == Some(to) && self.works(to) && self.is_held_in_place(to);
+        // A request sent for the handover just abandoned may have been accepted already: the way back is then
+        // registered anew, and is a handover whose end the owner is told.
+        let unsure = self.interfaces.get(to).is_some_and(|interface| interface.refresh);
+        if !in_place || unsure {
             self.initiate(now, to, notice);
         }
+    }
+
+    /// Whether the binding held for an interface is for where that interface is attached now.
+    fn is_held_in_place(&self, index: usize) -> bool {
+        let attachment = self.attachment(index);
+        let held = self.interfaces.get(index).and_then(|interface| interface.held);
+        held.is_some_and(|held| attachment.is_none_or(|attachment| attachment == held.attachment))
     }
 
     fn initiate(&mut self, now: Instant, to: usize, notice: Notice) {
         let from = self.active;
         let style = match from {
-            Some(from) if from != to && self.works(from) => HandoverStyle::MakeBeforeBreak,
+            Some(from) if self.works(from) && (from != to || self.is_held_in_place(to)) => {
+                HandoverStyle::MakeBeforeBreak
+            }
             _ => HandoverStyle::BreakBeforeMake,
         };
         let Some(to_id) = self.id(to) else { return };

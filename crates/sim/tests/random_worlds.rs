@@ -1,0 +1,146 @@
+//! Worlds put together by chance: whatever the scenario, nothing panics, nothing is lost in silence.
+
+use std::fmt::Write as _;
+
+use careof_base::{Instant, RandomStream};
+use careof_metrics::HandoverSummary;
+use careof_scenario::Scenario;
+use careof_sim::{Observation, Simulation};
+
+const WORLDS: u64 = 250;
+
+fn pick<'a>(random: &mut RandomStream, choices: &[&'a str]) -> &'a str {
+    choices[random.below(choices.len() as u64) as usize]
+}
+
+fn links(random: &mut RandomStream, text: &mut String) {
+    for link in ["a", "b", "c"] {
+        let rate = pick(random, &["9.6 kbit/s", "100 kbit/s", "2 Mbit/s", "8 Mbit/s"]);
+        let delay = pick(random, &["1 ms", "20 ms", "300 ms"]);
+        let mtu = pick(random, &["128", "300", "576", "1000", "1500", "9000", "65000"]);
+        let loss = pick(random, &["0.0", "0.01", "0.2"]);
+        let jitter = pick(
+            random,
+            &[
+                "\"0 ms\"",
+                "{ kind = \"uniform\", spread = \"1 ms\", reorder = true }",
+                "{ kind = \"normal\", deviation = \"2 ms\", reorder = true }",
+            ],
+        );
+        let queue = pick(
+            random,
+            &[
+                "\"1 packets\"",
+                "\"20 packets\"",
+                "{ limit = \"100 packets\", discipline = \"codel\" }",
+                "{ limit = \"60 packets\", discipline = \"red\" }",
+            ],
+        );
+        let _ = writeln!(
+            text,
+            "{link} = {{ rate = \"{rate}\", delay = \"{delay}\", mtu = \"{mtu} B\", loss = {loss}, jitter = {jitter}, queue = {queue} }}"
+        );
+    }
+}
+
+fn mobility(random: &mut RandomStream, text: &mut String) {
+    let care_of = pick(random, &["co-located", "foreign-agent"]);
+    let detection = match care_of {
+        "co-located" => "link-trigger",
+        _ => pick(random, &["link-trigger", "missed-advertisements", "lifetime", "prefix"]),
+    };
+    let _ = writeln!(text, "[mobility]\nprotocol = \"mobile-ipv4\"");
+    for (key, value) in [
+        ("care_of", care_of),
+        ("movement_detection", detection),
+        ("routing", pick(random, &["triangle", "reverse-tunnel"])),
+        ("encapsulation", pick(random, &["ip-in-ip", "minimal", "gre"])),
+        ("lifetime", pick(random, &["1 s", "3 s", "600 s", "infinity"])),
+        ("replay", pick(random, &["timestamps", "nonces"])),
+        ("advertisement_interval", pick(random, &["1 s", "100 ms"])),
+    ] {
+        let _ = writeln!(text, "{key} = \"{value}\"");
+    }
+    let _ = writeln!(text, "simultaneous_bindings = {}", pick(random, &["true", "false"]));
+    text.push_str(pick(random, &["", "home = \"a\"\n", "home = \"b\"\n"]));
+    if care_of == "co-located" && random.below(3) == 0 {
+        text.push_str("policy = [{ to = \"correspondent\", method = \"regular-ip\" }]\n");
+    }
+}
+
+fn handovers(random: &mut RandomStream, text: &mut String) {
+    let (mut current, mut at) = ("a", 3_000);
+    for _ in 0..random.below(5) {
+        let others: Vec<&str> = ["a", "b", "c"].into_iter().filter(|link| *link != current).collect();
+        let to = pick(random, &others);
+        let queued = pick(random, &["drain-late", "drop", "drop-with-icmp"]);
+        let _ = writeln!(text, "[[handover]]\nat = \"{at} ms\"\nfrom = \"{current}\"\nto = \"{to}\"");
+        let _ = writeln!(text, "queued = \"{queued}\"");
+        let mut interruption = 0;
+        if random.below(2) == 0 {
+            interruption = random.below(800);
+            let _ = writeln!(text, "style = \"break-before-make\"\ninterruption = \"{interruption} ms\"");
+        }
+        at += interruption + 1 + random.below(2_500);
+        current = to;
+        if at > 11_000 {
+            break;
+        }
+    }
+}
+
+fn flows(random: &mut RandomStream, text: &mut String) {
+    for flow in 0..=random.below(3) {
+        let (from, to) = match random.below(3) {
+            0 => ("correspondent", "mobile"),
+            1 => ("mobile", "correspondent"),
+            _ => ("mobile", "home-agent"),
+        };
+        let kind = pick(
+            random,
+            &[
+                "kind = \"bulk\"",
+                "kind = \"bulk\"\nsize = \"50 kB\"",
+                "kind = \"bulk\"\nstop = \"5 s\"",
+                "kind = \"request-response\"\nrequest = \"3 kB\"\nresponse = \"20 kB\"\nthink = \"100 ms\"",
+                "kind = \"paced\"\nrate = \"64 kbit/s\"\nmessage = \"160 B\"",
+            ],
+        );
+        let profile = pick(random, &["tahoe", "reno", "newreno", "sack", "linux-2.0"]);
+        let discovery = pick(random, &["true", "false"]);
+        let _ = writeln!(text, "[[flow]]\nname = \"f{flow}\"\nfrom = \"{from}\"\nto = \"{to}\"\n{kind}");
+        let _ = writeln!(text, "tcp = {{ profile = \"{profile}\", pmtu_discovery = {discovery} }}");
+    }
+}
+
+fn scenario(world: u64) -> String {
+    let random = &mut RandomStream::new(world, 0, "random world");
+    let mut text = format!("duration = \"{} s\"\nseed = {world}\n[links]\n", 12 + random.below(10));
+    links(random, &mut text);
+    mobility(random, &mut text);
+    handovers(random, &mut text);
+    flows(random, &mut text);
+    text
+}
+
+#[test]
+fn no_world_panics_or_loses_a_packet_in_silence() {
+    for world in 0..WORLDS {
+        let text = scenario(world);
+        let parsed =
+            Scenario::parse("world.toml", &text, &[]).unwrap_or_else(|errors| panic!("{errors}\n{text}"));
+        let observation = Observation {
+            trace: world % 3 == 0,
+            pcap: (world % 2 == 0).then(|| Box::new(std::io::sink()) as Box<_>),
+            snap_length: None,
+        };
+        let mut simulation = Simulation::new(parsed, "world.toml", 0, observation)
+            .unwrap_or_else(|error| panic!("{error}\n{text}"));
+        simulation.advance(Instant::MAX).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let summary = simulation.finish().unwrap();
+        let unbalanced: Vec<_> = summary.conservation.iter().filter(|(_, n)| **n != 0).collect();
+        assert!(unbalanced.is_empty(), "{unbalanced:?}\n{text}");
+        let sane = |h: &HandoverSummary| h.ready_at.is_none_or(|ready| h.at <= ready && ready <= h.until);
+        assert!(summary.handovers.iter().all(sane), "{:?}\n{text}", summary.handovers);
+    }
+}
