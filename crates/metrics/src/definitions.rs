@@ -189,8 +189,8 @@ pub const DEFINITIONS: &[Definition] = &[
         "unnecessary_retransmissions",
         "",
         "Segments that reached the receiver's host and brought nothing new, because every byte had arrived before: the \
-         repetition of something that was not lost, or an original that its repetition overtook. A copy that is lost or \
-         still on the way is not counted.",
+         repetition of something that was not lost, or an original that its repetition overtook. A repetition that is \
+         lost or still on the way is not counted, nor is a copy that the network made.",
     ),
     define(
         Flow,
@@ -203,14 +203,24 @@ pub const DEFINITIONS: &[Definition] = &[
         Flow,
         "segments_arrived",
         "",
-        "Those of `segments_sent` that reached the receiver's host, whatever its TCP made of them.",
+        "Those of `segments_sent` that reached the receiver's host, whatever its TCP made of them; once each, however \
+         often the network copied them.",
     ),
     define(
         Flow,
         "out_of_order_arrivals",
         "",
         "Segments that arrived after a segment of the same flow that was sent later (RFC 4737, by order of \
-         transmission). They were overtaken; a hole that a loss leaves and a retransmission fills is no reordering.",
+         transmission). They were overtaken; a hole that a loss leaves and a retransmission fills is no reordering, and \
+         of a segment that the network copied the first arrival counts.",
+    ),
+    define(
+        Flow,
+        "network_duplicates",
+        "",
+        "Arrivals at the receiver's host of a transmission that had arrived there before: the network copied it, as a home \
+         agent does with simultaneous bindings. They count neither as arrived, nor as unnecessary, nor as out of order. \
+         The last 16,384 transmissions are remembered; an older one counts as if it had not arrived.",
     ),
     define(
         Flow,

@@ -4,6 +4,7 @@ use alloc::collections::VecDeque;
 
 use careof_base::{Duration, Instant};
 
+use crate::order::{ArrivalOrder, Place};
 use crate::ranges::ArrivedRanges;
 
 /// Timeouts whose verdict is remembered as open. A sender backs off exponentially, so this many span hours.
@@ -55,10 +56,12 @@ pub struct FlowCounters {
     pub unnecessary_retransmissions: u64,
     /// Duplicate acknowledgements at the sender.
     pub duplicate_acks: u64,
-    /// Segments that reached the receiver's host.
+    /// Segments that reached the receiver's host, not counting copies the network made.
     pub segments_arrived: u64,
     /// Segments that arrived after one that was sent later.
     pub out_of_order_arrivals: u64,
+    /// Copies of segments that had arrived already.
+    pub network_duplicates: u64,
 }
 
 impl FlowCounters {
@@ -79,6 +82,7 @@ impl FlowCounters {
             duplicate_acks: self.duplicate_acks.saturating_sub(earlier.duplicate_acks),
             segments_arrived: self.segments_arrived.saturating_sub(earlier.segments_arrived),
             out_of_order_arrivals: self.out_of_order_arrivals.saturating_sub(earlier.out_of_order_arrivals),
+            network_duplicates: self.network_duplicates.saturating_sub(earlier.network_duplicates),
         }
     }
 }
@@ -127,7 +131,7 @@ pub struct FlowMetrics {
     stopped: Option<Instant>,
     completed: bool,
     transmissions: u64,
-    latest_arrival: Option<u64>,
+    order: ArrivalOrder,
     arrived: ArrivedRanges,
     open_timeouts: VecDeque<OpenTimeout>,
 }
@@ -186,16 +190,24 @@ impl FlowMetrics {
     }
 
     /// A segment reached the receiver's host, whatever its TCP then made of it. An empty range is ignored.
+    ///
+    /// A transmission that arrives again was copied by the network, as with simultaneous bindings. It counts as such
+    /// and as nothing else: the sender did not send it twice, and the first copy has had its place in the order. Of
+    /// the last 16,384 transmissions the arrival is remembered; an older one counts as if it had not arrived.
     pub fn on_segment_arrival(&mut self, range: SegmentRange, transmission: Transmission) {
         if range.seq >= range.end {
             return;
         }
-        self.counters.segments_arrived += 1;
         let number = transmission.number();
-        match self.latest_arrival {
-            Some(latest) if number < latest => self.counters.out_of_order_arrivals += 1,
-            _ => self.latest_arrival = Some(number),
+        match self.order.insert(number) {
+            Place::Latest => {}
+            Place::Overtaken => self.counters.out_of_order_arrivals += 1,
+            Place::Copy => {
+                self.counters.network_duplicates += 1;
+                return;
+            }
         }
+        self.counters.segments_arrived += 1;
         if self.arrived.insert(range.seq, range.end) {
             self.counters.unnecessary_retransmissions += 1;
         }
@@ -385,6 +397,37 @@ mod tests {
     }
 
     #[test]
+    fn a_copy_made_by_the_network_is_no_retransmission_and_not_out_of_order() {
+        let mut flow = connected();
+        let first = flow.on_segment_sent(segment(0), false);
+        let second = flow.on_segment_sent(segment(1), false);
+        for (range, sent) in
+            [(segment(0), first), (segment(1), second), (segment(0), first), (segment(1), second)]
+        {
+            flow.on_segment_arrival(range, sent);
+        }
+        let counters = flow.counters();
+        assert_eq!((counters.segments_arrived, counters.network_duplicates), (3, 2));
+        assert_eq!((counters.unnecessary_retransmissions, counters.out_of_order_arrivals), (0, 0));
+        // A repetition by the sender is a transmission of its own.
+        let repeat = flow.on_segment_sent(segment(0), true);
+        flow.on_segment_arrival(segment(0), repeat);
+        flow.on_segment_arrival(segment(0), repeat);
+        assert_eq!((flow.counters().unnecessary_retransmissions, flow.counters().network_duplicates), (1, 3));
+    }
+
+    #[test]
+    fn duplicates_are_counted_per_period() {
+        let mut flow = connected();
+        let sent = flow.on_segment_sent(segment(0), false);
+        flow.on_segment_arrival(segment(0), sent);
+        flow.on_segment_arrival(segment(0), sent);
+        let earlier = *flow.counters();
+        flow.on_segment_arrival(segment(0), sent);
+        assert_eq!(flow.counters().since(&earlier).network_duplicates, 1);
+    }
+
+    #[test]
     fn open_timeouts_are_bounded() {
         let mut flow = connected();
         for index in 0..10_000 {
@@ -432,9 +475,9 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(200))]
-        /// Whatever a network that neither makes nor duplicates packets does.
+        /// Whatever a network does that may copy packets but makes none up.
         #[test]
-        fn counters_stay_plausible(steps in prop::collection::vec((0_u8..4, 0_i64..12, any::<prop::sample::Index>()), 1..200)) {
+        fn counters_stay_plausible(steps in prop::collection::vec((0_u8..5, 0_i64..12, any::<prop::sample::Index>()), 1..200)) {
             let mut flow = connected();
             let mut sent = alloc::collections::BTreeSet::new();
             let mut network = alloc::vec::Vec::new();
@@ -446,6 +489,10 @@ mod tests {
                     }
                     2 if !network.is_empty() => {
                         let (range, transmission) = network.remove(pick.index(network.len()));
+                        flow.on_segment_arrival(range, transmission);
+                    }
+                    3 if !network.is_empty() => {
+                        let (range, transmission) = network[pick.index(network.len())];
                         flow.on_segment_arrival(range, transmission);
                     }
                     _ => flow.on_timeout(segment(index).seq),

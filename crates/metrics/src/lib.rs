@@ -17,6 +17,7 @@ mod definitions;
 mod flow;
 mod handover;
 mod ledger;
+mod order;
 mod ranges;
 mod recovery;
 mod seconds;

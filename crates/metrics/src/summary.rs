@@ -78,6 +78,8 @@ pub struct FlowSummary {
     pub segments_arrived: u64,
     /// Those that were overtaken.
     pub out_of_order_arrivals: u64,
+    /// Copies the network made of segments that arrived.
+    pub network_duplicates: u64,
     /// Round-trip times measured.
     pub rtt_samples: u64,
     /// The smallest.
@@ -123,6 +125,7 @@ impl FlowSummary {
             duplicate_acks: counters.duplicate_acks,
             segments_arrived: counters.segments_arrived,
             out_of_order_arrivals: counters.out_of_order_arrivals,
+            network_duplicates: counters.network_duplicates,
             rtt_samples: rtt.samples,
             rtt_min: rtt.min,
             rtt_mean: rtt.mean,

@@ -208,6 +208,7 @@ fn mobility(scenario: &Scenario, mobility: &Mobility) -> Json {
         "algorithm": mobility.algorithm.name(),
         "replay": mobility.replay.name(),
         "simultaneous_bindings": mobility.simultaneous_bindings,
+        "keep_old_ns": mobility.keep_old,
         "policy": mobility.policy.iter().map(|rule| object! {
             "to": match rule.to {
                 Destination::Any => Json::Null,

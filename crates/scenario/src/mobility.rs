@@ -47,6 +47,7 @@ pub(crate) struct MobilityDraft<'a> {
     pub(crate) algorithm: Algorithm,
     pub(crate) replay: Replay,
     pub(crate) simultaneous_bindings: bool,
+    pub(crate) keep_old: Option<Duration>,
     pub(crate) policy: Vec<PolicyDraft<'a>>,
 }
 
@@ -100,6 +101,7 @@ pub(crate) fn mobility<'a>(field: &Field<'a>, problems: &mut Problems) -> Option
             .get("simultaneous_bindings")
             .and_then(|field| field.boolean(problems))
             .unwrap_or(false),
+        keep_old: reader.get("keep_old").and_then(|field| keep_old(&field, problems)),
         policy: policy.unwrap_or_default(),
     })
 }
@@ -132,6 +134,18 @@ fn lifetime(field: Option<&Field<'_>>, problems: &mut Problems) -> Option<Durati
         field.wrong("registrations carry whole seconds, at most 65534", Some(hint), problems);
     }
     Some(lifetime)
+}
+
+/// `None` is until the link goes down.
+fn keep_old(field: &Field<'_>, problems: &mut Problems) -> Option<Duration> {
+    match &field.node.value {
+        Value::Text(text) if text == "until-down" => None,
+        Value::Text(text) if text.starts_with(|c: char| c.is_ascii_alphabetic()) => {
+            field.wrong("it must be a duration, such as \"2 s\", or \"until-down\"", None, problems);
+            None
+        }
+        _ => field.duration(problems),
+    }
 }
 
 fn policy<'a>(field: &Field<'a>, problems: &mut Problems) -> Vec<PolicyDraft<'a>> {

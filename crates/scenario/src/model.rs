@@ -111,6 +111,9 @@ pub struct Mobility {
     pub replay: Replay,
     /// Whether the mobile node asks for simultaneous bindings (the S bit).
     pub simultaneous_bindings: bool,
+    /// How long after a handover the mobile node goes on listening to the interface it left and, with simultaneous
+    /// bindings, the home agent goes on sending copies there; `None` is until the interface's link goes down.
+    pub keep_old: Option<Duration>,
     /// The first rule that matches a packet of the mobile node says how it travels.
     pub policy: Vec<PolicyRule>,
 }
@@ -259,7 +262,7 @@ pub enum QueuedFate {
     Drop,
     /// They are dropped, and the sender is told by ICMP.
     DropWithIcmp,
-    /// They take the new path at once.
+    /// They take the new path as soon as it is registered.
     ReRoute,
     /// They are kept and take the new path when it is registered.
     BufferAndForward,

@@ -330,6 +330,14 @@ A table of such a name without `between` changes the link that is understood: `e
             "Whether the old binding is kept (the S bit).",
         ),
         key(
+            "keep_old",
+            "duration or `\"until-down\"`",
+            "`\"until-down\"`",
+            "How long after a handover the mobile node goes on listening to the interface it left and, with simultaneous \
+bindings, the home agent goes on sending copies there. With `\"until-down\"` that lasts until the interface's link goes \
+down.",
+        ),
+        key(
             "policy",
             "array of tables",
             "none",
@@ -342,6 +350,7 @@ A table of such a name without `between` changes the link that is understood: `e
         ("authentication", "write `algorithm`"),
         ("tunnel", "write `encapsulation`"),
         ("reverse_tunnel", "write `routing = \"reverse-tunnel\"`"),
+        ("bicast", "write `simultaneous_bindings` and `keep_old`"),
     ],
 };
 
@@ -391,10 +400,16 @@ the old one stays up, and the new one carries data from the moment its registrat
             "word",
             "`\"drain-late\"`",
             "What becomes of packets that wait for the old link: `\"drain-late\"` (they leave over it, if need be when \
-it is up again), `\"drop\"`, `\"drop-with-icmp\"` (the sender is told), `\"re-route\"` (they take the new path at once), \
-`\"buffer-and-forward\"` (they take it when it is registered) or `\"duplicate\"` (both).",
+it is up again), `\"drop\"`, `\"drop-with-icmp\"` (the sender is told), `\"re-route\"` (what \
+still waits when the new path is registered takes that); `\"buffer-and-forward\"` (nothing leaves over the old link any more, all of \
+it takes the new path) and `\"duplicate\"` (both) are known words that no world can carry out yet.",
         ),
-        key("notice", "duration", "`\"0 s\"`", "How long before `at` the handover is announced."),
+        key(
+            "notice",
+            "duration",
+            "`\"0 s\"`",
+            "How long before `at` the handover is announced; so far only the trace shows it.",
+        ),
     ],
     elsewhere: &[
         ("time", "write `at`"),

@@ -437,6 +437,7 @@ impl Network {
             algorithm: draft.algorithm,
             replay: draft.replay,
             simultaneous_bindings: draft.simultaneous_bindings,
+            keep_old: draft.keep_old,
             policy,
         })
     }

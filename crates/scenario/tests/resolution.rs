@@ -90,12 +90,26 @@ fn defaults_make_the_small_file_whole() {
     assert_eq!(mobility.routing, Routing::Triangle);
     assert_eq!(mobility.movement_detection, MovementDetection::LinkTrigger);
     assert_eq!(mobility.lifetime, Some(Duration::from_secs(600)));
+    assert_eq!(mobility.keep_old, None);
     assert_eq!(scenario.handovers[0].style, HandoverStyle::MakeBeforeBreak);
     assert_eq!(scenario.handovers[0].queued, QueuedFate::DrainLate);
     let flow = &scenario.flows[0];
     assert_eq!((flow.name.as_str(), flow.workload), ("flow-1", Workload::Bulk { size: None }));
     assert_eq!((flow.tcp.profile, flow.tcp.pmtu_discovery), (Profile::Sack, true));
     assert_eq!((flow.start, flow.stop), (Duration::ZERO, None));
+}
+
+#[test]
+fn the_interface_left_is_kept_for_a_time_or_until_it_goes_down() {
+    let keep_old = |value: &str| {
+        let scenario = small(&[&format!("mobility.keep_old={value}")]);
+        let json: serde_json::Value = serde_json::from_str(&scenario.canonical_json()).unwrap();
+        (scenario.mobility.as_ref().unwrap().keep_old, json["mobility"]["keep_old_ns"].clone())
+    };
+    assert_eq!(keep_old("until-down"), (None, serde_json::Value::Null));
+    assert_eq!(keep_old("1.5 s"), (Some(Duration::from_millis(1500)), 1_500_000_000_u64.into()));
+    assert_eq!(keep_old("0 s"), (Some(Duration::ZERO), 0.into()));
+    assert_eq!(small(&["mobility.keep_old=until-down"]).digest(), small(&[]).digest());
 }
 
 #[test]

@@ -271,6 +271,7 @@ impl Simulation {
                     config.clock = clock;
                     config.lifetime = lifetime(&mobility);
                     config.simultaneous = mobility.simultaneous_bindings;
+                    config.keep_old = mobility.keep_old;
                     config.encapsulation = match mobility.encapsulation {
                         Encapsulation::IpInIp => EncapsulationChoice::IpInIp,
                         Encapsulation::Minimal => EncapsulationChoice::Minimal,

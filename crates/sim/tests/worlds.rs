@@ -288,6 +288,17 @@ fn a_way_back_is_a_handover_like_any_other() {
 }
 
 #[test]
+fn copies_by_simultaneous_bindings_end_when_the_old_interface_is_left_and_are_nobody_s_retransmission() {
+    let until_down = run(THERE_AND_BACK, &["mobility.simultaneous_bindings=true"]);
+    let for_a_second = run(THERE_AND_BACK, &["mobility.simultaneous_bindings=true", "mobility.keep_old=1 s"]);
+    let copies = |summary: &Summary| only_flow(summary).network_duplicates;
+    assert!(copies(&for_a_second) > 100, "{}", copies(&for_a_second));
+    assert!(copies(&until_down) > 2 * copies(&for_a_second), "{}", copies(&until_down));
+    let flow = only_flow(&for_a_second);
+    assert!(flow.unnecessary_retransmissions <= flow.segments_retransmitted, "{flow:?}");
+}
+
+#[test]
 fn a_handover_taken_back_before_it_was_complete_is_ready_at_once() {
     let summary = run(THERE_AND_BACK, &["handover.1.at=6001 ms"]);
     let back = &summary.handovers[1];

@@ -152,6 +152,7 @@ fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
                 ("algorithm", "algorithm=hmac-sha-256"),
                 ("replay", "replay=nonces"),
                 ("simultaneous_bindings", "simultaneous_bindings=true"),
+                ("keep_old", "keep_old=2 s"),
                 ("policy", "policy=[{ method = \"triangle\" }]"),
             ],
         ),
