@@ -18,6 +18,9 @@ use crate::queue::Slot;
 use crate::simulation::Simulation;
 use crate::topology::{NodeId, OneWayId, Route, Subnet};
 
+/// One-way links in a row, each with the bytes that a tunnel adds there.
+type Ways = Vec<(OneWayId, u32)>;
+
 /// What happens at one instant of the script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
@@ -336,7 +339,7 @@ impl Simulation {
 
     /// The one-way links between `peer` and the mobile node by way of an access link, each with the bytes that a
     /// tunnel adds there: first those towards the mobile node, then those from it.
-    fn ways_through(&self, link: LinkId, peer: NodeId) -> (Vec<(OneWayId, u32)>, Vec<(OneWayId, u32)>) {
+    fn ways_through(&self, link: LinkId, peer: NodeId) -> (Ways, Ways) {
         let mobile = self.mobile();
         let home_agent = self.nodes.iter().position(|node| matches!(node.agent, Agent::Home(_)));
         let home_agent = NodeId(home_agent.unwrap_or_default() as u16);
