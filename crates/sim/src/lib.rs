@@ -15,6 +15,7 @@ mod ledger;
 mod message_text;
 mod observer;
 mod packet;
+mod path;
 mod queue;
 mod reassembly;
 mod simulation;
