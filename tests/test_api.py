@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import threading
 import time
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import careof
-from careof import errors
+from careof import _careof, cli, errors, toml
 from conftest import SMALL
 
 
@@ -116,3 +120,101 @@ def test_all_metrics_of_a_summary_are_defined(run: careof.Run) -> None:
     defined = {one["key"] for one in careof.metric_definitions()}
     assert {key for flow in run.summary["flows"] for key in flow} - {"name"} <= defined
     assert {key for one in run.summary["handovers"] for key in one} - {"from", "to", "style"} <= defined
+
+
+@pytest.mark.parametrize(
+    ("numbers", "words"),
+    [
+        ({"seed": -1}, "seed = -1: .* from 0 to 18446744073709551615"),
+        ({"seed": 2**64}, "seed"),
+        ({"seed": "7"}, "seed = '7'"),
+        ({"seed": True}, "seed"),
+        ({"repetition": 1.5}, "repetition"),
+        ({"repetition": -1}, "repetition"),
+        ({"snap_length": 0}, "snap_length = 0: .* from 1 to 65535"),
+    ],
+)
+def test_a_number_out_of_range_is_refused(numbers: dict[str, Any], words: str, tmp_path: Path) -> None:
+    with pytest.raises(careof.ScenarioError, match=words):
+        careof.run(SMALL, out=tmp_path / "o", **numbers)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_largest_numbers_are_taken() -> None:
+    assert careof.run(SMALL, seed=2**64 - 1, repetition=2**64 - 1, trace=False).summary["seed"] == 2**64 - 1
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"profile": "linux-2.0", "window": "16 KiB"},
+        {"a b": [1, -2.5, True, []], "c": {}, "d": {"e": 'quoted " \\ \n \x7f µ'}},
+        [{"at": "1 s"}, {"at": "2 s"}],
+    ],
+)
+def test_what_is_set_is_written_as_toml(value: object) -> None:
+    assert tomllib.loads(f"x = {toml.inline(value)}") == {"x": value}
+
+
+def test_tables_and_lists_can_be_set() -> None:
+    handovers = [{"at": "1 s", "from": "wavelan", "to": "gsm"}, {"at": "3 s", "from": "gsm", "to": "wavelan"}]
+    changed = careof.run(SMALL, set={"flow.0.tcp": {"profile": "linux-2.0"}, "handover": handovers}, trace=False)
+    assert changed.flows["profile"].to_pylist() == ["linux-2.0"]
+    assert changed.handovers["at_s"].to_pylist() == [1.0, 3.0]
+    with pytest.raises(careof.ScenarioError, match="override seed: None"):
+        careof.run(SMALL, set={"seed": None})
+
+
+def test_a_full_disk_is_told_by_the_place_people_know(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write = Path.write_text
+
+    def full(path: Path, *arguments: Any, **options: Any) -> int:
+        if path.name == "report.html":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        return write(path, *arguments, **options)
+
+    (tmp_path / "small.toml").write_text(SMALL)
+    monkeypatch.setattr(Path, "write_text", full)
+    assert cli.main(["run", str(tmp_path / "small.toml"), "--out", str(tmp_path / "o")]) == 1
+    talk = capsys.readouterr().err
+    assert talk.startswith(f"error: {tmp_path / 'o'}")
+    assert "No space left" in talk
+    assert "hint: make room" in talk
+    assert ".partial" not in talk
+    assert [path.name for path in tmp_path.iterdir()] == ["small.toml"]
+
+
+def test_a_panic_of_the_native_module_is_an_ordinary_error(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    panic = type("PanicException", (BaseException,), {"__module__": "pyo3_runtime"})
+
+    def presets() -> str:
+        raise panic("index out of bounds")
+
+    monkeypatch.setattr(_careof, "presets", presets)
+    assert cli.main(["presets"]) == 1
+    talk = capsys.readouterr().err
+    assert talk.startswith("error: internal error: index out of bounds\n")
+    assert "please report" in talk
+
+
+def test_both_directions_of_a_flow_are_drawn() -> None:
+    both = 'kind = "request-response"\nrequest = "400 B"\nresponse = "30 kB"'
+    plot = careof.run(SMALL.replace('kind = "bulk"', both)).plot
+    responses, requests = plot.flows()
+    assert requests == f"{responses}.requests"
+    sent = {flow: plot.trace.sent(flow)["len"] for flow in (responses, requests)}
+    assert sent[responses].max() > 1000
+    assert set(sent[requests]) == {400.0}
+    delivered = {flow: plot.trace.delivered(flow)["bytes"] for flow in (responses, requests)}
+    assert delivered[responses][-1] > 10 * delivered[requests][-1] > 0
+    assert all(panel.series for panel in plot.panels(requests))
+
+
+def test_a_directory_has_a_name_in_unicode(tmp_path: Path) -> None:
+    with pytest.raises(careof.OutputError, match="is not UTF-8"):
+        careof.run(SMALL, out=tmp_path / "o\udcff")
+    assert list(tmp_path.iterdir()) == []

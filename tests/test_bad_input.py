@@ -53,6 +53,15 @@ def test_a_bad_scenario_is_refused(case: str, careof: Command, small: Path) -> N
     assert list(small.parent.iterdir()) == [small]
 
 
+def test_what_the_simulator_cannot_do_is_refused_before_a_run(careof: Command, small: Path) -> None:
+    beyond = ["--set", "handover.0.queued='duplicate'"]
+    run, check = careof("run", small, *beyond, "--out", small.parent / "o"), careof("check", small, *beyond)
+    assert (check.returncode, check.stdout) == (2, "")
+    assert check.stderr == run.stderr
+    assert "handover.0.queued" in check.stderr
+    assert list(small.parent.iterdir()) == [small]
+
+
 def test_a_file_that_is_none_is_refused(careof: Command, small: Path) -> None:
     (small.parent / "latin.toml").write_bytes('title = "Müller"'.encode("latin-1"))
     (small.parent / "directory").mkdir()
@@ -104,6 +113,8 @@ def test_a_place_where_nothing_can_be_written_is_refused(careof: Command, small:
         ["run", "small.toml", "--set", "durations=3 s"],
         ["run", "small.toml", "--world", "mars"],
         ["run", "small.toml", "--plot", "gif"],
+        ["run", "small.toml", "--no-trace", "--plot", "png"],
+        ["run", "small.toml", "--no-trace", "--snaplen", "64"],
         ["run", "small.toml", "--colour"],
         ["check", "small.toml", "--set", "links.gsm.rate=-1 bit/s"],
         ["compare", "small.toml"],

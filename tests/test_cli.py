@@ -144,7 +144,28 @@ def test_a_reader_who_has_seen_enough_is_no_error() -> None:
     assert done.stderr == ""
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("command", ["presets", "presets --json"])
+@pytest.mark.parametrize("stdout", ["/dev/full", "&-"])
+def test_a_bad_stdout_is_one_line_of_error(command: str, stdout: str) -> None:
+    done = subprocess.run(["bash", "-c", f"{CAREOF} {command} >{stdout}"], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: ")
+    assert "Traceback" not in done.stderr
+    assert [line[:8] for line in done.stderr.splitlines()[1:]] == ["  hint: "]
+
+
+def test_a_scenario_cannot_paint_the_terminal(careof: Command, small: Path) -> None:
+    commands: list[list[str | Path]] = [["check", small], ["run", small, "--no-trace", "--out", small.parent / "o"]]
+    for command in commands:
+        done = careof(*command, "--set", 'title="a\\u001b[31mb"')
+        assert done.returncode == 0, done.stderr
+        assert "a\\x1b[31mb" in done.stdout
+    done = careof("run", "no\x1bfile")
+    assert "no\\x1bfile" in done.stderr
+    assert "\x1b" not in done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_run_leaves_nothing(number: signal.Signals, small: Path) -> None:
     small.write_text(SMALL.replace('"6 s"', '"100000 s"').replace("gsm = {", "gsm = { rate = '1 Gbit/s',"))
     out = small.parent / "made" / "o"

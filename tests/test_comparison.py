@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import careof
+from careof import run
 from conftest import SMALL
 
 if TYPE_CHECKING:
@@ -41,7 +42,14 @@ def test_settings_and_metrics_that_differ_are_named(careof: Command, pair: tuple
     at = next(one for one in found["metrics"] if (one["where"], one["key"]) == ("handover 1", "at_s"))
     assert (at["a"], at["b"], at["difference"], at["ratio"]) == (2.0, 3.0, 1.0, 1.5)
     assert {"flow download", "flow other"} <= {one["where"] for one in found["metrics"]}
-    assert "handovers.0.at_ns" in careof("compare", *pair).stdout
+    assert "handover.0.at " in careof("compare", *pair).stdout
+
+
+def test_a_long_setting_is_cut_in_the_table(careof: Command, pair: tuple[Path, Path], tmp_path: Path) -> None:
+    run(SMALL, out=tmp_path / "c", set={"description": "First line\n" + "more\n" * 50}, trace=False)
+    printed = careof("compare", pair[0], tmp_path / "c").stdout
+    assert "First line …\n" in printed
+    assert "more" not in printed
 
 
 def test_a_page_lays_both_over_each_other(careof: Command, pair: tuple[Path, Path], tmp_path: Path) -> None:

@@ -50,3 +50,10 @@ def test_colour_is_left_out_where_nobody_wants_it(monkeypatch: pytest.MonkeyPatc
     assert text.Style(io.StringIO()).bold("x") == "x"
     monkeypatch.setenv("NO_COLOR", "1")
     assert text.Style(Terminal()).bold("x") == "x"
+
+
+def test_control_characters_do_nothing_to_a_terminal() -> None:
+    assert text.printable("a\x1b[31m\nb\u202eµ 日") == "a\\x1b[31m\\nb\\u202eµ 日"
+    assert text.printable("a\nb\r", lines=True) == "a\nb\\r"
+    assert "\x1b" not in text.table(["flow"], [["\x1b[2J"]])
+    assert text.Style(None).bold("x") == "x"

@@ -12,21 +12,22 @@ import json
 import os
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from careof import native, summary
 from careof.errors import CareofError, InputError
 from careof.progress import Progress
-from careof.text import Style
+from careof.runs import LARGEST_PACKET, LARGEST_SEED
+from careof.staging import space_hint
+from careof.text import Style, printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from types import FrameType
 
 _WORLDS = ("sim",)
-_LARGEST_SEED = 2**64 - 1
-_LARGEST_PACKET = 65_535
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -44,30 +45,50 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def entry() -> NoReturn:
     """What the installed command calls."""
     signal.signal(signal.SIGTERM, _terminated)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as it is under nohup
+        signal.signal(signal.SIGHUP, _terminated)
+    if sys.stdout is None:
+        _complain("there is no standard output to write to", "leave it open, for example > /dev/null")
+        sys.exit(CareofError.exit_status)
     try:
-        status = main()
-        sys.stdout.flush()
+        try:
+            status = main()
+        finally:
+            sys.stdout.flush()
     except KeyboardInterrupt:
         _complain("interrupted; nothing was left behind", None)
         status = 128 + signal.SIGINT
     except BrokenPipeError:
-        # Whoever read our output has seen enough. Python would complain when it flushes stdout at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # Whoever read our output has seen enough.
+        _forget_stdout()
         status = 128 + signal.SIGPIPE
+    except OSError as error:
+        what = "the output could not be written" if error.filename is None else error.filename
+        _complain(f"{what}: {error.strerror or error}", space_hint(error))
+        _forget_stdout()
+        status = CareofError.exit_status
     sys.exit(status)
 
 
-def _terminated(_number: int, _frame: FrameType | None) -> NoReturn:
+def _forget_stdout() -> None:
+    # Python would complain when it flushes at exit what could not be written.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _terminated(number: int, _frame: FrameType | None) -> NoReturn:
     # An exception, so that what is half done is taken back.
-    sys.exit(128 + signal.SIGTERM)
+    sys.exit(128 + number)
 
 
 def _complain(message: str, hint: str | None) -> None:
+    if sys.stderr is None:
+        return
     style = Style(sys.stderr)
     prefix = "" if message.startswith("error:") else f"{style.red('error:')} "
-    print(f"{prefix}{message}", file=sys.stderr)
-    if hint:
-        print(f"  {style.bold('hint:')} {hint}", file=sys.stderr)
+    with suppress(OSError):
+        print(f"{prefix}{printable(message, lines=True)}", file=sys.stderr)
+        if hint:
+            print(f"  {style.bold('hint:')} {printable(hint)}", file=sys.stderr)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -166,11 +187,11 @@ def _add_json(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 def _whole_number(text: str) -> int:
-    return _number(text, 0, _LARGEST_SEED)
+    return _number(text, 0, LARGEST_SEED)
 
 
 def _snap_length(text: str) -> int:
-    return _number(text, 1, _LARGEST_PACKET)
+    return _number(text, 1, LARGEST_PACKET)
 
 
 def _number(text: str, low: int, high: int) -> int:
@@ -184,13 +205,17 @@ def _number(text: str, low: int, high: int) -> int:
 
 
 def _progress(options: argparse.Namespace, unit: str) -> Progress:
-    quiet = options.json and not sys.stderr.isatty()
+    quiet = sys.stderr is None or (options.json and not sys.stderr.isatty())
     return Progress(None if quiet else sys.stderr, unit)
 
 
 def _run(options: argparse.Namespace) -> int:
     from careof.runs import run
 
+    if options.no_trace:
+        for option, given in (("--plot png", options.plot), ("--snaplen", options.snaplen)):
+            if given is not None:
+                raise InputError(f"{option} has no meaning without a trace", hint="leave out --no-trace")
     out = options.out if options.out is not None else Path("run") / (Path(options.scenario).stem or "scenario")
     with _progress(options, "s simulated") as progress:
         result = run(
@@ -230,7 +255,10 @@ def _check(options: argparse.Namespace) -> int:
     from careof.runs import override_list, read_scenario
 
     name, text = read_scenario(Path(options.scenario))
-    resolved = native.check(name, text, override_list(options.overrides))
+    overrides = override_list(options.overrides)
+    resolved = native.check(name, text, overrides)
+    # A good scenario may still ask for what the simulator cannot do.
+    native.Simulation(name, text, overrides, trace=False)
     if options.json:
         _print_json(resolved)
     else:
@@ -250,7 +278,7 @@ def _presets(options: argparse.Namespace) -> int:
 def _report(options: argparse.Namespace) -> int:
     from careof.runs import load, write_report_again
 
-    print(write_report_again(load(options.directory), plots=options.plot is not None))
+    print(printable(str(write_report_again(load(options.directory), plots=options.plot is not None))))
     return 0
 
 

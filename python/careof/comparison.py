@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from careof.text import Style
 
 
+_LONGEST = 40
+"""Characters of a setting that a terminal's table shows."""
+
+
 @dataclass(frozen=True)
 class Difference:
     """One figure of both runs. `where` names the flow or handover; what one run lacks is None."""
@@ -79,11 +83,16 @@ class Comparison:
 
     def for_people(self, style: Style) -> str:
         """For a terminal."""
-        parts = [f"{style.bold('A')}  {_name(self.a)}\n{style.bold('B')}  {_name(self.b)}"]
+        parts = [
+            f"{style.bold('A')}  {text.printable(_name(self.a))}\n{style.bold('B')}  {text.printable(_name(self.b))}"
+        ]
         if self.identical:
             parts.append("The same run: digests are equal.")
         if self.settings:
-            rows = [[one.key, _setting(one.key, one.a), _setting(one.key, one.b)] for one in self.settings]
+            rows = [
+                [_own_key(one.key), _short(_setting(one.key, one.a)), _short(_setting(one.key, one.b))]
+                for one in self.settings
+            ]
             parts.append(text.table(["setting", "A", "B"], rows, left=3))
         for where in dict.fromkeys(one.where for one in self.metrics):
             rows = [_row(one) for one in self.metrics if one.where == where]
@@ -163,6 +172,24 @@ def _row(one: Difference) -> list[str]:
 
 def _setting(key: str, value: Any) -> str:
     return text.seconds(value / 1e9) if key.endswith("_ns") and _number(value) else summary.value(key, value)
+
+
+def _own_key(key: str) -> str:
+    """A key of the resolved scenario as the scenario's author would write it: ``handover.0.at``."""
+    for resolved, own in (("flows.", "flow."), ("handovers.", "handover.")):
+        if key.startswith(resolved):
+            key = own + key.removeprefix(resolved)
+    for unit in ("_ns", "_bps", "_bytes"):
+        key = key.removesuffix(unit)
+    return key.replace(".workload.", ".")
+
+
+def _short(words: str) -> str:
+    """The first line of a text, and no more of it than a column of a table should hold."""
+    first = next(iter(words.splitlines()), "")
+    if len(first) > _LONGEST:
+        return first[: _LONGEST - 1] + "…"
+    return first if first == words.rstrip("\n") else f"{first} …"
 
 
 def _particulars(run: Run) -> Json:

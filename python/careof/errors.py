@@ -8,8 +8,9 @@
     │   ├── WorldError          the chosen world cannot do what the scenario asks for
     │   ├── OutputError         nothing can be written there
     │   └── NotARunError        that directory holds no run
-    └── RunError                the run itself went wrong; exit status 1
-        └── ConservationError   packets appeared or vanished without a cause
+    ├── RunError                the run itself went wrong; exit status 1
+    │   └── ConservationError   packets appeared or vanished without a cause
+    └── InternalError           a fault of careof; exit status 1
 
 ``str(error)`` is the message for people. Where there is something to do about it, ``error.hint`` says what.
 """
@@ -56,3 +57,7 @@ class RunError(CareofError):
 
 class ConservationError(RunError):
     """After the run, packets sent were not packets delivered, dropped, queued and in flight."""
+
+
+class InternalError(CareofError):
+    """The native module gave up: a fault of careof, whatever it was asked for."""

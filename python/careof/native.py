@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from careof import _careof
-from careof.errors import RunError, ScenarioError, WorldError
+from careof.errors import InternalError, RunError, ScenarioError, WorldError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,13 +31,26 @@ class Column(NamedTuple):
 @contextmanager
 def _our_errors() -> Iterator[None]:
     try:
-        yield
+        with _no_panic():
+            yield
     except _careof.ScenarioError as error:
         raise ScenarioError(str(error)) from None
     except _careof.WorldError as error:
         raise WorldError(str(error)) from None
-    except OSError as error:
-        raise RunError(f"the capture could not be written: {error}") from error
+
+
+@contextmanager
+def _no_panic() -> Iterator[None]:
+    """A panic of the native module is no Exception and cannot be imported, so it is known by its name."""
+    try:
+        yield
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        raise InternalError(
+            f"internal error: {error}",
+            hint="this is a fault of careof: please report it with the scenario and the seed",
+        ) from None
 
 
 def check(name: str, text: str, overrides: Sequence[str] = ()) -> Json:
@@ -52,7 +65,8 @@ def check(name: str, text: str, overrides: Sequence[str] = ()) -> Json:
 
 def presets() -> list[Json]:
     """The link presets, each with its source."""
-    return _objects(_careof.presets())
+    with _no_panic():
+        return _objects(_careof.presets())
 
 
 def metric_definitions() -> list[Json]:
@@ -71,6 +85,7 @@ class Simulation:
     Raises:
         ScenarioError: the text is no scenario.
         WorldError: the simulator cannot do what it asks for.
+        OSError: the capture cannot be written.
     """
 
     def __init__(
@@ -107,16 +122,22 @@ class Simulation:
             RunError: time stands still.
         """
         try:
-            return self._native.advance(until_s)
+            with _no_panic():
+                return self._native.advance(until_s)
         except _careof.WorldError as error:
             raise RunError(str(error)) from None
 
     def take_events(self) -> list[Column]:
         """The events since the last call, column by column; all columns are of one length."""
-        return [Column(*column) for column in self._native.take_events()]
+        with _no_panic():
+            return [Column(*column) for column in self._native.take_events()]
 
     def finish(self) -> Json:
-        """End the run, close the capture and hand out the summary."""
+        """End the run, close the capture and hand out the summary.
+
+        Raises:
+            OSError: the capture could not be written.
+        """
         with _our_errors():
             return _object(self._native.finish())
 

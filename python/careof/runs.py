@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 import json
+import operator
+import os
 import time
+from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from careof import native
+from careof import native, toml
 from careof.errors import ConservationError, NotARunError, RunError, ScenarioError
-from careof.staging import EVENTS, PACKETS, REPORT, RESOLVED, SCENARIO, SUMMARY, Staging, write_whole
+from careof.staging import (
+    EVENTS,
+    PACKETS,
+    REPORT,
+    RESOLVED,
+    SCENARIO,
+    SUMMARY,
+    Staging,
+    not_written,
+    space_hint,
+    write_whole,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     import pyarrow as pa
 
@@ -27,6 +41,9 @@ if TYPE_CHECKING:
 
 # Larger files are no scenarios; one named by mistake should not fill the memory.
 _LARGEST_SCENARIO = 4 << 20
+
+LARGEST_SEED = 2**64 - 1
+LARGEST_PACKET = 65_535
 
 # A slice of simulation should take about this long: short enough for Ctrl-C, long enough not to matter.
 _SLICE_S = 0.1
@@ -127,7 +144,8 @@ def run(
     Args:
         scenario: a scenario file, or its text (anything with a line break in it).
         seed: replaces the scenario's seed.
-        set: replaces values of the scenario: ``{"flow.0.tcp.variant": "sack"}`` or ``["duration=30 s"]``.
+        set: replaces values of the scenario: ``{"flow.0.tcp.variant": "sack"}`` or ``["duration=30 s"]``; the
+            values of a mapping may be dictionaries and lists.
         out: a directory for the run; it appears whole at the end, in place of an earlier run's.
         trace: keep every event and, with `out`, every packet.
         repetition: the same scenario and seed with other random numbers, for statistics.
@@ -136,29 +154,32 @@ def run(
         progress: called now and then with the simulated time reached and the duration, in seconds.
 
     Raises:
-        ScenarioError: the scenario is wrong; its message names place and remedy.
+        ScenarioError: the scenario is wrong, or a number out of its range; the message names place and remedy.
         WorldError: the simulator cannot do what it asks for.
         OutputError: `out` cannot be written.
         ConservationError: packets appeared or vanished; the run stays for inspection.
         RunError: the run could not be finished, for example because the disk is full.
     """
+    seed = None if seed is None else _whole_number("seed", seed, 0, LARGEST_SEED)
+    repetition = _whole_number("repetition", repetition, 0, LARGEST_SEED)
+    snap_length = None if snap_length is None else _whole_number("snap_length", snap_length, 1, LARGEST_PACKET)
     name, text = read_scenario(scenario)
     overrides = override_list(set)
     resolved = native.check(name, text, overrides)
     with ExitStack() as stack:
         staging = None if out is None else stack.enter_context(Staging(Path(out)))
         pcap = staging.path / PACKETS if staging is not None and trace else None
-        simulation = native.Simulation(
-            name,
-            text,
-            overrides,
-            seed=seed,
-            repetition=repetition,
-            trace=trace,
-            pcap=pcap,
-            snap_length=snap_length,
-        )
         try:
+            simulation = native.Simulation(
+                name,
+                text,
+                overrides,
+                seed=seed,
+                repetition=repetition,
+                trace=trace,
+                pcap=pcap,
+                snap_length=snap_length,
+            )
             summary, events = _carry_out(simulation, trace, None if staging is None else staging.path, progress)
             result = Run(
                 summary=summary,
@@ -171,7 +192,7 @@ def run(
                 _write(result, staging.path, plots=plots)
                 result.path = staging.commit()
         except OSError as error:
-            raise RunError(f"the run could not be written: {error}") from error
+            raise _not_written(error, staging) from error
     _check_conservation(result)
     return result
 
@@ -210,7 +231,7 @@ def read_scenario(scenario: str | Path) -> tuple[str, str]:
             content = file.read(_LARGEST_SCENARIO + 1)
         text = content.decode("utf-8")
         if len(content) <= _LARGEST_SCENARIO:
-            return str(path), text
+            return _unicode(str(path)), text
         message, hint = "is larger than 4 MiB", "name a scenario file"
     except FileNotFoundError:
         message, hint = "no such file", _nearby(path)
@@ -222,7 +243,7 @@ def read_scenario(scenario: str | Path) -> tuple[str, str]:
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
         message, hint = f"cannot be read as a scenario: {why}", "name a readable scenario file"
-    raise ScenarioError(f"{path}: {message}", hint=hint)
+    raise ScenarioError(f"{_unicode(str(path))}: {message}", hint=hint)
 
 
 def override_list(overrides: Overrides) -> list[str]:
@@ -234,10 +255,10 @@ def override_list(overrides: Overrides) -> list[str]:
     if isinstance(overrides, str):
         overrides = [overrides]
     items: Iterable[str]
-    if isinstance(overrides, dict):
-        items = [f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in overrides.items()]
+    if isinstance(overrides, Mapping):
+        items = [f"{key}={_override(key, value)}" for key, value in overrides.items()]
     else:
-        items = [str(item) for item in overrides]
+        items = [_unicode(str(item)) for item in overrides]
     for item in items:
         key, equals, _ = item.partition("=")
         if not key.strip() or not equals:
@@ -246,6 +267,44 @@ def override_list(overrides: Overrides) -> list[str]:
                 hint="for example: --set links.gsm.queue='20 packets'",
             )
     return list(items)
+
+
+def _override(key: str, value: object) -> str:
+    # A string stands as on the command line: it may also be a piece of TOML.
+    if isinstance(value, str):
+        return _unicode(value)
+    try:
+        return toml.inline(value)
+    except TypeError as error:
+        raise ScenarioError(
+            f"override {key}: {error}", hint="give a string, number, truth value, list or dict"
+        ) from None
+
+
+def _whole_number(name: str, value: object, low: int, high: int) -> int:
+    try:
+        number = low - 1 if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        number = low - 1
+    if not low <= number <= high:
+        raise ScenarioError(f"{name} = {value!r}: expected a whole number from {low} to {high}")
+    return number
+
+
+def _unicode(words: str) -> str:
+    """The native module takes Unicode only; names of files and arguments may hold any bytes."""
+    return words.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _not_written(error: OSError, staging: Staging | None) -> RunError:
+    why = os.strerror(error.errno) if error.errno else str(error)
+    if staging is None:
+        return RunError(f"the run could not be kept: {why}", hint=space_hint(error))
+    # People know the place where the run was to appear, not the one where it was in the making.
+    why = why.replace(str(staging.path), str(staging.target))
+    name = Path(os.fsdecode(error.filename)).name if isinstance(error.filename, (str, bytes)) else ""
+    place = staging.target / name if name and (staging.path / name).exists() else staging.target
+    return RunError(f"{place}: the run could not be written: {why}", hint=space_hint(error))
 
 
 def dump(value: Json) -> str:
@@ -310,7 +369,10 @@ def write_report_again(run: Run, *, plots: bool = False) -> Path:
     report = run.path / REPORT
     write_whole(report, report_html(run))
     if plots:
-        run.plot.save(run.path)
+        try:
+            run.plot.save(run.path)
+        except OSError as error:
+            raise not_written(run.path, error, "make it a directory that can be written") from error
     return report
 
 
@@ -319,7 +381,11 @@ def _write(result: Run, directory: Path, *, plots: bool) -> None:
     (directory / SCENARIO).write_text(result.scenario_text, encoding="utf-8", newline="")
     (directory / RESOLVED).write_text(dump(result.scenario), encoding="utf-8")
     if result.traced:
-        write_report_again(result, plots=plots)
+        from careof.report import report_html
+
+        (directory / REPORT).write_text(report_html(result), encoding="utf-8")
+        if plots:
+            result.plot.save(directory)
 
 
 def _check_conservation(result: Run) -> None:

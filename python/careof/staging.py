@@ -6,6 +6,7 @@ is there. Whatever ends the run before that - an error, Ctrl-C, a termination si
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import tempfile
@@ -13,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from careof.errors import OutputError
+from careof.errors import CareofError, OutputError, RunError
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -25,6 +26,7 @@ SCENARIO = "scenario.toml"
 RESOLVED = "scenario.json"
 REPORT = "report.html"
 
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 _FILES = frozenset({EVENTS, PACKETS, SUMMARY, SCENARIO, RESOLVED, REPORT})
 
 
@@ -39,6 +41,10 @@ class Staging:
         self.target = Path(os.path.realpath(target))
         self._made: list[Path] = []
         try:
+            str(target).encode()
+        except UnicodeEncodeError:
+            raise OutputError(f"{target}: is not UTF-8", hint="name another directory with --out") from None
+        try:
             self._refuse_what_must_stay(target)
             self._make_parents()
             self.path = Path(
@@ -47,10 +53,7 @@ class Staging:
             self.path.chmod(0o777 & ~_umask())
         except OSError as error:
             self._forget_parents()
-            raise OutputError(
-                f"{target}: cannot write there: {error.strerror or error}",
-                hint="name a directory that can be made, with --out",
-            ) from error
+            raise not_written(target, error, "name a directory that can be made, with --out") from error
 
     def __enter__(self) -> Self:
         return self
@@ -135,6 +138,7 @@ def write_whole(path: Path, text: str) -> None:
 
     Raises:
         OutputError: it cannot be written.
+        RunError: the disk is full.
     """
     partial = None
     try:
@@ -148,13 +152,24 @@ def write_whole(path: Path, text: str) -> None:
         partial.chmod(0o666 & ~_umask())
         partial.replace(path)
     except OSError as error:
-        raise OutputError(
-            f"{path}: cannot write there: {error.strerror or error}",
-            hint="name a file in a directory that exists",
-        ) from error
+        raise not_written(path, error, "name a file in a directory that exists") from error
     finally:
         if partial is not None:
             partial.unlink(missing_ok=True)
+
+
+def space_hint(error: OSError) -> str | None:
+    """What to do about a disk that is full; None if that is not what is wrong."""
+    # Some who write for us keep the system's words and lose its number.
+    full = error.errno in _FULL or any(os.strerror(number) in str(error) for number in _FULL)
+    return "make room on the disk, or write to another one" if full else None
+
+
+def not_written(path: Path, error: OSError, hint: str) -> CareofError:
+    """The error to raise where a file or directory cannot be written; `hint` is for all but a full disk."""
+    message = f"{path}: cannot write there: {error.strerror or error}"
+    room = space_hint(error)
+    return OutputError(message, hint=hint) if room is None else RunError(message, hint=room)
 
 
 def _is_ours(name: str) -> bool:

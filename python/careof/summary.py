@@ -43,7 +43,7 @@ def for_people(run: Run, style: Style, place: Path) -> str:
     """The summary that `careof run` prints."""
     summary = run.summary
     made_with = f"seed {summary['seed']}, digest {summary['digest']}"
-    parts = [f"{style.bold(run.title)}  {style.dim(made_with)}"]
+    parts = [f"{style.bold(text.printable(run.title))}  {style.dim(made_with)}"]
     if summary["flows"]:
         parts.append(flow_table(summary["flows"]))
     if summary["handovers"]:
@@ -51,7 +51,7 @@ def for_people(run: Run, style: Style, place: Path) -> str:
     written = [
         name for name in (REPORT, EVENTS, PACKETS, SUMMARY) if run.path is not None and (run.path / name).exists()
     ]
-    parts.append("\n".join(str(place / name) for name in written))
+    parts.append("\n".join(text.printable(str(place / name)) for name in written))
     return "\n\n".join(parts)
 
 
@@ -89,7 +89,7 @@ def _or_why(time_s: float | None, why: str) -> str:
 def scenario_in_words(scenario: Json) -> str:
     """What a good scenario holds, in a line."""
     counts = [_counted(len(scenario[key]), word) for key, word in _PARTS if key in scenario]
-    return f"{scenario['title']}: {', '.join(counts)}"
+    return text.printable(f"{scenario['title']}: {', '.join(counts)}")
 
 
 _PARTS = (("nodes", "node"), ("links", "link"), ("flows", "flow"), ("handovers", "handover"))

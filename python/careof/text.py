@@ -52,9 +52,20 @@ def quantity(value: object, unit: str) -> str:
             return f"{value:,}" if isinstance(value, int) else _digits(value)
 
 
+def printable(words: str, *, lines: bool = False) -> str:
+    """Words that do nothing to a terminal but appear: control characters are escaped, with `lines` all but line breaks.
+
+    Escaped are also characters that change the direction of text, and halves of surrogate pairs.
+    """
+    return "".join(
+        char if char.isprintable() or (lines and char == "\n") else char.encode("unicode_escape").decode("ascii")
+        for char in words
+    )
+
+
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> str:
     """A plain table; the first `left` columns stand left, the others right."""
-    lines = [headers, *rows]
+    lines = [[printable(cell) for cell in line] for line in (headers, *rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(headers))]
     return "\n".join(
         "  ".join(
@@ -68,8 +79,13 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 
 class Style:
     """Emphasis on a stream that shows it, and plain text on one that does not (or where NO_COLOR is set)."""
 
-    def __init__(self, stream: TextIO) -> None:
-        self._on = stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    def __init__(self, stream: TextIO | None) -> None:
+        self._on = (
+            stream is not None
+            and stream.isatty()
+            and not os.environ.get("NO_COLOR")
+            and os.environ.get("TERM") != "dumb"
+        )
 
     def bold(self, words: str) -> str:
         """Set off."""

@@ -72,20 +72,16 @@ class Trace:
         return found
 
     def sent(self, flow: str) -> Mapping[str, Numbers]:
-        """Segments with data, SYN or FIN that left the flow's main sender: time, seq, len, retransmission."""
+        """Segments with data that left the flow's sender: time, seq, len, retransmission."""
         return self._segments("segment-sent", flow, self.sender(flow), data=True)
 
     def acknowledged(self, flow: str) -> Mapping[str, Numbers]:
-        """Segments that reached the flow's main sender: time, ack, window."""
+        """Segments that reached the flow's sender: time, ack, window."""
         return self._segments("segment-received", flow, self.sender(flow), data=False)
 
     def sender(self, flow: str) -> str:
-        """The node that sent most of the flow's data; the empty string when none was sent."""
-        sent = self._of_flow("segment-sent", flow)
-        if sent.num_rows == 0:
-            return ""
-        totals = sent.group_by("node").aggregate([("len_bytes", "sum")]).sort_by([("len_bytes_sum", "descending")])
-        return str(totals["node"][0].as_py())
+        """The node that sends the flow's data."""
+        return self._end(flow, "from")
 
     def state(self, flow: str) -> Mapping[str, Numbers]:
         """The sender's TCP state whenever it changed: cwnd, ssthresh, flight (bytes); srtt, rto (seconds)."""
@@ -180,7 +176,7 @@ class Trace:
 
     def delivered(self, flow: str) -> Mapping[str, Numbers]:
         """Bytes in order at the receiving application: time, bytes (cumulative)."""
-        table = self._of_flow("data-delivered", flow)
+        table = _at(self._of_flow("data-delivered", flow), self._end(flow, "to"))
         return {"time": _times(table), "bytes": _numbers(table["delivered_bytes"])}
 
     def _segments(self, kind: str, flow: str, node: str, *, data: bool) -> Mapping[str, Numbers]:
@@ -195,8 +191,14 @@ class Trace:
             "retransmission": _numbers(table["retransmission"]),
         }
 
+    def _end(self, flow: str, end: str) -> str:
+        return next((str(one[end]) for one in self._run.summary["flows"] if one["name"] == flow), "")
+
     def _of_flow(self, kind: str, flow: str) -> pa.Table:
-        return _where(self._all(kind), "flow", flow)
+        """Events of a flow's connection. Where data goes both ways, it is one connection and two flows."""
+        connections = {one["name"] for one in self._run.scenario["flows"]}
+        name = flow if flow in connections else flow.removesuffix(_SECOND)
+        return _where(self._all(kind), "flow", name)
 
     def _rows(self, kind: str) -> list[dict[str, Any]]:
         rows: list[dict[str, Any]] = self._all(kind).to_pylist()
@@ -214,6 +216,9 @@ class Trace:
         return self._cache[kind]
 
 
+_SECOND = ".requests"
+"""How the flow of requests is named after the connection that carries it."""
+
 _SEGMENT = ["node", "flow", "packet", "seq", "ack", "len_bytes", "window_bytes", "retransmission"]
 _QUEUE = ["link", "queue_packets"]
 _COLUMNS = {
@@ -221,7 +226,7 @@ _COLUMNS = {
     "segment-received": _SEGMENT,
     "tcp-state": ["node", "flow", "cwnd_bytes", "ssthresh_bytes", "flight_bytes", "srtt_ns", "rto_ns"],
     "timeout": ["node", "flow", "seq"],
-    "data-delivered": ["flow", "delivered_bytes"],
+    "data-delivered": ["node", "flow", "delivered_bytes"],
     "packet-enqueued": _QUEUE,
     "packet-delivered": _QUEUE,
     "packet-dropped": [*_QUEUE, "node", "flow", "packet", "cause", "size_bytes"],
