@@ -294,12 +294,18 @@ impl Emulator {
     /// # Errors
     /// [`Error::NoSuchLink`] or [`Error::LinkConfig`], and nothing has been changed; [`Error::EmulatorGone`].
     pub fn apply(&self, changes: Vec<Change>) -> Result<Instant, Error> {
-        for change in &changes {
-            if let Change::Reconfigure { link, config, .. } = change {
-                check(&format!("number {}", link.0), config)?;
-            }
-        }
+        check_all(&changes)?;
         self.ask(|reply| Order::Apply { changes, reply })?
+    }
+
+    /// Leaves changes with the emulator, which makes them at `at` by itself, as punctually as it delivers packets;
+    /// at once when that is past. Changes of one instant are made in the order in which they were scheduled.
+    ///
+    /// # Errors
+    /// As [`Emulator::apply`], when nothing is scheduled.
+    pub fn schedule(&self, at: Instant, changes: Vec<Change>) -> Result<(), Error> {
+        check_all(&changes)?;
+        self.ask(|reply| Order::Schedule { at, changes, reply })?
     }
 
     /// What became of the packets of every link so far, in the order in which the links were added.
@@ -332,6 +338,15 @@ impl Drop for Emulator {
             let _ = thread.join();
         }
     }
+}
+
+fn check_all(changes: &[Change]) -> Result<(), Error> {
+    for change in changes {
+        if let Change::Reconfigure { link, config, .. } = change {
+            check(&format!("number {}", link.0), config)?;
+        }
+    }
+    Ok(())
 }
 
 fn check(link: &str, config: &Config) -> Result<(), Error> {

@@ -111,6 +111,18 @@ impl Netlink {
         self.set_flags(index, LinkFlags::empty())
     }
 
+    /// Removes an interface. Whoever holds its device reads errors from then on.
+    ///
+    /// # Errors
+    /// `EOPNOTSUPP` for one that cannot be removed, as the loopback interface.
+    pub fn remove_interface(&mut self, index: u32) -> Result<(), Error> {
+        let mut message = LinkMessage::default();
+        message.header.index = index;
+        self.tell(RouteNetlinkMessage::DelLink(message), 0, "RTM_DELLINK", || {
+            format!("remove interface {index}")
+        })
+    }
+
     fn set_flags(&mut self, index: u32, flags: LinkFlags) -> Result<(), Error> {
         let mut message = LinkMessage::default();
         message.header.index = index;

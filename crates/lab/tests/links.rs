@@ -243,3 +243,42 @@ fn changes_to_a_link_that_is_not_there_change_nothing() {
     assert_eq!(pair.emulator.apply(changes), Err(careof_lab::Error::NoSuchLink));
     assert!(pair.report().forward.is_up);
 }
+
+#[test]
+fn a_scheduled_change_is_made_when_its_time_comes() {
+    let Some(realm) = realm_or_skip() else { return };
+    let pair = Pair::new(realm, &Config { rate: DataRate::ZERO, ..quick() });
+    let (left, right) = pair.sockets();
+    left.send(b"waiting").unwrap();
+    assert_eq!(pair.report_after(1).forward.queued, 1);
+    let clock = pair.emulator.clock();
+    let at = clock.now() + Duration::from_millis(50);
+    let (link, direction) = (pair.link, Direction::Forward);
+    pair.emulator.schedule(at, vec![Change::Reconfigure { link, direction, config: quick() }]).unwrap();
+    assert_eq!(next(&right).as_deref(), Some(&b"waiting"[..]));
+    assert!(clock.now() >= at + quick().delay);
+}
+
+#[test]
+fn a_configuration_that_states_no_law_is_refused() {
+    let Some(realm) = realm_or_skip() else { return };
+    let pair = Pair::new(realm, &quick());
+    let (link, direction) = (pair.link, Direction::Forward);
+    let changes = vec![Change::Reconfigure { link, direction, config: Config { mtu: 1, ..quick() } }];
+    assert!(matches!(pair.emulator.apply(changes), Err(careof_lab::Error::LinkConfig { .. })));
+}
+
+#[test]
+fn an_interface_can_go_while_its_link_is_emulated() {
+    let Some(realm) = realm_or_skip() else { return };
+    let pair = Pair::new(realm, &quick());
+    let (left, _right) = pair.sockets();
+    left.send(b"on its way").unwrap();
+    support::remove_interface(&pair.right);
+    let forward = pair.report_when(|report| report.forward.link.delivered == 1).forward;
+    assert!(forward.is_conserved());
+    // The other end still stands, and what it sends is accounted for.
+    left.send(b"to nobody").unwrap();
+    let forward = pair.report_when(|report| report.forward.link.delivered == 2).forward;
+    assert!(forward.refused >= 1 && forward.is_conserved());
+}

@@ -1,5 +1,6 @@
 //! The emulator's thread: one `epoll`, one timer, no lock.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
@@ -20,6 +21,7 @@ use crate::error::Error;
 pub(super) enum Order {
     AddLink { name: String, paths: [Box<Path>; 2], reply: Sender<Result<u32, Error>> },
     Apply { changes: Vec<Change>, reply: Sender<Result<Instant, Error>> },
+    Schedule { at: Instant, changes: Vec<Change>, reply: Sender<Result<(), Error>> },
     Report(Sender<Vec<LinkReport>>),
     Stop,
 }
@@ -48,6 +50,9 @@ pub(super) struct EventLoop {
     alarm: Option<Instant>,
     bell: Arc<EventFd>,
     inbox: Receiver<Order>,
+    /// Changes to come, by instant and, of one instant, in the order in which they were asked for.
+    script: BTreeMap<(Instant, u64), Vec<Change>>,
+    scheduled: u64,
     slab: Slab,
     buffer: Box<[u8]>,
     names: Vec<String>,
@@ -78,6 +83,8 @@ impl EventLoop {
             alarm: None,
             bell,
             inbox,
+            script: BTreeMap::new(),
+            scheduled: 0,
             slab: Slab::default(),
             buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
             names: Vec::new(),
@@ -106,15 +113,16 @@ impl EventLoop {
                     path => self.receive(path as usize),
                 }
             }
+            self.follow_script();
             self.deliver_due();
         }
     }
 
     /// How long to wait: not at all, or until something comes, of which the timer may be one.
     fn set_alarm(&mut self) -> EpollTimeout {
-        let Some(deadline) = self.paths.iter().filter_map(|path| path.deadline).min() else {
-            return EpollTimeout::NONE;
-        };
+        let deadlines = self.paths.iter().filter_map(|path| path.deadline);
+        let changes = self.script.first_key_value().map(|((at, _), _)| *at);
+        let Some(deadline) = deadlines.chain(changes).min() else { return EpollTimeout::NONE };
         let alarm = match self.timing {
             Timing::Hybrid => deadline.saturating_sub(EARLY),
             Timing::Timer => deadline,
@@ -178,6 +186,9 @@ impl EventLoop {
                 Ok(Order::Apply { changes, reply }) => {
                     let _ = reply.send(self.apply(changes));
                 }
+                Ok(Order::Schedule { at, changes, reply }) => {
+                    let _ = reply.send(self.schedule(at, changes));
+                }
                 Ok(Order::Report(reply)) => {
                     let _ = reply.send(self.report());
                 }
@@ -208,7 +219,38 @@ impl EventLoop {
     }
 
     fn apply(&mut self, changes: Vec<Change>) -> Result<Instant, Error> {
-        for change in &changes {
+        self.check(&changes)?;
+        let now = self.clock.now();
+        for change in changes {
+            self.make(now, change)?;
+        }
+        for index in 0..self.paths.len() {
+            self.deliver(index);
+        }
+        Ok(now)
+    }
+
+    fn schedule(&mut self, at: Instant, changes: Vec<Change>) -> Result<(), Error> {
+        self.check(&changes)?;
+        self.script.insert((at, self.scheduled), changes);
+        self.scheduled += 1;
+        Ok(())
+    }
+
+    /// Makes the changes whose time has come.
+    fn follow_script(&mut self) {
+        while let Some(next) = self.script.first_entry()
+            && next.key().0 <= self.clock.now()
+        {
+            let changes = next.remove();
+            // They were checked, and links only ever become more.
+            let _ = self.apply(changes);
+        }
+    }
+
+    /// Whether every link that is to be changed exists.
+    fn check(&self, changes: &[Change]) -> Result<(), Error> {
+        for change in changes {
             match change {
                 Change::Reconfigure { link, direction, .. }
                 | Change::SetDown { link, direction, .. }
@@ -221,14 +263,7 @@ impl EventLoop {
                 }
             }
         }
-        let now = self.clock.now();
-        for change in changes {
-            self.make(now, change)?;
-        }
-        for index in 0..self.paths.len() {
-            self.deliver(index);
-        }
-        Ok(now)
+        Ok(())
     }
 
     fn make(&mut self, now: Instant, change: Change) -> Result<(), Error> {

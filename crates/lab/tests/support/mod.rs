@@ -115,3 +115,13 @@ pub(crate) fn next(socket: &Udp) -> Option<Vec<u8>> {
     let length = socket.recv(&mut buffer).ok()?;
     Some(buffer[..length].to_vec())
 }
+
+/// Removes the host's end of the link.
+pub(crate) fn remove_interface(host: &Host) {
+    let removed = host.run(|| {
+        let mut netlink = careof_lab::Netlink::open()?;
+        let index = netlink.index_of("link0")?;
+        netlink.remove_interface(index)
+    });
+    removed.unwrap().unwrap();
+}
