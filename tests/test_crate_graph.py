@@ -21,6 +21,7 @@ KNOWS = {
     "trace": {"base"},
     "metrics": {"base"},
     "sim": {"base", "wire", "link", "tcp", "mobility", "scenario", "trace", "metrics"},
+    "lab": {"base", "link"},
     "python": {"base", "scenario", "sim", "trace", "metrics"},
 }  # fmt: skip
 PROTOCOL = ("base", "wire", "link", "tcp", "mobility")

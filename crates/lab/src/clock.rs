@@ -1,0 +1,51 @@
+//! The one clock of a run.
+
+use careof_base::{Duration, Instant};
+use nix::time::{ClockId, clock_gettime};
+
+/// The kernel's monotonic clock, counted from the beginning of a run.
+///
+/// It is a value: every part of a run holds a copy of the same one, so that their instants compare.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    /// `CLOCK_MONOTONIC` at [`Instant::ZERO`], in nanoseconds.
+    epoch: u64,
+}
+
+impl Clock {
+    /// A clock at which it is [`Instant::ZERO`] now.
+    #[must_use]
+    pub fn start() -> Self {
+        Self { epoch: monotonic() }
+    }
+
+    /// The present.
+    #[must_use]
+    pub fn now(&self) -> Instant {
+        Instant::from_nanos(monotonic().saturating_sub(self.epoch))
+    }
+
+    /// `CLOCK_MONOTONIC` at `instant`, since the kernel's own zero.
+    pub(crate) fn monotonic_at(&self, instant: Instant) -> Duration {
+        Duration::from_nanos(self.epoch.saturating_add(instant.as_nanos()))
+    }
+}
+
+/// `CLOCK_MONOTONIC` in nanoseconds. Every Linux has this clock; zero stands for the failure that cannot be.
+fn monotonic() -> u64 {
+    clock_gettime(ClockId::CLOCK_MONOTONIC)
+        .map_or(0, |time| u64::try_from(Duration::from(time).as_nanos()).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_starts_at_zero_and_goes_on() {
+        let clock = Clock::start();
+        let first = clock.now();
+        assert!(first < Instant::from_secs(1));
+        assert!(clock.now() >= first);
+    }
+}

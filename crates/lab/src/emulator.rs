@@ -1,0 +1,354 @@
+//! Emulated links between TUN devices.
+//!
+//! One thread carries every link: it waits in one `epoll` for packets, for the next deadline of any link, and for
+//! orders. What a packet meets on its way is `careof_link`'s business, the same code as in the simulator; here
+//! are only the buffers that its tokens stand for, and the clock.
+
+mod event_loop;
+mod path;
+mod slab;
+
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::thread::{Builder, JoinHandle};
+
+use careof_base::{Duration, Instant, RandomStream};
+use careof_link::{Config, Counters, Fate};
+use nix::errno::Errno;
+use nix::sys::eventfd::{EfdFlags, EventFd};
+
+use crate::clock::Clock;
+use crate::error::Error;
+use crate::scheduling::Scheduling;
+use crate::tun::Tun;
+use event_loop::{EventLoop, Order};
+use path::Path;
+
+/// How the emulator waits for a deadline.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Timing {
+    /// Sleep until shortly before, then look again and again until it is time: a few microseconds late in the
+    /// mean, at the price of processor time, up to 60 µs a deadline.
+    #[default]
+    Hybrid,
+    /// Sleep until the deadline: about 50 µs late, and no processor time.
+    Timer,
+}
+
+/// How an emulator runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// How it waits.
+    pub timing: Timing,
+    /// Whether to ask for real-time priority; see [`Emulator::scheduling`] for the answer.
+    pub real_time: bool,
+    /// The seed of the run's random streams.
+    pub seed: u64,
+    /// The number of the repetition.
+    pub run: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { timing: Timing::Hybrid, real_time: true, seed: 1, run: 0 }
+    }
+}
+
+/// A link to be emulated: two devices and what lies between them.
+#[derive(Debug)]
+pub struct LinkSpec {
+    /// Its name, which its random streams are derived from as in the simulator.
+    pub name: String,
+    /// The device at one end.
+    pub a: Tun,
+    /// The device at the other end.
+    pub b: Tun,
+    /// What packets from `a` to `b` meet.
+    pub forward: Config,
+    /// What packets from `b` to `a` meet.
+    pub backward: Config,
+}
+
+/// A link of an emulator. It means nothing to another emulator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LinkId(u32);
+
+/// One direction of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Direction {
+    /// From [`LinkSpec::a`] to [`LinkSpec::b`].
+    Forward,
+    /// From [`LinkSpec::b`] to [`LinkSpec::a`].
+    Backward,
+}
+
+impl Direction {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Forward, Self::Backward];
+}
+
+/// A change of one direction of a link while packets are on their way; see `careof_link::Link` for what becomes
+/// of them.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change {
+    /// Other laws.
+    Reconfigure {
+        /// The link.
+        link: LinkId,
+        /// The direction.
+        direction: Direction,
+        /// What packets meet from now on.
+        config: Config,
+    },
+    /// Down.
+    SetDown {
+        /// The link.
+        link: LinkId,
+        /// The direction.
+        direction: Direction,
+        /// What becomes of packets in the queue, and of those offered while the link is down.
+        queued: Fate,
+        /// What becomes of packets being sent and on the wire.
+        in_flight: Fate,
+    },
+    /// Up again.
+    SetUp {
+        /// The link.
+        link: LinkId,
+        /// The direction.
+        direction: Direction,
+    },
+    /// The packets in the queue go another way: they are offered, oldest first, to another path.
+    MoveQueue {
+        /// The link and direction whose queue is emptied.
+        from: (LinkId, Direction),
+        /// Where its packets go.
+        to: (LinkId, Direction),
+    },
+}
+
+/// How late packets were handed over, beyond what their link says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lateness {
+    /// Packets handed over.
+    pub deliveries: u64,
+    /// Sum of their latenesses.
+    pub total: Duration,
+    /// The worst of them.
+    pub worst: Duration,
+}
+
+impl Lateness {
+    /// Mean lateness of a packet; zero when there were none.
+    #[must_use]
+    pub fn mean(&self) -> Duration {
+        let nanos = self.total.as_nanos() / u128::from(self.deliveries.max(1));
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+
+    fn note(&mut self, lateness: Duration) {
+        self.deliveries += 1;
+        self.total = self.total.saturating_add(lateness);
+        self.worst = self.worst.max(lateness);
+    }
+}
+
+/// What became of the packets of one direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DirectionReport {
+    /// Packets read from the sending end's device.
+    pub received: u64,
+    /// Packets that came from the queue of another path ([`Change::MoveQueue`]).
+    pub moved_in: u64,
+    /// Packets dropped because the emulator held as many as it can.
+    pub no_buffer: u64,
+    /// What the link counted.
+    pub link: Counters,
+    /// Packets in the queue.
+    pub queued: u64,
+    /// Packets being sent and on the wire.
+    pub in_flight: u64,
+    /// Packets written to the receiving end's device.
+    pub written: u64,
+    /// Packets that arrived and were refused by the receiving end's device, which is down or gone.
+    pub refused: u64,
+    /// Whether the link is up.
+    pub is_up: bool,
+    /// How late packets were handed over.
+    pub lateness: Lateness,
+}
+
+impl DirectionReport {
+    /// Whether every packet is accounted for.
+    #[must_use]
+    pub fn is_conserved(&self) -> bool {
+        let link = &self.link;
+        let dropped: u64 = link.dropped.iter().sum();
+        self.received + self.moved_in == self.no_buffer + link.offered
+            && link.offered == link.delivered + dropped + link.drained + self.queued + self.in_flight
+            && link.delivered == self.written + self.refused
+    }
+}
+
+/// What became of the packets of a link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkReport {
+    /// The link's name.
+    pub name: String,
+    /// From `a` to `b`.
+    pub forward: DirectionReport,
+    /// From `b` to `a`.
+    pub backward: DirectionReport,
+}
+
+impl LinkReport {
+    /// One direction's.
+    #[must_use]
+    pub const fn direction(&self, direction: Direction) -> &DirectionReport {
+        match direction {
+            Direction::Forward => &self.forward,
+            Direction::Backward => &self.backward,
+        }
+    }
+}
+
+/// A running emulator. Dropping it ends its thread and closes its devices, which removes their interfaces.
+#[derive(Debug)]
+pub struct Emulator {
+    orders: Sender<Order>,
+    bell: Arc<EventFd>,
+    thread: Option<JoinHandle<()>>,
+    scheduling: Scheduling,
+    options: Options,
+    clock: Clock,
+}
+
+impl Emulator {
+    /// Starts an emulator that has no links yet.
+    ///
+    /// # Errors
+    /// [`Error::System`] naming the call that refused a thread or a descriptor.
+    pub fn start(clock: Clock, options: Options) -> Result<Self, Error> {
+        let failed = |call| move |errno| Error::system("start the link emulator", call, errno);
+        let bell = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK);
+        let bell = Arc::new(bell.map_err(failed("eventfd"))?);
+        let (orders, inbox) = channel();
+        let (ready, is_ready) = channel();
+        let mut event_loop = EventLoop::new(clock, options.timing, inbox, Arc::clone(&bell))?;
+        let run = move || {
+            let scheduling = if options.real_time {
+                Scheduling::ask_for_real_time()
+            } else {
+                Scheduling::Ordinary { refused: None }
+            };
+            if ready.send(scheduling).is_ok() {
+                event_loop.run();
+            }
+        };
+        let thread = Builder::new()
+            .name("link emulator".to_owned())
+            .spawn(run)
+            .map_err(|error| failed("clone")(error.raw_os_error().map_or(Errno::EAGAIN, Errno::from_raw)))?;
+        let scheduling = is_ready.recv().map_err(|_| Error::EmulatorGone)?;
+        Ok(Self { orders, bell, thread: Some(thread), scheduling, options, clock })
+    }
+
+    /// How the kernel schedules the emulator.
+    #[must_use]
+    pub const fn scheduling(&self) -> Scheduling {
+        self.scheduling
+    }
+
+    /// The clock that its instants are of.
+    #[must_use]
+    pub const fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// Adds a link, up from now on.
+    ///
+    /// # Errors
+    /// [`Error::LinkConfig`], [`Error::EmulatorGone`], or [`Error::System`] naming `epoll_ctl`.
+    pub fn add_link(&self, spec: LinkSpec) -> Result<LinkId, Error> {
+        for config in [&spec.forward, &spec.backward] {
+            check(&spec.name, config)?;
+        }
+        let LinkSpec { name, a, b, forward, backward } = spec;
+        let path = |device: Tun, direction: &str, config: Config| {
+            let stream = |user: &str| {
+                RandomStream::new(
+                    self.options.seed,
+                    self.options.run,
+                    &format!("link.{name}.{direction}.{user}"),
+                )
+            };
+            Box::new(Path::new(device, config, stream))
+        };
+        // The simulator's words for the two directions, so that the same seed draws the same losses.
+        let paths = [path(a, "down", forward), path(b, "up", backward)];
+        self.ask(|reply| Order::AddLink { name: name.clone(), paths, reply })?.map(LinkId)
+    }
+
+    /// Makes changes, all at one instant, which is returned.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchLink`] or [`Error::LinkConfig`], and nothing has been changed; [`Error::EmulatorGone`].
+    pub fn apply(&self, changes: Vec<Change>) -> Result<Instant, Error> {
+        check_all(&changes)?;
+        self.ask(|reply| Order::Apply { changes, reply })?
+    }
+
+    /// Leaves changes with the emulator, which makes them at `at` by itself, as punctually as it delivers packets;
+    /// at once when that is past. Changes of one instant are made in the order in which they were scheduled.
+    ///
+    /// # Errors
+    /// As [`Emulator::apply`], when nothing is scheduled.
+    pub fn schedule(&self, at: Instant, changes: Vec<Change>) -> Result<(), Error> {
+        check_all(&changes)?;
+        self.ask(|reply| Order::Schedule { at, changes, reply })?
+    }
+
+    /// What became of the packets of every link so far, in the order in which the links were added.
+    ///
+    /// # Errors
+    /// [`Error::EmulatorGone`].
+    pub fn report(&self) -> Result<Vec<LinkReport>, Error> {
+        self.ask(Order::Report)
+    }
+
+    fn ask<T>(&self, order: impl FnOnce(Sender<T>) -> Order) -> Result<T, Error> {
+        let (reply, answer) = channel();
+        self.orders.send(order(reply)).map_err(|_| Error::EmulatorGone)?;
+        self.ring();
+        answer.recv().map_err(|_| Error::EmulatorGone)
+    }
+
+    /// Wakes the thread. The write fails only when the counter is full, and then the thread is awake.
+    fn ring(&self) {
+        let _ = self.bell.write(1);
+    }
+}
+
+impl Drop for Emulator {
+    fn drop(&mut self) {
+        // When the thread has ended by itself there is nobody to tell.
+        let _ = self.orders.send(Order::Stop);
+        self.ring();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn check_all(changes: &[Change]) -> Result<(), Error> {
+    for change in changes {
+        if let Change::Reconfigure { link, config, .. } = change {
+            check(&format!("number {}", link.0), config)?;
+        }
+    }
+    Ok(())
+}
+
+fn check(link: &str, config: &Config) -> Result<(), Error> {
+    config.check().map_err(|problem| Error::LinkConfig { link: link.to_owned(), problem })
+}

@@ -1,0 +1,36 @@
+//! The real world: Linux hosts, devices and links that live and die with this process.
+//!
+//! - [`Realm`] is the right to make hosts; a [`Host`] is a network namespace without a name, held by a thread.
+//! - [`Tun`] is a host's network interface whose other side is ours; [`Netlink`] gives interfaces addresses,
+//!   routes and an MTU.
+//! - [`Emulator`] carries packets between pairs of TUN devices as `careof_link` says.
+//!
+//! Everything is bound to file descriptors and threads: when the process ends, however it ends, the kernel
+//! takes namespaces, interfaces, addresses and routes back. Nothing is written outside the namespaces.
+//!
+//! As root the lab runs as it is. An ordinary user gets the same inside a user namespace, apart from real-time
+//! priority (see [`Scheduling`]) and where the TUN device's mode forbids it; each refusal is an [`Error`] that
+//! knows its [`remedy`](Error::remedy).
+
+mod clock;
+mod emulator;
+mod error;
+mod interface;
+mod namespace;
+mod netlink;
+mod process;
+mod scheduling;
+mod sysctl;
+mod tun;
+
+pub use clock::Clock;
+pub use emulator::{
+    Change, Direction, DirectionReport, Emulator, Lateness, LinkId, LinkReport, LinkSpec, Options, Timing,
+};
+pub use error::Error;
+pub use interface::{InterfaceAddress, InterfaceConfig};
+pub use namespace::{Host, Realm};
+pub use netlink::{Netlink, Route};
+pub use scheduling::Scheduling;
+pub use sysctl::set_sysctl;
+pub use tun::Tun;

@@ -1,0 +1,144 @@
+//! TUN devices: network interfaces whose other side is a file descriptor of ours.
+//!
+//! Of the crates for this, those with a license and a tree that would do bring address management or another
+//! platform's system calls along; on Linux it is one `ioctl`, declared here with `nix`.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+
+use nix::errno::Errno;
+
+use crate::error::Error;
+
+const DEVICE: &str = "/dev/net/tun";
+
+/// A TUN interface (IP packets, no extra header). Dropping it removes the interface.
+///
+/// It belongs to the network namespace of the thread that opened it, and may be read and written by any.
+#[derive(Debug)]
+pub struct Tun {
+    file: File,
+    name: String,
+}
+
+impl Tun {
+    /// Makes the interface `name` in the network namespace of the calling thread. It is down and has no
+    /// address; [`Host::attach`](crate::Host::attach) does the rest.
+    ///
+    /// # Errors
+    /// [`Error::InterfaceName`], [`Error::NoTunDevice`], [`Error::TunDeviceMode`], or [`Error::System`] naming
+    /// `ioctl(TUNSETIFF)`: `EBUSY` when the name is taken, `EPERM` without `CAP_NET_ADMIN`.
+    pub fn open(name: &str) -> Result<Self, Error> {
+        let request = request(name)?;
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .custom_flags(libc::O_NONBLOCK)
+            .open(DEVICE)
+            .map_err(|error| cannot_open(name, &error))?;
+        // SAFETY: the descriptor is open and `request` is the `struct ifreq` this `ioctl` reads and writes.
+        #[expect(unsafe_code, reason = "the one call that makes a TUN interface")]
+        let made = unsafe { request_interface(file.as_raw_fd(), &raw const request) };
+        made.map_err(|errno| {
+            Error::system(format!("make the interface {name:?}"), "ioctl(TUNSETIFF)", errno)
+        })?;
+        Ok(Self { file, name: name.to_owned() })
+    }
+
+    /// The interface's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Takes the next packet that the host sent through the interface into `buffer`; returns its length.
+    ///
+    /// # Errors
+    /// `WouldBlock` when there is none; anything else means that the interface is gone.
+    #[inline]
+    pub fn receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        (&self.file).read(buffer)
+    }
+
+    /// Hands the host a packet, as if it came in by the interface.
+    ///
+    /// # Errors
+    /// `EIO` while the interface is down, `EINVAL` for what is no IP packet.
+    #[inline]
+    pub fn send(&self, packet: &[u8]) -> io::Result<()> {
+        (&self.file).write(packet).map(drop)
+    }
+}
+
+impl AsFd for Tun {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+/// Declares `ioctl(TUNSETIFF)`, which reads and writes a `struct ifreq` whatever its encoded size says.
+mod declaration {
+    nix::ioctl_write_ptr_bad!(
+        request_interface,
+        nix::request_code_write!(b'T', 202, size_of::<libc::c_int>()),
+        libc::ifreq
+    );
+}
+use declaration::request_interface;
+
+fn request(name: &str) -> Result<libc::ifreq, Error> {
+    // SAFETY: `ifreq` is numbers and unions of numbers; all zeros is one of its values.
+    #[expect(unsafe_code, reason = "an all-zero ifreq, unused parts of the union included")]
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    let valid = (1..libc::IFNAMSIZ).contains(&name.len())
+        && name != "."
+        && name != ".."
+        && !name.bytes().any(|byte| {
+            byte == 0 || byte == b'/' || byte == b':' || byte == b'%' || byte.is_ascii_whitespace()
+        });
+    if !valid {
+        return Err(Error::InterfaceName { name: name.to_owned() });
+    }
+    for (place, byte) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        *place = libc::c_char::from_ne_bytes([byte]);
+    }
+    request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
+    Ok(request)
+}
+
+fn cannot_open(interface: &str, error: &io::Error) -> Error {
+    let interface = interface.to_owned();
+    match error.raw_os_error().map_or(Errno::EIO, Errno::from_raw) {
+        errno @ (Errno::ENOENT | Errno::ENODEV | Errno::ENXIO | Errno::ENOTDIR) => {
+            Error::NoTunDevice { interface, errno }
+        }
+        Errno::EACCES => {
+            let mode = fs::metadata(DEVICE).map_or(0, |device| device.permissions().mode() & 0o7777);
+            Error::TunDeviceMode { interface, mode }
+        }
+        errno => Error::system(format!("make the interface {interface:?}"), "open(/dev/net/tun)", errno),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_impossible_name_is_refused_before_the_kernel_is_asked() {
+        for name in ["", ".", "..", "a/b", "a b", "tun%d", "sixteen-bytes-xx"] {
+            assert_eq!(Tun::open(name).unwrap_err(), Error::InterfaceName { name: name.to_owned() });
+        }
+    }
+
+    #[test]
+    fn a_missing_device_and_a_forbidden_one_are_told_apart() {
+        let missing = cannot_open("up0", &io::Error::from_raw_os_error(libc::ENOENT));
+        assert!(matches!(missing, Error::NoTunDevice { errno: Errno::ENOENT, .. }));
+        assert!(missing.remedy().is_some_and(|remedy| remedy.contains("mknod")));
+        let forbidden = cannot_open("up0", &io::Error::from_raw_os_error(libc::EACCES));
+        assert!(matches!(forbidden, Error::TunDeviceMode { .. }));
+    }
+}

@@ -1,0 +1,215 @@
+//! Hosts: what is inside stays inside, and nothing is left when they are gone.
+
+#![allow(missing_docs)]
+
+mod support;
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use careof_lab::{Error, InterfaceConfig, Netlink, Route, Tun, set_sysctl};
+use careof_link::Config;
+use nix::errno::Errno;
+use support::{LEFT, Pair, RIGHT, realm_or_skip};
+
+/// Set for a child of the test `a_killed_process_leaves_nothing_behind`.
+const VICTIM: &str = "CAREOF_LAB_TEST_VICTIM";
+
+/// The network namespace of the calling thread.
+fn namespace() -> PathBuf {
+    fs::read_link("/proc/thread-self/ns/net").unwrap()
+}
+
+/// Threads of this machine in `namespace`.
+fn threads_in(namespace: &PathBuf) -> usize {
+    let numbers = |path: PathBuf| {
+        let entries = fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
+        entries
+            .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().parse::<u32>().is_ok()))
+    };
+    numbers(PathBuf::from("/proc"))
+        .flat_map(|process| numbers(process.join("task")))
+        .filter(|task| fs::read_link(task.join("ns/net")).is_ok_and(|found| found == *namespace))
+        .count()
+}
+
+fn named_namespaces() -> usize {
+    fs::read_dir("/run/netns").map_or(0, Iterator::count)
+}
+
+/// Waits until nobody is in `namespace`.
+fn wait_until_empty(namespace: &PathBuf) -> bool {
+    let clock = careof_lab::Clock::start();
+    while threads_in(namespace) > 0 {
+        if clock.now().since_start() > support::PATIENCE {
+            return false;
+        }
+    }
+    true
+}
+
+#[test]
+fn a_host_is_a_network_of_its_own() {
+    let Some(realm) = realm_or_skip() else { return };
+    let (one, two) = (realm.host("one").unwrap(), realm.host("two").unwrap());
+    let _tun = one.attach(&InterfaceConfig::new("only0", LEFT.into(), 24)).unwrap();
+    let find = |host: &careof_lab::Host| host.run(|| Netlink::open()?.index_of("only0")).unwrap();
+    assert!(find(&one).is_ok());
+    assert!(matches!(find(&two), Err(Error::System { errno: Errno::ENODEV, .. })));
+    assert!(matches!(Netlink::open().unwrap().index_of("only0"), Err(Error::System { .. })));
+    let outside = namespace();
+    let (first, second) = (one.run(namespace).unwrap(), two.run(namespace).unwrap());
+    assert!(first != second && first != outside && second != outside);
+}
+
+#[test]
+fn loopback_is_up() {
+    let Some(realm) = realm_or_skip() else { return };
+    let host = realm.host("alone").unwrap();
+    let echoed = host.run(|| {
+        let socket = support::Udp::bind("127.0.0.1:0")?;
+        socket.connect(socket.local_addr()?)?;
+        socket.send(b"echo")?;
+        let mut buffer = [0; 8];
+        socket.recv(&mut buffer)
+    });
+    assert_eq!(echoed.unwrap().unwrap(), 4);
+}
+
+#[test]
+fn addresses_and_routes_come_and_go() {
+    let Some(realm) = realm_or_skip() else { return };
+    let host = realm.host("router").unwrap();
+    let _tun = host.attach(&InterfaceConfig::new("up0", LEFT.into(), 24)).unwrap();
+    let outcome = host.run(|| {
+        let mut netlink = Netlink::open()?;
+        let interface = netlink.index_of("up0")?;
+        let far = "192.0.2.77".parse().unwrap();
+        let route = Route {
+            destination: far,
+            prefix_length: 24,
+            via: Some(RIGHT.into()),
+            interface,
+            source: Some(LEFT.into()),
+            table: Some(1000),
+            metric: Some(5),
+        };
+        netlink.set_route(&route)?;
+        netlink.set_route(&route)?;
+        netlink.remove_route(&route)?;
+        let again = netlink.remove_route(&route);
+        netlink.set_route(&Route::default_through(interface, "0.0.0.0".parse().unwrap()))?;
+        netlink.add_address(interface, far, 32)?;
+        let twice = netlink.add_address(interface, far, 32);
+        netlink.remove_address(interface, far, 32)?;
+        netlink.add_address(interface, "fd00::1".parse().unwrap(), 64).ok();
+        Ok::<_, Error>((again, twice))
+    });
+    let (again, twice) = outcome.unwrap().unwrap();
+    assert!(matches!(again, Err(Error::System { call: "RTM_DELROUTE", errno: Errno::ESRCH, .. })));
+    assert_eq!(
+        twice.unwrap_err().to_string(),
+        "cannot give interface 2 the address 192.0.2.77/32: RTM_NEWADDR: File exists"
+    );
+}
+
+#[test]
+fn kernel_parameters_are_the_hosts_own() {
+    let Some(realm) = realm_or_skip() else { return };
+    let host = realm.host("tuned").unwrap();
+    let ttl = || fs::read_to_string("/proc/sys/net/ipv4/ip_default_ttl").unwrap();
+    let outside = ttl();
+    host.run(|| set_sysctl("net.ipv4.ip_default_ttl", "17")).unwrap().unwrap();
+    assert_eq!(host.run(ttl).unwrap().trim(), "17");
+    assert_eq!(ttl(), outside);
+    for name in ["kernel.hostname", "net/ipv4/ip_default_ttl"] {
+        assert!(matches!(set_sysctl(name, "1"), Err(Error::System { errno: Errno::EINVAL, .. })));
+    }
+}
+
+#[test]
+fn an_interface_that_exists_is_not_made_twice() {
+    let Some(realm) = realm_or_skip() else { return };
+    let host = realm.host("twice").unwrap();
+    let _first = host.run(|| Tun::open("up0")).unwrap().unwrap();
+    let second = host.run(|| Tun::open("up0")).unwrap();
+    assert!(matches!(second, Err(Error::System { call: "ioctl(TUNSETIFF)", errno: Errno::EBUSY, .. })));
+}
+
+#[test]
+fn a_panic_inside_is_a_panic_outside_and_the_host_goes_on() {
+    let Some(realm) = realm_or_skip() else { return };
+    let host = realm.host("clumsy").unwrap();
+    let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| host.run(|| panic!("inside"))));
+    assert!(caught.is_err());
+    assert_eq!(host.run(|| 7), Ok(7));
+}
+
+#[test]
+fn a_dropped_lab_leaves_nothing_behind() {
+    let Some(realm) = realm_or_skip() else { return };
+    let named = named_namespaces();
+    let pair = Pair::new(realm, &Config::default());
+    let inside = pair.left.run(namespace).unwrap();
+    let mut sleeper = Command::new("sleep");
+    sleeper.arg("600").stdin(Stdio::null());
+    let mut child = pair.left.spawn(sleeper).unwrap();
+    assert!(threads_in(&inside) >= 1);
+    assert_eq!(named_namespaces(), named);
+    drop(pair);
+    assert!(!child.wait().unwrap().success());
+    assert!(wait_until_empty(&inside));
+    assert_eq!(named_namespaces(), named);
+}
+
+#[test]
+fn a_killed_process_leaves_nothing_behind() {
+    let Some(realm) = realm_or_skip() else { return };
+    if std::env::var_os(VICTIM).is_some() {
+        be_the_victim(realm);
+    }
+    let mut victim = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "a_killed_process_leaves_nothing_behind", "--nocapture"])
+        .env(VICTIM, "1")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(victim.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let inside = lines.into_iter().find_map(|line| line.split("inside ").nth(1).map(PathBuf::from)).unwrap();
+    // Its host's thread and the program in the host.
+    assert_eq!(threads_in(&inside), 2);
+    victim.kill().unwrap();
+    victim.wait().unwrap();
+    assert!(wait_until_empty(&inside));
+}
+
+/// Builds a lab, says which namespace it is in, and waits to be killed.
+fn be_the_victim(realm: careof_lab::Realm) -> ! {
+    let pair = Pair::new(realm, &Config::default());
+    let mut sleeper = Command::new("sleep");
+    sleeper.arg("600").stdin(Stdio::null()).stdout(Stdio::null());
+    let mut child = pair.left.spawn(sleeper).unwrap();
+    println!("inside {}", pair.left.run(namespace).unwrap().display());
+    let _ = child.wait();
+    std::process::exit(1)
+}
+
+#[test]
+fn a_tun_outside_the_emulator_can_be_read() {
+    let Some(realm) = realm_or_skip() else { return };
+    let host = realm.host("plain").unwrap();
+    let tun = host.attach(&InterfaceConfig::new("up0", LEFT.into(), 24)).unwrap();
+    assert_eq!(tun.name(), "up0");
+    let mut buffer = [0; 2048];
+    assert_eq!(tun.receive(&mut buffer).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+    let socket = host.run(|| support::Udp::bind((LEFT, 0))).unwrap().unwrap();
+    socket.send_to(b"out", (RIGHT, 9)).unwrap();
+    let epoll = nix::sys::epoll::Epoll::new(nix::sys::epoll::EpollCreateFlags::empty()).unwrap();
+    let readable = nix::sys::epoll::EpollEvent::new(nix::sys::epoll::EpollFlags::EPOLLIN, 0);
+    epoll.add(tun.as_fd(), readable).unwrap();
+    epoll.wait(&mut [readable], 5_000_u16).unwrap();
+    assert_eq!(tun.receive(&mut buffer).unwrap(), 20 + 8 + 3);
+}
