@@ -145,30 +145,31 @@ impl Simulation {
     /// A one-way link accepted a packet.
     #[inline]
     pub(crate) fn observe_enqueued(&mut self, way: OneWayId, packet: PacketRef) {
-        if !self.is_observed() {
-            return;
-        }
-        let packet = &self.pool[packet];
-        let record = self.packet_record(way, packet);
-        let event = Event::packet_enqueued(self.now, trace_link(way), flow_of(packet), record);
-        self.observer.log.push(event);
-        if let Some(pcap) = &mut self.observer.pcap {
-            pcap.packet(self.now, way, false, packet, None);
+        if self.is_observed() {
+            self.observe_at_end(way, packet, false, Event::packet_enqueued);
         }
     }
 
     /// A one-way link delivered a packet.
     #[inline]
     pub(crate) fn observe_delivered(&mut self, way: OneWayId, packet: PacketRef) {
-        if !self.is_observed() {
-            return;
+        if self.is_observed() {
+            self.observe_at_end(way, packet, true, Event::packet_delivered);
         }
+    }
+
+    fn observe_at_end(
+        &mut self,
+        way: OneWayId,
+        packet: PacketRef,
+        receiving: bool,
+        event: fn(Instant, TraceLink, Option<TraceFlow>, PacketRecord) -> Event,
+    ) {
         let packet = &self.pool[packet];
         let record = self.packet_record(way, packet);
-        let event = Event::packet_delivered(self.now, trace_link(way), flow_of(packet), record);
-        self.observer.log.push(event);
+        self.observer.log.push(event(self.now, trace_link(way), flow_of(packet), record));
         if let Some(pcap) = &mut self.observer.pcap {
-            pcap.packet(self.now, way, true, packet, None);
+            pcap.packet(self.now, way, receiving, packet, None);
         }
     }
 

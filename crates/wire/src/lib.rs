@@ -29,6 +29,7 @@
 
 extern crate alloc;
 
+mod bits;
 mod checksum;
 mod error;
 mod extension;

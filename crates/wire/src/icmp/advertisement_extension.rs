@@ -24,6 +24,8 @@ mod agent {
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct AgentFlags(pub u16);
 
+crate::bits::set_of_bits!(AgentFlags);
+
 impl AgentFlags {
     /// `R`: register with this foreign agent, or another on this link, even with a co-located care-of
     /// address.
@@ -48,24 +50,6 @@ impl AgentFlags {
     pub const REVOCATION: Self = Self(0x0040);
     /// `I`: it supports regional registration (RFC 4857).
     pub const REGIONAL_REGISTRATION: Self = Self(0x0020);
-
-    /// Whether all bits of `other` are set.
-    #[must_use]
-    pub const fn contains(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-
-    /// Both sets of bits.
-    #[must_use]
-    pub const fn with(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    /// These bits without those of `other`.
-    #[must_use]
-    pub const fn without(self, other: Self) -> Self {
-        Self(self.0 & !other.0)
-    }
 }
 
 impl fmt::Display for AgentFlags {
@@ -87,12 +71,6 @@ impl fmt::Display for AgentFlags {
             f.write_str(if self.contains(flag) { letter } else { "-" })?;
         }
         Ok(())
-    }
-}
-
-impl fmt::Debug for AgentFlags {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
     }
 }
 

@@ -9,6 +9,8 @@ use core::fmt;
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct RequestFlags(pub u8);
 
+crate::bits::set_of_bits!(RequestFlags);
+
 impl RequestFlags {
     /// `S`: keep the bindings there are, add this one.
     pub const SIMULTANEOUS_BINDINGS: Self = Self(0x80);
@@ -26,24 +28,6 @@ impl RequestFlags {
     pub const REVERSE_TUNNELING: Self = Self(0x02);
     /// `x`: sent as zero.
     pub const RESERVED_X: Self = Self(0x01);
-
-    /// Whether all bits of `other` are set.
-    #[must_use]
-    pub const fn contains(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-
-    /// Both sets of bits.
-    #[must_use]
-    pub const fn with(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    /// These bits without those of `other`.
-    #[must_use]
-    pub const fn without(self, other: Self) -> Self {
-        Self(self.0 & !other.0)
-    }
 }
 
 impl fmt::Display for RequestFlags {
@@ -62,12 +46,6 @@ impl fmt::Display for RequestFlags {
             f.write_str(if self.contains(flag) { letter } else { "-" })?;
         }
         Ok(())
-    }
-}
-
-impl fmt::Debug for RequestFlags {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
     }
 }
 
