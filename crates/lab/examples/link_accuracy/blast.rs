@@ -17,8 +17,8 @@ type Udp = std::net::UdpSocket;
 
 const PORT: u16 = 7007;
 const HEADERS: u64 = 20 + 8;
-/// Packets that are on their way to the link beyond what it has sent: they keep the queue filled, and fit in.
-const AHEAD: f64 = 150.0;
+/// Packets that are given to the link beyond what it has sent: they keep the queue filled, and fit in.
+const AHEAD: f64 = 0.75 * crate::QUEUE as f64;
 
 /// What came out of the link.
 pub(crate) struct Arrival {
