@@ -385,3 +385,22 @@ fn what_the_simulator_cannot_do_is_refused_before_anything_runs() {
     assert!(matches!(&error, WorldError::Unsupported { key, .. } if key == "handover.0.queued"), "{error}");
     assert!(error.to_string().contains("re-route"), "the remedy is named: {error}");
 }
+
+#[test]
+fn a_link_whose_packets_would_not_fit_a_tunnel_is_refused() {
+    let overrides = ["links.gsm.mtu=65535 B".to_owned()];
+    let scenario = Scenario::parse("test.toml", DOWNLOAD, &overrides).unwrap();
+    let error = Simulation::new(scenario, "test.toml", 0, Observation::default()).err().unwrap();
+    assert!(matches!(&error, WorldError::Unsupported { key, .. } if key == "links.gsm.mtu"), "{error}");
+}
+
+#[test]
+fn runs_that_differ_only_in_what_was_dropped_have_different_digests() {
+    let with = |queued: &str| {
+        let queued = format!("handover.queued={queued}");
+        run(DOWNLOAD, &["handover.style=break-before-make", "handover.interruption=1 s", &queued])
+    };
+    let (kept, dropped) = (with("drain-late"), with("drop"));
+    assert_ne!(kept.packets.dropped, dropped.packets.dropped);
+    assert_ne!(kept.digest, dropped.digest);
+}
