@@ -165,7 +165,6 @@ def run(
     snap_length = None if snap_length is None else _whole_number("snap_length", snap_length, 1, LARGEST_PACKET)
     name, text = read_scenario(scenario)
     overrides = override_list(set)
-    resolved = native.check(name, text, overrides)
     with ExitStack() as stack:
         staging = None if out is None else stack.enter_context(Staging(Path(out)))
         pcap = staging.path / PACKETS if staging is not None and trace else None
@@ -183,7 +182,7 @@ def run(
             summary, events = _carry_out(simulation, trace, None if staging is None else staging.path, progress)
             result = Run(
                 summary=summary,
-                scenario=resolved if seed is None else simulation.scenario(),
+                scenario=simulation.scenario(),
                 scenario_text=text,
                 path=None if staging is None else staging.path,
                 events=events,
