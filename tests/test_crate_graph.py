@@ -21,7 +21,9 @@ KNOWS = {
     "trace": {"base"},
     "metrics": {"base"},
     "sim": {"base", "wire", "link", "tcp", "mobility", "scenario", "trace", "metrics"},
-    "lab": {"base", "link"},
+    "lab": {"base", "link", "wire"},
+    "agent": {"base", "wire", "mobility", "lab"},
+    "linux": {"agent", "base", "wire", "link", "tcp", "mobility", "scenario", "trace", "metrics", "lab"},
     "python": {"base", "scenario", "sim", "trace", "metrics"},
 }  # fmt: skip
 PROTOCOL = ("base", "wire", "link", "tcp", "mobility")

@@ -1,0 +1,1 @@
+//! Mobility agents on a real Linux host.

@@ -1,0 +1,1 @@
+//! The real world: a scenario on Linux hosts.
