@@ -21,11 +21,13 @@ mod icmp_socket;
 mod interface;
 mod namespace;
 mod netlink;
+mod offload;
 mod process;
 mod scheduling;
 mod socket;
 mod sysctl;
 mod tun;
+mod tunnel_socket;
 mod unaddressed;
 
 pub use agent_socket::{AgentDatagram, AgentSocket, OutgoingDatagram};
@@ -39,6 +41,11 @@ pub use icmp_socket::{IcmpDatagram, IcmpSocket, OutgoingIcmp};
 pub use interface::{InterfaceAddress, InterfaceConfig};
 pub use namespace::{Host, Realm};
 pub use netlink::{Netlink, Route};
+pub use offload::{Frame, OffloadTun, Offloads, TunCounters};
 pub use scheduling::Scheduling;
 pub use sysctl::set_sysctl;
 pub use tun::Tun;
+pub use tunnel_socket::{
+    Flushed, Outer, ReceiveBatch, SendBatch, SendFailure, SendFailureReason, TunnelError, TunnelPacket,
+    TunnelSocket,
+};
