@@ -15,6 +15,7 @@
 mod agent_socket;
 mod arp_sender;
 mod clock;
+mod congestion;
 mod emulator;
 mod error;
 mod icmp_socket;
@@ -24,6 +25,7 @@ mod netlink;
 mod offload;
 mod process;
 mod scheduling;
+mod sock_diag;
 mod socket;
 mod sysctl;
 mod tun;
@@ -33,6 +35,7 @@ mod unaddressed;
 pub use agent_socket::{AgentDatagram, AgentSocket, OutgoingDatagram};
 pub use arp_sender::{ArpOperation, ArpSender};
 pub use clock::Clock;
+pub use congestion::CongestionControl;
 pub use emulator::{
     Change, Direction, DirectionReport, Emulator, Lateness, LinkId, LinkReport, LinkSpec, Options, Timing,
 };
@@ -40,9 +43,13 @@ pub use error::Error;
 pub use icmp_socket::{IcmpDatagram, IcmpSocket, OutgoingIcmp};
 pub use interface::{InterfaceAddress, InterfaceConfig};
 pub use namespace::{Host, Realm};
-pub use netlink::{Netlink, Route};
+pub use netlink::{
+    Effect, InterfaceState, Neighbour, Netlink, NetlinkMonitor, NetworkChange, Route, RouteKind, RouteScope,
+    Rule,
+};
 pub use offload::{Frame, OffloadTun, Offloads, TunCounters};
 pub use scheduling::Scheduling;
+pub use sock_diag::{RecoveryState, SockDiag, TcpFilter, TcpInfo, TcpSocket, TcpState, TcpTimer};
 pub use sysctl::set_sysctl;
 pub use tun::Tun;
 pub use tunnel_socket::{
