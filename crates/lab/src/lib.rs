@@ -12,6 +12,7 @@
 //! priority (see [`Scheduling`]) and where the TUN device's mode forbids it; each refusal is an [`Error`] that
 //! knows its [`remedy`](Error::remedy).
 
+pub mod capabilities;
 mod clock;
 mod congestion;
 mod emulator;
@@ -26,7 +27,10 @@ mod sysctl;
 mod tun;
 
 pub use clock::Clock;
-pub use congestion::CongestionControl;
+pub use congestion::{
+    ChosenBy, CongestionControl, CongestionControls, congestion_controls, ensure_congestion_control,
+    set_congestion_control,
+};
 pub use emulator::{
     Change, Direction, DirectionReport, Emulator, Lateness, LinkId, LinkReport, LinkSpec, Options, Timing,
 };
@@ -39,5 +43,5 @@ pub use netlink::{
 };
 pub use scheduling::Scheduling;
 pub use sock_diag::{RecoveryState, SockDiag, TcpFilter, TcpInfo, TcpSocket, TcpState, TcpTimer};
-pub use sysctl::set_sysctl;
+pub use sysctl::{set_sysctl, sysctl};
 pub use tun::Tun;
