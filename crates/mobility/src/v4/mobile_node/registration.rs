@@ -275,7 +275,7 @@ impl MobileNode {
             Slot::Interface(index) => {
                 let limit = self.config.retransmission.attempts;
                 let enough = limit.is_some_and(|limit| pending.unanswered >= limit);
-                enough && self.give_up_handover(now, index, HandoverFailure::NoReply)
+                enough && self.leave_silent(now, index, pending.attachment)
             }
         }
     }
