@@ -11,7 +11,7 @@ use super::MobileNode;
 use super::attachment::Attachment;
 use super::config::RetransmissionConfig;
 use super::request::Wishes;
-use crate::v4::{Event, HandoverFailure, RegistrationEvent, RegistrationStep};
+use crate::v4::{Event, RegistrationEvent, RegistrationStep};
 
 /// What a request is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
