@@ -13,6 +13,7 @@
 //! knows its [`remedy`](Error::remedy).
 
 mod clock;
+mod congestion;
 mod emulator;
 mod error;
 mod interface;
@@ -20,17 +21,23 @@ mod namespace;
 mod netlink;
 mod process;
 mod scheduling;
+mod sock_diag;
 mod sysctl;
 mod tun;
 
 pub use clock::Clock;
+pub use congestion::CongestionControl;
 pub use emulator::{
     Change, Direction, DirectionReport, Emulator, Lateness, LinkId, LinkReport, LinkSpec, Options, Timing,
 };
 pub use error::Error;
 pub use interface::{InterfaceAddress, InterfaceConfig};
 pub use namespace::{Host, Realm};
-pub use netlink::{Netlink, Route};
+pub use netlink::{
+    Effect, InterfaceState, Neighbour, Netlink, NetlinkMonitor, NetworkChange, Route, RouteKind, RouteScope,
+    Rule,
+};
 pub use scheduling::Scheduling;
+pub use sock_diag::{RecoveryState, SockDiag, TcpFilter, TcpInfo, TcpSocket, TcpState, TcpTimer};
 pub use sysctl::set_sysctl;
 pub use tun::Tun;
