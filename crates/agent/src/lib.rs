@@ -5,6 +5,7 @@
 
 mod carrier;
 pub mod config;
+pub mod store;
 
 pub use carrier::{
     AgentCounters, BindingStatus, BindingStore, Carrier, Device, Error, ForeignSetup, HandoverStatus,
