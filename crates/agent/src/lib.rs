@@ -4,6 +4,8 @@
 //! tunnel device, the routes and the timer, and does what the agent decides.
 
 mod carrier;
+pub mod config;
+pub mod store;
 
 pub use carrier::{
     AgentCounters, BindingStatus, BindingStore, Carrier, Device, Error, ForeignSetup, HandoverStatus,
