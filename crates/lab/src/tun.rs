@@ -14,7 +14,7 @@ use crate::error::Error;
 
 const DEVICE: &str = "/dev/net/tun";
 
-/// A TUN interface (IP packets, no extra header). Dropping it removes the interface.
+/// A TUN interface (IP packets, no extra header). Dropping it and its [clones](Tun::try_clone) removes the interface.
 ///
 /// It belongs to the network namespace of the thread that opened it, and may be read and written by any.
 #[derive(Debug)]
@@ -51,6 +51,19 @@ impl Tun {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// A second handle, as for whoever takes the carrier away while an emulator has the first. The interface is
+    /// removed when the last is dropped.
+    ///
+    /// # Errors
+    /// [`Error::System`] naming `fcntl`, when the process may not open more descriptors.
+    pub fn try_clone(&self) -> Result<Self, Error> {
+        let file = self.file.try_clone().map_err(|error| {
+            let errno = error.raw_os_error().map_or(Errno::EIO, Errno::from_raw);
+            Error::system(format!("open the interface {:?} once more", self.name), "fcntl", errno)
+        })?;
+        Ok(Self { file, name: self.name.clone() })
     }
 
     /// Takes the interface's carrier away or gives it back: what a host sees when its cable is pulled, or its radio
