@@ -31,6 +31,16 @@ pub enum Error {
         /// What the system call returned.
         errno: Errno,
     },
+    /// A namespace for a host's programs was refused.
+    #[error("cannot start programs in {host:?}: {call}: {}", .errno.desc())]
+    NoProcessNamespace {
+        /// Name of the host.
+        host: String,
+        /// The system call that failed.
+        call: &'static str,
+        /// What it returned.
+        errno: Errno,
+    },
     /// There is no TUN device in this system.
     #[error("cannot make the interface {interface:?}: open(/dev/net/tun): {}", .errno.desc())]
     NoTunDevice {
@@ -123,6 +133,13 @@ impl Error {
             }
             Self::NoNetworkNamespace { errno: Errno::EINVAL, .. } => Some("a kernel with CONFIG_NET_NS=y"),
             Self::NoNetworkNamespace { .. } => {
+                Some("in a container, give it CAP_SYS_ADMIN (docker run --cap-add SYS_ADMIN)")
+            }
+            Self::NoProcessNamespace { errno: Errno::ENOSPC, .. } => {
+                Some("sudo sysctl -w user.max_pid_namespaces=10000 user.max_mnt_namespaces=10000")
+            }
+            Self::NoProcessNamespace { errno: Errno::EINVAL, .. } => Some("a kernel with CONFIG_PID_NS=y"),
+            Self::NoProcessNamespace { errno: Errno::EPERM, .. } => {
                 Some("in a container, give it CAP_SYS_ADMIN (docker run --cap-add SYS_ADMIN)")
             }
             Self::NoTunDevice { errno: Errno::ENOENT, .. } => Some(

@@ -10,6 +10,7 @@
 use std::fs::{self, File};
 use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{Builder, JoinHandle};
 
@@ -19,6 +20,7 @@ use nix::unistd::{Gid, Uid};
 
 use crate::error::Error;
 use crate::netlink::Netlink;
+use crate::process::Processes;
 
 /// Bit of `CAP_SYS_ADMIN` in a capability set.
 const CAP_SYS_ADMIN: u32 = 21;
@@ -75,7 +77,12 @@ impl Realm {
                 Error::system(format!("start the thread of the host {name:?}"), "clone", errno)
             })?;
         // From here on an early return drops the host, which waits for the thread.
-        let host = Host { name: name.to_owned(), jobs: Some(jobs), thread: Some(thread) };
+        let host = Host {
+            name: name.to_owned(),
+            processes: Mutex::new(None),
+            jobs: Some(jobs),
+            thread: Some(thread),
+        };
         is_ready.recv().unwrap_or_else(|_| Err(host.gone()))?;
         Ok(host)
     }
@@ -85,11 +92,13 @@ type Job = Box<dyn FnOnce() + Send>;
 
 /// A host: a network namespace of its own.
 ///
-/// Dropping it ends the thread that holds it, and with it the processes started by [`Host::spawn`]. The namespace
+/// Dropping it ends the processes started by [`Host::spawn`] and the thread that holds it. The namespace
 /// goes when sockets and devices that were opened in it are closed too.
 #[derive(Debug)]
 pub struct Host {
     name: String,
+    /// What [`Host::spawn`] started; `None` until it does.
+    processes: Mutex<Option<Processes>>,
     /// `None` only while dropping.
     jobs: Option<Sender<Job>>,
     thread: Option<JoinHandle<()>>,
@@ -139,6 +148,10 @@ impl Host {
         })?
     }
 
+    pub(crate) const fn processes(&self) -> &Mutex<Option<Processes>> {
+        &self.processes
+    }
+
     fn gone(&self) -> Error {
         Error::HostGone { host: self.name.clone() }
     }
@@ -146,6 +159,10 @@ impl Host {
 
 impl Drop for Host {
     fn drop(&mut self) {
+        // First the programs, as long as there is a network for their last words.
+        if let Ok(processes) = self.processes.get_mut() {
+            drop(processes.take());
+        }
         drop(self.jobs.take());
         if let Some(thread) = self.thread.take() {
             // The thread catches its jobs' panics and has none of its own.
