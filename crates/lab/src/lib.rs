@@ -22,12 +22,14 @@ mod icmp_socket;
 mod interface;
 mod namespace;
 mod netlink;
+mod offload;
 mod process;
 mod scheduling;
 mod sock_diag;
 mod socket;
 mod sysctl;
 mod tun;
+mod tunnel_socket;
 mod unaddressed;
 
 pub use agent_socket::{AgentDatagram, AgentSocket, OutgoingDatagram};
@@ -45,7 +47,12 @@ pub use netlink::{
     Effect, InterfaceState, Neighbour, Netlink, NetlinkMonitor, NetworkChange, Route, RouteKind, RouteScope,
     Rule,
 };
+pub use offload::{Frame, OffloadTun, Offloads, TunCounters};
 pub use scheduling::Scheduling;
 pub use sock_diag::{RecoveryState, SockDiag, TcpFilter, TcpInfo, TcpSocket, TcpState, TcpTimer};
 pub use sysctl::set_sysctl;
 pub use tun::Tun;
+pub use tunnel_socket::{
+    Flushed, Outer, ReceiveBatch, SendBatch, SendFailure, SendFailureReason, TunnelError, TunnelPacket,
+    TunnelSocket,
+};

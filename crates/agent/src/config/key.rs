@@ -145,7 +145,7 @@ fn is_hex(text: &str) -> bool {
 
 /// The bytes that `text` says in hexadecimal, or what would be right.
 fn decode(text: &str) -> Result<Vec<u8>, String> {
-    if !is_hex(text) || text.len() % 2 != 0 {
+    if !is_hex(text) || !text.len().is_multiple_of(2) {
         return Err(format!("a key is an even number of hexadecimal digits, at least {}", 2 * LEAST));
     }
     let digit =

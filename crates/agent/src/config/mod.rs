@@ -22,6 +22,7 @@ use crate::{Role, Setup};
 
 use reference::{DIALECT, FOREIGN, HOME, MOBILE, SECTIONS};
 
+pub(crate) use service::RUN_DIRECTORY;
 pub use service::{Format, Level, Service};
 
 /// What a configuration file says.
