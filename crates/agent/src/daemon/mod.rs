@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use careof_base::{Duration, Instant, RandomStream};
 use careof_document::error::DocumentErrors;
 use careof_lab::Clock;
+use careof_lab::capabilities::{self, Capability};
 use careof_mobility::v4::Notice;
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
@@ -189,6 +190,8 @@ impl Daemon {
             hooks.store = Some(Box::new(Store::open(&path)?));
         }
         let carrier = Carrier::open(configuration.setup.clone(), clock, chance()?, hooks)?;
+        // What is open stays open; from here on this is all that is needed.
+        capabilities::keep_only(&[Capability::NetAdmin, Capability::NetRaw]).map_err(crate::Error::from)?;
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(system("wait for several things"))?;
         let watchdog = sd_notify::watchdog_enabled().map(|span| (span / 2, clock.now()));
         let daemon = Self {
