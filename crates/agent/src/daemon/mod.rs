@@ -31,7 +31,7 @@ use serde_json::{Value, json};
 
 use crate::config::{Configuration, Format};
 use crate::store::{self, Store};
-use crate::{Carrier, Hooks, Role, Setup, Status};
+use crate::{Carrier, Hooks, Role, Status};
 
 pub(crate) use control::{Answer, Request};
 
@@ -371,7 +371,7 @@ impl Daemon {
     }
 
     fn apply(&mut self, new: Configuration) {
-        if same_setup(&self.configuration.setup, &new.setup) {
+        if self.configuration.setup == new.setup {
             tracing::debug!("The agent's own configuration is as before");
         } else if let Err(error) = self.carrier.reconfigure(new.setup.clone()) {
             let hint = error.remedy().map(|hint| format!("\n  hint: {hint}")).unwrap_or_default();
@@ -494,16 +494,6 @@ fn switch(carrier: &mut Carrier, interface: &str) -> Answer {
     match carrier.switch_to(interface, Notice::Ahead(Duration::ZERO)) {
         Ok(()) => Answer::Done { ok: json!({ "switching_to": interface }) },
         Err(error) => Answer::failed(error.to_string(), error.remedy()),
-    }
-}
-
-/// Whether two configurations make the same agent.
-fn same_setup(one: &Setup, other: &Setup) -> bool {
-    match (one, other) {
-        (Setup::Home(one), Setup::Home(other)) => one == other,
-        (Setup::Foreign(one), Setup::Foreign(other)) => one == other,
-        (Setup::Mobile(one), Setup::Mobile(other)) => one == other,
-        _ => false,
     }
 }
 
