@@ -135,6 +135,8 @@ struct Daemon {
     tally: Tally,
     /// What was wrong with the file when it was read last; empty when it is in force.
     rejected: Vec<String>,
+    /// What the host or the store refused last, as it was told.
+    problem: Option<String>,
     /// systemd wants to hear from us that often.
     watchdog: Option<(Duration, Instant)>,
     phase: Phase,
@@ -207,6 +209,7 @@ impl Daemon {
             reporter: Reporter::default(),
             tally: Tally::default(),
             rejected: Vec::new(),
+            problem: None,
             watchdog,
             phase: Phase::Running,
         };
@@ -256,6 +259,9 @@ impl Daemon {
             }
             self.take_events();
             let now = self.clock.now();
+            if ready.contains(&Source::Carrier) {
+                self.take_problem(now);
+            }
             self.reporter.settle(now);
             self.tally.suppressed_lines = self.reporter.suppressed();
             if let Some((every, next)) = &mut self.watchdog
@@ -318,6 +324,15 @@ impl Daemon {
             self.tally.count(&event);
             self.reporter.event(at, &self.carrier, &event);
         }
+    }
+
+    /// Tells what could be survived, once.
+    fn take_problem(&mut self, now: Instant) {
+        let problem = self.carrier.last_problem();
+        if let Some(problem) = problem.as_deref().filter(|problem| self.problem.as_deref() != Some(problem)) {
+            self.reporter.problem(now, problem);
+        }
+        self.problem = problem;
     }
 
     fn take_signals(&mut self) {
