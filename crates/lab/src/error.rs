@@ -41,6 +41,34 @@ pub enum Error {
         /// What it returned.
         errno: Errno,
     },
+    /// A capability is not there to be kept.
+    #[error("the capability {capability} is missing")]
+    MissingCapability {
+        /// Its name.
+        capability: &'static str,
+    },
+    /// Capabilities belong to threads, and giving them up would leave them to the other ones.
+    #[error("cannot give up capabilities: capset reaches one thread, this process has {threads}")]
+    CapabilitiesOfThreads {
+        /// Threads of this process.
+        threads: usize,
+    },
+    /// The kernel has no such congestion control.
+    #[error("there is no congestion control {name:?}: this kernel has {available}")]
+    NoCongestionControl {
+        /// The name.
+        name: String,
+        /// The names it has.
+        available: String,
+    },
+    /// The kernel has it, but its administrator keeps it from others than root.
+    #[error("the congestion control {name:?} is not allowed here: allowed are {allowed}")]
+    CongestionControlNotAllowed {
+        /// The name.
+        name: String,
+        /// The names that are allowed.
+        allowed: String,
+    },
     /// There is no TUN device in this system.
     #[error("cannot make the interface {interface:?}: open(/dev/net/tun): {}", .errno.desc())]
     NoTunDevice {
@@ -113,7 +141,7 @@ impl Error {
 
     /// The command, or the change, that would make it work; `None` where there is none to name.
     #[must_use]
-    pub const fn remedy(&self) -> Option<&'static str> {
+    pub fn remedy(&self) -> Option<&'static str> {
         match self {
             Self::NoUserNamespace { errno: Errno::ENOSPC } => {
                 Some("sudo sysctl -w user.max_user_namespaces=10000, or run as root")
@@ -142,6 +170,27 @@ impl Error {
             Self::NoProcessNamespace { errno: Errno::EPERM, .. } => {
                 Some("in a container, give it CAP_SYS_ADMIN (docker run --cap-add SYS_ADMIN)")
             }
+            Self::MissingCapability { .. } => Some(
+                "run as root, or sudo setcap cap_net_admin,cap_net_raw+ep on the program, or AmbientCapabilities= \
+                 in its systemd unit",
+            ),
+            Self::CapabilitiesOfThreads { .. } => Some("give them up at the start of the program"),
+            Self::NoCongestionControl { name, .. } => Some(match name.as_str() {
+                "bbr" => "sudo modprobe tcp_bbr",
+                "cubic" => "sudo modprobe tcp_cubic",
+                "dctcp" => "sudo modprobe tcp_dctcp",
+                "htcp" => "sudo modprobe tcp_htcp",
+                "hybla" => "sudo modprobe tcp_hybla",
+                "illinois" => "sudo modprobe tcp_illinois",
+                "vegas" => "sudo modprobe tcp_vegas",
+                "veno" => "sudo modprobe tcp_veno",
+                "westwood" => "sudo modprobe tcp_westwood",
+                _ => "sudo modprobe tcp_NAME, where the kernel has it as a module; reno is always there",
+            }),
+            Self::CongestionControlNotAllowed { .. } => Some(
+                "sudo sysctl -w net.ipv4.tcp_allowed_congestion_control=\
+                 \"$(sysctl -n net.ipv4.tcp_available_congestion_control)\"",
+            ),
             Self::NoTunDevice { errno: Errno::ENOENT, .. } => Some(
                 "sudo sh -c 'modprobe tun; mkdir -p /dev/net; mknod -m 0666 /dev/net/tun c 10 200'; \
                  in a container, --device /dev/net/tun",

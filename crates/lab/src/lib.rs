@@ -14,6 +14,7 @@
 
 mod agent_socket;
 mod arp_sender;
+pub mod capabilities;
 mod clock;
 mod congestion;
 mod emulator;
@@ -35,7 +36,10 @@ mod unaddressed;
 pub use agent_socket::{AgentDatagram, AgentSocket, OutgoingDatagram};
 pub use arp_sender::{ArpOperation, ArpSender};
 pub use clock::Clock;
-pub use congestion::CongestionControl;
+pub use congestion::{
+    ChosenBy, CongestionControl, CongestionControls, congestion_controls, ensure_congestion_control,
+    set_congestion_control,
+};
 pub use emulator::{
     Change, Direction, DirectionReport, Emulator, Lateness, LinkId, LinkReport, LinkSpec, Options, Timing,
 };
@@ -50,7 +54,7 @@ pub use netlink::{
 pub use offload::{Frame, OffloadTun, Offloads, TunCounters};
 pub use scheduling::Scheduling;
 pub use sock_diag::{RecoveryState, SockDiag, TcpFilter, TcpInfo, TcpSocket, TcpState, TcpTimer};
-pub use sysctl::set_sysctl;
+pub use sysctl::{set_sysctl, sysctl};
 pub use tun::Tun;
 pub use tunnel_socket::{
     Flushed, Outer, ReceiveBatch, SendBatch, SendFailure, SendFailureReason, TunnelError, TunnelPacket,

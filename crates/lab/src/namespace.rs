@@ -18,12 +18,10 @@ use nix::errno::Errno;
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::{Gid, Uid};
 
+use crate::capabilities::Capability;
 use crate::error::Error;
 use crate::netlink::Netlink;
 use crate::process::Processes;
-
-/// Bit of `CAP_SYS_ADMIN` in a capability set.
-const CAP_SYS_ADMIN: u32 = 21;
 
 /// The right to make hosts.
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +38,7 @@ impl Realm {
     /// # Errors
     /// [`Error::SeveralThreads`], [`Error::NoUserNamespace`], or [`Error::System`] for the files of `/proc`.
     pub fn enter() -> Result<Self, Error> {
-        let own_users = !has_capability(CAP_SYS_ADMIN)?;
+        let own_users = !Capability::SysAdmin.is_effective()?;
         if own_users {
             enter_user_namespace()?;
         }
@@ -186,7 +184,7 @@ fn make_network_namespace(host: String) -> Result<(), Error> {
 }
 
 fn enter_user_namespace() -> Result<(), Error> {
-    let threads = read_proc("/proc/self/status", "Threads:")?.parse().unwrap_or(1);
+    let threads = threads()?;
     if threads != 1 {
         return Err(Error::SeveralThreads { threads });
     }
@@ -199,9 +197,9 @@ fn enter_user_namespace() -> Result<(), Error> {
     write_proc("/proc/self/gid_map", &format!("0 {group} 1"))
 }
 
-fn has_capability(bit: u32) -> Result<bool, Error> {
-    let effective = read_proc("/proc/thread-self/status", "CapEff:")?;
-    Ok(u64::from_str_radix(&effective, 16).is_ok_and(|set| set >> bit & 1 == 1))
+/// Threads of this process.
+pub(crate) fn threads() -> Result<usize, Error> {
+    Ok(read_proc("/proc/self/status", "Threads:")?.parse().unwrap_or(1))
 }
 
 /// The value behind `key` in a file of `/proc` that has one key a line.
