@@ -5,6 +5,8 @@
 
 mod carrier;
 
+#[doc(hidden)]
+pub use carrier::abandon;
 pub use carrier::{
     AgentCounters, BindingStatus, BindingStore, Carrier, Device, Error, ForeignSetup, HandoverStatus,
     HomeNetwork, HomeSetup, Hooks, HostOptions, InterfaceStatus, MobileSetup, RegistrationStatus, Role,
