@@ -16,20 +16,29 @@
 //! priority (see [`Scheduling`]) and where the TUN device's mode forbids it; each refusal is an [`Error`] that
 //! knows its [`remedy`](Error::remedy).
 
+mod agent_socket;
+mod arp_sender;
 pub mod capabilities;
 mod clock;
 mod congestion;
 mod emulator;
 mod error;
+mod icmp_socket;
 mod interface;
 mod namespace;
 mod netlink;
+mod offload;
 mod process;
 mod scheduling;
 mod sock_diag;
+mod socket;
 mod sysctl;
 mod tun;
+mod tunnel_socket;
+mod unaddressed;
 
+pub use agent_socket::{AgentDatagram, AgentSocket, OutgoingDatagram};
+pub use arp_sender::{ArpOperation, ArpSender};
 pub use clock::Clock;
 pub use congestion::{
     ChosenBy, CongestionControl, CongestionControls, congestion_controls, ensure_congestion_control,
@@ -39,13 +48,19 @@ pub use emulator::{
     Change, Direction, DirectionReport, Emulator, Lateness, LinkId, LinkReport, LinkSpec, Options, Timing,
 };
 pub use error::{Barrier, Error};
+pub use icmp_socket::{IcmpDatagram, IcmpSocket, OutgoingIcmp};
 pub use interface::{InterfaceAddress, InterfaceConfig};
 pub use namespace::{Host, Realm};
 pub use netlink::{
     Effect, InterfaceState, Neighbour, Netlink, NetlinkMonitor, NetworkChange, Route, RouteKind, RouteScope,
     Rule,
 };
+pub use offload::{Frame, OffloadTun, Offloads, TunCounters};
 pub use scheduling::Scheduling;
 pub use sock_diag::{RecoveryState, SockDiag, TcpFilter, TcpInfo, TcpSocket, TcpState, TcpTimer};
 pub use sysctl::{set_sysctl, sysctl};
 pub use tun::Tun;
+pub use tunnel_socket::{
+    Flushed, Outer, ReceiveBatch, SendBatch, SendFailure, SendFailureReason, TunnelError, TunnelPacket,
+    TunnelSocket,
+};

@@ -14,7 +14,7 @@ use crate::error::Error;
 
 const DEVICE: &str = "/dev/net/tun";
 
-/// A TUN interface (IP packets, no extra header). Dropping it removes the interface.
+/// A TUN interface (IP packets, no extra header). Dropping it and its [clones](Tun::try_clone) removes the interface.
 ///
 /// It belongs to the network namespace of the thread that opened it, and may be read and written by any.
 #[derive(Debug)]
@@ -31,7 +31,12 @@ impl Tun {
     /// [`Error::InterfaceName`], [`Error::NoTunDevice`], [`Error::TunDeviceMode`], or [`Error::System`] naming
     /// `ioctl(TUNSETIFF)`: `EBUSY` when the name is taken, `EPERM` without `CAP_NET_ADMIN`.
     pub fn open(name: &str) -> Result<Self, Error> {
-        let request = request(name)?;
+        Self::open_with(name, 0)
+    }
+
+    /// Makes the interface with further flags of `TUNSETIFF`.
+    pub(crate) fn open_with(name: &str, flags: libc::c_int) -> Result<Self, Error> {
+        let request = request(name, flags)?;
         let file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -47,10 +52,27 @@ impl Tun {
         Ok(Self { file, name: name.to_owned() })
     }
 
+    pub(crate) const fn file(&self) -> &File {
+        &self.file
+    }
+
     /// The interface's name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// A second handle, as for whoever takes the carrier away while an emulator has the first. The interface is
+    /// removed when the last is dropped.
+    ///
+    /// # Errors
+    /// [`Error::System`] naming `fcntl`, when the process may not open more descriptors.
+    pub fn try_clone(&self) -> Result<Self, Error> {
+        let file = self.file.try_clone().map_err(|error| {
+            let errno = error.raw_os_error().map_or(Errno::EIO, Errno::from_raw);
+            Error::system(format!("open the interface {:?} once more", self.name), "fcntl", errno)
+        })?;
+        Ok(Self { file, name: self.name.clone() })
     }
 
     /// Takes the interface's carrier away or gives it back: what a host sees when its cable is pulled, or its radio
@@ -115,7 +137,7 @@ mod declaration {
 }
 use declaration::{request_interface, set_carrier};
 
-fn request(name: &str) -> Result<libc::ifreq, Error> {
+fn request(name: &str, flags: libc::c_int) -> Result<libc::ifreq, Error> {
     // SAFETY: `ifreq` is numbers and unions of numbers; all zeros is one of its values.
     #[expect(unsafe_code, reason = "an all-zero ifreq, unused parts of the union included")]
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -131,7 +153,7 @@ fn request(name: &str) -> Result<libc::ifreq, Error> {
     for (place, byte) in request.ifr_name.iter_mut().zip(name.bytes()) {
         *place = libc::c_char::from_ne_bytes([byte]);
     }
-    request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
+    request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI | flags) as libc::c_short;
     Ok(request)
 }
 
