@@ -117,6 +117,20 @@ impl Frame {
         self.is_done
     }
 
+    /// Bytes of the datagrams that have not been taken, each with its headers.
+    #[must_use]
+    pub fn bytes_left(&self) -> usize {
+        let len = self.bytes().len();
+        match (self.is_done, self.cut) {
+            (true, _) => 0,
+            (false, None) => len,
+            (false, Some(cut)) => {
+                let payload = len.saturating_sub(cut.headers_len + self.taken);
+                payload + payload.div_ceil(cut.size) * cut.headers_len
+            }
+        }
+    }
+
     /// Gives up what has not been taken; returns the number of datagrams that were left.
     pub fn discard(&mut self) -> usize {
         let left = match (self.is_done, self.cut) {

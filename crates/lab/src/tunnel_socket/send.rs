@@ -242,6 +242,44 @@ impl SendBatch {
         }
     }
 
+    /// Puts in one datagram, wrapped for `tunnel` as [`push_frame`](Self::push_frame) does; `false` if there is no
+    /// room for it. `origin` says whether a hop is to be taken off its time to live.
+    ///
+    /// # Errors
+    /// Why it must not enter the tunnel.
+    pub fn push_one(
+        &mut self,
+        tunnel: &mut Tunnel,
+        interface: Option<u32>,
+        datagram: &[u8],
+        origin: Origin,
+    ) -> Result<bool, EncapsulationError> {
+        if !self.has_room_for(Front::MAX_LEN + datagram.len()) {
+            return Ok(false);
+        }
+        let front = tunnel.front(datagram, origin, 0)?;
+        let (header, _) = Ipv4Header::parse(datagram)?;
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(front.bytes());
+        self.bytes.extend_from_slice(datagram.get(front.header_len()..).unwrap_or_default());
+        let hops = u8::from(origin == Origin::Forwarded);
+        let is_minimal = tunnel.encapsulation == Encapsulation::Minimal;
+        let outer = Outer {
+            source: tunnel.entry,
+            destination: tunnel.exit,
+            protocol: tunnel.encapsulation.protocol(),
+            tos: header.tos,
+            ttl: if is_minimal { header.ttl.saturating_sub(hops) } else { tunnel.ttl },
+            dont_fragment: header.dont_fragment,
+            interface,
+        };
+        self.slots.push(Slot { outer, start, end: self.bytes.len() });
+        if let Encapsulation::Gre { sequence: Some(sequence), .. } = &mut tunnel.encapsulation {
+            *sequence = sequence.wrapping_add(1);
+        }
+        Ok(true)
+    }
+
     fn has_room_for(&self, len: usize) -> bool {
         // In an empty batch any packet fits, see its capacity.
         self.slots.len() < self.packets && self.bytes.len() + len <= self.capacity

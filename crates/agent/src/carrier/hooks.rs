@@ -1,0 +1,83 @@
+//! What a carrier asks of its owner: a place for bindings, and the time of day.
+
+use core::fmt;
+use core::time::Duration;
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use careof_base::Instant;
+use careof_mobility::v4::{MobileNodeRecord, NtpTime, WallClock};
+
+/// Why bindings could not be written down or read back.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct StoreError(pub String);
+
+/// Where a home agent keeps what it must remember across a crash.
+pub trait BindingStore {
+    /// Writes down what is to be known of one mobile node, in place of what was. It is durable when this returns:
+    /// the reply leaves afterwards.
+    ///
+    /// # Errors
+    /// Nothing has been written. The agent goes on, and counts it.
+    fn save(&mut self, record: &MobileNodeRecord) -> Result<(), StoreError>;
+
+    /// Writes down several records; a store that can do so at the price of one overrides this.
+    ///
+    /// # Errors
+    /// As [`BindingStore::save`]; some may have been written.
+    fn save_all(&mut self, records: &[MobileNodeRecord]) -> Result<(), StoreError> {
+        records.iter().try_for_each(|record| self.save(record))
+    }
+
+    /// Everything written down.
+    ///
+    /// # Errors
+    /// The agent does not start: without its replay state it would accept what it has accepted before.
+    fn load(&mut self) -> Result<Vec<MobileNodeRecord>, StoreError>;
+}
+
+/// Reads the time of day: since the beginning of 1970 (UTC). It may jump.
+pub type TimeOfDay = Box<dyn Fn() -> Duration + Send>;
+
+/// What a carrier asks of its owner.
+#[derive(Default)]
+pub struct Hooks {
+    /// Where a home agent keeps its bindings; `None`: it forgets them when it ends.
+    pub store: Option<Box<dyn BindingStore + Send>>,
+    /// The time of day; `None`: the system's.
+    pub time_of_day: Option<TimeOfDay>,
+}
+
+impl fmt::Debug for Hooks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hooks")
+            .field("store", &self.store.is_some())
+            .field("time_of_day", &self.time_of_day.is_some())
+            .finish()
+    }
+}
+
+/// A way to read the time of day.
+pub(super) struct Reading(pub(super) TimeOfDay);
+
+impl fmt::Debug for Reading {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Reading")
+    }
+}
+
+/// The clock that shows the time of day read now, at `now`.
+pub(super) fn wall_clock(reading: Option<&Reading>, now: Instant) -> WallClock {
+    let time = match reading {
+        Some(Reading(read)) => read(),
+        None => system_time(),
+    };
+    WallClock::new(NtpTime::from_unix(time)).behind_by(now.since_start())
+}
+
+/// The system's time of day; before 1970 it is 1970.
+#[expect(clippy::disallowed_methods, reason = "this is where a world reads the clock")]
+fn system_time() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
