@@ -346,7 +346,7 @@ fn branch(random: &mut RandomStream) -> RandomStream {
 }
 
 /// Whether names and numbers of interfaces fit together.
-fn check(setup: &Setup) -> Result<(), Error> {
+pub(crate) fn check(setup: &Setup) -> Result<(), Error> {
     let devices = setup.devices();
     for (at, device) in devices.iter().enumerate() {
         let earlier = devices.iter().take(at);
