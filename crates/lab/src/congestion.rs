@@ -120,7 +120,7 @@ pub enum ChosenBy {
 
 /// Chooses the congestion control of all TCP connections that begin in the calling thread's network namespace from
 /// now on: as the namespace's default, or where that is not allowed by naming it in the main table's routes for
-/// IPv4. Routes made later do not name it then, so do this last. A listening socket does not show it; the
+/// IPv4. Routes made later do not name it then, so do this last. What those routes named before is forgotten. A listening socket does not show it; the
 /// connections that come from it have it.
 ///
 /// # Errors
@@ -128,18 +128,19 @@ pub enum ChosenBy {
 /// [`Netlink`] says about a route.
 pub fn set_congestion_control(name: &str) -> Result<ChosenBy, Error> {
     let control = ensure_congestion_control(name)?;
-    match set_sysctl("net.ipv4.tcp_congestion_control", name) {
-        Ok(()) => return Ok(ChosenBy::Default),
-        Err(Error::System { errno: Errno::EPERM, .. }) => {}
+    let (chosen, named) = match set_sysctl("net.ipv4.tcp_congestion_control", name) {
+        Ok(()) => (ChosenBy::Default, None),
+        Err(Error::System { errno: Errno::EPERM, .. }) => (ChosenBy::Routes, Some(control)),
         Err(error) => return Err(error),
-    }
+    };
     let mut netlink = Netlink::open()?;
     for route in netlink.routes(Route::MAIN_TABLE)? {
-        if route.kind == RouteKind::Unicast && route.destination.is_ipv4() {
-            netlink.set_route(&Route { congestion_control: Some(control), ..route })?;
+        let matters = route.kind == RouteKind::Unicast && route.destination.is_ipv4();
+        if matters && route.congestion_control != named {
+            netlink.set_route(&Route { congestion_control: named, ..route })?;
         }
     }
-    Ok(ChosenBy::Routes)
+    Ok(chosen)
 }
 
 fn refused(name: &str, call: &'static str, errno: Errno) -> Error {

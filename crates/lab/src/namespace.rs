@@ -19,7 +19,7 @@ use nix::sched::{CloneFlags, unshare};
 use nix::unistd::{Gid, Uid};
 
 use crate::capabilities::Capability;
-use crate::error::Error;
+use crate::error::{Barrier, Error};
 use crate::netlink::Netlink;
 use crate::process::Processes;
 
@@ -189,12 +189,15 @@ fn enter_user_namespace() -> Result<(), Error> {
         return Err(Error::SeveralThreads { threads });
     }
     let (user, group) = (Uid::effective(), Gid::effective());
-    unshare(CloneFlags::CLONE_NEWUSER).map_err(|errno| Error::NoUserNamespace { errno })?;
+    let refused = |call| move |errno| Error::NoUserNamespace { call, errno, barrier: Barrier::find() };
+    unshare(CloneFlags::CLONE_NEWUSER).map_err(refused("unshare(CLONE_NEWUSER)"))?;
     // Root inside, so that programs keep their capabilities when they are started. A group map of an ordinary
     // user is accepted only after giving up setgroups(2) (user_namespaces(7)).
-    write_proc("/proc/self/setgroups", "deny")?;
-    write_proc("/proc/self/uid_map", &format!("0 {user} 1"))?;
-    write_proc("/proc/self/gid_map", &format!("0 {group} 1"))
+    let errno_of = |error: std::io::Error| error.raw_os_error().map_or(Errno::EIO, Errno::from_raw);
+    let write = |path, text: String| fs::write(path, text).map_err(errno_of);
+    write("/proc/self/setgroups", "deny".to_owned()).map_err(refused("write(/proc/self/setgroups)"))?;
+    write("/proc/self/uid_map", format!("0 {user} 1")).map_err(refused("write(/proc/self/uid_map)"))?;
+    write("/proc/self/gid_map", format!("0 {group} 1")).map_err(refused("write(/proc/self/gid_map)"))
 }
 
 /// Threads of this process.
@@ -210,11 +213,4 @@ fn read_proc(path: &str, key: &str) -> Result<String, Error> {
     })?;
     let value = text.lines().find_map(|line| line.strip_prefix(key)).unwrap_or_default();
     Ok(value.trim().to_owned())
-}
-
-fn write_proc(path: &str, text: &str) -> Result<(), Error> {
-    fs::write(path, text).map_err(|error| {
-        let errno = error.raw_os_error().map_or(Errno::EIO, Errno::from_raw);
-        Error::system(format!("write {text:?} to {path}"), "write", errno)
-    })
 }

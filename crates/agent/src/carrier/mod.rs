@@ -332,6 +332,14 @@ impl AsFd for Carrier {
     }
 }
 
+/// Ends a carrier as the kernel ends a killed process: its descriptors are closed, and nothing is put back.
+///
+/// For tests of what the next one makes of it.
+#[doc(hidden)]
+pub fn abandon(mut carrier: Carrier) {
+    carrier.closed = true;
+}
+
 /// A stream of its own for an agent: one that takes another's place must not draw the same again.
 fn branch(random: &mut RandomStream) -> RandomStream {
     RandomStream::new(random.next_u64(), 0, "agent")
