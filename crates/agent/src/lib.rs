@@ -12,6 +12,8 @@ pub mod config;
 mod daemon;
 pub mod store;
 
+#[doc(hidden)]
+pub use carrier::abandon;
 pub use carrier::{
     AgentCounters, BindingStatus, BindingStore, Carrier, Device, Error, ForeignSetup, HandoverStatus,
     HomeNetwork, HomeSetup, Hooks, HostOptions, InterfaceStatus, MobileSetup, RegistrationStatus, Role,

@@ -9,6 +9,8 @@ pub(crate) mod checksum;
 mod coalescer;
 mod frame;
 mod layout;
+#[cfg(test)]
+mod tests;
 mod vnet_header;
 
 use std::io::{self, IoSlice, Read, Write};

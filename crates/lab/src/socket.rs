@@ -130,7 +130,16 @@ impl Socket {
     }
 
     pub(crate) fn connect(&self, to: SocketAddrV4) -> Result<(), Error> {
-        let name = from_ipv4(to);
+        self.connect_to(&from_ipv4(to))
+    }
+
+    /// Undoes [`connect`](Self::connect).
+    pub(crate) fn disconnect(&self) -> Result<(), Error> {
+        // A name of no family is how that is asked for.
+        self.connect_to(&[0; NAME_LEN])
+    }
+
+    fn connect_to(&self, name: &[u8; NAME_LEN]) -> Result<(), Error> {
         // SAFETY: the pointer and the length are those of one array, which the kernel reads.
         #[expect(unsafe_code, reason = "the descriptor is not one of the standard library's types")]
         let done = unsafe {

@@ -6,7 +6,7 @@ mod support;
 
 use std::process::ExitCode;
 
-use careof_lab::{Error, Realm};
+use careof_lab::{Error, Realm, congestion_controls, set_congestion_control};
 use careof_link::Config;
 use nix::sys::prctl::set_dumpable;
 use nix::unistd::{Gid, Uid, setgid, setuid};
@@ -30,6 +30,7 @@ fn main() -> ExitCode {
     let Some(realm) = realm_or_skip() else { return ExitCode::SUCCESS };
     packets_cross(realm);
     programs_end_with_their_host(realm);
+    any_congestion_control_can_be_chosen(realm);
     an_idle_emulator_takes_no_processor_time(realm);
     println!("test an_ordinary_user_has_a_lab ... ok");
     ExitCode::SUCCESS
@@ -55,6 +56,15 @@ fn packets_cross(realm: Realm) {
     left.send(b"without root").unwrap();
     assert_eq!(next(&right).as_deref(), Some(&b"without root"[..]));
     assert!(pair.report().forward.is_conserved());
+}
+
+fn any_congestion_control_can_be_chosen(realm: Realm) {
+    let host = realm.host("any").unwrap();
+    for control in host.run(congestion_controls).unwrap().unwrap().available {
+        let name = control.as_str().to_owned();
+        let chosen = host.run(move || set_congestion_control(&name)).unwrap().unwrap();
+        println!("{control} by {chosen:?}");
+    }
 }
 
 fn programs_end_with_their_host(realm: Realm) {

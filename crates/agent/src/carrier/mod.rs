@@ -332,13 +332,21 @@ impl AsFd for Carrier {
     }
 }
 
+/// Ends a carrier as the kernel ends a killed process: its descriptors are closed, and nothing is put back.
+///
+/// For tests of what the next one makes of it.
+#[doc(hidden)]
+pub fn abandon(mut carrier: Carrier) {
+    carrier.closed = true;
+}
+
 /// A stream of its own for an agent: one that takes another's place must not draw the same again.
 fn branch(random: &mut RandomStream) -> RandomStream {
     RandomStream::new(random.next_u64(), 0, "agent")
 }
 
 /// Whether names and numbers of interfaces fit together.
-fn check(setup: &Setup) -> Result<(), Error> {
+pub(crate) fn check(setup: &Setup) -> Result<(), Error> {
     let devices = setup.devices();
     for (at, device) in devices.iter().enumerate() {
         let earlier = devices.iter().take(at);

@@ -13,7 +13,7 @@ use careof_wire::mip4::Lifetime;
 
 use super::Source;
 use super::agents::{at_home, interface_name, peers};
-use super::fields::{address, given, lifetime, network, prefix, required, tables};
+use super::fields::{address, at_least, given, lifetime, network, prefix, required, tables};
 use super::key::security_association;
 use super::reference::{MOBILE_INTERFACE, POLICY};
 use super::service::host;
@@ -45,6 +45,7 @@ pub(super) fn mobile(
     let asked = given(reader, "lifetime", problems, lifetime).unwrap_or(Lifetime::from_secs(300));
     let renew_after_percent = given(reader, "renew_after", problems, percent).unwrap_or(75);
     let attempts = given(reader, "attempts", problems, |field, p| field.integer(1, 1000, p));
+    let probe = given(reader, "probe", problems, |field, p| at_least(field, Duration::from_secs(1), p));
     let default = given(reader, "routing", problems, routing).unwrap_or(DeliveryMethod::ReverseTunnel);
     let encapsulations = [
         ("ip-in-ip", EncapsulationChoice::IpInIp),
@@ -84,6 +85,7 @@ pub(super) fn mobile(
         foreign_agents,
         lifetime: asked,
         renew_after_percent,
+        probe,
         simultaneous,
         broadcasts,
         reverse_tunnel: default == DeliveryMethod::ReverseTunnel,

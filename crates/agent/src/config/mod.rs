@@ -151,12 +151,16 @@ fn role(root: &Table, problems: &mut Problems) -> Option<Role> {
 /// What the agents themselves say about their configuration, for what was not found above.
 fn try_out(setup: &Setup, problems: &mut Problems) {
     let random = RandomStream::new(0, 0, "check");
-    let made = match setup {
-        Setup::Home(setup) => HomeAgent::new(Instant::ZERO, setup.config.clone(), random).map(drop),
-        Setup::Foreign(setup) => ForeignAgent::new(Instant::ZERO, setup.config.clone(), random).map(drop),
-        Setup::Mobile(setup) => MobileNode::new(Instant::ZERO, setup.config.clone(), random).map(drop),
-    };
-    if let Err(error) = made {
-        problems.add((Origin::File(0), ""), "a configuration that no agent takes", error.to_string(), None);
+    let fits = crate::carrier::check(setup);
+    let fits = fits.and_then(|()| match setup {
+        Setup::Home(setup) => Ok(HomeAgent::new(Instant::ZERO, setup.config.clone(), random).map(drop)?),
+        Setup::Foreign(setup) => {
+            Ok(ForeignAgent::new(Instant::ZERO, setup.config.clone(), random).map(drop)?)
+        }
+        Setup::Mobile(setup) => Ok(MobileNode::new(Instant::ZERO, setup.config.clone(), random).map(drop)?),
+    });
+    if let Err(error) = fits {
+        let hint = error.remedy().map(str::to_owned);
+        problems.add((Origin::File(0), ""), "a configuration that no agent takes", error.to_string(), hint);
     }
 }

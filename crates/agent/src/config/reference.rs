@@ -200,7 +200,18 @@ pub(crate) static MOBILE: Section = Section {
             "`\"75 %\"`",
             "How much of the lifetime passes before it is renewed, 1 % to 95 %."
         ),
-        key("attempts", "whole number", "`6`", "Requests without a reply after which a handover has failed."),
+        key(
+            "probe",
+            "duration",
+            "none",
+            "Renew at least this often, not below 1 s: how fast a link is noticed that is up and carries nothing.",
+        ),
+        key(
+            "attempts",
+            "whole number",
+            "`6`",
+            "Requests without a reply after which a handover has failed, and an interface is left for another one."
+        ),
         key(
             "routing",
             "word",

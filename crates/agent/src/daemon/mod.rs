@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use careof_base::{Duration, Instant, RandomStream};
 use careof_document::error::DocumentErrors;
 use careof_lab::Clock;
+use careof_lab::capabilities::{self, Capability};
 use careof_mobility::v4::Notice;
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
@@ -30,7 +31,7 @@ use serde_json::{Value, json};
 
 use crate::config::{Configuration, Format};
 use crate::store::{self, Store};
-use crate::{Carrier, Hooks, Role, Setup, Status};
+use crate::{Carrier, Hooks, Role, Status};
 
 pub(crate) use control::{Answer, Request};
 
@@ -134,6 +135,8 @@ struct Daemon {
     tally: Tally,
     /// What was wrong with the file when it was read last; empty when it is in force.
     rejected: Vec<String>,
+    /// What the host or the store refused last, as it was told.
+    problem: Option<String>,
     /// systemd wants to hear from us that often.
     watchdog: Option<(Duration, Instant)>,
     phase: Phase,
@@ -189,6 +192,8 @@ impl Daemon {
             hooks.store = Some(Box::new(Store::open(&path)?));
         }
         let carrier = Carrier::open(configuration.setup.clone(), clock, chance()?, hooks)?;
+        // What is open stays open; from here on this is all that is needed.
+        capabilities::keep_only(&[Capability::NetAdmin, Capability::NetRaw]).map_err(crate::Error::from)?;
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(system("wait for several things"))?;
         let watchdog = sd_notify::watchdog_enabled().map(|span| (span / 2, clock.now()));
         let daemon = Self {
@@ -204,6 +209,7 @@ impl Daemon {
             reporter: Reporter::default(),
             tally: Tally::default(),
             rejected: Vec::new(),
+            problem: None,
             watchdog,
             phase: Phase::Running,
         };
@@ -253,6 +259,9 @@ impl Daemon {
             }
             self.take_events();
             let now = self.clock.now();
+            if ready.contains(&Source::Carrier) {
+                self.take_problem(now);
+            }
             self.reporter.settle(now);
             self.tally.suppressed_lines = self.reporter.suppressed();
             if let Some((every, next)) = &mut self.watchdog
@@ -317,6 +326,15 @@ impl Daemon {
         }
     }
 
+    /// Tells what could be survived, once.
+    fn take_problem(&mut self, now: Instant) {
+        let problem = self.carrier.last_problem();
+        if let Some(problem) = problem.as_deref().filter(|problem| self.problem.as_deref() != Some(problem)) {
+            self.reporter.problem(now, problem);
+        }
+        self.problem = problem;
+    }
+
     fn take_signals(&mut self) {
         while let Ok(Some(signal)) = self.signals.read_signal() {
             let number = i32::try_from(signal.ssi_signo).unwrap_or_default();
@@ -368,7 +386,7 @@ impl Daemon {
     }
 
     fn apply(&mut self, new: Configuration) {
-        if same_setup(&self.configuration.setup, &new.setup) {
+        if self.configuration.setup == new.setup {
             tracing::debug!("The agent's own configuration is as before");
         } else if let Err(error) = self.carrier.reconfigure(new.setup.clone()) {
             let hint = error.remedy().map(|hint| format!("\n  hint: {hint}")).unwrap_or_default();
@@ -491,16 +509,6 @@ fn switch(carrier: &mut Carrier, interface: &str) -> Answer {
     match carrier.switch_to(interface, Notice::Ahead(Duration::ZERO)) {
         Ok(()) => Answer::Done { ok: json!({ "switching_to": interface }) },
         Err(error) => Answer::failed(error.to_string(), error.remedy()),
-    }
-}
-
-/// Whether two configurations make the same agent.
-fn same_setup(one: &Setup, other: &Setup) -> bool {
-    match (one, other) {
-        (Setup::Home(one), Setup::Home(other)) => one == other,
-        (Setup::Foreign(one), Setup::Foreign(other)) => one == other,
-        (Setup::Mobile(one), Setup::Mobile(other)) => one == other,
-        _ => false,
     }
 }
 

@@ -48,6 +48,11 @@ impl Reporter {
         }
     }
 
+    /// Writes what the host or the store refused.
+    pub(super) fn problem(&mut self, now: Instant, problem: &str) {
+        line!(self, now, ERROR, "problem", problem, "Refused");
+    }
+
     /// Writes what `event` of the agent that `carrier` carries says.
     pub(super) fn event(&mut self, now: Instant, carrier: &Carrier, event: &Event) {
         let name = |id: InterfaceId| carrier.interface_name(id).unwrap_or("?");

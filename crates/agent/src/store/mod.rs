@@ -85,10 +85,15 @@ impl Store {
 
 impl BindingStore for Store {
     fn save(&mut self, record: &MobileNodeRecord) -> Result<(), StoreError> {
-        let bytes = record::encode(record);
-        let key = record.home_address.to_bits();
+        self.save_all(std::slice::from_ref(record))
+    }
+
+    /// All of them or none.
+    fn save_all(&mut self, records: &[MobileNodeRecord]) -> Result<(), StoreError> {
         let saved = write(self.database()?, |nodes| {
-            nodes.insert(key, bytes.as_slice())?;
+            for record in records {
+                nodes.insert(record.home_address.to_bits(), record::encode(record).as_slice())?;
+            }
             Ok(())
         });
         saved.map_err(|error| self.failed("write to", &error))
