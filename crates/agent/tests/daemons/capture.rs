@@ -14,6 +14,9 @@ use crate::support::{Daemon, Network, find, realm_or_skip, skip, wait_for, wait_
 const UNREACHABLE: u8 = 3;
 const PROTOCOL: u8 = 2;
 
+/// What no frame may be. Checksums of TCP and UDP are left to the interface, which a capture comes before.
+const MALFORMED: &str = "_ws.malformed || ip.checksum.status == \"Bad\" || icmp.checksum.status == \"Bad\"";
+
 #[test]
 fn no_host_says_protocol_unreachable_and_no_frame_is_malformed() {
     let Some(realm) = realm_or_skip(&["curl", "python3"]) else { return };
@@ -43,10 +46,10 @@ fn no_host_says_protocol_unreachable_and_no_frame_is_malformed() {
     };
     let files: Vec<PathBuf> = captures.into_iter().map(Capture::finish).collect();
     for file in &files {
-        let malformed = read(file, "_ws.malformed || _ws.expert.severity == error");
-        assert!(malformed.is_empty(), "{malformed}");
-        let unknown = read(file, "icmp.type == 3 && icmp.code == 2");
-        assert!(unknown.is_empty(), "{unknown}");
+        for nothing in [MALFORMED, "icmp.type == 3 && icmp.code == 2"] {
+            let found = read(file, nothing);
+            assert!(found.is_empty(), "{nothing}:\n{found}");
+        }
     }
     for what in ["mip.type == 1", "mip.type == 3", "ip.proto == 4 && tcp"] {
         let found: usize = files.iter().map(|file| read(file, what).lines().count()).sum();
@@ -98,7 +101,9 @@ impl Capture {
 
 /// The frames of a file that match a filter, a line each.
 fn read(file: &Path, filter: &str) -> String {
-    let output = Command::new("tshark").arg("-r").arg(file).args(["-Y", filter]).output().unwrap();
+    // A packet is seen on its way to the home agent and on its way on; that is no connection out of order.
+    let options = ["-o", "tcp.desegment_tcp_streams:FALSE", "-o", "ip.check_checksum:TRUE", "-Y", filter];
+    let output = Command::new("tshark").arg("-r").arg(file).args(options).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }

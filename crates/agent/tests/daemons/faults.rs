@@ -4,7 +4,7 @@ use careof_base::Duration;
 use careof_lab::Clock;
 
 use crate::support::{
-    CORRESPONDENT, FOREIGN_AGENT, Flood, HOME_AGENT, Network, VISITED_INTERFACE, pause, realm_or_skip,
+    FOREIGN_AGENT, Flood, HOME_AGENT, Network, VISITED_INTERFACE, pause, realm_or_skip,
     silent_socket, wait_until,
 };
 
@@ -111,5 +111,4 @@ fn a_foreign_agent_that_dies_and_comes_back_is_found_again() {
     });
     mobile.wait_for_registration(VISITED_INTERFACE);
     web.fetch(&network.mobile, "film");
-    assert!(web.log().contains(&CORRESPONDENT.to_string()) || !web.log().is_empty());
 }
