@@ -76,8 +76,11 @@ impl Tun {
     }
 
     /// Takes the interface's carrier away or gives it back: what a host sees when its cable is pulled, or its radio
-    /// link breaks. Packets sent meanwhile are dropped by the kernel, addresses stay, the interface stays up. A new
-    /// interface has its carrier.
+    /// link breaks. Addresses stay, and the interface stays up. A new interface has its carrier.
+    ///
+    /// Who asks sees it at once. The kernel drops what the host sends, and reports the loss, within 0.1 ms only after
+    /// a second in which no carrier was lost on the machine; otherwise up to 1 s later (see
+    /// [`NetworkChange::Link`](crate::NetworkChange::Link)). Whoever emulates the link drops packets itself.
     ///
     /// # Errors
     /// [`Error::System`] naming `ioctl(TUNSETCARRIER)`: `EBADFD` when the interface is gone, `EINVAL` before
