@@ -1,7 +1,7 @@
 //! Bad input and faults: the agents keep running, count them, and recover by themselves.
 
 use careof_base::Duration;
-use careof_lab::Clock;
+use careof_lab::{Clock, Netlink};
 
 use crate::support::{
     Capture, FOREIGN_AGENT, Flood, HOME_ADDRESS, HOME_AGENT, Network, Snapshot, VISITED_INTERFACE, find,
@@ -92,7 +92,7 @@ fn a_foreign_agent_that_dies_and_comes_back_is_found_again() {
     let mut network = Network::new(realm);
     network.add_foreign_agent();
     let web = network.web_server();
-    web.offer("film", 300_000);
+    web.offer("film", 500_000);
     let before = [network.foreign(), &network.mobile].map(Snapshot::of);
     let capture = find("tshark")
         .is_some()
@@ -106,7 +106,8 @@ fn a_foreign_agent_that_dies_and_comes_back_is_found_again() {
     assert_eq!(binding["care_of"], FOREIGN_AGENT.to_string(), "{binding}");
     assert_eq!(foreign.status()["visitors"].as_array().unwrap().len(), 1);
 
-    web.fetch(&network.mobile, "film");
+    let mut download = web.download_slowly(&network.mobile, "film", "200k");
+    download.wait_for_bytes(100_000);
     foreign.kill();
     pause(Duration::from_millis(500));
     foreign.start_again(network.foreign());
@@ -114,7 +115,7 @@ fn a_foreign_agent_that_dies_and_comes_back_is_found_again() {
         !foreign.status()["visitors"].as_array().unwrap().is_empty()
     });
     mobile.wait_for_registration(VISITED_INTERFACE);
-    web.fetch(&network.mobile, "film");
+    download.finish();
 
     mobile.terminate();
     assert_eq!(home.bindings(), 0, "{}", home.status());
@@ -128,4 +129,29 @@ fn a_foreign_agent_that_dies_and_comes_back_is_found_again() {
     let about_home = format!("arp.src.proto_ipv4 == {HOME_ADDRESS} || arp.dst.proto_ipv4 == {HOME_ADDRESS}");
     assert_eq!(captured.frames(&about_home), "");
     assert_ne!(captured.frames("mip.type == 3"), "");
+}
+
+#[test]
+fn a_tunnel_device_that_somebody_takes_down_works_when_it_is_up_again() {
+    let Some(realm) = realm_or_skip(&["curl", "python3"]) else { return };
+    let network = Network::new(realm);
+    let web = network.web_server();
+    web.offer("film", 100_000);
+    let mut home = network.start_home_agent();
+    let mut mobile = network.start_mobile_node();
+    mobile.wait_for_registration("wlan0");
+    for host in [&network.mobile, &network.home] {
+        let taken = host.run(|| {
+            let mut netlink = Netlink::open()?;
+            let index = netlink.index_of("careof0")?;
+            netlink.set_down(index)?;
+            Ok::<_, careof_lab::Error>(index)
+        });
+        let index = taken.unwrap().unwrap();
+        pause(Duration::from_millis(200));
+        host.run(move || Netlink::open()?.set_up(index)).unwrap().unwrap();
+    }
+    web.fetch(&network.mobile, "film");
+    mobile.assert_running();
+    home.assert_running();
 }
