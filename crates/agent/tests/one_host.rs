@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::unix::fs::PermissionsExt as _;
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::Duration;
@@ -108,7 +108,10 @@ impl Place {
     }
 
     fn launch(&self) -> Child {
-        let mut command = careof_agent();
+        self.launch_with(careof_agent())
+    }
+
+    fn launch_with(&self, mut command: Command) -> Child {
         let log = fs::File::options().create(true).append(true).open(self.path("log")).unwrap();
         command.arg(self.path("home.toml")).stdout(Stdio::null()).stderr(log);
         self.host.spawn(command).unwrap()
@@ -495,6 +498,35 @@ fn the_end_leaves_nothing_behind() {
     assert_ne!(traces(), before);
     assert!(agent.end(Signal::SIGTERM).success());
     assert_eq!(traces(), before);
+}
+
+#[test]
+fn systemd_is_told_how_it_goes() {
+    let Some(place) = place_or_skip() else { return };
+    let listener = UnixDatagram::bind(place.path("notify")).unwrap();
+    listener.set_read_timeout(Some(PATIENCE)).unwrap();
+    let told = || {
+        let mut buffer = [0; 256];
+        let length = listener.recv(&mut buffer).unwrap();
+        String::from_utf8_lossy(&buffer[..length]).trim().to_owned()
+    };
+    // What comes in between, from the watchdog, is passed over.
+    let told_next = |wanted: &str| {
+        while told() != wanted {}
+    };
+    place.configure("");
+    let mut command = careof_agent();
+    command.env("NOTIFY_SOCKET", place.path("notify")).env("WATCHDOG_USEC", "100000");
+    let mut agent = Agent { place: &place, child: place.launch_with(command) };
+    assert_eq!(told(), "READY=1");
+    for _ in 0..3 {
+        assert_eq!(told(), "WATCHDOG=1", "with nothing else to do");
+    }
+    agent.signal(Signal::SIGHUP);
+    told_next("RELOADING=1");
+    told_next("READY=1");
+    assert!(agent.end(Signal::SIGTERM).success());
+    told_next("STOPPING=1");
 }
 
 #[test]
