@@ -357,11 +357,15 @@ impl Daemon {
         tracing::info!(signal = signal.as_str(), "Ending");
         notify(&[NotifyState::Stopping]);
         self.phase = Phase::Over;
-        if self.carrier.role() == Role::Mobile && self.carrier.is_registered() {
-            match self.carrier.deregister() {
-                Ok(()) => self.phase = Phase::Leaving(self.clock.now() + FAREWELL),
-                Err(error) => tracing::error!(%error, "Cannot deregister"),
-            }
+        if self.carrier.role() != Role::Mobile {
+            return;
+        }
+        // Also where no registration is known to have been accepted: the home agent may have a binding, and its reply
+        // or the way here be lost. Only a reply that can come is waited for.
+        match self.carrier.deregister() {
+            Ok(()) if self.carrier.is_registered() => self.phase = Phase::Leaving(self.clock.now() + FAREWELL),
+            Ok(()) => {}
+            Err(error) => tracing::error!(%error, "Cannot deregister"),
         }
     }
 
