@@ -1,0 +1,115 @@
+//! Bad input and faults: the agents keep running, count them, and recover by themselves.
+
+use careof_base::Duration;
+use careof_lab::Clock;
+
+use crate::support::{
+    CORRESPONDENT, FOREIGN_AGENT, Flood, HOME_AGENT, Network, VISITED_INTERFACE, pause, realm_or_skip,
+    silent_socket, wait_until,
+};
+
+#[test]
+fn rubbish_at_ten_thousand_packets_a_second_stops_no_download() {
+    let Some(realm) = realm_or_skip(&["curl", "python3"]) else { return };
+    let network = Network::new(realm);
+    let web = network.web_server();
+    web.offer("film", 1_000_000);
+    let home = network.start_home_agent();
+    let mobile = network.start_mobile_node();
+    mobile.wait_for_registration("wlan0");
+
+    let flood = Flood::start(&network.correspondent, HOME_AGENT, 10_000);
+    let before = home.counters("dropped");
+    let mut download = web.download(&network.mobile, "film");
+    download.wait_for_bytes(100_000);
+    // A handover is possible meanwhile.
+    network.set_carrier(&network.wlan, false);
+    mobile.wait_for_registration("gsm0");
+    download.wait_for_bytes(50_000);
+    network.hurry();
+    download.finish();
+    wait_until("20,000 pieces of rubbish are sent", || flood.sent() > 20_000);
+    drop(flood);
+    let counted = home.counters("dropped") - before;
+    assert!(counted > 1000, "{counted} were counted: {}", home.status()["counters"]);
+    assert_eq!(home.bindings(), 1);
+}
+
+#[test]
+fn a_home_agent_that_never_answers_is_asked_ever_less_often() {
+    let Some(realm) = realm_or_skip(&[]) else { return };
+    let network = Network::new(realm);
+    let mute = silent_socket(&network.home, HOME_AGENT);
+    let mobile = network.start_mobile_node();
+    let clock = Clock::start();
+    let mut buffer = [0; 2048];
+    let mut arrivals = Vec::new();
+    // Without back-off it would be one a second at the least.
+    while arrivals.len() < 4 {
+        wait_until("another request", || mute.recv(&mut buffer).is_ok());
+        arrivals.push(clock.now());
+        assert_eq!(mobile.registered_on(), None);
+    }
+    let gaps: Vec<Duration> =
+        arrivals.windows(2).map(|pair| pair[1].saturating_duration_since(pair[0])).collect();
+    assert!(gaps[2] > gaps[0] + gaps[0] / 2, "{gaps:?}");
+    drop(mute);
+    let home = network.start_home_agent();
+    wait_until("the mobile node is registered", || mobile.registered_on().is_some());
+    assert_eq!(home.bindings(), 1);
+}
+
+#[test]
+fn links_that_flap_every_100_ms_are_survived() {
+    let Some(realm) = realm_or_skip(&["curl", "python3"]) else { return };
+    let network = Network::new(realm);
+    let web = network.web_server();
+    web.offer("film", 100_000);
+    let mut home = network.start_home_agent();
+    let mut mobile = network.start_mobile_node();
+    mobile.wait_for_registration("wlan0");
+
+    let before = mobile.counter("messages-sent");
+    for round in 0..40 {
+        let there = round % 2 == 1;
+        network.set_carrier(&network.wlan, there);
+        if round >= 20 {
+            network.set_up(&network.gsm, there);
+        }
+        pause(Duration::from_millis(100));
+    }
+    let sent = mobile.counter("messages-sent") - before;
+    assert!(sent < 200, "{sent} messages in four seconds");
+    mobile.assert_running();
+    home.assert_running();
+    mobile.wait_for_registration("wlan0");
+    web.fetch(&network.mobile, "film");
+}
+
+#[test]
+fn a_foreign_agent_that_dies_and_comes_back_is_found_again() {
+    let Some(realm) = realm_or_skip(&["curl", "python3"]) else { return };
+    let mut network = Network::new(realm);
+    network.add_foreign_agent();
+    let web = network.web_server();
+    web.offer("film", 3_000_000);
+    let home = network.start_home_agent();
+    let mut foreign = network.start_foreign_agent();
+    let interface = format!("[[interface]]\nname = \"{VISITED_INTERFACE}\"\ncare_of = \"foreign-agent\"\n");
+    let mobile = network.start_mobile_node_with(&interface);
+    mobile.wait_for_registration(VISITED_INTERFACE);
+    let binding = &home.status()["bindings"][0];
+    assert_eq!(binding["care_of"], FOREIGN_AGENT.to_string(), "{binding}");
+    assert_eq!(foreign.status()["visitors"].as_array().unwrap().len(), 1);
+
+    web.fetch(&network.mobile, "film");
+    foreign.kill();
+    pause(Duration::from_millis(500));
+    foreign.start_again(network.foreign());
+    wait_until("the mobile node visits again", || {
+        !foreign.status()["visitors"].as_array().unwrap().is_empty()
+    });
+    mobile.wait_for_registration(VISITED_INTERFACE);
+    web.fetch(&network.mobile, "film");
+    assert!(web.log().contains(&CORRESPONDENT.to_string()) || !web.log().is_empty());
+}
