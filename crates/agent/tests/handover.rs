@@ -63,8 +63,7 @@ fn a_connection_survives_a_handover_between_two_links() {
         assert_eq!(unreachable.heard(), 0);
         home.close().unwrap();
         mobile.close().unwrap();
-        let (after, before) = (state_of(&world.mobile), before);
-        assert_eq!(after, before, "everything is as it was");
+        assert_eq!(difference(&before, &state_of(&world.mobile)), [""; 0], "everything is as it was");
         drop(world);
     }
 }

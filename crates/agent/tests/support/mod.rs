@@ -10,6 +10,8 @@
 
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
+pub(crate) mod ethernet;
+
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::AsFd;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -388,6 +390,13 @@ pub(crate) fn state_of(host: &Host) -> Vec<String> {
         state
     })
     .unwrap()
+}
+
+/// What is in one state and not in the other, told by `-` and `+`. What the kernel does about IPv6 does not count.
+pub(crate) fn difference(before: &[String], after: &[String]) -> Vec<String> {
+    let missing = before.iter().filter(|line| !after.contains(line)).map(|line| format!("- {line}"));
+    let added = after.iter().filter(|line| !before.contains(line)).map(|line| format!("+ {line}"));
+    missing.chain(added).filter(|line| !line.contains("fe80:") && !line.contains("ff00:")).collect()
 }
 
 /// A line of bytes that differs everywhere.
