@@ -4,8 +4,8 @@ use careof_base::Duration;
 use careof_lab::Clock;
 
 use crate::support::{
-    CORRESPONDENT, FOREIGN_AGENT, Flood, HOME_AGENT, Network, VISITED_INTERFACE, pause, realm_or_skip,
-    silent_socket, wait_until,
+    Capture, FOREIGN_AGENT, Flood, HOME_ADDRESS, HOME_AGENT, Network, Snapshot, VISITED_INTERFACE, find,
+    pause, realm_or_skip, silent_socket, skip, wait_until,
 };
 
 #[test]
@@ -92,11 +92,15 @@ fn a_foreign_agent_that_dies_and_comes_back_is_found_again() {
     let mut network = Network::new(realm);
     network.add_foreign_agent();
     let web = network.web_server();
-    web.offer("film", 3_000_000);
+    web.offer("film", 300_000);
+    let before = [network.foreign(), &network.mobile].map(Snapshot::of);
+    let capture = find("tshark")
+        .is_some()
+        .then(|| Capture::start(&network.mobile, VISITED_INTERFACE, network.directory()));
     let home = network.start_home_agent();
     let mut foreign = network.start_foreign_agent();
     let interface = format!("[[interface]]\nname = \"{VISITED_INTERFACE}\"\ncare_of = \"foreign-agent\"\n");
-    let mobile = network.start_mobile_node_with(&interface);
+    let mut mobile = network.start_mobile_node_with(&interface);
     mobile.wait_for_registration(VISITED_INTERFACE);
     let binding = &home.status()["bindings"][0];
     assert_eq!(binding["care_of"], FOREIGN_AGENT.to_string(), "{binding}");
@@ -111,5 +115,17 @@ fn a_foreign_agent_that_dies_and_comes_back_is_found_again() {
     });
     mobile.wait_for_registration(VISITED_INTERFACE);
     web.fetch(&network.mobile, "film");
-    assert!(web.log().contains(&CORRESPONDENT.to_string()) || !web.log().is_empty());
+
+    mobile.terminate();
+    assert_eq!(home.bindings(), 0, "{}", home.status());
+    before[1].assert_unchanged(&network.mobile);
+    wait_until("the visitor is gone", || foreign.status()["visitors"].as_array().unwrap().is_empty());
+    foreign.terminate();
+    before[0].assert_same_routing(network.foreign());
+    let Some(capture) = capture else { return skip("tshark is not installed: nobody looks for ARP") };
+    let captured = capture.finish();
+    // RFC 5944 section 4.6: neither asked for nor asked with on a foreign link.
+    let about_home = format!("arp.src.proto_ipv4 == {HOME_ADDRESS} || arp.dst.proto_ipv4 == {HOME_ADDRESS}");
+    assert_eq!(captured.frames(&about_home), "");
+    assert_ne!(captured.frames("mip.type == 3"), "");
 }

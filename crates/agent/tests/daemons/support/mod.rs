@@ -1,5 +1,6 @@
 //! What the tests are made of: a network of hosts, daemons in it, a web server and who downloads from it.
 
+mod capture;
 mod daemon;
 mod flood;
 mod network;
@@ -13,6 +14,7 @@ use std::path::PathBuf;
 use careof_base::Duration;
 use careof_lab::{Clock, Error, InterfaceConfig, Realm};
 
+pub(crate) use capture::{Capture, Captured};
 pub(crate) use daemon::Daemon;
 pub(crate) use flood::{Flood, silent_socket};
 pub(crate) use network::{
