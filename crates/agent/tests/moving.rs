@@ -88,7 +88,7 @@ fn source_seen(world: &World, to: (Ipv4Addr, u16), port: &Udp) -> Ipv4Addr {
         .unwrap();
     let mut buffer = [0; 100];
     let (_, from) = port.recv_from(&mut buffer).unwrap();
-    assert_eq!(std::net::IpAddr::from(socket.local_addr().unwrap().ip()), from.ip());
+    assert_eq!(socket.local_addr().unwrap().ip(), from.ip());
     match from.ip() {
         std::net::IpAddr::V4(address) => address,
         other => panic!("{other}"),

@@ -363,7 +363,9 @@ impl Daemon {
         // Also where no registration is known to have been accepted: the home agent may have a binding, and its reply
         // or the way here be lost. Only a reply that can come is waited for.
         match self.carrier.deregister() {
-            Ok(()) if self.carrier.is_registered() => self.phase = Phase::Leaving(self.clock.now() + FAREWELL),
+            Ok(()) if self.carrier.is_registered() => {
+                self.phase = Phase::Leaving(self.clock.now() + FAREWELL)
+            }
             Ok(()) => {}
             Err(error) => tracing::error!(%error, "Cannot deregister"),
         }
@@ -512,8 +514,20 @@ fn serve_metrics(address: SocketAddr) -> Result<Server<MetricsSocket>, DaemonErr
 }
 
 fn switch(carrier: &mut Carrier, interface: &str) -> Answer {
+    let role = carrier.role();
+    if role != Role::Mobile {
+        return Answer::failed(
+            format!("a {} does not move", role.name()),
+            Some("ask a mobile node: --socket PATH"),
+        );
+    }
     match carrier.switch_to(interface, Notice::Ahead(Duration::ZERO)) {
         Ok(()) => Answer::Done { ok: json!({ "switching_to": interface }) },
+        Err(error @ crate::Error::UnknownInterface { .. }) => {
+            let names: Vec<_> =
+                carrier.status().interfaces.into_iter().map(|interface| interface.name).collect();
+            Answer::failed(error.to_string(), Some(&format!("it has {}", names.join(", "))))
+        }
         Err(error) => Answer::failed(error.to_string(), error.remedy()),
     }
 }
