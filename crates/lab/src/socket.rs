@@ -180,6 +180,24 @@ impl Socket {
         Ok(to_ipv4(&name, len as usize).map_or(0, |address| address.port()))
     }
 
+    /// The MTU of an interface of this socket's network namespace.
+    pub(crate) fn mtu_of(&self, interface: &str) -> Option<u16> {
+        // SAFETY: `ifreq` is numbers and unions of numbers; all zeros is one of its values.
+        #[expect(unsafe_code, reason = "an all-zero ifreq, unused parts of the union included")]
+        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+        // The last byte stays the zero that ends the name.
+        for (place, byte) in request.ifr_name.iter_mut().take(libc::IFNAMSIZ - 1).zip(interface.bytes()) {
+            *place = libc::c_char::from_ne_bytes([byte]);
+        }
+        // SAFETY: the descriptor is open and `request` is what this ioctl reads and writes; it puts a number there.
+        #[expect(unsafe_code, reason = "the standard library has no ioctl")]
+        let mtu = unsafe {
+            declaration::interface_mtu(self.fd.as_raw_fd(), &raw mut request).ok()?;
+            request.ifr_ifru.ifru_mtu
+        };
+        u16::try_from(mtu).ok()
+    }
+
     /// Makes a receive buffer as large as this user may, up to `bytes`.
     pub(crate) fn grow_receive_buffer(&self, bytes: libc::c_int) -> Result<(), Error> {
         let call = "setsockopt(SO_RCVBUF)";
@@ -275,6 +293,11 @@ impl AsFd for Socket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
+}
+
+/// Declares `ioctl(SIOCGIFMTU)`.
+mod declaration {
+    nix::ioctl_read_bad!(interface_mtu, libc::SIOCGIFMTU, libc::ifreq);
 }
 
 /// A message header that points to nothing.

@@ -235,6 +235,16 @@ impl Frame {
         put(place, checksum_at, sum);
     }
 
+    /// Holds `datagram` as if a device had handed it over with this header.
+    pub(super) fn hold(&mut self, vnet: &VnetHeader, datagram: &[u8]) -> Result<(), Malformed> {
+        let len = VnetHeader::LEN + datagram.len();
+        let (header, packet) =
+            self.room().split_at_mut_checked(VnetHeader::LEN).ok_or(Malformed::Truncated)?;
+        header.copy_from_slice(&vnet.bytes());
+        packet.get_mut(..datagram.len()).ok_or(Malformed::Truncated)?.copy_from_slice(datagram);
+        self.load(len, true)
+    }
+
     /// Where a device reads into: its header, if it has one, and the packet.
     pub(super) fn room(&mut self) -> &mut [u8] {
         self.is_done = true;

@@ -10,6 +10,7 @@ use proptest::prelude::*;
 
 use super::coalescer::Coalescer;
 use super::frame::{Frame, Malformed};
+use super::layout::LeftChecksum;
 use super::vnet_header::{Segmentation, SegmentationKind, VnetHeader};
 use super::{checksum, layout};
 
@@ -356,6 +357,40 @@ fn more_flows_than_there_is_room_for_are_all_carried() {
     };
     for port in 0..20 {
         assert_eq!(of(&carried, port), of(&sent, port));
+    }
+}
+
+#[test]
+fn a_checksum_left_by_another_kernel_is_seen_and_finished() {
+    let payload = pattern(5000);
+    let whole = tcp(HEADER, Segment { flags: Flags::ACK.with(Flags::CWR), ..SEGMENT }, &payload);
+    assert_eq!(LeftChecksum::of(&whole), None);
+    let mut packet = whole.clone();
+    leave_checksum(&mut packet, protocol::TCP, layout::tcp::CHECKSUM);
+    let left = LeftChecksum::of(&packet).unwrap();
+    // It fits, or it does not.
+    let vnet = left.vnet_header(packet.len(), 9000);
+    assert_eq!((vnet.checksum, vnet.segmentation), (Some((20, 16)), None));
+    let mut frame = Frame::new();
+    frame.hold(&vnet, &packet).unwrap();
+    assert_eq!(datagrams(&mut frame), [whole]);
+    let vnet = left.vnet_header(packet.len(), 1480);
+    let expected = Segmentation { kind: SegmentationKind::Tcp, size: 1428, has_cwr: true };
+    assert_eq!((vnet.segmentation, vnet.headers_len), (Some(expected), 52));
+    frame.hold(&vnet, &packet).unwrap();
+    let cut = datagrams(&mut frame);
+    assert_eq!(cut.iter().map(Vec::len).collect::<Vec<_>>(), [1480, 1480, 1480, 768]);
+    assert_eq!(cut.iter().flat_map(|datagram| parse_tcp(datagram).2).collect::<Vec<_>>(), payload);
+
+    let whole = udp(&pattern(300));
+    assert_eq!(LeftChecksum::of(&whole), None);
+    let mut packet = whole.clone();
+    leave_checksum(&mut packet, protocol::UDP, layout::udp::CHECKSUM);
+    let left = LeftChecksum::of(&packet).unwrap();
+    frame.hold(&left.vnet_header(packet.len(), 100), &packet).unwrap();
+    assert_eq!(datagrams(&mut frame), [whole]);
+    for shorter in 0..packet.len() {
+        assert_eq!(LeftChecksum::of(&packet[..shorter]), None);
     }
 }
 
