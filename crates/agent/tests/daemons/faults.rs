@@ -92,7 +92,7 @@ fn a_foreign_agent_that_dies_and_comes_back_is_found_again() {
     let mut network = Network::new(realm);
     network.add_foreign_agent();
     let web = network.web_server();
-    web.offer("film", 500_000);
+    web.offer("film", 3_000_000);
     let before = [network.foreign(), &network.mobile].map(Snapshot::of);
     let capture = find("tshark")
         .is_some()
@@ -106,7 +106,7 @@ fn a_foreign_agent_that_dies_and_comes_back_is_found_again() {
     assert_eq!(binding["care_of"], FOREIGN_AGENT.to_string(), "{binding}");
     assert_eq!(foreign.status()["visitors"].as_array().unwrap().len(), 1);
 
-    let mut download = web.download_slowly(&network.mobile, "film", "200k");
+    let mut download = web.download_slowly(&network.mobile, "film", "600k");
     download.wait_for_bytes(100_000);
     foreign.kill();
     pause(Duration::from_millis(500));
