@@ -25,7 +25,8 @@ mod tun;
 
 pub use clock::Clock;
 pub use emulator::{
-    Change, Direction, DirectionReport, Emulator, Lateness, LinkId, LinkReport, LinkSpec, Options, Timing,
+    Change, Direction, DirectionReport, Emulator, Lateness, LinkId, LinkReport, LinkSpec, Options, Passage,
+    Sighting, Sightings, Tap, TapConfig, Timing,
 };
 pub use error::Error;
 pub use interface::{InterfaceAddress, InterfaceConfig};
