@@ -35,19 +35,17 @@ pub struct HostOptions {
     /// Whether the kernel parameters that the agent needs are set, and set back in the end: forwarding on an agent;
     /// reverse path filter and ARP behaviour. Without it the administrator has to.
     pub set_kernel_parameters: bool,
-    /// The UDP port of registrations. Anything but 434 is for tests.
-    pub registration_port: u16,
 }
 
 impl HostOptions {
     /// How many routing tables belong to one agent.
     pub const TABLES: u32 = 64;
     /// How many priorities of routing rules belong to one agent.
-    pub const PRIORITIES: u32 = 1000;
+    pub const PRIORITIES: u32 = 10_000;
 }
 
 impl Default for HostOptions {
-    /// `careof0`, 1480 bytes, tables from 43400, priorities from 4340, kernel parameters set, port 434.
+    /// `careof0`, 1480 bytes, tables from 43400, priorities from 4340, kernel parameters set.
     fn default() -> Self {
         Self {
             tunnel_device: "careof0".to_owned(),
@@ -55,7 +53,6 @@ impl Default for HostOptions {
             first_table: 43_400,
             first_priority: 4_340,
             set_kernel_parameters: true,
-            registration_port: careof_mobility::v4::REGISTRATION_PORT,
         }
     }
 }
