@@ -23,7 +23,12 @@ const RECEIVE_BUFFER: libc::c_int = 1 << 20;
 /// A change in a network namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NetworkChange {
-    /// An interface appeared, or something about it changed: up, carrier, MTU, name, address.
+    /// An interface appeared, or something about it changed: up, carrier, MTU, name, link address.
+    ///
+    /// A carrier that comes back is reported at once (0.3 ms here), and so is one that is lost after a quiet second.
+    /// But the kernel reports a loss at most once a second, over all interfaces of the machine (`linkwatch`): with
+    /// links that flap the news is up to 1 s old, and a loss that was made good meanwhile is never told. Whoever cannot
+    /// wait asks [`Netlink::interface`](super::Netlink::interface), which knows at once.
     Link {
         /// What it is now.
         state: InterfaceState,
