@@ -22,6 +22,7 @@ mod icmp_socket;
 mod interface;
 mod namespace;
 mod netlink;
+mod offload;
 mod process;
 mod scheduling;
 mod sock_diag;
@@ -29,6 +30,7 @@ mod socket;
 mod sysctl;
 mod tcp_option;
 mod tun;
+mod tunnel_socket;
 mod unaddressed;
 
 pub use agent_socket::{AgentDatagram, AgentSocket, OutgoingDatagram};
@@ -47,8 +49,13 @@ pub use netlink::{
     Effect, InterfaceState, Neighbour, Netlink, NetlinkMonitor, NetworkChange, Route, RouteKind, RouteScope,
     Rule,
 };
+pub use offload::{Frame, OffloadTun, Offloads, TunCounters};
 pub use scheduling::Scheduling;
 pub use sock_diag::{RecoveryState, SockDiag, TcpFilter, TcpInfo, TcpSocket, TcpState, TcpTimer};
 pub use sysctl::set_sysctl;
 pub use tcp_option::TcpOption;
 pub use tun::Tun;
+pub use tunnel_socket::{
+    Flushed, Outer, ReceiveBatch, SendBatch, SendFailure, SendFailureReason, TunnelError, TunnelPacket,
+    TunnelSocket,
+};
