@@ -156,7 +156,7 @@ fn request(name: &str, flags: libc::c_int) -> Result<libc::ifreq, Error> {
 fn cannot_open(interface: &str, error: &io::Error) -> Error {
     let interface = interface.to_owned();
     match error.raw_os_error().map_or(Errno::EIO, Errno::from_raw) {
-        errno @ (Errno::ENOENT | Errno::ENODEV | Errno::ENXIO | Errno::ENOTDIR) => {
+        errno @ (Errno::ENOENT | Errno::ENODEV | Errno::ENXIO | Errno::ENOTDIR | Errno::EPERM) => {
             Error::NoTunDevice { interface, errno }
         }
         Errno::EACCES => {
