@@ -21,10 +21,11 @@ KNOWS = {
     "scenario": {"base", "document", "link", "tcp"},
     "trace": {"base"},
     "metrics": {"base"},
-    "sim": {"base", "wire", "link", "tcp", "mobility", "scenario", "trace", "metrics"},
+    "plan": {"base", "wire", "link", "mobility", "scenario", "trace", "metrics"},
+    "sim": {"base", "wire", "link", "tcp", "mobility", "scenario", "plan", "trace", "metrics"},
     "lab": {"base", "link", "wire"},
     "agent": {"base", "document", "wire", "mobility", "lab"},
-    "linux": {"agent", "base", "wire", "link", "tcp", "mobility", "scenario", "trace", "metrics", "lab"},
+    "linux": {"agent", "base", "wire", "link", "tcp", "mobility", "scenario", "plan", "trace", "metrics", "lab"},
     "python": {"base", "scenario", "sim", "trace", "metrics"},
 }  # fmt: skip
 PROTOCOL = ("base", "wire", "link", "tcp", "mobility")
