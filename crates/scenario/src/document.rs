@@ -33,14 +33,8 @@ text.
 #[must_use]
 pub fn reference_markdown() -> String {
     let mut out = String::from(INTRODUCTION);
-    for section in SECTIONS {
-        // Writing to a string cannot fail.
-        let _ = write!(out, "\n## {}\n\n{}\n\n", section.heading, section.intro);
-        let _ = writeln!(out, "| key | value | default | meaning |\n|---|---|---|---|");
-        for key in section.keys {
-            let _ = writeln!(out, "| `{}` | {} | {} | {} |", key.name, key.kind, key.default, key.meaning);
-        }
-    }
+    out.push_str(&careof_document::section::reference_markdown(&SECTIONS));
+    // Writing to a string cannot fail.
     let _ = write!(
         out,
         "\n## Presets\n\n\

@@ -9,7 +9,7 @@ use crate::model::{Assist, Workload};
 use crate::reference::{ASSIST, FLOW};
 use crate::tcp::{TcpDraft, tcp};
 use crate::tree::Value;
-use crate::words::{WorkloadKind, nearest};
+use crate::words::{ReadWord as _, WorkloadKind, nearest};
 
 /// A `[[flow]]` table, its nodes not yet looked up.
 #[derive(Debug)]

@@ -26,9 +26,7 @@
 //! # Ok::<(), careof_scenario::ScenarioErrors>(())
 //! ```
 
-mod decode;
 mod document;
-mod error;
 mod flow;
 mod json;
 mod link;
@@ -39,12 +37,12 @@ mod presets;
 mod reference;
 mod resolve;
 mod tcp;
-mod tree;
 pub mod units;
 mod words;
 
+pub use careof_document::error::{DocumentError as ScenarioError, DocumentErrors as ScenarioErrors};
+use careof_document::{decode, error, tree};
 pub use document::reference_markdown;
-pub use error::{ScenarioError, ScenarioErrors};
 pub use model::{
     Algorithm, Assist, CareOf, Destination, Encapsulation, Flow, Handover, HandoverStyle, Link, LinkId,
     Mobility, MovementDetection, Node, NodeId, PolicyRule, Protocol, QueuedFate, Replay, Role, Routing,

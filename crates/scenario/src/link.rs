@@ -10,7 +10,7 @@ use crate::presets::{Preset, preset, presets};
 use crate::reference::{FRAMING, JITTER, LINK, LOSS, QUEUE};
 use crate::tree::{Entry, Value, join};
 use crate::units;
-use crate::words::{DisciplineKind, JitterKind, LossKind, nearest};
+use crate::words::{DisciplineKind, JitterKind, LossKind, ReadWord as _, nearest};
 
 /// The preset of links that are understood without being given.
 pub(crate) const IMPLIED_PRESET: &str = "ethernet-10m";
@@ -319,13 +319,14 @@ fn bernoulli(p: careof_base::Probability) -> Loss {
 
 fn queue(field: &Field<'_>, base: QueueConfig, problems: &mut Problems) -> Option<QueueConfig> {
     let Value::Table(_) = field.node.value else {
-        return field.queue_limit(problems).map(|limit| QueueConfig { limit, ..base });
+        return units::read_queue_limit(field, problems).map(|limit| QueueConfig { limit, ..base });
     };
     const RED: [&str; 6] =
         ["min_threshold", "max_threshold", "max_probability", "weight", "gentle", "mean_packet"];
     const CODEL: [&str; 2] = ["target", "interval"];
     let reader = field.reader(&QUEUE, problems)?;
-    let limit = reader.get("limit").map_or(Some(base.limit), |field| field.queue_limit(problems));
+    let limit =
+        reader.get("limit").map_or(Some(base.limit), |field| units::read_queue_limit(&field, problems));
     let discipline = match (reader.get("discipline"), base.discipline) {
         (Some(field), _) => field.word(problems)?,
         (None, Discipline::DropTail) => DisciplineKind::DropTail,

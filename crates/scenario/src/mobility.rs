@@ -11,6 +11,7 @@ use crate::model::{
 };
 use crate::reference::{HANDOVER, MOBILITY, POLICY};
 use crate::tree::Value;
+use crate::words::ReadWord as _;
 
 /// The name of a link or node and where it is written.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use crate::decode::Reader;
 use crate::error::{Origin, Problems};
 use crate::json::direction;
 use crate::link::directions;
-use crate::reference::LINK;
+use crate::reference::{DIALECT, LINK};
 use crate::tree::{self, Entry, Value};
 
 /// A ready link.
@@ -33,7 +33,7 @@ pub struct Preset {
 
 static PRESETS: LazyLock<Vec<Preset>> = LazyLock::new(|| {
     // The text is part of the program: a test reads it, so that nothing here goes wrong for a user.
-    let mut problems = Problems::default();
+    let mut problems = Problems::new(&DIALECT);
     let tree = tree::parse(include_str!("presets.toml"), &mut problems).unwrap_or_default();
     let presets = tree.entries.iter().filter_map(|entry| read(entry, &mut problems)).collect();
     debug_assert_eq!(problems.count(), 0, "{problems:?}");
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn every_preset_is_a_link_with_a_source() {
-        let mut problems = Problems::default();
+        let mut problems = Problems::new(&DIALECT);
         let tree = tree::parse(include_str!("presets.toml"), &mut problems).unwrap();
         assert_eq!(
             tree.entries.iter().filter_map(|entry| read(entry, &mut problems)).count(),

@@ -1,33 +1,6 @@
 //! Every key of the scenario file: what the parser accepts, and what `docs/scenario.md` prints.
 
-/// A table of the file.
-#[derive(Debug)]
-pub(crate) struct Section {
-    /// How the table is written, such as `[links]`.
-    pub(crate) heading: &'static str,
-    /// What such a table is, with its article: `a link`.
-    pub(crate) noun: &'static str,
-    /// What to know before the keys.
-    pub(crate) intro: &'static str,
-    pub(crate) keys: &'static [Key],
-    /// Keys that people bring from elsewhere, and what to write instead.
-    pub(crate) elsewhere: &'static [(&'static str, &'static str)],
-}
-
-/// A key of a table.
-#[derive(Debug)]
-pub(crate) struct Key {
-    pub(crate) name: &'static str,
-    /// The kind of its value.
-    pub(crate) kind: &'static str,
-    /// What holds where the key is left out; `required` where it cannot be.
-    pub(crate) default: &'static str,
-    pub(crate) meaning: &'static str,
-}
-
-const fn key(name: &'static str, kind: &'static str, default: &'static str, meaning: &'static str) -> Key {
-    Key { name, kind, default, meaning }
-}
+use careof_document::section::{Dialect, Section, key};
 
 pub(crate) static ROOT: Section = Section {
     heading: "The file",
@@ -613,6 +586,30 @@ pub(crate) static ASSIST: Section = Section {
 /// All sections in the order of the documentation.
 pub(crate) static SECTIONS: [&Section; 12] =
     [&ROOT, &LINK, &JITTER, &LOSS, &QUEUE, &FRAMING, &MOBILITY, &POLICY, &HANDOVER, &FLOW, &TCP, &ASSIST];
+
+/// What messages say about scenarios.
+pub(crate) static DIALECT: Dialect = Dialect {
+    noun: "a scenario",
+    sections: &SECTIONS,
+    examples: "ready scenarios are in scenarios/",
+    given_twice: "a key is given once; a table is opened once, but [[flow]] and [[handover]] once for each",
+    override_example: "seed=7 or links.gsm.delay=\"300 ms\"",
+    long_form,
+};
+
+/// Where a value may be written short, the key that the short form stands for: `gsm = "gsm-csd"` is
+/// `gsm = { preset = "gsm-csd" }`.
+fn long_form(keys: &[&str]) -> Option<&'static str> {
+    match keys {
+        ["assist"] => Some("use"),
+        ["links", _] => Some("preset"),
+        ["links", _, "queue" | "queue_up"] => Some("limit"),
+        ["links", _, "jitter" | "jitter_up"] => Some("spread"),
+        ["links", _, "loss" | "loss_up"] => Some("p"),
+        ["flow", _, "tcp"] => Some("profile"),
+        _ => None,
+    }
+}
 
 #[cfg(test)]
 mod tests;

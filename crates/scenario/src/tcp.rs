@@ -9,6 +9,7 @@ use crate::model::Tcp;
 use crate::reference::TCP;
 use crate::tree::Value;
 use crate::units;
+use crate::words::ReadWord as _;
 
 /// Words of other versions and worlds, which deserve a better answer than "unknown".
 const LATER: [&str; 14] = [

@@ -2,6 +2,9 @@
 
 use core::fmt;
 
+use careof_document::decode::Field;
+use careof_document::error::Problems;
+pub(crate) use careof_document::words::{nearest, one_of};
 use careof_tcp::{IdleRestart, PartialAckTimer, Profile, RtoEstimator, Variant};
 
 use crate::model::{
@@ -122,38 +125,22 @@ private_words!(LossKind: None = "none", Bernoulli = "bernoulli", GilbertElliott 
 private_words!(DisciplineKind: DropTail = "drop-tail", Red = "red", CoDel = "codel");
 private_words!(WorkloadKind: Bulk = "bulk", RequestResponse = "request-response", Paced = "paced");
 
-/// The names of all values of `W`.
-pub(crate) fn names<W: Word>() -> Vec<&'static str> {
-    W::WORDS.iter().map(|word| word.word()).collect()
-}
-
-/// `names` as people list them: `"a", "b" or "c"`.
-pub(crate) fn one_of(names: &[&str]) -> String {
-    let quoted: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
-    match quoted.split_last() {
-        None => "nothing".to_owned(),
-        Some((only, [])) => only.clone(),
-        Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
+/// Reading words out of the file.
+pub(crate) trait ReadWord {
+    /// One of the words of `W`.
+    fn word<W: Word>(&self, problems: &mut Problems) -> Option<W> {
+        self.word_or_later(&[], problems)
     }
+
+    /// One of the words of `W`; those of `later` are words whose time has not come.
+    fn word_or_later<W: Word>(&self, later: &[&str], problems: &mut Problems) -> Option<W>;
 }
 
-/// The one of `known` that somebody who wrote `found` may have meant.
-pub(crate) fn nearest<'a>(found: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let plain = |text: &str| text.to_lowercase().replace(['_', ' ', '.'], "-");
-    let found = plain(found);
-    let score = |name: &'a str| {
-        let known = plain(name);
-        let distance = strsim::damerau_levenshtein(&found, &known);
-        // A part of a word is near it however long the rest: "ppp" is "async-ppp".
-        let part = found.len() >= 3 && known.contains(&found);
-        let near = distance <= (found.chars().count().max(known.len()) / 3).max(1);
-        (near || part).then_some((distance, !known.starts_with(&found), name))
-    };
-    known
-        .into_iter()
-        .filter_map(score)
-        .min_by_key(|(distance, starts, _)| (*distance, *starts))
-        .map(|best| best.2)
+impl ReadWord for Field<'_> {
+    fn word_or_later<W: Word>(&self, later: &[&str], problems: &mut Problems) -> Option<W> {
+        let choices: Vec<(&str, W)> = W::WORDS.iter().map(|word| (word.word(), *word)).collect();
+        self.choice(&choices, later, problems)
+    }
 }
 
 #[cfg(test)]
@@ -161,28 +148,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_word_is_near() {
-        let known = ["rate", "rate_up", "delay", "delay_up", "queue"];
-        assert_eq!(nearest("rato", known), Some("rate"));
-        assert_eq!(nearest("rate-up", known), Some("rate_up"));
-        assert_eq!(nearest("dealy", known), Some("delay"));
-        assert_eq!(nearest("Queue", known), Some("queue"));
-        assert_eq!(nearest("colour", known), None);
-        assert_eq!(nearest("", known), None);
-        assert_eq!(nearest("ppp", ["none", "async-ppp"]), Some("async-ppp"));
-        assert_eq!(nearest("linux-2", ["linux", "linux-2.0"]), Some("linux-2.0"));
-    }
-
-    #[test]
-    fn words_are_listed_as_people_do() {
-        assert_eq!(one_of(&["a"]), "\"a\"");
-        assert_eq!(one_of(&["a", "b", "c"]), "\"a\", \"b\" or \"c\"");
-    }
-
-    #[test]
     fn no_two_values_of_a_type_share_a_name() {
         fn check<W: Word>() {
-            let mut all = names::<W>();
+            let mut all: Vec<_> = W::WORDS.iter().map(|word| word.word()).collect();
             all.sort_unstable();
             all.dedup();
             assert_eq!(all.len(), W::WORDS.len());

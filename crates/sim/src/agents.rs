@@ -6,6 +6,7 @@ use careof_mobility::v4::{
     ArpEvent, Event, ForeignAgent, HandoverEvent, HandoverFailure, HandoverStyle, HomeAgent, Input,
     InterfaceId, MobileNode, RegistrationStep, Transmit, TransmitPayload, Tunnel,
 };
+use careof_plan::{InterfaceIndex, NodeId, OneWayId};
 use careof_wire::icmp::{DestinationUnreachable, IcmpMessage, QuotedDatagram, TimeExceeded, UnreachableCode};
 use careof_wire::ipv4::Ipv4Header;
 use careof_wire::protocol;
@@ -16,7 +17,6 @@ use crate::drop_cause::NodeDrop;
 use crate::observer::Note;
 use crate::packet::PacketRef;
 use crate::simulation::Simulation;
-use crate::topology::{InterfaceIndex, NodeId, OneWayId};
 
 /// What runs on a node beyond forwarding.
 pub(crate) enum Agent {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use careof_base::Instant;
+use careof_plan::{FlowId, NodeId, OneWayId, Side};
 use careof_trace::{
     Capture, Direction, Event, EventLog, FlowId as TraceFlow, InterfaceId, LinkId as TraceLink,
     MessageRecord, NodeId as TraceNode, PacketRecord, PcapngWriter, SegmentRecord, TcpState,
@@ -12,11 +13,8 @@ use careof_wire::{Flags, Segment};
 
 use crate::bytes::PacketBytes;
 use crate::drop_cause::Cause;
-use crate::flow::FlowId;
 use crate::packet::{Body, Packet, PacketRef};
 use crate::simulation::Simulation;
-use crate::topology::{NodeId, OneWayId};
-use crate::workload::Side;
 
 /// A capture in the making: one interface a link end.
 pub(crate) struct Pcap {
@@ -226,7 +224,7 @@ impl Simulation {
         }
         let packet = &self.pool[packet];
         let Body::Message(bytes) = &packet.body else { return };
-        let (message, text) = crate::message_text::describe(&packet.header, bytes);
+        let (message, text) = careof_plan::describe(&packet.header, bytes);
         let detail = self.observer.log.detail(format_args!("{text}"));
         let record =
             MessageRecord { message, packet: Some(packet.id), size_bytes: packet.size_bytes(), detail };

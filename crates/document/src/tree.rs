@@ -4,50 +4,66 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::error::{Origin, Problems};
+use crate::section::Dialect;
 
 /// A value and where it begins.
 #[derive(Clone, Debug)]
-pub(crate) struct Node {
-    pub(crate) origin: Origin,
-    pub(crate) value: Value,
+pub struct Node {
+    /// Where the value begins.
+    pub origin: Origin,
+    /// The value.
+    pub value: Value,
 }
 
 /// A value as written; numbers stay text so that nothing is rounded.
 #[derive(Clone, Debug)]
-pub(crate) enum Value {
+pub enum Value {
+    /// Text in quotes.
     Text(String),
+    /// A whole number, in decimal.
     Integer(String),
+    /// Another number.
     Float(String),
+    /// `true` or `false`.
     Boolean(bool),
+    /// A date, a time or both.
     Time(String),
+    /// An array.
     List(Vec<Node>),
+    /// A table, inline or not.
     Table(Table),
 }
 
 /// Keys with their values, in the order of the file.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Table {
-    pub(crate) entries: Vec<Entry>,
+pub struct Table {
+    /// In the order of the file, then of the overrides.
+    pub entries: Vec<Entry>,
 }
 
 /// A key with its value.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
-    pub(crate) key: String,
+pub struct Entry {
+    /// The key.
+    pub key: String,
     /// Where the key is written.
-    pub(crate) origin: Origin,
-    pub(crate) node: Node,
+    pub origin: Origin,
+    /// The value.
+    pub node: Node,
 }
 
 impl Table {
-    pub(crate) fn get(&self, key: &str) -> Option<&Node> {
+    /// The value of `key`.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&Node> {
         self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.node)
     }
 }
 
 impl Value {
     /// How an error message names the value.
-    pub(crate) fn describe(&self) -> String {
+    #[must_use]
+    pub fn describe(&self) -> String {
         match self {
             Self::Text(text) => quote(text),
             Self::Integer(text) | Self::Float(text) | Self::Time(text) => text.clone(),
@@ -63,7 +79,8 @@ impl Value {
 }
 
 /// `text` in quotes, without control characters and not endless.
-pub(crate) fn quote(text: &str) -> String {
+#[must_use]
+pub fn quote(text: &str) -> String {
     const MOST: usize = 80;
     let mut shown: String = text.chars().take(MOST).flat_map(char::escape_debug).collect();
     if text.chars().nth(MOST).is_some() {
@@ -73,14 +90,15 @@ pub(crate) fn quote(text: &str) -> String {
 }
 
 /// A path of keys as it is written in a file.
-pub(crate) fn join(path: &str, key: &str) -> String {
+#[must_use]
+pub fn join(path: &str, key: &str) -> String {
     let bare = !key.is_empty() && key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
     let key = if bare { key.to_owned() } else { quote(key) };
     if path.is_empty() { key } else { format!("{path}.{key}") }
 }
 
 /// Reads the file. What is no TOML is a problem at its place, and nothing else is read then.
-pub(crate) fn parse(text: &str, problems: &mut Problems) -> Option<Table> {
+pub fn parse(text: &str, problems: &mut Problems) -> Option<Table> {
     match DeTable::parse(text) {
         Ok(table) => Some(convert_table(table.get_ref(), &Origin::File)),
         Err(error) => {
@@ -90,8 +108,8 @@ pub(crate) fn parse(text: &str, problems: &mut Problems) -> Option<Table> {
                 let hint = "the file may have been cut off; compare it with its original";
                 problems.add(place, "the end of the file", error.message(), Some(hint.to_owned()));
             } else if error.message().contains("duplicate key") {
-                let hint = "a key is given once; a table is opened once, but [[flow]] and [[handover]] once for each";
-                problems.add(place, "a key that is there already", error.message(), Some(hint.to_owned()));
+                let hint = problems.dialect().given_twice.to_owned();
+                problems.add(place, "a key that is there already", error.message(), Some(hint));
             } else {
                 let hint = unquoted(text, offset)
                     .unwrap_or_else(|| "https://toml.io explains the format".to_owned());
@@ -150,9 +168,9 @@ fn convert(value: &Spanned<DeValue<'_>>, origin: &dyn Fn(usize) -> Origin) -> No
 ///
 /// The key is a dotted path. An element of an array is named by its index or, where its elements have one, by its
 /// `name`; with one element in the array it may be left out. A value that is not TOML is taken as a string.
-pub(crate) fn lay_over(root: &mut Table, index: usize, text: &str, problems: &mut Problems) {
+pub fn lay_over(root: &mut Table, index: usize, text: &str, problems: &mut Problems) {
     let origin = Origin::Override(index);
-    let shape = "an override is written key=value, such as seed=7 or links.gsm.delay=\"300 ms\"";
+    let shape = format!("an override is written key=value, such as {}", problems.dialect().override_example);
     let Some((path, value)) = text.split_once('=') else {
         return problems.add((origin, ""), "no equals sign", shape, None);
     };
@@ -218,7 +236,7 @@ fn put_in_node(
         return;
     };
     if !matches!(node.value, Value::Table(_) | Value::List(_)) {
-        let Some(long) = long_form(place) else {
+        let Some(long) = long_form(problems.dialect(), place) else {
             let expected = format!("it has no part called {}", quote(key));
             return problems.add((origin, place), node.value.describe(), expected, None);
         };
@@ -264,24 +282,29 @@ fn element(items: &[Node], key: &str) -> Option<usize> {
     })
 }
 
-/// Where a value may be written short, the key that the short form stands for: `gsm = "gsm-csd"` is
-/// `gsm = { preset = "gsm-csd" }`.
-fn long_form(place: &str) -> Option<&'static str> {
+/// Where a value may be written short, the key that the short form stands for.
+fn long_form(dialect: &Dialect, place: &str) -> Option<&'static str> {
     let keys: Vec<&str> = place.split('.').collect();
-    match keys.as_slice() {
-        ["assist"] => Some("use"),
-        ["links", _] => Some("preset"),
-        ["links", _, "queue" | "queue_up"] => Some("limit"),
-        ["links", _, "jitter" | "jitter_up"] => Some("spread"),
-        ["links", _, "loss" | "loss_up"] => Some("p"),
-        ["flow", _, "tcp"] => Some("profile"),
-        _ => None,
-    }
+    (dialect.long_form)(&keys)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    static DIALECT: Dialect = Dialect {
+        noun: "a scenario",
+        sections: &[],
+        examples: "",
+        given_twice: "",
+        override_example: "seed=7",
+        long_form: |keys| match keys {
+            ["links", _] => Some("preset"),
+            ["links", _, "queue"] => Some("limit"),
+            ["flow", _, "tcp"] => Some("profile"),
+            _ => None,
+        },
+    };
 
     fn show(node: &Value) -> String {
         match node {
@@ -298,7 +321,7 @@ mod tests {
     }
 
     fn overlaid(text: &str, overrides: &[&str]) -> Result<String, String> {
-        let mut problems = Problems::default();
+        let mut problems = Problems::new(&DIALECT);
         let mut tree = parse(text, &mut problems).unwrap();
         for (index, text) in overrides.iter().enumerate() {
             lay_over(&mut tree, index, text, &mut problems);
@@ -375,7 +398,7 @@ mod tests {
 
     #[test]
     fn a_cut_file_is_recognised() {
-        let mut problems = Problems::default();
+        let mut problems = Problems::new(&DIALECT);
         let text = "title = \"x\"\nduration = ";
         assert!(parse(text, &mut problems).is_none());
         let message = problems.finish("x.toml", text, &[]).unwrap_err().to_string();

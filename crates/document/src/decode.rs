@@ -1,33 +1,36 @@
 //! Reading typed values out of the tree. Each reader knows its place, so that whatever is wrong is told with it.
 
 use careof_base::{DataRate, Duration, Probability};
-use careof_link::QueueLimit;
 
 use crate::error::{Origin, Problems};
-use crate::reference::{SECTIONS, Section};
+use crate::section::Section;
 use crate::tree::{Entry, Node, Table, Value, join, quote};
 use crate::units::{self, UnitError};
-use crate::words::{Word, names, nearest, one_of};
+use crate::words::{nearest, one_of};
 
 /// A value with its path.
 #[derive(Clone, Debug)]
-pub(crate) struct Field<'a> {
-    pub(crate) node: &'a Node,
-    pub(crate) path: String,
+pub struct Field<'a> {
+    /// The value and where it is written.
+    pub node: &'a Node,
+    /// Its keys from the root of the document, as a message names them.
+    pub path: String,
 }
 
 /// A table whose keys are those of a [`Section`].
 #[derive(Debug)]
-pub(crate) struct Reader<'a> {
+pub struct Reader<'a> {
     table: &'a Table,
     section: &'static Section,
-    pub(crate) origin: Origin,
-    pub(crate) path: String,
+    /// Where the table is written.
+    pub origin: Origin,
+    /// Its keys from the root of the document.
+    pub path: String,
 }
 
 impl<'a> Reader<'a> {
     /// Reads `table` as a `section`, and reports every key that does not belong there.
-    pub(crate) fn new(
+    pub fn new(
         table: &'a Table,
         section: &'static Section,
         (origin, path): (Origin, &str),
@@ -42,7 +45,8 @@ impl<'a> Reader<'a> {
     }
 
     /// The value of `key`, if it is given.
-    pub(crate) fn get(&self, key: &str) -> Option<Field<'a>> {
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<Field<'a>> {
         debug_assert!(
             self.section.keys.iter().any(|known| known.name == key),
             "{key} is missing in the reference of {}",
@@ -52,7 +56,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The value of `key`; `expected` says what is missing if it is not given.
-    pub(crate) fn require(&self, key: &str, expected: &str, problems: &mut Problems) -> Option<Field<'a>> {
+    pub fn require(&self, key: &str, expected: &str, problems: &mut Problems) -> Option<Field<'a>> {
         let field = self.get(key);
         if field.is_none() {
             problems.add((self.origin, &join(&self.path, key)), "nothing", expected, None);
@@ -61,7 +65,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reports each of `keys` that is given, because of `reason`.
-    pub(crate) fn refuse(&self, keys: &[&str], reason: &str, problems: &mut Problems) {
+    pub fn refuse(&self, keys: &[&str], reason: &str, problems: &mut Problems) {
         for key in keys {
             if let Some(field) = self.get(key) {
                 problems.add(field.place(), field.node.value.describe(), reason, None);
@@ -70,7 +74,8 @@ impl<'a> Reader<'a> {
     }
 
     /// Whether any of `keys` is given.
-    pub(crate) fn has_any(&self, keys: &[&str]) -> bool {
+    #[must_use]
+    pub fn has_any(&self, keys: &[&str]) -> bool {
         keys.iter().any(|key| self.get(key).is_some())
     }
 }
@@ -88,7 +93,9 @@ fn unknown_key(entry: &Entry, section: &Section, path: &str, problems: &mut Prob
     } else if let Some(near) = nearest(&entry.key, known.iter().copied()) {
         Some(format!("did you mean `{near}`?"))
     } else {
-        SECTIONS
+        problems
+            .dialect()
+            .sections
             .iter()
             .find(|other| other.keys.iter().any(|key| key.name == name))
             .map(|other| format!("`{name}` is a key of {}", other.heading.trim_start_matches("The ")))
@@ -98,16 +105,18 @@ fn unknown_key(entry: &Entry, section: &Section, path: &str, problems: &mut Prob
 
 impl<'a> Field<'a> {
     /// Where the value is written and its path, as [`Problems::add`] takes them.
-    pub(crate) fn place(&self) -> (Origin, &str) {
+    #[must_use]
+    pub fn place(&self) -> (Origin, &str) {
         (self.node.origin, &self.path)
     }
 
     /// Reports that the value is not what is `expected`.
-    pub(crate) fn wrong(&self, expected: impl Into<String>, hint: Option<String>, problems: &mut Problems) {
+    pub fn wrong(&self, expected: impl Into<String>, hint: Option<String>, problems: &mut Problems) {
         problems.add(self.place(), self.node.value.describe(), expected, hint);
     }
 
-    fn quantity<T>(
+    /// A value that `parse` reads; `example` is one in quotes.
+    pub fn quantity<T>(
         &self,
         parse: fn(&str) -> Result<T, UnitError>,
         example: &str,
@@ -125,17 +134,17 @@ impl<'a> Field<'a> {
     }
 
     /// A rate; zero is one.
-    pub(crate) fn rate(&self, problems: &mut Problems) -> Option<DataRate> {
+    pub fn rate(&self, problems: &mut Problems) -> Option<DataRate> {
         self.quantity(units::parse_rate, "\"9.6 kbit/s\"", problems)
     }
 
     /// A duration; zero is one.
-    pub(crate) fn duration(&self, problems: &mut Problems) -> Option<Duration> {
+    pub fn duration(&self, problems: &mut Problems) -> Option<Duration> {
         self.quantity(units::parse_duration, "\"700 ms\"", problems)
     }
 
     /// A duration above zero.
-    pub(crate) fn positive_duration(&self, problems: &mut Problems) -> Option<Duration> {
+    pub fn positive_duration(&self, problems: &mut Problems) -> Option<Duration> {
         let span = self.duration(problems)?;
         if span.is_zero() {
             self.wrong("it must be above zero", None, problems);
@@ -145,7 +154,7 @@ impl<'a> Field<'a> {
     }
 
     /// A number of bytes, at least 1.
-    pub(crate) fn size(&self, problems: &mut Problems) -> Option<u64> {
+    pub fn size(&self, problems: &mut Problems) -> Option<u64> {
         let plain_zero = matches!(&self.node.value, Value::Integer(text) if text == "0");
         let bytes = if plain_zero { 0 } else { self.quantity(units::parse_size, "\"16 KiB\"", problems)? };
         if bytes == 0 {
@@ -156,7 +165,7 @@ impl<'a> Field<'a> {
     }
 
     /// A size of a packet, where a plain number counts bytes, within `least` and `most`.
-    pub(crate) fn packet_size(&self, least: u16, most: u16, problems: &mut Problems) -> Option<u16> {
+    pub fn packet_size(&self, least: u16, most: u16, problems: &mut Problems) -> Option<u16> {
         let bytes = match &self.node.value {
             Value::Integer(text) => text.parse().ok(),
             _ => Some(self.quantity(units::parse_size, "\"1500 B\"", problems)?),
@@ -170,15 +179,13 @@ impl<'a> Field<'a> {
         }
     }
 
-    pub(crate) fn queue_limit(&self, problems: &mut Problems) -> Option<QueueLimit> {
-        self.quantity(units::parse_queue_limit, "\"50 packets\" or \"30 kB\"", problems)
-    }
-
-    pub(crate) fn packets(&self, problems: &mut Problems) -> Option<u32> {
+    /// A number of packets.
+    pub fn packets(&self, problems: &mut Problems) -> Option<u32> {
         self.quantity(units::parse_packets, "\"5 packets\"", problems)
     }
 
-    pub(crate) fn probability(&self, problems: &mut Problems) -> Option<Probability> {
+    /// A probability, as text or as a number.
+    pub fn probability(&self, problems: &mut Problems) -> Option<Probability> {
         // TOML knows more ways to write a number than people do, such as 1e-3.
         if let Value::Float(text) = &self.node.value
             && let Ok(p) = Probability::new(text.parse().unwrap_or(f64::NAN))
@@ -189,12 +196,7 @@ impl<'a> Field<'a> {
     }
 
     /// A plain number for which `fits` holds; `expected` says which do.
-    pub(crate) fn number(
-        &self,
-        fits: fn(f64) -> bool,
-        expected: &str,
-        problems: &mut Problems,
-    ) -> Option<f64> {
+    pub fn number(&self, fits: fn(f64) -> bool, expected: &str, problems: &mut Problems) -> Option<f64> {
         let number = match &self.node.value {
             Value::Integer(text) | Value::Float(text) => text.parse().ok(),
             _ => None,
@@ -207,7 +209,7 @@ impl<'a> Field<'a> {
     }
 
     /// A whole number within `least` and `most`.
-    pub(crate) fn integer(&self, least: u64, most: u64, problems: &mut Problems) -> Option<u64> {
+    pub fn integer(&self, least: u64, most: u64, problems: &mut Problems) -> Option<u64> {
         let number = match &self.node.value {
             Value::Integer(text) => text.trim_start_matches('+').parse().ok(),
             _ => None,
@@ -224,7 +226,8 @@ impl<'a> Field<'a> {
         number
     }
 
-    pub(crate) fn boolean(&self, problems: &mut Problems) -> Option<bool> {
+    /// `true` or `false`.
+    pub fn boolean(&self, problems: &mut Problems) -> Option<bool> {
         if let Value::Boolean(value) = self.node.value {
             return Some(value);
         }
@@ -232,7 +235,8 @@ impl<'a> Field<'a> {
         None
     }
 
-    pub(crate) fn text(&self, problems: &mut Problems) -> Option<&'a str> {
+    /// Text.
+    pub fn text(&self, problems: &mut Problems) -> Option<&'a str> {
         if let Value::Text(text) = &self.node.value {
             return Some(text);
         }
@@ -240,8 +244,8 @@ impl<'a> Field<'a> {
         None
     }
 
-    /// A name of something in the scenario.
-    pub(crate) fn name(&self, problems: &mut Problems) -> Option<&'a str> {
+    /// A name of something in the document.
+    pub fn name(&self, problems: &mut Problems) -> Option<&'a str> {
         let name = self.text(problems)?;
         if let Err(expected) = check_name(name) {
             self.wrong(expected, None, problems);
@@ -250,20 +254,20 @@ impl<'a> Field<'a> {
         Some(name)
     }
 
-    /// One of the words of `W`.
-    pub(crate) fn word<W: Word>(&self, problems: &mut Problems) -> Option<W> {
-        self.word_or_later(&[], problems)
-    }
-
-    /// One of the words of `W`; those of `later` are words whose time has not come.
-    pub(crate) fn word_or_later<W: Word>(&self, later: &[&str], problems: &mut Problems) -> Option<W> {
-        let known = names::<W>();
+    /// What one of the words in `choices` stands for; those of `later` are words whose time has not come.
+    pub fn choice<T: Copy>(
+        &self,
+        choices: &[(&'static str, T)],
+        later: &[&str],
+        problems: &mut Problems,
+    ) -> Option<T> {
+        let known: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
         let Value::Text(text) = &self.node.value else {
             self.wrong(format!("it must be {}", one_of(&known)), None, problems);
             return None;
         };
-        if let Some(word) = W::WORDS.iter().find(|word| word.word() == text) {
-            return Some(*word);
+        if let Some((_, meaning)) = choices.iter().find(|(word, _)| word == text) {
+            return Some(*meaning);
         }
         let hint = if later.contains(&text.as_str()) {
             Some(format!("{} is not in this version yet", quote(text)))
@@ -275,7 +279,7 @@ impl<'a> Field<'a> {
     }
 
     /// The value as a table of `section`.
-    pub(crate) fn reader(&self, section: &'static Section, problems: &mut Problems) -> Option<Reader<'a>> {
+    pub fn reader(&self, section: &'static Section, problems: &mut Problems) -> Option<Reader<'a>> {
         if let Value::Table(table) = &self.node.value {
             return Some(Reader::new(table, section, self.place(), problems));
         }
@@ -288,7 +292,7 @@ impl<'a> Field<'a> {
     }
 
     /// The elements of an array.
-    pub(crate) fn list(&self, expected: &str, problems: &mut Problems) -> Vec<Field<'a>> {
+    pub fn list(&self, expected: &str, problems: &mut Problems) -> Vec<Field<'a>> {
         if let Value::List(items) = &self.node.value {
             let element = |(i, node)| Field { node, path: format!("{}.{i}", self.path) };
             return items.iter().enumerate().map(element).collect();
@@ -298,8 +302,11 @@ impl<'a> Field<'a> {
     }
 }
 
-/// Whether `name` can name a link, a node or a flow; the error says what can.
-pub(crate) fn check_name(name: &str) -> Result<(), &'static str> {
+/// Whether `name` can name something in the document.
+///
+/// # Errors
+/// What can.
+pub fn check_name(name: &str) -> Result<(), &'static str> {
     let fits = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
     if (1..=32).contains(&name.len()) && name.bytes().all(fits) {
         Ok(())

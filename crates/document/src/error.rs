@@ -1,16 +1,18 @@
-//! What is wrong with a scenario, where, and what would be right.
+//! What is wrong with a document, where, and what would be right.
 
 use core::fmt;
 
 use serde::Serialize;
 
-/// Everything found wrong with one scenario, in the order of the file, then of the overrides. Never empty.
+use crate::section::Dialect;
+
+/// Everything found wrong with one document, in the order of the file, then of the overrides. Never empty.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct ScenarioErrors(pub Vec<ScenarioError>);
+pub struct DocumentErrors(pub Vec<DocumentError>);
 
 /// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct ScenarioError {
+pub struct DocumentError {
     /// The file as the caller named it.
     pub file: String,
     /// Line in the file, from 1; `None` when the error is in an override or concerns the file as a whole.
@@ -30,7 +32,7 @@ pub struct ScenarioError {
     pub hint: Option<String>,
 }
 
-impl fmt::Display for ScenarioError {
+impl fmt::Display for DocumentError {
     /// `error: scenarios/x.toml:12:9: links.gsm.rate: found "-9.6 kbit/s"; a rate must not be negative`, and the
     /// hint on a line of its own.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -51,7 +53,7 @@ impl fmt::Display for ScenarioError {
     }
 }
 
-impl fmt::Display for ScenarioErrors {
+impl fmt::Display for DocumentErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, error) in self.0.iter().enumerate() {
             if i > 0 {
@@ -63,34 +65,50 @@ impl fmt::Display for ScenarioErrors {
     }
 }
 
-impl std::error::Error for ScenarioError {}
-impl std::error::Error for ScenarioErrors {}
+impl std::error::Error for DocumentError {}
+impl std::error::Error for DocumentErrors {}
 
-/// Where a part of the scenario was written.
+/// Where a part of the document was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Origin {
+pub enum Origin {
     /// At this byte of the file.
     File(usize),
     /// In the override of this index.
     Override(usize),
 }
 
-/// A [`ScenarioError`] whose place is not yet lines and columns.
+/// A [`DocumentError`] whose place is not yet lines and columns.
 #[derive(Clone, Debug)]
-pub(crate) struct Problem {
-    pub(crate) origin: Origin,
-    pub(crate) key: String,
-    pub(crate) found: String,
-    pub(crate) expected: String,
-    pub(crate) hint: Option<String>,
+struct Problem {
+    origin: Origin,
+    key: String,
+    found: String,
+    expected: String,
+    hint: Option<String>,
 }
 
 /// What was found wrong so far.
-#[derive(Debug, Default)]
-pub(crate) struct Problems(Vec<Problem>);
+#[derive(Debug)]
+pub struct Problems {
+    dialect: &'static Dialect,
+    found: Vec<Problem>,
+}
 
 impl Problems {
-    pub(crate) fn add(
+    /// None so far, with a document of `dialect`.
+    #[must_use]
+    pub fn new(dialect: &'static Dialect) -> Self {
+        Self { dialect, found: Vec::new() }
+    }
+
+    /// The kind of document that is read.
+    #[must_use]
+    pub fn dialect(&self) -> &'static Dialect {
+        self.dialect
+    }
+
+    /// Notes that `found` stands at a place, where `expected`, a clause, would be right.
+    pub fn add(
         &mut self,
         (origin, key): (Origin, &str),
         found: impl Into<String>,
@@ -98,30 +116,30 @@ impl Problems {
         hint: Option<String>,
     ) {
         let (found, expected) = (found.into(), expected.into());
-        self.0.push(Problem { origin, key: key.to_owned(), found, expected, hint });
+        self.found.push(Problem { origin, key: key.to_owned(), found, expected, hint });
     }
 
-    pub(crate) fn count(&self) -> usize {
-        self.0.len()
+    /// How many there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.found.len()
     }
 
-    /// The problems as errors in `file` with content `text`, or nothing if there are none.
-    pub(crate) fn finish(
-        mut self,
-        file: &str,
-        text: &str,
-        overrides: &[String],
-    ) -> Result<(), ScenarioErrors> {
-        if self.0.is_empty() {
+    /// Ends the reading of `file` with content `text`.
+    ///
+    /// # Errors
+    /// The problems, if there are any.
+    pub fn finish(mut self, file: &str, text: &str, overrides: &[String]) -> Result<(), DocumentErrors> {
+        if self.found.is_empty() {
             return Ok(());
         }
-        self.0.sort_by_key(|problem| problem.origin);
+        self.found.sort_by_key(|problem| problem.origin);
         let error = |problem: Problem| {
             let (position, override_text) = match problem.origin {
                 Origin::File(offset) => (Some(position(text, offset)), None),
                 Origin::Override(index) => (None, overrides.get(index).cloned()),
             };
-            ScenarioError {
+            DocumentError {
                 file: file.to_owned(),
                 line: position.map(|(line, _)| line),
                 column: position.map(|(_, column)| column),
@@ -132,7 +150,7 @@ impl Problems {
                 hint: problem.hint,
             }
         };
-        Err(ScenarioErrors(self.0.into_iter().map(error).collect()))
+        Err(DocumentErrors(self.found.into_iter().map(error).collect()))
     }
 }
 
