@@ -72,8 +72,6 @@ impl World {
     ) -> Result<Self, WorldError> {
         Ok(match name {
             WorldName::Simulated => {
-                let Observation { trace, pcap, snap_length } = observation;
-                let observation = careof_sim::Observation { trace, pcap, snap_length };
                 Self::Simulated(Box::new(Simulation::new(scenario, file, run, observation)?))
             }
             WorldName::Linux => Self::Linux(Box::new(LinuxRun::new(scenario, file, run, observation)?)),
