@@ -19,15 +19,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from careof import native, summary
 from careof.errors import CareofError, InputError
 from careof.progress import Progress
-from careof.runs import LARGEST_PACKET, LARGEST_SEED
+from careof.runs import LARGEST_PACKET, LARGEST_SEED, SIMULATED
 from careof.staging import space_hint
 from careof.text import Style, printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from types import FrameType
-
-_WORLDS = ("sim",)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -104,7 +102,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"careof {native.__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=_Parser)
 
-    run = _command(commands, "run", _run, "simulate a scenario: print a summary, write trace, capture and report")
+    run = _command(commands, "run", _run, "run a scenario: print a summary, write trace, capture and report")
     run.add_argument("scenario", metavar="FILE", help="the scenario, a TOML file")
     run.add_argument(
         "--out",
@@ -129,7 +127,12 @@ def _parser() -> argparse.ArgumentParser:
         help="keep this much of each packet in the capture (default: all of it)",
     )
     run.add_argument("--plot", choices=["png"], help="also draw the graphs of each flow as plot-FLOW.png")
-    run.add_argument("--world", choices=_WORLDS, default="sim", help="where to run it (default: sim)")
+    run.add_argument(
+        "--world",
+        choices=native.WORLDS,
+        default=SIMULATED,
+        help="where to run it: simulated (sim, the default), or in real time on Linux hosts inside this machine",
+    )
     _add_json(run, "the content of summary.json")
 
     compare = _command(commands, "compare", _compare, "two runs side by side")
@@ -210,25 +213,29 @@ def _progress(options: argparse.Namespace, unit: str) -> Progress:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from careof.runs import run
+    from careof import apart, jobs
+    from careof.runs import plan
 
     if options.no_trace:
         for option, given in (("--plot png", options.plot), ("--snaplen", options.snaplen)):
             if given is not None:
                 raise InputError(f"{option} has no meaning without a trace", hint="leave out --no-trace")
     out = options.out if options.out is not None else Path("run") / (Path(options.scenario).stem or "scenario")
-    with _progress(options, "s simulated") as progress:
-        result = run(
-            Path(options.scenario),
-            seed=options.seed,
-            set=options.overrides,
-            out=out,
-            trace=not options.no_trace,
-            repetition=options.repetition,
-            snap_length=options.snaplen,
-            plots=options.plot is not None,
-            progress=progress,
-        )
+    job = plan(
+        Path(options.scenario),
+        world=options.world,
+        seed=options.seed,
+        set=options.overrides,
+        out=out,
+        trace=not options.no_trace,
+        repetition=options.repetition,
+        snap_length=options.snaplen,
+        plots=options.plot is not None,
+    )
+    # This process has nothing else to do and one thread, unless somebody uses this function in another program.
+    carry_out = jobs.carry_out if options.world == SIMULATED or apart.is_alone() else apart.carry_out
+    with _progress(options, "s simulated" if options.world == SIMULATED else "s of real time") as progress:
+        result = carry_out(job, progress, progress.remark)
     if options.json:
         _print_json(result.summary)
     else:
@@ -258,7 +265,7 @@ def _check(options: argparse.Namespace) -> int:
     overrides = override_list(options.overrides)
     resolved = native.check(name, text, overrides)
     # A good scenario may still ask for what the simulator cannot do.
-    native.Simulation(name, text, overrides, trace=False)
+    native.World(SIMULATED, name, text, overrides, trace=False)
     if options.json:
         _print_json(resolved)
     else:
