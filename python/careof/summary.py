@@ -39,6 +39,11 @@ def value(key: str, number: Any) -> str:
     return text.quantity(number, unit_of(key))
 
 
+def world(summary: Json) -> str:
+    """Where a run took place."""
+    return "simulated" if summary["world"] == "sim" else "on Linux hosts"
+
+
 def for_people(run: Run, style: Style, place: Path) -> str:
     """The summary that `careof run` prints."""
     summary = run.summary

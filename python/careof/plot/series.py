@@ -34,6 +34,8 @@ class Role(Enum):
     RTT = "rtt"
     RTO = "rto"
     QUEUE = "queue"
+    DELIVERED = "delivered"
+    APART = "apart"
 
 
 class Shape(Enum):
@@ -138,6 +140,13 @@ def round_trip(trace: Trace, flow: str, end_s: float) -> Panel:
     return _panel(
         trace, "rtt", "Round-trip time and retransmission timeout", "seconds", series, end_s, flow, log_y=True
     )
+
+
+def deliveries(trace: Trace, flow: str, end_s: float) -> Panel:
+    """What the receiving application has got."""
+    delivered = trace.delivered(flow)
+    series = [Series("delivered", Role.DELIVERED, Shape.STEPS, delivered["time"], delivered["bytes"])]
+    return _panel(trace, "delivered", "Delivered", "bytes", series, end_s, flow)
 
 
 def queues(trace: Trace, end_s: float) -> Panel:

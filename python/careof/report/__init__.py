@@ -32,6 +32,7 @@ _EXPLAINED = {
     "as they are long. Grey is the end of the window that the receiver offers; a cross is a segment that was dropped.",
     "cwnd": "What the sender allows itself (cwnd), where slow start ends (ssthresh) and what is under way (flight).",
     "rtt": "The sender's smoothed round-trip time, and how long it waits for an ACK before it sends again.",
+    "delivered": "What the receiving application has got, and how far the two runs are apart in it.",
     "queues": "Packets waiting before each one-way link; the packet being sent is not among them.",
 }
 
