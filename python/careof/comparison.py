@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from html import escape
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from careof.plot.series import Panel
     from careof.text import Style
 
+
+_HANDOVERS_DRAWN = 3
+"""Handovers from which on a page shows the runs laid over each other."""
 
 _LONGEST = 40
 """Characters of a setting that a terminal's table shows."""
@@ -342,8 +345,8 @@ def _page(comparison: Comparison) -> str:
         page.add(where[0].upper() + where[1:], table(["figure", *heads], rows), beside=True)
     if a.traced and b.traced:
         for number, flow in enumerate(_common(a, b)):
-            both = [_deliveries(a, b, flow)]
-            both += [_overlaid(*pair) for pair in zip(a.plot.panels(flow), b.plot.panels(flow), strict=True)]
+            pairs = list(zip(a.plot.panels(flow), b.plot.panels(flow), strict=True))
+            both = [_deliveries(a, b, flow), *_since_handovers(a, b, pairs[0]), *(_overlaid(*pair) for pair in pairs)]
             figures_of_flow = "".join(page.figure(panel) for panel in both)
             page.add(f"Flow {flow}: A and B", f"<p>{escape(_in_words(comparison.apart[number]))}</p>{figures_of_flow}")
         page.add("Links: A and B", page.figure(_overlaid(a.plot.queue_panel(), b.plot.queue_panel())))
@@ -378,3 +381,17 @@ def _deliveries(a: Run, b: Run, flow: str) -> Panel:
     panel = _overlaid(a.plot.delivery_panel(flow), b.plot.delivery_panel(flow))
     time, of_a, of_b = deliveries(a, b, flow)
     return replace(panel, series=[*panel.series, Series("B less A", Role.APART, Shape.STEPS, time, of_b - of_a)])
+
+
+def _since_handovers(a: Run, b: Run, panels: tuple[Panel, Panel]) -> Iterator[Panel]:
+    """The time-sequence graphs from each of the first handovers on, each run counted from what it had done by then."""
+    from careof.plot import series
+
+    handovers = zip(a.summary["handovers"], b.summary["handovers"], strict=False)
+    for number, pair in enumerate(islice(handovers, _HANDOVERS_DRAWN), 1):
+        title = f"From {_handover(number)} on"
+        cuts = [
+            series.since(panel, one["at_s"] if one["ready_at_s"] is None else one["ready_at_s"], one["until_s"], title)
+            for panel, one in zip(panels, pair, strict=True)
+        ]
+        yield _overlaid(*cuts)

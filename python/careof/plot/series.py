@@ -245,6 +245,18 @@ def cut(panel: Panel, close_up: CloseUp, title: str) -> Panel:
     )
 
 
+def since(panel: Panel, switched_s: float, until_s: float, title: str) -> Panel:
+    """A time-sequence panel from an instant on, counted from what was acknowledged then.
+
+    So runs can be laid over each other that came there with other numbers.
+    """
+    base = _value(panel, 0, Role.ACK, switched_s) or 0.0
+    shown = [_between(one, switched_s, until_s) for one in panel.series]
+    # A curve begins at the instant, with the value that it has then.
+    counted = [replace(one, x=one.x.clip(switched_s), y=one.y - base) for one in shown]
+    return replace(panel, key="since-handover", title=title, series=[one for one in counted if len(one.x)])
+
+
 def _value(panel: Panel, run: int, role: Role, at_s: float) -> float | None:
     for series in panel.series:
         if series.run == run and series.role is role:

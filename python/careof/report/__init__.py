@@ -27,11 +27,15 @@ _LADDERS_SHOWN = 12
 _VIEWS = 12
 _COLUMNS = 6
 
+_TALL = ("time-sequence", "since-handover")
+
 _EXPLAINED = {
     "time-sequence": "What the sender sent and what came back, at the sender. Zoom in and segments become as high "
     "as they are long. Grey is the end of the window that the receiver offers; a cross is a segment that was dropped.",
     "cwnd": "What the sender allows itself (cwnd), where slow start ends (ssthresh) and what is under way (flight).",
     "rtt": "The sender's smoothed round-trip time, and how long it waits for an ACK before it sends again.",
+    "since-handover": "Time and sequence once the new path was ready, in each run counted from what was "
+    "acknowledged then: what one was ahead before is left out.",
     "delivered": "What the receiving application has got, and how far the two runs are apart in it.",
     "queues": "Packets waiting before each one-way link; the packet being sent is not among them.",
 }
@@ -66,7 +70,7 @@ class Page:
             )
         if not panel.series:
             return f"<h3>{escape(panel.title)}</h3><p>There is nothing to show.</p>"
-        tall = " tall" if panel.key == "time-sequence" else ""
+        tall = " tall" if panel.key in _TALL else ""
         head = f'<h3>{escape(panel.title)}</h3><p class="note">{words}</p>'
         return f'{head}<div id="{place}" class="figure{tall}"></div>'
 
