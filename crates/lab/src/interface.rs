@@ -1,6 +1,7 @@
 //! An interface as a host wants it: made, addressed and up.
 
 use std::net::IpAddr;
+use std::os::fd::AsFd;
 
 use nix::errno::Errno;
 
@@ -19,7 +20,7 @@ pub struct InterfaceAddress {
     pub prefix_length: u8,
 }
 
-/// A TUN interface to be made.
+/// An interface to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InterfaceConfig {
     /// Its name, at most 15 bytes.
@@ -29,7 +30,7 @@ pub struct InterfaceConfig {
     pub addresses: Vec<InterfaceAddress>,
     /// Largest IP packet in bytes.
     pub mtu: u16,
-    /// Packets that wait inside the kernel for whoever reads the device. The emulator empties it at once, so
+    /// Packets that wait inside the kernel for whoever reads a TUN device. The emulator empties it at once, so
     /// this is room for its being late, not a queue of the link.
     pub transmit_queue: u32,
 }
@@ -57,10 +58,45 @@ impl Host {
         let config = config.clone();
         self.run(move || attach(&config))?
     }
+
+    /// Makes an Ethernet cable (veth) between two hosts, an interface at each end, both addressed and up.
+    ///
+    /// No emulator comes into it: it delivers at once, as fast as the machine can. It goes with either host.
+    ///
+    /// # Errors
+    /// Those of [`Netlink::add_veth`], [`Netlink`] and [`set_sysctl`]. Nothing is left of the interfaces then.
+    pub fn connect(
+        &self,
+        here: &InterfaceConfig,
+        other: &Self,
+        there: &InterfaceConfig,
+    ) -> Result<(), Error> {
+        let namespace = other.namespace()?;
+        let (name, peer) = (here.name.clone(), there.name.clone());
+        self.run(move || Netlink::open()?.add_veth(&name, &peer, namespace.as_fd()))??;
+        let set_up_end = |host: &Self, config: &InterfaceConfig| {
+            let config = config.clone();
+            host.run(move || set_up(&config))?
+        };
+        set_up_end(self, here).and_then(|()| set_up_end(other, there)).inspect_err(|_| {
+            let name = here.name.clone();
+            let _ = self.run(move || {
+                let mut netlink = Netlink::open()?;
+                let index = netlink.index_of(&name)?;
+                netlink.remove_interface(index)
+            });
+        })
+    }
 }
 
 fn attach(config: &InterfaceConfig) -> Result<Tun, Error> {
     let tun = Tun::open(&config.name)?;
+    set_up(config)?;
+    Ok(tun)
+}
+
+/// Gives an interface of the calling thread's namespace what `config` says, and takes it up.
+fn set_up(config: &InterfaceConfig) -> Result<(), Error> {
     if !config.addresses.iter().any(|on| on.address.is_ipv6()) {
         match set_sysctl(&format!("net.ipv6.conf.{}.disable_ipv6", config.name), "1") {
             // A kernel without IPv6 has none to switch off.
@@ -75,6 +111,5 @@ fn attach(config: &InterfaceConfig) -> Result<Tun, Error> {
     for on in &config.addresses {
         netlink.add_address(index, on.address, on.prefix_length)?;
     }
-    netlink.set_up(index)?;
-    Ok(tun)
+    netlink.set_up(index)
 }

@@ -12,25 +12,41 @@
 //! priority (see [`Scheduling`]) and where the TUN device's mode forbids it; each refusal is an [`Error`] that
 //! knows its [`remedy`](Error::remedy).
 
+mod agent_socket;
+mod arp_sender;
 mod clock;
+mod congestion;
 mod emulator;
 mod error;
+mod icmp_socket;
 mod interface;
 mod namespace;
 mod netlink;
 mod process;
 mod scheduling;
+mod sock_diag;
+mod socket;
 mod sysctl;
 mod tun;
+mod unaddressed;
 
+pub use agent_socket::{AgentDatagram, AgentSocket, OutgoingDatagram};
+pub use arp_sender::{ArpOperation, ArpSender};
 pub use clock::Clock;
+pub use congestion::CongestionControl;
 pub use emulator::{
-    Change, Direction, DirectionReport, Emulator, Lateness, LinkId, LinkReport, LinkSpec, Options, Timing,
+    Change, Direction, DirectionReport, Emulator, Lateness, LinkId, LinkReport, LinkSpec, Options, Passage,
+    Sighting, Sightings, Tap, TapConfig, Timing,
 };
 pub use error::Error;
+pub use icmp_socket::{IcmpDatagram, IcmpSocket, OutgoingIcmp};
 pub use interface::{InterfaceAddress, InterfaceConfig};
 pub use namespace::{Host, Realm};
-pub use netlink::{Netlink, Route};
+pub use netlink::{
+    Effect, InterfaceState, Neighbour, Netlink, NetlinkMonitor, NetworkChange, Route, RouteKind, RouteScope,
+    Rule,
+};
 pub use scheduling::Scheduling;
+pub use sock_diag::{RecoveryState, SockDiag, TcpFilter, TcpInfo, TcpSocket, TcpState, TcpTimer};
 pub use sysctl::set_sysctl;
 pub use tun::Tun;

@@ -7,7 +7,8 @@
 //! Making one takes `CAP_SYS_ADMIN`. An ordinary user has that inside a user namespace of its own, which the
 //! process enters once ([`Realm::enter`]).
 
-use std::fs;
+use std::fs::{self, File};
+use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{Builder, JoinHandle};
@@ -121,6 +122,21 @@ impl Host {
             Ok(value) => Ok(value),
             Err(panic) => resume_unwind(panic),
         }
+    }
+
+    /// A descriptor of its network namespace, for whom takes one, as [`Netlink::add_veth`]. The namespace lives as long
+    /// as the descriptor does.
+    ///
+    /// # Errors
+    /// [`Error::HostGone`], or [`Error::System`] for the file of `/proc`.
+    pub fn namespace(&self) -> Result<OwnedFd, Error> {
+        self.run(|| {
+            let path = "/proc/thread-self/ns/net";
+            File::open(path).map(OwnedFd::from).map_err(|error| {
+                let errno = error.raw_os_error().map_or(Errno::EIO, Errno::from_raw);
+                Error::system(format!("open {path}"), "open", errno)
+            })
+        })?
     }
 
     fn gone(&self) -> Error {

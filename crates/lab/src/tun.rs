@@ -53,6 +53,24 @@ impl Tun {
         &self.name
     }
 
+    /// Takes the interface's carrier away or gives it back: what a host sees when its cable is pulled, or its radio
+    /// link breaks. Packets sent meanwhile are dropped by the kernel, addresses stay, the interface stays up. A new
+    /// interface has its carrier.
+    ///
+    /// # Errors
+    /// [`Error::System`] naming `ioctl(TUNSETCARRIER)`: `EBADFD` when the interface is gone, `EINVAL` before
+    /// Linux 5.0.
+    pub fn set_carrier(&self, has_carrier: bool) -> Result<(), Error> {
+        let value = libc::c_int::from(has_carrier);
+        // SAFETY: the descriptor is open and the call reads one `int`, which outlives it.
+        #[expect(unsafe_code, reason = "the one call that switches a TUN interface's carrier")]
+        let done = unsafe { set_carrier(self.file.as_raw_fd(), &raw const value) };
+        done.map(drop).map_err(|errno| {
+            let word = if has_carrier { "give the interface" } else { "take from the interface" };
+            Error::system(format!("{word} {:?} its carrier", self.name), "ioctl(TUNSETCARRIER)", errno)
+        })
+    }
+
     /// Takes the next packet that the host sent through the interface into `buffer`; returns its length.
     ///
     /// # Errors
@@ -78,15 +96,21 @@ impl AsFd for Tun {
     }
 }
 
-/// Declares `ioctl(TUNSETIFF)`, which reads and writes a `struct ifreq` whatever its encoded size says.
+/// Declares `ioctl(TUNSETIFF)`, which reads and writes a `struct ifreq` whatever its encoded size says, and
+/// `ioctl(TUNSETCARRIER)`, which reads an `int`.
 mod declaration {
     nix::ioctl_write_ptr_bad!(
         request_interface,
         nix::request_code_write!(b'T', 202, size_of::<libc::c_int>()),
         libc::ifreq
     );
+    nix::ioctl_write_ptr_bad!(
+        set_carrier,
+        nix::request_code_write!(b'T', 226, size_of::<libc::c_int>()),
+        libc::c_int
+    );
 }
-use declaration::request_interface;
+use declaration::{request_interface, set_carrier};
 
 fn request(name: &str) -> Result<libc::ifreq, Error> {
     // SAFETY: `ifreq` is numbers and unions of numbers; all zeros is one of its values.

@@ -23,6 +23,7 @@ pub fn measured_senders(workload: &Traffic) -> &'static [Side] {
     match workload {
         Traffic::Bulk { .. } | Traffic::Paced { .. } => &[Side::Opener],
         Traffic::RequestResponse { .. } => &[Side::Acceptor, Side::Opener],
+        Traffic::Command | Traffic::Probe { .. } => &[],
     }
 }
 
@@ -39,5 +40,7 @@ pub const fn kind(workload: &Traffic) -> &'static str {
         Traffic::Bulk { .. } => "bulk",
         Traffic::RequestResponse { .. } => "request-response",
         Traffic::Paced { .. } => "paced",
+        Traffic::Command => "command",
+        Traffic::Probe { .. } => "probe",
     }
 }

@@ -72,6 +72,7 @@ impl Workload {
                 self.asked = 1;
                 [Some(Ask::Write(Side::Opener, request)), None]
             }
+            Traffic::Command | Traffic::Probe { .. } => [None, None],
             Traffic::Paced { .. } => {
                 self.next_message = Some(now);
                 [None, None]
@@ -164,7 +165,7 @@ impl Workload {
                 self.asked += 1;
                 Some(Ask::Write(Side::Opener, request))
             }
-            Traffic::Bulk { .. } => None,
+            Traffic::Bulk { .. } | Traffic::Command | Traffic::Probe { .. } => None,
         }
     }
 }

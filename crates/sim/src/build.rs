@@ -8,7 +8,7 @@ use careof_plan::{
     AgentPlan, Digest, FlowId, InterfaceIndex, NodeId, Observation, OneWayId, Side, Unwrapped, Workload,
     lay_out, link_ends, measured_name, measured_senders, names, port, refuse_what_no_world_can,
 };
-use careof_scenario::{CareOf, LinkId, Scenario};
+use careof_scenario::{CareOf, LinkId, Scenario, Workload as Traffic};
 use careof_tcp::{Connection, Role as TcpRole};
 use careof_trace::EventLog;
 use careof_wire::SeqNumber;
@@ -35,6 +35,7 @@ impl Simulation {
         observation: Observation,
     ) -> Result<Self, WorldError> {
         refuse_what_no_world_can(&scenario)?;
+        refuse_what_is_a_kernels(&scenario)?;
         let topology = lay_out(&scenario);
         let home =
             scenario.mobility.as_ref().and_then(|_| Some((topology.find("mobile")?, topology.home_address?)));
@@ -222,5 +223,33 @@ impl Simulation {
     /// Whether the mobile node has addresses of its own on the links it visits.
     pub(crate) fn is_co_located(&self) -> bool {
         self.scenario.mobility.as_ref().is_some_and(|mobility| mobility.care_of == CareOf::CoLocated)
+    }
+}
+
+/// Refuses what only real hosts have: their TCP, programs, and links to be measured.
+fn refuse_what_is_a_kernels(scenario: &Scenario) -> Result<(), WorldError> {
+    for (index, flow) in scenario.flows.iter().enumerate() {
+        let (key, found, what) = match (&flow.workload, &flow.tcp.kernel) {
+            (Traffic::Command, _) => {
+                let program = flow.programs.as_ref().and_then(|programs| programs.command.first());
+                ("command", program.cloned().unwrap_or_default(), "programs run")
+            }
+            (Traffic::Probe { .. }, _) => ("kind", "probe".to_owned(), "links are measured"),
+            (_, Some(kernel)) => {
+                let (key, value) = &kernel.asked_by;
+                return Err(only_on_linux(&format!("flow.{index}.tcp.{key}"), value, "a kernel's TCP runs"));
+            }
+            (_, None) => continue,
+        };
+        return Err(only_on_linux(&format!("flow.{index}.{key}"), &found, what));
+    }
+    Ok(())
+}
+
+fn only_on_linux(key: &str, found: &str, what: &str) -> WorldError {
+    WorldError::Unsupported {
+        key: key.to_owned(),
+        found: format!("\"{found}\""),
+        remedy: format!("{what} on real hosts only: add --world linux"),
     }
 }

@@ -125,3 +125,16 @@ pub(crate) fn remove_interface(host: &Host) {
     });
     removed.unwrap().unwrap();
 }
+
+/// Runs iproute2's `ip` inside a host: whether it succeeded; `None` where there is no such program.
+pub(crate) fn ip(host: &Host, arguments: &str) -> Option<bool> {
+    let mut command = std::process::Command::new("ip");
+    command.args(arguments.split_whitespace()).stdin(std::process::Stdio::null());
+    match host.spawn(command) {
+        Ok(mut child) => Some(child.wait().unwrap().success()),
+        Err(error) => {
+            eprintln!("skipped: {error}");
+            None
+        }
+    }
+}

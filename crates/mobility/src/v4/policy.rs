@@ -65,6 +65,18 @@ impl PolicyTable {
         self.entries.insert(at, entry);
     }
 
+    /// The entries, the best match first: the first one that fits a packet decides.
+    #[must_use]
+    pub fn entries(&self) -> &[PolicyEntry] {
+        &self.entries
+    }
+
+    /// The method for what no entry fits.
+    #[must_use]
+    pub const fn default_method(&self) -> DeliveryMethod {
+        self.default
+    }
+
     /// The method for a packet to `destination`; `port` is `None` for traffic without ports.
     #[must_use]
     pub fn lookup(&self, destination: Ipv4Addr, port: Option<u16>) -> DeliveryMethod {

@@ -422,6 +422,74 @@ fn the_preferred_interface_is_left_at_once_and_returned_to_after_the_hold_time()
     assert_eq!((world.mobile.active(), world.exits()), (Some(IF_WLAN), vec![WLAN]));
 }
 
+/// Everything through the node's first interface is lost while its link stays up.
+fn deaf(from: Who, transmit: &Transmit) -> bool {
+    if from == Who::Mobile { transmit.interface == Some(IF_WLAN) } else { transmit.destination == WLAN }
+}
+
+#[test]
+fn a_link_that_is_up_and_carries_nothing_is_left_and_returned_to_without_flapping() {
+    let mut config = mobile_config();
+    config.selection = Selection::Preferred { hold: Duration::from_secs(10) };
+    config.probe = Some(Duration::from_secs(15));
+    config.retransmission.attempts = Some(3);
+    let mut world = world(config);
+    world.run_until(at(20_000));
+    assert_eq!(world.mobile.active(), Some(IF_WLAN));
+    world.lose = Box::new(deaf);
+    // A probe after at most 15 s, and three requests: 1 + 2 + 4 s.
+    world.run_for(Duration::from_secs(23));
+    assert_eq!((world.mobile.active(), world.exits()), (Some(IF_GSM), vec![GSM]));
+    world.events.clear();
+    world.sent.clear();
+    world.run_for(Duration::from_secs(600));
+    assert_eq!(world.mobile.active(), Some(IF_GSM), "it is tried, and what works is used meanwhile");
+    let tried = world.phases().iter().filter(|&&phase| phase == "initiated").count();
+    assert!((3..=30).contains(&tried), "tried {tried} times in 600 s");
+    // The first return ends the handover that left it.
+    assert_eq!(world.phases().iter().filter(|&&phase| phase == "terminated").count(), 1);
+    assert!(!world.phases().contains(&"registered"));
+    world.lose = Box::new(|_, _| false);
+    world.events.clear();
+    world.run_for(Duration::from_secs(32 + 10 + 7));
+    assert_eq!((world.mobile.active(), world.exits()), (Some(IF_WLAN), vec![WLAN]), "better again");
+    world.run_for(Duration::from_secs(600));
+    assert_eq!(world.phases().iter().filter(|&&phase| phase == "registered").count(), 1);
+    check_phases(&world);
+}
+
+#[test]
+fn without_another_path_a_silent_link_is_kept() {
+    let mut config = mobile_config();
+    config.selection = Selection::Preferred { hold: Duration::from_secs(10) };
+    config.probe = Some(Duration::from_secs(15));
+    config.interfaces.truncate(1);
+    let mut world = world(config);
+    world.run_until(at(5_000));
+    world.lose = Box::new(deaf);
+    world.run_for(Duration::from_secs(200));
+    assert_eq!(world.mobile.active(), Some(IF_WLAN));
+    world.lose = Box::new(|_, _| false);
+    world.run_for(Duration::from_secs(33));
+    assert_eq!(world.exits(), [WLAN]);
+    assert_eq!(world.phases(), ["initiated", "registered", "terminated"]);
+}
+
+#[test]
+fn the_way_of_every_method_can_be_asked_for() {
+    let mut config = mobile_config();
+    config.reverse_tunnel = true;
+    let mut world = world(config);
+    world.switch(IF_WLAN);
+    world.run_until(at(1_000));
+    let by = |method| world.mobile.delivery_by(method, CORRESPONDENT).unwrap();
+    assert_eq!(by(DeliveryMethod::RegularIp).source, WLAN);
+    assert_eq!((by(DeliveryMethod::Triangle).source, by(DeliveryMethod::Triangle).tunnel), (HOME, None));
+    assert_eq!(by(DeliveryMethod::ReverseTunnel).tunnel.map(|tunnel| tunnel.exit), Some(HA));
+    let default = world.mobile.policy().default_method();
+    assert_eq!(world.mobile.delivery(CORRESPONDENT, None), Some(by(default)));
+}
+
 #[test]
 fn what_the_owner_chose_is_kept_as_long_as_it_works() {
     let mut config = mobile_config();

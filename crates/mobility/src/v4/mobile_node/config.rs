@@ -80,6 +80,10 @@ pub enum Selection {
     /// The node: at once to the best interface that works when the one in use does not, and back to a
     /// better one when that has worked for `hold` without a break. What the owner chose by `switch_to` is
     /// kept as long as it works.
+    ///
+    /// An interface works while its link is up and there is an agent or an address to register with - until
+    /// [`RetransmissionConfig::attempts`] requests through it have had no reply. Then another one is used if
+    /// there is one, and this one is not tried again for a while, which doubles each time it fails.
     Preferred {
         /// How long a better interface must have worked.
         hold: Duration,
@@ -98,8 +102,9 @@ pub struct RetransmissionConfig {
     pub processing: Duration,
     /// The longest wait.
     pub maximum: Duration,
-    /// Requests without a reply after which a handover has failed, when the old path still works; `None`:
-    /// never. Without another path the node never gives up.
+    /// Requests without a reply after which a handover has failed, when the old path still works, and after
+    /// which, under [`Selection::Preferred`], the interface in use is left for another; `None`: never. Without
+    /// another path the node never gives up.
     pub attempts: Option<u32>,
 }
 
@@ -134,6 +139,9 @@ pub struct MobileNodeConfig {
     pub lifetime: Lifetime,
     /// How much of a lifetime passes before it is renewed, percent, 1 to 95.
     pub renew_after_percent: u8,
+    /// Renew at least this often: how fast a link is noticed that is up and carries nothing. `None`: only as
+    /// the lifetime wants it.
+    pub probe: Option<Duration>,
     /// Whether the home agent is asked to keep the old binding at a handover (S): packets then come through
     /// both until the old interface is released.
     pub simultaneous: bool,
@@ -182,6 +190,7 @@ impl MobileNodeConfig {
             clock: WallClock::default(),
             lifetime: Lifetime::from_secs(300),
             renew_after_percent: 75,
+            probe: None,
             simultaneous: false,
             broadcasts: false,
             reverse_tunnel: false,
@@ -225,6 +234,8 @@ impl MobileNodeConfig {
         };
         in_range("the lifetime", u64::from(self.lifetime.as_secs()), 1, u64::from(u16::MAX))?;
         in_range("renew_after_percent", u64::from(self.renew_after_percent), 1, 95)?;
+        let probe = self.probe.map_or(u64::MAX, |probe| probe.as_millis().try_into().unwrap_or(u64::MAX));
+        in_range("the time between probes in milliseconds", probe, 1000, u64::MAX)?;
         let minimum = self.retransmission.minimum.as_millis().try_into().unwrap_or(u64::MAX);
         in_range("the shortest retransmission time in milliseconds", minimum, 1000, u64::MAX)?;
         check_distinct("the foreign agent", self.foreign_agents.iter().map(|peer| peer.address))

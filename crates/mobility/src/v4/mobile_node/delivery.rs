@@ -28,8 +28,14 @@ impl MobileNode {
     /// interface's address has made its own choice. Cheap enough for every packet.
     #[must_use]
     pub fn delivery(&self, destination: Ipv4Addr, port: Option<u16>) -> Option<Delivery> {
+        self.delivery_by(self.config.policy.lookup(destination, port), destination)
+    }
+
+    /// How to send a packet to `destination` now, if the policy table wished for `wish`: for an owner that hands
+    /// the table to its kernel instead of asking for every packet.
+    #[must_use]
+    pub fn delivery_by(&self, wish: DeliveryMethod, destination: Ipv4Addr) -> Option<Delivery> {
         let interface = self.interfaces.get(self.active?).filter(|interface| interface.up)?;
-        let wish = self.config.policy.lookup(destination, port);
         match interface.held {
             Some(held) => self.deliver_registered(interface, &held, wish, destination),
             // Not reachable at the home address, but still a host.

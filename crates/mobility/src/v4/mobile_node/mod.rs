@@ -38,7 +38,7 @@ use super::pace::Pace;
 use super::replay::IdentificationSource;
 use super::{
     AgentEvent, AgentLoss, Change, ConfigError, Counters, DeliveryMethod, DropReason, Event, HandoverEvent,
-    HandoverFailure, Input, InterfaceAddress, InterfaceId, Notice, PathProperties, Prefix,
+    HandoverFailure, Input, InterfaceAddress, InterfaceId, Notice, PathProperties, PolicyTable, Prefix,
     SecurityAssociation, Transmit, TransmitPayload, Wake, WallClock,
 };
 
@@ -227,6 +227,12 @@ impl MobileNode {
     pub fn is_at_home(&self) -> bool {
         let held = self.active.and_then(|index| self.interfaces.get(index)).and_then(|i| i.held);
         held.is_some_and(|held| held.attachment == Attachment::Home)
+    }
+
+    /// The policy table in force.
+    #[must_use]
+    pub const fn policy(&self) -> &PolicyTable {
+        &self.config.policy
     }
 
     /// The home agent, once it is known.

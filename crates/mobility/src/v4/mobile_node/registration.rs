@@ -11,7 +11,7 @@ use super::MobileNode;
 use super::attachment::Attachment;
 use super::config::RetransmissionConfig;
 use super::request::Wishes;
-use crate::v4::{Event, HandoverFailure, RegistrationEvent, RegistrationStep};
+use crate::v4::{Event, RegistrationEvent, RegistrationStep};
 
 /// What a request is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -275,7 +275,7 @@ impl MobileNode {
             Slot::Interface(index) => {
                 let limit = self.config.retransmission.attempts;
                 let enough = limit.is_some_and(|limit| pending.unanswered >= limit);
-                enough && self.give_up_handover(now, index, HandoverFailure::NoReply)
+                enough && self.leave_silent(now, index, pending.attachment)
             }
         }
     }

@@ -155,7 +155,12 @@ impl MobileNode {
         let flag = |flag| granted.flags.contains(flag);
         let old = interface.held.replace(Held {
             attachment: granted.attachment,
-            renew_at: span.map_or(Instant::MAX, |span| start + span * percent / 100),
+            renew_at: span
+                .map(|span| span * percent / 100)
+                .into_iter()
+                .chain(self.config.probe.filter(|_| !at_home))
+                .min()
+                .map_or(Instant::MAX, |span| start + span),
             expires: if at_home { Instant::MAX } else { end_of(granted.lifetime, start) },
             reverse_tunnel: flag(RequestFlags::REVERSE_TUNNELING),
             encapsulating_delivery: granted.encapsulating_delivery,

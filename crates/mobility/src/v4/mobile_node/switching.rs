@@ -114,6 +114,28 @@ impl MobileNode {
         true
     }
 
+    /// No reply has come through interface `index` for too long. Returns whether that is the end of the
+    /// registration there: a handover to it has failed, or another interface can be used instead.
+    pub(super) fn leave_silent(&mut self, now: Instant, index: usize, attachment: Attachment) -> bool {
+        let chooses = matches!(self.config.selection, Selection::Preferred { .. });
+        if self.give_up_handover(now, index, HandoverFailure::NoReply) {
+            if chooses {
+                self.block(now, index, attachment);
+            }
+            return true;
+        }
+        let other = |other: usize| other != index && self.is_viable(now, other);
+        if !chooses || !(0..self.interfaces.len()).any(other) {
+            return false;
+        }
+        if self.handover.is_some_and(|handover| handover.to == index) {
+            self.abandon_handover(now, HandoverFailure::NoReply);
+        }
+        self.cancel_pending(now, index);
+        self.block(now, index, attachment);
+        true
+    }
+
     /// A denial that nothing can be done about.
     pub(super) fn refused(
         &mut self,

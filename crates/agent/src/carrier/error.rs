@@ -1,0 +1,65 @@
+//! Why a carrier could not do something.
+
+use careof_mobility::v4::ConfigError;
+
+use super::StoreError;
+
+/// Why a carrier could not do something; [`Error::remedy`] is what would make it work.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum Error {
+    /// The operating system refused.
+    #[error(transparent)]
+    System(#[from] careof_lab::Error),
+    /// The agent's configuration is not one.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// What was written down cannot be read back.
+    #[error("cannot read the bindings back: {0}")]
+    Store(#[from] StoreError),
+    /// The configuration speaks of an interface whose name is not given.
+    #[error("interface {number} of the configuration has no name")]
+    UnnamedInterface {
+        /// Its number.
+        number: u16,
+    },
+    /// Two interfaces have the same number or name.
+    #[error("the interface {name:?} is listed twice, or its number is")]
+    DoubleInterface {
+        /// The name of the second.
+        name: String,
+    },
+    /// No such interface belongs to the agent.
+    #[error("the agent has no interface {name:?}")]
+    UnknownInterface {
+        /// The name asked for.
+        name: String,
+    },
+    /// Only a mobile node can do this.
+    #[error("a {role} cannot {what}")]
+    NotForThisRole {
+        /// What was asked for.
+        what: &'static str,
+        /// What the agent is.
+        role: &'static str,
+    },
+    /// An agent becomes another kind of agent by being started anew.
+    #[error("a {from} cannot become a {to} while it runs")]
+    RoleChanged {
+        /// What it is.
+        from: &'static str,
+        /// What it was to be.
+        to: &'static str,
+    },
+}
+
+impl Error {
+    /// The command, or the change, that would make it work; `None` where there is none to name.
+    #[must_use]
+    pub const fn remedy(&self) -> Option<&'static str> {
+        match self {
+            Self::System(error) => error.remedy(),
+            Self::RoleChanged { .. } => Some("stop the agent and start it again"),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! What a carrier is given: which agent, and how this host is to serve it.
+
+use careof_mobility::v4::{ForeignAgentConfig, HomeAgentConfig, InterfaceId, MobileNodeConfig};
+
+/// An interface of this host, and the number by which the agent's configuration speaks of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Device {
+    /// The number.
+    pub id: InterfaceId,
+    /// The interface's name. It need not exist yet, and may come and go.
+    pub name: String,
+}
+
+impl Device {
+    /// The interface `name`, which the agent knows as number `id`.
+    #[must_use]
+    pub fn new(id: u16, name: impl Into<String>) -> Self {
+        Self { id: InterfaceId(id), name: name.into() }
+    }
+}
+
+/// What an agent takes of the host. Two agents on one host need different ones.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostOptions {
+    /// The name of the tunnel device, at most 15 bytes.
+    pub tunnel_device: String,
+    /// The MTU of the tunnel device in bytes; 1480 leaves room for a second IP header on a link of 1500.
+    pub tunnel_mtu: u16,
+    /// The first of the [`HostOptions::TABLES`] routing tables that belong to the agent. What is found in them at the
+    /// start is of a former life and removed.
+    pub first_table: u32,
+    /// The first of the [`HostOptions::PRIORITIES`] priorities of routing rules that belong to the agent, as with
+    /// the tables.
+    pub first_priority: u32,
+    /// Whether the kernel parameters that the agent needs are set, and set back in the end: forwarding on an agent;
+    /// reverse path filter and ARP behaviour. Without it the administrator has to.
+    pub set_kernel_parameters: bool,
+}
+
+impl HostOptions {
+    /// How many routing tables belong to one agent.
+    pub const TABLES: u32 = 64;
+    /// How many priorities of routing rules belong to one agent.
+    pub const PRIORITIES: u32 = 10_000;
+}
+
+impl Default for HostOptions {
+    /// `careof0`, 1480 bytes, tables from 43400, priorities from 4340, kernel parameters set.
+    fn default() -> Self {
+        Self {
+            tunnel_device: "careof0".to_owned(),
+            tunnel_mtu: 1480,
+            first_table: 43_400,
+            first_priority: 4_340,
+            set_kernel_parameters: true,
+        }
+    }
+}
+
+/// How packets for the home network reach the home agent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum HomeNetwork {
+    /// The home network is a link of this host: the agent answers ARP requests for mobile nodes that are away
+    /// (RFC 5944 section 4.6).
+    #[default]
+    Link,
+    /// The network's routers send everything for it to this host, and there is no link. A mobile node that is not
+    /// registered is unreachable.
+    Routed,
+}
+
+/// A home agent on this host.
+#[derive(Clone, Debug)]
+pub struct HomeSetup {
+    /// What the agent is.
+    pub config: HomeAgentConfig,
+    /// The interfaces that its configuration speaks of. Messages are taken from all interfaces of the host.
+    pub devices: Vec<Device>,
+    /// How packets for mobile nodes get here.
+    pub home_network: HomeNetwork,
+    /// What it takes of the host.
+    pub host: HostOptions,
+}
+
+/// A foreign agent on this host.
+#[derive(Clone, Debug)]
+pub struct ForeignSetup {
+    /// What the agent is.
+    pub config: ForeignAgentConfig,
+    /// The interfaces that its configuration speaks of. Messages are taken from all interfaces of the host.
+    pub devices: Vec<Device>,
+    /// What it takes of the host.
+    pub host: HostOptions,
+}
+
+/// This host as a mobile node.
+#[derive(Clone, Debug)]
+pub struct MobileSetup {
+    /// What the node is. Whether its interfaces are up and which addresses they have is read from the kernel; what
+    /// the configuration says about that is not used.
+    pub config: MobileNodeConfig,
+    /// The interfaces that its configuration speaks of; one for each.
+    pub devices: Vec<Device>,
+    /// What it takes of the host.
+    pub host: HostOptions,
+}
+
+/// Which agent, with everything it needs.
+#[derive(Clone, Debug)]
+pub enum Setup {
+    /// A home agent.
+    Home(HomeSetup),
+    /// A foreign agent.
+    Foreign(ForeignSetup),
+    /// A mobile node.
+    Mobile(MobileSetup),
+}
+
+impl Setup {
+    /// The interfaces that the agent's configuration speaks of.
+    #[must_use]
+    pub fn devices(&self) -> &[Device] {
+        match self {
+            Self::Home(setup) => &setup.devices,
+            Self::Foreign(setup) => &setup.devices,
+            Self::Mobile(setup) => &setup.devices,
+        }
+    }
+
+    /// What the agent takes of the host.
+    #[must_use]
+    pub const fn host(&self) -> &HostOptions {
+        match self {
+            Self::Home(setup) => &setup.host,
+            Self::Foreign(setup) => &setup.host,
+            Self::Mobile(setup) => &setup.host,
+        }
+    }
+}

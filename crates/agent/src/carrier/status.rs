@@ -1,0 +1,163 @@
+//! What an agent is doing, as a snapshot for people and programs.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+use serde::Serialize;
+
+/// Which kind of agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// A home agent.
+    Home,
+    /// A foreign agent.
+    Foreign,
+    /// A mobile node.
+    Mobile,
+}
+
+impl Role {
+    /// Its name in messages.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Home => "home agent",
+            Self::Foreign => "foreign agent",
+            Self::Mobile => "mobile node",
+        }
+    }
+}
+
+/// An interface that the agent uses.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct InterfaceStatus {
+    /// Its name.
+    pub name: String,
+    /// Whether it exists, is up and has a carrier.
+    pub up: bool,
+    /// Its address with the bits of its network.
+    pub address: Option<String>,
+    /// Its default router.
+    pub gateway: Option<Ipv4Addr>,
+}
+
+/// A binding of a home agent.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct BindingStatus {
+    /// The mobile node.
+    pub home_address: Ipv4Addr,
+    /// Where its packets go.
+    pub care_of: Ipv4Addr,
+    /// The lifetime granted in seconds; `None`: for ever.
+    pub lifetime_s: Option<u64>,
+    /// What is left of it in seconds.
+    pub left_s: Option<f64>,
+    /// The mobile node takes packets out of the tunnel itself.
+    pub co_located: bool,
+    /// Packets may come back through the tunnel.
+    pub reverse_tunnel: bool,
+    /// How packets are wrapped: `ip-in-ip`, `minimal` or `gre`.
+    pub encapsulation: &'static str,
+}
+
+/// A visitor of a foreign agent.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct VisitorStatus {
+    /// Who.
+    pub home_address: Ipv4Addr,
+    /// Its home agent.
+    pub home_agent: Ipv4Addr,
+    /// The care-of address registered.
+    pub care_of: Ipv4Addr,
+    /// The interface behind which it is.
+    pub interface: Option<String>,
+    /// What is left of the registration in seconds; `None`: for ever.
+    pub left_s: Option<f64>,
+    /// Whether its packets go back through a tunnel.
+    pub reverse_tunnel: bool,
+}
+
+/// The registration of a mobile node.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RegistrationStatus {
+    /// The home address.
+    pub home_address: Ipv4Addr,
+    /// The home agent, once it is known.
+    pub home_agent: Option<Ipv4Addr>,
+    /// Whether packets to the home address arrive.
+    pub registered: bool,
+    /// Whether the node is at home.
+    pub at_home: bool,
+    /// The interface in use.
+    pub interface: Option<String>,
+    /// The care-of address in use.
+    pub care_of: Option<Ipv4Addr>,
+}
+
+/// A tunnel and what went through it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TunnelStatus {
+    /// Our end.
+    pub here: Ipv4Addr,
+    /// The other end.
+    pub there: Ipv4Addr,
+    /// The largest datagram that goes through in one piece, bytes; `None` while nothing has shown it.
+    pub mtu: Option<u16>,
+    /// Datagrams put in.
+    pub packets_out: u64,
+    /// Bytes of datagrams put in.
+    pub bytes_out: u64,
+    /// Datagrams taken out.
+    pub packets_in: u64,
+    /// Bytes of datagrams taken out.
+    pub bytes_in: u64,
+}
+
+/// A handover of a mobile node.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct HandoverStatus {
+    /// When it was initiated, seconds since the carrier's clock began.
+    pub at_s: f64,
+    /// The interface left.
+    pub from: Option<String>,
+    /// The interface moved to.
+    pub to: Option<String>,
+    /// How far it came: `initiated`, `registered`, `terminated` or `failed`.
+    pub phase: &'static str,
+    /// The care-of address registered; none at home.
+    pub care_of: Option<Ipv4Addr>,
+    /// Time to the accepted registration in milliseconds.
+    pub latency_ms: Option<f64>,
+    /// Requests it took.
+    pub attempts: Option<u32>,
+}
+
+/// Counters by name; they only grow.
+pub type AgentCounters = BTreeMap<String, u64>;
+
+/// A snapshot of an agent.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Status {
+    /// Which kind of agent.
+    pub role: Role,
+    /// Seconds since the agent was opened.
+    pub uptime_s: f64,
+    /// The name of the tunnel device.
+    pub tunnel_device: String,
+    /// The interfaces it uses.
+    pub interfaces: Vec<InterfaceStatus>,
+    /// Home agent: the bindings.
+    pub bindings: Vec<BindingStatus>,
+    /// Foreign agent: the visitors.
+    pub visitors: Vec<VisitorStatus>,
+    /// Mobile node: its registration.
+    pub registration: Option<RegistrationStatus>,
+    /// The tunnels that carried something, or can.
+    pub tunnels: Vec<TunnelStatus>,
+    /// What was counted. Names are of small letters and dashes: `messages-received`, `dropped-malformed`,
+    /// `denied-133`, `packets-not-ours`.
+    pub counters: AgentCounters,
+    /// Mobile node: the latest handovers, the oldest first.
+    pub handovers: Vec<HandoverStatus>,
+}

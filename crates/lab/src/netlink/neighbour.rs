@@ -1,0 +1,181 @@
+//! Neighbours: which Ethernet address an IPv4 address has, and for which addresses this host answers in another's
+//! place (proxy ARP).
+
+use std::net::Ipv4Addr;
+
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_REPLACE};
+use netlink_packet_route::neighbour::{
+    NeighbourAddress, NeighbourAttribute, NeighbourFlags, NeighbourMessage, NeighbourState,
+};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use nix::errno::Errno;
+
+use super::{Effect, Netlink};
+use crate::error::Error;
+
+/// What is known about a neighbour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Neighbour {
+    /// Its address.
+    pub address: Ipv4Addr,
+    /// Its Ethernet address, once it is known.
+    pub link_address: Option<[u8; 6]>,
+    /// Whether it was set, instead of learnt: such a one does not age.
+    pub is_permanent: bool,
+}
+
+impl Netlink {
+    /// The IPv4 neighbours that are known on an interface.
+    ///
+    /// # Errors
+    /// The kernel's answer.
+    pub fn neighbours(&mut self, index: u32) -> Result<Vec<Neighbour>, Error> {
+        let mut message = NeighbourMessage::default();
+        message.header.family = AddressFamily::Inet;
+        self.dump(
+            &RouteNetlinkMessage::GetNeighbour(message),
+            "RTM_GETNEIGH",
+            |message, found| {
+                if let RouteNetlinkMessage::NewNeighbour(message) = message
+                    && message.header.ifindex == index
+                {
+                    found.extend(read(&message));
+                }
+            },
+            || format!("list the neighbours on interface {index}"),
+        )
+    }
+
+    /// What is known about one neighbour; `None` when nothing is.
+    ///
+    /// # Errors
+    /// The kernel's answer; `ENODEV` when there is no such interface.
+    pub fn neighbour(&mut self, index: u32, address: Ipv4Addr) -> Result<Option<Neighbour>, Error> {
+        let found = self.find(neighbour_message(index, address), || {
+            format!("look for the neighbour {address} on interface {index}")
+        })?;
+        Ok(found.as_ref().and_then(read))
+    }
+
+    /// Sets a neighbour's Ethernet address, for good: it does not age and is not asked for. Returns what was set
+    /// before, so that it can be set again; what was only learnt needs no putting back.
+    ///
+    /// # Errors
+    /// `EINVAL` on an interface without Ethernet addresses, `ENODEV` when there is no such interface.
+    pub fn set_neighbour(
+        &mut self,
+        index: u32,
+        address: Ipv4Addr,
+        link_address: [u8; 6],
+    ) -> Result<Option<[u8; 6]>, Error> {
+        let before = self.neighbour(index, address)?;
+        let mut message = neighbour_message(index, address);
+        message.header.state = NeighbourState::Permanent;
+        message.attributes.push(NeighbourAttribute::LinkLayerAddress(link_address.to_vec()));
+        self.tell(
+            RouteNetlinkMessage::NewNeighbour(message),
+            NLM_F_CREATE | NLM_F_REPLACE,
+            "RTM_NEWNEIGH",
+            || format!("set the neighbour {address} on interface {index}"),
+        )?;
+        Ok(before.filter(|neighbour| neighbour.is_permanent).and_then(|neighbour| neighbour.link_address))
+    }
+
+    /// Forgets a neighbour, set or learnt; [`Effect::Unchanged`] when it was not known.
+    ///
+    /// # Errors
+    /// The kernel's answer.
+    pub fn remove_neighbour(&mut self, index: u32, address: Ipv4Addr) -> Result<Effect, Error> {
+        self.tell_unless(
+            RouteNetlinkMessage::DelNeighbour(neighbour_message(index, address)),
+            0,
+            "RTM_DELNEIGH",
+            &[Errno::ENOENT, Errno::ENODEV, Errno::ENXIO],
+            || format!("forget the neighbour {address} on interface {index}"),
+        )
+    }
+
+    /// Answers ARP for `address` on an interface, as if it were this host's; [`Effect::Unchanged`] when it did so
+    /// already.
+    ///
+    /// The kernel answers only while `net.ipv4.ip_forward` is on and its route to `address` leaves by another
+    /// interface.
+    ///
+    /// # Errors
+    /// The kernel's answer; `ENODEV` when there is no such interface.
+    pub fn add_proxy_neighbour(&mut self, index: u32, address: Ipv4Addr) -> Result<Effect, Error> {
+        if self.has_proxy_neighbour(index, address)? {
+            return Ok(Effect::Unchanged);
+        }
+        let message = proxy_message(index, address);
+        self.tell(RouteNetlinkMessage::NewNeighbour(message), NLM_F_CREATE, "RTM_NEWNEIGH(proxy)", || {
+            format!("answer ARP for {address} on interface {index}")
+        })?;
+        Ok(Effect::Changed)
+    }
+
+    /// Answers no longer for `address`; [`Effect::Unchanged`] when it did not.
+    ///
+    /// # Errors
+    /// The kernel's answer.
+    pub fn remove_proxy_neighbour(&mut self, index: u32, address: Ipv4Addr) -> Result<Effect, Error> {
+        self.tell_unless(
+            RouteNetlinkMessage::DelNeighbour(proxy_message(index, address)),
+            0,
+            "RTM_DELNEIGH(proxy)",
+            &[Errno::ENOENT, Errno::ENODEV, Errno::ENXIO],
+            || format!("answer ARP for {address} on interface {index} no longer"),
+        )
+    }
+
+    /// Whether this host answers ARP for `address` on an interface.
+    ///
+    /// # Errors
+    /// The kernel's answer; `ENODEV` when there is no such interface.
+    pub fn has_proxy_neighbour(&mut self, index: u32, address: Ipv4Addr) -> Result<bool, Error> {
+        let found = self.find(proxy_message(index, address), || {
+            format!("find out who answers ARP for {address} on interface {index}")
+        })?;
+        Ok(found.is_some())
+    }
+
+    fn find(
+        &mut self,
+        message: NeighbourMessage,
+        doing: impl FnOnce() -> String,
+    ) -> Result<Option<NeighbourMessage>, Error> {
+        match self.ask(RouteNetlinkMessage::GetNeighbour(message), 0, "RTM_GETNEIGH", doing) {
+            Ok(Some(RouteNetlinkMessage::NewNeighbour(found))) => Ok(Some(found)),
+            Ok(_) | Err(Error::System { errno: Errno::ENOENT, .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn neighbour_message(index: u32, address: Ipv4Addr) -> NeighbourMessage {
+    let mut message = NeighbourMessage::default();
+    message.header.family = AddressFamily::Inet;
+    message.header.ifindex = index;
+    message.attributes.push(NeighbourAttribute::Destination(NeighbourAddress::Inet(address)));
+    message
+}
+
+fn proxy_message(index: u32, address: Ipv4Addr) -> NeighbourMessage {
+    let mut message = neighbour_message(index, address);
+    message.header.flags = NeighbourFlags::Proxy;
+    message
+}
+
+fn read(message: &NeighbourMessage) -> Option<Neighbour> {
+    let find = |attribute: &NeighbourAttribute| match attribute {
+        NeighbourAttribute::Destination(NeighbourAddress::Inet(address)) => Some(*address),
+        _ => None,
+    };
+    let address = message.attributes.iter().find_map(find)?;
+    let link_address = message.attributes.iter().find_map(|attribute| match attribute {
+        NeighbourAttribute::LinkLayerAddress(bytes) => bytes.as_slice().try_into().ok(),
+        _ => None,
+    });
+    let is_permanent = message.header.state == NeighbourState::Permanent;
+    Some(Neighbour { address, link_address, is_permanent })
+}
