@@ -105,15 +105,25 @@ struct PyWorld {
     overrides: Vec<String>,
 }
 
+/// A run and what it has said.
 struct Running {
     /// `None` once it has been closed.
     world: Option<World>,
     finished: bool,
+    /// All remarks so far, and how many of them were taken.
+    remarks: Vec<String>,
+    taken: usize,
 }
 
 impl Running {
     fn world(&mut self) -> PyResult<&mut World> {
         self.world.as_mut().ok_or_else(finished)
+    }
+
+    fn listen(&mut self) -> PyResult<()> {
+        let new = self.world()?.take_remarks();
+        self.remarks.extend(new);
+        Ok(())
     }
 }
 
@@ -159,7 +169,12 @@ impl PyWorld {
         let world = py.detach(|| World::new(name, scenario, path, run, observation)).map_err(world_error)?;
         Ok(Self {
             duration_s: world.duration().as_secs_f64(),
-            running: Mutex::new(Running { world: Some(world), finished: false }),
+            running: Mutex::new(Running {
+                world: Some(world),
+                finished: false,
+                remarks: Vec::new(),
+                taken: 0,
+            }),
             scenario_json,
             overrides,
         })
@@ -190,7 +205,10 @@ impl PyWorld {
 
     /// What runs otherwise than the scenario's words say, for people; what is new since the last call.
     fn take_remarks(&self) -> PyResult<Vec<String>> {
-        Ok(self.lock().world()?.take_remarks())
+        let mut running = self.lock();
+        running.listen()?;
+        let known = std::mem::replace(&mut running.taken, running.remarks.len());
+        Ok(running.remarks[known..].to_vec())
     }
 
     /// The events since the last call, column by column: name, type, values, validity bitmap, dictionary.
@@ -218,6 +236,8 @@ impl PyWorld {
             }
             let mut summary = running.world()?.finish().map_err(PyOSError::new_err)?;
             summary.overrides.clone_from(&self.overrides);
+            running.listen()?;
+            summary.remarks.clone_from(&running.remarks);
             Ok(careof_metrics::summary_json(&summary))
         })
     }
