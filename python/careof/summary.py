@@ -41,13 +41,13 @@ def value(key: str, number: Any) -> str:
 
 def world(summary: Json) -> str:
     """Where a run took place."""
-    return "simulated" if summary["world"] == "sim" else "on Linux hosts"
+    return f"on Linux {summary['kernel']}" if summary["world"] == "linux" else "simulated"
 
 
 def for_people(run: Run, style: Style, place: Path) -> str:
     """The summary that `careof run` prints."""
     summary = run.summary
-    made_with = f"seed {summary['seed']}, digest {summary['digest']}"
+    made_with = f"{world(summary)}, seed {summary['seed']}, digest {summary['digest']}"
     parts = [f"{style.bold(text.printable(run.title))}  {style.dim(made_with)}"]
     if summary["flows"]:
         parts.append(flow_table(summary["flows"]))

@@ -207,8 +207,9 @@ impl PyWorld {
     fn take_remarks(&self) -> PyResult<Vec<String>> {
         let mut running = self.lock();
         running.listen()?;
-        let known = std::mem::replace(&mut running.taken, running.remarks.len());
-        Ok(running.remarks[known..].to_vec())
+        let new = running.remarks[running.taken..].to_vec();
+        running.taken = running.remarks.len();
+        Ok(new)
     }
 
     /// The events since the last call, column by column: name, type, values, validity bitmap, dictionary.

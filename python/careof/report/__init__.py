@@ -14,6 +14,7 @@ from careof.plot import FLOWS_SHOWN
 from careof.plot.interactive import LIMIT, page_figure
 from careof.plot.ladder import ladders, svg
 from careof.plot.series import heights
+from careof.runs import SIMULATED
 from careof.staging import EVENTS, SCENARIO
 
 if TYPE_CHECKING:
@@ -128,14 +129,15 @@ def header(run: Run) -> str:
     facts = {
         "seed": run.summary["seed"],
         "digest": run.summary["digest"],
-        "world": run.summary["world"],
+        "world": summary.world(run.summary),
         "duration": f"{run.duration_s:g} s",
         "careof": run.summary["careof"],
     }
     cells = "".join(f"<div><dt>{escape(key)}</dt><dd>{escape(str(value))}</dd></div>" for key, value in facts.items())
     description = str(run.scenario.get("description") or "")
     words = f"<p>{escape(description)}</p>" if description else ""
-    return f"<h1>{escape(run.title)}</h1>{words}<dl>{cells}</dl>"
+    notes = "".join(f"<li>{escape(one)}</li>" for one in run.summary.get("remarks", []))
+    return f"<h1>{escape(run.title)}</h1>{words}<dl>{cells}</dl>{f'<ul>{notes}</ul>' if notes else ''}"
 
 
 def metrics_table(section: str, what: str, rows: Sequence[Json], names: Sequence[str] = ()) -> str:
@@ -273,14 +275,18 @@ def _scenario(run: Run) -> str:
 
 def _again(run: Run) -> str:
     words = ["careof", "run", SCENARIO, "--seed", str(run.summary["seed"])]
+    if run.summary["world"] != SIMULATED:
+        words += ["--world", run.summary["world"]]
     for override in run.summary["overrides"]:
         words += ["--set", override]
     if run.summary["run"]:
         words += ["--repetition", str(run.summary["run"])]
+    digest = f"The digest will be <code>{escape(str(run.summary['digest']))}</code>."
+    if run.summary["world"] != SIMULATED:
+        digest = "Real hosts do everything at their own time, so no two runs are the same to the last nanosecond."
     return (
         f"<p>In this directory, with careof {escape(str(run.summary['careof']))}:</p>"
-        f"<pre>{escape(shlex.join(words))}</pre>"
-        f"<p>The digest will be <code>{escape(str(run.summary['digest']))}</code>.</p>"
+        f"<pre>{escape(shlex.join(words))}</pre><p>{digest}</p>"
     )
 
 
