@@ -159,6 +159,9 @@ def _parser() -> argparse.ArgumentParser:
     study.add_argument("name", metavar="NAME", help="which study")
     study.add_argument("--out", metavar="DIR", type=Path, help="directory for its runs and figures")
     study.add_argument("--quick", action="store_true", help="fewer repetitions")
+    study.add_argument(
+        "--world", choices=native.WORLDS, default=SIMULATED, help="where to run it (default: sim); linux takes minutes"
+    )
     study.add_argument("--markdown", action="store_true", help="print a page of Markdown")
     _add_json(study, "the rows of its table")
     return parser
@@ -298,7 +301,8 @@ def _study(options: argparse.Namespace) -> int:
         hint = f"did you mean {near[0]}?" if near else f"studies: {', '.join(names) or 'none in this version'}"
         raise InputError(f"there is no study {options.name!r}", hint=hint)
     with _progress(options, "done") as progress:
-        study = studies.load(options.name).carry_out(options.out, progress, quick=options.quick)
+        module = studies.load(options.name)
+        study = module.carry_out(options.out, progress, quick=options.quick, world=options.world)
     if options.json:
         _print_json(study.rows_as_json())
     elif options.markdown:
