@@ -27,6 +27,7 @@ mod scheduling;
 mod sock_diag;
 mod socket;
 mod sysctl;
+mod tcp_option;
 mod tun;
 mod unaddressed;
 
@@ -49,4 +50,5 @@ pub use netlink::{
 pub use scheduling::Scheduling;
 pub use sock_diag::{RecoveryState, SockDiag, TcpFilter, TcpInfo, TcpSocket, TcpState, TcpTimer};
 pub use sysctl::set_sysctl;
+pub use tcp_option::TcpOption;
 pub use tun::Tun;

@@ -53,6 +53,18 @@ impl Tun {
         &self.name
     }
 
+    /// The same interface once more, for another owner. It is removed when the last of them is dropped.
+    ///
+    /// # Errors
+    /// [`Error::System`] naming `fcntl`: no more descriptors.
+    pub fn share(&self) -> Result<Self, Error> {
+        let file = self.file.try_clone().map_err(|error| {
+            let errno = error.raw_os_error().map_or(Errno::EMFILE, Errno::from_raw);
+            Error::system(format!("share the interface {:?}", self.name), "fcntl(F_DUPFD_CLOEXEC)", errno)
+        })?;
+        Ok(Self { file, name: self.name.clone() })
+    }
+
     /// Takes the interface's carrier away or gives it back: what a host sees when its cable is pulled, or its radio
     /// link breaks. Packets sent meanwhile are dropped by the kernel, addresses stay, the interface stays up. A new
     /// interface has its carrier.
