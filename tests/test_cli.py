@@ -107,6 +107,20 @@ def test_check_says_what_a_scenario_means_and_writes_nothing(careof: Command, sm
     assert list(small.parent.iterdir()) == [small]
 
 
+def test_check_says_which_world_cannot_run_a_scenario(careof: Command, small: Path) -> None:
+    kernel = ["--set", "flow.0.tcp.variant=kernel"]
+    done = careof("check", small, *kernel)
+    assert done.returncode == 0, done.stderr
+    assert "not for --world sim: flow.0.tcp.variant: " in done.stdout
+    assert careof("check", small, *kernel, "--world", "linux").returncode == 0
+    refused = careof("check", small, *kernel, "--world", "sim")
+    assert refused.returncode == 2
+    assert refused.stderr.startswith("error: flow.0.tcp.variant: ")
+    impossible = careof("check", small, "--set", "handover.0.queued=duplicate")
+    assert impossible.returncode == 2
+    assert "handover.0.queued" in impossible.stderr
+
+
 def test_presets_are_listed_with_their_sources(careof: Command) -> None:
     listed = json.loads(careof("presets", "--json").stdout)
     assert {"ethernet-10m", "wavelan", "gsm-csd"} <= {preset["name"] for preset in listed}

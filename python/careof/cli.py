@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from careof import native, summary
-from careof.errors import CareofError, InputError
+from careof.errors import CareofError, InputError, WorldError
 from careof.progress import Progress
 from careof.runs import LARGEST_PACKET, LARGEST_SEED, SIMULATED
 from careof.staging import space_hint
@@ -146,6 +146,7 @@ def _parser() -> argparse.ArgumentParser:
     check = _command(commands, "check", _check, "read a scenario and say what it means, without running it")
     check.add_argument("scenario", metavar="FILE", help="the scenario, a TOML file")
     _add_set(check)
+    check.add_argument("--world", choices=native.WORLDS, help="it must be one for this world (default: for any)")
     _add_json(check, "the scenario with every default filled in")
 
     presets = _command(commands, "presets", _presets, "list the link presets with their sources")
@@ -267,12 +268,21 @@ def _check(options: argparse.Namespace) -> int:
     name, text = read_scenario(Path(options.scenario))
     overrides = override_list(options.overrides)
     resolved = native.check(name, text, overrides)
-    # A good scenario may still ask for what the simulator cannot do.
-    native.World(SIMULATED, name, text, overrides, trace=False)
+    # A good scenario may still ask for what a world cannot do. One that can is enough, unless it is asked for by name.
+    refusals = {}
+    for world in native.WORLDS if options.world is None else [options.world]:
+        try:
+            native.check_world(world, name, text, overrides)
+        except WorldError as error:
+            refusals[world] = error
+    if options.world in refusals or len(refusals) == len(native.WORLDS):
+        raise next(iter(refusals.values()))
     if options.json:
         _print_json(resolved)
     else:
         print(f"{name}: {summary.scenario_in_words(resolved)}")
+        for world, refusal in refusals.items():
+            print(f"  not for --world {world}: {printable(str(refusal))}")
     return 0
 
 

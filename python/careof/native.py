@@ -84,6 +84,17 @@ def event_schema() -> Json:
     return _object(_careof.event_schema())
 
 
+def check_world(world: str, name: str, text: str, overrides: Sequence[str] = ()) -> None:
+    """Make sure that a world can do what a scenario asks for; what this machine has or lacks is not looked at.
+
+    Raises:
+        ScenarioError: the text is no scenario.
+        WorldError: the world cannot.
+    """
+    with _our_errors():
+        _careof.check_world(world, name, text, list(overrides))
+
+
 def prepare(world: str) -> None:
     """Get this process ready for a world.
 

@@ -20,3 +20,13 @@ pub fn enter() -> Result<(), WorldError> {
     careof_lab::Realm::enter()?;
     Ok(())
 }
+
+/// Refuses what no Linux host can do, without building any.
+///
+/// # Errors
+/// [`WorldError::Unsupported`].
+pub fn check(scenario: &careof_scenario::Scenario) -> Result<(), WorldError> {
+    let unsupported =
+        |careof_plan::Unsupported { key, found, remedy }| WorldError::Unsupported { key, found, remedy };
+    careof_plan::refuse_what_no_world_can(scenario).map_err(unsupported)
+}

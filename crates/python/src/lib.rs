@@ -90,6 +90,12 @@ fn event_schema() -> PyResult<String> {
         .map_err(|error| PyRuntimeError::new_err(error.to_string()))
 }
 
+/// Refuses what a world cannot do, without running anything.
+#[pyfunction]
+fn check_world(world: &str, path: &str, text: &str, overrides: Vec<String>) -> PyResult<()> {
+    world::check(world_name(world)?, parse(path, text, &overrides)?, path).map_err(world_error)
+}
+
 /// Gets this process ready for a world; for real hosts an ordinary user's process must do so while it has one thread.
 #[pyfunction]
 fn prepare(world: &str) -> PyResult<()> {
@@ -258,6 +264,7 @@ fn _careof(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyWorld>()?;
     for function in [
         wrap_pyfunction!(check, module)?,
+        wrap_pyfunction!(check_world, module)?,
         wrap_pyfunction!(prepare, module)?,
         wrap_pyfunction!(presets, module)?,
         wrap_pyfunction!(metric_definitions, module)?,

@@ -56,6 +56,15 @@ pub(crate) fn prepare(name: WorldName) -> Result<(), WorldError> {
     }
 }
 
+/// Refuses what a world cannot do.
+pub(crate) fn check(name: WorldName, scenario: Scenario, file: &str) -> Result<(), WorldError> {
+    match name {
+        WorldName::Simulated => Simulation::new(scenario, file, 0, Observation::default()).map(drop)?,
+        WorldName::Linux => careof_linux::check(&scenario)?,
+    }
+    Ok(())
+}
+
 /// A run under way.
 pub(crate) enum World {
     Simulated(Box<Simulation>),
