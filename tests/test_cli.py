@@ -98,6 +98,18 @@ def test_a_run_without_a_trace_loads_no_heavy_library(small: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_a_process_that_makes_real_hosts_has_one_thread_until_then(small: Path) -> None:
+    program = (
+        "import sys; from pathlib import Path; from careof import native; from careof.cli import main; "
+        "native.prepare = lambda world: sys.exit(f'{world} {len(list(Path(\"/proc/self/task\").iterdir()))}'); "
+        "main(sys.argv[1:])"
+    )
+    arguments = ["run", str(small), "--world", "linux", "--plot", "png", "--out", str(small.parent / "o")]
+    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=False)
+    assert done.stderr == "linux 1\n"
+    assert list(small.parent.iterdir()) == [small]
+
+
 def test_check_says_what_a_scenario_means_and_writes_nothing(careof: Command, small: Path) -> None:
     done = careof("check", small, cwd=small.parent)
     assert done.returncode == 0
