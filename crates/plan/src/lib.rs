@@ -10,7 +10,9 @@
 //! runs of one scenario is a difference between the worlds.
 
 mod agents;
+mod capture;
 mod digest;
+mod event_text;
 mod flow;
 mod layout;
 mod message_text;
@@ -23,7 +25,9 @@ mod topology;
 mod workload;
 
 pub use agents::{AgentPlan, agent, wall_clock};
+pub use capture::LinkCapture;
 pub use digest::{Digest, of_bytes};
+pub use event_text::{arp_text, binding_text, handover_text, visitor_text};
 pub use flow::{FlowId, kind, measured_name, measured_senders, port};
 pub use layout::{lay_out, link_ends, names, stream};
 pub use message_text::describe;
