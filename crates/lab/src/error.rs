@@ -1,7 +1,59 @@
 //! What the operating system refused, and what would make it agree.
 
+use std::fs;
+
 use careof_link::ConfigError;
 use nix::errno::Errno;
+
+/// A setting of the machine that keeps ordinary users from making namespaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Barrier {
+    /// `kernel.unprivileged_userns_clone = 0` (Debian).
+    UnprivilegedUserNamespaces,
+    /// `kernel.apparmor_restrict_unprivileged_userns = 1` (Ubuntu): the namespace is made, but gives no capabilities.
+    AppArmor,
+    /// `user.max_user_namespaces = 0` (Red Hat, hardened systems).
+    NoUserNamespaces,
+}
+
+impl Barrier {
+    const ALL: [(Self, &str, &str); 3] = [
+        (Self::UnprivilegedUserNamespaces, "/proc/sys/kernel/unprivileged_userns_clone", "0"),
+        (Self::AppArmor, "/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1"),
+        (Self::NoUserNamespaces, "/proc/sys/user/max_user_namespaces", "0"),
+    ];
+
+    /// The first one that this machine has.
+    pub(crate) fn find() -> Option<Self> {
+        let has = |path: &str, value: &str| fs::read_to_string(path).is_ok_and(|found| found.trim() == value);
+        Self::ALL.into_iter().find(|(_, path, value)| has(path, value)).map(|(barrier, ..)| barrier)
+    }
+
+    /// The setting, as `sysctl` shows it.
+    #[must_use]
+    pub const fn setting(self) -> &'static str {
+        match self {
+            Self::UnprivilegedUserNamespaces => "kernel.unprivileged_userns_clone = 0",
+            Self::AppArmor => "kernel.apparmor_restrict_unprivileged_userns = 1",
+            Self::NoUserNamespaces => "user.max_user_namespaces = 0",
+        }
+    }
+
+    const fn remedy(self) -> &'static str {
+        match self {
+            Self::UnprivilegedUserNamespaces => {
+                "sudo sysctl -w kernel.unprivileged_userns_clone=1, or run as root"
+            }
+            Self::AppArmor => "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or run as root",
+            Self::NoUserNamespaces => "sudo sysctl -w user.max_user_namespaces=10000, or run as root",
+        }
+    }
+}
+
+/// The end of a message that names what stands in the way.
+fn because(barrier: Option<Barrier>) -> String {
+    barrier.map_or_else(String::new, |barrier| format!(" ({})", barrier.setting()))
+}
 
 /// Why the lab could not do something.
 ///
@@ -10,10 +62,14 @@ use nix::errno::Errno;
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Error {
     /// The kernel or its administrator allows no user namespace to this user.
-    #[error("cannot make a user namespace: unshare(CLONE_NEWUSER): {}", .errno.desc())]
+    #[error("cannot make a user namespace: {call}: {}{}", .errno.desc(), because(*.barrier))]
     NoUserNamespace {
-        /// What the system call returned.
+        /// The system call that failed.
+        call: &'static str,
+        /// What it returned.
         errno: Errno,
+        /// The setting that stands in the way, where one was found.
+        barrier: Option<Barrier>,
     },
     /// An ordinary user's process must make its user namespace before it starts threads.
     #[error(
@@ -31,12 +87,51 @@ pub enum Error {
         /// What the system call returned.
         errno: Errno,
     },
+    /// A namespace for a host's programs was refused.
+    #[error("cannot start programs in {host:?}: {call}: {}", .errno.desc())]
+    NoProcessNamespace {
+        /// Name of the host.
+        host: String,
+        /// The system call that failed.
+        call: &'static str,
+        /// What it returned.
+        errno: Errno,
+    },
+    /// A capability is not there to be kept.
+    #[error("the capability {capability} is missing")]
+    MissingCapability {
+        /// Its name.
+        capability: &'static str,
+    },
+    /// Capabilities belong to threads, and giving them up would leave them to the other ones.
+    #[error("cannot give up capabilities: capset reaches one thread, this process has {threads}")]
+    CapabilitiesOfThreads {
+        /// Threads of this process.
+        threads: usize,
+    },
+    /// The kernel has no such congestion control.
+    #[error("there is no congestion control {name:?}: this kernel has {available}")]
+    NoCongestionControl {
+        /// The name.
+        name: String,
+        /// The names it has.
+        available: String,
+    },
+    /// The kernel has it, but its administrator keeps it from others than root.
+    #[error("the congestion control {name:?} is not allowed here: allowed are {allowed}")]
+    CongestionControlNotAllowed {
+        /// The name.
+        name: String,
+        /// The names that are allowed.
+        allowed: String,
+    },
     /// There is no TUN device in this system.
     #[error("cannot make the interface {interface:?}: open(/dev/net/tun): {}", .errno.desc())]
     NoTunDevice {
         /// Name of the interface it was for.
         interface: String,
-        /// What the system call returned: `ENOENT`, or `ENODEV` when the kernel has no driver behind the file.
+        /// What the system call returned: `ENOENT`, `ENODEV` when the kernel has no driver behind the file, `EPERM`
+        /// in a container without the device.
         errno: Errno,
     },
     /// This user may not open the TUN device.
@@ -103,12 +198,13 @@ impl Error {
 
     /// The command, or the change, that would make it work; `None` where there is none to name.
     #[must_use]
-    pub const fn remedy(&self) -> Option<&'static str> {
+    pub fn remedy(&self) -> Option<&'static str> {
         match self {
-            Self::NoUserNamespace { errno: Errno::ENOSPC } => {
+            Self::NoUserNamespace { barrier: Some(barrier), .. } => Some(barrier.remedy()),
+            Self::NoUserNamespace { errno: Errno::ENOSPC, .. } => {
                 Some("sudo sysctl -w user.max_user_namespaces=10000, or run as root")
             }
-            Self::NoUserNamespace { errno: Errno::EINVAL } => {
+            Self::NoUserNamespace { errno: Errno::EINVAL, .. } => {
                 Some("run as root, or a kernel with CONFIG_USER_NS=y")
             }
             Self::NoUserNamespace { .. } => Some(
@@ -125,12 +221,54 @@ impl Error {
             Self::NoNetworkNamespace { .. } => {
                 Some("in a container, give it CAP_SYS_ADMIN (docker run --cap-add SYS_ADMIN)")
             }
+            Self::NoProcessNamespace { errno: Errno::ENOSPC, .. } => {
+                Some("sudo sysctl -w user.max_pid_namespaces=10000 user.max_mnt_namespaces=10000")
+            }
+            Self::NoProcessNamespace { errno: Errno::EINVAL, .. } => Some("a kernel with CONFIG_PID_NS=y"),
+            Self::NoProcessNamespace { errno: Errno::EPERM, .. } => {
+                Some("in a container, give it CAP_SYS_ADMIN (docker run --cap-add SYS_ADMIN)")
+            }
+            Self::MissingCapability { .. } => Some(
+                "run as root, or sudo setcap cap_net_admin,cap_net_raw+ep on the program, or AmbientCapabilities= \
+                 in its systemd unit",
+            ),
+            Self::CapabilitiesOfThreads { .. } => Some("give them up at the start of the program"),
+            Self::NoCongestionControl { name, .. } => Some(match name.as_str() {
+                "bbr" => "sudo modprobe tcp_bbr",
+                "cubic" => "sudo modprobe tcp_cubic",
+                "dctcp" => "sudo modprobe tcp_dctcp",
+                "htcp" => "sudo modprobe tcp_htcp",
+                "hybla" => "sudo modprobe tcp_hybla",
+                "illinois" => "sudo modprobe tcp_illinois",
+                "vegas" => "sudo modprobe tcp_vegas",
+                "veno" => "sudo modprobe tcp_veno",
+                "westwood" => "sudo modprobe tcp_westwood",
+                _ => "sudo modprobe tcp_NAME, where the kernel has it as a module; reno is always there",
+            }),
+            Self::CongestionControlNotAllowed { .. } => Some(
+                "sudo sysctl -w net.ipv4.tcp_allowed_congestion_control=\
+                 \"$(sysctl -n net.ipv4.tcp_available_congestion_control)\"",
+            ),
             Self::NoTunDevice { errno: Errno::ENOENT, .. } => Some(
                 "sudo sh -c 'modprobe tun; mkdir -p /dev/net; mknod -m 0666 /dev/net/tun c 10 200'; \
                  in a container, --device /dev/net/tun",
             ),
+            Self::NoTunDevice { errno: Errno::EPERM, .. } => {
+                Some("the container's devices do not include it: docker run --device /dev/net/tun")
+            }
             Self::NoTunDevice { .. } => Some("sudo modprobe tun, or a kernel with CONFIG_TUN=y"),
             Self::TunDeviceMode { .. } => Some("sudo chmod 0666 /dev/net/tun"),
+            Self::System { call, errno: Errno::EPERM | Errno::EACCES, .. }
+                if call.starts_with("RTM_") || *call == "ioctl(TUNSETIFF)" =>
+            {
+                Some("this takes CAP_NET_ADMIN: run as root, or sudo setcap cap_net_admin+ep on the program")
+            }
+            Self::System { call: "RTM_NEWLINK(veth)", errno: Errno::EOPNOTSUPP, .. } => {
+                Some("sudo modprobe veth, or a kernel with CONFIG_VETH=y")
+            }
+            Self::System { call: "socket(NETLINK_SOCK_DIAG)" | "SOCK_DIAG_BY_FAMILY", .. } => {
+                Some("sudo modprobe tcp_diag, or a kernel with CONFIG_INET_TCP_DIAG=y")
+            }
             _ => None,
         }
     }
@@ -149,5 +287,27 @@ mod tests {
              an ordinary user needs 0666"
         );
         assert_eq!(error.remedy(), Some("sudo chmod 0666 /dev/net/tun"));
+    }
+
+    #[test]
+    fn a_setting_that_stands_in_the_way_is_named_with_its_opposite() {
+        let error = Error::NoUserNamespace {
+            call: "write(/proc/self/uid_map)",
+            errno: Errno::EPERM,
+            barrier: Some(Barrier::AppArmor),
+        };
+        assert_eq!(
+            error.to_string(),
+            "cannot make a user namespace: write(/proc/self/uid_map): Operation not permitted \
+             (kernel.apparmor_restrict_unprivileged_userns = 1)"
+        );
+        assert!(error.remedy().is_some_and(|remedy| remedy.contains("unprivileged_userns=0")));
+    }
+
+    #[test]
+    fn what_takes_a_privilege_says_which() {
+        let error = Error::system("add a route", "RTM_NEWROUTE", Errno::EPERM);
+        assert!(error.remedy().is_some_and(|remedy| remedy.contains("CAP_NET_ADMIN")));
+        assert_eq!(Error::system("add a route", "RTM_NEWROUTE", Errno::EINVAL).remedy(), None);
     }
 }

@@ -98,7 +98,7 @@ fn attach(config: &InterfaceConfig) -> Result<Tun, Error> {
 /// Gives an interface of the calling thread's namespace what `config` says, and takes it up.
 fn set_up(config: &InterfaceConfig) -> Result<(), Error> {
     if !config.addresses.iter().any(|on| on.address.is_ipv6()) {
-        match set_sysctl(&format!("net.ipv6.conf.{}.disable_ipv6", config.name), "1") {
+        match set_sysctl(&format!("net.ipv6.conf.{}.disable_ipv6", config.name.replace('.', "/")), "1") {
             // A kernel without IPv6 has none to switch off.
             Ok(()) | Err(Error::System { errno: Errno::ENOENT, .. }) => {}
             Err(error) => return Err(error),

@@ -1,12 +1,16 @@
 //! The real world: Linux hosts, devices and links that live and die with this process.
 //!
 //! - [`Realm`] is the right to make hosts; a [`Host`] is a network namespace without a name, held by a thread.
-//! - [`Tun`] is a host's network interface whose other side is ours; [`Netlink`] gives interfaces addresses,
-//!   routes and an MTU.
+//! - [`Tun`] is a host's network interface whose other side is ours; [`Host::connect`] lays an Ethernet cable between
+//!   two hosts.
+//! - [`Netlink`] gives interfaces addresses, routes, rules and neighbours and can take each back; [`NetlinkMonitor`]
+//!   tells what changes.
+//! - [`SockDiag`] looks into the kernel's TCP; [`set_congestion_control`] and [`set_sysctl`] choose how it works.
+//! - [`Host::spawn`] runs programs, which end with the host.
 //! - [`Emulator`] carries packets between pairs of TUN devices as `careof_link` says.
 //!
 //! Everything is bound to file descriptors and threads: when the process ends, however it ends, the kernel
-//! takes namespaces, interfaces, addresses and routes back. Nothing is written outside the namespaces.
+//! takes namespaces, interfaces, addresses, routes and programs back. Nothing is written outside the namespaces.
 //!
 //! As root the lab runs as it is. An ordinary user gets the same inside a user namespace, apart from real-time
 //! priority (see [`Scheduling`]) and where the TUN device's mode forbids it; each refusal is an [`Error`] that
@@ -14,6 +18,7 @@
 
 mod agent_socket;
 mod arp_sender;
+pub mod capabilities;
 mod clock;
 mod congestion;
 mod emulator;
@@ -22,6 +27,7 @@ mod icmp_socket;
 mod interface;
 mod namespace;
 mod netlink;
+mod offload;
 mod process;
 mod scheduling;
 mod sock_diag;
@@ -29,17 +35,21 @@ mod socket;
 mod sysctl;
 mod tcp_option;
 mod tun;
+mod tunnel_socket;
 mod unaddressed;
 
 pub use agent_socket::{AgentDatagram, AgentSocket, OutgoingDatagram};
 pub use arp_sender::{ArpOperation, ArpSender};
 pub use clock::Clock;
-pub use congestion::CongestionControl;
+pub use congestion::{
+    ChosenBy, CongestionControl, CongestionControls, congestion_controls, ensure_congestion_control,
+    set_congestion_control,
+};
 pub use emulator::{
     Change, Direction, DirectionReport, Emulator, Lateness, LinkId, LinkReport, LinkSpec, Options, Passage,
     Sighting, Sightings, Tap, TapConfig, Timing,
 };
-pub use error::Error;
+pub use error::{Barrier, Error};
 pub use icmp_socket::{IcmpDatagram, IcmpSocket, OutgoingIcmp};
 pub use interface::{InterfaceAddress, InterfaceConfig};
 pub use namespace::{Host, Realm};
@@ -47,8 +57,13 @@ pub use netlink::{
     Effect, InterfaceState, Neighbour, Netlink, NetlinkMonitor, NetworkChange, Route, RouteKind, RouteScope,
     Rule,
 };
+pub use offload::{Frame, OffloadTun, Offloads, TunCounters};
 pub use scheduling::Scheduling;
 pub use sock_diag::{RecoveryState, SockDiag, TcpFilter, TcpInfo, TcpSocket, TcpState, TcpTimer};
-pub use sysctl::set_sysctl;
+pub use sysctl::{set_sysctl, sysctl};
 pub use tcp_option::TcpOption;
 pub use tun::Tun;
+pub use tunnel_socket::{
+    Flushed, Outer, ReceiveBatch, SendBatch, SendFailure, SendFailureReason, TunnelError, TunnelPacket,
+    TunnelSocket,
+};

@@ -10,6 +10,7 @@
 use std::fs::{self, File};
 use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{Builder, JoinHandle};
 
@@ -17,11 +18,10 @@ use nix::errno::Errno;
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::{Gid, Uid};
 
-use crate::error::Error;
+use crate::capabilities::Capability;
+use crate::error::{Barrier, Error};
 use crate::netlink::Netlink;
-
-/// Bit of `CAP_SYS_ADMIN` in a capability set.
-const CAP_SYS_ADMIN: u32 = 21;
+use crate::process::Processes;
 
 /// The right to make hosts.
 #[derive(Clone, Copy, Debug)]
@@ -38,7 +38,7 @@ impl Realm {
     /// # Errors
     /// [`Error::SeveralThreads`], [`Error::NoUserNamespace`], or [`Error::System`] for the files of `/proc`.
     pub fn enter() -> Result<Self, Error> {
-        let own_users = !has_capability(CAP_SYS_ADMIN)?;
+        let own_users = !Capability::SysAdmin.is_effective()?;
         if own_users {
             enter_user_namespace()?;
         }
@@ -75,7 +75,12 @@ impl Realm {
                 Error::system(format!("start the thread of the host {name:?}"), "clone", errno)
             })?;
         // From here on an early return drops the host, which waits for the thread.
-        let host = Host { name: name.to_owned(), jobs: Some(jobs), thread: Some(thread) };
+        let host = Host {
+            name: name.to_owned(),
+            processes: Mutex::new(None),
+            jobs: Some(jobs),
+            thread: Some(thread),
+        };
         is_ready.recv().unwrap_or_else(|_| Err(host.gone()))?;
         Ok(host)
     }
@@ -85,11 +90,13 @@ type Job = Box<dyn FnOnce() + Send>;
 
 /// A host: a network namespace of its own.
 ///
-/// Dropping it ends the thread that holds it, and with it the processes started by [`Host::spawn`]. The namespace
+/// Dropping it ends the processes started by [`Host::spawn`] and the thread that holds it. The namespace
 /// goes when sockets and devices that were opened in it are closed too.
 #[derive(Debug)]
 pub struct Host {
     name: String,
+    /// What [`Host::spawn`] started; `None` until it does.
+    processes: Mutex<Option<Processes>>,
     /// `None` only while dropping.
     jobs: Option<Sender<Job>>,
     thread: Option<JoinHandle<()>>,
@@ -139,6 +146,10 @@ impl Host {
         })?
     }
 
+    pub(crate) const fn processes(&self) -> &Mutex<Option<Processes>> {
+        &self.processes
+    }
+
     fn gone(&self) -> Error {
         Error::HostGone { host: self.name.clone() }
     }
@@ -146,6 +157,10 @@ impl Host {
 
 impl Drop for Host {
     fn drop(&mut self) {
+        // First the programs, as long as there is a network for their last words.
+        if let Ok(processes) = self.processes.get_mut() {
+            drop(processes.take());
+        }
         drop(self.jobs.take());
         if let Some(thread) = self.thread.take() {
             // The thread catches its jobs' panics and has none of its own.
@@ -169,22 +184,25 @@ fn make_network_namespace(host: String) -> Result<(), Error> {
 }
 
 fn enter_user_namespace() -> Result<(), Error> {
-    let threads = read_proc("/proc/self/status", "Threads:")?.parse().unwrap_or(1);
+    let threads = threads()?;
     if threads != 1 {
         return Err(Error::SeveralThreads { threads });
     }
     let (user, group) = (Uid::effective(), Gid::effective());
-    unshare(CloneFlags::CLONE_NEWUSER).map_err(|errno| Error::NoUserNamespace { errno })?;
+    let refused = |call| move |errno| Error::NoUserNamespace { call, errno, barrier: Barrier::find() };
+    unshare(CloneFlags::CLONE_NEWUSER).map_err(refused("unshare(CLONE_NEWUSER)"))?;
     // Root inside, so that programs keep their capabilities when they are started. A group map of an ordinary
     // user is accepted only after giving up setgroups(2) (user_namespaces(7)).
-    write_proc("/proc/self/setgroups", "deny")?;
-    write_proc("/proc/self/uid_map", &format!("0 {user} 1"))?;
-    write_proc("/proc/self/gid_map", &format!("0 {group} 1"))
+    let errno_of = |error: std::io::Error| error.raw_os_error().map_or(Errno::EIO, Errno::from_raw);
+    let write = |path, text: String| fs::write(path, text).map_err(errno_of);
+    write("/proc/self/setgroups", "deny".to_owned()).map_err(refused("write(/proc/self/setgroups)"))?;
+    write("/proc/self/uid_map", format!("0 {user} 1")).map_err(refused("write(/proc/self/uid_map)"))?;
+    write("/proc/self/gid_map", format!("0 {group} 1")).map_err(refused("write(/proc/self/gid_map)"))
 }
 
-fn has_capability(bit: u32) -> Result<bool, Error> {
-    let effective = read_proc("/proc/thread-self/status", "CapEff:")?;
-    Ok(u64::from_str_radix(&effective, 16).is_ok_and(|set| set >> bit & 1 == 1))
+/// Threads of this process.
+pub(crate) fn threads() -> Result<usize, Error> {
+    Ok(read_proc("/proc/self/status", "Threads:")?.parse().unwrap_or(1))
 }
 
 /// The value behind `key` in a file of `/proc` that has one key a line.
@@ -195,11 +213,4 @@ fn read_proc(path: &str, key: &str) -> Result<String, Error> {
     })?;
     let value = text.lines().find_map(|line| line.strip_prefix(key)).unwrap_or_default();
     Ok(value.trim().to_owned())
-}
-
-fn write_proc(path: &str, text: &str) -> Result<(), Error> {
-    fs::write(path, text).map_err(|error| {
-        let errno = error.raw_os_error().map_or(Errno::EIO, Errno::from_raw);
-        Error::system(format!("write {text:?} to {path}"), "write", errno)
-    })
 }

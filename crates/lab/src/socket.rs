@@ -12,7 +12,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use nix::errno::Errno;
 
-pub(crate) use control::{Control, ControlReader, PacketInfo, SocketError, encode};
+pub(crate) use control::{Control, PacketInfo, encode};
 pub(crate) use name::{LinkName, NAME_LEN, from_ipv4, to_ipv4};
 
 use crate::error::Error;

@@ -31,7 +31,12 @@ impl Tun {
     /// [`Error::InterfaceName`], [`Error::NoTunDevice`], [`Error::TunDeviceMode`], or [`Error::System`] naming
     /// `ioctl(TUNSETIFF)`: `EBUSY` when the name is taken, `EPERM` without `CAP_NET_ADMIN`.
     pub fn open(name: &str) -> Result<Self, Error> {
-        let request = request(name)?;
+        Self::open_with(name, 0)
+    }
+
+    /// Makes the interface with further flags of `TUNSETIFF`.
+    pub(crate) fn open_with(name: &str, flags: libc::c_int) -> Result<Self, Error> {
+        let request = request(name, flags)?;
         let file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -45,6 +50,10 @@ impl Tun {
             Error::system(format!("make the interface {name:?}"), "ioctl(TUNSETIFF)", errno)
         })?;
         Ok(Self { file, name: name.to_owned() })
+    }
+
+    pub(crate) const fn file(&self) -> &File {
+        &self.file
     }
 
     /// The interface's name.
@@ -124,7 +133,7 @@ mod declaration {
 }
 use declaration::{request_interface, set_carrier};
 
-fn request(name: &str) -> Result<libc::ifreq, Error> {
+fn request(name: &str, flags: libc::c_int) -> Result<libc::ifreq, Error> {
     // SAFETY: `ifreq` is numbers and unions of numbers; all zeros is one of its values.
     #[expect(unsafe_code, reason = "an all-zero ifreq, unused parts of the union included")]
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -140,14 +149,14 @@ fn request(name: &str) -> Result<libc::ifreq, Error> {
     for (place, byte) in request.ifr_name.iter_mut().zip(name.bytes()) {
         *place = libc::c_char::from_ne_bytes([byte]);
     }
-    request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
+    request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI | flags) as libc::c_short;
     Ok(request)
 }
 
 fn cannot_open(interface: &str, error: &io::Error) -> Error {
     let interface = interface.to_owned();
     match error.raw_os_error().map_or(Errno::EIO, Errno::from_raw) {
-        errno @ (Errno::ENOENT | Errno::ENODEV | Errno::ENXIO | Errno::ENOTDIR) => {
+        errno @ (Errno::ENOENT | Errno::ENODEV | Errno::ENXIO | Errno::ENOTDIR | Errno::EPERM) => {
             Error::NoTunDevice { interface, errno }
         }
         Errno::EACCES => {

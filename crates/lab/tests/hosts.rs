@@ -5,7 +5,6 @@
 mod support;
 
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -13,42 +12,16 @@ use std::process::{Command, Stdio};
 use careof_lab::{Effect, Error, InterfaceConfig, Netlink, Route, Tun, set_sysctl};
 use careof_link::Config;
 use nix::errno::Errno;
+use support::processes::{threads_in, wait_until};
 use support::{LEFT, Pair, RIGHT, realm_or_skip};
-
-/// Set for a child of the test `a_killed_process_leaves_nothing_behind`.
-const VICTIM: &str = "CAREOF_LAB_TEST_VICTIM";
 
 /// The network namespace of the calling thread.
 fn namespace() -> PathBuf {
     fs::read_link("/proc/thread-self/ns/net").unwrap()
 }
 
-/// Threads of this machine in `namespace`.
-fn threads_in(namespace: &PathBuf) -> usize {
-    let numbers = |path: PathBuf| {
-        let entries = fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
-        entries
-            .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().parse::<u32>().is_ok()))
-    };
-    numbers(PathBuf::from("/proc"))
-        .flat_map(|process| numbers(process.join("task")))
-        .filter(|task| fs::read_link(task.join("ns/net")).is_ok_and(|found| found == *namespace))
-        .count()
-}
-
 fn named_namespaces() -> usize {
     fs::read_dir("/run/netns").map_or(0, Iterator::count)
-}
-
-/// Waits until nobody is in `namespace`.
-fn wait_until_empty(namespace: &PathBuf) -> bool {
-    let clock = careof_lab::Clock::start();
-    while threads_in(namespace) > 0 {
-        if clock.now().since_start() > support::PATIENCE {
-            return false;
-        }
-    }
-    true
 }
 
 #[test]
@@ -156,44 +129,13 @@ fn a_dropped_lab_leaves_nothing_behind() {
     let mut sleeper = Command::new("sleep");
     sleeper.arg("600").stdin(Stdio::null());
     let mut child = pair.left.spawn(sleeper).unwrap();
+    let inside = [inside];
     assert!(threads_in(&inside) >= 1);
     assert_eq!(named_namespaces(), named);
     drop(pair);
     assert!(!child.wait().unwrap().success());
-    assert!(wait_until_empty(&inside));
+    assert!(wait_until(|| threads_in(&inside) == 0));
     assert_eq!(named_namespaces(), named);
-}
-
-#[test]
-fn a_killed_process_leaves_nothing_behind() {
-    let Some(realm) = realm_or_skip() else { return };
-    if std::env::var_os(VICTIM).is_some() {
-        be_the_victim(realm);
-    }
-    let mut victim = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "a_killed_process_leaves_nothing_behind", "--nocapture"])
-        .env(VICTIM, "1")
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let lines = BufReader::new(victim.stdout.take().unwrap()).lines().map_while(Result::ok);
-    let inside = lines.into_iter().find_map(|line| line.split("inside ").nth(1).map(PathBuf::from)).unwrap();
-    // Its host's thread and the program in the host.
-    assert_eq!(threads_in(&inside), 2);
-    victim.kill().unwrap();
-    victim.wait().unwrap();
-    assert!(wait_until_empty(&inside));
-}
-
-/// Builds a lab, says which namespace it is in, and waits to be killed.
-fn be_the_victim(realm: careof_lab::Realm) -> ! {
-    let pair = Pair::new(realm, &Config::default());
-    let mut sleeper = Command::new("sleep");
-    sleeper.arg("600").stdin(Stdio::null()).stdout(Stdio::null());
-    let mut child = pair.left.spawn(sleeper).unwrap();
-    println!("inside {}", pair.left.run(namespace).unwrap().display());
-    let _ = child.wait();
-    std::process::exit(1)
 }
 
 #[test]

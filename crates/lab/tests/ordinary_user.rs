@@ -6,10 +6,11 @@ mod support;
 
 use std::process::ExitCode;
 
-use careof_lab::{Error, Realm};
+use careof_lab::{Error, Realm, congestion_controls, set_congestion_control};
 use careof_link::Config;
 use nix::sys::prctl::set_dumpable;
 use nix::unistd::{Gid, Uid, setgid, setuid};
+use support::processes::{BROOD, MARK, marked, shell, wait_until};
 use support::{Pair, SILENCE, next, realm_or_skip};
 
 fn main() -> ExitCode {
@@ -28,6 +29,8 @@ fn main() -> ExitCode {
     a_process_of_several_threads_is_told_so();
     let Some(realm) = realm_or_skip() else { return ExitCode::SUCCESS };
     packets_cross(realm);
+    programs_end_with_their_host(realm);
+    any_congestion_control_can_be_chosen(realm);
     an_idle_emulator_takes_no_processor_time(realm);
     println!("test an_ordinary_user_has_a_lab ... ok");
     ExitCode::SUCCESS
@@ -53,6 +56,27 @@ fn packets_cross(realm: Realm) {
     left.send(b"without root").unwrap();
     assert_eq!(next(&right).as_deref(), Some(&b"without root"[..]));
     assert!(pair.report().forward.is_conserved());
+}
+
+fn any_congestion_control_can_be_chosen(realm: Realm) {
+    let host = realm.host("any").unwrap();
+    for control in host.run(congestion_controls).unwrap().unwrap().available {
+        let name = control.as_str().to_owned();
+        let chosen = host.run(move || set_congestion_control(&name)).unwrap().unwrap();
+        println!("{control} by {chosen:?}");
+    }
+}
+
+fn programs_end_with_their_host(realm: Realm) {
+    let host = realm.host("parent").unwrap();
+    let mark = format!("{}-ordinary", std::process::id());
+    let mut command = shell(BROOD);
+    command.env(MARK, &mark);
+    let mut child = host.spawn(command).unwrap();
+    assert!(wait_until(|| marked(&mark).len() >= 5), "{:?}", marked(&mark));
+    drop(host);
+    assert!(!child.wait().unwrap().success());
+    assert!(wait_until(|| marked(&mark).is_empty()), "{:?}", marked(&mark));
 }
 
 /// Here because this process has no other emulator whose time would be counted.

@@ -185,6 +185,44 @@ impl LinkSummary {
     }
 }
 
+/// How well a link kept its delay and its rate, as its two hosts saw it; each field is defined in
+/// [`DEFINITIONS`](crate::DEFINITIONS).
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct ProbeSummary {
+    /// The flow's name.
+    pub name: String,
+    /// The link.
+    pub link: String,
+    /// The node that measured.
+    pub from: String,
+    /// The node that answered.
+    pub to: String,
+    /// Echoes sent.
+    pub echoes_sent: u64,
+    /// Echoes that came back.
+    pub echoes_answered: u64,
+    /// The round trip that the link's delays and rates give.
+    #[serde(rename = "configured_round_trip_s", serialize_with = "span")]
+    pub configured_round_trip: Duration,
+    /// The median of the round trips.
+    #[serde(rename = "round_trip_median_s", serialize_with = "optional_span")]
+    pub round_trip_median: Option<Duration>,
+    /// What the median was longer than configured, seconds.
+    #[serde(rename = "round_trip_error_median_s")]
+    pub round_trip_error_median: Option<f64>,
+    /// What 99 of 100 were longer than configured at most, seconds.
+    #[serde(rename = "round_trip_error_p99_s")]
+    pub round_trip_error_p99: Option<f64>,
+    /// Rate of the link in the direction from `from` to `to`.
+    pub configured_rate_bps: u64,
+    /// Packets of the train that arrived.
+    pub packets_received: u64,
+    /// The rate at which they arrived.
+    pub rate_bps: Option<f64>,
+    /// What that was above the configured rate, as a part of it.
+    pub rate_error: Option<f64>,
+}
+
 /// What the agents did; each field is defined in [`DEFINITIONS`](crate::DEFINITIONS).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct MobilitySummary {
@@ -267,6 +305,8 @@ pub struct Summary {
     pub handovers: Vec<HandoverSummary>,
     /// The one-way links.
     pub links: Vec<LinkSummary>,
+    /// Measurements of links.
+    pub probes: Vec<ProbeSummary>,
     /// What the agents did; `None` in a scenario without mobility.
     pub mobility: Option<MobilitySummary>,
     /// Where all packets went.
@@ -330,6 +370,7 @@ pub(crate) mod tests {
             handovers: handovers.finish(end, core::slice::from_ref(&flow)),
             conservation: BTreeMap::from([("link gsm.down".into(), link.ledger().difference())]),
             links: vec![link],
+            probes: vec![ProbeSummary::default()],
             mobility: Some(MobilitySummary::default()),
             packets: PacketSummary::default(),
         }

@@ -62,6 +62,7 @@ impl Simulation {
             flows,
             handovers: metrics.finish(now, &self.flow_metrics),
             links,
+            probes: Vec::new(),
             mobility: self.mobility_summary(),
             packets,
             conservation,

@@ -34,6 +34,22 @@ pub enum Error {
         /// The name asked for.
         name: String,
     },
+    /// More than the kernel's tables are set up for.
+    #[error("{found} {what} are more than the {most} there is room for")]
+    TooMany {
+        /// Of what.
+        what: &'static str,
+        /// How many there are.
+        found: usize,
+        /// How many there can be.
+        most: usize,
+    },
+    /// Something that is laid down when the agent starts was to change.
+    #[error("{what} cannot change while the agent runs")]
+    NeedsRestart {
+        /// What.
+        what: &'static str,
+    },
     /// Only a mobile node can do this.
     #[error("a {role} cannot {what}")]
     NotForThisRole {
@@ -58,7 +74,7 @@ impl Error {
     pub const fn remedy(&self) -> Option<&'static str> {
         match self {
             Self::System(error) => error.remedy(),
-            Self::RoleChanged { .. } => Some("stop the agent and start it again"),
+            Self::RoleChanged { .. } | Self::NeedsRestart { .. } => Some("stop the agent and start it again"),
             _ => None,
         }
     }

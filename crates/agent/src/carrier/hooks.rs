@@ -3,7 +3,10 @@
 use core::fmt;
 use core::time::Duration;
 
-use careof_mobility::v4::MobileNodeRecord;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use careof_base::Instant;
+use careof_mobility::v4::{MobileNodeRecord, NtpTime, WallClock};
 
 /// Why bindings could not be written down or read back.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -18,6 +21,14 @@ pub trait BindingStore {
     /// # Errors
     /// Nothing has been written. The agent goes on, and counts it.
     fn save(&mut self, record: &MobileNodeRecord) -> Result<(), StoreError>;
+
+    /// Writes down several records; a store that can do so at the price of one overrides this.
+    ///
+    /// # Errors
+    /// As [`BindingStore::save`]; some may have been written.
+    fn save_all(&mut self, records: &[MobileNodeRecord]) -> Result<(), StoreError> {
+        records.iter().try_for_each(|record| self.save(record))
+    }
 
     /// Everything written down.
     ///
@@ -45,4 +56,28 @@ impl fmt::Debug for Hooks {
             .field("time_of_day", &self.time_of_day.is_some())
             .finish()
     }
+}
+
+/// A way to read the time of day.
+pub(super) struct Reading(pub(super) TimeOfDay);
+
+impl fmt::Debug for Reading {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Reading")
+    }
+}
+
+/// The clock that shows the time of day read now, at `now`.
+pub(super) fn wall_clock(reading: Option<&Reading>, now: Instant) -> WallClock {
+    let time = match reading {
+        Some(Reading(read)) => read(),
+        None => system_time(),
+    };
+    WallClock::new(NtpTime::from_unix(time)).behind_by(now.since_start())
+}
+
+/// The system's time of day; before 1970 it is 1970.
+#[expect(clippy::disallowed_methods, reason = "this is where a world reads the clock")]
+fn system_time() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }

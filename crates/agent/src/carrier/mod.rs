@@ -1,17 +1,34 @@
 //! Carries one mobility agent on this host.
 
 mod agent;
+mod announcements;
+mod data_plane;
+mod decisions;
 mod error;
+mod error_reports;
+mod event_queue;
 mod hooks;
+mod host_changes;
+mod interfaces;
+mod mobile_routes;
+mod parameters;
+mod path_mtu;
+mod persistence;
+mod reactions;
 mod setup;
+mod signalling;
+mod snapshot;
 mod status;
+mod tunnel_device;
+mod turn;
 
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use careof_base::{Instant, RandomStream};
-use careof_lab::Clock;
-use careof_mobility::v4::{Event, InterfaceId, Notice};
-use nix::sys::epoll::{Epoll, EpollCreateFlags};
+use careof_lab::{Clock, NetlinkMonitor};
+use careof_mobility::v4::{Event, InterfaceId, MobileNode, Notice, Transmit};
 
 pub use error::Error;
 pub use hooks::{BindingStore, Hooks, StoreError, TimeOfDay};
@@ -22,14 +39,23 @@ pub use status::{
 };
 
 use agent::Agent;
-use careof_mobility::v4::WallClock;
+use announcements::Announcements;
+use data_plane::DataPlane;
+use decisions::Decisions;
+use event_queue::EventQueue;
+use host_changes::HostChanges;
+use interfaces::Interfaces;
+use parameters::Parameters;
+use persistence::Persistence;
+use signalling::Signalling;
+use turn::Waiting;
 
 /// One mobility agent on this host, in the network namespace of the thread that opened it.
 ///
-/// It is driven from outside: wait until its descriptor is readable ([`AsFd`]; it nests in any `epoll` or
-/// `poll`), call [`Carrier::turn`], take what [`Carrier::poll_event`] has. Timers make the descriptor readable,
-/// too. After a command ([`Carrier::switch_to`], [`Carrier::release`], [`Carrier::deregister`]) nothing more need
-/// be called.
+/// It is driven from outside, by whichever thread: wait until its descriptor is readable ([`AsFd`]; it nests in any
+/// `epoll` or `poll`), call [`Carrier::turn`], take what [`Carrier::poll_event`] has. Timers make the descriptor
+/// readable, too. After a command ([`Carrier::switch_to`], [`Carrier::release`], [`Carrier::deregister`]) nothing more
+/// need be called.
 ///
 /// What it changed in the host - routes, rules, addresses, neighbours, kernel parameters - is put back by
 /// [`Carrier::close`], or as far as possible when it is dropped. What a killed agent left is replaced by the next
@@ -39,8 +65,38 @@ pub struct Carrier {
     agent: Agent,
     setup: Setup,
     clock: Clock,
-    hooks: Hooks,
-    epoll: Epoll,
+    opened: Instant,
+    time_of_day: Option<hooks::Reading>,
+    random: RandomStream,
+    interfaces: Interfaces,
+    host: HostChanges,
+    parameters: Parameters,
+    signalling: Signalling,
+    data: DataPlane,
+    decisions: Decisions,
+    /// Index of the tunnel device.
+    tunnel: u32,
+    announcements: Announcements,
+    persistence: Persistence,
+    events: EventQueue,
+    monitor: NetlinkMonitor,
+    waiting: Waiting,
+    /// What the agent has to say, until the end of the turn.
+    outgoing: Vec<Transmit>,
+    /// Mobile node: the kernel's routing follows the policy table, from the first registration to the end of the
+    /// service.
+    in_service: bool,
+    /// Mobile node: the owner has ended the service.
+    leaving: bool,
+    /// Mobile node: it is at home and answers ARP for its home address.
+    answers_arp: bool,
+    /// Foreign agent: on which interface a visitor was last put.
+    visitors_on: BTreeMap<Ipv4Addr, u32>,
+    /// Mobile node: what is in the kernel's routing.
+    wishes: mobile_routes::Wishes,
+    /// Times that changes of the network came faster than they were read.
+    overruns: u64,
+    closed: bool,
 }
 
 impl Carrier {
@@ -51,54 +107,91 @@ impl Carrier {
     ///
     /// # Errors
     /// [`Error`]; nothing is left behind then.
-    pub fn open(setup: Setup, clock: Clock, random: RandomStream, hooks: Hooks) -> Result<Self, Error> {
-        let agent = Agent::new(clock.now(), &setup, WallClock::default(), random)?;
-        let epoll =
-            Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(|errno| careof_lab::Error::System {
-                doing: "wait for several things".into(),
-                call: "epoll_create1",
-                errno,
-            })?;
-        Ok(Self { agent, setup, clock, hooks, epoll })
-    }
-
-    /// Does what there is to do now: a bounded amount of it, and never waits. When there is more, the descriptor
-    /// stays readable.
-    ///
-    /// # Errors
-    /// Something the agent cannot go on without is gone. What can be survived is counted instead.
-    pub fn turn(&mut self) -> Result<(), Error> {
-        let now = self.clock.now();
-        self.agent.handle_timeout(now);
-        while self.agent.poll_transmit(now).is_some() {}
-        Ok(())
+    pub fn open(setup: Setup, clock: Clock, mut random: RandomStream, hooks: Hooks) -> Result<Self, Error> {
+        check(&setup)?;
+        let Hooks { store, time_of_day } = hooks;
+        let time_of_day = time_of_day.map(hooks::Reading);
+        let now = clock.now();
+        let wall_clock = hooks::wall_clock(time_of_day.as_ref(), now);
+        let agent = Agent::new(now, &setup, wall_clock, branch(&mut random))?;
+        let role = agent.role();
+        // Before anything is read, so that no change falls in between.
+        let monitor = NetlinkMonitor::open()?;
+        let mut host = HostChanges::open()?;
+        host.remove_remains(setup.host())?;
+        let mut parameters = Parameters::open(setup.host().set_kernel_parameters)?;
+        let (tun, tunnel) = tunnel_device::make(&setup, &mut host, &mut parameters)?;
+        let data = DataPlane::open(tun, role == Role::Home)?;
+        let signalling = Signalling::open(role)?;
+        let waiting = Waiting::new(&monitor, &signalling, &data)?;
+        let decisions = match role {
+            Role::Home => Decisions::by_destination(),
+            Role::Foreign => Decisions::by_source(),
+            Role::Mobile => Decisions::of_mobile_node(),
+        };
+        let mut carrier = Self {
+            interfaces: Interfaces::new(&setup),
+            agent,
+            setup,
+            clock,
+            opened: now,
+            time_of_day,
+            random,
+            host,
+            parameters,
+            signalling,
+            data,
+            decisions,
+            tunnel,
+            announcements: Announcements::open()?,
+            persistence: Persistence::new(store),
+            events: EventQueue::default(),
+            monitor,
+            waiting,
+            outgoing: Vec::new(),
+            in_service: false,
+            leaving: false,
+            answers_arp: false,
+            visitors_on: BTreeMap::new(),
+            wishes: mobile_routes::Wishes::default(),
+            overruns: 0,
+            closed: false,
+        };
+        carrier.install()?;
+        carrier.read_network()?;
+        if let Agent::Home(agent) = &mut carrier.agent {
+            carrier.persistence.restore(now, agent)?;
+        }
+        carrier.finish_turn()?;
+        match carrier.host.last_refusal.take() {
+            Some(error) => Err(error.into()),
+            None => Ok(carrier),
+        }
     }
 
     /// The next thing the agent tells, and when it happened. A bounded number is kept; what was lost beyond is
     /// counted as `events-lost`.
     pub fn poll_event(&mut self) -> Option<(Instant, Event)> {
-        self.agent.poll_event().map(|event| (self.clock.now(), event))
+        self.events.pop()
     }
 
-    /// The interface by which the agent's events call it `id`.
+    /// The interface that the agent's events call `id`.
     #[must_use]
     pub fn interface_name(&self, id: InterfaceId) -> Option<&str> {
-        self.setup.devices().iter().find(|device| device.id == id).map(|device| device.name.as_str())
+        self.interfaces.get(id).map(|interface| interface.device.name.as_str())
     }
 
     /// Mobile node: moves to `interface`; see `MobileNode::switch_to`.
     ///
     /// # Errors
-    /// [`Error::UnknownInterface`] or [`Error::NotForThisRole`].
+    /// [`Error::UnknownInterface`], [`Error::NotForThisRole`], or what [`Carrier::turn`] says.
     pub fn switch_to(&mut self, interface: &str, notice: Notice) -> Result<(), Error> {
-        let id = self.setup.devices().iter().find(|device| device.name == interface).map(|device| device.id);
-        let unknown = || Error::UnknownInterface { name: interface.to_owned() };
-        let id = id.ok_or_else(unknown)?;
-        let role = self.agent.role().name();
-        let Agent::Mobile(node) = &mut self.agent else {
-            return Err(Error::NotForThisRole { what: "switch to an interface", role });
-        };
-        node.switch_to(self.clock.now(), id, notice).map_err(|_| unknown())
+        let id = self.id_of(interface)?;
+        self.leaving = false;
+        self.command("switch to an interface", |node, now| {
+            // It has this interface: every device is one of its configuration.
+            let _ = node.switch_to(now, id, notice);
+        })
     }
 
     /// Mobile node: `interface`, left by a handover, need not be listened to any longer.
@@ -106,27 +199,41 @@ impl Carrier {
     /// # Errors
     /// As [`Carrier::switch_to`].
     pub fn release(&mut self, interface: &str) -> Result<(), Error> {
-        let id = self.setup.devices().iter().find(|device| device.name == interface).map(|device| device.id);
-        let id = id.ok_or_else(|| Error::UnknownInterface { name: interface.to_owned() })?;
-        let role = self.agent.role().name();
-        let Agent::Mobile(node) = &mut self.agent else {
-            return Err(Error::NotForThisRole { what: "release an interface", role });
-        };
-        node.release(self.clock.now(), id);
-        Ok(())
+        let id = self.id_of(interface)?;
+        self.command("release an interface", |node, now| node.release(now, id))
     }
 
-    /// Mobile node: asks the home agent to forget all bindings. It is done when [`Carrier::is_registered`] says no.
+    /// Mobile node: asks the home agent to forget all bindings. It is done when [`Carrier::is_registered`] says no;
+    /// then the host's own routes hold again.
     ///
     /// # Errors
-    /// [`Error::NotForThisRole`].
+    /// [`Error::NotForThisRole`], or what [`Carrier::turn`] says.
     pub fn deregister(&mut self) -> Result<(), Error> {
+        self.leaving = true;
+        self.command("deregister", MobileNode::deregister)
+    }
+
+    fn command(
+        &mut self,
+        what: &'static str,
+        command: impl FnOnce(&mut MobileNode, Instant),
+    ) -> Result<(), Error> {
         let role = self.agent.role().name();
+        let now = self.clock.now();
+        self.read_clock(now);
         let Agent::Mobile(node) = &mut self.agent else {
-            return Err(Error::NotForThisRole { what: "deregister", role });
+            return Err(Error::NotForThisRole { what, role });
         };
-        node.deregister(self.clock.now());
-        Ok(())
+        command(node, now);
+        self.drain(now);
+        self.finish_turn()
+    }
+
+    fn id_of(&self, interface: &str) -> Result<InterfaceId, Error> {
+        let named = self.interfaces.named().iter().find(|named| named.device.name == interface);
+        named
+            .map(|named| named.device.id)
+            .ok_or_else(|| Error::UnknownInterface { name: interface.to_owned() })
     }
 
     /// Mobile node: whether packets to the home address arrive. Others are never registered.
@@ -141,45 +248,127 @@ impl Carrier {
         self.agent.role()
     }
 
-    /// What the agent is doing.
-    #[must_use]
-    pub fn status(&self) -> Status {
-        Status {
-            role: self.role(),
-            uptime_s: self.clock.now().as_secs_f64(),
-            tunnel_device: self.setup.host().tunnel_device.clone(),
-            interfaces: Vec::new(),
-            bindings: Vec::new(),
-            visitors: Vec::new(),
-            registration: None,
-            tunnels: Vec::new(),
-            counters: AgentCounters::new(),
-            handovers: Vec::new(),
-        }
-    }
-
     /// Goes on with another configuration of the same role. A home agent keeps its bindings, as far as the new
-    /// configuration allows them; a mobile node registers anew.
+    /// configuration allows them; a foreign agent that changes forgets its visitors and says so by the sequence
+    /// number of its advertisements; a mobile node that changes registers anew.
     ///
     /// # Errors
-    /// [`Error`]; the agent goes on with the old configuration.
+    /// [`Error`]; the agent goes on with the old configuration. [`Error::NeedsRestart`] where what is laid down at
+    /// the start was to change: [`HostOptions`], the interfaces, the home address.
     pub fn reconfigure(&mut self, setup: Setup) -> Result<(), Error> {
+        check(&setup)?;
+        self.check_same_foundations(&setup)?;
+        if self.setup.is_same(&setup) {
+            return Ok(());
+        }
+        let now = self.clock.now();
+        let wall_clock = self.read_clock(now);
+        let mut agent = Agent::new(now, &setup, wall_clock, branch(&mut self.random))?;
+        let mut homes = Vec::new();
+        match (&self.agent, &mut agent) {
+            (Agent::Home(old), Agent::Home(new)) => {
+                homes.extend(old.bindings().map(|binding| binding.home_address));
+                let Setup::Home(before) = &self.setup else { return Ok(()) };
+                let served = before.config.mobile_nodes.iter().map(|node| node.home_address);
+                for record in served.filter_map(|home_address| old.record(now, home_address)) {
+                    new.restore(now, &record);
+                    self.persistence.note(record.home_address);
+                }
+            }
+            (Agent::Foreign(old), _) => homes.extend(old.visitors().map(|visitor| visitor.home_address)),
+            _ => {}
+        }
         self.setup = setup;
-        Ok(())
+        self.agent = agent;
+        self.forget_agent(homes);
+        self.interfaces.forget_addresses();
+        self.install()?;
+        self.tell_interfaces(now);
+        self.read_network()?;
+        self.finish_turn()
     }
 
-    /// Puts back what was changed in the host, and ends.
+    fn check_same_foundations(&self, setup: &Setup) -> Result<(), Error> {
+        let (from, to) = (self.setup.role(), setup.role());
+        if from != to {
+            return Err(Error::RoleChanged { from: from.name(), to: to.name() });
+        }
+        let same = |what, is_same: bool| if is_same { Ok(()) } else { Err(Error::NeedsRestart { what }) };
+        same("the tunnel device, tables and priorities", self.setup.host() == setup.host())?;
+        same("the interfaces", self.setup.devices() == setup.devices())?;
+        same("the home address", self.setup.home_address() == setup.home_address())
+    }
+
+    /// Puts back what was changed in the host, and ends. A mobile node that is to say good-bye does so before, by
+    /// [`Carrier::deregister`].
     ///
     /// # Errors
     /// What could not be put back; the rest has been.
-    pub fn close(self) -> Result<(), Error> {
-        let _ = &self.hooks;
-        Ok(())
+    pub fn close(mut self) -> Result<(), Error> {
+        self.put_back()
+    }
+
+    fn put_back(&mut self) -> Result<(), Error> {
+        if self.closed {
+            return Ok(());
+        }
+        self.closed = true;
+        let host = self.host.undo();
+        let parameters = self.parameters.undo();
+        Ok(host.and(parameters)?)
+    }
+}
+
+impl Drop for Carrier {
+    fn drop(&mut self) {
+        // Nobody can be told here; `close` tells.
+        let _ = self.put_back();
     }
 }
 
 impl AsFd for Carrier {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.epoll.0.as_fd()
+        self.waiting.as_fd()
     }
 }
+
+/// A stream of its own for an agent: one that takes another's place must not draw the same again.
+fn branch(random: &mut RandomStream) -> RandomStream {
+    RandomStream::new(random.next_u64(), 0, "agent")
+}
+
+/// Whether names and numbers of interfaces fit together.
+fn check(setup: &Setup) -> Result<(), Error> {
+    let devices = setup.devices();
+    for (at, device) in devices.iter().enumerate() {
+        let earlier = devices.iter().take(at);
+        if earlier.into_iter().any(|other| other.id == device.id || other.name == device.name) {
+            return Err(Error::DoubleInterface { name: device.name.clone() });
+        }
+    }
+    let named = |id: InterfaceId| {
+        let is_named = devices.iter().any(|device| device.id == id);
+        if is_named { Ok(()) } else { Err(Error::UnnamedInterface { number: id.0 }) }
+    };
+    match setup {
+        Setup::Home(HomeSetup { home_network: HomeNetwork::Routed, config, .. }) => {
+            if config.advertisements.is_some() { named(config.home_interface) } else { Ok(()) }
+        }
+        Setup::Home(setup) => named(setup.config.home_interface),
+        Setup::Foreign(setup) => setup.config.links.iter().try_for_each(|link| named(link.interface)),
+        Setup::Mobile(setup) => {
+            let wanted = &setup.config.interfaces;
+            wanted.iter().try_for_each(|interface| named(interface.id))?;
+            if let Some(device) = devices.iter().find(|device| wanted.iter().all(|w| w.id != device.id)) {
+                return Err(Error::UnknownInterface { name: device.name.clone() });
+            }
+            mobile_routes::check(setup)
+        }
+    }
+}
+
+// A carrier may be opened in one thread and driven by another.
+const _: () = {
+    const fn is_send<T: Send>() {}
+    is_send::<Carrier>();
+};

@@ -1,6 +1,10 @@
 //! What a carrier is given: which agent, and how this host is to serve it.
 
+use std::net::Ipv4Addr;
+
 use careof_mobility::v4::{ForeignAgentConfig, HomeAgentConfig, InterfaceId, MobileNodeConfig};
+
+use super::Role;
 
 /// An interface of this host, and the number by which the agent's configuration speaks of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -134,6 +138,42 @@ impl Setup {
             Self::Home(setup) => &setup.host,
             Self::Foreign(setup) => &setup.host,
             Self::Mobile(setup) => &setup.host,
+        }
+    }
+
+    /// Which kind of agent.
+    #[must_use]
+    pub const fn role(&self) -> Role {
+        match self {
+            Self::Home(_) => Role::Home,
+            Self::Foreign(_) => Role::Foreign,
+            Self::Mobile(_) => Role::Mobile,
+        }
+    }
+
+    /// Mobile node: the home address.
+    pub(super) const fn home_address(&self) -> Option<Ipv4Addr> {
+        match self {
+            Self::Mobile(setup) => Some(setup.config.home_address),
+            _ => None,
+        }
+    }
+
+    /// Whether two setups say the same but for clocks, which are read from the host.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Home(one), Self::Home(other)) => {
+                let config = HomeAgentConfig { clock: one.config.clock, ..other.config.clone() };
+                one.config == config && one.home_network == other.home_network && one.host == other.host
+            }
+            (Self::Foreign(one), Self::Foreign(other)) => {
+                one.config == other.config && one.host == other.host
+            }
+            (Self::Mobile(one), Self::Mobile(other)) => {
+                let config = MobileNodeConfig { clock: one.config.clock, ..other.config.clone() };
+                one.config == config && one.host == other.host
+            }
+            _ => false,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
+use careof_base::Duration;
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
 use netlink_packet_route::route::{
     self, RouteAddress, RouteAttribute, RouteFlags, RouteHeader, RouteMessage, RouteMetric, RouteProtocol,
@@ -11,6 +12,7 @@ use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use nix::errno::Errno;
 
 use super::{Effect, Netlink, family};
+use crate::congestion::CongestionControl;
 use crate::error::Error;
 
 /// What happens to packets that follow a route.
@@ -73,6 +75,13 @@ pub struct Route {
     pub protocol: u8,
     /// Largest packet in bytes; `None` for the interface's MTU.
     pub mtu: Option<u32>,
+    /// Congestion control of TCP connections that begin on it, at either end. Any that the kernel has may be named,
+    /// also one that `net.ipv4.tcp_allowed_congestion_control` does not allow.
+    pub congestion_control: Option<CongestionControl>,
+    /// Congestion window, in segments, with which TCP connections on it begin.
+    pub initial_window: Option<u32>,
+    /// Least retransmission timeout of TCP connections on it, to the millisecond.
+    pub rto_min: Option<Duration>,
 }
 
 impl Route {
@@ -97,6 +106,9 @@ impl Route {
             kind: RouteKind::Unicast,
             protocol: Self::STATIC,
             mtu: None,
+            congestion_control: None,
+            initial_window: None,
+            rto_min: None,
         }
     }
 
@@ -298,8 +310,17 @@ fn route_message(route: &Route) -> RouteMessage {
     if let Some(metric) = route.metric {
         attributes.push(RouteAttribute::Priority(metric));
     }
-    if let Some(mtu) = route.mtu {
-        attributes.push(RouteAttribute::Metrics(vec![RouteMetric::Mtu(mtu)]));
+    let metrics: Vec<RouteMetric> = [
+        route.mtu.map(RouteMetric::Mtu),
+        route.congestion_control.map(|control| RouteMetric::CcAlgo(control.as_str().to_owned())),
+        route.initial_window.map(RouteMetric::InitCwnd),
+        route.rto_min.map(|least| RouteMetric::RtoMin(u32::try_from(least.as_millis()).unwrap_or(u32::MAX))),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    if !metrics.is_empty() {
+        attributes.push(RouteAttribute::Metrics(metrics));
     }
     if route.interface != 0 {
         attributes.push(RouteAttribute::Oif(route.interface));
@@ -360,6 +381,13 @@ fn read(message: RouteMessage) -> Vec<Found> {
                 for metric in metrics {
                     match metric {
                         RouteMetric::Mtu(mtu) => route.mtu = Some(mtu),
+                        RouteMetric::CcAlgo(name) => {
+                            route.congestion_control = CongestionControl::from_kernel(name.as_bytes());
+                        }
+                        RouteMetric::InitCwnd(segments) => route.initial_window = Some(segments),
+                        RouteMetric::RtoMin(least) => {
+                            route.rto_min = Some(Duration::from_millis(least.into()));
+                        }
                         _ => has_more = true,
                     }
                 }
@@ -410,6 +438,8 @@ pub(super) fn network(address: IpAddr, prefix_length: u8) -> IpAddr {
 
 #[cfg(test)]
 mod tests {
+    use netlink_packet_core::{Emitable, Parseable};
+
     use super::*;
 
     #[test]
@@ -436,6 +466,9 @@ mod tests {
                 source: Some("10.0.0.9".parse().unwrap()),
                 metric: Some(7),
                 mtu: Some(1300),
+                congestion_control: CongestionControl::from_kernel(b"cubic"),
+                initial_window: Some(2),
+                rto_min: Some(Duration::from_secs(1)),
                 protocol: 99,
                 ..to("192.0.2.0", 24)
             },
@@ -443,7 +476,10 @@ mod tests {
             Route { via: Some("fe80::1".parse().unwrap()), on_link: true, ..to("2001:db8::", 32) },
         ];
         for route in routes {
-            let found = read(route_message(&route));
+            let message = route_message(&route);
+            let mut bytes = vec![0; message.buffer_len()];
+            message.emit(&mut bytes);
+            let found = read(RouteMessage::parse(&bytes).unwrap());
             assert!(!found[0].has_more);
             assert_eq!(found[0].route.resolved(), route.resolved());
         }

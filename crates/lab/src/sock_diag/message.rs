@@ -17,10 +17,10 @@ const HEADER: usize = 16;
 pub(super) const REQUEST: usize = HEADER + 56;
 /// Bytes of `struct inet_diag_msg`.
 const SOCKET: usize = 72;
-/// Attributes that are asked for, and that are in an answer.
+/// The attribute with the TCP_INFO, and the one with the name of the congestion control.
 const INET_DIAG_INFO: u16 = 2;
 const INET_DIAG_CONG: u16 = 4;
-/// No timer runs in a socket in this field's stead (`idiag_timer`).
+/// Both are asked for.
 const EXTENSIONS: u8 = 1 << (INET_DIAG_INFO - 1) | 1 << (INET_DIAG_CONG - 1);
 
 /// What is asked.
@@ -108,6 +108,7 @@ fn octets(address: IpAddr) -> [u8; 16] {
 }
 
 /// One message of an answer.
+#[expect(clippy::large_enum_variant, reason = "taken apart at once; a box would be an allocation a look-up")]
 pub(super) enum Answer {
     /// A socket.
     Socket(TcpSocket),

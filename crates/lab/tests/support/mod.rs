@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
+pub(crate) mod processes;
+
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 

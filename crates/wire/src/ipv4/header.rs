@@ -160,9 +160,16 @@ impl Ipv4Header {
 
     /// Appends the header with its checksum.
     pub fn emit(&self, bytes: &mut Vec<u8>) {
+        let mut header = self.to_etherparse();
+        header.header_checksum = header.calc_header_checksum();
+        bytes.extend(header.to_bytes());
+    }
+
+    /// The header to be sent, without its checksum.
+    pub(crate) fn to_etherparse(self) -> etherparse::Ipv4Header {
         debug_assert!(self.payload_len <= Self::MAX_PAYLOAD_LEN, "the Total Length is 16 bits");
         debug_assert!(self.fragment_offset.is_multiple_of(8), "the Fragment Offset counts units of 8 bytes");
-        let mut header = etherparse::Ipv4Header {
+        etherparse::Ipv4Header {
             dscp: IpDscp::try_new(self.tos >> 2).unwrap_or_default(),
             ecn: IpEcn::try_new(self.tos & 3).unwrap_or_default(),
             total_len: self.total_len(),
@@ -176,9 +183,7 @@ impl Ipv4Header {
             source: self.source.octets(),
             destination: self.destination.octets(),
             options: etherparse::Ipv4Options::default(),
-        };
-        header.header_checksum = header.calc_header_checksum();
-        bytes.extend(header.to_bytes());
+        }
     }
 
     /// Reads a datagram: its header and its payload, without what a link may have padded it with.

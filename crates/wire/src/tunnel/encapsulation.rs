@@ -6,6 +6,7 @@ use core::net::Ipv4Addr;
 
 use etherparse::IpNumber;
 
+use super::front::Front;
 use super::gre::GreHeader;
 use super::minimal::MinimalHeader;
 use crate::ipv4::{Ipv4Header, Received};
@@ -139,6 +140,34 @@ impl Tunnel {
         origin: Origin,
         identification: u16,
     ) -> Result<Vec<u8>, EncapsulationError> {
+        let (front, payload) = self.front_and_payload(datagram, origin, identification)?;
+        let mut bytes = Vec::with_capacity(front.bytes().len() + payload.len());
+        bytes.extend(front.bytes());
+        bytes.extend(payload);
+        Ok(bytes)
+    }
+
+    /// What has to stand in front of the payload of `datagram` instead of its header, to wrap it as
+    /// [`encapsulate`](Self::encapsulate) does but without a copy.
+    ///
+    /// # Errors
+    ///
+    /// [`EncapsulationError`]: the datagram is dropped.
+    pub fn front(
+        &self,
+        datagram: &[u8],
+        origin: Origin,
+        identification: u16,
+    ) -> Result<Front, EncapsulationError> {
+        self.front_and_payload(datagram, origin, identification).map(|(front, _)| front)
+    }
+
+    fn front_and_payload<'a>(
+        &self,
+        datagram: &'a [u8],
+        origin: Origin,
+        identification: u16,
+    ) -> Result<(Front, &'a [u8]), EncapsulationError> {
         let (received, payload) = Received::parse_whole(datagram)?;
         let header = received.header;
         let ttl = match origin {
@@ -161,7 +190,7 @@ impl Tunnel {
         }
         let mut inner = received.to_etherparse();
         inner.time_to_live = ttl;
-        let mut bytes = Vec::with_capacity(len);
+        let mut front = Front::new(received.header_len);
         if self.encapsulation == Encapsulation::Minimal {
             if header.is_fragment() {
                 return Err(EncapsulationError::Fragment);
@@ -170,12 +199,12 @@ impl Tunnel {
             inner.source = self.entry.octets();
             inner.destination = self.exit.octets();
             inner.total_len = len as u16;
-            emit(inner, &mut bytes);
+            emit(inner, &mut front);
             let source = (header.source != self.entry).then_some(header.source);
             MinimalHeader { protocol: header.protocol, destination: header.destination, source }
-                .emit(&mut bytes);
+                .emit(&mut front);
         } else {
-            Ipv4Header {
+            let outer = Ipv4Header {
                 source: self.entry,
                 destination: self.exit,
                 protocol: self.encapsulation.protocol(),
@@ -186,20 +215,19 @@ impl Tunnel {
                 more_fragments: false,
                 fragment_offset: 0,
                 payload_len: len as u16 - Ipv4Header::LEN,
-            }
-            .emit(&mut bytes);
+            };
+            emit(outer.to_etherparse(), &mut front);
             if let Encapsulation::Gre { key, sequence } = self.encapsulation {
-                GreHeader { key, sequence }.emit(&mut bytes);
+                GreHeader { key, sequence }.emit(&mut front);
             }
-            emit(inner, &mut bytes);
+            emit(inner, &mut front);
         }
-        bytes.extend(payload);
-        Ok(bytes)
+        Ok((front, payload))
     }
 }
 
 /// Appends a header, options and all, with its checksum made right.
-fn emit(mut header: etherparse::Ipv4Header, bytes: &mut Vec<u8>) {
+fn emit(mut header: etherparse::Ipv4Header, bytes: &mut impl Extend<u8>) {
     header.header_checksum = header.calc_header_checksum();
     bytes.extend(header.to_bytes());
 }
@@ -224,16 +252,8 @@ pub struct Decapsulated<'a> {
 /// or inside, an inner time to live of 0 (RFC 2003 section 3.1), in GRE a datagram for the encapsulator
 /// itself, which would go round in circles (RFC 2784 section 3.1).
 pub fn decapsulate(datagram: &[u8]) -> Result<Decapsulated<'_>, Error> {
-    let (received, payload) = Received::parse_whole(datagram)?;
+    let (received, payload) = parse_outer(datagram)?;
     let outer = received.header;
-    if outer.is_fragment() {
-        return Err(Error::Invalid {
-            field: "Fragment Offset",
-            offset: FRAGMENT_OFFSET,
-            found: u32::from(outer.fragment_offset),
-            expected: "that of a whole datagram",
-        });
-    }
     let (encapsulation, inner) = match outer.protocol {
         protocol::IP_IN_IP => (Encapsulation::IpInIp, Cow::Borrowed(payload)),
         protocol::GRE => {
@@ -242,16 +262,8 @@ pub fn decapsulate(datagram: &[u8]) -> Result<Decapsulated<'_>, Error> {
             (Encapsulation::Gre { key, sequence }, Cow::Borrowed(inner))
         }
         protocol::MINIMAL => {
-            let (minimal, rest) =
-                MinimalHeader::parse(payload).map_err(|error| error.shifted(received.header_len))?;
-            let mut inner = received.to_etherparse();
-            inner.protocol = IpNumber(minimal.protocol);
-            inner.destination = minimal.destination.octets();
-            if let Some(source) = minimal.source {
-                inner.source = source.octets();
-            }
+            let (inner, rest) = without_minimal_header(&received, payload)?;
             let mut bytes = Vec::with_capacity(received.header_len + rest.len());
-            inner.total_len = (received.header_len + rest.len()) as u16;
             emit(inner, &mut bytes);
             bytes.extend(rest);
             (Encapsulation::Minimal, Cow::Owned(bytes))
@@ -269,7 +281,77 @@ pub fn decapsulate(datagram: &[u8]) -> Result<Decapsulated<'_>, Error> {
         Cow::Borrowed(bytes) => received.header_len + payload.len() - bytes.len(),
         Cow::Owned(_) => 0,
     };
-    let (header, payload) = Received::parse_whole(&inner).map_err(|error| error.shifted(inner_at))?;
+    let len = check_inside(&inner, inner_at, outer, encapsulation)?;
+    let datagram = match inner {
+        Cow::Borrowed(bytes) => Cow::Borrowed(bytes.get(..len).unwrap_or(bytes)),
+        Cow::Owned(bytes) => Cow::Owned(bytes),
+    };
+    Ok(Decapsulated { outer, encapsulation, datagram })
+}
+
+/// Unwraps `datagram` as [`decapsulate`] does, without a copy: the header that minimal encapsulation took apart
+/// is put together where it has to stand. The result is always borrowed.
+///
+/// # Errors
+///
+/// Those of [`decapsulate`]; the bytes may have been changed then.
+pub fn decapsulate_in_place(datagram: &mut [u8]) -> Result<Decapsulated<'_>, Error> {
+    if datagram.get(PROTOCOL) != Some(&protocol::MINIMAL) {
+        return decapsulate(datagram);
+    }
+    let (received, payload) = parse_outer(datagram)?;
+    let (outer, header_len) = (received.header, received.header_len);
+    let (mut inner, rest) = without_minimal_header(&received, payload)?;
+    inner.header_checksum = inner.calc_header_checksum();
+    let (header, rest_len) = (inner.to_bytes(), rest.len());
+    let start = payload.len() - rest_len;
+    let whole = datagram.get_mut(start..start + header_len + rest_len).unwrap_or_default();
+    if let Some(place) = whole.get_mut(..header.len()) {
+        place.copy_from_slice(&header);
+    }
+    check_inside(whole, 0, outer, Encapsulation::Minimal)?;
+    Ok(Decapsulated { outer, encapsulation: Encapsulation::Minimal, datagram: Cow::Borrowed(whole) })
+}
+
+/// Reads the outer header of a whole datagram.
+fn parse_outer(datagram: &[u8]) -> Result<(Received<'_>, &[u8]), Error> {
+    let (received, payload) = Received::parse_whole(datagram)?;
+    if received.header.is_fragment() {
+        return Err(Error::Invalid {
+            field: "Fragment Offset",
+            offset: FRAGMENT_OFFSET,
+            found: u32::from(received.header.fragment_offset),
+            expected: "that of a whole datagram",
+        });
+    }
+    Ok((received, payload))
+}
+
+/// The header that a minimal encapsulation was made of, without its checksum, and the payload behind it.
+fn without_minimal_header<'a>(
+    received: &Received<'_>,
+    payload: &'a [u8],
+) -> Result<(etherparse::Ipv4Header, &'a [u8]), Error> {
+    let (minimal, rest) =
+        MinimalHeader::parse(payload).map_err(|error| error.shifted(received.header_len))?;
+    let mut inner = received.to_etherparse();
+    inner.protocol = IpNumber(minimal.protocol);
+    inner.destination = minimal.destination.octets();
+    if let Some(source) = minimal.source {
+        inner.source = source.octets();
+    }
+    inner.total_len = (received.header_len + rest.len()) as u16;
+    Ok((inner, rest))
+}
+
+/// Checks the datagram inside, which starts at `inner_at`; returns its bytes.
+fn check_inside(
+    inner: &[u8],
+    inner_at: usize,
+    outer: Ipv4Header,
+    encapsulation: Encapsulation,
+) -> Result<usize, Error> {
+    let (header, payload) = Received::parse_whole(inner).map_err(|error| error.shifted(inner_at))?;
     if header.header.ttl == 0 {
         let (field, offset) = ("inner Time to Live", inner_at + TTL);
         return Err(Error::Invalid { field, offset, found: 0, expected: "1 or more" });
@@ -283,12 +365,7 @@ pub fn decapsulate(datagram: &[u8]) -> Result<Decapsulated<'_>, Error> {
             expected: "another than the encapsulator's",
         });
     }
-    let len = header.header_len + payload.len();
-    let datagram = match inner {
-        Cow::Borrowed(bytes) => Cow::Borrowed(bytes.get(..len).unwrap_or(bytes)),
-        Cow::Owned(bytes) => Cow::Owned(bytes),
-    };
-    Ok(Decapsulated { outer, encapsulation, datagram })
+    Ok(header.header_len + payload.len())
 }
 
 #[cfg(test)]
@@ -337,7 +414,13 @@ mod tests {
                 let tunnel = tunnel(encapsulation);
                 let bytes = tunnel.encapsulate(&datagram(INNER), origin, 5).unwrap();
                 assert_eq!(bytes.len(), 24 + usize::from(tunnel.overhead(INNER.source)));
+                let front = tunnel.front(&datagram(INNER), origin, 5).unwrap();
+                assert_eq!(bytes, [front.bytes(), &datagram(INNER)[front.header_len()..]].concat());
                 let out = decapsulate(&bytes).unwrap();
+                let mut copy = bytes.clone();
+                let in_place = decapsulate_in_place(&mut copy).unwrap();
+                assert_eq!(in_place, out);
+                assert!(matches!(in_place.datagram, Cow::Borrowed(_)));
                 assert_eq!(out.encapsulation, encapsulation);
                 assert_eq!(out.datagram[..], datagram(Ipv4Header { ttl, ..INNER }));
                 assert_eq!((out.outer.source, out.outer.destination), (ENTRY, EXIT));
@@ -483,7 +566,9 @@ mod tests {
         original.extend([1, 2, 3, 4]);
         for encapsulation in EVERY {
             let bytes = tunnel(encapsulation).encapsulate(&original, Origin::Local, 5).unwrap();
-            assert_eq!(decapsulate(&bytes).unwrap().datagram[..], original);
+            let (mut copy, out) = (bytes.clone(), decapsulate(&bytes).unwrap());
+            assert_eq!(out.datagram[..], original);
+            assert_eq!(decapsulate_in_place(&mut copy).unwrap(), out);
         }
     }
 }

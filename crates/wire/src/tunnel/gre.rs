@@ -1,7 +1,5 @@
 //! The GRE header (RFC 2784 section 2, RFC 2890 section 2).
 
-use alloc::vec::Vec;
-
 use etherparse::checksum::Sum16BitWords;
 
 use crate::fixed::Fixed;
@@ -33,11 +31,14 @@ pub(super) struct GreHeader {
 }
 
 impl GreHeader {
+    /// Bytes of a header with every field that is sent.
+    pub(super) const MAX_LEN: u16 = 12;
+
     pub(super) const fn len(self) -> u16 {
         4 + 4 * self.key.is_some() as u16 + 4 * self.sequence.is_some() as u16
     }
 
-    pub(super) fn emit(self, bytes: &mut Vec<u8>) {
+    pub(super) fn emit(self, bytes: &mut impl Extend<u8>) {
         let mut flags = 0;
         if self.key.is_some() {
             flags |= KEY_PRESENT;
@@ -48,7 +49,7 @@ impl GreHeader {
         let mut fixed = Fixed::<{ at::LEN }>::ZERO;
         fixed.put::<{ at::FLAGS }, 2>(flags.to_be_bytes());
         fixed.put::<{ at::PROTOCOL_TYPE }, 2>(IPV4.to_be_bytes());
-        bytes.extend(fixed.bytes());
+        bytes.extend(fixed.bytes().iter().copied());
         for field in [self.key, self.sequence].into_iter().flatten() {
             bytes.extend(field.to_be_bytes());
         }
@@ -104,6 +105,8 @@ impl GreHeader {
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec::Vec;
+
     use super::*;
 
     #[test]

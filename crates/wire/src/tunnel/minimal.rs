@@ -1,6 +1,5 @@
 //! The minimal forwarding header (RFC 2004 section 3).
 
-use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 
 use etherparse::checksum::Sum16BitWords;
@@ -38,7 +37,7 @@ impl MinimalHeader {
         if source { Self::MAX_LEN } else { at::LEN as u16 }
     }
 
-    pub(super) fn emit(self, bytes: &mut Vec<u8>) {
+    pub(super) fn emit(self, bytes: &mut impl Extend<u8>) {
         let mut fixed = Fixed::<{ at::LEN_WITH_SOURCE }>::ZERO;
         fixed.put::<{ at::PROTOCOL }, 1>([self.protocol]);
         fixed.put::<{ at::DESTINATION }, 4>(self.destination.octets());
@@ -49,7 +48,8 @@ impl MinimalHeader {
         // A source that is not there is zeros, which the sum does not notice.
         let sum = checksum::finish(&Sum16BitWords::new().add_slice(fixed.bytes()));
         fixed.put::<{ at::CHECKSUM }, 2>(sum.to_be_bytes());
-        bytes.extend(fixed.bytes().iter().take(usize::from(Self::len_with(self.source.is_some()))));
+        let len = usize::from(Self::len_with(self.source.is_some()));
+        bytes.extend(fixed.bytes().iter().copied().take(len));
     }
 
     /// Reads the header; what follows it.
@@ -76,6 +76,8 @@ impl MinimalHeader {
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec::Vec;
+
     use super::*;
 
     const HEADER: MinimalHeader =

@@ -1,7 +1,8 @@
 //! Tunnels: IP within IP (RFC 2003), minimal encapsulation (RFC 2004) and GRE (RFC 2784, with the key and
 //! sequence number of RFC 2890).
 //!
-//! [`Tunnel::encapsulate`] and [`decapsulate`] turn datagrams into datagrams; [`relay_error`] turns an ICMP
+//! [`Tunnel::encapsulate`] and [`decapsulate`] turn datagrams into datagrams ([`Tunnel::front`] and
+//! [`decapsulate_in_place`] without moving the payload); [`relay_error`] turns an ICMP
 //! error from inside a tunnel into the one that its real sender gets. The path MTU of a tunnel and the
 //! other soft state of RFC 2003 section 5 belong to whoever holds the tunnel.
 //!
@@ -10,9 +11,13 @@
 //! congestion marked inside a tunnel is not seen by the receiver.
 
 mod encapsulation;
+mod front;
 mod gre;
 mod minimal;
 mod relay;
 
-pub use encapsulation::{Decapsulated, Encapsulation, EncapsulationError, Origin, Tunnel, decapsulate};
+pub use encapsulation::{
+    Decapsulated, Encapsulation, EncapsulationError, Origin, Tunnel, decapsulate, decapsulate_in_place,
+};
+pub use front::Front;
 pub use relay::{NotRelayed, RelayedError, relay_error};

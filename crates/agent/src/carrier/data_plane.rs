@@ -1,0 +1,451 @@
+//! Packets between the tunnel device and the tunnels, as decided.
+
+use std::net::Ipv4Addr;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use careof_base::Instant;
+use careof_lab::{
+    Error, Flushed, Frame, OffloadTun, ReceiveBatch, SendBatch, SendFailureReason, TunnelPacket, TunnelSocket,
+};
+use careof_wire::ipv4::Ipv4Header;
+use careof_wire::protocol;
+use careof_wire::tunnel::{Encapsulation, EncapsulationError, Origin, Tunnel, relay_error};
+
+use super::decisions::{Decisions, Entrance};
+use super::error_reports::{ErrorReport, Problem, RateLimit, report};
+
+/// Packets received, or sent, by one system call.
+const BATCH: usize = 64;
+/// Reads of the tunnel device in one turn; each is up to 64 KiB.
+const FRAMES_A_TURN: usize = 64;
+/// Batches received from one tunnel socket in one turn.
+const BATCHES_A_TURN: usize = 8;
+/// Errors read in one turn.
+const ERRORS_A_TURN: usize = 64;
+
+/// What became of packets that were not carried.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Uncarried {
+    /// Not IPv4.
+    pub(super) other_protocol: u64,
+    /// No tunnel for them at present.
+    pub(super) no_way: u64,
+    /// Too long for the tunnel, and not to be fragmented: the sender was told.
+    pub(super) too_long: u64,
+    /// Their time to live was used up, or they would have gone round in circles.
+    pub(super) looping: u64,
+    /// From a tunnel, but nothing that can be read.
+    pub(super) malformed: u64,
+    /// Out of a tunnel that is none of ours, or not theirs.
+    pub(super) not_ours: u64,
+    /// The tunnel's other end cannot be reached at present.
+    pub(super) unreachable: u64,
+    /// The kernel refused to send them.
+    pub(super) refused: u64,
+}
+
+/// The sockets of one way of wrapping.
+#[derive(Debug)]
+pub(super) struct Lane {
+    pub(super) socket: TunnelSocket,
+    batch: SendBatch,
+    /// The batch waits for room in the kernel.
+    pub(super) is_blocked: bool,
+}
+
+/// Lanes, in the order of [`DataPlane::lanes`].
+pub(super) const LANES: [u8; 3] = [protocol::IP_IN_IP, protocol::MINIMAL, protocol::GRE];
+
+const fn lane_of(encapsulation: Encapsulation) -> usize {
+    match encapsulation {
+        Encapsulation::IpInIp => 0,
+        Encapsulation::Minimal => 1,
+        Encapsulation::Gre { .. } => 2,
+    }
+}
+
+/// The tunnel device and the tunnel sockets.
+#[derive(Debug)]
+pub(super) struct DataPlane {
+    tun: OffloadTun,
+    frame: Frame,
+    /// All are open, used or not: the kernel never says that one of these protocols is unknown here.
+    pub(super) lanes: [Lane; 3],
+    /// `None` only while it is being emptied.
+    received: Option<ReceiveBatch>,
+    /// A datagram on its way from one tunnel into the next.
+    scratch: Vec<u8>,
+    pub(super) uncarried: Uncarried,
+    /// Errors that wait to be sent.
+    reports: Vec<ErrorReport>,
+    pub(super) limit: RateLimit,
+    /// A home agent is on the network that its packets are for.
+    is_home: bool,
+}
+
+impl DataPlane {
+    /// Opens the sockets, with a tunnel device that is there already.
+    pub(super) fn open(tun: OffloadTun, is_home: bool) -> Result<Self, Error> {
+        let lane = |protocol| {
+            Ok::<_, Error>(Lane {
+                socket: TunnelSocket::open(protocol)?,
+                batch: SendBatch::new(BATCH),
+                is_blocked: false,
+            })
+        };
+        let [ip_in_ip, minimal, gre] = LANES;
+        Ok(Self {
+            tun,
+            frame: Frame::new(),
+            lanes: [lane(ip_in_ip)?, lane(minimal)?, lane(gre)?],
+            received: Some(ReceiveBatch::new(BATCH)),
+            scratch: Vec::new(),
+            uncarried: Uncarried::default(),
+            reports: Vec::new(),
+            limit: RateLimit::new(),
+            is_home,
+        })
+    }
+
+    /// What to wait at for packets of this host.
+    pub(super) fn device(&self) -> BorrowedFd<'_> {
+        self.tun.as_fd()
+    }
+
+    /// Whether packets wait for room in the kernel: until there is some, the device is left alone.
+    pub(super) fn is_blocked(&self) -> bool {
+        self.lanes.iter().any(|lane| lane.is_blocked)
+    }
+
+    /// Packets that the host did not take from the tunnel device.
+    pub(super) fn not_delivered(&self) -> u64 {
+        self.tun.counters().refused
+    }
+
+    /// The errors that are to be sent.
+    pub(super) fn take_reports(&mut self) -> Vec<ErrorReport> {
+        std::mem::take(&mut self.reports)
+    }
+
+    /// From the tunnel device into the tunnels.
+    pub(super) fn carry_out(&mut self, now: Instant, decisions: &mut Decisions) -> Result<(), Error> {
+        for _ in 0..FRAMES_A_TURN {
+            if self.is_blocked() {
+                return Ok(());
+            }
+            if self.frame.is_done() && !self.tun.receive(&mut self.frame)? {
+                break;
+            }
+            self.put_in(now, decisions)?;
+        }
+        (0..LANES.len()).try_for_each(|lane| self.flush(now, lane, decisions))
+    }
+
+    /// There may be room in the kernel again.
+    pub(super) fn resume(
+        &mut self,
+        now: Instant,
+        lane: usize,
+        decisions: &mut Decisions,
+    ) -> Result<(), Error> {
+        self.flush(now, lane, decisions)
+    }
+
+    /// Puts the frame into its tunnels.
+    fn put_in(&mut self, now: Instant, decisions: &mut Decisions) -> Result<(), Error> {
+        let Some(header) = self.frame.header() else {
+            self.uncarried.other_protocol += 1;
+            self.frame.discard();
+            return Ok(());
+        };
+        match decisions.entrances_for(&header) {
+            [] => {
+                self.uncarried.no_way += 1;
+                self.frame.discard();
+                Ok(())
+            }
+            [entrance] => {
+                let (mut tunnel, interface) = (way_for(entrance.tunnel, &header), entrance.interface);
+                let lane = lane_of(tunnel.encapsulation);
+                if header.dont_fragment
+                    && let Some(mtu) = too_long(now, &self.lanes, entrance, self.frame.longest())
+                {
+                    self.uncarried.too_long += 1;
+                    let datagram = self.frame.first_datagram();
+                    self.report(now, Problem::TooLong { mtu }, tunnel.entry, &datagram);
+                    self.frame.discard();
+                    return Ok(());
+                }
+                loop {
+                    let Some(Lane { batch, .. }) = self.lanes.get_mut(lane) else { return Ok(()) };
+                    let before = (batch.len(), self.frame.bytes_left());
+                    let outcome = batch.push_frame(&mut tunnel, interface, &mut self.frame);
+                    if let Some(entrance) = decisions.entrance(&header, tunnel.exit) {
+                        let bytes = before.1.saturating_sub(self.frame.bytes_left());
+                        entrance.traffic.note((batch.len() - before.0) as u64, bytes as u64);
+                        if outcome.is_ok() {
+                            entrance.tunnel.encapsulation = counted(entrance.tunnel, tunnel);
+                        }
+                    }
+                    if let Err(error) = outcome {
+                        self.refuse(error);
+                    }
+                    if self.frame.is_done() {
+                        return Ok(());
+                    }
+                    self.flush(now, lane, decisions)?;
+                    if self.is_blocked() {
+                        return Ok(());
+                    }
+                }
+            }
+            _ => self.put_in_several(now, &header, decisions),
+        }
+    }
+
+    /// Several bindings: a copy of each datagram into each tunnel.
+    fn put_in_several(
+        &mut self,
+        now: Instant,
+        header: &Ipv4Header,
+        decisions: &mut Decisions,
+    ) -> Result<(), Error> {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        while let Some(len) = self.frame.next_len() {
+            scratch.resize(len, 0);
+            self.frame.take(&mut scratch);
+            self.put_copies(now, header, &scratch, Origin::Local, decisions)?;
+        }
+        self.scratch = scratch;
+        Ok(())
+    }
+
+    /// Puts one datagram into each of its tunnels.
+    fn put_copies(
+        &mut self,
+        now: Instant,
+        header: &Ipv4Header,
+        datagram: &[u8],
+        origin: Origin,
+        decisions: &mut Decisions,
+    ) -> Result<(), Error> {
+        for n in 0.. {
+            let Some(entrance) = decisions.entrances_for(header).get_mut(n) else { break };
+            let (mut tunnel, interface) = (way_for(entrance.tunnel, header), entrance.interface);
+            let lane = lane_of(tunnel.encapsulation);
+            if header.dont_fragment
+                && let Some(mtu) = too_long(now, &self.lanes, entrance, datagram.len())
+            {
+                self.uncarried.too_long += 1;
+                self.report(now, Problem::TooLong { mtu }, tunnel.entry, datagram);
+                continue;
+            }
+            let Some(Lane { batch, .. }) = self.lanes.get_mut(lane) else { continue };
+            if batch.is_full() {
+                self.flush(now, lane, decisions)?;
+            }
+            let Some(Lane { batch, .. }) = self.lanes.get_mut(lane) else { continue };
+            match batch.push_one(&mut tunnel, interface, datagram, origin) {
+                Ok(true) => {
+                    if let Some(entrance) = decisions.entrances_for(header).get_mut(n) {
+                        entrance.traffic.note(1, datagram.len() as u64);
+                        entrance.tunnel.encapsulation = counted(entrance.tunnel, tunnel);
+                    }
+                }
+                // Blocked: a copy less.
+                Ok(false) => self.uncarried.refused += 1,
+                Err(error) => {
+                    self.refuse(error);
+                    if error == EncapsulationError::TtlExpired {
+                        // Expired only where it was forwarded; RFC 2003 section 3.1.
+                        self.report(now, Problem::Expired, tunnel.entry, datagram);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A datagram must not enter a tunnel.
+    const fn refuse(&mut self, error: EncapsulationError) {
+        match error {
+            EncapsulationError::Malformed(_) => self.uncarried.malformed += 1,
+            EncapsulationError::TooLong { .. } => self.uncarried.too_long += 1,
+            EncapsulationError::TtlExpired
+            | EncapsulationError::SourceIsEntry
+            | EncapsulationError::SourceIsExit
+            | EncapsulationError::Fragment => self.uncarried.looping += 1,
+        }
+    }
+
+    /// Sends what waits in a lane.
+    fn flush(&mut self, now: Instant, lane: usize, decisions: &mut Decisions) -> Result<(), Error> {
+        let Some(Lane { socket, batch, is_blocked }) = self.lanes.get_mut(lane) else { return Ok(()) };
+        if batch.is_empty() {
+            *is_blocked = false;
+            return Ok(());
+        }
+        let uncarried = &mut self.uncarried;
+        let mut told = Vec::new();
+        let flushed = socket.send_batch(batch, |failure| {
+            let problem = match failure.reason {
+                SendFailureReason::TooBig { path_mtu } => {
+                    uncarried.too_long += 1;
+                    Some(path_mtu)
+                }
+                SendFailureReason::Unreachable(_) => {
+                    uncarried.unreachable += 1;
+                    None
+                }
+                SendFailureReason::Refused(_) => {
+                    uncarried.refused += 1;
+                    return;
+                }
+            };
+            if told.len() < BATCH
+                && let Some(datagram) = failure.datagram()
+            {
+                told.push((problem, failure.outer.source, failure.outer.destination, datagram.into_owned()));
+            }
+        })?;
+        *is_blocked = flushed == Flushed::Blocked;
+        for (path_mtu, entry, exit, datagram) in told {
+            let problem = match path_mtu {
+                Some(path_mtu) => {
+                    let Ok((inner, _)) = Ipv4Header::parse(&datagram) else { continue };
+                    let mtu = decisions.entrance(&inner, exit).map_or(0, |entrance| {
+                        if path_mtu > 0 {
+                            entrance.path_mtu.learn(now, path_mtu);
+                        }
+                        entrance.tunnel.mtu(path_mtu)
+                    });
+                    Problem::TooLong { mtu }
+                }
+                None => Problem::Unreachable,
+            };
+            self.report(now, problem, entry, &datagram);
+        }
+        Ok(())
+    }
+
+    /// From the tunnels of one lane into the host, or into the next tunnel.
+    pub(super) fn carry_in(
+        &mut self,
+        now: Instant,
+        lane: usize,
+        decisions: &mut Decisions,
+    ) -> Result<(), Error> {
+        let Some(mut received) = self.received.take() else { return Ok(()) };
+        let outcome = (0..BATCHES_A_TURN).try_for_each(|_| {
+            let Some(Lane { socket, .. }) = self.lanes.get(lane) else { return Ok(()) };
+            if socket.receive_batch(&mut received)? == 0 {
+                return Ok(());
+            }
+            for packet in received.packets() {
+                self.take_out(now, packet, decisions)?;
+            }
+            self.tun.flush()
+        });
+        self.received = Some(received);
+        outcome?;
+        (0..LANES.len()).try_for_each(|lane| self.flush(now, lane, decisions))
+    }
+
+    fn take_out(
+        &mut self,
+        now: Instant,
+        packet: TunnelPacket<'_>,
+        decisions: &mut Decisions,
+    ) -> Result<(), Error> {
+        let interface = packet.interface;
+        let Ok(out) = packet.decapsulate() else {
+            self.uncarried.malformed += 1;
+            return Ok(());
+        };
+        let Ok((inner, _)) = Ipv4Header::parse(&out.datagram) else {
+            self.uncarried.malformed += 1;
+            return Ok(());
+        };
+        let Some(exit) = decisions.exit_for(interface, &out.outer, &inner) else {
+            self.uncarried.not_ours += 1;
+            return Ok(());
+        };
+        exit.traffic.note(1, out.datagram.len() as u64);
+        if exit.onwards && !decisions.entrances_for(&inner).is_empty() {
+            // A hop of its way.
+            return self.put_copies(now, &inner, &out.datagram, Origin::Forwarded, decisions);
+        }
+        self.tun.send(&out.datagram)
+    }
+
+    /// What the network says about packets that were sent through a lane's tunnels.
+    pub(super) fn take_errors(
+        &mut self,
+        now: Instant,
+        lane: usize,
+        decisions: &mut Decisions,
+    ) -> Result<(), Error> {
+        for _ in 0..ERRORS_A_TURN {
+            let Some(Lane { socket, .. }) = self.lanes.get(lane) else { break };
+            let Some(error) = socket.next_error()? else { break };
+            // What cannot be relayed says nothing that anybody could use.
+            let Ok(relayed) = relay_error(&error.message, error.entry, self.is_home) else { continue };
+            if let Ok(quoted) = careof_wire::icmp::QuotedDatagram::parse(&relayed.message.quoted)
+                && let Some(entrance) = decisions.entrance(&quoted.header, error.exit)
+            {
+                // The kernel has taken it in; it is asked with the next packet.
+                entrance.path_mtu = super::path_mtu::PathMtu::default();
+            }
+            if self.limit.allows(now) {
+                self.reports.push(ErrorReport {
+                    source: error.entry,
+                    destination: relayed.to,
+                    message: careof_wire::icmp::IcmpMessage::DestinationUnreachable(relayed.message),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the sender of `datagram`, if it may be told, with the address of the tunnel's entry.
+    fn report(&mut self, now: Instant, problem: Problem, entry: Ipv4Addr, datagram: &[u8]) {
+        if let Some(report) = report(problem, entry, datagram)
+            && self.limit.allows(now)
+        {
+            self.reports.push(report);
+        }
+    }
+}
+
+/// Minimal encapsulation has no room for a fragment (RFC 2004 section 2); it travels IP within IP.
+fn way_for(tunnel: Tunnel, header: &Ipv4Header) -> Tunnel {
+    match tunnel.encapsulation {
+        Encapsulation::Minimal if header.is_fragment() => {
+            Tunnel { encapsulation: Encapsulation::IpInIp, ..tunnel }
+        }
+        _ => tunnel,
+    }
+}
+
+/// The encapsulation of `of` with the sequence number that `used` has got to.
+fn counted(of: Tunnel, used: Tunnel) -> Encapsulation {
+    match (of.encapsulation, used.encapsulation) {
+        (Encapsulation::Gre { .. }, gre @ Encapsulation::Gre { .. }) => gre,
+        (unchanged, _) => unchanged,
+    }
+}
+
+/// The longest datagram that the tunnel takes, if `len` is more.
+fn too_long(now: Instant, lanes: &[Lane; 3], entrance: &mut Entrance, len: usize) -> Option<u16> {
+    let path_mtu = entrance.path_mtu.get(now).unwrap_or_else(|| {
+        let Tunnel { entry, exit, encapsulation, .. } = entrance.tunnel;
+        let lane = lanes.get(lane_of(encapsulation));
+        let asked = lane.and_then(|lane| lane.socket.path_mtu(entry, exit, entrance.interface).ok());
+        // Without an answer the packet itself will show.
+        let mtu = asked.unwrap_or(u16::MAX);
+        entrance.path_mtu.learn(now, mtu);
+        mtu
+    });
+    let mtu = entrance.tunnel.mtu(path_mtu);
+    (len > usize::from(mtu)).then_some(mtu)
+}

@@ -1,0 +1,234 @@
+//! What the agent has decided about packets: the table that whoever carries them looks at.
+//!
+//! The agents fill it in when something changes; nothing in it is asked for a packet. It is all that another way of
+//! carrying, as programs inside the kernel, would have to be given.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+use careof_mobility::v4::{ForeignAgent, HomeAgent, MobileNode, Tunnel};
+use careof_wire::ipv4::Ipv4Header;
+
+use super::interfaces::Interfaces;
+use super::path_mtu::PathMtu;
+
+/// Packets and the bytes of their datagrams.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Traffic {
+    pub(super) packets: u64,
+    pub(super) bytes: u64,
+}
+
+impl Traffic {
+    pub(super) const fn note(&mut self, packets: u64, bytes: u64) {
+        self.packets = self.packets.saturating_add(packets);
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
+}
+
+/// A tunnel that packets are put into.
+#[derive(Clone, Debug)]
+pub(super) struct Entrance {
+    pub(super) tunnel: Tunnel,
+    /// The interface that the outer datagram leaves by; `None` leaves it to the routes.
+    pub(super) interface: Option<u32>,
+    pub(super) path_mtu: PathMtu,
+    pub(super) traffic: Traffic,
+}
+
+/// A tunnel that packets are taken out of.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Exit {
+    /// The only interface by which they may come, where there is but one.
+    interface: Option<u32>,
+    /// Whether what comes out goes into the next tunnel at once, instead of to the kernel.
+    pub(super) onwards: bool,
+    pub(super) traffic: Traffic,
+}
+
+/// Which address of a packet says into which tunnel it goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Key {
+    Source,
+    Destination,
+}
+
+/// The decisions about packets.
+#[derive(Debug)]
+pub(super) struct Decisions {
+    key: Key,
+    /// By the key address of the packet.
+    entrances: BTreeMap<Ipv4Addr, Vec<Entrance>>,
+    /// By the packet's own source, and the tunnel's other end.
+    exits_by_source: BTreeMap<(Ipv4Addr, Ipv4Addr), Exit>,
+    /// By the packet's own destination, and the tunnel's other end.
+    exits_by_destination: BTreeMap<(Ipv4Addr, Ipv4Addr), Exit>,
+    /// Mobile node: the interfaces by which tunnelled packets may come.
+    listening: Option<Vec<u32>>,
+}
+
+impl Decisions {
+    /// Those of a home agent: packets for a mobile node go into the tunnel.
+    pub(super) const fn by_destination() -> Self {
+        Self::new(Key::Destination, None)
+    }
+
+    /// Those of a foreign agent: packets from a visitor go into the tunnel.
+    pub(super) const fn by_source() -> Self {
+        Self::new(Key::Source, None)
+    }
+
+    /// Those of a mobile node: its own packets go into the tunnel.
+    pub(super) const fn of_mobile_node() -> Self {
+        Self::new(Key::Source, Some(Vec::new()))
+    }
+
+    const fn new(key: Key, listening: Option<Vec<u32>>) -> Self {
+        Self {
+            key,
+            entrances: BTreeMap::new(),
+            exits_by_source: BTreeMap::new(),
+            exits_by_destination: BTreeMap::new(),
+            listening,
+        }
+    }
+
+    /// The tunnels that a packet goes into, a copy each.
+    pub(super) fn entrances_for(&mut self, header: &Ipv4Header) -> &mut [Entrance] {
+        let address = match self.key {
+            Key::Source => header.source,
+            Key::Destination => header.destination,
+        };
+        self.entrances.get_mut(&address).map_or(&mut [], Vec::as_mut_slice)
+    }
+
+    /// The tunnel to `there` that a packet from or to `address` goes into.
+    pub(super) fn entrance(&mut self, inner: &Ipv4Header, there: Ipv4Addr) -> Option<&mut Entrance> {
+        self.entrances_for(inner).iter_mut().find(|entrance| entrance.tunnel.exit == there)
+    }
+
+    /// The tunnel out of which a packet may come; `None`: it must not.
+    pub(super) fn exit_for(
+        &mut self,
+        interface: u32,
+        outer: &Ipv4Header,
+        inner: &Ipv4Header,
+    ) -> Option<&mut Exit> {
+        if self.listening.as_ref().is_some_and(|listening| !listening.contains(&interface)) {
+            return None;
+        }
+        let by_destination = self.exits_by_destination.get_mut(&(inner.destination, outer.source));
+        let exit = match by_destination {
+            Some(exit) => exit,
+            None => self.exits_by_source.get_mut(&(inner.source, outer.source))?,
+        };
+        exit.interface.is_none_or(|only| only == interface).then_some(exit)
+    }
+
+    /// All entrances.
+    pub(super) fn entrances(&self) -> impl Iterator<Item = &Entrance> {
+        self.entrances.values().flatten()
+    }
+
+    /// All exits, with the tunnel's other end.
+    pub(super) fn exits(&self) -> impl Iterator<Item = (Ipv4Addr, &Exit)> {
+        let all = self.exits_by_source.iter().chain(&self.exits_by_destination);
+        all.map(|((_, there), exit)| (*there, exit))
+    }
+
+    /// Another path may have another MTU, whatever was learnt.
+    pub(super) fn forget_path_mtus(&mut self) {
+        for entrance in self.entrances.values_mut().flatten() {
+            entrance.path_mtu = PathMtu::default();
+        }
+    }
+
+    /// Wants packets with this key address to go into these tunnels; counts go on in those that stay.
+    fn set_entrances(&mut self, address: Ipv4Addr, tunnels: impl Iterator<Item = (Tunnel, Option<u32>)>) {
+        let mut old = self.entrances.remove(&address).unwrap_or_default();
+        let new: Vec<Entrance> = tunnels
+            .map(|(tunnel, interface)| {
+                let same = |old: &Entrance| old.tunnel == tunnel && old.interface == interface;
+                match old.iter().position(same) {
+                    Some(at) => old.swap_remove(at),
+                    None => Entrance {
+                        tunnel,
+                        interface,
+                        path_mtu: PathMtu::default(),
+                        traffic: Traffic::default(),
+                    },
+                }
+            })
+            .collect();
+        if !new.is_empty() {
+            self.entrances.insert(address, new);
+        }
+    }
+
+    /// A home agent's bindings of one mobile node changed.
+    pub(super) fn home_changed(&mut self, agent: &HomeAgent, home_address: Ipv4Addr) {
+        let tunnels = agent.tunnels(home_address);
+        self.set_entrances(home_address, tunnels.iter().map(|tunnel| (*tunnel, None)));
+        let back = tunnels.iter().map(|tunnel| tunnel.exit);
+        let back = back.filter(|&care_of| agent.accepts_reverse_tunnel(home_address, care_of));
+        let wanted = back.map(|care_of| (care_of, Exit { onwards: true, ..Exit::default() }));
+        set_exits(&mut self.exits_by_source, home_address, wanted);
+    }
+
+    /// A foreign agent's visitor came, stayed or went.
+    pub(super) fn visitor_changed(
+        &mut self,
+        agent: &ForeignAgent,
+        interfaces: &Interfaces,
+        home_address: Ipv4Addr,
+    ) {
+        let visitor = agent.visitor(home_address);
+        let back = agent.reverse_tunnel(home_address);
+        self.set_entrances(home_address, back.into_iter().map(|tunnel| (tunnel, None)));
+        let here = agent.deliver(home_address).is_some();
+        let forward = visitor.filter(|_| here).map(|visitor| (visitor.home_agent, Exit::default()));
+        set_exits(&mut self.exits_by_destination, home_address, forward.into_iter());
+        // Encapsulating delivery: the visitor's tunnel begins at its home address (RFC 3024 section 2).
+        let encapsulating = visitor.filter(|visitor| visitor.encapsulating_delivery && back.is_some());
+        let exit = encapsulating.map(|visitor| {
+            let interface = interfaces.index_of(visitor.interface);
+            (home_address, Exit { interface, onwards: true, ..Exit::default() })
+        });
+        set_exits(&mut self.exits_by_source, home_address, exit.into_iter());
+    }
+
+    /// Something about a mobile node may have changed.
+    pub(super) fn mobile_changed(
+        &mut self,
+        node: &MobileNode,
+        interfaces: &Interfaces,
+        home_address: Ipv4Addr,
+    ) {
+        use careof_mobility::v4::DeliveryMethod::ReverseTunnel;
+        let delivery = node.delivery_by(ReverseTunnel, Ipv4Addr::UNSPECIFIED);
+        let back = delivery
+            .and_then(|delivery| Some((delivery.tunnel?, Some(interfaces.index_of(delivery.interface)?))));
+        self.set_entrances(home_address, back.into_iter());
+        let from = node.home_agent().map(|home_agent| (home_agent, Exit::default()));
+        set_exits(&mut self.exits_by_destination, home_address, from.into_iter());
+        let listening = interfaces.named().iter().filter(|interface| node.listens_on(interface.device.id));
+        self.listening = Some(listening.filter_map(super::interfaces::Interface::index).collect());
+    }
+}
+
+/// Wants packets of one mobile node to come out of these tunnels and no others.
+fn set_exits(
+    exits: &mut BTreeMap<(Ipv4Addr, Ipv4Addr), Exit>,
+    address: Ipv4Addr,
+    wanted: impl Iterator<Item = (Ipv4Addr, Exit)>,
+) {
+    let lowest = (address, Ipv4Addr::UNSPECIFIED);
+    let highest = (address, Ipv4Addr::BROADCAST);
+    let keys: Vec<_> = exits.range(lowest..=highest).map(|(key, _)| *key).collect();
+    let mut old: Vec<_> = keys.into_iter().filter_map(|key| Some((key.1, exits.remove(&key)?))).collect();
+    for (there, exit) in wanted {
+        let known = old.iter().position(|(other, _)| *other == there).map(|at| old.swap_remove(at).1);
+        let traffic = known.map_or(Traffic::default(), |known| known.traffic);
+        exits.insert((address, there), Exit { traffic, ..exit });
+    }
+}

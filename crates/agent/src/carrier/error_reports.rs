@@ -1,0 +1,126 @@
+//! ICMP errors about packets that a tunnel did not take (RFC 2003 sections 4 and 5).
+
+use core::time::Duration;
+use std::net::Ipv4Addr;
+
+use careof_base::Instant;
+use careof_wire::icmp::{
+    DestinationUnreachable, IcmpMessage, TimeExceeded, TimeExceededCode, UnreachableCode, error_is_allowed,
+    quote,
+};
+use careof_wire::ipv4::Ipv4Header;
+
+/// An ICMP error to be sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ErrorReport {
+    pub(super) source: Ipv4Addr,
+    pub(super) destination: Ipv4Addr,
+    pub(super) message: IcmpMessage,
+}
+
+/// What is wrong with a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Problem {
+    /// It is too long for the tunnel, and must not be fragmented; what fits is so many bytes.
+    TooLong { mtu: u16 },
+    /// The tunnel leads nowhere.
+    Unreachable,
+    /// Its time to live is used up.
+    Expired,
+}
+
+/// The error for the sender of `datagram`; `None` where none may be sent. `from` is the address to speak with.
+pub(super) fn report(problem: Problem, from: Ipv4Addr, datagram: &[u8]) -> Option<ErrorReport> {
+    let (header, payload) = Ipv4Header::parse(datagram).ok()?;
+    if !error_is_allowed(&header, payload) {
+        return None;
+    }
+    let unreachable = |code, next_hop_mtu| {
+        let quoted = quote(datagram);
+        IcmpMessage::DestinationUnreachable(DestinationUnreachable { code, next_hop_mtu, quoted })
+    };
+    let message = match problem {
+        Problem::TooLong { mtu } => unreachable(UnreachableCode::FragmentationNeeded, mtu),
+        Problem::Unreachable => unreachable(UnreachableCode::Host, 0),
+        Problem::Expired => {
+            let quoted = quote(datagram);
+            IcmpMessage::TimeExceeded(TimeExceeded { code: TimeExceededCode::InTransit, quoted })
+        }
+    };
+    Some(ErrorReport { source: from, destination: header.source, message })
+}
+
+/// How many errors may be sent (RFC 1812 section 4.3.2.8): a hundred at once, and a thousand a second.
+#[derive(Debug)]
+pub(super) struct RateLimit {
+    /// When the bucket was, or will be, full.
+    full_at: Instant,
+    /// Errors not sent.
+    pub(super) suppressed: u64,
+}
+
+const BURST: u32 = 100;
+const INTERVAL: Duration = Duration::from_millis(1);
+
+impl RateLimit {
+    pub(super) const fn new() -> Self {
+        Self { full_at: Instant::ZERO, suppressed: 0 }
+    }
+
+    /// Whether one more may be sent.
+    pub(super) fn allows(&mut self, now: Instant) -> bool {
+        let next = self.full_at.max(now) + INTERVAL;
+        let allowed = next.saturating_duration_since(now) <= INTERVAL * BURST;
+        if allowed {
+            self.full_at = next;
+        } else {
+            self.suppressed += 1;
+        }
+        allowed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use careof_wire::icmp::QuotedDatagram;
+    use careof_wire::protocol;
+
+    const SENDER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
+    const ENTRY: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+
+    fn datagram(header: Ipv4Header) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let destination = Ipv4Addr::new(10, 0, 0, 7);
+        Ipv4Header { source: SENDER, destination, payload_len: 100, ttl: 60, ..header }.emit(&mut bytes);
+        bytes.resize(120, 1);
+        bytes
+    }
+
+    #[test]
+    fn the_sender_is_told_what_fits() {
+        let bytes = datagram(Ipv4Header { protocol: protocol::TCP, ..Ipv4Header::default() });
+        let told = report(Problem::TooLong { mtu: 1400 }, ENTRY, &bytes).unwrap();
+        assert_eq!((told.source, told.destination), (ENTRY, SENDER));
+        let IcmpMessage::DestinationUnreachable(message) = told.message else { panic!() };
+        assert_eq!((message.code, message.next_hop_mtu), (UnreachableCode::FragmentationNeeded, 1400));
+        assert_eq!(QuotedDatagram::parse(&message.quoted).unwrap().header.source, SENDER);
+    }
+
+    #[test]
+    fn about_a_later_fragment_nobody_is_told() {
+        let fragment = Ipv4Header { fragment_offset: 8, ..Ipv4Header::default() };
+        assert_eq!(report(Problem::Unreachable, ENTRY, &datagram(fragment)), None);
+        assert_eq!(report(Problem::Unreachable, ENTRY, b"no datagram"), None);
+    }
+
+    #[test]
+    fn errors_are_rationed() {
+        let mut limit = RateLimit::new();
+        let at = Instant::from_secs(5);
+        let allowed = (0..1000).filter(|_| limit.allows(at)).count();
+        assert_eq!((allowed, limit.suppressed), (100, 900));
+        let later = Instant::from_millis(5_010);
+        assert_eq!((0..1000).filter(|_| limit.allows(later)).count(), 10);
+    }
+}

@@ -1,0 +1,263 @@
+//! What an agent has put into the host's routing, so that it can be taken out again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv4Addr};
+
+use careof_lab::{Error, Netlink, Route, Rule};
+use nix::errno::Errno;
+
+use super::HostOptions;
+
+/// What makes one route of a table another than the next.
+type RouteKey = (u32, IpAddr, u8);
+
+/// Something wanted, and whether the kernel has it for all that is known.
+#[derive(Clone, Debug)]
+struct Wanted<T> {
+    what: T,
+    is_there: bool,
+}
+
+/// The routes, rules, neighbours and proxied addresses of an agent.
+///
+/// What is wanted is kept even when the kernel cannot have it now (an interface is down or gone); [`HostChanges::settle`]
+/// tries again. Nothing of it is ever in tables or at priorities that others use.
+#[derive(Debug)]
+pub(super) struct HostChanges {
+    netlink: Netlink,
+    routes: BTreeMap<RouteKey, Wanted<Route>>,
+    rules: Vec<Wanted<Rule>>,
+    neighbours: BTreeMap<(u32, Ipv4Addr), [u8; 6]>,
+    proxies: BTreeMap<(u32, Ipv4Addr), bool>,
+    /// Requests that the kernel refused for another reason than that it cannot be now.
+    pub(super) refused: u64,
+    /// The latest of them.
+    pub(super) last_refusal: Option<Error>,
+}
+
+fn key(route: &Route) -> RouteKey {
+    (route.table.unwrap_or(Route::MAIN_TABLE), route.destination, route.prefix_length)
+}
+
+/// Whether a request failed because of what the host is like at the moment, and may be tried again.
+const fn is_passing(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::System {
+            errno: Errno::ENETDOWN | Errno::ENODEV | Errno::ENXIO | Errno::ENETUNREACH | Errno::EINVAL,
+            ..
+        }
+    )
+}
+
+impl HostChanges {
+    /// Begins with nothing, in the network namespace of the calling thread.
+    pub(super) fn open() -> Result<Self, Error> {
+        Ok(Self {
+            netlink: Netlink::open()?,
+            routes: BTreeMap::new(),
+            rules: Vec::new(),
+            neighbours: BTreeMap::new(),
+            proxies: BTreeMap::new(),
+            refused: 0,
+            last_refusal: None,
+        })
+    }
+
+    /// For questions to the kernel.
+    pub(super) const fn netlink(&mut self) -> &mut Netlink {
+        &mut self.netlink
+    }
+
+    /// Removes what an agent with these options left when it was killed. Its tunnel device went with it, and so did
+    /// everything that led there.
+    pub(super) fn remove_remains(&mut self, options: &HostOptions) -> Result<(), Error> {
+        let tables = options.first_table..options.first_table.saturating_add(HostOptions::TABLES);
+        let priorities =
+            options.first_priority..options.first_priority.saturating_add(HostOptions::PRIORITIES);
+        for rule in self.netlink.rules()? {
+            if priorities.contains(&rule.priority) {
+                self.netlink.remove_rule(&rule)?;
+            }
+        }
+        for table in tables {
+            for route in self.netlink.routes(table)? {
+                self.netlink.remove_route(&route)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts a refusal; whether the request was carried out.
+    fn note<T>(&mut self, outcome: Result<T, Error>) -> bool {
+        match outcome {
+            Ok(_) => true,
+            Err(error) if is_passing(&error) => false,
+            Err(error) => {
+                self.refused += 1;
+                self.last_refusal = Some(error);
+                false
+            }
+        }
+    }
+
+    /// Wants a route, in place of the one to the same prefix in its table.
+    pub(super) fn set_route(&mut self, route: Route) {
+        let key = key(&route);
+        if self.routes.get(&key).is_some_and(|wanted| wanted.is_there && wanted.what == route) {
+            return;
+        }
+        let outcome = self.netlink.set_route(&route);
+        let is_there = self.note(outcome);
+        self.routes.insert(key, Wanted { what: route, is_there });
+    }
+
+    /// Wants no route to this prefix in `table` any longer.
+    pub(super) fn unset_route(&mut self, table: u32, destination: Ipv4Addr, prefix_length: u8) {
+        if let Some(wanted) = self.routes.remove(&(table, destination.into(), prefix_length)) {
+            self.take_out(&wanted);
+        }
+    }
+
+    fn take_out(&mut self, wanted: &Wanted<Route>) {
+        // One that may not be there any more is asked for as well.
+        let outcome = self.netlink.remove_route(&wanted.what);
+        self.note(outcome);
+    }
+
+    /// Wants a rule.
+    pub(super) fn set_rule(&mut self, rule: Rule) {
+        if self.rules.iter().any(|wanted| wanted.is_there && wanted.what == rule) {
+            return;
+        }
+        let outcome = self.netlink.add_rule(&rule);
+        let is_there = self.note(outcome);
+        self.rules.retain(|wanted| wanted.what != rule);
+        self.rules.push(Wanted { what: rule, is_there });
+    }
+
+    /// Wants a rule no longer.
+    pub(super) fn unset_rule(&mut self, rule: &Rule) {
+        if let Some(at) = self.rules.iter().position(|wanted| wanted.what == *rule) {
+            self.rules.swap_remove(at);
+            let outcome = self.netlink.remove_rule(rule);
+            self.note(outcome);
+        }
+    }
+
+    /// Wants exactly these routes and rules: what is new is put in before what is old is taken out.
+    pub(super) fn set_all(&mut self, routes: Vec<Route>, rules: Vec<Rule>) {
+        let keys: BTreeSet<RouteKey> = routes.iter().map(key).collect();
+        for route in routes {
+            self.set_route(route);
+        }
+        for rule in &rules {
+            self.set_rule(rule.clone());
+        }
+        let old: Vec<Rule> = self.rules.iter().map(|wanted| wanted.what.clone()).collect();
+        for rule in old.iter().filter(|rule| !rules.contains(rule)) {
+            self.unset_rule(rule);
+        }
+        let gone: Vec<RouteKey> = self.routes.keys().filter(|key| !keys.contains(key)).copied().collect();
+        for wanted in gone.iter().filter_map(|key| self.routes.remove(key)).collect::<Vec<_>>() {
+            self.take_out(&wanted);
+        }
+    }
+
+    /// Wants a neighbour's link-layer address to be known for good.
+    pub(super) fn set_neighbour(&mut self, interface: u32, address: Ipv4Addr, link_address: [u8; 6]) {
+        if self.neighbours.insert((interface, address), link_address) != Some(link_address) {
+            let outcome = self.netlink.set_neighbour(interface, address, link_address);
+            self.note(outcome);
+        }
+    }
+
+    /// Wants it no longer.
+    pub(super) fn unset_neighbour(&mut self, interface: u32, address: Ipv4Addr) {
+        if self.neighbours.remove(&(interface, address)).is_some() {
+            let outcome = self.netlink.remove_neighbour(interface, address);
+            self.note(outcome);
+        }
+    }
+
+    /// Wants ARP requests for an address to be answered.
+    pub(super) fn set_proxy(&mut self, interface: u32, address: Ipv4Addr) {
+        if self.proxies.get(&(interface, address)) == Some(&true) {
+            return;
+        }
+        let outcome = self.netlink.add_proxy_neighbour(interface, address);
+        let is_there = self.note(outcome);
+        self.proxies.insert((interface, address), is_there);
+    }
+
+    /// Wants that no longer - neither now nor from a former life.
+    pub(super) fn unset_proxy(&mut self, interface: u32, address: Ipv4Addr) {
+        self.proxies.remove(&(interface, address));
+        let outcome = self.netlink.remove_proxy_neighbour(interface, address);
+        self.note(outcome);
+    }
+
+    /// The kernel may have removed what concerns an interface: it went down, or away.
+    pub(super) fn doubt_interface(&mut self, index: u32) {
+        for wanted in self.routes.values_mut().filter(|wanted| wanted.what.interface == index) {
+            wanted.is_there = false;
+        }
+        for (_, is_there) in self.proxies.iter_mut().filter(|((interface, _), _)| *interface == index) {
+            *is_there = false;
+        }
+        self.neighbours.retain(|(interface, _), _| *interface != index);
+    }
+
+    /// Nothing is known for certain any more.
+    pub(super) fn doubt_everything(&mut self) {
+        self.routes.values_mut().for_each(|wanted| wanted.is_there = false);
+        self.rules.iter_mut().for_each(|wanted| wanted.is_there = false);
+        self.proxies.values_mut().for_each(|is_there| *is_there = false);
+    }
+
+    /// Forgets an interface that will not come back: its number is not given again.
+    pub(super) fn forget_interface(&mut self, index: u32) {
+        self.routes.retain(|_, wanted| wanted.what.interface != index);
+        self.proxies.retain(|(interface, _), _| *interface != index);
+        self.neighbours.retain(|(interface, _), _| *interface != index);
+    }
+
+    /// Tries again what could not be put in, or may have been removed by others.
+    pub(super) fn settle(&mut self) {
+        let routes: Vec<Route> =
+            self.routes.values().filter(|wanted| !wanted.is_there).map(|wanted| wanted.what).collect();
+        routes.into_iter().for_each(|route| self.set_route(route));
+        let rules: Vec<Rule> =
+            self.rules.iter().filter(|wanted| !wanted.is_there).map(|wanted| wanted.what.clone()).collect();
+        rules.into_iter().for_each(|rule| self.set_rule(rule));
+        let proxies: Vec<_> =
+            self.proxies.iter().filter(|(_, is_there)| !**is_there).map(|(key, _)| *key).collect();
+        proxies.into_iter().for_each(|(interface, address)| self.set_proxy(interface, address));
+    }
+
+    /// Takes everything out. The first refusal is returned, and the rest carried out all the same.
+    pub(super) fn undo(&mut self) -> Result<(), Error> {
+        let mut outcome = Ok(());
+        let mut note = |result: Result<_, Error>| {
+            if let Err(error) = result
+                && !is_passing(&error)
+                && outcome.is_ok()
+            {
+                outcome = Err(error);
+            }
+        };
+        for wanted in self.rules.drain(..) {
+            note(self.netlink.remove_rule(&wanted.what).map(drop));
+        }
+        for wanted in std::mem::take(&mut self.routes).values() {
+            note(self.netlink.remove_route(&wanted.what).map(drop));
+        }
+        for (interface, address) in std::mem::take(&mut self.proxies).into_keys() {
+            note(self.netlink.remove_proxy_neighbour(interface, address).map(drop));
+        }
+        for (interface, address) in std::mem::take(&mut self.neighbours).into_keys() {
+            note(self.netlink.remove_neighbour(interface, address).map(drop));
+        }
+        outcome
+    }
+}

@@ -1,0 +1,267 @@
+//! The interfaces of this host as an agent sees them.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
+
+use careof_lab::{Error, InterfaceState, Netlink, NetworkChange, Route};
+use careof_mobility::v4::{InterfaceAddress, InterfaceId};
+
+use super::{Device, Setup};
+
+/// An interface that the agent's configuration speaks of.
+#[derive(Debug)]
+pub(super) struct Interface {
+    pub(super) device: Device,
+    /// `None` while it does not exist.
+    pub(super) state: Option<InterfaceState>,
+    /// Mobile node: the address that can serve as care-of address.
+    pub(super) address: Option<InterfaceAddress>,
+}
+
+impl Interface {
+    /// Whether it can carry packets.
+    pub(super) fn is_up(&self) -> bool {
+        self.state.as_ref().is_some_and(|state| state.has_carrier)
+    }
+
+    pub(super) fn index(&self) -> Option<u32> {
+        self.state.as_ref().map(|state| state.index)
+    }
+}
+
+/// Something about a named interface changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum InterfaceChange {
+    /// It can carry packets.
+    Up(InterfaceId),
+    /// It cannot carry packets; `index` is its number in the kernel.
+    Down { id: InterfaceId, index: u32 },
+    /// It does not exist any more.
+    Removed { name: String, index: u32 },
+    /// It exists.
+    Appeared(InterfaceId),
+}
+
+/// The interfaces of this host.
+#[derive(Debug)]
+pub(super) struct Interfaces {
+    named: Vec<Interface>,
+    /// Numbers for interfaces of which the configuration does not speak, but by which messages come.
+    others: BTreeMap<u32, InterfaceId>,
+    /// The home address, which is no care-of address while there is another.
+    home_address: Option<Ipv4Addr>,
+}
+
+/// Interfaces without a name that are told apart; a message from one more gets the number of the last.
+const MOST_OTHERS: usize = 1024;
+
+impl Interfaces {
+    pub(super) fn new(setup: &Setup) -> Self {
+        let named = setup.devices().iter().map(|device| Interface {
+            device: device.clone(),
+            state: None,
+            address: None,
+        });
+        let home_address = match setup {
+            Setup::Mobile(setup) => Some(setup.config.home_address),
+            _ => None,
+        };
+        Self { named: named.collect(), others: BTreeMap::new(), home_address }
+    }
+
+    pub(super) fn named(&self) -> &[Interface] {
+        &self.named
+    }
+
+    pub(super) fn get(&self, id: InterfaceId) -> Option<&Interface> {
+        self.named.iter().find(|interface| interface.device.id == id)
+    }
+
+    /// The agent's number of the kernel's interface `index`.
+    pub(super) fn id_of(&mut self, index: u32) -> InterfaceId {
+        if let Some(interface) = self.named.iter().find(|interface| interface.index() == Some(index)) {
+            return interface.device.id;
+        }
+        if let Some(id) = self.others.get(&index) {
+            return *id;
+        }
+        // From the top, where no configuration gets to.
+        let used = u16::try_from(self.others.len().min(MOST_OTHERS)).unwrap_or(0);
+        let id = InterfaceId(u16::MAX - used);
+        if self.others.len() < MOST_OTHERS {
+            self.others.insert(index, id);
+        }
+        id
+    }
+
+    /// The kernel's number of the agent's interface `id`, while it exists.
+    pub(super) fn index_of(&self, id: InterfaceId) -> Option<u32> {
+        match self.get(id) {
+            Some(interface) => interface.index(),
+            None => self.others.iter().find(|(_, other)| **other == id).map(|(index, _)| *index),
+        }
+    }
+
+    /// Reads which interfaces exist; returns what is different from before.
+    pub(super) fn read(&mut self, netlink: &mut Netlink) -> Result<Vec<InterfaceChange>, Error> {
+        let present = netlink.interfaces()?;
+        let mut changes = Vec::new();
+        for interface in &mut self.named {
+            let state = present.iter().find(|state| state.name == interface.device.name);
+            if let Some(state) = state {
+                note_state(interface, state.clone(), &mut changes);
+            } else {
+                note_removed(interface, &mut changes);
+            }
+        }
+        self.others.retain(|index, _| present.iter().any(|state| state.index == *index));
+        Ok(changes)
+    }
+
+    /// Takes in a change of a link; what it means for the agent is appended to `changes`.
+    pub(super) fn take_in(&mut self, change: &NetworkChange, changes: &mut Vec<InterfaceChange>) {
+        match change {
+            NetworkChange::Link { state } => {
+                for interface in &mut self.named {
+                    if interface.device.name == state.name {
+                        note_state(interface, state.clone(), changes);
+                    } else if interface.index() == Some(state.index) {
+                        // It has got another name.
+                        note_removed(interface, changes);
+                    }
+                }
+            }
+            NetworkChange::LinkRemoved { index, .. } => {
+                let gone = self.named.iter_mut().filter(|interface| interface.index() == Some(*index));
+                gone.for_each(|interface| note_removed(interface, changes));
+                self.others.remove(index);
+            }
+            _ => {}
+        }
+    }
+
+    /// Has every address told again.
+    pub(super) fn forget_addresses(&mut self) {
+        self.named.iter_mut().for_each(|interface| interface.address = None);
+    }
+
+    /// Reads the addresses of the named interfaces; returns those that changed, with what they have now.
+    pub(super) fn read_addresses(
+        &mut self,
+        netlink: &mut Netlink,
+    ) -> Result<Vec<(InterfaceId, Option<InterfaceAddress>)>, Error> {
+        let routes = netlink.routes(Route::MAIN_TABLE)?;
+        let mut changed = Vec::new();
+        for interface in &mut self.named {
+            let address = match interface.index() {
+                Some(index) => match netlink.addresses(index) {
+                    Ok(addresses) => {
+                        choose_address(&addresses, self.home_address).map(|(address, prefix_length)| {
+                            InterfaceAddress { address, prefix_length, gateway: gateway(&routes, index) }
+                        })
+                    }
+                    // Gone since.
+                    Err(Error::System { errno: nix::errno::Errno::ENODEV, .. }) => None,
+                    Err(error) => return Err(error),
+                },
+                None => None,
+            };
+            if address != interface.address {
+                interface.address = address;
+                changed.push((interface.device.id, address));
+            }
+        }
+        Ok(changed)
+    }
+}
+
+fn note_state(interface: &mut Interface, state: InterfaceState, changes: &mut Vec<InterfaceChange>) {
+    if interface.index().is_some_and(|index| index != state.index) {
+        note_removed(interface, changes);
+    }
+    let (was_there, was_up) = (interface.state.is_some(), interface.is_up());
+    let index = state.index;
+    interface.state = Some(state);
+    let id = interface.device.id;
+    if !was_there {
+        changes.push(InterfaceChange::Appeared(id));
+    }
+    match (was_up, interface.is_up()) {
+        (false, true) => changes.push(InterfaceChange::Up(id)),
+        (true, false) => changes.push(InterfaceChange::Down { id, index }),
+        _ => {}
+    }
+}
+
+fn note_removed(interface: &mut Interface, changes: &mut Vec<InterfaceChange>) {
+    let was_up = interface.is_up();
+    let Some(state) = interface.state.take() else { return };
+    if was_up {
+        changes.push(InterfaceChange::Down { id: interface.device.id, index: state.index });
+    }
+    changes.push(InterfaceChange::Removed { name: interface.device.name.clone(), index: state.index });
+}
+
+/// The address to be reached at: the kernel's first choice that others can reach; the home address only when there
+/// is no other.
+fn choose_address(
+    addresses: &[careof_lab::InterfaceAddress],
+    home_address: Option<Ipv4Addr>,
+) -> Option<(Ipv4Addr, u8)> {
+    let candidates = addresses.iter().filter_map(|on| match on.address {
+        IpAddr::V4(address) if !address.is_link_local() && !address.is_loopback() => {
+            Some((address, on.prefix_length))
+        }
+        _ => None,
+    });
+    let mut at_home = None;
+    for candidate in candidates {
+        if Some(candidate.0) != home_address {
+            return Some(candidate);
+        }
+        at_home = Some(candidate);
+    }
+    at_home
+}
+
+/// The default router on an interface: of several the one with the smallest metric.
+fn gateway(routes: &[Route], index: u32) -> Option<Ipv4Addr> {
+    let defaults = routes.iter().filter(|route| route.is_default() && route.interface == index);
+    let routers = defaults.filter_map(|route| match route.via {
+        Some(IpAddr::V4(router)) => Some((route.metric.unwrap_or(0), router)),
+        _ => None,
+    });
+    routers.min().map(|(_, router)| router)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn on(address: &str, prefix_length: u8) -> careof_lab::InterfaceAddress {
+        careof_lab::InterfaceAddress { address: address.parse().unwrap(), prefix_length }
+    }
+
+    #[test]
+    fn the_home_address_is_a_care_of_address_only_where_it_is_alone() {
+        let home = Some(Ipv4Addr::new(10, 0, 0, 7));
+        let both = [on("10.0.0.7", 24), on("192.0.2.7", 24)];
+        assert_eq!(choose_address(&both, home), Some((Ipv4Addr::new(192, 0, 2, 7), 24)));
+        assert_eq!(choose_address(&both[..1], home), Some((Ipv4Addr::new(10, 0, 0, 7), 24)));
+        let useless = [on("169.254.3.4", 16), on("127.0.0.1", 8), on("fe80::1", 64)];
+        assert_eq!(choose_address(&useless, home), None);
+    }
+
+    #[test]
+    fn the_router_with_the_smallest_metric_is_taken() {
+        let any = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+        let by = |last, metric, interface| Route {
+            via: Some(IpAddr::V4(Ipv4Addr::new(192, 0, 2, last))),
+            metric: Some(metric),
+            ..Route::default_through(interface, any)
+        };
+        let routes = [by(1, 600, 2), by(2, 100, 2), by(3, 1, 3), Route::default_through(4, any)];
+        assert_eq!(gateway(&routes, 2), Some(Ipv4Addr::new(192, 0, 2, 2)));
+        assert_eq!(gateway(&routes, 4), None);
+    }
+}

@@ -1,0 +1,420 @@
+//! What follows in the host from what the agent decides, and for the agent from what happens to the host.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use careof_base::Instant;
+use careof_lab::{NetworkChange, Route, RouteKind, Rule};
+use careof_mobility::v4::{ArpEvent, ArpOwner, Event, HandoverEvent, Input, InterfaceId, RegistrationStep};
+use careof_wire::mip4::ReplyCode;
+
+use super::agent::Agent;
+use super::announcements::Announcement;
+use super::interfaces::InterfaceChange;
+use super::{Carrier, Error, HomeNetwork, Setup, mobile_routes};
+
+/// Changes of the network taken in one turn.
+const CHANGES_A_TURN: usize = 256;
+
+/// Tables of an agent, counted from its first one: routes to home addresses, and the way into the tunnel.
+const HOME_ADDRESSES: u32 = 0;
+const INTO_TUNNEL: u32 = 1;
+/// Priorities of an agent's rules, counted from its first one.
+const FROM_VISITORS: u32 = 0;
+const TO_HOME_ADDRESSES: u32 = 1;
+
+impl Carrier {
+    /// What an agent needs in the host from the start.
+    pub(super) fn install(&mut self) -> Result<(), Error> {
+        let options = self.setup.host();
+        let (table, priority) = (options.first_table, options.first_priority);
+        match &self.setup {
+            Setup::Home(setup) => {
+                self.parameters.set("ipv4/ip_forward", "1")?;
+                self.host.set_rule(Rule::new(priority + TO_HOME_ADDRESSES, table + HOME_ADDRESSES));
+                if setup.home_network == HomeNetwork::Routed {
+                    // Who is not away is nowhere; back to the routers would be in circles.
+                    let network = setup.config.home_network;
+                    self.host.set_route(Route {
+                        table: Some(table + HOME_ADDRESSES),
+                        kind: RouteKind::Unreachable,
+                        ..Route::to(IpAddr::V4(network.address()), network.length(), 0)
+                    });
+                }
+            }
+            Setup::Foreign(_) => {
+                self.parameters.set("ipv4/ip_forward", "1")?;
+                self.host.set_rule(Rule::new(priority + TO_HOME_ADDRESSES, table + HOME_ADDRESSES));
+                self.host.set_route(Route {
+                    table: Some(table + INTO_TUNNEL),
+                    ..Route::default_through(self.tunnel, IpAddr::V4(Ipv4Addr::UNSPECIFIED))
+                });
+            }
+            Setup::Mobile(_) => {}
+        }
+        Ok(())
+    }
+
+    /// An interface that the agent uses exists.
+    fn appeared(&mut self, id: InterfaceId) -> Result<(), Error> {
+        let Some(interface) = self.interfaces.get(id) else { return Ok(()) };
+        self.signalling.join(interface);
+        let (name, index) = (interface.device.name.clone(), interface.index());
+        let has_neighbours = interface.state.as_ref().is_some_and(|state| state.link_address.is_some());
+        match &self.setup {
+            Setup::Home(setup) => {
+                if setup.config.home_interface != id || setup.home_network == HomeNetwork::Routed {
+                    return Ok(());
+                }
+                // Answers for others are put off by up to 0.8 s without this.
+                self.parameters.set(&format!("ipv4/neigh/{name}/proxy_delay"), "0")?;
+                let Agent::Home(agent) = &self.agent else { return Ok(()) };
+                let served = setup.config.mobile_nodes.iter().map(|node| node.home_address);
+                let at_home: Vec<Ipv4Addr> = served.filter(|node| agent.tunnels(*node).is_empty()).collect();
+                if let Some(index) = index.filter(|_| has_neighbours) {
+                    // A killed agent may have left some.
+                    at_home.into_iter().for_each(|node| self.host.unset_proxy(index, node));
+                }
+            }
+            // Visitors send from addresses to which the way leads elsewhere.
+            Setup::Foreign(_) => self.parameters.loosen_reverse_path_filter(&name)?,
+            Setup::Mobile(_) => {
+                self.parameters.loosen_reverse_path_filter(&name)?;
+                // A link that carries nothing is no way to what is on it.
+                self.parameters.set(&format!("ipv4/conf/{name}/ignore_routes_with_linkdown"), "1")?;
+                if has_neighbours {
+                    self.keep_home_address_quiet(&name, !self.answers_arp)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Away from home the node must neither answer ARP for its home address nor ask with it (RFC 5944 section 4.6).
+    fn keep_home_address_quiet(&mut self, interface: &str, quiet: bool) -> Result<(), Error> {
+        let ignore = format!("ipv4/conf/{interface}/arp_ignore");
+        let announce = format!("ipv4/conf/{interface}/arp_announce");
+        if quiet {
+            self.parameters.set(&ignore, "1")?;
+            self.parameters.set(&announce, "2")?;
+        } else {
+            self.parameters.restore(&ignore)?;
+            self.parameters.restore(&announce)?;
+        }
+        Ok(())
+    }
+
+    /// Reads what there is of interfaces and addresses, and tells the agent what is news.
+    pub(super) fn read_network(&mut self) -> Result<(), Error> {
+        let now = self.clock.now();
+        let changes = self.interfaces.read(self.host.netlink())?;
+        self.apply_changes(now, changes)?;
+        self.read_addresses(now)
+    }
+
+    fn read_addresses(&mut self, now: Instant) -> Result<(), Error> {
+        if !matches!(self.agent, Agent::Mobile(_)) {
+            return Ok(());
+        }
+        for (interface, address) in self.interfaces.read_addresses(self.host.netlink())? {
+            self.agent.handle_input(now, Input::AddressChanged { interface, address });
+            self.drain(now);
+        }
+        Ok(())
+    }
+
+    /// Tells an agent that has just been made what it would know by now.
+    pub(super) fn tell_interfaces(&mut self, now: Instant) {
+        let up: Vec<InterfaceId> = self
+            .interfaces
+            .named()
+            .iter()
+            .filter(|interface| interface.is_up())
+            .map(|interface| interface.device.id)
+            .collect();
+        for interface in up {
+            self.agent.handle_input(now, Input::LinkUp { interface });
+            self.drain(now);
+        }
+    }
+
+    /// Takes in what the kernel says about changes.
+    pub(super) fn take_changes(&mut self, now: Instant) -> Result<(), Error> {
+        let mut changes = Vec::new();
+        let (mut addresses, mut everything) = (false, false);
+        for _ in 0..CHANGES_A_TURN {
+            let Some(change) = self.monitor.poll_change()? else { break };
+            match &change {
+                NetworkChange::Overrun => {
+                    everything = true;
+                    self.overruns += 1;
+                }
+                NetworkChange::Link { state } => {
+                    if !state.is_up {
+                        // The kernel removes its routes, in whichever table, and does not say so.
+                        self.host.doubt_interface(state.index);
+                    }
+                    self.interfaces.take_in(&change, &mut changes);
+                }
+                NetworkChange::LinkRemoved { index, .. } => {
+                    self.host.forget_interface(*index);
+                    self.interfaces.take_in(&change, &mut changes);
+                }
+                _ => addresses = true,
+            }
+        }
+        let by_links = !changes.is_empty();
+        self.apply_changes(now, changes)?;
+        if everything {
+            self.host.doubt_everything();
+            self.read_network()?;
+        } else if addresses || by_links {
+            self.read_addresses(now)?;
+        }
+        if by_links || everything || addresses {
+            self.host.settle();
+            self.decisions.forget_path_mtus();
+        }
+        Ok(())
+    }
+
+    fn apply_changes(&mut self, now: Instant, changes: Vec<InterfaceChange>) -> Result<(), Error> {
+        for change in changes {
+            match change {
+                InterfaceChange::Appeared(id) => {
+                    self.appeared(id)?;
+                    self.return_to(id);
+                }
+                InterfaceChange::Removed { name, index } => {
+                    self.parameters.forget_interface(&name);
+                    self.host.forget_interface(index);
+                }
+                InterfaceChange::Up(interface) => {
+                    // With its addresses, so that the agent finds everything when it looks.
+                    self.read_addresses(now)?;
+                    self.agent.handle_input(now, Input::LinkUp { interface });
+                    self.drain(now);
+                    self.return_to(interface);
+                }
+                InterfaceChange::Down { id, index } => {
+                    self.host.doubt_interface(index);
+                    self.agent.handle_input(now, Input::LinkDown { interface: id });
+                    self.drain(now);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// An interface is there again, perhaps with another number: what an agent wants on it is put there anew.
+    fn return_to(&mut self, id: InterfaceId) {
+        match &self.agent {
+            Agent::Foreign(agent) => {
+                let there = agent.visitors().filter(|visitor| visitor.interface == id);
+                let homes: Vec<Ipv4Addr> = there.map(|visitor| visitor.home_address).collect();
+                homes.into_iter().for_each(|home_address| self.visitor_changed(home_address));
+            }
+            Agent::Home(agent) => {
+                let away: Vec<Ipv4Addr> = agent.bindings().map(|binding| binding.home_address).collect();
+                for home_address in away {
+                    self.proxy(home_address, id, true);
+                }
+            }
+            Agent::Mobile(_) => {}
+        }
+    }
+
+    /// Takes everything the agent has to say and to tell.
+    pub(super) fn drain(&mut self, now: Instant) {
+        loop {
+            while let Some(transmit) = self.agent.poll_transmit(now) {
+                self.outgoing.push(transmit);
+            }
+            let Some(event) = self.agent.poll_event() else { break };
+            self.react(now, &event);
+            self.events.push(now, event);
+        }
+    }
+
+    fn react(&mut self, now: Instant, event: &Event) {
+        match event {
+            Event::Binding(change) => match &self.agent {
+                Agent::Home(_) => {
+                    self.persistence.note(change.home_address);
+                    self.binding_changed(change.home_address);
+                }
+                Agent::Mobile(node) if self.leaving && !node.is_registered() => self.in_service = false,
+                _ => {}
+            },
+            Event::Visitor(change) => self.visitor_changed(change.home_address),
+            Event::Arp(event) => self.arp(now, *event),
+            Event::Handover(event) => {
+                if let HandoverEvent::Registered { .. } = event {
+                    self.in_service = true;
+                }
+                let interfaces = &self.interfaces;
+                let name = |id| interfaces.get(id).map(|interface| interface.device.name.clone());
+                self.events.note_handover(now, event, name);
+            }
+            Event::Registration(event) => {
+                // Who cannot prove who he is changes nothing, however often he asks.
+                if let RegistrationStep::ReplySent { code } = event.step
+                    && code != ReplyCode::HomeMobileNodeFailedAuthentication
+                {
+                    self.persistence.note(event.home_address);
+                }
+            }
+            Event::Agent(_) | Event::Dropped { .. } => {}
+        }
+    }
+
+    /// Home agent: packets for a mobile node go into the tunnel device while it is away.
+    pub(super) fn binding_changed(&mut self, home_address: Ipv4Addr) {
+        let Agent::Home(agent) = &self.agent else { return };
+        self.decisions.home_changed(agent, home_address);
+        let table = self.setup.host().first_table + HOME_ADDRESSES;
+        if agent.tunnels(home_address).is_empty() {
+            self.host.unset_route(table, home_address, 32);
+        } else {
+            self.host.set_route(Route {
+                table: Some(table),
+                ..Route::to(IpAddr::V4(home_address), 32, self.tunnel)
+            });
+        }
+    }
+
+    /// Foreign agent: packets for a visitor go to its link, and its own ones into the tunnel device if they are to
+    /// be tunnelled back.
+    pub(super) fn visitor_changed(&mut self, home_address: Ipv4Addr) {
+        let Agent::Foreign(agent) = &self.agent else { return };
+        self.decisions.visitor_changed(agent, &self.interfaces, home_address);
+        let options = self.setup.host();
+        let (table, priority) = (options.first_table, options.first_priority);
+        let link = agent.deliver(home_address).and_then(|id| self.interfaces.get(id));
+        let there = link.and_then(|link| Some((link.index()?, link.state.as_ref()?.link_address.is_some())));
+        let tunnels_back = agent.reverse_tunnel(home_address).is_some();
+        let before = self.visitors_on.get(&home_address).copied();
+        if let Some(before) = before.filter(|before| there.is_none_or(|(index, _)| index != *before)) {
+            self.host.unset_neighbour(before, home_address);
+            self.visitors_on.remove(&home_address);
+        }
+        let from_visitor = Rule {
+            from: Some((home_address, 32)),
+            ..Rule::new(priority + FROM_VISITORS, table + INTO_TUNNEL)
+        };
+        if tunnels_back && there.is_some() {
+            self.host.set_rule(from_visitor);
+        } else {
+            self.host.unset_rule(&from_visitor);
+        }
+        let Some((index, has_neighbours)) = there else {
+            return self.host.unset_route(table + HOME_ADDRESSES, home_address, 32);
+        };
+        self.host.set_route(Route {
+            table: Some(table + HOME_ADDRESSES),
+            ..Route::to(IpAddr::V4(home_address), 32, index)
+        });
+        self.visitors_on.insert(home_address, index);
+        if has_neighbours {
+            // It does not answer ARP for its home address here (RFC 5944 section 4.6); but it has asked for ours.
+            let known = self.host.netlink().neighbour(index, home_address).ok().flatten();
+            if let Some(link_address) = known.and_then(|neighbour| neighbour.link_address) {
+                self.host.set_neighbour(index, home_address, link_address);
+            }
+        }
+    }
+
+    fn arp(&mut self, now: Instant, event: ArpEvent) {
+        match event {
+            ArpEvent::Proxy { home_address, interface, on } => {
+                self.announcements.cancel(home_address);
+                self.proxy(home_address, interface, on);
+            }
+            ArpEvent::Answer { on, .. } => {
+                self.answers_arp = on;
+                let interfaces = self.interfaces.named().iter();
+                let names: Vec<String> = interfaces.map(|interface| interface.device.name.clone()).collect();
+                for name in names {
+                    if self.keep_home_address_quiet(&name, !on).is_err() {
+                        self.parameters.refused += 1;
+                    }
+                }
+            }
+            ArpEvent::Gratuitous { home_address, interface, owner } => {
+                let announcement = Announcement { interface, address: home_address, owner };
+                self.announce(announcement);
+                self.announcements.repeat(now, announcement);
+            }
+        }
+    }
+
+    /// Home agent: answers ARP for a mobile node on its home link, or no longer.
+    fn proxy(&mut self, home_address: Ipv4Addr, interface: InterfaceId, on: bool) {
+        let Setup::Home(setup) = &self.setup else { return };
+        if setup.home_network == HomeNetwork::Routed || setup.config.home_interface != interface {
+            return;
+        }
+        let state = self.interfaces.get(interface).and_then(|interface| interface.state.as_ref());
+        // A link without ARP has nobody to answer.
+        let Some(index) = state.filter(|state| state.link_address.is_some()).map(|state| state.index) else {
+            return;
+        };
+        if on {
+            self.host.set_proxy(index, home_address);
+        } else {
+            self.host.unset_proxy(index, home_address);
+        }
+    }
+
+    /// Tells the neighbours whose an address is.
+    pub(super) fn announce(&mut self, announcement: Announcement) {
+        let Announcement { interface, address, owner } = announcement;
+        if matches!(&self.setup, Setup::Home(setup) if setup.home_network == HomeNetwork::Routed) {
+            return;
+        }
+        let state = self.interfaces.get(interface).and_then(|interface| interface.state.as_ref());
+        let Some((index, own)) = state.and_then(|state| Some((state.index, state.link_address?))) else {
+            return;
+        };
+        let link_address = match owner {
+            ArpOwner::Sender => Some(own),
+            // As the kernel has learnt it when the node asked for us; when it is not known, the node's own
+            // announcement must do.
+            ArpOwner::MobileNode => {
+                let known = self.host.netlink().neighbour(index, address).ok().flatten();
+                known.and_then(|neighbour| neighbour.link_address)
+            }
+        };
+        if let Some(link_address) = link_address {
+            self.announcements.send(index, link_address, address);
+        }
+    }
+
+    /// Home agent: writes down what has changed.
+    pub(super) fn save(&mut self, now: Instant) {
+        if let Agent::Home(agent) = &self.agent {
+            self.persistence.save(now, agent);
+        }
+    }
+
+    /// Mobile node: has the kernel route as the node decides.
+    pub(super) fn follow_mobile_node(&mut self) {
+        let (Agent::Mobile(node), Setup::Mobile(setup)) = (&self.agent, &self.setup) else { return };
+        self.decisions.mobile_changed(node, &self.interfaces, setup.config.home_address);
+        let wishes = mobile_routes::wishes(node, setup, &self.interfaces, self.tunnel, self.in_service);
+        if wishes != self.wishes {
+            self.host.set_all(wishes.routes.clone(), wishes.rules.clone());
+            self.wishes = wishes;
+        }
+    }
+
+    /// Another agent takes the place of the one that put this into the host.
+    pub(super) fn forget_agent(&mut self, homes: Vec<Ipv4Addr>) {
+        for home_address in homes {
+            match self.agent {
+                Agent::Home(_) => self.binding_changed(home_address),
+                Agent::Foreign(_) => self.visitor_changed(home_address),
+                Agent::Mobile(_) => {}
+            }
+        }
+    }
+}

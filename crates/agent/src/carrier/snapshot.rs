@@ -1,0 +1,198 @@
+//! The status of an agent, put together from what its parts know.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+use careof_base::Instant;
+use careof_mobility::v4::DropReason;
+use careof_wire::tunnel::Encapsulation;
+
+use super::agent::Agent;
+use super::data_plane::{LANES, Uncarried};
+use super::{
+    AgentCounters, BindingStatus, Carrier, InterfaceStatus, RegistrationStatus, Status, TunnelStatus,
+    VisitorStatus,
+};
+
+const fn word(encapsulation: Encapsulation) -> &'static str {
+    match encapsulation {
+        Encapsulation::IpInIp => "ip-in-ip",
+        Encapsulation::Minimal => "minimal",
+        Encapsulation::Gre { .. } => "gre",
+    }
+}
+
+fn left(now: Instant, expires: Instant) -> Option<f64> {
+    (expires < Instant::MAX).then(|| expires.saturating_duration_since(now).as_secs_f64())
+}
+
+impl Carrier {
+    /// What the agent is doing.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        let now = self.clock.now();
+        let name = |id| self.interface_name(id).map(str::to_owned);
+        let interfaces = self.interfaces.named().iter().map(|interface| InterfaceStatus {
+            name: interface.device.name.clone(),
+            up: interface.is_up(),
+            address: interface.address.map(|own| format!("{}/{}", own.address, own.prefix_length)),
+            gateway: interface.address.and_then(|own| own.gateway),
+        });
+        let mut status = Status {
+            role: self.role(),
+            uptime_s: now.saturating_duration_since(self.opened).as_secs_f64(),
+            tunnel_device: self.setup.host().tunnel_device.clone(),
+            interfaces: interfaces.collect(),
+            bindings: Vec::new(),
+            visitors: Vec::new(),
+            registration: None,
+            tunnels: self.tunnels(),
+            counters: self.counters(),
+            handovers: self.events.handovers().cloned().collect(),
+        };
+        match &self.agent {
+            Agent::Home(agent) => {
+                let bindings = agent.bindings().map(|binding| BindingStatus {
+                    home_address: binding.home_address,
+                    care_of: binding.care_of,
+                    lifetime_s: binding.lifetime.duration().map(|lifetime| lifetime.as_secs()),
+                    left_s: left(now, binding.expires),
+                    co_located: binding.co_located,
+                    reverse_tunnel: binding.reverse_tunnel,
+                    encapsulation: word(binding.tunnel.encapsulation),
+                });
+                status.bindings = bindings.collect();
+            }
+            Agent::Foreign(agent) => {
+                let visitors = agent.visitors().map(|visitor| VisitorStatus {
+                    home_address: visitor.home_address,
+                    home_agent: visitor.home_agent,
+                    care_of: visitor.care_of,
+                    interface: name(visitor.interface),
+                    left_s: left(now, visitor.expires),
+                    reverse_tunnel: visitor.reverse_tunnel.is_some(),
+                });
+                status.visitors = visitors.collect();
+            }
+            Agent::Mobile(node) => {
+                status.registration = Some(RegistrationStatus {
+                    home_address: self.setup.home_address().unwrap_or(Ipv4Addr::UNSPECIFIED),
+                    home_agent: node.home_agent(),
+                    registered: node.is_registered(),
+                    at_home: node.is_at_home(),
+                    interface: node.active().and_then(name),
+                    care_of: node.care_of_address(),
+                });
+            }
+        }
+        status
+    }
+
+    fn tunnels(&self) -> Vec<TunnelStatus> {
+        let mut tunnels = BTreeMap::<Ipv4Addr, TunnelStatus>::new();
+        let empty = |here, there| TunnelStatus {
+            here,
+            there,
+            mtu: None,
+            packets_out: 0,
+            bytes_out: 0,
+            packets_in: 0,
+            bytes_in: 0,
+        };
+        for entrance in self.decisions.entrances() {
+            let tunnel = entrance.tunnel;
+            let status = tunnels.entry(tunnel.exit).or_insert_with(|| empty(tunnel.entry, tunnel.exit));
+            let mtu = entrance.path_mtu.latest().filter(|mtu| *mtu < u16::MAX);
+            status.mtu = mtu.map(|mtu| tunnel.mtu(mtu)).or(status.mtu);
+            status.packets_out += entrance.traffic.packets;
+            status.bytes_out += entrance.traffic.bytes;
+        }
+        let own = self.own_tunnel_address();
+        for (there, exit) in self.decisions.exits() {
+            let status = tunnels.entry(there).or_insert_with(|| empty(own, there));
+            status.packets_in += exit.traffic.packets;
+            status.bytes_in += exit.traffic.bytes;
+        }
+        tunnels.into_values().collect()
+    }
+
+    /// Our end of tunnels that lead to us only.
+    fn own_tunnel_address(&self) -> Ipv4Addr {
+        let own = match (&self.agent, &self.setup) {
+            (Agent::Mobile(node), _) => node.care_of_address(),
+            (_, super::Setup::Home(setup)) => Some(setup.config.address),
+            (_, super::Setup::Foreign(setup)) => setup.config.care_of_addresses.first().copied(),
+            _ => None,
+        };
+        own.unwrap_or(Ipv4Addr::UNSPECIFIED)
+    }
+
+    fn counters(&self) -> AgentCounters {
+        let mut counters = AgentCounters::new();
+        let mut add = |name: &str, value: u64| {
+            counters.insert(name.to_owned(), value);
+        };
+        let agent = self.agent.counters();
+        add("messages-received", agent.received);
+        add("messages-sent", agent.sent);
+        add("registrations-accepted", agent.accepted);
+        for reason in DropReason::ALL {
+            add(&format!("dropped-{}", reason.name()), agent.dropped(reason));
+        }
+        for (code, count) in agent.denials() {
+            add(&format!("denied-{code}"), count);
+        }
+        add("messages-unsent", self.signalling.unsent);
+        add("messages-unreadable", self.signalling.unreadable);
+        let Uncarried {
+            other_protocol,
+            no_way,
+            too_long,
+            looping,
+            malformed,
+            not_ours,
+            unreachable,
+            refused,
+        } = self.data.uncarried;
+        add("packets-other-protocol", other_protocol);
+        add("packets-no-way", no_way);
+        add("packets-too-long", too_long);
+        add("packets-looping", looping);
+        add("packets-malformed", malformed);
+        add("packets-not-ours", not_ours);
+        add("packets-unreachable", unreachable);
+        add("packets-refused", refused);
+        add("packets-not-delivered", self.data.not_delivered());
+        let overrun = self.data.lanes.iter().take(LANES.len());
+        let overrun = overrun.filter_map(|lane| lane.socket.dropped_by_kernel().ok());
+        add("packets-overrun", overrun.map(u64::from).sum());
+        add("errors-suppressed", self.data.limit.suppressed);
+        add("announcements-sent", self.announcements.sent);
+        add("events-lost", self.events.lost);
+        add("bindings-saved", self.persistence.saved);
+        add("bindings-not-saved", self.persistence.failed);
+        add("network-overruns", self.overruns);
+        add("host-refusals", self.host.refused + self.parameters.refused);
+        counters
+    }
+
+    /// Why the host refused something last, or the store; for a log.
+    #[must_use]
+    pub fn last_problem(&self) -> Option<String> {
+        let host = self.host.last_refusal.as_ref().map(ToString::to_string);
+        let store = self.persistence.last_failure.as_ref();
+        host.or_else(|| store.map(|error| format!("cannot write a binding down: {error}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_binding_for_ever_has_nothing_left_to_count() {
+        assert_eq!(left(Instant::from_secs(5), Instant::MAX), None);
+        assert_eq!(left(Instant::from_secs(5), Instant::from_secs(8)), Some(3.0));
+        assert_eq!(left(Instant::from_secs(9), Instant::from_secs(8)), Some(0.0));
+    }
+}

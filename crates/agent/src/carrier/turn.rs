@@ -1,0 +1,320 @@
+//! What one turn does, and what the next one waits for.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+
+use careof_base::Instant;
+use careof_lab::NetlinkMonitor;
+use careof_mobility::v4::{Input, WallClock};
+use nix::errno::Errno;
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+use nix::sys::time::TimeSpec;
+use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
+
+use super::data_plane::{DataPlane, LANES};
+use super::signalling::{LONGEST_MESSAGE, Signalling};
+use super::{Carrier, Error, hooks};
+
+/// Messages taken in one turn, of UDP and of ICMP.
+const MESSAGES_A_TURN: usize = 128;
+/// Rounds of an agent that wants to be woken at once; it is woken again in the next turn.
+const WAKES_A_TURN: usize = 16;
+
+/// What can be waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    Timer,
+    Monitor,
+    Udp,
+    Icmp,
+    Device,
+    /// Packets, or errors, of a lane.
+    Lane(usize),
+    /// Room for what a lane has to send.
+    Room(usize),
+}
+
+impl Source {
+    const ALL: [Self; 11] = [
+        Self::Timer,
+        Self::Monitor,
+        Self::Udp,
+        Self::Icmp,
+        Self::Device,
+        Self::Lane(0),
+        Self::Lane(1),
+        Self::Lane(2),
+        Self::Room(0),
+        Self::Room(1),
+        Self::Room(2),
+    ];
+}
+
+/// Everything a carrier waits for, as one descriptor.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    epoll: Epoll,
+    timer: TimerFd,
+    armed: Option<Instant>,
+    /// Whether the tunnel device is waited for: not while what was read cannot be sent.
+    device: bool,
+    /// For which lanes room is waited for.
+    room: [bool; LANES.len()],
+}
+
+fn failed(call: &'static str) -> impl Fn(Errno) -> careof_lab::Error {
+    move |errno| careof_lab::Error::System { doing: "wait for several things".to_owned(), call, errno }
+}
+
+impl Waiting {
+    pub(super) fn new(
+        monitor: &NetlinkMonitor,
+        signalling: &Signalling,
+        data: &DataPlane,
+    ) -> Result<Self, Error> {
+        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(failed("epoll_create1"))?;
+        let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
+        let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, flags).map_err(failed("timerfd_create"))?;
+        for (token, source) in (0u64..).zip(Source::ALL) {
+            let (fd, flags) = match source {
+                Source::Timer => (timer.as_fd(), EpollFlags::EPOLLIN),
+                Source::Monitor => (monitor.as_fd(), EpollFlags::EPOLLIN),
+                Source::Udp => (signalling.udp.as_fd(), EpollFlags::EPOLLIN),
+                Source::Icmp => (signalling.icmp.as_fd(), EpollFlags::EPOLLIN),
+                Source::Device => (data.device(), EpollFlags::EPOLLIN),
+                Source::Lane(lane) => (data.lanes[lane].socket.as_fd(), EpollFlags::EPOLLIN),
+                Source::Room(lane) => (data.lanes[lane].socket.sending_fd(), EpollFlags::empty()),
+            };
+            epoll.add(fd, EpollEvent::new(flags, token)).map_err(failed("epoll_ctl"))?;
+        }
+        Ok(Self { epoll, timer, armed: None, device: true, room: [false; LANES.len()] })
+    }
+
+    pub(super) fn as_fd(&self) -> BorrowedFd<'_> {
+        self.epoll.0.as_fd()
+    }
+
+    /// What is ready now, and whether it has an error to tell.
+    fn ready(&self) -> Result<([bool; Source::ALL.len()], [bool; LANES.len()]), Error> {
+        let mut events = [EpollEvent::empty(); Source::ALL.len()];
+        let count = loop {
+            match self.epoll.wait(&mut events, EpollTimeout::ZERO) {
+                Err(Errno::EINTR) => {}
+                outcome => break outcome.map_err(failed("epoll_wait"))?,
+            }
+        };
+        let (mut ready, mut errors) = ([false; Source::ALL.len()], [false; LANES.len()]);
+        for event in events.iter().take(count) {
+            let token = usize::try_from(event.data()).unwrap_or(usize::MAX);
+            if let Some(is_ready) = ready.get_mut(token) {
+                *is_ready = true;
+            }
+            if let Some(Source::Lane(lane)) = Source::ALL.get(token)
+                && event.events().contains(EpollFlags::EPOLLERR)
+            {
+                errors[*lane] = true;
+            }
+        }
+        Ok((ready, errors))
+    }
+
+    /// Has the descriptor become readable at `next`.
+    fn arm(&mut self, now: Instant, next: Option<Instant>) -> Result<(), Error> {
+        if self.armed == next {
+            return Ok(());
+        }
+        self.armed = next;
+        let outcome = match next {
+            None => self.timer.unset(),
+            Some(at) => {
+                // Zero would switch it off.
+                let span = at.saturating_duration_since(now).max(Duration::from_nanos(1));
+                let expiration = Expiration::OneShot(TimeSpec::from_duration(span));
+                self.timer.set(expiration, TimerSetTimeFlags::empty())
+            }
+        };
+        Ok(outcome.map_err(failed("timerfd_settime"))?)
+    }
+
+    /// Waits for room where packets wait for it, and for packets where there is room.
+    fn adjust(&mut self, data: &DataPlane) -> Result<(), Error> {
+        let change = |fd: BorrowedFd<'_>, flags, source| {
+            let token = Source::ALL.iter().position(|known| *known == source).unwrap_or(usize::MAX);
+            let mut event = EpollEvent::new(flags, token as u64);
+            self.epoll.modify(fd, &mut event).map_err(failed("epoll_ctl"))
+        };
+        let wanted = |on, flag| if on { flag } else { EpollFlags::empty() };
+        let device = !data.is_blocked();
+        if device != self.device {
+            change(data.device(), wanted(device, EpollFlags::EPOLLIN), Source::Device)?;
+        }
+        for (lane, room) in self.room.iter_mut().enumerate() {
+            let is_blocked = data.lanes[lane].is_blocked;
+            if is_blocked != *room {
+                let fd = data.lanes[lane].socket.sending_fd();
+                change(fd, wanted(is_blocked, EpollFlags::EPOLLOUT), Source::Room(lane))?;
+                *room = is_blocked;
+            }
+        }
+        self.device = device;
+        Ok(())
+    }
+}
+
+impl Carrier {
+    /// Does what there is to do now: a bounded amount of it, and never waits. When there is more, the descriptor
+    /// stays readable.
+    ///
+    /// # Errors
+    /// Something the agent cannot go on without is gone, as the tunnel device. What can be survived is counted
+    /// instead.
+    pub fn turn(&mut self) -> Result<(), Error> {
+        let (ready, errors) = self.waiting.ready()?;
+        let now = self.clock.now();
+        self.read_clock(now);
+        for (source, _) in Source::ALL.iter().zip(ready).filter(|(_, is_ready)| *is_ready) {
+            match source {
+                Source::Timer => {
+                    // It says how often it expired, which is of no interest.
+                    let _ = self.waiting.timer.wait();
+                    self.waiting.armed = None;
+                }
+                Source::Monitor => self.take_changes(now)?,
+                Source::Udp => self.take_datagrams(now),
+                Source::Icmp => self.take_icmp(now),
+                _ => {}
+            }
+        }
+        self.wake(now);
+        self.settle(now)?;
+        for (source, _) in Source::ALL.iter().zip(ready).filter(|(_, is_ready)| *is_ready) {
+            let decisions = &mut self.decisions;
+            match *source {
+                Source::Lane(lane) => {
+                    if errors[lane] {
+                        self.data.take_errors(now, lane, decisions)?;
+                    }
+                    self.data.carry_in(now, lane, decisions)?;
+                }
+                Source::Room(lane) => self.data.resume(now, lane, decisions)?,
+                Source::Device => self.data.carry_out(now, decisions)?,
+                _ => {}
+            }
+        }
+        self.send_reports();
+        self.rest(now)
+    }
+
+    /// Ends what is not a turn of its own.
+    pub(super) fn finish_turn(&mut self) -> Result<(), Error> {
+        let now = self.clock.now();
+        self.wake(now);
+        self.settle(now)?;
+        self.rest(now)
+    }
+
+    /// Gives the agent the time of day, which may have been set.
+    pub(super) fn read_clock(&mut self, now: Instant) -> WallClock {
+        let wall_clock = hooks::wall_clock(self.time_of_day.as_ref(), now);
+        self.agent.set_clock(wall_clock);
+        wall_clock
+    }
+
+    fn take_datagrams(&mut self, now: Instant) {
+        let mut buffer = [0; LONGEST_MESSAGE];
+        for _ in 0..MESSAGES_A_TURN {
+            match self.signalling.udp.receive(&mut buffer) {
+                Ok(Some(datagram)) => {
+                    let interface = self.interfaces.id_of(datagram.interface);
+                    self.agent.handle_input(
+                        now,
+                        Input::Udp {
+                            interface,
+                            source: datagram.source,
+                            source_port: datagram.source_port,
+                            destination: datagram.destination,
+                            destination_port: datagram.destination_port,
+                            ttl: datagram.ttl,
+                            payload: datagram.payload,
+                        },
+                    );
+                    self.drain(now);
+                }
+                Ok(None) => break,
+                Err(_) => {
+                    self.signalling.unreadable += 1;
+                    break;
+                }
+            }
+        }
+    }
+
+    fn take_icmp(&mut self, now: Instant) {
+        let mut buffer = [0; LONGEST_MESSAGE];
+        for _ in 0..MESSAGES_A_TURN {
+            match self.signalling.icmp.receive(&mut buffer) {
+                Ok(Some(datagram)) => {
+                    let interface = self.interfaces.id_of(datagram.interface);
+                    self.agent.handle_input(
+                        now,
+                        Input::Icmp {
+                            interface,
+                            source: datagram.source,
+                            destination: datagram.destination,
+                            ttl: datagram.ttl,
+                            message: datagram.message,
+                        },
+                    );
+                    self.drain(now);
+                }
+                Ok(None) => break,
+                Err(_) => {
+                    self.signalling.unreadable += 1;
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Does what is due.
+    fn wake(&mut self, now: Instant) {
+        for _ in 0..WAKES_A_TURN {
+            if self.agent.next_timeout().is_none_or(|(at, _)| at > now) {
+                break;
+            }
+            self.agent.handle_timeout(now);
+            self.drain(now);
+        }
+        while let Some(announcement) = self.announcements.due(now) {
+            self.announce(announcement);
+        }
+    }
+
+    /// Brings the host in line with the agent, writes down what must not be lost, and only then says it.
+    fn settle(&mut self, now: Instant) -> Result<(), Error> {
+        self.follow_mobile_node();
+        self.save(now);
+        let mut outgoing = std::mem::take(&mut self.outgoing);
+        for transmit in outgoing.drain(..) {
+            self.signalling.send(&transmit, &self.interfaces);
+        }
+        self.outgoing = outgoing;
+        Ok(())
+    }
+
+    fn send_reports(&mut self) {
+        for report in self.data.take_reports() {
+            let mut message = Vec::new();
+            report.message.emit(&mut message);
+            self.signalling.send_error(report.source, report.destination, &message);
+        }
+    }
+
+    /// Says when to come again.
+    fn rest(&mut self, now: Instant) -> Result<(), Error> {
+        let agent = self.agent.next_timeout().map(|(at, _)| at);
+        let next = agent.into_iter().chain(self.announcements.next_timeout()).min();
+        self.waiting.arm(now, next)?;
+        self.waiting.adjust(&self.data)
+    }
+}

@@ -1,0 +1,61 @@
+//! Finding processes and the namespaces they are in.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use careof_lab::Clock;
+
+use super::PATIENCE;
+
+/// Environment variable that marks what a test starts, and all that those start.
+pub(crate) const MARK: &str = "CAREOF_LAB_TEST_MARK";
+
+/// A shell that leaves a daemon of its own session behind, a child that ignores signals, and a program that waits.
+pub(crate) const BROOD: &str = "setsid sh -c 'setsid sleep 600 & setsid sleep 601 & exit 0'; \
+                     (trap '' TERM HUP INT; sleep 602) & echo ready; sleep 603";
+
+pub(crate) fn shell(script: &str) -> Command {
+    let mut command = Command::new("sh");
+    command.args(["-c", script]).stdin(Stdio::null()).stdout(Stdio::piped());
+    command
+}
+
+fn numbers(path: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    let entries = fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
+    entries.filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().parse::<u32>().is_ok()))
+}
+
+/// Living processes with `mark` in their environment, their command lines.
+pub(crate) fn marked(mark: &str) -> Vec<String> {
+    let wanted = format!("{MARK}={mark}").into_bytes();
+    numbers(Path::new("/proc"))
+        .filter(|process| {
+            let environment = fs::read(process.join("environ")).unwrap_or_default();
+            environment.split(|byte| *byte == 0).any(|variable| variable == wanted)
+        })
+        .map(|process| String::from_utf8_lossy(&fs::read(process.join("cmdline")).unwrap_or_default()).into())
+        .collect()
+}
+
+/// Threads of this machine that are in one of `namespaces`.
+pub(crate) fn threads_in(namespaces: &[PathBuf]) -> usize {
+    let is_in = |task: &PathBuf| {
+        ["net", "pid", "mnt"].iter().any(|kind| {
+            fs::read_link(task.join("ns").join(kind)).is_ok_and(|found| namespaces.contains(&found))
+        })
+    };
+    numbers(Path::new("/proc")).flat_map(|process| numbers(&process.join("task"))).filter(is_in).count()
+}
+
+/// Looks until `condition` holds, or until patience ends.
+pub(crate) fn wait_until(condition: impl Fn() -> bool) -> bool {
+    let clock = Clock::start();
+    while !condition() {
+        if clock.now().since_start() > PATIENCE {
+            return false;
+        }
+        std::thread::yield_now();
+    }
+    true
+}
