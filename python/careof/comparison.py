@@ -156,7 +156,7 @@ def compare(a: Run | str | Path, b: Run | str | Path) -> Comparison:
             for key, one, other in _paired(dict(_flat(first.scenario)), dict(_flat(second.scenario)))
             if one != other
         ],
-        metrics=[*_flows(first, second), *_handovers(first, second)],
+        metrics=[*_flows(first, second), *_handovers(first, second), *_probes(first, second)],
         traced=list(_traced(first, second)) if both else [],
         apart=[apart(first, second, name) for name in _common(first, second)] if both else [],
     )
@@ -169,6 +169,14 @@ def _flows(a: Run, b: Run) -> Iterator[Difference]:
         for key, left, right in _paired(dict(_flat(one or {})), dict(_flat(other or {}))):
             if key != "name":
                 yield Difference(_flow(name), key, left, right)
+
+
+def _probes(a: Run, b: Run) -> Iterator[Difference]:
+    rows = [{str(one["name"]): one for one in run.summary.get("probes", [])} for run in (a, b)]
+    for name, one, other in _paired(*rows):
+        for key, left, right in _paired(one or {}, other or {}):
+            if key != "name":
+                yield Difference(f"probe {name}", key, left, right)
 
 
 def _handovers(a: Run, b: Run) -> Iterator[Difference]:

@@ -113,6 +113,9 @@ def report_html(run: Run) -> str:
     page.add("Flows", metrics_table("flows[]", "flow", run.summary["flows"]), beside=True)
     if run.summary["handovers"]:
         page.add("Handovers", _handovers(run.summary["handovers"]), beside=True)
+    if run.summary.get("probes"):
+        probes = run.summary["probes"]
+        page.add("Links, measured", metrics_table("probes[]", "measurement", probes), beside=True)
     if run.traced:
         _graphs(page, run)
         views(page, run)
