@@ -1,5 +1,11 @@
 //! What this world cannot do, or what went wrong in it.
 
+impl From<careof_plan::Unsupported> for WorldError {
+    fn from(careof_plan::Unsupported { key, found, remedy }: careof_plan::Unsupported) -> Self {
+        Self::Unsupported { key, found, remedy }
+    }
+}
+
 /// Something real Linux hosts cannot do, or that went wrong on them.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum WorldError {
@@ -43,6 +49,14 @@ pub enum WorldError {
 }
 
 impl WorldError {
+    /// The agent on a host stopped, or could not begin.
+    pub(crate) fn agent(host: &str, error: &careof_agent::Error) -> Self {
+        match error {
+            careof_agent::Error::System(error) => Self::Lab(error.clone()),
+            other => Self::Agent(format!("{host}: {other}")),
+        }
+    }
+
     /// The command, or the change, that would make it work; `None` where the message says it or there is none.
     #[must_use]
     pub fn remedy(&self) -> Option<&str> {

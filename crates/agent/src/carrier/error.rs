@@ -71,7 +71,7 @@ pub enum Error {
 impl Error {
     /// The command, or the change, that would make it work; `None` where there is none to name.
     #[must_use]
-    pub const fn remedy(&self) -> Option<&'static str> {
+    pub fn remedy(&self) -> Option<&'static str> {
         match self {
             Self::System(error) => error.remedy(),
             Self::RoleChanged { .. } | Self::NeedsRestart { .. } => Some("stop the agent and start it again"),
