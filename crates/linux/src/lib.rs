@@ -21,6 +21,7 @@ mod tcp;
 pub use careof_plan::Observation;
 pub use error::WorldError;
 pub use programs::ProgramOutput;
+pub use refusal::check;
 pub use run::LinuxRun;
 
 /// Acquires the right to make hosts; [`LinuxRun::new`] does so itself, unless somebody has done it before.
@@ -33,14 +34,4 @@ pub use run::LinuxRun;
 pub fn enter() -> Result<(), WorldError> {
     careof_lab::Realm::enter()?;
     Ok(())
-}
-
-/// Refuses what no Linux host can do, without building any.
-///
-/// # Errors
-/// [`WorldError::Unsupported`].
-pub fn check(scenario: &careof_scenario::Scenario) -> Result<(), WorldError> {
-    let unsupported =
-        |careof_plan::Unsupported { key, found, remedy }| WorldError::Unsupported { key, found, remedy };
-    careof_plan::refuse_what_no_world_can(scenario).map_err(unsupported)
 }
