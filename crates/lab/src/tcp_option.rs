@@ -54,8 +54,7 @@ impl TcpOption {
         let bytes = value.to_ne_bytes();
         // SAFETY: the descriptor is open, and the call reads the four bytes, which outlive it.
         #[expect(unsafe_code, reason = "options that no safe binding among our crates knows")]
-        let result =
-            unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, bytes.as_ptr().cast(), 4) };
+        let result = unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, bytes.as_ptr().cast(), 4) };
         let done = Errno::result(result);
         done.map(drop).map_err(|errno| Error::system(format!("prepare a connection ({self:?})"), call, errno))
     }

@@ -432,6 +432,7 @@ impl Application {
                         });
                     }
                     end.received += count as u64;
+                    keep_clamp(socket, &self.config.options);
                     let total = end.received;
                     self.reporter.tell(ApplicationEvent::Delivered { side, total });
                     let now = self.now();
@@ -462,6 +463,16 @@ impl Application {
         end.socket = None;
         end.peer_closed = true;
         self.reporter.tell(ApplicationEvent::Ended { side, how: how.to_owned() });
+    }
+}
+
+/// Puts the window clamp back: the kernel forgets it when it finds out how much memory packets take.
+fn keep_clamp(socket: &OwnedFd, options: &[TcpOption]) {
+    for option in options {
+        if let TcpOption::WindowClamp(_) = option {
+            // It was set before; a connection that is gone is noticed elsewhere.
+            let _ = option.set(socket.as_fd());
+        }
     }
 }
 

@@ -345,12 +345,11 @@ impl Director {
                 self.handover_is_ready(at, *to)?;
                 self.open_flows(self.clock.now());
             }
-            Event::Binding(_) if is_mobile => {
-                if !registered {
-                    self.is_reachable = false;
-                    self.books.note(at, Record::Path(false));
-                }
+            Event::Binding(_) if is_mobile && !registered => {
+                self.is_reachable = false;
+                self.books.note(at, Record::Path(false));
             }
+            Event::Binding(_) if is_mobile => {}
             Event::Binding(change) => {
                 let simultaneous =
                     self.scenario.mobility.as_ref().is_some_and(|mobility| mobility.simultaneous_bindings);

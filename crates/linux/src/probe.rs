@@ -5,17 +5,18 @@
 
 use std::io::IoSliceMut;
 use std::net::{Ipv4Addr, SocketAddrV4};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::mpsc::Sender;
 
 use careof_base::{DataRate, Duration, Instant};
 use careof_lab::{Clock, Error, Host};
-use careof_link::{Config, UNLIMITED_RATE};
+use careof_link::{Config, QueueLimit, UNLIMITED_RATE};
 use careof_metrics::ProbeSummary;
 use careof_plan::{FlowId, NodeId, Side, Topology, down_of, port};
 use careof_scenario::{LinkId, Scenario};
 use careof_wire::icmp::{Echo, IcmpMessage};
 use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll, ppoll};
 use nix::sys::eventfd::EventFd;
 use nix::sys::socket::{
     AddressFamily, ControlMessageOwned, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrIn, bind,
@@ -39,8 +40,10 @@ const ECHO_SHARE: u32 = 3;
 const MOST_ECHOES: u16 = 1000;
 /// The shortest time between echoes, and the shortest beyond what an echo keeps a link busy.
 const ECHO_PAUSE: Duration = Duration::from_millis(5);
-/// Packets that wait in front of the link, so that it is never without one.
-const AHEAD: f64 = 8.0;
+/// So much waits in front of the link, as far as its queue has room, that it is never without a packet however late
+/// this thread gets to run; and at least so many packets.
+const AHEAD: Duration = Duration::from_millis(20);
+const FEWEST_AHEAD: f64 = 8.0;
 /// How often the train is filled up.
 const REFILL: Duration = Duration::from_micros(500);
 /// A train of more packets measures nothing better.
@@ -164,9 +167,8 @@ impl Probe {
     fn run(&self, sockets: &Sockets, bell: &EventFd) -> Result<(), Error> {
         let mut rings = 0;
         loop {
-            let mut fds =
-                [nix::poll::PollFd::new(std::os::fd::AsFd::as_fd(bell), nix::poll::PollFlags::POLLIN)];
-            let _ = nix::poll::poll(&mut fds, nix::poll::PollTimeout::NONE);
+            let mut fds = [PollFd::new(bell.as_fd(), PollFlags::POLLIN)];
+            let _ = poll(&mut fds, PollTimeout::NONE);
             match answer(bell, &mut rings) {
                 Some(Signal::Open) => break,
                 Some(Signal::Quit) => return Ok(()),
@@ -262,7 +264,8 @@ impl Probe {
         let bytes = if busy(way, long) <= LONG_PACKET_TIME { long } else { SHORT_PACKET.min(way.mtu.into()) };
         let packet = busy(way, bytes);
         // What is under way at the end has to arrive too.
-        let behind = way.delay + packet.mul_f64(AHEAD + 2.0) + Duration::from_millis(100);
+        let ahead = packets_ahead(way, bytes, packet);
+        let behind = way.delay + packet.mul_f64(ahead + 2.0) + Duration::from_millis(100);
         let begin = self.clock.now();
         let sending = self.until.saturating_duration_since(begin).saturating_sub(behind);
         let fits = sending.as_nanos().checked_div(packet.as_nanos()).unwrap_or(u128::MAX);
@@ -276,7 +279,7 @@ impl Probe {
         let mut buffer = vec![0; 2048];
         loop {
             let elapsed = self.clock.now().saturating_duration_since(begin);
-            let due = (elapsed.as_secs_f64() / packet.as_secs_f64() + AHEAD) as u64;
+            let due = (elapsed.as_secs_f64() / packet.as_secs_f64() + ahead) as u64;
             while sent < due.min(count) {
                 // A packet that cannot be sent is missing among the arrivals.
                 let _ = send(sockets.sender.as_raw_fd(), &payload, MsgFlags::MSG_DONTWAIT);
@@ -348,6 +351,16 @@ impl Train {
     }
 }
 
+/// How many packets of a train wait in front of a link.
+fn packets_ahead(way: &Config, bytes: u32, packet: Duration) -> f64 {
+    let room = match way.queue.limit {
+        QueueLimit::Packets(packets) => f64::from(packets),
+        QueueLimit::Bytes(room) => (room / u64::from(bytes.max(1))) as f64,
+    };
+    let wanted = AHEAD.as_secs_f64() / packet.as_secs_f64();
+    wanted.min(room / 2.0).max(FEWEST_AHEAD)
+}
+
 /// How long a packet keeps a one-way link busy.
 fn busy(way: &Config, bytes: u32) -> Duration {
     if way.rate == UNLIMITED_RATE {
@@ -358,14 +371,14 @@ fn busy(way: &Config, bytes: u32) -> Duration {
 
 /// Whether the run is over.
 fn is_rung(bell: &EventFd) -> bool {
-    let mut fds = [nix::poll::PollFd::new(std::os::fd::AsFd::as_fd(bell), nix::poll::PollFlags::POLLIN)];
-    nix::poll::poll(&mut fds, nix::poll::PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
+    let mut fds = [PollFd::new(bell.as_fd(), PollFlags::POLLIN)];
+    poll(&mut fds, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
 }
 
 fn is_readable(socket: &OwnedFd, wait: Duration) -> bool {
-    let mut fds = [nix::poll::PollFd::new(std::os::fd::AsFd::as_fd(socket), nix::poll::PollFlags::POLLIN)];
+    let mut fds = [PollFd::new(socket.as_fd(), PollFlags::POLLIN)];
     let wait = TimeSpec::from_duration(wait);
-    nix::poll::ppoll(&mut fds, Some(wait), None).is_ok_and(|ready| ready > 0)
+    ppoll(&mut fds, Some(wait), None).is_ok_and(|ready| ready > 0)
 }
 
 /// The next packet: its length, and the kernel's time stamp.

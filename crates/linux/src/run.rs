@@ -73,7 +73,7 @@ impl LinuxRun {
             .map(|out| LinkCapture::new(out, observation.snap_length, &link_ends(&scenario)))
             .transpose()
             .map_err(|error| WorldError::Capture(error.to_string()))?;
-        let mut books = Books::new(Arc::clone(&scenario), Arc::clone(&topology), log, capture);
+        let mut books = Books::new(&scenario, Arc::clone(&topology), log, capture);
 
         let (network, clock, tap) = Network::build(&scenario, &topology, run, &sysctls)?;
         let start = scenario.mobility.as_ref().map(|mobility| mobility.start);

@@ -14,7 +14,6 @@ const MOST_TIMED: usize = 4096;
 #[derive(Debug)]
 pub(super) struct ConnectionEnd {
     pub(super) node: NodeId,
-    pub(super) port: u16,
     /// Index of the metrics of the data it sends, where that is measured.
     pub(super) measured: Option<usize>,
     /// Its sequence numbers, once its SYN was seen.
@@ -25,7 +24,7 @@ pub(super) struct ConnectionEnd {
     pub(super) una: i64,
     window_shift: u8,
     /// The last acknowledgement that reached it, and the window of that.
-    heard: Option<(i64, u16)>,
+    heard: Option<(i64, u32)>,
     /// When segments that were sent once left: by their end.
     timed: VecDeque<(i64, Instant)>,
     /// The first number of its peer that has not reached its host, and what lies beyond that hole.
@@ -66,10 +65,9 @@ pub(super) struct Heard {
 }
 
 impl ConnectionEnd {
-    pub(super) fn new(node: NodeId, port: u16) -> Self {
+    pub(super) fn new(node: NodeId) -> Self {
         Self {
             node,
-            port,
             measured: None,
             sequence: None,
             sent: 0,
@@ -84,6 +82,12 @@ impl ConnectionEnd {
             timeout: None,
             mss: None,
         }
+    }
+
+    /// The window that a segment of it advertises. That of a SYN is never scaled (RFC 7323 section 2.2).
+    fn window_bytes(&self, segment: &Segment) -> u32 {
+        let shift = if segment.flags.contains(Flags::SYN) { 0 } else { self.window_shift.min(14) };
+        u32::from(segment.window) << shift
     }
 
     /// The relative number of one of its sequence numbers; of no meaning before its SYN was seen.
@@ -131,15 +135,12 @@ impl Connection {
             end.timed.push_back((last, now));
         }
         end.sent = end.sent.max(last);
-        // The window of a SYN is never scaled (RFC 7323 section 2.2).
-        let shift = if is_syn { 0 } else { end.window_shift };
-        Sent { seq, ack, window_bytes: u32::from(segment.window) << shift, retransmission }
+        Sent { seq, ack, window_bytes: end.window_bytes(segment), retransmission }
     }
 
     /// The numbers of a segment of `side` that reached the other end.
     pub(super) fn arrived(&self, side: Side, segment: &Segment) -> Sent {
         let end = &self.ends[side.index()];
-        let shift = if segment.flags.contains(Flags::SYN) { 0 } else { end.window_shift };
         let ack = if segment.flags.contains(Flags::ACK) {
             self.ends[side.peer().index()].relative(segment.ack)
         } else {
@@ -148,7 +149,7 @@ impl Connection {
         Sent {
             seq: end.relative(segment.seq),
             ack,
-            window_bytes: u32::from(segment.window) << shift,
+            window_bytes: end.window_bytes(segment),
             retransmission: false,
         }
     }
@@ -158,11 +159,12 @@ impl Connection {
         if !segment.flags.contains(Flags::ACK) {
             return Heard::default();
         }
+        let window = self.ends[side.index()].window_bytes(segment);
         let listener = &mut self.ends[side.peer().index()];
         let ack = listener.relative(segment.ack);
-        let same = listener.heard == Some((ack, segment.window));
+        let same = listener.heard == Some((ack, window));
         let empty = segment.seq_len() == 0 && !segment.flags.contains(Flags::RST);
-        listener.heard = Some((ack, segment.window));
+        listener.heard = Some((ack, window));
         if ack > listener.una && ack <= listener.sent {
             listener.una = ack;
             let mut round_trip = None;
@@ -203,7 +205,7 @@ mod tests {
     use super::*;
 
     fn connection() -> Connection {
-        Connection { flow: 0, ends: [ConnectionEnd::new(NodeId(0), 1), ConnectionEnd::new(NodeId(1), 2)] }
+        Connection { flow: 0, ends: [ConnectionEnd::new(NodeId(0)), ConnectionEnd::new(NodeId(1))] }
     }
 
     fn at(ms: u64) -> Instant {
@@ -226,7 +228,7 @@ mod tests {
         let mut connection = connection();
         let syn = Segment { window_scale: Some(7), ..segment(1000, 0, 0, Flags::SYN) };
         assert_eq!(connection.sent(at(0), Side::Opener, &syn).seq, 0);
-        let answer = Segment { window_scale: Some(7), ..segment(5000, 0, 1001, Flags::SYN | Flags::ACK) };
+        let answer = Segment { window_scale: Some(7), ..segment(5000, 0, 1001, Flags::SYN.with(Flags::ACK)) };
         connection.sent(at(10), Side::Acceptor, &answer);
         connection.heard(at(20), Side::Acceptor, &answer);
         connection
@@ -281,7 +283,7 @@ mod tests {
         for seq in [1001, 1101, 1201] {
             connection.sent(at(20), Side::Opener, &segment(seq, 100, 5001, Flags::ACK));
         }
-        connection.sent(at(20), Side::Opener, &segment(1301, 0, 5001, Flags::FIN | Flags::ACK));
+        connection.sent(at(20), Side::Opener, &segment(1301, 0, 5001, Flags::FIN.with(Flags::ACK)));
         assert_eq!(connection.take_in(Side::Opener, 101, 100), 0);
         assert_eq!(connection.take_in(Side::Opener, 1, 100), 200);
         assert_eq!(connection.take_in(Side::Opener, 1, 100), 200, "again");

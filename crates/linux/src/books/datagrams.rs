@@ -174,7 +174,7 @@ mod tests {
         for encapsulation in
             [Encapsulation::IpInIp, Encapsulation::Minimal, Encapsulation::Gre { key: None, sequence: None }]
         {
-            let mut tunnel = Tunnel { encapsulation, entry, exit, ttl: 64 };
+            let tunnel = Tunnel { encapsulation, entry, exit, ttl: 64 };
             let tunnelled = tunnel.encapsulate(&router, Origin::Forwarded, 5).unwrap();
             assert_eq!(named(&tunnelled), named(&plain), "{encapsulation:?}");
         }

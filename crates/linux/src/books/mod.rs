@@ -103,7 +103,6 @@ pub(crate) struct Registrations {
 
 /// See the module.
 pub(crate) struct Books {
-    pub(crate) scenario: Arc<Scenario>,
     pub(crate) topology: Arc<Topology>,
     pub(crate) log: EventLog,
     pub(crate) capture: Option<LinkCapture>,
@@ -137,7 +136,7 @@ pub(crate) struct Books {
 impl Books {
     /// Empty books.
     pub(crate) fn new(
-        scenario: Arc<Scenario>,
+        scenario: &Scenario,
         topology: Arc<Topology>,
         log: EventLog,
         capture: Option<LinkCapture>,
@@ -162,7 +161,6 @@ impl Books {
             .collect();
         let copies = scenario.mobility.as_ref().is_some_and(|mobility| mobility.simultaneous_bindings);
         Self {
-            scenario,
             topology,
             log,
             capture,
@@ -202,7 +200,7 @@ impl Books {
     ) -> usize {
         let id = self.connections.len();
         let nodes = self.flows[flow].nodes;
-        let ends = Side::BOTH.map(|side| ConnectionEnd::new(nodes[side.index()], ports[side.index()]));
+        let ends = Side::BOTH.map(|side| ConnectionEnd::new(nodes[side.index()]));
         self.connections.push(Connection { flow: flow as u16, ends });
         for side in Side::BOTH {
             let key = (ports[side.index()], ports[side.peer().index()]);
