@@ -26,7 +26,7 @@ KNOWS = {
     "lab": {"base", "link", "wire"},
     "agent": {"base", "document", "wire", "mobility", "lab"},
     "linux": {"agent", "base", "wire", "link", "tcp", "mobility", "scenario", "plan", "trace", "metrics", "lab"},
-    "python": {"base", "scenario", "sim", "trace", "metrics"},
+    "python": {"base", "linux", "plan", "scenario", "sim", "trace", "metrics"},
 }  # fmt: skip
 PROTOCOL = ("base", "wire", "link", "tcp", "mobility")
 OUT_OF_REACH = re.compile(r"\bstd::(net|time|thread|fs|env|process|collections::Hash\w+)\b")

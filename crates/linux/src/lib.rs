@@ -21,4 +21,17 @@ mod tcp;
 pub use careof_plan::Observation;
 pub use error::WorldError;
 pub use programs::ProgramOutput;
+pub use refusal::check;
 pub use run::LinuxRun;
+
+/// Acquires the right to make hosts; [`LinuxRun::new`] does so itself, unless somebody has done it before.
+///
+/// Without `CAP_SYS_ADMIN` this process enters a user namespace for good, which it can only while it has one thread.
+/// Whoever starts threads before a run can be built calls this first.
+///
+/// # Errors
+/// [`WorldError::Lab`].
+pub fn enter() -> Result<(), WorldError> {
+    careof_lab::Realm::enter()?;
+    Ok(())
+}

@@ -1,8 +1,23 @@
 //! What Linux hosts cannot do, or not yet.
 
+use careof_plan::refuse_what_no_world_can;
 use careof_scenario::{QueuedFate, Scenario};
 
 use crate::error::WorldError;
+use crate::tcp::choose;
+
+/// Refuses what no Linux host can do, without building any; what this machine lacks is not looked at.
+///
+/// # Errors
+/// The first such thing, by its key.
+pub fn check(scenario: &Scenario) -> Result<(), WorldError> {
+    refuse_what_no_world_can(scenario)?;
+    refuse_what_linux_cannot(scenario)?;
+    for (index, flow) in scenario.flows.iter().enumerate() {
+        choose(index, flow)?;
+    }
+    Ok(())
+}
 
 /// Links of more than one hop's numbers would not fit the interfaces' names; this is about handovers.
 ///

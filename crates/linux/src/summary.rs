@@ -1,7 +1,7 @@
 //! The end of a run: what is drawn up of it.
 
 use std::collections::BTreeMap;
-use std::io;
+use std::{fs, io};
 
 use careof_base::Instant;
 use careof_lab::{DirectionReport, LinkReport};
@@ -47,6 +47,10 @@ impl Director {
             title: self.scenario.title.clone(),
             scenario: self.file.rsplit('/').next().unwrap_or_default().to_owned(),
             world: World::Linux,
+            kernel: fs::read_to_string("/proc/sys/kernel/osrelease")
+                .ok()
+                .map(|release| release.trim().to_owned()),
+            remarks: Vec::new(),
             seed: self.scenario.seed,
             run: self.run,
             overrides: Vec::new(),

@@ -96,6 +96,13 @@ pub const DEFINITIONS: &[Definition] = &[
     define(Run, "title", "", "Title of the scenario."),
     define(Run, "scenario", "", "Name of the scenario's file, without its directory."),
     define(Run, "world", "", "`sim` for the simulator, `linux` for real hosts."),
+    define(Run, "kernel", "", "Release of the Linux kernel it ran on; null in the simulator."),
+    define(
+        Run,
+        "remarks",
+        "",
+        "What ran otherwise than the scenario's words say, a line each; empty in the simulator, which knows them all.",
+    ),
     define(Run, "seed", "", "Seed of all random numbers. The same seed gives the same run."),
     define(Run, "run", "", "Number of the repetition; each has its own random numbers under the same seed."),
     define(

@@ -272,7 +272,8 @@ impl PacketSummary {
 
 /// A run in numbers; each field is defined in [`DEFINITIONS`](crate::DEFINITIONS).
 ///
-/// It holds nothing that differs between two runs of one scenario with one seed: no path, no date, no machine.
+/// Of a simulation it holds nothing that differs between two runs of one scenario with one seed: no path, no date, no
+/// machine.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
     /// Version of careof.
@@ -283,6 +284,10 @@ pub struct Summary {
     pub scenario: String,
     /// Where it ran.
     pub world: World,
+    /// Release of the kernel it ran on; `None` in the simulator.
+    pub kernel: Option<String>,
+    /// What ran otherwise than the scenario's words say, for people.
+    pub remarks: Vec<String>,
     /// Seed of all random numbers.
     pub seed: u64,
     /// Number of the repetition.
@@ -354,6 +359,8 @@ pub(crate) mod tests {
             title: "WaveLAN to GSM".into(),
             scenario: "wavelan-to-gsm.toml".into(),
             world: World::Sim,
+            kernel: None,
+            remarks: vec![],
             seed: 7,
             run: 0,
             overrides: vec!["duration=120 s".into()],

@@ -52,6 +52,8 @@ impl Simulation {
             title: self.scenario.title.clone(),
             scenario: file_name(&self.scenario_file).to_owned(),
             world: World::Sim,
+            kernel: None,
+            remarks: Vec::new(),
             seed: self.scenario.seed,
             run: self.run,
             overrides: Vec::new(),
