@@ -34,6 +34,7 @@ mod scheduling;
 mod sock_diag;
 mod socket;
 mod sysctl;
+mod tcp_option;
 mod tun;
 mod tunnel_socket;
 mod unaddressed;
@@ -46,7 +47,8 @@ pub use congestion::{
     set_congestion_control,
 };
 pub use emulator::{
-    Change, Direction, DirectionReport, Emulator, Lateness, LinkId, LinkReport, LinkSpec, Options, Timing,
+    Change, Direction, DirectionReport, Emulator, Lateness, LinkId, LinkReport, LinkSpec, Options, Passage,
+    Sighting, Sightings, Tap, TapConfig, Timing,
 };
 pub use error::{Barrier, Error};
 pub use icmp_socket::{IcmpDatagram, IcmpSocket, OutgoingIcmp};
@@ -61,6 +63,7 @@ pub use offload::{Frame, OffloadTun, Offloads, TunCounters};
 pub use scheduling::Scheduling;
 pub use sock_diag::{RecoveryState, SockDiag, TcpFilter, TcpInfo, TcpSocket, TcpState, TcpTimer};
 pub use sysctl::{set_sysctl, sysctl};
+pub use tcp_option::TcpOption;
 pub use tun::Tun;
 pub use tunnel_socket::{
     Flushed, Outer, ReceiveBatch, SendBatch, SendFailure, SendFailureReason, TunnelError, TunnelPacket,

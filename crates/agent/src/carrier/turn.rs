@@ -208,6 +208,7 @@ impl Carrier {
     /// Ends what is not a turn of its own.
     pub(super) fn finish_turn(&mut self) -> Result<(), Error> {
         let now = self.clock.now();
+        self.drain(now);
         self.wake(now);
         self.settle(now)?;
         self.rest(now)
