@@ -5,8 +5,7 @@
 //! sockets of those messages do not tell them, so this one looks at the frames.
 
 use std::net::Ipv4Addr;
-use std::os::fd::AsFd;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use careof_wire::protocol;
 use nix::errno::Errno;
@@ -78,7 +77,10 @@ impl NeighbourWatch {
         let mut name = [0_u8; size_of::<libc::sockaddr_ll>()];
         let mut name_len = name.len() as libc::socklen_t;
         // SAFETY: each pointer goes with the length of what it points to, and both outlive the call.
-        #[expect(unsafe_code, reason = "nix cannot be had without its whole socket module")]
+        #[expect(
+            unsafe_code,
+            reason = "the name is one of the link, which the other sockets have no use for"
+        )]
         let len = unsafe {
             libc::recvfrom(
                 self.socket.as_fd().as_raw_fd(),

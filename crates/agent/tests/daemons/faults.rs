@@ -4,8 +4,8 @@ use careof_base::Duration;
 use careof_lab::{Clock, Netlink};
 
 use crate::support::{
-    Capture, FOREIGN_AGENT, Flood, HOME_ADDRESS, HOME_AGENT, Network, Snapshot, VISITED_INTERFACE, find,
-    pause, realm_or_skip, silent_socket, skip, wait_until,
+    Capture, Daemon, FOREIGN_AGENT, Flood, HOME_ADDRESS, HOME_AGENT, Network, Snapshot, VISITED_INTERFACE,
+    find, pause, realm_or_skip, silent_socket, skip, wait_until,
 };
 
 #[test]
@@ -129,6 +129,22 @@ fn a_foreign_agent_that_dies_and_comes_back_is_found_again() {
     let about_home = format!("arp.src.proto_ipv4 == {HOME_ADDRESS} || arp.dst.proto_ipv4 == {HOME_ADDRESS}");
     assert_eq!(captured.frames(&about_home), "");
     assert_ne!(captured.frames("mip.type == 3"), "");
+}
+
+#[test]
+fn a_refusal_reaches_a_visitor_who_answers_no_arp() {
+    let Some(realm) = realm_or_skip(&[]) else { return };
+    let mut network = Network::new(realm);
+    network.add_foreign_agent();
+    let configuration = network.home_configuration("") + "permitted = false\n";
+    let home = Daemon::start(&network.home, network.directory(), "home", &configuration);
+    let foreign = network.start_foreign_agent();
+    let interface = format!("[[interface]]\nname = \"{VISITED_INTERFACE}\"\ncare_of = \"foreign-agent\"\n");
+    let mobile = network.start_mobile_node_with(&interface);
+    // Administratively prohibited (RFC 5944 section 3.4).
+    wait_until("the mobile node hears the refusal", || mobile.counter("denied-129") > 0);
+    assert_eq!(mobile.registered_on(), None);
+    assert_eq!((home.bindings(), foreign.status()["visitors"].as_array().unwrap().len()), (0, 0));
 }
 
 #[test]
