@@ -77,10 +77,7 @@ impl NeighbourWatch {
         let mut name = [0_u8; size_of::<libc::sockaddr_ll>()];
         let mut name_len = name.len() as libc::socklen_t;
         // SAFETY: each pointer goes with the length of what it points to, and both outlive the call.
-        #[expect(
-            unsafe_code,
-            reason = "the name is one of the link, which the other sockets have no use for"
-        )]
+        #[expect(unsafe_code, reason = "the name is one of the link")]
         let len = unsafe {
             libc::recvfrom(
                 self.socket.as_fd().as_raw_fd(),
