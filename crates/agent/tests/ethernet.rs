@@ -128,3 +128,34 @@ fn a_mobile_node_leaves_home_visits_and_returns() {
         }
     }
 }
+
+#[test]
+fn a_foreign_agent_that_promises_more_than_it_keeps_is_put_up_with() {
+    let Some(realm) = realm_or_skip() else { return };
+    let Some(world) = Ethernet::new(realm) else { return };
+    let home = world.home_agent();
+    let mut setup = world.foreign_setup();
+    // It advertises 1800 s and accepts 5.
+    setup.config.max_lifetime = careof_wire::mip4::Lifetime::from_secs(5);
+    let foreign = world.foreign_agent(setup.clone());
+    let mobile = world.mobile_node(world.mobile_setup());
+    mobile.with(|node| node.switch_to("wlan0", Notice::None)).unwrap();
+    let status = mobile.wait_registered("wlan0");
+    assert_eq!(status.counters.get("denied-69"), Some(&1));
+    let binding = &home.status().bindings[0];
+    assert_eq!((binding.care_of, binding.lifetime_s), (FA, Some(5)));
+    // It is killed and started again, and does not know its visitor: the sequence numbers tell.
+    let accepted = mobile.counter("registrations-accepted");
+    foreign.kill();
+    let foreign = world.foreign_agent(setup);
+    assert!(foreign.status().visitors.is_empty());
+    foreign.wait_until("visited again", |status| status.visitors.len() == 1);
+    mobile.wait_until("registered again", |status| {
+        status.counters["registrations-accepted"] > accepted
+            && status.registration.as_ref().is_some_and(|registration| registration.registered)
+    });
+    let correspondent = udp(&world.correspondent, NEIGHBOUR, 0);
+    echo(&world.mobile);
+    assert!(answers(&correspondent, HOME));
+    correspondent.send_to(&[], (HOME, PORT)).unwrap();
+}

@@ -4,7 +4,7 @@
 
 mod support;
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -44,13 +44,8 @@ fn a_link_that_flaps_every_100_ms_neither_wedges_nor_floods() {
     mobile.wait_registered("wlan0");
     let listener = world.mobile.run(|| Listener::bind((HOME, 80))).unwrap().unwrap();
     let sent = pattern(2_000_000);
-    let received = start(move || {
-        let (mut peer, _) = listener.accept().unwrap();
-        let mut got = Vec::new();
-        peer.read_to_end(&mut got).unwrap();
-        got
-    });
-    let mut client = world.correspondent.run(|| Tcp::connect((HOME, 80))).unwrap().unwrap();
+    let received = receive_all(listener);
+    let mut client = connect_home(&world, 80);
     let before = mobile.counter("messages-sent");
     for piece in sent.chunks(sent.len() / 40) {
         client.write_all(piece).unwrap();

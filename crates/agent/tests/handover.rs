@@ -79,13 +79,8 @@ fn a_connection_to_the_mobile_node_survives_the_end_of_its_link() {
     mobile.wait_registered("wlan0");
     let listener = world.mobile.run(|| Listener::bind((HOME, 80))).unwrap().unwrap();
     let sent = pattern(1_000_000);
-    let received = start(move || {
-        let (mut peer, _) = listener.accept().unwrap();
-        let mut got = Vec::new();
-        peer.read_to_end(&mut got).unwrap();
-        got
-    });
-    let mut client = world.correspondent.run(|| Tcp::connect((HOME, 80))).unwrap().unwrap();
+    let received = receive_all(listener);
+    let mut client = connect_home(&world, 80);
     client.write_all(&sent[..200_000]).unwrap();
     set_interface(&world.mobile, "wlan0", false);
     mobile.wait_registered("gsm0");

@@ -4,7 +4,7 @@
 
 mod support;
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
@@ -22,13 +22,8 @@ fn narrow() -> Config {
 fn transfer(world: &World, len: usize) {
     let listener = world.mobile.run(|| Listener::bind((HOME, 80))).unwrap().unwrap();
     let sent = pattern(len);
-    let received = start(move || {
-        let (mut peer, _) = listener.accept().unwrap();
-        let mut got = Vec::new();
-        peer.read_to_end(&mut got).unwrap();
-        got
-    });
-    let mut client = world.correspondent.run(|| Tcp::connect((HOME, 80))).unwrap().unwrap();
+    let received = receive_all(listener);
+    let mut client = connect_home(world, 80);
     client.write_all(&sent).unwrap();
     drop(client);
     assert!(received.join().unwrap() == sent);
@@ -50,13 +45,8 @@ fn a_sender_is_told_what_fits_through_a_narrow_link() {
         // The connection is made while the path is wide.
         let listener = world.mobile.run(|| Listener::bind((HOME, 81))).unwrap().unwrap();
         let sent = pattern(600_000);
-        let received = start(move || {
-            let (mut peer, _) = listener.accept().unwrap();
-            let mut got = Vec::new();
-            peer.read_to_end(&mut got).unwrap();
-            got
-        });
-        let mut client = world.correspondent.run(|| Tcp::connect((HOME, 81))).unwrap().unwrap();
+        let received = receive_all(listener);
+        let mut client = connect_home(&world, 81);
         client.write_all(&sent[..300_000]).unwrap();
         mobile.with(|node| node.switch_to("gsm0", Notice::None)).unwrap();
         mobile.wait_registered("gsm0");
@@ -129,13 +119,8 @@ fn errors_from_inside_a_tunnel_reach_the_sender() {
     mobile.wait_registered("wlan0");
     let listener = world.mobile.run(|| Listener::bind((HOME, 81))).unwrap().unwrap();
     let sent = pattern(600_000);
-    let received = start(move || {
-        let (mut peer, _) = listener.accept().unwrap();
-        let mut got = Vec::new();
-        peer.read_to_end(&mut got).unwrap();
-        got
-    });
-    let mut client = world.correspondent.run(|| Tcp::connect((HOME, 81))).unwrap().unwrap();
+    let received = receive_all(listener);
+    let mut client = connect_home(&world, 81);
     client.write_all(&sent[..300_000]).unwrap();
     mobile.with(|node| node.switch_to("far0", Notice::None)).unwrap();
     mobile.wait_registered("far0");

@@ -4,7 +4,7 @@
 
 mod support;
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::time::Duration;
 
 use careof_agent::Hooks;
@@ -28,13 +28,8 @@ fn no_connection_breaks_when_the_home_agent_is_killed_and_started_again() {
 
     let listener = world.mobile.run(|| Listener::bind((HOME, 80))).unwrap().unwrap();
     let sent = pattern(1_500_000);
-    let received = start(move || {
-        let (mut peer, _) = listener.accept().unwrap();
-        let mut got = Vec::new();
-        peer.read_to_end(&mut got).unwrap();
-        got
-    });
-    let mut client = world.correspondent.run(|| Tcp::connect((HOME, 80))).unwrap().unwrap();
+    let received = receive_all(listener);
+    let mut client = connect_home(&world, 80);
     let asked = mobile.counter("messages-sent");
     for piece in sent.chunks(500_000) {
         client.write_all(piece).unwrap();

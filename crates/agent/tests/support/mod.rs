@@ -12,6 +12,7 @@
 
 pub(crate) mod ethernet;
 
+use std::io::Read;
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::AsFd;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -409,6 +410,26 @@ pub(crate) fn udp(host: &Host, address: Ipv4Addr, port: u16) -> Udp {
     let socket = host.run(move || Udp::bind((address, port))).unwrap().unwrap();
     socket.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
     socket
+}
+
+/// Takes the one connection that `listener` gets, and returns everything that comes by it; patience ends the wait.
+pub(crate) fn receive_all(listener: Listener) -> JoinHandle<Vec<u8>> {
+    start(move || {
+        let (mut peer, _) = listener.accept().unwrap();
+        peer.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut got = Vec::new();
+        if let Err(error) = peer.read_to_end(&mut got) {
+            eprintln!("after {} bytes: {error}", got.len());
+        }
+        got
+    })
+}
+
+/// A connection from the correspondent to the mobile node's home address.
+pub(crate) fn connect_home(world: &World, port: u16) -> Tcp {
+    let client = world.correspondent.run(move || Tcp::connect((HOME, port))).unwrap().unwrap();
+    client.set_write_timeout(Some(PATIENCE)).unwrap();
+    client
 }
 
 /// Counts the ICMP "protocol unreachable" messages that reach a host.
