@@ -250,6 +250,12 @@ impl Books {
         }
     }
 
+    /// Enters what happened up to `end`, and nothing of what came behind.
+    pub(crate) fn close(&mut self, end: Instant) {
+        self.settle(end + Duration::from_nanos(1));
+        self.pending.clear();
+    }
+
     /// Up to when everything was entered.
     pub(crate) const fn settled(&self) -> Instant {
         self.settled

@@ -323,8 +323,13 @@ impl Books {
         let connection = &mut self.connections[id];
         let sent = connection.sent(at, side, segment);
         let flow = TraceFlow(connection.flow);
+        let is_program = self.flows[usize::from(flow.0)].is_open_ended;
         let end = &mut connection.ends[side.index()];
         let node = TraceNode(end.node.0);
+        if let (true, Some(index), 1..) = (is_program, end.measured, segment.payload_len) {
+            // Of a program it is known that it has something to carry while something is not acknowledged.
+            self.handovers.on_flow_active(index, true);
+        }
         if sent.retransmission
             && let Some(timeout) = end.timeout.take()
         {
@@ -359,7 +364,11 @@ impl Books {
             }
         }
         let heard = connection.heard(at, side, segment);
-        if let Some(index) = connection.ends[side.peer().index()].measured {
+        let listener = &connection.ends[side.peer().index()];
+        if let Some(index) = listener.measured {
+            if self.flows[flow].is_open_ended && listener.has_nothing_out() {
+                self.handovers.on_flow_active(index, false);
+            }
             if heard.is_duplicate {
                 self.flow_metrics[index].on_duplicate_ack();
             }
@@ -379,7 +388,6 @@ impl Books {
                 self.delivered(at, index, total);
                 if complete {
                     self.flow_metrics[index].on_complete();
-                    self.handovers.on_flow_active(index, false);
                 }
             }
         }
@@ -397,7 +405,6 @@ impl Books {
         let name = format!("{}.{number}{way}", flow.name);
         let index = self.measure(id, side, name);
         self.flow_metrics[index].on_start(at);
-        self.handovers.on_flow_active(index, true);
     }
 }
 
