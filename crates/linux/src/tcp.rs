@@ -26,6 +26,9 @@ const NOT_SWITCHED: [&str; 12] = [
     "limited_transmit_counts",
 ];
 
+/// Keys that only the program which opens a connection can set.
+const SOCKETS_OWN: [&str; 2] = ["mss", "nagle"];
+
 /// Bytes that an endless flow has written and not sent, at most: so much is still sent after its stop.
 const AHEAD: u32 = 16 * 1024;
 
@@ -59,7 +62,7 @@ impl KernelChoice {
 /// [`WorldError::Unsupported`] naming a key that asks for what no kernel does.
 pub(crate) fn choose(index: usize, flow: &Flow) -> Result<KernelChoice, WorldError> {
     let tcp = &flow.tcp;
-    refuse(index, tcp)?;
+    refuse(index, flow)?;
     let (profile, congestion, remark) = match &tcp.kernel {
         Some(kernel) => {
             let profile = kernel.profile.map_or_else(|| stand_in(tcp.profile), Into::into);
@@ -121,39 +124,44 @@ const fn stand_in(profile: Profile) -> Settings {
 }
 
 /// Refuses what no kernel does, by its key.
-fn refuse(index: usize, tcp: &Tcp) -> Result<(), WorldError> {
-    let unsupported = |key: &str, found: String, remedy: &str| {
+fn refuse(index: usize, flow: &Flow) -> Result<(), WorldError> {
+    let tcp = &flow.tcp;
+    let unsupported = |key: &str, found: &str, remedy: &str| {
         Err(WorldError::Unsupported {
             key: format!("flow.{index}.tcp.{key}"),
-            found,
+            found: found.to_owned(),
             remedy: remedy.to_owned(),
         })
     };
     let config = &tcp.config;
     for key in &tcp.given {
         if NOT_SWITCHED.contains(key) {
-            return unsupported(key, "it".to_owned(), "a kernel's TCP has no switch for it: leave it out");
+            return unsupported(key, "choosing this", "a kernel's TCP has no switch for it: leave it out");
+        }
+        if flow.workload == Workload::Command && SOCKETS_OWN.contains(key) {
+            let remedy = "it belongs to a socket, and the program's are its own: tell the program, if it has an option";
+            return unsupported(key, "choosing this", remedy);
         }
         match *key {
             "rto" if config.rto != RtoEstimator::Linux => {
                 let found = format!("\"{}\"", config.rto.name());
-                return unsupported(key, found, "a Linux kernel estimates by \"linux\"");
+                return unsupported(key, &found, "a Linux kernel estimates by \"linux\"");
             }
             "limited_transmit" if !config.limited_transmit => {
-                return unsupported(key, "false".to_owned(), "a Linux kernel always does it");
+                return unsupported(key, "false", "a Linux kernel always does it");
             }
             "window_validation" if !config.window_validation => {
-                return unsupported(key, "false".to_owned(), "a Linux kernel always does it");
+                return unsupported(key, "false", "a Linux kernel always does it");
             }
             "idle_restart" if config.idle_restart == IdleRestart::InitialWindow => {
                 let found = format!("\"{}\"", config.idle_restart.name());
-                return unsupported(key, found, "a Linux kernel has \"decay\" and \"off\"");
+                return unsupported(key, &found, "a Linux kernel has \"decay\" and \"off\"");
             }
             "variant" if tcp.kernel.is_none() && config.variant != variant_of(tcp.profile) => {
                 let found = format!("\"{}\"", config.variant.name());
                 let remedy =
                     "a profile stands for a kernel's settings here; a variant of another one does not";
-                return unsupported(key, found, remedy);
+                return unsupported(key, &found, remedy);
             }
             _ => {}
         }
@@ -282,4 +290,98 @@ pub(crate) fn sysctls_of_hosts(
     }
     let named = |(name, (value, _))| (format!("net.ipv4.{name}"), value);
     Ok(hosts.into_iter().map(|host| host.into_iter().map(named).collect()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scenario(flows: &[&str]) -> Scenario {
+        let mut text = String::from(
+            "duration = \"1 s\"\n[links]\nwire = { rate = \"1 Mbit/s\", delay = \"1 ms\", between = [\"a\", \"b\"] }\n",
+        );
+        for tcp in flows {
+            text += &format!("[[flow]]\nfrom = \"a\"\nto = \"b\"\n{tcp}\n");
+        }
+        Scenario::parse("x.toml", &text, &[]).unwrap_or_else(|errors| panic!("{errors}"))
+    }
+
+    fn chosen(tcp: &str) -> KernelChoice {
+        choose(0, &scenario(&[tcp]).flows[0]).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    fn says(choice: &KernelChoice) -> (String, String, bool) {
+        let TcpSummary { profile, variant, .. } = choice.summary();
+        (profile.unwrap_or_default(), variant, choice.remark.is_some())
+    }
+
+    fn words(profile: &str, variant: &str, remark: bool) -> (String, String, bool) {
+        (profile.to_owned(), variant.to_owned(), remark)
+    }
+
+    #[test]
+    fn models_stand_for_the_nearest_settings_and_that_is_said() {
+        for model in ["tahoe", "reno", "newreno", "linux-2.0"] {
+            let choice = chosen(&format!("tcp = \"{model}\""));
+            assert_eq!(says(&choice), words("legacy", "kernel-reno", true), "{model}");
+            for off in ["tcp_sack", "tcp_timestamps", "tcp_frto", "tcp_recovery", "tcp_early_retrans"] {
+                assert_eq!(choice.sysctls[off], "0", "{model} {off}");
+            }
+        }
+        let sack = chosen("");
+        assert_eq!(says(&sack), words("legacy-sack", "kernel-reno", true));
+        assert_eq!((sack.sysctls["tcp_sack"].as_str(), sack.sysctls["tcp_recovery"].as_str()), ("1", "0"));
+    }
+
+    #[test]
+    fn a_kernels_tcp_is_what_was_asked_for() {
+        let modern = chosen("tcp = { variant = \"kernel\" }");
+        assert_eq!(says(&modern), words("modern", "kernel-cubic", false));
+        assert_eq!(
+            (modern.sysctls["tcp_frto"].as_str(), modern.sysctls["tcp_early_retrans"].as_str()),
+            ("2", "3")
+        );
+        assert_eq!(says(&chosen("tcp = \"legacy\"")), words("legacy", "kernel-reno", false));
+        let choice = chosen("tcp = { profile = \"legacy\", congestion = \"bbr\", timestamps = true }");
+        assert_eq!(says(&choice), words("legacy", "kernel-bbr", false));
+        assert_eq!(choice.sysctls["tcp_timestamps"], "1", "switch by switch");
+        let model = chosen("tcp = { profile = \"linux-2.0\", congestion = \"cubic\" }");
+        assert_eq!(says(&model), words("legacy", "kernel-cubic", false));
+    }
+
+    #[test]
+    fn a_window_is_a_clamp_with_room_behind_it() {
+        let choice = chosen("tcp = { profile = \"legacy\", window = \"16 KiB\" }");
+        assert!(choice.options.contains(&TcpOption::WindowClamp(16_384)), "{:?}", choice.options);
+        assert_eq!(choice.sysctls["tcp_window_scaling"], "0");
+        let wide = chosen("tcp = { variant = \"kernel\", window = \"60 KiB\", window_scaling = true }");
+        assert_eq!(wide.sysctls["tcp_window_scaling"], "1");
+        let modern = chosen("tcp = \"modern\"");
+        let clamped = modern.options.iter().any(|option| matches!(option, TcpOption::WindowClamp(_)));
+        assert!(!clamped, "as it comes");
+        let program = chosen("command = \"true\"\ntcp = { profile = \"legacy\", window = \"16 KiB\" }");
+        assert_eq!(program.sysctls["tcp_rmem"], "32768 32768 32768");
+    }
+
+    #[test]
+    fn flows_that_share_a_host_share_its_parameters() {
+        let check = |flows: &[&str]| {
+            let scenario = scenario(flows);
+            let choices: Vec<_> =
+                scenario.flows.iter().enumerate().map(|(n, flow)| choose(n, flow).unwrap()).collect();
+            sysctls_of_hosts(&scenario, &careof_plan::lay_out(&scenario), &choices)
+        };
+        let hosts =
+            check(&["tcp = \"reno\"", "tcp = { profile = \"legacy\", congestion = \"cubic\" }"]).unwrap();
+        assert!(hosts.iter().all(|host| host.contains(&("net.ipv4.tcp_sack".to_owned(), "0".to_owned()))));
+        let error = check(&["tcp = \"reno\"", "tcp = \"modern\""]).unwrap_err().to_string();
+        assert!(error.contains("flow.1.tcp") && error.contains("flow flow-1 needs"), "{error}");
+    }
+
+    #[test]
+    fn what_belongs_to_a_socket_cannot_be_chosen_for_a_program() {
+        let flow = scenario(&["command = \"true\"\ntcp = { profile = \"legacy\", mss = 536 }"]);
+        let error = choose(0, &flow.flows[0]).unwrap_err().to_string();
+        assert!(error.starts_with("flow.0.tcp.mss:"), "{error}");
+    }
 }
