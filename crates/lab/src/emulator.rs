@@ -10,7 +10,7 @@ mod slab;
 mod tap;
 
 use std::sync::Arc;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{Builder, JoinHandle};
 
 use careof_base::{Duration, Instant, RandomStream};
@@ -339,6 +339,18 @@ impl Emulator {
     /// [`Error::EmulatorGone`].
     pub fn report(&self) -> Result<Vec<LinkReport>, Error> {
         self.ask(Order::Report)
+    }
+
+    /// As [`Emulator::report`], but of what happened before `at`, and given then. A tap sees nothing that happens
+    /// afterwards, so that what it saw and what is reported are the same packets.
+    ///
+    /// # Errors
+    /// [`Error::EmulatorGone`].
+    pub fn report_at(&self, at: Instant) -> Result<Receiver<Vec<LinkReport>>, Error> {
+        let (reply, answer) = channel();
+        self.orders.send(Order::ReportAt(at, reply)).map_err(|_| Error::EmulatorGone)?;
+        self.ring();
+        Ok(answer)
     }
 
     fn ask<T>(&self, order: impl FnOnce(Sender<T>) -> Order) -> Result<T, Error> {

@@ -61,3 +61,27 @@ fn drops_are_seen_with_their_cause_early_and_late() {
     let (entered, back) = (Passage::Entered, Passage::TakenBack);
     assert_eq!(passages, [entered, entered, refused, refused, back, back, entered, lost]);
 }
+
+#[test]
+fn the_last_report_and_the_tap_end_together() {
+    let Some(realm) = realm_or_skip() else { return };
+    let pair = Pair::new(realm, &Config { delay: Duration::from_millis(1), ..Config::default() });
+    let tap = pair.emulator.tap(TapConfig::default()).unwrap();
+    let (sender, _receiver) = pair.sockets();
+    let report = pair.emulator.report_at(pair.emulator.clock().now() + Duration::from_millis(50)).unwrap();
+    let last = loop {
+        sender.send(&[0; 100]).unwrap();
+        match report.try_recv() {
+            Ok(reports) => break reports[0].forward,
+            Err(_) => std::thread::yield_now(),
+        }
+    };
+    sender.send(&[0; 100]).unwrap();
+    pair.report_after(last.received + 1);
+    let mut taken = Sightings::default();
+    tap.take(&mut taken);
+    let count = |passage| taken.iter().filter(|seen| seen.passage == passage).count() as u64;
+    assert_eq!(tap.missed(), 0);
+    assert_eq!(count(Passage::Left), last.written);
+    assert_eq!(count(Passage::Entered), last.link.offered - last.link.dropped.iter().sum::<u64>());
+}

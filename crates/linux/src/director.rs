@@ -89,6 +89,8 @@ pub(crate) struct Director {
     /// Whether the mobile node's own packets take the tunnel too, by the plan.
     pub(crate) plan: Option<Box<careof_mobility::v4::MobileNodeConfig>>,
     pub(crate) end: Instant,
+    /// What becomes of the packets by the end of the run.
+    pub(crate) last_report: Option<Receiver<Vec<LinkReport>>>,
     pub(crate) finished: Option<Finished>,
     /// What the owner asked for while the run was being ended.
     pub(crate) late: Vec<Report>,
@@ -474,8 +476,12 @@ impl Director {
 
     /// Ends the run at `at`: takes the last of everything, and lets nothing go on.
     pub(crate) fn finish_run(&mut self, at: Instant) -> Result<(), WorldError> {
-        // The report hands the tap everything it counts.
-        let links = self.network.report()?;
+        // The report hands the tap everything it counts, and nothing else.
+        let report = match self.last_report.take().filter(|_| at == self.end) {
+            Some(report) => report,
+            None => self.network.report_at(at)?,
+        };
+        let links = report.recv().map_err(|_| Error::EmulatorGone)?;
         self.take_sightings();
         for flow in &mut self.flows {
             flow.worker.quit();
@@ -487,7 +493,7 @@ impl Director {
                 report => self.handle(report),
             }
         }
-        self.books.settle(Instant::MAX);
+        self.books.close(at);
         self.finished = Some(Finished { at, links, agents });
         self.outcome.changed.notify_all();
         Ok(())

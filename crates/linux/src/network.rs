@@ -2,8 +2,9 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
+use std::sync::mpsc::Receiver;
 
-use careof_base::Duration;
+use careof_base::{Duration, Instant};
 use careof_lab::{
     Change, Clock, Direction, Emulator, Error, Host, InterfaceConfig, LinkId as EmulatedLink, LinkReport,
     LinkSpec, Netlink, Options, Realm, Route as KernelRoute, Tap, TapConfig, Tun, set_sysctl,
@@ -112,9 +113,9 @@ impl Network {
             .map_or(Ok(()), |device| device.set_carrier(on))
     }
 
-    /// What became of the packets of every link.
-    pub(crate) fn report(&self) -> Result<Vec<LinkReport>, Error> {
-        self.emulator.report()
+    /// What became of the packets of every link before `at`, as soon as that has come.
+    pub(crate) fn report_at(&self, at: Instant) -> Result<Receiver<Vec<LinkReport>>, Error> {
+        self.emulator.report_at(at)
     }
 }
 

@@ -115,6 +115,7 @@ impl LinuxRun {
 
         let outcome = Arc::new(Outcome::default());
         let end = Instant::ZERO + scenario.duration;
+        let last_report = Some(network.report_at(end)?);
         let director = Director {
             scenario,
             topology,
@@ -135,6 +136,7 @@ impl LinuxRun {
             is_reachable: false,
             plan,
             end,
+            last_report,
             finished: None,
             late: Vec::new(),
             run,

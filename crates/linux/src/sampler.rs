@@ -17,6 +17,8 @@ use crate::report::Report;
 const INTERVAL: Duration = Duration::from_millis(2);
 /// A connection that was there and is not found for so long is over.
 const GONE_AFTER: Duration = Duration::from_secs(1);
+/// One that was never found is waited for: longer than a kernel tries to open it.
+const NEVER_AFTER: Duration = Duration::from_secs(150);
 
 /// One thread that looks into the connections it is told of.
 pub(crate) struct Sampler {
@@ -27,6 +29,8 @@ pub(crate) struct Sampler {
 
 struct Target {
     connection: NewConnection,
+    /// Since when it is looked for.
+    since: Instant,
     /// When it was last looked at.
     looked: Instant,
     /// When it was last found.
@@ -83,7 +87,8 @@ fn look(eyes: &mut [SockDiag], clock: Clock, told: &Receiver<NewConnection>, rep
         };
         match news {
             Ok(connection) => {
-                targets.push(Target { connection, looked: clock.now(), found: None, last: None });
+                let now = clock.now();
+                targets.push(Target { connection, since: now, looked: now, found: None, last: None });
             }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,
@@ -106,7 +111,7 @@ impl Target {
                 self.tell(connection, side, after, now, info, reports);
                 true
             }
-            Ok(None) => self.found.is_none_or(|found| now < found + GONE_AFTER),
+            Ok(None) => now < self.found.map_or(self.since + NEVER_AFTER, |found| found + GONE_AFTER),
             Err(error) => {
                 let _ = reports.send(Report::Failed(error.into()));
                 false

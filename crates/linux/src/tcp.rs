@@ -26,6 +26,9 @@ const NOT_SWITCHED: [&str; 12] = [
     "limited_transmit_counts",
 ];
 
+/// Keys that only the program which opens a connection can set.
+const SOCKETS_OWN: [&str; 2] = ["mss", "nagle"];
+
 /// Bytes that an endless flow has written and not sent, at most: so much is still sent after its stop.
 const AHEAD: u32 = 16 * 1024;
 
@@ -59,7 +62,7 @@ impl KernelChoice {
 /// [`WorldError::Unsupported`] naming a key that asks for what no kernel does.
 pub(crate) fn choose(index: usize, flow: &Flow) -> Result<KernelChoice, WorldError> {
     let tcp = &flow.tcp;
-    refuse(index, tcp)?;
+    refuse(index, flow)?;
     let (profile, congestion, remark) = match &tcp.kernel {
         Some(kernel) => {
             let profile = kernel.profile.map_or_else(|| stand_in(tcp.profile), Into::into);
@@ -121,39 +124,44 @@ const fn stand_in(profile: Profile) -> Settings {
 }
 
 /// Refuses what no kernel does, by its key.
-fn refuse(index: usize, tcp: &Tcp) -> Result<(), WorldError> {
-    let unsupported = |key: &str, found: String, remedy: &str| {
+fn refuse(index: usize, flow: &Flow) -> Result<(), WorldError> {
+    let tcp = &flow.tcp;
+    let unsupported = |key: &str, found: &str, remedy: &str| {
         Err(WorldError::Unsupported {
             key: format!("flow.{index}.tcp.{key}"),
-            found,
+            found: found.to_owned(),
             remedy: remedy.to_owned(),
         })
     };
     let config = &tcp.config;
     for key in &tcp.given {
         if NOT_SWITCHED.contains(key) {
-            return unsupported(key, "it".to_owned(), "a kernel's TCP has no switch for it: leave it out");
+            return unsupported(key, "choosing this", "a kernel's TCP has no switch for it: leave it out");
+        }
+        if flow.workload == Workload::Command && SOCKETS_OWN.contains(key) {
+            let remedy = "it belongs to a socket, and the program's are its own: tell the program, if it has an option";
+            return unsupported(key, "choosing this", remedy);
         }
         match *key {
             "rto" if config.rto != RtoEstimator::Linux => {
                 let found = format!("\"{}\"", config.rto.name());
-                return unsupported(key, found, "a Linux kernel estimates by \"linux\"");
+                return unsupported(key, &found, "a Linux kernel estimates by \"linux\"");
             }
             "limited_transmit" if !config.limited_transmit => {
-                return unsupported(key, "false".to_owned(), "a Linux kernel always does it");
+                return unsupported(key, "false", "a Linux kernel always does it");
             }
             "window_validation" if !config.window_validation => {
-                return unsupported(key, "false".to_owned(), "a Linux kernel always does it");
+                return unsupported(key, "false", "a Linux kernel always does it");
             }
             "idle_restart" if config.idle_restart == IdleRestart::InitialWindow => {
                 let found = format!("\"{}\"", config.idle_restart.name());
-                return unsupported(key, found, "a Linux kernel has \"decay\" and \"off\"");
+                return unsupported(key, &found, "a Linux kernel has \"decay\" and \"off\"");
             }
             "variant" if tcp.kernel.is_none() && config.variant != variant_of(tcp.profile) => {
                 let found = format!("\"{}\"", config.variant.name());
                 let remedy =
                     "a profile stands for a kernel's settings here; a variant of another one does not";
-                return unsupported(key, found, remedy);
+                return unsupported(key, &found, remedy);
             }
             _ => {}
         }

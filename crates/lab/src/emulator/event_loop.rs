@@ -25,7 +25,15 @@ pub(super) enum Order {
     Schedule { at: Instant, changes: Vec<Change>, reply: Sender<Result<(), Error>> },
     Tap(Box<TapWriter>, Sender<()>),
     Report(Sender<Vec<LinkReport>>),
+    ReportAt(Instant, Sender<Vec<LinkReport>>),
     Stop,
+}
+
+/// What is done at an instant.
+enum Act {
+    Apply(Vec<Change>),
+    /// The last look: the tap sees nothing afterwards.
+    Report(Sender<Vec<LinkReport>>),
 }
 
 /// With [`Timing::Hybrid`], how long before a deadline sleeping ends: a sleep is late by less than this nearly
@@ -53,7 +61,7 @@ pub(super) struct EventLoop {
     bell: Arc<EventFd>,
     inbox: Receiver<Order>,
     /// Changes to come, by instant and, of one instant, in the order in which they were asked for.
-    script: BTreeMap<(Instant, u64), Vec<Change>>,
+    script: BTreeMap<(Instant, u64), Act>,
     scheduled: u64,
     slab: Slab,
     tap: Option<TapWriter>,
@@ -206,6 +214,7 @@ impl EventLoop {
                     }
                     let _ = reply.send(self.report());
                 }
+                Ok(Order::ReportAt(at, reply)) => self.act_at(at, Act::Report(reply)),
                 Err(TryRecvError::Empty) => return true,
                 Ok(Order::Stop) | Err(TryRecvError::Disconnected) => return false,
             }
@@ -250,9 +259,13 @@ impl EventLoop {
 
     fn schedule(&mut self, at: Instant, changes: Vec<Change>) -> Result<(), Error> {
         self.check(&changes)?;
-        self.script.insert((at, self.scheduled), changes);
-        self.scheduled += 1;
+        self.act_at(at, Act::Apply(changes));
         Ok(())
+    }
+
+    fn act_at(&mut self, at: Instant, act: Act) {
+        self.script.insert((at, self.scheduled), act);
+        self.scheduled += 1;
     }
 
     /// Makes the changes whose time has come.
@@ -260,9 +273,21 @@ impl EventLoop {
         while let Some(next) = self.script.first_entry()
             && next.key().0 <= self.clock.now()
         {
-            let changes = next.remove();
-            // They were checked, and links only ever become more.
-            let _ = self.apply(changes);
+            match next.remove() {
+                // They were checked, and links only ever become more.
+                Act::Apply(changes) => {
+                    let _ = self.apply(changes);
+                }
+                Act::Report(reply) => {
+                    for index in 0..self.paths.len() {
+                        self.deliver(index);
+                    }
+                    if let Some(mut tap) = self.tap.take() {
+                        tap.hand_over_now();
+                    }
+                    let _ = reply.send(self.report());
+                }
+            }
         }
     }
 

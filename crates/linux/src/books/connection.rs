@@ -84,6 +84,11 @@ impl ConnectionEnd {
         }
     }
 
+    /// Whether everything it has sent is acknowledged.
+    pub(super) const fn has_nothing_out(&self) -> bool {
+        self.una >= self.sent
+    }
+
     /// The window that a segment of it advertises. That of a SYN is never scaled (RFC 7323 section 2.2).
     fn window_bytes(&self, segment: &Segment) -> u32 {
         let shift = if segment.flags.contains(Flags::SYN) { 0 } else { self.window_shift.min(14) };

@@ -8,7 +8,7 @@ mod connection;
 mod datagrams;
 mod packets;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use careof_base::{Duration, Instant};
@@ -25,6 +25,7 @@ use careof_scenario::Scenario;
 use careof_trace::{
     Event, EventLog, FlowId as TraceFlow, LinkId as TraceLink, NodeId as TraceNode, TcpState,
 };
+use careof_wire::SeqNumber;
 use careof_wire::ipv4::Reassembler;
 
 use crate::report::ApplicationEvent;
@@ -115,6 +116,10 @@ pub(crate) struct Books {
     connections: Vec<Connection>,
     /// Connections and senders by source and destination port.
     by_ports: BTreeMap<(u16, u16), Vec<(usize, Side)>>,
+    /// By connection of a program: the sequence number of its SYN, which tells it from a later one with the same ports.
+    initial: BTreeMap<usize, SeqNumber>,
+    /// Connections of programs whose acceptor has answered.
+    answered: BTreeSet<usize>,
     pub(crate) measured: Vec<Measured>,
     pub(crate) flow_metrics: Vec<FlowMetrics>,
     pub(crate) handovers: HandoverMetrics,
@@ -170,6 +175,8 @@ impl Books {
             flows: Vec::new(),
             connections: Vec::new(),
             by_ports: BTreeMap::new(),
+            initial: BTreeMap::new(),
+            answered: BTreeSet::new(),
             measured: Vec::new(),
             flow_metrics: Vec::new(),
             handovers: HandoverMetrics::new(),
@@ -204,7 +211,8 @@ impl Books {
         self.connections.push(Connection { flow: flow as u16, ends });
         for side in Side::BOTH {
             let key = (ports[side.index()], ports[side.peer().index()]);
-            self.by_ports.entry(key).or_default().push((id, side));
+            // The latest first: it is the one that lives.
+            self.by_ports.entry(key).or_default().insert(0, (id, side));
         }
         for (side, name) in measured {
             self.measure(id, *side, name.clone());
@@ -248,6 +256,12 @@ impl Books {
         if let Some(capture) = &mut self.capture {
             capture.flush(self.settled);
         }
+    }
+
+    /// Enters what happened up to `end`, and nothing of what came behind.
+    pub(crate) fn close(&mut self, end: Instant) {
+        self.settle(end + Duration::from_nanos(1));
+        self.pending.clear();
     }
 
     /// Up to when everything was entered.

@@ -225,14 +225,19 @@ impl Books {
             };
             owns(side, header.source) && owns(side.peer(), header.destination)
         };
-        if let Some(known) = self.by_ports.get(&key) {
-            let found = known.iter().find(|(id, side)| is_of(&self.connections[*id], *side));
-            if let Some(found) = found {
-                return Some(*found);
+        let is_syn = segment.flags.contains(Flags::SYN);
+        let opens = is_syn && !segment.flags.contains(Flags::ACK);
+        let known = self.by_ports.get(&key).into_iter().flatten();
+        let found = known.copied().find(|(id, side)| is_of(&self.connections[*id], *side));
+        if let Some((id, side)) = found
+            && (!opens || self.initial.get(&id).is_none_or(|initial| *initial == segment.seq))
+        {
+            if enters && is_syn && !opens && self.initial.contains_key(&id) {
+                self.look_into_acceptor(id, header, segment);
             }
+            return Some((id, side));
         }
-        let opens = enters && segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK);
-        if !opens {
+        if !(opens && enters) {
             return None;
         }
         let flow = self.flows.iter().position(|flow| {
@@ -243,14 +248,26 @@ impl Books {
         })?;
         let connection = self.add_connection(flow, [segment.source_port, segment.destination_port], &[]);
         self.flows[flow].connections += 1;
+        self.initial.insert(connection, segment.seq);
+        self.discover(connection, Side::Opener, header, segment);
+        Some((connection, Side::Opener))
+    }
+
+    /// The acceptor of a program's connection answers: from now on there is something to look into. It answers again
+    /// when its answer was lost.
+    fn look_into_acceptor(&mut self, connection: usize, header: &Ipv4Header, segment: &Segment) {
+        if self.answered.insert(connection) {
+            self.discover(connection, Side::Acceptor, header, segment);
+        }
+    }
+
+    /// An end of a program's connection, the sender of `segment`, was seen.
+    fn discover(&mut self, connection: usize, side: Side, header: &Ipv4Header, segment: &Segment) {
+        let flow = usize::from(self.connections[connection].flow);
+        let node = self.flows[flow].nodes[side.index()];
         let local = SocketAddrV4::new(header.source, segment.source_port);
         let remote = SocketAddrV4::new(header.destination, segment.destination_port);
-        let ends = [(Side::Opener, local, remote), (Side::Acceptor, remote, local)];
-        for (side, local, remote) in ends {
-            let node = self.flows[flow].nodes[side.index()];
-            self.discovered.push(NewConnection { connection, side, node, local, remote });
-        }
-        Some((connection, Side::Opener))
+        self.discovered.push(NewConnection { connection, side, node, local, remote });
     }
 
     pub(super) fn enter_sighting(&mut self, at: Instant, seen: &Seen) {
@@ -323,8 +340,13 @@ impl Books {
         let connection = &mut self.connections[id];
         let sent = connection.sent(at, side, segment);
         let flow = TraceFlow(connection.flow);
+        let is_program = self.flows[usize::from(flow.0)].is_open_ended;
         let end = &mut connection.ends[side.index()];
         let node = TraceNode(end.node.0);
+        if let (true, Some(index), 1..) = (is_program, end.measured, segment.payload_len) {
+            // Of a program it is known that it has something to carry while something is not acknowledged.
+            self.handovers.on_flow_active(index, true);
+        }
         if sent.retransmission
             && let Some(timeout) = end.timeout.take()
         {
@@ -359,7 +381,11 @@ impl Books {
             }
         }
         let heard = connection.heard(at, side, segment);
-        if let Some(index) = connection.ends[side.peer().index()].measured {
+        let listener = &connection.ends[side.peer().index()];
+        if let Some(index) = listener.measured {
+            if self.flows[flow].is_open_ended && listener.has_nothing_out() {
+                self.handovers.on_flow_active(index, false);
+            }
             if heard.is_duplicate {
                 self.flow_metrics[index].on_duplicate_ack();
             }
@@ -379,7 +405,6 @@ impl Books {
                 self.delivered(at, index, total);
                 if complete {
                     self.flow_metrics[index].on_complete();
-                    self.handovers.on_flow_active(index, false);
                 }
             }
         }
@@ -397,7 +422,6 @@ impl Books {
         let name = format!("{}.{number}{way}", flow.name);
         let index = self.measure(id, side, name);
         self.flow_metrics[index].on_start(at);
-        self.handovers.on_flow_active(index, true);
     }
 }
 
