@@ -110,8 +110,8 @@ TARGETS = (
     Target(
         "V5", "segments sent again before the first new one", _DOWN, 15, 10, 20, _again, 0,
         "The legacy kernel sends the whole window again, go-back-N, as ACKs of the originals come in. Today's learns "
-        "from the first of these, by its timestamp or by F-RTO, that nothing was lost, takes its timeouts back and goes "
-        "on with new data.",
+        "from the first of these, by its timestamp or by F-RTO, that nothing was lost, takes its timeouts back and "
+        "goes on with new data.",
     ),
     Target(
         "V5", "and later, in the thesis's time", _DOWN, 3, None, None, _again_later, 0,
@@ -150,8 +150,8 @@ TARGETS = (
     Target("V13", "RTO before (s)", _BACK, 20, None, None, lambda run: run.rto.at(run.switch_s), 1),
     Target(
         "V13", "highest RTO after the handover, over that before", _BACK, 2.5, 1.5, None, _rto_after, 2,
-        "Today a sample that is far below the mean no longer counts as deviation in full, so the RTO does not rise when "
-        "the path becomes faster. No switch brings the old rule back.",
+        "Today a sample that is far below the mean no longer counts as deviation in full, so the RTO does not rise "
+        "when the path becomes faster. No switch brings the old rule back.",
     ),
     Target("V13", "RTO in the end (s)", _BACK, 0.2, 0.2, 0.3, lambda run: float(run.rto.value[-1]), 3),
 )  # fmt: skip
