@@ -124,7 +124,12 @@ impl Director {
             };
             loop {
                 match report {
-                    Ok(Report::Quit) | Err(RecvTimeoutError::Disconnected) => return,
+                    Ok(Report::Quit) | Err(RecvTimeoutError::Disconnected) => {
+                        // Whoever uses the hosts goes first.
+                        self.flows.clear();
+                        self.agents.clear();
+                        return;
+                    }
                     Ok(report) => self.handle(report),
                     Err(RecvTimeoutError::Timeout) => break,
                 }

@@ -291,3 +291,97 @@ pub(crate) fn sysctls_of_hosts(
     let named = |(name, (value, _))| (format!("net.ipv4.{name}"), value);
     Ok(hosts.into_iter().map(|host| host.into_iter().map(named).collect()).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scenario(flows: &[&str]) -> Scenario {
+        let mut text = String::from(
+            "duration = \"1 s\"\n[links]\nwire = { rate = \"1 Mbit/s\", delay = \"1 ms\", between = [\"a\", \"b\"] }\n",
+        );
+        for tcp in flows {
+            text += &format!("[[flow]]\nfrom = \"a\"\nto = \"b\"\n{tcp}\n");
+        }
+        Scenario::parse("x.toml", &text, &[]).unwrap_or_else(|errors| panic!("{errors}"))
+    }
+
+    fn chosen(tcp: &str) -> KernelChoice {
+        choose(0, &scenario(&[tcp]).flows[0]).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    fn says(choice: &KernelChoice) -> (String, String, bool) {
+        let TcpSummary { profile, variant, .. } = choice.summary();
+        (profile.unwrap_or_default(), variant, choice.remark.is_some())
+    }
+
+    fn words(profile: &str, variant: &str, remark: bool) -> (String, String, bool) {
+        (profile.to_owned(), variant.to_owned(), remark)
+    }
+
+    #[test]
+    fn models_stand_for_the_nearest_settings_and_that_is_said() {
+        for model in ["tahoe", "reno", "newreno", "linux-2.0"] {
+            let choice = chosen(&format!("tcp = \"{model}\""));
+            assert_eq!(says(&choice), words("legacy", "kernel-reno", true), "{model}");
+            for off in ["tcp_sack", "tcp_timestamps", "tcp_frto", "tcp_recovery", "tcp_early_retrans"] {
+                assert_eq!(choice.sysctls[off], "0", "{model} {off}");
+            }
+        }
+        let sack = chosen("");
+        assert_eq!(says(&sack), words("legacy-sack", "kernel-reno", true));
+        assert_eq!((sack.sysctls["tcp_sack"].as_str(), sack.sysctls["tcp_recovery"].as_str()), ("1", "0"));
+    }
+
+    #[test]
+    fn a_kernels_tcp_is_what_was_asked_for() {
+        let modern = chosen("tcp = { variant = \"kernel\" }");
+        assert_eq!(says(&modern), words("modern", "kernel-cubic", false));
+        assert_eq!(
+            (modern.sysctls["tcp_frto"].as_str(), modern.sysctls["tcp_early_retrans"].as_str()),
+            ("2", "3")
+        );
+        assert_eq!(says(&chosen("tcp = \"legacy\"")), words("legacy", "kernel-reno", false));
+        let choice = chosen("tcp = { profile = \"legacy\", congestion = \"bbr\", timestamps = true }");
+        assert_eq!(says(&choice), words("legacy", "kernel-bbr", false));
+        assert_eq!(choice.sysctls["tcp_timestamps"], "1", "switch by switch");
+        let model = chosen("tcp = { profile = \"linux-2.0\", congestion = \"cubic\" }");
+        assert_eq!(says(&model), words("legacy", "kernel-cubic", false));
+    }
+
+    #[test]
+    fn a_window_is_a_clamp_with_room_behind_it() {
+        let choice = chosen("tcp = { profile = \"legacy\", window = \"16 KiB\" }");
+        assert!(choice.options.contains(&TcpOption::WindowClamp(16_384)), "{:?}", choice.options);
+        assert_eq!(choice.sysctls["tcp_window_scaling"], "0");
+        let wide = chosen("tcp = { variant = \"kernel\", window = \"60 KiB\", window_scaling = true }");
+        assert_eq!(wide.sysctls["tcp_window_scaling"], "1");
+        let modern = chosen("tcp = \"modern\"");
+        let clamped = modern.options.iter().any(|option| matches!(option, TcpOption::WindowClamp(_)));
+        assert!(!clamped, "as it comes");
+        let program = chosen("command = \"true\"\ntcp = { profile = \"legacy\", window = \"16 KiB\" }");
+        assert_eq!(program.sysctls["tcp_rmem"], "32768 32768 32768");
+    }
+
+    #[test]
+    fn flows_that_share_a_host_share_its_parameters() {
+        let check = |flows: &[&str]| {
+            let scenario = scenario(flows);
+            let choices: Vec<_> =
+                scenario.flows.iter().enumerate().map(|(n, flow)| choose(n, flow).unwrap()).collect();
+            sysctls_of_hosts(&scenario, &careof_plan::lay_out(&scenario), &choices)
+        };
+        let hosts =
+            check(&["tcp = \"reno\"", "tcp = { profile = \"legacy\", congestion = \"cubic\" }"]).unwrap();
+        assert!(hosts.iter().all(|host| host.contains(&("net.ipv4.tcp_sack".to_owned(), "0".to_owned()))));
+        let error = check(&["tcp = \"reno\"", "tcp = \"modern\""]).unwrap_err().to_string();
+        assert!(error.contains("flow.1.tcp") && error.contains("flow flow-1 needs"), "{error}");
+    }
+
+    #[test]
+    fn what_belongs_to_a_socket_cannot_be_chosen_for_a_program() {
+        let flow = scenario(&["command = \"true\"\ntcp = { profile = \"legacy\", mss = 536 }"]);
+        let error = choose(0, &flow.flows[0]).unwrap_err().to_string();
+        assert!(error.starts_with("flow.0.tcp.mss:"), "{error}");
+    }
+}

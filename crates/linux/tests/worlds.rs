@@ -236,7 +236,10 @@ fn what_linux_cannot_do_is_refused_before_anything_starts() {
             tcp("{ profile = \"linux-2.0\", rto = \"bsd\" }"),
             "flow.0.tcp.rto: \"bsd\" cannot be done on Linux",
         ),
-        (tcp("{ profile = \"reno\", delayed_ack = \"off\" }"), "flow.0.tcp.delayed_ack: it cannot be done"),
+        (
+            tcp("{ profile = \"reno\", delayed_ack = \"off\" }"),
+            "flow.0.tcp.delayed_ack: choosing this cannot be done",
+        ),
         (
             tcp("{ profile = \"reno\", variant = \"newreno\" }"),
             "flow.0.tcp.variant: \"newreno\" cannot be done",
