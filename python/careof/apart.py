@@ -47,7 +47,9 @@ def carry_out(job: Job, progress: Watcher | None, remark: Remark | None) -> Run:
             _carry_out(replace(job, out=str(kept), report=False), progress, remark)
             run = load(kept)
             events = run.events if job.trace else None
-            return Run(summary=run.summary, scenario=run.scenario, scenario_text=job.text, events=events)
+            return Run(
+                summary=run.summary, scenario=run.scenario, scenario_text=job.text, events=events, programs=run.programs
+            )
         return load(_carry_out(job, progress, remark))
 
 

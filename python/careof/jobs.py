@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from careof import native
 from careof.errors import ConservationError, RunError
 from careof.runs import SIMULATED, Run, dump
-from careof.staging import EVENTS, PACKETS, REPORT, RESOLVED, SCENARIO, SUMMARY, Staging, space_hint
+from careof.staging import EVENTS, PACKETS, PROGRAMS, REPORT, RESOLVED, SCENARIO, SUMMARY, Staging, space_hint
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,8 +42,18 @@ def carry_out(job: Job, progress: Watcher | None, remark: Remark | None) -> Run:
                 _prepare(job)
             with _world(job, directory) as world:
                 scenario = world.scenario()
-                summary, events = _carry_out(world, job.trace, directory, _Audience(world, progress, remark))
-            result = Run(summary=summary, scenario=scenario, scenario_text=job.text, path=directory, events=events)
+                audience = _Audience(world, progress, remark)
+                summary, events = _carry_out(world, job.trace, directory, audience)
+                programs = world.take_programs()
+            summary["remarks"] += audience.tell_of_failures(programs)
+            result = Run(
+                summary=summary,
+                scenario=scenario,
+                scenario_text=job.text,
+                path=directory,
+                events=events,
+                programs=programs,
+            )
             if staging is not None:
                 _write(result, staging.path, job)
                 result.path = staging.commit()
@@ -90,11 +100,25 @@ class _Audience:
         if self._progress is not None:
             self._progress(now, duration)
 
+    def tell_of_failures(self, programs: list[Json]) -> list[str]:
+        """Programs that failed; the remarks about them."""
+        remarks = [_failure(one) for one in programs if not one["success"]]
+        for words in remarks:
+            if self._remark is not None:
+                self._remark(words)
+        return remarks
+
     def listen(self) -> None:
         """Hand on what the world has to say."""
         for words in self._world.take_remarks():
             if self._remark is not None:
                 self._remark(words)
+
+
+def _failure(program: Json) -> str:
+    complaint = program["stderr"].strip().splitlines()[-1:]
+    why = f": {complaint[0]}" if complaint else ""
+    return f"flow {program['flow']}: the {program['which']} {program['words'][0]} ended with {program['ended']}{why}"
 
 
 def _carry_out(
@@ -146,6 +170,8 @@ def _write(result: Run, directory: Path, job: Job) -> None:
     (directory / SUMMARY).write_text(dump(result.summary), encoding="utf-8")
     (directory / SCENARIO).write_text(result.scenario_text, encoding="utf-8", newline="")
     (directory / RESOLVED).write_text(dump(result.scenario), encoding="utf-8")
+    if result.programs:
+        (directory / PROGRAMS).write_text(dump(result.programs), encoding="utf-8")
     if result.traced and job.report:
         from careof.report import report_html
 

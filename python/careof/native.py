@@ -186,6 +186,15 @@ class World:
         with _our_errors():
             return _object(self._native.finish())
 
+    def take_programs(self) -> list[Json]:
+        """What the programs of flows printed and how they ended; all of it once the run is finished.
+
+        Each has ``flow``, ``which`` (``command`` or ``server``), ``words``, ``ended``, ``success``, ``stdout`` and
+        ``stderr``.
+        """
+        with _no_panic():
+            return _objects(self._native.take_programs())
+
 
 def _object(text: str) -> Json:
     value = json.loads(text)

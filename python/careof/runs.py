@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from careof import native, toml
 from careof.errors import InputError, NotARunError, ScenarioError
-from careof.staging import EVENTS, REPORT, RESOLVED, SCENARIO, SUMMARY, not_written, write_whole
+from careof.staging import EVENTS, PROGRAMS, REPORT, RESOLVED, SCENARIO, SUMMARY, not_written, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -49,6 +49,7 @@ class Run:
         scenario_text: str,
         path: Path | None = None,
         events: pa.Table | None = None,
+        programs: Sequence[Json] = (),
     ) -> None:
         self.summary = summary
         """The content of ``summary.json``: seed, digest, metrics of flows and handovers, conservation."""
@@ -58,6 +59,9 @@ class Run:
         """The scenario as it was written."""
         self.path = path
         """The run's directory, if it has one."""
+        self.programs = list(programs)
+        """What each program of a flow printed and how it ended: ``flow``, ``which`` (``command`` or ``server``),
+        ``words``, ``ended``, ``success``, ``stdout``, ``stderr``."""
         self._events = events
 
     def __repr__(self) -> str:
@@ -232,6 +236,7 @@ def load(directory: str | Path) -> Run:
             scenario=_json(path / RESOLVED),
             scenario_text=(path / SCENARIO).read_text(encoding="utf-8"),
             path=path,
+            programs=_list(path / PROGRAMS) if (path / PROGRAMS).exists() else [],
         )
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else error
@@ -318,7 +323,7 @@ def _unicode(words: str) -> str:
     return words.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def dump(value: Json) -> str:
+def dump(value: Json | list[Json]) -> str:
     """JSON as careof writes it to files."""
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
@@ -342,6 +347,13 @@ def write_report_again(run: Run, *, plots: bool = False) -> Path:
         except OSError as error:
             raise not_written(run.path, error, "make it a directory that can be written") from error
     return report
+
+
+def _list(path: Path) -> list[Json]:
+    value: Any = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(value, list):
+        raise ValueError(f"{path.name} holds no JSON array")  # noqa: TRY004 - a fault of the file, not of the caller
+    return value
 
 
 def _json(path: Path) -> Json:

@@ -7,7 +7,7 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 from careof import text
-from careof.staging import EVENTS, PACKETS, REPORT, SUMMARY
+from careof.staging import EVENTS, PACKETS, PROGRAMS, REPORT, SUMMARY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,7 +56,9 @@ def for_people(run: Run, style: Style, place: Path) -> str:
     if summary.get("probes"):
         parts.append(probe_table(summary["probes"]))
     written = [
-        name for name in (REPORT, EVENTS, PACKETS, SUMMARY) if run.path is not None and (run.path / name).exists()
+        name
+        for name in (REPORT, EVENTS, PACKETS, SUMMARY, PROGRAMS)
+        if run.path is not None and (run.path / name).exists()
     ]
     parts.append("\n".join(text.printable(str(place / name)) for name in written))
     return "\n\n".join(parts)

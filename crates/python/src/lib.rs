@@ -249,6 +249,22 @@ impl PyWorld {
         })
     }
 
+    /// What the programs of flows printed and how they ended, as JSON; all of it once the run is finished.
+    fn take_programs(&self) -> PyResult<String> {
+        let outputs = self.lock().world()?.take_outputs();
+        let programs: Vec<_> = outputs
+            .iter()
+            .map(|program| {
+                serde_json::json!({
+                    "flow": program.flow, "which": program.which, "words": program.words, "ended": program.ended,
+                    "success": program.is_success, "stdout": String::from_utf8_lossy(&program.stdout),
+                    "stderr": String::from_utf8_lossy(&program.stderr),
+                })
+            })
+            .collect();
+        serde_json::to_string(&programs).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+    }
+
     /// Ends everything that still goes on, finished or not.
     fn close(&self, py: Python<'_>) {
         py.detach(|| drop(self.lock().world.take()));

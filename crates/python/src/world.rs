@@ -4,7 +4,7 @@ use std::io;
 use std::str::FromStr;
 
 use careof_base::{Duration, Instant};
-use careof_linux::LinuxRun;
+use careof_linux::{LinuxRun, ProgramOutput};
 use careof_metrics::Summary;
 use careof_plan::Observation;
 use careof_scenario::Scenario;
@@ -112,6 +112,13 @@ impl World {
         match self {
             Self::Simulated(_) => Vec::new(),
             Self::Linux(run) => run.take_remarks(),
+        }
+    }
+
+    pub(crate) fn take_outputs(&mut self) -> Vec<ProgramOutput> {
+        match self {
+            Self::Simulated(_) => Vec::new(),
+            Self::Linux(run) => run.take_outputs(),
         }
     }
 

@@ -15,7 +15,7 @@ from careof.plot.interactive import LIMIT, page_figure
 from careof.plot.ladder import ladders, svg
 from careof.plot.series import heights
 from careof.runs import SIMULATED
-from careof.staging import EVENTS, SCENARIO
+from careof.staging import EVENTS, PROGRAMS, SCENARIO
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 _LADDERS_SHOWN = 12
 _VIEWS = 12
 _COLUMNS = 6
+_PRINTED = 10_000
+"""Characters of what a program printed."""
 
 _TALL = ("time-sequence", "since-handover")
 
@@ -116,6 +118,8 @@ def report_html(run: Run) -> str:
     if run.summary.get("probes"):
         probes = run.summary["probes"]
         page.add("Links, measured", metrics_table("probes[]", "measurement", probes), beside=True)
+    if run.programs:
+        page.add("Programs", "".join(map(_program, run.programs)))
     if run.traced:
         _graphs(page, run)
         views(page, run)
@@ -241,6 +245,18 @@ def _packets(run: Run) -> str:
             rows = [[escape(reason), f"{count:,}"] for reason, count in discarded.items()]
             parts.append(table(["discarded", "messages"], rows))
     return "".join(parts)
+
+
+def _program(program: Json) -> str:
+    head = f"{program['flow']}, {program['which']}: {shlex.join(program['words'])}"
+    printed = "".join(
+        f"<pre>{escape(_begin(program[stream]))}</pre>" for stream in ("stdout", "stderr") if program[stream].strip()
+    )
+    return f"<h3>{escape(head)}</h3><p>Ended with {escape(program['ended'])}.</p>{printed}"
+
+
+def _begin(words: str) -> str:
+    return words if len(words) <= _PRINTED else f"{words[:_PRINTED]}\n… ({PROGRAMS} has all of it)"
 
 
 def _definitions() -> str:

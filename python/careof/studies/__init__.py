@@ -42,8 +42,8 @@ class Row:
     """The smallest value of ours that counts as a match; None where the match is not a range."""
     high: float | None
     """The largest."""
-    match: bool
-    """Whether ours is within the band, and every part of it too."""
+    match: bool | None
+    """Whether ours is within the band, and every part of it too; None where it is only reported."""
     explanation: str = ""
     """Why ours differs, or how the paper's figure was read."""
     parts: list[dict[str, Any]] = field(default_factory=list)
@@ -74,11 +74,11 @@ class Study:
 
     def for_people(self, style: Style) -> str:
         """The table, what is to be said about it, and where the figures are."""
-        matching = sum(row.match for row in self.rows)
+        verdicts = [row.match for row in self.rows if row.match is not None]
         parts = [
             style.bold(self.title),
             table(self._head(), self._lines(), left=len(self._head())),
-            f"{matching} of {len(self.rows)} rows match",
+            f"{sum(verdicts)} of {len(verdicts)} rows match",
             "\n".join(f"{row.id}: {row.explanation}" for row in self.rows if row.explanation),
             self.text.strip(),
             "\n".join(str(path) for path in self.files),

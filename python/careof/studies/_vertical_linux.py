@@ -143,7 +143,7 @@ def _row(target: Target, runs: Mapping[str, list[Observed]]) -> Row:
         ours=median,
         low=target.low,
         high=target.high,
-        match=median is not None and target.holds(median),
+        match=False if median is None else target.holds(median),
         explanation=target.explanation,
         spread=_spread(target, own),
         parts=[
