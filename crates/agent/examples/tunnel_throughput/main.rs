@@ -4,14 +4,15 @@
 //! alone does and beside the simplest forwarder in user space, turn by turn in one run:
 //!
 //! - `router`: sender, veth, router, veth, receiver; the kernel forwards.
-//! - `tunnel`: sender, veth, home agent, veth, mobile node; each agent is a thread with a TUN device with offloads
-//!   and a raw socket, and acknowledgements come back through the tunnel.
+//! - `tunnel`: sender, veth, home agent, veth, mobile node, registered, each driven by a thread; acknowledgements
+//!   come back through the tunnel.
 //! - `forwarder`: sender, TUN device, one thread that copies packet by packet, TUN device, receiver.
 //!
-//! Run it with `cargo run --release -p careof-lab --example tunnel_throughput -- [--json] [--seconds S]
+//! Run it with `cargo run --release -p careof-agent --example tunnel_throughput -- [--json] [--seconds S]
 //! [--rounds N] [--only CASE]`.
 
-mod agent;
+mod carriers;
+mod error;
 mod forwarder;
 mod topology;
 mod transfer;
@@ -19,7 +20,8 @@ mod transfer;
 use std::process::ExitCode;
 
 use careof_base::Duration;
-use careof_lab::{Error, Realm};
+use careof_lab::Realm;
+use error::Error;
 use topology::Case;
 use transfer::Measured;
 

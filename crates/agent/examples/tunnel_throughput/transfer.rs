@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::Builder;
 
 use careof_base::Duration;
-use careof_lab::{Clock, Error, Host};
+use careof_lab::{Clock, Host};
 use nix::errno::Errno;
 
+use crate::error::Error;
 use crate::topology::Topology;
 
 #[expect(clippy::disallowed_types, reason = "the kernel's TCP is what is measured with")]
@@ -102,14 +103,14 @@ fn retransmissions(host: &Host) -> Result<u64, Error> {
 }
 
 #[expect(clippy::disallowed_methods, reason = "the measurement takes as long as it takes")]
-fn sleep(span: Duration) {
+pub(crate) fn sleep(span: Duration) {
     std::thread::sleep(span);
 }
 
-fn failed(call: &'static str) -> impl Fn(io::Error) -> Error {
-    move |error| Error::System {
+pub(crate) fn failed(call: &'static str) -> impl Fn(io::Error) -> careof_lab::Error {
+    move |error| careof_lab::Error::System {
         doing: "measure a connection".to_owned(),
         call,
-        errno: Errno::from_raw(error.raw_os_error().unwrap_or(libc::EIO)),
+        errno: error.raw_os_error().map_or(Errno::EIO, Errno::from_raw),
     }
 }
