@@ -7,7 +7,7 @@ use careof_wire::protocol;
 use careof_wire::udp::UdpHeader;
 
 /// The name and the gist of a signalling datagram.
-pub(crate) fn describe(header: &Ipv4Header, payload: &[u8]) -> (&'static str, String) {
+pub fn describe(header: &Ipv4Header, payload: &[u8]) -> (&'static str, String) {
     match header.protocol {
         protocol::UDP => match UdpHeader::parse(header.source, header.destination, payload)
             .and_then(|(_, payload)| Message::parse(payload))

@@ -2,35 +2,49 @@
 
 use core::net::Ipv4Addr;
 
+use careof_scenario::LinkId;
+
 /// Index of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct NodeId(pub(crate) u16);
+pub struct NodeId(pub u16);
 
 /// Index of an interface of one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct InterfaceIndex(pub(crate) u16);
+pub struct InterfaceIndex(pub u16);
 
 /// Index of a one-way link: link `n` of the scenario is one-way link `2n` (`.down`) and `2n + 1` (`.up`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct OneWayId(pub(crate) u32);
+pub struct OneWayId(pub u32);
+
+/// The direction towards the mobile node, or from a link's first end.
+#[must_use]
+pub const fn down_of(link: LinkId) -> OneWayId {
+    OneWayId(2 * link.0 as u32)
+}
+
+/// The direction from the mobile node, or from a link's second end.
+#[must_use]
+pub const fn up_of(link: LinkId) -> OneWayId {
+    OneWayId(2 * link.0 as u32 + 1)
+}
 
 /// A /24 of 10.0.0.0/8: every link is one, and so is a home network without a link.
 ///
 /// Subnet `s` is 10.(s / 256).(s mod 256).0/24, which makes a route look-up an array access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Subnet(pub(crate) u16);
+pub struct Subnet(pub u16);
 
 impl Subnet {
     /// Prefix length of every subnet.
-    pub(crate) const PREFIX_LEN: u8 = 24;
+    pub const PREFIX_LEN: u8 = 24;
 
     /// Host `host` of the subnet.
-    pub(crate) const fn host(self, host: u8) -> Ipv4Addr {
+    pub const fn host(self, host: u8) -> Ipv4Addr {
         Ipv4Addr::new(10, (self.0 >> 8) as u8, self.0 as u8, host)
     }
 
     /// The subnet of `address`, if it is one of ours.
-    pub(crate) const fn of(address: Ipv4Addr) -> Option<Self> {
+    pub const fn of(address: Ipv4Addr) -> Option<Self> {
         let [net, high, low, _] = address.octets();
         if net == 10 { Some(Self(((high as u16) << 8) | low as u16)) } else { None }
     }
@@ -38,22 +52,22 @@ impl Subnet {
 
 /// One end of a link.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Interface {
+pub struct Interface {
     /// The one-way link packets leave by.
-    pub(crate) out: OneWayId,
+    pub out: OneWayId,
     /// The network on the link.
-    pub(crate) subnet: Subnet,
+    pub subnet: Subnet,
     /// The node's address there.
-    pub(crate) address: Ipv4Addr,
+    pub address: Ipv4Addr,
     /// The node at the other end.
-    pub(crate) peer: NodeId,
+    pub peer: NodeId,
     /// The other end's address.
-    pub(crate) peer_address: Ipv4Addr,
+    pub peer_address: Ipv4Addr,
 }
 
 /// Where a node sends a destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Route {
+pub enum Route {
     /// The address is the node's own.
     Local,
     /// Out by this interface.
@@ -72,19 +86,19 @@ struct RouteEntry {
 
 /// The static part of a node.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub struct Place {
     /// Its name in the scenario.
-    pub(crate) name: String,
+    pub name: String,
     /// Its ends of links.
-    pub(crate) interfaces: Vec<Interface>,
+    pub interfaces: Vec<Interface>,
     /// Whether it passes on packets of others.
-    pub(crate) forwards: bool,
+    pub forwards: bool,
     table: Vec<RouteEntry>,
 }
 
 impl Place {
     /// Where to send a packet for `destination`.
-    pub(crate) fn route(&self, destination: Ipv4Addr) -> Route {
+    pub fn route(&self, destination: Ipv4Addr) -> Route {
         let Some(entry) = Subnet::of(destination).and_then(|s| self.table.get(usize::from(s.0))) else {
             return Route::Unreachable;
         };
@@ -92,47 +106,47 @@ impl Place {
     }
 
     /// The interface at `index`.
-    pub(crate) fn interface(&self, index: InterfaceIndex) -> &Interface {
+    pub fn interface(&self, index: InterfaceIndex) -> &Interface {
         &self.interfaces[usize::from(index.0)]
     }
 }
 
 /// A link to be laid between two nodes.
-pub(crate) struct Cable<'a> {
+pub struct Cable<'a> {
     /// The scenario's name of the link.
-    pub(crate) name: &'a str,
+    pub name: &'a str,
     /// Its ends; packets from the first to the second cross the `.down` direction.
-    pub(crate) between: [&'a str; 2],
+    pub between: [&'a str; 2],
 }
 
 /// Where the mobile node's home network is.
-pub(crate) struct HomeNetwork<'a> {
+pub struct HomeNetwork<'a> {
     /// The home agent's node.
-    pub(crate) home_agent: &'a str,
+    pub home_agent: &'a str,
     /// The node that moves and therefore never forwards.
-    pub(crate) mobile: &'a str,
+    pub mobile: &'a str,
     /// The link that is the home network; without one the network exists only on the home agent.
-    pub(crate) link: Option<&'a str>,
+    pub link: Option<&'a str>,
 }
 
 /// All nodes with their addresses and routes.
 #[derive(Clone, Debug)]
-pub(crate) struct Topology {
+pub struct Topology {
     /// In the order in which the links name them.
-    pub(crate) places: Vec<Place>,
+    pub places: Vec<Place>,
     /// Address of the home agent on the home network.
-    pub(crate) home_agent_address: Option<Ipv4Addr>,
+    pub home_agent_address: Option<Ipv4Addr>,
     /// The mobile node's home address.
-    pub(crate) home_address: Option<Ipv4Addr>,
+    pub home_address: Option<Ipv4Addr>,
 }
 
 impl Topology {
     /// Lays the links and computes shortest routes, counting hops; ties go to the link named first.
-    pub(crate) fn build(cables: &[Cable<'_>], home: Option<&HomeNetwork<'_>>) -> Self {
+    pub fn build(cables: &[Cable<'_>], home: Option<&HomeNetwork<'_>>) -> Self {
         let mut topology = Self { places: Vec::new(), home_agent_address: None, home_address: None };
         for (index, cable) in cables.iter().enumerate() {
             let subnet = Subnet(index as u16 + 1);
-            let [a, b] = cable.between.map(|name| topology.place(name));
+            let [a, b] = cable.between.map(|name| topology.place_named(name));
             for (node, peer, host, peer_host, direction) in [(a, b, 1, 2, 0), (b, a, 2, 1, 1)] {
                 topology.places[usize::from(node.0)].interfaces.push(Interface {
                     out: OneWayId(2 * index as u32 + direction),
@@ -149,8 +163,8 @@ impl Topology {
         }
         let mut virtual_home = None;
         if let Some(home) = home {
-            let agent = topology.place(home.home_agent);
-            let mobile = topology.place(home.mobile);
+            let agent = topology.place_named(home.home_agent);
+            let mobile = topology.place_named(home.mobile);
             topology.places[usize::from(mobile.0)].forwards = false;
             let on_link = home.link.and_then(|link| cables.iter().position(|cable| cable.name == link));
             let subnet = Subnet(on_link.map_or(cables.len(), |index| index) as u16 + 1);
@@ -171,11 +185,36 @@ impl Topology {
     }
 
     /// The node called `name`.
-    pub(crate) fn find(&self, name: &str) -> Option<NodeId> {
+    pub fn find(&self, name: &str) -> Option<NodeId> {
         self.places.iter().position(|place| place.name == name).map(|index| NodeId(index as u16))
     }
 
-    fn place(&mut self, name: &str) -> NodeId {
+    /// The node with this id.
+    ///
+    /// # Panics
+    /// When the id is another topology's.
+    #[must_use]
+    pub fn place(&self, id: NodeId) -> &Place {
+        &self.places[usize::from(id.0)]
+    }
+
+    /// The node that packets enter a one-way link from.
+    #[must_use]
+    pub fn entrance(&self, way: OneWayId) -> NodeId {
+        let leads_out = |place: &Place| place.interfaces.iter().any(|interface| interface.out == way);
+        NodeId(self.places.iter().position(leads_out).unwrap_or_default() as u16)
+    }
+
+    /// The address a node is known by: the mobile node by its home address, others by that of their first interface.
+    #[must_use]
+    pub fn address_of(&self, id: NodeId) -> Ipv4Addr {
+        match self.home_address {
+            Some(home_address) if self.find("mobile") == Some(id) => home_address,
+            _ => self.place(id).interfaces.first().map_or(Ipv4Addr::UNSPECIFIED, |i| i.address),
+        }
+    }
+
+    fn place_named(&mut self, name: &str) -> NodeId {
         self.find(name).unwrap_or_else(|| {
             self.places.push(Place {
                 name: name.to_owned(),

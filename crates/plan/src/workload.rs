@@ -5,7 +5,7 @@ use careof_scenario::Workload as Traffic;
 
 /// The end of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Side {
+pub enum Side {
     /// Opened the connection: `from` in the scenario.
     Opener,
     /// Accepted it: `to`.
@@ -14,15 +14,15 @@ pub(crate) enum Side {
 
 impl Side {
     /// Both ends.
-    pub(crate) const BOTH: [Self; 2] = [Self::Opener, Self::Acceptor];
+    pub const BOTH: [Self; 2] = [Self::Opener, Self::Acceptor];
 
     /// 0 for the opener, 1 for the acceptor.
-    pub(crate) const fn index(self) -> usize {
+    pub const fn index(self) -> usize {
         self as usize
     }
 
     /// The other end.
-    pub(crate) const fn peer(self) -> Self {
+    pub const fn peer(self) -> Self {
         match self {
             Self::Opener => Self::Acceptor,
             Self::Acceptor => Self::Opener,
@@ -32,7 +32,7 @@ impl Side {
 
 /// What an application asks of its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ask {
+pub enum Ask {
     /// Write this many bytes; `u64::MAX` is without end.
     Write(Side, u64),
     /// No more will be written.
@@ -43,7 +43,7 @@ pub(crate) enum Ask {
 
 /// The applications at both ends of one flow.
 #[derive(Clone, Debug)]
-pub(crate) struct Workload {
+pub struct Workload {
     traffic: Traffic,
     stop: Option<Instant>,
     /// Requests asked, or bytes of paced messages written.
@@ -56,12 +56,12 @@ pub(crate) struct Workload {
 
 impl Workload {
     /// Applications that exchange `traffic` until `stop`.
-    pub(crate) fn new(traffic: Traffic, stop: Option<Instant>) -> Self {
+    pub fn new(traffic: Traffic, stop: Option<Instant>) -> Self {
         Self { traffic, stop, asked: 0, answered: 0, next_message: None, stopped: false, cut_short: false }
     }
 
     /// The opener's connection is established.
-    pub(crate) fn connected(&mut self, now: Instant) -> [Option<Ask>; 2] {
+    pub fn connected(&mut self, now: Instant) -> [Option<Ask>; 2] {
         match self.traffic {
             _ if self.stopped => [None, None],
             Traffic::Bulk { size: None } => [Some(Ask::Write(Side::Opener, u64::MAX)), None],
@@ -72,6 +72,7 @@ impl Workload {
                 self.asked = 1;
                 [Some(Ask::Write(Side::Opener, request)), None]
             }
+            Traffic::Command | Traffic::Probe { .. } => [None, None],
             Traffic::Paced { .. } => {
                 self.next_message = Some(now);
                 [None, None]
@@ -80,7 +81,7 @@ impl Workload {
     }
 
     /// `side` has received `total` bytes in order since the beginning.
-    pub(crate) fn received(&mut self, now: Instant, side: Side, total: u64) -> Option<Ask> {
+    pub fn received(&mut self, now: Instant, side: Side, total: u64) -> Option<Ask> {
         let Traffic::RequestResponse { request, response, think, count } = self.traffic else { return None };
         match side {
             Side::Acceptor if total >= request.saturating_mul(self.answered + 1) => {
@@ -102,12 +103,12 @@ impl Workload {
     }
 
     /// Whether it is to have stopped by `now`.
-    pub(crate) fn is_past(&self, now: Instant) -> bool {
+    pub fn is_past(&self, now: Instant) -> bool {
         self.stop.is_some_and(|stop| stop <= now)
     }
 
     /// Whether only the scenario's stop or the end of the run ends it.
-    pub(crate) fn is_endless(&self) -> bool {
+    pub fn is_endless(&self) -> bool {
         matches!(
             self.traffic,
             Traffic::Bulk { size: None }
@@ -117,17 +118,17 @@ impl Workload {
     }
 
     /// The scenario stopped it while there was more to exchange.
-    pub(crate) fn cut_short(&mut self) {
+    pub fn cut_short(&mut self) {
         self.cut_short = true;
     }
 
     /// Whether the scenario stopped it before it had exchanged everything.
-    pub(crate) fn was_cut_short(&self) -> bool {
+    pub fn was_cut_short(&self) -> bool {
         self.cut_short
     }
 
     /// When [`Workload::handle_timeout`] wants to be called.
-    pub(crate) fn next_timeout(&self) -> Option<Instant> {
+    pub fn next_timeout(&self) -> Option<Instant> {
         if self.stopped {
             return None;
         }
@@ -138,7 +139,7 @@ impl Workload {
     }
 
     /// The next message is due, or the flow stops.
-    pub(crate) fn handle_timeout(&mut self, now: Instant) -> Option<Ask> {
+    pub fn handle_timeout(&mut self, now: Instant) -> Option<Ask> {
         if self.stopped {
             return None;
         }
@@ -164,7 +165,7 @@ impl Workload {
                 self.asked += 1;
                 Some(Ask::Write(Side::Opener, request))
             }
-            Traffic::Bulk { .. } => None,
+            Traffic::Bulk { .. } | Traffic::Command | Traffic::Probe { .. } => None,
         }
     }
 }

@@ -8,27 +8,35 @@ use careof_base::Instant;
 /// It is computed whether or not a trace is written, so two runs can be told apart without one. It is no
 /// cryptographic hash: it finds accidents, not forgeries.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Digest {
+pub struct Digest {
     low: u64,
     high: u64,
+}
+
+impl Default for Digest {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Digest {
-    pub(crate) const fn new() -> Self {
+    /// The fingerprint of nothing.
+    #[must_use]
+    pub const fn new() -> Self {
         Self { low: 0x243f_6a88_85a3_08d3, high: 0x1319_8a2e_0370_7344 }
     }
 
     /// Mixes one delivered packet in.
     #[inline]
-    pub(crate) fn packet(&mut self, now: Instant, link: u32, packet: u64, size: u32, content: u64) {
+    pub fn packet(&mut self, now: Instant, link: u32, packet: u64, size: u32, content: u64) {
         self.mix(now.as_nanos() ^ (u64::from(link) << 48));
         self.mix(packet ^ (u64::from(size) << 40) ^ content);
     }
 
     /// Mixes one dropped packet in.
-    pub(crate) fn drop(&mut self, now: Instant, packet: u64, cause: &str) {
+    pub fn drop(&mut self, now: Instant, packet: u64, cause: &str) {
         self.mix(now.as_nanos());
         self.mix(packet ^ of_bytes(cause.as_bytes()));
     }
@@ -41,7 +49,7 @@ impl Digest {
 }
 
 /// A signalling message, mixed down to a number.
-pub(crate) fn of_bytes(bytes: &[u8]) -> u64 {
+pub fn of_bytes(bytes: &[u8]) -> u64 {
     bytes.iter().fold(bytes.len() as u64, |sum, byte| {
         (sum ^ u64::from(*byte)).wrapping_mul(MULTIPLIER).rotate_left(23)
     })
