@@ -80,7 +80,7 @@ def test_other_threads_run_while_a_simulation_does() -> None:
             time.sleep(0.001)
 
     ticker = threading.Thread(target=tick)
-    simulation = careof.native.Simulation("x", SMALL, ["duration=2000 s", 'links.gsm.rate="10 Mbit/s"'], trace=False)
+    simulation = careof.native.World("sim", "x", SMALL, ["duration=2000 s", 'links.gsm.rate="10 Mbit/s"'], trace=False)
     ticker.start()
     try:
         began = time.monotonic()

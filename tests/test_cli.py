@@ -98,6 +98,18 @@ def test_a_run_without_a_trace_loads_no_heavy_library(small: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_a_process_that_makes_real_hosts_has_one_thread_until_then(small: Path) -> None:
+    program = (
+        "import sys; from pathlib import Path; from careof import native; from careof.cli import main; "
+        "native.prepare = lambda world: sys.exit(f'{world} {len(list(Path(\"/proc/self/task\").iterdir()))}'); "
+        "main(sys.argv[1:])"
+    )
+    arguments = ["run", str(small), "--world", "linux", "--plot", "png", "--out", str(small.parent / "o")]
+    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=False)
+    assert done.stderr == "linux 1\n"
+    assert list(small.parent.iterdir()) == [small]
+
+
 def test_check_says_what_a_scenario_means_and_writes_nothing(careof: Command, small: Path) -> None:
     done = careof("check", small, cwd=small.parent)
     assert done.returncode == 0
@@ -105,6 +117,20 @@ def test_check_says_what_a_scenario_means_and_writes_nothing(careof: Command, sm
     resolved = json.loads(careof("check", small, "--json").stdout)
     assert {link["name"] for link in resolved["links"]} >= {"wavelan", "gsm"}
     assert list(small.parent.iterdir()) == [small]
+
+
+def test_check_says_which_world_cannot_run_a_scenario(careof: Command, small: Path) -> None:
+    kernel = ["--set", "flow.0.tcp.variant=kernel"]
+    done = careof("check", small, *kernel)
+    assert done.returncode == 0, done.stderr
+    assert "not for --world sim: flow.0.tcp.variant: " in done.stdout
+    assert careof("check", small, *kernel, "--world", "linux").returncode == 0
+    refused = careof("check", small, *kernel, "--world", "sim")
+    assert refused.returncode == 2
+    assert refused.stderr.startswith("error: flow.0.tcp.variant: ")
+    impossible = careof("check", small, "--set", "handover.0.queued=duplicate")
+    assert impossible.returncode == 2
+    assert "handover.0.queued" in impossible.stderr
 
 
 def test_presets_are_listed_with_their_sources(careof: Command) -> None:

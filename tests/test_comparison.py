@@ -6,10 +6,11 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow.compute as pc
 import pytest
 
 import careof
-from careof import run
+from careof import Run, compare, run
 from conftest import SMALL
 
 if TYPE_CHECKING:
@@ -60,6 +61,49 @@ def test_a_page_lays_both_over_each_other(careof: Command, pair: tuple[Path, Pat
     text = page.read_text(encoding="utf-8")
     assert '"A data"' in text
     assert '"B data"' in text
+    assert '"B less A"' in text
+    assert "From handover 1 on" in text
+
+
+def test_what_a_trace_shows_is_compared_in_numbers(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    slower = run(SMALL, out=tmp_path / "c", set={"links.wavelan.rate": "1 Mbit/s"})
+    comparison = compare(pair[0], slower)
+    found = {(one.where, one.key): one for one in comparison.traced}
+    where = "flow download in handover 1"
+    before = found[where, "goodput_before_bps"]
+    assert before.ratio == pytest.approx(0.5, rel=0.05)
+    assert found[where, "delivered_before_bytes"].a == pytest.approx(before.a * 2 / 8)
+    assert found[where, "rto_at_handover_s"].b >= found[where, "srtt_at_handover_s"].b > 0
+    assert found[where, "longest_silence_s"].a < 4
+    first = next(time for time in trace_of(slower, "timeout") if time > 2)
+    assert found[where, "first_timeout_s"].b == pytest.approx(first - 2)
+    (apart,) = comparison.apart
+    assert apart.most_bytes < -100_000
+    assert 2 <= apart.most_at_s <= 6
+    assert 0.2 < apart.share < 0.6
+    assert json.dumps(comparison.as_json(), allow_nan=False)
+
+
+def test_the_main_figures_are_printed_even_where_they_agree(careof: Command, pair: tuple[Path, Path]) -> None:
+    printed = careof("compare", pair[0], pair[0]).stdout
+    assert "flow download in handover 1" in printed
+    assert "RTO at it" in printed
+    assert "the same bytes at all times" in printed
+    assert "also different" not in printed
+
+
+def test_a_run_without_a_trace_can_be_compared(careof: Command, pair: tuple[Path, Path], tmp_path: Path) -> None:
+    run(SMALL, out=tmp_path / "c", trace=False)
+    done = careof("compare", pair[0], tmp_path / "c", "--out", tmp_path / "page.html")
+    assert done.returncode == 0, done.stderr
+    assert "stall after it" in done.stdout
+    assert "RTO at it" not in done.stdout
+
+
+def trace_of(one: Run, kind: str) -> list[float]:
+    """When things of a kind happened, in seconds."""
+    rows = one.events.filter(pc.equal(one.events["kind"].cast("string"), kind))
+    return [time / 1e9 for time in rows["time_ns"].to_pylist()]
 
 
 def test_a_page_needs_a_place(careof: Command, pair: tuple[Path, Path], tmp_path: Path) -> None:

@@ -21,11 +21,13 @@ KNOWS = {
     "scenario": {"base", "document", "link", "tcp"},
     "trace": {"base"},
     "metrics": {"base"},
-    "sim": {"base", "wire", "link", "tcp", "mobility", "scenario", "trace", "metrics"},
+    "plan": {"base", "wire", "link", "mobility", "scenario", "trace", "metrics"},
+    "sim": {"base", "wire", "link", "tcp", "mobility", "scenario", "plan", "trace", "metrics"},
     "lab": {"base", "link", "wire"},
+    "testbed": {"lab"},
     "agent": {"base", "document", "wire", "mobility", "lab"},
-    "linux": {"agent", "base", "wire", "link", "tcp", "mobility", "scenario", "trace", "metrics", "lab"},
-    "python": {"base", "scenario", "sim", "trace", "metrics"},
+    "linux": {"agent", "base", "wire", "link", "tcp", "mobility", "scenario", "plan", "trace", "metrics", "lab"},
+    "python": {"base", "linux", "plan", "scenario", "sim", "trace", "metrics"},
 }  # fmt: skip
 PROTOCOL = ("base", "wire", "link", "tcp", "mobility")
 OUT_OF_REACH = re.compile(r"\bstd::(net|time|thread|fs|env|process|collections::Hash\w+)\b")

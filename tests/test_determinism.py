@@ -33,7 +33,7 @@ def test_watching_a_run_does_not_change_it(careof: Command, finished: Path, tmp_
 
 def test_how_a_run_is_cut_into_slices_does_not_change_it() -> None:
     def in_slices(count: int) -> tuple[Any, list[bytes]]:
-        simulation = native.Simulation("small", SMALL)
+        simulation = native.World("sim", "small", SMALL)
         events = []
         for number in range(1, count + 1):
             simulation.advance(simulation.duration_s * number / count)
@@ -56,7 +56,7 @@ def test_seed_and_repetition_give_other_runs() -> None:
 
 def test_runs_in_one_process_do_not_touch_each_other() -> None:
     alone = careof.run(SMALL, trace=False).summary
-    first, second = (careof.native.Simulation("<text>", SMALL, trace=False) for _ in range(2))
+    first, second = (careof.native.World("sim", "<text>", SMALL, trace=False) for _ in range(2))
     for step in range(1, 61):
         first.advance(step / 10)
         second.advance(step / 10)

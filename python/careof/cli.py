@@ -17,17 +17,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from careof import native, summary
-from careof.errors import CareofError, InputError
+from careof.errors import CareofError, InputError, WorldError
 from careof.progress import Progress
-from careof.runs import LARGEST_PACKET, LARGEST_SEED
+from careof.runs import LARGEST_PACKET, LARGEST_SEED, SIMULATED
 from careof.staging import space_hint
 from careof.text import Style, printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from types import FrameType
-
-_WORLDS = ("sim",)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -104,7 +102,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"careof {native.__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=_Parser)
 
-    run = _command(commands, "run", _run, "simulate a scenario: print a summary, write trace, capture and report")
+    run = _command(commands, "run", _run, "run a scenario: print a summary, write trace, capture and report")
     run.add_argument("scenario", metavar="FILE", help="the scenario, a TOML file")
     run.add_argument(
         "--out",
@@ -129,7 +127,12 @@ def _parser() -> argparse.ArgumentParser:
         help="keep this much of each packet in the capture (default: all of it)",
     )
     run.add_argument("--plot", choices=["png"], help="also draw the graphs of each flow as plot-FLOW.png")
-    run.add_argument("--world", choices=_WORLDS, default="sim", help="where to run it (default: sim)")
+    run.add_argument(
+        "--world",
+        choices=native.WORLDS,
+        default=SIMULATED,
+        help="where to run it: simulated (sim, the default), or in real time on Linux hosts inside this machine",
+    )
     _add_json(run, "the content of summary.json")
 
     compare = _command(commands, "compare", _compare, "two runs side by side")
@@ -143,6 +146,7 @@ def _parser() -> argparse.ArgumentParser:
     check = _command(commands, "check", _check, "read a scenario and say what it means, without running it")
     check.add_argument("scenario", metavar="FILE", help="the scenario, a TOML file")
     _add_set(check)
+    check.add_argument("--world", choices=native.WORLDS, help="it must be one for this world (default: for any)")
     _add_json(check, "the scenario with every default filled in")
 
     presets = _command(commands, "presets", _presets, "list the link presets with their sources")
@@ -156,6 +160,9 @@ def _parser() -> argparse.ArgumentParser:
     study.add_argument("name", metavar="NAME", help="which study")
     study.add_argument("--out", metavar="DIR", type=Path, help="directory for its runs and figures")
     study.add_argument("--quick", action="store_true", help="fewer repetitions")
+    study.add_argument(
+        "--world", choices=native.WORLDS, default=SIMULATED, help="where to run it (default: sim); linux takes minutes"
+    )
     study.add_argument("--markdown", action="store_true", help="print a page of Markdown")
     _add_json(study, "the rows of its table")
     return parser
@@ -210,25 +217,29 @@ def _progress(options: argparse.Namespace, unit: str) -> Progress:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from careof.runs import run
+    from careof import apart, jobs
+    from careof.runs import plan
 
     if options.no_trace:
         for option, given in (("--plot png", options.plot), ("--snaplen", options.snaplen)):
             if given is not None:
                 raise InputError(f"{option} has no meaning without a trace", hint="leave out --no-trace")
     out = options.out if options.out is not None else Path("run") / (Path(options.scenario).stem or "scenario")
-    with _progress(options, "s simulated") as progress:
-        result = run(
-            Path(options.scenario),
-            seed=options.seed,
-            set=options.overrides,
-            out=out,
-            trace=not options.no_trace,
-            repetition=options.repetition,
-            snap_length=options.snaplen,
-            plots=options.plot is not None,
-            progress=progress,
-        )
+    job = plan(
+        Path(options.scenario),
+        world=options.world,
+        seed=options.seed,
+        set=options.overrides,
+        out=out,
+        trace=not options.no_trace,
+        repetition=options.repetition,
+        snap_length=options.snaplen,
+        plots=options.plot is not None,
+    )
+    # This process has nothing else to do and one thread, unless somebody uses this function in another program.
+    carry_out = jobs.carry_out if options.world == SIMULATED or apart.is_alone() else apart.carry_out
+    with _progress(options, "s simulated" if options.world == SIMULATED else "s of real time") as progress:
+        result = carry_out(job, progress, progress.remark)
     if options.json:
         _print_json(result.summary)
     else:
@@ -257,12 +268,21 @@ def _check(options: argparse.Namespace) -> int:
     name, text = read_scenario(Path(options.scenario))
     overrides = override_list(options.overrides)
     resolved = native.check(name, text, overrides)
-    # A good scenario may still ask for what the simulator cannot do.
-    native.Simulation(name, text, overrides, trace=False)
+    # A good scenario may still ask for what a world cannot do. One that can is enough, unless it is asked for by name.
+    refusals = {}
+    for world in native.WORLDS if options.world is None else [options.world]:
+        try:
+            native.check_world(world, name, text, overrides)
+        except WorldError as error:
+            refusals[world] = error
+    if options.world in refusals or len(refusals) == len(native.WORLDS):
+        raise next(iter(refusals.values()))
     if options.json:
         _print_json(resolved)
     else:
         print(f"{name}: {summary.scenario_in_words(resolved)}")
+        for world, refusal in refusals.items():
+            print(f"  not for --world {world}: {printable(str(refusal))}")
     return 0
 
 
@@ -291,7 +311,8 @@ def _study(options: argparse.Namespace) -> int:
         hint = f"did you mean {near[0]}?" if near else f"studies: {', '.join(names) or 'none in this version'}"
         raise InputError(f"there is no study {options.name!r}", hint=hint)
     with _progress(options, "done") as progress:
-        study = studies.load(options.name).carry_out(options.out, progress, quick=options.quick)
+        module = studies.load(options.name)
+        study = module.carry_out(options.out, progress, quick=options.quick, world=options.world)
     if options.json:
         _print_json(study.rows_as_json())
     elif options.markdown:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from html import escape
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +13,16 @@ from careof.runs import Run, load
 from careof.staging import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
+    from careof.divergence import Apart
     from careof.native import Json
     from careof.plot.series import Panel
     from careof.text import Style
 
+
+_HANDOVERS_DRAWN = 3
+"""Handovers from which on a page shows the runs laid over each other."""
 
 _LONGEST = 40
 """Characters of a setting that a terminal's table shows."""
@@ -65,6 +69,10 @@ class Comparison:
     """Settings of the resolved scenarios that differ."""
     metrics: list[Difference]
     """Every metric of every flow and handover, equal or not."""
+    traced: list[Difference]
+    """What the traces show of every flow in every handover; empty where a run kept no events."""
+    apart: list[Apart]
+    """How far the runs are apart in what each flow has delivered; empty where a run kept no events."""
 
     @property
     def identical(self) -> bool:
@@ -79,6 +87,8 @@ class Comparison:
             "identical": self.identical,
             "settings": [one.as_json() for one in self.settings],
             "metrics": [one.as_json() for one in self.metrics],
+            "traced": [one.as_json() for one in self.traced],
+            "apart": [one.as_json() for one in self.apart],
         }
 
     def for_people(self, style: Style) -> str:
@@ -94,10 +104,29 @@ class Comparison:
                 for one in self.settings
             ]
             parts.append(text.table(["setting", "A", "B"], rows, left=3))
-        for where in dict.fromkeys(one.where for one in self.metrics):
-            rows = [_row(one) for one in self.metrics if one.where == where]
-            parts.append(text.table([where, "A", "B", "B - A", "B / A"], rows))
+        parts += [
+            text.table([where, "A", "B", "B - A", "B / A"], [_row(one, words) for words, one in rows])
+            for where, rows in self.main_figures()
+        ]
+        parts += [_in_words(one) for one in self.apart]
+        shown = {(one.where, one.key) for _, rows in self.main_figures() for _, one in rows}
+        rest = [one for one in [*self.metrics, *self.traced] if one.a != one.b and (one.where, one.key) not in shown]
+        for where in dict.fromkeys(one.where for one in rest):
+            rows = [_row(one) for one in rest if one.where == where]
+            parts.append(text.table([f"also different: {where}", "A", "B", "B - A", "B / A"], rows))
         return "\n\n".join(parts)
+
+    def main_figures(self) -> list[tuple[str, list[tuple[str, Difference]]]]:
+        """What most people want to know, equal or not: words and figures of each flow, and of each in each handover."""
+        known = {(one.where, one.key): one for one in [*self.metrics, *self.traced]}
+        found = []
+        for name in _names(self.a, self.b):
+            found.append((_flow(name), _chosen(known, ((_flow(name), key, words) for key, words in _OF_FLOW))))
+            for number in range(1, 1 + max(len(run.summary["handovers"]) for run in (self.a, self.b))):
+                keys = [(_handover(number), f"flows.{name}.{key}", words) for key, words in _OF_HANDOVER]
+                keys += [(_in_handover(name, number), key, words) for key, words in _TRACED]
+                found.append((_in_handover(name, number), _chosen(known, keys)))
+        return [(where, rows) for where, rows in found if rows]
 
     def write(self, path: str | Path) -> None:
         """Write a page with the tables, and the graphs of both runs laid over each other.
@@ -115,7 +144,10 @@ def compare(a: Run | str | Path, b: Run | str | Path) -> Comparison:
     Raises:
         NotARunError: a directory holds no run.
     """
+    from careof.divergence import apart
+
     first, second = (one if isinstance(one, Run) else load(one) for one in (a, b))
+    both = first.traced and second.traced
     return Comparison(
         a=first,
         b=second,
@@ -124,7 +156,9 @@ def compare(a: Run | str | Path, b: Run | str | Path) -> Comparison:
             for key, one, other in _paired(dict(_flat(first.scenario)), dict(_flat(second.scenario)))
             if one != other
         ],
-        metrics=[*_flows(first, second), *_handovers(first, second)],
+        metrics=[*_flows(first, second), *_handovers(first, second), *_probes(first, second)],
+        traced=list(_traced(first, second)) if both else [],
+        apart=[apart(first, second, name) for name in _common(first, second)] if both else [],
     )
 
 
@@ -134,13 +168,106 @@ def _flows(a: Run, b: Run) -> Iterator[Difference]:
     for name, one, other in _paired(rows_a, rows_b):
         for key, left, right in _paired(dict(_flat(one or {})), dict(_flat(other or {}))):
             if key != "name":
-                yield Difference(f"flow {name}", key, left, right)
+                yield Difference(_flow(name), key, left, right)
+
+
+def _probes(a: Run, b: Run) -> Iterator[Difference]:
+    rows = [{str(one["name"]): one for one in run.summary.get("probes", [])} for run in (a, b)]
+    for name, one, other in _paired(*rows):
+        for key, left, right in _paired(one or {}, other or {}):
+            if key != "name":
+                yield Difference(f"probe {name}", key, left, right)
 
 
 def _handovers(a: Run, b: Run) -> Iterator[Difference]:
     for number, (one, other) in enumerate(zip_longest(a.summary["handovers"], b.summary["handovers"]), 1):
         for key, left, right in _paired(dict(_flat(one or {})), dict(_flat(other or {}))):
-            yield Difference(f"handover {number}", key, left, right)
+            yield Difference(_handover(number), key, left, right)
+
+
+def _traced(a: Run, b: Run) -> Iterator[Difference]:
+    from careof.divergence import figures
+
+    one, other = figures(a), figures(b)
+    for at in dict.fromkeys([*one, *other]):
+        flow, number, key = at
+        yield Difference(_in_handover(flow, number), key, one.get(at), other.get(at))
+
+
+def _names(a: Run, b: Run) -> list[str]:
+    """The flows of both runs."""
+    return list(dict.fromkeys(str(flow["name"]) for run in (a, b) for flow in run.summary["flows"]))
+
+
+def _common(a: Run, b: Run) -> list[str]:
+    """The flows that both runs have."""
+    of_both = [{str(flow["name"]) for flow in run.summary["flows"]} for run in (a, b)]
+    return [name for name in _names(a, b) if all(name in names for names in of_both)]
+
+
+def _flow(name: str) -> str:
+    return f"flow {name}"
+
+
+def _handover(number: int) -> str:
+    return f"handover {number}"
+
+
+def _in_handover(flow: str, number: int) -> str:
+    return f"{_flow(flow)} in {_handover(number)}"
+
+
+def _chosen(
+    known: dict[tuple[str, str], Difference], wanted: Iterable[tuple[str, str, str]]
+) -> list[tuple[str, Difference]]:
+    rows = [(words, known[where, key]) for where, key, words in wanted if (where, key) in known]
+    return [(words, one) for words, one in rows if one.a is not None or one.b is not None]
+
+
+_OF_FLOW = (
+    ("goodput_bps", "goodput"),
+    ("bytes_delivered", "delivered"),
+    ("timeouts", "timeouts"),
+    ("spurious_timeouts", "of them spurious"),
+    ("segments_sent", "segments sent"),
+    ("segments_retransmitted", "sent again"),
+    ("unnecessary_retransmissions", "of them unnecessarily"),
+    ("duplicate_acks", "duplicate ACKs"),
+    ("rtt_mean_s", "RTT, mean"),
+)
+_OF_HANDOVER = (
+    ("stall_after_s", "stall after it"),
+    ("timeouts", "timeouts"),
+    ("spurious_timeouts", "of them spurious"),
+    ("segments_retransmitted", "sent again"),
+    ("unnecessary_retransmissions", "of them unnecessarily"),
+    ("duplicate_acks", "duplicate ACKs"),
+    ("out_of_order_arrivals", "out of order"),
+)
+_TRACED = (
+    ("first_timeout_s", "first timeout after"),
+    ("longest_silence_s", "longest silence"),
+    ("delivered_before_bytes", "delivered before it"),
+    ("goodput_before_bps", "goodput before it"),
+    ("goodput_after_bps", "goodput on the new path"),
+    ("srtt_at_handover_s", "smoothed RTT at it"),
+    ("srtt_at_end_s", "smoothed RTT at the end"),
+    ("rto_at_handover_s", "RTO at it"),
+    ("rto_highest_s", "RTO, highest"),
+    ("rto_at_end_s", "RTO at the end"),
+    ("cwnd_at_handover_bytes", "cwnd at it"),
+    ("flight_at_handover_bytes", "in flight at it"),
+)
+
+
+def _in_words(one: Apart) -> str:
+    if not one.most_bytes:
+        return f"flow {text.printable(one.flow)}: both have delivered the same bytes at all times"
+    most = f"B {text.size(abs(one.most_bytes))} {'ahead' if one.most_bytes > 0 else 'behind'}"
+    return (
+        f"flow {text.printable(one.flow)}: {one.share:.1%} apart in what they have delivered, on average over time "
+        f"({text.size(one.mean_bytes)}); most at {text.seconds(one.most_at_s)}, {most}"
+    )
 
 
 def _paired(a: Json, b: Json) -> Iterator[tuple[str, Any, Any]]:
@@ -161,13 +288,13 @@ def _flat(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
         yield key, value
 
 
-def _row(one: Difference) -> list[str]:
+def _row(one: Difference, words: str | None = None) -> list[str]:
     difference = one.difference
     signed = "=" if one.a == one.b else "" if difference is None else summary.value(one.key, difference)
     if difference is not None and difference > 0:
         signed = f"+{signed}"
     ratio = "" if one.ratio is None or difference == 0 else f"{one.ratio:.3g}"
-    return [one.key, summary.value(one.key, one.a), summary.value(one.key, one.b), signed, ratio]
+    return [words or one.key, summary.value(one.key, one.a), summary.value(one.key, one.b), signed, ratio]
 
 
 def _setting(key: str, value: Any) -> str:
@@ -200,7 +327,9 @@ def _particulars(run: Run) -> Json:
 
 def _name(run: Run) -> str:
     place = f"{run.path}: " if run.path is not None else ""
-    return f"{place}{run.title}, seed {run.summary['seed']}, digest {run.summary['digest']}"
+    return (
+        f"{place}{run.title}, {summary.world(run.summary)}, seed {run.summary['seed']}, digest {run.summary['digest']}"
+    )
 
 
 def _number(value: Any) -> bool:
@@ -217,16 +346,24 @@ def _page(comparison: Comparison) -> str:
         for one in comparison.settings
     ]
     same = "The same run: digests are equal." if comparison.identical else "The scenarios are the same."
+    heads = ["A", "B", "B - A", "B / A"]
     page.add("Settings that differ", table(["setting", "A", "B"], settings) if settings else f"<p>{same}</p>")
-    for where in dict.fromkeys(one.where for one in comparison.metrics):
-        rows = [map(escape, _row(one)) for one in comparison.metrics if one.where == where]
-        page.add(where[0].upper() + where[1:], table(["metric", "A", "B", "B - A", "B / A"], rows), beside=True)
+    for where, figures in comparison.main_figures():
+        rows = [map(escape, _row(one, name)) for name, one in figures]
+        page.add(where[0].upper() + where[1:], table(["figure", *heads], rows), beside=True)
     if a.traced and b.traced:
-        for flow in [name for name in a.plot.flows() if name in b.plot.flows()]:
-            both = zip(a.plot.panels(flow), b.plot.panels(flow), strict=True)
-            page.add(f"Flow {flow}: A and B", "".join(page.figure(_overlaid(*pair)) for pair in both))
+        for number, flow in enumerate(_common(a, b)):
+            pairs = list(zip(a.plot.panels(flow), b.plot.panels(flow), strict=True))
+            both = [_deliveries(a, b, flow), *_since_handovers(a, b, pairs[0]), *(_overlaid(*pair) for pair in pairs)]
+            figures_of_flow = "".join(page.figure(panel) for panel in both)
+            page.add(f"Flow {flow}: A and B", f"<p>{escape(_in_words(comparison.apart[number]))}</p>{figures_of_flow}")
         page.add("Links: A and B", page.figure(_overlaid(a.plot.queue_panel(), b.plot.queue_panel())))
         views(page, a)
+    parts = []
+    for where in dict.fromkeys(one.where for one in comparison.metrics):
+        rows = [map(escape, _row(one)) for one in comparison.metrics if one.where == where]
+        parts.append(f"<details><summary>{escape(where)}</summary>{table(['metric', *heads], rows)}</details>")
+    page.add("Every metric", "".join(parts))
     head = "".join(f"<p><b>{letter}</b> {escape(_name(run))}</p>" for letter, run in (("A", a), ("B", b)))
     return page.html(f"<h1>Two runs compared</h1>{head}")
 
@@ -242,3 +379,27 @@ def _overlaid(a: Panel, b: Panel) -> Panel:
             for span in panel.spans
         ]
     return replace(a, series=series, spans=spans, end_s=max(a.end_s, b.end_s))
+
+
+def _deliveries(a: Run, b: Run, flow: str) -> Panel:
+    """What has been delivered in both runs, and how far they are apart in it."""
+    from careof.divergence import deliveries
+    from careof.plot.series import Role, Series, Shape
+
+    panel = _overlaid(a.plot.delivery_panel(flow), b.plot.delivery_panel(flow))
+    time, of_a, of_b = deliveries(a, b, flow)
+    return replace(panel, series=[*panel.series, Series("B less A", Role.APART, Shape.STEPS, time, of_b - of_a)])
+
+
+def _since_handovers(a: Run, b: Run, panels: tuple[Panel, Panel]) -> Iterator[Panel]:
+    """The time-sequence graphs from each of the first handovers on, each run counted from what it had done by then."""
+    from careof.plot import series
+
+    handovers = zip(a.summary["handovers"], b.summary["handovers"], strict=False)
+    for number, pair in enumerate(islice(handovers, _HANDOVERS_DRAWN), 1):
+        title = f"From {_handover(number)} on"
+        cuts = [
+            series.since(panel, one["at_s"] if one["ready_at_s"] is None else one["ready_at_s"], one["until_s"], title)
+            for panel, one in zip(panels, pair, strict=True)
+        ]
+        yield _overlaid(*cuts)

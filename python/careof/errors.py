@@ -5,7 +5,7 @@
     CareofError
     ├── InputError              what was asked for makes no sense; exit status 2
     │   ├── ScenarioError       the scenario file, or an override of it
-    │   ├── WorldError          the chosen world cannot do what the scenario asks for
+    │   ├── WorldError          the chosen world cannot do it, or not on this machine
     │   ├── OutputError         nothing can be written there
     │   └── NotARunError        that directory holds no run
     ├── RunError                the run itself went wrong; exit status 1
@@ -40,7 +40,7 @@ class ScenarioError(InputError):
 
 
 class WorldError(InputError):
-    """The world that was chosen cannot do what the scenario asks for."""
+    """The world that was chosen cannot do what the scenario asks for, or not on this machine."""
 
 
 class OutputError(InputError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from careof import _careof
 from careof.errors import InternalError, RunError, ScenarioError, WorldError
@@ -12,8 +12,12 @@ from careof.errors import InternalError, RunError, ScenarioError, WorldError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
+    from types import TracebackType
 
 Json = dict[str, Any]
+
+WORLDS = ("sim", "linux")
+"""The simulator, and real Linux hosts on this machine."""
 
 __version__: str = _careof.__version__
 
@@ -36,7 +40,8 @@ def _our_errors() -> Iterator[None]:
     except _careof.ScenarioError as error:
         raise ScenarioError(str(error)) from None
     except _careof.WorldError as error:
-        raise WorldError(str(error)) from None
+        message, hint = error.args
+        raise WorldError(message, hint=hint) from None
 
 
 @contextmanager
@@ -79,17 +84,42 @@ def event_schema() -> Json:
     return _object(_careof.event_schema())
 
 
-class Simulation:
-    """A run in the simulated world, moved on piece by piece.
+def check_world(world: str, name: str, text: str, overrides: Sequence[str] = ()) -> None:
+    """Make sure that a world can do what a scenario asks for; what this machine has or lacks is not looked at.
 
     Raises:
         ScenarioError: the text is no scenario.
-        WorldError: the simulator cannot do what it asks for.
+        WorldError: the world cannot.
+    """
+    with _our_errors():
+        _careof.check_world(world, name, text, list(overrides))
+
+
+def prepare(world: str) -> None:
+    """Get this process ready for a world.
+
+    Real hosts are made by root, or by an ordinary user in a user namespace, which this process then enters for good.
+    It can do so only while it has one thread: before libraries are imported that start more.
+
+    Raises:
+        WorldError: this machine does not have what the world needs; the hint says what would give it.
+    """
+    with _our_errors():
+        _careof.prepare(world)
+
+
+class World:
+    """A run in one of :data:`WORLDS`, moved on piece by piece; a context manager that ends it.
+
+    Raises:
+        ScenarioError: the text is no scenario.
+        WorldError: the world cannot do what it asks for.
         OSError: the capture cannot be written.
     """
 
     def __init__(
         self,
+        world: str,
         name: str,
         text: str,
         overrides: Sequence[str] = (),
@@ -102,13 +132,22 @@ class Simulation:
     ) -> None:
         capture = None if pcap is None else str(pcap)
         with _our_errors():
-            self._native = _careof.Simulation(
-                name, text, list(overrides), seed, repetition, trace, capture, snap_length
+            self._native = _careof.World(
+                world, name, text, list(overrides), seed, repetition, trace, capture, snap_length
             )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with _no_panic():
+            self._native.close()
 
     @property
     def duration_s(self) -> float:
-        """Simulated seconds from begin to end."""
+        """Seconds of the run's own time from begin to end."""
         return self._native.duration_s
 
     def scenario(self) -> Json:
@@ -116,16 +155,22 @@ class Simulation:
         return _object(self._native.scenario_json())
 
     def advance(self, until_s: float) -> float:
-        """Simulate up to an instant; other Python threads run meanwhile. Returns the instant reached.
+        """Go on up to an instant; other Python threads run meanwhile. Returns the instant reached.
 
         Raises:
-            RunError: time stands still.
+            RunError: simulated time stands still, or something failed on a real host.
         """
         try:
             with _no_panic():
                 return self._native.advance(until_s)
         except _careof.WorldError as error:
-            raise RunError(str(error)) from None
+            message, hint = error.args
+            raise RunError(message, hint=hint) from None
+
+    def take_remarks(self) -> list[str]:
+        """What runs otherwise than the scenario's words say, for people; what is new since the last call."""
+        with _no_panic():
+            return self._native.take_remarks()
 
     def take_events(self) -> list[Column]:
         """The events since the last call, column by column; all columns are of one length."""
@@ -140,6 +185,15 @@ class Simulation:
         """
         with _our_errors():
             return _object(self._native.finish())
+
+    def take_programs(self) -> list[Json]:
+        """What the programs of flows printed and how they ended; all of it once the run is finished.
+
+        Each has ``flow``, ``which`` (``command`` or ``server``), ``words``, ``ended``, ``success``, ``stdout`` and
+        ``stderr``.
+        """
+        with _no_panic():
+            return _objects(self._native.take_programs())
 
 
 def _object(text: str) -> Json:

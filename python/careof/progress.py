@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Self, TextIO
 
+from careof.text import printable
+
 if TYPE_CHECKING:
     from types import TracebackType
 
@@ -35,9 +37,15 @@ class Progress:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._drawn and self._stream is not None:
-            self._stream.write("\r\x1b[K")
-            self._stream.flush()
+        self._clear()
+
+    def remark(self, words: str) -> None:
+        """Show a line that stays."""
+        if self._stream is None:
+            return
+        self._clear()
+        self._stream.write(f"note: {printable(words)}\n")
+        self._stream.flush()
 
     def __call__(self, done: float, whole: float) -> None:
         """Show how far it is, if it is time to show something."""
@@ -58,3 +66,9 @@ class Progress:
         else:
             self._stream.write(f"{words.strip()}\n")
         self._stream.flush()
+
+    def _clear(self) -> None:
+        if self._drawn and self._stream is not None:
+            self._stream.write("\r\x1b[K")
+            self._stream.flush()
+            self._drawn = False

@@ -4,35 +4,21 @@ from __future__ import annotations
 
 import json
 import operator
-import os
-import time
 from collections.abc import Mapping
-from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from careof import native, toml
-from careof.errors import ConservationError, NotARunError, RunError, ScenarioError
-from careof.staging import (
-    EVENTS,
-    PACKETS,
-    REPORT,
-    RESOLVED,
-    SCENARIO,
-    SUMMARY,
-    Staging,
-    not_written,
-    space_hint,
-    write_whole,
-)
+from careof.errors import InputError, NotARunError, ScenarioError
+from careof.staging import EVENTS, PROGRAMS, REPORT, RESOLVED, SCENARIO, SUMMARY, not_written, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     import pyarrow as pa
 
-    from careof.events import Recorder
     from careof.native import Json
     from careof.plot import Plots
 
@@ -45,8 +31,7 @@ _LARGEST_SCENARIO = 4 << 20
 LARGEST_SEED = 2**64 - 1
 LARGEST_PACKET = 65_535
 
-# A slice of simulation should take about this long: short enough for Ctrl-C, long enough not to matter.
-_SLICE_S = 0.1
+SIMULATED = "sim"
 
 
 class Run:
@@ -64,6 +49,7 @@ class Run:
         scenario_text: str,
         path: Path | None = None,
         events: pa.Table | None = None,
+        programs: Sequence[Json] = (),
     ) -> None:
         self.summary = summary
         """The content of ``summary.json``: seed, digest, metrics of flows and handovers, conservation."""
@@ -73,6 +59,9 @@ class Run:
         """The scenario as it was written."""
         self.path = path
         """The run's directory, if it has one."""
+        self.programs = list(programs)
+        """What each program of a flow printed and how it ended: ``flow``, ``which`` (``command`` or ``server``),
+        ``words``, ``ended``, ``success``, ``stdout``, ``stderr``."""
         self._events = events
 
     def __repr__(self) -> str:
@@ -86,7 +75,7 @@ class Run:
 
     @property
     def duration_s(self) -> float:
-        """Simulated seconds from begin to end."""
+        """Seconds of the run's own time from begin to end."""
         return float(self.scenario["duration_ns"]) / 1e9
 
     @property
@@ -127,9 +116,28 @@ class Run:
         return Plots(self)
 
 
+@dataclass(frozen=True)
+class Job:
+    """A run to be carried out, in words and numbers."""
+
+    world: str
+    name: str
+    """Where the text is from."""
+    text: str
+    overrides: list[str]
+    seed: int | None
+    repetition: int
+    trace: bool
+    snap_length: int | None
+    plots: bool
+    out: str | None
+    report: bool = True
+
+
 def run(
     scenario: str | Path,
     *,
+    world: str = SIMULATED,
     seed: int | None = None,
     set: Overrides = (),
     out: str | Path | None = None,
@@ -138,11 +146,14 @@ def run(
     snap_length: int | None = None,
     plots: bool = False,
     progress: Watcher | None = None,
+    remark: Callable[[str], None] | None = None,
 ) -> Run:
-    """Simulate a scenario.
+    """Run a scenario.
 
     Args:
         scenario: a scenario file, or its text (anything with a line break in it).
+        world: ``"sim"`` simulates it. ``"linux"`` runs it in real time on Linux hosts inside this machine, in a
+            process of its own.
         seed: replaces the scenario's seed.
         set: replaces values of the scenario: ``{"flow.0.tcp.variant": "sack"}`` or ``["duration=30 s"]``; the
             values of a mapping may be dictionaries and lists.
@@ -151,49 +162,65 @@ def run(
         repetition: the same scenario and seed with other random numbers, for statistics.
         snap_length: bytes the capture keeps of each packet; all if not given.
         plots: with `out`, also draw the graphs as PNG.
-        progress: called now and then with the simulated time reached and the duration, in seconds.
+        progress: called now and then with the run's own time and its duration, in seconds.
+        remark: called with each line about what runs otherwise than the scenario's words say.
 
     Raises:
         ScenarioError: the scenario is wrong, or a number out of its range; the message names place and remedy.
-        WorldError: the simulator cannot do what it asks for.
+        WorldError: the world cannot do what it asks for, or not on this machine.
         OutputError: `out` cannot be written.
         ConservationError: packets appeared or vanished; the run stays for inspection.
         RunError: the run could not be finished, for example because the disk is full.
     """
-    seed = None if seed is None else _whole_number("seed", seed, 0, LARGEST_SEED)
-    repetition = _whole_number("repetition", repetition, 0, LARGEST_SEED)
-    snap_length = None if snap_length is None else _whole_number("snap_length", snap_length, 1, LARGEST_PACKET)
+    from careof import apart, jobs
+
+    job = plan(
+        scenario,
+        world=world,
+        seed=seed,
+        set=set,
+        out=out,
+        trace=trace,
+        repetition=repetition,
+        snap_length=snap_length,
+        plots=plots,
+    )
+    carry_out = jobs.carry_out if world == SIMULATED else apart.carry_out
+    return carry_out(job, progress, remark)
+
+
+def plan(
+    scenario: str | Path,
+    *,
+    world: str = SIMULATED,
+    seed: int | None = None,
+    set: Overrides = (),
+    out: str | Path | None = None,
+    trace: bool = True,
+    repetition: int = 0,
+    snap_length: int | None = None,
+    plots: bool = False,
+) -> Job:
+    """A run to be carried out, see :func:`run`.
+
+    Raises:
+        ScenarioError: the file cannot be read, or a number is out of its range.
+    """
+    if world not in native.WORLDS:
+        raise InputError(f"there is no world {world!r}", hint=f"worlds: {', '.join(native.WORLDS)}")
     name, text = read_scenario(scenario)
-    overrides = override_list(set)
-    with ExitStack() as stack:
-        staging = None if out is None else stack.enter_context(Staging(Path(out)))
-        pcap = staging.path / PACKETS if staging is not None and trace else None
-        try:
-            simulation = native.Simulation(
-                name,
-                text,
-                overrides,
-                seed=seed,
-                repetition=repetition,
-                trace=trace,
-                pcap=pcap,
-                snap_length=snap_length,
-            )
-            summary, events = _carry_out(simulation, trace, None if staging is None else staging.path, progress)
-            result = Run(
-                summary=summary,
-                scenario=simulation.scenario(),
-                scenario_text=text,
-                path=None if staging is None else staging.path,
-                events=events,
-            )
-            if staging is not None:
-                _write(result, staging.path, plots=plots)
-                result.path = staging.commit()
-        except OSError as error:
-            raise _not_written(error, staging) from error
-    _check_conservation(result)
-    return result
+    return Job(
+        world=world,
+        name=name,
+        text=text,
+        overrides=override_list(set),
+        seed=None if seed is None else _whole_number("seed", seed, 0, LARGEST_SEED),
+        repetition=_whole_number("repetition", repetition, 0, LARGEST_SEED),
+        trace=trace,
+        snap_length=None if snap_length is None else _whole_number("snap_length", snap_length, 1, LARGEST_PACKET),
+        plots=plots,
+        out=None if out is None else str(out),
+    )
 
 
 def load(directory: str | Path) -> Run:
@@ -209,6 +236,7 @@ def load(directory: str | Path) -> Run:
             scenario=_json(path / RESOLVED),
             scenario_text=(path / SCENARIO).read_text(encoding="utf-8"),
             path=path,
+            programs=_list(path / PROGRAMS) if (path / PROGRAMS).exists() else [],
         )
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else error
@@ -295,63 +323,9 @@ def _unicode(words: str) -> str:
     return words.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _not_written(error: OSError, staging: Staging | None) -> RunError:
-    why = os.strerror(error.errno) if error.errno else str(error)
-    if staging is None:
-        return RunError(f"the run could not be kept: {why}", hint=space_hint(error))
-    # People know the place where the run was to appear, not the one where it was in the making.
-    why = why.replace(str(staging.path), str(staging.target))
-    name = Path(os.fsdecode(error.filename)).name if isinstance(error.filename, (str, bytes)) else ""
-    place = staging.target / name if name and (staging.path / name).exists() else staging.target
-    return RunError(f"{place}: the run could not be written: {why}", hint=space_hint(error))
-
-
-def dump(value: Json) -> str:
+def dump(value: Json | list[Json]) -> str:
     """JSON as careof writes it to files."""
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
-
-
-def _carry_out(
-    simulation: native.Simulation, trace: bool, directory: Path | None, progress: Watcher | None
-) -> tuple[Json, pa.Table | None]:
-    if not trace:
-        _advance(simulation, None, progress)
-        return simulation.finish(), None
-    from careof import events
-
-    schema = events.schema()
-    if directory is not None:
-        with events.ParquetFile(directory / EVENTS, schema) as file:
-            recorder = events.Recorder(file, schema)
-            _advance(simulation, recorder, progress)
-            summary = simulation.finish()
-            recorder.take(simulation.take_events())
-            recorder.finish()
-        return summary, None
-    memory = events.Memory(schema)
-    recorder = events.Recorder(memory, schema)
-    _advance(simulation, recorder, progress)
-    summary = simulation.finish()
-    recorder.take(simulation.take_events())
-    recorder.finish()
-    return summary, memory.table()
-
-
-def _advance(simulation: native.Simulation, recorder: Recorder | None, progress: Watcher | None) -> None:
-    duration = simulation.duration_s
-    step = duration / 1000
-    now, done = 0.0, False
-    while not done:
-        began = time.perf_counter()
-        done = now + step >= duration
-        # Past the end stands for the end, whatever the last digit of a time in seconds is.
-        now = simulation.advance(duration + 1.0 if done else now + step)
-        if recorder is not None:
-            recorder.take(simulation.take_events())
-        if progress is not None:
-            progress(now, duration)
-        took = time.perf_counter() - began
-        step *= 2.0 if took < _SLICE_S / 2 else 0.5 if took > _SLICE_S * 2 else 1.0
 
 
 def write_report_again(run: Run, *, plots: bool = False) -> Path:
@@ -375,26 +349,11 @@ def write_report_again(run: Run, *, plots: bool = False) -> Path:
     return report
 
 
-def _write(result: Run, directory: Path, *, plots: bool) -> None:
-    (directory / SUMMARY).write_text(dump(result.summary), encoding="utf-8")
-    (directory / SCENARIO).write_text(result.scenario_text, encoding="utf-8", newline="")
-    (directory / RESOLVED).write_text(dump(result.scenario), encoding="utf-8")
-    if result.traced:
-        from careof.report import report_html
-
-        (directory / REPORT).write_text(report_html(result), encoding="utf-8")
-        if plots:
-            result.plot.save(directory)
-
-
-def _check_conservation(result: Run) -> None:
-    wrong = {key: value for key, value in result.summary["conservation"].items() if value}
-    if wrong:
-        where = "" if result.path is None else f"; the run is in {result.path}"
-        raise ConservationError(
-            f"packets do not add up: {wrong}{where}",
-            hint="this is a fault of careof: please report it with the scenario and the seed",
-        )
+def _list(path: Path) -> list[Json]:
+    value: Any = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(value, list):
+        raise ValueError(f"{path.name} holds no JSON array")  # noqa: TRY004 - a fault of the file, not of the caller
+    return value
 
 
 def _json(path: Path) -> Json:

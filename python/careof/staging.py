@@ -25,9 +25,10 @@ SUMMARY = "summary.json"
 SCENARIO = "scenario.toml"
 RESOLVED = "scenario.json"
 REPORT = "report.html"
+PROGRAMS = "programs.json"
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-_FILES = frozenset({EVENTS, PACKETS, SUMMARY, SCENARIO, RESOLVED, REPORT})
+_FILES = frozenset({EVENTS, PACKETS, SUMMARY, SCENARIO, RESOLVED, REPORT, PROGRAMS})
 
 
 class Staging:

@@ -7,7 +7,7 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 from careof import text
-from careof.staging import EVENTS, PACKETS, REPORT, SUMMARY
+from careof.staging import EVENTS, PACKETS, PROGRAMS, REPORT, SUMMARY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,17 +39,26 @@ def value(key: str, number: Any) -> str:
     return text.quantity(number, unit_of(key))
 
 
+def world(summary: Json) -> str:
+    """Where a run took place."""
+    return f"on Linux {summary['kernel']}" if summary["world"] == "linux" else "simulated"
+
+
 def for_people(run: Run, style: Style, place: Path) -> str:
     """The summary that `careof run` prints."""
     summary = run.summary
-    made_with = f"seed {summary['seed']}, digest {summary['digest']}"
+    made_with = f"{world(summary)}, seed {summary['seed']}, digest {summary['digest']}"
     parts = [f"{style.bold(text.printable(run.title))}  {style.dim(made_with)}"]
     if summary["flows"]:
         parts.append(flow_table(summary["flows"]))
     if summary["handovers"]:
         parts.append(handover_table(summary["handovers"]))
+    if summary.get("probes"):
+        parts.append(probe_table(summary["probes"]))
     written = [
-        name for name in (REPORT, EVENTS, PACKETS, SUMMARY) if run.path is not None and (run.path / name).exists()
+        name
+        for name in (REPORT, EVENTS, PACKETS, SUMMARY, PROGRAMS)
+        if run.path is not None and (run.path / name).exists()
     ]
     parts.append("\n".join(text.printable(str(place / name)) for name in written))
     return "\n\n".join(parts)
@@ -80,6 +89,43 @@ def handover_table(handovers: list[Json]) -> str:
         ],
         left=3,
     )
+
+
+def probe_table(probes: list[Json]) -> str:
+    """A row a measured link: what it was to be, what it was, and how far that is off."""
+    return text.table(
+        ["link", "from", "rate", "measured", "off by", "round trip", "measured, median", "off by", "99th percentile"],
+        [
+            [
+                str(one["link"]),
+                str(one["from"]),
+                value("rate_bps", one["configured_rate_bps"]),
+                _precisely(one["rate_bps"], one["configured_rate_bps"]),
+                "-" if one["rate_error"] is None else f"{one['rate_error']:+.4%}",
+                value("_s", one["configured_round_trip_s"]),
+                _milliseconds(one["round_trip_median_s"]),
+                _milliseconds(one["round_trip_error_median_s"], sign="+"),
+                _milliseconds(one["round_trip_error_p99_s"], sign="+"),
+            ]
+            for one in probes
+        ],
+        left=2,
+    )
+
+
+def _precisely(rate_bps: float | None, like_bps: float) -> str:
+    """A rate with the digits that show how far it is from another, in that one's unit."""
+    if rate_bps is None:
+        return "-"
+    scale, prefix = next(((scale, prefix) for scale, prefix in _SCALES if like_bps >= scale), (1.0, ""))
+    return f"{rate_bps / scale:.6g} {prefix}bit/s"
+
+
+_SCALES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
+
+
+def _milliseconds(seconds: float | None, sign: str = "") -> str:
+    return "-" if seconds is None else f"{seconds * 1e3:{sign}.3f} ms"
 
 
 def _or_why(time_s: float | None, why: str) -> str:

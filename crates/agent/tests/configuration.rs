@@ -210,7 +210,7 @@ fn mistakes() -> Vec<(String, &'static str)> {
         (home("").replace("key = ", "key_file = \"k\"\nkey = "), "the key is given twice"),
         (
             home("").replace("key = ", "key_file = ").replace(KEY, "/nowhere/key"),
-            "there is no such file\n  hint: (umask 077; openssl rand -hex 16 > /nowhere/key) makes one",
+            "there is no such file\n  hint: (umask 077; mkdir -p /nowhere; openssl rand -hex 16 > /nowhere/key) makes one",
         ),
         (home("").replace("256", "255"), "0 to 255 are reserved (RFC 5944 section 1.6)"),
         (without(home(""), "spi"), "a security association needs its number: spi = 256"),

@@ -19,6 +19,19 @@ impl Clock {
         Self { epoch: monotonic() }
     }
 
+    /// A clock at which it will be [`Instant::ZERO`] after `delay`; until then it stands at that.
+    #[must_use]
+    pub fn starting_in(delay: Duration) -> Self {
+        let delay = u64::try_from(delay.as_nanos()).unwrap_or(u64::MAX);
+        Self { epoch: monotonic().saturating_add(delay) }
+    }
+
+    /// How long until `instant`; zero when it has come.
+    #[must_use]
+    pub fn until(&self, instant: Instant) -> Duration {
+        self.monotonic_at(instant).saturating_sub(Duration::from_nanos(monotonic()))
+    }
+
     /// The present.
     #[must_use]
     pub fn now(&self) -> Instant {
@@ -47,5 +60,14 @@ mod tests {
         let first = clock.now();
         assert!(first < Instant::from_secs(1));
         assert!(clock.now() >= first);
+    }
+
+    #[test]
+    fn a_clock_can_start_later() {
+        let hour = Duration::from_secs(3600);
+        let clock = Clock::starting_in(hour);
+        assert_eq!(clock.now(), Instant::ZERO);
+        assert!(clock.until(Instant::ZERO) > hour / 2);
+        assert_eq!(Clock::start().until(Instant::ZERO), Duration::ZERO);
     }
 }

@@ -7,9 +7,10 @@
 mod event_loop;
 mod path;
 mod slab;
+mod tap;
 
 use std::sync::Arc;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{Builder, JoinHandle};
 
 use careof_base::{Duration, Instant, RandomStream};
@@ -23,6 +24,8 @@ use crate::scheduling::Scheduling;
 use crate::tun::Tun;
 use event_loop::{EventLoop, Order};
 use path::Path;
+
+pub use tap::{Passage, Sighting, Sightings, Tap, TapConfig};
 
 /// How the emulator waits for a deadline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -118,6 +121,13 @@ pub enum Change {
         /// The direction.
         direction: Direction,
     },
+    /// The packets in the queue are dropped; the link stays as it is.
+    DropQueue {
+        /// The link.
+        link: LinkId,
+        /// The direction.
+        direction: Direction,
+    },
     /// The packets in the queue go another way: they are offered, oldest first, to another path.
     MoveQueue {
         /// The link and direction whose queue is emptied.
@@ -162,8 +172,12 @@ pub struct DirectionReport {
     pub moved_in: u64,
     /// Packets dropped because the emulator held as many as it can.
     pub no_buffer: u64,
+    /// Packets dropped from the queue ([`Change::DropQueue`]); they are among those the link calls drained.
+    pub dropped_from_queue: u64,
     /// What the link counted.
     pub link: Counters,
+    /// The longest queue that a packet found or made on entering: most packets, most bytes.
+    pub longest_queue: (u32, u64),
     /// Packets in the queue.
     pub queued: u64,
     /// Packets being sent and on the wire.
@@ -187,6 +201,7 @@ impl DirectionReport {
         self.received + self.moved_in == self.no_buffer + link.offered
             && link.offered == link.delivered + dropped + link.drained + self.queued + self.in_flight
             && link.delivered == self.written + self.refused
+            && self.dropped_from_queue <= link.drained
     }
 }
 
@@ -308,12 +323,34 @@ impl Emulator {
         self.ask(|reply| Order::Schedule { at, changes, reply })?
     }
 
+    /// Shows every packet at both ends of every link from now on, in place of a tap there was before.
+    ///
+    /// # Errors
+    /// [`Error::EmulatorGone`].
+    pub fn tap(&self, config: TapConfig) -> Result<Tap, Error> {
+        let (writer, tap) = tap::tap(config);
+        self.ask(|reply| Order::Tap(Box::new(writer), reply))?;
+        Ok(tap)
+    }
+
     /// What became of the packets of every link so far, in the order in which the links were added.
     ///
     /// # Errors
     /// [`Error::EmulatorGone`].
     pub fn report(&self) -> Result<Vec<LinkReport>, Error> {
         self.ask(Order::Report)
+    }
+
+    /// As [`Emulator::report`], but of what happened before `at`, and given then. A tap sees nothing that happens
+    /// afterwards, so that what it saw and what is reported are the same packets.
+    ///
+    /// # Errors
+    /// [`Error::EmulatorGone`].
+    pub fn report_at(&self, at: Instant) -> Result<Receiver<Vec<LinkReport>>, Error> {
+        let (reply, answer) = channel();
+        self.orders.send(Order::ReportAt(at, reply)).map_err(|_| Error::EmulatorGone)?;
+        self.ring();
+        Ok(answer)
     }
 
     fn ask<T>(&self, order: impl FnOnce(Sender<T>) -> Order) -> Result<T, Error> {

@@ -26,6 +26,7 @@ mod error;
 mod icmp_socket;
 mod interface;
 mod namespace;
+mod neighbour_watch;
 mod netlink;
 mod offload;
 mod process;
@@ -33,6 +34,7 @@ mod scheduling;
 mod sock_diag;
 mod socket;
 mod sysctl;
+mod tcp_option;
 mod tun;
 mod tunnel_socket;
 mod unaddressed;
@@ -45,12 +47,14 @@ pub use congestion::{
     set_congestion_control,
 };
 pub use emulator::{
-    Change, Direction, DirectionReport, Emulator, Lateness, LinkId, LinkReport, LinkSpec, Options, Timing,
+    Change, Direction, DirectionReport, Emulator, Lateness, LinkId, LinkReport, LinkSpec, Options, Passage,
+    Sighting, Sightings, Tap, TapConfig, Timing,
 };
 pub use error::{Barrier, Error};
 pub use icmp_socket::{IcmpDatagram, IcmpSocket, OutgoingIcmp};
 pub use interface::{InterfaceAddress, InterfaceConfig};
 pub use namespace::{Host, Realm};
+pub use neighbour_watch::{NeighbourWatch, SeenNeighbour};
 pub use netlink::{
     Effect, InterfaceState, Neighbour, Netlink, NetlinkMonitor, NetworkChange, Route, RouteKind, RouteScope,
     Rule,
@@ -59,6 +63,7 @@ pub use offload::{Frame, OffloadTun, Offloads, TunCounters};
 pub use scheduling::Scheduling;
 pub use sock_diag::{RecoveryState, SockDiag, TcpFilter, TcpInfo, TcpSocket, TcpState, TcpTimer};
 pub use sysctl::{set_sysctl, sysctl};
+pub use tcp_option::TcpOption;
 pub use tun::Tun;
 pub use tunnel_socket::{
     Flushed, Outer, ReceiveBatch, SendBatch, SendFailure, SendFailureReason, TunnelError, TunnelPacket,

@@ -121,12 +121,33 @@ impl Socket {
     }
 
     pub(crate) fn bind(&self, to: SocketAddrV4) -> Result<(), Error> {
-        let name = from_ipv4(to);
+        self.bind_to(&from_ipv4(to))
+    }
+
+    /// Binds it to the bytes of a socket address.
+    pub(crate) fn bind_to(&self, name: &[u8]) -> Result<(), Error> {
         // SAFETY: the pointer and the length are those of one array, which the kernel reads.
         #[expect(unsafe_code, reason = "the descriptor is not one of the standard library's types")]
         let done =
             unsafe { libc::bind(self.fd.as_raw_fd(), name.as_ptr().cast(), name.len() as libc::socklen_t) };
         Errno::result(done).map(drop).map_err(|errno| self.failed("bind", errno))
+    }
+
+    /// Has the kernel's `program` decide what comes in.
+    pub(crate) fn attach_filter(&self, program: &mut [libc::sock_filter]) -> Result<(), Error> {
+        let program = libc::sock_fprog {
+            len: u16::try_from(program.len()).unwrap_or(u16::MAX),
+            filter: program.as_mut_ptr(),
+        };
+        let len = size_of::<libc::sock_fprog>() as libc::socklen_t;
+        // SAFETY: the program's pointer and length are those of one slice, which the kernel reads and copies.
+        #[expect(unsafe_code, reason = "the option is a pointer to a pointer")]
+        let done = unsafe {
+            let pointer = (&raw const program).cast();
+            libc::setsockopt(self.fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, pointer, len)
+        };
+        let call = "setsockopt(SO_ATTACH_FILTER)";
+        Errno::result(done).map(drop).map_err(|errno| self.failed(call, errno))
     }
 
     pub(crate) fn connect(&self, to: SocketAddrV4) -> Result<(), Error> {

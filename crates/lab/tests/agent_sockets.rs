@@ -7,8 +7,8 @@ mod support;
 use std::net::Ipv4Addr;
 
 use careof_lab::{
-    AgentSocket, ArpOperation, ArpSender, Error, Host, IcmpSocket, Netlink, OutgoingDatagram, OutgoingIcmp,
-    set_sysctl,
+    AgentSocket, ArpOperation, ArpSender, Error, Host, IcmpSocket, NeighbourWatch, Netlink, OutgoingDatagram,
+    OutgoingIcmp, SeenNeighbour, set_sysctl,
 };
 use careof_wire::icmp::{Echo, IcmpMessage};
 use nix::errno::Errno;
@@ -187,6 +187,37 @@ fn router_discovery_is_heard_and_nothing_else() {
     assert!(wait_for(&receiver, PollFlags::POLLIN));
     assert_eq!(receiver.receive(&mut buffer).unwrap().unwrap().message, SOLICITATION);
     receiver.leave(ALL_ROUTERS, there).unwrap();
+}
+
+#[test]
+fn the_frame_tells_from_which_link_address_a_message_came() {
+    let Some((left, right)) = pair() else { return };
+    let watch = right.run(|| NeighbourWatch::open(AGENTS)).unwrap().unwrap();
+    let (agents, routers) = (agent(&left), icmp(&left, &IcmpSocket::DISCOVERY));
+    let others = left.run(|| AgentSocket::open(AGENTS + 1)).unwrap().unwrap();
+    let sender = left.run(|| Netlink::open()?.interfaces()).unwrap().unwrap();
+    let sender = sender.into_iter().find(|interface| interface.name == "link0").unwrap();
+    let seen = |address| SeenNeighbour {
+        interface: index_of(&right, "link0"),
+        address,
+        link_address: sender.link_address.unwrap(),
+    };
+    // Neither other ports nor other ICMP.
+    others.send(&OutgoingDatagram { destination_port: AGENTS + 1, ..to(RIGHT) }).unwrap();
+    routers.send(&message(RIGHT, &echo())).unwrap();
+    assert!(is_silent(&watch));
+    agents.send(&to(RIGHT)).unwrap();
+    assert!(wait_for(&watch, PollFlags::POLLIN));
+    assert_eq!(watch.receive().unwrap(), Some(seen(LEFT)));
+    // A node that has only its home address asks for agents with that.
+    let at_home = Ipv4Addr::new(192, 0, 2, 10);
+    left.run(move || Netlink::open()?.add_address(1, at_home.into(), 32)).unwrap().unwrap();
+    let interface = Some(sender.index);
+    let solicitation = message(ALL_ROUTERS, &SOLICITATION);
+    routers.send(&OutgoingIcmp { interface, source: at_home, ..solicitation }).unwrap();
+    assert!(wait_for(&watch, PollFlags::POLLIN));
+    assert_eq!(watch.receive().unwrap(), Some(seen(at_home)));
+    assert_eq!(watch.receive().unwrap(), None);
 }
 
 #[test]

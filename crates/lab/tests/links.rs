@@ -1,5 +1,5 @@
 //! Real packets over emulated links: what arrives, what does not, and that every one is accounted for. How
-//! punctual they are is the example `link_accuracy`'s to measure: a busy machine decides that.
+//! punctual they are is `scenarios/lab/link-accuracy.toml`'s to measure: a busy machine decides that.
 
 #![allow(missing_docs)]
 

@@ -1,1 +1,37 @@
 //! The real world: a scenario on Linux hosts.
+//!
+//! A [`LinuxRun`] is built from a scenario and moved on by its owner as a simulation is; its time is the wall's.
+
+mod agents;
+mod application;
+mod books;
+mod director;
+mod error;
+mod network;
+mod pattern;
+mod probe;
+mod programs;
+mod refusal;
+mod report;
+mod run;
+mod sampler;
+mod summary;
+mod tcp;
+
+pub use careof_plan::Observation;
+pub use error::WorldError;
+pub use programs::ProgramOutput;
+pub use refusal::check;
+pub use run::LinuxRun;
+
+/// Acquires the right to make hosts; [`LinuxRun::new`] does so itself, unless somebody has done it before.
+///
+/// Without `CAP_SYS_ADMIN` this process enters a user namespace for good, which it can only while it has one thread.
+/// Whoever starts threads before a run can be built calls this first.
+///
+/// # Errors
+/// [`WorldError::Lab`].
+pub fn enter() -> Result<(), WorldError> {
+    careof_lab::Realm::enter()?;
+    Ok(())
+}

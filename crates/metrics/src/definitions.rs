@@ -16,6 +16,8 @@ pub enum Section {
     FlowInHandover,
     /// An entry of `links`.
     Link,
+    /// An entry of `probes`.
+    Probe,
     /// `mobility`.
     Mobility,
     /// `packets`.
@@ -24,12 +26,13 @@ pub enum Section {
 
 impl Section {
     /// Every section in the order of the summary.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Run,
         Self::Flow,
         Self::Handover,
         Self::FlowInHandover,
         Self::Link,
+        Self::Probe,
         Self::Mobility,
         Self::Packets,
     ];
@@ -43,6 +46,7 @@ impl Section {
             Self::Handover => "handovers[]",
             Self::FlowInHandover => "handovers[].flows[]",
             Self::Link => "links[]",
+            Self::Probe => "probes[]",
             Self::Mobility => "mobility",
             Self::Packets => "packets",
         }
@@ -55,6 +59,7 @@ impl Section {
             Self::Handover => "A handover (`handovers[]`)",
             Self::FlowInHandover => "A flow in a handover (`handovers[].flows[]`)",
             Self::Link => "A one-way link (`links[]`)",
+            Self::Probe => "The measurement of a link (`probes[]`)",
             Self::Mobility => "The agents (`mobility`)",
             Self::Packets => "All packets (`packets`)",
         }
@@ -83,7 +88,7 @@ const fn define(
     Definition { section, key, unit, definition }
 }
 
-use Section::{Flow, FlowInHandover, Handover, Link, Mobility, Packets, Run};
+use Section::{Flow, FlowInHandover, Handover, Link, Mobility, Packets, Probe, Run};
 
 /// Every key of the summary, in its order.
 pub const DEFINITIONS: &[Definition] = &[
@@ -91,6 +96,13 @@ pub const DEFINITIONS: &[Definition] = &[
     define(Run, "title", "", "Title of the scenario."),
     define(Run, "scenario", "", "Name of the scenario's file, without its directory."),
     define(Run, "world", "", "`sim` for the simulator, `linux` for real hosts."),
+    define(Run, "kernel", "", "Release of the Linux kernel it ran on; null in the simulator."),
+    define(
+        Run,
+        "remarks",
+        "",
+        "What ran otherwise than the scenario's words say, a line each; empty in the simulator, which knows them all.",
+    ),
     define(Run, "seed", "", "Seed of all random numbers. The same seed gives the same run."),
     define(Run, "run", "", "Number of the repetition; each has its own random numbers under the same seed."),
     define(
@@ -104,11 +116,19 @@ pub const DEFINITIONS: &[Definition] = &[
         Run,
         "digest",
         "",
-        "Fingerprint of everything that happened. Two runs with the same digest were the same run.",
+        "Fingerprint of everything that happened: of every packet that crossed a link or was dropped, and when. Two runs \
+         with the same digest were the same run. Real hosts never repeat themselves, so on Linux it names a run and \
+         nothing else.",
     ),
     define(Run, "flows", "", "Each direction of each flow that carries data."),
     define(Run, "handovers", "", "The handovers in order."),
     define(Run, "links", "", "The one-way links: `.down` towards the mobile node, `.up` away from it."),
+    define(
+        Run,
+        "probes",
+        "",
+        "Measurements of links by flows of the kind probe; empty in the simulator, whose links keep to their laws.",
+    ),
     define(Run, "mobility", "", "What the agents did; null in a scenario without mobility."),
     define(Run, "packets", "", "Where all packets of the run went."),
     define(
@@ -121,9 +141,26 @@ pub const DEFINITIONS: &[Definition] = &[
     define(Flow, "name", "", "Name of the flow in the scenario."),
     define(Flow, "from", "", "The node that sends the data."),
     define(Flow, "to", "", "The node that receives it."),
-    define(Flow, "kind", "", "The workload: bulk, request/response, paced."),
-    define(Flow, "profile", "", "The profile its TCP was taken from; null when there was none."),
-    define(Flow, "variant", "", "Congestion control and loss recovery of its TCP."),
+    define(
+        Flow,
+        "kind",
+        "",
+        "The workload: bulk, request-response, paced; command for a connection that a program opened.",
+    ),
+    define(
+        Flow,
+        "profile",
+        "",
+        "The profile its TCP was taken from; null when there was none. On Linux what really ran: `modern`, the kernel's \
+         TCP as it comes; `legacy`, without SACK, timestamps, F-RTO, RACK and tail loss probes; `legacy-sack`, the same \
+         with SACK.",
+    ),
+    define(
+        Flow,
+        "variant",
+        "",
+        "Congestion control and loss recovery of its TCP; `kernel-` with the kernel's congestion control on Linux.",
+    ),
     define(Flow, "rto", "", "How its TCP estimates the retransmission timeout."),
     define(Flow, "start_s", "s", "When the application opened the flow; null if it never did."),
     define(
@@ -143,7 +180,7 @@ pub const DEFINITIONS: &[Definition] = &[
         "bytes_delivered",
         "byte",
         "Data the receiving application got, in order and each byte once. What waits in the receiver's buffer does not \
-         count.",
+         count. Of a program's connection: what reached its host in order.",
     ),
     define(
         Flow,
@@ -165,7 +202,7 @@ pub const DEFINITIONS: &[Definition] = &[
         "timeouts",
         "",
         "How often the sender's retransmission timer ran out. Each expiry counts, also repeated ones for the same \
-         segment. Probes of a closed window are no timeouts.",
+         segment. Probes of a closed window are no timeouts. On Linux the kernel's own count.",
     ),
     define(
         Flow,
@@ -227,7 +264,8 @@ pub const DEFINITIONS: &[Definition] = &[
         "rtt_samples",
         "",
         "Round-trip times the sender measured, as its estimator takes them (not of retransmitted segments, unless by \
-         timestamps).",
+         timestamps). On Linux one for each acknowledgement of something new: from the last segment it covers that was \
+         sent once entering the sender's link to the acknowledgement leaving it.",
     ),
     define(Flow, "rtt_min_s", "s", "The smallest sample; null without one."),
     define(Flow, "rtt_mean_s", "s", "Arithmetic mean of the samples; null without one."),
@@ -369,6 +407,42 @@ pub const DEFINITIONS: &[Definition] = &[
         "byte",
         "Most bytes of IP that were in the queue at once, without the packet being serialised.",
     ),
+    define(Probe, "name", "", "Name of the flow."),
+    define(Probe, "link", "", "The link that was measured."),
+    define(Probe, "from", "", "The node that sent the echoes and the train."),
+    define(Probe, "to", "", "The node that answered the echoes and received the train."),
+    define(Probe, "echoes_sent", "", "ICMP echo requests sent over the idle link."),
+    define(Probe, "echoes_answered", "", "Those whose reply came."),
+    define(
+        Probe,
+        "configured_round_trip_s",
+        "s",
+        "The round trip of an echo by the link's delays and rates. Jitter is not in it.",
+    ),
+    define(
+        Probe,
+        "round_trip_median_s",
+        "s",
+        "Median of the round trips, from before an echo is handed to the kernel to the kernel's time stamp of the reply's \
+         arrival; null without a reply.",
+    ),
+    define(
+        Probe,
+        "round_trip_error_median_s",
+        "s",
+        "`round_trip_median_s` minus `configured_round_trip_s`: what the emulator and two hosts' kernels added.",
+    ),
+    define(Probe, "round_trip_error_p99_s", "s", "The same of the 99th percentile of the round trips."),
+    define(Probe, "configured_rate_bps", "bit/s", "Rate of the link from `from` to `to`."),
+    define(Probe, "packets_received", "", "Packets of the train that arrived at `to`."),
+    define(
+        Probe,
+        "rate_bps",
+        "bit/s",
+        "Bits of the packets of a train that kept the link busy, framing included and without the first packet, divided by \
+         the time between the kernel's time stamps of the first and the last arrival; null with fewer than two.",
+    ),
+    define(Probe, "rate_error", "", "(`rate_bps` - `configured_rate_bps`) / `configured_rate_bps`."),
     define(
         Mobility,
         "registrations_sent",
@@ -397,7 +471,9 @@ pub const DEFINITIONS: &[Definition] = &[
         Packets,
         "created",
         "",
-        "Datagrams made: by hosts and agents, and by fragmentation. A tunnelled datagram stays the same one.",
+        "Datagrams made: by hosts and agents, and by fragmentation. A tunnelled datagram stays the same one. On Linux, \
+         where kernels tell nobody what they make and drop, every crossing of a link is a packet of its own, made when a \
+         host sends it and delivered when the next host has it.",
     ),
     define(Packets, "delivered", "", "Datagrams that reached whom they were for."),
     define(Packets, "dropped", "", "Datagrams dropped by links and nodes, by cause."),
@@ -448,6 +524,7 @@ mod tests {
                 Handover => &summary["handovers"][0],
                 FlowInHandover => &summary["handovers"][0]["flows"][0],
                 Link => &summary["links"][0],
+                Probe => &summary["probes"][0],
                 Mobility => &summary["mobility"],
                 Packets => &summary["packets"],
             };

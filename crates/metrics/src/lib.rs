@@ -31,5 +31,6 @@ pub use handover::{
 };
 pub use ledger::Ledger;
 pub use summary::{
-    FlowSummary, LinkSummary, MobilitySummary, PacketSummary, Summary, TcpSummary, World, summary_json,
+    FlowSummary, LinkSummary, MobilitySummary, PacketSummary, ProbeSummary, Summary, TcpSummary, World,
+    summary_json,
 };

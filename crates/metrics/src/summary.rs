@@ -185,6 +185,44 @@ impl LinkSummary {
     }
 }
 
+/// How well a link kept its delay and its rate, as its two hosts saw it; each field is defined in
+/// [`DEFINITIONS`](crate::DEFINITIONS).
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct ProbeSummary {
+    /// The flow's name.
+    pub name: String,
+    /// The link.
+    pub link: String,
+    /// The node that measured.
+    pub from: String,
+    /// The node that answered.
+    pub to: String,
+    /// Echoes sent.
+    pub echoes_sent: u64,
+    /// Echoes that came back.
+    pub echoes_answered: u64,
+    /// The round trip that the link's delays and rates give.
+    #[serde(rename = "configured_round_trip_s", serialize_with = "span")]
+    pub configured_round_trip: Duration,
+    /// The median of the round trips.
+    #[serde(rename = "round_trip_median_s", serialize_with = "optional_span")]
+    pub round_trip_median: Option<Duration>,
+    /// What the median was longer than configured, seconds.
+    #[serde(rename = "round_trip_error_median_s")]
+    pub round_trip_error_median: Option<f64>,
+    /// What 99 of 100 were longer than configured at most, seconds.
+    #[serde(rename = "round_trip_error_p99_s")]
+    pub round_trip_error_p99: Option<f64>,
+    /// Rate of the link in the direction from `from` to `to`.
+    pub configured_rate_bps: u64,
+    /// Packets of the train that arrived.
+    pub packets_received: u64,
+    /// The rate at which they arrived.
+    pub rate_bps: Option<f64>,
+    /// What that was above the configured rate, as a part of it.
+    pub rate_error: Option<f64>,
+}
+
 /// What the agents did; each field is defined in [`DEFINITIONS`](crate::DEFINITIONS).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct MobilitySummary {
@@ -234,7 +272,8 @@ impl PacketSummary {
 
 /// A run in numbers; each field is defined in [`DEFINITIONS`](crate::DEFINITIONS).
 ///
-/// It holds nothing that differs between two runs of one scenario with one seed: no path, no date, no machine.
+/// Of a simulation it holds nothing that differs between two runs of one scenario with one seed: no path, no date, no
+/// machine.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
     /// Version of careof.
@@ -245,6 +284,10 @@ pub struct Summary {
     pub scenario: String,
     /// Where it ran.
     pub world: World,
+    /// Release of the kernel it ran on; `None` in the simulator.
+    pub kernel: Option<String>,
+    /// What ran otherwise than the scenario's words say, for people.
+    pub remarks: Vec<String>,
     /// Seed of all random numbers.
     pub seed: u64,
     /// Number of the repetition.
@@ -262,6 +305,8 @@ pub struct Summary {
     pub handovers: Vec<HandoverSummary>,
     /// The one-way links.
     pub links: Vec<LinkSummary>,
+    /// Measurements of links.
+    pub probes: Vec<ProbeSummary>,
     /// What the agents did; `None` in a scenario without mobility.
     pub mobility: Option<MobilitySummary>,
     /// Where all packets went.
@@ -314,6 +359,8 @@ pub(crate) mod tests {
             title: "WaveLAN to GSM".into(),
             scenario: "wavelan-to-gsm.toml".into(),
             world: World::Sim,
+            kernel: None,
+            remarks: vec![],
             seed: 7,
             run: 0,
             overrides: vec!["duration=120 s".into()],
@@ -323,6 +370,7 @@ pub(crate) mod tests {
             handovers: handovers.finish(end, core::slice::from_ref(&flow)),
             conservation: BTreeMap::from([("link gsm.down".into(), link.ledger().difference())]),
             links: vec![link],
+            probes: vec![ProbeSummary::default()],
             mobility: Some(MobilitySummary::default()),
             packets: PacketSummary::default(),
         }

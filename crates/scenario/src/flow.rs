@@ -5,7 +5,7 @@ use careof_base::{DataRate, Duration};
 use crate::decode::{Field, Reader};
 use crate::error::{Origin, Problems};
 use crate::mobility::Reference;
-use crate::model::{Assist, Workload};
+use crate::model::{Assist, Programs, Workload};
 use crate::reference::{ASSIST, FLOW};
 use crate::tcp::{TcpDraft, tcp};
 use crate::tree::Value;
@@ -21,8 +21,24 @@ pub(crate) struct FlowDraft<'a> {
     pub(crate) to: Option<Reference<'a>>,
     pub(crate) start: Duration,
     pub(crate) stop: Option<Duration>,
-    pub(crate) workload: Option<Workload>,
+    pub(crate) workload: Option<Work<'a>>,
     pub(crate) tcp: Option<TcpDraft>,
+}
+
+/// What the application does, as far as it is known before names are looked up.
+#[derive(Debug)]
+pub(crate) enum Work<'a> {
+    Model(Workload),
+    Programs(ProgramsDraft),
+    Probe(Option<Reference<'a>>),
+}
+
+/// Programs whose placeholders are not yet looked up.
+#[derive(Debug)]
+pub(crate) struct ProgramsDraft {
+    pub(crate) programs: Programs,
+    /// Where an error of each program belongs, the command's first.
+    pub(crate) places: Vec<(Origin, String)>,
 }
 
 /// Reads one element of `flow` in a run of length `duration`.
@@ -72,11 +88,13 @@ fn times(
     (start, stop)
 }
 
-fn workload(reader: &Reader<'_>, problems: &mut Problems) -> Option<Workload> {
+fn workload<'a>(reader: &Reader<'a>, problems: &mut Problems) -> Option<Work<'a>> {
     const ASKED: [&str; 4] = ["request", "response", "think", "count"];
     const PACED: [&str; 2] = ["rate", "message"];
+    const PROGRAMS: [&str; 2] = ["command", "server"];
     let kind = match reader.get("kind") {
         Some(field) => field.word(problems)?,
+        None if reader.get("command").is_some() => WorkloadKind::Command,
         None => WorkloadKind::Bulk,
     };
     if kind != WorkloadKind::RequestResponse {
@@ -85,12 +103,38 @@ fn workload(reader: &Reader<'_>, problems: &mut Problems) -> Option<Workload> {
     if kind != WorkloadKind::Paced {
         reader.refuse(&PACED, "it belongs to kind = \"paced\"", problems);
     }
+    if kind != WorkloadKind::Command {
+        reader.refuse(&PROGRAMS, "it belongs to kind = \"command\"", problems);
+    }
+    if kind != WorkloadKind::Probe {
+        reader.refuse(&["link"], "it belongs to kind = \"probe\"", problems);
+    }
+    match kind {
+        WorkloadKind::Command => {
+            reader.refuse(&["size"], "the program decides how much it sends", problems);
+            return programs(reader, problems).map(Work::Programs);
+        }
+        WorkloadKind::Probe => {
+            reader.refuse(&["size", "tcp"], "a probe sends packets of its own", problems);
+            let link = match reader.get("link") {
+                Some(field) => Some(Reference::read(&field, problems)?),
+                None => None,
+            };
+            return Some(Work::Probe(link));
+        }
+        WorkloadKind::Bulk | WorkloadKind::RequestResponse | WorkloadKind::Paced => {}
+    }
+    model(reader, kind, problems).map(Work::Model)
+}
+
+fn model(reader: &Reader<'_>, kind: WorkloadKind, problems: &mut Problems) -> Option<Workload> {
     // A size that is given and wrong must not pass for none.
     let size = |problems: &mut Problems| match reader.get("size") {
         Some(field) => field.size(problems).map(Some),
         None => Some(None),
     };
     match kind {
+        WorkloadKind::Command | WorkloadKind::Probe => None,
         WorkloadKind::Bulk => Some(Workload::Bulk { size: size(problems)? }),
         WorkloadKind::Paced => {
             let size = size(problems);
@@ -123,6 +167,64 @@ fn workload(reader: &Reader<'_>, problems: &mut Problems) -> Option<Workload> {
             })
         }
     }
+}
+
+/// The programs of a flow that runs some.
+fn programs(reader: &Reader<'_>, problems: &mut Problems) -> Option<ProgramsDraft> {
+    let expected = "such a flow needs its program: command = \"iperf3 -c {correspondent}\"";
+    let command = reader.require("command", expected, problems)?;
+    let mut places = vec![(command.node.origin, command.path.clone())];
+    let command = words(&command, problems);
+    let server = match reader.get("server") {
+        Some(field) => {
+            places.push((field.node.origin, field.path.clone()));
+            Some(words(&field, problems)?)
+        }
+        None => None,
+    };
+    Some(ProgramsDraft { programs: Programs { command: command?, server }, places })
+}
+
+/// A program with its arguments: an array, or text that is split at spaces outside quotes.
+fn words(field: &Field<'_>, problems: &mut Problems) -> Option<Vec<String>> {
+    let words = match &field.node.value {
+        Value::List(_) => {
+            let items = field.list("", problems);
+            items.iter().map(|item| item.text(problems).map(str::to_owned)).collect::<Option<Vec<_>>>()?
+        }
+        _ => {
+            let Some(words) = split(field.text(problems)?) else {
+                field.wrong("a quotation mark is missing in it", None, problems);
+                return None;
+            };
+            words
+        }
+    };
+    if words.first().is_none_or(String::is_empty) {
+        field.wrong("it must begin with the name of a program", None, problems);
+        return None;
+    }
+    Some(words)
+}
+
+/// Words as a shell would split them, without its expansions; `None` when a quotation does not end.
+fn split(text: &str) -> Option<Vec<String>> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote = None;
+    for letter in text.chars() {
+        match (quote, letter) {
+            (Some(open), _) if letter == open => quote = None,
+            (None, '\'' | '"') => {
+                quote = Some(letter);
+                word.get_or_insert_default();
+            }
+            (None, _) if letter.is_whitespace() => words.extend(word.take()),
+            _ => word.get_or_insert_default().push(letter),
+        }
+    }
+    words.extend(word);
+    quote.is_none().then_some(words)
 }
 
 fn positive_rate(field: &Field<'_>, problems: &mut Problems) -> Option<DataRate> {

@@ -235,6 +235,8 @@ fn handover(scenario: &Scenario, handover: &Handover) -> Json {
 }
 
 fn flow(scenario: &Scenario, flow: &Flow) -> Json {
+    let programs = flow.programs.as_ref();
+    let words = |words: &[String]| words.iter().map(String::as_str).collect::<Json>();
     object! {
         "name": flow.name.as_str(),
         "from": scenario.node_name(flow.from),
@@ -256,12 +258,31 @@ fn flow(scenario: &Scenario, flow: &Flow) -> Json {
                 "message_bytes": message,
                 "size_bytes": size,
             },
+            Workload::Command => object! {
+                "kind": "command",
+                "command": programs.map(|programs| words(&programs.command)),
+                "server": programs.and_then(|programs| programs.server.as_deref()).map(words),
+            },
+            Workload::Probe { link } => object! { "kind": "probe", "link": scenario.link_name(link) },
         },
         "tcp": tcp(&flow.tcp),
     }
 }
 
 fn tcp(tcp: &Tcp) -> Json {
+    let mut json = model(tcp);
+    // What is not asked for leaves no trace, so that a scenario without it keeps its digest.
+    if let (Json::Object(entries), Some(kernel)) = (&mut json, &tcp.kernel) {
+        let kernel = object! {
+            "congestion": kernel.congestion.as_deref(),
+            "profile": kernel.profile.map(crate::model::KernelProfile::name),
+        };
+        entries.push(("kernel", kernel));
+    }
+    json
+}
+
+fn model(tcp: &Tcp) -> Json {
     let config = &tcp.config;
     let limit = |bytes: u32| (bytes != u32::MAX).then_some(bytes);
     object! {

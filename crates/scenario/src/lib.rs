@@ -44,8 +44,8 @@ pub use careof_document::error::{DocumentError as ScenarioError, DocumentErrors 
 use careof_document::{decode, error, tree};
 pub use document::reference_markdown;
 pub use model::{
-    Algorithm, Assist, CareOf, Destination, Encapsulation, Flow, Handover, HandoverStyle, Link, LinkId,
-    Mobility, MovementDetection, Node, NodeId, PolicyRule, Protocol, QueuedFate, Replay, Role, Routing,
-    Scenario, Tcp, Workload,
+    Algorithm, Assist, CareOf, Destination, Encapsulation, Flow, Handover, HandoverStyle, KernelProfile,
+    KernelTcp, Link, LinkId, Mobility, MovementDetection, Node, NodeId, PolicyRule, Programs, Protocol,
+    QueuedFate, Replay, Role, Routing, Scenario, Tcp, Workload,
 };
 pub use presets::{Preset, preset, presets, presets_json};

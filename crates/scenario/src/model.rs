@@ -285,8 +285,19 @@ pub struct Flow {
     pub stop: Option<Duration>,
     /// What the application does.
     pub workload: Workload,
+    /// The programs of [`Workload::Command`].
+    pub programs: Option<Programs>,
     /// Both ends' TCP.
     pub tcp: Tcp,
+}
+
+/// The programs of a flow: words, the first of which is the program's name. `{node}` stands for that node's address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Programs {
+    /// Runs at [`Flow::from`].
+    pub command: Vec<String>,
+    /// Runs at [`Flow::to`], started before the command and ended after it.
+    pub server: Option<Vec<String>>,
 }
 
 /// What the application does with a connection.
@@ -317,6 +328,40 @@ pub enum Workload {
         /// Bytes in all, at least 1; `None` is without end.
         size: Option<u64>,
     },
+    /// Programs do what they do. Only on Linux hosts.
+    Command,
+    /// Nothing: the delay and the rate of a link between the two nodes are measured. Only on Linux hosts.
+    Probe {
+        /// The link.
+        link: LinkId,
+    },
+}
+
+impl Programs {
+    /// `word` with each `{node}` replaced by what `address` says about that node. Braces behind `%` or `$` belong to
+    /// the program, as in curl's `%{http_code}`.
+    ///
+    /// # Errors
+    /// The first name that `address` has nothing for.
+    pub fn fill(word: &str, address: impl Fn(&str) -> Option<String>) -> Result<String, &str> {
+        let mut filled = String::with_capacity(word.len());
+        let mut rest = word;
+        while let Some((before, behind)) = rest.split_once('{') {
+            filled.push_str(before);
+            match behind.split_once('}') {
+                Some((name, after)) if !before.ends_with(['%', '$']) => {
+                    filled.push_str(&address(name).ok_or(name)?);
+                    rest = after;
+                }
+                _ => {
+                    filled.push('{');
+                    rest = behind;
+                }
+            }
+        }
+        filled.push_str(rest);
+        Ok(filled)
+    }
 }
 
 /// TCP of a flow, the same at both ends.
@@ -328,6 +373,30 @@ pub struct Tcp {
     pub config: careof_tcp::Config,
     /// Whether IP packets of this flow carry DF and ICMP "fragmentation needed" shrinks the segments (RFC 1191).
     pub pmtu_discovery: bool,
+    /// What the file asks of a kernel's TCP; `None` where it describes a model. Simulations refuse it.
+    pub kernel: Option<KernelTcp>,
+    /// The keys that the file gives, in the order of the documentation.
+    pub given: Vec<&'static str>,
+}
+
+/// The TCP of a Linux kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelTcp {
+    /// Its congestion control: `cubic`. `None` is the profile's.
+    pub congestion: Option<String>,
+    /// How much of it is switched on; `None` where [`Tcp::profile`] says which model it is to resemble.
+    pub profile: Option<KernelProfile>,
+    /// The key that makes it a kernel's, and its value.
+    pub asked_by: (&'static str, String),
+}
+
+/// How much of a kernel's TCP is switched on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum KernelProfile {
+    /// As it comes.
+    Modern,
+    /// What the 1990s did not have is off: SACK, timestamps, F-RTO, RACK, tail loss probes.
+    Legacy,
 }
 
 /// A reaction to handovers. This version has none: the type has no values yet.

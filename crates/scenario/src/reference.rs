@@ -412,7 +412,27 @@ pub(crate) static FLOW: Section = Section {
             "Opens the connection; sends (bulk, paced) or asks (request-response).",
         ),
         key("to", "node name", "required", "The other end."),
-        key("kind", "word", "`\"bulk\"`", "`\"bulk\"`, `\"request-response\"` or `\"paced\"`."),
+        key(
+            "kind",
+            "word",
+            "`\"bulk\"`; `\"command\"` with `command`",
+            "`\"bulk\"`, `\"request-response\"` or `\"paced\"`; on Linux hosts also `\"command\"` (programs) and `\"probe\"` \
+(measures the delay and the rate of a link that joins the two nodes).",
+        ),
+        key(
+            "command",
+            "text or array of words",
+            "none",
+            "On Linux hosts: the program to run at `from`, with its arguments: `\"iperf3 -c {correspondent}\"`. `{node}` \
+stands for a node's address.",
+        ),
+        key(
+            "server",
+            "text or array of words",
+            "none",
+            "On Linux hosts: the program that runs at `to` meanwhile: `\"iperf3 -s\"`.",
+        ),
+        key("link", "link name", "the first that joins the two nodes", "probe: the link to measure."),
         key("size", "size", "without end", "bulk, paced: bytes to send in all."),
         key("start", "duration", "`\"0 s\"`", "When the connection is opened."),
         key("stop", "duration", "the end of the run", "When the application stops writing and closes."),
@@ -446,19 +466,31 @@ pub(crate) static TCP: Section = Section {
     heading: "`tcp`",
     noun: "a TCP",
     intro: "TCP of a flow, the same at both ends: the name of a profile (`tcp = \"linux-2.0\"`) or a table that changes \
-one (`tcp = { profile = \"linux-2.0\", window = \"16 KiB\" }`).",
+one (`tcp = { profile = \"linux-2.0\", window = \"16 KiB\" }`).\n\n\
+On Linux hosts the TCP is the kernel's, and the models stand for its nearest settings: `sack` for its SACK with Reno, the \
+others for its `legacy` profile with Reno. What a kernel cannot do is an error there; what only a kernel has \
+(`variant = \"kernel\"`, `congestion`, the profiles `modern` and `legacy`) is an error in the simulator.",
     keys: &[
         key(
             "profile",
             "word",
             "the profile called like `variant`, else `\"sack\"`",
-            "What to begin with: `\"tahoe\"`, `\"reno\"`, `\"newreno\"`, `\"sack\"` or `\"linux-2.0\"`.",
+            "What to begin with: `\"tahoe\"`, `\"reno\"`, `\"newreno\"`, `\"sack\"` or `\"linux-2.0\"`; on Linux hosts also \
+the kernel's own, `\"modern\"` (as it comes) or `\"legacy\"` (what the 1990s did not have is off: SACK, timestamps, F-RTO, \
+RACK, tail loss probes).",
         ),
         key(
             "variant",
             "word",
             "the profile's",
-            "Loss recovery: `\"tahoe\"`, `\"reno\"`, `\"newreno\"`, `\"sack\"` or `\"linux-2.0\"`.",
+            "Loss recovery: `\"tahoe\"`, `\"reno\"`, `\"newreno\"`, `\"sack\"` or `\"linux-2.0\"`; on Linux hosts also `\"kernel\"`.",
+        ),
+        key(
+            "congestion",
+            "name",
+            "kernel: `\"cubic\"`, `\"reno\"` with the profile `legacy`",
+            "Congestion control of a Linux kernel: `\"cubic\"`, `\"reno\"`, `\"bbr\"`, whatever the machine has. Only on Linux \
+hosts; `careof run --world linux`.",
         ),
         key(
             "rto",
@@ -566,8 +598,7 @@ one (`tcp = { profile = \"linux-2.0\", window = \"16 KiB\" }`).",
     elsewhere: &[
         ("receive_window", "write `window`"),
         ("rwnd", "write `window`"),
-        ("congestion", "write `variant`"),
-        ("congestion_control", "write `variant`"),
+        ("congestion_control", "write `variant`, or `congestion` for a Linux kernel"),
         ("cwnd", "write `initial_window` or `max_cwnd`"),
         ("iw", "write `initial_window`"),
         ("ssthresh", "write `initial_ssthresh`"),

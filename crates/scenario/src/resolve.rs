@@ -7,12 +7,12 @@ use careof_link::Config;
 
 use crate::decode::{Field, Reader};
 use crate::error::{Origin, Problems};
-use crate::flow::{FlowDraft, assist, flow};
+use crate::flow::{FlowDraft, ProgramsDraft, Work, assist, flow};
 use crate::link::{Between, IMPLIED_PRESET, LinkDraft, link};
 use crate::mobility::{HandoverDraft, MobilityDraft, Reference, To, handover, mobility};
 use crate::model::{
     CareOf, Destination, Flow, Handover, HandoverStyle, Link, LinkId, Mobility, Node, NodeId, PolicyRule,
-    Role, Scenario,
+    Programs, Role, Scenario, Workload,
 };
 use crate::presets::preset;
 use crate::reference::ROOT;
@@ -553,10 +553,70 @@ impl Network {
             }
             let mtu = self.mtu_at(from).min(self.mtu_at(to));
             let tcp = draft.tcp.and_then(|tcp| tcp.resolve(mtu, problems));
-            let (Some(workload), Some(tcp)) = (draft.workload, tcp) else { continue };
-            flows.push(Flow { name, from, to, start: draft.start, stop: draft.stop, workload, tcp });
+            let (Some(work), Some(tcp)) = (draft.workload, tcp) else { continue };
+            let (workload, programs) = match work {
+                Work::Model(workload) => (workload, None),
+                Work::Programs(draft) => {
+                    self.check_placeholders(&draft, problems);
+                    (Workload::Command, Some(draft.programs))
+                }
+                Work::Probe(link) => {
+                    let Some(link) = self.probed(link.as_ref(), [from, to], written, problems) else {
+                        continue;
+                    };
+                    (Workload::Probe { link }, None)
+                }
+            };
+            let (start, stop) = (draft.start, draft.stop);
+            flows.push(Flow { name, from, to, start, stop, workload, programs, tcp });
         }
         flows
+    }
+
+    /// The link that a probe between `ends` measures.
+    fn probed(
+        &self,
+        link: Option<&Reference<'_>>,
+        ends: [NodeId; 2],
+        to: &Reference<'_>,
+        problems: &mut Problems,
+    ) -> Option<LinkId> {
+        let joins = |link: &Link| link.ends.iter().all(|end| ends.contains(end));
+        let Some(named) = link else {
+            let found = self.links.iter().position(joins);
+            if found.is_none() {
+                let expected = "a probe measures a link that joins its two nodes, and none does";
+                problems.add(to.place(), quote(to.name), expected, None);
+            }
+            return found.map(LinkId);
+        };
+        let found = self.links.iter().position(|link| link.name == named.name && joins(link));
+        if found.is_none() {
+            let joining: Vec<&str> =
+                self.links.iter().filter(|link| joins(link)).map(|link| link.name.as_str()).collect();
+            let expected = match joining.as_slice() {
+                [] => "no link joins the probe's two nodes".to_owned(),
+                _ => format!("the probe's two nodes are joined by {}", listed(&joining)),
+            };
+            problems.add(named.place(), quote(named.name), expected, None);
+        }
+        found.map(LinkId)
+    }
+
+    /// Whether everything in braces in the words of programs is a node.
+    fn check_placeholders(&self, draft: &ProgramsDraft, problems: &mut Problems) {
+        let programs = [Some(&draft.programs.command), draft.programs.server.as_ref()];
+        for (words, (origin, path)) in programs.into_iter().flatten().zip(&draft.places) {
+            for word in words {
+                let known = |name: &str| self.nodes.iter().any(|node| node.name == name).then(String::new);
+                let Err(name) = Programs::fill(word, known) else { continue };
+                let names: Vec<&str> = self.nodes.iter().map(|node| node.name.as_str()).collect();
+                let hint =
+                    nearest(name, names.iter().copied()).map(|near| format!("did you mean \"{{{near}}}\"?"));
+                let expected = format!("in braces stand nodes, and those are {}", listed(&names));
+                problems.add((*origin, path), format!("\"{{{name}}}\""), expected, hint);
+            }
+        }
     }
 
     /// The least MTU of the links of a node.

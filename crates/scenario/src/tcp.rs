@@ -5,14 +5,14 @@ use careof_tcp::{AckCounting, Config, DelayedAck, InitialWindow, MAX_WINDOW, MIN
 
 use crate::decode::{Field, Reader};
 use crate::error::{Origin, Problems};
-use crate::model::Tcp;
+use crate::model::{KernelProfile, KernelTcp, Tcp};
 use crate::reference::TCP;
 use crate::tree::Value;
 use crate::units;
-use crate::words::ReadWord as _;
+use crate::words::{ReadWord as _, Word as _};
 
 /// Words of other versions and worlds, which deserve a better answer than "unknown".
-const LATER: [&str; 14] = [
+const LATER: [&str; 12] = [
     "cubic",
     "vegas",
     "westwood",
@@ -21,8 +21,6 @@ const LATER: [&str; 14] = [
     "bbr3",
     "hystart",
     "linux",
-    "legacy",
-    "kernel",
     "prr",
     "rack",
     "compound",
@@ -43,13 +41,85 @@ pub(crate) struct TcpDraft {
     pub(crate) path: String,
 }
 
-fn profile(field: &Field<'_>, problems: &mut Problems) -> Option<Profile> {
-    field.word_or_later(&LATER, problems)
+/// A profile: of a model, or of a kernel.
+#[derive(Clone, Copy, Debug)]
+enum AnyProfile {
+    Model(Profile),
+    Kernel(KernelProfile),
 }
 
-fn draft(profile: Profile, origin: Origin, path: String) -> TcpDraft {
-    let tcp = Tcp { profile, config: Config::from(profile), pmtu_discovery: true };
+/// A variant: of a model, or whatever the kernel does.
+#[derive(Clone, Copy, Debug)]
+enum AnyVariant {
+    Model(Variant),
+    Kernel,
+}
+
+fn profile(field: &Field<'_>, problems: &mut Problems) -> Option<AnyProfile> {
+    let models = Profile::WORDS.iter().map(|profile| (profile.word(), AnyProfile::Model(*profile)));
+    let kernels = KernelProfile::WORDS.iter().map(|profile| (profile.word(), AnyProfile::Kernel(*profile)));
+    let choices: Vec<_> = models.chain(kernels).collect();
+    field.choice(&choices, &LATER, problems)
+}
+
+fn variant(field: &Field<'_>, problems: &mut Problems) -> Option<AnyVariant> {
+    let models = Variant::WORDS.iter().map(|variant| (variant.word(), AnyVariant::Model(*variant)));
+    let choices: Vec<_> = models.chain([("kernel", AnyVariant::Kernel)]).collect();
+    field.choice(&choices, &LATER, problems)
+}
+
+fn draft(profile: AnyProfile, given: Vec<&'static str>, origin: Origin, path: String) -> TcpDraft {
+    let (profile, kernel) = match profile {
+        AnyProfile::Model(profile) => (profile, None),
+        AnyProfile::Kernel(profile) => (
+            Profile::Sack,
+            Some(KernelTcp {
+                congestion: None,
+                profile: Some(profile),
+                asked_by: ("profile", profile.name().to_owned()),
+            }),
+        ),
+    };
+    let config = Config::from(profile);
+    let tcp = Tcp { profile, config, pmtu_discovery: true, kernel, given };
     TcpDraft { tcp, mss: None, origin, path }
+}
+
+/// Reads what asks for a kernel's TCP: `variant`, and `congestion`.
+fn kernel(
+    reader: &Reader<'_>,
+    variant: Option<AnyVariant>,
+    kernel: Option<KernelTcp>,
+    problems: &mut Problems,
+) -> Option<KernelTcp> {
+    let given = reader.get("congestion");
+    let congestion = given.as_ref().and_then(|field| {
+        let name = field.text(problems)?;
+        let fits = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-_".contains(&b);
+        if (1..=15).contains(&name.len()) && name.bytes().all(fits) {
+            return Some(name.to_owned());
+        }
+        let expected = "it must be the name of a congestion control of Linux, such as \"cubic\" or \"reno\"";
+        field.wrong(expected, None, problems);
+        None
+    });
+    if let (Some(field), Some(AnyVariant::Model(model))) = (&given, variant) {
+        let hint = format!("leave variant = \"{}\" out, or write variant = \"kernel\"", model.word());
+        field.wrong("it belongs to a kernel's TCP", Some(hint), problems);
+    }
+    let asked = |key, value: &str| KernelTcp {
+        congestion: None,
+        // Without a profile the kernel's TCP is as it comes.
+        profile: reader.get("profile").is_none().then_some(KernelProfile::Modern),
+        asked_by: (key, value.to_owned()),
+    };
+    let kernel = match (kernel, variant, &congestion) {
+        (Some(kernel), ..) => Some(kernel),
+        (None, Some(AnyVariant::Kernel), _) => Some(asked("variant", "kernel")),
+        (None, _, Some(name)) => Some(asked("congestion", name)),
+        (None, ..) => None,
+    };
+    kernel.map(|kernel| KernelTcp { congestion, ..kernel })
 }
 
 /// Reads the value of `tcp` of a flow at `origin`; `None` if something in it is wrong.
@@ -58,20 +128,30 @@ pub(crate) fn tcp(
     (origin, path): (Origin, &str),
     problems: &mut Problems,
 ) -> Option<TcpDraft> {
-    let Some(field) = field else { return Some(draft(Profile::Sack, origin, path.to_owned())) };
+    let model = AnyProfile::Model;
+    let Some(field) = field else {
+        return Some(draft(model(Profile::Sack), Vec::new(), origin, path.to_owned()));
+    };
     match &field.node.value {
-        Value::Text(_) => Some(draft(profile(&field, problems)?, field.node.origin, field.path.clone())),
+        Value::Text(_) => {
+            let profile = profile(&field, problems)?;
+            Some(draft(profile, vec!["profile"], field.node.origin, field.path.clone()))
+        }
         Value::Table(_) => {
             let before = problems.count();
             let reader = field.reader(&TCP, problems)?;
             let given = reader.get("profile").map(|field| profile(&field, problems));
-            let variant: Option<Variant> =
-                reader.get("variant").and_then(|field| field.word_or_later(&LATER, problems));
-            let like_variant = variant.and_then(|variant| Profile::from_name(variant.name()));
-            let base = given.flatten().or(like_variant).unwrap_or(Profile::Sack);
-            let mut draft = draft(base, field.node.origin, field.path.clone());
+            let variant = reader.get("variant").and_then(|field| variant(&field, problems));
+            let like_variant = match variant {
+                Some(AnyVariant::Model(variant)) => Profile::from_name(variant.name()).map(model),
+                Some(AnyVariant::Kernel) | None => None,
+            };
+            let base = given.flatten().or(like_variant).unwrap_or(model(Profile::Sack));
+            let keys = TCP.keys.iter().map(|key| key.name).filter(|key| reader.get(key).is_some()).collect();
+            let mut draft = draft(base, keys, field.node.origin, field.path.clone());
+            draft.tcp.kernel = kernel(&reader, variant, draft.tcp.kernel.take(), problems);
             let config = &mut draft.tcp.config;
-            if let Some(variant) = variant {
+            if let Some(AnyVariant::Model(variant)) = variant {
                 config.variant = variant;
                 config.sack |= variant == Variant::Sack;
             }

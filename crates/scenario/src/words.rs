@@ -8,8 +8,8 @@ pub(crate) use careof_document::words::{nearest, one_of};
 use careof_tcp::{IdleRestart, PartialAckTimer, Profile, RtoEstimator, Variant};
 
 use crate::model::{
-    Algorithm, CareOf, Encapsulation, HandoverStyle, MovementDetection, Protocol, QueuedFate, Replay, Role,
-    Routing,
+    Algorithm, CareOf, Encapsulation, HandoverStyle, KernelProfile, MovementDetection, Protocol, QueuedFate,
+    Replay, Role, Routing,
 };
 
 /// A type whose values have names.
@@ -57,6 +57,7 @@ words!(MovementDetection: LinkTrigger = "link-trigger", MissedAdvertisements = "
     Lifetime = "lifetime", Prefix = "prefix");
 words!(Algorithm: HmacMd5 = "hmac-md5", HmacSha256 = "hmac-sha-256");
 words!(Replay: Timestamps = "timestamps", Nonces = "nonces");
+words!(KernelProfile: Modern = "modern", Legacy = "legacy");
 words!(HandoverStyle: MakeBeforeBreak = "make-before-break", BreakBeforeMake = "break-before-make");
 words!(QueuedFate: DrainLate = "drain-late", Drop = "drop", DropWithIcmp = "drop-with-icmp", ReRoute = "re-route",
     BufferAndForward = "buffer-and-forward", Duplicate = "duplicate");
@@ -106,6 +107,8 @@ pub(crate) enum WorkloadKind {
     Bulk,
     RequestResponse,
     Paced,
+    Command,
+    Probe,
 }
 
 macro_rules! private_words {
@@ -123,7 +126,8 @@ macro_rules! private_words {
 private_words!(JitterKind: None = "none", Uniform = "uniform", Normal = "normal", Pareto = "pareto");
 private_words!(LossKind: None = "none", Bernoulli = "bernoulli", GilbertElliott = "gilbert-elliott");
 private_words!(DisciplineKind: DropTail = "drop-tail", Red = "red", CoDel = "codel");
-private_words!(WorkloadKind: Bulk = "bulk", RequestResponse = "request-response", Paced = "paced");
+private_words!(WorkloadKind: Bulk = "bulk", RequestResponse = "request-response", Paced = "paced",
+    Command = "command", Probe = "probe");
 
 /// Reading words out of the file.
 pub(crate) trait ReadWord {

@@ -320,7 +320,12 @@ fn impossible_tcp_is_refused() {
         ("mss = 20", "it must lie between 88 and 65495 bytes"),
         (
             "variant = \"cubic\"",
-            "known are \"tahoe\", \"reno\", \"newreno\", \"sack\" and \"linux-2.0\"\n  hint: \"cubic\" is not in this version yet",
+            "\"sack\", \"linux-2.0\" and \"kernel\"\n  hint: \"cubic\" is not in this version yet",
+        ),
+        ("congestion = \"Cubic!\"", "it must be the name of a congestion control of Linux"),
+        (
+            "variant = \"reno\", congestion = \"cubic\"",
+            "it belongs to a kernel's TCP\n  hint: leave variant = \"reno\" out, or write variant = \"kernel\"",
         ),
         ("profile = \"linux\"", "hint: \"linux\" is not in this version yet"),
         ("variant = \"rneo\"", "hint: did you mean \"reno\"?"),
@@ -542,5 +547,28 @@ proptest! {
     #[test]
     fn no_override_makes_the_parser_panic(text in "[a-z0-9=.\\[\\]{}\" _-]{0,30}") {
         let _ = Scenario::parse("x.toml", GOOD, &[text.clone(), format!("flow.0.tcp={text}"), format!("links.{text}")]);
+    }
+}
+
+#[test]
+fn programs_and_probes_are_checked_before_anything_runs() {
+    let with = |keys: &str| {
+        let flow = format!("[[flow]]\nfrom = \"correspondent\"\nto = \"mobile\"\n{keys}\n");
+        errors(&format!("{GOOD}\n{flow}"), &[]).to_string()
+    };
+    for (keys, part) in [
+        ("kind = \"command\"", "such a flow needs its program"),
+        ("command = \"iperf3 -c {corespondent}\"", "found \"{corespondent}\"; in braces stand nodes"),
+        ("command = \"iperf3 -c {corespondent}\"", "did you mean \"{correspondent}\"?"),
+        ("command = \"echo 'half\"", "a quotation mark is missing in it"),
+        ("command = []", "it must begin with the name of a program"),
+        ("command = \"true\"\nsize = \"1 MB\"", "the program decides how much it sends"),
+        ("server = \"iperf3 -s\"", "it belongs to kind = \"command\""),
+        ("kind = \"probe\"", "a probe measures a link that joins its two nodes, and none does"),
+        ("kind = \"probe\"\nlink = \"gsm\"", "no link joins the probe's two nodes"),
+        ("link = \"gsm\"", "it belongs to kind = \"probe\""),
+    ] {
+        let message = with(keys);
+        assert!(message.contains(part), "{keys}: {message}");
     }
 }

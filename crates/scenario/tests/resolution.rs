@@ -353,3 +353,63 @@ fn every_part_of_the_tcp_configuration_is_in_the_json() {
 fn a_byte_order_mark_is_no_error() {
     assert_eq!(parse(&format!("\u{feff}{SMALL}"), &[]).digest(), small(&[]).digest());
 }
+
+#[test]
+fn programs_are_split_into_words_and_know_nodes() {
+    let text = r#"
+        duration = "1 s"
+        [links]
+        wire = { rate = "1 Mbit/s", delay = "1 ms", between = ["a", "b"] }
+        [[flow]]
+        from = "a"
+        to = "b"
+        command = "curl -w '%{http_code} done' \"http://{b}:80/\" ''"
+        server = ["python3", "-m", "http.server"]
+        [[flow]]
+        name = "measured"
+        from = "b"
+        to = "a"
+        kind = "probe"
+    "#;
+    let scenario = Scenario::parse("x.toml", text, &[]).unwrap();
+    let programs = scenario.flows[0].programs.as_ref().unwrap();
+    assert_eq!(programs.command, ["curl", "-w", "%{http_code} done", "http://{b}:80/", ""]);
+    assert_eq!(programs.server.as_ref().unwrap()[2], "http.server");
+    let filled: Vec<_> = programs
+        .command
+        .iter()
+        .map(|word| {
+            careof_scenario::Programs::fill(word, |node| (node == "b").then(|| "10.0.1.2".to_owned()))
+        })
+        .collect();
+    assert_eq!(filled[2], Ok("%{http_code} done".to_owned()));
+    assert_eq!(filled[3], Ok("http://10.0.1.2:80/".to_owned()));
+    assert_eq!(
+        scenario.flows[1].workload,
+        careof_scenario::Workload::Probe { link: careof_scenario::LinkId(0) }
+    );
+}
+
+#[test]
+fn a_kernels_tcp_is_asked_for_by_any_of_three_keys() {
+    use careof_scenario::KernelProfile;
+    let kernel = |tcp: &str| {
+        let text = format!(
+            "duration = \"1 s\"\n[links]\nwire = {{ rate = \"1 Mbit/s\", delay = \"1 ms\", between = [\"a\", \"b\"] }}\n\
+             [[flow]]\nfrom = \"a\"\nto = \"b\"\ntcp = {tcp}\n"
+        );
+        let scenario = Scenario::parse("x.toml", &text, &[]).unwrap_or_else(|errors| panic!("{errors}"));
+        scenario.flows[0]
+            .tcp
+            .kernel
+            .clone()
+            .map(|kernel| (kernel.profile, kernel.congestion, kernel.asked_by.0))
+    };
+    let modern = Some(KernelProfile::Modern);
+    assert_eq!(kernel("\"reno\""), None);
+    assert_eq!(kernel("{ variant = \"kernel\" }"), Some((modern, None, "variant")));
+    assert_eq!(kernel("\"legacy\""), Some((Some(KernelProfile::Legacy), None, "profile")));
+    let bbr = Some("bbr".to_owned());
+    assert_eq!(kernel("{ congestion = \"bbr\" }"), Some((modern, bbr.clone(), "congestion")));
+    assert_eq!(kernel("{ profile = \"linux-2.0\", congestion = \"bbr\" }"), Some((None, bbr, "congestion")));
+}

@@ -3,9 +3,10 @@
 use core::net::Ipv4Addr;
 
 use careof_mobility::v4::{
-    ArpEvent, Event, ForeignAgent, HandoverEvent, HandoverFailure, HandoverStyle, HomeAgent, Input,
-    InterfaceId, MobileNode, RegistrationStep, Transmit, TransmitPayload, Tunnel,
+    ArpEvent, Event, ForeignAgent, HandoverEvent, HomeAgent, Input, InterfaceId, MobileNode,
+    RegistrationStep, Transmit, TransmitPayload, Tunnel,
 };
+use careof_plan::{InterfaceIndex, NodeId, OneWayId, arp_text, binding_text, handover_text, visitor_text};
 use careof_wire::icmp::{DestinationUnreachable, IcmpMessage, QuotedDatagram, TimeExceeded, UnreachableCode};
 use careof_wire::ipv4::Ipv4Header;
 use careof_wire::protocol;
@@ -16,7 +17,6 @@ use crate::drop_cause::NodeDrop;
 use crate::observer::Note;
 use crate::packet::PacketRef;
 use crate::simulation::Simulation;
-use crate::topology::{InterfaceIndex, NodeId, OneWayId};
 
 /// What runs on a node beyond forwarding.
 pub(crate) enum Agent {
@@ -124,7 +124,7 @@ impl Simulation {
         match event {
             Event::Handover(event) => self.handover_event(node, event),
             Event::Binding(change) => {
-                let text = format!("{} at {} for {}", change.home_address, change.care_of, change.lifetime);
+                let text = binding_text(&change);
                 self.note(node, None, Note::Binding(change.change.name()), format_args!("{text}"));
                 match &self.node(node).agent {
                     Agent::Home(_) => self.binding_changed(node),
@@ -135,10 +135,7 @@ impl Simulation {
                 }
             }
             Event::Visitor(change) => {
-                let text = format!(
-                    "visitor {} by way of {} for {}",
-                    change.home_address, change.care_of, change.lifetime
-                );
+                let text = visitor_text(&change);
                 self.note(node, None, Note::Binding(change.change.name()), format_args!("{text}"));
             }
             Event::Arp(event) => self.arp_event(node, event),
@@ -153,49 +150,16 @@ impl Simulation {
     }
 
     fn arp_event(&mut self, node: NodeId, event: ArpEvent) {
-        let (cause, interface, text) = match event {
-            ArpEvent::Proxy { home_address, interface, on } => (
-                if on { "proxy-on" } else { "proxy-off" },
-                Some(interface),
-                format!("answer for {home_address}: {on}"),
-            ),
-            ArpEvent::Answer { home_address, on } => (
-                if on { "answer-on" } else { "answer-off" },
-                None,
-                format!("answer for {home_address}: {on}"),
-            ),
-            ArpEvent::Gratuitous { home_address, interface, .. } => {
-                ("gratuitous", Some(interface), format!("{home_address} is here"))
-            }
-        };
+        let (cause, interface, text) = arp_text(&event);
         let way = interface.and_then(|interface| self.way_of(node, interface));
         self.note(node, way, Note::Arp(cause), format_args!("{text}"));
     }
 
     fn handover_event(&mut self, node: NodeId, event: HandoverEvent) {
-        let (interface, text) = match event {
-            HandoverEvent::Initiated { from: None, to, .. } => {
-                self.script.initiated = true;
-                (to, "first attachment".to_owned())
-            }
-            HandoverEvent::Initiated { to, style, .. } => {
-                self.script.initiated = true;
-                let style = match style {
-                    HandoverStyle::MakeBeforeBreak => "make-before-break",
-                    HandoverStyle::BreakBeforeMake => "break-before-make",
-                };
-                (to, format!("{style}, as the mobile node sees it"))
-            }
-            HandoverEvent::LinkDown { interface } | HandoverEvent::LinkUp { interface } => {
-                (interface, String::new())
-            }
-            HandoverEvent::Registered { to, care_of, attempts, latency, .. } => {
-                let care_of = care_of.map_or("home".to_owned(), |care_of| care_of.to_string());
-                (to, format!("at {care_of} after {attempts} request(s) and {} ms", latency.as_millis()))
-            }
-            HandoverEvent::Terminated { to, .. } => (to, String::new()),
-            HandoverEvent::Failed { to, reason, .. } => (to, failure_text(reason)),
-        };
+        if let HandoverEvent::Initiated { .. } = event {
+            self.script.initiated = true;
+        }
+        let (interface, text) = handover_text(&event);
         let way = self.way_of(node, interface);
         self.note(node, way, Note::Handover(event.name()), format_args!("{text}"));
         if let HandoverEvent::Registered { to, .. } = event {
@@ -318,14 +282,5 @@ impl Simulation {
             return;
         }
         self.transmit(node, interface, packet);
-    }
-}
-
-fn failure_text(reason: HandoverFailure) -> String {
-    match reason {
-        HandoverFailure::Denied(code) => format!("denied with code {code}"),
-        HandoverFailure::NoReply => "no reply".to_owned(),
-        HandoverFailure::Superseded => "superseded by another handover".to_owned(),
-        HandoverFailure::LinkLost => "the new link went away".to_owned(),
     }
 }

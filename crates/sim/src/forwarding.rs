@@ -12,8 +12,8 @@ use crate::drop_cause::{Cause, NodeDrop};
 use crate::packet::{Body, Outer, Packet, PacketRef};
 use crate::reassembly::Reassembled;
 use crate::simulation::Simulation;
-use crate::topology::{InterfaceIndex, NodeId, OneWayId, Route};
 use careof_mobility::v4::Tunnel;
+use careof_plan::{InterfaceIndex, NodeId, OneWayId, Route};
 
 /// TTL of what nodes send themselves.
 pub(crate) const DEFAULT_TTL: u8 = 64;

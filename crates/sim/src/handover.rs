@@ -6,30 +6,16 @@ use careof_base::Instant;
 use careof_link::Fate;
 use careof_metrics::{Handover as MeasuredHandover, HandoverMetrics};
 use careof_mobility::v4::{Input, InterfaceAddress, InterfaceId, Notice};
+use careof_plan::{FlowId, NodeId, OneWayId, Route, Step, Subnet, down_of, steps, up_of};
 use careof_scenario::{Handover, HandoverStyle, LinkId, MovementDetection, QueuedFate};
 use careof_wire::icmp::{DestinationUnreachable, IcmpMessage, UnreachableCode};
 
 use crate::agents::Agent;
 use crate::drop_cause::NodeDrop;
-use crate::flow::FlowId;
 use crate::observer::Note;
 use crate::packet::{Body, Packet};
 use crate::queue::Slot;
 use crate::simulation::Simulation;
-use crate::topology::{NodeId, OneWayId, Route, Subnet};
-
-/// What happens at one instant of the script.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
-    /// The mobile node attaches for the first time.
-    Attach(LinkId),
-    /// The handover is announced: the trace says so. What acts on it comes with the assists.
-    Announce(usize),
-    /// The handover begins.
-    Begin(usize),
-    /// After an interruption, the new link is there.
-    NewLink(usize),
-}
 
 /// The script of a run, in order of time.
 pub(crate) struct Script {
@@ -47,23 +33,8 @@ pub(crate) struct Script {
 impl Script {
     /// The script of `handovers`, beginning on `start`.
     pub(crate) fn new(slot: Slot, start: Option<LinkId>, handovers: &[Handover]) -> Self {
-        let mut steps = Vec::new();
-        if let Some(start) = start {
-            steps.push((Instant::ZERO, Step::Attach(start)));
-        }
-        for (index, handover) in handovers.iter().enumerate() {
-            let at = Instant::ZERO + handover.at;
-            if handover.notice > Duration::ZERO {
-                steps.push((at.saturating_sub(handover.notice), Step::Announce(index)));
-            }
-            steps.push((at, Step::Begin(index)));
-            if handover.style == HandoverStyle::BreakBeforeMake {
-                steps.push((at + handover.interruption, Step::NewLink(index)));
-            }
-        }
-        steps.sort_by_key(|(at, _)| *at);
         Self {
-            steps,
+            steps: steps(start, handovers),
             next: 0,
             handovers: handovers.to_vec(),
             current: None,
@@ -308,14 +279,4 @@ impl Simulation {
         let index = place.interfaces.iter().position(|interface| interface.out == up_of(link));
         InterfaceId(index.unwrap_or_default() as u16)
     }
-}
-
-/// The direction towards the mobile node.
-pub(crate) const fn down_of(link: LinkId) -> OneWayId {
-    OneWayId(2 * link.0 as u32)
-}
-
-/// The direction from the mobile node.
-pub(crate) const fn up_of(link: LinkId) -> OneWayId {
-    OneWayId(2 * link.0 as u32 + 1)
 }

@@ -6,13 +6,11 @@
 mod agents;
 mod build;
 mod bytes;
-mod digest;
 mod drop_cause;
 mod flow;
 mod forwarding;
 mod handover;
 mod ledger;
-mod message_text;
 mod observer;
 mod packet;
 mod path;
@@ -20,9 +18,7 @@ mod queue;
 mod reassembly;
 mod simulation;
 mod summary;
-mod topology;
 mod transport;
-mod workload;
 
-pub use build::Observation;
+pub use careof_plan::Observation;
 pub use simulation::{Simulation, WorldError};

@@ -1,32 +1,24 @@
 //! Who looks on: the event log and the packet capture. Neither changes what happens.
 
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use careof_base::Instant;
+use careof_plan::{FlowId, LinkCapture, NodeId, OneWayId, Side};
 use careof_trace::{
-    Capture, Direction, Event, EventLog, FlowId as TraceFlow, InterfaceId, LinkId as TraceLink,
-    MessageRecord, NodeId as TraceNode, PacketRecord, PcapngWriter, SegmentRecord, TcpState,
+    Event, EventLog, FlowId as TraceFlow, LinkId as TraceLink, MessageRecord, NodeId as TraceNode,
+    PacketRecord, SegmentRecord, TcpState,
 };
 use careof_wire::{Flags, Segment};
 
 use crate::bytes::PacketBytes;
 use crate::drop_cause::Cause;
-use crate::flow::FlowId;
 use crate::packet::{Body, Packet, PacketRef};
 use crate::simulation::Simulation;
-use crate::topology::{NodeId, OneWayId};
-use crate::workload::Side;
 
-/// A capture in the making: one interface a link end.
+/// A capture, and the buffers in which packets become bytes for it.
 pub(crate) struct Pcap {
-    writer: PcapngWriter<Box<dyn Write + Send>>,
-    interfaces: Vec<InterfaceId>,
-    /// By one-way link: where what it lost on the way is noted. Made when the first packet is lost.
-    lost: BTreeMap<u32, InterfaceId>,
+    capture: LinkCapture,
     bytes: PacketBytes,
-    /// The first failure to write; the run goes on, the end reports it.
-    error: Option<io::Error>,
 }
 
 impl Pcap {
@@ -36,19 +28,7 @@ impl Pcap {
         snap_length: Option<u32>,
         names: &[String],
     ) -> io::Result<Self> {
-        let mut writer = PcapngWriter::new(out, concat!("careof ", env!("CARGO_PKG_VERSION")))?;
-        if let Some(bytes) = snap_length {
-            writer.set_snap_length(bytes);
-        }
-        let interfaces =
-            names.iter().map(|name| writer.add_interface(name, "")).collect::<io::Result<Vec<_>>>()?;
-        Ok(Self { writer, interfaces, lost: BTreeMap::new(), bytes: PacketBytes::default(), error: None })
-    }
-
-    /// The interface at the sending (`false`) or receiving (`true`) end of a one-way link.
-    fn interface(&self, way: OneWayId, receiving: bool) -> InterfaceId {
-        let link = way.0 as usize & !1;
-        self.interfaces[link + (usize::from(receiving) ^ (way.0 as usize & 1))]
+        Ok(Self { capture: LinkCapture::new(out, snap_length, names)?, bytes: PacketBytes::default() })
     }
 
     fn packet(
@@ -59,49 +39,24 @@ impl Pcap {
         packet: &Packet,
         comment: Option<&str>,
     ) {
-        let interface = self.interface(way, receiving);
-        let direction = if receiving { Direction::In } else { Direction::Out };
         let bytes = self.bytes.of(packet);
-        self.writer.capture(Capture { interface, time: now, direction, packet: packet.id, bytes, comment });
+        self.capture.packet(now, way, receiving, (packet.id, bytes), comment);
     }
 
     /// Notes a packet that a one-way link had accepted and then lost.
     fn lost_packet(&mut self, now: Instant, way: OneWayId, name: &str, packet: &Packet, comment: &str) {
-        let interface = match self.lost.get(&way.0) {
-            Some(interface) => *interface,
-            None => match self.writer.add_interface(&format!("lost on {name}"), "packets that never arrived")
-            {
-                Ok(interface) => *self.lost.entry(way.0).or_insert(interface),
-                Err(error) => {
-                    self.error.get_or_insert(error);
-                    return;
-                }
-            },
-        };
         let bytes = self.bytes.of(packet);
-        self.writer.capture(Capture {
-            interface,
-            time: now,
-            direction: Direction::Out,
-            packet: packet.id,
-            bytes,
-            comment: Some(comment),
-        });
+        self.capture.lost_packet(now, way, name, (packet.id, bytes), comment);
     }
 
     /// Writes what lies before `now`.
     pub(crate) fn flush(&mut self, now: Instant) {
-        if let Err(error) = self.writer.flush(now) {
-            self.error.get_or_insert(error);
-        }
+        self.capture.flush(now);
     }
 
     /// Writes everything.
     pub(crate) fn finish(self) -> io::Result<()> {
-        match self.error {
-            Some(error) => Err(error),
-            None => self.writer.finish()?.flush(),
-        }
+        self.capture.finish()
     }
 }
 
@@ -226,7 +181,7 @@ impl Simulation {
         }
         let packet = &self.pool[packet];
         let Body::Message(bytes) = &packet.body else { return };
-        let (message, text) = crate::message_text::describe(&packet.header, bytes);
+        let (message, text) = careof_plan::describe(&packet.header, bytes);
         let detail = self.observer.log.detail(format_args!("{text}"));
         let record =
             MessageRecord { message, packet: Some(packet.id), size_bytes: packet.size_bytes(), detail };
@@ -380,8 +335,7 @@ impl Simulation {
             });
         }
         if let (Note::Handover(phase), Some(way), Some(pcap)) = (note, way, &mut self.observer.pcap) {
-            let interface = pcap.interface(way, false);
-            pcap.writer.comment_next(interface, now, &format!("handover {phase}: {text}"));
+            pcap.capture.comment(now, way, &format!("handover {phase}: {text}"));
         }
     }
 }

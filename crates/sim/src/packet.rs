@@ -3,12 +3,10 @@
 use std::sync::Arc;
 
 use careof_metrics::Transmission;
+use careof_plan::{FlowId, Side};
 use careof_wire::Segment;
 use careof_wire::ipv4::Ipv4Header;
 use careof_wire::tunnel::{Encapsulation, Tunnel};
-
-use crate::flow::FlowId;
-use crate::workload::Side;
 
 /// Index of a packet in the [`PacketPool`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,21 +5,19 @@ use core::net::Ipv4Addr;
 use careof_base::{Duration, Instant, RandomStream};
 use careof_link::{Link, Output};
 use careof_metrics::FlowMetrics;
+use careof_plan::{Digest, FlowId, InterfaceIndex, NodeId, OneWayId, Place, Side, Topology, Unsupported};
 use careof_scenario::Scenario;
 
 use crate::agents::Agent;
 use crate::bytes::PacketBytes;
-use crate::digest::Digest;
 use crate::drop_cause::Cause;
-use crate::flow::{Flow, FlowId};
+use crate::flow::Flow;
 use crate::handover::Script;
 use crate::ledger::Ledger;
 use crate::observer::Observer;
 use crate::packet::{Body, Packet, PacketPool, PacketRef};
 use crate::queue::{EventQueue, Slot};
 use crate::reassembly::Reassembly;
-use crate::topology::{InterfaceIndex, NodeId, OneWayId, Place};
-use crate::workload::Side;
 
 /// What a queue slot belongs to.
 #[derive(Clone, Copy, Debug)]
@@ -90,6 +88,12 @@ pub enum WorldError {
     },
 }
 
+impl From<Unsupported> for WorldError {
+    fn from(Unsupported { key, found, remedy }: Unsupported) -> Self {
+        Self::Unsupported { key, found, remedy }
+    }
+}
+
 /// No honest model needs this many events at one instant; it is a loop.
 const MAX_EVENTS_AT_ONE_INSTANT: u64 = 10_000_000;
 
@@ -119,6 +123,8 @@ pub struct Simulation {
     pub(crate) registration_requests: u64,
     /// The mobile node and its home address.
     pub(crate) home: Option<(NodeId, Ipv4Addr)>,
+    /// The static part of the nodes and what lies between them.
+    pub(crate) topology: Topology,
     pub(crate) scenario_file: String,
     pub(crate) packet_hops: u64,
     pub(crate) events: u64,
@@ -242,7 +248,7 @@ impl Simulation {
                         Body::Tcp(segment) => {
                             u64::from(segment.seq.0) << 32 | u64::from(segment.ack.0.rotate_left(8))
                         }
-                        Body::Message(bytes) => crate::digest::of_bytes(bytes),
+                        Body::Message(bytes) => careof_plan::of_bytes(bytes),
                     };
                     self.digest.packet(now, id.0, value.id, value.size_bytes(), content);
                     self.packet_hops += 1;

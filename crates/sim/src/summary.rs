@@ -7,12 +7,11 @@ use careof_base::Instant;
 use careof_link::DropCause;
 use careof_metrics::{FlowSummary, LinkSummary, MobilitySummary, PacketSummary, Summary, TcpSummary, World};
 use careof_mobility::v4::{Counters, DropReason};
-use careof_scenario::Workload;
+use careof_plan::{Side, kind, measured_name, measured_senders};
 use careof_trace::Columns;
 
 use crate::agents::Agent;
 use crate::simulation::{OneWay, Simulation};
-use crate::workload::Side;
 
 impl Simulation {
     /// The events since the last call, in order of time. Empty without a trace.
@@ -53,6 +52,8 @@ impl Simulation {
             title: self.scenario.title.clone(),
             scenario: file_name(&self.scenario_file).to_owned(),
             world: World::Sim,
+            kernel: None,
+            remarks: Vec::new(),
             seed: self.scenario.seed,
             run: self.run,
             overrides: Vec::new(),
@@ -61,6 +62,7 @@ impl Simulation {
             flows,
             handovers: metrics.finish(now, &self.flow_metrics),
             links,
+            probes: Vec::new(),
             mobility: self.mobility_summary(),
             packets,
             conservation,
@@ -71,7 +73,7 @@ impl Simulation {
         let mut summaries = Vec::new();
         for (flow, spec) in self.flows.iter().zip(&self.scenario.flows) {
             let config = &spec.tcp.config;
-            for (rank, sender) in crate::build::measured_senders(&spec.workload).iter().enumerate() {
+            for (rank, sender) in measured_senders(&spec.workload).iter().enumerate() {
                 let Some(index) = flow.measured[sender.index()] else { continue };
                 let name = |side: Side| self.node(flow.ends[side.index()].node).place.name.as_str();
                 summaries.push(FlowSummary::new(
@@ -142,19 +144,6 @@ impl Simulation {
             *summary.discarded.entry("unreadable".to_owned()).or_default() += self.malformed_messages;
         }
         Some(summary)
-    }
-}
-
-/// The first direction of data has the flow's name; the requests of a request-response flow are the second.
-pub(crate) fn measured_name(flow: &str, rank: usize) -> String {
-    if rank == 0 { flow.to_owned() } else { format!("{flow}.requests") }
-}
-
-fn kind(workload: &Workload) -> &'static str {
-    match workload {
-        Workload::Bulk { .. } => "bulk",
-        Workload::RequestResponse { .. } => "request-response",
-        Workload::Paced { .. } => "paced",
     }
 }
 

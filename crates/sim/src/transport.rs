@@ -2,17 +2,15 @@
 
 use careof_base::Instant;
 use careof_metrics::SegmentRange;
+use careof_plan::{Ask, FlowId, NodeId, Side, port};
 use careof_tcp::{Event as TcpEvent, Transmission};
 use careof_wire::ipv4::Ipv4Header;
 use careof_wire::{Flags, Segment, protocol};
 
 use crate::drop_cause::NodeDrop;
-use crate::flow::FlowId;
 use crate::forwarding::DEFAULT_TTL;
 use crate::packet::{Body, Origin, Packet, PacketRef};
 use crate::simulation::Simulation;
-use crate::topology::NodeId;
-use crate::workload::{Ask, Side};
 
 impl Simulation {
     /// Opens the connections of flows whose time has come and whose path is there.
@@ -284,13 +282,5 @@ impl Simulation {
             self.flows[usize::from(id.0)].end(side).connection.path_mtu_changed(now, mtu);
             self.pump(id, side);
         }
-    }
-}
-
-/// The TCP port of an end: the acceptor of flow `n` listens on 5001 + `n`, its opener uses 49,152 + `n`.
-pub(crate) const fn port(id: FlowId, side: Side) -> u16 {
-    match side {
-        Side::Opener => 49_152_u16.wrapping_add(id.0),
-        Side::Acceptor => 5001_u16.wrapping_add(id.0),
     }
 }

@@ -404,3 +404,29 @@ fn runs_that_differ_only_in_what_was_dropped_have_different_digests() {
     assert_ne!(kept.packets.dropped, dropped.packets.dropped);
     assert_ne!(kept.digest, dropped.digest);
 }
+
+#[test]
+fn what_only_a_kernel_has_is_refused_by_its_key() {
+    for (key, value, expected) in [
+        (
+            "flow.download.tcp",
+            "{ variant = \"kernel\" }",
+            "flow.0.tcp.variant: \"kernel\" cannot be simulated",
+        ),
+        ("flow.download.tcp", "legacy", "flow.0.tcp.profile: \"legacy\" cannot be simulated"),
+        ("flow.download.tcp", "{ congestion = \"cubic\" }", "flow.0.tcp.congestion: \"cubic\" cannot"),
+    ] {
+        let scenario = Scenario::parse("x.toml", DOWNLOAD, &[format!("{key}={value}")]).unwrap();
+        let error = Simulation::new(scenario, "x.toml", 0, Observation::default()).err().unwrap().to_string();
+        assert!(error.contains(expected) && error.ends_with("add --world linux"), "{error}");
+    }
+    for (keys, expected) in [
+        ("command = \"curl {correspondent}\"", "flow.1.command: \"curl\" cannot be simulated"),
+        ("kind = \"probe\"\nlink = \"gsm\"", "flow.1.kind: \"probe\" cannot be simulated"),
+    ] {
+        let text = format!("{DOWNLOAD}[[flow]]\nfrom = \"home-agent\"\nto = \"mobile\"\n{keys}\n");
+        let scenario = Scenario::parse("x.toml", &text, &[]).unwrap_or_else(|errors| panic!("{errors}"));
+        let error = Simulation::new(scenario, "x.toml", 0, Observation::default()).err().unwrap().to_string();
+        assert!(error.contains(expected) && error.contains("--world linux"), "{error}");
+    }
+}

@@ -58,6 +58,10 @@ class Plots:
             series.round_trip(trace, flow, end_s),
         ]
 
+    def delivery_panel(self, flow: str) -> Panel:
+        """The graph of what one flow has delivered, as numbers."""
+        return series.deliveries(self.trace, flow, self._end_s)
+
     def queue_panel(self) -> Panel:
         """The graph of the queues, as numbers."""
         return series.queues(self.trace, self._end_s)

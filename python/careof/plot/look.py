@@ -34,6 +34,8 @@ _ROLES = {
     Role.FLIGHT: Look("#a6c8dd", width=1.2),
     Role.RTT: Look("#0072b2", width=1.8),
     Role.RTO: Look("#d55e00", width=1.8),
+    Role.DELIVERED: Look("#0072b2", width=1.8),
+    Role.APART: Look("#111111", width=1.0),
 }
 _CYCLE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#8a6d00", "#111111", "#7f7f7f")
 # The second of two runs laid over each other.
@@ -49,6 +51,7 @@ _OTHER = {
     Role.FLIGHT: "#e8c6d9",
     Role.RTT: "#cc79a7",
     Role.RTO: "#8a6d00",
+    Role.DELIVERED: "#cc79a7",
 }
 SHADE = "#f0c94d"
 """Of the time until a handover's new path is ready."""

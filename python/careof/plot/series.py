@@ -34,6 +34,8 @@ class Role(Enum):
     RTT = "rtt"
     RTO = "rto"
     QUEUE = "queue"
+    DELIVERED = "delivered"
+    APART = "apart"
 
 
 class Shape(Enum):
@@ -140,6 +142,13 @@ def round_trip(trace: Trace, flow: str, end_s: float) -> Panel:
     )
 
 
+def deliveries(trace: Trace, flow: str, end_s: float) -> Panel:
+    """What the receiving application has got."""
+    delivered = trace.delivered(flow)
+    series = [Series("delivered", Role.DELIVERED, Shape.STEPS, delivered["time"], delivered["bytes"])]
+    return _panel(trace, "delivered", "Delivered", "bytes", series, end_s, flow)
+
+
 def queues(trace: Trace, end_s: float) -> Panel:
     """Packets waiting at each one-way link where any ever waited."""
     series = []
@@ -234,6 +243,18 @@ def cut(panel: Panel, close_up: CloseUp, title: str) -> Panel:
         y_range=heights(panel, close_up.switched_s),
         series=[_between(one, close_up.from_s, close_up.to_s) for one in panel.series],
     )
+
+
+def since(panel: Panel, switched_s: float, until_s: float, title: str) -> Panel:
+    """A time-sequence panel from an instant on, counted from what was acknowledged then.
+
+    So runs can be laid over each other that came there with other numbers.
+    """
+    base = _value(panel, 0, Role.ACK, switched_s) or 0.0
+    shown = [_between(one, switched_s, until_s) for one in panel.series]
+    # A curve begins at the instant, with the value that it has then.
+    counted = [replace(one, x=one.x.clip(switched_s), y=one.y - base) for one in shown]
+    return replace(panel, key="since-handover", title=title, series=[one for one in counted if len(one.x)])
 
 
 def _value(panel: Panel, run: int, role: Role, at_s: float) -> float | None:

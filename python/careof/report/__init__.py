@@ -14,7 +14,8 @@ from careof.plot import FLOWS_SHOWN
 from careof.plot.interactive import LIMIT, page_figure
 from careof.plot.ladder import ladders, svg
 from careof.plot.series import heights
-from careof.staging import EVENTS, SCENARIO
+from careof.runs import SIMULATED
+from careof.staging import EVENTS, PROGRAMS, SCENARIO
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -26,12 +27,19 @@ if TYPE_CHECKING:
 _LADDERS_SHOWN = 12
 _VIEWS = 12
 _COLUMNS = 6
+_PRINTED = 10_000
+"""Characters of what a program printed."""
+
+_TALL = ("time-sequence", "since-handover")
 
 _EXPLAINED = {
     "time-sequence": "What the sender sent and what came back, at the sender. Zoom in and segments become as high "
     "as they are long. Grey is the end of the window that the receiver offers; a cross is a segment that was dropped.",
     "cwnd": "What the sender allows itself (cwnd), where slow start ends (ssthresh) and what is under way (flight).",
     "rtt": "The sender's smoothed round-trip time, and how long it waits for an ACK before it sends again.",
+    "since-handover": "Time and sequence once the new path was ready, in each run counted from what was "
+    "acknowledged then: what one was ahead before is left out.",
+    "delivered": "What the receiving application has got, and how far the two runs are apart in it.",
     "queues": "Packets waiting before each one-way link; the packet being sent is not among them.",
 }
 
@@ -65,7 +73,7 @@ class Page:
             )
         if not panel.series:
             return f"<h3>{escape(panel.title)}</h3><p>There is nothing to show.</p>"
-        tall = " tall" if panel.key == "time-sequence" else ""
+        tall = " tall" if panel.key in _TALL else ""
         head = f'<h3>{escape(panel.title)}</h3><p class="note">{words}</p>'
         return f'{head}<div id="{place}" class="figure{tall}"></div>'
 
@@ -107,6 +115,11 @@ def report_html(run: Run) -> str:
     page.add("Flows", metrics_table("flows[]", "flow", run.summary["flows"]), beside=True)
     if run.summary["handovers"]:
         page.add("Handovers", _handovers(run.summary["handovers"]), beside=True)
+    if run.summary.get("probes"):
+        probes = run.summary["probes"]
+        page.add("Links, measured", metrics_table("probes[]", "measurement", probes), beside=True)
+    if run.programs:
+        page.add("Programs", "".join(map(_program, run.programs)))
     if run.traced:
         _graphs(page, run)
         views(page, run)
@@ -123,14 +136,15 @@ def header(run: Run) -> str:
     facts = {
         "seed": run.summary["seed"],
         "digest": run.summary["digest"],
-        "world": run.summary["world"],
+        "world": summary.world(run.summary),
         "duration": f"{run.duration_s:g} s",
         "careof": run.summary["careof"],
     }
     cells = "".join(f"<div><dt>{escape(key)}</dt><dd>{escape(str(value))}</dd></div>" for key, value in facts.items())
     description = str(run.scenario.get("description") or "")
     words = f"<p>{escape(description)}</p>" if description else ""
-    return f"<h1>{escape(run.title)}</h1>{words}<dl>{cells}</dl>"
+    notes = "".join(f"<li>{escape(one)}</li>" for one in run.summary.get("remarks", []))
+    return f"<h1>{escape(run.title)}</h1>{words}<dl>{cells}</dl>{f'<ul>{notes}</ul>' if notes else ''}"
 
 
 def metrics_table(section: str, what: str, rows: Sequence[Json], names: Sequence[str] = ()) -> str:
@@ -233,6 +247,18 @@ def _packets(run: Run) -> str:
     return "".join(parts)
 
 
+def _program(program: Json) -> str:
+    head = f"{program['flow']}, {program['which']}: {shlex.join(program['words'])}"
+    printed = "".join(
+        f"<pre>{escape(_begin(program[stream]))}</pre>" for stream in ("stdout", "stderr") if program[stream].strip()
+    )
+    return f"<h3>{escape(head)}</h3><p>Ended with {escape(program['ended'])}.</p>{printed}"
+
+
+def _begin(words: str) -> str:
+    return words if len(words) <= _PRINTED else f"{words[:_PRINTED]}\n… ({PROGRAMS} has all of it)"
+
+
 def _definitions() -> str:
     definitions = native.metric_definitions()
     parts = []
@@ -268,14 +294,18 @@ def _scenario(run: Run) -> str:
 
 def _again(run: Run) -> str:
     words = ["careof", "run", SCENARIO, "--seed", str(run.summary["seed"])]
+    if run.summary["world"] != SIMULATED:
+        words += ["--world", run.summary["world"]]
     for override in run.summary["overrides"]:
         words += ["--set", override]
     if run.summary["run"]:
         words += ["--repetition", str(run.summary["run"])]
+    digest = f"The digest will be <code>{escape(str(run.summary['digest']))}</code>."
+    if run.summary["world"] != SIMULATED:
+        digest = "Real hosts do everything at their own time, so no two runs are the same to the last nanosecond."
     return (
         f"<p>In this directory, with careof {escape(str(run.summary['careof']))}:</p>"
-        f"<pre>{escape(shlex.join(words))}</pre>"
-        f"<p>The digest will be <code>{escape(str(run.summary['digest']))}</code>.</p>"
+        f"<pre>{escape(shlex.join(words))}</pre><p>{digest}</p>"
     )
 
 

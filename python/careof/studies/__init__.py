@@ -2,10 +2,13 @@
 
 A study module has a docstring, whose first line is the study's title, and one function::
 
-    def carry_out(out: Path | None, progress: Watcher | None, *, quick: bool = False) -> Study
+    def carry_out(
+        out: Path | None, progress: Watcher | None, *, quick: bool = False, world: str = "sim"
+    ) -> Study
 
-which runs whatever the paper needs - with `quick` fewer repetitions of it - and holds the paper's figures beside
-ours. It calls `progress` with how much is done and how much there is to do, in any unit.
+which runs whatever the paper needs in a world - with `quick` fewer repetitions of it - and holds the paper's figures
+beside ours. It calls `progress` with how much is done and how much there is to do, in any unit. What a study has no
+runs for in a world is a `WorldError`.
 """
 
 from __future__ import annotations
@@ -39,13 +42,15 @@ class Row:
     """The smallest value of ours that counts as a match; None where the match is not a range."""
     high: float | None
     """The largest."""
-    match: bool
-    """Whether ours is within the band, and every part of it too."""
+    match: bool | None
+    """Whether ours is within the band, and every part of it too; None where it is only reported."""
     explanation: str = ""
     """Why ours differs, or how the paper's figure was read."""
     parts: list[dict[str, Any]] = field(default_factory=list)
-    """Where one target has several figures: ``what``, ``paper``, ``ours``, ``low``, ``high``, ``match`` of each.
-    One that is only reported has None for its ``match``."""
+    """Where one target has several figures: ``what``, ``paper``, ``ours``, ``low``, ``high``, ``match`` of each, and
+    ``spread`` where it was measured several times. One that is only reported has None for its ``match``."""
+    spread: tuple[float, float] | None = None
+    """Where ours is the median of several measurements: the smallest and the largest."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +63,10 @@ class Study:
     """What is to be said about the rows, above all about those that do not match."""
     files: list[Path] = field(default_factory=list)
     """Figures and runs that were written."""
+    ours: str = "ours"
+    """What our own figures are called."""
+    beside: tuple[str, ...] = ()
+    """Where every row has the same parts and they are best seen beside it: their names. Otherwise they follow it."""
 
     def rows_as_json(self) -> list[dict[str, Any]]:
         """The rows, ready for JSON."""
@@ -65,11 +74,11 @@ class Study:
 
     def for_people(self, style: Style) -> str:
         """The table, what is to be said about it, and where the figures are."""
-        matching = sum(row.match for row in self.rows)
+        verdicts = [row.match for row in self.rows if row.match is not None]
         parts = [
             style.bold(self.title),
-            table(_HEAD, self._lines(), left=len(_HEAD)),
-            f"{matching} of {len(self.rows)} rows match",
+            table(self._head(), self._lines(), left=len(self._head())),
+            f"{sum(verdicts)} of {len(verdicts)} rows match",
             "\n".join(f"{row.id}: {row.explanation}" for row in self.rows if row.explanation),
             self.text.strip(),
             "\n".join(str(path) for path in self.files),
@@ -78,26 +87,34 @@ class Study:
 
     def as_markdown(self) -> str:
         """The same as a page of Markdown."""
-        cells = [[cell.replace("|", "\\|") for cell in line] for line in (_HEAD, ["---"] * len(_HEAD), *self._lines())]
+        head = self._head()
+        cells = [[cell.replace("|", "\\|") for cell in line] for line in (head, ["---"] * len(head), *self._lines())]
         lines = "\n".join(f"| {' | '.join(line)} |" for line in cells)
         remarks = "\n".join(f"- {row.id}: {row.explanation}" for row in self.rows if row.explanation)
         return "\n\n".join(part for part in (f"# {self.title}", lines, remarks, self.text.strip()) if part) + "\n"
 
+    def _head(self) -> list[str]:
+        return ["id", "what", "paper", self.ours, "band", "match", *self.beside]
+
     def _lines(self) -> list[list[str]]:
         lines = []
         for row in self.rows:
-            lines.append([row.id, row.what, *_figures(asdict(row))])
-            lines += [["", f"- {part['what']}", *_figures(part)] for part in row.parts]
+            line = [row.id, row.what, *_figures(asdict(row))]
+            if self.beside:
+                parts = {part["what"]: part for part in row.parts}
+                line += [_measured(parts[name]) if name in parts else "-" for name in self.beside]
+            lines.append(line)
+            if not self.beside:
+                lines += [["", f"- {part['what']}", *_figures(part)] for part in row.parts]
         return lines
-
-
-_HEAD = ["id", "what", "paper", "ours", "band", "match"]
 
 
 class StudyModule(Protocol):
     """What a module in this package offers."""
 
-    def carry_out(self, out: Path | None, progress: Watcher | None, *, quick: bool = False) -> Study:
+    def carry_out(
+        self, out: Path | None, progress: Watcher | None, *, quick: bool = False, world: str = "sim"
+    ) -> Study:
         """Run the study."""
 
 
@@ -115,8 +132,15 @@ def _shown(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else "-" if value is None else str(value)
 
 
+def _measured(row: dict[str, Any]) -> str:
+    """Our figure, and the spread behind it where there is one."""
+    ours = _shown(row["ours"])
+    low, high = row.get("spread") or (None, None)
+    return ours if low == high else f"{ours} ({_shown(low)} .. {_shown(high)})"
+
+
 def _figures(row: dict[str, Any]) -> list[str]:
     bounds = row.get("low"), row.get("high")
     band = "-" if bounds == (None, None) else f"{_shown(bounds[0])} .. {_shown(bounds[1])}"
     verdict = "-" if row["match"] is None else "yes" if row["match"] else "NO"
-    return [str(row["paper"]), _shown(row["ours"]), band, verdict]
+    return [str(row["paper"]), _measured(row), band, verdict]

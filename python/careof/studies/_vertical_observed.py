@@ -206,6 +206,10 @@ class Observed:
         """Packets of the flow that were dropped anywhere."""
         return int(self._of_flow("packet-dropped").num_rows)
 
+    def lost(self, start: float) -> int:
+        """Packets of the flow that were dropped anywhere from an instant on."""
+        return int(np.count_nonzero(_times(self._of_flow("packet-dropped")) >= start))
+
     def over(self, link: str) -> Segments:
         """The data segments among :attr:`arrived` that came over this one-way link."""
         carried = _counts(_at(self._of_flow("packet-delivered"), "link", link)["packet"])

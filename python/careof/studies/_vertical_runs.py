@@ -10,6 +10,7 @@ from careof.studies._vertical_observed import Observed
 
 if TYPE_CHECKING:
     from careof.native import Json
+    from careof.runs import Run
     from careof.studies import Watcher
 
 SCENARIO = """\
@@ -114,7 +115,11 @@ def overrides(setup: Setup, phase: float = 0.0) -> list[str]:
 
 def observe(setup: Setup, phase: float = 0.0, progress: Watcher | None = None) -> Observed:
     """Carry out one run and look at it."""
-    result = run(SCENARIO, set=overrides(setup, phase), progress=progress)
+    return look_at(run(SCENARIO, set=overrides(setup, phase), progress=progress), setup)
+
+
+def look_at(result: Run, setup: Setup) -> Observed:
+    """Look at a run that was made as `setup` says."""
     way = "up" if setup.upload else "down"
     ends = ("mobile", "correspondent") if setup.upload else ("correspondent", "mobile")
     return Observed(

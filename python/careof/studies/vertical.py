@@ -12,8 +12,9 @@ import os
 from typing import TYPE_CHECKING
 
 from careof.errors import OutputError
+from careof.runs import SIMULATED
 from careof.staging import write_whole
-from careof.studies import Row, Study
+from careof.studies import Row, Study, _vertical_linux
 from careof.studies._vertical_rows import findings
 from careof.studies._vertical_runs import SCENARIO, SETUPS, observe
 from careof.studies._vertical_words import text
@@ -31,19 +32,24 @@ PHASES = 10
 """The handover's instant is also moved over this many places, to see what hangs on it."""
 
 
-def carry_out(out: Path | None, progress: Watcher | None, *, quick: bool = False) -> Study:
+def carry_out(out: Path | None, progress: Watcher | None, *, quick: bool = False, world: str = SIMULATED) -> Study:
     """Run the thesis's measurements again and hold its figures beside ours.
 
     Args:
         out: a directory for the figures and the page that holds them; it is made if need be.
         progress: told how many runs are done of how many.
-        quick: no second look at how far the results hang on the instant of the handover.
+        quick: no second look at how far the results hang on the instant of the handover; on Linux one measurement of
+            each instead of several.
+        world: where to run it. On Linux hosts TCP is this kernel's, as it comes and made to resemble the thesis's.
 
     Raises:
         OutputError: `out` cannot be written.
+        WorldError: this machine has no Linux hosts to offer.
     """
     if out is not None:
         _refuse(out)
+    if world != SIMULATED:
+        return _vertical_linux.carry_out(out, progress, quick=quick)
     phases = [0.0] if quick else [index / PHASES for index in range(PHASES)]
     whole = len(phases) * len(SETUPS)
     done = 0

@@ -11,6 +11,7 @@ mod hooks;
 mod host_changes;
 mod interfaces;
 mod mobile_routes;
+mod neighbourhood;
 mod parameters;
 mod path_mtu;
 mod persistence;
@@ -45,6 +46,7 @@ use decisions::Decisions;
 use event_queue::EventQueue;
 use host_changes::HostChanges;
 use interfaces::Interfaces;
+use neighbourhood::Neighbourhood;
 use parameters::Parameters;
 use persistence::Persistence;
 use signalling::Signalling;
@@ -72,6 +74,7 @@ pub struct Carrier {
     host: HostChanges,
     parameters: Parameters,
     signalling: Signalling,
+    neighbourhood: Neighbourhood,
     data: DataPlane,
     decisions: Decisions,
     /// Index of the tunnel device.
@@ -142,6 +145,7 @@ impl Carrier {
             host,
             parameters,
             signalling,
+            neighbourhood: Neighbourhood::open(role)?,
             data,
             decisions,
             tunnel,

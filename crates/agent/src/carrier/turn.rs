@@ -222,6 +222,7 @@ impl Carrier {
     }
 
     fn take_datagrams(&mut self, now: Instant) {
+        self.neighbourhood.listen();
         let mut buffer = [0; LONGEST_MESSAGE];
         for _ in 0..MESSAGES_A_TURN {
             match self.signalling.udp.receive(&mut buffer) {
@@ -251,6 +252,7 @@ impl Carrier {
     }
 
     fn take_icmp(&mut self, now: Instant) {
+        self.neighbourhood.listen();
         let mut buffer = [0; LONGEST_MESSAGE];
         for _ in 0..MESSAGES_A_TURN {
             match self.signalling.icmp.receive(&mut buffer) {
@@ -297,7 +299,11 @@ impl Carrier {
         self.save(now);
         let mut outgoing = std::mem::take(&mut self.outgoing);
         for transmit in outgoing.drain(..) {
+            let lent = self.lend_neighbour(&transmit);
             self.signalling.send(&transmit, &self.interfaces);
+            if let Some((index, address)) = lent {
+                self.host.unset_neighbour(index, address);
+            }
         }
         self.outgoing = outgoing;
         Ok(())

@@ -114,7 +114,10 @@ fn key(reader: &Reader<'_>, source: Source<'_>, problems: &mut Problems) -> Opti
 /// The key in the file at `path`, or why there is none and what to do about it.
 fn from_file(path: &Path) -> Result<Vec<u8>, (String, String)> {
     let shown = path.display();
-    let make = format!("(umask 077; {MAKE} > {shown}) makes one");
+    let directory =
+        path.parent().filter(|directory| !directory.as_os_str().is_empty() && !directory.exists());
+    let first = directory.map(|directory| format!("mkdir -p {}; ", directory.display())).unwrap_or_default();
+    let make = format!("(umask 077; {first}{MAKE} > {shown}) makes one");
     let about = fs::metadata(path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => ("there is no such file".to_owned(), make.clone()),
         _ => (format!("the file cannot be read: {error}"), format!("ls -l {shown} shows whose it is")),

@@ -1,6 +1,7 @@
 //! The daemon's configuration: a TOML file for one agent.
 
 mod agents;
+mod documentation;
 mod fields;
 mod key;
 mod mobile;
@@ -14,14 +15,15 @@ use std::path::{Path, PathBuf};
 use careof_base::{Instant, RandomStream};
 use careof_document::decode::{Field, Reader};
 use careof_document::error::{DocumentErrors, Origin, Problems};
-use careof_document::section::{Section, reference_markdown};
+use careof_document::section::Section;
 use careof_document::tree::{self, Node, Table, Value};
 use careof_mobility::v4::{ForeignAgent, HomeAgent, MobileNode};
 
 use crate::{Role, Setup};
 
-use reference::{DIALECT, FOREIGN, HOME, MOBILE, SECTIONS};
+use reference::{DIALECT, FOREIGN, HOME, MOBILE};
 
+pub use documentation::documentation_markdown;
 pub(crate) use service::RUN_DIRECTORY;
 pub use service::{Format, Level, Service};
 
@@ -95,12 +97,6 @@ impl Configuration {
     }
 }
 
-/// The reference of the configuration, as in `docs/careof-agent.md`.
-#[must_use]
-pub fn configuration_reference() -> String {
-    reference_markdown(&SECTIONS)
-}
-
 fn configuration(root: &Table, source: Source<'_>, problems: &mut Problems) -> Option<Configuration> {
     let role = role(root, problems)?;
     let section: &'static Section = match role {
@@ -164,3 +160,6 @@ fn try_out(setup: &Setup, problems: &mut Problems) {
         problems.add((Origin::File(0), ""), "a configuration that no agent takes", error.to_string(), hint);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -26,12 +26,19 @@ const fn filter(level: Level) -> LevelFilter {
     }
 }
 
+/// Whether standard error is `stream`, as systemd writes it: device and inode (systemd.exec(5)). A variable that was
+/// inherited from a service says nothing about a file that the log was sent to since.
+fn is_stderr(stream: &str) -> bool {
+    nix::sys::stat::fstat(io::stderr())
+        .is_ok_and(|about| stream == format!("{}:{}", about.st_dev, about.st_ino))
+}
+
 impl Log {
     /// Begins to log. There is one log a process: a second one changes nothing.
     pub(crate) fn start(level: Level, format: Format) -> Self {
         let (filter, handle) = reload::Layer::new(filter(level));
         // The journal has its own clock.
-        let journal = std::env::var_os("JOURNAL_STREAM").is_some();
+        let journal = std::env::var("JOURNAL_STREAM").is_ok_and(|stream| is_stderr(&stream));
         let colour =
             io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
         let base = fmt::layer().with_target(false).with_writer(io::stderr).with_ansi(colour);

@@ -311,6 +311,18 @@ mod tests {
     }
 
     #[test]
+    fn every_metric_is_in_the_documentation() {
+        let documentation = crate::config::documentation_markdown();
+        for role in [Role::Home, Role::Foreign, Role::Mobile] {
+            let text = exposition(status(role), &Tally::default());
+            for line in text.lines().filter_map(|line| line.strip_prefix("# TYPE ")) {
+                let name = line.replace(" counter", "_total").replace(" gauge", "").replace(" histogram", "");
+                assert!(documentation.contains(&format!("`{name}`")), "{name}");
+            }
+        }
+    }
+
+    #[test]
     fn counters_have_the_names_of_the_documentation() {
         let mut tally = Tally::default();
         tally.count(&Event::Handover(HandoverEvent::Registered {

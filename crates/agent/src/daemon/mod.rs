@@ -14,6 +14,7 @@ mod throttle;
 
 use std::fs::File;
 use std::io::Read as _;
+use std::net::SocketAddr;
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 
@@ -356,11 +357,17 @@ impl Daemon {
         tracing::info!(signal = signal.as_str(), "Ending");
         notify(&[NotifyState::Stopping]);
         self.phase = Phase::Over;
-        if self.carrier.role() == Role::Mobile && self.carrier.is_registered() {
-            match self.carrier.deregister() {
-                Ok(()) => self.phase = Phase::Leaving(self.clock.now() + FAREWELL),
-                Err(error) => tracing::error!(%error, "Cannot deregister"),
+        if self.carrier.role() != Role::Mobile {
+            return;
+        }
+        // Also where no registration is known to have been accepted: the home agent may have a binding, and its reply
+        // or the way here be lost. Only a reply that can come is waited for.
+        match self.carrier.deregister() {
+            Ok(()) if self.carrier.is_registered() => {
+                self.phase = Phase::Leaving(self.clock.now() + FAREWELL)
             }
+            Ok(()) => {}
+            Err(error) => tracing::error!(%error, "Cannot deregister"),
         }
     }
 
@@ -456,12 +463,13 @@ impl Daemon {
 
     fn answer_control(&mut self) {
         let now = self.clock.now();
-        let Self { control, carrier, configuration, file, rejected, .. } = self;
+        let Self { control, carrier, metrics, file, rejected, .. } = self;
+        let metrics = metrics.as_ref().and_then(|server| server.listener().address());
         control.turn::<Control>(now, &mut |request| {
             match request {
                 Request::Status {} => {
                     let status = carrier.status();
-                    Answer::Done { ok: describe(&status, file, configuration, rejected) }
+                    Answer::Done { ok: describe(&status, file, metrics, rejected) }
                 }
                 Request::Switch { interface } => switch(carrier, &interface),
             }
@@ -501,19 +509,31 @@ fn serve_control(socket: ControlSocket) -> Result<Server<ControlSocket>, DaemonE
     Server::new(socket).map_err(io("serve the control socket"))
 }
 
-fn serve_metrics(address: std::net::SocketAddr) -> Result<Server<MetricsSocket>, DaemonError> {
+fn serve_metrics(address: SocketAddr) -> Result<Server<MetricsSocket>, DaemonError> {
     Server::new(MetricsSocket::open(address)?).map_err(io("serve metrics"))
 }
 
 fn switch(carrier: &mut Carrier, interface: &str) -> Answer {
+    let role = carrier.role();
+    if role != Role::Mobile {
+        return Answer::failed(
+            format!("a {} does not move", role.name()),
+            Some("ask a mobile node: --socket PATH"),
+        );
+    }
     match carrier.switch_to(interface, Notice::Ahead(Duration::ZERO)) {
         Ok(()) => Answer::Done { ok: json!({ "switching_to": interface }) },
+        Err(error @ crate::Error::UnknownInterface { .. }) => {
+            let names: Vec<_> =
+                carrier.status().interfaces.into_iter().map(|interface| interface.name).collect();
+            Answer::failed(error.to_string(), Some(&format!("it has {}", names.join(", "))))
+        }
         Err(error) => Answer::failed(error.to_string(), error.remedy()),
     }
 }
 
 /// The status with what the daemon adds.
-fn describe(status: &Status, file: &Path, configuration: &Configuration, rejected: &[String]) -> Value {
+fn describe(status: &Status, file: &Path, metrics: Option<SocketAddr>, rejected: &[String]) -> Value {
     // A status is of plain values; these have no way to fail.
     let mut all = serde_json::to_value(status).unwrap_or_default();
     if let Some(all) = all.as_object_mut() {
@@ -521,10 +541,7 @@ fn describe(status: &Status, file: &Path, configuration: &Configuration, rejecte
         all.insert("pid".to_owned(), std::process::id().into());
         all.insert("configuration".to_owned(), file.display().to_string().into());
         all.insert("configuration_problems".to_owned(), rejected.into());
-        all.insert(
-            "metrics".to_owned(),
-            configuration.service.metrics.map(|address| address.to_string()).into(),
-        );
+        all.insert("metrics".to_owned(), metrics.map(|address| address.to_string()).into());
     }
     all
 }

@@ -1,7 +1,8 @@
 //! Where a home agent's bindings outlive it: one file, an embedded database that is whole after any crash.
 //!
 //! A record is on the disk when [`BindingStore::save`] returns, so a reply never promises what a crash could take
-//! back. A file that is damaged, or not ours, is refused with what to do about it, and left as it is.
+//! back. A file that is damaged, or not ours, is refused with what to do about it. It is left as it is, unless the
+//! database could make it whole without some of the latest changes: then it is refused once, so that somebody knows.
 
 mod record;
 
@@ -222,7 +223,9 @@ fn check(database: &mut Database, path: &Path) -> Result<(), OpenError> {
     match database.check_integrity() {
         Ok(true) => {}
         Ok(false) => {
-            return Err(damaged(path, "parts of it had to be rebuilt, the latest changes may be lost"));
+            let problem = "it was damaged, and is whole again without some of the latest changes".to_owned();
+            let remedy = "start the agent again to use what is left, or restore a backup".to_owned();
+            return Err(OpenError { path: path.to_owned(), problem, remedy: Some(remedy) });
         }
         Err(error) => return Err(damaged(path, &error.to_string())),
     }

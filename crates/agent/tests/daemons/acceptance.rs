@@ -58,7 +58,10 @@ fn a_download_survives_ten_handovers_and_two_deaths_of_the_home_agent() {
     let requests = web.log();
     assert!(requests.contains(&format!("{HOME_ADDRESS} - - ")), "not from the home address: {requests}");
     assert_eq!(requests.matches("\"GET /film").count(), 1, "one connection: {requests}");
-    let registered = mobile.log().matches("handover").count();
-    assert!(registered >= 10, "{registered} lines about handovers");
-    mobile.status()["handovers"].as_array().unwrap();
+    let log = mobile.log();
+    let registered = log.matches("Handover registered from=").count();
+    assert!(registered >= 10, "{registered} handovers");
+    for style in ["break-before-make", "make-before-break"] {
+        assert!(log.contains(&format!("style=\"{style}\"")), "none was {style}");
+    }
 }

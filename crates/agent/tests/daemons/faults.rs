@@ -1,11 +1,11 @@
 //! Bad input and faults: the agents keep running, count them, and recover by themselves.
 
 use careof_base::Duration;
-use careof_lab::Clock;
+use careof_lab::{Clock, Netlink};
 
 use crate::support::{
-    CORRESPONDENT, FOREIGN_AGENT, Flood, HOME_AGENT, Network, VISITED_INTERFACE, pause, realm_or_skip,
-    silent_socket, wait_until,
+    Capture, Daemon, FOREIGN_AGENT, Flood, HOME_ADDRESS, HOME_AGENT, Network, Snapshot, VISITED_INTERFACE,
+    find, pause, realm_or_skip, silent_socket, skip, wait_until,
 };
 
 #[test]
@@ -93,16 +93,21 @@ fn a_foreign_agent_that_dies_and_comes_back_is_found_again() {
     network.add_foreign_agent();
     let web = network.web_server();
     web.offer("film", 3_000_000);
+    let before = [network.foreign(), &network.mobile].map(Snapshot::of);
+    let capture = find("tshark")
+        .is_some()
+        .then(|| Capture::start(&network.mobile, VISITED_INTERFACE, network.directory()));
     let home = network.start_home_agent();
     let mut foreign = network.start_foreign_agent();
     let interface = format!("[[interface]]\nname = \"{VISITED_INTERFACE}\"\ncare_of = \"foreign-agent\"\n");
-    let mobile = network.start_mobile_node_with(&interface);
+    let mut mobile = network.start_mobile_node_with(&interface);
     mobile.wait_for_registration(VISITED_INTERFACE);
     let binding = &home.status()["bindings"][0];
     assert_eq!(binding["care_of"], FOREIGN_AGENT.to_string(), "{binding}");
     assert_eq!(foreign.status()["visitors"].as_array().unwrap().len(), 1);
 
-    web.fetch(&network.mobile, "film");
+    let mut download = web.download_slowly(&network.mobile, "film", "600k");
+    download.wait_for_bytes(100_000);
     foreign.kill();
     pause(Duration::from_millis(500));
     foreign.start_again(network.foreign());
@@ -110,6 +115,59 @@ fn a_foreign_agent_that_dies_and_comes_back_is_found_again() {
         !foreign.status()["visitors"].as_array().unwrap().is_empty()
     });
     mobile.wait_for_registration(VISITED_INTERFACE);
+    download.finish();
+
+    mobile.terminate();
+    assert_eq!(home.bindings(), 0, "{}", home.status());
+    before[1].assert_unchanged(&network.mobile);
+    wait_until("the visitor is gone", || foreign.status()["visitors"].as_array().unwrap().is_empty());
+    foreign.terminate();
+    before[0].assert_same_routing(network.foreign());
+    let Some(capture) = capture else { return skip("tshark is not installed: nobody looks for ARP") };
+    let captured = capture.finish();
+    // RFC 5944 section 4.6: neither asked for nor asked with on a foreign link.
+    let about_home = format!("arp.src.proto_ipv4 == {HOME_ADDRESS} || arp.dst.proto_ipv4 == {HOME_ADDRESS}");
+    assert_eq!(captured.frames(&about_home), "");
+    assert_ne!(captured.frames("mip.type == 3"), "");
+}
+
+#[test]
+fn a_refusal_reaches_a_visitor_who_answers_no_arp() {
+    let Some(realm) = realm_or_skip(&[]) else { return };
+    let mut network = Network::new(realm);
+    network.add_foreign_agent();
+    let configuration = network.home_configuration("") + "permitted = false\n";
+    let home = Daemon::start(&network.home, network.directory(), "home", &configuration);
+    let foreign = network.start_foreign_agent();
+    let interface = format!("[[interface]]\nname = \"{VISITED_INTERFACE}\"\ncare_of = \"foreign-agent\"\n");
+    let mobile = network.start_mobile_node_with(&interface);
+    // Administratively prohibited (RFC 5944 section 3.4).
+    wait_until("the mobile node hears the refusal", || mobile.counter("denied-129") > 0);
+    assert_eq!(mobile.registered_on(), None);
+    assert_eq!((home.bindings(), foreign.status()["visitors"].as_array().unwrap().len()), (0, 0));
+}
+
+#[test]
+fn a_tunnel_device_that_somebody_takes_down_works_when_it_is_up_again() {
+    let Some(realm) = realm_or_skip(&["curl", "python3"]) else { return };
+    let network = Network::new(realm);
+    let web = network.web_server();
+    web.offer("film", 100_000);
+    let mut home = network.start_home_agent();
+    let mut mobile = network.start_mobile_node();
+    mobile.wait_for_registration("wlan0");
+    for host in [&network.mobile, &network.home] {
+        let taken = host.run(|| {
+            let mut netlink = Netlink::open()?;
+            let index = netlink.index_of("careof0")?;
+            netlink.set_down(index)?;
+            Ok::<_, careof_lab::Error>(index)
+        });
+        let index = taken.unwrap().unwrap();
+        pause(Duration::from_millis(200));
+        host.run(move || Netlink::open()?.set_up(index)).unwrap().unwrap();
+    }
     web.fetch(&network.mobile, "film");
-    assert!(web.log().contains(&CORRESPONDENT.to_string()) || !web.log().is_empty());
+    mobile.assert_running();
+    home.assert_running();
 }

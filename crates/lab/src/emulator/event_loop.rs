@@ -13,6 +13,7 @@ use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFl
 
 use super::path::{Device, Path};
 use super::slab::Slab;
+use super::tap::TapWriter;
 use super::{Change, Direction, LinkId, LinkReport, Timing};
 use crate::clock::Clock;
 use crate::error::Error;
@@ -22,8 +23,17 @@ pub(super) enum Order {
     AddLink { name: String, paths: [Box<Path>; 2], reply: Sender<Result<u32, Error>> },
     Apply { changes: Vec<Change>, reply: Sender<Result<Instant, Error>> },
     Schedule { at: Instant, changes: Vec<Change>, reply: Sender<Result<(), Error>> },
+    Tap(Box<TapWriter>, Sender<()>),
     Report(Sender<Vec<LinkReport>>),
+    ReportAt(Instant, Sender<Vec<LinkReport>>),
     Stop,
+}
+
+/// What is done at an instant.
+enum Act {
+    Apply(Vec<Change>),
+    /// The last look: the tap sees nothing afterwards.
+    Report(Sender<Vec<LinkReport>>),
 }
 
 /// With [`Timing::Hybrid`], how long before a deadline sleeping ends: a sleep is late by less than this nearly
@@ -51,9 +61,10 @@ pub(super) struct EventLoop {
     bell: Arc<EventFd>,
     inbox: Receiver<Order>,
     /// Changes to come, by instant and, of one instant, in the order in which they were asked for.
-    script: BTreeMap<(Instant, u64), Vec<Change>>,
+    script: BTreeMap<(Instant, u64), Act>,
     scheduled: u64,
     slab: Slab,
+    tap: Option<TapWriter>,
     buffer: Box<[u8]>,
     names: Vec<String>,
     /// Two a link: forward, backward. What one reads is written to the other's device.
@@ -86,6 +97,7 @@ impl EventLoop {
             script: BTreeMap::new(),
             scheduled: 0,
             slab: Slab::default(),
+            tap: None,
             buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
             names: Vec::new(),
             paths: Vec::new(),
@@ -96,7 +108,8 @@ impl EventLoop {
     pub(super) fn run(&mut self) {
         let mut events = [EpollEvent::empty(); 32];
         loop {
-            let timeout = self.set_alarm();
+            let handed_over = self.tap.as_mut().is_none_or(TapWriter::hand_over);
+            let timeout = self.set_alarm(handed_over);
             let ready = match self.epoll.wait(&mut events, timeout) {
                 Ok(ready) => ready,
                 Err(Errno::EINTR) => 0,
@@ -118,11 +131,13 @@ impl EventLoop {
         }
     }
 
-    /// How long to wait: not at all, or until something comes, of which the timer may be one.
-    fn set_alarm(&mut self) -> EpollTimeout {
+    /// How long to wait: not at all, or until something comes, of which the timer may be one. While the tap has
+    /// something to hand over, that is tried again soon.
+    fn set_alarm(&mut self, handed_over: bool) -> EpollTimeout {
+        let idle = if handed_over { EpollTimeout::NONE } else { EpollTimeout::from(1_u8) };
         let deadlines = self.paths.iter().filter_map(|path| path.deadline);
         let changes = self.script.first_key_value().map(|((at, _), _)| *at);
-        let Some(deadline) = deadlines.chain(changes).min() else { return EpollTimeout::NONE };
+        let Some(deadline) = deadlines.chain(changes).min() else { return idle };
         let alarm = match self.timing {
             Timing::Hybrid => deadline.saturating_sub(EARLY),
             Timing::Timer => deadline,
@@ -139,7 +154,7 @@ impl EventLoop {
             }
             self.alarm = Some(alarm);
         }
-        EpollTimeout::NONE
+        idle
     }
 
     /// Reads the timer, which is readable until then. It fails only if it has been set anew meanwhile.
@@ -150,7 +165,7 @@ impl EventLoop {
 
     fn receive(&mut self, index: usize) {
         let Some(path) = self.paths.get_mut(index) else { return };
-        if path.receive(self.clock, &mut self.slab, &mut self.buffer) == Device::Gone {
+        if path.receive(self.clock, &mut self.slab, &mut self.tap, &mut self.buffer) == Device::Gone {
             // Its interface was removed. Deregistering fails only when it is not registered.
             let _ = self.epoll.delete(&path.device);
         }
@@ -168,7 +183,7 @@ impl EventLoop {
 
     fn deliver(&mut self, index: usize) {
         if let Ok([path, far]) = self.paths.get_disjoint_mut([index, index ^ 1]) {
-            path.deliver(self.clock, &mut self.slab, &far.device);
+            path.deliver(self.clock, &mut self.slab, &mut self.tap, &far.device);
         }
     }
 
@@ -189,16 +204,24 @@ impl EventLoop {
                 Ok(Order::Schedule { at, changes, reply }) => {
                     let _ = reply.send(self.schedule(at, changes));
                 }
+                Ok(Order::Tap(tap, reply)) => {
+                    self.tap = Some(*tap);
+                    let _ = reply.send(());
+                }
                 Ok(Order::Report(reply)) => {
+                    if let Some(tap) = &mut self.tap {
+                        tap.hand_over_now();
+                    }
                     let _ = reply.send(self.report());
                 }
+                Ok(Order::ReportAt(at, reply)) => self.act_at(at, Act::Report(reply)),
                 Err(TryRecvError::Empty) => return true,
                 Ok(Order::Stop) | Err(TryRecvError::Disconnected) => return false,
             }
         }
     }
 
-    fn add_link(&mut self, name: String, paths: [Box<Path>; 2]) -> Result<u32, Error> {
+    fn add_link(&mut self, name: String, mut paths: [Box<Path>; 2]) -> Result<u32, Error> {
         let first = self.paths.len();
         for (offset, path) in paths.iter().enumerate() {
             let event = EpollEvent::new(EpollFlags::EPOLLIN, (first + offset) as u64);
@@ -207,10 +230,14 @@ impl EventLoop {
                 .add(&path.device, event)
                 .map_err(|errno| Error::system(format!("add the link {name:?}"), "epoll_ctl", errno))?;
         }
+        // Links count from 0, two paths each; memory ends before u32 does.
+        let link = u32::try_from(first / 2).map_err(|_| Error::NoSuchLink)?;
+        for (path, direction) in paths.iter_mut().zip(Direction::ALL) {
+            path.place = (LinkId(link), direction);
+        }
         self.names.push(name);
         self.paths.extend(paths);
-        // Links count from 0, two paths each; memory ends before u32 does.
-        u32::try_from(first / 2).map_err(|_| Error::NoSuchLink)
+        Ok(link)
     }
 
     fn index_of(&self, link: LinkId, direction: Direction) -> Result<usize, Error> {
@@ -232,9 +259,13 @@ impl EventLoop {
 
     fn schedule(&mut self, at: Instant, changes: Vec<Change>) -> Result<(), Error> {
         self.check(&changes)?;
-        self.script.insert((at, self.scheduled), changes);
-        self.scheduled += 1;
+        self.act_at(at, Act::Apply(changes));
         Ok(())
+    }
+
+    fn act_at(&mut self, at: Instant, act: Act) {
+        self.script.insert((at, self.scheduled), act);
+        self.scheduled += 1;
     }
 
     /// Makes the changes whose time has come.
@@ -242,9 +273,21 @@ impl EventLoop {
         while let Some(next) = self.script.first_entry()
             && next.key().0 <= self.clock.now()
         {
-            let changes = next.remove();
-            // They were checked, and links only ever become more.
-            let _ = self.apply(changes);
+            match next.remove() {
+                // They were checked, and links only ever become more.
+                Act::Apply(changes) => {
+                    let _ = self.apply(changes);
+                }
+                Act::Report(reply) => {
+                    for index in 0..self.paths.len() {
+                        self.deliver(index);
+                    }
+                    if let Some(mut tap) = self.tap.take() {
+                        tap.hand_over_now();
+                    }
+                    let _ = reply.send(self.report());
+                }
+            }
         }
     }
 
@@ -254,7 +297,8 @@ impl EventLoop {
             match change {
                 Change::Reconfigure { link, direction, .. }
                 | Change::SetDown { link, direction, .. }
-                | Change::SetUp { link, direction } => {
+                | Change::SetUp { link, direction }
+                | Change::DropQueue { link, direction } => {
                     self.index_of(*link, *direction)?;
                 }
                 Change::MoveQueue { from, to } => {
@@ -277,11 +321,19 @@ impl EventLoop {
             Change::SetUp { link, direction } => self.path(link, direction)?.link.set_up(now),
             Change::MoveQueue { from, to } => {
                 let to = self.index_of(to.0, to.1)?;
-                let packets = self.path(from.0, from.1)?.link.drain_queue(now);
+                let from = self.index_of(from.0, from.1)?;
+                let Some(path) = self.paths.get_mut(from) else { return Err(Error::NoSuchLink) };
+                let packets = path.take_queue(now, &self.slab, &mut self.tap);
                 for token in packets {
                     if let Some(path) = self.paths.get_mut(to) {
-                        path.take_over(now, &mut self.slab, token);
+                        path.take_over(now, &mut self.slab, &mut self.tap, token);
                     }
+                }
+            }
+            Change::DropQueue { link, direction } => {
+                let index = self.index_of(link, direction)?;
+                if let Some(path) = self.paths.get_mut(index) {
+                    path.drop_queue(now, &mut self.slab, &mut self.tap);
                 }
             }
         }

@@ -6,8 +6,9 @@ use careof_base::{Instant, RandomStream};
 use careof_link::{Config, Link, Output};
 use nix::errno::Errno;
 
-use super::DirectionReport;
 use super::slab::Slab;
+use super::tap::{Passage, Sighting, TapWriter};
+use super::{Direction, DirectionReport, LinkId};
 use crate::clock::Clock;
 use crate::tun::Tun;
 
@@ -26,6 +27,8 @@ pub(super) enum Device {
 pub(super) struct Path {
     pub(super) device: Tun,
     pub(super) link: Link<u32>,
+    /// Which link this is a direction of, and which; for taps.
+    pub(super) place: (LinkId, Direction),
     /// When the link wants to be polled next.
     pub(super) deadline: Option<Instant>,
     /// The fields that are not the link's own.
@@ -37,21 +40,31 @@ impl Path {
         Self {
             device,
             link: Link::new(config, stream("loss"), stream("jitter"), stream("queue")),
+            place: (LinkId(0), Direction::Forward),
             deadline: None,
             counts: DirectionReport::default(),
         }
     }
 
     /// Takes what the sending host has sent.
-    pub(super) fn receive(&mut self, clock: Clock, slab: &mut Slab, buffer: &mut [u8]) -> Device {
+    pub(super) fn receive(
+        &mut self,
+        clock: Clock,
+        slab: &mut Slab,
+        tap: &mut Option<TapWriter>,
+        buffer: &mut [u8],
+    ) -> Device {
         for _ in 0..PACKETS_A_TURN {
             match self.device.receive(buffer) {
                 Ok(length) => {
                     let packet = buffer.get(..length).unwrap_or_default();
                     self.counts.received += 1;
                     match slab.keep(packet) {
-                        Some(token) => self.offer(clock.now(), slab, token),
-                        None => self.counts.no_buffer += 1,
+                        Some(token) => self.offer(clock.now(), slab, tap, token),
+                        None => {
+                            self.counts.no_buffer += 1;
+                            self.tell(tap, clock.now(), Passage::NoBuffer, (0, packet));
+                        }
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -65,34 +78,101 @@ impl Path {
     }
 
     /// Puts a packet on the link.
-    fn offer(&mut self, now: Instant, slab: &mut Slab, token: u32) {
+    fn offer(&mut self, now: Instant, slab: &mut Slab, tap: &mut Option<TapWriter>, token: u32) {
         let size = u32::try_from(slab.packet(token).len()).unwrap_or(u32::MAX);
-        if self.link.enqueue(now, token, size).is_err() {
+        let outcome = self.link.enqueue(now, token, size);
+        let (packets, bytes) = self.link.queue_len();
+        let longest = &mut self.counts.longest_queue;
+        *longest = (longest.0.max(u32::try_from(packets).unwrap_or(u32::MAX)), longest.1.max(bytes));
+        match outcome {
+            Ok(()) => self.tell(tap, now, Passage::Entered, slab.numbered(token)),
+            Err(cause) => {
+                self.tell(tap, now, Passage::Refused(cause), slab.numbered(token));
+                slab.free(token);
+            }
+        }
+    }
+
+    /// Tells the tap, if there is one, of a packet and its number.
+    #[inline]
+    fn tell(
+        &self,
+        tap: &mut Option<TapWriter>,
+        at: Instant,
+        passage: Passage,
+        (number, bytes): (u64, &[u8]),
+    ) {
+        let Some(tap) = tap else { return };
+        let (queue_packets, queue_bytes) = self.link.queue_len();
+        tap.note(&Sighting {
+            at,
+            link: self.place.0,
+            direction: self.place.1,
+            passage,
+            number,
+            queue_packets: u32::try_from(queue_packets).unwrap_or(u32::MAX),
+            queue_bytes,
+            length: u32::try_from(bytes.len()).unwrap_or(u32::MAX),
+            bytes,
+        });
+    }
+
+    /// Puts a packet of another path's queue on the link.
+    pub(super) fn take_over(
+        &mut self,
+        now: Instant,
+        slab: &mut Slab,
+        tap: &mut Option<TapWriter>,
+        token: u32,
+    ) {
+        self.counts.moved_in += 1;
+        slab.renumber(token);
+        self.offer(now, slab, tap, token);
+    }
+
+    /// Takes the packets out of the queue, oldest first; they are the caller's then.
+    pub(super) fn take_queue(&mut self, now: Instant, slab: &Slab, tap: &mut Option<TapWriter>) -> Vec<u32> {
+        let packets = self.link.drain_queue(now);
+        for token in &packets {
+            self.tell(tap, now, Passage::TakenBack, slab.numbered(*token));
+        }
+        packets
+    }
+
+    /// Drops the packets in the queue.
+    pub(super) fn drop_queue(&mut self, now: Instant, slab: &mut Slab, tap: &mut Option<TapWriter>) {
+        for token in self.take_queue(now, slab, tap) {
+            self.counts.dropped_from_queue += 1;
             slab.free(token);
         }
     }
 
-    /// Puts a packet of another path's queue on the link.
-    pub(super) fn take_over(&mut self, now: Instant, slab: &mut Slab, token: u32) {
-        self.counts.moved_in += 1;
-        self.offer(now, slab, token);
-    }
-
     /// Hands over what has arrived, and notes when there will be more. `far` is the device at the far end.
-    pub(super) fn deliver(&mut self, clock: Clock, slab: &mut Slab, far: &Tun) {
+    pub(super) fn deliver(&mut self, clock: Clock, slab: &mut Slab, tap: &mut Option<TapWriter>, far: &Tun) {
         let mut now = clock.now();
         while let Some(output) = self.link.poll(now) {
             let token = match output {
                 Output::Delivered { packet, at } => {
+                    // The host deals with the packet, and may answer it, while it is handed over: `now` is before
+                    // that, so that a tap sees the answer later than the question.
                     match far.send(slab.packet(packet)) {
-                        Ok(()) => self.counts.written += 1,
-                        Err(_) => self.counts.refused += 1,
+                        Ok(()) => {
+                            self.counts.written += 1;
+                            self.tell(tap, now, Passage::Left, slab.numbered(packet));
+                        }
+                        Err(_) => {
+                            self.counts.refused += 1;
+                            self.tell(tap, now, Passage::Undeliverable, slab.numbered(packet));
+                        }
                     }
                     self.counts.lateness.note(now.saturating_duration_since(at));
                     now = clock.now();
                     packet
                 }
-                Output::Dropped { packet, .. } => packet,
+                Output::Dropped { packet, at, cause } => {
+                    self.tell(tap, at, Passage::Lost(cause), slab.numbered(packet));
+                    packet
+                }
             };
             slab.free(token);
         }

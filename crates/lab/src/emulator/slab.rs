@@ -4,8 +4,16 @@
 /// been no packet costs an allocation.
 #[derive(Debug, Default)]
 pub(super) struct Slab {
-    places: Vec<Vec<u8>>,
+    places: Vec<Place>,
     free: Vec<u32>,
+    /// Packets numbered so far.
+    numbered: u64,
+}
+
+#[derive(Debug, Default)]
+struct Place {
+    number: u64,
+    bytes: Vec<u8>,
 }
 
 /// Packets held at most, about 400 MB of full-sized ones: far beyond any link's queue, and the end of what a
@@ -19,21 +27,37 @@ impl Slab {
         let token = match self.free.pop() {
             Some(token) => token,
             None if self.places.len() < CAPACITY => {
-                self.places.push(Vec::new());
+                self.places.push(Place::default());
                 u32::try_from(self.places.len() - 1).ok()?
             }
             None => return None,
         };
+        self.numbered += 1;
         let place = self.places.get_mut(token as usize)?;
-        place.clear();
-        place.extend_from_slice(packet);
+        place.number = self.numbered;
+        place.bytes.clear();
+        place.bytes.extend_from_slice(packet);
         Some(token)
+    }
+
+    /// Gives a packet a new number: it begins again on another link.
+    pub(super) fn renumber(&mut self, token: u32) {
+        self.numbered += 1;
+        if let Some(place) = self.places.get_mut(token as usize) {
+            place.number = self.numbered;
+        }
     }
 
     /// The packet that `token` stands for.
     #[inline]
     pub(super) fn packet(&self, token: u32) -> &[u8] {
-        self.places.get(token as usize).map_or(&[], Vec::as_slice)
+        self.numbered(token).1
+    }
+
+    /// The number of a packet, from 1 and never given twice, and the packet.
+    #[inline]
+    pub(super) fn numbered(&self, token: u32) -> (u64, &[u8]) {
+        self.places.get(token as usize).map_or((0, &[]), |place| (place.number, &place.bytes))
     }
 
     /// Forgets a packet. Each token is freed once, by the owner of the link that gave it back.

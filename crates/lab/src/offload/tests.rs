@@ -382,7 +382,11 @@ fn a_checksum_left_by_another_kernel_is_seen_and_finished() {
     assert_eq!(cut.iter().map(Vec::len).collect::<Vec<_>>(), [1480, 1480, 1480, 768]);
     assert_eq!(cut.iter().flat_map(|datagram| parse_tcp(datagram).2).collect::<Vec<_>>(), payload);
 
+    assert!(frame.hold_unfinished(&packet, 1480));
+    assert_eq!(datagrams(&mut frame), cut);
+
     let whole = udp(&pattern(300));
+    assert!(!frame.hold_unfinished(&whole, 1480) && frame.is_done());
     assert_eq!(LeftChecksum::of(&whole), None);
     let mut packet = whole.clone();
     leave_checksum(&mut packet, protocol::UDP, layout::udp::CHECKSUM);

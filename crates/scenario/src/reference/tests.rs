@@ -194,6 +194,12 @@ fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
                 ("count", "asked.count=2"),
                 ("rate", "paced.rate=2 kbit/s"),
                 ("message", "paced.message=2 B"),
+                ("command", "bulk={ from = \"a\", to = \"b\", command = \"curl {b}\" }"),
+                (
+                    "server",
+                    "bulk={ from = \"a\", to = \"b\", command = \"curl\", server = [\"ncat\", \"-l\"] }",
+                ),
+                ("link", "bulk={ from = \"a\", to = \"b\", kind = \"probe\", link = \"left\" }"),
                 ("tcp", "bulk.tcp=reno"),
             ],
         ),
@@ -203,6 +209,7 @@ fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
             vec![
                 ("profile", "profile=tahoe"),
                 ("variant", "variant=reno"),
+                ("congestion", "congestion=cubic"),
                 ("rto", "rto=bsd"),
                 ("rto_initial", "rto_initial=2 s"),
                 ("rto_min", "rto_min=2 s"),

@@ -8,6 +8,8 @@ use careof_lab::{Host, Netlink, Route};
 
 use super::find;
 
+const PARAMETERS: &str = "/proc/sys/net/ipv4";
+
 /// Named texts: the outputs of `ip` where there is one, what netlink says, and kernel parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Snapshot(BTreeMap<String, String>);
@@ -30,8 +32,19 @@ impl Snapshot {
     /// Fails when something is not as it was before.
     #[track_caller]
     pub(crate) fn assert_unchanged(&self, host: &Host) {
+        self.assert_same(host, |_| true);
+    }
+
+    /// The same, but for kernel parameters.
+    #[track_caller]
+    pub(crate) fn assert_same_routing(&self, host: &Host) {
+        self.assert_same(host, |name| !name.starts_with(PARAMETERS));
+    }
+
+    #[track_caller]
+    fn assert_same(&self, host: &Host, is_compared: impl Fn(&str) -> bool) {
         let now = Self::of(host);
-        for (name, before) in &self.0 {
+        for (name, before) in self.0.iter().filter(|(name, _)| is_compared(name)) {
             assert_eq!(now.0.get(name), Some(before), "{name} of {}", host.name());
         }
         assert_eq!(self.0.len(), now.0.len());
@@ -64,12 +77,12 @@ fn netlink() -> String {
     format!("{rules:#?}\n{routes:#?}\n{interfaces:#?}\n{addresses:#?}")
 }
 
-/// `/proc/sys/net/ipv4/conf` and what lies beside it.
+/// Those of IPv4, of its interfaces and of their neighbours.
 fn parameters() -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
-    let interfaces = fs::read_dir("/proc/sys/net/ipv4/conf").unwrap();
-    let directories = interfaces.map(|entry| entry.unwrap().path());
-    for directory in directories.chain(["/proc/sys/net/ipv4".into()]) {
+    let directories = ["conf", "neigh"].map(|kind| fs::read_dir(format!("{PARAMETERS}/{kind}")).unwrap());
+    let interfaces = directories.into_iter().flatten().map(|entry| entry.unwrap().path());
+    for directory in interfaces.chain([PARAMETERS.into()]) {
         for file in fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()) {
             // Some cannot be read, and some are directories.
             if let Ok(text) = fs::read_to_string(&file) {

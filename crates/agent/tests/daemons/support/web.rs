@@ -66,6 +66,11 @@ impl WebServer {
 
     /// Begins to download a file to `host`.
     pub(crate) fn download(&self, host: &Host, name: &str) -> Download {
+        self.download_slowly(host, name, "1G")
+    }
+
+    /// Begins to download a file to `host`, at so many bytes a second as `curl` writes them.
+    pub(crate) fn download_slowly(&self, host: &Host, name: &str, rate: &str) -> Download {
         let into = self.directory.with_file_name(format!("got-{name}"));
         let _ = fs::remove_file(&into);
         let mut command = Command::new("curl");
@@ -80,6 +85,7 @@ impl WebServer {
                 "--noproxy",
                 "*",
             ])
+            .args(["--limit-rate", rate])
             .arg("--output")
             .arg(&into)
             .arg(format!("http://{CORRESPONDENT}:{PORT}/{name}"))

@@ -1,0 +1,82 @@
+//! What a program asks of the kernel's TCP, socket by socket.
+
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use nix::errno::Errno;
+use nix::sys::socket::{getsockopt, sockopt};
+
+use crate::error::Error;
+
+/// An option of a TCP socket. Congestion control has its own ([`CongestionControl`](crate::CongestionControl)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TcpOption {
+    /// The receive buffer in bytes, which the kernel then leaves alone. About half of it can be advertised. Root may have
+    /// any; others have what `net.core.rmem_max` allows.
+    ReceiveBuffer(u32),
+    /// The largest window advertised, in bytes. To be set after [`TcpOption::ReceiveBuffer`], and before the
+    /// connection is opened; a listening socket hands it on.
+    WindowClamp(u32),
+    /// The largest segment, announced and sent, in bytes of data.
+    MaxSegment(u16),
+    /// Small segments do not wait for acknowledgements (RFC 896 is off).
+    NoDelay(bool),
+    /// The most bytes that wait in the socket without having been sent before more can be written.
+    NotSentLowWater(u32),
+    /// Whether packets carry DF and the path's MTU is discovered (RFC 1191).
+    PathMtuDiscovery(bool),
+}
+
+impl TcpOption {
+    /// Sets it.
+    ///
+    /// # Errors
+    /// [`Error::System`] naming `setsockopt` and the option: `ENOBUFS` when the receive buffer is smaller than asked
+    /// for.
+    pub fn set(self, socket: BorrowedFd<'_>) -> Result<(), Error> {
+        let (level, option, value, call) = match self {
+            Self::ReceiveBuffer(bytes) => return set_receive_buffer(socket, bytes),
+            Self::WindowClamp(bytes) => {
+                (libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, bytes, "setsockopt(TCP_WINDOW_CLAMP)")
+            }
+            Self::MaxSegment(bytes) => {
+                (libc::IPPROTO_TCP, libc::TCP_MAXSEG, u32::from(bytes), "setsockopt(TCP_MAXSEG)")
+            }
+            Self::NoDelay(on) => {
+                (libc::IPPROTO_TCP, libc::TCP_NODELAY, u32::from(on), "setsockopt(TCP_NODELAY)")
+            }
+            Self::NotSentLowWater(bytes) => {
+                (libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, bytes, "setsockopt(TCP_NOTSENT_LOWAT)")
+            }
+            Self::PathMtuDiscovery(on) => {
+                let mode = if on { libc::IP_PMTUDISC_DO } else { libc::IP_PMTUDISC_DONT };
+                (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, mode.unsigned_abs(), "setsockopt(IP_MTU_DISCOVER)")
+            }
+        };
+        set_number(socket, level, option, value)
+            .map_err(|errno| Error::system(format!("prepare a connection ({self:?})"), call, errno))
+    }
+}
+
+/// The kernel doubles what it is told.
+fn set_receive_buffer(socket: BorrowedFd<'_>, bytes: u32) -> Result<(), Error> {
+    let failed = |errno| {
+        let doing =
+            format!("give a connection a receive buffer of {bytes} bytes (net.core.rmem_max limits it)");
+        Error::system(doing, "setsockopt(SO_RCVBUF)", errno)
+    };
+    match set_number(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, bytes / 2) {
+        Err(Errno::EPERM) => {}
+        done => return done.map_err(failed),
+    }
+    set_number(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, bytes / 2).map_err(failed)?;
+    let given = getsockopt(&socket, sockopt::RcvBuf).map_err(failed)?;
+    if given < bytes as usize / 2 * 2 { Err(failed(Errno::ENOBUFS)) } else { Ok(()) }
+}
+
+fn set_number(socket: BorrowedFd<'_>, level: i32, option: i32, value: u32) -> Result<(), Errno> {
+    let bytes = value.to_ne_bytes();
+    // SAFETY: the descriptor is open, and the call reads the four bytes, which outlive it.
+    #[expect(unsafe_code, reason = "options that no safe binding among our crates knows")]
+    let result = unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, bytes.as_ptr().cast(), 4) };
+    Errno::result(result).map(drop)
+}

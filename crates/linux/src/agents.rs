@@ -1,0 +1,186 @@
+//! The mobility agents of a run, each carried on its host by a thread of its own.
+
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{Builder, JoinHandle};
+
+use careof_agent::{
+    Carrier, Device, ForeignSetup, HomeNetwork, HomeSetup, Hooks, HostOptions, MobileSetup, Setup, Status,
+};
+use careof_base::RandomStream;
+use careof_lab::{Clock, Error, Host};
+use careof_mobility::v4::{Event, HandoverEvent, Notice};
+use careof_plan::{AgentPlan, NodeId, Place};
+use careof_scenario::Scenario;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::eventfd::{EfdFlags, EventFd};
+
+use crate::error::WorldError;
+use crate::report::Report;
+
+/// What an agent is told.
+enum Command {
+    /// Mobile node: go to the interface with this index and name.
+    SwitchTo(usize, String, Notice),
+    /// Say what you are doing, and end.
+    Stop(Sender<Status>),
+}
+
+/// An agent at work.
+pub(crate) struct AgentThread {
+    pub(crate) node: NodeId,
+    commands: Sender<Command>,
+    bell: Arc<EventFd>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What an agent needs to be carried on the host of `place`.
+pub(crate) fn setup(scenario: &Scenario, place: &Place, plan: AgentPlan) -> Setup {
+    let devices = place
+        .interfaces
+        .iter()
+        .enumerate()
+        .map(|(index, interface)| {
+            let link = &scenario.links[interface.out.0 as usize / 2];
+            Device::new(index as u16, link.name.clone())
+        })
+        .collect();
+    let host = HostOptions::default();
+    match plan {
+        AgentPlan::Home(config) => {
+            let has_link = scenario.mobility.as_ref().is_some_and(|mobility| mobility.home.is_some());
+            let home_network = if has_link { HomeNetwork::Link } else { HomeNetwork::Routed };
+            Setup::Home(HomeSetup { config: *config, devices, home_network, host })
+        }
+        AgentPlan::Foreign(config) => Setup::Foreign(ForeignSetup { config: *config, devices, host }),
+        AgentPlan::Mobile(config) => Setup::Mobile(MobileSetup { config: *config, devices, host }),
+    }
+}
+
+impl AgentThread {
+    /// Opens the agent in its host, and starts its thread.
+    pub(crate) fn start(
+        node: NodeId,
+        host: &Host,
+        setup: Setup,
+        clock: Clock,
+        random: RandomStream,
+        reports: Sender<Report>,
+    ) -> Result<Self, WorldError> {
+        let carrier = host
+            .run(move || Carrier::open(setup, clock, random, Hooks::default()))?
+            .map_err(|error| WorldError::agent(host.name(), &error))?;
+        let failed = |call| move |errno| Error::System { doing: "start an agent".to_owned(), call, errno };
+        let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
+        let bell = Arc::new(EventFd::from_flags(flags).map_err(failed("eventfd"))?);
+        let (commands, told) = channel();
+        let its_bell = Arc::clone(&bell);
+        let name = host.name().to_owned();
+        let thread = Builder::new()
+            .name(format!("agent {name}").chars().take(15).collect())
+            .spawn(move || carry(carrier, node, &name, clock, &told, &its_bell, &reports))
+            .map_err(|error| failed("clone")(error.raw_os_error().map_or(Errno::EAGAIN, Errno::from_raw)))?;
+        Ok(Self { node, commands, bell, thread: Some(thread) })
+    }
+
+    fn tell(&self, command: Command) {
+        // An agent that has ended has said why.
+        let _ = self.commands.send(command);
+        let _ = self.bell.write(1);
+    }
+
+    /// Mobile node: go to an interface.
+    pub(crate) fn switch_to(&self, index: usize, name: &str, notice: Notice) {
+        self.tell(Command::SwitchTo(index, name.to_owned(), notice));
+    }
+
+    /// Ends it; what it was doing, unless it had ended before.
+    pub(crate) fn stop(&mut self) -> Option<Status> {
+        let (status, answer) = channel();
+        self.tell(Command::Stop(status));
+        let answer = answer.recv().ok();
+        if let Some(thread) = self.thread.take() {
+            // A panic in it has been told by its hook.
+            let _ = thread.join();
+        }
+        answer
+    }
+}
+
+impl Drop for AgentThread {
+    fn drop(&mut self) {
+        if self.thread.is_some() {
+            self.stop();
+        }
+    }
+}
+
+/// The thread: waits for the agent's descriptor and for commands.
+fn carry(
+    mut carrier: Carrier,
+    node: NodeId,
+    name: &str,
+    clock: Clock,
+    commands: &Receiver<Command>,
+    bell: &EventFd,
+    reports: &Sender<Report>,
+) {
+    loop {
+        let mut fds =
+            [PollFd::new(carrier.as_fd(), PollFlags::POLLIN), PollFd::new(bell.as_fd(), PollFlags::POLLIN)];
+        // Interrupted or not, both are looked at.
+        let _ = poll(&mut fds, PollTimeout::NONE);
+        // Read before the commands are, so that none is slept over.
+        let _ = bell.read();
+        while let Ok(command) = commands.try_recv() {
+            match command {
+                Command::SwitchTo(index, interface, notice) => {
+                    switch(&mut carrier, node, name, clock, (index, &interface, notice), reports);
+                }
+                Command::Stop(status) => {
+                    let _ = status.send(carrier.status());
+                    // What it changed goes with the host.
+                    return;
+                }
+            }
+        }
+        if let Err(error) = carrier.turn() {
+            let _ = reports.send(Report::Failed(WorldError::agent(name, &error)));
+            return;
+        }
+        tell_events(&mut carrier, node, reports);
+    }
+}
+
+/// Sends the mobile node to an interface. When it finds nothing to do there - a handover that is taken back before
+/// anybody has heard of it - that is told.
+fn switch(
+    carrier: &mut Carrier,
+    node: NodeId,
+    name: &str,
+    clock: Clock,
+    (index, interface, notice): (usize, &str, Notice),
+    reports: &Sender<Report>,
+) {
+    tell_events(carrier, node, reports);
+    if let Err(error) = carrier.switch_to(interface, notice) {
+        let _ = reports.send(Report::Failed(WorldError::agent(name, &error)));
+        return;
+    }
+    if !tell_events(carrier, node, reports) && carrier.is_registered() {
+        let _ = reports.send(Report::StayedThere { at: clock.now(), interface: index });
+    }
+}
+
+/// Passes on what the agent tells; whether a handover began.
+fn tell_events(carrier: &mut Carrier, node: NodeId, reports: &Sender<Report>) -> bool {
+    let mut initiated = false;
+    while let Some((at, event)) = carrier.poll_event() {
+        initiated |= matches!(event, Event::Handover(HandoverEvent::Initiated { .. }));
+        let registered = carrier.is_registered();
+        let _ = reports.send(Report::Agent { node, at, event, registered });
+    }
+    initiated
+}

@@ -1,0 +1,480 @@
+//! The books of a run: what was seen and told, put in order of time, becomes the trace, the capture and the
+//! measurements.
+//!
+//! Sightings of packets, samples of the kernel's TCP and what agents and applications tell come from several threads.
+//! They wait here until nothing earlier can come any more.
+
+mod connection;
+mod datagrams;
+mod packets;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use careof_base::{Duration, Instant};
+use careof_lab::TcpInfo;
+use careof_metrics::{
+    Direction, FlowMetrics, Handover, HandoverMetrics, NewPath, ProbeSummary, TcpSummary, Transmission,
+};
+use careof_mobility::v4::{Event as AgentEvent, InterfaceId};
+use careof_plan::{
+    Digest, LinkCapture, NodeId, OneWayId, Side, Topology, arp_text, binding_text, handover_text,
+    visitor_text,
+};
+use careof_scenario::Scenario;
+use careof_trace::{
+    Event, EventLog, FlowId as TraceFlow, LinkId as TraceLink, NodeId as TraceNode, TcpState,
+};
+use careof_wire::SeqNumber;
+use careof_wire::ipv4::Reassembler;
+
+use crate::report::ApplicationEvent;
+use connection::{Connection, ConnectionEnd, PendingTimeout};
+use datagrams::Datagrams;
+use packets::Seen;
+pub(crate) use packets::{NO_BUFFER, UNDELIVERABLE};
+
+/// How long records wait for earlier ones: longer than any thread of the run is usually late.
+pub(crate) const HOLD: Duration = Duration::from_millis(40);
+
+/// Something to be entered at its time.
+#[derive(Debug)]
+pub(crate) enum Record {
+    /// A packet was seen at an end of a link.
+    Seen(Box<Seen>),
+    /// An agent told something.
+    Agent { node: NodeId, event: AgentEvent },
+    /// A handover was announced: what is said about it, where it leads.
+    Announced { text: String, way: OneWayId },
+    /// A handover begins.
+    Handover(Handover),
+    /// Whether any path can carry packets.
+    Path(bool),
+    /// The new path of a handover is ready.
+    Ready(Box<NewPath>),
+    /// An application told something.
+    Application { flow: usize, event: ApplicationEvent },
+    /// What a connection's TCP holds.
+    Sample { connection: usize, side: Side, info: Box<TcpInfo> },
+    /// A connection's timer ran out before `until`.
+    Timeouts { connection: usize, side: Side, until: Instant, count: u32, info: Box<TcpInfo> },
+}
+
+/// One direction of data that is measured.
+#[derive(Debug)]
+pub(crate) struct Measured {
+    pub(crate) name: String,
+    pub(crate) from: NodeId,
+    pub(crate) to: NodeId,
+    pub(crate) kind: &'static str,
+    pub(crate) tcp: TcpSummary,
+}
+
+/// A flow as the books know it.
+#[derive(Debug)]
+pub(crate) struct BookedFlow {
+    pub(crate) name: String,
+    /// Opener and acceptor.
+    pub(crate) nodes: [NodeId; 2],
+    pub(crate) kind: &'static str,
+    pub(crate) tcp: TcpSummary,
+    /// Its programs open connections of which nothing is known before they are seen.
+    pub(crate) is_open_ended: bool,
+    /// Connections seen of such a flow.
+    pub(crate) connections: usize,
+}
+
+/// What the next look at the kernel's TCP should be at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NewConnection {
+    pub(crate) connection: usize,
+    pub(crate) side: Side,
+    pub(crate) node: NodeId,
+    pub(crate) local: std::net::SocketAddrV4,
+    pub(crate) remote: std::net::SocketAddrV4,
+}
+
+/// What is counted of agents.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Registrations {
+    pub(crate) sent: u64,
+    pub(crate) accepted: u64,
+    pub(crate) denied: u64,
+}
+
+/// See the module.
+pub(crate) struct Books {
+    pub(crate) topology: Arc<Topology>,
+    pub(crate) log: EventLog,
+    pub(crate) capture: Option<LinkCapture>,
+    pub(crate) digest: Digest,
+    /// `gsm.down`, `gsm.up`, ...
+    ways: Vec<String>,
+    /// Addresses of each node.
+    own: Vec<Vec<std::net::Ipv4Addr>>,
+    flows: Vec<BookedFlow>,
+    connections: Vec<Connection>,
+    /// Connections and senders by source and destination port.
+    by_ports: BTreeMap<(u16, u16), Vec<(usize, Side)>>,
+    /// By connection of a program: the sequence number of its SYN, which tells it from a later one with the same ports.
+    initial: BTreeMap<usize, SeqNumber>,
+    /// Connections of programs whose acceptor has answered.
+    answered: BTreeSet<usize>,
+    pub(crate) measured: Vec<Measured>,
+    pub(crate) flow_metrics: Vec<FlowMetrics>,
+    pub(crate) handovers: HandoverMetrics,
+    pub(crate) registrations: Registrations,
+    pub(crate) probes: Vec<ProbeSummary>,
+    /// Whether a datagram may be seen after it arrived: the home agent sends copies.
+    copies: bool,
+    datagrams: Datagrams,
+    reassemblers: BTreeMap<(u16, bool), Reassembler>,
+    transmissions: BTreeMap<u64, Transmission>,
+    /// Connections that were seen to open and nobody looks into yet.
+    pub(crate) discovered: Vec<NewConnection>,
+    pub(crate) sightings: u64,
+    pending: Vec<(Instant, Record)>,
+    /// Everything before this was entered.
+    settled: Instant,
+}
+
+impl Books {
+    /// Empty books.
+    pub(crate) fn new(
+        scenario: &Scenario,
+        topology: Arc<Topology>,
+        log: EventLog,
+        capture: Option<LinkCapture>,
+    ) -> Self {
+        let ways = scenario
+            .links
+            .iter()
+            .flat_map(|link| [format!("{}.down", link.name), format!("{}.up", link.name)])
+            .collect();
+        let own = topology
+            .places
+            .iter()
+            .map(|place| {
+                let mut own: Vec<_> = place.interfaces.iter().map(|interface| interface.address).collect();
+                match place.name.as_str() {
+                    "mobile" => own.extend(topology.home_address),
+                    "home-agent" => own.extend(topology.home_agent_address),
+                    _ => {}
+                }
+                own
+            })
+            .collect();
+        let copies = scenario.mobility.as_ref().is_some_and(|mobility| mobility.simultaneous_bindings);
+        Self {
+            topology,
+            log,
+            capture,
+            digest: Digest::new(),
+            ways,
+            own,
+            flows: Vec::new(),
+            connections: Vec::new(),
+            by_ports: BTreeMap::new(),
+            initial: BTreeMap::new(),
+            answered: BTreeSet::new(),
+            measured: Vec::new(),
+            flow_metrics: Vec::new(),
+            handovers: HandoverMetrics::new(),
+            registrations: Registrations::default(),
+            probes: Vec::new(),
+            copies,
+            datagrams: Datagrams::default(),
+            reassemblers: BTreeMap::new(),
+            transmissions: BTreeMap::new(),
+            discovered: Vec::new(),
+            sightings: 0,
+            pending: Vec::new(),
+            settled: Instant::ZERO,
+        }
+    }
+
+    /// Adds a flow, in the order of the scenario.
+    pub(crate) fn add_flow(&mut self, flow: BookedFlow) {
+        self.flows.push(flow);
+    }
+
+    /// Adds a connection of a flow, between `ports` at its nodes; `measured` are the senders of data and their names.
+    pub(crate) fn add_connection(
+        &mut self,
+        flow: usize,
+        ports: [u16; 2],
+        measured: &[(Side, String)],
+    ) -> usize {
+        let id = self.connections.len();
+        let nodes = self.flows[flow].nodes;
+        let ends = Side::BOTH.map(|side| ConnectionEnd::new(nodes[side.index()]));
+        self.connections.push(Connection { flow: flow as u16, ends });
+        for side in Side::BOTH {
+            let key = (ports[side.index()], ports[side.peer().index()]);
+            // The latest first: it is the one that lives.
+            self.by_ports.entry(key).or_default().insert(0, (id, side));
+        }
+        for (side, name) in measured {
+            self.measure(id, *side, name.clone());
+        }
+        id
+    }
+
+    fn measure(&mut self, connection: usize, side: Side, name: String) -> usize {
+        let flow = usize::from(self.connections[connection].flow);
+        let nodes = self.flows[flow].nodes;
+        let (from, to) = (nodes[side.index()], nodes[side.peer().index()]);
+        let mobile = self.topology.find("mobile").filter(|_| self.topology.home_address.is_some());
+        let direction = match mobile {
+            Some(mobile) if mobile == from => Direction::FromMobile,
+            Some(mobile) if mobile == to => Direction::ToMobile,
+            _ => Direction::Elsewhere,
+        };
+        let index = self.flow_metrics.len();
+        self.handovers.add_flow(&name, direction);
+        self.flow_metrics.push(FlowMetrics::new());
+        let BookedFlow { kind, tcp, .. } = &self.flows[flow];
+        self.measured.push(Measured { name, from, to, kind, tcp: tcp.clone() });
+        self.connections[connection].ends[side.index()].measured = Some(index);
+        index
+    }
+
+    /// Puts something in its place among what is to be entered.
+    pub(crate) fn note(&mut self, at: Instant, record: Record) {
+        self.pending.push((at.max(self.settled), record));
+    }
+
+    /// Enters what happened before `until`.
+    pub(crate) fn settle(&mut self, until: Instant) {
+        self.pending.sort_by_key(|(at, _)| *at);
+        let due = self.pending.partition_point(|(at, _)| *at < until);
+        let rest = self.pending.split_off(due);
+        for (at, record) in std::mem::replace(&mut self.pending, rest) {
+            self.enter(at, record);
+        }
+        self.settled = self.settled.max(until);
+        if let Some(capture) = &mut self.capture {
+            capture.flush(self.settled);
+        }
+    }
+
+    /// Enters what happened up to `end`, and nothing of what came behind.
+    pub(crate) fn close(&mut self, end: Instant) {
+        self.settle(end + Duration::from_nanos(1));
+        self.pending.clear();
+    }
+
+    /// Up to when everything was entered.
+    pub(crate) const fn settled(&self) -> Instant {
+        self.settled
+    }
+
+    /// Packets on links, as the sightings have it.
+    pub(crate) fn packets_on_links(&self) -> u64 {
+        self.datagrams.on_links() as u64
+    }
+
+    fn enter(&mut self, at: Instant, record: Record) {
+        match record {
+            Record::Seen(seen) => self.enter_sighting(at, &seen),
+            Record::Agent { node, event } => self.enter_agent_event(at, node, &event),
+            Record::Announced { text, way } => {
+                let node = self.topology.entrance(way);
+                self.note_handover(at, node, Some(way), "announced", &text);
+            }
+            Record::Handover(handover) => self.handovers.on_handover(at, handover, &self.flow_metrics),
+            Record::Path(usable) => self.handovers.on_path(at, usable),
+            Record::Ready(path) => self.handovers.on_ready(at, *path),
+            Record::Application { flow, event } => self.enter_application_event(at, flow, event),
+            Record::Sample { connection, side, info } => self.enter_sample(at, connection, side, &info),
+            Record::Timeouts { connection, side, until, count, info } => {
+                self.enter_timeouts(connection, side, until, count, &info);
+            }
+        }
+    }
+
+    fn enter_agent_event(&mut self, at: Instant, node: NodeId, event: &AgentEvent) {
+        let trace_node = TraceNode(node.0);
+        match event {
+            AgentEvent::Handover(event) => {
+                let (interface, text) = handover_text(event);
+                let way = self.way_of(node, interface);
+                self.note_handover(at, node, way, event.name(), &text);
+            }
+            AgentEvent::Binding(change) => {
+                let detail = self.log.detail(format_args!("{}", binding_text(change)));
+                self.log.push(Event::binding(at, trace_node, change.change.name(), detail));
+            }
+            AgentEvent::Visitor(change) => {
+                let detail = self.log.detail(format_args!("{}", visitor_text(change)));
+                self.log.push(Event::binding(at, trace_node, change.change.name(), detail));
+            }
+            AgentEvent::Arp(event) => {
+                let (cause, interface, text) = arp_text(event);
+                let way = interface.and_then(|interface| self.way_of(node, interface));
+                let detail = self.log.detail(format_args!("{text}"));
+                let link = way.map(|way| TraceLink(way.0 as u16));
+                self.log.push(Event::arp(at, trace_node, link, cause, detail));
+            }
+            AgentEvent::Registration(event) => self.count_registration(event),
+            // The messages themselves are in the trace, and the agent counts what it drops.
+            AgentEvent::Agent(_) | AgentEvent::Dropped { .. } => {}
+        }
+    }
+
+    fn count_registration(&mut self, event: &careof_mobility::v4::RegistrationEvent) {
+        use careof_mobility::v4::RegistrationStep as Step;
+        let count = match event.step {
+            Step::RequestSent { .. } => &mut self.registrations.sent,
+            Step::Accepted { .. } => &mut self.registrations.accepted,
+            Step::Denied { .. } => &mut self.registrations.denied,
+            _ => return,
+        };
+        *count += 1;
+    }
+
+    fn note_handover(
+        &mut self,
+        at: Instant,
+        node: NodeId,
+        way: Option<OneWayId>,
+        phase: &'static str,
+        text: &str,
+    ) {
+        let detail = self.log.detail(format_args!("{text}"));
+        let link = way.map(|way| TraceLink(way.0 as u16));
+        self.log.push(Event::handover(at, TraceNode(node.0), link, phase, detail));
+        if let (Some(way), Some(capture)) = (way, &mut self.capture) {
+            capture.comment(at, way, &format!("handover {phase}: {text}"));
+        }
+    }
+
+    /// The one-way link that leaves `node` by an interface.
+    fn way_of(&self, node: NodeId, interface: InterfaceId) -> Option<OneWayId> {
+        self.topology.place(node).interfaces.get(usize::from(interface.0)).map(|interface| interface.out)
+    }
+
+    fn enter_application_event(&mut self, at: Instant, flow: usize, event: ApplicationEvent) {
+        let Some(booked) = self.flows.get(flow) else { return };
+        let trace_flow = TraceFlow(flow as u16);
+        let node = |side: Side| TraceNode(booked.nodes[side.index()].0);
+        match event {
+            ApplicationEvent::Opening { text, .. } => {
+                let detail = self.log.detail(format_args!("{text}"));
+                self.log.push(Event::flow_start(at, node(Side::Opener), trace_flow, detail));
+                for index in self.measured_of(flow) {
+                    self.flow_metrics[index].on_start(at);
+                    self.handovers.on_flow_active(index, true);
+                }
+            }
+            ApplicationEvent::Delivered { side, total } => {
+                self.log.push(Event::data_delivered(at, node(side), trace_flow, total));
+                if let Some(index) = self.measured_sender(flow, side.peer()) {
+                    self.delivered(at, index, total);
+                }
+            }
+            ApplicationEvent::PeerClosed { side, cut_short } => {
+                if let Some(index) = self.measured_sender(flow, side.peer()) {
+                    if !cut_short {
+                        self.flow_metrics[index].on_complete();
+                    }
+                    self.handovers.on_flow_active(index, false);
+                }
+            }
+            ApplicationEvent::Stopped => {
+                for index in self.measured_of(flow) {
+                    self.flow_metrics[index].on_stop(at);
+                }
+            }
+            ApplicationEvent::Ended { side, how } => {
+                let detail = self.log.detail(format_args!("{how}"));
+                self.log.push(Event::flow_end(at, node(side), trace_flow, detail));
+                for index in self.measured_of(flow) {
+                    self.handovers.on_flow_active(index, false);
+                }
+            }
+            ApplicationEvent::ProgramEnded { which, how } => {
+                let side = if which == "server" { Side::Acceptor } else { Side::Opener };
+                let detail = self.log.detail(format_args!("{which}: {how}"));
+                self.log.push(Event::flow_end(at, node(side), trace_flow, detail));
+                if which == "command" {
+                    for index in self.measured_of(flow) {
+                        self.flow_metrics[index].on_stop(at);
+                        self.handovers.on_flow_active(index, false);
+                    }
+                }
+            }
+            ApplicationEvent::Probed(probe) => self.probes.push(*probe),
+        }
+    }
+
+    /// The application of a measured direction of data has got `total` bytes.
+    fn delivered(&mut self, at: Instant, index: usize, total: u64) {
+        let before = self.flow_metrics[index].counters().bytes_delivered;
+        if total > before {
+            self.flow_metrics[index].on_delivered(at, total);
+            self.handovers.on_delivered(at, index, total - before);
+        }
+    }
+
+    /// The metrics of all directions of a flow's data.
+    fn measured_of(&self, flow: usize) -> Vec<usize> {
+        let own = self.connections.iter().filter(|connection| usize::from(connection.flow) == flow);
+        own.flat_map(|connection| &connection.ends).filter_map(|end| end.measured).collect()
+    }
+
+    fn measured_sender(&self, flow: usize, side: Side) -> Option<usize> {
+        let mut own = self.connections.iter().filter(|connection| usize::from(connection.flow) == flow);
+        own.find_map(|connection| connection.ends[side.index()].measured)
+    }
+
+    fn enter_sample(&mut self, at: Instant, connection: usize, side: Side, info: &TcpInfo) {
+        let state = tcp_state(info);
+        let Some(connection) = self.connections.get_mut(connection) else { return };
+        let flow = TraceFlow(connection.flow);
+        let end = &mut connection.ends[side.index()];
+        end.mss = Some(info.mss);
+        let node = TraceNode(end.node.0);
+        if let Some(timeout) = end.timeout.take_if(|timeout| timeout.until <= at) {
+            // The timer ran out and its retransmission was not seen: the link to send it by is down.
+            self.log.push(Event::timeout(timeout.until, node, flow, timeout.seq, timeout.state));
+        }
+        if end.traced != Some(state) {
+            end.traced = Some(state);
+            self.log.push(Event::tcp_state(at, node, flow, state));
+        }
+    }
+
+    fn enter_timeouts(&mut self, connection: usize, side: Side, until: Instant, count: u32, info: &TcpInfo) {
+        let Some(connection) = self.connections.get_mut(connection) else { return };
+        let end = &mut connection.ends[side.index()];
+        let seq = end.una;
+        end.timeout = Some(PendingTimeout { until, seq, state: tcp_state(info) });
+        if let Some(index) = end.measured {
+            for _ in 0..count {
+                self.flow_metrics[index].on_timeout(seq);
+            }
+        }
+    }
+
+    /// The largest segments that the ends of a flow's first connection send, as far as that was looked at.
+    pub(crate) fn mss(&self, flow: usize) -> Option<u32> {
+        let connection = self.connections.iter().find(|connection| usize::from(connection.flow) == flow)?;
+        connection.ends.iter().filter_map(|end| end.mss).min()
+    }
+}
+
+fn tcp_state(info: &TcpInfo) -> TcpState {
+    let bytes = |segments: u32| segments.saturating_mul(info.mss);
+    // What was sent for the first time and not acknowledged; the SYN counts among what was.
+    let first_time = info.bytes_sent.saturating_sub(info.bytes_retrans);
+    let flight = first_time.saturating_sub(info.bytes_acked.saturating_sub(1));
+    TcpState {
+        cwnd_bytes: bytes(info.cwnd_segments),
+        ssthresh_bytes: info.ssthresh_segments.map(bytes),
+        flight_bytes: u32::try_from(flight).unwrap_or(u32::MAX),
+        srtt: info.srtt,
+        rttvar: info.srtt.map(|_| info.rttvar),
+        rto: Some(info.rto),
+    }
+}

@@ -1,0 +1,453 @@
+//! Packets seen at the ends of links, and what they say about connections and messages.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use careof_base::Instant;
+use careof_lab::{Passage, Sighting};
+use careof_metrics::SegmentRange;
+use careof_mobility::v4::REGISTRATION_PORT;
+use careof_plan::{NodeId, OneWayId, Side, describe};
+use careof_trace::{
+    Event, FlowId as TraceFlow, LinkId as TraceLink, MessageRecord, NodeId as TraceNode, PacketRecord,
+    SegmentRecord,
+};
+use careof_wire::ipv4::{Ipv4Header, Reassembler, ReassemblyLimits};
+use careof_wire::{Flags, Segment, protocol};
+
+use super::connection::{Connection, Sent};
+use super::datagrams::{content, innermost};
+use super::{Books, NewConnection, Record};
+
+/// A sighting of a packet, understood.
+#[derive(Debug)]
+pub(crate) struct Seen {
+    way: OneWayId,
+    passage: Passage,
+    packet: u64,
+    /// The datagram that `what` is about: another one when this is the last of its fragments.
+    subject: u64,
+    size_bytes: u32,
+    queue_packets: u32,
+    queue_bytes: u64,
+    content: u64,
+    what: What,
+}
+
+/// What a packet is to whom.
+#[derive(Debug)]
+enum What {
+    /// A segment of a connection that `side` sent, at which place of its way.
+    Segment { connection: usize, side: Side, segment: Box<Segment>, place: Place },
+    /// A message that `node` sent or received.
+    Message { node: NodeId, sent: bool, message: &'static str, text: String },
+    /// Something on its way.
+    Other,
+}
+
+/// Where on its way a packet is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// It leaves its sender.
+    Start,
+    /// Somewhere.
+    Middle,
+    /// It reached whom it is for.
+    End,
+}
+
+/// The IP datagram inside a packet.
+struct Datagram<'a> {
+    header: Ipv4Header,
+    payload: &'a [u8],
+}
+
+impl Books {
+    /// Takes a sighting in: the packet is recognised and captured at once, the rest waits for its turn.
+    pub(crate) fn see(&mut self, sighting: &Sighting<'_>, way: OneWayId) {
+        self.sightings += 1;
+        let at = sighting.at.max(self.settled);
+        let whole = innermost(sighting.bytes);
+        let inner = Ipv4Header::parse(&whole).ok().map(|(header, payload)| Datagram { header, payload });
+        let content = match &inner {
+            Some(inner) => content(&inner.header, inner.payload),
+            None => careof_plan::of_bytes(sighting.bytes),
+        };
+        let enters = matches!(sighting.passage, Passage::Entered | Passage::Refused(_) | Passage::NoBuffer);
+        let packet = if enters {
+            let number = if sighting.passage == Passage::Entered { sighting.number } else { 0 };
+            self.datagrams.enter(at, content, way.0, number)
+        } else {
+            self.datagrams.leave(sighting.number).unwrap_or(0)
+        };
+        self.capture(sighting, at, way, packet);
+        let node = if enters { self.topology.entrance(way) } else { self.exit(way) };
+        let fragment = inner.as_ref().is_some_and(|inner| inner.header.is_fragment());
+        // A fragment says nothing before it is whole, and then says what the whole does.
+        let reassembled = if fragment && sighting.passage != Passage::TakenBack {
+            self.reassemble(at, node, enters, &whole)
+        } else {
+            None
+        };
+        let reassembled = reassembled.as_deref().map(innermost);
+        let inner = match &reassembled {
+            Some(whole) => {
+                Ipv4Header::parse(whole).ok().map(|(header, payload)| Datagram { header, payload })
+            }
+            None => inner.filter(|_| !fragment),
+        };
+        let subject = match &inner {
+            Some(inner) if fragment => {
+                let content = self::content(&inner.header, inner.payload);
+                (self.datagrams.whole(at, content), content)
+            }
+            _ => (packet, content),
+        };
+        let what = match &inner {
+            Some(inner) => self.understand(inner, node, enters, sighting.passage),
+            None => What::Other,
+        };
+        let seen = Seen {
+            way,
+            passage: sighting.passage,
+            packet,
+            subject: subject.0,
+            size_bytes: sighting.length,
+            queue_packets: sighting.queue_packets,
+            queue_bytes: sighting.queue_bytes,
+            content,
+            what,
+        };
+        if sighting.passage == Passage::Left && !self.copies && self.ends_here(&seen) {
+            self.datagrams.forget(subject.1, subject.0);
+        }
+        self.note(at, Record::Seen(Box::new(seen)));
+    }
+
+    fn ends_here(&self, seen: &Seen) -> bool {
+        matches!(seen.what, What::Segment { place: Place::End, .. } | What::Message { sent: false, .. })
+    }
+
+    /// The node at the far end of a one-way link.
+    fn exit(&self, way: OneWayId) -> NodeId {
+        self.topology.entrance(OneWayId(way.0 ^ 1))
+    }
+
+    fn reassemble(&mut self, at: Instant, node: NodeId, enters: bool, bytes: &[u8]) -> Option<Vec<u8>> {
+        let reassembler = self
+            .reassemblers
+            .entry((node.0, enters))
+            .or_insert_with(|| Reassembler::new(ReassemblyLimits::default()));
+        reassembler.handle_timeout(at);
+        reassembler.handle_fragment(at, bytes).ok().flatten()
+    }
+
+    fn capture(&mut self, sighting: &Sighting<'_>, at: Instant, way: OneWayId, packet: u64) {
+        let Some(capture) = &mut self.capture else { return };
+        let name = self.ways.get(way.0 as usize).map_or("", String::as_str);
+        let bytes = (packet, sighting.bytes);
+        let dropped = |cause: &str| format!("dropped: {cause} on {name}");
+        match sighting.passage {
+            Passage::Entered => capture.packet(at, way, false, bytes, None),
+            Passage::Left => capture.packet(at, way, true, bytes, None),
+            Passage::Refused(cause) => {
+                capture.packet(at, way, false, bytes, Some(&dropped(cause.name())));
+            }
+            Passage::NoBuffer => capture.packet(at, way, false, bytes, Some(&dropped(NO_BUFFER))),
+            Passage::Lost(cause) => capture.lost_packet(at, way, name, bytes, &dropped(cause.name())),
+            Passage::Undeliverable => capture.lost_packet(at, way, name, bytes, &dropped(UNDELIVERABLE)),
+            Passage::TakenBack => {}
+        }
+    }
+
+    /// Finds out what a datagram is to the node it leaves (`enters` a link) or reaches.
+    fn understand(&mut self, inner: &Datagram<'_>, node: NodeId, enters: bool, passage: Passage) -> What {
+        let Datagram { header, payload } = inner;
+        let arrived = passage == Passage::Left;
+        match header.protocol {
+            protocol::TCP => {
+                let Ok((segment, _)) = Segment::parse(header.source, header.destination, payload) else {
+                    return What::Other;
+                };
+                let Some((connection, side)) = self.connection_of(header, &segment, node, enters) else {
+                    return What::Other;
+                };
+                let ends = &self.connections[connection].ends;
+                let place = if enters && ends[side.index()].node == node {
+                    Place::Start
+                } else if arrived && ends[side.peer().index()].node == node {
+                    Place::End
+                } else {
+                    Place::Middle
+                };
+                What::Segment { connection, side, segment: Box::new(segment), place }
+            }
+            protocol::ICMP => self.message(header, payload, node, enters, arrived),
+            protocol::UDP if is_signalling(payload) => self.message(header, payload, node, enters, arrived),
+            _ => What::Other,
+        }
+    }
+
+    fn message(
+        &self,
+        header: &Ipv4Header,
+        payload: &[u8],
+        node: NodeId,
+        enters: bool,
+        arrived: bool,
+    ) -> What {
+        let is_own = |address: Ipv4Addr| self.own[usize::from(node.0)].contains(&address);
+        let sent = enters && (is_own(header.source) || header.source.is_unspecified());
+        let group = header.destination.is_multicast() || header.destination.is_broadcast();
+        let received = arrived && (is_own(header.destination) || group);
+        if !(sent || received) {
+            return What::Other;
+        }
+        if !self.log.is_on() {
+            return What::Message { node, sent, message: "", text: String::new() };
+        }
+        let (message, text) = describe(header, payload);
+        What::Message { node, sent, message, text }
+    }
+
+    /// The connection and sender of a segment. The SYN of a program's connection makes one.
+    fn connection_of(
+        &mut self,
+        header: &Ipv4Header,
+        segment: &Segment,
+        node: NodeId,
+        enters: bool,
+    ) -> Option<(usize, Side)> {
+        let key = (segment.source_port, segment.destination_port);
+        let is_of = |connection: &Connection, side: Side| {
+            let owns = |side: Side, address: Ipv4Addr| {
+                let node = connection.ends[side.index()].node;
+                self.own[usize::from(node.0)].contains(&address)
+            };
+            owns(side, header.source) && owns(side.peer(), header.destination)
+        };
+        let is_syn = segment.flags.contains(Flags::SYN);
+        let opens = is_syn && !segment.flags.contains(Flags::ACK);
+        let known = self.by_ports.get(&key).into_iter().flatten();
+        let found = known.copied().find(|(id, side)| is_of(&self.connections[*id], *side));
+        if let Some((id, side)) = found
+            && (!opens || self.initial.get(&id).is_none_or(|initial| *initial == segment.seq))
+        {
+            if enters && is_syn && !opens && self.initial.contains_key(&id) {
+                self.look_into_acceptor(id, header, segment);
+            }
+            return Some((id, side));
+        }
+        if !(opens && enters) {
+            return None;
+        }
+        let flow = self.flows.iter().position(|flow| {
+            flow.is_open_ended
+                && flow.nodes[0] == node
+                && self.own[usize::from(node.0)].contains(&header.source)
+                && self.own[usize::from(flow.nodes[1].0)].contains(&header.destination)
+        })?;
+        let connection = self.add_connection(flow, [segment.source_port, segment.destination_port], &[]);
+        self.flows[flow].connections += 1;
+        self.initial.insert(connection, segment.seq);
+        self.discover(connection, Side::Opener, header, segment);
+        Some((connection, Side::Opener))
+    }
+
+    /// The acceptor of a program's connection answers: from now on there is something to look into. It answers again
+    /// when its answer was lost.
+    fn look_into_acceptor(&mut self, connection: usize, header: &Ipv4Header, segment: &Segment) {
+        if self.answered.insert(connection) {
+            self.discover(connection, Side::Acceptor, header, segment);
+        }
+    }
+
+    /// An end of a program's connection, the sender of `segment`, was seen.
+    fn discover(&mut self, connection: usize, side: Side, header: &Ipv4Header, segment: &Segment) {
+        let flow = usize::from(self.connections[connection].flow);
+        let node = self.flows[flow].nodes[side.index()];
+        let local = SocketAddrV4::new(header.source, segment.source_port);
+        let remote = SocketAddrV4::new(header.destination, segment.destination_port);
+        self.discovered.push(NewConnection { connection, side, node, local, remote });
+    }
+
+    pub(super) fn enter_sighting(&mut self, at: Instant, seen: &Seen) {
+        let link = TraceLink(seen.way.0 as u16);
+        let record = PacketRecord {
+            packet: seen.packet,
+            size_bytes: seen.size_bytes,
+            queue_packets: seen.queue_packets,
+            queue_bytes: seen.queue_bytes,
+        };
+        let flow = match &seen.what {
+            What::Segment { connection, .. } => Some(TraceFlow(self.connections[*connection].flow)),
+            _ => None,
+        };
+        let enters = matches!(seen.passage, Passage::Entered | Passage::Refused(_) | Passage::NoBuffer);
+        if enters {
+            self.enter_meaning(at, seen);
+        }
+        let dropped = |cause: &'static str| Event::packet_dropped(at, link, flow, record, cause);
+        let event = match seen.passage {
+            Passage::Entered => Some(Event::packet_enqueued(at, link, flow, record)),
+            Passage::Left => {
+                self.digest.packet(at, seen.way.0, seen.packet, seen.size_bytes, seen.content);
+                Some(Event::packet_delivered(at, link, flow, record))
+            }
+            Passage::Refused(cause) | Passage::Lost(cause) => {
+                self.digest.drop(at, seen.packet, cause.name());
+                Some(dropped(cause.name()))
+            }
+            Passage::NoBuffer => Some(dropped(NO_BUFFER)),
+            Passage::Undeliverable => Some(dropped(UNDELIVERABLE)),
+            Passage::TakenBack => None,
+        };
+        if let Some(event) = event {
+            self.log.push(event);
+        }
+        if seen.passage == Passage::Left {
+            self.enter_meaning(at, seen);
+        }
+    }
+
+    /// What a packet says at the beginning or the end of its way.
+    fn enter_meaning(&mut self, at: Instant, seen: &Seen) {
+        match &seen.what {
+            What::Segment { connection, side, segment, place: Place::Start } => {
+                self.enter_segment_sent(at, *connection, *side, segment, seen);
+            }
+            What::Segment { connection, side, segment, place: Place::End } => {
+                self.enter_segment_received(at, *connection, *side, segment, seen);
+            }
+            What::Message { node, sent, message, text } if self.log.is_on() => {
+                let detail = self.log.detail(format_args!("{text}"));
+                let (packet, size_bytes) = (Some(seen.subject), seen.size_bytes);
+                let record = MessageRecord { message, packet, size_bytes, detail };
+                let node = TraceNode(node.0);
+                self.log.push(if *sent {
+                    Event::message_sent(at, node, None, record)
+                } else {
+                    Event::message_received(at, node, None, record)
+                });
+            }
+            What::Segment { .. } | What::Message { .. } | What::Other => {}
+        }
+    }
+
+    fn enter_segment_sent(&mut self, at: Instant, id: usize, side: Side, segment: &Segment, seen: &Seen) {
+        if segment.payload_len > 0 {
+            self.measure_program(at, id, side);
+        }
+        let connection = &mut self.connections[id];
+        let sent = connection.sent(at, side, segment);
+        let flow = TraceFlow(connection.flow);
+        let is_program = self.flows[usize::from(flow.0)].is_open_ended;
+        let end = &mut connection.ends[side.index()];
+        let node = TraceNode(end.node.0);
+        if let (true, Some(index), 1..) = (is_program, end.measured, segment.payload_len) {
+            // Of a program it is known that it has something to carry while something is not acknowledged.
+            self.handovers.on_flow_active(index, true);
+        }
+        if sent.retransmission
+            && let Some(timeout) = end.timeout.take()
+        {
+            self.log.push(Event::timeout(at, node, flow, timeout.seq, timeout.state));
+        }
+        if let (Some(index), 1..) = (end.measured, segment.seq_len()) {
+            let range = SegmentRange { seq: sent.seq, end: sent.seq + i64::from(segment.seq_len()) };
+            let transmission = self.flow_metrics[index].on_segment_sent(range, sent.retransmission);
+            self.transmissions.insert(seen.subject, transmission);
+            while self.transmissions.len() > MOST_TRANSMISSIONS {
+                self.transmissions.pop_first();
+            }
+        }
+        let record = segment_record(seen, segment, sent);
+        self.log.push(Event::segment_sent(at, node, flow, record));
+    }
+
+    fn enter_segment_received(&mut self, at: Instant, id: usize, side: Side, segment: &Segment, seen: &Seen) {
+        let connection = &mut self.connections[id];
+        let mut arrived = connection.arrived(side, segment);
+        let flow = usize::from(connection.flow);
+        let node = TraceNode(connection.ends[side.peer().index()].node.0);
+        let length = i64::from(segment.seq_len());
+        let measured = connection.ends[side.index()].measured;
+        let transmission = self.transmissions.get(&seen.subject).copied();
+        if let (Some(index), Some(transmission)) = (measured, transmission) {
+            arrived.retransmission = transmission.is_retransmission();
+            let range = SegmentRange { seq: arrived.seq, end: arrived.seq + length };
+            self.flow_metrics[index].on_segment_arrival(range, transmission);
+            if !self.copies {
+                self.transmissions.remove(&seen.subject);
+            }
+        }
+        let heard = connection.heard(at, side, segment);
+        let listener = &connection.ends[side.peer().index()];
+        if let Some(index) = listener.measured {
+            if self.flows[flow].is_open_ended && listener.has_nothing_out() {
+                self.handovers.on_flow_active(index, false);
+            }
+            if heard.is_duplicate {
+                self.flow_metrics[index].on_duplicate_ack();
+            }
+            if let Some(round_trip) = heard.round_trip {
+                self.flow_metrics[index].on_rtt_sample(round_trip);
+            }
+        }
+        let record = segment_record(seen, segment, arrived);
+        self.log.push(Event::segment_received(at, node, TraceFlow(flow as u16), record));
+        if self.flows[flow].is_open_ended && length > 0 {
+            let total = self.connections[id].take_in(side, arrived.seq, length);
+            let complete = self.connections[id].is_complete(side);
+            if let Some(index) = measured {
+                if total > self.flow_metrics[index].counters().bytes_delivered {
+                    self.log.push(Event::data_delivered(at, node, TraceFlow(flow as u16), total));
+                }
+                self.delivered(at, index, total);
+                if complete {
+                    self.flow_metrics[index].on_complete();
+                }
+            }
+        }
+    }
+
+    /// The first data that an end of a program's connection sends makes it a direction that is measured.
+    fn measure_program(&mut self, at: Instant, id: usize, side: Side) {
+        let connection = &self.connections[id];
+        let flow = &self.flows[usize::from(connection.flow)];
+        if !flow.is_open_ended || connection.ends[side.index()].measured.is_some() {
+            return;
+        }
+        let number = self.connections[..=id].iter().filter(|other| other.flow == connection.flow).count();
+        let way = if side == Side::Opener { "" } else { ".back" };
+        let name = format!("{}.{number}{way}", flow.name);
+        let index = self.measure(id, side, name);
+        self.flow_metrics[index].on_start(at);
+    }
+}
+
+/// Transmissions under way that are remembered; the metrics do not look further back either.
+const MOST_TRANSMISSIONS: usize = 1 << 16;
+
+/// The emulator held as many packets as it can.
+pub(crate) const NO_BUFFER: &str = "no-buffer";
+/// The receiving host's interface was down or gone.
+pub(crate) const UNDELIVERABLE: &str = "interface-down";
+
+fn is_signalling(datagram: &[u8]) -> bool {
+    let port =
+        |at: usize| datagram.get(at..at + 2).and_then(|port| port.try_into().ok()).map(u16::from_be_bytes);
+    port(0) == Some(REGISTRATION_PORT) || port(2) == Some(REGISTRATION_PORT)
+}
+
+fn segment_record(seen: &Seen, segment: &Segment, sent: Sent) -> SegmentRecord {
+    SegmentRecord {
+        packet: seen.subject,
+        size_bytes: seen.size_bytes,
+        seq: sent.seq,
+        ack: sent.ack,
+        len_bytes: segment.payload_len.into(),
+        window_bytes: sent.window_bytes,
+        flags: segment.flags.0,
+        retransmission: sent.retransmission,
+    }
+}

@@ -1,0 +1,543 @@
+//! The thread that lets a run happen: it follows the script, opens flows when their path is there, and keeps the
+//! books of what everybody tells.
+
+use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+use careof_agent::Status;
+use careof_base::{Duration, Instant};
+use careof_lab::{Change, Clock, Direction, Error, LinkReport, Sightings, Tap};
+use careof_link::Fate;
+use careof_metrics::Handover as MeasuredHandover;
+use careof_mobility::v4::{
+    Change as BindingChange, DeliveryMethod, Event, HandoverEvent, InterfaceId, Notice,
+};
+use careof_plan::{NodeId, Side, Step, Topology, Tunnelling, down_of, first_peer, new_path, up_of};
+use careof_scenario::{
+    CareOf, Encapsulation, Handover, HandoverStyle, LinkId, MovementDetection, QueuedFate, Role, Scenario,
+};
+
+use crate::agents::AgentThread;
+use crate::application::Worker;
+use crate::books::{Books, HOLD, Record};
+use crate::error::WorldError;
+use crate::network::{Network, give_address};
+use crate::programs::ProgramOutput;
+use crate::report::{ApplicationEvent, Report};
+use crate::sampler::Sampler;
+
+/// How often the tap is emptied while nobody reports anything.
+const TICK: Duration = Duration::from_millis(3);
+/// Default routes of the mobile node's links, in the order of its interfaces.
+const FIRST_METRIC: u32 = 100;
+
+/// What the run's owner waits for.
+#[derive(Default)]
+pub(crate) struct Outcome {
+    /// The first thing that went wrong.
+    pub(crate) failure: Mutex<Option<WorldError>>,
+    pub(crate) changed: Condvar,
+    /// What programs printed.
+    pub(crate) outputs: Mutex<Vec<ProgramOutput>>,
+}
+
+impl Outcome {
+    /// Something went wrong.
+    pub(crate) fn fail(&self, error: WorldError) {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        self.changed.notify_all();
+    }
+}
+
+/// A flow as the director sees it.
+pub(crate) struct DirectedFlow {
+    pub(crate) start: Instant,
+    pub(crate) stop: Option<Instant>,
+    /// Whether it needs the mobile node to be reachable.
+    pub(crate) mobile: bool,
+    pub(crate) opened: bool,
+    /// Its connection, where it is one that is known before.
+    pub(crate) connection: Option<usize>,
+    /// Which ends' TCP is looked into.
+    pub(crate) looked_into: Vec<Side>,
+    pub(crate) worker: Worker,
+}
+
+/// Everything that runs.
+pub(crate) struct Director {
+    pub(crate) scenario: Arc<Scenario>,
+    pub(crate) topology: Arc<Topology>,
+    pub(crate) network: Network,
+    pub(crate) clock: Clock,
+    pub(crate) tap: Tap,
+    pub(crate) sightings: Sightings,
+    pub(crate) books: Books,
+    pub(crate) agents: Vec<AgentThread>,
+    pub(crate) flows: Vec<DirectedFlow>,
+    pub(crate) sampler: Sampler,
+    pub(crate) inbox: Receiver<Report>,
+    pub(crate) outcome: Arc<Outcome>,
+    pub(crate) script: Vec<(Instant, Step)>,
+    pub(crate) next_step: usize,
+    /// The handover under way: begun, its registration not yet accepted.
+    pub(crate) current: Option<usize>,
+    /// Care-of addresses that the home agent sends to.
+    pub(crate) bindings: BTreeSet<Ipv4Addr>,
+    pub(crate) is_reachable: bool,
+    /// Whether the mobile node's own packets take the tunnel too, by the plan.
+    pub(crate) plan: Option<Box<careof_mobility::v4::MobileNodeConfig>>,
+    pub(crate) end: Instant,
+    /// What becomes of the packets by the end of the run.
+    pub(crate) last_report: Option<Receiver<Vec<LinkReport>>>,
+    pub(crate) finished: Option<Finished>,
+    /// What the owner asked for while the run was being ended.
+    pub(crate) late: Vec<Report>,
+    pub(crate) run: u64,
+    pub(crate) file: String,
+}
+
+/// What is left when the run is over.
+pub(crate) struct Finished {
+    pub(crate) at: Instant,
+    pub(crate) links: Vec<LinkReport>,
+    pub(crate) agents: Vec<Status>,
+}
+
+impl Director {
+    /// Runs until the owner is gone.
+    pub(crate) fn run(mut self) {
+        loop {
+            if self.finished.is_none()
+                && let Err(error) = self.act()
+            {
+                self.outcome.fail(error);
+            }
+            for report in std::mem::take(&mut self.late) {
+                self.handle(report);
+            }
+            let timeout = self.time_to_wait();
+            let mut report = match timeout {
+                Some(timeout) => self.inbox.recv_timeout(timeout),
+                None => self.inbox.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            };
+            loop {
+                match report {
+                    Ok(Report::Quit) | Err(RecvTimeoutError::Disconnected) => {
+                        // Whoever uses the hosts goes first.
+                        self.flows.clear();
+                        self.agents.clear();
+                        return;
+                    }
+                    Ok(report) => self.handle(report),
+                    Err(RecvTimeoutError::Timeout) => break,
+                }
+                report = self.inbox.try_recv().map_err(|error| match error {
+                    TryRecvError::Empty => RecvTimeoutError::Timeout,
+                    TryRecvError::Disconnected => RecvTimeoutError::Disconnected,
+                });
+            }
+        }
+    }
+
+    /// `None` when nothing happens by itself any more.
+    fn time_to_wait(&self) -> Option<Duration> {
+        if self.finished.is_some() {
+            return None;
+        }
+        let step = self.script.get(self.next_step).map(|(at, _)| *at);
+        let starts = self.flows.iter().filter(|flow| !flow.opened).map(|flow| flow.start);
+        let next = starts.filter(|start| *start > self.clock.now()).chain(step).min();
+        let until = next.map_or(TICK, |next| self.clock.until(next));
+        Some(until.min(TICK))
+    }
+
+    /// Does what is due.
+    fn act(&mut self) -> Result<(), WorldError> {
+        let now = self.clock.now();
+        if now >= self.end {
+            self.finish_run(self.end)?;
+            return Ok(());
+        }
+        while let Some((at, step)) = self.script.get(self.next_step).copied().filter(|(at, _)| *at <= now)
+            && self.clock.until(at).is_zero()
+        {
+            self.next_step += 1;
+            self.take_step(at, step)?;
+        }
+        self.open_flows(now);
+        self.take_sightings();
+        self.books.settle(now.saturating_sub(HOLD));
+        Ok(())
+    }
+
+    fn take_sightings(&mut self) {
+        self.tap.take(&mut self.sightings);
+        let sightings = std::mem::take(&mut self.sightings);
+        for sighting in sightings.iter() {
+            let way = self.network.way(sighting.link, sighting.direction);
+            self.books.see(&sighting, way);
+        }
+        self.sightings = sightings;
+        for connection in self.books.discovered.drain(..) {
+            self.sampler.add(connection);
+        }
+    }
+
+    fn handle(&mut self, report: Report) {
+        match report {
+            Report::Agent { node, at, event, registered } => {
+                if let Err(error) = self.react(node, at, &event, registered) {
+                    self.outcome.fail(error);
+                }
+                self.books.note(at, Record::Agent { node, event });
+            }
+            Report::StayedThere { at, interface } => {
+                self.books.note(at, Record::Path(true));
+                if let Err(error) = self.handover_is_ready(at, InterfaceId(interface as u16)) {
+                    self.outcome.fail(error);
+                }
+            }
+            Report::Application { flow, at, event } => {
+                if let ApplicationEvent::Opening { ends: Some(ends), .. } = &event {
+                    self.look_into(flow, *ends);
+                }
+                self.books.note(at, Record::Application { flow, event });
+            }
+            Report::Sample { connection, side, at, info } => {
+                self.books.note(at, Record::Sample { connection, side, info });
+            }
+            Report::Timeouts { connection, side, after, until, count, info } => {
+                self.books.note(after, Record::Timeouts { connection, side, until, count, info });
+            }
+            Report::Output(output) => {
+                self.outcome.outputs.lock().unwrap_or_else(PoisonError::into_inner).push(output);
+            }
+            Report::Failed(error) => self.outcome.fail(error),
+            Report::TakeEvents(reply) => {
+                let columns = if self.finished.is_some() {
+                    self.books.log.take_columns()
+                } else {
+                    self.books.log.take_columns_before(self.books.settled())
+                };
+                // Whoever asked and went away does not need them.
+                let _ = reply.send(columns);
+            }
+            Report::Finish(reply) => {
+                let _ = reply.send(self.finish());
+            }
+            Report::Quit => {}
+        }
+    }
+
+    /// Has the kernel's TCP of a flow's ends looked into.
+    fn look_into(&self, flow: usize, ends: [std::net::SocketAddrV4; 2]) {
+        let Some(directed) = self.flows.get(flow) else { return };
+        let Some(connection) = directed.connection else { return };
+        let spec = &self.scenario.flows[flow];
+        for side in &directed.looked_into {
+            let node = if *side == Side::Opener { spec.from } else { spec.to };
+            let Some(node) = self.topology.find(&self.scenario.node(node).name) else { continue };
+            let (local, remote) = (ends[side.index()], ends[side.peer().index()]);
+            self.sampler.add(crate::books::NewConnection { connection, side: *side, node, local, remote });
+        }
+    }
+
+    fn open_flows(&mut self, now: Instant) {
+        for flow in &mut self.flows {
+            let is_past = flow.stop.is_some_and(|stop| stop <= now);
+            if flow.opened || flow.start > now || is_past || (flow.mobile && !self.is_reachable) {
+                continue;
+            }
+            flow.opened = true;
+            flow.worker.ring();
+        }
+    }
+
+    fn take_step(&mut self, at: Instant, step: Step) -> Result<(), WorldError> {
+        match step {
+            Step::Attach(link) => {
+                self.raise_link(link)?;
+                self.switch_to(link, Notice::None);
+            }
+            Step::Announce(index) => {
+                let handover = &self.scenario.handovers[index];
+                let text = format!("in {} ms", handover.notice.as_millis());
+                let way = up_of(handover.to);
+                self.books.note(at, Record::Announced { text, way });
+            }
+            Step::Begin(index) => self.begin_handover(at, index)?,
+            Step::NewLink(index) => {
+                let to = self.scenario.handovers[index].to;
+                self.raise_link(to)?;
+                if !self.detects_movement() {
+                    self.switch_to(to, Notice::None);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn begin_handover(&mut self, at: Instant, index: usize) -> Result<(), WorldError> {
+        let handover = self.scenario.handovers[index].clone();
+        let name = |link: LinkId| self.scenario.link(link).name.clone();
+        let style = handover.style.name().to_owned();
+        let measured = MeasuredHandover { from: name(handover.from), to: name(handover.to), style };
+        self.books.note(at, Record::Handover(measured));
+        self.current = Some(index);
+        match handover.style {
+            HandoverStyle::MakeBeforeBreak => {
+                self.raise_link(handover.to)?;
+                let notice = if handover.notice > Duration::ZERO {
+                    Notice::Ahead(handover.notice)
+                } else {
+                    Notice::None
+                };
+                self.switch_to(handover.to, notice);
+            }
+            HandoverStyle::BreakBeforeMake => {
+                self.books.note(at, Record::Path(false));
+                self.set_carriers(handover.from, false)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The link is up: the hosts notice, and the mobile node gets its address there.
+    fn raise_link(&self, link: LinkId) -> Result<(), WorldError> {
+        self.set_carriers(link, true)?;
+        let (Some(mobile), Some(index)) = (self.mobile(), self.interface_of(link)) else { return Ok(()) };
+        let interface = &self.topology.place(mobile).interfaces[index];
+        let is_home = self.topology.home_address == Some(interface.address);
+        if self.is_co_located() || is_home {
+            let name = &self.scenario.link(link).name;
+            let metric = FIRST_METRIC + index as u32;
+            let host = self.network.host(mobile);
+            give_address(host, name, interface.address, interface.peer_address, metric)?;
+        }
+        Ok(())
+    }
+
+    /// Tells the hosts at both ends of an access link what it does: the mobile node always, the other end where an
+    /// agent advertises. Elsewhere what is sent into a dead link is the link's to keep or drop.
+    fn set_carriers(&self, link: LinkId, up: bool) -> Result<(), Error> {
+        self.network.set_carrier(link, 1, up)?;
+        if advertises_on(&self.scenario, link) {
+            self.network.set_carrier(link, 0, up)?;
+        }
+        Ok(())
+    }
+
+    fn switch_to(&self, link: LinkId, notice: Notice) {
+        let (Some(mobile), Some(index)) = (self.mobile(), self.interface_of(link)) else { return };
+        if let Some(agent) = self.agents.iter().find(|agent| agent.node == mobile) {
+            agent.switch_to(index, &self.scenario.link(link).name, notice);
+        }
+    }
+
+    /// Does at once what an agent's event asks for.
+    fn react(
+        &mut self,
+        node: NodeId,
+        at: Instant,
+        event: &Event,
+        registered: bool,
+    ) -> Result<(), WorldError> {
+        let is_mobile = self.mobile() == Some(node);
+        match event {
+            Event::Handover(HandoverEvent::Registered { to, .. }) if is_mobile => {
+                self.is_reachable = true;
+                self.books.note(at, Record::Path(true));
+                self.handover_is_ready(at, *to)?;
+                self.open_flows(self.clock.now());
+            }
+            Event::Binding(_) if is_mobile && !registered => {
+                self.is_reachable = false;
+                self.books.note(at, Record::Path(false));
+            }
+            Event::Binding(_) if is_mobile => {}
+            Event::Binding(change) => {
+                let simultaneous =
+                    self.scenario.mobility.as_ref().is_some_and(|mobility| mobility.simultaneous_bindings);
+                match change.change {
+                    BindingChange::Created | BindingChange::Updated => {
+                        if !simultaneous {
+                            self.bindings.clear();
+                        }
+                        self.bindings.insert(change.care_of);
+                    }
+                    BindingChange::Removed | BindingChange::Expired => {
+                        self.bindings.remove(&change.care_of);
+                    }
+                }
+                self.binding_changed()?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The home agent's bindings changed: what waits for the path just left may have to move.
+    fn binding_changed(&mut self) -> Result<(), WorldError> {
+        let Some(handover) = self.current.map(|index| self.scenario.handovers[index].clone()) else {
+            return Ok(());
+        };
+        if handover.queued != QueuedFate::DrainLate && !self.is_tunnelled_over(handover.from) {
+            self.settle_queue(&handover, Direction::Forward)?;
+        }
+        Ok(())
+    }
+
+    /// Does with what waits at the entrance of a link that was left what the scenario asks for.
+    fn settle_queue(&self, handover: &Handover, direction: Direction) -> Result<(), Error> {
+        let link = self.network.emulated(handover.from);
+        let change = match handover.queued {
+            QueuedFate::ReRoute => {
+                let to = (self.network.emulated(handover.to), direction);
+                Change::MoveQueue { from: (link, direction), to }
+            }
+            QueuedFate::Drop => Change::DropQueue { link, direction },
+            // Nothing is done, or it was refused before the run began.
+            QueuedFate::DrainLate
+            | QueuedFate::DropWithIcmp
+            | QueuedFate::BufferAndForward
+            | QueuedFate::Duplicate => return Ok(()),
+        };
+        self.network.emulator.apply(vec![change]).map(drop)
+    }
+
+    /// Whether the home agent still sends the mobile node's packets over an access link.
+    fn is_tunnelled_over(&self, link: LinkId) -> bool {
+        let (Some(mobile), Some(index)) = (self.mobile(), self.interface_of(link)) else { return false };
+        let interface = &self.topology.place(mobile).interfaces[index];
+        let peer = self.topology.place(interface.peer);
+        self.bindings.iter().any(|care_of| {
+            // A foreign agent's address stands for the link to its visitor.
+            *care_of == interface.address || peer.interfaces.iter().any(|own| own.address == *care_of)
+        })
+    }
+
+    /// The mobile node uses `to`: if that is where the handover under way leads, its path is ready.
+    fn handover_is_ready(&mut self, at: Instant, to: InterfaceId) -> Result<(), WorldError> {
+        let Some(index) = self.current else { return Ok(()) };
+        let handover = self.scenario.handovers[index].clone();
+        if self.interface_of(handover.to) != Some(usize::from(to.0)) {
+            return Ok(());
+        }
+        self.current = None;
+        let path = self.new_path(handover.to);
+        self.books.note(at, Record::Ready(Box::new(path)));
+        if handover.queued != QueuedFate::DrainLate && handover.from != handover.to {
+            self.settle_queue(&handover, Direction::Backward)?;
+        }
+        Ok(())
+    }
+
+    fn new_path(&self, link: LinkId) -> careof_metrics::NewPath {
+        let first = first_peer(&self.scenario, &self.topology);
+        let mss = first.map_or(1460, |(flow, _)| {
+            let planned = u32::from(self.scenario.flows[flow].tcp.config.mss);
+            self.books.mss(flow).unwrap_or(planned).max(1)
+        });
+        let mobility = self.scenario.mobility.as_ref();
+        let is_home = mobility.is_some_and(|mobility| mobility.home == Some(link));
+        let encapsulation = mobility.map(|mobility| mobility.encapsulation).unwrap_or_default();
+        let overhead = match encapsulation {
+            _ if is_home => 0,
+            Encapsulation::IpInIp => careof_wire::tunnel::Encapsulation::IpInIp.max_overhead(),
+            Encapsulation::Minimal => careof_wire::tunnel::Encapsulation::Minimal.max_overhead(),
+            Encapsulation::Gre => {
+                careof_wire::tunnel::Encapsulation::Gre { key: None, sequence: None }.max_overhead()
+            }
+        };
+        let peer = first.map_or_else(|| self.topology.entrance(down_of(link)), |(_, peer)| peer);
+        let address = self.topology.address_of(peer);
+        let method = self.plan.as_ref().map(|plan| plan.policy.lookup(address, None));
+        let reverse = !is_home && method == Some(DeliveryMethod::ReverseTunnel);
+        let tunnelling = Tunnelling { overhead: u32::from(overhead), reverse };
+        new_path(&self.scenario, &self.topology, link, tunnelling, mss)
+    }
+
+    fn mobile(&self) -> Option<NodeId> {
+        self.topology.home_address.and_then(|_| self.topology.find("mobile"))
+    }
+
+    /// The mobile node's interface on an access link.
+    fn interface_of(&self, link: LinkId) -> Option<usize> {
+        let place = self.topology.place(self.mobile()?);
+        place.interfaces.iter().position(|interface| interface.out == up_of(link))
+    }
+
+    fn is_co_located(&self) -> bool {
+        self.scenario.mobility.as_ref().is_some_and(|mobility| mobility.care_of == CareOf::CoLocated)
+    }
+
+    /// Whether the mobile node has to find out by itself that it moved.
+    fn detects_movement(&self) -> bool {
+        let detection = self.scenario.mobility.as_ref().map(|mobility| mobility.movement_detection);
+        detection.is_some_and(|detection| detection != MovementDetection::LinkTrigger)
+    }
+
+    /// Ends the run at `at`: takes the last of everything, and lets nothing go on.
+    pub(crate) fn finish_run(&mut self, at: Instant) -> Result<(), WorldError> {
+        // The report hands the tap everything it counts, and nothing else.
+        let report = match self.last_report.take().filter(|_| at == self.end) {
+            Some(report) => report,
+            None => self.network.report_at(at)?,
+        };
+        let links = report.recv().map_err(|_| Error::EmulatorGone)?;
+        self.take_sightings();
+        for flow in &mut self.flows {
+            flow.worker.quit();
+        }
+        let agents = self.agents.iter_mut().filter_map(AgentThread::stop).collect();
+        while let Ok(report) = self.inbox.try_recv() {
+            match report {
+                Report::TakeEvents(_) | Report::Finish(_) | Report::Quit => self.late.push(report),
+                report => self.handle(report),
+            }
+        }
+        self.books.close(at);
+        self.finished = Some(Finished { at, links, agents });
+        self.outcome.changed.notify_all();
+        Ok(())
+    }
+}
+
+/// Whether an agent at the fixed end of an access link advertises there: it has to know what the link does.
+pub(crate) fn advertises_on(scenario: &Scenario, link: LinkId) -> bool {
+    let anchor = scenario.node(scenario.link(link).ends[0]).role;
+    let is_home = scenario.mobility.as_ref().is_some_and(|mobility| mobility.home == Some(link));
+    anchor == Role::ForeignAgent || (is_home && anchor == Role::HomeAgent)
+}
+
+/// What the emulator does by itself at its time: access links that go up and down.
+pub(crate) fn schedule(
+    network: &Network,
+    scenario: &Scenario,
+    script: &[(Instant, Step)],
+) -> Result<(), Error> {
+    for (at, step) in script {
+        let changes = match step {
+            Step::Attach(link) => network.up(*link),
+            Step::Announce(_) => continue,
+            Step::Begin(index) => {
+                let handover = &scenario.handovers[*index];
+                match handover.style {
+                    HandoverStyle::MakeBeforeBreak => network.up(handover.to),
+                    HandoverStyle::BreakBeforeMake => {
+                        let queued = match handover.queued {
+                            QueuedFate::Drop => Fate::Drop,
+                            _ => Fate::Keep,
+                        };
+                        network.down(handover.from, queued)
+                    }
+                }
+            }
+            Step::NewLink(index) => network.up(scenario.handovers[*index].to),
+        };
+        network.emulator.schedule(*at, changes)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,319 @@
+//! Flows that are programs: any program of the machine, run inside the hosts.
+
+use std::io::Read;
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+
+use careof_base::{Duration, Instant};
+use careof_lab::{Clock, Error, Host, set_congestion_control};
+use careof_plan::{NodeId, Topology};
+use careof_scenario::{Flow, Programs, Scenario};
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::eventfd::EventFd;
+use nix::sys::signal::{Signal as UnixSignal, kill};
+use nix::unistd::Pid;
+
+use crate::application::{Signal, Worker, answer};
+use crate::error::WorldError;
+use crate::network::Network;
+use crate::report::{ApplicationEvent, Report};
+use crate::tcp::KernelChoice;
+
+/// Bytes kept of what a program prints, by stream; what comes behind is read and forgotten.
+const KEPT: usize = 1 << 20;
+/// How long a program that is told to end may take before it is killed.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// How often programs are looked after that say nothing.
+const LOOK: u8 = 20;
+
+/// What a program of a flow printed, and how it ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProgramOutput {
+    /// The flow.
+    pub flow: String,
+    /// `command` or `server`.
+    pub which: &'static str,
+    /// The words it was started with.
+    pub words: Vec<String>,
+    /// What it printed, the first MiB.
+    pub stdout: Vec<u8>,
+    /// What it complained about, the first MiB.
+    pub stderr: Vec<u8>,
+    /// How it ended: `exit status: 0`, `signal: 9 (SIGKILL)`, as std says it.
+    pub ended: String,
+    /// Whether it ended by itself with success, or was stopped by the scenario.
+    pub is_success: bool,
+}
+
+/// Packages of Debian that have programs people run here, by program.
+const PACKAGES: [(&str, &str); 16] = [
+    ("curl", "curl"),
+    ("wget", "wget"),
+    ("iperf", "iperf"),
+    ("iperf3", "iperf3"),
+    ("nc", "netcat-openbsd"),
+    ("ncat", "ncat"),
+    ("netperf", "netperf"),
+    ("netserver", "netperf"),
+    ("nginx", "nginx-light"),
+    ("nuttcp", "nuttcp"),
+    ("ping", "iputils-ping"),
+    ("python3", "python3"),
+    ("rsync", "rsync"),
+    ("scp", "openssh-client"),
+    ("socat", "socat"),
+    ("ssh", "openssh-client"),
+];
+
+/// Refuses programs that are not there, before anything starts.
+pub(crate) fn refuse_missing(scenario: &Scenario) -> Result<(), WorldError> {
+    for (index, flow) in scenario.flows.iter().enumerate() {
+        let Some(programs) = &flow.programs else { continue };
+        for (key, words) in [("command", Some(&programs.command)), ("server", programs.server.as_ref())] {
+            let Some(program) = words.and_then(|words| words.first()) else { continue };
+            if !is_there(program) {
+                let package = PACKAGES.iter().find(|(name, _)| name == program).map(|(_, package)| package);
+                return Err(WorldError::NoProgram {
+                    key: format!("flow.{index}.{key}"),
+                    program: program.clone(),
+                    remedy: package.map(|package| format!("sudo apt-get install {package}")),
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+fn is_there(program: &str) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    let is_program = |path: &Path| {
+        path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+    };
+    if program.contains('/') {
+        return is_program(Path::new(program));
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|directory| is_program(&directory.join(program)))
+}
+
+/// Starts the thread that runs a flow's programs: the server now, the command when it is told.
+pub(crate) fn start(
+    scenario: &Scenario,
+    topology: &Topology,
+    network: &Network,
+    index: usize,
+    choice: &KernelChoice,
+    clock: Clock,
+    reports: Sender<Report>,
+) -> Result<Worker, WorldError> {
+    let flow = &scenario.flows[index];
+    let nodes =
+        [flow.from, flow.to].map(|node| topology.find(&scenario.node(node).name).unwrap_or(NodeId(0)));
+    for node in nodes {
+        let congestion = choice.congestion.clone();
+        network.host(node).run(move || set_congestion_control(&congestion))??;
+    }
+    let address = |name: &str| topology.find(name).map(|node| topology.address_of(node).to_string());
+    let fill = |words: &[String]| -> Vec<String> {
+        // What is in braces was looked up when the scenario was read.
+        words.iter().map(|word| Programs::fill(word, address).unwrap_or_else(str::to_owned)).collect()
+    };
+    let programs = flow.programs.as_ref();
+    let runner = Runner {
+        index,
+        name: flow.name.clone(),
+        stop: stop_of(flow),
+        command: programs.map(|programs| fill(&programs.command)).unwrap_or_default(),
+        server: programs.and_then(|programs| programs.server.as_deref()).map(fill),
+        hosts: Arc::clone(&network.hosts),
+        nodes,
+        clock,
+        reports,
+    };
+    Ok(Worker::start(format!("programs {index}"), move |bell| {
+        if let Err(error) = runner.run(&bell) {
+            let _ = runner.reports.send(Report::Failed(error));
+        }
+    })?)
+}
+
+fn stop_of(flow: &Flow) -> Option<Instant> {
+    flow.stop.map(|stop| Instant::ZERO + stop)
+}
+
+struct Runner {
+    index: usize,
+    name: String,
+    stop: Option<Instant>,
+    command: Vec<String>,
+    server: Option<Vec<String>>,
+    hosts: Arc<Vec<Host>>,
+    nodes: [NodeId; 2],
+    clock: Clock,
+    reports: Sender<Report>,
+}
+
+/// A program that runs.
+struct Running {
+    which: &'static str,
+    words: Vec<String>,
+    child: Child,
+    stdout: Vec<u8>,
+    stderr: Vec<u8>,
+    /// When it was told to end.
+    told: Option<Instant>,
+    ended: Option<ExitStatus>,
+}
+
+impl Runner {
+    fn run(&self, bell: &EventFd) -> Result<(), WorldError> {
+        let mut running = Vec::new();
+        if let Some(server) = &self.server {
+            running.push(self.spawn("server", server, self.nodes[1])?);
+        }
+        let mut rings = 0;
+        let mut quits = false;
+        while !quits || running.iter().any(|program| program.ended.is_none()) {
+            let rung = wait(bell, &running);
+            if rung {
+                match answer(bell, &mut rings) {
+                    Some(Signal::Open) => {
+                        let text = self.command.join(" ");
+                        self.tell(ApplicationEvent::Opening { ends: None, text });
+                        running.push(self.spawn("command", &self.command, self.nodes[0])?);
+                    }
+                    Some(Signal::Quit) => quits = true,
+                    None => {}
+                }
+            }
+            let now = self.clock.now();
+            let stops = quits || self.stop.is_some_and(|stop| stop <= now);
+            for program in running.iter_mut().filter(|program| program.ended.is_none()) {
+                program.read();
+                self.look_after(program, now, stops);
+            }
+            let is_over =
+                |which| running.iter().any(|program| program.which == which && program.ended.is_some());
+            if is_over("command") {
+                // What it was served by has nothing more to do.
+                for program in running.iter_mut().filter(|program| program.ended.is_none()) {
+                    self.look_after(program, now, true);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn tell(&self, event: ApplicationEvent) {
+        let at = self.clock.now();
+        let _ = self.reports.send(Report::Application { flow: self.index, at, event });
+    }
+
+    fn spawn(&self, which: &'static str, words: &[String], node: NodeId) -> Result<Running, WorldError> {
+        let Some((program, arguments)) = words.split_first() else {
+            return Err(WorldError::Flow { flow: self.name.clone(), problem: "no program".to_owned() });
+        };
+        let mut command = Command::new(program);
+        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = self.hosts[usize::from(node.0)].spawn(command)?;
+        let nonblocking = |fd: std::os::fd::BorrowedFd<'_>| {
+            fcntl(fd, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).map_err(|errno| Error::System {
+                doing: "read what a program prints".to_owned(),
+                call: "fcntl",
+                errno,
+            })
+        };
+        if let Some(stdout) = &child.stdout {
+            nonblocking(stdout.as_fd())?;
+        }
+        if let Some(stderr) = &child.stderr {
+            nonblocking(stderr.as_fd())?;
+        }
+        Ok(Running {
+            which,
+            words: words.to_vec(),
+            child,
+            stdout: Vec::new(),
+            stderr: Vec::new(),
+            told: None,
+            ended: None,
+        })
+    }
+
+    /// Notices that a program has ended, or sees to it when it is to.
+    fn look_after(&self, program: &mut Running, now: Instant, stops: bool) {
+        match program.child.try_wait() {
+            Ok(Some(status)) => {
+                program.read();
+                program.ended = Some(status);
+                self.tell(ApplicationEvent::ProgramEnded { which: program.which, how: status.to_string() });
+                let output = ProgramOutput {
+                    flow: self.name.clone(),
+                    which: program.which,
+                    words: program.words.clone(),
+                    stdout: std::mem::take(&mut program.stdout),
+                    stderr: std::mem::take(&mut program.stderr),
+                    ended: status.to_string(),
+                    is_success: status.success() || program.told.is_some(),
+                };
+                let _ = self.reports.send(Report::Output(output));
+            }
+            Ok(None) if stops => {
+                let told = *program.told.get_or_insert_with(|| {
+                    let id = i32::try_from(program.child.id()).unwrap_or(i32::MAX);
+                    // It may have ended just now.
+                    let _ = kill(Pid::from_raw(id), UnixSignal::SIGTERM);
+                    now
+                });
+                if now >= told + PATIENCE {
+                    let _ = program.child.kill();
+                }
+            }
+            Ok(None) | Err(_) => {}
+        }
+    }
+}
+
+impl Running {
+    /// Reads what it has printed.
+    fn read(&mut self) {
+        if let Some(stream) = &mut self.child.stdout {
+            read(stream, &mut self.stdout);
+        }
+        if let Some(stream) = &mut self.child.stderr {
+            read(stream, &mut self.stderr);
+        }
+    }
+}
+
+fn read(stream: &mut impl Read, kept: &mut Vec<u8>) {
+    let mut buffer = [0; 8192];
+    // Anything but data ends it for now: nothing there, or the end.
+    while let Ok(count @ 1..) = stream.read(&mut buffer) {
+        let room = KEPT.saturating_sub(kept.len()).min(count);
+        kept.extend(buffer.iter().take(room));
+    }
+}
+
+/// Waits for the bell or for a program to print something, not for long; whether the bell was rung.
+fn wait(bell: &EventFd, running: &[Running]) -> bool {
+    let mut fds = vec![PollFd::new(bell.as_fd(), PollFlags::POLLIN)];
+    for program in running.iter().filter(|program| program.ended.is_none()) {
+        fds.extend(
+            program.child.stdout.as_ref().map(|stream| PollFd::new(stream.as_fd(), PollFlags::POLLIN)),
+        );
+        fds.extend(
+            program.child.stderr.as_ref().map(|stream| PollFd::new(stream.as_fd(), PollFlags::POLLIN)),
+        );
+    }
+    // A stream that was closed is always ready; a program that closes its streams and lives on is looked at often.
+    match poll(&mut fds, PollTimeout::from(LOOK)) {
+        Ok(_) | Err(Errno::EINTR) => fds.first().and_then(PollFd::any).unwrap_or(false),
+        Err(_) => false,
+    }
+}

@@ -1,0 +1,64 @@
+//! What the threads of a run tell the one that keeps its books.
+
+use std::net::SocketAddrV4;
+use std::sync::mpsc::Sender;
+
+use careof_base::Instant;
+use careof_lab::TcpInfo;
+use careof_metrics::Summary;
+use careof_mobility::v4::Event as AgentEvent;
+use careof_plan::{NodeId, Side};
+use careof_trace::Columns;
+
+use crate::error::WorldError;
+use crate::programs::ProgramOutput;
+
+/// Something that happened, or that is wanted.
+#[derive(Debug)]
+pub(crate) enum Report {
+    /// An agent tells something.
+    Agent {
+        node: NodeId,
+        at: Instant,
+        event: AgentEvent,
+        /// Mobile node: whether packets to it arrive.
+        registered: bool,
+    },
+    /// The mobile node was told to go where it is, and nobody else has to know.
+    StayedThere { at: Instant, interface: usize },
+    /// An application, or the programs of a flow, tell something.
+    Application { flow: usize, at: Instant, event: ApplicationEvent },
+    /// What a connection's TCP holds.
+    Sample { connection: usize, side: Side, at: Instant, info: Box<TcpInfo> },
+    /// A connection's retransmission timer ran out `count` times, between two looks at it.
+    Timeouts { connection: usize, side: Side, after: Instant, until: Instant, count: u32, info: Box<TcpInfo> },
+    /// A program has ended.
+    Output(ProgramOutput),
+    /// The run cannot go on as it should.
+    Failed(WorldError),
+    /// The owner wants the events so far.
+    TakeEvents(Sender<Columns>),
+    /// The owner wants the run to end.
+    Finish(Sender<std::io::Result<Summary>>),
+    /// The owner is gone.
+    Quit,
+}
+
+/// What an application tells.
+#[derive(Clone, Debug)]
+pub(crate) enum ApplicationEvent {
+    /// It opens the connection, or starts the programs.
+    Opening { ends: Option<[SocketAddrV4; 2]>, text: String },
+    /// `side` has got `total` bytes in order.
+    Delivered { side: Side, total: u64 },
+    /// The peer of `side` will send no more: it has sent everything, unless it was cut short.
+    PeerClosed { side: Side, cut_short: bool },
+    /// The scenario stopped it.
+    Stopped,
+    /// The connection is over for `side`.
+    Ended { side: Side, how: String },
+    /// A program has ended.
+    ProgramEnded { which: &'static str, how: String },
+    /// A measurement of a link.
+    Probed(Box<careof_metrics::ProbeSummary>),
+}

@@ -1,0 +1,305 @@
+//! A run from its beginning to its end.
+
+use std::io;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, PoisonError};
+use std::thread::{Builder, JoinHandle};
+
+use careof_base::{Duration, Instant};
+use careof_lab::{Clock, Error, Sightings};
+use careof_metrics::Summary;
+use careof_plan::{
+    AgentPlan, FlowId, LinkCapture, NodeId, Observation, Side, Topology, Workload, agent, kind, lay_out,
+    link_ends, measured_name, measured_senders, names, port, refuse_what_no_world_can, steps, stream,
+};
+use careof_scenario::{Flow, Scenario, Workload as Traffic};
+use careof_trace::{Columns, EventLog};
+use nix::errno::Errno;
+
+use crate::agents::{AgentThread, setup};
+use crate::application::{self, ApplicationConfig};
+use crate::books::{BookedFlow, Books};
+use crate::director::{DirectedFlow, Director, Outcome, advertises_on, schedule};
+use crate::error::WorldError;
+use crate::network::Network;
+use crate::programs::{ProgramOutput, refuse_missing};
+use crate::refusal::refuse_what_linux_cannot;
+use crate::report::Report;
+use crate::sampler::Sampler;
+use crate::tcp::{KernelChoice, choose, sysctls_of_hosts};
+
+/// A scenario under way on Linux hosts.
+///
+/// [`LinuxRun::advance`] waits until an instant of the run's clock has come; everything happens in real time
+/// whether or not somebody waits. [`LinuxRun::finish`] ends it and draws up the summary. Hosts, interfaces, routes and
+/// processes are gone when it is dropped, and also when this process is killed.
+pub struct LinuxRun {
+    clock: Clock,
+    end: Instant,
+    reports: Sender<Report>,
+    outcome: Arc<Outcome>,
+    remarks: Vec<String>,
+    director: Option<JoinHandle<()>>,
+}
+
+impl LinuxRun {
+    /// Builds the hosts of `scenario`, read from `file`, and starts its clock; `run` numbers the repetitions of one
+    /// seed.
+    ///
+    /// Without `CAP_SYS_ADMIN` this process enters a user namespace for good, which it can only while it has one
+    /// thread.
+    ///
+    /// # Errors
+    /// [`WorldError`] when the scenario asks for something this world does not have, or the machine refuses
+    /// something; nothing is left behind then.
+    pub fn new(
+        scenario: Scenario,
+        file: &str,
+        run: u64,
+        observation: Observation,
+    ) -> Result<Self, WorldError> {
+        refuse_what_no_world_can(&scenario)?;
+        refuse_what_linux_cannot(&scenario)?;
+        refuse_missing(&scenario)?;
+        let choices: Vec<KernelChoice> =
+            scenario.flows.iter().enumerate().map(|(n, flow)| choose(n, flow)).collect::<Result<_, _>>()?;
+        let topology = Arc::new(lay_out(&scenario));
+        let scenario = Arc::new(scenario);
+        let sysctls = sysctls_of_hosts(&scenario, &topology, &choices)?;
+        let log =
+            if observation.trace { EventLog::new(names(&scenario, &topology)) } else { EventLog::off() };
+        let capture = observation
+            .pcap
+            .map(|out| LinkCapture::new(out, observation.snap_length, &link_ends(&scenario)))
+            .transpose()
+            .map_err(|error| WorldError::Capture(error.to_string()))?;
+        let mut books = Books::new(&scenario, Arc::clone(&topology), log, capture);
+
+        let (network, clock, tap) = Network::build(&scenario, &topology, run, &sysctls)?;
+        let start = scenario.mobility.as_ref().map(|mobility| mobility.start);
+        prepare_access_links(&network, &scenario)?;
+        let script = steps(start, &scenario.handovers);
+        schedule(&network, &scenario, &script)?;
+
+        let (reports, inbox) = channel();
+        let mut agents = Vec::new();
+        let mut plan = None;
+        for index in 0..topology.places.len() {
+            let node = NodeId(index as u16);
+            let found = agent(&scenario, &topology, run, node)
+                .map_err(|error| WorldError::Agent(error.to_string()))?;
+            let Some(found) = found else { continue };
+            if let AgentPlan::Mobile(config) = &found {
+                plan = Some(config.clone());
+            }
+            let place = topology.place(node);
+            let random = stream(&scenario, run, &format!("agent.{}", place.name));
+            let setup = setup(&scenario, place, found);
+            let host = network.host(node);
+            agents.push(AgentThread::start(node, host, setup, clock, random, reports.clone())?);
+        }
+        let sampler = Sampler::start(&network.hosts, clock, reports.clone())?;
+        let mut flows = Vec::new();
+        for (index, (flow, choice)) in scenario.flows.iter().zip(&choices).enumerate() {
+            let parts = Parts { scenario: &scenario, topology: &topology, network: &network, clock };
+            flows.push(add_flow(&parts, index, flow, choice, &mut books, &reports)?);
+        }
+        let remarks = choices.iter().filter_map(|choice| choice.remark.clone());
+        let scheduling = network.emulator.scheduling();
+        let late = scheduling.remedy().map(|remedy| {
+            format!(
+                "the links run at {scheduling}: on a busy machine they are late by milliseconds ({remedy})"
+            )
+        });
+        let remarks = remarks.chain(late).collect();
+
+        let outcome = Arc::new(Outcome::default());
+        let end = Instant::ZERO + scenario.duration;
+        let last_report = Some(network.report_at(end)?);
+        let director = Director {
+            scenario,
+            topology,
+            network,
+            clock,
+            tap,
+            sightings: Sightings::default(),
+            books,
+            agents,
+            flows,
+            sampler,
+            inbox,
+            outcome: Arc::clone(&outcome),
+            script,
+            next_step: 0,
+            current: None,
+            bindings: std::collections::BTreeSet::new(),
+            is_reachable: false,
+            plan,
+            end,
+            last_report,
+            finished: None,
+            late: Vec::new(),
+            run,
+            file: file.to_owned(),
+        };
+        let director =
+            Builder::new().name("director".to_owned()).spawn(move || director.run()).map_err(|error| {
+                Error::System {
+                    doing: "start the run".to_owned(),
+                    call: "clone",
+                    errno: error.raw_os_error().map_or(Errno::EAGAIN, Errno::from_raw),
+                }
+            })?;
+        Ok(Self { clock, end, reports, outcome, remarks, director: Some(director) })
+    }
+
+    /// How long the scenario runs.
+    #[must_use]
+    pub fn duration(&self) -> Duration {
+        self.end.since_start()
+    }
+
+    /// Waits until `until` or the end of the scenario, whichever is earlier, and returns the instant reached.
+    ///
+    /// # Errors
+    /// [`WorldError`] when an agent or an application failed.
+    pub fn advance(&mut self, until: Instant) -> Result<Instant, WorldError> {
+        let until = until.min(self.end);
+        let mut failure = self.outcome.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if let Some(error) = failure.take() {
+                return Err(error);
+            }
+            let left = self.clock.until(until);
+            if left.is_zero() {
+                return Ok(until);
+            }
+            let waited = self.outcome.changed.wait_timeout(failure, left);
+            failure = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// The events since the last call, in order of time. Empty without a trace. While the run goes on, the events of the
+    /// last moment are kept back until nothing earlier can come.
+    pub fn take_events(&mut self) -> Columns {
+        let (reply, answer) = channel();
+        let asked = self.reports.send(Report::TakeEvents(reply));
+        let answer = asked.ok().and_then(|()| answer.recv().ok());
+        answer.unwrap_or_else(|| EventLog::off().take_columns())
+    }
+
+    /// Lines to be told to the user: what runs otherwise than the scenario's words say. Those since the last call; they
+    /// are there after [`LinuxRun::new`].
+    pub fn take_remarks(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.remarks)
+    }
+
+    /// What the programs of flows printed that have ended since the last call. After [`LinuxRun::finish`] all have.
+    pub fn take_outputs(&mut self) -> Vec<ProgramOutput> {
+        std::mem::take(&mut *self.outcome.outputs.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Ends the run where it stands: completes the capture, takes everything down and draws up the summary. To be
+    /// called once; events can still be taken afterwards.
+    ///
+    /// # Errors
+    /// The capture could not be written, or the run broke off.
+    pub fn finish(&mut self) -> io::Result<Summary> {
+        let (reply, answer) = channel();
+        let gone = || io::Error::other("the run broke off");
+        self.reports.send(Report::Finish(reply)).map_err(|_| gone())?;
+        answer.recv().map_err(|_| gone())?
+    }
+}
+
+impl Drop for LinuxRun {
+    fn drop(&mut self) {
+        let _ = self.reports.send(Report::Quit);
+        if let Some(director) = self.director.take() {
+            // A panic in it has been told by its hook.
+            let _ = director.join();
+        }
+    }
+}
+
+/// Access links wait for the mobile node: down, and without a carrier.
+fn prepare_access_links(network: &Network, scenario: &Scenario) -> Result<(), Error> {
+    for (link, _) in scenario.access_links() {
+        network.emulator.apply(network.down(link, careof_link::Fate::Drop))?;
+        network.set_carrier(link, 1, false)?;
+        if advertises_on(scenario, link) {
+            network.set_carrier(link, 0, false)?;
+        }
+    }
+    Ok(())
+}
+
+/// What flows are made of.
+struct Parts<'a> {
+    scenario: &'a Scenario,
+    topology: &'a Topology,
+    network: &'a Network,
+    clock: Clock,
+}
+
+fn add_flow(
+    parts: &Parts<'_>,
+    index: usize,
+    flow: &Flow,
+    choice: &KernelChoice,
+    books: &mut Books,
+    reports: &Sender<Report>,
+) -> Result<DirectedFlow, WorldError> {
+    let Parts { scenario, topology, network, clock } = parts;
+    let id = FlowId(index as u16);
+    let nodes =
+        [flow.from, flow.to].map(|node| topology.find(&scenario.node(node).name).unwrap_or(NodeId(0)));
+    let mobile = topology.home_address.and_then(|_| topology.find("mobile"));
+    books.add_flow(BookedFlow {
+        name: flow.name.clone(),
+        nodes,
+        kind: kind(&flow.workload),
+        tcp: choice.summary(),
+        is_open_ended: flow.workload == Traffic::Command,
+        connections: 0,
+    });
+    let senders = measured_senders(&flow.workload);
+    let mut connection = None;
+    let stop = flow.stop.map(|stop| Instant::ZERO + stop);
+    let worker = match flow.workload {
+        Traffic::Bulk { .. } | Traffic::RequestResponse { .. } | Traffic::Paced { .. } => {
+            let named: Vec<(Side, String)> = senders
+                .iter()
+                .enumerate()
+                .map(|(rank, side)| (*side, measured_name(&flow.name, rank)))
+                .collect();
+            let ports = Side::BOTH.map(|side| port(id, side));
+            connection = Some(books.add_connection(index, ports, &named));
+            let config = ApplicationConfig {
+                id,
+                nodes,
+                acceptor: topology.address_of(nodes[1]),
+                workload: Workload::new(flow.workload, stop),
+                options: choice.options.clone(),
+                congestion: choice.congestion.clone(),
+                name: flow.name.clone(),
+            };
+            application::start(config, &network.hosts, *clock, reports.clone())?
+        }
+        Traffic::Command => {
+            crate::programs::start(scenario, topology, network, index, choice, *clock, reports.clone())?
+        }
+        Traffic::Probe { link } => {
+            crate::probe::start(scenario, topology, network, index, link, *clock, reports.clone())?
+        }
+    };
+    Ok(DirectedFlow {
+        start: Instant::ZERO + flow.start,
+        stop,
+        mobile: nodes.iter().any(|node| Some(*node) == mobile),
+        opened: false,
+        connection,
+        looked_into: senders.to_vec(),
+        worker,
+    })
+}

@@ -1,0 +1,387 @@
+//! The kernel's TCP that a flow asks for, or that comes nearest to the model it asks for.
+
+use std::collections::BTreeMap;
+
+use careof_lab::TcpOption;
+use careof_metrics::TcpSummary;
+use careof_plan::{NodeId, Topology};
+use careof_scenario::{Flow, KernelProfile, Scenario, Tcp, Workload};
+use careof_tcp::{IdleRestart, Profile, RtoEstimator, Variant};
+
+use crate::error::WorldError;
+
+/// Keys of a model's mechanisms for which a kernel has no switch.
+const NOT_SWITCHED: [&str; 12] = [
+    "rto_initial",
+    "clock_granularity",
+    "careful",
+    "partial_ack_timer",
+    "burst_guard",
+    "linux20_fast_retransmit",
+    "delayed_ack",
+    "initial_window",
+    "initial_ssthresh",
+    "max_cwnd",
+    "ack_counting",
+    "limited_transmit_counts",
+];
+
+/// Keys that only the program which opens a connection can set.
+const SOCKETS_OWN: [&str; 2] = ["mss", "nagle"];
+
+/// Bytes that an endless flow has written and not sent, at most: so much is still sent after its stop.
+const AHEAD: u32 = 16 * 1024;
+
+/// The TCP of a flow on this kernel.
+#[derive(Clone, Debug)]
+pub(crate) struct KernelChoice {
+    profile: &'static str,
+    pub(crate) congestion: String,
+    /// Of both hosts, for all their connections.
+    sysctls: BTreeMap<&'static str, String>,
+    /// Of both sockets.
+    pub(crate) options: Vec<TcpOption>,
+    /// What is to be said when something else runs than the scenario's words say.
+    pub(crate) remark: Option<String>,
+}
+
+impl KernelChoice {
+    /// What a summary says of it.
+    pub(crate) fn summary(&self) -> TcpSummary {
+        TcpSummary {
+            profile: Some(self.profile.to_owned()),
+            variant: format!("kernel-{}", self.congestion),
+            rto: "linux".to_owned(),
+        }
+    }
+}
+
+/// The kernel's TCP for the `index`th flow.
+///
+/// # Errors
+/// [`WorldError::Unsupported`] naming a key that asks for what no kernel does.
+pub(crate) fn choose(index: usize, flow: &Flow) -> Result<KernelChoice, WorldError> {
+    let tcp = &flow.tcp;
+    refuse(index, flow)?;
+    let (profile, congestion, remark) = match &tcp.kernel {
+        Some(kernel) => {
+            let profile = kernel.profile.map_or_else(|| stand_in(tcp.profile), Into::into);
+            let usual = if profile == Settings::MODERN { "cubic" } else { "reno" };
+            (profile, kernel.congestion.clone().unwrap_or_else(|| usual.to_owned()), None)
+        }
+        None => {
+            let profile = stand_in(tcp.profile);
+            let remark = format!(
+                "flow {}: the model \"{}\" is not what runs here, but the kernel's TCP that comes nearest: reno with the profile \"{}\"",
+                flow.name,
+                tcp.profile.name(),
+                profile.name
+            );
+            (profile, "reno".to_owned(), Some(remark))
+        }
+    };
+    let remark = remark.filter(|_| !matches!(flow.workload, Workload::Probe { .. }));
+    Ok(KernelChoice {
+        sysctls: sysctls(tcp, profile, matches!(flow.workload, Workload::Command)),
+        options: options(flow),
+        profile: profile.name,
+        congestion,
+        remark,
+    })
+}
+
+/// How much of the kernel's TCP is on where the file does not say so mechanism by mechanism.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Settings {
+    name: &'static str,
+    /// F-RTO, RACK, tail loss probes, D-SACK.
+    modern: bool,
+    sack: bool,
+    timestamps: bool,
+}
+
+impl Settings {
+    const MODERN: Self = Self { name: "modern", modern: true, sack: true, timestamps: true };
+    const LEGACY: Self = Self { name: "legacy", modern: false, sack: false, timestamps: false };
+    const LEGACY_SACK: Self = Self { name: "legacy-sack", sack: true, ..Self::LEGACY };
+}
+
+impl From<KernelProfile> for Settings {
+    fn from(profile: KernelProfile) -> Self {
+        match profile {
+            KernelProfile::Modern => Self::MODERN,
+            KernelProfile::Legacy => Self::LEGACY,
+        }
+    }
+}
+
+/// The settings that stand for a model.
+const fn stand_in(profile: Profile) -> Settings {
+    match profile {
+        Profile::Sack => Settings::LEGACY_SACK,
+        Profile::Tahoe | Profile::Reno | Profile::NewReno | Profile::Linux20 => Settings::LEGACY,
+    }
+}
+
+/// Refuses what no kernel does, by its key.
+fn refuse(index: usize, flow: &Flow) -> Result<(), WorldError> {
+    let tcp = &flow.tcp;
+    let unsupported = |key: &str, found: &str, remedy: &str| {
+        Err(WorldError::Unsupported {
+            key: format!("flow.{index}.tcp.{key}"),
+            found: found.to_owned(),
+            remedy: remedy.to_owned(),
+        })
+    };
+    let config = &tcp.config;
+    for key in &tcp.given {
+        if NOT_SWITCHED.contains(key) {
+            return unsupported(key, "choosing this", "a kernel's TCP has no switch for it: leave it out");
+        }
+        if flow.workload == Workload::Command && SOCKETS_OWN.contains(key) {
+            let remedy = "it belongs to a socket, and the program's are its own: tell the program, if it has an option";
+            return unsupported(key, "choosing this", remedy);
+        }
+        match *key {
+            "rto" if config.rto != RtoEstimator::Linux => {
+                let found = format!("\"{}\"", config.rto.name());
+                return unsupported(key, &found, "a Linux kernel estimates by \"linux\"");
+            }
+            "limited_transmit" if !config.limited_transmit => {
+                return unsupported(key, "false", "a Linux kernel always does it");
+            }
+            "window_validation" if !config.window_validation => {
+                return unsupported(key, "false", "a Linux kernel always does it");
+            }
+            "idle_restart" if config.idle_restart == IdleRestart::InitialWindow => {
+                let found = format!("\"{}\"", config.idle_restart.name());
+                return unsupported(key, &found, "a Linux kernel has \"decay\" and \"off\"");
+            }
+            "variant" if tcp.kernel.is_none() && config.variant != variant_of(tcp.profile) => {
+                let found = format!("\"{}\"", config.variant.name());
+                let remedy =
+                    "a profile stands for a kernel's settings here; a variant of another one does not";
+                return unsupported(key, &found, remedy);
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+const fn variant_of(profile: Profile) -> Variant {
+    match profile {
+        Profile::Tahoe => Variant::Tahoe,
+        Profile::Reno => Variant::Reno,
+        Profile::NewReno => Variant::NewReno,
+        Profile::Sack => Variant::Sack,
+        Profile::Linux20 => Variant::Linux20,
+    }
+}
+
+fn sysctls(tcp: &Tcp, settings: Settings, programs: bool) -> BTreeMap<&'static str, String> {
+    let modern = settings.modern;
+    let config = &tcp.config;
+    let given = |key| tcp.given.contains(&key);
+    let bit = |on: bool| if on { "1" } else { "0" }.to_owned();
+    let sack = if given("sack") { config.sack } else { settings.sack };
+    let timestamps = if given("timestamps") { config.timestamps } else { settings.timestamps };
+    let window = given("window").then_some(config.receive_window);
+    // Windows of more than 64 KiB need scaling; today's default windows too.
+    let scaling = if given("window_scaling") {
+        config.window_scaling
+    } else {
+        modern && window.is_none_or(|window| window > 65_535)
+    };
+    let mut sysctls = BTreeMap::from([
+        ("tcp_sack", bit(sack)),
+        ("tcp_dsack", bit(sack && modern)),
+        ("tcp_timestamps", bit(timestamps)),
+        ("tcp_window_scaling", bit(scaling)),
+        ("tcp_frto", if modern { "2" } else { "0" }.to_owned()),
+        ("tcp_recovery", bit(modern)),
+        ("tcp_early_retrans", if modern { "3" } else { "0" }.to_owned()),
+        ("tcp_ecn", "0".to_owned()),
+        ("tcp_mtu_probing", "0".to_owned()),
+        // What one connection learnt must not help the next, nor one run another.
+        ("tcp_no_metrics_save", "1".to_owned()),
+    ]);
+    if given("duplicate_ack_threshold") {
+        sysctls.insert("tcp_reordering", config.duplicate_ack_threshold.to_string());
+    }
+    if given("idle_restart") {
+        sysctls.insert("tcp_slow_start_after_idle", bit(config.idle_restart == IdleRestart::Decay));
+    }
+    if given("max_retransmissions") {
+        sysctls.insert("tcp_retries2", config.max_retransmissions.to_string());
+    }
+    if given("rto_min") {
+        sysctls.insert("tcp_rto_min_us", config.effective_rto_min().as_micros().to_string());
+    }
+    if given("rto_max") {
+        sysctls.insert("tcp_rto_max_ms", config.effective_rto_max().as_millis().to_string());
+    }
+    if let (true, Some(window)) = (programs, window) {
+        // Half of a buffer is for bookkeeping, as the kernel reckons before it has seen packets.
+        let buffer = u64::from(window) * 2;
+        sysctls.insert("tcp_rmem", format!("{buffer} {buffer} {buffer}"));
+    }
+    if programs && !tcp.pmtu_discovery {
+        sysctls.insert("ip_no_pmtu_disc", "1".to_owned());
+    }
+    sysctls
+}
+
+fn options(flow: &Flow) -> Vec<TcpOption> {
+    let (tcp, config) = (&flow.tcp, &flow.tcp.config);
+    let given = |key| tcp.given.contains(&key);
+    let mut options = Vec::new();
+    if given("window") || tcp.kernel.is_none() {
+        // The kernel accounts for more than the data; the clamp is what counts.
+        let window = config.receive_window;
+        options.push(TcpOption::ReceiveBuffer(window.saturating_mul(4).max(64 * 1024)));
+        options.push(TcpOption::WindowClamp(window));
+    }
+    if given("mss") {
+        options.push(TcpOption::MaxSegment(config.mss));
+    }
+    if given("nagle") {
+        options.push(TcpOption::NoDelay(!config.nagle));
+    }
+    options.push(TcpOption::PathMtuDiscovery(tcp.pmtu_discovery));
+    if flow.stop.is_some() {
+        options.push(TcpOption::NotSentLowWater(AHEAD));
+    }
+    options
+}
+
+/// The sysctls of every host, one list a place.
+///
+/// # Errors
+/// [`WorldError::Unsupported`] when two flows that share a host need different ones.
+pub(crate) fn sysctls_of_hosts(
+    scenario: &Scenario,
+    topology: &Topology,
+    choices: &[KernelChoice],
+) -> Result<Vec<Vec<(String, String)>>, WorldError> {
+    let mut hosts: Vec<BTreeMap<&'static str, (String, usize)>> =
+        vec![BTreeMap::new(); topology.places.len()];
+    for (index, (flow, choice)) in scenario.flows.iter().zip(choices).enumerate() {
+        if matches!(flow.workload, Workload::Probe { .. }) {
+            continue;
+        }
+        for node in [flow.from, flow.to] {
+            let NodeId(place) = topology.find(&scenario.node(node).name).unwrap_or(NodeId(0));
+            let Some(host) = hosts.get_mut(usize::from(place)) else { continue };
+            for (name, value) in &choice.sysctls {
+                let (set, by) = host.entry(*name).or_insert_with(|| (value.clone(), index));
+                if set != value {
+                    let other = scenario.flows.get(*by).map_or("", |flow| flow.name.as_str());
+                    return Err(WorldError::Unsupported {
+                        key: format!("flow.{index}.tcp"),
+                        found: format!("net.ipv4.{name} = {value:?} at {}", scenario.node(node).name),
+                        remedy: format!(
+                            "all connections of a host share it, and flow {other} needs {set:?}: give both the same tcp"
+                        ),
+                    });
+                }
+            }
+        }
+    }
+    let named = |(name, (value, _))| (format!("net.ipv4.{name}"), value);
+    Ok(hosts.into_iter().map(|host| host.into_iter().map(named).collect()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scenario(flows: &[&str]) -> Scenario {
+        let mut text = String::from(
+            "duration = \"1 s\"\n[links]\nwire = { rate = \"1 Mbit/s\", delay = \"1 ms\", between = [\"a\", \"b\"] }\n",
+        );
+        for tcp in flows {
+            text += &format!("[[flow]]\nfrom = \"a\"\nto = \"b\"\n{tcp}\n");
+        }
+        Scenario::parse("x.toml", &text, &[]).unwrap_or_else(|errors| panic!("{errors}"))
+    }
+
+    fn chosen(tcp: &str) -> KernelChoice {
+        choose(0, &scenario(&[tcp]).flows[0]).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    fn says(choice: &KernelChoice) -> (String, String, bool) {
+        let TcpSummary { profile, variant, .. } = choice.summary();
+        (profile.unwrap_or_default(), variant, choice.remark.is_some())
+    }
+
+    fn words(profile: &str, variant: &str, remark: bool) -> (String, String, bool) {
+        (profile.to_owned(), variant.to_owned(), remark)
+    }
+
+    #[test]
+    fn models_stand_for_the_nearest_settings_and_that_is_said() {
+        for model in ["tahoe", "reno", "newreno", "linux-2.0"] {
+            let choice = chosen(&format!("tcp = \"{model}\""));
+            assert_eq!(says(&choice), words("legacy", "kernel-reno", true), "{model}");
+            for off in ["tcp_sack", "tcp_timestamps", "tcp_frto", "tcp_recovery", "tcp_early_retrans"] {
+                assert_eq!(choice.sysctls[off], "0", "{model} {off}");
+            }
+        }
+        let sack = chosen("");
+        assert_eq!(says(&sack), words("legacy-sack", "kernel-reno", true));
+        assert_eq!((sack.sysctls["tcp_sack"].as_str(), sack.sysctls["tcp_recovery"].as_str()), ("1", "0"));
+    }
+
+    #[test]
+    fn a_kernels_tcp_is_what_was_asked_for() {
+        let modern = chosen("tcp = { variant = \"kernel\" }");
+        assert_eq!(says(&modern), words("modern", "kernel-cubic", false));
+        assert_eq!(
+            (modern.sysctls["tcp_frto"].as_str(), modern.sysctls["tcp_early_retrans"].as_str()),
+            ("2", "3")
+        );
+        assert_eq!(says(&chosen("tcp = \"legacy\"")), words("legacy", "kernel-reno", false));
+        let choice = chosen("tcp = { profile = \"legacy\", congestion = \"bbr\", timestamps = true }");
+        assert_eq!(says(&choice), words("legacy", "kernel-bbr", false));
+        assert_eq!(choice.sysctls["tcp_timestamps"], "1", "switch by switch");
+        let model = chosen("tcp = { profile = \"linux-2.0\", congestion = \"cubic\" }");
+        assert_eq!(says(&model), words("legacy", "kernel-cubic", false));
+    }
+
+    #[test]
+    fn a_window_is_a_clamp_with_room_behind_it() {
+        let choice = chosen("tcp = { profile = \"legacy\", window = \"16 KiB\" }");
+        assert!(choice.options.contains(&TcpOption::WindowClamp(16_384)), "{:?}", choice.options);
+        assert_eq!(choice.sysctls["tcp_window_scaling"], "0");
+        let wide = chosen("tcp = { variant = \"kernel\", window = \"60 KiB\", window_scaling = true }");
+        assert_eq!(wide.sysctls["tcp_window_scaling"], "1");
+        let modern = chosen("tcp = \"modern\"");
+        let clamped = modern.options.iter().any(|option| matches!(option, TcpOption::WindowClamp(_)));
+        assert!(!clamped, "as it comes");
+        let program = chosen("command = \"true\"\ntcp = { profile = \"legacy\", window = \"16 KiB\" }");
+        assert_eq!(program.sysctls["tcp_rmem"], "32768 32768 32768");
+    }
+
+    #[test]
+    fn flows_that_share_a_host_share_its_parameters() {
+        let check = |flows: &[&str]| {
+            let scenario = scenario(flows);
+            let choices: Vec<_> =
+                scenario.flows.iter().enumerate().map(|(n, flow)| choose(n, flow).unwrap()).collect();
+            sysctls_of_hosts(&scenario, &careof_plan::lay_out(&scenario), &choices)
+        };
+        let hosts =
+            check(&["tcp = \"reno\"", "tcp = { profile = \"legacy\", congestion = \"cubic\" }"]).unwrap();
+        assert!(hosts.iter().all(|host| host.contains(&("net.ipv4.tcp_sack".to_owned(), "0".to_owned()))));
+        let error = check(&["tcp = \"reno\"", "tcp = \"modern\""]).unwrap_err().to_string();
+        assert!(error.contains("flow.1.tcp") && error.contains("flow flow-1 needs"), "{error}");
+    }
+
+    #[test]
+    fn what_belongs_to_a_socket_cannot_be_chosen_for_a_program() {
+        let flow = scenario(&["command = \"true\"\ntcp = { profile = \"legacy\", mss = 536 }"]);
+        let error = choose(0, &flow.flows[0]).unwrap_err().to_string();
+        assert!(error.starts_with("flow.0.tcp.mss:"), "{error}");
+    }
+}

@@ -1,0 +1,296 @@
+//! Whole worlds on real hosts. They take the time that they last; where this machine has no namespaces or no TUN
+//! devices for this user they say so and pass.
+
+#![allow(missing_docs)]
+
+use careof_base::{Duration, Instant};
+use careof_linux::{LinuxRun, Observation, ProgramOutput, WorldError};
+use careof_metrics::{Recovery, Resumption, Summary, summary_json};
+use careof_scenario::Scenario;
+use careof_trace::Columns;
+
+struct Ran {
+    summary: Summary,
+    events: Columns,
+    outputs: Vec<ProgramOutput>,
+    remarks: Vec<String>,
+}
+
+fn start(text: &str) -> Result<LinuxRun, WorldError> {
+    let scenario = Scenario::parse("test.toml", text, &[]).unwrap_or_else(|errors| panic!("{errors}"));
+    LinuxRun::new(scenario, "test.toml", 0, Observation { trace: true, ..Observation::default() })
+}
+
+/// Runs a scenario to its end; `None`, with the reason printed, where this machine does not give what it takes.
+fn run(text: &str) -> Option<Ran> {
+    let mut world = match start(text) {
+        Ok(world) => world,
+        Err(WorldError::Lab(error)) if error.remedy().is_some() => {
+            careof_testbed::skip_for(&error);
+            return None;
+        }
+        Err(error) => panic!("{error}"),
+    };
+    let remarks = world.take_remarks();
+    let end = Instant::ZERO + world.duration();
+    assert_eq!(world.advance(Instant::MAX).unwrap_or_else(|error| panic!("{error}")), end);
+    let summary = world.finish().unwrap();
+    for (what, difference) in &summary.conservation {
+        assert_eq!(*difference, 0, "{what} in {}", summary_json(&summary));
+    }
+    Some(Ran { summary, events: world.take_events(), outputs: world.take_outputs(), remarks })
+}
+
+fn count(events: &Columns, kind: &str) -> usize {
+    let kinds = events.by_name("kind").unwrap();
+    (0..events.rows()).filter(|row| kinds.text(*row) == Some(kind)).count()
+}
+
+fn assert_in_order_of_time(events: &Columns) {
+    let time = events.iter().next().unwrap();
+    assert!(
+        (1..events.rows()).all(|row| time.number(row - 1) <= time.number(row)),
+        "{} is not in order",
+        time.name()
+    );
+}
+
+const WAVELAN_TO_GSM: &str = r#"
+title = "WaveLAN to GSM, in a hurry"
+duration = "14 s"
+[links]
+wavelan = "wavelan"
+gsm = "gsm-csd"
+[mobility]
+[[handover]]
+at = "3 s"
+from = "wavelan"
+to = "gsm"
+[[flow]]
+name = "download"
+from = "correspondent"
+to = "mobile"
+tcp = { profile = "linux-2.0", window = "16 KiB" }
+"#;
+
+#[test]
+fn a_connection_survives_the_handover_and_every_byte_arrives_in_its_place() {
+    let Some(Ran { summary, events, remarks, .. }) = run(WAVELAN_TO_GSM) else { return };
+    let [flow] = &summary.flows[..] else { panic!("{} flows", summary.flows.len()) };
+    assert_eq!(flow.tcp.profile.as_deref(), Some("legacy"));
+    assert_eq!(flow.tcp.variant, "kernel-reno");
+    assert!(
+        remarks.iter().any(|remark| remark.contains("\"linux-2.0\" is not what runs here")),
+        "{remarks:?}"
+    );
+    let [handover] = &summary.handovers[..] else { panic!("{} handovers", summary.handovers.len()) };
+    assert_eq!(handover.stall, Resumption::Resumed, "{}", summary_json(&summary));
+    let ready = handover.ready_at.unwrap();
+    // Two GSM crossings of the registration and its reply, and whatever this machine adds.
+    assert!(ready > Instant::from_millis(3700) && ready < Instant::from_millis(6000), "{ready}");
+    assert!(handover.flows[0].bytes_delivered > 3000, "by GSM: {}", handover.flows[0].bytes_delivered);
+    // 3 s of 2 Mbit/s.
+    assert!(flow.bytes_delivered > 500_000, "{}", flow.bytes_delivered);
+    assert!(
+        flow.timeouts > 0 && flow.spurious_timeouts > 0,
+        "GSM's round trip is beyond every timer of WaveLAN's"
+    );
+    assert!(flow.rtt_samples > 100 && flow.rtt_min.unwrap() > Duration::from_millis(3));
+    let mobility = summary.mobility.unwrap();
+    assert_eq!((mobility.registrations_sent, mobility.registrations_accepted), (2, 2));
+
+    assert_in_order_of_time(&events);
+    assert_eq!(count(&events, "timeout"), flow.timeouts as usize);
+    assert_eq!(count(&events, "message-sent"), 4);
+    assert_eq!(count(&events, "message-received"), 4);
+    assert!(count(&events, "tcp-state") > 50);
+    let delivered: u64 = summary.links.iter().map(|link| link.delivered_packets).sum();
+    assert_eq!(count(&events, "packet-delivered") as u64, delivered, "what is traced is what is counted");
+    let segments = flow.segments_sent as usize;
+    assert!(count(&events, "segment-sent") > segments);
+}
+
+const WALK: &str = r#"
+duration = "6 s"
+[links]
+first = { rate = "4 Mbit/s", delay = "10 ms" }
+second = { rate = "4 Mbit/s", delay = "10 ms" }
+[mobility]
+routing = "reverse-tunnel"
+[[handover]]
+at = "2 s"
+from = "first"
+to = "second"
+style = "break-before-make"
+interruption = "500 ms"
+queued = "drop"
+[[flow]]
+name = "upload"
+from = "mobile"
+to = "correspondent"
+tcp = { variant = "kernel", congestion = "reno" }
+[[flow]]
+name = "pages"
+from = "mobile"
+to = "correspondent"
+kind = "request-response"
+request = "400 B"
+response = "3 kB"
+think = "50 ms"
+count = 5
+tcp = { variant = "kernel", congestion = "reno" }
+"#;
+
+#[test]
+fn a_gap_without_any_link_is_an_interruption_and_the_connection_outlives_it() {
+    let Some(Ran { summary, .. }) = run(WALK) else { return };
+    let [upload, pages, requests] = &summary.flows[..] else { panic!("{} flows", summary.flows.len()) };
+    assert_eq!(upload.tcp.profile.as_deref(), Some("modern"));
+    assert!(upload.bytes_delivered > 700_000, "{}", upload.bytes_delivered);
+    assert!(pages.complete && requests.complete, "{}", summary_json(&summary));
+    assert_eq!((pages.bytes_delivered, requests.bytes_delivered), (15_000, 2000));
+    let handover = &summary.handovers[0];
+    let interruption = handover.interruption;
+    assert!(interruption >= Duration::from_millis(500) && interruption < Duration::from_secs(2));
+    assert_eq!(handover.flows[0].stall, Resumption::Resumed);
+    assert_ne!(handover.recovery, Recovery::NotReady);
+    let dropped = &summary.packets.dropped;
+    assert!(dropped.contains_key("link-down"), "{dropped:?}");
+}
+
+#[test]
+fn the_queue_of_the_link_that_is_left_goes_where_the_scenario_says() {
+    // 50 packets wait before a slow link when the handover comes.
+    let scenario = |queued: &str| {
+        format!(
+            "duration = \"4 s\"\n[links]\nslow = {{ rate = \"300 kbit/s\", delay = \"5 ms\" }}\n\
+             fast = {{ rate = \"10 Mbit/s\", delay = \"5 ms\" }}\n[mobility]\n[[handover]]\nat = \"2 s\"\n\
+             from = \"slow\"\nto = \"fast\"\nqueued = \"{queued}\"\n[[flow]]\nfrom = \"correspondent\"\n\
+             to = \"mobile\"\ntcp = {{ congestion = \"reno\" }}\n"
+        )
+    };
+    let Some(moved) = run(&scenario("re-route")) else { return };
+    let slow = moved.summary.links.iter().find(|link| link.name == "slow.down").unwrap();
+    assert!(slow.drained_packets > 0);
+    assert_eq!(moved.summary.packets.dropped.get("handover"), None);
+    let Some(dropped) = run(&scenario("drop")) else { return };
+    let slow = dropped.summary.links.iter().find(|link| link.name == "slow.down").unwrap();
+    assert_eq!(dropped.summary.packets.dropped.get("handover"), Some(&slow.drained_packets));
+    assert!(slow.drained_packets > 0);
+}
+
+#[test]
+fn programs_run_in_their_hosts_and_what_they_print_is_kept() {
+    let text = r#"
+        duration = "3 s"
+        [links]
+        wire = { rate = "10 Mbit/s", delay = "1 ms", between = ["left", "right"] }
+        [[flow]]
+        name = "shell"
+        from = "left"
+        to = "right"
+        command = ["sh", "-c", "echo to {right}; echo oops >&2; sed -n 's/ *wire:.*/wire/p' /proc/net/dev; exit 3"]
+        server = "sleep 100"
+    "#;
+    let Some(Ran { outputs, events, .. }) = run(text) else { return };
+    let output = |which| outputs.iter().find(|output| output.which == which).unwrap();
+    let command = output("command");
+    assert_eq!(String::from_utf8_lossy(&command.stdout), "to 10.0.1.2\nwire\n");
+    assert_eq!(String::from_utf8_lossy(&command.stderr), "oops\n");
+    assert_eq!((command.ended.as_str(), command.is_success), ("exit status: 3", false));
+    assert!(output("server").is_success, "it was told to end");
+    assert_eq!(count(&events, "flow-end"), 2);
+}
+
+#[test]
+fn a_link_is_measured_from_its_hosts() {
+    let text = r#"
+        duration = "3 s"
+        [links]
+        wire = { rate = "2 Mbit/s", delay = "5 ms", between = ["left", "right"] }
+        [[flow]]
+        name = "accuracy"
+        from = "left"
+        to = "right"
+        kind = "probe"
+    "#;
+    let Some(Ran { summary, .. }) = run(text) else { return };
+    let [probe] = &summary.probes[..] else { panic!("{} probes", summary.probes.len()) };
+    assert_eq!((probe.link.as_str(), probe.name.as_str()), ("wire", "accuracy"));
+    assert!(probe.echoes_sent > 50 && probe.echoes_answered == probe.echoes_sent);
+    // A busy machine decides how good it is; this is that it measures the link at all.
+    let error = probe.round_trip_error_median.unwrap();
+    assert!((0.0..0.02).contains(&error), "{error}");
+    assert!(probe.rate_error.unwrap().abs() < 0.05, "{probe:?}");
+}
+
+#[test]
+fn what_linux_cannot_do_is_refused_before_anything_starts() {
+    let refused = |text: &str| match start(text) {
+        Err(error) => (error.to_string(), error.remedy().map(str::to_owned)),
+        Ok(_) => panic!("accepted: {text}"),
+    };
+    let tcp = |value: &str| WAVELAN_TO_GSM.replace("{ profile = \"linux-2.0\", window = \"16 KiB\" }", value);
+    for (text, expected) in [
+        (
+            tcp("{ profile = \"linux-2.0\", rto = \"bsd\" }"),
+            "flow.0.tcp.rto: \"bsd\" cannot be done on Linux",
+        ),
+        (
+            tcp("{ profile = \"reno\", delayed_ack = \"off\" }"),
+            "flow.0.tcp.delayed_ack: choosing this cannot be done",
+        ),
+        (
+            tcp("{ profile = \"reno\", variant = \"newreno\" }"),
+            "flow.0.tcp.variant: \"newreno\" cannot be done",
+        ),
+        (
+            WAVELAN_TO_GSM.replace("to = \"gsm\"\n", "to = \"gsm\"\nqueued = \"drop-with-icmp\"\n"),
+            "handover.0.queued: \"drop-with-icmp\" cannot be done on Linux",
+        ),
+        (
+            WAVELAN_TO_GSM
+                .replace("wavelan = \"wavelan\"", "wavelan = \"wavelan\"\na-name-beyond-15 = \"lte\""),
+            "links.a-name-beyond-15: the name \"a-name-beyond-15\" cannot be done on Linux",
+        ),
+        (
+            format!(
+                "{WAVELAN_TO_GSM}[[flow]]\nfrom = \"correspondent\"\nto = \"mobile\"\ntcp = \"modern\"\n"
+            ),
+            "flow.1.tcp: net.ipv4.tcp_",
+        ),
+    ] {
+        let (message, _) = refused(&text);
+        assert!(message.contains(expected), "{message}");
+    }
+    let program = WAVELAN_TO_GSM.replace("tcp =", "command = \"no-such-program {mobile}\"\ntcp =");
+    assert_eq!(
+        refused(&program).0,
+        "flow.0.command: there is no program \"no-such-program\" on this machine"
+    );
+}
+
+#[test]
+fn a_congestion_control_that_the_kernel_does_not_have_is_an_error_with_its_remedy() {
+    let text = WAVELAN_TO_GSM
+        .replace("{ profile = \"linux-2.0\", window = \"16 KiB\" }", "{ congestion = \"nonesuch\" }");
+    match start(&text) {
+        Err(WorldError::Lab(error)) => assert!(error.remedy().is_some(), "{error}"),
+        Err(error) => panic!("{error}"),
+        Ok(_) => panic!("accepted"),
+    }
+}
+
+#[test]
+fn a_run_can_be_ended_early() {
+    let mut world = match start(WAVELAN_TO_GSM) {
+        Ok(world) => world,
+        Err(error) => return careof_testbed::skip(&format!("{error}")),
+    };
+    world.advance(Instant::from_millis(500)).unwrap();
+    let early = world.take_events();
+    let summary = world.finish().unwrap();
+    assert!(summary.duration >= Duration::from_millis(500) && summary.duration < Duration::from_secs(3));
+    assert!(early.rows() + world.take_events().rows() > 100);
+    assert_eq!(summary.handovers.len(), 0);
+}

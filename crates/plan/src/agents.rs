@@ -1,0 +1,215 @@
+//! The agents' configurations.
+
+use careof_base::Duration;
+use careof_mobility::v4::{
+    AdvertiserConfig, CareOfChoice, ConfigError, DeliveryMethod, EncapsulationChoice, ForeignAgentConfig,
+    ForeignLink, HomeAgentConfig, InterfaceConfig, InterfaceId, MobileNodeConfig, MovementConfig, NtpTime,
+    PathProperties, PolicyEntry, PolicyTable, Prefix, ReplayProtection, SecurityAssociation, Selection,
+    ServedMobileNode, WallClock,
+};
+use careof_scenario::{
+    CareOf, Destination, Encapsulation, LinkId, Mobility, MovementDetection, Replay, Role, Routing, Scenario,
+};
+use careof_wire::mip4::{Algorithm, Lifetime, Spi};
+
+use crate::layout::stream;
+use crate::topology::{NodeId, Subnet, Topology};
+
+/// Midnight of 1 January 2000, the time of day at the beginning of every run: registrations carry it.
+const EPOCH_UNIX: Duration = Duration::from_secs(946_684_800);
+
+/// The SPI of the security association between the mobile node and its home agent.
+const SPI: Spi = Spi(256);
+
+/// What runs on a node beyond forwarding.
+#[derive(Clone, Debug)]
+pub enum AgentPlan {
+    /// A home agent.
+    Home(Box<HomeAgentConfig>),
+    /// A foreign agent.
+    Foreign(Box<ForeignAgentConfig>),
+    /// The mobile node.
+    Mobile(Box<MobileNodeConfig>),
+}
+
+/// The clock of every agent.
+#[must_use]
+pub fn wall_clock() -> WallClock {
+    WallClock::new(NtpTime::from_unix(EPOCH_UNIX))
+}
+
+/// The agent of `node` in repetition `run` of `scenario`; `None` where nothing of Mobile IP runs.
+///
+/// The interface with index `n` of the node is `InterfaceId(n)` to its agent.
+///
+/// # Errors
+/// What a security association has against its parameters.
+pub fn agent(
+    scenario: &Scenario,
+    topology: &Topology,
+    run: u64,
+    node: NodeId,
+) -> Result<Option<AgentPlan>, ConfigError> {
+    let (Some(mobility), Some(home_address), Some(agent_address)) =
+        (&scenario.mobility, topology.home_address, topology.home_agent_address)
+    else {
+        return Ok(None);
+    };
+    let place = topology.place(node);
+    let home_network = Prefix::new(agent_address, Subnet::PREFIX_LEN);
+    let role = scenario.nodes.iter().find(|node| node.name == place.name).map(|node| node.role);
+    Ok(match role {
+        Some(Role::HomeAgent) => {
+            let home_interface =
+                place.interfaces.iter().position(|interface| interface.address == agent_address);
+            let mut config = HomeAgentConfig::new(
+                agent_address,
+                home_network,
+                InterfaceId(home_interface.map_or(u16::MAX, |index| index as u16)),
+            );
+            config.clock = wall_clock();
+            config.advertisements = home_interface.map(|_| advertiser(mobility));
+            let security = security(scenario, run, mobility)?;
+            config.mobile_nodes.push(ServedMobileNode::new(home_address, security));
+            Some(AgentPlan::Home(Box::new(config)))
+        }
+        Some(Role::ForeignAgent) => {
+            foreign_agent(topology, node, mobility).map(|config| AgentPlan::Foreign(Box::new(config)))
+        }
+        Some(Role::Mobile) => {
+            let mut config = MobileNodeConfig::new(
+                home_address,
+                home_network,
+                agent_address,
+                security(scenario, run, mobility)?,
+                mobile_interfaces(scenario, topology, node, mobility),
+            );
+            config.clock = wall_clock();
+            config.lifetime = lifetime(mobility);
+            config.simultaneous = mobility.simultaneous_bindings;
+            config.keep_old = mobility.keep_old;
+            config.encapsulation = match mobility.encapsulation {
+                Encapsulation::IpInIp => EncapsulationChoice::IpInIp,
+                Encapsulation::Minimal => EncapsulationChoice::Minimal,
+                Encapsulation::Gre => EncapsulationChoice::Gre,
+            };
+            config.movement = movement(mobility);
+            if mobility.movement_detection != MovementDetection::LinkTrigger {
+                // Where advertisements tell, the node goes where it hears an agent.
+                config.selection = Selection::Preferred { hold: Duration::ZERO };
+            }
+            config.policy = policy(scenario, topology, mobility);
+            Some(AgentPlan::Mobile(Box::new(config)))
+        }
+        _ => None,
+    })
+}
+
+fn foreign_agent(topology: &Topology, node: NodeId, mobility: &Mobility) -> Option<ForeignAgentConfig> {
+    let mobile = topology.find("mobile")?;
+    let place = topology.place(node);
+    let mut links =
+        place.interfaces.iter().enumerate().filter(|(_, i)| i.peer == mobile).map(|(n, i)| ForeignLink {
+            interface: InterfaceId(n as u16),
+            address: i.address,
+            advertisements: advertiser(mobility),
+        });
+    // The care-of address is the one towards the home network, as far as the scenario has such a link.
+    let address = place
+        .interfaces
+        .iter()
+        .find(|i| i.peer != mobile)
+        .or(place.interfaces.first())
+        .map_or(core::net::Ipv4Addr::UNSPECIFIED, |i| i.address);
+    let mut config = ForeignAgentConfig::new(address, address, links.next()?);
+    config.links.extend(links);
+    Some(config)
+}
+
+fn mobile_interfaces(
+    scenario: &Scenario,
+    topology: &Topology,
+    node: NodeId,
+    mobility: &Mobility,
+) -> Vec<InterfaceConfig> {
+    let interface = |(n, i): (usize, &crate::topology::Interface)| InterfaceConfig {
+        id: InterfaceId(n as u16),
+        care_of: match mobility.care_of {
+            CareOf::CoLocated => CareOfChoice::CoLocated,
+            CareOf::ForeignAgent => CareOfChoice::ForeignAgent,
+        },
+        preference: 0,
+        path: PathProperties {
+            rate: Some(scenario.link(LinkId(i.out.0 as usize / 2)).down.rate),
+            round_trip: None,
+        },
+        up: false,
+        address: None,
+    };
+    topology.place(node).interfaces.iter().enumerate().map(interface).collect()
+}
+
+fn security(scenario: &Scenario, run: u64, mobility: &Mobility) -> Result<SecurityAssociation, ConfigError> {
+    let mut random = stream(scenario, run, "mobility.key");
+    let key = [random.next_u64().to_be_bytes(), random.next_u64().to_be_bytes()].concat();
+    let algorithm = match mobility.algorithm {
+        careof_scenario::Algorithm::HmacMd5 => Algorithm::HmacMd5,
+        careof_scenario::Algorithm::HmacSha256 => Algorithm::HmacSha256,
+    };
+    let replay = match mobility.replay {
+        Replay::Timestamps => ReplayProtection::TIMESTAMPS,
+        Replay::Nonces => ReplayProtection::Nonces,
+    };
+    SecurityAssociation::new(SPI, algorithm, key, replay)
+}
+
+fn policy(scenario: &Scenario, topology: &Topology, mobility: &Mobility) -> PolicyTable {
+    let entries = mobility.policy.iter().map(|rule| PolicyEntry {
+        destination: match rule.to {
+            Destination::Any => Prefix::ALL,
+            Destination::Node(node) => Prefix::host(
+                topology.address_of(topology.find(&scenario.node(node).name).unwrap_or(NodeId(0))),
+            ),
+            Destination::Prefix { address, length } => Prefix::new(address, length),
+        },
+        port: rule.port,
+        method: method(rule.method),
+    });
+    PolicyTable::new(method(mobility.routing), entries)
+}
+
+fn method(routing: Routing) -> DeliveryMethod {
+    match routing {
+        Routing::Triangle => DeliveryMethod::Triangle,
+        Routing::ReverseTunnel => DeliveryMethod::ReverseTunnel,
+        Routing::RegularIp => DeliveryMethod::RegularIp,
+    }
+}
+
+fn advertiser(mobility: &Mobility) -> AdvertiserConfig {
+    AdvertiserConfig {
+        prefix_length: Some(Subnet::PREFIX_LEN),
+        ..AdvertiserConfig::every(mobility.advertisement_interval)
+    }
+}
+
+fn lifetime(mobility: &Mobility) -> Lifetime {
+    match mobility.lifetime {
+        Some(lifetime) => Lifetime::from_secs(u16::try_from(lifetime.as_secs()).unwrap_or(u16::MAX)),
+        None => Lifetime::INFINITE,
+    }
+}
+
+fn movement(mobility: &Mobility) -> MovementConfig {
+    let nothing =
+        MovementConfig { lifetime: false, missed_advertisements: None, prefix: false, link_layer: false };
+    match mobility.movement_detection {
+        MovementDetection::LinkTrigger => MovementConfig { link_layer: true, ..nothing },
+        MovementDetection::MissedAdvertisements => {
+            MovementConfig { missed_advertisements: Some(3), ..nothing }
+        }
+        MovementDetection::Lifetime => MovementConfig { lifetime: true, ..nothing },
+        // A prefix tells agents of one link apart; that a link is gone shows when its agent's lifetime ends.
+        MovementDetection::Prefix => MovementConfig { prefix: true, lifetime: true, ..nothing },
+    }
+}

@@ -1,0 +1,68 @@
+//! What agents tell, in the words of traces.
+
+use careof_mobility::v4::{
+    ArpEvent, BindingChanged, HandoverEvent, HandoverFailure, HandoverStyle, InterfaceId, VisitorChanged,
+};
+
+/// A changed binding.
+#[must_use]
+pub fn binding_text(change: &BindingChanged) -> String {
+    format!("{} at {} for {}", change.home_address, change.care_of, change.lifetime)
+}
+
+/// A changed visitor.
+#[must_use]
+pub fn visitor_text(change: &VisitorChanged) -> String {
+    format!("visitor {} by way of {} for {}", change.home_address, change.care_of, change.lifetime)
+}
+
+/// A decision about ARP: its word, where it applies, and what it is.
+#[must_use]
+pub fn arp_text(event: &ArpEvent) -> (&'static str, Option<InterfaceId>, String) {
+    match event {
+        ArpEvent::Proxy { home_address, interface, on } => (
+            if *on { "proxy-on" } else { "proxy-off" },
+            Some(*interface),
+            format!("answer for {home_address}: {on}"),
+        ),
+        ArpEvent::Answer { home_address, on } => {
+            (if *on { "answer-on" } else { "answer-off" }, None, format!("answer for {home_address}: {on}"))
+        }
+        ArpEvent::Gratuitous { home_address, interface, .. } => {
+            ("gratuitous", Some(*interface), format!("{home_address} is here"))
+        }
+    }
+}
+
+/// A phase of a handover: where, and what there is to say beyond its name.
+#[must_use]
+pub fn handover_text(event: &HandoverEvent) -> (InterfaceId, String) {
+    match event {
+        HandoverEvent::Initiated { from: None, to, .. } => (*to, "first attachment".to_owned()),
+        HandoverEvent::Initiated { to, style, .. } => {
+            let style = match style {
+                HandoverStyle::MakeBeforeBreak => "make-before-break",
+                HandoverStyle::BreakBeforeMake => "break-before-make",
+            };
+            (*to, format!("{style}, as the mobile node sees it"))
+        }
+        HandoverEvent::LinkDown { interface } | HandoverEvent::LinkUp { interface } => {
+            (*interface, String::new())
+        }
+        HandoverEvent::Registered { to, care_of, attempts, latency, .. } => {
+            let care_of = care_of.map_or("home".to_owned(), |care_of| care_of.to_string());
+            (*to, format!("at {care_of} after {attempts} request(s) and {} ms", latency.as_millis()))
+        }
+        HandoverEvent::Terminated { to, .. } => (*to, String::new()),
+        HandoverEvent::Failed { to, reason, .. } => (*to, failure_text(*reason)),
+    }
+}
+
+fn failure_text(reason: HandoverFailure) -> String {
+    match reason {
+        HandoverFailure::Denied(code) => format!("denied with code {code}"),
+        HandoverFailure::NoReply => "no reply".to_owned(),
+        HandoverFailure::Superseded => "superseded by another handover".to_owned(),
+        HandoverFailure::LinkLost => "the new link went away".to_owned(),
+    }
+}

@@ -1,0 +1,46 @@
+//! Flows: their numbers, ports, and whose data is measured.
+
+use careof_scenario::Workload as Traffic;
+
+use crate::workload::Side;
+
+/// Index of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FlowId(pub u16);
+
+/// The TCP port of an end: the acceptor of flow `n` listens on 5001 + `n`, its opener uses 49,152 + `n`.
+#[must_use]
+pub const fn port(id: FlowId, side: Side) -> u16 {
+    match side {
+        Side::Opener => 49_152_u16.wrapping_add(id.0),
+        Side::Acceptor => 5001_u16.wrapping_add(id.0),
+    }
+}
+
+/// Who sends the data that a flow is about: the responses first, where both ends do.
+#[must_use]
+pub fn measured_senders(workload: &Traffic) -> &'static [Side] {
+    match workload {
+        Traffic::Bulk { .. } | Traffic::Paced { .. } => &[Side::Opener],
+        Traffic::RequestResponse { .. } => &[Side::Acceptor, Side::Opener],
+        Traffic::Command | Traffic::Probe { .. } => &[],
+    }
+}
+
+/// The first direction of data has the flow's name; the requests of a request-response flow are the second.
+#[must_use]
+pub fn measured_name(flow: &str, rank: usize) -> String {
+    if rank == 0 { flow.to_owned() } else { format!("{flow}.requests") }
+}
+
+/// The word of a summary for what a flow carries.
+#[must_use]
+pub const fn kind(workload: &Traffic) -> &'static str {
+    match workload {
+        Traffic::Bulk { .. } => "bulk",
+        Traffic::RequestResponse { .. } => "request-response",
+        Traffic::Paced { .. } => "paced",
+        Traffic::Command => "command",
+        Traffic::Probe { .. } => "probe",
+    }
+}

@@ -1,0 +1,43 @@
+//! What both worlds build alike from a scenario.
+//!
+//! - [`Topology`] is the nodes with their interfaces, addresses and static routes;
+//! - [`agent`] is the configuration of the mobility agent on a node;
+//! - [`steps`] is when links come and go;
+//! - [`Workload`] is what the applications at both ends of a flow ask of their connection;
+//! - the rest are the words both worlds use for the same things: names, ports, messages, paths.
+//!
+//! So an address, a port or a name that is seen in one world means the same in the other, and a difference between two
+//! runs of one scenario is a difference between the worlds.
+
+mod agents;
+mod capture;
+mod digest;
+mod event_text;
+mod flow;
+mod layout;
+mod message_text;
+mod observation;
+mod path;
+mod refusal;
+mod script;
+mod sequence;
+mod topology;
+mod workload;
+
+pub use agents::{AgentPlan, agent, wall_clock};
+pub use capture::LinkCapture;
+pub use digest::{Digest, of_bytes};
+pub use event_text::{arp_text, binding_text, handover_text, visitor_text};
+pub use flow::{FlowId, kind, measured_name, measured_senders, port};
+pub use layout::{lay_out, link_ends, names, stream};
+pub use message_text::describe;
+pub use observation::Observation;
+pub use path::{Tunnelling, first_peer, new_path};
+pub use refusal::{Unsupported, refuse_what_no_world_can};
+pub use script::{Step, steps};
+pub use sequence::Unwrapped;
+pub use topology::{
+    Cable, HomeNetwork, Interface, InterfaceIndex, NodeId, OneWayId, Place, Route, Subnet, Topology, down_of,
+    up_of,
+};
+pub use workload::{Ask, Side, Workload};

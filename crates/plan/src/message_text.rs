@@ -1,0 +1,79 @@
+//! Signalling messages in a line of words, for traces.
+
+use careof_wire::icmp::{IcmpMessage, RouterAdvertisement};
+use careof_wire::ipv4::Ipv4Header;
+use careof_wire::mip4::{Message, RegistrationReply, RegistrationRequest};
+use careof_wire::protocol;
+use careof_wire::udp::UdpHeader;
+
+/// The name and the gist of a signalling datagram.
+pub fn describe(header: &Ipv4Header, payload: &[u8]) -> (&'static str, String) {
+    match header.protocol {
+        protocol::UDP => match UdpHeader::parse(header.source, header.destination, payload)
+            .and_then(|(_, payload)| Message::parse(payload))
+        {
+            Ok(Message::Request(request)) => ("RegistrationRequest", request_text(&request)),
+            Ok(Message::Reply(reply)) => ("RegistrationReply", reply_text(&reply)),
+            Err(error) => ("Malformed", error.to_string()),
+        },
+        protocol::ICMP => match IcmpMessage::parse(payload) {
+            Ok(message) => icmp_text(&message),
+            Err(error) => ("Malformed", error.to_string()),
+        },
+        other => ("Unknown", format!("protocol {other}")),
+    }
+}
+
+fn request_text(request: &RegistrationRequest) -> String {
+    let care_of = if request.lifetime.is_zero() {
+        format!("deregister {}", request.care_of_address)
+    } else {
+        format!("care-of {} for {} s", request.care_of_address, request.lifetime.as_secs())
+    };
+    format!(
+        "home {} {care_of}, flags {}, id {:016x}",
+        request.home_address, request.flags, request.identification.0
+    )
+}
+
+fn reply_text(reply: &RegistrationReply) -> String {
+    format!(
+        "{} ({}), home {} for {} s, id {:016x}",
+        reply.code,
+        reply.code.number(),
+        reply.home_address,
+        reply.lifetime.as_secs(),
+        reply.identification.0
+    )
+}
+
+fn icmp_text(message: &IcmpMessage) -> (&'static str, String) {
+    match message {
+        IcmpMessage::RouterAdvertisement(advertisement) => match advertisement.mobility_agent() {
+            Some(_) => ("AgentAdvertisement", advertisement_text(advertisement)),
+            None => ("RouterAdvertisement", advertisement_text(advertisement)),
+        },
+        IcmpMessage::RouterSolicitation(_) => ("AgentSolicitation", String::new()),
+        IcmpMessage::DestinationUnreachable(error) if error.next_hop_mtu > 0 => {
+            ("DestinationUnreachable", format!("{}, next hop {} bytes", error.code, error.next_hop_mtu))
+        }
+        IcmpMessage::DestinationUnreachable(error) => ("DestinationUnreachable", error.code.to_string()),
+        IcmpMessage::TimeExceeded(error) => ("TimeExceeded", error.code.to_string()),
+        IcmpMessage::EchoRequest(_) => ("EchoRequest", String::new()),
+        IcmpMessage::EchoReply(_) => ("EchoReply", String::new()),
+        IcmpMessage::Other(other) => ("Icmp", format!("type {} code {}", other.kind, other.code)),
+    }
+}
+
+fn advertisement_text(advertisement: &RouterAdvertisement) -> String {
+    let lifetime = format!("lifetime {} s", advertisement.lifetime_secs);
+    match advertisement.mobility_agent() {
+        Some(agent) => format!(
+            "{lifetime}, sequence {}, care-of {:?}, registration {} s",
+            agent.sequence,
+            agent.care_of_addresses,
+            agent.registration_lifetime.as_secs()
+        ),
+        None => lifetime,
+    }
+}

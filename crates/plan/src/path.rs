@@ -1,0 +1,119 @@
+//! The path between the mobile node and its peer: what metrics compare a handover with.
+
+use core::time::Duration;
+
+use careof_base::DataRate;
+use careof_metrics::{NewPath, PathRate};
+use careof_scenario::{CareOf, LinkId, Scenario};
+
+use crate::topology::{NodeId, OneWayId, Route, Topology, down_of, up_of};
+
+/// One-way links in a row, each with the bytes that a tunnel adds there.
+type Ways = Vec<(OneWayId, u32)>;
+
+/// How packets are tunnelled to and from the mobile node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tunnelling {
+    /// Bytes that the tunnel to the mobile node adds to a packet; 0 when there is none.
+    pub overhead: u32,
+    /// Whether the mobile node sends through the tunnel too.
+    pub reverse: bool,
+}
+
+/// The fixed end of the first flow that has the mobile node as its other end.
+#[must_use]
+pub fn first_peer(scenario: &Scenario, topology: &Topology) -> Option<(usize, NodeId)> {
+    let mobile = topology.find("mobile")?;
+    scenario.flows.iter().enumerate().find_map(|(index, flow)| {
+        let ends = [flow.from, flow.to].map(|node| topology.find(&scenario.node(node).name));
+        let moves = ends.contains(&Some(mobile));
+        ends.into_iter().flatten().find(|end| moves && *end != mobile).map(|peer| (index, peer))
+    })
+}
+
+/// The path of the first flow that moves, with segments of `mss` bytes, through an access link: its narrowest link in
+/// each direction, and its round trip without queueing.
+#[must_use]
+pub fn new_path(
+    scenario: &Scenario,
+    topology: &Topology,
+    link: LinkId,
+    tunnelling: Tunnelling,
+    mss: u32,
+) -> NewPath {
+    let peer =
+        first_peer(scenario, topology).map_or_else(|| topology.entrance(down_of(link)), |(_, peer)| peer);
+    let (down, up) = ways_through(scenario, topology, link, peer, tunnelling);
+    let config = |way: OneWayId| {
+        let link = scenario.link(LinkId(way.0 as usize / 2));
+        if way.0.is_multiple_of(2) { &link.down } else { &link.up }
+    };
+    let rate = |ways: &[(OneWayId, u32)]| {
+        ways.iter()
+            .map(|(way, tunnelled)| {
+                let config = config(*way);
+                PathRate::of(config.rate, config.framing.bits(mss + 40 + tunnelled), mss)
+            })
+            .min_by_key(|rate| rate.payload_rate)
+    };
+    // Time of a packet on an empty one-way link, its tunnel header added.
+    let crossing = |(way, tunnelled): (OneWayId, u32), bytes: u32| {
+        let config = config(way);
+        let bits = config.framing.bits(bytes + tunnelled);
+        config.delay + config.rate.time_for_bits(bits).unwrap_or_default()
+    };
+    let none = || PathRate::of(DataRate::ZERO, 1, 1);
+    let round_trip = down.iter().map(|way| crossing(*way, mss + 40)).sum::<Duration>()
+        + up.iter().map(|way| crossing(*way, 40)).sum::<Duration>();
+    NewPath {
+        to_mobile: rate(&down).unwrap_or_else(none),
+        from_mobile: rate(&up).unwrap_or_else(none),
+        round_trip,
+    }
+}
+
+/// The one-way links between `peer` and the mobile node by way of an access link, each with the bytes that a
+/// tunnel adds there: first those towards the mobile node, then those from it.
+fn ways_through(
+    scenario: &Scenario,
+    topology: &Topology,
+    link: LinkId,
+    peer: NodeId,
+    tunnelling: Tunnelling,
+) -> (Ways, Ways) {
+    let home_agent = topology.find("home-agent").unwrap_or(NodeId(0));
+    let anchor = topology.entrance(down_of(link));
+    let overhead = tunnelling.overhead;
+    let co_located = scenario.mobility.as_ref().is_some_and(|mobility| mobility.care_of == CareOf::CoLocated);
+    // A tunnel to a foreign agent ends before the access link.
+    let on_access = if co_located { overhead } else { 0 };
+    let walk = |from, to| walk(topology, from, to);
+    let plain = |ways: Vec<OneWayId>, bytes: u32| ways.into_iter().map(move |way| (way, bytes));
+
+    let mut down: Vec<_> = plain(walk(peer, home_agent), 0).collect();
+    down.extend(plain(walk(home_agent, anchor), overhead));
+    down.push((down_of(link), on_access));
+
+    let mut up = vec![(up_of(link), if tunnelling.reverse { on_access } else { 0 })];
+    if tunnelling.reverse {
+        up.extend(plain(walk(anchor, home_agent), overhead));
+        up.extend(plain(walk(home_agent, peer), 0));
+    } else {
+        up.extend(plain(walk(anchor, peer), 0));
+    }
+    (down, up)
+}
+
+/// The one-way links a packet crosses from one node to another that does not move.
+fn walk(topology: &Topology, from: NodeId, to: NodeId) -> Vec<OneWayId> {
+    let destination = topology.address_of(to);
+    let mut ways = Vec::new();
+    let mut node = from;
+    while node != to && ways.len() <= topology.places.len() {
+        let Route::Via(interface) = topology.place(node).route(destination) else { break };
+        let interface = topology.place(node).interface(interface);
+        ways.push(interface.out);
+        node = interface.peer;
+    }
+    ways
+}

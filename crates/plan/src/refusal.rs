@@ -1,0 +1,94 @@
+//! What no world can do, or not yet.
+
+use careof_scenario::{CareOf, MovementDetection, QueuedFate, Role, Routing, Scenario};
+
+/// Something a scenario asks for that a world does not have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unsupported {
+    /// The scenario's key.
+    pub key: String,
+    /// Its value.
+    pub found: String,
+    /// What would be right.
+    pub remedy: String,
+}
+
+/// More flows would run out of port numbers, and more links of the numbers that traces give them.
+const MAX_FLOWS: usize = 40_000;
+const MAX_LINKS: usize = 30_000;
+/// A datagram of this size can still be put into a tunnel.
+const MAX_TUNNELLED_MTU: u16 = 65_000;
+
+/// Refuses what neither world can do.
+///
+/// # Errors
+/// The first such thing.
+pub fn refuse_what_no_world_can(scenario: &Scenario) -> Result<(), Unsupported> {
+    for (key, found, limit) in
+        [("flow", scenario.flows.len(), MAX_FLOWS), ("links", scenario.links.len(), MAX_LINKS)]
+    {
+        if found > limit {
+            return Err(Unsupported {
+                key: key.to_owned(),
+                found: format!("{found} of them"),
+                remedy: format!("there can be at most {limit}"),
+            });
+        }
+    }
+    if let Some(mobility) = &scenario.mobility {
+        let by_advertisements = mobility.movement_detection != MovementDetection::LinkTrigger;
+        if by_advertisements && mobility.care_of == CareOf::CoLocated {
+            return Err(Unsupported {
+                key: "mobility.movement_detection".to_owned(),
+                found: format!("\"{}\"", mobility.movement_detection),
+                remedy: "no agent advertises where care-of addresses are co-located; use \"link-trigger\", or care_of = \"foreign-agent\"".to_owned(),
+            });
+        }
+        let regular = mobility.policy.iter().position(|rule| rule.method == Routing::RegularIp);
+        if let (Some(rule), CareOf::ForeignAgent) = (regular, mobility.care_of) {
+            return Err(Unsupported {
+                key: format!("mobility.policy.{rule}.method"),
+                found: "\"regular-ip\"".to_owned(),
+                remedy: "the mobile node has no address of its own behind a foreign agent; use care_of = \"co-located\"".to_owned(),
+            });
+        }
+        for link in &scenario.links {
+            let mtu = link.down.mtu.max(link.up.mtu);
+            if mtu > MAX_TUNNELLED_MTU {
+                return Err(Unsupported {
+                    key: format!("links.{}.mtu", link.name),
+                    found: format!("{mtu} B"),
+                    remedy: format!("where packets are tunnelled it can be at most {MAX_TUNNELLED_MTU} B"),
+                });
+            }
+        }
+    }
+    for (index, handover) in scenario.handovers.iter().enumerate() {
+        let anchor = scenario.node(scenario.link(handover.from).ends[0]);
+        if handover.queued == QueuedFate::ReRoute && anchor.role != Role::HomeAgent {
+            return Err(Unsupported {
+                key: format!("handover.{index}.queued"),
+                found: "\"re-route\"".to_owned(),
+                remedy: format!(
+                    "packets can be re-routed where the tunnel begins, but link {} hangs on {}",
+                    scenario.link(handover.from).name,
+                    anchor.name
+                ),
+            });
+        }
+        let found = match handover.queued {
+            QueuedFate::BufferAndForward => "buffer-and-forward",
+            QueuedFate::Duplicate => "duplicate",
+            QueuedFate::DrainLate | QueuedFate::Drop | QueuedFate::DropWithIcmp | QueuedFate::ReRoute => {
+                continue;
+            }
+        };
+        return Err(Unsupported {
+            key: format!("handover.{index}.queued"),
+            found: format!("\"{found}\""),
+            remedy: "this version knows \"drain-late\", \"drop\", \"drop-with-icmp\" and \"re-route\""
+                .to_owned(),
+        });
+    }
+    Ok(())
+}

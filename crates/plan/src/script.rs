@@ -1,0 +1,40 @@
+//! The handovers of a scenario as a script: what happens when.
+
+use core::time::Duration;
+
+use careof_base::Instant;
+use careof_scenario::{Handover, HandoverStyle, LinkId};
+
+/// What happens at one instant of the script. Handovers go by their index in the scenario.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// The mobile node attaches for the first time.
+    Attach(LinkId),
+    /// The handover is announced: the trace says so. What acts on it comes with the assists.
+    Announce(usize),
+    /// The handover begins.
+    Begin(usize),
+    /// After an interruption, the new link is there.
+    NewLink(usize),
+}
+
+/// The steps of `handovers` in order of time, beginning on `start`.
+#[must_use]
+pub fn steps(start: Option<LinkId>, handovers: &[Handover]) -> Vec<(Instant, Step)> {
+    let mut steps = Vec::new();
+    if let Some(start) = start {
+        steps.push((Instant::ZERO, Step::Attach(start)));
+    }
+    for (index, handover) in handovers.iter().enumerate() {
+        let at = Instant::ZERO + handover.at;
+        if handover.notice > Duration::ZERO {
+            steps.push((at.saturating_sub(handover.notice), Step::Announce(index)));
+        }
+        steps.push((at, Step::Begin(index)));
+        if handover.style == HandoverStyle::BreakBeforeMake {
+            steps.push((at + handover.interruption, Step::NewLink(index)));
+        }
+    }
+    steps.sort_by_key(|(at, _)| *at);
+    steps
+}
