@@ -18,7 +18,7 @@ help:
 	@echo "make test    everything that must pass: lint, the Rust tests, the tests across languages"
 	@echo "make lint    formatting, clippy, ruff, types"
 	@echo "make format  format all sources"
-	@echo "make bench   packet-hops per CPU second of the simulator"
+	@echo "make bench   packet-hops per CPU second of the simulator, throughput of a tunnel on this machine"
 	@echo "make lock    renew requirements.lock"
 	@echo "make clean   remove everything that was built"
 

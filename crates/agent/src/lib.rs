@@ -2,9 +2,18 @@
 //!
 //! [`Carrier`] carries one home agent, foreign agent or mobile node of `careof_mobility`: it owns the sockets, the
 //! tunnel device, the routes and the timer, and does what the agent decides.
+//!
+//! The rest makes a daemon of it, `careof-agent`: [`config`] reads its configuration, [`store`] keeps a home agent's
+//! bindings, [`command`] is its command line.
 
 mod carrier;
+pub mod command;
+pub mod config;
+mod daemon;
+pub mod store;
 
+#[doc(hidden)]
+pub use carrier::abandon;
 pub use carrier::{
     AgentCounters, BindingStatus, BindingStore, Carrier, Device, Error, ForeignSetup, HandoverStatus,
     HomeNetwork, HomeSetup, Hooks, HostOptions, InterfaceStatus, MobileSetup, RegistrationStatus, Role,

@@ -44,14 +44,16 @@ impl<'a> Reader<'a> {
         Self { table, section, origin, path: path.to_owned() }
     }
 
+    /// Whether `key` is one of this kind of table.
+    #[must_use]
+    pub fn knows(&self, key: &str) -> bool {
+        self.section.keys.iter().any(|known| known.name == key)
+    }
+
     /// The value of `key`, if it is given.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<Field<'a>> {
-        debug_assert!(
-            self.section.keys.iter().any(|known| known.name == key),
-            "{key} is missing in the reference of {}",
-            self.section.noun
-        );
+        debug_assert!(self.knows(key), "{key} is missing in the reference of {}", self.section.noun);
         self.table.get(key).map(|node| Field { node, path: join(&self.path, key) })
     }
 
@@ -98,9 +100,15 @@ fn unknown_key(entry: &Entry, section: &Section, path: &str, problems: &mut Prob
             .sections
             .iter()
             .find(|other| other.keys.iter().any(|key| key.name == name))
-            .map(|other| format!("`{name}` is a key of {}", other.heading.trim_start_matches("The ")))
+            .map(|other| format!("`{name}` is a key of {}", in_a_sentence(other.heading)))
     };
     problems.add((entry.origin, &join(path, &entry.key)), "an unknown key", expected, hint);
+}
+
+/// A heading as it is written within a sentence.
+fn in_a_sentence(heading: &str) -> String {
+    let mut letters = heading.chars();
+    letters.next().map(|first| first.to_lowercase().chain(letters).collect()).unwrap_or_default()
 }
 
 impl<'a> Field<'a> {

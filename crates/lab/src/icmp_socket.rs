@@ -120,8 +120,9 @@ impl IcmpSocket {
     /// Sends a message.
     ///
     /// # Errors
-    /// [`Error::System`] naming the call: `ENETUNREACH` where there is no route, `EINVAL` for a source that is
-    /// no address of this host, `ENODEV` for an interface that is gone, `ENETDOWN` for one that is down.
+    /// [`Error::System`] naming the call: `ENETUNREACH` where there is no route or the source is no address of
+    /// this host (older kernels: `EINVAL`), `ENODEV` or `ENXIO` for an interface that is gone, `ENETDOWN` for one
+    /// that is down.
     pub fn send(&self, datagram: &OutgoingIcmp<'_>) -> Result<(), Error> {
         let &OutgoingIcmp { interface, source, destination, ttl, message } = datagram;
         if let Some(interface) = interface

@@ -3,13 +3,19 @@
 use std::net::IpAddr;
 use std::os::fd::AsFd;
 
+use careof_base::Duration;
 use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
+use crate::clock::Clock;
 use crate::error::Error;
 use crate::namespace::Host;
-use crate::netlink::Netlink;
+use crate::netlink::{Netlink, NetlinkMonitor};
 use crate::sysctl::set_sysctl;
 use crate::tun::Tun;
+
+/// How long the kernel may take to begin sending by a new cable; usually it is less than a millisecond.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// An address with the prefix that is on the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +65,8 @@ impl Host {
         self.run(move || attach(&config))?
     }
 
-    /// Makes an Ethernet cable (veth) between two hosts, an interface at each end, both addressed and up.
+    /// Makes an Ethernet cable (veth) between two hosts, an interface at each end, both addressed, up and with a
+    /// carrier: packets pass from now on.
     ///
     /// No emulator comes into it: it delivers at once, as fast as the machine can. It goes with either host.
     ///
@@ -78,7 +85,17 @@ impl Host {
             let config = config.clone();
             host.run(move || set_up(&config))?
         };
-        set_up_end(self, here).and_then(|()| set_up_end(other, there)).inspect_err(|_| {
+        let wait_at_end = |host: &Self, config: &InterfaceConfig| {
+            let name = config.name.clone();
+            host.run(move || wait_for_carrier(&name))?
+        };
+        let set_up = || {
+            set_up_end(self, here)?;
+            set_up_end(other, there)?;
+            wait_at_end(self, here)?;
+            wait_at_end(other, there)
+        };
+        set_up().inspect_err(|_| {
             let name = here.name.clone();
             let _ = self.run(move || {
                 let mut netlink = Netlink::open()?;
@@ -87,6 +104,29 @@ impl Host {
             });
         })
     }
+}
+
+/// Waits until the kernel sends packets by an interface, which is a moment after both ends of a cable are up.
+fn wait_for_carrier(name: &str) -> Result<(), Error> {
+    let mut monitor = NetlinkMonitor::open()?;
+    let mut netlink = Netlink::open()?;
+    let index = netlink.index_of(name)?;
+    let clock = Clock::start();
+    while !netlink.interface(index)?.has_carrier {
+        let left = PATIENCE.saturating_sub(clock.now().since_start());
+        if left.is_zero() {
+            return Err(Error::system(
+                format!("wait for the carrier of {name:?}"),
+                "RTM_GETLINK",
+                Errno::ETIMEDOUT,
+            ));
+        }
+        let timeout = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
+        // Whatever ends the wait, the interface is looked at again.
+        let _ = poll(&mut [PollFd::new(monitor.as_fd(), PollFlags::POLLIN)], timeout);
+        while monitor.poll_change()?.is_some() {}
+    }
+    Ok(())
 }
 
 fn attach(config: &InterfaceConfig) -> Result<Tun, Error> {

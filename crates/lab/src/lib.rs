@@ -26,6 +26,7 @@ mod error;
 mod icmp_socket;
 mod interface;
 mod namespace;
+mod neighbour_watch;
 mod netlink;
 mod offload;
 mod process;
@@ -53,6 +54,7 @@ pub use error::{Barrier, Error};
 pub use icmp_socket::{IcmpDatagram, IcmpSocket, OutgoingIcmp};
 pub use interface::{InterfaceAddress, InterfaceConfig};
 pub use namespace::{Host, Realm};
+pub use neighbour_watch::{NeighbourWatch, SeenNeighbour};
 pub use netlink::{
     Effect, InterfaceState, Neighbour, Netlink, NetlinkMonitor, NetworkChange, Route, RouteKind, RouteScope,
     Rule,

@@ -112,6 +112,8 @@ impl Host {
     /// Runs `work` inside the host and returns its result. Sockets it opens belong to the host wherever they are
     /// used later; threads it starts are in the host too.
     ///
+    /// Programs are for [`Host::spawn`]: those that `work` starts by itself are in the host, but do not end with it.
+    ///
     /// Work is done one at a time: it waits for what other threads gave the host before. A panic in `work` goes
     /// on in the caller.
     ///

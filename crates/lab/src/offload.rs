@@ -9,6 +9,8 @@ pub(crate) mod checksum;
 mod coalescer;
 mod frame;
 mod layout;
+#[cfg(test)]
+mod tests;
 mod vnet_header;
 
 use std::io::{self, IoSlice, Read, Write};
@@ -17,9 +19,14 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use nix::errno::Errno;
 
 use crate::error::Error;
+use crate::socket::Socket;
 use crate::tun::Tun;
 use coalescer::Coalescer;
 pub use frame::Frame;
+use layout::LeftChecksum;
+
+/// The MTU of an interface that does not tell it.
+const FALLBACK_MTU: usize = 1500;
 
 /// A TUN interface whose host leaves checksums and segmentation to the device.
 ///
@@ -30,6 +37,11 @@ pub struct OffloadTun {
     offloads: Offloads,
     coalescer: Coalescer,
     counters: TunCounters,
+    /// To ask for the interface's MTU by, and what it was last.
+    network: Socket,
+    mtu: usize,
+    /// Where datagrams are finished for a device that cannot be told what is left to do.
+    finishing: Option<Box<Frame>>,
 }
 
 /// What a device takes from its host.
@@ -75,7 +87,9 @@ impl OffloadTun {
             Err(Error::System { errno: Errno::EINVAL, .. }) => (Tun::open(name)?, Offloads::default()),
             Err(error) => return Err(error),
         };
-        Ok(Self { tun, offloads, coalescer: Coalescer::new(), counters: TunCounters::default() })
+        let network = Socket::open("find an interface's MTU", libc::AF_INET, libc::SOCK_DGRAM, 0)?;
+        let (coalescer, counters) = (Coalescer::new(), TunCounters::default());
+        Ok(Self { tun, offloads, coalescer, counters, network, mtu: 0, finishing: None })
     }
 
     /// The device itself.
@@ -121,19 +135,55 @@ impl OffloadTun {
     /// Hands the host a datagram, as if it came in by the interface. It may be held back for the next ones of its
     /// flow until [`flush`](Self::flush), which is to be called after each burst.
     ///
+    /// A raw socket may hand over segments that the kernel has put together already, or whose checksums were left
+    /// to a network card that they never came by. They are taken as that.
+    ///
     /// # Errors
     /// [`Error::System`] naming `write`: the interface is gone. A datagram that the host does not take, since the
     /// interface is down or it is no IP packet, is counted.
     pub fn send(&mut self, datagram: &[u8]) -> Result<(), Error> {
         self.counters.datagrams_sent += 1;
         let mut outcome = Outcome::default();
-        if self.offloads.vnet_header {
+        if let Some(left) = LeftChecksum::of(datagram) {
+            self.send_left(datagram, left, &mut outcome);
+        } else if self.offloads.vnet_header {
             let tun = &self.tun;
             self.coalescer.push(datagram, |vnet, packet| outcome.note(write(tun, &[vnet, packet])));
         } else {
             outcome.note(write(&self.tun, &[datagram]));
         }
         self.settle(outcome)
+    }
+
+    /// Hands on a datagram of which something is left to do.
+    fn send_left(&mut self, datagram: &[u8], left: LeftChecksum, outcome: &mut Outcome) {
+        if datagram.len() > self.mtu {
+            // It may have been changed since, which is seldom; but so is a datagram longer than that.
+            self.mtu = self.network.mtu_of(self.tun.name()).map_or(FALLBACK_MTU, usize::from);
+        }
+        let vnet = left.vnet_header(datagram.len(), self.mtu);
+        let tun = &self.tun;
+        if self.offloads.vnet_header {
+            self.coalescer.flush_flow(datagram, |vnet, packet| outcome.note(write(tun, &[vnet, packet])));
+            outcome.note(write(tun, &[&vnet.bytes(), datagram]));
+            return;
+        }
+        let frame = self.finishing.get_or_insert_default();
+        // A frame has room for any datagram; one that makes no sense is not carried.
+        let mut place = [0; FALLBACK_MTU];
+        if frame.hold(&vnet, datagram).is_err() {
+            outcome.refused += 1;
+        }
+        while let Some(len) = frame.next_len() {
+            if let Some(place) = place.get_mut(..len) {
+                frame.take(place);
+                outcome.note(write(tun, &[place]));
+            } else {
+                // Longer than any MTU but not to be cut.
+                outcome.note(write(tun, &[&frame.first_datagram()]));
+                frame.discard();
+            }
+        }
     }
 
     /// Hands the host what is held back.

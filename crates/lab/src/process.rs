@@ -197,13 +197,18 @@ impl Nursery {
         let _ = kill(first, Signal::SIGKILL);
         let clock = Clock::start();
         for child in &children {
-            let left = PATIENCE.saturating_sub(clock.now().since_start());
-            let timeout = PollTimeout::try_from(left).unwrap_or(PollTimeout::ZERO);
-            let _ = poll(&mut [PollFd::new(child.as_fd(), PollFlags::POLLIN)], timeout);
+            loop {
+                let left = PATIENCE.saturating_sub(clock.now().since_start());
+                let timeout = PollTimeout::try_from(left).unwrap_or(PollTimeout::ZERO);
+                let outcome = poll(&mut [PollFd::new(child.as_fd(), PollFlags::POLLIN)], timeout);
+                if outcome != Err(Errno::EINTR) {
+                    break;
+                }
+            }
         }
         // The first process is gone when all others are. One that nobody waited for is there until somebody does.
         if children.iter().all(|child| state_of(child) == ChildState::WaitedFor) {
-            let _ = waitpid(first, None);
+            while waitpid(first, None) == Err(Errno::EINTR) {}
         } else {
             lock(&LEFT).push(first);
         }

@@ -121,7 +121,11 @@ impl Socket {
     }
 
     pub(crate) fn bind(&self, to: SocketAddrV4) -> Result<(), Error> {
-        let name = from_ipv4(to);
+        self.bind_to(&from_ipv4(to))
+    }
+
+    /// Binds it to the bytes of a socket address.
+    pub(crate) fn bind_to(&self, name: &[u8]) -> Result<(), Error> {
         // SAFETY: the pointer and the length are those of one array, which the kernel reads.
         #[expect(unsafe_code, reason = "the descriptor is not one of the standard library's types")]
         let done =
@@ -129,8 +133,34 @@ impl Socket {
         Errno::result(done).map(drop).map_err(|errno| self.failed("bind", errno))
     }
 
+    /// Has the kernel's `program` decide what comes in.
+    pub(crate) fn attach_filter(&self, program: &mut [libc::sock_filter]) -> Result<(), Error> {
+        let program = libc::sock_fprog {
+            len: u16::try_from(program.len()).unwrap_or(u16::MAX),
+            filter: program.as_mut_ptr(),
+        };
+        let len = size_of::<libc::sock_fprog>() as libc::socklen_t;
+        // SAFETY: the program's pointer and length are those of one slice, which the kernel reads and copies.
+        #[expect(unsafe_code, reason = "the option is a pointer to a pointer")]
+        let done = unsafe {
+            let pointer = (&raw const program).cast();
+            libc::setsockopt(self.fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, pointer, len)
+        };
+        let call = "setsockopt(SO_ATTACH_FILTER)";
+        Errno::result(done).map(drop).map_err(|errno| self.failed(call, errno))
+    }
+
     pub(crate) fn connect(&self, to: SocketAddrV4) -> Result<(), Error> {
-        let name = from_ipv4(to);
+        self.connect_to(&from_ipv4(to))
+    }
+
+    /// Undoes [`connect`](Self::connect).
+    pub(crate) fn disconnect(&self) -> Result<(), Error> {
+        // A name of no family is how that is asked for.
+        self.connect_to(&[0; NAME_LEN])
+    }
+
+    fn connect_to(&self, name: &[u8; NAME_LEN]) -> Result<(), Error> {
         // SAFETY: the pointer and the length are those of one array, which the kernel reads.
         #[expect(unsafe_code, reason = "the descriptor is not one of the standard library's types")]
         let done = unsafe {
@@ -148,6 +178,24 @@ impl Socket {
         let done = unsafe { libc::getsockname(self.fd.as_raw_fd(), name.as_mut_ptr().cast(), &raw mut len) };
         Errno::result(done).map_err(|errno| self.failed("getsockname", errno))?;
         Ok(to_ipv4(&name, len as usize).map_or(0, |address| address.port()))
+    }
+
+    /// The MTU of an interface of this socket's network namespace.
+    pub(crate) fn mtu_of(&self, interface: &str) -> Option<u16> {
+        // SAFETY: `ifreq` is numbers and unions of numbers; all zeros is one of its values.
+        #[expect(unsafe_code, reason = "an all-zero ifreq, unused parts of the union included")]
+        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+        // The last byte stays the zero that ends the name.
+        for (place, byte) in request.ifr_name.iter_mut().take(libc::IFNAMSIZ - 1).zip(interface.bytes()) {
+            *place = libc::c_char::from_ne_bytes([byte]);
+        }
+        // SAFETY: the descriptor is open and `request` is what this ioctl reads and writes; it puts a number there.
+        #[expect(unsafe_code, reason = "the standard library has no ioctl")]
+        let mtu = unsafe {
+            declaration::interface_mtu(self.fd.as_raw_fd(), &raw mut request).ok()?;
+            request.ifr_ifru.ifru_mtu
+        };
+        u16::try_from(mtu).ok()
     }
 
     /// Makes a receive buffer as large as this user may, up to `bytes`.
@@ -245,6 +293,11 @@ impl AsFd for Socket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
+}
+
+/// Declares `ioctl(SIOCGIFMTU)`.
+mod declaration {
+    nix::ioctl_read_bad!(interface_mtu, libc::SIOCGIFMTU, libc::ifreq);
 }
 
 /// A message header that points to nothing.

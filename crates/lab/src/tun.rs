@@ -14,7 +14,7 @@ use crate::error::Error;
 
 const DEVICE: &str = "/dev/net/tun";
 
-/// A TUN interface (IP packets, no extra header). Dropping it removes the interface.
+/// A TUN interface (IP packets, no extra header). Dropping it and its [clones](Tun::try_clone) removes the interface.
 ///
 /// It belongs to the network namespace of the thread that opened it, and may be read and written by any.
 #[derive(Debug)]
@@ -62,21 +62,25 @@ impl Tun {
         &self.name
     }
 
-    /// The same interface once more, for another owner. It is removed when the last of them is dropped.
+    /// A second handle, as for whoever takes the carrier away while an emulator has the first. The interface is
+    /// removed when the last is dropped.
     ///
     /// # Errors
-    /// [`Error::System`] naming `fcntl`: no more descriptors.
-    pub fn share(&self) -> Result<Self, Error> {
+    /// [`Error::System`] naming `fcntl`, when the process may not open more descriptors.
+    pub fn try_clone(&self) -> Result<Self, Error> {
         let file = self.file.try_clone().map_err(|error| {
-            let errno = error.raw_os_error().map_or(Errno::EMFILE, Errno::from_raw);
-            Error::system(format!("share the interface {:?}", self.name), "fcntl(F_DUPFD_CLOEXEC)", errno)
+            let errno = error.raw_os_error().map_or(Errno::EIO, Errno::from_raw);
+            Error::system(format!("open the interface {:?} once more", self.name), "fcntl", errno)
         })?;
         Ok(Self { file, name: self.name.clone() })
     }
 
     /// Takes the interface's carrier away or gives it back: what a host sees when its cable is pulled, or its radio
-    /// link breaks. Packets sent meanwhile are dropped by the kernel, addresses stay, the interface stays up. A new
-    /// interface has its carrier.
+    /// link breaks. Addresses stay, and the interface stays up. A new interface has its carrier.
+    ///
+    /// Who asks sees it at once. The kernel drops what the host sends, and reports the loss, within 0.1 ms only after
+    /// a second in which no carrier was lost on the machine; otherwise up to 1 s later (see
+    /// [`NetworkChange::Link`](crate::NetworkChange::Link)). Whoever emulates the link drops packets itself.
     ///
     /// # Errors
     /// [`Error::System`] naming `ioctl(TUNSETCARRIER)`: `EBADFD` when the interface is gone, `EINVAL` before

@@ -7,6 +7,7 @@ mod send;
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::{Mutex, PoisonError};
 
 use careof_wire::ipv4::Ipv4Header;
 
@@ -45,6 +46,8 @@ pub struct TunnelSocket {
     sender: Socket,
     /// Sends what does not fit the link and may be fragmented, which the kernel then does.
     fragmenter: Socket,
+    /// Never sends; asks for the MTU of paths.
+    probe: Mutex<Socket>,
 }
 
 impl TunnelSocket {
@@ -77,7 +80,9 @@ impl TunnelSocket {
             libc::IP_PMTUDISC_DONT,
         )?;
         fragmenter.grow_send_buffer(SEND_BUFFER)?;
-        Ok(Self { protocol, receiver, sender, fragmenter })
+        let probe =
+            Mutex::new(Socket::open("find the path MTU", libc::AF_INET, libc::SOCK_RAW, libc::IPPROTO_RAW)?);
+        Ok(Self { protocol, receiver, sender, fragmenter, probe })
     }
 
     /// The protocol number of the outer header.
@@ -111,7 +116,8 @@ impl TunnelSocket {
     /// told so in the last minutes. Bytes of the whole outer datagram.
     ///
     /// # Errors
-    /// [`Error::System`]: `ENETUNREACH` where there is no route.
+    /// [`Error::System`]: `ENETUNREACH` where there is no route, `EADDRNOTAVAIL` for a source that is no address
+    /// of this host.
     pub fn path_mtu(
         &self,
         source: Ipv4Addr,
@@ -119,20 +125,17 @@ impl TunnelSocket {
         interface: Option<u32>,
     ) -> Result<u16, Error> {
         const SO_BINDTOIFINDEX: libc::c_int = 62;
-        const DISCARD: u16 = 9;
-        // A connected socket is asked, since that is what the kernel tells it for; nothing is sent.
-        let probe = Socket::open("find the path MTU", libc::AF_INET, libc::SOCK_DGRAM, 0)?;
-        if let Some(interface) = interface {
-            let index = libc::c_int::try_from(interface).unwrap_or(libc::c_int::MAX);
-            let call = "setsockopt(SO_BINDTOIFINDEX)";
-            probe.set_number(libc::SOL_SOCKET, SO_BINDTOIFINDEX, call, index)?;
-        }
-        if !source.is_unspecified() {
-            probe.bind(SocketAddrV4::new(source, 0))?;
-        }
-        probe.connect(SocketAddrV4::new(destination, DISCARD))?;
-        let mtu = probe.get_number(libc::IPPROTO_IP, libc::IP_MTU, "getsockopt(IP_MTU)")?;
-        Ok(u16::try_from(mtu).unwrap_or(u16::MAX).max(Ipv4Header::LEN))
+        // A connected socket is asked, since that is what the kernel tells it for; nothing is sent. A raw one can
+        // be bound again and again.
+        let probe = self.probe.lock().unwrap_or_else(PoisonError::into_inner);
+        let index = libc::c_int::try_from(interface.unwrap_or(0)).unwrap_or(libc::c_int::MAX);
+        let call = "setsockopt(SO_BINDTOIFINDEX)";
+        probe.set_number(libc::SOL_SOCKET, SO_BINDTOIFINDEX, call, index)?;
+        probe.bind(SocketAddrV4::new(source, 0))?;
+        probe.connect(SocketAddrV4::new(destination, 0))?;
+        let mtu = probe.get_number(libc::IPPROTO_IP, libc::IP_MTU, "getsockopt(IP_MTU)");
+        probe.disconnect()?;
+        Ok(u16::try_from(mtu?).unwrap_or(u16::MAX).max(Ipv4Header::LEN))
     }
 }
 

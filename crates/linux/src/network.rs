@@ -69,7 +69,7 @@ impl Network {
         let tap = emulator.tap(TapConfig::default())?;
         let (mut links, mut devices) = (Vec::new(), Vec::new());
         for (link, [a, b]) in scenario.links.iter().zip(ends) {
-            devices.push([a.share()?, b.share()?]);
+            devices.push([a.try_clone()?, b.try_clone()?]);
             let (forward, backward) = (link.down.clone(), link.up.clone());
             links.push(emulator.add_link(LinkSpec { name: link.name.clone(), a, b, forward, backward })?);
         }

@@ -75,6 +75,8 @@ pub(super) struct DataPlane {
     received: Option<ReceiveBatch>,
     /// A datagram on its way from one tunnel into the next.
     scratch: Vec<u8>,
+    /// One that the kernel has put together from several, on the same way.
+    unfinished: Frame,
     pub(super) uncarried: Uncarried,
     /// Errors that wait to be sent.
     reports: Vec<ErrorReport>,
@@ -100,6 +102,7 @@ impl DataPlane {
             lanes: [lane(ip_in_ip)?, lane(minimal)?, lane(gre)?],
             received: Some(ReceiveBatch::new(BATCH)),
             scratch: Vec::new(),
+            unfinished: Frame::new(),
             uncarried: Uncarried::default(),
             reports: Vec::new(),
             limit: RateLimit::new(),
@@ -373,9 +376,35 @@ impl DataPlane {
         exit.traffic.note(1, out.datagram.len() as u64);
         if exit.onwards && !decisions.entrances_for(&inner).is_empty() {
             // A hop of its way.
-            return self.put_copies(now, &inner, &out.datagram, Origin::Forwarded, decisions);
+            return self.put_onwards(now, &inner, &out.datagram, decisions);
         }
         self.tun.send(&out.datagram)
+    }
+
+    /// From one tunnel into the next. What the kernel has put together on the way in is taken apart again.
+    fn put_onwards(
+        &mut self,
+        now: Instant,
+        header: &Ipv4Header,
+        datagram: &[u8],
+        decisions: &mut Decisions,
+    ) -> Result<(), Error> {
+        let entrances = decisions.entrances_for(header).iter_mut();
+        let mtu = entrances.map(|entrance| mtu_of(now, &self.lanes, entrance)).min().unwrap_or(u16::MAX);
+        if !self.unfinished.hold_unfinished(datagram, mtu) {
+            return self.put_copies(now, header, datagram, Origin::Forwarded, decisions);
+        }
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let mut outcome = Ok(());
+        while let Some(len) = self.unfinished.next_len()
+            && outcome.is_ok()
+        {
+            scratch.resize(len, 0);
+            self.unfinished.take(&mut scratch);
+            outcome = self.put_copies(now, header, &scratch, Origin::Forwarded, decisions);
+        }
+        self.scratch = scratch;
+        outcome
     }
 
     /// What the network says about packets that were sent through a lane's tunnels.
@@ -437,6 +466,12 @@ fn counted(of: Tunnel, used: Tunnel) -> Encapsulation {
 
 /// The longest datagram that the tunnel takes, if `len` is more.
 fn too_long(now: Instant, lanes: &[Lane; 3], entrance: &mut Entrance, len: usize) -> Option<u16> {
+    let mtu = mtu_of(now, lanes, entrance);
+    (len > usize::from(mtu)).then_some(mtu)
+}
+
+/// The longest datagram that the tunnel takes.
+fn mtu_of(now: Instant, lanes: &[Lane; 3], entrance: &mut Entrance) -> u16 {
     let path_mtu = entrance.path_mtu.get(now).unwrap_or_else(|| {
         let Tunnel { entry, exit, encapsulation, .. } = entrance.tunnel;
         let lane = lanes.get(lane_of(encapsulation));
@@ -446,6 +481,5 @@ fn too_long(now: Instant, lanes: &[Lane; 3], entrance: &mut Entrance, len: usize
         entrance.path_mtu.learn(now, mtu);
         mtu
     });
-    let mtu = entrance.tunnel.mtu(path_mtu);
-    (len > usize::from(mtu)).then_some(mtu)
+    entrance.tunnel.mtu(path_mtu)
 }

@@ -27,7 +27,7 @@ pub(super) struct HostChanges {
     netlink: Netlink,
     routes: BTreeMap<RouteKey, Wanted<Route>>,
     rules: Vec<Wanted<Rule>>,
-    neighbours: BTreeMap<(u32, Ipv4Addr), [u8; 6]>,
+    neighbours: BTreeMap<(u32, Ipv4Addr), Wanted<[u8; 6]>>,
     proxies: BTreeMap<(u32, Ipv4Addr), bool>,
     /// Requests that the kernel refused for another reason than that it cannot be now.
     pub(super) refused: u64,
@@ -166,10 +166,14 @@ impl HostChanges {
 
     /// Wants a neighbour's link-layer address to be known for good.
     pub(super) fn set_neighbour(&mut self, interface: u32, address: Ipv4Addr, link_address: [u8; 6]) {
-        if self.neighbours.insert((interface, address), link_address) != Some(link_address) {
-            let outcome = self.netlink.set_neighbour(interface, address, link_address);
-            self.note(outcome);
+        let key = (interface, address);
+        let same = |wanted: &Wanted<_>| wanted.is_there && wanted.what == link_address;
+        if self.neighbours.get(&key).is_some_and(same) {
+            return;
         }
+        let outcome = self.netlink.set_neighbour(interface, address, link_address);
+        let is_there = self.note(outcome);
+        self.neighbours.insert(key, Wanted { what: link_address, is_there });
     }
 
     /// Wants it no longer.
@@ -205,7 +209,9 @@ impl HostChanges {
         for (_, is_there) in self.proxies.iter_mut().filter(|((interface, _), _)| *interface == index) {
             *is_there = false;
         }
-        self.neighbours.retain(|(interface, _), _| *interface != index);
+        for (_, wanted) in self.neighbours.iter_mut().filter(|((interface, _), _)| *interface == index) {
+            wanted.is_there = false;
+        }
     }
 
     /// Nothing is known for certain any more.
@@ -213,6 +219,7 @@ impl HostChanges {
         self.routes.values_mut().for_each(|wanted| wanted.is_there = false);
         self.rules.iter_mut().for_each(|wanted| wanted.is_there = false);
         self.proxies.values_mut().for_each(|is_there| *is_there = false);
+        self.neighbours.values_mut().for_each(|wanted| wanted.is_there = false);
     }
 
     /// Forgets an interface that will not come back: its number is not given again.
@@ -233,6 +240,15 @@ impl HostChanges {
         let proxies: Vec<_> =
             self.proxies.iter().filter(|(_, is_there)| !**is_there).map(|(key, _)| *key).collect();
         proxies.into_iter().for_each(|(interface, address)| self.set_proxy(interface, address));
+        let neighbours: Vec<_> = self
+            .neighbours
+            .iter()
+            .filter(|(_, wanted)| !wanted.is_there)
+            .map(|((interface, address), wanted)| (*interface, *address, wanted.what))
+            .collect();
+        for (interface, address, link_address) in neighbours {
+            self.set_neighbour(interface, address, link_address);
+        }
     }
 
     /// Takes everything out. The first refusal is returned, and the rest carried out all the same.

@@ -11,6 +11,7 @@ mod hooks;
 mod host_changes;
 mod interfaces;
 mod mobile_routes;
+mod neighbourhood;
 mod parameters;
 mod path_mtu;
 mod persistence;
@@ -45,6 +46,7 @@ use decisions::Decisions;
 use event_queue::EventQueue;
 use host_changes::HostChanges;
 use interfaces::Interfaces;
+use neighbourhood::Neighbourhood;
 use parameters::Parameters;
 use persistence::Persistence;
 use signalling::Signalling;
@@ -72,6 +74,7 @@ pub struct Carrier {
     host: HostChanges,
     parameters: Parameters,
     signalling: Signalling,
+    neighbourhood: Neighbourhood,
     data: DataPlane,
     decisions: Decisions,
     /// Index of the tunnel device.
@@ -140,6 +143,7 @@ impl Carrier {
             host,
             parameters,
             signalling,
+            neighbourhood: Neighbourhood::open(role)?,
             data,
             decisions,
             tunnel,
@@ -332,13 +336,21 @@ impl AsFd for Carrier {
     }
 }
 
+/// Ends a carrier as the kernel ends a killed process: its descriptors are closed, and nothing is put back.
+///
+/// For tests of what the next one makes of it.
+#[doc(hidden)]
+pub fn abandon(mut carrier: Carrier) {
+    carrier.closed = true;
+}
+
 /// A stream of its own for an agent: one that takes another's place must not draw the same again.
 fn branch(random: &mut RandomStream) -> RandomStream {
     RandomStream::new(random.next_u64(), 0, "agent")
 }
 
 /// Whether names and numbers of interfaces fit together.
-fn check(setup: &Setup) -> Result<(), Error> {
+pub(crate) fn check(setup: &Setup) -> Result<(), Error> {
     let devices = setup.devices();
     for (at, device) in devices.iter().enumerate() {
         let earlier = devices.iter().take(at);

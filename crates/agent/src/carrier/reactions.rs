@@ -4,7 +4,9 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use careof_base::Instant;
 use careof_lab::{NetworkChange, Route, RouteKind, Rule};
-use careof_mobility::v4::{ArpEvent, ArpOwner, Event, HandoverEvent, Input, InterfaceId, RegistrationStep};
+use careof_mobility::v4::{
+    AgentEvent, ArpEvent, ArpOwner, Event, HandoverEvent, Input, InterfaceId, RegistrationStep, Transmit,
+};
 use careof_wire::mip4::ReplyCode;
 
 use super::agent::Agent;
@@ -263,7 +265,8 @@ impl Carrier {
                     self.persistence.note(event.home_address);
                 }
             }
-            Event::Agent(_) | Event::Dropped { .. } => {}
+            Event::Agent(event) => self.agent_heard(*event),
+            Event::Dropped { .. } => {}
         }
     }
 
@@ -315,11 +318,53 @@ impl Carrier {
         });
         self.visitors_on.insert(home_address, index);
         if has_neighbours {
-            // It does not answer ARP for its home address here (RFC 5944 section 4.6); but it has asked for ours.
-            let known = self.host.netlink().neighbour(index, home_address).ok().flatten();
-            if let Some(link_address) = known.and_then(|neighbour| neighbour.link_address) {
+            // It does not answer ARP for its home address here (RFC 5944 section 4.6).
+            if let Some(link_address) = self.link_address(index, home_address) {
                 self.host.set_neighbour(index, home_address, link_address);
             }
+        }
+    }
+
+    /// The link address of a neighbour who has sent a message, or whom the kernel knows.
+    fn link_address(&mut self, index: u32, address: Ipv4Addr) -> Option<[u8; 6]> {
+        self.neighbourhood.link_address(index, address).or_else(|| {
+            let known = self.host.netlink().neighbour(index, address).ok().flatten();
+            known.and_then(|neighbour| neighbour.link_address)
+        })
+    }
+
+    /// Foreign agent: who asked to visit and is refused is told so, too, and cannot be asked for by ARP. Returns whom
+    /// to forget afterwards.
+    pub(super) fn lend_neighbour(&mut self, transmit: &Transmit) -> Option<(u32, Ipv4Addr)> {
+        let (Agent::Foreign(_), address) = (&self.agent, transmit.destination) else { return None };
+        let index = transmit.interface.and_then(|id| self.interfaces.index_of(id))?;
+        if self.visitors_on.get(&address) == Some(&index) {
+            return None;
+        }
+        let link_address = self.neighbourhood.link_address(index, address)?;
+        self.host.set_neighbour(index, address, link_address);
+        Some((index, address))
+    }
+
+    /// Mobile node: an agent is known by the frames of its advertisements, so that the link need not be asked.
+    fn agent_heard(&mut self, event: AgentEvent) {
+        if !matches!(self.agent, Agent::Mobile(_)) {
+            return;
+        }
+        match event {
+            AgentEvent::Found { interface, agent } | AgentEvent::Rebooted { interface, agent } => {
+                if let Some(index) = self.interfaces.index_of(interface)
+                    && let Some(link_address) = self.neighbourhood.link_address(index, agent)
+                {
+                    self.host.set_neighbour(index, agent, link_address);
+                }
+            }
+            AgentEvent::Lost { interface, agent, .. } => {
+                if let Some(index) = self.interfaces.index_of(interface) {
+                    self.host.unset_neighbour(index, agent);
+                }
+            }
+            AgentEvent::PrefixChanged { .. } => {}
         }
     }
 

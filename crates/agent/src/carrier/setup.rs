@@ -74,7 +74,7 @@ pub enum HomeNetwork {
 }
 
 /// A home agent on this host.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HomeSetup {
     /// What the agent is.
     pub config: HomeAgentConfig,
@@ -87,7 +87,7 @@ pub struct HomeSetup {
 }
 
 /// A foreign agent on this host.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForeignSetup {
     /// What the agent is.
     pub config: ForeignAgentConfig,
@@ -98,7 +98,7 @@ pub struct ForeignSetup {
 }
 
 /// This host as a mobile node.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MobileSetup {
     /// What the node is. Whether its interfaces are up and which addresses they have is read from the kernel; what
     /// the configuration says about that is not used.
@@ -110,7 +110,7 @@ pub struct MobileSetup {
 }
 
 /// Which agent, with everything it needs.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Setup {
     /// A home agent.
     Home(HomeSetup),

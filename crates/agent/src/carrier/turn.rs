@@ -208,6 +208,7 @@ impl Carrier {
     /// Ends what is not a turn of its own.
     pub(super) fn finish_turn(&mut self) -> Result<(), Error> {
         let now = self.clock.now();
+        self.drain(now);
         self.wake(now);
         self.settle(now)?;
         self.rest(now)
@@ -221,6 +222,7 @@ impl Carrier {
     }
 
     fn take_datagrams(&mut self, now: Instant) {
+        self.neighbourhood.listen();
         let mut buffer = [0; LONGEST_MESSAGE];
         for _ in 0..MESSAGES_A_TURN {
             match self.signalling.udp.receive(&mut buffer) {
@@ -250,6 +252,7 @@ impl Carrier {
     }
 
     fn take_icmp(&mut self, now: Instant) {
+        self.neighbourhood.listen();
         let mut buffer = [0; LONGEST_MESSAGE];
         for _ in 0..MESSAGES_A_TURN {
             match self.signalling.icmp.receive(&mut buffer) {
@@ -296,7 +299,11 @@ impl Carrier {
         self.save(now);
         let mut outgoing = std::mem::take(&mut self.outgoing);
         for transmit in outgoing.drain(..) {
+            let lent = self.lend_neighbour(&transmit);
             self.signalling.send(&transmit, &self.interfaces);
+            if let Some((index, address)) = lent {
+                self.host.unset_neighbour(index, address);
+            }
         }
         self.outgoing = outgoing;
         Ok(())

@@ -21,8 +21,8 @@ pub struct InterfaceState {
     pub name: String,
     /// Whether it was taken up (`IFF_UP`).
     pub is_up: bool,
-    /// Whether it is up and its link can carry packets: a cable is in, a station is associated and let in
-    /// (`IFF_LOWER_UP`, without `IFF_DORMANT`).
+    /// Whether it is up and its link carries packets: a cable is in, a station is associated and let in. Lost at once
+    /// (`IFF_LOWER_UP`), and there again when the kernel sends packets again (`IFF_RUNNING`).
     pub has_carrier: bool,
     /// Largest IP packet in bytes.
     pub mtu: u32,
@@ -41,8 +41,7 @@ impl InterfaceState {
             index: message.header.index,
             name: String::new(),
             is_up: flags.contains(LinkFlags::Up),
-            has_carrier: flags.contains(LinkFlags::Up | LinkFlags::LowerUp)
-                && !flags.contains(LinkFlags::Dormant),
+            has_carrier: flags.contains(LinkFlags::Up | LinkFlags::LowerUp | LinkFlags::Running),
             mtu: 0,
             link_address: None,
             is_loopback: flags.contains(LinkFlags::Loopback),

@@ -14,6 +14,7 @@ mod neighbour;
 mod route;
 mod rule;
 
+use std::io;
 use std::net::IpAddr;
 
 use netlink_packet_core::{
@@ -204,14 +205,14 @@ impl Netlink {
         request.finalize();
         let mut bytes = vec![0; request.buffer_len()];
         request.serialize(&mut bytes);
-        self.socket.send(&bytes, 0)?;
+        uninterrupted(|| self.socket.send(&bytes, 0))?;
         Ok(())
     }
 
     /// Receives one datagram into the buffer.
     fn receive(&mut self) -> Result<(), Failure> {
         self.buffer.clear();
-        self.socket.recv(&mut self.buffer, 0)?;
+        uninterrupted(|| self.socket.recv(&mut self.buffer, 0))?;
         Ok(())
     }
 }
@@ -234,6 +235,16 @@ impl Failure {
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
         Self::Errno(errno_of(&error))
+    }
+}
+
+/// Makes a call again that a signal interrupted. Programs around us, as Python, handle signals in any thread.
+pub(crate) fn uninterrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match call() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            done => return done,
+        }
     }
 }
 

@@ -198,13 +198,21 @@ impl Coalescer {
         Self { flows: Vec::with_capacity(FLOWS), used: 0, merged: 0, super_packets: 0 }
     }
 
+    /// Hands on what is held of the flow of `datagram`, which is about to be written by itself.
+    pub(super) fn flush_flow(
+        &mut self,
+        datagram: &[u8],
+        mut write: impl FnMut(&[u8; VnetHeader::LEN], &[u8]),
+    ) {
+        if let Some(at) = self.held(datagram) {
+            self.release(at, &mut write);
+        }
+    }
+
     /// Takes a datagram, whole and without padding. It is handed to `write` now, or with others later; those of
     /// one flow always in order.
     pub(super) fn push(&mut self, datagram: &[u8], mut write: impl FnMut(&[u8; VnetHeader::LEN], &[u8])) {
-        let held = match flow(datagram) {
-            Some(flow_of) => self.in_use().position(|pending| flow(pending.bytes()) == Some(flow_of)),
-            None => None,
-        };
+        let held = self.held(datagram);
         let segment = Segment::of(datagram);
         if let Some(at) = held {
             if let (Some(segment), Some(pending)) = (&segment, self.flows.get_mut(at))
@@ -242,8 +250,10 @@ impl Coalescer {
         }
     }
 
-    fn in_use(&self) -> impl Iterator<Item = &Pending> {
-        self.flows.iter().take(self.used)
+    /// The place of the flow of a datagram, if something of it is held.
+    fn held(&self, datagram: &[u8]) -> Option<usize> {
+        let wanted = flow(datagram)?;
+        self.flows.iter().take(self.used).position(|pending| flow(pending.bytes()) == Some(wanted))
     }
 
     /// Hands on the flow at a place, whose room goes behind those in use.

@@ -3,7 +3,7 @@
 use careof_wire::ipv4::Ipv4Header;
 use careof_wire::protocol;
 
-use super::layout::{self, put, tcp, udp};
+use super::layout::{self, LeftChecksum, put, tcp, udp};
 use super::vnet_header::{SegmentationKind, VnetHeader};
 use super::{checksum, layout::u32_at};
 
@@ -233,6 +233,26 @@ impl Frame {
             sum = [0xff; 2];
         }
         put(place, checksum_at, sum);
+    }
+
+    /// Holds a datagram that came out of a tunnel and goes on by another, without passing a device, if something is
+    /// left to do about it: its checksum, or to cut what the kernel has put together to datagrams of at most `mtu`
+    /// bytes. `false`, and the frame is done, for a datagram that can go on as it is.
+    #[must_use]
+    pub fn hold_unfinished(&mut self, datagram: &[u8], mtu: u16) -> bool {
+        self.is_done = true;
+        let Some(left) = LeftChecksum::of(datagram) else { return false };
+        self.hold(&left.vnet_header(datagram.len(), usize::from(mtu)), datagram).is_ok()
+    }
+
+    /// Holds `datagram` as if a device had handed it over with this header.
+    pub(super) fn hold(&mut self, vnet: &VnetHeader, datagram: &[u8]) -> Result<(), Malformed> {
+        let len = VnetHeader::LEN + datagram.len();
+        let (header, packet) =
+            self.room().split_at_mut_checked(VnetHeader::LEN).ok_or(Malformed::Truncated)?;
+        header.copy_from_slice(&vnet.bytes());
+        packet.get_mut(..datagram.len()).ok_or(Malformed::Truncated)?.copy_from_slice(datagram);
+        self.load(len, true)
     }
 
     /// Where a device reads into: its header, if it has one, and the packet.

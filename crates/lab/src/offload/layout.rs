@@ -6,8 +6,10 @@
 use std::net::Ipv4Addr;
 
 use careof_wire::ipv4::Ipv4Header;
+use careof_wire::protocol;
 
 use super::checksum;
+use super::vnet_header::{Segmentation, SegmentationKind, VnetHeader};
 
 pub(super) const TOTAL_LENGTH: usize = 2;
 pub(super) const IDENTIFICATION: usize = 4;
@@ -75,6 +77,54 @@ pub(super) fn ipv4(bytes: &[u8]) -> Option<(Ipv4Header, usize)> {
         payload_len: u16::from_be_bytes([t0, t1]).checked_sub(header_len as u16)?,
     };
     Some((header, header_len))
+}
+
+/// A datagram whose transport checksum has been left to a network card that it never came by: the field has the sum
+/// of the pseudo header only. So do those that the kernel has put together from several, to which it comes down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct LeftChecksum {
+    /// Bytes of the IP header.
+    pub(super) header_len: usize,
+    /// Where the checksum stands behind it.
+    pub(super) offset: usize,
+    /// Bytes of both headers, and the flags, where it is TCP.
+    pub(super) tcp: Option<(usize, u8)>,
+}
+
+impl LeftChecksum {
+    /// Completing a checksum that is right by itself, and looks like this once in 65,536, changes nothing.
+    pub(super) fn of(datagram: &[u8]) -> Option<Self> {
+        let (header, header_len) = ipv4(datagram)?;
+        let (offset, tcp) = match header.protocol {
+            protocol::TCP => {
+                let data_offset = usize::from(datagram.get(header_len + tcp::DATA_OFFSET)? >> 4) * 4;
+                let flags = *datagram.get(header_len + tcp::FLAGS)?;
+                (tcp::CHECKSUM, Some((header_len + data_offset.max(tcp::LEN), flags)))
+            }
+            protocol::UDP => (udp::CHECKSUM, None),
+            _ => return None,
+        };
+        let found = datagram.get(header_len + offset..)?.first_chunk()?;
+        let is_left = !header.is_fragment()
+            && datagram.len() == header_len + usize::from(header.payload_len)
+            && *found == checksum::folded(pseudo_header(datagram, header_len, header.protocol));
+        is_left.then_some(Self { header_len, offset, tcp })
+    }
+
+    /// What has to be said about it to a device. A segment of TCP that does not fit `mtu` is one of those put
+    /// together; from what sizes cannot be known, so it is said to be cut to fit.
+    pub(super) fn vnet_header(&self, len: usize, mtu: usize) -> VnetHeader {
+        let segmentation = self.tcp.and_then(|(headers_len, flags)| {
+            let size = mtu.checked_sub(headers_len).filter(|&size| size > 0 && headers_len + size < len)?;
+            let has_cwr = flags & tcp::CWR != 0;
+            Some(Segmentation { kind: SegmentationKind::Tcp, size: u16::try_from(size).ok()?, has_cwr })
+        });
+        VnetHeader {
+            checksum: Some((self.header_len as u16, self.offset as u16)),
+            segmentation,
+            headers_len: self.tcp.map_or(0, |(headers_len, _)| headers_len as u16),
+        }
+    }
 }
 
 /// Makes the total length and the header checksum right.

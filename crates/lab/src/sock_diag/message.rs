@@ -207,3 +207,69 @@ fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
 fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     bytes.get(at..)?.first_chunk().copied().map(u32::from_ne_bytes)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A message of the kernel: a listening socket with one attribute.
+    fn answer() -> Vec<u8> {
+        let mut bytes = vec![0; HEADER + SOCKET];
+        bytes[4..6].copy_from_slice(&BY_FAMILY.to_ne_bytes());
+        bytes[8..12].copy_from_slice(&9_u32.to_ne_bytes());
+        bytes[HEADER] = libc::AF_INET as u8;
+        bytes[HEADER + 1] = 10;
+        bytes[HEADER + 4..HEADER + 6].copy_from_slice(&443_u16.to_be_bytes());
+        bytes[HEADER + 8..HEADER + 12].copy_from_slice(&[192, 0, 2, 1]);
+        bytes.extend_from_slice(&10_u16.to_ne_bytes());
+        bytes.extend_from_slice(&INET_DIAG_CONG.to_ne_bytes());
+        bytes.extend_from_slice(b"cubic\0\0\0");
+        let length = u32::try_from(bytes.len()).unwrap();
+        bytes[..4].copy_from_slice(&length.to_ne_bytes());
+        bytes
+    }
+
+    #[test]
+    fn a_socket_is_read() {
+        let bytes = answer();
+        let Ok(Some((Answer::Socket(socket), []))) = first(&bytes, 9) else { panic!() };
+        assert_eq!(socket.local, "192.0.2.1:443".parse().unwrap());
+        assert_eq!((socket.state, socket.info), (TcpState::Listen, None));
+        assert_eq!(socket.congestion_control.unwrap().as_str(), "cubic");
+        assert!(matches!(first(&bytes, 10), Ok(Some((Answer::Other, [])))));
+    }
+
+    #[test]
+    fn what_is_cut_off_or_wrong_is_never_a_panic() {
+        let whole = answer();
+        for length in 1..whole.len() {
+            // As it is, and with a length that says that it is whole.
+            assert!(first(&whole[..length], 9).is_err());
+            let mut cut = whole[..length].to_vec();
+            if let Some(place) = cut.get_mut(..4) {
+                place.copy_from_slice(&u32::try_from(length).unwrap().to_ne_bytes());
+                let _ = first(&cut, 9);
+            }
+        }
+        for at in 0..whole.len() {
+            for value in [0, 1, 0x7f, 0xff] {
+                let mut wrong = whole.clone();
+                wrong[at] = value;
+                let _ = first(&wrong, 9);
+            }
+        }
+    }
+
+    #[test]
+    fn a_request_has_the_kernels_layout() {
+        let request =
+            Request::connection(5, "192.0.2.1:258".parse().unwrap(), "192.0.2.2:3".parse().unwrap());
+        let bytes = request.bytes();
+        assert_eq!(bytes[..4], 72_u32.to_ne_bytes());
+        assert_eq!(bytes[8..12], 5_u32.to_ne_bytes());
+        assert_eq!(bytes[16..19], [libc::AF_INET as u8, 6, 0b1010]);
+        assert_eq!(bytes[24..28], [1, 2, 0, 3]);
+        assert_eq!((&bytes[28..32], &bytes[44..48]), (&[192, 0, 2, 1][..], &[192, 0, 2, 2][..]));
+        assert_eq!(bytes[64..], [0xff; 8]);
+    }
+}

@@ -14,6 +14,7 @@ use nix::errno::Errno;
 
 use crate::congestion::CongestionControl;
 use crate::error::Error;
+use crate::netlink::uninterrupted;
 use careof_base::Duration;
 use message::{Answer, REQUEST, Request};
 
@@ -136,7 +137,7 @@ impl SockDiag {
     }
 
     fn look_up(&mut self, request: &[u8; REQUEST]) -> Result<Option<TcpSocket>, Failure> {
-        self.socket.send(request, 0)?;
+        uninterrupted(|| self.socket.send(request, 0))?;
         loop {
             let sequence = self.sequence;
             match message::first(self.receive()?, sequence)?.map(|(answer, _)| answer) {
@@ -168,7 +169,8 @@ impl SockDiag {
 
     fn dump(&mut self, family: u8, filter: &TcpFilter, found: &mut Vec<TcpSocket>) -> Result<(), Failure> {
         self.sequence = self.sequence.wrapping_add(1);
-        self.socket.send(&Request::dump(self.sequence, family, filter).bytes(), 0)?;
+        let request = Request::dump(self.sequence, family, filter).bytes();
+        uninterrupted(|| self.socket.send(&request, 0))?;
         loop {
             let sequence = self.sequence;
             let mut rest = self.receive()?;
@@ -186,8 +188,10 @@ impl SockDiag {
 
     /// The next datagram of the kernel.
     fn receive(&mut self) -> Result<&[u8], Failure> {
-        let mut room = &mut self.buffer[..];
-        let length = self.socket.recv(&mut room, 0)?;
+        let length = uninterrupted(|| {
+            let mut room = &mut self.buffer[..];
+            self.socket.recv(&mut room, 0)
+        })?;
         Ok(self.buffer.get(..length).unwrap_or_default())
     }
 }

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
 pub(crate) mod processes;
+pub(crate) mod veth;
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;

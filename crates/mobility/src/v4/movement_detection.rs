@@ -97,10 +97,13 @@ pub(crate) struct AgentList {
     agents: Vec<Agent>,
 }
 
+/// A link can carry a frame twice; the second one comes at once.
+const TWICE_WITHIN: Duration = Duration::from_millis(50);
+
 /// Whether a sequence number says that the agent has been restarted: less than before and below 256, as an
-/// agent that counts on goes from 0xffff to 256.
-const fn shows_reboot(before: u16, after: u16) -> bool {
-    after < before && after < 256
+/// agent that counts on goes from 0xffff to 256; or 0 again, which is for the first after a start only, `later`.
+fn shows_reboot(before: u16, after: u16, later: Duration) -> bool {
+    after < 256 && after < before || before == 0 && after == 0 && later > TWICE_WITHIN
 }
 
 /// How many advertisements were sent since the one with sequence number `before`.
@@ -137,7 +140,7 @@ impl AgentList {
             self.agents.push(Agent { address, advertised, heard: now, interval: None, silent: false });
             return Observation::New { replaced };
         };
-        let rebooted = shows_reboot(agent.advertised.sequence, advertised.sequence);
+        let rebooted = shows_reboot(agent.advertised.sequence, advertised.sequence, now - agent.heard);
         let observed = (now - agent.heard) / steps(agent.advertised.sequence, advertised.sequence);
         agent.interval = match agent.interval {
             _ if rebooted => None,
@@ -332,11 +335,19 @@ mod tests {
             (5, 3, Observation::Rebooted),
             (5, 5, Observation::Known),
             (255, 256, Observation::Known),
+            (0, 0, Observation::Rebooted),
         ] {
             let mut agents = list(MovementConfig::default());
             agents.heard(at(0), AGENT, advertised(before), None);
             assert_eq!(agents.heard(at(1000), AGENT, advertised(after), None), expected, "{before} {after}");
         }
+    }
+
+    #[test]
+    fn a_frame_carried_twice_is_no_reboot() {
+        let mut agents = list(MovementConfig::default());
+        agents.heard(at(0), AGENT, advertised(0), None);
+        assert_eq!(agents.heard(at(1), AGENT, advertised(0), None), Observation::Known);
     }
 
     #[test]

@@ -1,0 +1,316 @@
+//! Asking a running agent.
+
+use std::fs;
+use std::io::{self, BufRead as _, BufReader, ErrorKind, Write as _};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::{Failure, shown};
+use crate::config::RUN_DIRECTORY;
+use crate::daemon::{Answer, Request};
+
+/// An agent that does not answer in that time is stuck.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The status of the agent at `socket`, as text.
+pub(super) fn status(json: bool, socket: Option<&Path>) -> Result<String, Failure> {
+    let status = ask(&Request::Status {}, &find(socket)?)?;
+    if json {
+        // A value has no way to fail.
+        let text = serde_json::to_string_pretty(&status).unwrap_or_default();
+        return Ok(text + "\n");
+    }
+    Ok(describe(&status))
+}
+
+/// Lets the mobile node at `socket` move to `interface`.
+pub(super) fn switch(interface: &str, socket: Option<&Path>) -> Result<(), Failure> {
+    ask(&Request::Switch { interface: interface.to_owned() }, &find(socket)?).map(drop)
+}
+
+/// The control socket: the one that is named, or the only one there is.
+fn find(socket: Option<&Path>) -> Result<PathBuf, Failure> {
+    if let Some(socket) = socket {
+        return Ok(socket.to_owned());
+    }
+    let none = || {
+        let hint = "careof-agent FILE starts one; --socket PATH asks one that listens elsewhere";
+        Failure::new(1, &format!("no agent runs: there is no socket in {RUN_DIRECTORY}"), Some(hint))
+    };
+    let entries = fs::read_dir(RUN_DIRECTORY).map_err(|_| none())?;
+    let mut sockets: Vec<PathBuf> = entries
+        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+        .filter(|path| path.extension().is_some_and(|extension| extension == "sock"))
+        .collect();
+    sockets.sort();
+    match sockets.as_slice() {
+        [] => Err(none()),
+        [only] => Ok(only.clone()),
+        several => {
+            let names: Vec<_> = several.iter().map(|path| shown(path.as_os_str())).collect();
+            let hint = format!("choose one: --socket {}", names.join(" or --socket "));
+            Err(Failure::new(2, "several agents run here", Some(&hint)))
+        }
+    }
+}
+
+/// What the agent at `socket` answers to `request`.
+fn ask(request: &Request, socket: &Path) -> Result<Value, Failure> {
+    let place = shown(socket.as_os_str());
+    let answer = exchange(request, socket).map_err(|error| {
+        let (what, hint) = match error.kind() {
+            ErrorKind::NotFound => {
+                ("there is no such socket".to_owned(), "careof-agent FILE starts an agent")
+            }
+            ErrorKind::ConnectionRefused => {
+                ("nobody listens: the agent has ended".to_owned(), "careof-agent FILE starts an agent")
+            }
+            ErrorKind::PermissionDenied => {
+                ("no permission".to_owned(), "run it as root, or as a member of the socket's group")
+            }
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+                ("no answer".to_owned(), "the agent is stuck; its log may say why")
+            }
+            _ => (error.to_string(), "is it the control socket of a careof-agent?"),
+        };
+        Failure::new(1, &format!("cannot ask the agent at {place}: {what}"), Some(hint))
+    })?;
+    match answer {
+        Answer::Done { ok } => Ok(ok),
+        Answer::Failed { error, hint } => Err(Failure::new(1, &error, hint.as_deref())),
+    }
+}
+
+fn exchange(request: &Request, socket: &Path) -> io::Result<Answer> {
+    let mut stream = UnixStream::connect(socket)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let mut line = serde_json::to_vec(request)?;
+    line.push(b'\n');
+    stream.write_all(&line)?;
+    let mut answer = Vec::new();
+    BufReader::new(stream).read_until(b'\n', &mut answer)?;
+    Ok(serde_json::from_slice(&answer)?)
+}
+
+/// A status for people.
+fn describe(status: &Value) -> String {
+    let mut out = String::new();
+    let role = match status["role"].as_str() {
+        Some("home") => "home agent",
+        Some("foreign") => "foreign agent",
+        Some("mobile") => "mobile node",
+        _ => "agent",
+    };
+    let mut head = vec![role.to_owned()];
+    if let Some(uptime) = status["uptime_s"].as_f64() {
+        head.push(format!("up {}", span(uptime)));
+    }
+    head.extend(status["configuration"].as_str().map(str::to_owned));
+    head.extend(status["pid"].as_u64().map(|pid| format!("pid {pid}")));
+    out.push_str(&head.join(", "));
+    out.push('\n');
+    if status["configuration_problems"].as_array().is_some_and(|problems| !problems.is_empty()) {
+        out.push_str("the configuration was changed since, but not for the better:\n");
+        for problem in status["configuration_problems"].as_array().into_iter().flatten() {
+            for line in problem.as_str().unwrap_or_default().lines() {
+                out.push_str(&format!("  {line}\n"));
+            }
+        }
+    }
+    if let registration @ Value::Object(_) = &status["registration"] {
+        out.push_str(&format!("\n{}\n", registered(registration)));
+    }
+    let left = |row: &Value| row["left_s"].as_f64().map_or_else(|| "for ever".to_owned(), span);
+    table(
+        &mut out,
+        "bindings",
+        &status["bindings"],
+        &[
+            ("home address", &|row| text(&row["home_address"])),
+            ("care-of", &|row| text(&row["care_of"])),
+            ("left", &left),
+            ("tunnel", &|row| text(&row["encapsulation"])),
+            ("reverse", &|row| text(&row["reverse_tunnel"])),
+        ],
+    );
+    table(
+        &mut out,
+        "visitors",
+        &status["visitors"],
+        &[
+            ("home address", &|row| text(&row["home_address"])),
+            ("home agent", &|row| text(&row["home_agent"])),
+            ("care-of", &|row| text(&row["care_of"])),
+            ("interface", &|row| text(&row["interface"])),
+            ("left", &left),
+        ],
+    );
+    table(
+        &mut out,
+        "interfaces",
+        &status["interfaces"],
+        &[
+            ("name", &|row| text(&row["name"])),
+            ("state", &|row| if row["up"] == true { "up".to_owned() } else { "down".to_owned() }),
+            ("address", &|row| text(&row["address"])),
+            ("gateway", &|row| text(&row["gateway"])),
+        ],
+    );
+    table(
+        &mut out,
+        "tunnels",
+        &status["tunnels"],
+        &[
+            ("from", &|row| text(&row["here"])),
+            ("to", &|row| text(&row["there"])),
+            ("packets out", &|row| text(&row["packets_out"])),
+            ("bytes out", &|row| text(&row["bytes_out"])),
+            ("packets in", &|row| text(&row["packets_in"])),
+            ("bytes in", &|row| text(&row["bytes_in"])),
+        ],
+    );
+    table(
+        &mut out,
+        "last handovers",
+        &status["handovers"],
+        &[
+            ("at", &|row| row["at_s"].as_f64().map_or_else(String::new, |at| format!("{at:.3} s"))),
+            ("from", &|row| text(&row["from"])),
+            ("to", &|row| text(&row["to"])),
+            ("phase", &|row| text(&row["phase"])),
+            ("care-of", &|row| text(&row["care_of"])),
+            ("latency", &|row| {
+                row["latency_ms"].as_f64().map_or_else(|| "-".to_owned(), |ms| format!("{ms:.1} ms"))
+            }),
+        ],
+    );
+    counters(&mut out, &status["counters"]);
+    out
+}
+
+fn registered(registration: &Value) -> String {
+    let home_address = text(&registration["home_address"]);
+    let agent = text(&registration["home_agent"]);
+    let interface = text(&registration["interface"]);
+    if registration["at_home"] == true {
+        return format!("{home_address} is at home on {interface}");
+    }
+    if registration["registered"] == true {
+        let care_of = text(&registration["care_of"]);
+        return format!(
+            "{home_address} is registered with {agent}: care-of address {care_of} on {interface}"
+        );
+    }
+    format!("{home_address} is not registered with {agent}")
+}
+
+/// What was counted and is not zero.
+fn counters(out: &mut String, counters: &Value) {
+    let counted: Vec<_> =
+        counters.as_object().into_iter().flatten().filter(|(_, value)| value.as_u64() != Some(0)).collect();
+    if counted.is_empty() {
+        return;
+    }
+    out.push_str("\ncounters\n");
+    let width = counted.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    for (name, value) in counted {
+        out.push_str(&format!("  {name:width$}  {value}\n"));
+    }
+}
+
+type Column<'a> = (&'static str, &'a dyn Fn(&Value) -> String);
+
+/// A table with a title; nothing when there are no rows.
+fn table(out: &mut String, title: &str, rows: &Value, columns: &[Column<'_>]) {
+    let Some(rows) = rows.as_array().filter(|rows| !rows.is_empty()) else { return };
+    let mut lines = vec![columns.iter().map(|(name, _)| (*name).to_owned()).collect::<Vec<_>>()];
+    lines.extend(rows.iter().map(|row| columns.iter().map(|(_, cell)| cell(row)).collect()));
+    let width = |column: usize| {
+        lines.iter().filter_map(|line| line.get(column)).map(|cell| cell.chars().count()).max()
+    };
+    let widths: Vec<usize> = (0..columns.len()).map(|column| width(column).unwrap_or(0)).collect();
+    out.push_str(&format!("\n{title}\n"));
+    for line in &lines {
+        let cells: Vec<_> = line.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}")).collect();
+        out.push_str(&format!("  {}\n", cells.join("  ").trim_end()));
+    }
+}
+
+fn text(value: &Value) -> String {
+    match value {
+        Value::Null => "-".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Bool(true) => "yes".to_owned(),
+        Value::Bool(false) => "no".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// Seconds as people say them.
+fn span(seconds: f64) -> String {
+    // Below a century; a cast of what is out of range saturates.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a time that has passed")]
+    let whole = seconds.max(0.0) as u64;
+    match whole {
+        0..=59 => format!("{seconds:.1} s"),
+        60..=3599 => format!("{} min {} s", whole / 60, whole % 60),
+        3600..=86_399 => format!("{} h {} min", whole / 3600, whole % 3600 / 60),
+        _ => format!("{} d {} h", whole / 86_400, whole % 86_400 / 3600),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_status_reads_like_a_page() {
+        let status = json!({
+            "role": "home", "uptime_s": 3725.0, "configuration": "home.toml", "pid": 7, "configuration_problems": [],
+            "registration": null, "visitors": [], "tunnels": [], "handovers": [],
+            "bindings": [{"home_address": "192.0.2.10", "care_of": "10.0.0.7", "left_s": 61.0,
+                          "encapsulation": "ip-in-ip", "reverse_tunnel": true}],
+            "interfaces": [{"name": "eth0", "up": true, "address": "192.0.2.1/24", "gateway": null}],
+            "counters": {"messages-received": 3, "dropped-malformed": 0},
+        });
+        assert_eq!(
+            describe(&status),
+            "home agent, up 1 h 2 min, home.toml, pid 7\n\
+             \nbindings\n  home address  care-of   left       tunnel    reverse\n  \
+             192.0.2.10    10.0.0.7  1 min 1 s  ip-in-ip  yes\n\
+             \ninterfaces\n  name  state  address       gateway\n  eth0  up     192.0.2.1/24  -\n\
+             \ncounters\n  messages-received  3\n"
+        );
+    }
+
+    #[test]
+    fn whatever_an_agent_answers_can_be_described() {
+        for odd in [
+            json!(null),
+            json!([]),
+            json!({"role": 7, "bindings": 3, "counters": []}),
+            json!({"bindings": [1]}),
+        ] {
+            let _ = describe(&odd);
+        }
+    }
+
+    #[test]
+    fn an_agent_that_is_not_there_is_named() {
+        let directory = tempfile::tempdir().unwrap();
+        let missing = directory.path().join("none.sock");
+        let error = status(false, Some(&missing)).unwrap_err();
+        assert!(error.text.contains("there is no such socket\n  hint: careof-agent FILE"), "{}", error.text);
+        assert_eq!(error.status, 1);
+        let gone = directory.path().join("gone.sock");
+        drop(std::os::unix::net::UnixListener::bind(&gone).unwrap());
+        let error = status(false, Some(&gone)).unwrap_err();
+        assert!(error.text.contains("the agent has ended"), "{}", error.text);
+    }
+}

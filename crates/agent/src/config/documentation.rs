@@ -1,0 +1,77 @@
+//! `docs/careof-agent.md`, its reference written from the table of keys.
+
+use careof_document::section::reference_markdown;
+
+use super::reference::SECTIONS;
+
+const INTRODUCTION: &str = "# careof-agent
+
+<!-- Generated: the text from crates/agent/src/config/documentation.rs, the tables from the parser's own table of keys,
+crates/agent/src/config/reference.rs. Do not edit. -->
+
+`careof-agent FILE` runs the mobility agent that FILE describes: a home agent, a foreign agent or a mobile node of Mobile
+IPv4 (RFC 5944, with reverse tunnelling by RFC 3024). `careof-agent check FILE` says what is wrong with FILE, and starts
+nothing. Ready configurations are in `examples/`, a systemd unit is in `packaging/`.
+
+## What it needs
+
+`CAP_NET_ADMIN` and `CAP_NET_RAW`, `CAP_NET_BIND_SERVICE` to open port 434, and `/dev/net/tun`. Once everything is open it
+gives up all capabilities but the first two. It need not be root: the systemd unit runs it as the user `careof`.
+
+What it changes in the host - routes, rules, addresses, proxy ARP, kernel parameters - it puts back when it ends. What a
+killed agent left, its successor puts in order.
+
+## Signals
+
+| signal | effect |
+|---|---|
+| `SIGTERM`, `SIGINT` | A mobile node deregisters, for which it waits 5 s; the host is put back; exit status 0. A home agent's bindings stay in its store. |
+| the same again | The end, without waiting. |
+| `SIGHUP` | FILE is read again. What is wrong with it is logged and shown by `status`, and the old configuration stays in force. What lies in `[host]`, the interfaces, the home address, `[store]` and the format of the log take a new start. |
+
+Exit status: 0 ended as it was told, 1 failed, 2 FILE or the store needs somebody's attention.
+
+## Asking it
+
+`careof-agent status` prints what a running agent is doing, `--json` as JSON. `careof-agent switch INTERFACE` lets a mobile
+node move. Without `--socket PATH` they ask the only agent in `/run/careof`.
+
+A program can ask by itself: the control socket takes one line of JSON a connection, `{\"command\": \"status\"}` or
+`{\"command\": \"switch\", \"interface\": \"wlan0\"}`, and answers with one: `{\"ok\": ...}` or `{\"error\": \"...\", \"hint\": \"...\"}`.
+
+## Metrics
+
+With `[metrics]`, Prometheus reads them at `/metrics`.
+
+| metric | labels | meaning |
+|---|---|---|
+| `careof_build_info` | `role`, `version` | Which agent this is; always 1. |
+| `careof_uptime_seconds` | | Time since the agent was started. |
+| `careof_bindings` | | Home agent: mobility bindings. |
+| `careof_visitors` | | Foreign agent: entries of the visitor list. |
+| `careof_registered`, `careof_at_home` | | Mobile node: whether packets to the home address arrive; whether it is at home. |
+| `careof_interface_up`, `careof_interface_in_use` | `interface` | State of the interfaces; the second of a mobile node's. |
+| `careof_handovers_total` | `outcome` | Mobile node: handovers that ended `registered` or `failed`. |
+| `careof_handover_latency_seconds` | | Histogram: from the beginning of a handover to its accepted registration. |
+| `careof_tunnel_packets_total`, `careof_tunnel_bytes_total` | `here`, `there`, `direction` | Datagrams put into a tunnel (`out`) and taken out of it (`in`). |
+| `careof_dropped_total` | `cause` | Messages without effect. |
+| `careof_denied_total` | `code` | Registrations denied: sent by an agent, received by a mobile node. |
+| `careof_events_total` | `name` | What else is counted, as in `careof-agent status`. |
+| `careof_reloads_total` | `outcome` | Times FILE was read again, `applied` or `rejected`. |
+| `careof_log_lines_suppressed_total` | | Lines of the log left out because there were too many. |
+| `careof_clients_refused_total` | `server` | Clients of the control socket or the metrics that were too many, too slow or talked nonsense. |
+
+## The file
+
+TOML. Words are written with hyphens, keys with underscores; a key that is not listed here is an error. Durations, sizes,
+rates and percentages are text with a unit: `\"10 s\"`, `\"1480 B\"`, `\"9.6 kbit/s\"`, `\"75 %\"`. The tables `[host]`,
+`[control]`, `[metrics]` and `[log]` are for every role.
+";
+
+/// The documentation of the daemon, as in `docs/careof-agent.md`.
+#[must_use]
+pub fn documentation_markdown() -> String {
+    let reference = reference_markdown(&SECTIONS);
+    // Below a heading of its own.
+    format!("{INTRODUCTION}{}", reference.replace("\n## ", "\n### "))
+}

@@ -1,0 +1,159 @@
+//! Values that only configurations have: addresses, prefixes, names of interfaces, lifetimes, paths.
+
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use careof_document::decode::{Field, Reader};
+use careof_document::error::Problems;
+use careof_document::tree::Value;
+use careof_document::units;
+use careof_mobility::v4::Prefix;
+use careof_wire::mip4::Lifetime;
+
+/// Reads `key` if it is given; what is wrong is reported and read as if it were not given.
+pub(super) fn given<'a, T>(
+    reader: &Reader<'a>,
+    key: &str,
+    problems: &mut Problems,
+    read: impl FnOnce(&Field<'a>, &mut Problems) -> Option<T>,
+) -> Option<T> {
+    reader.get(key).and_then(|field| read(&field, problems))
+}
+
+/// Reads `key`, which must be given; `expected` says so.
+pub(super) fn required<'a, T>(
+    reader: &Reader<'a>,
+    key: &str,
+    expected: &str,
+    problems: &mut Problems,
+    read: impl FnOnce(&Field<'a>, &mut Problems) -> Option<T>,
+) -> Option<T> {
+    reader.require(key, expected, problems).and_then(|field| read(&field, problems))
+}
+
+/// An address a host can have.
+pub(super) fn address(field: &Field<'_>, problems: &mut Problems) -> Option<Ipv4Addr> {
+    let text = field.text(problems)?;
+    let Ok(address) = text.parse::<Ipv4Addr>() else {
+        let alone = text.split_once('/').filter(|(address, _)| address.parse::<Ipv4Addr>().is_ok());
+        let hint = match alone {
+            Some((address, _)) => Some(format!("write \"{address}\", without the length of its network")),
+            None if text.parse::<std::net::Ipv6Addr>().is_ok() => {
+                Some("this version speaks Mobile IPv4".to_owned())
+            }
+            None => None,
+        };
+        field.wrong("it must be an IPv4 address, such as \"192.0.2.1\"", hint, problems);
+        return None;
+    };
+    if address.is_unspecified() || address.is_loopback() || address.octets()[0] >= 224 {
+        field.wrong("no host on a network can have this address", None, problems);
+        return None;
+    }
+    Some(address)
+}
+
+/// A prefix; an address alone is that of one host.
+pub(super) fn prefix(field: &Field<'_>, problems: &mut Problems) -> Option<Prefix> {
+    let text = field.text(problems)?;
+    let (address, length) = text.split_once('/').unwrap_or((text, "32"));
+    let length = length.parse::<u8>().ok().filter(|length| *length <= 32);
+    let Some((address, length)) = address.parse::<Ipv4Addr>().ok().zip(length) else {
+        field.wrong("it must be an IPv4 prefix, such as \"192.0.2.0/24\"", None, problems);
+        return None;
+    };
+    let prefix = Prefix::new(address, length);
+    if prefix.address() != address {
+        let hint = Some(format!("write \"{prefix}\""));
+        field.wrong(format!("the bits of a prefix beyond its length of {length} are zero"), hint, problems);
+        return None;
+    }
+    Some(prefix)
+}
+
+/// The network of a home link.
+pub(super) fn network(field: &Field<'_>, problems: &mut Problems) -> Option<Prefix> {
+    let prefix = prefix(field, problems)?;
+    if prefix.length() == 0 {
+        field.wrong("a home network is not everything; give its length, as \"192.0.2.0/24\"", None, problems);
+        return None;
+    }
+    Some(prefix)
+}
+
+/// The name of an interface.
+pub(super) fn interface(field: &Field<'_>, problems: &mut Problems) -> Option<String> {
+    let name = field.text(problems)?;
+    let fits = |c: char| c.is_ascii_graphic() && c != '/' && c != ':';
+    if !(1..=15).contains(&name.len()) || !name.chars().all(fits) || matches!(name, "." | "..") {
+        let hint = Some("`ip -brief link` lists them".to_owned());
+        field.wrong("the name of an interface has 1 to 15 characters, no space, `/` or `:`", hint, problems);
+        return None;
+    }
+    Some(name.to_owned())
+}
+
+/// A registration lifetime, or `"infinity"`.
+pub(super) fn lifetime_or_infinity(field: &Field<'_>, problems: &mut Problems) -> Option<Lifetime> {
+    if matches!(&field.node.value, Value::Text(text) if text == "infinity") {
+        return Some(Lifetime::INFINITE);
+    }
+    whole_seconds(field, Some("write \"infinity\" for one without end"), problems)
+}
+
+/// A registration lifetime that ends.
+pub(super) fn lifetime(field: &Field<'_>, problems: &mut Problems) -> Option<Lifetime> {
+    whole_seconds(field, None, problems)
+}
+
+fn whole_seconds(field: &Field<'_>, hint: Option<&str>, problems: &mut Problems) -> Option<Lifetime> {
+    let span = field.positive_duration(problems)?;
+    let seconds = u16::try_from(span.as_secs()).ok().filter(|seconds| *seconds != u16::MAX);
+    let Some(seconds) = seconds.filter(|_| span.subsec_nanos() == 0) else {
+        let expected = "registrations carry whole seconds, at most 65534";
+        field.wrong(expected, hint.map(str::to_owned), problems);
+        return None;
+    };
+    Some(Lifetime::from_secs(seconds))
+}
+
+/// A duration of at least `least`.
+pub(super) fn at_least(field: &Field<'_>, least: Duration, problems: &mut Problems) -> Option<Duration> {
+    let span = field.duration(problems)?;
+    if span < least {
+        field.wrong(format!("it must be at least {}", units::duration(least)), None, problems);
+        return None;
+    }
+    Some(span)
+}
+
+/// A path, taken from `directory` if it is relative.
+pub(super) fn path(field: &Field<'_>, directory: &Path, problems: &mut Problems) -> Option<PathBuf> {
+    let text = field.text(problems)?;
+    if text.is_empty() || text.contains('\0') {
+        field.wrong("it must be a path", None, problems);
+        return None;
+    }
+    Some(directory.join(text))
+}
+
+/// A count.
+pub(super) fn count(field: &Field<'_>, least: u64, most: u64, problems: &mut Problems) -> Option<usize> {
+    field.integer(least, most, problems).and_then(|number| usize::try_from(number).ok())
+}
+
+/// The tables of an array such as `[[interface]]`; `None` where one of them is wrong.
+pub(super) fn tables<'a, T>(
+    field: &Field<'a>,
+    name: &str,
+    problems: &mut Problems,
+    mut read: impl FnMut(&Field<'a>, usize, &mut Problems) -> Option<T>,
+) -> Option<Vec<T>> {
+    let before = problems.count();
+    let expected = format!("write [[{name}]], once for each");
+    let items = field.list(&expected, problems);
+    let read: Vec<T> =
+        items.iter().enumerate().filter_map(|(index, item)| read(item, index, problems)).collect();
+    (problems.count() == before).then_some(read)
+}

@@ -1,0 +1,538 @@
+//! Every key of a configuration: what the parser accepts, and what `docs/careof-agent.md` prints.
+
+use careof_document::section::{Dialect, Key, Section, key};
+
+/// The keys of a root table: those of its role between those of all roles.
+macro_rules! root {
+    ($($key:expr),* $(,)?) => {
+        &[
+            key("role", "word", "required", "`\"home\"`, `\"foreign\"` or `\"mobile\"`: which agent this host is."),
+            $($key,)*
+            key("host", "table", "see below", "What the agent takes of the host. See `[host]`."),
+            key("control", "table", "see below", "Where `careof-agent status` asks. See `[control]`."),
+            key("metrics", "table", "no metrics", "Counters for Prometheus. See `[metrics]`."),
+            key("log", "table", "see below", "See `[log]`."),
+        ]
+    };
+}
+
+/// The keys of a table with a security association: its own, then those.
+macro_rules! secured {
+    ($($key:expr),* $(,)?) => {
+        &[
+            $($key,)*
+            key("spi", "whole number", "required", "Security Parameter Index: names the association in messages. 256 or more."),
+            KEY, KEY_FILE, ALGORITHM,
+        ]
+    };
+}
+
+const KEY: Key = key(
+    "key",
+    "text",
+    "`key_file`",
+    "The shared secret in hexadecimal digits, at least 32. A file that holds one must not be readable by everybody.",
+);
+const KEY_FILE: Key = key(
+    "key_file",
+    "path",
+    "`key`",
+    "A file with the shared secret in hexadecimal digits, not readable by everybody. From the directory of the \
+configuration. `(umask 077; openssl rand -hex 16 > FILE)` makes one.",
+);
+const ALGORITHM: Key = key(
+    "algorithm",
+    "word",
+    "`\"hmac-md5\"`",
+    "`\"hmac-md5\"`, which every implementation has, or `\"hmac-sha-256\"`. The same at both ends.",
+);
+const REPLAY: Key = key(
+    "replay",
+    "word",
+    "`\"timestamps\"`",
+    "How old requests are told from new ones: `\"timestamps\"` takes clocks that agree, `\"nonces\"` does not.",
+);
+const REPLAY_WINDOW: Key =
+    key("replay_window", "duration", "`\"7 s\"`", "By how much the clocks may differ with timestamps.");
+const MAX_LIFETIME: Key = key(
+    "max_lifetime",
+    "duration or word",
+    "`\"30 min\"`",
+    "The longest registration granted, whole seconds up to 65534 s, or `\"infinity\"`.",
+);
+const REVERSE_TUNNEL: Key = key(
+    "reverse_tunnel",
+    "word",
+    "`\"optional\"`",
+    "Whether mobile nodes may send through the tunnel: `\"unavailable\"`, `\"optional\"` or `\"required\"` (RFC 3024).",
+);
+const ENCAPSULATIONS: Key = key(
+    "encapsulations",
+    "array of words",
+    "all",
+    "What is offered besides `\"ip-in-ip\"`: `\"minimal\"`, `\"gre\"`.",
+);
+
+pub(crate) static HOME: Section = Section {
+    heading: "A home agent",
+    noun: "a home agent",
+    intro: "`role = \"home\"`. The agent takes the packets for its mobile nodes and sends them after them.",
+    keys: root![
+        key("address", "address", "required", "The home agent's own address, on an interface of this host."),
+        key(
+            "home_network",
+            "prefix",
+            "required",
+            "The network of the home addresses, such as `\"192.0.2.0/24\"`."
+        ),
+        key(
+            "delivery",
+            "word",
+            "`\"proxy-arp\"`",
+            "How packets for the home network come here: `\"proxy-arp\"`, it is a link of this host and the agent answers \
+for the nodes that are away; `\"routed\"`, routers send them here and there is no link.",
+        ),
+        key(
+            "interface",
+            "interface",
+            "required",
+            "The interface to the home network. Not needed with `\"routed\"`."
+        ),
+        MAX_LIFETIME,
+        key("max_bindings", "whole number", "`100000`", "Bindings of all mobile nodes together."),
+        key(
+            "max_bindings_per_node",
+            "whole number",
+            "`4`",
+            "Care-of addresses a mobile node can have at a time."
+        ),
+        REVERSE_TUNNEL,
+        ENCAPSULATIONS,
+        key("advertisements", "table or word", "every 10 s", "See `[advertisements]`, or `\"off\"`."),
+        key("mobile_node", "array of tables", "required", "The mobile nodes served. See `[[mobile_node]]`."),
+        key(
+            "foreign_agent",
+            "array of tables",
+            "none",
+            "Foreign agents with a key of their own. See *Peers*."
+        ),
+        key("store", "table", "see below", "Where bindings outlive a crash. See `[store]`."),
+    ],
+    elsewhere: &[
+        ("mobile_nodes", "write [[mobile_node]], once for each node"),
+        ("foreign_agents", "write [[foreign_agent]], once for each agent"),
+        ("home_address", "home addresses are those of the [[mobile_node]] tables"),
+        ("network", "write `home_network`"),
+        ("proxy_arp", "write delivery = \"proxy-arp\" or delivery = \"routed\""),
+        ("lifetime", "write `max_lifetime`"),
+        ("home_agent", "the address of this home agent is `address`"),
+        ("database", "write [store]"),
+    ],
+};
+
+pub(crate) static FOREIGN: Section = Section {
+    heading: "A foreign agent",
+    noun: "a foreign agent",
+    intro: "`role = \"foreign\"`. The agent lends visiting mobile nodes its address and hands them what is tunnelled to it.",
+    keys: root![
+        key("address", "address", "the first of `care_of`", "The source of relayed requests."),
+        key("care_of", "address or array", "required", "The care-of addresses offered, all of this host."),
+        MAX_LIFETIME,
+        key("max_visitors", "whole number", "`1000`", "Visitors at a time."),
+        key("max_pending", "whole number", "`1000`", "Relayed requests waiting for their replies at a time."),
+        key("pending_timeout", "duration", "`\"7 s\"`", "How long a relayed request waits for its reply."),
+        key(
+            "registration_required",
+            "true or false",
+            "`false`",
+            "Whether mobile nodes with an address of their own must register through an agent, too.",
+        ),
+        REVERSE_TUNNEL,
+        key(
+            "encapsulating_delivery",
+            "true or false",
+            "`true`",
+            "Whether visitors may tunnel what they send to the agent."
+        ),
+        ENCAPSULATIONS,
+        key("admitted", "array of prefixes", "everybody", "Whose mobile nodes may visit, by home address."),
+        key("advertisements", "table", "every 10 s", "See `[advertisements]`."),
+        key(
+            "interface",
+            "array of tables",
+            "required",
+            "The links with visitors. See `[[interface]]` of a foreign agent."
+        ),
+        key("mobile_node", "array of tables", "none", "Mobile nodes with a key of their own. See *Peers*."),
+        key("home_agent", "array of tables", "none", "Home agents with a key of their own. See *Peers*."),
+    ],
+    elsewhere: &[
+        ("interfaces", "write [[interface]], once for each link"),
+        ("care_of_address", "write `care_of`"),
+        ("care_of_addresses", "write `care_of`"),
+        ("lifetime", "write `max_lifetime`"),
+        ("store", "a foreign agent keeps nothing: its visitors register again"),
+    ],
+};
+
+pub(crate) static MOBILE: Section = Section {
+    heading: "A mobile node",
+    noun: "a mobile node",
+    intro: "`role = \"mobile\"`. This host keeps its home address wherever it is attached.",
+    keys: root![
+        key("home_address", "address", "required", "The address that this host keeps."),
+        key("home_network", "prefix", "required", "The network it belongs to, such as `\"192.0.2.0/24\"`."),
+        key("home_agent", "address", "found by asking", "The home agent."),
+        key(
+            "spi",
+            "whole number",
+            "required",
+            "Security Parameter Index of the association with the home agent, 256 or more."
+        ),
+        KEY,
+        KEY_FILE,
+        ALGORITHM,
+        REPLAY,
+        key("lifetime", "duration", "`\"5 min\"`", "The lifetime asked for, whole seconds up to 65534 s."),
+        key(
+            "renew_after",
+            "percent",
+            "`\"75 %\"`",
+            "How much of the lifetime passes before it is renewed, 1 % to 95 %."
+        ),
+        key(
+            "probe",
+            "duration",
+            "none",
+            "Renew at least this often, not below 1 s: how fast a link is noticed that is up and carries nothing.",
+        ),
+        key(
+            "attempts",
+            "whole number",
+            "`6`",
+            "Requests without a reply after which a handover has failed, and an interface is left for another one."
+        ),
+        key(
+            "routing",
+            "word",
+            "`\"reverse-tunnel\"`",
+            "How packets leave that no policy speaks of: `\"reverse-tunnel\"`, or `\"triangle\"`, which networks that check \
+sources drop.",
+        ),
+        key(
+            "encapsulation",
+            "word",
+            "`\"ip-in-ip\"`",
+            "Asked for: `\"ip-in-ip\"`, `\"minimal\"` or `\"gre\"`."
+        ),
+        key(
+            "encapsulating_delivery",
+            "true or false",
+            "`false`",
+            "Tunnel to the foreign agent what it is to tunnel back."
+        ),
+        key(
+            "simultaneous_bindings",
+            "true or false",
+            "`false`",
+            "Ask for the old binding to be kept in a handover (S)."
+        ),
+        key("broadcasts", "true or false", "`false`", "Ask for the broadcasts of the home link (B)."),
+        key(
+            "selection",
+            "word",
+            "`\"preferred\"`",
+            "Who chooses the interface: `\"preferred\"`, the node, by their order; `\"manual\"`, `careof-agent switch`.",
+        ),
+        key(
+            "hold",
+            "duration",
+            "`\"5 s\"`",
+            "How long a better interface must have worked before the node goes back to it."
+        ),
+        key(
+            "keep_old",
+            "duration or word",
+            "`\"2 s\"`",
+            "How long the interface left is listened to, or `\"until-down\"`.",
+        ),
+        key(
+            "interface",
+            "array of tables",
+            "required",
+            "The interfaces, the preferred one first. See `[[interface]]` of a mobile node."
+        ),
+        key(
+            "policy",
+            "array of tables",
+            "none",
+            "What travels in another way than `routing` says. See `[[policy]]`."
+        ),
+        key(
+            "foreign_agent",
+            "array of tables",
+            "none",
+            "Foreign agents with a key of their own. See *Peers*."
+        ),
+    ],
+    elsewhere: &[
+        ("interfaces", "write [[interface]], once for each, the preferred one first"),
+        ("policies", "write [[policy]], once for each rule"),
+        ("reverse_tunnel", "write routing = \"reverse-tunnel\""),
+        ("address", "write `home_address`"),
+        ("network", "write `home_network`"),
+        ("care_of", "write it in the [[interface]] tables"),
+        ("max_lifetime", "write `lifetime`"),
+        ("preference", "the order of the [[interface]] tables is the preference"),
+        ("encapsulations", "a mobile node asks for one: `encapsulation`"),
+        ("store", "a mobile node keeps nothing: it registers again"),
+    ],
+};
+
+pub(crate) static MOBILE_NODE: Section = Section {
+    heading: "`[[mobile_node]]` of a home agent",
+    noun: "a mobile node's table",
+    intro: "A mobile node served. Two tables with the same `home_address` and different `spi` are two keys of one node, for \
+the time in which it changes from one to the other.",
+    keys: secured![
+        key("home_address", "address", "required", "Its home address."),
+        key(
+            "permitted",
+            "true or false",
+            "`true`",
+            "Whether it may register; otherwise requests are denied with code 129."
+        ),
+        REPLAY,
+        REPLAY_WINDOW,
+    ],
+    elsewhere: &[
+        ("address", "write `home_address`"),
+        ("name", "a mobile node is known by its `home_address`"),
+    ],
+};
+
+pub(crate) static PEER: Section = Section {
+    heading: "Peers: `[[foreign_agent]]`, `[[home_agent]]`, and `[[mobile_node]]` of a foreign agent",
+    noun: "a peer",
+    intro: "An agent or node whose messages carry an authenticator of their own.",
+    keys: secured![key("address", "address", "required", "Its address; for a mobile node the home address.")],
+    elsewhere: &[("home_address", "write `address`")],
+};
+
+pub(crate) static FOREIGN_INTERFACE: Section = Section {
+    heading: "`[[interface]]` of a foreign agent",
+    noun: "a foreign agent's interface",
+    intro: "A link on which mobile nodes visit.",
+    keys: &[
+        key("name", "interface", "required", "Its name, such as `\"wlan0\"`."),
+        key(
+            "address",
+            "address",
+            "required",
+            "The agent's address there: where visitors send their requests.",
+        ),
+        key("advertisements", "table", "those of the file", "See `[advertisements]`."),
+    ],
+    elsewhere: &[("interface", "write `name`"), ("device", "write `name`")],
+};
+
+pub(crate) static MOBILE_INTERFACE: Section = Section {
+    heading: "`[[interface]]` of a mobile node",
+    noun: "a mobile node's interface",
+    intro: "A way to the network. It may come and go, and its address with it: whatever configures it - a DHCP client, PPP, a \
+person - the agent notices.",
+    keys: &[
+        key("name", "interface", "required", "Its name, such as `\"wlan0\"`."),
+        key(
+            "care_of",
+            "word",
+            "`\"co-located\"`",
+            "`\"co-located\"`, the interface's own address; `\"foreign-agent\"`, that of an agent heard there; \
+`\"prefer-co-located\"` and `\"prefer-foreign-agent\"` take the other one where the first is missing.",
+        ),
+        key(
+            "round_trip",
+            "duration",
+            "unknown",
+            "Round-trip time over it: unanswered requests wait longer than that.",
+        ),
+        key("rate", "rate", "unknown", "Its rate, for those who listen to handovers."),
+    ],
+    elsewhere: &[
+        ("interface", "write `name`"),
+        ("device", "write `name`"),
+        ("preference", "the order of the tables is the preference"),
+        ("delay", "write `round_trip`, the time there and back"),
+    ],
+};
+
+pub(crate) static POLICY: Section = Section {
+    heading: "`[[policy]]`",
+    noun: "a policy",
+    intro: "What travels in another way than `routing` says. The longest prefix wins, and among equal ones the rule with a port.",
+    keys: &[
+        key("to", "prefix", "everywhere", "The destination, such as `\"10.0.0.0/8\"` or a single address."),
+        key("port", "whole number", "any", "The destination's TCP or UDP port."),
+        key(
+            "method",
+            "word",
+            "required",
+            "`\"reverse-tunnel\"`, `\"triangle\"`, or `\"regular-ip\"`: from the care-of address, which does not survive a move.",
+        ),
+    ],
+    elsewhere: &[("destination", "write `to`"), ("routing", "write `method`")],
+};
+
+pub(crate) static ADVERTISEMENTS: Section = Section {
+    heading: "`[advertisements]`",
+    noun: "the advertisements",
+    intro: "How an agent makes itself heard (RFC 5944 section 2.3).",
+    keys: &[
+        key(
+            "interval",
+            "duration",
+            "`\"10 s\"`",
+            "The longest time between two; the shortest is three quarters of it.",
+        ),
+        key(
+            "lifetime",
+            "duration",
+            "three intervals",
+            "For how long one is valid, whole seconds, at least three intervals.",
+        ),
+        key(
+            "registration_lifetime",
+            "duration or word",
+            "`max_lifetime`",
+            "The longest registration offered, at most `max_lifetime`.",
+        ),
+        key(
+            "destination",
+            "word",
+            "`\"multicast\"`",
+            "`\"multicast\"` (224.0.0.1) or `\"broadcast\"` (255.255.255.255).",
+        ),
+        key(
+            "default_router",
+            "true or false",
+            "`true`",
+            "Whether the agent offers itself as a router (RFC 1256).",
+        ),
+    ],
+    elsewhere: &[
+        ("period", "write `interval`"),
+        ("max_interval", "write `interval`"),
+        ("min_interval", "write `interval`"),
+    ],
+};
+
+pub(crate) static HOST: Section = Section {
+    heading: "`[host]`",
+    noun: "the host's part",
+    intro: "What the agent takes of the host. Two agents on one host need different devices, tables and priorities.",
+    keys: &[
+        key("tunnel_device", "interface", "`\"careof0\"`", "The tunnel's TUN device, which the agent makes."),
+        key("tunnel_mtu", "size or bytes", "`\"1480 B\"`", "Its MTU."),
+        key(
+            "first_table",
+            "whole number",
+            "`43400`",
+            "The first of the 64 routing tables that belong to the agent.",
+        ),
+        key(
+            "first_priority",
+            "whole number",
+            "`4340`",
+            "The first of the 1000 priorities of routing rules that belong to it.",
+        ),
+        key(
+            "set_kernel_parameters",
+            "true or false",
+            "`true`",
+            "Whether the agent sets the kernel parameters it needs, and sets them back when it ends.",
+        ),
+    ],
+    elsewhere: &[
+        ("tunnel", "write `tunnel_device`"),
+        ("mtu", "write `tunnel_mtu`"),
+        ("table", "write `first_table`"),
+    ],
+};
+
+pub(crate) static CONTROL: Section = Section {
+    heading: "`[control]`",
+    noun: "the control socket",
+    intro: "A unix socket that `careof-agent status` asks. Its mode is 0660.",
+    keys: &[key(
+        "socket",
+        "path",
+        "`/run/careof/NAME.sock`",
+        "Where it is; `NAME` is that of the file without `.toml`.",
+    )],
+    elsewhere: &[("path", "write `socket`")],
+};
+
+pub(crate) static METRICS: Section = Section {
+    heading: "`[metrics]`",
+    noun: "the metrics",
+    intro: "Counters for Prometheus, at `http://ADDRESS/metrics`. Whoever reaches the address can read them, home addresses \
+included.",
+    keys: &[
+        key("listen", "address and port", "`\"127.0.0.1:9434\"`", "Where to listen: a loopback address."),
+        key("allow_remote", "true or false", "`false`", "Whether `listen` may be another address."),
+    ],
+    elsewhere: &[("address", "write `listen`"), ("port", "write listen = \"127.0.0.1:PORT\"")],
+};
+
+pub(crate) static LOG: Section = Section {
+    heading: "`[log]`",
+    noun: "the log",
+    intro: "One line an event, to standard error.",
+    keys: &[
+        key("level", "word", "`\"info\"`", "`\"error\"`, `\"warn\"`, `\"info\"` or `\"debug\"`."),
+        key("format", "word", "`\"text\"`", "`\"text\"` or `\"json\"`. Read at the start only."),
+    ],
+    elsewhere: &[("file", "the log goes to standard error; systemd keeps it in its journal")],
+};
+
+pub(crate) static STORE: Section = Section {
+    heading: "`[store]`",
+    noun: "the store",
+    intro: "What a home agent must not forget: bindings, so that connections live on when it is started again, and what it has \
+accepted, so that it cannot be replayed. It is written before the reply leaves.",
+    keys: &[key(
+        "directory",
+        "path",
+        "`/var/lib/careof`",
+        "Where it is, in a file called like the configuration, `NAME.redb`.",
+    )],
+    elsewhere: &[("path", "write `directory`"), ("file", "write `directory`")],
+};
+
+/// All sections in the order of the documentation.
+pub(crate) static SECTIONS: [&Section; 14] = [
+    &HOME,
+    &FOREIGN,
+    &MOBILE,
+    &MOBILE_NODE,
+    &PEER,
+    &FOREIGN_INTERFACE,
+    &MOBILE_INTERFACE,
+    &POLICY,
+    &ADVERTISEMENTS,
+    &HOST,
+    &CONTROL,
+    &METRICS,
+    &LOG,
+    &STORE,
+];
+
+/// What messages say about configurations.
+pub(crate) static DIALECT: Dialect = Dialect {
+    noun: "a configuration",
+    sections: &SECTIONS,
+    examples: "ready configurations are in examples/",
+    given_twice: "a key is given once; a table is opened once, but those in double brackets once for each",
+    override_example: "log.level=debug",
+    long_form: |_| None,
+};

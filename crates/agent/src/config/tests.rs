@@ -1,0 +1,110 @@
+use super::reference::*;
+use super::*;
+
+const SECURITY: &str = "spi = 256\nkey = \"8f1c2a77d09be43516a0c7f92e5d3b48\"\n";
+
+/// A small file with a table of `section`: what stands before that table's keys, its keys, what follows, and its path.
+fn around(section: &'static Section) -> (String, String, String, &'static str) {
+    let node = format!("[[mobile_node]]\nhome_address = \"192.0.2.10\"\n{SECURITY}");
+    let home =
+        "role = \"home\"\naddress = \"192.0.2.1\"\nhome_network = \"192.0.2.0/24\"\ninterface = \"eth0\"\n"
+            .to_owned();
+    let link = "[[interface]]\nname = \"wlan0\"\naddress = \"10.0.0.1\"\n";
+    let foreign = "role = \"foreign\"\ncare_of = \"10.0.0.1\"\n".to_owned();
+    let mobile = format!(
+        "role = \"mobile\"\nhome_address = \"192.0.2.10\"\nhome_network = \"192.0.2.0/24\"\n{SECURITY}"
+    );
+    let own = "[[interface]]\nname = \"eth0\"\n";
+    let (before, keys, after, path): (String, &str, &str, _) = match section.heading {
+        heading if heading == HOME.heading => (String::new(), &home, &node, ""),
+        heading if heading == FOREIGN.heading => (String::new(), &foreign, link, ""),
+        heading if heading == MOBILE.heading => (String::new(), &mobile, own, ""),
+        heading if heading == MOBILE_NODE.heading => (
+            format!("{home}[[mobile_node]]\n"),
+            node.split_once('\n').map_or("", |(_, keys)| keys),
+            "",
+            "mobile_node.0.",
+        ),
+        heading if heading == PEER.heading => {
+            let keys = format!("address = \"10.0.0.1\"\n{SECURITY}");
+            return (format!("{home}{node}[[foreign_agent]]\n"), keys, String::new(), "foreign_agent.0.");
+        }
+        heading if heading == FOREIGN_INTERFACE.heading => (
+            format!("{foreign}[[interface]]\n"),
+            link.split_once('\n').map_or("", |(_, keys)| keys),
+            "",
+            "interface.0.",
+        ),
+        heading if heading == MOBILE_INTERFACE.heading => {
+            (format!("{mobile}[[interface]]\n"), "name = \"eth0\"\n", "", "interface.0.")
+        }
+        heading if heading == POLICY.heading => {
+            (format!("{mobile}{own}[[policy]]\n"), "method = \"triangle\"\n", "", "policy.0.")
+        }
+        heading if heading == ADVERTISEMENTS.heading => {
+            (format!("{home}{node}[advertisements]\n"), "", "", "advertisements.")
+        }
+        heading if heading == HOST.heading => (format!("{home}{node}[host]\n"), "", "", "host."),
+        heading if heading == CONTROL.heading => (format!("{home}{node}[control]\n"), "", "", "control."),
+        heading if heading == METRICS.heading => (format!("{home}{node}[metrics]\n"), "", "", "metrics."),
+        heading if heading == LOG.heading => (format!("{home}{node}[log]\n"), "", "", "log."),
+        heading if heading == STORE.heading => (format!("{home}{node}[store]\n"), "", "", "store."),
+        other => panic!("{other} is new"),
+    };
+    (before, keys.to_owned(), after.to_owned(), path)
+}
+
+#[test]
+fn every_documented_key_is_read() {
+    for section in SECTIONS {
+        let (before, keys, after, path) = around(section);
+        let whole = format!("{before}{keys}{after}");
+        Configuration::parse("x.toml", &whole).unwrap_or_else(|errors| panic!("{errors}\n{whole}"));
+        for key in section.keys {
+            let name = key.name;
+            let own = format!("{name} = ");
+            let others: String =
+                keys.lines().filter(|line| !line.starts_with(&own)).map(|line| format!("{line}\n")).collect();
+            // The table that follows may be the one that is replaced.
+            let after = if after.contains(&format!("[[{name}]]")) { "" } else { after.as_str() };
+            // No key takes a date.
+            let text = format!("{before}{others}{name} = 1979-05-27\n{after}");
+            let complaint = Configuration::parse("x.toml", &text).map(drop).unwrap_err().to_string();
+            assert!(
+                complaint.contains(&format!(": {path}{name}: found 1979-05-27; ")),
+                "{name} of {} is not read:\n{complaint}\n{text}",
+                section.heading
+            );
+        }
+    }
+}
+
+#[test]
+fn what_is_said_about_other_words_names_keys_that_exist() {
+    for section in SECTIONS {
+        for (word, hint) in section.elsewhere {
+            assert!(
+                !section.keys.iter().any(|key| key.name == *word),
+                "{word} is a key of {}",
+                section.heading
+            );
+            if let Some(name) = hint.strip_prefix("write `").and_then(|rest| rest.strip_suffix('`')) {
+                assert!(section.keys.iter().any(|key| key.name == name), "{name} of {}", section.heading);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_documentation_is_current() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/careof-agent.md");
+    let current = documentation_markdown();
+    if std::env::var_os("UPDATE").is_some() {
+        fs::write(&path, &current).unwrap();
+    }
+    let written = fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        written == current,
+        "docs/careof-agent.md is not current; write it with: UPDATE=1 cargo test -p careof-agent the_documentation_is_current"
+    );
+}

@@ -1,0 +1,110 @@
+//! What the control socket speaks: one line of JSON asks, one answers.
+//!
+//! `{"command": "status"}`, `{"command": "switch", "interface": "wlan0"}`; `{"ok": ...}` or
+//! `{"error": "...", "hint": "..."}`.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::server::{Parsed, Protocol};
+
+/// What is asked.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(tag = "command", rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) enum Request {
+    /// What the agent is doing.
+    Status {},
+    /// Mobile node: go to this interface.
+    Switch {
+        /// Its name.
+        interface: String,
+    },
+}
+
+/// What is answered.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(untagged)]
+pub(crate) enum Answer {
+    /// What was asked for.
+    Done {
+        /// The answer proper.
+        ok: Value,
+    },
+    /// It could not be done.
+    Failed {
+        /// Why.
+        error: String,
+        /// What would help.
+        hint: Option<String>,
+    },
+}
+
+impl Answer {
+    pub(crate) fn failed(error: impl Into<String>, hint: Option<&str>) -> Self {
+        Self::Failed { error: error.into(), hint: hint.map(str::to_owned) }
+    }
+
+    /// As a line.
+    pub(crate) fn line(&self) -> Vec<u8> {
+        // Plain values have no way to fail.
+        let mut line = serde_json::to_vec(self).unwrap_or_default();
+        line.push(b'\n');
+        line
+    }
+}
+
+/// The protocol of the control socket.
+#[derive(Debug)]
+pub(crate) struct Control;
+
+impl Protocol for Control {
+    type Request = Request;
+
+    const LONGEST_REQUEST: usize = 4096;
+
+    fn parse(input: &[u8]) -> Parsed<Request> {
+        let Some(end) = input.iter().position(|&byte| byte == b'\n') else { return Parsed::Partial };
+        match serde_json::from_slice(input.get(..end).unwrap_or_default()) {
+            Ok(request) => Parsed::Request(request),
+            Err(error) => {
+                let hint = "ask with a line such as {\"command\":\"status\"}";
+                Parsed::Nonsense(Answer::failed(format!("this is no request: {error}"), Some(hint)).line())
+            }
+        }
+    }
+
+    fn too_long() -> Vec<u8> {
+        Answer::failed("this is no request: it has no end", None).line()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn requests_are_lines() {
+        assert_eq!(Control::parse(b"{\"command\":\"sta"), Parsed::Partial);
+        assert_eq!(Control::parse(b"{\"command\":\"status\"}\n"), Parsed::Request(Request::Status {}));
+        assert_eq!(
+            Control::parse(b"{\"command\":\"switch\",\"interface\":\"wlan0\"}\nmore"),
+            Parsed::Request(Request::Switch { interface: "wlan0".to_owned() })
+        );
+        for nonsense in
+            ["\n", "{}\n", "{\"command\":\"stop\"}\n", "[1]\n", "{\"command\":\"status\",\"x\":1}\n"]
+        {
+            let Parsed::Nonsense(answer) = Control::parse(nonsense.as_bytes()) else { panic!("{nonsense}") };
+            let answer: Answer = serde_json::from_slice(&answer).unwrap();
+            assert!(matches!(answer, Answer::Failed { .. }));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_the_parser_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            let _ = Control::parse(&bytes);
+        }
+    }
+}

@@ -1,0 +1,352 @@
+//! The metrics: a snapshot of the agent, and what the daemon itself has counted, as Prometheus reads it.
+
+use std::fmt;
+
+use careof_mobility::v4::{Event, HandoverEvent};
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric as _, text};
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::metrics::{MetricType, TypedMetric as _};
+use prometheus_client::registry::Registry;
+
+use crate::{Role, Status};
+
+/// Bounds of the buckets in which registrations are counted, seconds: from a link nearby to a satellite and a few
+/// retransmissions.
+const LATENCIES: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
+
+/// What the daemon counts itself.
+#[derive(Clone, Debug)]
+pub(crate) struct Tally {
+    registered: u64,
+    failed: u64,
+    latency: Histogram,
+    pub(crate) reloads: u64,
+    pub(crate) rejected_reloads: u64,
+    pub(crate) suppressed_lines: u64,
+    pub(crate) refused_control_clients: u64,
+    pub(crate) refused_metrics_clients: u64,
+}
+
+impl Default for Tally {
+    fn default() -> Self {
+        Self {
+            registered: 0,
+            failed: 0,
+            latency: Histogram::new(LATENCIES),
+            reloads: 0,
+            rejected_reloads: 0,
+            suppressed_lines: 0,
+            refused_control_clients: 0,
+            refused_metrics_clients: 0,
+        }
+    }
+}
+
+impl Tally {
+    /// Counts what the agent told.
+    pub(crate) fn count(&mut self, event: &Event) {
+        match event {
+            Event::Handover(HandoverEvent::Registered { latency, .. }) => {
+                self.registered += 1;
+                self.latency.observe(latency.as_secs_f64());
+            }
+            Event::Handover(HandoverEvent::Failed { .. }) => self.failed += 1,
+            _ => {}
+        }
+    }
+}
+
+/// The metrics as text.
+pub(crate) fn exposition(status: Status, tally: &Tally) -> String {
+    let mut registry = Registry::with_prefix("careof");
+    registry.register(
+        "handover_latency_seconds",
+        "Time from the beginning of a handover to its accepted registration",
+        tally.latency.clone(),
+    );
+    registry.register_collector(Box::new(Snapshot { status, tally: tally.clone() }));
+    let mut text = String::new();
+    // Writing to a string fails only where a value cannot be written, and there is none such.
+    let _ = text::encode(&mut text, &registry);
+    text
+}
+
+#[derive(Debug)]
+struct Snapshot {
+    status: Status,
+    tally: Tally,
+}
+
+type Labels<const N: usize> = [(&'static str, String); N];
+
+/// One metric with its values by label.
+struct Writer<'a>(DescriptorEncoder<'a>);
+
+impl Writer<'_> {
+    fn counters<const N: usize>(
+        &mut self,
+        name: &str,
+        help: &str,
+        values: impl IntoIterator<Item = (Labels<N>, u64)>,
+    ) -> fmt::Result {
+        let mut metric = self.0.encode_descriptor(name, help, None, MetricType::Counter)?;
+        values
+            .into_iter()
+            .try_for_each(|(labels, value)| ConstCounter::new(value).encode(metric.encode_family(&labels)?))
+    }
+
+    fn counter(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
+        let metric = ConstCounter::new(value);
+        metric.encode(self.0.encode_descriptor(name, help, None, ConstCounter::<u64>::TYPE)?)
+    }
+
+    fn gauges<const N: usize>(
+        &mut self,
+        name: &str,
+        help: &str,
+        values: impl IntoIterator<Item = (Labels<N>, f64)>,
+    ) -> fmt::Result {
+        let mut metric = self.0.encode_descriptor(name, help, None, MetricType::Gauge)?;
+        values
+            .into_iter()
+            .try_for_each(|(labels, value)| ConstGauge::new(value).encode(metric.encode_family(&labels)?))
+    }
+
+    fn gauge(&mut self, name: &str, help: &str, value: f64) -> fmt::Result {
+        let metric = ConstGauge::new(value);
+        metric.encode(self.0.encode_descriptor(name, help, None, ConstGauge::<f64>::TYPE)?)
+    }
+}
+
+impl Collector for Snapshot {
+    fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let mut writer = Writer(encoder);
+        self.agent(&mut writer)?;
+        self.tunnels(&mut writer)?;
+        self.counters(&mut writer)?;
+        self.daemon(&mut writer)
+    }
+}
+
+impl Snapshot {
+    fn agent(&self, writer: &mut Writer<'_>) -> fmt::Result {
+        let status = &self.status;
+        let role = match status.role {
+            Role::Home => "home",
+            Role::Foreign => "foreign",
+            Role::Mobile => "mobile",
+        };
+        let build = [("role", role.to_owned()), ("version", env!("CARGO_PKG_VERSION").to_owned())];
+        writer.gauges("build_info", "Which agent this is", [(build, 1.0)])?;
+        writer.gauge("uptime_seconds", "Time since the agent was started", status.uptime_s)?;
+        let count = |items: usize| f64::from(u32::try_from(items).unwrap_or(u32::MAX));
+        match status.role {
+            Role::Home => writer.gauge("bindings", "Mobility bindings", count(status.bindings.len()))?,
+            Role::Foreign => {
+                writer.gauge("visitors", "Entries of the visitor list", count(status.visitors.len()))?
+            }
+            Role::Mobile => {
+                let registration = status.registration.as_ref();
+                let yes = |value: Option<bool>| f64::from(u8::from(value.unwrap_or(false)));
+                let registered = yes(registration.map(|registration| registration.registered));
+                writer.gauge("registered", "Whether packets to the home address arrive", registered)?;
+                let at_home = yes(registration.map(|registration| registration.at_home));
+                writer.gauge("at_home", "Whether the mobile node is at home", at_home)?;
+                let active = registration.and_then(|registration| registration.interface.as_deref());
+                let in_use = |name: &str| f64::from(u8::from(Some(name) == active));
+                writer.gauges(
+                    "interface_in_use",
+                    "Whether packets leave by the interface",
+                    status
+                        .interfaces
+                        .iter()
+                        .map(|one| ([("interface", one.name.clone())], in_use(&one.name))),
+                )?;
+            }
+        }
+        writer.gauges(
+            "interface_up",
+            "Whether the interface exists, is up and has a carrier",
+            status
+                .interfaces
+                .iter()
+                .map(|one| ([("interface", one.name.clone())], f64::from(u8::from(one.up)))),
+        )
+    }
+
+    fn tunnels(&self, writer: &mut Writer<'_>) -> fmt::Result {
+        let tunnels = &self.status.tunnels;
+        let ends = |tunnel: &crate::TunnelStatus, direction: &str| {
+            [
+                ("here", tunnel.here.to_string()),
+                ("there", tunnel.there.to_string()),
+                ("direction", direction.to_owned()),
+            ]
+        };
+        writer.counters(
+            "tunnel_packets",
+            "Datagrams put into a tunnel (out) and taken out of it (in)",
+            tunnels
+                .iter()
+                .flat_map(|one| [(ends(one, "out"), one.packets_out), (ends(one, "in"), one.packets_in)]),
+        )?;
+        writer.counters(
+            "tunnel_bytes",
+            "Bytes of the datagrams put into a tunnel (out) and taken out of it (in)",
+            tunnels
+                .iter()
+                .flat_map(|one| [(ends(one, "out"), one.bytes_out), (ends(one, "in"), one.bytes_in)]),
+        )
+    }
+
+    /// The agent's counters: those of a family under the name of the family.
+    fn counters(&self, writer: &mut Writer<'_>) -> fmt::Result {
+        let family = |prefix: &'static str, label: &'static str| {
+            self.status.counters.iter().filter_map(move |(name, &value)| {
+                name.strip_prefix(prefix).map(|rest| ([(label, rest.to_owned())], value))
+            })
+        };
+        writer.counters(
+            "dropped",
+            "Messages and packets that had no effect, by cause",
+            family("dropped-", "cause"),
+        )?;
+        writer.counters(
+            "denied",
+            "Registrations denied, by the code of the reply",
+            family("denied-", "code"),
+        )?;
+        let others = self
+            .status
+            .counters
+            .iter()
+            .filter(|(name, _)| !name.starts_with("dropped-") && !name.starts_with("denied-"));
+        writer.counters(
+            "events",
+            "What else the agent counts, by name",
+            others.map(|(name, &value)| ([("name", name.clone())], value)),
+        )
+    }
+
+    fn daemon(&self, writer: &mut Writer<'_>) -> fmt::Result {
+        let tally = &self.tally;
+        if self.status.role == Role::Mobile {
+            let outcomes = [("registered", tally.registered), ("failed", tally.failed)];
+            let outcomes = outcomes.map(|(name, count)| ([("outcome", name.to_owned())], count));
+            writer.counters("handovers", "Handovers by how they ended", outcomes)?;
+        }
+        let outcomes = [("applied", tally.reloads), ("rejected", tally.rejected_reloads)];
+        let outcomes = outcomes.map(|(name, count)| ([("outcome", name.to_owned())], count));
+        writer.counters("reloads", "Times the configuration was read again", outcomes)?;
+        writer.counter(
+            "log_lines_suppressed",
+            "Lines of the log left out because there were too many",
+            tally.suppressed_lines,
+        )?;
+        let refused =
+            [("control", tally.refused_control_clients), ("metrics", tally.refused_metrics_clients)];
+        let refused = refused.map(|(name, count)| ([("server", name.to_owned())], count));
+        writer.counters("clients_refused", "Clients that were too many, too slow or talked nonsense", refused)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+    use std::time::Duration;
+
+    use careof_mobility::v4::{InterfaceId, PathProperties};
+
+    use super::*;
+    use crate::{AgentCounters, InterfaceStatus, TunnelStatus};
+
+    fn status(role: Role) -> Status {
+        let counters = [("dropped-malformed", 3), ("denied-133", 2), ("messages-received", 9)];
+        Status {
+            role,
+            uptime_s: 1.5,
+            tunnel_device: "careof0".to_owned(),
+            interfaces: vec![InterfaceStatus {
+                name: "wlan0".to_owned(),
+                up: true,
+                address: None,
+                gateway: None,
+            }],
+            bindings: Vec::new(),
+            visitors: Vec::new(),
+            registration: None,
+            tunnels: vec![TunnelStatus {
+                here: Ipv4Addr::new(192, 0, 2, 1),
+                there: Ipv4Addr::new(10, 0, 0, 7),
+                mtu: None,
+                packets_out: 5,
+                bytes_out: 5000,
+                packets_in: 0,
+                bytes_in: 0,
+            }],
+            counters: counters
+                .map(|(name, value)| (name.to_owned(), value))
+                .into_iter()
+                .collect::<AgentCounters>(),
+            handovers: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn every_line_is_of_the_format() {
+        for role in [Role::Home, Role::Foreign, Role::Mobile] {
+            let text = exposition(status(role), &Tally::default());
+            assert!(text.ends_with("# EOF\n"), "{text}");
+            let mut seen = std::collections::BTreeSet::new();
+            for line in text.lines().filter(|line| !line.starts_with('#')) {
+                let (series, value) = line.rsplit_once(' ').unwrap();
+                assert!(value.parse::<f64>().is_ok(), "{line}");
+                assert!(series.starts_with("careof_"), "{line}");
+                assert!(seen.insert(series.to_owned()), "{line} is there twice");
+            }
+        }
+    }
+
+    #[test]
+    fn every_metric_is_in_the_documentation() {
+        let documentation = crate::config::documentation_markdown();
+        for role in [Role::Home, Role::Foreign, Role::Mobile] {
+            let text = exposition(status(role), &Tally::default());
+            for line in text.lines().filter_map(|line| line.strip_prefix("# TYPE ")) {
+                let name = line.replace(" counter", "_total").replace(" gauge", "").replace(" histogram", "");
+                assert!(documentation.contains(&format!("`{name}`")), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn counters_have_the_names_of_the_documentation() {
+        let mut tally = Tally::default();
+        tally.count(&Event::Handover(HandoverEvent::Registered {
+            from: None,
+            to: InterfaceId(0),
+            care_of: None,
+            attempts: 1,
+            latency: Duration::from_millis(30),
+            round_trip: Duration::from_millis(20),
+            old: PathProperties::default(),
+            new: PathProperties::default(),
+        }));
+        let text = exposition(status(Role::Mobile), &tally);
+        for line in [
+            "careof_dropped_total{cause=\"malformed\"} 3",
+            "careof_denied_total{code=\"133\"} 2",
+            "careof_events_total{name=\"messages-received\"} 9",
+            "careof_tunnel_bytes_total{here=\"192.0.2.1\",there=\"10.0.0.7\",direction=\"out\"} 5000",
+            "careof_interface_up{interface=\"wlan0\"} 1.0",
+            "careof_handovers_total{outcome=\"registered\"} 1",
+            "careof_handover_latency_seconds_bucket{le=\"0.05\"} 1",
+            "careof_reloads_total{outcome=\"applied\"} 0",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
+        }
+    }
+}

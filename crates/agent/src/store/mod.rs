@@ -1,0 +1,276 @@
+//! Where a home agent's bindings outlive it: one file, an embedded database that is whole after any crash.
+//!
+//! A record is on the disk when [`BindingStore::save`] returns, so a reply never promises what a crash could take
+//! back. A file that is damaged, or not ours, is refused with what to do about it. It is left as it is, unless the
+//! database could make it whole without some of the latest changes: then it is refused once, so that somebody knows.
+
+mod record;
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use careof_mobility::v4::MobileNodeRecord;
+use redb::{
+    Database, DatabaseError, ReadableDatabase as _, ReadableTable as _, StorageError, TableDefinition,
+};
+
+use crate::{BindingStore, StoreError};
+
+/// What the file is, and in which edition it is written.
+const ABOUT: TableDefinition<'_, &str, &str> = TableDefinition::new("about");
+/// By home address, what is known of its mobile node.
+const MOBILE_NODES: TableDefinition<'_, u32, &[u8]> = TableDefinition::new("mobile nodes");
+
+const CONTENT: &str = "content";
+const OURS: &str = "careof: bindings of a home agent";
+const EDITION: &str = "edition";
+const PRESENT_EDITION: &str = "1";
+
+/// A record is some hundred bytes.
+const CACHE_BYTES: usize = 4 << 20;
+
+/// Why a store cannot be opened.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cannot use the store {path}: {problem}", path = .path.display())]
+pub struct OpenError {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub problem: String,
+    /// What would help.
+    pub remedy: Option<String>,
+}
+
+/// A home agent's bindings in a file. Only one process can have it open.
+#[derive(Debug)]
+pub struct Store {
+    path: PathBuf,
+    /// `None` after a failure: the file is opened again when it is next needed.
+    database: Option<Database>,
+}
+
+impl Store {
+    /// Opens the store in the file `path`, and makes file and directory if there are none.
+    ///
+    /// # Errors
+    /// [`OpenError`]: no permission, in use by another process, damaged, of a later version, or another kind of file.
+    pub fn open(path: &Path) -> Result<Self, OpenError> {
+        let error =
+            |problem: String, remedy: Option<String>| OpenError { path: path.to_owned(), problem, remedy };
+        if !path.try_exists().map_err(|found| refused(path, &found))? {
+            create(path).map_err(|failure| match failure {
+                Failure::Io(found) => refused(path, &found),
+                Failure::Database(problem) => error(problem, None),
+            })?;
+        }
+        let mut database = open(path)?;
+        check(&mut database, path)?;
+        Ok(Self { path: path.to_owned(), database: Some(database) })
+    }
+
+    /// The open database; after a failure it is opened anew, for the failed one takes no more transactions.
+    fn database(&mut self) -> Result<&Database, StoreError> {
+        if self.database.is_none() {
+            self.database = Some(open(&self.path).map_err(|error| StoreError(error.to_string()))?);
+        }
+        self.database.as_ref().ok_or_else(|| StoreError("the store is closed".to_owned()))
+    }
+
+    fn failed(&mut self, doing: &str, error: &redb::Error) -> StoreError {
+        self.database = None;
+        StoreError(format!("cannot {doing} {}: {error}", self.path.display()))
+    }
+}
+
+impl BindingStore for Store {
+    fn save(&mut self, record: &MobileNodeRecord) -> Result<(), StoreError> {
+        self.save_all(std::slice::from_ref(record))
+    }
+
+    /// All of them or none.
+    fn save_all(&mut self, records: &[MobileNodeRecord]) -> Result<(), StoreError> {
+        let saved = write(self.database()?, |nodes| {
+            for record in records {
+                nodes.insert(record.home_address.to_bits(), record::encode(record).as_slice())?;
+            }
+            Ok(())
+        });
+        saved.map_err(|error| self.failed("write to", &error))
+    }
+
+    fn load(&mut self) -> Result<Vec<MobileNodeRecord>, StoreError> {
+        let read = read(self.database()?);
+        let stored = read.map_err(|error| self.failed("read", &error))?;
+        let decode = |(key, bytes): &(u32, Vec<u8>)| {
+            let home_address = std::net::Ipv4Addr::from_bits(*key);
+            let record = record::decode(bytes).and_then(|record| {
+                let agrees = record.home_address == home_address;
+                if agrees { Ok(record) } else { Err(format!("it is of {}", record.home_address)) }
+            });
+            record.map_err(|error| {
+                StoreError(format!(
+                    "{}: the record of {home_address} is damaged: {error}",
+                    self.path.display()
+                ))
+            })
+        };
+        stored.iter().map(decode).collect()
+    }
+}
+
+enum Failure {
+    Io(io::Error),
+    Database(String),
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// Makes an empty store. It gets its name when it is whole, so that a crash leaves none or a good one.
+fn create(path: &Path) -> Result<(), Failure> {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+    let mut unfinished = path.as_os_str().to_owned();
+    unfinished.push(".new");
+    let unfinished = PathBuf::from(unfinished);
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&unfinished)?;
+    let write = || -> Result<(), redb::Error> {
+        let database = Database::builder().create_file(file)?;
+        let transaction = database.begin_write()?;
+        {
+            let mut about = transaction.open_table(ABOUT)?;
+            about.insert(CONTENT, OURS)?;
+            about.insert(EDITION, PRESENT_EDITION)?;
+            transaction.open_table(MOBILE_NODES)?;
+        }
+        transaction.commit()?;
+        Ok(())
+    };
+    write().map_err(|error| Failure::Database(error.to_string()))?;
+    fs::rename(&unfinished, path)?;
+    File::open(directory)?.sync_all()?;
+    Ok(())
+}
+
+fn open(path: &Path) -> Result<Database, OpenError> {
+    Database::builder().set_cache_size(CACHE_BYTES).open(path).map_err(|error| match error {
+        DatabaseError::DatabaseAlreadyOpen => OpenError {
+            path: path.to_owned(),
+            problem: "another process uses it".to_owned(),
+            remedy: Some(
+                "give each home agent a configuration file of another name, or another [store] directory"
+                    .into(),
+            ),
+        },
+        DatabaseError::Storage(StorageError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => {
+            foreign(path)
+        }
+        DatabaseError::Storage(StorageError::Io(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
+            damaged(path, "its end is missing")
+        }
+        DatabaseError::Storage(StorageError::Io(error)) => refused(path, &error),
+        DatabaseError::Storage(StorageError::Corrupted(what)) => damaged(path, &what),
+        other => OpenError { path: path.to_owned(), problem: other.to_string(), remedy: None },
+    })
+}
+
+/// What the operating system refused.
+fn refused(path: &Path, error: &io::Error) -> OpenError {
+    let directory = path.parent().unwrap_or(Path::new("/")).display();
+    let remedy = match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            Some(format!("ls -ld {directory} shows whose it is; [store] can name another"))
+        }
+        io::ErrorKind::StorageFull => Some(format!("df {directory}")),
+        _ => None,
+    };
+    OpenError { path: path.to_owned(), problem: error.to_string(), remedy }
+}
+
+fn foreign(path: &Path) -> OpenError {
+    OpenError {
+        path: path.to_owned(),
+        problem: "it is no store of careof-agent".to_owned(),
+        remedy: Some("move the file away, or name another [store] directory".to_owned()),
+    }
+}
+
+fn damaged(path: &Path, what: &str) -> OpenError {
+    let shown = path.display();
+    OpenError {
+        path: path.to_owned(),
+        problem: format!("it is damaged: {what}"),
+        remedy: Some(format!(
+            "restore it from a backup, or `mv {shown} {shown}.damaged`: mobile nodes then have to register again, and \
+             requests accepted within the replay window can be replayed"
+        )),
+    }
+}
+
+/// Whether the file is whole and ours.
+fn check(database: &mut Database, path: &Path) -> Result<(), OpenError> {
+    match database.check_integrity() {
+        Ok(true) => {}
+        Ok(false) => {
+            let problem = "it was damaged, and is whole again without some of the latest changes".to_owned();
+            let remedy = "start the agent again to use what is left, or restore a backup".to_owned();
+            return Err(OpenError { path: path.to_owned(), problem, remedy: Some(remedy) });
+        }
+        Err(error) => return Err(damaged(path, &error.to_string())),
+    }
+    let about = || -> Result<(Option<String>, Option<String>), redb::Error> {
+        let about = database.begin_read()?.open_table(ABOUT)?;
+        let value = |key| about.get(key).map(|found| found.map(|guard| guard.value().to_owned()));
+        Ok((value(CONTENT)?, value(EDITION)?))
+    };
+    match about() {
+        Ok((Some(content), Some(edition))) if content == OURS => match edition.as_str() {
+            PRESENT_EDITION => Ok(()),
+            later => Err(OpenError {
+                path: path.to_owned(),
+                problem: format!("it is of edition {later:?}, this program writes {PRESENT_EDITION:?}"),
+                remedy: Some("use the version of careof-agent that wrote it, or a later one".to_owned()),
+            }),
+        },
+        Ok(_) | Err(redb::Error::TableDoesNotExist(_) | redb::Error::TableTypeMismatch { .. }) => {
+            Err(foreign(path))
+        }
+        Err(error) => Err(damaged(path, &error.to_string())),
+    }
+}
+
+fn write(
+    database: &Database,
+    change: impl FnOnce(&mut redb::Table<'_, u32, &[u8]>) -> Result<(), redb::Error>,
+) -> Result<(), redb::Error> {
+    let mut transaction = database.begin_write()?;
+    // So that a crash in the middle cannot lead to the state before the one that was promised.
+    transaction.set_two_phase_commit(true);
+    change(&mut transaction.open_table(MOBILE_NODES)?)?;
+    transaction.commit()?;
+    Ok(())
+}
+
+fn read(database: &Database) -> Result<Vec<(u32, Vec<u8>)>, redb::Error> {
+    let nodes = database.begin_read()?.open_table(MOBILE_NODES)?;
+    let mut all = Vec::new();
+    for entry in nodes.iter()? {
+        let (key, value) = entry?;
+        all.push((key.value(), value.value().to_vec()));
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests;

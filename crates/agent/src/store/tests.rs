@@ -1,0 +1,197 @@
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use careof_mobility::v4::{BindingRecord, EncapsulationChoice, NtpTime, ReplayGuard};
+use careof_wire::mip4::{Identification, Lifetime, Spi};
+use proptest::prelude::*;
+
+use super::*;
+
+fn binding() -> impl Strategy<Value = BindingRecord> {
+    let encapsulation = prop_oneof![
+        Just(EncapsulationChoice::IpInIp),
+        Just(EncapsulationChoice::Minimal),
+        Just(EncapsulationChoice::Gre)
+    ];
+    (any::<(u32, u16, Option<u64>, u64, bool, bool, bool)>(), encapsulation).prop_map(
+        |(fields, encapsulation)| {
+            let (care_of, lifetime, expires, identification, co_located, broadcasts, reverse_tunnel) = fields;
+            BindingRecord {
+                care_of: Ipv4Addr::from_bits(care_of),
+                lifetime: Lifetime::from_secs(lifetime),
+                expires: expires.map(NtpTime::from_bits),
+                identification: Identification(identification),
+                co_located,
+                broadcasts,
+                reverse_tunnel,
+                encapsulation,
+            }
+        },
+    )
+}
+
+fn guard() -> impl Strategy<Value = ReplayGuard> {
+    prop_oneof![
+        any::<(u32, Option<u64>)>().prop_map(|(window, last)| ReplayGuard::Timestamps {
+            window: Duration::from_nanos(window.into()),
+            last: last.map(NtpTime::from_bits)
+        }),
+        any::<Option<u32>>().prop_map(|expected| ReplayGuard::Nonces { expected }),
+    ]
+}
+
+fn record() -> impl Strategy<Value = MobileNodeRecord> {
+    let bindings = proptest::collection::vec(binding(), 0..4);
+    let replay = proptest::collection::vec((any::<u32>().prop_map(Spi), guard()), 0..3);
+    // Few addresses, so that records replace each other.
+    (0_u32..6, bindings, replay).prop_map(|(host, bindings, replay)| MobileNodeRecord {
+        home_address: Ipv4Addr::from_bits(0xc000_0200 + host),
+        bindings,
+        replay,
+    })
+}
+
+fn simple(host: u8) -> MobileNodeRecord {
+    MobileNodeRecord {
+        home_address: Ipv4Addr::new(192, 0, 2, host),
+        bindings: Vec::new(),
+        replay: Vec::new(),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn what_is_encoded_decodes_the_same(record in record()) {
+        prop_assert_eq!(record::decode(&record::encode(&record)), Ok(record));
+    }
+
+    #[test]
+    fn no_bytes_make_the_decoder_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        let _ = record::decode(&bytes);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(8))]
+
+    #[test]
+    fn a_store_is_a_map_that_outlives_its_process(records in proptest::collection::vec((record(), any::<bool>()), 1..12)) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("deep/home.redb");
+        let mut store = Store::open(&path).unwrap();
+        let mut expected = std::collections::BTreeMap::new();
+        for (record, reopen) in records {
+            store.save(&record).unwrap();
+            expected.insert(record.home_address, record);
+            if reopen {
+                drop(store);
+                store = Store::open(&path).unwrap();
+            }
+            let loaded = store.load().unwrap();
+            prop_assert_eq!(&loaded, &expected.values().cloned().collect::<Vec<_>>());
+        }
+    }
+}
+
+#[test]
+fn only_one_process_uses_a_store() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("home.redb");
+    let _first = Store::open(&path).unwrap();
+    let error = Store::open(&path).unwrap_err();
+    assert!(error.to_string().contains("another process uses it"), "{error}");
+}
+
+#[test]
+fn the_file_is_for_its_owner_only() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store/home.redb");
+    drop(Store::open(&path).unwrap());
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(fs::metadata(path.parent().unwrap()).unwrap().permissions().mode() & 0o777, 0o700);
+}
+
+#[test]
+fn another_kind_of_file_is_refused_and_left_as_it_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("home.redb");
+    for content in [&b""[..], b"x", &[7; 10_000]] {
+        fs::write(&path, content).unwrap();
+        let error = Store::open(&path).unwrap_err();
+        assert!(error.remedy.is_some(), "{error}");
+        assert_eq!(fs::read(&path).unwrap(), content, "{error}");
+    }
+    fs::remove_file(&path).unwrap();
+    // A database of somebody else.
+    {
+        let other = Database::create(&path).unwrap();
+        let transaction = other.begin_write().unwrap();
+        transaction.open_table(TableDefinition::<u8, u8>::new("theirs")).unwrap();
+        transaction.commit().unwrap();
+    }
+    let error = Store::open(&path).unwrap_err();
+    assert_eq!(error.problem, "it is no store of careof-agent");
+}
+
+#[test]
+fn a_store_of_a_later_edition_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("home.redb");
+    drop(Store::open(&path).unwrap());
+    {
+        let database = Database::open(&path).unwrap();
+        let transaction = database.begin_write().unwrap();
+        transaction.open_table(ABOUT).unwrap().insert(EDITION, "2").unwrap();
+        transaction.commit().unwrap();
+    }
+    let error = Store::open(&path).unwrap_err();
+    assert_eq!(error.problem, "it is of edition \"2\", this program writes \"1\"");
+}
+
+#[test]
+fn damage_is_noticed_wherever_it_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("home.redb");
+    let mut store = Store::open(&path).unwrap();
+    let records: Vec<_> = (1..=20).map(simple).collect();
+    for record in &records {
+        store.save(record).unwrap();
+    }
+    drop(store);
+    let whole = fs::read(&path).unwrap();
+    let mut noticed = 0;
+    for at in (0..whole.len()).step_by(whole.len() / 97) {
+        let mut bytes = whole.clone();
+        let end = (at + 64).min(bytes.len());
+        bytes[at..end].iter_mut().for_each(|byte| *byte = !*byte);
+        fs::write(&path, &bytes).unwrap();
+        // Damage to a part that is not in use goes unnoticed, and does no harm. What is read is right.
+        match Store::open(&path)
+            .map_err(|error| error.to_string())
+            .and_then(|mut store| store.load().map_err(|error| error.to_string()))
+        {
+            Ok(loaded) => assert_eq!(loaded, records, "damage at {at}"),
+            Err(error) => {
+                noticed += 1;
+                assert!(error.contains("home.redb"), "{error}");
+            }
+        }
+    }
+    assert!(noticed > 0);
+    for length in [0, 1, 100, whole.len() / 2, whole.len() - 1] {
+        fs::write(&path, &whole[..length]).unwrap();
+        let error = Store::open(&path).unwrap_err();
+        assert!(error.remedy.is_some(), "cut to {length}: {error}");
+    }
+}
+
+#[test]
+fn an_unfinished_store_does_not_get_in_the_way() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("home.redb");
+    fs::write(directory.path().join("home.redb.new"), b"half").unwrap();
+    Store::open(&path).unwrap().save(&simple(9)).unwrap();
+}

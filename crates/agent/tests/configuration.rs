@@ -1,0 +1,394 @@
+//! Configurations: what is read, and what people are told about the rest.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use careof_agent::config::{Configuration, Format, Level};
+use careof_agent::{HomeNetwork, Setup};
+use careof_mobility::v4::{DeliveryMethod, ReplayProtection, Selection};
+use careof_wire::mip4::{Algorithm, Lifetime};
+use proptest::prelude::*;
+
+const KEY: &str = "8f1c2a77d09be43516a0c7f92e5d3b48";
+
+fn home(more: &str) -> String {
+    format!(
+        "role = \"home\"\naddress = \"192.0.2.1\"\nhome_network = \"192.0.2.0/24\"\ninterface = \"eth0\"\n{more}\n\
+         [[mobile_node]]\nhome_address = \"192.0.2.10\"\nspi = 256\nkey = \"{KEY}\"\n"
+    )
+}
+
+fn foreign(more: &str) -> String {
+    format!(
+        "role = \"foreign\"\ncare_of = \"198.51.100.1\"\n{more}\n\
+         [[interface]]\nname = \"wlan0\"\naddress = \"10.20.0.1\"\n"
+    )
+}
+
+fn mobile(more: &str) -> String {
+    format!(
+        "role = \"mobile\"\nhome_address = \"192.0.2.10\"\nhome_network = \"192.0.2.0/24\"\n\
+         home_agent = \"192.0.2.1\"\nspi = 256\nkey = \"{KEY}\"\n{more}\n[[interface]]\nname = \"eth0\"\n"
+    )
+}
+
+fn read(text: &str) -> Configuration {
+    Configuration::parse("/etc/careof/x.toml", text).unwrap_or_else(|errors| panic!("{errors}\n{text}"))
+}
+
+fn complaint(text: &str) -> String {
+    match Configuration::parse("x.toml", text) {
+        Ok(_) => panic!("accepted:\n{text}"),
+        Err(errors) => errors.to_string(),
+    }
+}
+
+#[test]
+fn a_small_file_is_whole() {
+    let configuration = read(&home(""));
+    let Setup::Home(setup) = &configuration.setup else { panic!() };
+    assert_eq!(setup.config.max_lifetime, Lifetime::from_secs(1800));
+    assert_eq!(setup.devices[0].name, "eth0");
+    assert_eq!(setup.home_network, HomeNetwork::Link);
+    let node = &setup.config.mobile_nodes[0];
+    assert!(node.permitted);
+    assert_eq!(node.security[0].algorithm(), Algorithm::HmacMd5);
+    assert_eq!(node.security[0].replay(), ReplayProtection::TIMESTAMPS);
+    assert_eq!(node.security[0].key().first(), Some(&0x8f));
+    let advertisements = setup.config.advertisements.unwrap();
+    assert_eq!(advertisements.registration_lifetime, Lifetime::from_secs(1800));
+    assert_eq!(advertisements.prefix_length, Some(24));
+    let service = &configuration.service;
+    assert_eq!(service.control, Path::new("/run/careof/x.sock"));
+    assert_eq!(configuration.store(), Some(PathBuf::from("/var/lib/careof/x.redb")));
+    assert_eq!((service.metrics, service.level, service.format), (None, Level::Info, Format::Text));
+
+    let configuration = read(&foreign(""));
+    let Setup::Foreign(setup) = &configuration.setup else { panic!() };
+    assert_eq!(setup.config.address, setup.config.care_of_addresses[0]);
+    assert_eq!(configuration.store(), None);
+
+    let Setup::Mobile(setup) = read(&mobile("")).setup else { panic!() };
+    assert_eq!(setup.config.selection, Selection::Preferred { hold: Duration::from_secs(5) });
+    assert_eq!(setup.config.keep_old, Some(Duration::from_secs(2)));
+    assert!(setup.config.reverse_tunnel);
+    let elsewhere = "203.0.113.9".parse().unwrap();
+    assert_eq!(setup.config.policy.lookup(elsewhere, None), DeliveryMethod::ReverseTunnel);
+}
+
+#[test]
+fn everything_can_be_said() {
+    let text = home(
+        "delivery = \"routed\"\nmax_lifetime = \"infinity\"\nmax_bindings = 5\nmax_bindings_per_node = 1\n\
+         reverse_tunnel = \"required\"\nencapsulations = [\"gre\"]\n\
+         advertisements = { interval = \"1 s\", lifetime = \"9 s\", registration_lifetime = \"60 s\", \
+         destination = \"broadcast\", default_router = false }\n\
+         host = { tunnel_device = \"tun7\", tunnel_mtu = 1400, first_table = 1000, first_priority = 99, \
+         set_kernel_parameters = false }\n\
+         control = { socket = \"here.sock\" }\nmetrics = { listen = \"[::1]:7\" }\n\
+         log = { level = \"debug\", format = \"json\" }\nstore = { directory = \"/srv\" }\n\
+         [[mobile_node]]\nhome_address = \"192.0.2.10\"\nspi = 257\nkey = \"48f1c2a77d09be43516a0c7f92e5d3b4\"\n\
+         algorithm = \"hmac-sha-256\"\nreplay = \"nonces\"\n\
+         [[foreign_agent]]\naddress = \"198.51.100.1\"\nspi = 300\nkey = \"48f1c2a77d09be43516a0c7f92e5d3b4\"\n",
+    );
+    let configuration = read(&text);
+    let Setup::Home(setup) = &configuration.setup else { panic!() };
+    assert_eq!(setup.home_network, HomeNetwork::Routed);
+    assert_eq!(setup.config.max_lifetime, Lifetime::INFINITE);
+    assert!(setup.config.gre && !setup.config.minimal_encapsulation);
+    assert_eq!(setup.config.mobile_nodes.len(), 1, "two keys of one node");
+    assert_eq!(setup.config.mobile_nodes[0].security.len(), 2);
+    assert_eq!(setup.config.foreign_agents.len(), 1);
+    let advertisements = setup.config.advertisements.unwrap();
+    assert_eq!((advertisements.lifetime, advertisements.preference), (Duration::from_secs(9), None));
+    assert!(advertisements.destination.is_broadcast());
+    assert_eq!((setup.host.tunnel_device.as_str(), setup.host.tunnel_mtu), ("tun7", 1400));
+    assert_eq!((setup.host.first_table, setup.host.first_priority), (1000, 99));
+    assert!(!setup.host.set_kernel_parameters);
+    assert_eq!(configuration.service.control, Path::new("/etc/careof/here.sock"));
+    assert_eq!(configuration.service.metrics, Some("[::1]:7".parse().unwrap()));
+    assert_eq!(configuration.service.level, Level::Debug);
+    assert_eq!(configuration.service.format, Format::Json);
+    assert_eq!(configuration.store(), Some(PathBuf::from("/srv/x.redb")));
+
+    let text = foreign(
+        "address = \"198.51.100.2\"\nadmitted = [\"192.0.2.0/24\"]\nregistration_required = true\n\
+         max_visitors = 3\nmax_pending = 4\npending_timeout = \"3 s\"\nencapsulating_delivery = false\n\
+         [[home_agent]]\naddress = \"192.0.2.1\"\nspi = 300\nkey = \"48f1c2a77d09be43516a0c7f92e5d3b4\"\n\
+         [[mobile_node]]\naddress = \"192.0.2.10\"\nspi = 300\nkey = \"48f1c2a77d09be43516a0c7f92e5d3b4\"\n",
+    );
+    let Setup::Foreign(setup) = read(&text).setup else { panic!() };
+    assert_eq!(setup.config.admitted.as_ref().map(Vec::len), Some(1));
+    assert!(setup.config.registration_required && !setup.config.encapsulating_delivery);
+    assert_eq!((setup.config.home_agents.len(), setup.config.mobile_nodes.len()), (1, 1));
+
+    let text = mobile(
+        "routing = \"triangle\"\nrenew_after = \"50 %\"\nattempts = 3\nencapsulation = \"gre\"\nhold = \"0 s\"\n\
+         keep_old = \"until-down\"\nsimultaneous_bindings = true\nbroadcasts = true\n\
+         [[policy]]\nto = \"10.0.0.0/8\"\nport = 80\nmethod = \"regular-ip\"\n\
+         [[interface]]\nname = \"wlan0\"\ncare_of = \"prefer-foreign-agent\"\nround_trip = \"700 ms\"\n",
+    );
+    let Setup::Mobile(setup) = read(&text).setup else { panic!() };
+    let names: Vec<_> = setup.devices.iter().map(|device| device.name.as_str()).collect();
+    assert_eq!(names, ["wlan0", "eth0"]);
+    let preferences: Vec<_> = setup.config.interfaces.iter().map(|one| one.preference).collect();
+    assert_eq!(preferences, [1, 0], "the first is the best");
+    assert_eq!(setup.config.renew_after_percent, 50);
+    assert_eq!(setup.config.keep_old, None);
+    let web = "10.1.1.1".parse().unwrap();
+    assert_eq!(setup.config.policy.lookup(web, Some(80)), DeliveryMethod::RegularIp);
+    assert_eq!(setup.config.policy.lookup(web, Some(81)), DeliveryMethod::Triangle);
+}
+
+/// (the file, what the message must contain)
+fn mistakes() -> Vec<(String, &'static str)> {
+    let without = |text: String, line: &str| {
+        text.lines().filter(|l| !l.starts_with(line)).map(|l| format!("{l}\n")).collect()
+    };
+    let with_key = |key: &str| home("").replace(KEY, key);
+    vec![
+        // The file.
+        (String::new(), "role: found nothing; a configuration says which agent it is for"),
+        ("role = ".into(), "x.toml:1:8"),
+        (
+            "role = \"ha\"".into(),
+            "found \"ha\"; known are \"home\", \"foreign\" and \"mobile\"\n  hint: write \"home\"",
+        ),
+        ("role = \"hone\"".into(), "did you mean \"home\"?"),
+        ("role = 1".into(), "role: found 1; it must be \"home\", \"foreign\" or \"mobile\""),
+        (
+            home("adress = \"192.0.2.1\""),
+            "x.toml:5:1: adress: found an unknown key; a home agent has the keys",
+        ),
+        (home("adress = \"192.0.2.1\""), "hint: did you mean `address`?"),
+        (home("home_agent = \"192.0.2.1\""), "the address of this home agent is `address`"),
+        (home("care_of = \"192.0.2.1\""), "`care_of` is a key of a foreign agent"),
+        (home("proxy_arp = true"), "write delivery = \"proxy-arp\""),
+        (mobile("max_lifetime = \"1 s\""), "write `lifetime`"),
+        (foreign("[store]"), "a foreign agent keeps nothing"),
+        // Addresses and networks.
+        (without(home(""), "address"), "address: found nothing; a home agent needs its address"),
+        (without(home(""), "interface"), "a home agent needs the interface to its home network"),
+        (home("").replace("\"192.0.2.1\"", "\"192.0.2.1/24\""), "write \"192.0.2.1\", without the length"),
+        (home("").replace("\"192.0.2.1\"", "\"2001:db8::1\""), "this version speaks Mobile IPv4"),
+        (home("").replace("\"192.0.2.1\"", "\"224.0.0.1\""), "no host on a network can have this address"),
+        (home("").replace("192.0.2.0/24", "192.0.2.7/24"), "hint: write \"192.0.2.0/24\""),
+        (home("").replace("192.0.2.0/24", "0.0.0.0/0"), "a home network is not everything"),
+        (
+            home("").replace("192.0.2.10", "192.0.3.10"),
+            "mobile_node.0.home_address: found \"192.0.3.10\"; it must be in the home network 192.0.2.0/24",
+        ),
+        (home("").replace("192.0.2.10", "192.0.2.255"), "the broadcast address of 192.0.2.0/24"),
+        (home("").replace("192.0.2.10", "192.0.2.1"), "the home agent's own address"),
+        (
+            mobile("").replace("192.0.2.10", "10.0.0.1"),
+            "home_address: found \"10.0.0.1\"; it must be in the home network",
+        ),
+        (
+            mobile("").replace("home_agent = \"192.0.2.1\"", "home_agent = \"192.0.2.10\""),
+            "this is the home address",
+        ),
+        (home("").replace("eth0", "an interface"), "`ip -brief link` lists them"),
+        (
+            foreign("").replace("198.51.100.1", "elsewhere"),
+            "care_of: found \"elsewhere\"; it must be an IPv4 address",
+        ),
+        (foreign("").replace("\"198.51.100.1\"", "[]"), "it must be at least one address"),
+        // Keys.
+        (
+            with_key("REPLACE-ME"),
+            "found \"REPLACE-ME\"; a key is an even number of hexadecimal digits, at least 32\n  hint: openssl rand -hex 16 makes one",
+        ),
+        (with_key("8f1c2a77"), "found a key; a key has 16 to 128 bytes; this one has 4"),
+        (with_key("00000000000000000000000000000000"), "this key is no secret"),
+        (
+            without(home(""), "key"),
+            "mobile_node.0.key_file: found nothing; a security association needs its key",
+        ),
+        (home("").replace("key = ", "key_file = \"k\"\nkey = "), "the key is given twice"),
+        (
+            home("").replace("key = ", "key_file = ").replace(KEY, "/nowhere/key"),
+            "there is no such file\n  hint: (umask 077; mkdir -p /nowhere; openssl rand -hex 16 > /nowhere/key) makes one",
+        ),
+        (home("").replace("256", "255"), "0 to 255 are reserved (RFC 5944 section 1.6)"),
+        (without(home(""), "spi"), "a security association needs its number: spi = 256"),
+        (
+            format!(
+                "{}\n[[mobile_node]]\nhome_address = \"192.0.2.10\"\nspi = 256\nkey = \"{KEY}\"\n",
+                home("")
+            ),
+            "192.0.2.10 has a security association of this name already",
+        ),
+        (
+            home("").replace("spi =", "replay = \"nonces\"\nreplay_window = \"7 s\"\nspi ="),
+            "nonces have no window",
+        ),
+        (home("").replace("spi =", "algorithm = \"md5\"\nspi ="), "did you mean \"hmac-md5\"?"),
+        // Times and sizes.
+        (home("max_lifetime = 1800"), "write \"1800 ms\" or \"1800 s\""),
+        (home("max_lifetime = \"20 h\""), "write \"infinity\" for one without end"),
+        (home("max_lifetime = \"1.5 s\""), "registrations carry whole seconds"),
+        (mobile("lifetime = \"infinity\""), "a duration is a number and a unit"),
+        (mobile("renew_after = \"99 %\""), "a whole percentage from 1 % to 95 %"),
+        (
+            home("advertisements = { interval = \"10 s\", lifetime = \"20 s\" }"),
+            "it must be at least three intervals, 30 s",
+        ),
+        (
+            home("advertisements = { registration_lifetime = \"1 h\" }"),
+            "it must not be longer than `max_lifetime`",
+        ),
+        (home("advertisements = \"none\""), "the advertisements is a table"),
+        (home("host = { first_table = 254 }"), "it must be a whole number between 256 and"),
+        (home("host = { tunnel_mtu = 100 }"), "it must lie between 576 and 65515 bytes"),
+        // Service.
+        (
+            home("metrics = { listen = \"0.0.0.0:9434\" }"),
+            "it must be a loopback address\n  hint: write allow_remote = true",
+        ),
+        (home("metrics = { listen = \"localhost:9434\" }"), "write \"127.0.0.1:9434\""),
+        (home("metrics = { listen = \"127.0.0.1\" }"), "write \"127.0.0.1:9434\""),
+        (home("log = { level = \"verbose\" }"), "known are \"error\", \"warn\", \"info\" and \"debug\""),
+        (home("control = { socket = \"\" }"), "it must be a path"),
+        // Lists.
+        (without(foreign(""), "[[interface]]"), "write [[interface]], once for each"),
+        (home("interface = \"eth0\""), "a key that is there already"),
+        (
+            format!("{}[[interface]]\nname = \"eth0\"\n", mobile("")),
+            "interface.1.name: found \"eth0\"; an interface of this name is there already",
+        ),
+        (
+            mobile("[[policy]]\nto = \"10.0.0.0/8\""),
+            "policy.0.method: found nothing; a policy needs its method",
+        ),
+        (mobile("routing = \"regular-ip\""), "say for which destinations, in [[policy]]"),
+        (mobile("selection = \"manual\"\nhold = \"1 s\""), "goes back to nothing by itself"),
+        (mobile("keep_old = \"forever\""), "or \"until-down\""),
+        (home("encapsulations = [\"esp\"]"), "encapsulations.0: found \"esp\""),
+        (foreign("mobile_node = 7"), "write [[mobile_node]], once for each"),
+    ]
+}
+
+#[test]
+fn every_mistake_is_named_with_its_place_and_remedy() {
+    for (text, expected) in mistakes() {
+        let complaint = complaint(&text);
+        assert!(complaint.contains(expected), "expected {expected:?} in\n{complaint}\nfor\n{text}");
+        assert!(
+            complaint.lines().all(|line| line.starts_with("error: x.toml") || line.starts_with("  hint: ")),
+            "{complaint}"
+        );
+    }
+}
+
+#[test]
+fn all_mistakes_are_told_at_once() {
+    let text = home("max_lifetime = 5\nreverse_tunnel = \"maybe\"\ncolour = \"red\"");
+    assert_eq!(complaint(&text).matches("error: ").count(), 3);
+}
+
+#[test]
+fn keys_do_not_show_in_messages_or_debug_output() {
+    let text = home("").replace(KEY, &KEY[..30]);
+    assert!(!complaint(&text).contains("8f1c"));
+    assert!(!format!("{:?}", read(&home(""))).contains("143, 28"));
+}
+
+/// A directory with the example `name` in it, and the key that it names.
+fn example(name: &str) -> (tempfile::TempDir, PathBuf) {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join(name);
+    fs::copy(examples.join(name), &file).unwrap();
+    (directory, file)
+}
+
+fn write_key(directory: &Path, text: &str, mode: u32) {
+    fs::create_dir_all(directory.join("keys")).unwrap();
+    let file = directory.join("keys/laptop");
+    fs::write(&file, text).unwrap();
+    fs::set_permissions(file, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+#[test]
+fn the_examples_are_good_once_their_key_is_made() {
+    for name in ["home.toml", "foreign.toml", "mobile.toml"] {
+        let (directory, file) = example(name);
+        if name != "foreign.toml" {
+            let complaint = Configuration::load(&file).unwrap_err().to_string();
+            assert!(complaint.contains("openssl rand -hex 16"), "{complaint}");
+            assert_eq!(
+                complaint.matches("error: ").count(),
+                1,
+                "nothing but the key is missing: {complaint}"
+            );
+        }
+        write_key(directory.path(), &format!("{KEY}\n"), 0o600);
+        Configuration::load(&file).unwrap_or_else(|errors| panic!("{errors}"));
+    }
+}
+
+#[test]
+fn a_key_that_others_can_read_is_refused() {
+    let (directory, file) = example("home.toml");
+    for (mode, good) in
+        [(0o600, true), (0o400, true), (0o640, true), (0o644, false), (0o660, false), (0o604, false)]
+    {
+        write_key(directory.path(), KEY, mode);
+        match Configuration::load(&file) {
+            Ok(_) => assert!(good, "{mode:o}"),
+            Err(errors) => {
+                let text = errors.to_string();
+                assert!(
+                    !good && text.contains(&format!("its mode is {mode:04o}")) && text.contains("chmod 640"),
+                    "{text}"
+                );
+            }
+        }
+        fs::remove_file(directory.path().join("keys/laptop")).unwrap();
+    }
+    write_key(directory.path(), "REPLACE-ME", 0o600);
+    let text = Configuration::load(&file).unwrap_err().to_string();
+    assert!(text.contains("in the file: a key is an even number of hexadecimal digits"), "{text}");
+
+    let file = directory.path().join("inline.toml");
+    fs::write(&file, home("")).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+    let text = Configuration::load(&file).unwrap_err().to_string();
+    assert!(text.contains("everybody can read it"), "{text}");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
+    Configuration::load(&file).unwrap();
+}
+
+#[test]
+fn what_is_no_configuration_file_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let missing = directory.path().join("home.toml");
+    let text = Configuration::load(&missing).unwrap_err().to_string();
+    assert!(text.contains("there is no such file\n  hint: ready configurations are in examples/"), "{text}");
+    let text = Configuration::load(directory.path()).unwrap_err().to_string();
+    assert!(text.contains("found a directory; it must be a configuration file"), "{text}");
+    fs::write(&missing, b"role = \"\xff\"").unwrap();
+    let text = Configuration::load(&missing).unwrap_err().to_string();
+    assert!(text.contains("a configuration is UTF-8 text"), "{text}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn no_change_to_a_file_makes_the_parser_panic(
+        which in 0_usize..3, at in 0_usize..400, length in 0_usize..20, with in "[ -~\n]{0,12}",
+    ) {
+        let text = [home(""), foreign(""), mobile("")][which].clone();
+        let at = at.min(text.len());
+        let end = (at + length).min(text.len());
+        let changed = format!("{}{with}{}", &text[..at], &text[end..]);
+        // What is wrong is said, whatever it is.
+        if let Err(errors) = Configuration::parse("x.toml", &changed) {
+            prop_assert!(!errors.0.is_empty());
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! The daemon `careof-agent` from outside: real processes in real networks, and what people do with them.
+//!
+//! Each test has hosts of its own, so they run side by side. Where the machine cannot do it, they say so and pass;
+//! with `CAREOF_REQUIRE_LAB` set they fail.
+
+mod acceptance;
+mod capture;
+mod faults;
+mod service;
+mod support;
