@@ -194,6 +194,26 @@ fn programs_run_in_their_hosts_and_what_they_print_is_kept() {
     "#;
     let Some(Ran { outputs, events, .. }) = run(text) else { return };
     let output = |which| outputs.iter().find(|output| output.which == which).unwrap();
+    let all: u64 = dropped.summary.packets.dropped.values().sum();
+    assert_eq!(count(&dropped.events, "packet-dropped") as u64, all, "the trace has them too");
+}
+
+#[test]
+fn a_foreign_agent_advertises_as_soon_as_its_link_comes_up() {
+    // By its clock it would advertise again much later.
+    let text = "duration = \"4 s\"\n[links]\nfirst = \"ethernet-10m\"\nsecond = \"ethernet-10m\"\n[mobility]\n\
+        care_of = \"foreign-agent\"\nadvertisement_interval = \"100 s\"\n[[handover]]\nat = \"2 s\"\n\
+        from = \"first\"\nto = \"second\"\n";
+    let Some(Ran { summary, events, .. }) = run(text) else { return };
+    let ready = summary.handovers[0].ready_at.unwrap();
+    assert!(ready < Instant::from_millis(2500), "{ready}");
+    let (kinds, nodes) = (events.by_name("kind").unwrap(), events.by_name("node").unwrap());
+    let sequences = events.by_name("detail").unwrap();
+    let of_second = |row: &usize| {
+        kinds.text(*row) == Some("message-sent") && nodes.text(*row) == Some("foreign-agent-second")
+    };
+    let first = (0..events.rows()).find(of_second).and_then(|row| sequences.text(row)).unwrap();
+    assert!(first.contains("sequence 0,"), "it said nothing before: {first}");
     let command = output("command");
     assert_eq!(String::from_utf8_lossy(&command.stdout), "to 10.0.1.2\nwire\n");
     assert_eq!(String::from_utf8_lossy(&command.stderr), "oops\n");
