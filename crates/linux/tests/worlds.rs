@@ -143,7 +143,7 @@ tcp = { variant = "kernel", congestion = "reno" }
 
 #[test]
 fn a_gap_without_any_link_is_an_interruption_and_the_connection_outlives_it() {
-    let Some(Ran { summary, .. }) = run(WALK) else { return };
+    let Some(Ran { summary, events, .. }) = run(WALK) else { return };
     let [upload, pages, requests] = &summary.flows[..] else { panic!("{} flows", summary.flows.len()) };
     assert_eq!(upload.tcp.profile.as_deref(), Some("modern"));
     assert!(upload.bytes_delivered > 700_000, "{}", upload.bytes_delivered);
@@ -156,6 +156,17 @@ fn a_gap_without_any_link_is_an_interruption_and_the_connection_outlives_it() {
     assert_ne!(handover.recovery, Recovery::NotReady);
     let dropped = &summary.packets.dropped;
     assert!(dropped.contains_key("link-down"), "{dropped:?}");
+    // Either end of a connection has nothing in flight when everything is acknowledged.
+    for node in ["mobile", "correspondent"] {
+        let column = |name| events.by_name(name).unwrap();
+        let is_state = |row: &usize| {
+            let is = |name, value| column(name).text(*row) == Some(value);
+            is("kind", "tcp-state") && is("flow", "pages") && is("node", node)
+        };
+        let flights =
+            (0..events.rows()).filter(is_state).filter_map(|row| column("flight_bytes").number(row));
+        assert_eq!(flights.min(), Some(0), "{node}");
+    }
 }
 
 #[test]
