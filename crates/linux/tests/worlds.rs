@@ -172,39 +172,28 @@ fn a_gap_without_any_link_is_an_interruption_and_the_connection_outlives_it() {
 #[test]
 fn the_queue_of_the_link_that_is_left_goes_where_the_scenario_says() {
     // 50 packets wait before a slow link when the handover comes.
-    let scenario = |queued: &str| {
+    let scenario = |queued: &str, from: &str, to: &str, window: &str| {
         format!(
             "duration = \"4 s\"\n[links]\nslow = {{ rate = \"300 kbit/s\", delay = \"5 ms\" }}\n\
              fast = {{ rate = \"10 Mbit/s\", delay = \"5 ms\" }}\n[mobility]\n[[handover]]\nat = \"2 s\"\n\
-             from = \"slow\"\nto = \"fast\"\nqueued = \"{queued}\"\n[[flow]]\nfrom = \"correspondent\"\n\
-             to = \"mobile\"\ntcp = {{ congestion = \"reno\" }}\n"
+             from = \"slow\"\nto = \"fast\"\nqueued = \"{queued}\"\n[[flow]]\nfrom = \"{from}\"\n\
+             to = \"{to}\"\ntcp = {{ congestion = \"reno\", window = \"{window}\" }}\n"
         )
     };
-    let Some(moved) = run(&scenario("re-route")) else { return };
+    let Some(moved) = run(&scenario("re-route", "correspondent", "mobile", "64 kB")) else { return };
     let slow = moved.summary.links.iter().find(|link| link.name == "slow.down").unwrap();
     assert!(slow.drained_packets > 0);
     assert_eq!(moved.summary.packets.dropped.get("handover"), None);
-    let Some(dropped) = run(&scenario("drop")) else { return };
+    // So small a window gives TCP no reason to send more than one segment again, which the moved ones overtook.
+    let Some(upload) = run(&scenario("re-route", "mobile", "correspondent", "16 kB")) else { return };
+    let slow = upload.summary.links.iter().find(|link| link.name == "slow.up").unwrap();
+    assert!(slow.drained_packets > 3);
+    let again = upload.summary.flows[0].segments_retransmitted;
+    assert!(again < 2, "{again} sent again, of {} moved", slow.drained_packets);
+    let Some(dropped) = run(&scenario("drop", "correspondent", "mobile", "64 kB")) else { return };
     let slow = dropped.summary.links.iter().find(|link| link.name == "slow.down").unwrap();
     assert_eq!(dropped.summary.packets.dropped.get("handover"), Some(&slow.drained_packets));
     assert!(slow.drained_packets > 0);
-}
-
-#[test]
-fn programs_run_in_their_hosts_and_what_they_print_is_kept() {
-    let text = r#"
-        duration = "3 s"
-        [links]
-        wire = { rate = "10 Mbit/s", delay = "1 ms", between = ["left", "right"] }
-        [[flow]]
-        name = "shell"
-        from = "left"
-        to = "right"
-        command = ["sh", "-c", "echo to {right}; echo oops >&2; sed -n 's/ *wire:.*/wire/p' /proc/net/dev; exit 3"]
-        server = "sleep 100"
-    "#;
-    let Some(Ran { outputs, events, .. }) = run(text) else { return };
-    let output = |which| outputs.iter().find(|output| output.which == which).unwrap();
     let all: u64 = dropped.summary.packets.dropped.values().sum();
     assert_eq!(count(&dropped.events, "packet-dropped") as u64, all, "the trace has them too");
 }
@@ -225,6 +214,23 @@ fn a_foreign_agent_advertises_as_soon_as_its_link_comes_up() {
     };
     let first = (0..events.rows()).find(of_second).and_then(|row| sequences.text(row)).unwrap();
     assert!(first.contains("sequence 0,"), "it said nothing before: {first}");
+}
+
+#[test]
+fn programs_run_in_their_hosts_and_what_they_print_is_kept() {
+    let text = r#"
+        duration = "3 s"
+        [links]
+        wire = { rate = "10 Mbit/s", delay = "1 ms", between = ["left", "right"] }
+        [[flow]]
+        name = "shell"
+        from = "left"
+        to = "right"
+        command = ["sh", "-c", "echo to {right}; echo oops >&2; sed -n 's/ *wire:.*/wire/p' /proc/net/dev; exit 3"]
+        server = "sleep 100"
+    "#;
+    let Some(Ran { outputs, events, .. }) = run(text) else { return };
+    let output = |which| outputs.iter().find(|output| output.which == which).unwrap();
     let command = output("command");
     assert_eq!(String::from_utf8_lossy(&command.stdout), "to 10.0.1.2\nwire\n");
     assert_eq!(String::from_utf8_lossy(&command.stderr), "oops\n");

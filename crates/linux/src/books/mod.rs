@@ -32,7 +32,7 @@ use crate::report::ApplicationEvent;
 use connection::{Connection, ConnectionEnd, PendingTimeout};
 use datagrams::Datagrams;
 use packets::Seen;
-pub(crate) use packets::{NO_BUFFER, UNDELIVERABLE};
+pub(crate) use packets::{HANDOVER, NO_BUFFER, UNDELIVERABLE};
 
 /// How long records wait for earlier ones: longer than any thread of the run is usually late.
 pub(crate) const HOLD: Duration = Duration::from_millis(40);
