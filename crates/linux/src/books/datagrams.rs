@@ -148,6 +148,12 @@ impl Datagrams {
         }
     }
 
+    /// Datagrams of which more may be seen.
+    #[cfg(test)]
+    pub(super) fn remembered(&self) -> usize {
+        self.by_content.len()
+    }
+
     fn sweep(&mut self, now: Instant) {
         if now < self.swept + SWEEP {
             return;

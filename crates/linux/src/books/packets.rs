@@ -68,6 +68,7 @@ impl Books {
         let at = sighting.at.max(self.settled);
         let whole = innermost(sighting.bytes);
         let inner = Ipv4Header::parse(&whole).ok().map(|(header, payload)| Datagram { header, payload });
+        let destination = inner.as_ref().map(|inner| inner.header.destination);
         let content = match &inner {
             Some(inner) => content(&inner.header, inner.payload),
             None => careof_plan::of_bytes(sighting.bytes),
@@ -121,8 +122,15 @@ impl Books {
             content,
             what,
         };
-        if arrives && !self.copies && self.ends_here(&seen) {
-            self.datagrams.forget(subject.1, subject.0);
+        if !self.copies {
+            if arrives && self.ends_here(&seen) {
+                self.datagrams.forget(subject.1, subject.0);
+            }
+            // Neither dropped packets nor those of other protocols are waited for, of which programs may send many.
+            let own = &self.own[usize::from(node.0)];
+            if is_dropped(sighting.passage) || (arrives && destination.is_some_and(|to| own.contains(&to))) {
+                self.datagrams.forget(content, packet);
+            }
         }
         self.note(at, Record::Seen(Box::new(seen)));
     }
@@ -444,6 +452,18 @@ pub(crate) const UNDELIVERABLE: &str = "interface-down";
 /// A handover dropped it from a queue, as the scenario asked.
 pub(crate) const HANDOVER: &str = "handover";
 
+/// Whether this is the end of a packet.
+const fn is_dropped(passage: Passage) -> bool {
+    match passage {
+        Passage::Refused(_)
+        | Passage::Lost(_)
+        | Passage::NoBuffer
+        | Passage::Undeliverable
+        | Passage::Discarded => true,
+        Passage::Entered | Passage::Left | Passage::TakenBack => false,
+    }
+}
+
 fn is_signalling(datagram: &[u8]) -> bool {
     let port =
         |at: usize| datagram.get(at..at + 2).and_then(|port| port.try_into().ok()).map(u16::from_be_bytes);
@@ -586,6 +606,31 @@ mod tests {
             }
             let counted = observed.counted();
             assert_eq!((counted.segments_sent, counted.segments_arrived), (1, 0), "{lost:?}");
+        }
+    }
+
+    #[test]
+    fn what_has_ended_is_not_remembered() {
+        let other = |protocol| {
+            let mut bytes = Vec::new();
+            let header = Ipv4Header { protocol, ..Ipv4Header::parse(&datagram(0)).unwrap().0 };
+            Ipv4Header { payload_len: 100, ..header }.emit(&mut bytes);
+            bytes.extend([7; 100]);
+            bytes
+        };
+        for bytes in [datagram(100), other(protocol::UDP), other(200)] {
+            for end in
+                [Passage::Left, Passage::Lost(DropCause::Loss), Passage::Undeliverable, Passage::Discarded]
+            {
+                let mut observed = Observed::new();
+                observed.see(FIRST, Passage::Entered, 1, &bytes);
+                assert_eq!(observed.books.datagrams.remembered(), 1);
+                observed.see(FIRST, end, 1, &bytes);
+                assert_eq!(observed.books.datagrams.remembered(), 0, "{end:?}");
+            }
+            let mut observed = Observed::new();
+            observed.see(FIRST, Passage::Refused(DropCause::QueueFull), 0, &bytes);
+            assert_eq!(observed.books.datagrams.remembered(), 0);
         }
     }
 
