@@ -39,10 +39,15 @@ pub struct InterfaceConfig {
     /// Packets that wait inside the kernel for whoever reads a TUN device. The emulator empties it at once, so
     /// this is room for its being late, not a queue of the link.
     pub transmit_queue: u32,
+    /// Whether a TUN device comes up with a carrier; a cable has one when both its ends are up.
+    ///
+    /// Where a carrier that was there is taken away, the kernel may let a second pass before it acts, and until then
+    /// does not say either that it is there again. One that was never there it tells of at once.
+    pub has_carrier: bool,
 }
 
 impl InterfaceConfig {
-    /// An interface with one address, an MTU of 1500 bytes and room for an emulator that is late by 50 ms at
+    /// An interface with a carrier, one address, an MTU of 1500 bytes and room for an emulator that is late by 50 ms at
     /// 1 Gbit/s.
     #[must_use]
     pub fn new(name: &str, address: IpAddr, prefix_length: u8) -> Self {
@@ -51,6 +56,7 @@ impl InterfaceConfig {
             addresses: vec![InterfaceAddress { address, prefix_length }],
             mtu: 1500,
             transmit_queue: 4096,
+            has_carrier: true,
         }
     }
 }
@@ -131,6 +137,9 @@ fn wait_for_carrier(name: &str) -> Result<(), Error> {
 
 fn attach(config: &InterfaceConfig) -> Result<Tun, Error> {
     let tun = Tun::open(&config.name)?;
+    if !config.has_carrier {
+        tun.set_carrier(false)?;
+    }
     set_up(config)?;
     Ok(tun)
 }

@@ -72,6 +72,19 @@ impl Scene {
 }
 
 #[test]
+fn an_interface_comes_up_without_a_carrier_where_that_is_asked_for() {
+    let Some(mut scene) = scene() else { return };
+    let config = InterfaceConfig::new("up1", RIGHT.into(), 24);
+    let tun = scene.host.attach(&InterfaceConfig { has_carrier: false, ..config }).unwrap();
+    scene.index = ask(&scene.host, |netlink| netlink.index_of("up1"));
+    let index = scene.index;
+    let state = ask(&scene.host, move |netlink| netlink.interface(index));
+    assert!(state.is_up && !state.has_carrier, "{state:?}");
+    tun.set_carrier(true).unwrap();
+    scene.wait_for_carrier(true);
+}
+
+#[test]
 fn nothing_is_reported_while_nothing_changes() {
     let Some(mut scene) = scene() else { return };
     assert_eq!(scene.next_within(support::SILENCE), None);

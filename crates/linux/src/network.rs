@@ -13,6 +13,7 @@ use careof_link::Fate;
 use careof_plan::{NodeId, OneWayId, Place, Route, Subnet, Topology};
 use careof_scenario::{LinkId, Role, Scenario};
 
+use crate::director::advertises_on;
 use crate::error::WorldError;
 
 /// Between the last preparation and the beginning of the run's time.
@@ -50,9 +51,11 @@ impl Network {
         }
         let mut ends = Vec::new();
         for (index, link) in scenario.links.iter().enumerate() {
+            // Access links wait for the mobile node, and whoever there has to know what they do knows that.
+            let waits = [link.access && advertises_on(scenario, LinkId(index)), link.access];
             let attach = |end: usize, mtu: u16| {
                 let way = OneWayId(2 * index as u32 + end as u32);
-                attach(&hosts, topology, way, &link.name, mtu, link.access && end == 1)
+                attach(&hosts, topology, way, &link.name, mtu, (waits[end], link.access && end == 1))
             };
             ends.push([attach(0, link.down.mtu)?, attach(1, link.up.mtu)?]);
         }
@@ -154,15 +157,15 @@ fn set_all(host: &Host, parameters: Vec<(String, String)>) -> Result<(), Error> 
     host.run(move || parameters.iter().try_for_each(|(name, value)| set_sysctl(name, value)))?
 }
 
-/// Makes the interface that the one-way link `way` leaves by. On an access link the mobile node gets its address when
-/// the link comes up.
+/// Makes the interface that the one-way link `way` leaves by, without a carrier where it `waits` for one. Where it
+/// `comes_and_goes` it gets its address when the link comes up: that is the mobile node's on an access link.
 fn attach(
     hosts: &[Host],
     topology: &Topology,
     way: OneWayId,
     name: &str,
     mtu: u16,
-    comes_and_goes: bool,
+    (waits, comes_and_goes): (bool, bool),
 ) -> Result<Tun, Error> {
     let node = topology.entrance(way);
     let host = &hosts[usize::from(node.0)];
@@ -170,6 +173,7 @@ fn attach(
     let address = address.map_or(Ipv4Addr::UNSPECIFIED, |interface| interface.address);
     let mut config = InterfaceConfig::new(name, IpAddr::V4(address), Subnet::PREFIX_LEN);
     config.mtu = mtu;
+    config.has_carrier = !waits;
     if comes_and_goes {
         config.addresses.clear();
     }

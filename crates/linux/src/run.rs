@@ -19,7 +19,7 @@ use nix::errno::Errno;
 use crate::agents::{AgentThread, setup};
 use crate::application::{self, ApplicationConfig};
 use crate::books::{BookedFlow, Books};
-use crate::director::{DirectedFlow, Director, Outcome, advertises_on, schedule};
+use crate::director::{DirectedFlow, Director, Outcome, schedule};
 use crate::error::WorldError;
 use crate::network::Network;
 use crate::programs::{ProgramOutput, refuse_missing};
@@ -223,14 +223,10 @@ impl Drop for LinuxRun {
     }
 }
 
-/// Access links wait for the mobile node: down, and without a carrier.
+/// Access links wait for the mobile node: down. Their ends were made without a carrier.
 fn prepare_access_links(network: &Network, scenario: &Scenario) -> Result<(), Error> {
     for (link, _) in scenario.access_links() {
         network.emulator.apply(network.down(link, careof_link::Fate::Drop))?;
-        network.set_carrier(link, 1, false)?;
-        if advertises_on(scenario, link) {
-            network.set_carrier(link, 0, false)?;
-        }
     }
     Ok(())
 }
