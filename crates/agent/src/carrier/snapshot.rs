@@ -172,16 +172,18 @@ impl Carrier {
         add("bindings-saved", self.persistence.saved);
         add("bindings-not-saved", self.persistence.failed);
         add("network-overruns", self.overruns);
+        add("parameters-not-saved", self.parameters.not_logged);
         add("host-refusals", self.host.refused + self.parameters.refused);
         counters
     }
 
-    /// Why the host refused something last, or the store; for a log.
+    /// Why the host refused something last; for a log.
     #[must_use]
     pub fn last_problem(&self) -> Option<String> {
         let host = self.host.last_refusal.as_ref().map(ToString::to_string);
-        let store = self.persistence.last_failure.as_ref();
-        host.or_else(|| store.map(|error| format!("cannot write a binding down: {error}")))
+        let parameters = self.parameters.last_failure.as_ref();
+        let parameters = parameters.map(|error| format!("former kernel parameters are not kept: {error}"));
+        host.or(parameters)
     }
 }
 

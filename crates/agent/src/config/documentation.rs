@@ -19,7 +19,8 @@ nothing. Ready configurations are in `examples/`, a systemd unit is in `packagin
 gives up all capabilities but the first two. It need not be root: the systemd unit runs it as the user `careof`.
 
 What it changes in the host - routes, rules, addresses, proxy ARP, kernel parameters - it puts back when it ends. What a
-killed agent left, its successor puts in order.
+killed agent left, its successor puts in order; what kernel parameters were before is kept beside the control socket, in
+`NAME.parameters`.
 
 ## Signals
 

@@ -443,7 +443,7 @@ pub(crate) static HOST: Section = Section {
             "first_priority",
             "whole number",
             "`4340`",
-            "The first of the 1000 priorities of routing rules that belong to it.",
+            "The first of the 10000 priorities of routing rules among which its own are. Rules of others there are left alone.",
         ),
         key(
             "set_kernel_parameters",

@@ -8,6 +8,7 @@ mod http;
 mod listeners;
 mod log;
 mod metrics;
+mod parameter_file;
 mod report;
 mod server;
 mod throttle;
@@ -41,6 +42,7 @@ use http::Http;
 use listeners::{ControlSocket, ListenError, MetricsSocket};
 use log::Log;
 use metrics::Tally;
+use parameter_file::ParameterFile;
 use report::Reporter;
 use server::Server;
 
@@ -62,6 +64,14 @@ pub(crate) enum DaemonError {
     /// Nobody could ask.
     #[error(transparent)]
     Listen(#[from] ListenError),
+    /// Kernel parameters could not be set back after a crash.
+    #[error("cannot write down former kernel parameters in {path}: {problem}", path = .path.display())]
+    Parameters {
+        /// Where.
+        path: PathBuf,
+        /// What is in the way.
+        problem: std::io::Error,
+    },
     /// The operating system refused.
     #[error("cannot {doing}: {errno}")]
     System {
@@ -79,6 +89,7 @@ impl DaemonError {
             Self::Carrier(error) => error.remedy().map(str::to_owned),
             Self::Store(error) => error.remedy.clone(),
             Self::Listen(error) => error.remedy.clone(),
+            Self::Parameters { path, .. } => Some(format!("move away {}", path.display())),
             Self::Configuration(_) | Self::System { .. } => None,
         }
     }
@@ -192,6 +203,10 @@ impl Daemon {
         if let Some(path) = configuration.store() {
             hooks.store = Some(Box::new(Store::open(&path)?));
         }
+        let parameters = ParameterFile::beside(&service.control);
+        let former = ParameterFile::open(&parameters)
+            .map_err(|problem| DaemonError::Parameters { path: parameters, problem })?;
+        hooks.parameters = Some(Box::new(former));
         let carrier = Carrier::open(configuration.setup.clone(), clock, chance()?, hooks)?;
         // What is open stays open; from here on this is all that is needed.
         capabilities::keep_only(&[Capability::NetAdmin, Capability::NetRaw]).map_err(crate::Error::from)?;

@@ -20,8 +20,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use careof_agent::{
-    BindingStore, Carrier, Device, HomeNetwork, HomeSetup, Hooks, HostOptions, MobileSetup, Setup, Status,
-    StoreError,
+    BindingStore, Carrier, Device, HomeNetwork, HomeSetup, Hooks, HostOptions, MobileSetup, ParameterChange,
+    ParameterLog, Setup, Status, StoreError,
 };
 use careof_base::{Instant, RandomStream};
 use careof_lab::{
@@ -231,6 +231,36 @@ impl BindingStore for Memory {
 
     fn load(&mut self) -> Result<Vec<MobileNodeRecord>, StoreError> {
         Ok(self.records())
+    }
+}
+
+/// What kernel parameters were, as long as the test runs.
+#[derive(Clone, Default)]
+pub(crate) struct Parameters(std::sync::Arc<std::sync::Mutex<Vec<ParameterChange>>>);
+
+impl Parameters {
+    pub(crate) fn hooks(&self) -> Hooks {
+        Hooks { parameters: Some(Box::new(self.clone())), ..Hooks::default() }
+    }
+
+    pub(crate) fn changes(&self) -> Vec<ParameterChange> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+impl ParameterLog for Parameters {
+    fn note(&mut self, change: &ParameterChange) -> Result<(), StoreError> {
+        self.0.lock().unwrap().push(change.clone());
+        Ok(())
+    }
+
+    fn load(&mut self) -> Result<Vec<ParameterChange>, StoreError> {
+        Ok(self.changes())
+    }
+
+    fn clear(&mut self) -> Result<(), StoreError> {
+        self.0.lock().unwrap().clear();
+        Ok(())
     }
 }
 
