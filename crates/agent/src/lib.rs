@@ -17,5 +17,5 @@ pub use carrier::abandon;
 pub use carrier::{
     AgentCounters, BindingStatus, BindingStore, Carrier, Device, Error, ForeignSetup, HandoverStatus,
     HomeNetwork, HomeSetup, Hooks, HostOptions, InterfaceStatus, MobileSetup, ParameterChange, ParameterLog,
-    RegistrationStatus, Role, Setup, Status, StoreError, TimeOfDay, TunnelStatus, VisitorStatus,
+    RegistrationStatus, Role, Setup, Status, StoreError, StoreStatus, TimeOfDay, TunnelStatus, VisitorStatus,
 };

@@ -89,6 +89,39 @@ fn what_a_killed_mobile_node_left_is_replaced() {
     assert!(!left.iter().any(|line| line.contains("Route")), "{left:#?}");
 }
 
+#[test]
+fn a_store_that_fails_stops_nobody_is_told_and_gets_everything_when_it_works_again() {
+    let Some(realm) = realm_or_skip() else { return };
+    let world = World::new(realm);
+    let store = Memory::default();
+    let home = world.home_agent(home_setup(), store.hooks());
+    let mobile = world.mobile_node(mobile_setup());
+    mobile.with(|node| node.switch_to("wlan0", Notice::None)).unwrap();
+    mobile.wait_registered("wlan0");
+    let saved = store.records();
+    assert_eq!(home.status().store.unwrap().failing_s, None);
+
+    store.break_down(true);
+    mobile.with(|node| node.switch_to("gsm0", Notice::None)).unwrap();
+    mobile.wait_registered("gsm0");
+    let status = home.status();
+    assert_eq!(status.bindings[0].care_of, GSM, "who moves is not refused");
+    let told = status.store.unwrap();
+    assert_eq!((told.unsaved, told.problem.as_deref()), (1, Some("no space")));
+    assert!(told.failing_s.is_some() && store.records() == saved);
+    // Packets are no reason to try again, time is.
+    let attempts = status.counters["bindings-not-saved"];
+    let there = udp(&world.correspondent, CORRESPONDENT, 0);
+    for _ in 0..200 {
+        there.send_to(b"hello", (HOME, 9)).unwrap();
+        sleep(Duration::from_millis(1));
+    }
+    assert_eq!(home.counter("bindings-not-saved"), attempts);
+    store.break_down(false);
+    let status = home.wait_until("written down", |status| status.store.as_ref().unwrap().unsaved == 0);
+    assert_eq!((status.store.unwrap().problem, store.records()[0].bindings[0].care_of), (None, GSM));
+}
+
 fn parameter(host: &careof_lab::Host, name: &'static str) -> String {
     host.run(move || careof_lab::sysctl(name).unwrap()).unwrap()
 }

@@ -19,7 +19,8 @@ pub trait BindingStore {
     /// the reply leaves afterwards.
     ///
     /// # Errors
-    /// Nothing has been written. The agent goes on, and counts it.
+    /// Nothing has been written. The agent goes on without, since its mobile nodes need it now; it says so
+    /// ([`Status::store`](crate::Status::store)) and tries again every few seconds.
     fn save(&mut self, record: &MobileNodeRecord) -> Result<(), StoreError>;
 
     /// Writes down several records; a store that can do so at the price of one overrides this.

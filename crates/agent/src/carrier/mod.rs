@@ -36,7 +36,7 @@ pub use hooks::{BindingStore, Hooks, ParameterChange, ParameterLog, StoreError, 
 pub use setup::{Device, ForeignSetup, HomeNetwork, HomeSetup, HostOptions, MobileSetup, Setup};
 pub use status::{
     AgentCounters, BindingStatus, HandoverStatus, InterfaceStatus, RegistrationStatus, Role, Status,
-    TunnelStatus, VisitorStatus,
+    StoreStatus, TunnelStatus, VisitorStatus,
 };
 
 use agent::Agent;

@@ -10,8 +10,8 @@ use careof_wire::tunnel::Encapsulation;
 use super::agent::Agent;
 use super::data_plane::{LANES, Uncarried};
 use super::{
-    AgentCounters, BindingStatus, Carrier, InterfaceStatus, RegistrationStatus, Status, TunnelStatus,
-    VisitorStatus,
+    AgentCounters, BindingStatus, Carrier, InterfaceStatus, RegistrationStatus, Status, StoreError,
+    TunnelStatus, VisitorStatus,
 };
 
 const fn word(encapsulation: Encapsulation) -> &'static str {
@@ -44,6 +44,7 @@ impl Carrier {
             tunnel_device: self.setup.host().tunnel_device.clone(),
             interfaces: interfaces.collect(),
             bindings: Vec::new(),
+            store: self.persistence.status(now),
             visitors: Vec::new(),
             registration: None,
             tunnels: self.tunnels(),
@@ -175,6 +176,12 @@ impl Carrier {
         add("parameters-not-saved", self.parameters.not_logged);
         add("host-refusals", self.host.refused + self.parameters.refused);
         counters
+    }
+
+    /// Why bindings cannot be written down, as long as that is so.
+    #[must_use]
+    pub fn store_problem(&self) -> Option<&StoreError> {
+        self.persistence.problem()
     }
 
     /// Why the host refused something last; for a log.

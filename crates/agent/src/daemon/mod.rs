@@ -147,8 +147,10 @@ struct Daemon {
     tally: Tally,
     /// What was wrong with the file when it was read last; empty when it is in force.
     rejected: Vec<String>,
-    /// What the host or the store refused last, as it was told.
+    /// What the host refused last, as it was told.
     problem: Option<String>,
+    /// Why the store takes nothing, as it was told.
+    store_problem: Option<String>,
     /// systemd wants to hear from us that often.
     watchdog: Option<(Duration, Instant)>,
     phase: Phase,
@@ -226,6 +228,7 @@ impl Daemon {
             tally: Tally::default(),
             rejected: Vec::new(),
             problem: None,
+            store_problem: None,
             watchdog,
             phase: Phase::Running,
         };
@@ -349,6 +352,11 @@ impl Daemon {
             self.reporter.problem(now, problem);
         }
         self.problem = problem;
+        let store = self.carrier.store_problem().map(ToString::to_string);
+        if store != self.store_problem {
+            self.reporter.store(now, store.as_deref());
+            self.store_problem = store;
+        }
     }
 
     fn take_signals(&mut self) {

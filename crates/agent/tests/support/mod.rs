@@ -211,11 +211,17 @@ fn drive(
 #[derive(Clone, Default)]
 pub(crate) struct Memory {
     records: std::sync::Arc<std::sync::Mutex<std::collections::BTreeMap<Ipv4Addr, MobileNodeRecord>>>,
+    is_broken: std::sync::Arc<std::sync::atomic::AtomicBool>,
 }
 
 impl Memory {
     pub(crate) fn hooks(&self) -> Hooks {
         Hooks { store: Some(Box::new(self.clone())), ..Hooks::default() }
+    }
+
+    /// From now on it takes nothing, or everything again.
+    pub(crate) fn break_down(&self, is_broken: bool) {
+        self.is_broken.store(is_broken, std::sync::atomic::Ordering::Relaxed);
     }
 
     pub(crate) fn records(&self) -> Vec<MobileNodeRecord> {
@@ -225,6 +231,9 @@ impl Memory {
 
 impl BindingStore for Memory {
     fn save(&mut self, record: &MobileNodeRecord) -> Result<(), StoreError> {
+        if self.is_broken.load(std::sync::atomic::Ordering::Relaxed) {
+            return Err(StoreError("no space".to_owned()));
+        }
         self.records.lock().unwrap().insert(record.home_address, record.clone());
         Ok(())
     }
