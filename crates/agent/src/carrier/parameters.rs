@@ -40,6 +40,8 @@ pub(super) struct Parameters {
     /// Changes that could not be written down, or read back.
     pub(super) not_logged: u64,
     pub(super) last_failure: Option<StoreError>,
+    /// A parameter that is in the way and not the agent's to set, with what would help.
+    pub(super) obstacle: Option<String>,
 }
 
 impl fmt::Debug for Parameters {
@@ -62,6 +64,7 @@ impl Parameters {
             refused: 0,
             not_logged: 0,
             last_failure: None,
+            obstacle: None,
         };
         let remains = parameters.log.as_mut().map_or_else(|| Ok(Vec::new()), |log| log.load());
         let remains = remains.unwrap_or_else(|error| {
@@ -186,6 +189,23 @@ impl Parameters {
         let values = [self.get("ipv4/conf/all/rp_filter"), self.get(&own)];
         let effective = values.into_iter().flatten().filter_map(|value| value.parse::<u8>().ok()).max();
         if effective == Some(1) { self.set(&own, "2") } else { Ok(()) }
+    }
+
+    /// Has packets taken from an interface that has no address, as those of a foreign agent on a link where the node
+    /// has none of its own. With any reverse path filter, strict or loose, the kernel drops all of them.
+    pub(super) fn disable_reverse_path_filter(&mut self, interface: &str) -> Result<(), Error> {
+        const ALL: &str = "ipv4/conf/all/rp_filter";
+        match self.get(ALL) {
+            // The greater of the two is what counts, and this one is not of our interfaces only.
+            Some(value) if self.sets && value != "0" => {
+                self.obstacle = Some(format!(
+                    "net/{ALL} is {value}: foreign agents are not heard on {interface} while it has no address; \
+                     sysctl -w net.ipv4.conf.all.rp_filter=0 would change that"
+                ));
+                self.loosen_reverse_path_filter(interface)
+            }
+            _ => self.set(&format!("ipv4/conf/{interface}/rp_filter"), "0"),
+        }
     }
 
     /// Sets a parameter back to what it was before it was set.

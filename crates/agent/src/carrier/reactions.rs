@@ -5,7 +5,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use careof_base::Instant;
 use careof_lab::{NetworkChange, Route, RouteKind, Rule};
 use careof_mobility::v4::{
-    AgentEvent, ArpEvent, ArpOwner, Event, HandoverEvent, Input, InterfaceId, RegistrationStep, Transmit,
+    AgentEvent, ArpEvent, ArpOwner, CareOfChoice, Event, HandoverEvent, Input, InterfaceId, RegistrationStep,
+    Transmit,
 };
 use careof_wire::mip4::ReplyCode;
 
@@ -82,8 +83,17 @@ impl Carrier {
             }
             // Visitors send from addresses to which the way leads elsewhere.
             Setup::Foreign(_) => self.parameters.loosen_reverse_path_filter(&name)?,
-            Setup::Mobile(_) => {
-                self.parameters.loosen_reverse_path_filter(&name)?;
+            Setup::Mobile(setup) => {
+                let own_address_only = setup
+                    .config
+                    .interfaces
+                    .iter()
+                    .any(|interface| interface.id == id && interface.care_of == CareOfChoice::CoLocated);
+                if own_address_only {
+                    self.parameters.loosen_reverse_path_filter(&name)?;
+                } else {
+                    self.parameters.disable_reverse_path_filter(&name)?;
+                }
                 // A link that carries nothing is no way to what is on it.
                 self.parameters.set(&format!("ipv4/conf/{name}/ignore_routes_with_linkdown"), "1")?;
                 if has_neighbours {

@@ -184,13 +184,13 @@ impl Carrier {
         self.persistence.problem()
     }
 
-    /// Why the host refused something last; for a log.
+    /// Why the host refused something last, or what of it is in the way; for a log.
     #[must_use]
     pub fn last_problem(&self) -> Option<String> {
         let host = self.host.last_refusal.as_ref().map(ToString::to_string);
         let parameters = self.parameters.last_failure.as_ref();
         let parameters = parameters.map(|error| format!("former kernel parameters are not kept: {error}"));
-        host.or(parameters)
+        host.or(parameters).or_else(|| self.parameters.obstacle.clone())
     }
 }
 

@@ -544,6 +544,11 @@ fn switch(carrier: &mut Carrier, interface: &str) -> Answer {
             Some("ask a mobile node: --socket PATH"),
         );
     }
+    let status = carrier.status();
+    if status.interfaces.iter().any(|known| known.name == interface && !known.up) {
+        let hint = format!("`ip link show {interface}` shows why: it is missing, down or without a carrier");
+        return Answer::failed(format!("{interface} is down"), Some(&hint));
+    }
     match carrier.switch_to(interface, Notice::Ahead(Duration::ZERO)) {
         Ok(()) => Answer::Done { ok: json!({ "switching_to": interface }) },
         Err(error @ crate::Error::UnknownInterface { .. }) => {
