@@ -237,6 +237,7 @@ fn two_agents_do_not_get_each_other_s_device() {
     let world = World::new(realm);
     let before = state_of(&world.home);
     let _home = world.home_agent(home_setup(), Hooks::default());
+    let with_one = state_of(&world.home);
     let second = Running::try_open(
         &world.home,
         careof_agent::Setup::Home(home_setup()),
@@ -245,7 +246,13 @@ fn two_agents_do_not_get_each_other_s_device() {
     );
     let error = second.err().unwrap();
     assert!(error.to_string().contains("careof0"), "{error}");
-    assert!(!before.is_empty());
+    assert!(error.remedy().unwrap().contains("tunnel_device"), "{error}");
+    assert_ne!(before, with_one);
+    assert_eq!(
+        difference(&with_one, &state_of(&world.home)),
+        [""; 0],
+        "the first one's routes and rules stay"
+    );
 }
 
 #[test]

@@ -121,10 +121,11 @@ impl Carrier {
         // Before anything is read, so that no change falls in between.
         let monitor = NetlinkMonitor::open()?;
         let mut host = HostChanges::open()?;
-        let main_rule = mobile_routes::main_rule(setup.host());
-        host.remove_remains(setup.host(), |rule| *rule == main_rule)?;
         let mut parameters = Parameters::open(setup.host().set_kernel_parameters, parameters)?;
         let (tun, tunnel) = tunnel_device::make(&setup, &mut host, &mut parameters)?;
+        // Only now: who has the device has no living agent beside it whose routes these could be.
+        let main_rule = mobile_routes::main_rule(setup.host());
+        host.remove_remains(setup.host(), |rule| *rule == main_rule)?;
         let data = DataPlane::open(tun, role == Role::Home)?;
         let signalling = Signalling::open(role)?;
         let waiting = Waiting::new(&monitor, &signalling, &data)?;

@@ -4,8 +4,8 @@ use std::net::Ipv4Addr;
 
 use careof_base::Instant;
 use careof_mobility::v4::{
-    AgentEvent, AgentLoss, ArpEvent, BindingChanged, Change, Event, HandoverEvent, HandoverFailure,
-    InterfaceId, RegistrationEvent, RegistrationStep, VisitorChanged,
+    AgentEvent, AgentLoss, ArpEvent, BindingChanged, Change, DropReason, Event, HandoverEvent,
+    HandoverFailure, InterfaceId, RegistrationEvent, RegistrationStep, VisitorChanged,
 };
 use careof_wire::mip4::ReplyCode;
 
@@ -79,7 +79,14 @@ impl Reporter {
             Event::Registration(event) => self.registration(now, &name, event),
             Event::Agent(event) => self.agent(now, &name, event),
             Event::Dropped { reason, source } => {
-                line!(self, now, WARN, "dropped", cause = reason.name(), %source, "Message dropped");
+                let hint = match reason {
+                    DropReason::BadAuthenticator => {
+                        Some("the key or algorithm of the other end is another one")
+                    }
+                    DropReason::UnknownSpi => Some("the other end uses an SPI that is not configured here"),
+                    _ => None,
+                };
+                line!(self, now, WARN, "dropped", cause = reason.name(), %source, hint, "Message dropped");
             }
         }
     }
