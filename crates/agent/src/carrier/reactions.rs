@@ -161,6 +161,10 @@ impl Carrier {
                     self.host.forget_interface(*index);
                     self.interfaces.take_in(&change, &mut changes);
                 }
+                NetworkChange::AddressRemoved { index, address, .. } => {
+                    self.host.doubt_address(*index, *address);
+                    addresses = true;
+                }
                 _ => addresses = true,
             }
         }
@@ -300,15 +304,14 @@ impl Carrier {
             self.host.unset_neighbour(before, home_address);
             self.visitors_on.remove(&home_address);
         }
-        let from_visitor = Rule {
+        // By its link only. What comes out of a tunnel is for a visitor, although another one may have sent it, and
+        // from elsewhere nobody may speak in its name.
+        let from_visitor = link.filter(|_| tunnels_back && there.is_some()).map(|link| Rule {
             from: Some((home_address, 32)),
+            input: Some(link.device.name.clone()),
             ..Rule::new(priority + FROM_VISITORS, table + INTO_TUNNEL)
-        };
-        if tunnels_back && there.is_some() {
-            self.host.set_rule(from_visitor);
-        } else {
-            self.host.unset_rule(&from_visitor);
-        }
+        });
+        self.host.set_rule_from(home_address, priority + FROM_VISITORS, from_visitor);
         let Some((index, has_neighbours)) = there else {
             return self.host.unset_route(table + HOME_ADDRESSES, home_address, 32);
         };
