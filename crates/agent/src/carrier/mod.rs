@@ -86,6 +86,9 @@ pub struct Carrier {
     waiting: Waiting,
     /// What the agent has to say, until the end of the turn.
     outgoing: Vec<Transmit>,
+    /// Something has happened to the agent or the host's interfaces since the host was brought in line with it;
+    /// packets that are carried are nothing of the kind.
+    has_news: bool,
     /// Mobile node: the kernel's routing follows the policy table, from the first registration to the end of the
     /// service.
     in_service: bool,
@@ -153,6 +156,7 @@ impl Carrier {
             monitor,
             waiting,
             outgoing: Vec::new(),
+            has_news: true,
             in_service: false,
             leaving: false,
             answers_arp: false,

@@ -141,6 +141,7 @@ impl Carrier {
 
     /// Takes in what the kernel says about changes.
     pub(super) fn take_changes(&mut self, now: Instant) -> Result<(), Error> {
+        self.has_news = true;
         let mut changes = Vec::new();
         let (mut addresses, mut everything) = (false, false);
         for _ in 0..CHANGES_A_TURN {
@@ -231,6 +232,7 @@ impl Carrier {
 
     /// Takes everything the agent has to say and to tell.
     pub(super) fn drain(&mut self, now: Instant) {
+        self.has_news = true;
         loop {
             while let Some(transmit) = self.agent.poll_transmit(now) {
                 self.outgoing.push(transmit);
