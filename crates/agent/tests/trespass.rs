@@ -41,7 +41,8 @@ fn visitors_of_one_foreign_agent_reach_each_other_by_their_tunnels() {
     let Some(world) = Ethernet::new(realm) else { return };
     let other = realm.host("other").unwrap();
     let link: Ipv4Addr = [10, 8, 0, 1].into();
-    let bare = |name| InterfaceConfig { addresses: Vec::new(), ..InterfaceConfig::new(name, link.into(), 24) };
+    let bare =
+        |name| InterfaceConfig { addresses: Vec::new(), ..InterfaceConfig::new(name, link.into(), 24) };
     let visit = InterfaceConfig::new("visit1", link.into(), 24);
     world.foreign.connect(&visit, &other, &bare("wlan0")).unwrap();
 
@@ -260,4 +261,53 @@ fn a_neighbour_that_somebody_has_set_is_there_again_afterwards() {
     mobile.close().unwrap();
     let after = of_foreign_agent(&world.mobile).unwrap();
     assert!(after.is_permanent && after.link_address == Some(set), "{after:?}");
+}
+
+#[test]
+fn what_waited_for_room_is_sent_without_being_asked_for() {
+    let Some(realm) = realm_or_skip() else { return };
+    let Some(world) = Ethernet::new(realm) else { return };
+    let home = world.home_agent();
+    let _foreign = world.foreign_agent(world.foreign_setup());
+    let mobile = world.mobile_node(world.mobile_setup());
+    mobile.with(|node| node.switch_to("wlan0", Notice::None)).unwrap();
+    mobile.wait_registered("wlan0");
+    // What the home agent sends waits for an answer to ARP, in room enough for all of it.
+    let quiet = |host: &Host, name: &'static str, address: Ipv4Addr| {
+        host.run(move || {
+            careof_lab::set_sysctl(&format!("net.ipv4.neigh.{name}.unres_qlen_bytes"), "100000000")?;
+            careof_lab::set_sysctl(&format!("net.ipv4.neigh.{name}.mcast_solicit"), "1000")?;
+            let mut netlink = Netlink::open()?;
+            let index = netlink.index_of(name)?;
+            netlink.remove_neighbour(index, address)
+        })
+        .unwrap()
+        .unwrap();
+    };
+    assert!(ip(&world.foreign, "link set up0 arp off"));
+    quiet(&world.home, "back0", FA);
+    let sender = udp(&world.home, Ipv4Addr::new(172, 16, 0, 1), 0);
+    nix::sys::socket::setsockopt(&sender, nix::sys::socket::sockopt::UdpGsoSegment, &500).unwrap();
+    nix::sys::socket::setsockopt(&sender, nix::sys::socket::sockopt::SndBuf, &4_000_000).unwrap();
+    let before = packets_out(&home.status());
+    let mut sent = 0;
+    let lag = loop {
+        // Two frames while the agent is busy, of which one datagram does not fit its batch any more.
+        let more = sender.try_clone().unwrap();
+        home.with(move |_| {
+            for datagrams in [63, 2] {
+                more.send_to(&vec![7; 500 * datagrams], (HOME, 9)).unwrap();
+            }
+        });
+        sent += 65;
+        sleep(Duration::from_millis(20));
+        let lag = sent - (packets_out(&home.status()) - before);
+        if lag > 0 || sent > 100_000 {
+            break lag;
+        }
+    };
+    // One, the rest of a frame, unless room ended right behind a batch.
+    assert!((1..=65).contains(&lag), "{lag} of {sent} wait");
+    assert!(ip(&world.foreign, "link set up0 arp on"));
+    home.wait_until("all on their way", |status| packets_out(status) - before == sent);
 }

@@ -132,9 +132,9 @@ impl Decisions {
         // What others tunnel, which may be much, is told apart without looking at all tunnels.
         matches!(header.protocol, protocol::IP_IN_IP | protocol::MINIMAL | protocol::GRE)
             && self.entrances_for(header).iter().any(|entrance| is_from_here(entrance.tunnel))
-            && self.entrances().any(|entrance| {
-                is_from_here(entrance.tunnel) && entrance.tunnel.exit == header.destination
-            })
+            && self
+                .entrances()
+                .any(|entrance| is_from_here(entrance.tunnel) && entrance.tunnel.exit == header.destination)
     }
 
     /// All entrances.
