@@ -3,10 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 
-use careof_lab::{Error, Netlink, Route, Rule};
+use careof_lab::{Error, Neighbour, Netlink, Route, Rule};
 use nix::errno::Errno;
 
 use super::HostOptions;
+
+/// The mark of an agent's neighbours (`NDA_PROTOCOL`), a number that no program of `rt_protos` has.
+const MAKER: u8 = 43;
 
 /// What makes one route of a table another than the next.
 type RouteKey = (u32, IpAddr, u8);
@@ -29,7 +32,7 @@ pub(super) struct HostChanges {
     rules: Vec<Wanted<Rule>>,
     neighbours: BTreeMap<(u32, Ipv4Addr), Wanted<[u8; 6]>>,
     /// Neighbours that somebody else had set where one is wanted now.
-    neighbours_before: BTreeMap<(u32, Ipv4Addr), [u8; 6]>,
+    neighbours_before: BTreeMap<(u32, Ipv4Addr), Neighbour>,
     proxies: BTreeMap<(u32, Ipv4Addr), bool>,
     /// Requests that the kernel refused for another reason than that it cannot be now.
     pub(super) refused: u64,
@@ -186,13 +189,15 @@ impl HostChanges {
         if self.neighbours.get(&key).is_some_and(same) {
             return;
         }
-        let outcome = self.netlink.set_neighbour(interface, address, link_address);
-        // What is there later is what was set here.
-        if let Ok(Some(before)) = outcome
-            && !self.neighbours.contains_key(&key)
+        // A killed agent may have left one, which is nothing to put back.
+        if let Ok(Some(before)) = self.netlink.neighbour(interface, address)
+            && before.is_permanent
+            && before.maker != MAKER
         {
             self.neighbours_before.insert(key, before);
+            self.netlink.remove_neighbour(interface, address).ok();
         }
+        let outcome = self.netlink.set_neighbour_as(MAKER, interface, address, link_address);
         let is_there = self.note(outcome);
         self.neighbours.insert(key, Wanted { what: link_address, is_there });
     }
@@ -206,10 +211,14 @@ impl HostChanges {
     }
 
     fn put_neighbour_back(&mut self, interface: u32, address: Ipv4Addr) -> Result<(), Error> {
-        match self.neighbours_before.remove(&(interface, address)) {
-            Some(before) => self.netlink.set_neighbour(interface, address, before).map(drop),
-            None => self.netlink.remove_neighbour(interface, address).map(drop),
+        self.netlink.remove_neighbour(interface, address)?;
+        let before = self.neighbours_before.remove(&(interface, address));
+        if let Some((maker, link_address)) =
+            before.and_then(|before| Some((before.maker, before.link_address?)))
+        {
+            self.netlink.set_neighbour_as(maker, interface, address, link_address)?;
         }
+        Ok(())
     }
 
     /// Wants ARP requests for an address to be answered.
