@@ -141,9 +141,9 @@ impl Carrier {
 
     /// Takes in what the kernel says about changes.
     pub(super) fn take_changes(&mut self, now: Instant) -> Result<(), Error> {
-        self.has_news = true;
+        self.stirred = true;
         let mut changes = Vec::new();
-        let (mut addresses, mut everything) = (false, false);
+        let (mut links, mut addresses, mut everything) = (false, false, false);
         for _ in 0..CHANGES_A_TURN {
             let Some(change) = self.monitor.poll_change()? else { break };
             match &change {
@@ -157,6 +157,7 @@ impl Carrier {
                         self.host.doubt_interface(state.index);
                     }
                     self.interfaces.take_in(&change, &mut changes);
+                    links = true;
                 }
                 NetworkChange::LinkRemoved { index, .. } => {
                     self.host.forget_interface(*index);
@@ -179,6 +180,9 @@ impl Carrier {
         }
         if by_links || everything || addresses {
             self.host.settle();
+        }
+        if links || everything || addresses {
+            // Its MTU may be all that has changed about a link.
             self.decisions.forget_path_mtus();
         }
         Ok(())
@@ -232,7 +236,7 @@ impl Carrier {
 
     /// Takes everything the agent has to say and to tell.
     pub(super) fn drain(&mut self, now: Instant) {
-        self.has_news = true;
+        self.stirred = true;
         loop {
             while let Some(transmit) = self.agent.poll_transmit(now) {
                 self.outgoing.push(transmit);

@@ -295,7 +295,7 @@ impl Carrier {
 
     /// Brings the host in line with the agent, writes down what must not be lost, and only then says it.
     fn settle(&mut self, now: Instant) -> Result<(), Error> {
-        if std::mem::take(&mut self.has_news) {
+        if std::mem::take(&mut self.stirred) {
             self.follow_mobile_node();
             self.save(now);
         }
