@@ -439,3 +439,13 @@ fn a_socket_is_for_one_protocol() {
     let Some((left, _right)) = pair() else { return };
     assert_eq!(open(&left, MINIMAL).protocol(), MINIMAL);
 }
+
+#[test]
+fn sockets_that_only_send_keep_nothing_that_comes_in() {
+    const RAW: u8 = 255;
+    let Some((left, right)) = pair() else { return };
+    let (sender, witness, other) = (open(&left, RAW), open(&right, RAW), open(&right, IP_IN_IP));
+    assert_eq!(send(&sender, &outer(RAW), &[0; 100]), None);
+    assert!(wait_for(&witness, PollFlags::POLLIN));
+    assert!(is_silent(&other.sending_fd()));
+}

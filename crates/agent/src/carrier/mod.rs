@@ -95,7 +95,8 @@ pub struct Carrier {
     answers_arp: bool,
     /// Foreign agent: on which interface a visitor was last put.
     visitors_on: BTreeMap<Ipv4Addr, u32>,
-    /// The agent has been asked something since it was last followed.
+    /// Something has happened to the agent or the host's interfaces since the host was brought in line with it;
+    /// packets that are carried are nothing of the kind.
     stirred: bool,
     /// Mobile node: what is in the kernel's routing.
     wishes: mobile_routes::Wishes,

@@ -68,7 +68,7 @@ fn default_by(host: &Host, name: &'static str, via: Ipv4Addr) {
 }
 
 /// `ip` with these words in a host; whether it worked.
-fn ip(host: &Host, words: &'static str) -> bool {
+pub(crate) fn ip(host: &Host, words: &'static str) -> bool {
     let run = host.run(move || Command::new("ip").args(words.split(' ')).status());
     run.unwrap().is_ok_and(|status| status.success())
 }
