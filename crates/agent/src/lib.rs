@@ -16,6 +16,6 @@ pub mod store;
 pub use carrier::abandon;
 pub use carrier::{
     AgentCounters, BindingStatus, BindingStore, Carrier, Device, Error, ForeignSetup, HandoverStatus,
-    HomeNetwork, HomeSetup, Hooks, HostOptions, InterfaceStatus, MobileSetup, RegistrationStatus, Role,
-    Setup, Status, StoreError, TimeOfDay, TunnelStatus, VisitorStatus,
+    HomeNetwork, HomeSetup, Hooks, HostOptions, InterfaceStatus, MobileSetup, ParameterChange, ParameterLog,
+    RegistrationStatus, Role, Setup, Status, StoreError, StoreStatus, TimeOfDay, TunnelStatus, VisitorStatus,
 };

@@ -77,12 +77,19 @@ impl HostChanges {
 
     /// Removes what an agent with these options left when it was killed. Its tunnel device went with it, and so did
     /// everything that led there.
-    pub(super) fn remove_remains(&mut self, options: &HostOptions) -> Result<(), Error> {
+    ///
+    /// The priorities are many, and others use some of them: ours are only the rules for our tables, and those that
+    /// `is_ours` knows.
+    pub(super) fn remove_remains(
+        &mut self,
+        options: &HostOptions,
+        is_ours: impl Fn(&Rule) -> bool,
+    ) -> Result<(), Error> {
         let tables = options.first_table..options.first_table.saturating_add(HostOptions::TABLES);
         let priorities =
             options.first_priority..options.first_priority.saturating_add(HostOptions::PRIORITIES);
         for rule in self.netlink.rules()? {
-            if priorities.contains(&rule.priority) {
+            if priorities.contains(&rule.priority) && (tables.contains(&rule.table) || is_ours(&rule)) {
                 self.netlink.remove_rule(&rule)?;
             }
         }
@@ -274,6 +281,24 @@ impl HostChanges {
         self.proxies.retain(|(interface, _), _| *interface != index);
         self.neighbours.retain(|(interface, _), _| *interface != index);
         self.neighbours_before.retain(|(interface, _), _| *interface != index);
+    }
+
+    /// Has the kernel finish what it has told of an interface, so that its parameters are where its name says.
+    pub(super) fn wait_for_interface(&mut self, index: u32) {
+        let outcome = self.netlink.wait_for_interface(index);
+        self.note(outcome);
+    }
+
+    /// Takes everything off an interface that is there but the agent's no longer.
+    pub(super) fn leave_interface(&mut self, index: u32) {
+        let of_it = |wanted: &Wanted<Route>| wanted.what.interface == index;
+        let routes: Vec<_> = self.routes.values().filter(|wanted| of_it(wanted)).cloned().collect();
+        routes.iter().for_each(|wanted| self.take_out(wanted));
+        let proxies: Vec<_> = self.proxies.keys().filter(|key| key.0 == index).copied().collect();
+        proxies.into_iter().for_each(|(interface, address)| self.unset_proxy(interface, address));
+        let neighbours: Vec<_> = self.neighbours.keys().filter(|key| key.0 == index).copied().collect();
+        neighbours.into_iter().for_each(|(interface, address)| self.unset_neighbour(interface, address));
+        self.forget_interface(index);
     }
 
     /// Tries again what could not be put in, or may have been removed by others.

@@ -38,6 +38,8 @@ pub(super) enum InterfaceChange {
     Down { id: InterfaceId, index: u32 },
     /// It does not exist any more.
     Removed { name: String, index: u32 },
+    /// It is called `to` now, and is none of the agent's any more.
+    Renamed { name: String, to: String, index: u32 },
     /// It exists.
     Appeared(InterfaceId),
 }
@@ -112,7 +114,8 @@ impl Interfaces {
             if let Some(state) = state {
                 note_state(interface, state.clone(), &mut changes);
             } else {
-                note_removed(interface, &mut changes);
+                let renamed = present.iter().find(|state| interface.index() == Some(state.index));
+                note_gone(interface, renamed.map(|state| state.name.clone()), &mut changes);
             }
         }
         self.others.retain(|index, _| present.iter().any(|state| state.index == *index));
@@ -127,14 +130,13 @@ impl Interfaces {
                     if interface.device.name == state.name {
                         note_state(interface, state.clone(), changes);
                     } else if interface.index() == Some(state.index) {
-                        // It has got another name.
-                        note_removed(interface, changes);
+                        note_gone(interface, Some(state.name.clone()), changes);
                     }
                 }
             }
             NetworkChange::LinkRemoved { index, .. } => {
                 let gone = self.named.iter_mut().filter(|interface| interface.index() == Some(*index));
-                gone.for_each(|interface| note_removed(interface, changes));
+                gone.for_each(|interface| note_gone(interface, None, changes));
                 self.others.remove(index);
             }
             _ => {}
@@ -178,7 +180,7 @@ impl Interfaces {
 
 fn note_state(interface: &mut Interface, state: InterfaceState, changes: &mut Vec<InterfaceChange>) {
     if interface.index().is_some_and(|index| index != state.index) {
-        note_removed(interface, changes);
+        note_gone(interface, None, changes);
     }
     let (was_there, was_up) = (interface.state.is_some(), interface.is_up());
     let index = state.index;
@@ -194,13 +196,18 @@ fn note_state(interface: &mut Interface, state: InterfaceState, changes: &mut Ve
     }
 }
 
-fn note_removed(interface: &mut Interface, changes: &mut Vec<InterfaceChange>) {
+/// There is no interface of this name any more: it was removed, or is called `renamed` now.
+fn note_gone(interface: &mut Interface, renamed: Option<String>, changes: &mut Vec<InterfaceChange>) {
     let was_up = interface.is_up();
     let Some(state) = interface.state.take() else { return };
     if was_up {
         changes.push(InterfaceChange::Down { id: interface.device.id, index: state.index });
     }
-    changes.push(InterfaceChange::Removed { name: interface.device.name.clone(), index: state.index });
+    let (name, index) = (interface.device.name.clone(), state.index);
+    changes.push(match renamed {
+        Some(to) => InterfaceChange::Renamed { name, to, index },
+        None => InterfaceChange::Removed { name, index },
+    });
 }
 
 /// The address to be reached at: the kernel's first choice that others can reach; the home address only when there

@@ -32,11 +32,11 @@ use careof_lab::{Clock, NetlinkMonitor};
 use careof_mobility::v4::{Event, InterfaceId, MobileNode, Notice, Transmit};
 
 pub use error::Error;
-pub use hooks::{BindingStore, Hooks, StoreError, TimeOfDay};
+pub use hooks::{BindingStore, Hooks, ParameterChange, ParameterLog, StoreError, TimeOfDay};
 pub use setup::{Device, ForeignSetup, HomeNetwork, HomeSetup, HostOptions, MobileSetup, Setup};
 pub use status::{
     AgentCounters, BindingStatus, HandoverStatus, InterfaceStatus, RegistrationStatus, Role, Status,
-    TunnelStatus, VisitorStatus,
+    StoreStatus, TunnelStatus, VisitorStatus,
 };
 
 use agent::Agent;
@@ -61,7 +61,7 @@ use turn::Waiting;
 ///
 /// What it changed in the host - routes, rules, addresses, neighbours, kernel parameters - is put back by
 /// [`Carrier::close`], or as far as possible when it is dropped. What a killed agent left is replaced by the next
-/// one with the same [`HostOptions`].
+/// one with the same [`HostOptions`]; for kernel parameters it needs [`Hooks::parameters`].
 #[derive(Debug)]
 pub struct Carrier {
     agent: Agent,
@@ -115,7 +115,7 @@ impl Carrier {
     /// [`Error`]; nothing is left behind then.
     pub fn open(setup: Setup, clock: Clock, mut random: RandomStream, hooks: Hooks) -> Result<Self, Error> {
         check(&setup)?;
-        let Hooks { store, time_of_day } = hooks;
+        let Hooks { store, parameters, time_of_day } = hooks;
         let time_of_day = time_of_day.map(hooks::Reading);
         let now = clock.now();
         let wall_clock = hooks::wall_clock(time_of_day.as_ref(), now);
@@ -124,8 +124,9 @@ impl Carrier {
         // Before anything is read, so that no change falls in between.
         let monitor = NetlinkMonitor::open()?;
         let mut host = HostChanges::open()?;
-        host.remove_remains(setup.host())?;
-        let mut parameters = Parameters::open(setup.host().set_kernel_parameters)?;
+        let main_rule = mobile_routes::main_rule(setup.host());
+        host.remove_remains(setup.host(), |rule| *rule == main_rule)?;
+        let mut parameters = Parameters::open(setup.host().set_kernel_parameters, parameters)?;
         let (tun, tunnel) = tunnel_device::make(&setup, &mut host, &mut parameters)?;
         let data = DataPlane::open(tun, role == Role::Home)?;
         let signalling = Signalling::open(role)?;
@@ -171,6 +172,7 @@ impl Carrier {
             carrier.persistence.restore(now, agent)?;
         }
         carrier.finish_turn()?;
+        carrier.parameters.restore_remains();
         match carrier.host.last_refusal.take() {
             Some(error) => Err(error.into()),
             None => Ok(carrier),

@@ -31,7 +31,7 @@ impl Carrier {
         let (table, priority) = (options.first_table, options.first_priority);
         match &self.setup {
             Setup::Home(setup) => {
-                self.parameters.set("ipv4/ip_forward", "1")?;
+                self.parameters.forward()?;
                 self.host.set_rule(Rule::new(priority + TO_HOME_ADDRESSES, table + HOME_ADDRESSES));
                 if setup.home_network == HomeNetwork::Routed {
                     // Who is not away is nowhere; back to the routers would be in circles.
@@ -44,7 +44,7 @@ impl Carrier {
                 }
             }
             Setup::Foreign(_) => {
-                self.parameters.set("ipv4/ip_forward", "1")?;
+                self.parameters.forward()?;
                 self.host.set_rule(Rule::new(priority + TO_HOME_ADDRESSES, table + HOME_ADDRESSES));
                 self.host.set_route(Route {
                     table: Some(table + INTO_TUNNEL),
@@ -62,6 +62,9 @@ impl Carrier {
         self.signalling.join(interface);
         let (name, index) = (interface.device.name.clone(), interface.index());
         let has_neighbours = interface.state.as_ref().is_some_and(|state| state.link_address.is_some());
+        if let Some(index) = index {
+            self.host.wait_for_interface(index);
+        }
         match &self.setup {
             Setup::Home(setup) => {
                 if setup.config.home_interface != id || setup.home_network == HomeNetwork::Routed {
@@ -198,6 +201,12 @@ impl Carrier {
                 InterfaceChange::Removed { name, index } => {
                     self.parameters.forget_interface(&name);
                     self.host.forget_interface(index);
+                }
+                InterfaceChange::Renamed { name, to, index } => {
+                    // It has nothing to do with the agent any longer, and is left as it was found.
+                    self.host.wait_for_interface(index);
+                    self.parameters.leave_interface(&name, &to);
+                    self.host.leave_interface(index);
                 }
                 InterfaceChange::Up(interface) => {
                     // With its addresses, so that the agent finds everything when it looks.

@@ -322,7 +322,8 @@ impl Carrier {
     /// Says when to come again.
     fn rest(&mut self, now: Instant) -> Result<(), Error> {
         let agent = self.agent.next_timeout().map(|(at, _)| at);
-        let next = agent.into_iter().chain(self.announcements.next_timeout()).min();
+        let others = [self.announcements.next_timeout(), self.persistence.next_timeout()];
+        let next = agent.into_iter().chain(others.into_iter().flatten()).min();
         self.waiting.arm(now, next)?;
         self.waiting.adjust(&self.data)
     }

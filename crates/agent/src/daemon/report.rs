@@ -48,7 +48,22 @@ impl Reporter {
         }
     }
 
-    /// Writes what the host or the store refused.
+    /// Writes that bindings cannot be written down, or that they can again.
+    pub(super) fn store(&mut self, now: Instant, problem: Option<&str>) {
+        match problem {
+            Some(problem) => line!(
+                self,
+                now,
+                ERROR,
+                "store",
+                problem,
+                "Bindings cannot be written down; a crash now would lose what changed"
+            ),
+            None => line!(self, now, INFO, "store", "All bindings are written down again"),
+        }
+    }
+
+    /// Writes what the host refused.
     pub(super) fn problem(&mut self, now: Instant, problem: &str) {
         line!(self, now, ERROR, "problem", problem, "Refused");
     }
