@@ -114,7 +114,7 @@ fn rate_of(results: &[(Case, Vec<Measured>)], case: Case) -> Option<f64> {
 
 fn print_table(results: &[(Case, Vec<Measured>)]) {
     println!(
-        "{:<12}{:>9}{:>12}{:>15}{:>18}{:>26}",
+        "{:<12}{:>9}{:>12}{:>15}{:>18}  {}",
         "case", "Gbit/s", "of router", "of forwarder", "retransmissions", "rounds, Gbit/s"
     );
     for (case, measured) in results {
@@ -125,7 +125,7 @@ fn print_table(results: &[(Case, Vec<Measured>)]) {
         };
         let rounds: Vec<_> = measured.iter().map(|one| format!("{:.2}", one.gigabits_per_second)).collect();
         println!(
-            "{:<12}{:>9.2}{:>12}{:>15}{:>18}{:>26}",
+            "{:<12}{:>9.2}{:>12}{:>15}{:>18}  {}",
             case.name(),
             middle.gigabits_per_second,
             ratio(Case::Router),

@@ -95,6 +95,8 @@ pub struct Carrier {
     answers_arp: bool,
     /// Foreign agent: on which interface a visitor was last put.
     visitors_on: BTreeMap<Ipv4Addr, u32>,
+    /// The agent has been asked something since it was last followed.
+    stirred: bool,
     /// Mobile node: what is in the kernel's routing.
     wishes: mobile_routes::Wishes,
     /// Times that changes of the network came faster than they were read.
@@ -157,6 +159,7 @@ impl Carrier {
             leaving: false,
             answers_arp: false,
             visitors_on: BTreeMap::new(),
+            stirred: true,
             wishes: mobile_routes::Wishes::default(),
             overruns: 0,
             closed: false,

@@ -227,6 +227,7 @@ impl Carrier {
 
     /// Takes everything the agent has to say and to tell.
     pub(super) fn drain(&mut self, now: Instant) {
+        self.stirred = true;
         loop {
             while let Some(transmit) = self.agent.poll_transmit(now) {
                 self.outgoing.push(transmit);
@@ -443,6 +444,9 @@ impl Carrier {
 
     /// Mobile node: has the kernel route as the node decides.
     pub(super) fn follow_mobile_node(&mut self) {
+        if !std::mem::take(&mut self.stirred) {
+            return;
+        }
         let (Agent::Mobile(node), Setup::Mobile(setup)) = (&self.agent, &self.setup) else { return };
         self.decisions.mobile_changed(node, &self.interfaces, setup.config.home_address);
         let wishes = mobile_routes::wishes(node, setup, &self.interfaces, self.tunnel, self.in_service);

@@ -80,8 +80,8 @@ impl Ethernet {
         let (correspondent, home) = (host("correspondent"), host("home"));
         let (foreign, mobile) = (host("foreign"), host("mobile"));
         if !ip(&home, "link add br0 type bridge forward_delay 0") {
-            eprintln!(
-                "skipped: cannot make a bridge\n  hint: install iproute2, or a kernel with CONFIG_BRIDGE"
+            careof_testbed::skip(
+                "cannot make a bridge\n  hint: install iproute2, or a kernel with CONFIG_BRIDGE",
             );
             return None;
         }
