@@ -43,9 +43,9 @@ def packet_hops(summary: dict[str, Any]) -> int:
 
 def measure_tunnel(rounds: int) -> list[dict[str, Any]]:
     """Each way of carrying a connection; none where this machine allows no namespaces or no TUN device."""
-    example = ["cargo", "run", "--release", "--locked", "--quiet", "-p", "careof-agent", "--example", "tunnel_throughput"]
+    example = "cargo run --release --locked --quiet -p careof-agent --example tunnel_throughput --"
     done = subprocess.run(
-        [*example, "--", "--json", "--rounds", str(rounds)], cwd=ROOT, stdout=subprocess.PIPE, check=False
+        [*example.split(), "--json", "--rounds", str(rounds)], cwd=ROOT, stdout=subprocess.PIPE, check=False
     )
     if done.returncode:
         # Why not, and what would help, it has said itself.

@@ -39,6 +39,8 @@ def need_linux_hosts() -> None:
     """Skips the test, and says why, where there can be no real hosts."""
     why = lacking()
     if why is not None:
+        if os.environ.get("CAREOF_REQUIRE_LAB"):
+            pytest.fail(f"CAREOF_REQUIRE_LAB is set, and this machine can have no real hosts: {why}")
         pytest.skip(f"no real hosts on this machine: {why}")
 
 

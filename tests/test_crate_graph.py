@@ -24,6 +24,7 @@ KNOWS = {
     "plan": {"base", "wire", "link", "mobility", "scenario", "trace", "metrics"},
     "sim": {"base", "wire", "link", "tcp", "mobility", "scenario", "plan", "trace", "metrics"},
     "lab": {"base", "link", "wire"},
+    "testbed": {"lab"},
     "agent": {"base", "document", "wire", "mobility", "lab"},
     "linux": {"agent", "base", "wire", "link", "tcp", "mobility", "scenario", "plan", "trace", "metrics", "lab"},
     "python": {"base", "linux", "plan", "scenario", "sim", "trace", "metrics"},

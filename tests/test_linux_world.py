@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -50,6 +52,48 @@ from = "correspondent"
 to = "mobile"
 kind = "bulk"
 tcp = { profile = "linux-2.0", window = "16 KiB" }
+"""
+
+CURL = """\
+title = "A download by curl"
+duration = "6 s"
+
+[links]
+first = "wavelan"
+second = "wavelan"
+
+[mobility]
+protocol = "mobile-ipv4"
+
+[[handover]]
+at = "2 s"
+from = "first"
+to = "second"
+
+[[handover]]
+at = "3 s"
+from = "second"
+to = "first"
+
+[[flow]]
+name = "curl"
+from = "mobile"
+to = "correspondent"
+kind = "command"
+command = "replaced"
+tcp = { variant = "kernel" }
+"""
+
+ACCURACY = """\
+duration = "6 s"
+
+[links]
+medium = { rate = "2 Mbit/s", delay = "1.5 ms", between = ["left", "right"] }
+
+[[flow]]
+from = "left"
+to = "right"
+kind = "probe"
 """
 
 
@@ -167,6 +211,73 @@ def test_the_library_runs_it_beside_whatever_it_does(tmp_path: Path) -> None:
     assert run.events.num_rows > 500
     assert told[-1] == (2.0, 2.0)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_real_program_carries_a_file_across_handovers(careof: Command, tmp_path: Path) -> None:
+    need_linux_hosts()
+    if shutil.which("curl") is None:
+        pytest.skip("there is no curl; install the package curl")
+    (tmp_path / "web").mkdir()
+    content = random.Random(7).randbytes(600_000)
+    (tmp_path / "web" / "file").write_bytes(content)
+    (tmp_path / "curl.toml").write_text(CURL)
+    server = [sys.executable, "-m", "http.server", "8080", "--directory", str(tmp_path / "web")]
+    got = tmp_path / "got"
+    command = ["curl", "-sS", "--retry", "9", "--retry-connrefused", "--retry-delay", "1", "-o", str(got)]
+    command += ["-w", "%{size_download}", "http://{correspondent}:8080/file"]
+    settings = ["--set", f"flow.0.server={json.dumps(server)}", "--set", f"flow.0.command={json.dumps(command)}"]
+    done = careof("run", tmp_path / "curl.toml", "--world", "linux", "--out", tmp_path / "o", *settings)
+    assert done.returncode == 0, done.stderr
+    run = library.load(tmp_path / "o")
+    assert got.read_bytes() == content
+    programs = {one["which"]: one for one in run.programs}
+    assert programs["command"]["success"]
+    assert programs["command"]["stdout"] == "600000"
+    assert "GET /file" in programs["server"]["stderr"]
+    flow = max(run.summary["flows"], key=lambda one: int(one["bytes_delivered"]))
+    assert (flow["from"], flow["to"]) == ("correspondent", "mobile")
+    assert flow["bytes_delivered"] > len(content)
+    assert len(run.plot.panels(flow["name"])[0].series) > 2
+    assert "GET /file" in (tmp_path / "o" / "report.html").read_text()
+
+
+def test_a_program_that_fails_is_told_and_one_that_is_missing_refused(careof: Command, tmp_path: Path) -> None:
+    need_linux_hosts()
+    (tmp_path / "curl.toml").write_text(CURL)
+    short: list[str | Path] = [
+        "--world",
+        "linux",
+        "--out",
+        tmp_path / "o",
+        "--set",
+        "duration=3 s",
+        "--set",
+        "handover=[]",
+    ]
+    failing = ["--set", "flow.0.command=sh -c 'echo no such day >&2; exit 3'", "--no-trace"]
+    done = careof("run", tmp_path / "curl.toml", *short, *failing)
+    assert done.returncode == 0, done.stderr
+    told = "flow curl: the command sh ended with exit status: 3: no such day"
+    assert f"note: {told}\n" in done.stderr
+    assert told in library.load(tmp_path / "o").summary["remarks"]
+    missing = careof("run", tmp_path / "curl.toml", *short, "--set", "flow.0.command=no-such-program")
+    assert missing.returncode == 2
+    assert missing.stderr.startswith("error: flow.0.command: there is no program"), missing.stderr
+
+
+def test_links_are_measured_and_the_figures_printed(careof: Command, tmp_path: Path) -> None:
+    need_linux_hosts()
+    (tmp_path / "accuracy.toml").write_text(ACCURACY)
+    done = careof("run", tmp_path / "accuracy.toml", "--world", "linux", "--out", tmp_path / "o")
+    assert done.returncode == 0, done.stderr
+    (probe,) = library.load(tmp_path / "o").summary["probes"]
+    # Wide: what else goes on in this machine keeps the measuring program from its work.
+    assert abs(probe["rate_error"]) < 0.2
+    assert 0 <= probe["round_trip_error_median_s"] < 0.01
+    (line,) = (line for line in done.stdout.splitlines() if line.startswith("medium"))
+    assert "2 Mbit/s" in line
+    assert "%" in line
+    assert "Links, measured" in (tmp_path / "o" / "report.html").read_text()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -31,8 +31,6 @@ const NODE: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 10);
 /// An address of the same host, from which the mobile node registers.
 const CARE_OF: Ipv4Addr = Ipv4Addr::new(10, 9, 9, 9);
 const KEY: &str = "8f1c2a77d09be43516a0c7f92e5d3b48";
-/// Set where nothing may be missing: what would be skipped fails.
-const REQUIRE: &str = "CAREOF_REQUIRE_LAB";
 /// Longer than anything here takes on the busiest machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -55,17 +53,7 @@ fn place_or_skip() -> Option<Place> {
         let directory = tempfile::tempdir().unwrap();
         Ok(Place { host, directory, _lan: lan })
     };
-    place()
-        .inspect_err(|error| {
-            assert!(
-                std::env::var_os(REQUIRE).is_none(),
-                "{REQUIRE} is set, and this machine cannot do it: {error}"
-            );
-            // Past the test harness, which keeps what tests print that pass.
-            let remedy = error.remedy().unwrap_or("none known");
-            let _ = writeln!(std::io::stderr().lock(), "\nskipped: {error}\n  hint: {remedy}");
-        })
-        .ok()
+    place().inspect_err(careof_testbed::skip_for).ok()
 }
 
 fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {

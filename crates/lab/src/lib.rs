@@ -7,6 +7,8 @@
 //!   tells what changes.
 //! - [`SockDiag`] looks into the kernel's TCP; [`set_congestion_control`] and [`set_sysctl`] choose how it works.
 //! - [`Host::spawn`] runs programs, which end with the host.
+//! - [`TunnelSocket`] and [`OffloadTun`] are the two ends of a tunnel's way through user space, many packets a system
+//!   call; [`AgentSocket`], [`IcmpSocket`] and [`ArpSender`] carry what agents say to each other and to a link.
 //! - [`Emulator`] carries packets between pairs of TUN devices as `careof_link` says.
 //!
 //! Everything is bound to file descriptors and threads: when the process ends, however it ends, the kernel

@@ -31,7 +31,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     if !Uid::effective().is_root() || unshare(CloneFlags::CLONE_NEWNET).is_err() {
-        eprintln!("skipped: only root has capabilities to give up\n  hint: run the tests as root");
+        careof_testbed::skip("only root has capabilities to give up\n  hint: run the tests as root");
         return ExitCode::SUCCESS;
     }
     let mut all_passed = true;

@@ -22,7 +22,7 @@ fn main() -> ExitCode {
             set_dumpable(true)
         };
         if let Err(errno) = become_ordinary() {
-            eprintln!("skipped: cannot become an ordinary user: {errno}");
+            careof_testbed::skip(&format!("cannot become an ordinary user: {errno}"));
             return ExitCode::SUCCESS;
         }
     }

@@ -31,7 +31,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     if !Uid::effective().is_root() || unshare(CloneFlags::CLONE_NEWNET).is_err() {
-        eprintln!("skipped: only root can take something away\n  hint: run the tests as root");
+        careof_testbed::skip("only root can take something away\n  hint: run the tests as root");
         return ExitCode::SUCCESS;
     }
     let mut all_passed = true;
@@ -49,14 +49,14 @@ fn own_devices() -> Option<()> {
     let made = unshare(CloneFlags::CLONE_NEWNS)
         .and_then(|()| mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none))
         .and_then(|()| mount(Some("tmpfs"), "/dev", Some("tmpfs"), MsFlags::empty(), none));
-    made.inspect_err(|errno| eprintln!("skipped: no devices of its own: {errno}")).ok()
+    made.inspect_err(|errno| careof_testbed::skip(&format!("no devices of its own: {errno}"))).ok()
 }
 
 /// Puts a character device where the TUN device belongs.
 fn make_device(major: u64, minor: u64, mode: Mode) -> Option<()> {
     fs::create_dir("/dev/net").unwrap();
     mknod("/dev/net/tun", SFlag::S_IFCHR, mode, makedev(major, minor))
-        .inspect_err(|errno| eprintln!("skipped: mknod: {errno}"))
+        .inspect_err(|errno| careof_testbed::skip(&format!("mknod: {errno}")))
         .ok()
 }
 
@@ -100,7 +100,7 @@ fn an_interface_without_the_capability() {
     let error = match Tun::open("up0") {
         Err(error @ Error::System { .. }) => error,
         other => {
-            eprintln!("skipped: {other:?}");
+            careof_testbed::skip(&format!("{other:?}"));
             return;
         }
     };
@@ -117,7 +117,7 @@ fn no_more_namespaces() {
     let realm = match Realm::enter() {
         Ok(realm) => realm,
         Err(error) => {
-            eprintln!("skipped: {error}");
+            careof_testbed::skip(&format!("{error}"));
             return;
         }
     };
@@ -141,7 +141,7 @@ fn no_more_namespaces() {
 fn no_user_namespaces() {
     become_ordinary();
     if unshare(CloneFlags::CLONE_NEWUSER).is_err() {
-        eprintln!("skipped: no user namespace to be refused in");
+        careof_testbed::skip("no user namespace to be refused in");
         return;
     }
     // Nobody is mapped: this user has no capability outside, and its limit is its own to set.

@@ -126,7 +126,7 @@ fn the_kernels_own_tool_says_the_same() {
     ss.args(["-tinH", "state", "established", "sport", "=", &format!(":{}", local.port())]);
     ss.stdout(std::process::Stdio::piped());
     let Ok(child) = scene.host.spawn(ss) else {
-        eprintln!("skipped: there is no ss");
+        careof_testbed::skip("there is no ss");
         return;
     };
     let text = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
@@ -156,7 +156,7 @@ fn a_connection_that_is_cut_backs_off() {
     let (left, right) = (realm.host("left").unwrap(), realm.host("right").unwrap());
     let end = |address: Ipv4Addr| InterfaceConfig::new("up0", address.into(), 24);
     if let Err(error) = left.connect(&end(LEFT), &right, &end(RIGHT)) {
-        eprintln!("skipped: {error}");
+        careof_testbed::skip(&format!("{error}"));
         return;
     }
     let listener = right.run(|| Listener::bind((RIGHT, 0))).unwrap().unwrap();

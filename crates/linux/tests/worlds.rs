@@ -26,7 +26,7 @@ fn run(text: &str) -> Option<Ran> {
     let mut world = match start(text) {
         Ok(world) => world,
         Err(WorldError::Lab(error)) if error.remedy().is_some() => {
-            eprintln!("skipped: {error}\n  hint: {}", error.remedy().unwrap_or_default());
+            careof_testbed::skip_for(&error);
             return None;
         }
         Err(error) => panic!("{error}"),
@@ -285,7 +285,7 @@ fn a_congestion_control_that_the_kernel_does_not_have_is_an_error_with_its_remed
 fn a_run_can_be_ended_early() {
     let mut world = match start(WAVELAN_TO_GSM) {
         Ok(world) => world,
-        Err(error) => return eprintln!("skipped: {error}"),
+        Err(error) => return careof_testbed::skip(&format!("{error}")),
     };
     world.advance(Instant::from_millis(500)).unwrap();
     let early = world.take_events();

@@ -197,7 +197,7 @@ class Trace:
     def _of_flow(self, kind: str, flow: str) -> pa.Table:
         """Events of a flow's connection. Where data goes both ways, it is one connection and two flows."""
         connections = {one["name"] for one in self._run.scenario["flows"]}
-        name = flow if flow in connections else flow.removesuffix(_SECOND)
+        name = flow if flow in connections else flow.removesuffix(_SECOND).removesuffix(_BACK)
         return _where(self._all(kind), "flow", name)
 
     def _rows(self, kind: str) -> list[dict[str, Any]]:
@@ -218,6 +218,8 @@ class Trace:
 
 _SECOND = ".requests"
 """How the flow of requests is named after the connection that carries it."""
+_BACK = ".back"
+"""And what comes back over a connection that a program opened."""
 
 _SEGMENT = ["node", "flow", "packet", "seq", "ack", "len_bytes", "window_bytes", "retransmission"]
 _QUEUE = ["link", "queue_packets"]

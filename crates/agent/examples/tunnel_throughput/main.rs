@@ -114,8 +114,8 @@ fn rate_of(results: &[(Case, Vec<Measured>)], case: Case) -> Option<f64> {
 
 fn print_table(results: &[(Case, Vec<Measured>)]) {
     println!(
-        "{:<12}{:>9}{:>12}{:>15}{:>18}{:>26}",
-        "case", "Gbit/s", "of router", "of forwarder", "retransmissions", "rounds, Gbit/s"
+        "{:<12}{:>9}{:>12}{:>15}{:>18}  rounds, Gbit/s",
+        "case", "Gbit/s", "of router", "of forwarder", "retransmissions"
     );
     for (case, measured) in results {
         let Some(middle) = median(measured) else { continue };
@@ -125,7 +125,7 @@ fn print_table(results: &[(Case, Vec<Measured>)]) {
         };
         let rounds: Vec<_> = measured.iter().map(|one| format!("{:.2}", one.gigabits_per_second)).collect();
         println!(
-            "{:<12}{:>9.2}{:>12}{:>15}{:>18}{:>26}",
+            "{:<12}{:>9.2}{:>12}{:>15}{:>18}  {}",
             case.name(),
             middle.gigabits_per_second,
             ratio(Case::Router),

@@ -54,8 +54,8 @@ pub(super) struct Interfaces {
     home_address: Option<Ipv4Addr>,
 }
 
-/// Interfaces without a name that are told apart; a message from one more gets the number of the last.
-const MOST_OTHERS: usize = 1024;
+/// Interfaces without a name that are told apart; messages from more share a number, and are not answered by it.
+const MOST_OTHERS: u16 = 1024;
 
 impl Interfaces {
     pub(super) fn new(setup: &Setup) -> Self {
@@ -87,13 +87,14 @@ impl Interfaces {
         if let Some(id) = self.others.get(&index) {
             return *id;
         }
-        // From the top, where no configuration gets to.
-        let used = u16::try_from(self.others.len().min(MOST_OTHERS)).unwrap_or(0);
-        let id = InterfaceId(u16::MAX - used);
-        if self.others.len() < MOST_OTHERS {
+        // From the top, where no configuration gets to; that of an interface that is gone is free again.
+        let last = InterfaceId(u16::MAX - MOST_OTHERS);
+        let is_free = |id: &InterfaceId| self.others.values().all(|used| used != id);
+        let id = (last.0 + 1..=u16::MAX).rev().map(InterfaceId).find(is_free);
+        if let Some(id) = id {
             self.others.insert(index, id);
         }
-        id
+        id.unwrap_or(last)
     }
 
     /// The kernel's number of the agent's interface `id`, while it exists.
@@ -257,6 +258,24 @@ mod tests {
         assert_eq!(choose_address(&both[..1], home), Some((Ipv4Addr::new(10, 0, 0, 7), 24)));
         let useless = [on("169.254.3.4", 16), on("127.0.0.1", 8), on("fe80::1", 64)];
         assert_eq!(choose_address(&useless, home), None);
+    }
+
+    #[test]
+    fn interfaces_that_come_and_go_never_share_a_number() {
+        let none = Interfaces { named: Vec::new(), others: BTreeMap::new(), home_address: None };
+        let mut interfaces = none;
+        let ids = [5, 6, 7].map(|index| interfaces.id_of(index));
+        let removed = NetworkChange::LinkRemoved { index: 5, name: "ppp0".to_owned() };
+        interfaces.take_in(&removed, &mut Vec::new());
+        let new = interfaces.id_of(8);
+        assert!(!ids[1..].contains(&new), "{new:?} {ids:?}");
+        assert_eq!((interfaces.index_of(new), interfaces.index_of(ids[2])), (Some(8), Some(7)));
+        for index in 100..2000 {
+            interfaces.id_of(index);
+        }
+        assert_eq!(interfaces.others.len(), usize::from(MOST_OTHERS));
+        let id = interfaces.id_of(2000);
+        assert_eq!(interfaces.index_of(id), None);
     }
 
     #[test]

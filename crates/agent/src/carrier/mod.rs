@@ -95,6 +95,9 @@ pub struct Carrier {
     answers_arp: bool,
     /// Foreign agent: on which interface a visitor was last put.
     visitors_on: BTreeMap<Ipv4Addr, u32>,
+    /// Something has happened to the agent or the host's interfaces since the host was brought in line with it;
+    /// packets that are carried are nothing of the kind.
+    stirred: bool,
     /// Mobile node: what is in the kernel's routing.
     wishes: mobile_routes::Wishes,
     /// Times that changes of the network came faster than they were read.
@@ -159,6 +162,7 @@ impl Carrier {
             leaving: false,
             answers_arp: false,
             visitors_on: BTreeMap::new(),
+            stirred: true,
             wishes: mobile_routes::Wishes::default(),
             overruns: 0,
             closed: false,

@@ -154,8 +154,9 @@ impl Carrier {
 
     /// Takes in what the kernel says about changes.
     pub(super) fn take_changes(&mut self, now: Instant) -> Result<(), Error> {
+        self.stirred = true;
         let mut changes = Vec::new();
-        let (mut addresses, mut everything) = (false, false);
+        let (mut links, mut addresses, mut everything) = (false, false, false);
         for _ in 0..CHANGES_A_TURN {
             let Some(change) = self.monitor.poll_change()? else { break };
             match &change {
@@ -169,10 +170,15 @@ impl Carrier {
                         self.host.doubt_interface(state.index);
                     }
                     self.interfaces.take_in(&change, &mut changes);
+                    links = true;
                 }
                 NetworkChange::LinkRemoved { index, .. } => {
                     self.host.forget_interface(*index);
                     self.interfaces.take_in(&change, &mut changes);
+                }
+                NetworkChange::AddressRemoved { index, address, .. } => {
+                    self.host.doubt_address(*index, *address);
+                    addresses = true;
                 }
                 _ => addresses = true,
             }
@@ -187,6 +193,9 @@ impl Carrier {
         }
         if by_links || everything || addresses {
             self.host.settle();
+        }
+        if links || everything || addresses {
+            // Its MTU may be all that has changed about a link.
             self.decisions.forget_path_mtus();
         }
         Ok(())
@@ -246,6 +255,7 @@ impl Carrier {
 
     /// Takes everything the agent has to say and to tell.
     pub(super) fn drain(&mut self, now: Instant) {
+        self.stirred = true;
         loop {
             while let Some(transmit) = self.agent.poll_transmit(now) {
                 self.outgoing.push(transmit);
@@ -319,15 +329,14 @@ impl Carrier {
             self.host.unset_neighbour(before, home_address);
             self.visitors_on.remove(&home_address);
         }
-        let from_visitor = Rule {
+        // By its link only. What comes out of a tunnel is for a visitor, although another one may have sent it, and
+        // from elsewhere nobody may speak in its name.
+        let from_visitor = link.filter(|_| tunnels_back && there.is_some()).map(|link| Rule {
             from: Some((home_address, 32)),
+            input: Some(link.device.name.clone()),
             ..Rule::new(priority + FROM_VISITORS, table + INTO_TUNNEL)
-        };
-        if tunnels_back && there.is_some() {
-            self.host.set_rule(from_visitor);
-        } else {
-            self.host.unset_rule(&from_visitor);
-        }
+        });
+        self.host.set_rule_from(home_address, priority + FROM_VISITORS, from_visitor);
         let Some((index, has_neighbours)) = there else {
             return self.host.unset_route(table + HOME_ADDRESSES, home_address, 32);
         };

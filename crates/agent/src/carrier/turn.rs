@@ -295,8 +295,10 @@ impl Carrier {
 
     /// Brings the host in line with the agent, writes down what must not be lost, and only then says it.
     fn settle(&mut self, now: Instant) -> Result<(), Error> {
-        self.follow_mobile_node();
-        self.save(now);
+        if std::mem::take(&mut self.stirred) {
+            self.follow_mobile_node();
+            self.save(now);
+        }
         let mut outgoing = std::mem::take(&mut self.outgoing);
         for transmit in outgoing.drain(..) {
             let lent = self.lend_neighbour(&transmit);

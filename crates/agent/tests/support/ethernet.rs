@@ -68,7 +68,7 @@ fn default_by(host: &Host, name: &'static str, via: Ipv4Addr) {
 }
 
 /// `ip` with these words in a host; whether it worked.
-fn ip(host: &Host, words: &'static str) -> bool {
+pub(crate) fn ip(host: &Host, words: &'static str) -> bool {
     let run = host.run(move || Command::new("ip").args(words.split(' ')).status());
     run.unwrap().is_ok_and(|status| status.success())
 }
@@ -80,8 +80,8 @@ impl Ethernet {
         let (correspondent, home) = (host("correspondent"), host("home"));
         let (foreign, mobile) = (host("foreign"), host("mobile"));
         if !ip(&home, "link add br0 type bridge forward_delay 0") {
-            eprintln!(
-                "skipped: cannot make a bridge\n  hint: install iproute2, or a kernel with CONFIG_BRIDGE"
+            careof_testbed::skip(
+                "cannot make a bridge\n  hint: install iproute2, or a kernel with CONFIG_BRIDGE",
             );
             return None;
         }

@@ -63,20 +63,9 @@ pub(crate) fn sleep(span: Duration) {
     std::thread::sleep(span);
 }
 
-/// The right to make hosts, or `None` with the reason printed where this machine does not give it.
+/// The right to make hosts; see [`careof_testbed::realm_or_skip`].
 pub(crate) fn realm_or_skip() -> Option<Realm> {
-    let attempt = || -> Result<Realm, Error> {
-        let realm = Realm::enter()?;
-        let host = realm.host("probe")?;
-        host.attach(&InterfaceConfig::new("probe0", HOME.into(), 24))?;
-        Ok(realm)
-    };
-    attempt()
-        .inspect_err(|error| {
-            let remedy = error.remedy().unwrap_or("none known");
-            eprintln!("skipped: {error}\n  hint: {remedy}");
-        })
-        .ok()
+    careof_testbed::realm_or_skip(&[])
 }
 
 type Command = Box<dyn FnOnce(&mut Carrier) + Send>;

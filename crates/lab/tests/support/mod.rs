@@ -5,12 +5,11 @@
 pub(crate) mod processes;
 pub(crate) mod veth;
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use careof_lab::{
-    Change, Clock, Direction, Emulator, Error, Host, InterfaceConfig, LinkId, LinkReport, LinkSpec, Options,
-    Realm,
+    Change, Clock, Direction, Emulator, Host, InterfaceConfig, LinkId, LinkReport, LinkSpec, Options, Realm,
 };
 use careof_link::Config;
 
@@ -26,20 +25,9 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 /// How long to listen for a packet that must not come.
 pub(crate) const SILENCE: Duration = Duration::from_millis(100);
 
-/// The right to make hosts, or `None` with the reason printed where this machine does not give it.
+/// The right to make hosts; see [`careof_testbed::realm_or_skip`].
 pub(crate) fn realm_or_skip() -> Option<Realm> {
-    let attempt = || -> Result<Realm, Error> {
-        let realm = Realm::enter()?;
-        let host = realm.host("probe")?;
-        host.attach(&InterfaceConfig::new("probe0", IpAddr::V4(LEFT), 24))?;
-        Ok(realm)
-    };
-    attempt()
-        .inspect_err(|error| {
-            let remedy = error.remedy().unwrap_or("none known");
-            eprintln!("skipped: {error}\n  hint: {remedy}");
-        })
-        .ok()
+    careof_testbed::realm_or_skip(&[])
 }
 
 /// Two hosts, `LEFT` and `RIGHT`, one link.
@@ -136,7 +124,7 @@ pub(crate) fn ip(host: &Host, arguments: &str) -> Option<bool> {
     match host.spawn(command) {
         Ok(mut child) => Some(child.wait().unwrap().success()),
         Err(error) => {
-            eprintln!("skipped: {error}");
+            careof_testbed::skip(&format!("{error}"));
             None
         }
     }

@@ -106,6 +106,8 @@ impl ConnectionEnd {
 pub(super) struct Connection {
     /// The flow it belongs to, as traces number them.
     pub(super) flow: u16,
+    /// What the trace calls it: the flow, or one of the connections of a flow that is a program.
+    pub(super) traced_as: u16,
     /// Opener and acceptor.
     pub(super) ends: [ConnectionEnd; 2],
 }
@@ -210,7 +212,11 @@ mod tests {
     use super::*;
 
     fn connection() -> Connection {
-        Connection { flow: 0, ends: [ConnectionEnd::new(NodeId(0)), ConnectionEnd::new(NodeId(1))] }
+        Connection {
+            flow: 0,
+            traced_as: 0,
+            ends: [ConnectionEnd::new(NodeId(0)), ConnectionEnd::new(NodeId(1))],
+        }
     }
 
     fn at(ms: u64) -> Instant {

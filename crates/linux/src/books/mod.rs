@@ -208,7 +208,8 @@ impl Books {
         let id = self.connections.len();
         let nodes = self.flows[flow].nodes;
         let ends = Side::BOTH.map(|side| ConnectionEnd::new(nodes[side.index()]));
-        self.connections.push(Connection { flow: flow as u16, ends });
+        let traced_as = self.name_in_trace(flow);
+        self.connections.push(Connection { flow: flow as u16, traced_as, ends });
         for side in Side::BOTH {
             let key = (ports[side.index()], ports[side.peer().index()]);
             // The latest first: it is the one that lives.
@@ -218,6 +219,21 @@ impl Books {
             self.measure(id, *side, name.clone());
         }
         id
+    }
+
+    /// The trace's number for the next connection of a flow. A program may open several, each with sequence numbers of
+    /// its own, so each has a name of its own: `web.2`.
+    fn name_in_trace(&mut self, flow: usize) -> u16 {
+        if !self.flows[flow].is_open_ended {
+            return flow as u16;
+        }
+        let name = format!("{}.{}", self.flows[flow].name, self.flows[flow].connections + 1);
+        let names = &mut self.log.names_mut().flows;
+        let number = u16::try_from(names.len()).unwrap_or(flow as u16);
+        if usize::from(number) == names.len() {
+            names.push(name);
+        }
+        number
     }
 
     fn measure(&mut self, connection: usize, side: Side, name: String) -> usize {
@@ -431,7 +447,7 @@ impl Books {
     fn enter_sample(&mut self, at: Instant, connection: usize, side: Side, info: &TcpInfo) {
         let state = tcp_state(info);
         let Some(connection) = self.connections.get_mut(connection) else { return };
-        let flow = TraceFlow(connection.flow);
+        let flow = TraceFlow(connection.traced_as);
         let end = &mut connection.ends[side.index()];
         end.mss = Some(info.mss);
         let node = TraceNode(end.node.0);

@@ -279,7 +279,7 @@ impl Books {
             queue_bytes: seen.queue_bytes,
         };
         let flow = match &seen.what {
-            What::Segment { connection, .. } => Some(TraceFlow(self.connections[*connection].flow)),
+            What::Segment { connection, .. } => Some(TraceFlow(self.connections[*connection].traced_as)),
             _ => None,
         };
         let enters = matches!(seen.passage, Passage::Entered | Passage::Refused(_) | Passage::NoBuffer);
@@ -339,8 +339,8 @@ impl Books {
         }
         let connection = &mut self.connections[id];
         let sent = connection.sent(at, side, segment);
-        let flow = TraceFlow(connection.flow);
-        let is_program = self.flows[usize::from(flow.0)].is_open_ended;
+        let flow = TraceFlow(connection.traced_as);
+        let is_program = self.flows[usize::from(connection.flow)].is_open_ended;
         let end = &mut connection.ends[side.index()];
         let node = TraceNode(end.node.0);
         if let (true, Some(index), 1..) = (is_program, end.measured, segment.payload_len) {
@@ -380,6 +380,7 @@ impl Books {
                 self.transmissions.remove(&seen.subject);
             }
         }
+        let traced_as = TraceFlow(connection.traced_as);
         let heard = connection.heard(at, side, segment);
         let listener = &connection.ends[side.peer().index()];
         if let Some(index) = listener.measured {
@@ -394,13 +395,13 @@ impl Books {
             }
         }
         let record = segment_record(seen, segment, arrived);
-        self.log.push(Event::segment_received(at, node, TraceFlow(flow as u16), record));
+        self.log.push(Event::segment_received(at, node, traced_as, record));
         if self.flows[flow].is_open_ended && length > 0 {
             let total = self.connections[id].take_in(side, arrived.seq, length);
             let complete = self.connections[id].is_complete(side);
             if let Some(index) = measured {
                 if total > self.flow_metrics[index].counters().bytes_delivered {
-                    self.log.push(Event::data_delivered(at, node, TraceFlow(flow as u16), total));
+                    self.log.push(Event::data_delivered(at, node, traced_as, total));
                 }
                 self.delivered(at, index, total);
                 if complete {

@@ -7,14 +7,11 @@ mod network;
 mod snapshot;
 mod web;
 
-use std::io::Write as _;
-use std::net::{IpAddr, Ipv4Addr};
-use std::path::PathBuf;
-
 use careof_base::Duration;
-use careof_lab::{Clock, Error, InterfaceConfig, Realm};
+use careof_lab::Clock;
 
 pub(crate) use capture::{Capture, Captured};
+pub(crate) use careof_testbed::{find, realm_or_skip, skip};
 pub(crate) use daemon::Daemon;
 pub(crate) use flood::{Flood, silent_socket};
 pub(crate) use network::{
@@ -23,47 +20,8 @@ pub(crate) use network::{
 pub(crate) use snapshot::Snapshot;
 pub(crate) use web::WebServer;
 
-/// Set where nothing may be missing: what would be skipped fails.
-const REQUIRE: &str = "CAREOF_REQUIRE_LAB";
-
 /// Longer than anything here takes on the busiest machine; only waited for in full by what fails.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
-
-/// The right to make hosts, or `None` where this machine does not give it, or has not all of `programs`; that is
-/// said past the test harness, which keeps what tests print that pass.
-pub(crate) fn realm_or_skip(programs: &[&str]) -> Option<Realm> {
-    let missing: Vec<&str> = programs.iter().copied().filter(|program| find(program).is_none()).collect();
-    let realm = if missing.is_empty() {
-        realm().map_err(|error| {
-            let remedy = error.remedy().unwrap_or("none known");
-            format!("{error}\n  hint: {remedy}")
-        })
-    } else {
-        Err(format!("not installed: {}", missing.join(", ")))
-    };
-    realm.inspect_err(|reason| skip(reason)).ok()
-}
-
-/// Says that something is not tested here, and why; fails where that must not be.
-pub(crate) fn skip(reason: &str) {
-    let test = std::thread::current().name().unwrap_or("a test").to_owned();
-    assert!(std::env::var_os(REQUIRE).is_none(), "{REQUIRE} is set, and this machine cannot do it: {reason}");
-    // Nobody reads it when it cannot be written.
-    let _ = writeln!(std::io::stderr().lock(), "\nskipped: {test}: {reason}");
-}
-
-fn realm() -> Result<Realm, Error> {
-    let realm = Realm::enter()?;
-    let host = realm.host("probe")?;
-    host.attach(&InterfaceConfig::new("probe0", IpAddr::V4(Ipv4Addr::new(10, 77, 0, 1)), 24))?;
-    Ok(realm)
-}
-
-/// Where a program is, as a shell would find it.
-pub(crate) fn find(program: &str) -> Option<PathBuf> {
-    let paths = std::env::var_os("PATH")?;
-    std::env::split_paths(&paths).map(|directory| directory.join(program)).find(|path| path.is_file())
-}
 
 /// Lets time pass.
 pub(crate) fn pause(duration: Duration) {

@@ -1,0 +1,63 @@
+//! For tests on real Linux: hosts where the machine gives them, and a loud word where it does not.
+//!
+//! A test that needs what a machine may lack - namespaces, TUN devices, programs - is passed over there, and says so on
+//! the standard error, past the test harness, which keeps to itself what passing tests print. Where [`REQUIRE`] is set
+//! nothing may be missing: such a test fails.
+
+use std::io::{Write, stderr};
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+
+use careof_lab::{Error, InterfaceConfig, Realm};
+
+/// The environment variable that forbids passing over.
+pub const REQUIRE: &str = "CAREOF_REQUIRE_LAB";
+
+/// The right to make hosts; `None` where this machine does not give it, or does not have all of `programs`.
+///
+/// # Panics
+/// Instead of `None`, where [`REQUIRE`] is set.
+#[must_use]
+pub fn realm_or_skip(programs: &[&str]) -> Option<Realm> {
+    let missing: Vec<&str> = programs.iter().copied().filter(|program| find(program).is_none()).collect();
+    if !missing.is_empty() {
+        skip(&format!("not installed: {}", missing.join(", ")));
+        return None;
+    }
+    realm().inspect_err(skip_for).ok()
+}
+
+/// Passes a test over for a refusal of the lab's.
+///
+/// # Panics
+/// Where [`REQUIRE`] is set.
+pub fn skip_for(error: &Error) {
+    skip(&format!("{error}\n  hint: {}", error.remedy().unwrap_or("none known")));
+}
+
+/// Passes a test over: says that something is not tested here, and why.
+///
+/// # Panics
+/// Where [`REQUIRE`] is set.
+pub fn skip(reason: &str) {
+    let thread = std::thread::current();
+    let test = thread.name().unwrap_or("a test");
+    assert!(std::env::var_os(REQUIRE).is_none(), "{REQUIRE} is set, and this machine cannot do it: {reason}");
+    // Nobody reads it when it cannot be written.
+    let _ = writeln!(stderr().lock(), "\nskipped: {test}: {reason}");
+}
+
+/// Where a program is, as a shell would find it.
+#[must_use]
+pub fn find(program: &str) -> Option<PathBuf> {
+    let paths = std::env::var_os("PATH")?;
+    std::env::split_paths(&paths).map(|directory| directory.join(program)).find(|path| path.is_file())
+}
+
+/// The right to make hosts, once a host with an interface was made.
+fn realm() -> Result<Realm, Error> {
+    let realm = Realm::enter()?;
+    let host = realm.host("probe")?;
+    host.attach(&InterfaceConfig::new("probe0", Ipv4Addr::new(10, 77, 0, 1).into(), 24))?;
+    Ok(realm)
+}
