@@ -297,8 +297,9 @@ impl Carrier {
     fn settle(&mut self, now: Instant) -> Result<(), Error> {
         if std::mem::take(&mut self.stirred) {
             self.follow_mobile_node();
-            self.save(now);
         }
+        // It knows by itself whether there is something to write down, which may be due to time alone.
+        self.save(now);
         let mut outgoing = std::mem::take(&mut self.outgoing);
         for transmit in outgoing.drain(..) {
             let lent = self.lend_neighbour(&transmit);
