@@ -108,23 +108,39 @@ impl Carrier {
         Ok(())
     }
 
-    /// Reads what there is of interfaces and addresses, and tells the agent what is news.
+    /// Reads what there is of interfaces and addresses, and tells the agent what is news. What cannot be read is
+    /// left as it was known, and read again soon.
     pub(super) fn read_network(&mut self) -> Result<(), Error> {
         let now = self.clock.now();
-        let changes = self.interfaces.read(self.host.netlink())?;
+        self.reading.begin();
+        let outcome = self.reading.check().and_then(|()| self.interfaces.read(self.host.netlink()));
+        let changes = self.reading.note(now, outcome).unwrap_or_default();
         self.apply_changes(now, changes)?;
-        self.read_addresses(now)
+        self.read_addresses(now);
+        Ok(())
     }
 
-    fn read_addresses(&mut self, now: Instant) -> Result<(), Error> {
-        if !matches!(self.agent, Agent::Mobile(_)) {
+    /// Reads everything once more when that is due.
+    pub(super) fn read_again(&mut self, now: Instant) -> Result<(), Error> {
+        if self.reading.next_timeout().is_none_or(|at| at > now) {
             return Ok(());
         }
-        for (interface, address) in self.interfaces.read_addresses(self.host.netlink())? {
+        self.stirred = true;
+        self.read_network()?;
+        self.host.settle();
+        self.decisions.forget_path_mtus();
+        Ok(())
+    }
+
+    fn read_addresses(&mut self, now: Instant) {
+        if !matches!(self.agent, Agent::Mobile(_)) {
+            return;
+        }
+        let outcome = self.reading.check().and_then(|()| self.interfaces.read_addresses(self.host.netlink()));
+        for (interface, address) in self.reading.note(now, outcome).unwrap_or_default() {
             self.agent.handle_input(now, Input::AddressChanged { interface, address });
             self.drain(now);
         }
-        Ok(())
     }
 
     /// Tells an agent that has just been made what it would know by now.
@@ -179,7 +195,7 @@ impl Carrier {
             self.host.doubt_everything();
             self.read_network()?;
         } else if addresses || by_links {
-            self.read_addresses(now)?;
+            self.read_addresses(now);
         }
         if by_links || everything || addresses {
             self.host.settle();
@@ -210,7 +226,7 @@ impl Carrier {
                 }
                 InterfaceChange::Up(interface) => {
                     // With its addresses, so that the agent finds everything when it looks.
-                    self.read_addresses(now)?;
+                    self.read_addresses(now);
                     self.agent.handle_input(now, Input::LinkUp { interface });
                     self.drain(now);
                     self.return_to(interface);

@@ -43,6 +43,7 @@ impl Carrier {
             uptime_s: now.saturating_duration_since(self.opened).as_secs_f64(),
             tunnel_device: self.setup.host().tunnel_device.clone(),
             interfaces: interfaces.collect(),
+            network_problem: self.reading.problem().map(ToString::to_string),
             bindings: Vec::new(),
             store: self.persistence.status(now),
             visitors: Vec::new(),
@@ -173,6 +174,7 @@ impl Carrier {
         add("bindings-saved", self.persistence.saved);
         add("bindings-not-saved", self.persistence.failed);
         add("network-overruns", self.overruns);
+        add("network-unread", self.reading.failed);
         add("parameters-not-saved", self.parameters.not_logged);
         add("host-refusals", self.host.refused + self.parameters.refused);
         counters
@@ -190,7 +192,7 @@ impl Carrier {
         let host = self.host.last_refusal.as_ref().map(ToString::to_string);
         let parameters = self.parameters.last_failure.as_ref();
         let parameters = parameters.map(|error| format!("former kernel parameters are not kept: {error}"));
-        host.or(parameters)
+        host.or_else(|| self.reading.problem().map(ToString::to_string)).or(parameters)
     }
 }
 

@@ -185,6 +185,7 @@ impl Carrier {
                 _ => {}
             }
         }
+        self.read_again(now)?;
         self.wake(now);
         self.settle(now)?;
         for (source, _) in Source::ALL.iter().zip(ready).filter(|(_, is_ready)| *is_ready) {
@@ -322,7 +323,8 @@ impl Carrier {
     /// Says when to come again.
     fn rest(&mut self, now: Instant) -> Result<(), Error> {
         let agent = self.agent.next_timeout().map(|(at, _)| at);
-        let others = [self.announcements.next_timeout(), self.persistence.next_timeout()];
+        let others =
+            [self.announcements.next_timeout(), self.persistence.next_timeout(), self.reading.next_timeout()];
         let next = agent.into_iter().chain(others.into_iter().flatten()).min();
         self.waiting.arm(now, next)?;
         self.waiting.adjust(&self.data)
