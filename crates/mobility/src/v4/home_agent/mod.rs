@@ -590,7 +590,9 @@ impl HomeAgent {
                 Some(Some(left)) => (now + left).min(end_of(saved.lifetime, now)),
                 Some(None) => continue,
             };
-            if self.bindings.len() >= self.config.max_bindings || !is_unicast(saved.care_of) {
+            // The configuration may have changed since it was granted.
+            let leads_back = saved.care_of == self.config.address || self.nodes.contains_key(&saved.care_of);
+            if self.bindings.len() >= self.config.max_bindings || !is_unicast(saved.care_of) || leads_back {
                 continue;
             }
             let binding = MobilityBinding {
