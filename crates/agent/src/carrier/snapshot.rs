@@ -165,6 +165,7 @@ impl Carrier {
         add("packets-unreachable", unreachable);
         add("packets-refused", refused);
         add("packets-not-delivered", self.data.not_delivered());
+        add("packets-not-read", self.data.not_read());
         let overrun = self.data.lanes.iter().take(LANES.len());
         let overrun = overrun.filter_map(|lane| lane.socket.dropped_by_kernel().ok());
         add("packets-overrun", overrun.map(u64::from).sum());
