@@ -74,7 +74,8 @@ impl Waiting {
     ) -> Result<Self, Error> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(failed("epoll_create1"))?;
         let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
-        let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, flags).map_err(failed("timerfd_create"))?;
+        // The clock that the agent's instants are of: after a sleep of the machine, what was due meanwhile is due.
+        let timer = TimerFd::new(ClockId::CLOCK_BOOTTIME, flags).map_err(failed("timerfd_create"))?;
         for (token, source) in (0u64..).zip(Source::ALL) {
             let (fd, flags) = match source {
                 Source::Timer => (timer.as_fd(), EpollFlags::EPOLLIN),
