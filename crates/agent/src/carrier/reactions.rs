@@ -3,11 +3,12 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use careof_base::Instant;
-use careof_lab::{NetworkChange, Route, RouteKind, Rule};
+use careof_lab::{InterfaceAddress, Neighbour, NetworkChange, Route, RouteKind, Rule, SeenRequest};
 use careof_mobility::v4::{
-    AgentEvent, ArpEvent, ArpOwner, Event, HandoverEvent, Input, InterfaceId, RegistrationStep, Transmit,
+    AgentEvent, ArpEvent, ArpOwner, Event, HandoverEvent, Input, InterfaceId, Prefix, RegistrationEvent,
+    RegistrationStep, Transmit, TransmitPayload,
 };
-use careof_wire::mip4::ReplyCode;
+use careof_wire::mip4::{Message, ReplyCode};
 
 use super::agent::Agent;
 use super::announcements::Announcement;
@@ -294,6 +295,7 @@ impl Carrier {
             }
             Event::Registration(event) => {
                 // Who cannot prove who he is changes nothing, however often he asks.
+                self.follow_request(event);
                 if let RegistrationStep::ReplySent { code } = event.step
                     && code != ReplyCode::HomeMobileNodeFailedAuthentication
                 {
@@ -329,6 +331,9 @@ impl Carrier {
         let (table, priority) = (options.first_table, options.first_priority);
         let link = agent.deliver(home_address).and_then(|id| self.interfaces.get(id));
         let there = link.and_then(|link| Some((link.index()?, link.state.as_ref()?.link_address.is_some())));
+        if link.is_none() {
+            self.neighbourhood.forget_visitor(home_address);
+        }
         let tunnels_back = agent.reverse_tunnel(home_address).is_some();
         let before = self.visitors_on.get(&home_address).copied();
         if let Some(before) = before.filter(|before| there.is_none_or(|(index, _)| index != *before)) {
@@ -353,15 +358,37 @@ impl Carrier {
         self.visitors_on.insert(home_address, index);
         if has_neighbours {
             // It does not answer ARP for its home address here (RFC 5944 section 4.6).
-            if let Some(link_address) = self.link_address(index, home_address) {
+            if let Some(link_address) = self.visitors_link_address(index, home_address) {
                 self.host.set_neighbour(index, home_address, link_address);
             }
         }
     }
 
-    /// The link address of a neighbour who has sent a message, or whom the kernel knows.
-    fn link_address(&mut self, index: u32, address: Ipv4Addr) -> Option<[u8; 6]> {
-        self.neighbourhood.link_address(index, address).or_else(|| {
+    /// Foreign agent: keeps in mind in whose frame a request came, until it is answered.
+    fn follow_request(&mut self, event: &RegistrationEvent) {
+        if !matches!(self.agent, Agent::Foreign(_)) {
+            return;
+        }
+        let Some(index) = event.interface.and_then(|id| self.interfaces.index_of(id)) else { return };
+        let (home_address, identification_low) = (event.home_address, event.identification.low());
+        let request = SeenRequest { home_address, identification_low };
+        match event.step {
+            RegistrationStep::RequestReceived => self.neighbourhood.begin(index, request),
+            RegistrationStep::ReplySent { .. } => self.neighbourhood.end(index, request, false),
+            RegistrationStep::ReplyRelayed { code } => {
+                let is_granted = code.is_accepted() && !event.lifetime.is_zero();
+                self.neighbourhood.end(index, request, is_granted);
+                if is_granted {
+                    self.visitor_changed(home_address);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The link address of a visitor, by its request or as the kernel knows it.
+    fn visitors_link_address(&mut self, index: u32, address: Ipv4Addr) -> Option<[u8; 6]> {
+        self.neighbourhood.visitor(index, address).or_else(|| {
             let known = self.host.netlink().neighbour(index, address).ok().flatten();
             known.and_then(|neighbour| neighbour.link_address)
         })
@@ -369,13 +396,31 @@ impl Carrier {
 
     /// Foreign agent: who asked to visit and is refused is told so, too, and cannot be asked for by ARP. Returns whom
     /// to forget afterwards.
+    ///
+    /// He has proved nothing. So whom the kernel knows already - a router, or one that the administrator has set -
+    /// stays as he is, and so does whoever has an address of the link itself, where hosts answer ARP.
     pub(super) fn lend_neighbour(&mut self, transmit: &Transmit) -> Option<(u32, Ipv4Addr)> {
         let (Agent::Foreign(_), address) = (&self.agent, transmit.destination) else { return None };
         let index = transmit.interface.and_then(|id| self.interfaces.index_of(id))?;
         if self.visitors_on.get(&address) == Some(&index) {
             return None;
         }
-        let link_address = self.neighbourhood.link_address(index, address)?;
+        let link_address = match requested(transmit) {
+            Some(request) => self.neighbourhood.requester(index, request)?,
+            None => self.neighbourhood.link_address(index, address)?,
+        };
+        let netlink = self.host.netlink();
+        let is_known = |known: Neighbour| known.is_permanent || known.link_address.is_some();
+        if netlink.neighbour(index, address).ok()?.is_some_and(is_known) {
+            return None;
+        }
+        let is_around = |own: InterfaceAddress| match own.address {
+            IpAddr::V4(own_address) => Prefix::new(own_address, own.prefix_length).contains(address),
+            IpAddr::V6(_) => false,
+        };
+        if netlink.addresses(index).ok()?.into_iter().any(is_around) {
+            return None;
+        }
         self.host.set_neighbour(index, address, link_address);
         Some((index, address))
     }
@@ -496,4 +541,12 @@ impl Carrier {
             }
         }
     }
+}
+
+/// The request that a message answers.
+fn requested(transmit: &Transmit) -> Option<SeenRequest> {
+    let TransmitPayload::Udp { bytes, .. } = &transmit.payload else { return None };
+    let Ok(Message::Reply(reply)) = Message::parse(bytes) else { return None };
+    let (home_address, identification_low) = (reply.home_address, reply.identification.low());
+    Some(SeenRequest { home_address, identification_low })
 }
