@@ -126,6 +126,11 @@ impl DataPlane {
         self.tun.counters().refused
     }
 
+    /// Reads of the tunnel device that failed.
+    pub(super) fn not_read(&self) -> u64 {
+        self.tun.counters().failed_reads
+    }
+
     /// The errors that are to be sent.
     pub(super) fn take_reports(&mut self) -> Vec<ErrorReport> {
         std::mem::take(&mut self.reports)

@@ -148,15 +148,16 @@ impl Interfaces {
         self.named.iter_mut().for_each(|interface| interface.address = None);
     }
 
-    /// Reads the addresses of the named interfaces; returns those that changed, with what they have now.
+    /// Reads the addresses of the named interfaces; returns those that changed, with what they have now. After a
+    /// failure none has changed.
     pub(super) fn read_addresses(
         &mut self,
         netlink: &mut Netlink,
     ) -> Result<Vec<(InterfaceId, Option<InterfaceAddress>)>, Error> {
         let routes = netlink.routes(Route::MAIN_TABLE)?;
-        let mut changed = Vec::new();
-        for interface in &mut self.named {
-            let address = match interface.index() {
+        let mut read = Vec::with_capacity(self.named.len());
+        for interface in &self.named {
+            read.push(match interface.index() {
                 Some(index) => match netlink.addresses(index) {
                     Ok(addresses) => {
                         choose_address(&addresses, self.home_address).map(|(address, prefix_length)| {
@@ -168,7 +169,10 @@ impl Interfaces {
                     Err(error) => return Err(error),
                 },
                 None => None,
-            };
+            });
+        }
+        let mut changed = Vec::new();
+        for (interface, address) in self.named.iter_mut().zip(read) {
             if address != interface.address {
                 interface.address = address;
                 changed.push((interface.device.id, address));

@@ -16,6 +16,7 @@ mod parameters;
 mod path_mtu;
 mod persistence;
 mod reactions;
+mod reading;
 mod setup;
 mod signalling;
 mod snapshot;
@@ -49,6 +50,7 @@ use interfaces::Interfaces;
 use neighbourhood::Neighbourhood;
 use parameters::Parameters;
 use persistence::Persistence;
+use reading::Reading;
 use signalling::Signalling;
 use turn::Waiting;
 
@@ -100,6 +102,8 @@ pub struct Carrier {
     stirred: bool,
     /// Mobile node: what is in the kernel's routing.
     wishes: mobile_routes::Wishes,
+    /// How reading the host goes.
+    reading: Reading,
     /// Times that changes of the network came faster than they were read.
     overruns: u64,
     closed: bool,
@@ -164,11 +168,16 @@ impl Carrier {
             visitors_on: BTreeMap::new(),
             stirred: true,
             wishes: mobile_routes::Wishes::default(),
+            reading: Reading::default(),
             overruns: 0,
             closed: false,
         };
         carrier.install()?;
         carrier.read_network()?;
+        if let Some(error) = carrier.reading.take_problem() {
+            // There is no earlier state to go on with, and somebody waits to be told.
+            return Err(error.into());
+        }
         if let Agent::Home(agent) = &mut carrier.agent {
             carrier.persistence.restore(now, agent)?;
         }
@@ -349,6 +358,15 @@ impl AsFd for Carrier {
 #[doc(hidden)]
 pub fn abandon(mut carrier: Carrier) {
     carrier.closed = true;
+}
+
+/// Has the next attempts to read the host's interfaces and addresses fail, as when the kernel's answer cannot be
+/// understood, or changes faster than it is read.
+///
+/// For tests of how an agent goes on.
+#[doc(hidden)]
+pub fn refuse_readings(carrier: &mut Carrier, attempts: u32) {
+    carrier.reading.refuse(attempts);
 }
 
 /// A stream of its own for an agent: one that takes another's place must not draw the same again.

@@ -43,6 +43,7 @@ impl Carrier {
             uptime_s: now.saturating_duration_since(self.opened).as_secs_f64(),
             tunnel_device: self.setup.host().tunnel_device.clone(),
             interfaces: interfaces.collect(),
+            network_problem: self.reading.problem().map(ToString::to_string),
             bindings: Vec::new(),
             store: self.persistence.status(now),
             visitors: Vec::new(),
@@ -164,6 +165,7 @@ impl Carrier {
         add("packets-unreachable", unreachable);
         add("packets-refused", refused);
         add("packets-not-delivered", self.data.not_delivered());
+        add("packets-not-read", self.data.not_read());
         let overrun = self.data.lanes.iter().take(LANES.len());
         let overrun = overrun.filter_map(|lane| lane.socket.dropped_by_kernel().ok());
         add("packets-overrun", overrun.map(u64::from).sum());
@@ -173,6 +175,7 @@ impl Carrier {
         add("bindings-saved", self.persistence.saved);
         add("bindings-not-saved", self.persistence.failed);
         add("network-overruns", self.overruns);
+        add("network-unread", self.reading.failed);
         add("parameters-not-saved", self.parameters.not_logged);
         add("host-refusals", self.host.refused + self.parameters.refused);
         counters
@@ -190,7 +193,8 @@ impl Carrier {
         let host = self.host.last_refusal.as_ref().map(ToString::to_string);
         let parameters = self.parameters.last_failure.as_ref();
         let parameters = parameters.map(|error| format!("former kernel parameters are not kept: {error}"));
-        host.or(parameters).or_else(|| self.parameters.obstacle.clone())
+        let reading = || self.reading.problem().map(ToString::to_string);
+        host.or_else(reading).or(parameters).or_else(|| self.parameters.obstacle.clone())
     }
 }
 

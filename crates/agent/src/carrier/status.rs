@@ -159,6 +159,8 @@ pub struct Status {
     pub tunnel_device: String,
     /// The interfaces it uses.
     pub interfaces: Vec<InterfaceStatus>,
+    /// Why what is known of interfaces and addresses may be old: they could not be read, and will be again.
+    pub network_problem: Option<String>,
     /// Home agent: the bindings.
     pub bindings: Vec<BindingStatus>,
     /// Home agent: where they outlive a crash; `None`: nowhere.

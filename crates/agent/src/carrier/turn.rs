@@ -74,7 +74,8 @@ impl Waiting {
     ) -> Result<Self, Error> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(failed("epoll_create1"))?;
         let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
-        let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, flags).map_err(failed("timerfd_create"))?;
+        // The clock that the agent's instants are of: after a sleep of the machine, what was due meanwhile is due.
+        let timer = TimerFd::new(ClockId::CLOCK_BOOTTIME, flags).map_err(failed("timerfd_create"))?;
         for (token, source) in (0u64..).zip(Source::ALL) {
             let (fd, flags) = match source {
                 Source::Timer => (timer.as_fd(), EpollFlags::EPOLLIN),
@@ -185,6 +186,7 @@ impl Carrier {
                 _ => {}
             }
         }
+        self.read_again(now)?;
         self.wake(now);
         self.settle(now)?;
         for (source, _) in Source::ALL.iter().zip(ready).filter(|(_, is_ready)| *is_ready) {
@@ -323,7 +325,8 @@ impl Carrier {
     /// Says when to come again.
     fn rest(&mut self, now: Instant) -> Result<(), Error> {
         let agent = self.agent.next_timeout().map(|(at, _)| at);
-        let others = [self.announcements.next_timeout(), self.persistence.next_timeout()];
+        let others =
+            [self.announcements.next_timeout(), self.persistence.next_timeout(), self.reading.next_timeout()];
         let next = agent.into_iter().chain(others.into_iter().flatten()).min();
         self.waiting.arm(now, next)?;
         self.waiting.adjust(&self.data)

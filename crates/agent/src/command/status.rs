@@ -128,6 +128,11 @@ fn describe(status: &Value) -> String {
             "nothing can be written down for {since}: {problem}\n  mobile nodes that a crash would set back: {unsaved}\n"
         ));
     }
+    if let Some(problem) = status["network_problem"].as_str() {
+        out.push_str(&format!(
+            "interfaces and addresses are as they were; the agent tries again: {problem}\n"
+        ));
+    }
     if let registration @ Value::Object(_) = &status["registration"] {
         out.push_str(&format!("\n{}\n", registered(registration)));
     }
@@ -294,6 +299,12 @@ mod tests {
              \ninterfaces\n  name  state  address       gateway\n  eth0  up     192.0.2.1/24  -\n\
              \ncounters\n  messages-received  3\n"
         );
+    }
+
+    #[test]
+    fn a_host_that_cannot_be_read_is_told_at_the_top() {
+        let text = describe(&json!({"role": "mobile", "network_problem": "cannot list the interfaces"}));
+        assert!(text.ends_with("the agent tries again: cannot list the interfaces\n"), "{text}");
     }
 
     #[test]

@@ -281,6 +281,7 @@ mod tests {
                 address: None,
                 gateway: None,
             }],
+            network_problem: None,
             bindings: Vec::new(),
             store: Some(StoreStatus { unsaved: 2, failing_s: Some(7.0), problem: Some("full".to_owned()) }),
             visitors: Vec::new(),

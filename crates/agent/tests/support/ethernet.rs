@@ -23,7 +23,7 @@ use super::{HA, HOME, Running, home_network, interface, security};
 pub(crate) const NEIGHBOUR: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 pub(crate) const FA: Ipv4Addr = Ipv4Addr::new(172, 16, 0, 2);
 const BACKBONE: Ipv4Addr = Ipv4Addr::new(172, 16, 0, 1);
-const FA_LINK: Ipv4Addr = Ipv4Addr::new(10, 7, 0, 1);
+pub(crate) const FA_LINK: Ipv4Addr = Ipv4Addr::new(10, 7, 0, 1);
 
 pub(crate) struct Ethernet {
     pub(crate) clock: Clock,
