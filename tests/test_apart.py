@@ -78,13 +78,17 @@ def test_a_process_that_dies_is_an_error_with_its_signal(tmp_path: Path) -> None
 def test_nothing_goes_on_when_the_program_is_killed(tmp_path: Path) -> None:
     program = "import sys; from careof import apart; from careof.runs import plan; "
     program += "apart.carry_out(plan(sys.argv[1], out=sys.argv[2]), None, None)"
-    parent = subprocess.Popen([sys.executable, "-c", program, LONG, tmp_path / "o"])
-    wait_for(lambda: bool(list(tmp_path.glob(".*.partial/events.parquet"))))
-    (child,) = children(parent.pid)
-    parent.kill()
-    parent.wait()
+    out, said = tmp_path / "out", tmp_path / "said"
+    out.mkdir()
+    with said.open("w") as complaints:
+        parent = subprocess.Popen([sys.executable, "-c", program, LONG, out / "o"], stderr=complaints)
+        wait_for(lambda: bool(list(out.glob(".*.partial/events.parquet"))))
+        (child,) = children(parent.pid)
+        parent.kill()
+        parent.wait()
     wait_for(lambda: not Path(f"/proc/{child}").exists())
-    assert list(tmp_path.iterdir()) == []
+    assert list(out.iterdir()) == []
+    assert said.read_text() == ""
 
 
 def test_a_process_of_one_thread_is_alone() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 import careof
 from careof import Run, compare, run
+from careof.divergence import figures
 from conftest import SMALL
 
 if TYPE_CHECKING:
@@ -63,6 +64,18 @@ def test_a_page_lays_both_over_each_other(careof: Command, pair: tuple[Path, Pat
     assert '"B data"' in text
     assert '"B less A"' in text
     assert "From handover 1 on" in text
+
+
+def test_a_flow_that_has_carried_everything_is_not_silent() -> None:
+    short = run(SMALL, set={"flow.0.size": "600 kB"})
+    (flow,) = short.summary["flows"]
+    assert flow["complete"]
+    assert 2 < flow["last_delivery_s"] < 5
+    shown = figures(short)
+    assert shown["download", 1, "longest_silence_s"] <= flow["last_delivery_s"] - 2
+    gone = figures(run(SMALL, set={"flow.0.size": "100 kB"}))
+    assert ("download", 1, "longest_silence_s") not in gone
+    assert gone["download", 1, "delivered_before_bytes"] == 100_000
 
 
 def test_what_a_trace_shows_is_compared_in_numbers(pair: tuple[Path, Path], tmp_path: Path) -> None:

@@ -127,7 +127,12 @@ def _main() -> int:
     os.dup2(2, 1)
 
     def answer(**words: object) -> None:
-        print(json.dumps(words), file=answers, flush=True)
+        try:
+            print(json.dumps(words), file=answers, flush=True)
+        except BrokenPipeError:
+            # Whoever wanted the run is gone. It is no fault of a file that is being written.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), answers.fileno())
+            sys.exit(1)
 
     try:
         from careof import jobs
@@ -141,9 +146,6 @@ def _main() -> int:
         answer(path=str(run.path))
     except CareofError as error:
         answer(error=[type(error).__name__, str(error), error.hint])
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), answers.fileno())
-        return 1
     return 0
 
 

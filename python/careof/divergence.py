@@ -50,16 +50,18 @@ class Apart:
 def figures(run: Run) -> Figures:
     """Of each flow in each handover: (flow, number of the handover, key) and the value; None where it has none.
 
-    The keys end in their units; `first_timeout_s` is counted from the handover.
+    The keys end in their units; `first_timeout_s` is counted from the handover. What comes after a flow has carried
+    everything, or was stopped, is no part of it: nobody is silent who has nothing more to say.
     """
     found: Figures = {}
-    for name in (str(flow["name"]) for flow in run.summary["flows"]):
-        trace = run.plot.trace
+    for flow in run.summary["flows"]:
+        name, trace = str(flow["name"]), run.plot.trace
+        over = np.inf if flow["start_s"] is None else float(flow["start_s"]) + float(flow["active_s"])
         state, delivered, timeouts = trace.state(name), trace.delivered(name), trace.timeouts(name)["time"]
         before = 0.0
         for number, handover in enumerate(run.summary["handovers"], 1):
             if any(flow["name"] == name for flow in handover["flows"]):
-                begin, until = float(handover["at_s"]), float(handover["until_s"])
+                begin, until = float(handover["at_s"]), min(float(handover["until_s"]), over)
                 ready = begin if handover["ready_at_s"] is None else float(handover["ready_at_s"])
                 period = _Period(before, begin, ready, until)
                 for key, value in _in_handover(period, state, delivered, timeouts):
@@ -110,16 +112,18 @@ def _in_handover(
         counts = _held(delivered["time"], delivered["bytes"], np.array([start, end]), 0.0)
         return float(counts[1] - counts[0]) * 8 / (end - start) if end > start else None
 
-    inside = (state["time"] >= begin) & (state["time"] < until)
-    expired = timeouts[(timeouts >= begin) & (timeouts < until)]
-    arrivals = delivered["time"][(delivered["time"] > begin) & (delivered["time"] < until)]
     yield "delivered_before_bytes", float(_held(delivered["time"], delivered["bytes"], np.array([begin]), 0.0)[0])
     yield "goodput_before_bps", carried(before, begin)
-    yield "goodput_after_bps", carried(ready, until)
     yield "srtt_at_handover_s", at("srtt", begin)
     yield "rto_at_handover_s", at("rto", begin)
     yield "cwnd_at_handover_bytes", at("cwnd", begin)
     yield "flight_at_handover_bytes", at("flight", begin)
+    if until <= begin:
+        return
+    inside = (state["time"] >= begin) & (state["time"] < until)
+    expired = timeouts[(timeouts >= begin) & (timeouts < until)]
+    arrivals = delivered["time"][(delivered["time"] > begin) & (delivered["time"] < until)]
+    yield "goodput_after_bps", carried(ready, until)
     yield "first_timeout_s", float(expired[0]) - begin if len(expired) else None
     yield "longest_silence_s", float(np.max(np.diff(np.concatenate([[begin], arrivals, [until]]))))
     yield "rto_highest_s", float(np.nanmax(state["rto"][inside], initial=-np.inf))

@@ -72,8 +72,8 @@ pub struct LinkSpec {
     pub backward: Config,
 }
 
-/// A link of an emulator. It means nothing to another emulator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// A link of an emulator. It means nothing to another emulator. By default the first one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LinkId(u32);
 
 /// One direction of a link.

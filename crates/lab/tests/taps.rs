@@ -58,8 +58,8 @@ fn drops_are_seen_with_their_cause_early_and_late() {
     let passages: Vec<_> = taken.iter().map(|seen| seen.passage).collect();
     let refused = Passage::Refused(DropCause::QueueFull);
     let lost = Passage::Lost(DropCause::Loss);
-    let (entered, back) = (Passage::Entered, Passage::TakenBack);
-    assert_eq!(passages, [entered, entered, refused, refused, back, back, entered, lost]);
+    let (entered, discarded) = (Passage::Entered, Passage::Discarded);
+    assert_eq!(passages, [entered, entered, refused, refused, discarded, discarded, entered, lost]);
 }
 
 #[test]

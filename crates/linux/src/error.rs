@@ -35,6 +35,14 @@ pub enum WorldError {
         /// How to get it, where that is known.
         remedy: Option<String>,
     },
+    /// There is no such congestion control on this machine.
+    #[error("{key}: {error}")]
+    Congestion {
+        /// The scenario's key.
+        key: String,
+        /// What the machine has.
+        error: careof_lab::Error,
+    },
     /// An application of a flow failed.
     #[error("flow {flow}: {problem}")]
     Flow {
@@ -61,7 +69,7 @@ impl WorldError {
     #[must_use]
     pub fn remedy(&self) -> Option<&str> {
         match self {
-            Self::Lab(error) => error.remedy(),
+            Self::Lab(error) | Self::Congestion { error, .. } => error.remedy(),
             Self::NoProgram { remedy, .. } => remedy.as_deref(),
             Self::Unsupported { .. } | Self::Agent(_) | Self::Capture(_) | Self::Flow { .. } => None,
         }

@@ -1,6 +1,6 @@
 //! Flows that are programs: any program of the machine, run inside the hosts.
 
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -179,7 +179,8 @@ impl Runner {
         let mut rings = 0;
         let mut quits = false;
         while !quits || running.iter().any(|program| program.ended.is_none()) {
-            let rung = wait(bell, &running);
+            // Once told to end it is rung for ever.
+            let rung = wait((!quits).then_some(bell), &running);
             if rung {
                 match answer(bell, &mut rings) {
                     Some(Signal::Open) => {
@@ -282,27 +283,33 @@ impl Runner {
 impl Running {
     /// Reads what it has printed.
     fn read(&mut self) {
-        if let Some(stream) = &mut self.child.stdout {
-            read(stream, &mut self.stdout);
-        }
-        if let Some(stream) = &mut self.child.stderr {
-            read(stream, &mut self.stderr);
-        }
+        read(&mut self.child.stdout, &mut self.stdout);
+        read(&mut self.child.stderr, &mut self.stderr);
     }
 }
 
-fn read(stream: &mut impl Read, kept: &mut Vec<u8>) {
+/// Reads what is there, as much as is kept at most: somebody who prints without end must not keep the others waiting.
+/// A stream that has ended is let go, as it would be ready for ever.
+fn read(stream: &mut Option<impl Read>, kept: &mut Vec<u8>) {
     let mut buffer = [0; 8192];
-    // Anything but data ends it for now: nothing there, or the end.
-    while let Ok(count @ 1..) = stream.read(&mut buffer) {
-        let room = KEPT.saturating_sub(kept.len()).min(count);
-        kept.extend(buffer.iter().take(room));
+    for _ in 0..KEPT / buffer.len() {
+        let Some(open) = stream else { return };
+        match open.read(&mut buffer) {
+            Ok(count @ 1..) => {
+                let room = KEPT.saturating_sub(kept.len()).min(count);
+                kept.extend(buffer.iter().take(room));
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Ok(0) | Err(_) => *stream = None,
+        }
     }
 }
 
-/// Waits for the bell or for a program to print something, not for long; whether the bell was rung.
-fn wait(bell: &EventFd, running: &[Running]) -> bool {
-    let mut fds = vec![PollFd::new(bell.as_fd(), PollFlags::POLLIN)];
+/// Waits for the bell, where one is given, or for a program to print something, not for long; whether the bell was
+/// rung.
+fn wait(bell: Option<&EventFd>, running: &[Running]) -> bool {
+    let mut fds: Vec<_> = bell.map(|bell| PollFd::new(bell.as_fd(), PollFlags::POLLIN)).into_iter().collect();
     for program in running.iter().filter(|program| program.ended.is_none()) {
         fds.extend(
             program.child.stdout.as_ref().map(|stream| PollFd::new(stream.as_fd(), PollFlags::POLLIN)),
@@ -311,9 +318,32 @@ fn wait(bell: &EventFd, running: &[Running]) -> bool {
             program.child.stderr.as_ref().map(|stream| PollFd::new(stream.as_fd(), PollFlags::POLLIN)),
         );
     }
-    // A stream that was closed is always ready; a program that closes its streams and lives on is looked at often.
     match poll(&mut fds, PollTimeout::from(LOOK)) {
-        Ok(_) | Err(Errno::EINTR) => fds.first().and_then(PollFd::any).unwrap_or(false),
+        Ok(_) | Err(Errno::EINTR) => bell.is_some() && fds.first().and_then(PollFd::any).unwrap_or(false),
         Err(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_that_has_ended_is_not_waited_for() {
+        let mut stream = Some(&b"all there is"[..]);
+        let mut kept = Vec::new();
+        read(&mut stream, &mut kept);
+        assert_eq!((stream, kept.as_slice()), (None, &b"all there is"[..]));
+    }
+
+    #[test]
+    fn reading_ends_where_printing_does_not() {
+        let mut stream = Some(std::io::repeat(b'y'));
+        let mut kept = Vec::new();
+        for _ in 0..3 {
+            read(&mut stream, &mut kept);
+        }
+        assert!(stream.is_some());
+        assert_eq!(kept.len(), KEPT);
     }
 }

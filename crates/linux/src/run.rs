@@ -26,7 +26,7 @@ use crate::programs::{ProgramOutput, refuse_missing};
 use crate::refusal::refuse_what_linux_cannot;
 use crate::report::Report;
 use crate::sampler::Sampler;
-use crate::tcp::{KernelChoice, choose, sysctls_of_hosts};
+use crate::tcp::{KernelChoice, choose, refuse_missing_congestion, sysctls_of_hosts};
 
 /// A scenario under way on Linux hosts.
 ///
@@ -63,6 +63,7 @@ impl LinuxRun {
         refuse_missing(&scenario)?;
         let choices: Vec<KernelChoice> =
             scenario.flows.iter().enumerate().map(|(n, flow)| choose(n, flow)).collect::<Result<_, _>>()?;
+        refuse_missing_congestion(&choices)?;
         let topology = Arc::new(lay_out(&scenario));
         let scenario = Arc::new(scenario);
         let sysctls = sysctls_of_hosts(&scenario, &topology, &choices)?;

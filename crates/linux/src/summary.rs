@@ -8,11 +8,8 @@ use careof_lab::{DirectionReport, LinkReport};
 use careof_link::{Config, DropCause};
 use careof_metrics::{FlowSummary, LinkSummary, MobilitySummary, PacketSummary, Summary, World};
 
-use crate::books::{NO_BUFFER, UNDELIVERABLE};
+use crate::books::{HANDOVER, NO_BUFFER, UNDELIVERABLE};
 use crate::director::{Director, Finished};
-
-/// What a handover dropped from a queue, as the scenario asked.
-const HANDOVER: &str = "handover";
 
 impl Director {
     /// Ends the run, if it has not ended by itself, and draws up its summary.

@@ -1,8 +1,10 @@
 //! The kernel's TCP that a flow asks for, or that comes nearest to the model it asks for.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
-use careof_lab::TcpOption;
+use careof_base::Duration;
+use careof_lab::{Error, TcpOption, ensure_congestion_control};
 use careof_metrics::TcpSummary;
 use careof_plan::{NodeId, Topology};
 use careof_scenario::{Flow, KernelProfile, Scenario, Tcp, Workload};
@@ -28,6 +30,9 @@ const NOT_SWITCHED: [&str; 12] = [
 
 /// Keys that only the program which opens a connection can set.
 const SOCKETS_OWN: [&str; 2] = ["mss", "nagle"];
+
+/// What a kernel takes for the longest retransmission timeout (`tcp_rto_max_ms`).
+const RTO_MAX: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(120);
 
 /// Bytes that an endless flow has written and not sent, at most: so much is still sent after its stop.
 const AHEAD: u32 = 16 * 1024;
@@ -88,6 +93,21 @@ pub(crate) fn choose(index: usize, flow: &Flow) -> Result<KernelChoice, WorldErr
         congestion,
         remark,
     })
+}
+
+/// Refuses congestion controls that this kernel does not have, before anything starts. Whether it gives them shows in the
+/// hosts, where an ordinary user has rights.
+///
+/// # Errors
+/// [`WorldError::Congestion`], naming the key.
+pub(crate) fn refuse_missing_congestion(choices: &[KernelChoice]) -> Result<(), WorldError> {
+    for (index, choice) in choices.iter().enumerate() {
+        if let Err(error @ Error::NoCongestionControl { .. }) = ensure_congestion_control(&choice.congestion)
+        {
+            return Err(WorldError::Congestion { key: format!("flow.{index}.tcp.congestion"), error });
+        }
+    }
+    Ok(())
 }
 
 /// How much of the kernel's TCP is on where the file does not say so mechanism by mechanism.
@@ -152,6 +172,18 @@ fn refuse(index: usize, flow: &Flow) -> Result<(), WorldError> {
             }
             "window_validation" if !config.window_validation => {
                 return unsupported(key, "false", "a Linux kernel always does it");
+            }
+            "rto_min" if config.effective_rto_min() < Duration::from_micros(1) => {
+                let found = format!("{:?}", config.effective_rto_min());
+                return unsupported(key, &found, "a Linux kernel counts microseconds: at least 1 us");
+            }
+            "rto_max" if !RTO_MAX.contains(&config.effective_rto_max()) => {
+                let found = format!("{:?}", config.effective_rto_max());
+                return unsupported(key, &found, "a Linux kernel takes 1 s to 120 s");
+            }
+            "max_retransmissions" if config.max_retransmissions > u32::from(u8::MAX) => {
+                let found = config.max_retransmissions.to_string();
+                return unsupported(key, &found, "a Linux kernel counts to 255");
             }
             "idle_restart" if config.idle_restart == IdleRestart::InitialWindow => {
                 let found = format!("\"{}\"", config.idle_restart.name());
@@ -376,6 +408,23 @@ mod tests {
         assert!(hosts.iter().all(|host| host.contains(&("net.ipv4.tcp_sack".to_owned(), "0".to_owned()))));
         let error = check(&["tcp = \"reno\"", "tcp = \"modern\""]).unwrap_err().to_string();
         assert!(error.contains("flow.1.tcp") && error.contains("flow flow-1 needs"), "{error}");
+    }
+
+    #[test]
+    fn what_a_kernel_does_not_take_is_refused_by_its_key() {
+        for (key, value) in [
+            ("rto_min", "\"1 ns\""),
+            ("rto_max", "\"999 ms\", rto_min = \"1 ms\""),
+            ("rto_max", "\"10 min\""),
+            ("max_retransmissions", "256"),
+        ] {
+            let flow = scenario(&[&format!("tcp = {{ profile = \"legacy\", {key} = {value} }}")]);
+            let error = choose(0, &flow.flows[0]).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("flow.0.tcp.{key}:")), "{error}");
+        }
+        chosen(
+            "tcp = { profile = \"legacy\", rto_min = \"1 us\", rto_max = \"120 s\", max_retransmissions = 255 }",
+        );
     }
 
     #[test]

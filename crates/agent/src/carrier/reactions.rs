@@ -12,7 +12,7 @@ use careof_wire::mip4::{Message, ReplyCode};
 
 use super::agent::Agent;
 use super::announcements::Announcement;
-use super::interfaces::InterfaceChange;
+use super::interfaces::{Interface, InterfaceChange};
 use super::{Carrier, Error, HomeNetwork, Setup, mobile_routes};
 
 /// Changes of the network taken in one turn.
@@ -155,15 +155,23 @@ impl Carrier {
 
     /// Tells an agent that has just been made what it would know by now.
     pub(super) fn tell_interfaces(&mut self, now: Instant) {
-        let up: Vec<InterfaceId> = self
-            .interfaces
-            .named()
-            .iter()
-            .filter(|interface| interface.is_up())
-            .map(|interface| interface.device.id)
-            .collect();
-        for interface in up {
-            self.agent.handle_input(now, Input::LinkUp { interface });
+        let there = self.interfaces.named().iter().filter(|interface| interface.state.is_some());
+        let there: Vec<_> = there.map(|interface| (interface.device.id, interface.is_up())).collect();
+        for (interface, up) in there {
+            if up {
+                self.agent.handle_input(now, Input::LinkUp { interface });
+                self.drain(now);
+            } else {
+                self.tell_of_dead_link(now, interface);
+            }
+        }
+    }
+
+    /// An interface that is there from the beginning has no carrier. Who advertises takes it for able to carry
+    /// otherwise, and says nothing when it comes up; a mobile node expects nothing of it.
+    fn tell_of_dead_link(&mut self, now: Instant, interface: InterfaceId) {
+        if !matches!(self.agent, Agent::Mobile(_)) {
+            self.agent.handle_input(now, Input::LinkDown { interface });
             self.drain(now);
         }
     }
@@ -222,6 +230,9 @@ impl Carrier {
             match change {
                 InterfaceChange::Appeared(id) => {
                     self.appeared(id)?;
+                    if !self.interfaces.get(id).is_some_and(Interface::is_up) {
+                        self.tell_of_dead_link(now, id);
+                    }
                     self.return_to(id);
                 }
                 InterfaceChange::Removed { name, index } => {

@@ -132,16 +132,26 @@ impl Path {
 
     /// Takes the packets out of the queue, oldest first; they are the caller's then.
     pub(super) fn take_queue(&mut self, now: Instant, slab: &Slab, tap: &mut Option<TapWriter>) -> Vec<u32> {
+        self.empty_queue(now, Passage::TakenBack, slab, tap)
+    }
+
+    fn empty_queue(
+        &mut self,
+        now: Instant,
+        passage: Passage,
+        slab: &Slab,
+        tap: &mut Option<TapWriter>,
+    ) -> Vec<u32> {
         let packets = self.link.drain_queue(now);
         for token in &packets {
-            self.tell(tap, now, Passage::TakenBack, slab.numbered(*token));
+            self.tell(tap, now, passage, slab.numbered(*token));
         }
         packets
     }
 
     /// Drops the packets in the queue.
     pub(super) fn drop_queue(&mut self, now: Instant, slab: &mut Slab, tap: &mut Option<TapWriter>) {
-        for token in self.take_queue(now, slab, tap) {
+        for token in self.empty_queue(now, Passage::Discarded, slab, tap) {
             self.counts.dropped_from_queue += 1;
             slab.free(token);
         }

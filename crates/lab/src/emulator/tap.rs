@@ -27,8 +27,10 @@ pub enum Passage {
     NoBuffer,
     /// It came out at the far end, whose interface is down or gone.
     Undeliverable,
-    /// It was taken out of the queue by a change of the link.
+    /// It was taken out of the queue by a change of the link, and is put on another one next.
     TakenBack,
+    /// It was dropped from the queue by a change of the link.
+    Discarded,
 }
 
 /// A packet at an end of a link.
@@ -224,6 +226,7 @@ fn encode(sighting: &Sighting<'_>, kept: usize) -> [u8; HEADER] {
         Passage::NoBuffer => (4, 0),
         Passage::Undeliverable => (5, 0),
         Passage::TakenBack => (6, 0),
+        Passage::Discarded => (7, 0),
     };
     put(&sighting.at.as_nanos().to_le_bytes());
     put(&sighting.number.to_le_bytes());
@@ -249,7 +252,8 @@ fn decode(header: &[u8; HEADER]) -> Option<(Sighting<'static>, usize)> {
         3 => Passage::Lost(cause),
         4 => Passage::NoBuffer,
         5 => Passage::Undeliverable,
-        _ => Passage::TakenBack,
+        6 => Passage::TakenBack,
+        _ => Passage::Discarded,
     };
     let sighting = Sighting {
         at: Instant::from_nanos(long(0)?),
@@ -294,6 +298,7 @@ mod tests {
             Passage::NoBuffer,
             Passage::Undeliverable,
             Passage::TakenBack,
+            Passage::Discarded,
         ];
         for (number, passage) in passages.into_iter().enumerate() {
             writer.note(&sighting(number as u64, passage, b"packet"));

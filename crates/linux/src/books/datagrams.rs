@@ -58,7 +58,23 @@ struct Known {
     id: u64,
     /// The one-way links it entered, one bit each.
     ways: u128,
+    /// Whether it was taken out of a link's queue and has not entered another one since.
+    is_moving: bool,
     seen: Instant,
+}
+
+impl Known {
+    const fn new(id: u64, ways: u128, seen: Instant) -> Self {
+        Self { id, ways, is_moving: false, seen }
+    }
+}
+
+/// A datagram that enters a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub(super) id: u64,
+    /// Whether it was moved here from another link's queue: nobody sends it anew.
+    pub(super) is_moved: bool,
 }
 
 /// The datagrams under way.
@@ -73,27 +89,35 @@ pub(super) struct Datagrams {
 
 impl Datagrams {
     /// A datagram enters the one-way link `way`, where it has `number`: who it is. A datagram crosses a link once; what
-    /// looks the same and enters it again is another one.
-    pub(super) fn enter(&mut self, now: Instant, content: u64, way: u32, number: u64) -> u64 {
+    /// looks the same and enters it again is another one, unless it was taken back before.
+    pub(super) fn enter(&mut self, now: Instant, content: u64, way: u32, number: u64) -> Entry {
         self.sweep(now);
         let bit = 1_u128.checked_shl(way).unwrap_or(0);
-        let known = self.by_content.get_mut(&content).filter(|known| known.ways & bit == 0);
-        let id = match known {
+        let known =
+            self.by_content.get_mut(&content).filter(|known| known.is_moving || known.ways & bit == 0);
+        let entry = match known {
             Some(known) => {
                 known.ways |= bit;
                 known.seen = now;
-                known.id
+                Entry { id: known.id, is_moved: std::mem::take(&mut known.is_moving) }
             }
             None => {
                 self.made += 1;
-                self.by_content.insert(content, Known { id: self.made, ways: bit, seen: now });
-                self.made
+                self.by_content.insert(content, Known::new(self.made, bit, now));
+                Entry { id: self.made, is_moved: false }
             }
         };
         if number != 0 {
-            self.on_links.insert(number, id);
+            self.on_links.insert(number, entry.id);
         }
-        id
+        entry
+    }
+
+    /// A datagram was taken out of a link's queue, and enters another link next.
+    pub(super) fn take_back(&mut self, content: u64) {
+        if let Some(known) = self.by_content.get_mut(&content) {
+            known.is_moving = true;
+        }
     }
 
     /// Who a datagram is that was put together from fragments: the one that was cut, if that was seen.
@@ -103,7 +127,7 @@ impl Datagrams {
             return known.id;
         }
         self.made += 1;
-        self.by_content.insert(content, Known { id: self.made, ways: 0, seen: now });
+        self.by_content.insert(content, Known::new(self.made, 0, now));
         self.made
     }
 
@@ -186,12 +210,24 @@ mod tests {
         let mut datagrams = Datagrams::default();
         let now = Instant::ZERO;
         let first = datagrams.enter(now, 1, 0, 100);
-        assert_eq!(datagrams.leave(100), Some(first));
+        assert_eq!(datagrams.leave(100), Some(first.id));
         assert_eq!(datagrams.enter(now, 1, 2, 101), first, "the next link of its way");
         let again = datagrams.enter(now, 1, 0, 102);
-        assert_ne!(again, first);
+        assert_ne!(again.id, first.id);
         assert_eq!(datagrams.on_links(), 2);
-        datagrams.forget(1, first);
+        datagrams.forget(1, first.id);
         assert_eq!(datagrams.enter(now, 1, 2, 103), again, "only the first was forgotten");
+    }
+
+    #[test]
+    fn what_is_moved_from_queue_to_queue_and_back_stays_itself() {
+        let mut datagrams = Datagrams::default();
+        let Entry { id, is_moved } = datagrams.enter(Instant::ZERO, 1, 0, 100);
+        assert!(!is_moved);
+        for (way, number) in [(2, 101), (0, 102)] {
+            datagrams.take_back(1);
+            assert_eq!(datagrams.enter(Instant::ZERO, 1, way, number), Entry { id, is_moved: true });
+        }
+        assert!(!datagrams.enter(Instant::ZERO, 1, 4, 103).is_moved, "it goes on from there by itself");
     }
 }

@@ -32,7 +32,7 @@ use crate::report::ApplicationEvent;
 use connection::{Connection, ConnectionEnd, PendingTimeout};
 use datagrams::Datagrams;
 use packets::Seen;
-pub(crate) use packets::{NO_BUFFER, UNDELIVERABLE};
+pub(crate) use packets::{HANDOVER, NO_BUFFER, UNDELIVERABLE};
 
 /// How long records wait for earlier ones: longer than any thread of the run is usually late.
 pub(crate) const HOLD: Duration = Duration::from_millis(40);
@@ -445,7 +445,7 @@ impl Books {
     }
 
     fn enter_sample(&mut self, at: Instant, connection: usize, side: Side, info: &TcpInfo) {
-        let state = tcp_state(info);
+        let state = tcp_state(info, side);
         let Some(connection) = self.connections.get_mut(connection) else { return };
         let flow = TraceFlow(connection.traced_as);
         let end = &mut connection.ends[side.index()];
@@ -465,7 +465,7 @@ impl Books {
         let Some(connection) = self.connections.get_mut(connection) else { return };
         let end = &mut connection.ends[side.index()];
         let seq = end.una;
-        end.timeout = Some(PendingTimeout { until, seq, state: tcp_state(info) });
+        end.timeout = Some(PendingTimeout { until, seq, state: tcp_state(info, side) });
         if let Some(index) = end.measured {
             for _ in 0..count {
                 self.flow_metrics[index].on_timeout(seq);
@@ -480,11 +480,13 @@ impl Books {
     }
 }
 
-fn tcp_state(info: &TcpInfo) -> TcpState {
+fn tcp_state(info: &TcpInfo, side: Side) -> TcpState {
     let bytes = |segments: u32| segments.saturating_mul(info.mss);
-    // What was sent for the first time and not acknowledged; the SYN counts among what was.
+    // What was sent for the first time and not acknowledged. The opener's SYN counts among what was; the acceptor's
+    // was acknowledged before there was a socket to count.
     let first_time = info.bytes_sent.saturating_sub(info.bytes_retrans);
-    let flight = first_time.saturating_sub(info.bytes_acked.saturating_sub(1));
+    let syn = u64::from(side == Side::Opener);
+    let flight = first_time.saturating_sub(info.bytes_acked.saturating_sub(syn));
     TcpState {
         cwnd_bytes: bytes(info.cwnd_segments),
         ssthresh_bytes: info.ssthresh_segments.map(bytes),

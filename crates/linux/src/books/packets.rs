@@ -15,7 +15,7 @@ use careof_wire::ipv4::{Ipv4Header, Reassembler, ReassemblyLimits};
 use careof_wire::{Flags, Segment, protocol};
 
 use super::connection::{Connection, Sent};
-use super::datagrams::{content, innermost};
+use super::datagrams::{Entry, content, innermost};
 use super::{Books, NewConnection, Record};
 
 /// A sighting of a packet, understood.
@@ -73,21 +73,25 @@ impl Books {
             None => careof_plan::of_bytes(sighting.bytes),
         };
         let enters = matches!(sighting.passage, Passage::Entered | Passage::Refused(_) | Passage::NoBuffer);
-        let packet = if enters {
+        let Entry { id: packet, is_moved } = if enters {
             let number = if sighting.passage == Passage::Entered { sighting.number } else { 0 };
             self.datagrams.enter(at, content, way.0, number)
         } else {
-            self.datagrams.leave(sighting.number).unwrap_or(0)
+            if sighting.passage == Passage::TakenBack {
+                self.datagrams.take_back(content);
+            }
+            Entry { id: self.datagrams.leave(sighting.number).unwrap_or(0), is_moved: false }
         };
         self.capture(sighting, at, way, packet);
         let node = if enters { self.topology.entrance(way) } else { self.exit(way) };
+        // Whether its host sends it here, and has not done so before.
+        let leaves = enters && !is_moved;
+        let arrives = sighting.passage == Passage::Left;
         let fragment = inner.as_ref().is_some_and(|inner| inner.header.is_fragment());
-        // A fragment says nothing before it is whole, and then says what the whole does.
-        let reassembled = if fragment && sighting.passage != Passage::TakenBack {
-            self.reassemble(at, node, enters, &whole)
-        } else {
-            None
-        };
+        // A fragment says nothing before it is whole, and then says what the whole does. One that is lost on its way is
+        // no part of what arrives.
+        let reassembled =
+            if fragment && (leaves || arrives) { self.reassemble(at, node, enters, &whole) } else { None };
         let reassembled = reassembled.as_deref().map(innermost);
         let inner = match &reassembled {
             Some(whole) => {
@@ -103,7 +107,7 @@ impl Books {
             _ => (packet, content),
         };
         let what = match &inner {
-            Some(inner) => self.understand(inner, node, enters, sighting.passage),
+            Some(inner) => self.understand(inner, node, leaves, arrives),
             None => What::Other,
         };
         let seen = Seen {
@@ -117,7 +121,7 @@ impl Books {
             content,
             what,
         };
-        if sighting.passage == Passage::Left && !self.copies && self.ends_here(&seen) {
+        if arrives && !self.copies && self.ends_here(&seen) {
             self.datagrams.forget(subject.1, subject.0);
         }
         self.note(at, Record::Seen(Box::new(seen)));
@@ -155,34 +159,34 @@ impl Books {
             Passage::NoBuffer => capture.packet(at, way, false, bytes, Some(&dropped(NO_BUFFER))),
             Passage::Lost(cause) => capture.lost_packet(at, way, name, bytes, &dropped(cause.name())),
             Passage::Undeliverable => capture.lost_packet(at, way, name, bytes, &dropped(UNDELIVERABLE)),
+            Passage::Discarded => capture.lost_packet(at, way, name, bytes, &dropped(HANDOVER)),
             Passage::TakenBack => {}
         }
     }
 
-    /// Finds out what a datagram is to the node it leaves (`enters` a link) or reaches.
-    fn understand(&mut self, inner: &Datagram<'_>, node: NodeId, enters: bool, passage: Passage) -> What {
+    /// Finds out what a datagram is to `node`, which it leaves, or where it arrives, or neither.
+    fn understand(&mut self, inner: &Datagram<'_>, node: NodeId, leaves: bool, arrives: bool) -> What {
         let Datagram { header, payload } = inner;
-        let arrived = passage == Passage::Left;
         match header.protocol {
             protocol::TCP => {
                 let Ok((segment, _)) = Segment::parse(header.source, header.destination, payload) else {
                     return What::Other;
                 };
-                let Some((connection, side)) = self.connection_of(header, &segment, node, enters) else {
+                let Some((connection, side)) = self.connection_of(header, &segment, node, leaves) else {
                     return What::Other;
                 };
                 let ends = &self.connections[connection].ends;
-                let place = if enters && ends[side.index()].node == node {
+                let place = if leaves && ends[side.index()].node == node {
                     Place::Start
-                } else if arrived && ends[side.peer().index()].node == node {
+                } else if arrives && ends[side.peer().index()].node == node {
                     Place::End
                 } else {
                     Place::Middle
                 };
                 What::Segment { connection, side, segment: Box::new(segment), place }
             }
-            protocol::ICMP => self.message(header, payload, node, enters, arrived),
-            protocol::UDP if is_signalling(payload) => self.message(header, payload, node, enters, arrived),
+            protocol::ICMP => self.message(header, payload, node, leaves, arrives),
+            protocol::UDP if is_signalling(payload) => self.message(header, payload, node, leaves, arrives),
             _ => What::Other,
         }
     }
@@ -192,13 +196,13 @@ impl Books {
         header: &Ipv4Header,
         payload: &[u8],
         node: NodeId,
-        enters: bool,
-        arrived: bool,
+        leaves: bool,
+        arrives: bool,
     ) -> What {
         let is_own = |address: Ipv4Addr| self.own[usize::from(node.0)].contains(&address);
-        let sent = enters && (is_own(header.source) || header.source.is_unspecified());
+        let sent = leaves && (is_own(header.source) || header.source.is_unspecified());
         let group = header.destination.is_multicast() || header.destination.is_broadcast();
-        let received = arrived && (is_own(header.destination) || group);
+        let received = arrives && (is_own(header.destination) || group);
         if !(sent || received) {
             return What::Other;
         }
@@ -215,7 +219,7 @@ impl Books {
         header: &Ipv4Header,
         segment: &Segment,
         node: NodeId,
-        enters: bool,
+        leaves: bool,
     ) -> Option<(usize, Side)> {
         let key = (segment.source_port, segment.destination_port);
         let is_of = |connection: &Connection, side: Side| {
@@ -232,12 +236,12 @@ impl Books {
         if let Some((id, side)) = found
             && (!opens || self.initial.get(&id).is_none_or(|initial| *initial == segment.seq))
         {
-            if enters && is_syn && !opens && self.initial.contains_key(&id) {
+            if leaves && is_syn && !opens && self.initial.contains_key(&id) {
                 self.look_into_acceptor(id, header, segment);
             }
             return Some((id, side));
         }
-        if !(opens && enters) {
+        if !(opens && leaves) {
             return None;
         }
         let flow = self.flows.iter().position(|flow| {
@@ -299,6 +303,10 @@ impl Books {
             }
             Passage::NoBuffer => Some(dropped(NO_BUFFER)),
             Passage::Undeliverable => Some(dropped(UNDELIVERABLE)),
+            Passage::Discarded => {
+                self.digest.drop(at, seen.packet, HANDOVER);
+                Some(dropped(HANDOVER))
+            }
             Passage::TakenBack => None,
         };
         if let Some(event) = event {
@@ -433,6 +441,8 @@ const MOST_TRANSMISSIONS: usize = 1 << 16;
 pub(crate) const NO_BUFFER: &str = "no-buffer";
 /// The receiving host's interface was down or gone.
 pub(crate) const UNDELIVERABLE: &str = "interface-down";
+/// A handover dropped it from a queue, as the scenario asked.
+pub(crate) const HANDOVER: &str = "handover";
 
 fn is_signalling(datagram: &[u8]) -> bool {
     let port =
@@ -450,5 +460,150 @@ fn segment_record(seen: &Seen, segment: &Segment, sent: Sent) -> SegmentRecord {
         window_bytes: sent.window_bytes,
         flags: segment.flags.0,
         retransmission: sent.retransmission,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use careof_base::Duration;
+    use careof_lab::{Direction, LinkId};
+    use careof_link::DropCause;
+    use careof_metrics::{FlowCounters, TcpSummary};
+    use careof_plan::lay_out;
+    use careof_scenario::Scenario;
+    use careof_trace::EventLog;
+    use careof_wire::SeqNumber;
+    use careof_wire::ipv4::fragment;
+
+    use super::*;
+    use crate::books::BookedFlow;
+
+    const OPENER: Ipv4Addr = Ipv4Addr::new(10, 0, 1, 1);
+    const ACCEPTOR: Ipv4Addr = Ipv4Addr::new(10, 0, 1, 2);
+    const FIRST: OneWayId = OneWayId(0);
+    const SECOND: OneWayId = OneWayId(2);
+
+    /// Two links between two nodes, and a connection of which data is measured from the first to the second.
+    struct Observed {
+        books: Books,
+        clock: Instant,
+    }
+
+    impl Observed {
+        fn new() -> Self {
+            let text = "duration = \"9 s\"\n[links]\n\
+                one = { rate = \"1 Mbit/s\", delay = \"1 ms\", between = [\"a\", \"b\"] }\n\
+                two = { rate = \"1 Mbit/s\", delay = \"1 ms\", between = [\"a\", \"b\"] }\n";
+            let scenario = Scenario::parse("x.toml", text, &[]).unwrap_or_else(|errors| panic!("{errors}"));
+            let topology = Arc::new(lay_out(&scenario));
+            let nodes = ["a", "b"].map(|name| topology.find(name).unwrap());
+            let mut books = Books::new(&scenario, topology, EventLog::off(), None);
+            let tcp = TcpSummary { profile: None, variant: String::new(), rto: String::new() };
+            let (name, kind) = ("data".to_owned(), "bulk");
+            books.add_flow(BookedFlow { name, nodes, kind, tcp, is_open_ended: false, connections: 0 });
+            books.add_connection(0, [49_152, 5001], &[(Side::Opener, "data".to_owned())]);
+            Self { books, clock: Instant::ZERO }
+        }
+
+        fn see(&mut self, way: OneWayId, passage: Passage, number: u64, bytes: &[u8]) {
+            self.clock += Duration::from_millis(1);
+            let sighting = Sighting {
+                at: self.clock,
+                link: LinkId::default(),
+                direction: Direction::Forward,
+                passage,
+                number,
+                queue_packets: 0,
+                queue_bytes: 0,
+                length: bytes.len() as u32,
+                bytes,
+            };
+            self.books.see(&sighting, way);
+        }
+
+        fn counted(&mut self) -> FlowCounters {
+            self.books.close(self.clock);
+            *self.books.flow_metrics[0].counters()
+        }
+    }
+
+    /// The opener's first segment with that much data.
+    fn datagram(length: usize) -> Vec<u8> {
+        let payload = vec![7; length];
+        let segment = Segment {
+            source_port: 49_152,
+            destination_port: 5001,
+            seq: SeqNumber(1),
+            flags: Flags::ACK,
+            payload_len: length as u16,
+            ..Segment::default()
+        };
+        let mut inside = Vec::new();
+        segment.emit(OPENER, ACCEPTOR, &payload, &mut inside);
+        let header = Ipv4Header {
+            source: OPENER,
+            destination: ACCEPTOR,
+            protocol: protocol::TCP,
+            ttl: 64,
+            tos: 0,
+            identification: 7,
+            dont_fragment: false,
+            more_fragments: false,
+            fragment_offset: 0,
+            payload_len: inside.len() as u16,
+        };
+        let mut bytes = Vec::new();
+        header.emit(&mut bytes);
+        bytes.extend(inside);
+        bytes
+    }
+
+    #[test]
+    fn a_segment_arrives_when_the_last_of_its_fragments_does() {
+        let mut observed = Observed::new();
+        let fragments = fragment(&datagram(1000), 600).unwrap();
+        for passage in [Passage::Entered, Passage::Left] {
+            for (number, bytes) in (1..).zip(&fragments) {
+                observed.see(FIRST, passage, number, bytes);
+            }
+        }
+        let counted = observed.counted();
+        assert_eq!((counted.segments_sent, counted.segments_arrived), (1, 1));
+    }
+
+    #[test]
+    fn a_segment_of_which_a_fragment_was_lost_does_not_arrive() {
+        for lost in [Passage::Lost(DropCause::Loss), Passage::Undeliverable] {
+            let mut observed = Observed::new();
+            let fragments = fragment(&datagram(1000), 600).unwrap();
+            for (number, bytes) in (1..).zip(&fragments) {
+                observed.see(FIRST, Passage::Entered, number, bytes);
+            }
+            for (number, bytes) in (1..).zip(&fragments) {
+                observed.see(FIRST, if number == 1 { lost } else { Passage::Left }, number, bytes);
+            }
+            let counted = observed.counted();
+            assert_eq!((counted.segments_sent, counted.segments_arrived), (1, 0), "{lost:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_handover_moves_to_another_queue_is_not_sent_again() {
+        for pieces in [vec![datagram(500)], fragment(&datagram(1000), 600).unwrap()] {
+            let mut observed = Observed::new();
+            for (way, taken, out) in [(FIRST, 10, Passage::TakenBack), (SECOND, 20, Passage::Left)] {
+                for (passage, bytes) in [Passage::Entered, out].into_iter().flat_map(|passage| {
+                    (0_u64..).zip(&pieces).map(move |(place, bytes)| ((passage, place), bytes))
+                }) {
+                    observed.see(way, passage.0, taken + passage.1, bytes);
+                }
+            }
+            let counted = observed.counted();
+            assert_eq!((counted.segments_sent, counted.segments_retransmitted), (1, 0));
+            assert_eq!((counted.segments_arrived, counted.network_duplicates), (1, 0));
+            assert_eq!(observed.books.packets_on_links(), 0);
+        }
     }
 }
