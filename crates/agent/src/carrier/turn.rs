@@ -297,7 +297,8 @@ impl Carrier {
 
     /// Brings the host in line with the agent, writes down what must not be lost, and only then says it.
     fn settle(&mut self, now: Instant) -> Result<(), Error> {
-        if std::mem::take(&mut self.stirred) {
+        let save_again = self.persistence.next_timeout().is_some_and(|at| at <= now);
+        if std::mem::take(&mut self.stirred) || save_again {
             self.follow_mobile_node();
         }
         // It knows by itself whether there is something to write down, which may be due to time alone.
