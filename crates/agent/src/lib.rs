@@ -12,10 +12,10 @@ pub mod config;
 mod daemon;
 pub mod store;
 
-#[doc(hidden)]
-pub use carrier::abandon;
 pub use carrier::{
     AgentCounters, BindingStatus, BindingStore, Carrier, Device, Error, ForeignSetup, HandoverStatus,
-    HomeNetwork, HomeSetup, Hooks, HostOptions, InterfaceStatus, MobileSetup, RegistrationStatus, Role,
-    Setup, Status, StoreError, TimeOfDay, TunnelStatus, VisitorStatus,
+    HomeNetwork, HomeSetup, Hooks, HostOptions, InterfaceStatus, MobileSetup, ParameterChange, ParameterLog,
+    RegistrationStatus, Role, Setup, Status, StoreError, StoreStatus, TimeOfDay, TunnelStatus, VisitorStatus,
 };
+#[doc(hidden)]
+pub use carrier::{abandon, refuse_readings};

@@ -10,6 +10,7 @@ use std::time::Duration;
 use careof_agent::Status;
 use careof_lab::{Host, Netlink};
 use careof_mobility::v4::{DeliveryMethod, Notice, PolicyTable};
+use careof_wire::mip4::{Identification, Lifetime, Message, RegistrationRequest, RequestFlags};
 use support::ethernet::*;
 use support::*;
 
@@ -158,4 +159,45 @@ fn a_foreign_agent_that_promises_more_than_it_keeps_is_put_up_with() {
     echo(&world.mobile);
     assert!(answers(&correspondent, HOME));
     correspondent.send_to(&[], (HOME, PORT)).unwrap();
+}
+
+#[test]
+fn who_is_refused_takes_nobodys_place_among_the_neighbours() {
+    let Some(realm) = realm_or_skip() else { return };
+    let Some(world) = Ethernet::new(realm) else { return };
+    let foreign = world.foreign_agent(world.foreign_setup());
+    let router = Ipv4Addr::new(10, 7, 0, 9);
+    let added = world.mobile.run(move || {
+        let mut netlink = Netlink::open()?;
+        let index = netlink.index_of("wlan0")?;
+        netlink.add_address(index, router.into(), 24)
+    });
+    added.unwrap().unwrap();
+    let known = |address| {
+        let found = world.foreign.run(move || {
+            let mut netlink = Netlink::open()?;
+            let index = netlink.index_of("visit0")?;
+            netlink.neighbour(index, address)
+        });
+        found.unwrap().unwrap()
+    };
+    let request = RegistrationRequest {
+        flags: RequestFlags::RESERVED_R,
+        lifetime: Lifetime::from_secs(100),
+        home_address: router,
+        home_agent: HA,
+        care_of_address: FA,
+        identification: Identification(1),
+        extensions: Vec::new(),
+    };
+    let socket = udp(&world.mobile, router, 0);
+    let mut buffer = [0; 200];
+    for _ in 0..2 {
+        socket.send_to(&Message::Request(request.clone()).emit(), (FA_LINK, 434)).unwrap();
+        assert!(socket.recv(&mut buffer).is_ok(), "refused, and told so");
+        let neighbour = known(router).unwrap();
+        assert_eq!(neighbour.link_address, Some(link_address(&world.mobile, "wlan0")), "as ARP has it");
+        assert!(!neighbour.is_permanent && neighbour.maker == 0);
+    }
+    assert_eq!(foreign.counter("denied-70"), 2);
 }

@@ -292,3 +292,37 @@ fn what_is_tunnelled_by_strangers_goes_nowhere_and_is_not_answered() {
     }
     assert_eq!(unreachable.heard(), 0);
 }
+
+#[test]
+fn a_host_that_cannot_be_read_leaves_what_was_known_until_it_can() {
+    let Some(realm) = realm_or_skip() else { return };
+    let world = World::new(realm);
+    let _home = world.home_agent(home_setup(), Hooks::default());
+    let mobile = world.mobile_node(mobile_setup());
+    mobile.with(|node| node.switch_to("wlan0", Notice::None)).unwrap();
+    mobile.wait_registered("wlan0");
+    // Every attempt but the last one fails: the address that goes is believed until then.
+    mobile.with(|carrier| careof_agent::refuse_readings(carrier, 3));
+    let with_gsm = move |work: fn(&mut Netlink, u32)| {
+        let work = move || {
+            let mut netlink = Netlink::open().unwrap();
+            let index = netlink.index_of("gsm0").unwrap();
+            work(&mut netlink, index);
+        };
+        world.mobile.run(work).unwrap();
+    };
+    let known = |status: &careof_agent::Status| {
+        let gsm = status.interfaces.iter().find(|interface| interface.name == "gsm0");
+        gsm.and_then(|gsm| gsm.address.clone())
+    };
+    let before = known(&mobile.status());
+    assert!(before.is_some());
+    with_gsm(|netlink, index| {
+        netlink.remove_address(index, GSM.into(), 24).unwrap();
+    });
+    let status = mobile.wait_until("told", |status| status.network_problem.is_some());
+    assert_eq!(known(&status), before, "the last good state");
+    assert!(status.registration.is_some_and(|registration| registration.registered));
+    let status = mobile.wait_until("read again", |status| status.network_problem.is_none());
+    assert_eq!((known(&status), status.counters["network-unread"]), (None, 3));
+}

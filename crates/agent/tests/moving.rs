@@ -173,3 +173,32 @@ fn simultaneous_bindings_bring_a_copy_by_each_link() {
     home.wait_until("bound once", |status| status.bindings.len() == 1);
     copies(1);
 }
+
+#[test]
+fn a_link_that_becomes_narrower_is_noticed() {
+    let Some(realm) = realm_or_skip() else { return };
+    let world = World::new(realm);
+    let _home = world.home_agent(home_setup(), Hooks::default());
+    let mut setup = mobile_setup();
+    setup.config.policy = PolicyTable::new(DeliveryMethod::ReverseTunnel, []);
+    let mobile = world.mobile_node(setup);
+    mobile.with(|node| node.switch_to("wlan0", Notice::None)).unwrap();
+    mobile.wait_registered("wlan0");
+    let sender = udp(&world.mobile, HOME, 0);
+    let mtu_is = |mtu| {
+        mobile.wait_until("of this MTU", |status| {
+            sender.send_to(b"hello", (CORRESPONDENT, 9)).unwrap();
+            status.tunnels.first().is_some_and(|tunnel| tunnel.mtu == Some(mtu))
+        })
+    };
+    mtu_is(1480);
+    let narrower = world.mobile.run(|| {
+        let mut netlink = Netlink::open()?;
+        let index = netlink.index_of("wlan0")?;
+        netlink.set_mtu(index, 1000)
+    });
+    narrower.unwrap().unwrap();
+    mtu_is(980);
+    // The host's TCP is told by the route.
+    assert!(state_of(&world.mobile).iter().any(|route| route.contains("mtu: Some(980)")));
+}

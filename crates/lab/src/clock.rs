@@ -3,12 +3,17 @@
 use careof_base::{Duration, Instant};
 use nix::time::{ClockId, clock_gettime};
 
-/// The kernel's monotonic clock, counted from the beginning of a run.
+/// The kernel's monotonic clock that goes on while the machine is suspended (`CLOCK_BOOTTIME`), counted from the
+/// beginning of a run.
+///
+/// `CLOCK_MONOTONIC` stands still meanwhile, and lifetimes do not: a laptop that wakes up after hours would believe a
+/// registration that its home agent has long forgotten. Without a suspension both run alike. Whatever waits for an
+/// instant uses a timer of this same clock.
 ///
 /// It is a value: every part of a run holds a copy of the same one, so that their instants compare.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
-    /// `CLOCK_MONOTONIC` at [`Instant::ZERO`], in nanoseconds.
+    /// `CLOCK_BOOTTIME` at [`Instant::ZERO`], in nanoseconds.
     epoch: u64,
 }
 
@@ -16,37 +21,37 @@ impl Clock {
     /// A clock at which it is [`Instant::ZERO`] now.
     #[must_use]
     pub fn start() -> Self {
-        Self { epoch: monotonic() }
+        Self { epoch: boot_time() }
     }
 
     /// A clock at which it will be [`Instant::ZERO`] after `delay`; until then it stands at that.
     #[must_use]
     pub fn starting_in(delay: Duration) -> Self {
         let delay = u64::try_from(delay.as_nanos()).unwrap_or(u64::MAX);
-        Self { epoch: monotonic().saturating_add(delay) }
+        Self { epoch: boot_time().saturating_add(delay) }
     }
 
     /// How long until `instant`; zero when it has come.
     #[must_use]
     pub fn until(&self, instant: Instant) -> Duration {
-        self.monotonic_at(instant).saturating_sub(Duration::from_nanos(monotonic()))
+        self.boot_time_at(instant).saturating_sub(Duration::from_nanos(boot_time()))
     }
 
     /// The present.
     #[must_use]
     pub fn now(&self) -> Instant {
-        Instant::from_nanos(monotonic().saturating_sub(self.epoch))
+        Instant::from_nanos(boot_time().saturating_sub(self.epoch))
     }
 
-    /// `CLOCK_MONOTONIC` at `instant`, since the kernel's own zero.
-    pub(crate) fn monotonic_at(&self, instant: Instant) -> Duration {
+    /// `CLOCK_BOOTTIME` at `instant`, since the kernel's own zero.
+    pub(crate) fn boot_time_at(&self, instant: Instant) -> Duration {
         Duration::from_nanos(self.epoch.saturating_add(instant.as_nanos()))
     }
 }
 
-/// `CLOCK_MONOTONIC` in nanoseconds. Every Linux has this clock; zero stands for the failure that cannot be.
-fn monotonic() -> u64 {
-    clock_gettime(ClockId::CLOCK_MONOTONIC)
+/// `CLOCK_BOOTTIME` in nanoseconds. Every Linux has this clock; zero stands for the failure that cannot be.
+fn boot_time() -> u64 {
+    clock_gettime(ClockId::CLOCK_BOOTTIME)
         .map_or(0, |time| u64::try_from(Duration::from(time).as_nanos()).unwrap_or(u64::MAX))
 }
 

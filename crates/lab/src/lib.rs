@@ -56,7 +56,7 @@ pub use error::{Barrier, Error};
 pub use icmp_socket::{IcmpDatagram, IcmpSocket, OutgoingIcmp};
 pub use interface::{InterfaceAddress, InterfaceConfig};
 pub use namespace::{Host, Realm};
-pub use neighbour_watch::{NeighbourWatch, SeenNeighbour};
+pub use neighbour_watch::{NeighbourWatch, SeenNeighbour, SeenRequest};
 pub use netlink::{
     Effect, InterfaceState, Neighbour, Netlink, NetlinkMonitor, NetworkChange, Route, RouteKind, RouteScope,
     Rule,

@@ -15,8 +15,10 @@ use crate::socket::Socket;
 
 const DOING: &str = "learn link addresses";
 const IPV4: u16 = libc::ETH_P_IP as u16;
-/// Bytes of an IP header without options, as far as the source address and beyond.
-const HEADER_LEN: u8 = 20;
+/// Bytes of a packet that are looked at: the longest IP header, that of UDP, and what a registration request begins
+/// with.
+const SNAP_LEN: usize = 60 + UDP_HEADER + 24;
+const UDP_HEADER: usize = 8;
 /// Where an IP header has its source address.
 const SOURCE: usize = 12;
 /// ICMP router advertisement and solicitation (RFC 1256).
@@ -37,6 +39,17 @@ pub struct SeenNeighbour {
     pub address: Ipv4Addr,
     /// The Ethernet address that the frame came from.
     pub link_address: [u8; 6],
+    /// What it asked for, if it is a registration request.
+    pub request: Option<SeenRequest>,
+}
+
+/// What tells one registration request from others (RFC 5944 section 3.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SeenRequest {
+    /// Its home address.
+    pub home_address: Ipv4Addr,
+    /// The low half of its Identification, which the reply repeats.
+    pub identification_low: u32,
 }
 
 impl NeighbourWatch {
@@ -73,7 +86,7 @@ impl NeighbourWatch {
     }
 
     fn receive_one(&self) -> Result<Option<SeenNeighbour>, Errno> {
-        let mut packet = [0_u8; HEADER_LEN as usize];
+        let mut packet = [0_u8; SNAP_LEN];
         let mut name = [0_u8; size_of::<libc::sockaddr_ll>()];
         let mut name_len = name.len() as libc::socklen_t;
         // SAFETY: each pointer goes with the length of what it points to, and both outlive the call.
@@ -108,11 +121,27 @@ fn read(packet: &[u8], name: &[u8]) -> Option<SeenNeighbour> {
         interface: u32::from_ne_bytes([i0, i1, i2, i3]),
         address: Ipv4Addr::new(a, b, c, d),
         link_address: [e0, e1, e2, e3, e4, e5],
+        request: read_request(packet),
     })
 }
 
-/// The kernel's program that lets through first fragments of UDP to `port` and of router discovery, and of them the
-/// header. Jumps count instructions from the next one.
+/// The registration request in a packet.
+fn read_request(packet: &[u8]) -> Option<SeenRequest> {
+    const REQUEST: u8 = 1;
+    if *packet.get(9)? != protocol::UDP {
+        return None;
+    }
+    let header = usize::from(packet.first()? & 0x0f) * 4;
+    let message: &[u8; 24] = packet.get(header + UDP_HEADER..)?.first_chunk()?;
+    let &[REQUEST, _, _, _, a, b, c, d, .., i0, i1, i2, i3] = message else { return None };
+    Some(SeenRequest {
+        home_address: Ipv4Addr::new(a, b, c, d),
+        identification_low: u32::from_be_bytes([i0, i1, i2, i3]),
+    })
+}
+
+/// The kernel's program that lets through first fragments of UDP to `port` and of router discovery, and of them
+/// what is looked at. Jumps count instructions from the next one.
 fn filter(port: u16) -> Vec<libc::sock_filter> {
     let statement = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
     let jump = |code: u32, k: u32, jt: u8, jf: u8| libc::sock_filter { code: code as u16, jt, jf, k };
@@ -136,7 +165,7 @@ fn filter(port: u16) -> Vec<libc::sock_filter> {
         jump(equals, advertisement, 1, 0),
         jump(equals, solicitation, 0, 1),
         // 11: let through, 12: drop.
-        statement(libc::BPF_RET | libc::BPF_K, u32::from(HEADER_LEN)),
+        statement(libc::BPF_RET | libc::BPF_K, SNAP_LEN as u32),
         statement(libc::BPF_RET | libc::BPF_K, 0),
     ]
 }
@@ -158,11 +187,30 @@ mod tests {
             interface: 7,
             address: Ipv4Addr::new(192, 0, 2, 10),
             link_address: [2, 0, 0, 0, 0, 9],
+            request: None,
         };
         assert_eq!(read(&packet, &name), Some(seen));
         assert_eq!(read(&packet[..15], &name), None);
         assert_eq!(read(&packet, &name[..17]), None);
         name[8..10].copy_from_slice(&libc::ARPHRD_NONE.to_ne_bytes());
         assert_eq!(read(&packet, &name), None);
+    }
+
+    #[test]
+    fn a_request_is_told_from_others_behind_options_too() {
+        for header in [20_usize, 60] {
+            let mut packet = vec![0; header + 8 + 24];
+            packet[0] = 0x40 | (header / 4) as u8;
+            packet[9] = protocol::UDP;
+            packet[header + 8] = 1;
+            packet[header + 12..header + 16].copy_from_slice(&[10, 0, 0, 7]);
+            packet[header + 28..].copy_from_slice(&[0xaa, 0xbb, 0xcc, 0xdd]);
+            let request =
+                SeenRequest { home_address: Ipv4Addr::new(10, 0, 0, 7), identification_low: 0xaabb_ccdd };
+            assert_eq!(read_request(&packet), Some(request));
+            assert_eq!(read_request(&packet[..header + 31]), None);
+            packet[header + 8] = 3;
+            assert_eq!(read_request(&packet), None, "a reply");
+        }
     }
 }

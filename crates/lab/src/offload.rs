@@ -62,6 +62,8 @@ pub struct TunCounters {
     pub frames_received: u64,
     /// Frames dropped because their header made no sense.
     pub malformed_frames: u64,
+    /// Reads that failed although the interface is there.
+    pub failed_reads: u64,
     /// Datagrams given to be written.
     pub datagrams_sent: u64,
     /// Frames written, a super-packet being one.
@@ -111,10 +113,11 @@ impl OffloadTun {
     }
 
     /// Reads what the host sends next into `frame`; `false` when there is nothing. What was in the frame is gone.
-    /// A frame that makes no sense is counted and passed over.
+    /// A frame that makes no sense is counted and passed over; a read that fails is counted and is `false`, too: what
+    /// comes afterwards makes the device readable again.
     ///
     /// # Errors
-    /// [`Error::System`] naming `read`: the interface is gone.
+    /// [`Error::System`] naming `read`: the interface is gone (`EBADFD`).
     pub fn receive(&mut self, frame: &mut Frame) -> Result<bool, Error> {
         loop {
             match self.tun.file().read(frame.room()) {
@@ -127,7 +130,13 @@ impl OffloadTun {
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(self.failed("read", &error)),
+                Err(error) if error.raw_os_error() == Some(libc::EBADFD) => {
+                    return Err(self.failed("read", &error));
+                }
+                Err(_) => {
+                    self.counters.failed_reads += 1;
+                    return Ok(false);
+                }
             }
         }
     }

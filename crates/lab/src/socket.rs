@@ -133,6 +133,12 @@ impl Socket {
         Errno::result(done).map(drop).map_err(|errno| self.failed("bind", errno))
     }
 
+    /// Has nothing come in.
+    pub(crate) fn hear_nothing(&self) -> Result<(), Error> {
+        let drop_all = (libc::BPF_RET | libc::BPF_K) as u16;
+        self.attach_filter(&mut [libc::sock_filter { code: drop_all, jt: 0, jf: 0, k: 0 }])
+    }
+
     /// Has the kernel's `program` decide what comes in.
     pub(crate) fn attach_filter(&self, program: &mut [libc::sock_filter]) -> Result<(), Error> {
         let program = libc::sock_fprog {

@@ -36,7 +36,7 @@ impl Tun {
 
     /// Makes the interface with further flags of `TUNSETIFF`.
     pub(crate) fn open_with(name: &str, flags: libc::c_int) -> Result<Self, Error> {
-        let request = request(name, flags)?;
+        let mut request = request(name, flags)?;
         let file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -45,7 +45,7 @@ impl Tun {
             .map_err(|error| cannot_open(name, &error))?;
         // SAFETY: the descriptor is open and `request` is the `struct ifreq` this `ioctl` reads and writes.
         #[expect(unsafe_code, reason = "the one call that makes a TUN interface")]
-        let made = unsafe { request_interface(file.as_raw_fd(), &raw const request) };
+        let made = unsafe { request_interface(file.as_raw_fd(), &raw mut request) };
         made.map_err(|errno| {
             Error::system(format!("make the interface {name:?}"), "ioctl(TUNSETIFF)", errno)
         })?;
@@ -124,7 +124,7 @@ impl AsFd for Tun {
 /// Declares `ioctl(TUNSETIFF)`, which reads and writes a `struct ifreq` whatever its encoded size says, and
 /// `ioctl(TUNSETCARRIER)`, which reads an `int`.
 mod declaration {
-    nix::ioctl_write_ptr_bad!(
+    nix::ioctl_readwrite_bad!(
         request_interface,
         nix::request_code_write!(b'T', 202, size_of::<libc::c_int>()),
         libc::ifreq

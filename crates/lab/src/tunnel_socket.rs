@@ -42,7 +42,7 @@ pub struct TunnelSocket {
     /// Receives packets and the errors about those sent.
     receiver: Socket,
     /// Sends what fits the link, with an outer header made here: TTL, TOS and DF of each packet as asked. The
-    /// protocol of the socket is none that is ever received, so errors do not get in the way of sending.
+    /// protocol of the socket is that of no tunnel, so errors do not get in the way of sending.
     sender: Socket,
     /// Sends what does not fit the link and may be fragmented, which the kernel then does.
     fragmenter: Socket,
@@ -66,6 +66,8 @@ impl TunnelSocket {
         receiver.grow_receive_buffer(RECEIVE_BUFFER)?;
 
         let sender = raw(libc::IPPROTO_RAW)?;
+        // Somebody may send packets of this number, too, which would stay in the socket for ever.
+        sender.hear_nothing()?;
         sender.grow_send_buffer(SEND_BUFFER)?;
 
         let fragmenter = raw(libc::c_int::from(protocol))?;
@@ -80,9 +82,9 @@ impl TunnelSocket {
             libc::IP_PMTUDISC_DONT,
         )?;
         fragmenter.grow_send_buffer(SEND_BUFFER)?;
-        let probe =
-            Mutex::new(Socket::open("find the path MTU", libc::AF_INET, libc::SOCK_RAW, libc::IPPROTO_RAW)?);
-        Ok(Self { protocol, receiver, sender, fragmenter, probe })
+        let probe = Socket::open("find the path MTU", libc::AF_INET, libc::SOCK_RAW, libc::IPPROTO_RAW)?;
+        probe.hear_nothing()?;
+        Ok(Self { protocol, receiver, sender, fragmenter, probe: Mutex::new(probe) })
     }
 
     /// The protocol number of the outer header.

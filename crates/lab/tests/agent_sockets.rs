@@ -201,6 +201,7 @@ fn the_frame_tells_from_which_link_address_a_message_came() {
         interface: index_of(&right, "link0"),
         address,
         link_address: sender.link_address.unwrap(),
+        request: None,
     };
     // Neither other ports nor other ICMP.
     others.send(&OutgoingDatagram { destination_port: AGENTS + 1, ..to(RIGHT) }).unwrap();

@@ -127,6 +127,9 @@ fn the_outer_header_is_as_asked() {
 fn many_packets_a_call_arrive_in_order() {
     let Some((left, right)) = pair() else { return };
     let (sender, receiver) = (open(&left, IP_IN_IP), open(&right, IP_IN_IP));
+    // What waits for the first answer to ARP is limited, to a little less than what follows.
+    assert_eq!(send(&sender, &outer(IP_IN_IP), &datagram(100, true)), None);
+    receive(&receiver);
     let mut batch = SendBatch::new(64);
     let lens: Vec<usize> = (0..300).map(|i| 100 + i).collect();
     let mut calls = 0;
@@ -438,4 +441,14 @@ fn attach_device(host: &Host) -> OffloadTun {
 fn a_socket_is_for_one_protocol() {
     let Some((left, _right)) = pair() else { return };
     assert_eq!(open(&left, MINIMAL).protocol(), MINIMAL);
+}
+
+#[test]
+fn sockets_that_only_send_keep_nothing_that_comes_in() {
+    const RAW: u8 = 255;
+    let Some((left, right)) = pair() else { return };
+    let (sender, witness, other) = (open(&left, RAW), open(&right, RAW), open(&right, IP_IN_IP));
+    assert_eq!(send(&sender, &outer(RAW), &[0; 100]), None);
+    assert!(wait_for(&witness, PollFlags::POLLIN));
+    assert!(is_silent(&other.sending_fd()));
 }

@@ -42,7 +42,7 @@ const MOST_ECHOES: u16 = 1000;
 const ECHO_PAUSE: Duration = Duration::from_millis(5);
 /// So much waits in front of the link, as far as its queue has room, that it is never without a packet however late
 /// this thread gets to run; and at least so many packets.
-const AHEAD: Duration = Duration::from_millis(20);
+const AHEAD: Duration = Duration::from_millis(100);
 const FEWEST_AHEAD: f64 = 8.0;
 /// How often the train is filled up.
 const REFILL: Duration = Duration::from_micros(500);

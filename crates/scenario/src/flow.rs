@@ -60,7 +60,9 @@ pub(crate) fn flow<'a>(
     let to = end("to", "a flow needs its other end: to = \"mobile\"");
     let (start, stop) = times(&reader, duration, problems);
     let workload = workload(&reader, problems);
-    let tcp = tcp(reader.get("tcp"), (reader.origin, &format!("{}.tcp", reader.path)), problems);
+    let of_programs = matches!(workload, Some(Work::Programs(_)));
+    let place_of_tcp = (reader.origin, &*format!("{}.tcp", reader.path));
+    let tcp = tcp(reader.get("tcp"), of_programs, place_of_tcp, problems);
     Some(FlowDraft { name, place, from, to, start, stop, workload, tcp })
 }
 

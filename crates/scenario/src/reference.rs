@@ -447,7 +447,12 @@ stands for a node's address.",
         key("count", "whole number", "without end", "request-response: requests in all."),
         key("rate", "rate", "required for paced", "Of the application's bytes."),
         key("message", "size", "required for paced", "Bytes written at a time."),
-        key("tcp", "profile or table", "`\"sack\"`", "TCP of both ends; see `tcp`."),
+        key(
+            "tcp",
+            "profile or table",
+            "`\"sack\"`; of programs `\"modern\"`",
+            "TCP of both ends; see `tcp`.",
+        ),
     ],
     elsewhere: &[
         ("source", "write `from`"),

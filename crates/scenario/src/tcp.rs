@@ -122,15 +122,19 @@ fn kernel(
     kernel.map(|kernel| KernelTcp { congestion, ..kernel })
 }
 
-/// Reads the value of `tcp` of a flow at `origin`; `None` if something in it is wrong.
+/// Reads the value of `tcp` of a flow at `origin`; `None` if something in it is wrong. A flow that says nothing has
+/// the model `sack`, and one of programs, which only a kernel runs, the kernel's TCP as it comes.
 pub(crate) fn tcp(
     field: Option<Field<'_>>,
+    of_programs: bool,
     (origin, path): (Origin, &str),
     problems: &mut Problems,
 ) -> Option<TcpDraft> {
     let model = AnyProfile::Model;
     let Some(field) = field else {
-        return Some(draft(model(Profile::Sack), Vec::new(), origin, path.to_owned()));
+        let profile =
+            if of_programs { AnyProfile::Kernel(KernelProfile::Modern) } else { model(Profile::Sack) };
+        return Some(draft(profile, Vec::new(), origin, path.to_owned()));
     };
     match &field.node.value {
         Value::Text(_) => {

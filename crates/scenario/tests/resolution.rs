@@ -391,6 +391,21 @@ fn programs_are_split_into_words_and_know_nodes() {
 }
 
 #[test]
+fn programs_have_the_kernels_tcp_as_it_comes_unless_told_otherwise() {
+    let profile = |tcp: &str| {
+        let text = format!(
+            "duration = \"1 s\"\n[links]\nwire = {{ rate = \"1 Mbit/s\", delay = \"1 ms\", between = [\"a\", \"b\"] }}\n\
+             [[flow]]\nfrom = \"a\"\nto = \"b\"\ncommand = \"true\"\n{tcp}\n"
+        );
+        let flow = Scenario::parse("x.toml", &text, &[]).unwrap().flows.remove(0);
+        flow.tcp.kernel.and_then(|kernel| kernel.profile)
+    };
+    assert_eq!(profile(""), Some(careof_scenario::KernelProfile::Modern));
+    assert_eq!(profile("tcp = \"legacy\""), Some(careof_scenario::KernelProfile::Legacy));
+    assert_eq!(profile("tcp = \"reno\""), None);
+}
+
+#[test]
 fn a_kernels_tcp_is_asked_for_by_any_of_three_keys() {
     use careof_scenario::KernelProfile;
     let kernel = |tcp: &str| {

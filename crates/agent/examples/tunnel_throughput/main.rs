@@ -114,8 +114,8 @@ fn rate_of(results: &[(Case, Vec<Measured>)], case: Case) -> Option<f64> {
 
 fn print_table(results: &[(Case, Vec<Measured>)]) {
     println!(
-        "{:<12}{:>9}{:>12}{:>15}{:>18}  {}",
-        "case", "Gbit/s", "of router", "of forwarder", "retransmissions", "rounds, Gbit/s"
+        "{:<12}{:>9}{:>12}{:>15}{:>18}  rounds, Gbit/s",
+        "case", "Gbit/s", "of router", "of forwarder", "retransmissions"
     );
     for (case, measured) in results {
         let Some(middle) = median(measured) else { continue };

@@ -7,12 +7,13 @@ use careof_base::Instant;
 use careof_lab::{
     Error, Flushed, Frame, OffloadTun, ReceiveBatch, SendBatch, SendFailureReason, TunnelPacket, TunnelSocket,
 };
+use careof_wire::icmp::{IcmpMessage, QuotedDatagram};
 use careof_wire::ipv4::Ipv4Header;
 use careof_wire::protocol;
 use careof_wire::tunnel::{Encapsulation, EncapsulationError, Origin, Tunnel, relay_error};
 
 use super::decisions::{Decisions, Entrance};
-use super::error_reports::{ErrorReport, Problem, RateLimit, report};
+use super::error_reports::{ErrorReport, Problem, RateLimit, report, tellable};
 
 /// Packets received, or sent, by one system call.
 const BATCH: usize = 64;
@@ -36,7 +37,7 @@ pub(super) struct Uncarried {
     pub(super) looping: u64,
     /// From a tunnel, but nothing that can be read.
     pub(super) malformed: u64,
-    /// Out of a tunnel that is none of ours, or not theirs.
+    /// Out of a tunnel that is none of ours, or not theirs; or an error about such a one.
     pub(super) not_ours: u64,
     /// The tunnel's other end cannot be reached at present.
     pub(super) unreachable: u64,
@@ -125,6 +126,11 @@ impl DataPlane {
         self.tun.counters().refused
     }
 
+    /// Reads of the tunnel device that failed.
+    pub(super) fn not_read(&self) -> u64 {
+        self.tun.counters().failed_reads
+    }
+
     /// The errors that are to be sent.
     pub(super) fn take_reports(&mut self) -> Vec<ErrorReport> {
         std::mem::take(&mut self.reports)
@@ -151,7 +157,9 @@ impl DataPlane {
         lane: usize,
         decisions: &mut Decisions,
     ) -> Result<(), Error> {
-        self.flush(now, lane, decisions)
+        self.flush(now, lane, decisions)?;
+        // The rest of a frame is not in the device any more, which may stay silent from now on.
+        self.carry_out(now, decisions)
     }
 
     /// Puts the frame into its tunnels.
@@ -161,6 +169,13 @@ impl DataPlane {
             self.frame.discard();
             return Ok(());
         };
+        if decisions.is_outside(&header) {
+            // RFC 2003 section 3.2: the way to a tunnel's exit leads through a tunnel, as where a care-of address is
+            // somebody's home address.
+            self.uncarried.looping += 1;
+            self.frame.discard();
+            return Ok(());
+        }
         match decisions.entrances_for(&header) {
             [] => {
                 self.uncarried.no_way += 1;
@@ -417,19 +432,24 @@ impl DataPlane {
         for _ in 0..ERRORS_A_TURN {
             let Some(Lane { socket, .. }) = self.lanes.get(lane) else { break };
             let Some(error) = socket.next_error()? else { break };
+            // The kernel has taken it in, however little it quotes, and is asked with the next packet.
+            decisions.forget_path_mtus_to(error.exit);
             // What cannot be relayed says nothing that anybody could use.
-            let Ok(relayed) = relay_error(&error.message, error.entry, self.is_home) else { continue };
-            if let Ok(quoted) = careof_wire::icmp::QuotedDatagram::parse(&relayed.message.quoted)
-                && let Some(entrance) = decisions.entrance(&quoted.header, error.exit)
-            {
-                // The kernel has taken it in; it is asked with the next packet.
-                entrance.path_mtu = super::path_mtu::PathMtu::default();
+            let Ok(mut relayed) = relay_error(&error.message, error.entry, self.is_home) else { continue };
+            // Anybody can write an error about a datagram that was never sent: only what belongs into this tunnel is
+            // told of.
+            let is_ours = QuotedDatagram::parse(&relayed.message.quoted)
+                .is_ok_and(|quoted| decisions.entrance(&quoted.header, error.exit).is_some());
+            if !is_ours {
+                self.uncarried.not_ours += 1;
+                continue;
             }
+            relayed.message.next_hop_mtu = tellable(relayed.message.next_hop_mtu);
             if self.limit.allows(now) {
                 self.reports.push(ErrorReport {
                     source: error.entry,
                     destination: relayed.to,
-                    message: careof_wire::icmp::IcmpMessage::DestinationUnreachable(relayed.message),
+                    message: IcmpMessage::DestinationUnreachable(relayed.message),
                 });
             }
         }

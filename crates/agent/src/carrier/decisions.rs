@@ -8,6 +8,7 @@ use std::net::Ipv4Addr;
 
 use careof_mobility::v4::{ForeignAgent, HomeAgent, MobileNode, Tunnel};
 use careof_wire::ipv4::Ipv4Header;
+use careof_wire::protocol;
 
 use super::interfaces::Interfaces;
 use super::path_mtu::PathMtu;
@@ -125,6 +126,17 @@ impl Decisions {
         exit.interface.is_none_or(|only| only == interface).then_some(exit)
     }
 
+    /// Whether a packet is the outside of one of these tunnels: it would be wrapped again and again.
+    pub(super) fn is_outside(&mut self, header: &Ipv4Header) -> bool {
+        let is_from_here = |tunnel: Tunnel| tunnel.entry == header.source;
+        // What others tunnel, which may be much, is told apart without looking at all tunnels.
+        matches!(header.protocol, protocol::IP_IN_IP | protocol::MINIMAL | protocol::GRE)
+            && self.entrances_for(header).iter().any(|entrance| is_from_here(entrance.tunnel))
+            && self
+                .entrances()
+                .any(|entrance| is_from_here(entrance.tunnel) && entrance.tunnel.exit == header.destination)
+    }
+
     /// All entrances.
     pub(super) fn entrances(&self) -> impl Iterator<Item = &Entrance> {
         self.entrances.values().flatten()
@@ -163,6 +175,13 @@ impl Decisions {
         if !new.is_empty() {
             self.entrances.insert(address, new);
         }
+    }
+
+    /// Another path to this exit has shown itself.
+    pub(super) fn forget_path_mtus_to(&mut self, exit: Ipv4Addr) {
+        let all = self.entrances.values_mut().flatten();
+        all.filter(|entrance| entrance.tunnel.exit == exit)
+            .for_each(|entrance| entrance.path_mtu = PathMtu::default());
     }
 
     /// A home agent's bindings of one mobile node changed.

@@ -1,6 +1,7 @@
 //! Why a carrier could not do something.
 
 use careof_mobility::v4::ConfigError;
+use nix::errno::Errno;
 
 use super::StoreError;
 
@@ -73,6 +74,12 @@ impl Error {
     #[must_use]
     pub fn remedy(&self) -> Option<&'static str> {
         match self {
+            // A TUN device has one owner.
+            Self::System(careof_lab::Error::System {
+                call: "ioctl(TUNSETIFF)", errno: Errno::EBUSY, ..
+            }) => Some(
+                "another agent has it: give each one a tunnel_device, first_table and first_priority of its own in [host]",
+            ),
             Self::System(error) => error.remedy(),
             Self::RoleChanged { .. } | Self::NeedsRestart { .. } => Some("stop the agent and start it again"),
             _ => None,

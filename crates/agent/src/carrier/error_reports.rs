@@ -29,6 +29,15 @@ pub(super) enum Problem {
     Expired,
 }
 
+/// What every node passes on whole (RFC 791 section 3.2), bytes.
+const LEAST_MTU: u16 = 68;
+
+/// The MTU that a sender is told: none below the least (RFC 1191 section 3), whatever somebody has made this agent
+/// believe. 0 stays: it is not known.
+pub(super) const fn tellable(mtu: u16) -> u16 {
+    if 0 < mtu && mtu < LEAST_MTU { LEAST_MTU } else { mtu }
+}
+
 /// The error for the sender of `datagram`; `None` where none may be sent. `from` is the address to speak with.
 pub(super) fn report(problem: Problem, from: Ipv4Addr, datagram: &[u8]) -> Option<ErrorReport> {
     let (header, payload) = Ipv4Header::parse(datagram).ok()?;
@@ -40,7 +49,7 @@ pub(super) fn report(problem: Problem, from: Ipv4Addr, datagram: &[u8]) -> Optio
         IcmpMessage::DestinationUnreachable(DestinationUnreachable { code, next_hop_mtu, quoted })
     };
     let message = match problem {
-        Problem::TooLong { mtu } => unreachable(UnreachableCode::FragmentationNeeded, mtu),
+        Problem::TooLong { mtu } => unreachable(UnreachableCode::FragmentationNeeded, tellable(mtu)),
         Problem::Unreachable => unreachable(UnreachableCode::Host, 0),
         Problem::Expired => {
             let quoted = quote(datagram);
@@ -105,6 +114,11 @@ mod tests {
         let IcmpMessage::DestinationUnreachable(message) = told.message else { panic!() };
         assert_eq!((message.code, message.next_hop_mtu), (UnreachableCode::FragmentationNeeded, 1400));
         assert_eq!(QuotedDatagram::parse(&message.quoted).unwrap().header.source, SENDER);
+    }
+
+    #[test]
+    fn nobody_is_told_of_less_than_every_node_passes_on() {
+        assert_eq!([0, 1, 67, 68, 1400].map(tellable), [0, 68, 68, 68, 1400]);
     }
 
     #[test]

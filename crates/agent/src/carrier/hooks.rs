@@ -1,4 +1,4 @@
-//! What a carrier asks of its owner: a place for bindings, and the time of day.
+//! What a carrier asks of its owner: places for bindings and for former kernel parameters, and the time of day.
 
 use core::fmt;
 use core::time::Duration;
@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use careof_base::Instant;
 use careof_mobility::v4::{MobileNodeRecord, NtpTime, WallClock};
 
-/// Why bindings could not be written down or read back.
+/// Why something could not be written down or read back.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct StoreError(pub String);
@@ -19,7 +19,8 @@ pub trait BindingStore {
     /// the reply leaves afterwards.
     ///
     /// # Errors
-    /// Nothing has been written. The agent goes on, and counts it.
+    /// Nothing has been written. The agent goes on without, since its mobile nodes need it now; it says so
+    /// ([`Status::store`](crate::Status::store)) and tries again every few seconds.
     fn save(&mut self, record: &MobileNodeRecord) -> Result<(), StoreError>;
 
     /// Writes down several records; a store that can do so at the price of one overrides this.
@@ -37,6 +38,42 @@ pub trait BindingStore {
     fn load(&mut self) -> Result<Vec<MobileNodeRecord>, StoreError>;
 }
 
+/// A kernel parameter that a carrier has set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParameterChange {
+    /// Its path below `/proc/sys/net`, such as `ipv4/conf/eth0/rp_filter`.
+    pub name: String,
+    /// What it was before.
+    pub before: String,
+    /// What it was set to.
+    pub set: String,
+}
+
+/// Where a carrier keeps what kernel parameters were before it set them, so that its successor can set them back
+/// when it is killed.
+///
+/// It must outlive the process and must not outlive the network namespace, a restart of the host included: that sets
+/// all parameters anew.
+pub trait ParameterLog {
+    /// Writes down a change that is about to be made. The latest of a name counts.
+    ///
+    /// # Errors
+    /// Nothing has been written. The parameter is set all the same, and the failure is counted.
+    fn note(&mut self, change: &ParameterChange) -> Result<(), StoreError>;
+
+    /// What was written down, in that order. A carrier asks once, when it is opened.
+    ///
+    /// # Errors
+    /// It cannot be read. The carrier begins as if there were nothing, and the failure is counted.
+    fn load(&mut self) -> Result<Vec<ParameterChange>, StoreError>;
+
+    /// Everything has been set back; nothing of it need be kept.
+    ///
+    /// # Errors
+    /// It is still there.
+    fn clear(&mut self) -> Result<(), StoreError>;
+}
+
 /// Reads the time of day: since the beginning of 1970 (UTC). It may jump.
 pub type TimeOfDay = Box<dyn Fn() -> Duration + Send>;
 
@@ -45,6 +82,8 @@ pub type TimeOfDay = Box<dyn Fn() -> Duration + Send>;
 pub struct Hooks {
     /// Where a home agent keeps its bindings; `None`: it forgets them when it ends.
     pub store: Option<Box<dyn BindingStore + Send>>,
+    /// Where it is kept what kernel parameters were before; `None`: those that a killed carrier has set stay set.
+    pub parameters: Option<Box<dyn ParameterLog + Send>>,
     /// The time of day; `None`: the system's.
     pub time_of_day: Option<TimeOfDay>,
 }
@@ -53,6 +92,7 @@ impl fmt::Debug for Hooks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Hooks")
             .field("store", &self.store.is_some())
+            .field("parameters", &self.parameters.is_some())
             .field("time_of_day", &self.time_of_day.is_some())
             .finish()
     }

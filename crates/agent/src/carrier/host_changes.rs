@@ -3,10 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 
-use careof_lab::{Error, Netlink, Route, Rule};
+use careof_lab::{Error, Neighbour, Netlink, Route, Rule};
 use nix::errno::Errno;
 
 use super::HostOptions;
+
+/// The mark of an agent's neighbours (`NDA_PROTOCOL`), a number that no program of `rt_protos` has.
+const MAKER: u8 = 43;
 
 /// What makes one route of a table another than the next.
 type RouteKey = (u32, IpAddr, u8);
@@ -28,6 +31,8 @@ pub(super) struct HostChanges {
     routes: BTreeMap<RouteKey, Wanted<Route>>,
     rules: Vec<Wanted<Rule>>,
     neighbours: BTreeMap<(u32, Ipv4Addr), Wanted<[u8; 6]>>,
+    /// Neighbours that somebody else had set where one is wanted now.
+    neighbours_before: BTreeMap<(u32, Ipv4Addr), Neighbour>,
     proxies: BTreeMap<(u32, Ipv4Addr), bool>,
     /// Requests that the kernel refused for another reason than that it cannot be now.
     pub(super) refused: u64,
@@ -58,6 +63,7 @@ impl HostChanges {
             routes: BTreeMap::new(),
             rules: Vec::new(),
             neighbours: BTreeMap::new(),
+            neighbours_before: BTreeMap::new(),
             proxies: BTreeMap::new(),
             refused: 0,
             last_refusal: None,
@@ -71,12 +77,19 @@ impl HostChanges {
 
     /// Removes what an agent with these options left when it was killed. Its tunnel device went with it, and so did
     /// everything that led there.
-    pub(super) fn remove_remains(&mut self, options: &HostOptions) -> Result<(), Error> {
+    ///
+    /// The priorities are many, and others use some of them: ours are only the rules for our tables, and those that
+    /// `is_ours` knows.
+    pub(super) fn remove_remains(
+        &mut self,
+        options: &HostOptions,
+        is_ours: impl Fn(&Rule) -> bool,
+    ) -> Result<(), Error> {
         let tables = options.first_table..options.first_table.saturating_add(HostOptions::TABLES);
         let priorities =
             options.first_priority..options.first_priority.saturating_add(HostOptions::PRIORITIES);
         for rule in self.netlink.rules()? {
-            if priorities.contains(&rule.priority) {
+            if priorities.contains(&rule.priority) && (tables.contains(&rule.table) || is_ours(&rule)) {
                 self.netlink.remove_rule(&rule)?;
             }
         }
@@ -145,6 +158,18 @@ impl HostChanges {
         }
     }
 
+    /// Of the rules at a priority for packets from `address`, wants this one or none.
+    pub(super) fn set_rule_from(&mut self, address: Ipv4Addr, priority: u32, wanted: Option<Rule>) {
+        let others = self.rules.iter().map(|rule| &rule.what).filter(|rule| {
+            rule.priority == priority && rule.from == Some((address, 32)) && Some(*rule) != wanted.as_ref()
+        });
+        let others: Vec<Rule> = others.cloned().collect();
+        if let Some(rule) = wanted {
+            self.set_rule(rule);
+        }
+        others.iter().for_each(|rule| self.unset_rule(rule));
+    }
+
     /// Wants exactly these routes and rules: what is new is put in before what is old is taken out.
     pub(super) fn set_all(&mut self, routes: Vec<Route>, rules: Vec<Rule>) {
         let keys: BTreeSet<RouteKey> = routes.iter().map(key).collect();
@@ -171,7 +196,15 @@ impl HostChanges {
         if self.neighbours.get(&key).is_some_and(same) {
             return;
         }
-        let outcome = self.netlink.set_neighbour(interface, address, link_address);
+        // A killed agent may have left one, which is nothing to put back.
+        if let Ok(Some(before)) = self.netlink.neighbour(interface, address)
+            && before.is_permanent
+            && before.maker != MAKER
+        {
+            self.neighbours_before.insert(key, before);
+            self.netlink.remove_neighbour(interface, address).ok();
+        }
+        let outcome = self.netlink.set_neighbour_as(MAKER, interface, address, link_address);
         let is_there = self.note(outcome);
         self.neighbours.insert(key, Wanted { what: link_address, is_there });
     }
@@ -179,9 +212,20 @@ impl HostChanges {
     /// Wants it no longer.
     pub(super) fn unset_neighbour(&mut self, interface: u32, address: Ipv4Addr) {
         if self.neighbours.remove(&(interface, address)).is_some() {
-            let outcome = self.netlink.remove_neighbour(interface, address);
+            let outcome = self.put_neighbour_back(interface, address);
             self.note(outcome);
         }
+    }
+
+    fn put_neighbour_back(&mut self, interface: u32, address: Ipv4Addr) -> Result<(), Error> {
+        self.netlink.remove_neighbour(interface, address)?;
+        let before = self.neighbours_before.remove(&(interface, address));
+        if let Some((maker, link_address)) =
+            before.and_then(|before| Some((before.maker, before.link_address?)))
+        {
+            self.netlink.set_neighbour_as(maker, interface, address, link_address)?;
+        }
+        Ok(())
     }
 
     /// Wants ARP requests for an address to be answered.
@@ -214,6 +258,15 @@ impl HostChanges {
         }
     }
 
+    /// The kernel has removed the routes that name this address as their source, and does not say so. When it was an
+    /// interface's last one, all routes by that interface are gone, too.
+    pub(super) fn doubt_address(&mut self, index: u32, address: IpAddr) {
+        self.doubt_interface(index);
+        for wanted in self.routes.values_mut().filter(|wanted| wanted.what.source == Some(address)) {
+            wanted.is_there = false;
+        }
+    }
+
     /// Nothing is known for certain any more.
     pub(super) fn doubt_everything(&mut self) {
         self.routes.values_mut().for_each(|wanted| wanted.is_there = false);
@@ -227,6 +280,25 @@ impl HostChanges {
         self.routes.retain(|_, wanted| wanted.what.interface != index);
         self.proxies.retain(|(interface, _), _| *interface != index);
         self.neighbours.retain(|(interface, _), _| *interface != index);
+        self.neighbours_before.retain(|(interface, _), _| *interface != index);
+    }
+
+    /// Has the kernel finish what it has told of an interface, so that its parameters are where its name says.
+    pub(super) fn wait_for_interface(&mut self, index: u32) {
+        let outcome = self.netlink.wait_for_interface(index);
+        self.note(outcome);
+    }
+
+    /// Takes everything off an interface that is there but the agent's no longer.
+    pub(super) fn leave_interface(&mut self, index: u32) {
+        let of_it = |wanted: &Wanted<Route>| wanted.what.interface == index;
+        let routes: Vec<_> = self.routes.values().filter(|wanted| of_it(wanted)).cloned().collect();
+        routes.iter().for_each(|wanted| self.take_out(wanted));
+        let proxies: Vec<_> = self.proxies.keys().filter(|key| key.0 == index).copied().collect();
+        proxies.into_iter().for_each(|(interface, address)| self.unset_proxy(interface, address));
+        let neighbours: Vec<_> = self.neighbours.keys().filter(|key| key.0 == index).copied().collect();
+        neighbours.into_iter().for_each(|(interface, address)| self.unset_neighbour(interface, address));
+        self.forget_interface(index);
     }
 
     /// Tries again what could not be put in, or may have been removed by others.
@@ -272,7 +344,7 @@ impl HostChanges {
             note(self.netlink.remove_proxy_neighbour(interface, address).map(drop));
         }
         for (interface, address) in std::mem::take(&mut self.neighbours).into_keys() {
-            note(self.netlink.remove_neighbour(interface, address).map(drop));
+            note(self.put_neighbour_back(interface, address));
         }
         outcome
     }

@@ -38,6 +38,8 @@ pub(super) enum InterfaceChange {
     Down { id: InterfaceId, index: u32 },
     /// It does not exist any more.
     Removed { name: String, index: u32 },
+    /// It is called `to` now, and is none of the agent's any more.
+    Renamed { name: String, to: String, index: u32 },
     /// It exists.
     Appeared(InterfaceId),
 }
@@ -52,8 +54,8 @@ pub(super) struct Interfaces {
     home_address: Option<Ipv4Addr>,
 }
 
-/// Interfaces without a name that are told apart; a message from one more gets the number of the last.
-const MOST_OTHERS: usize = 1024;
+/// Interfaces without a name that are told apart; messages from more share a number, and are not answered by it.
+const MOST_OTHERS: u16 = 1024;
 
 impl Interfaces {
     pub(super) fn new(setup: &Setup) -> Self {
@@ -85,13 +87,14 @@ impl Interfaces {
         if let Some(id) = self.others.get(&index) {
             return *id;
         }
-        // From the top, where no configuration gets to.
-        let used = u16::try_from(self.others.len().min(MOST_OTHERS)).unwrap_or(0);
-        let id = InterfaceId(u16::MAX - used);
-        if self.others.len() < MOST_OTHERS {
+        // From the top, where no configuration gets to; that of an interface that is gone is free again.
+        let last = InterfaceId(u16::MAX - MOST_OTHERS);
+        let is_free = |id: &InterfaceId| self.others.values().all(|used| used != id);
+        let id = (last.0 + 1..=u16::MAX).rev().map(InterfaceId).find(is_free);
+        if let Some(id) = id {
             self.others.insert(index, id);
         }
-        id
+        id.unwrap_or(last)
     }
 
     /// The kernel's number of the agent's interface `id`, while it exists.
@@ -111,7 +114,8 @@ impl Interfaces {
             if let Some(state) = state {
                 note_state(interface, state.clone(), &mut changes);
             } else {
-                note_removed(interface, &mut changes);
+                let renamed = present.iter().find(|state| interface.index() == Some(state.index));
+                note_gone(interface, renamed.map(|state| state.name.clone()), &mut changes);
             }
         }
         self.others.retain(|index, _| present.iter().any(|state| state.index == *index));
@@ -126,14 +130,13 @@ impl Interfaces {
                     if interface.device.name == state.name {
                         note_state(interface, state.clone(), changes);
                     } else if interface.index() == Some(state.index) {
-                        // It has got another name.
-                        note_removed(interface, changes);
+                        note_gone(interface, Some(state.name.clone()), changes);
                     }
                 }
             }
             NetworkChange::LinkRemoved { index, .. } => {
                 let gone = self.named.iter_mut().filter(|interface| interface.index() == Some(*index));
-                gone.for_each(|interface| note_removed(interface, changes));
+                gone.for_each(|interface| note_gone(interface, None, changes));
                 self.others.remove(index);
             }
             _ => {}
@@ -145,15 +148,16 @@ impl Interfaces {
         self.named.iter_mut().for_each(|interface| interface.address = None);
     }
 
-    /// Reads the addresses of the named interfaces; returns those that changed, with what they have now.
+    /// Reads the addresses of the named interfaces; returns those that changed, with what they have now. After a
+    /// failure none has changed.
     pub(super) fn read_addresses(
         &mut self,
         netlink: &mut Netlink,
     ) -> Result<Vec<(InterfaceId, Option<InterfaceAddress>)>, Error> {
         let routes = netlink.routes(Route::MAIN_TABLE)?;
-        let mut changed = Vec::new();
-        for interface in &mut self.named {
-            let address = match interface.index() {
+        let mut read = Vec::with_capacity(self.named.len());
+        for interface in &self.named {
+            read.push(match interface.index() {
                 Some(index) => match netlink.addresses(index) {
                     Ok(addresses) => {
                         choose_address(&addresses, self.home_address).map(|(address, prefix_length)| {
@@ -165,7 +169,10 @@ impl Interfaces {
                     Err(error) => return Err(error),
                 },
                 None => None,
-            };
+            });
+        }
+        let mut changed = Vec::new();
+        for (interface, address) in self.named.iter_mut().zip(read) {
             if address != interface.address {
                 interface.address = address;
                 changed.push((interface.device.id, address));
@@ -177,7 +184,7 @@ impl Interfaces {
 
 fn note_state(interface: &mut Interface, state: InterfaceState, changes: &mut Vec<InterfaceChange>) {
     if interface.index().is_some_and(|index| index != state.index) {
-        note_removed(interface, changes);
+        note_gone(interface, None, changes);
     }
     let (was_there, was_up) = (interface.state.is_some(), interface.is_up());
     let index = state.index;
@@ -193,13 +200,18 @@ fn note_state(interface: &mut Interface, state: InterfaceState, changes: &mut Ve
     }
 }
 
-fn note_removed(interface: &mut Interface, changes: &mut Vec<InterfaceChange>) {
+/// There is no interface of this name any more: it was removed, or is called `renamed` now.
+fn note_gone(interface: &mut Interface, renamed: Option<String>, changes: &mut Vec<InterfaceChange>) {
     let was_up = interface.is_up();
     let Some(state) = interface.state.take() else { return };
     if was_up {
         changes.push(InterfaceChange::Down { id: interface.device.id, index: state.index });
     }
-    changes.push(InterfaceChange::Removed { name: interface.device.name.clone(), index: state.index });
+    let (name, index) = (interface.device.name.clone(), state.index);
+    changes.push(match renamed {
+        Some(to) => InterfaceChange::Renamed { name, to, index },
+        None => InterfaceChange::Removed { name, index },
+    });
 }
 
 /// The address to be reached at: the kernel's first choice that others can reach; the home address only when there
@@ -250,6 +262,24 @@ mod tests {
         assert_eq!(choose_address(&both[..1], home), Some((Ipv4Addr::new(10, 0, 0, 7), 24)));
         let useless = [on("169.254.3.4", 16), on("127.0.0.1", 8), on("fe80::1", 64)];
         assert_eq!(choose_address(&useless, home), None);
+    }
+
+    #[test]
+    fn interfaces_that_come_and_go_never_share_a_number() {
+        let none = Interfaces { named: Vec::new(), others: BTreeMap::new(), home_address: None };
+        let mut interfaces = none;
+        let ids = [5, 6, 7].map(|index| interfaces.id_of(index));
+        let removed = NetworkChange::LinkRemoved { index: 5, name: "ppp0".to_owned() };
+        interfaces.take_in(&removed, &mut Vec::new());
+        let new = interfaces.id_of(8);
+        assert!(!ids[1..].contains(&new), "{new:?} {ids:?}");
+        assert_eq!((interfaces.index_of(new), interfaces.index_of(ids[2])), (Some(8), Some(7)));
+        for index in 100..2000 {
+            interfaces.id_of(index);
+        }
+        assert_eq!(interfaces.others.len(), usize::from(MOST_OTHERS));
+        let id = interfaces.id_of(2000);
+        assert_eq!(interfaces.index_of(id), None);
     }
 
     #[test]

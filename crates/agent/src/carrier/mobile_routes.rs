@@ -57,6 +57,11 @@ pub(super) fn check(setup: &MobileSetup) -> Result<(), Error> {
     within("entries of the policy table", setup.config.policy.entries().len(), MOST_ENTRIES)
 }
 
+/// The only rule for a table that is not the agent's.
+pub(super) fn main_rule(options: &HostOptions) -> Rule {
+    Rule { suppress_prefix_length: Some(0), ..Rule::new(options.first_priority + MAIN, Route::MAIN_TABLE) }
+}
+
 struct Writer<'a> {
     node: &'a MobileNode,
     setup: &'a MobileSetup,
@@ -132,7 +137,7 @@ impl Writer<'_> {
     }
 
     fn policy(&mut self) {
-        self.rule(MAIN, Route::MAIN_TABLE).suppress_prefix_length = Some(0);
+        self.wishes.rules.push(main_rule(&self.setup.host));
         let policy = self.node.policy();
         let entries = policy.entries().iter().map(|entry| (entry.destination, entry.port, entry.method));
         let default = (Prefix::ALL, None, policy.default_method());

@@ -16,6 +16,7 @@ mod parameters;
 mod path_mtu;
 mod persistence;
 mod reactions;
+mod reading;
 mod setup;
 mod signalling;
 mod snapshot;
@@ -32,11 +33,11 @@ use careof_lab::{Clock, NetlinkMonitor};
 use careof_mobility::v4::{Event, InterfaceId, MobileNode, Notice, Transmit};
 
 pub use error::Error;
-pub use hooks::{BindingStore, Hooks, StoreError, TimeOfDay};
+pub use hooks::{BindingStore, Hooks, ParameterChange, ParameterLog, StoreError, TimeOfDay};
 pub use setup::{Device, ForeignSetup, HomeNetwork, HomeSetup, HostOptions, MobileSetup, Setup};
 pub use status::{
     AgentCounters, BindingStatus, HandoverStatus, InterfaceStatus, RegistrationStatus, Role, Status,
-    TunnelStatus, VisitorStatus,
+    StoreStatus, TunnelStatus, VisitorStatus,
 };
 
 use agent::Agent;
@@ -49,6 +50,7 @@ use interfaces::Interfaces;
 use neighbourhood::Neighbourhood;
 use parameters::Parameters;
 use persistence::Persistence;
+use reading::Reading;
 use signalling::Signalling;
 use turn::Waiting;
 
@@ -61,7 +63,7 @@ use turn::Waiting;
 ///
 /// What it changed in the host - routes, rules, addresses, neighbours, kernel parameters - is put back by
 /// [`Carrier::close`], or as far as possible when it is dropped. What a killed agent left is replaced by the next
-/// one with the same [`HostOptions`].
+/// one with the same [`HostOptions`]; for kernel parameters it needs [`Hooks::parameters`].
 #[derive(Debug)]
 pub struct Carrier {
     agent: Agent,
@@ -95,10 +97,13 @@ pub struct Carrier {
     answers_arp: bool,
     /// Foreign agent: on which interface a visitor was last put.
     visitors_on: BTreeMap<Ipv4Addr, u32>,
-    /// The agent has been asked something since it was last followed.
+    /// Something has happened to the agent or the host's interfaces since the host was brought in line with it;
+    /// packets that are carried are nothing of the kind.
     stirred: bool,
     /// Mobile node: what is in the kernel's routing.
     wishes: mobile_routes::Wishes,
+    /// How reading the host goes.
+    reading: Reading,
     /// Times that changes of the network came faster than they were read.
     overruns: u64,
     closed: bool,
@@ -114,7 +119,7 @@ impl Carrier {
     /// [`Error`]; nothing is left behind then.
     pub fn open(setup: Setup, clock: Clock, mut random: RandomStream, hooks: Hooks) -> Result<Self, Error> {
         check(&setup)?;
-        let Hooks { store, time_of_day } = hooks;
+        let Hooks { store, parameters, time_of_day } = hooks;
         let time_of_day = time_of_day.map(hooks::Reading);
         let now = clock.now();
         let wall_clock = hooks::wall_clock(time_of_day.as_ref(), now);
@@ -123,9 +128,11 @@ impl Carrier {
         // Before anything is read, so that no change falls in between.
         let monitor = NetlinkMonitor::open()?;
         let mut host = HostChanges::open()?;
-        host.remove_remains(setup.host())?;
-        let mut parameters = Parameters::open(setup.host().set_kernel_parameters)?;
+        let mut parameters = Parameters::open(setup.host().set_kernel_parameters, parameters)?;
         let (tun, tunnel) = tunnel_device::make(&setup, &mut host, &mut parameters)?;
+        // Only now: who has the device has no living agent beside it whose routes these could be.
+        let main_rule = mobile_routes::main_rule(setup.host());
+        host.remove_remains(setup.host(), |rule| *rule == main_rule)?;
         let data = DataPlane::open(tun, role == Role::Home)?;
         let signalling = Signalling::open(role)?;
         let waiting = Waiting::new(&monitor, &signalling, &data)?;
@@ -161,15 +168,21 @@ impl Carrier {
             visitors_on: BTreeMap::new(),
             stirred: true,
             wishes: mobile_routes::Wishes::default(),
+            reading: Reading::default(),
             overruns: 0,
             closed: false,
         };
         carrier.install()?;
         carrier.read_network()?;
+        if let Some(error) = carrier.reading.take_problem() {
+            // There is no earlier state to go on with, and somebody waits to be told.
+            return Err(error.into());
+        }
         if let Agent::Home(agent) = &mut carrier.agent {
             carrier.persistence.restore(now, agent)?;
         }
         carrier.finish_turn()?;
+        carrier.parameters.restore_remains();
         match carrier.host.last_refusal.take() {
             Some(error) => Err(error.into()),
             None => Ok(carrier),
@@ -345,6 +358,15 @@ impl AsFd for Carrier {
 #[doc(hidden)]
 pub fn abandon(mut carrier: Carrier) {
     carrier.closed = true;
+}
+
+/// Has the next attempts to read the host's interfaces and addresses fail, as when the kernel's answer cannot be
+/// understood, or changes faster than it is read.
+///
+/// For tests of how an agent goes on.
+#[doc(hidden)]
+pub fn refuse_readings(carrier: &mut Carrier, attempts: u32) {
+    carrier.reading.refuse(attempts);
 }
 
 /// A stream of its own for an agent: one that takes another's place must not draw the same again.

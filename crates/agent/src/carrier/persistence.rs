@@ -1,12 +1,32 @@
 //! Bindings are written down before the reply that grants them leaves.
+//!
+//! While that fails - the disk is full - requests are granted all the same. Code 130 (insufficient resources) instead
+//! would break connections for certain: a mobile node that moves could not tell where to, and one that stays would
+//! lose its binding with its lifetime. What is at risk without the record is less, and takes a crash before the store
+//! works again: until a node's next registration its packets go where it was before, and a request that was not
+//! written down may be replayed - with timestamps for the replay window, some seconds, with nonces until that
+//! registration. Against a running agent nothing can be replayed: it remembers. So it goes on, says so, and tries
+//! again until all is written down.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
+use std::time::Duration;
 
 use careof_base::Instant;
 use careof_mobility::v4::{HomeAgent, MobileNodeRecord};
 
-use super::{BindingStore, Error, StoreError};
+use super::{BindingStore, Error, StoreError, StoreStatus};
+
+/// Time between two attempts to write down what could not be. A change that is new is not kept waiting.
+const RETRY: Duration = Duration::from_secs(5);
+
+/// The store does not take what it is given.
+#[derive(Debug)]
+struct Failure {
+    since: Instant,
+    retry: Instant,
+    error: StoreError,
+}
 
 /// What has to be written down, and what was.
 #[derive(Default)]
@@ -16,9 +36,11 @@ pub(super) struct Persistence {
     changed: BTreeSet<Ipv4Addr>,
     /// What was written down last, so that the same is not written again.
     written: BTreeMap<Ipv4Addr, MobileNodeRecord>,
+    /// Something changed since the latest attempt.
+    has_news: bool,
+    failure: Option<Failure>,
     pub(super) saved: u64,
     pub(super) failed: u64,
-    pub(super) last_failure: Option<StoreError>,
 }
 
 impl std::fmt::Debug for Persistence {
@@ -34,10 +56,10 @@ impl Persistence {
 
     /// Gives a home agent back what was written down.
     pub(super) fn restore(&mut self, now: Instant, agent: &mut HomeAgent) -> Result<(), Error> {
-        let Some(store) = &mut self.store else { return Ok(()) };
-        for record in store.load()? {
+        let records = self.store.as_mut().map_or_else(|| Ok(Vec::new()), |store| store.load())?;
+        for record in records {
             agent.restore(now, &record);
-            self.changed.insert(record.home_address);
+            self.note(record.home_address);
         }
         Ok(())
     }
@@ -46,13 +68,40 @@ impl Persistence {
     pub(super) fn note(&mut self, home_address: Ipv4Addr) {
         if self.store.is_some() {
             self.changed.insert(home_address);
+            self.has_news = true;
         }
     }
 
-    /// Writes down what has changed. An agent whose store fails goes on: its mobile nodes need it now, and the
-    /// record may never be.
+    /// When [`Persistence::save`] wants to try again.
+    pub(super) fn next_timeout(&self) -> Option<Instant> {
+        self.failure.as_ref().map(|failure| failure.retry)
+    }
+
+    /// How the store does; `None` when there is none.
+    pub(super) fn status(&self, now: Instant) -> Option<StoreStatus> {
+        self.store.as_ref()?;
+        let failing = self.failure.as_ref();
+        Some(StoreStatus {
+            unsaved: self.changed.len(),
+            failing_s: failing.map(|failure| now.saturating_duration_since(failure.since).as_secs_f64()),
+            problem: failing.map(|failure| failure.error.to_string()),
+        })
+    }
+
+    /// Why the store does not take what it is given, while it does not.
+    pub(super) fn problem(&self) -> Option<&StoreError> {
+        self.failure.as_ref().map(|failure| &failure.error)
+    }
+
+    /// Writes down what has changed.
     pub(super) fn save(&mut self, now: Instant, agent: &HomeAgent) {
         let Some(store) = &mut self.store else { return };
+        // Not with each packet: a store that fails is slow about it.
+        let is_due = self.failure.as_ref().is_some_and(|failure| failure.retry <= now);
+        if !self.has_news && !is_due {
+            return;
+        }
+        self.has_news = false;
         let records: Vec<MobileNodeRecord> = std::mem::take(&mut self.changed)
             .into_iter()
             .filter_map(|home_address| agent.record(now, home_address))
@@ -61,18 +110,20 @@ impl Persistence {
             })
             .collect();
         if records.is_empty() {
+            self.failure = None;
             return;
         }
         match store.save_all(&records) {
             Ok(()) => {
+                self.failure = None;
                 self.saved += records.len() as u64;
                 self.written.extend(records.into_iter().map(|record| (record.home_address, record)));
             }
             Err(error) => {
-                // To be tried again with the next change.
                 self.changed.extend(records.iter().map(|record| record.home_address));
                 self.failed += 1;
-                self.last_failure = Some(error);
+                let since = self.failure.as_ref().map_or(now, |failure| failure.since);
+                self.failure = Some(Failure { since, retry: now + RETRY, error });
             }
         }
     }

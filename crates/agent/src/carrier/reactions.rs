@@ -3,11 +3,12 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use careof_base::Instant;
-use careof_lab::{NetworkChange, Route, RouteKind, Rule};
+use careof_lab::{InterfaceAddress, Neighbour, NetworkChange, Route, RouteKind, Rule, SeenRequest};
 use careof_mobility::v4::{
-    AgentEvent, ArpEvent, ArpOwner, Event, HandoverEvent, Input, InterfaceId, RegistrationStep, Transmit,
+    AgentEvent, ArpEvent, ArpOwner, CareOfChoice, Event, HandoverEvent, Input, InterfaceId, Prefix,
+    RegistrationEvent, RegistrationStep, Transmit, TransmitPayload,
 };
-use careof_wire::mip4::ReplyCode;
+use careof_wire::mip4::{Message, ReplyCode};
 
 use super::agent::Agent;
 use super::announcements::Announcement;
@@ -31,7 +32,7 @@ impl Carrier {
         let (table, priority) = (options.first_table, options.first_priority);
         match &self.setup {
             Setup::Home(setup) => {
-                self.parameters.set("ipv4/ip_forward", "1")?;
+                self.parameters.forward()?;
                 self.host.set_rule(Rule::new(priority + TO_HOME_ADDRESSES, table + HOME_ADDRESSES));
                 if setup.home_network == HomeNetwork::Routed {
                     // Who is not away is nowhere; back to the routers would be in circles.
@@ -44,7 +45,7 @@ impl Carrier {
                 }
             }
             Setup::Foreign(_) => {
-                self.parameters.set("ipv4/ip_forward", "1")?;
+                self.parameters.forward()?;
                 self.host.set_rule(Rule::new(priority + TO_HOME_ADDRESSES, table + HOME_ADDRESSES));
                 self.host.set_route(Route {
                     table: Some(table + INTO_TUNNEL),
@@ -62,6 +63,9 @@ impl Carrier {
         self.signalling.join(interface);
         let (name, index) = (interface.device.name.clone(), interface.index());
         let has_neighbours = interface.state.as_ref().is_some_and(|state| state.link_address.is_some());
+        if let Some(index) = index {
+            self.host.wait_for_interface(index);
+        }
         match &self.setup {
             Setup::Home(setup) => {
                 if setup.config.home_interface != id || setup.home_network == HomeNetwork::Routed {
@@ -79,8 +83,17 @@ impl Carrier {
             }
             // Visitors send from addresses to which the way leads elsewhere.
             Setup::Foreign(_) => self.parameters.loosen_reverse_path_filter(&name)?,
-            Setup::Mobile(_) => {
-                self.parameters.loosen_reverse_path_filter(&name)?;
+            Setup::Mobile(setup) => {
+                let own_address_only = setup
+                    .config
+                    .interfaces
+                    .iter()
+                    .any(|interface| interface.id == id && interface.care_of == CareOfChoice::CoLocated);
+                if own_address_only {
+                    self.parameters.loosen_reverse_path_filter(&name)?;
+                } else {
+                    self.parameters.disable_reverse_path_filter(&name)?;
+                }
                 // A link that carries nothing is no way to what is on it.
                 self.parameters.set(&format!("ipv4/conf/{name}/ignore_routes_with_linkdown"), "1")?;
                 if has_neighbours {
@@ -105,23 +118,39 @@ impl Carrier {
         Ok(())
     }
 
-    /// Reads what there is of interfaces and addresses, and tells the agent what is news.
+    /// Reads what there is of interfaces and addresses, and tells the agent what is news. What cannot be read is
+    /// left as it was known, and read again soon.
     pub(super) fn read_network(&mut self) -> Result<(), Error> {
         let now = self.clock.now();
-        let changes = self.interfaces.read(self.host.netlink())?;
+        self.reading.begin();
+        let outcome = self.reading.check().and_then(|()| self.interfaces.read(self.host.netlink()));
+        let changes = self.reading.note(now, outcome).unwrap_or_default();
         self.apply_changes(now, changes)?;
-        self.read_addresses(now)
+        self.read_addresses(now);
+        Ok(())
     }
 
-    fn read_addresses(&mut self, now: Instant) -> Result<(), Error> {
-        if !matches!(self.agent, Agent::Mobile(_)) {
+    /// Reads everything once more when that is due.
+    pub(super) fn read_again(&mut self, now: Instant) -> Result<(), Error> {
+        if self.reading.next_timeout().is_none_or(|at| at > now) {
             return Ok(());
         }
-        for (interface, address) in self.interfaces.read_addresses(self.host.netlink())? {
+        self.stirred = true;
+        self.read_network()?;
+        self.host.settle();
+        self.decisions.forget_path_mtus();
+        Ok(())
+    }
+
+    fn read_addresses(&mut self, now: Instant) {
+        if !matches!(self.agent, Agent::Mobile(_)) {
+            return;
+        }
+        let outcome = self.reading.check().and_then(|()| self.interfaces.read_addresses(self.host.netlink()));
+        for (interface, address) in self.reading.note(now, outcome).unwrap_or_default() {
             self.agent.handle_input(now, Input::AddressChanged { interface, address });
             self.drain(now);
         }
-        Ok(())
     }
 
     /// Tells an agent that has just been made what it would know by now.
@@ -149,8 +178,9 @@ impl Carrier {
 
     /// Takes in what the kernel says about changes.
     pub(super) fn take_changes(&mut self, now: Instant) -> Result<(), Error> {
+        self.stirred = true;
         let mut changes = Vec::new();
-        let (mut addresses, mut everything) = (false, false);
+        let (mut links, mut addresses, mut everything) = (false, false, false);
         for _ in 0..CHANGES_A_TURN {
             let Some(change) = self.monitor.poll_change()? else { break };
             match &change {
@@ -164,10 +194,15 @@ impl Carrier {
                         self.host.doubt_interface(state.index);
                     }
                     self.interfaces.take_in(&change, &mut changes);
+                    links = true;
                 }
                 NetworkChange::LinkRemoved { index, .. } => {
                     self.host.forget_interface(*index);
                     self.interfaces.take_in(&change, &mut changes);
+                }
+                NetworkChange::AddressRemoved { index, address, .. } => {
+                    self.host.doubt_address(*index, *address);
+                    addresses = true;
                 }
                 _ => addresses = true,
             }
@@ -178,10 +213,13 @@ impl Carrier {
             self.host.doubt_everything();
             self.read_network()?;
         } else if addresses || by_links {
-            self.read_addresses(now)?;
+            self.read_addresses(now);
         }
         if by_links || everything || addresses {
             self.host.settle();
+        }
+        if links || everything || addresses {
+            // Its MTU may be all that has changed about a link.
             self.decisions.forget_path_mtus();
         }
         Ok(())
@@ -201,9 +239,15 @@ impl Carrier {
                     self.parameters.forget_interface(&name);
                     self.host.forget_interface(index);
                 }
+                InterfaceChange::Renamed { name, to, index } => {
+                    // It has nothing to do with the agent any longer, and is left as it was found.
+                    self.host.wait_for_interface(index);
+                    self.parameters.leave_interface(&name, &to);
+                    self.host.leave_interface(index);
+                }
                 InterfaceChange::Up(interface) => {
                     // With its addresses, so that the agent finds everything when it looks.
-                    self.read_addresses(now)?;
+                    self.read_addresses(now);
                     self.agent.handle_input(now, Input::LinkUp { interface });
                     self.drain(now);
                     self.return_to(interface);
@@ -271,6 +315,7 @@ impl Carrier {
             }
             Event::Registration(event) => {
                 // Who cannot prove who he is changes nothing, however often he asks.
+                self.follow_request(event);
                 if let RegistrationStep::ReplySent { code } = event.step
                     && code != ReplyCode::HomeMobileNodeFailedAuthentication
                 {
@@ -306,21 +351,23 @@ impl Carrier {
         let (table, priority) = (options.first_table, options.first_priority);
         let link = agent.deliver(home_address).and_then(|id| self.interfaces.get(id));
         let there = link.and_then(|link| Some((link.index()?, link.state.as_ref()?.link_address.is_some())));
+        if link.is_none() {
+            self.neighbourhood.forget_visitor(home_address);
+        }
         let tunnels_back = agent.reverse_tunnel(home_address).is_some();
         let before = self.visitors_on.get(&home_address).copied();
         if let Some(before) = before.filter(|before| there.is_none_or(|(index, _)| index != *before)) {
             self.host.unset_neighbour(before, home_address);
             self.visitors_on.remove(&home_address);
         }
-        let from_visitor = Rule {
+        // By its link only. What comes out of a tunnel is for a visitor, although another one may have sent it, and
+        // from elsewhere nobody may speak in its name.
+        let from_visitor = link.filter(|_| tunnels_back && there.is_some()).map(|link| Rule {
             from: Some((home_address, 32)),
+            input: Some(link.device.name.clone()),
             ..Rule::new(priority + FROM_VISITORS, table + INTO_TUNNEL)
-        };
-        if tunnels_back && there.is_some() {
-            self.host.set_rule(from_visitor);
-        } else {
-            self.host.unset_rule(&from_visitor);
-        }
+        });
+        self.host.set_rule_from(home_address, priority + FROM_VISITORS, from_visitor);
         let Some((index, has_neighbours)) = there else {
             return self.host.unset_route(table + HOME_ADDRESSES, home_address, 32);
         };
@@ -331,15 +378,37 @@ impl Carrier {
         self.visitors_on.insert(home_address, index);
         if has_neighbours {
             // It does not answer ARP for its home address here (RFC 5944 section 4.6).
-            if let Some(link_address) = self.link_address(index, home_address) {
+            if let Some(link_address) = self.visitors_link_address(index, home_address) {
                 self.host.set_neighbour(index, home_address, link_address);
             }
         }
     }
 
-    /// The link address of a neighbour who has sent a message, or whom the kernel knows.
-    fn link_address(&mut self, index: u32, address: Ipv4Addr) -> Option<[u8; 6]> {
-        self.neighbourhood.link_address(index, address).or_else(|| {
+    /// Foreign agent: keeps in mind in whose frame a request came, until it is answered.
+    fn follow_request(&mut self, event: &RegistrationEvent) {
+        if !matches!(self.agent, Agent::Foreign(_)) {
+            return;
+        }
+        let Some(index) = event.interface.and_then(|id| self.interfaces.index_of(id)) else { return };
+        let (home_address, identification_low) = (event.home_address, event.identification.low());
+        let request = SeenRequest { home_address, identification_low };
+        match event.step {
+            RegistrationStep::RequestReceived => self.neighbourhood.begin(index, request),
+            RegistrationStep::ReplySent { .. } => self.neighbourhood.end(index, request, false),
+            RegistrationStep::ReplyRelayed { code } => {
+                let is_granted = code.is_accepted() && !event.lifetime.is_zero();
+                self.neighbourhood.end(index, request, is_granted);
+                if is_granted {
+                    self.visitor_changed(home_address);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The link address of a visitor, by its request or as the kernel knows it.
+    fn visitors_link_address(&mut self, index: u32, address: Ipv4Addr) -> Option<[u8; 6]> {
+        self.neighbourhood.visitor(index, address).or_else(|| {
             let known = self.host.netlink().neighbour(index, address).ok().flatten();
             known.and_then(|neighbour| neighbour.link_address)
         })
@@ -347,13 +416,31 @@ impl Carrier {
 
     /// Foreign agent: who asked to visit and is refused is told so, too, and cannot be asked for by ARP. Returns whom
     /// to forget afterwards.
+    ///
+    /// He has proved nothing. So whom the kernel knows already - a router, or one that the administrator has set -
+    /// stays as he is, and so does whoever has an address of the link itself, where hosts answer ARP.
     pub(super) fn lend_neighbour(&mut self, transmit: &Transmit) -> Option<(u32, Ipv4Addr)> {
         let (Agent::Foreign(_), address) = (&self.agent, transmit.destination) else { return None };
         let index = transmit.interface.and_then(|id| self.interfaces.index_of(id))?;
         if self.visitors_on.get(&address) == Some(&index) {
             return None;
         }
-        let link_address = self.neighbourhood.link_address(index, address)?;
+        let link_address = match requested(transmit) {
+            Some(request) => self.neighbourhood.requester(index, request)?,
+            None => self.neighbourhood.link_address(index, address)?,
+        };
+        let netlink = self.host.netlink();
+        let is_known = |known: Neighbour| known.is_permanent || known.link_address.is_some();
+        if netlink.neighbour(index, address).ok()?.is_some_and(is_known) {
+            return None;
+        }
+        let is_around = |own: InterfaceAddress| match own.address {
+            IpAddr::V4(own_address) => Prefix::new(own_address, own.prefix_length).contains(address),
+            IpAddr::V6(_) => false,
+        };
+        if netlink.addresses(index).ok()?.into_iter().any(is_around) {
+            return None;
+        }
         self.host.set_neighbour(index, address, link_address);
         Some((index, address))
     }
@@ -455,9 +542,6 @@ impl Carrier {
 
     /// Mobile node: has the kernel route as the node decides.
     pub(super) fn follow_mobile_node(&mut self) {
-        if !std::mem::take(&mut self.stirred) {
-            return;
-        }
         let (Agent::Mobile(node), Setup::Mobile(setup)) = (&self.agent, &self.setup) else { return };
         self.decisions.mobile_changed(node, &self.interfaces, setup.config.home_address);
         let wishes = mobile_routes::wishes(node, setup, &self.interfaces, self.tunnel, self.in_service);
@@ -477,4 +561,12 @@ impl Carrier {
             }
         }
     }
+}
+
+/// The request that a message answers.
+fn requested(transmit: &Transmit) -> Option<SeenRequest> {
+    let TransmitPayload::Udp { bytes, .. } = &transmit.payload else { return None };
+    let Ok(Message::Reply(reply)) = Message::parse(bytes) else { return None };
+    let (home_address, identification_low) = (reply.home_address, reply.identification.low());
+    Some(SeenRequest { home_address, identification_low })
 }

@@ -33,8 +33,8 @@ pub struct HostOptions {
     /// The first of the [`HostOptions::TABLES`] routing tables that belong to the agent. What is found in them at the
     /// start is of a former life and removed.
     pub first_table: u32,
-    /// The first of the [`HostOptions::PRIORITIES`] priorities of routing rules that belong to the agent, as with
-    /// the tables.
+    /// The first of the [`HostOptions::PRIORITIES`] priorities of routing rules that belong to the agent. Rules found
+    /// there at the start are left alone unless they are for its tables.
     pub first_priority: u32,
     /// Whether the kernel parameters that the agent needs are set, and set back in the end: forwarding on an agent;
     /// reverse path filter and ARP behaviour. Without it the administrator has to.

@@ -10,8 +10,8 @@ use careof_wire::tunnel::Encapsulation;
 use super::agent::Agent;
 use super::data_plane::{LANES, Uncarried};
 use super::{
-    AgentCounters, BindingStatus, Carrier, InterfaceStatus, RegistrationStatus, Status, TunnelStatus,
-    VisitorStatus,
+    AgentCounters, BindingStatus, Carrier, InterfaceStatus, RegistrationStatus, Status, StoreError,
+    TunnelStatus, VisitorStatus,
 };
 
 const fn word(encapsulation: Encapsulation) -> &'static str {
@@ -43,7 +43,9 @@ impl Carrier {
             uptime_s: now.saturating_duration_since(self.opened).as_secs_f64(),
             tunnel_device: self.setup.host().tunnel_device.clone(),
             interfaces: interfaces.collect(),
+            network_problem: self.reading.problem().map(ToString::to_string),
             bindings: Vec::new(),
+            store: self.persistence.status(now),
             visitors: Vec::new(),
             registration: None,
             tunnels: self.tunnels(),
@@ -163,6 +165,7 @@ impl Carrier {
         add("packets-unreachable", unreachable);
         add("packets-refused", refused);
         add("packets-not-delivered", self.data.not_delivered());
+        add("packets-not-read", self.data.not_read());
         let overrun = self.data.lanes.iter().take(LANES.len());
         let overrun = overrun.filter_map(|lane| lane.socket.dropped_by_kernel().ok());
         add("packets-overrun", overrun.map(u64::from).sum());
@@ -172,16 +175,26 @@ impl Carrier {
         add("bindings-saved", self.persistence.saved);
         add("bindings-not-saved", self.persistence.failed);
         add("network-overruns", self.overruns);
+        add("network-unread", self.reading.failed);
+        add("parameters-not-saved", self.parameters.not_logged);
         add("host-refusals", self.host.refused + self.parameters.refused);
         counters
     }
 
-    /// Why the host refused something last, or the store; for a log.
+    /// Why bindings cannot be written down, as long as that is so.
+    #[must_use]
+    pub fn store_problem(&self) -> Option<&StoreError> {
+        self.persistence.problem()
+    }
+
+    /// Why the host refused something last, or what of it is in the way; for a log.
     #[must_use]
     pub fn last_problem(&self) -> Option<String> {
         let host = self.host.last_refusal.as_ref().map(ToString::to_string);
-        let store = self.persistence.last_failure.as_ref();
-        host.or_else(|| store.map(|error| format!("cannot write a binding down: {error}")))
+        let parameters = self.parameters.last_failure.as_ref();
+        let parameters = parameters.map(|error| format!("former kernel parameters are not kept: {error}"));
+        let reading = || self.reading.problem().map(ToString::to_string);
+        host.or_else(reading).or(parameters).or_else(|| self.parameters.obstacle.clone())
     }
 }
 

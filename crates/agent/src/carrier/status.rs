@@ -61,6 +61,18 @@ pub struct BindingStatus {
     pub encapsulation: &'static str,
 }
 
+/// Where a home agent keeps its bindings.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StoreStatus {
+    /// Mobile nodes of which it does not know the latest. They are served; after a crash they would be as they were
+    /// before, and what they asked for since might be replayed.
+    pub unsaved: usize,
+    /// For how long it has taken nothing, in seconds; `None`: it does.
+    pub failing_s: Option<f64>,
+    /// Why it does not.
+    pub problem: Option<String>,
+}
+
 /// A visitor of a foreign agent.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct VisitorStatus {
@@ -147,8 +159,12 @@ pub struct Status {
     pub tunnel_device: String,
     /// The interfaces it uses.
     pub interfaces: Vec<InterfaceStatus>,
+    /// Why what is known of interfaces and addresses may be old: they could not be read, and will be again.
+    pub network_problem: Option<String>,
     /// Home agent: the bindings.
     pub bindings: Vec<BindingStatus>,
+    /// Home agent: where they outlive a crash; `None`: nowhere.
+    pub store: Option<StoreStatus>,
     /// Foreign agent: the visitors.
     pub visitors: Vec<VisitorStatus>,
     /// Mobile node: its registration.

@@ -74,7 +74,8 @@ impl Waiting {
     ) -> Result<Self, Error> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(failed("epoll_create1"))?;
         let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
-        let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, flags).map_err(failed("timerfd_create"))?;
+        // The clock that the agent's instants are of: after a sleep of the machine, what was due meanwhile is due.
+        let timer = TimerFd::new(ClockId::CLOCK_BOOTTIME, flags).map_err(failed("timerfd_create"))?;
         for (token, source) in (0u64..).zip(Source::ALL) {
             let (fd, flags) = match source {
                 Source::Timer => (timer.as_fd(), EpollFlags::EPOLLIN),
@@ -185,6 +186,7 @@ impl Carrier {
                 _ => {}
             }
         }
+        self.read_again(now)?;
         self.wake(now);
         self.settle(now)?;
         for (source, _) in Source::ALL.iter().zip(ready).filter(|(_, is_ready)| *is_ready) {
@@ -295,7 +297,11 @@ impl Carrier {
 
     /// Brings the host in line with the agent, writes down what must not be lost, and only then says it.
     fn settle(&mut self, now: Instant) -> Result<(), Error> {
-        self.follow_mobile_node();
+        let save_again = self.persistence.next_timeout().is_some_and(|at| at <= now);
+        if std::mem::take(&mut self.stirred) || save_again {
+            self.follow_mobile_node();
+        }
+        // It knows by itself whether there is something to write down, which may be due to time alone.
         self.save(now);
         let mut outgoing = std::mem::take(&mut self.outgoing);
         for transmit in outgoing.drain(..) {
@@ -320,7 +326,9 @@ impl Carrier {
     /// Says when to come again.
     fn rest(&mut self, now: Instant) -> Result<(), Error> {
         let agent = self.agent.next_timeout().map(|(at, _)| at);
-        let next = agent.into_iter().chain(self.announcements.next_timeout()).min();
+        let others =
+            [self.announcements.next_timeout(), self.persistence.next_timeout(), self.reading.next_timeout()];
+        let next = agent.into_iter().chain(others.into_iter().flatten()).min();
         self.waiting.arm(now, next)?;
         self.waiting.adjust(&self.data)
     }

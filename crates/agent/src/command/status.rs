@@ -121,6 +121,18 @@ fn describe(status: &Value) -> String {
             }
         }
     }
+    if let Some(problem) = status["store"]["problem"].as_str() {
+        let since = status["store"]["failing_s"].as_f64().map(span).unwrap_or_default();
+        let unsaved = text(&status["store"]["unsaved"]);
+        out.push_str(&format!(
+            "nothing can be written down for {since}: {problem}\n  mobile nodes that a crash would set back: {unsaved}\n"
+        ));
+    }
+    if let Some(problem) = status["network_problem"].as_str() {
+        out.push_str(&format!(
+            "interfaces and addresses are as they were; the agent tries again: {problem}\n"
+        ));
+    }
     if let registration @ Value::Object(_) = &status["registration"] {
         out.push_str(&format!("\n{}\n", registered(registration)));
     }
@@ -287,6 +299,25 @@ mod tests {
              \ninterfaces\n  name  state  address       gateway\n  eth0  up     192.0.2.1/24  -\n\
              \ncounters\n  messages-received  3\n"
         );
+    }
+
+    #[test]
+    fn a_host_that_cannot_be_read_is_told_at_the_top() {
+        let text = describe(&json!({"role": "mobile", "network_problem": "cannot list the interfaces"}));
+        assert!(text.ends_with("the agent tries again: cannot list the interfaces\n"), "{text}");
+    }
+
+    #[test]
+    fn a_store_that_fails_is_told_at_the_top() {
+        let store = json!({"unsaved": 2, "failing_s": 61.0, "problem": "no space left"});
+        let text = describe(&json!({"role": "home", "store": store}));
+        assert_eq!(
+            text,
+            "home agent\nnothing can be written down for 1 min 1 s: no space left\n  \
+             mobile nodes that a crash would set back: 2\n"
+        );
+        let store = json!({"unsaved": 0, "failing_s": null, "problem": null});
+        assert_eq!(describe(&json!({"role": "home", "store": store})), "home agent\n");
     }
 
     #[test]

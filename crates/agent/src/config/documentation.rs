@@ -19,7 +19,8 @@ nothing. Ready configurations are in `examples/`, a systemd unit is in `packagin
 gives up all capabilities but the first two. It need not be root: the systemd unit runs it as the user `careof`.
 
 What it changes in the host - routes, rules, addresses, proxy ARP, kernel parameters - it puts back when it ends. What a
-killed agent left, its successor puts in order.
+killed agent left, its successor puts in order; what kernel parameters were before is kept beside the control socket, in
+`NAME.parameters`.
 
 ## Signals
 
@@ -48,6 +49,7 @@ With `[metrics]`, Prometheus reads them at `/metrics`.
 | `careof_build_info` | `role`, `version` | Which agent this is; always 1. |
 | `careof_uptime_seconds` | | Time since the agent was started. |
 | `careof_bindings` | | Home agent: mobility bindings. |
+| `careof_bindings_unsaved` | | Home agent: mobile nodes of which the store does not know the latest; more than 0 for long: the disk is full, or broken. |
 | `careof_visitors` | | Foreign agent: entries of the visitor list. |
 | `careof_registered`, `careof_at_home` | | Mobile node: whether packets to the home address arrive; whether it is at home. |
 | `careof_interface_up`, `careof_interface_in_use` | `interface` | State of the interfaces; the second of a mobile node's. |

@@ -443,7 +443,7 @@ pub(crate) static HOST: Section = Section {
             "first_priority",
             "whole number",
             "`4340`",
-            "The first of the 1000 priorities of routing rules that belong to it.",
+            "The first of the 10000 priorities of routing rules among which its own are. Rules of others there are left alone.",
         ),
         key(
             "set_kernel_parameters",
@@ -499,7 +499,9 @@ pub(crate) static STORE: Section = Section {
     heading: "`[store]`",
     noun: "the store",
     intro: "What a home agent must not forget: bindings, so that connections live on when it is started again, and what it has \
-accepted, so that it cannot be replayed. It is written before the reply leaves.",
+accepted, so that it cannot be replayed. It is written before the reply leaves. Where that fails, as on a full disk, the agent goes \
+on, since to refuse would break connections; it says so in log, `status` and `careof_bindings_unsaved`, and tries again every 5 s. \
+A crash in that time would lose what is not written.",
     keys: &[key(
         "directory",
         "path",

@@ -144,7 +144,13 @@ impl Snapshot {
         writer.gauge("uptime_seconds", "Time since the agent was started", status.uptime_s)?;
         let count = |items: usize| f64::from(u32::try_from(items).unwrap_or(u32::MAX));
         match status.role {
-            Role::Home => writer.gauge("bindings", "Mobility bindings", count(status.bindings.len()))?,
+            Role::Home => {
+                writer.gauge("bindings", "Mobility bindings", count(status.bindings.len()))?;
+                if let Some(store) = &status.store {
+                    let help = "Mobile nodes of which the store does not know the latest";
+                    writer.gauge("bindings_unsaved", help, count(store.unsaved))?;
+                }
+            }
             Role::Foreign => {
                 writer.gauge("visitors", "Entries of the visitor list", count(status.visitors.len()))?
             }
@@ -261,7 +267,7 @@ mod tests {
     use careof_mobility::v4::{InterfaceId, PathProperties};
 
     use super::*;
-    use crate::{AgentCounters, InterfaceStatus, TunnelStatus};
+    use crate::{AgentCounters, InterfaceStatus, StoreStatus, TunnelStatus};
 
     fn status(role: Role) -> Status {
         let counters = [("dropped-malformed", 3), ("denied-133", 2), ("messages-received", 9)];
@@ -275,7 +281,9 @@ mod tests {
                 address: None,
                 gateway: None,
             }],
+            network_problem: None,
             bindings: Vec::new(),
+            store: Some(StoreStatus { unsaved: 2, failing_s: Some(7.0), problem: Some("full".to_owned()) }),
             visitors: Vec::new(),
             registration: None,
             tunnels: vec![TunnelStatus {

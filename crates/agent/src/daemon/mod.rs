@@ -8,6 +8,7 @@ mod http;
 mod listeners;
 mod log;
 mod metrics;
+mod parameter_file;
 mod report;
 mod server;
 mod throttle;
@@ -41,6 +42,7 @@ use http::Http;
 use listeners::{ControlSocket, ListenError, MetricsSocket};
 use log::Log;
 use metrics::Tally;
+use parameter_file::ParameterFile;
 use report::Reporter;
 use server::Server;
 
@@ -62,6 +64,14 @@ pub(crate) enum DaemonError {
     /// Nobody could ask.
     #[error(transparent)]
     Listen(#[from] ListenError),
+    /// Kernel parameters could not be set back after a crash.
+    #[error("cannot write down former kernel parameters in {path}: {problem}", path = .path.display())]
+    Parameters {
+        /// Where.
+        path: PathBuf,
+        /// What is in the way.
+        problem: std::io::Error,
+    },
     /// The operating system refused.
     #[error("cannot {doing}: {errno}")]
     System {
@@ -79,6 +89,7 @@ impl DaemonError {
             Self::Carrier(error) => error.remedy().map(str::to_owned),
             Self::Store(error) => error.remedy.clone(),
             Self::Listen(error) => error.remedy.clone(),
+            Self::Parameters { path, .. } => Some(format!("move away {}", path.display())),
             Self::Configuration(_) | Self::System { .. } => None,
         }
     }
@@ -136,8 +147,10 @@ struct Daemon {
     tally: Tally,
     /// What was wrong with the file when it was read last; empty when it is in force.
     rejected: Vec<String>,
-    /// What the host or the store refused last, as it was told.
+    /// What the host refused last, as it was told.
     problem: Option<String>,
+    /// Why the store takes nothing, as it was told.
+    store_problem: Option<String>,
     /// systemd wants to hear from us that often.
     watchdog: Option<(Duration, Instant)>,
     phase: Phase,
@@ -192,6 +205,10 @@ impl Daemon {
         if let Some(path) = configuration.store() {
             hooks.store = Some(Box::new(Store::open(&path)?));
         }
+        let parameters = ParameterFile::beside(&service.control);
+        let former = ParameterFile::open(&parameters)
+            .map_err(|problem| DaemonError::Parameters { path: parameters, problem })?;
+        hooks.parameters = Some(Box::new(former));
         let carrier = Carrier::open(configuration.setup.clone(), clock, chance()?, hooks)?;
         // What is open stays open; from here on this is all that is needed.
         capabilities::keep_only(&[Capability::NetAdmin, Capability::NetRaw]).map_err(crate::Error::from)?;
@@ -211,6 +228,7 @@ impl Daemon {
             tally: Tally::default(),
             rejected: Vec::new(),
             problem: None,
+            store_problem: None,
             watchdog,
             phase: Phase::Running,
         };
@@ -334,6 +352,11 @@ impl Daemon {
             self.reporter.problem(now, problem);
         }
         self.problem = problem;
+        let store = self.carrier.store_problem().map(ToString::to_string);
+        if store != self.store_problem {
+            self.reporter.store(now, store.as_deref());
+            self.store_problem = store;
+        }
     }
 
     fn take_signals(&mut self) {
@@ -520,6 +543,11 @@ fn switch(carrier: &mut Carrier, interface: &str) -> Answer {
             format!("a {} does not move", role.name()),
             Some("ask a mobile node: --socket PATH"),
         );
+    }
+    let status = carrier.status();
+    if status.interfaces.iter().any(|known| known.name == interface && !known.up) {
+        let hint = format!("`ip link show {interface}` shows why: it is missing, down or without a carrier");
+        return Answer::failed(format!("{interface} is down"), Some(&hint));
     }
     match carrier.switch_to(interface, Notice::Ahead(Duration::ZERO)) {
         Ok(()) => Answer::Done { ok: json!({ "switching_to": interface }) },

@@ -4,8 +4,8 @@ use std::net::Ipv4Addr;
 
 use careof_base::Instant;
 use careof_mobility::v4::{
-    AgentEvent, AgentLoss, ArpEvent, BindingChanged, Change, Event, HandoverEvent, HandoverFailure,
-    InterfaceId, RegistrationEvent, RegistrationStep, VisitorChanged,
+    AgentEvent, AgentLoss, ArpEvent, BindingChanged, Change, DropReason, Event, HandoverEvent,
+    HandoverFailure, InterfaceId, RegistrationEvent, RegistrationStep, VisitorChanged,
 };
 use careof_wire::mip4::ReplyCode;
 
@@ -48,7 +48,22 @@ impl Reporter {
         }
     }
 
-    /// Writes what the host or the store refused.
+    /// Writes that bindings cannot be written down, or that they can again.
+    pub(super) fn store(&mut self, now: Instant, problem: Option<&str>) {
+        match problem {
+            Some(problem) => line!(
+                self,
+                now,
+                ERROR,
+                "store",
+                problem,
+                "Bindings cannot be written down; a crash now would lose what changed"
+            ),
+            None => line!(self, now, INFO, "store", "All bindings are written down again"),
+        }
+    }
+
+    /// Writes what the host refused.
     pub(super) fn problem(&mut self, now: Instant, problem: &str) {
         line!(self, now, ERROR, "problem", problem, "Refused");
     }
@@ -64,7 +79,14 @@ impl Reporter {
             Event::Registration(event) => self.registration(now, &name, event),
             Event::Agent(event) => self.agent(now, &name, event),
             Event::Dropped { reason, source } => {
-                line!(self, now, WARN, "dropped", cause = reason.name(), %source, "Message dropped");
+                let hint = match reason {
+                    DropReason::BadAuthenticator => {
+                        Some("the key or algorithm of the other end is another one")
+                    }
+                    DropReason::UnknownSpi => Some("the other end uses an SPI that is not configured here"),
+                    _ => None,
+                };
+                line!(self, now, WARN, "dropped", cause = reason.name(), %source, hint, "Message dropped");
             }
         }
     }

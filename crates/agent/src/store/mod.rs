@@ -9,6 +9,7 @@ mod record;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 
 use careof_mobility::v4::MobileNodeRecord;
@@ -65,15 +66,20 @@ impl Store {
                 Failure::Database(problem) => error(problem, None),
             })?;
         }
-        let mut database = open(path)?;
-        check(&mut database, path)?;
+        let whole = unharmed(|| {
+            let mut database = open(path)?;
+            check(&mut database, path)?;
+            Ok(database)
+        });
+        let database = whole.unwrap_or_else(|what| Err(damaged(path, &what)))?;
         Ok(Self { path: path.to_owned(), database: Some(database) })
     }
 
     /// The open database; after a failure it is opened anew, for the failed one takes no more transactions.
     fn database(&mut self) -> Result<&Database, StoreError> {
         if self.database.is_none() {
-            self.database = Some(open(&self.path).map_err(|error| StoreError(error.to_string()))?);
+            let opened = unharmed(|| open(&self.path)).unwrap_or_else(|what| Err(damaged(&self.path, &what)));
+            self.database = Some(opened.map_err(|error| StoreError(error.to_string()))?);
         }
         self.database.as_ref().ok_or_else(|| StoreError("the store is closed".to_owned()))
     }
@@ -91,17 +97,23 @@ impl BindingStore for Store {
 
     /// All of them or none.
     fn save_all(&mut self, records: &[MobileNodeRecord]) -> Result<(), StoreError> {
-        let saved = write(self.database()?, |nodes| {
-            for record in records {
-                nodes.insert(record.home_address.to_bits(), record::encode(record).as_slice())?;
-            }
-            Ok(())
+        let database = self.database()?;
+        let saved = unharmed(|| {
+            write(database, |nodes| {
+                for record in records {
+                    nodes.insert(record.home_address.to_bits(), record::encode(record).as_slice())?;
+                }
+                Ok(())
+            })
         });
-        saved.map_err(|error| self.failed("write to", &error))
+        saved
+            .unwrap_or_else(|what| Err(redb::Error::Corrupted(what)))
+            .map_err(|error| self.failed("write to", &error))
     }
 
     fn load(&mut self) -> Result<Vec<MobileNodeRecord>, StoreError> {
-        let read = read(self.database()?);
+        let database = self.database()?;
+        let read = unharmed(|| read(database)).unwrap_or_else(|what| Err(redb::Error::Corrupted(what)));
         let stored = read.map_err(|error| self.failed("read", &error))?;
         let decode = |(key, bytes): &(u32, Vec<u8>)| {
             let home_address = std::net::Ipv4Addr::from_bits(*key);
@@ -118,6 +130,15 @@ impl BindingStore for Store {
         };
         stored.iter().map(decode).collect()
     }
+}
+
+/// What `work` returns, or what it panicked with: `redb` does on some files that are damaged where it has no check.
+fn unharmed<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    // What it was working on is closed in that case, and not looked at again.
+    panic::catch_unwind(AssertUnwindSafe(work)).map_err(|cause| {
+        let text = cause.downcast_ref::<String>().map(String::as_str);
+        text.or_else(|| cause.downcast_ref::<&str>().copied()).unwrap_or("it cannot be read").to_owned()
+    })
 }
 
 enum Failure {
@@ -157,7 +178,14 @@ fn create(path: &Path) -> Result<(), Failure> {
         transaction.commit()?;
         Ok(())
     };
-    write().map_err(|error| Failure::Database(error.to_string()))?;
+    write().map_err(|error| {
+        // It may be what fills the disk.
+        let _ = fs::remove_file(&unfinished);
+        match error {
+            redb::Error::Io(error) => Failure::Io(error),
+            error => Failure::Database(error.to_string()),
+        }
+    })?;
     fs::rename(&unfinished, path)?;
     File::open(directory)?.sync_all()?;
     Ok(())
@@ -192,7 +220,13 @@ fn refused(path: &Path, error: &io::Error) -> OpenError {
         io::ErrorKind::PermissionDenied => {
             Some(format!("ls -ld {directory} shows whose it is; [store] can name another"))
         }
-        io::ErrorKind::StorageFull => Some(format!("df {directory}")),
+        io::ErrorKind::StorageFull => {
+            Some(format!("`df {directory}` shows who has the space; a store takes 1 MiB and more"))
+        }
+        io::ErrorKind::ReadOnlyFilesystem => {
+            Some(format!("`findmnt -T {directory}` shows what it is; [store] can name another directory"))
+        }
+        io::ErrorKind::IsADirectory => Some("move it away, or name another [store] directory".to_owned()),
         _ => None,
     };
     OpenError { path: path.to_owned(), problem: error.to_string(), remedy }

@@ -195,3 +195,23 @@ fn an_unfinished_store_does_not_get_in_the_way() {
     fs::write(directory.path().join("home.redb.new"), b"half").unwrap();
     Store::open(&path).unwrap().save(&simple(9)).unwrap();
 }
+
+/// Wherever a file is damaged, it is opened or an error says so: `redb` panics on some of these.
+#[test]
+fn damage_anywhere_is_an_error_or_none() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("home.redb");
+    let mut store = Store::open(&path).unwrap();
+    store.save(&simple(1)).unwrap();
+    drop(store);
+    let whole = fs::read(&path).unwrap();
+    for at in (0..64 * 1024).step_by(4096) {
+        let mut bytes = whole.clone();
+        bytes[at..at + 4096].iter_mut().zip(0_u32..).for_each(|(byte, n)| *byte = (n * 167 + 13) as u8);
+        fs::write(&path, bytes).unwrap();
+        match Store::open(&path) {
+            Err(error) => assert!(error.remedy.is_some(), "{at}: {error}"),
+            Ok(mut store) => drop(store.load()),
+        }
+    }
+}

@@ -23,7 +23,7 @@ use super::{HA, HOME, Running, home_network, interface, security};
 pub(crate) const NEIGHBOUR: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 pub(crate) const FA: Ipv4Addr = Ipv4Addr::new(172, 16, 0, 2);
 const BACKBONE: Ipv4Addr = Ipv4Addr::new(172, 16, 0, 1);
-const FA_LINK: Ipv4Addr = Ipv4Addr::new(10, 7, 0, 1);
+pub(crate) const FA_LINK: Ipv4Addr = Ipv4Addr::new(10, 7, 0, 1);
 
 pub(crate) struct Ethernet {
     pub(crate) clock: Clock,
@@ -68,7 +68,7 @@ fn default_by(host: &Host, name: &'static str, via: Ipv4Addr) {
 }
 
 /// `ip` with these words in a host; whether it worked.
-fn ip(host: &Host, words: &'static str) -> bool {
+pub(crate) fn ip(host: &Host, words: &'static str) -> bool {
     let run = host.run(move || Command::new("ip").args(words.split(' ')).status());
     run.unwrap().is_ok_and(|status| status.success())
 }

@@ -20,8 +20,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use careof_agent::{
-    BindingStore, Carrier, Device, HomeNetwork, HomeSetup, Hooks, HostOptions, MobileSetup, Setup, Status,
-    StoreError,
+    BindingStore, Carrier, Device, HomeNetwork, HomeSetup, Hooks, HostOptions, MobileSetup, ParameterChange,
+    ParameterLog, Setup, Status, StoreError,
 };
 use careof_base::{Instant, RandomStream};
 use careof_lab::{
@@ -200,11 +200,17 @@ fn drive(
 #[derive(Clone, Default)]
 pub(crate) struct Memory {
     records: std::sync::Arc<std::sync::Mutex<std::collections::BTreeMap<Ipv4Addr, MobileNodeRecord>>>,
+    is_broken: std::sync::Arc<std::sync::atomic::AtomicBool>,
 }
 
 impl Memory {
     pub(crate) fn hooks(&self) -> Hooks {
         Hooks { store: Some(Box::new(self.clone())), ..Hooks::default() }
+    }
+
+    /// From now on it takes nothing, or everything again.
+    pub(crate) fn break_down(&self, is_broken: bool) {
+        self.is_broken.store(is_broken, std::sync::atomic::Ordering::Relaxed);
     }
 
     pub(crate) fn records(&self) -> Vec<MobileNodeRecord> {
@@ -214,12 +220,45 @@ impl Memory {
 
 impl BindingStore for Memory {
     fn save(&mut self, record: &MobileNodeRecord) -> Result<(), StoreError> {
+        if self.is_broken.load(std::sync::atomic::Ordering::Relaxed) {
+            return Err(StoreError("no space".to_owned()));
+        }
         self.records.lock().unwrap().insert(record.home_address, record.clone());
         Ok(())
     }
 
     fn load(&mut self) -> Result<Vec<MobileNodeRecord>, StoreError> {
         Ok(self.records())
+    }
+}
+
+/// What kernel parameters were, as long as the test runs.
+#[derive(Clone, Default)]
+pub(crate) struct Parameters(std::sync::Arc<std::sync::Mutex<Vec<ParameterChange>>>);
+
+impl Parameters {
+    pub(crate) fn hooks(&self) -> Hooks {
+        Hooks { parameters: Some(Box::new(self.clone())), ..Hooks::default() }
+    }
+
+    pub(crate) fn changes(&self) -> Vec<ParameterChange> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+impl ParameterLog for Parameters {
+    fn note(&mut self, change: &ParameterChange) -> Result<(), StoreError> {
+        self.0.lock().unwrap().push(change.clone());
+        Ok(())
+    }
+
+    fn load(&mut self) -> Result<Vec<ParameterChange>, StoreError> {
+        Ok(self.changes())
+    }
+
+    fn clear(&mut self) -> Result<(), StoreError> {
+        self.0.lock().unwrap().clear();
+        Ok(())
     }
 }
 

@@ -1,6 +1,7 @@
 //! The emulator's thread: one `epoll`, one timer, no lock.
 
 use std::collections::BTreeMap;
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
@@ -82,7 +83,7 @@ impl EventLoop {
         let failed = |call| move |errno| Error::system("start the link emulator", call, errno);
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(failed("epoll_create1"))?;
         let flags = TimerFlags::TFD_CLOEXEC | TimerFlags::TFD_NONBLOCK;
-        let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, flags).map_err(failed("timerfd_create"))?;
+        let timer = TimerFd::new(ClockId::CLOCK_BOOTTIME, flags).map_err(failed("timerfd_create"))?;
         let readable = |data| EpollEvent::new(EpollFlags::EPOLLIN, data);
         epoll.add(&timer, readable(TIMER)).map_err(failed("epoll_ctl"))?;
         epoll.add(&*bell, readable(BELL)).map_err(failed("epoll_ctl"))?;
@@ -147,7 +148,7 @@ impl EventLoop {
             return EpollTimeout::ZERO;
         }
         if self.alarm != Some(alarm) {
-            let at = Expiration::OneShot(TimeSpec::from_duration(self.clock.monotonic_at(alarm)));
+            let at = Expiration::OneShot(TimeSpec::from_duration(self.clock.boot_time_at(alarm)));
             if self.timer.set(at, TimerSetTimeFlags::TFD_TIMER_ABSTIME).is_err() {
                 // A timer that cannot be set, which the kernel has no reason for: coarse waiting instead.
                 return EpollTimeout::from(1_u8);
@@ -223,15 +224,11 @@ impl EventLoop {
 
     fn add_link(&mut self, name: String, mut paths: [Box<Path>; 2]) -> Result<u32, Error> {
         let first = self.paths.len();
-        for (offset, path) in paths.iter().enumerate() {
-            let event = EpollEvent::new(EpollFlags::EPOLLIN, (first + offset) as u64);
-            // On failure both devices are closed, which takes them out of the epoll again.
-            self.epoll
-                .add(&path.device, event)
-                .map_err(|errno| Error::system(format!("add the link {name:?}"), "epoll_ctl", errno))?;
-        }
         // Links count from 0, two paths each; memory ends before u32 does.
         let link = u32::try_from(first / 2).map_err(|_| Error::NoSuchLink)?;
+        let devices = paths.each_ref().map(|path| &path.device);
+        register(&self.epoll, devices, first as u64)
+            .map_err(|errno| Error::system(format!("add the link {name:?}"), "epoll_ctl", errno))?;
         for (path, direction) in paths.iter_mut().zip(Direction::ALL) {
             path.place = (LinkId(link), direction);
         }
@@ -355,5 +352,35 @@ impl EventLoop {
                 backward: backward.report(),
             })
             .collect()
+    }
+}
+
+/// Has both devices of a link waited for, as `first` and the number behind it, or neither.
+fn register<Fd: AsFd>(epoll: &Epoll, [a, b]: [Fd; 2], first: u64) -> Result<(), Errno> {
+    epoll.add(&a, EpollEvent::new(EpollFlags::EPOLLIN, first))?;
+    epoll.add(&b, EpollEvent::new(EpollFlags::EPOLLIN, first + 1)).inspect_err(|_| {
+        // Closing is not enough: a device is in the epoll until its last descriptor is closed, and the owner may have
+        // a clone. It would be ready for ever, and nobody would read it. Deregistering what is registered succeeds.
+        let _ = epoll.delete(&a);
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use super::*;
+
+    #[test]
+    fn a_device_of_a_link_that_failed_is_waited_for_no_longer_although_a_clone_is_open() {
+        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).unwrap();
+        let plain = || File::open("/proc/self/exe").unwrap();
+        let bell = EventFd::from_value(1).unwrap();
+        let device = File::from(bell.as_fd().try_clone_to_owned().unwrap());
+        // A plain file cannot be waited for.
+        assert_eq!(register(&epoll, [&device, &plain()], 0), Err(Errno::EPERM));
+        drop(device);
+        let mut events = [EpollEvent::empty(); 2];
+        assert_eq!(epoll.wait(&mut events, EpollTimeout::ZERO), Ok(0), "the bell still rings");
     }
 }

@@ -201,6 +201,14 @@ impl TapWriter {
     }
 }
 
+impl Drop for TapWriter {
+    /// What is still here then nobody gets to see.
+    fn drop(&mut self) {
+        let left = Sightings { records: std::mem::take(&mut self.own) };
+        self.shared.missed.fetch_add(left.iter().count() as u64, Ordering::Relaxed);
+    }
+}
+
 fn encode(sighting: &Sighting<'_>, kept: usize) -> [u8; HEADER] {
     let mut header = [0; HEADER];
     let mut place = 0;
@@ -327,6 +335,19 @@ mod tests {
         assert!(tap.missed() > 1000);
         assert_eq!(kept + tap.missed(), notes);
         assert!(writer.own.capacity() <= OWN_BYTES);
+    }
+
+    #[test]
+    fn what_finds_no_room_at_the_end_is_counted_too() {
+        let (mut writer, tap) = tap(TapConfig { snap_length: 1500, capacity: 1 << 16 });
+        for number in 0..100 {
+            writer.note(&sighting(number, Passage::Entered, &[0; 1500]));
+        }
+        writer.hand_over_now();
+        drop(writer);
+        let mut taken = Sightings::default();
+        tap.take(&mut taken);
+        assert_eq!(taken.iter().count() as u64 + tap.missed(), 100);
     }
 
     #[test]

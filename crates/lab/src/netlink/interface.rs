@@ -131,6 +131,21 @@ impl Netlink {
         self.set_flags(index, LinkFlags::empty())
     }
 
+    /// Waits until the kernel is done with what it is doing to an interface.
+    ///
+    /// It tells of a new name before it has given it to the kernel parameters; a request that changes nothing has to
+    /// wait for the rest.
+    ///
+    /// # Errors
+    /// `ENODEV` for one that is gone.
+    pub fn wait_for_interface(&mut self, index: u32) -> Result<(), Error> {
+        let mut message = LinkMessage::default();
+        message.header.index = index;
+        self.tell(RouteNetlinkMessage::SetLink(message), 0, "RTM_SETLINK", || {
+            format!("wait for interface {index}")
+        })
+    }
+
     /// Removes an interface. Whoever holds its device reads errors from then on.
     ///
     /// # Errors

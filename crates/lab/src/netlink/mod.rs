@@ -139,36 +139,19 @@ impl Netlink {
         Err(Error::system(doing(), call, Errno::EAGAIN))
     }
 
-    /// One dump; `false` when it may lack something because of a change meanwhile.
+    /// One dump; `false` when it may lack something because of a change meanwhile. A message that cannot be read
+    /// makes it fail, but only when all of it is taken: the kernel begins no dump before the last one is done.
     fn dump_once(
         &mut self,
         message: RouteNetlinkMessage,
         mut each: impl FnMut(RouteNetlinkMessage),
     ) -> Result<bool, Failure> {
         self.send(message, NLM_F_DUMP)?;
-        let mut consistent = true;
+        let mut dump = Dump { sequence: self.sequence, is_consistent: true, unreadable: None };
         loop {
             self.receive()?;
-            let mut rest = self.buffer.as_slice();
-            while let Some((bytes, behind)) = split_message(rest) {
-                rest = behind;
-                let answer = parse(bytes)?;
-                if answer.header.sequence_number != self.sequence {
-                    continue;
-                }
-                consistent &= answer.header.flags & NLM_F_DUMP_INTR == 0;
-                match answer.payload {
-                    NetlinkPayload::Done(done) if done.code < 0 => {
-                        return Err(Failure::Errno(Errno::from_raw(done.code.saturating_neg())));
-                    }
-                    NetlinkPayload::Done(_) => return Ok(consistent),
-                    NetlinkPayload::Error(error) => {
-                        let code = error.code.map_or(0, |code| code.get().saturating_neg());
-                        return Err(Failure::Errno(Errno::from_raw(code)));
-                    }
-                    NetlinkPayload::InnerMessage(message) => each(message),
-                    _ => {}
-                }
+            if let Some(outcome) = dump.take_in(&self.buffer, &mut each) {
+                return outcome;
             }
         }
     }
@@ -181,11 +164,11 @@ impl Netlink {
         self.send(message, flags)?;
         loop {
             self.receive()?;
-            let answer = parse(&self.buffer)?;
-            if answer.header.sequence_number != self.sequence {
-                // The answer to a request that failed while it was sent.
+            if sequence_of(&self.buffer) != Some(self.sequence) {
+                // The answer to a request that failed while it was sent, whether or not it can be read.
                 continue;
             }
+            let answer = parse(&self.buffer)?;
             return match answer.payload {
                 NetlinkPayload::Error(error) => match error.code {
                     None => Ok(None),
@@ -214,6 +197,55 @@ impl Netlink {
         self.buffer.clear();
         uninterrupted(|| self.socket.recv(&mut self.buffer, 0))?;
         Ok(())
+    }
+}
+
+/// A dump that is being read.
+struct Dump {
+    sequence: u32,
+    /// Nothing has changed meanwhile.
+    is_consistent: bool,
+    /// The first message of it that could not be read.
+    unreadable: Option<Failure>,
+}
+
+impl Dump {
+    /// Takes in one datagram; returns the outcome when it was the last one.
+    fn take_in(
+        &mut self,
+        datagram: &[u8],
+        mut each: impl FnMut(RouteNetlinkMessage),
+    ) -> Option<Result<bool, Failure>> {
+        let mut rest = datagram;
+        while let Some((bytes, behind)) = split_message(rest) {
+            rest = behind;
+            if sequence_of(bytes) != Some(self.sequence) {
+                continue;
+            }
+            let answer = match parse(bytes) {
+                Ok(answer) => answer,
+                Err(failure) => {
+                    self.unreadable.get_or_insert(failure);
+                    continue;
+                }
+            };
+            self.is_consistent &= answer.header.flags & NLM_F_DUMP_INTR == 0;
+            match answer.payload {
+                NetlinkPayload::Done(done) if done.code < 0 => {
+                    return Some(Err(Failure::Errno(Errno::from_raw(done.code.saturating_neg()))));
+                }
+                NetlinkPayload::Done(_) => {
+                    return Some(self.unreadable.take().map_or(Ok(self.is_consistent), Err));
+                }
+                NetlinkPayload::Error(error) => {
+                    let code = error.code.map_or(0, |code| code.get().saturating_neg());
+                    return Some(Err(Failure::Errno(Errno::from_raw(code))));
+                }
+                NetlinkPayload::InnerMessage(message) => each(message),
+                _ => {}
+            }
+        }
+        None
     }
 }
 
@@ -256,6 +288,11 @@ fn parse(bytes: &[u8]) -> Result<NetlinkMessage<RouteNetlinkMessage>, Failure> {
     NetlinkMessage::deserialize(bytes).map_err(|error| Failure::Unreadable(error.to_string()))
 }
 
+/// To which request a message belongs, which can be seen even if nothing else of it can.
+fn sequence_of(message: &[u8]) -> Option<u32> {
+    message.get(8..)?.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes))
+}
+
 /// The first message of a datagram and what is behind it; `None` at its end, or at a length that cannot be.
 fn split_message(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     /// Of `struct nlmsghdr`.
@@ -291,5 +328,39 @@ mod tests {
             assert!(split_message(&message(length)).is_none());
         }
         assert!(split_message(&[]).is_none() && split_message(&[1, 2, 3]).is_none());
+    }
+
+    /// A message with a header of its own, and zeros for the rest of its length.
+    fn raw(length: u32, kind: u16, flags: u16, sequence: u32) -> Vec<u8> {
+        let mut message = Vec::new();
+        message.extend(length.to_ne_bytes());
+        message.extend(kind.to_ne_bytes());
+        message.extend(flags.to_ne_bytes());
+        message.extend(sequence.to_ne_bytes());
+        message.resize(length.next_multiple_of(4) as usize, 0);
+        message
+    }
+
+    const DONE: u16 = 3;
+
+    #[test]
+    fn a_message_that_cannot_be_read_fails_the_dump_only_when_all_of_it_is_taken() {
+        let dump = || Dump { sequence: 7, is_consistent: true, unreadable: None };
+        // Too short for what a link begins with.
+        let (unreadable, done) = (raw(18, libc::RTM_NEWLINK, 0, 7), raw(20, DONE, 0, 7));
+        let mut broken = dump();
+        assert!(broken.take_in(&unreadable, drop).is_none(), "the rest has to be taken first");
+        assert!(matches!(broken.take_in(&done, drop), Some(Err(Failure::Unreadable(_)))));
+        // What is left of another dump is passed over, readable or not.
+        let mut other = dump();
+        assert!(other.take_in(&raw(18, libc::RTM_NEWLINK, 0, 6), drop).is_none());
+        assert!(matches!(other.take_in(&done, drop), Some(Ok(true))));
+    }
+
+    #[test]
+    fn a_dump_that_was_interrupted_says_so() {
+        let mut dump = Dump { sequence: 7, is_consistent: true, unreadable: None };
+        let done = raw(20, DONE, NLM_F_DUMP_INTR, 7);
+        assert!(matches!(dump.take_in(&done, drop), Some(Ok(false))));
     }
 }

@@ -7,6 +7,7 @@ use netlink_packet_core::{NLM_F_CREATE, NLM_F_REPLACE};
 use netlink_packet_route::neighbour::{
     NeighbourAddress, NeighbourAttribute, NeighbourFlags, NeighbourMessage, NeighbourState,
 };
+use netlink_packet_route::route::RouteProtocol;
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use nix::errno::Errno;
 
@@ -22,6 +23,8 @@ pub struct Neighbour {
     pub link_address: Option<[u8; 6]>,
     /// Whether it was set, instead of learnt: such a one does not age.
     pub is_permanent: bool,
+    /// Who set it (`NDA_PROTOCOL`), for telling one's own from others'; 0 unless somebody said so.
+    pub maker: u8,
 }
 
 impl Netlink {
@@ -68,10 +71,27 @@ impl Netlink {
         address: Ipv4Addr,
         link_address: [u8; 6],
     ) -> Result<Option<[u8; 6]>, Error> {
+        self.set_neighbour_as(0, index, address, link_address)
+    }
+
+    /// As [`Netlink::set_neighbour`], with a [maker](Neighbour::maker), which stays until the neighbour is forgotten.
+    ///
+    /// # Errors
+    /// As [`Netlink::set_neighbour`].
+    pub fn set_neighbour_as(
+        &mut self,
+        maker: u8,
+        index: u32,
+        address: Ipv4Addr,
+        link_address: [u8; 6],
+    ) -> Result<Option<[u8; 6]>, Error> {
         let before = self.neighbour(index, address)?;
         let mut message = neighbour_message(index, address);
         message.header.state = NeighbourState::Permanent;
         message.attributes.push(NeighbourAttribute::LinkLayerAddress(link_address.to_vec()));
+        if maker > 0 {
+            message.attributes.push(NeighbourAttribute::Protocol(RouteProtocol::from(maker)));
+        }
         self.tell(
             RouteNetlinkMessage::NewNeighbour(message),
             NLM_F_CREATE | NLM_F_REPLACE,
@@ -177,5 +197,9 @@ fn read(message: &NeighbourMessage) -> Option<Neighbour> {
         _ => None,
     });
     let is_permanent = message.header.state == NeighbourState::Permanent;
-    Some(Neighbour { address, link_address, is_permanent })
+    let maker = message.attributes.iter().find_map(|attribute| match attribute {
+        NeighbourAttribute::Protocol(maker) => Some(u8::from(*maker)),
+        _ => None,
+    });
+    Some(Neighbour { address, link_address, is_permanent, maker: maker.unwrap_or(0) })
 }

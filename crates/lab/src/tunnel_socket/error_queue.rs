@@ -15,6 +15,9 @@ use crate::socket::Control;
 /// 4.3.2.3), but nothing keeps a router from sending more.
 const QUOTED: usize = 1500;
 
+/// Entries of the queue looked at in one call. Those of this host are passed over, and come as fast as it sends.
+const ENTRIES_A_CALL: usize = 64;
+
 /// An ICMP error about a packet that was sent into a tunnel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TunnelError {
@@ -30,7 +33,9 @@ pub struct TunnelError {
 }
 
 impl TunnelSocket {
-    /// The next error that a node on the way, or at its end, sent about a packet; `None` when there is none.
+    /// The next error that a node on the way, or at its end, sent about a packet; `None` when there is none,
+    /// or when none was found in a while: then the socket keeps its error condition (`EPOLLERR`), and is to be asked
+    /// again.
     ///
     /// What this host itself says about a packet is not among them: it is a failure of
     /// [`send_batch`](Self::send_batch).
@@ -39,7 +44,7 @@ impl TunnelSocket {
     /// [`Error::System`] naming `recvmsg(MSG_ERRQUEUE)`.
     pub fn next_error(&self) -> Result<Option<TunnelError>, Error> {
         let mut quoted = [0; QUOTED];
-        loop {
+        for _ in 0..ENTRIES_A_CALL {
             let mut control = Control::new();
             match self.receiver.receive(&mut quoted, &mut control, libc::MSG_ERRQUEUE) {
                 Ok(received) => {
@@ -53,6 +58,7 @@ impl TunnelSocket {
                 Err(errno) => return Err(self.receiver.failed("recvmsg(MSG_ERRQUEUE)", errno)),
             }
         }
+        Ok(None)
     }
 }
 

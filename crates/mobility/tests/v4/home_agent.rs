@@ -165,6 +165,37 @@ fn the_remaining_denials() {
 }
 
 #[test]
+fn no_tunnel_leads_to_a_served_home_address_or_to_the_agent_itself() {
+    let other = Ipv4Addr::new(10, 0, 0, 9);
+    let mut config = home_config();
+    let mut node = config.mobile_nodes[0].clone();
+    node.home_address = other;
+    config.mobile_nodes.push(node);
+    let mut bench = Bench::new(config.clone());
+    for (care_of, code) in
+        [(other, ReplyCode::HomeAdministrativelyProhibited), (HA, ReplyCode::HomePoorlyFormedRequest)]
+    {
+        let craft = bench.next().with(|c| c.request.care_of_address = care_of);
+        assert_eq!(bench.code(&craft), Some(code));
+        assert!(bench.agent.tunnels(HOME).is_empty());
+    }
+    // One that came to be served later is not restored, either.
+    let mut before = Bench::new(home_config());
+    let craft = before.next().with(|c| c.request.care_of_address = other);
+    assert_eq!(before.code(&craft), Some(ReplyCode::Accepted), "somebody else's address");
+    let record = before.agent.record(before.now, HOME).unwrap();
+    let mut after = Bench::new(config);
+    assert!(after.agent.restore(after.now, &record));
+    assert!(after.agent.tunnels(HOME).is_empty());
+    // Whoever is there by an older agreement may still leave.
+    let craft = bench.next().with(|c| {
+        c.request.care_of_address = other;
+        c.request.lifetime = Lifetime::ZERO;
+    });
+    assert_eq!(bench.code(&craft), Some(ReplyCode::Accepted));
+}
+
+#[test]
 fn strangers_get_no_answer_at_all() {
     let mut bench = Bench::new(home_config());
     let craft = bench.next().with(|c| c.request.home_address = Ipv4Addr::new(10, 0, 0, 8));

@@ -32,19 +32,8 @@ impl Snapshot {
     /// Fails when something is not as it was before.
     #[track_caller]
     pub(crate) fn assert_unchanged(&self, host: &Host) {
-        self.assert_same(host, |_| true);
-    }
-
-    /// The same, but for kernel parameters.
-    #[track_caller]
-    pub(crate) fn assert_same_routing(&self, host: &Host) {
-        self.assert_same(host, |name| !name.starts_with(PARAMETERS));
-    }
-
-    #[track_caller]
-    fn assert_same(&self, host: &Host, is_compared: impl Fn(&str) -> bool) {
         let now = Self::of(host);
-        for (name, before) in self.0.iter().filter(|(name, _)| is_compared(name)) {
+        for (name, before) in &self.0 {
             assert_eq!(now.0.get(name), Some(before), "{name} of {}", host.name());
         }
         assert_eq!(self.0.len(), now.0.len());

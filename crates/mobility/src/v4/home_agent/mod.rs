@@ -353,6 +353,11 @@ impl HomeAgent {
         if !is_unicast(care_of) || care_of == request.home_address || care_of == self.config.address {
             return Err((DropReason::PoorlyFormed, ReplyCode::HomePoorlyFormedRequest));
         }
+        // A served home address is where its node is, or leads into that node's tunnel: two nodes, each registered
+        // at the other, would have a packet go round between them. The request itself is in order.
+        if self.nodes.contains_key(&care_of) {
+            return Err((DropReason::NotOffered, ReplyCode::HomeAdministrativelyProhibited));
+        }
         let wants_reverse = flags.contains(RequestFlags::REVERSE_TUNNELING);
         match self.config.reverse_tunnel {
             ReverseTunnel::Unavailable if wants_reverse => {
@@ -585,7 +590,9 @@ impl HomeAgent {
                 Some(Some(left)) => (now + left).min(end_of(saved.lifetime, now)),
                 Some(None) => continue,
             };
-            if self.bindings.len() >= self.config.max_bindings || !is_unicast(saved.care_of) {
+            // The configuration may have changed since it was granted.
+            let leads_back = saved.care_of == self.config.address || self.nodes.contains_key(&saved.care_of);
+            if self.bindings.len() >= self.config.max_bindings || !is_unicast(saved.care_of) || leads_back {
                 continue;
             }
             let binding = MobilityBinding {
