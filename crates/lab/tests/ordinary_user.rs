@@ -1,6 +1,7 @@
 //! The lab without root: a user namespace, made by an ordinary user in a process of one thread.
 //!
-//! Started as root this becomes user 65534 first. Not under the test harness, whose threads are in the way.
+//! Started as root this becomes user 65534 first, with a TUN device of its own that everybody may open, whatever the mode
+//! of the machine's. Not under the test harness, whose threads are in the way.
 
 mod support;
 
@@ -8,7 +9,10 @@ use std::process::ExitCode;
 
 use careof_lab::{Error, Realm, congestion_controls, set_congestion_control};
 use careof_link::Config;
+use nix::mount::{MsFlags, mount};
+use nix::sched::{CloneFlags, unshare};
 use nix::sys::prctl::set_dumpable;
+use nix::sys::stat::{Mode, SFlag, makedev, mknod, umask};
 use nix::unistd::{Gid, Uid, setgid, setuid};
 use support::processes::{BROOD, MARK, marked, shell, wait_until};
 use support::{Pair, SILENCE, next, realm_or_skip};
@@ -17,6 +21,7 @@ fn main() -> ExitCode {
     if Uid::effective().is_root() {
         // Dumpable again: otherwise the kernel keeps the files of /proc/self from this user.
         let become_ordinary = || {
+            lend_tun_device()?;
             setgid(Gid::from_raw(65534))?;
             setuid(Uid::from_raw(65534))?;
             set_dumpable(true)
@@ -34,6 +39,17 @@ fn main() -> ExitCode {
     an_idle_emulator_takes_no_processor_time(realm);
     println!("test an_ordinary_user_has_a_lab ... ok");
     ExitCode::SUCCESS
+}
+
+/// Lays a device of mode 0666 over `/dev/net/tun`, for this process alone.
+fn lend_tun_device() -> nix::Result<()> {
+    unshare(CloneFlags::CLONE_NEWNS)?;
+    mount(None::<&str>, "/", None::<&str>, MsFlags::MS_REC | MsFlags::MS_PRIVATE, None::<&str>)?;
+    mount(Some("tmpfs"), "/dev/net", Some("tmpfs"), MsFlags::empty(), None::<&str>)?;
+    let usual = umask(Mode::empty());
+    let made = mknod("/dev/net/tun", SFlag::S_IFCHR, Mode::from_bits_truncate(0o666), makedev(10, 200));
+    umask(usual);
+    made
 }
 
 fn a_process_of_several_threads_is_told_so() {
