@@ -345,7 +345,7 @@ pub(crate) static POLICY: Section = Section {
             "method",
             "word",
             "required",
-            "`\"triangle\"`, `\"reverse-tunnel\"` or `\"regular-ip\"` (from the care-of address; breaks at a handover).",
+            "`\"triangle\"`, `\"reverse-tunnel\"` or `\"regular-ip\"` (from the care-of address; breaks when its link goes).",
         ),
     ],
     elsewhere: &[("destination", "write `to`"), ("routing", "write `method`")],
