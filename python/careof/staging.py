@@ -116,7 +116,11 @@ class Staging:
             missing.append(parent)
             parent = parent.parent
         for directory in reversed(missing):
-            directory.mkdir()
+            try:
+                directory.mkdir()
+            except FileExistsError:
+                # Another run has made it since. A file there is an error further on.
+                continue
             self._made.append(directory)
 
     def _forget_parents(self) -> None:
