@@ -83,7 +83,7 @@ impl Instant {
 }
 
 fn saturating_nanos(span: Duration) -> u64 {
-    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
+    span.as_secs().saturating_mul(1_000_000_000).saturating_add(u64::from(span.subsec_nanos()))
 }
 
 impl Add<Duration> for Instant {

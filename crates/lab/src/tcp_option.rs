@@ -1,6 +1,7 @@
 //! What a program asks of the kernel's TCP, socket by socket.
 
 use std::os::fd::{AsRawFd, BorrowedFd};
+use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::sys::socket::{getsockopt, sockopt};
@@ -20,8 +21,14 @@ pub enum TcpOption {
     MaxSegment(u16),
     /// Small segments do not wait for acknowledgements (RFC 896 is off).
     NoDelay(bool),
+    /// Segments leave evenly, at the rate that the kernel derives from the window (by a timer of its own where no `fq` is
+    /// on the way).
+    Paced,
     /// The most bytes that wait in the socket without having been sent before more can be written.
     NotSentLowWater(u32),
+    /// How long data may stay unacknowledged before the kernel gives the connection up (RFC 5482, section 3.1), rounded up to
+    /// milliseconds.
+    UserTimeout(Duration),
     /// Whether packets carry DF and the path's MTU is discovered (RFC 1191).
     PathMtuDiscovery(bool),
 }
@@ -44,8 +51,16 @@ impl TcpOption {
             Self::NoDelay(on) => {
                 (libc::IPPROTO_TCP, libc::TCP_NODELAY, u32::from(on), "setsockopt(TCP_NODELAY)")
             }
+            // Any limit turns pacing on; this one is far above what a window gives (34 Gbit/s).
+            Self::Paced => {
+                (libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, u32::MAX - 1, "setsockopt(SO_MAX_PACING_RATE)")
+            }
             Self::NotSentLowWater(bytes) => {
                 (libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, bytes, "setsockopt(TCP_NOTSENT_LOWAT)")
+            }
+            Self::UserTimeout(timeout) => {
+                let millis = u32::try_from(timeout.as_nanos().div_ceil(1_000_000)).unwrap_or(u32::MAX);
+                (libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT, millis, "setsockopt(TCP_USER_TIMEOUT)")
             }
             Self::PathMtuDiscovery(on) => {
                 let mode = if on { libc::IP_PMTUDISC_DO } else { libc::IP_PMTUDISC_DONT };

@@ -1,12 +1,13 @@
 //! Controlled delay.
 //!
 //! RFC 8289 (January 2018): the estimator and the control loop of section 5, which decide when a packet comes to
-//! the head of the queue. Left out: marking (ECN).
+//! the head of the queue. Where the queue marks ECN-capable packets instead of dropping them, the control loop runs on as if
+//! it had dropped (as in Linux, include/net/codel_impl.h; the RFC leaves it open).
 
 use careof_base::{Duration, Instant};
 
 use crate::jitter::nanos;
-use crate::queue::{Fifo, Queued};
+use crate::queue::{Ecn, Fifo, Queued};
 
 /// The state that RFC 8289 section 5 keeps for a queue, with its names.
 #[derive(Clone, Debug)]
@@ -26,6 +27,8 @@ pub(crate) struct CoDel {
     /// `count` at the entry into the dropping state.
     last_count: u32,
     dropping: bool,
+    /// Packets marked.
+    pub(crate) marked: u64,
 }
 
 impl CoDel {
@@ -39,6 +42,7 @@ impl CoDel {
             count: 0,
             last_count: 0,
             dropping: false,
+            marked: 0,
         }
     }
 
@@ -60,12 +64,26 @@ impl CoDel {
         &mut self,
         now: Instant,
         queue: &mut Fifo<P>,
+        marks: bool,
         mut drop: impl FnMut(Queued<P>),
     ) -> Option<Queued<P>> {
+        let mark = |head: &mut Option<Queued<P>>, count: &mut u64| match head {
+            Some(head) if marks && head.ecn != Ecn::Incapable => {
+                head.ecn = Ecn::Marked;
+                *count += 1;
+                true
+            }
+            _ => false,
+        };
         let (mut head, mut ok_to_drop) = self.dodequeue(now, queue);
         if self.dropping {
             self.dropping = ok_to_drop;
             while self.dropping && now >= self.drop_next {
+                if mark(&mut head, &mut self.marked) {
+                    self.count = self.count.saturating_add(1);
+                    self.drop_next = self.control_law(self.drop_next);
+                    break;
+                }
                 head.into_iter().for_each(&mut drop);
                 self.count = self.count.saturating_add(1);
                 (head, ok_to_drop) = self.dodequeue(now, queue);
@@ -75,8 +93,10 @@ impl CoDel {
                 }
             }
         } else if ok_to_drop {
-            head.into_iter().for_each(&mut drop);
-            (head, _) = self.dodequeue(now, queue);
+            if !mark(&mut head, &mut self.marked) {
+                head.into_iter().for_each(&mut drop);
+                (head, _) = self.dodequeue(now, queue);
+            }
             self.dropping = true;
             // A queue that grew again soon after it was controlled needs the drop rate that controlled it.
             let delta = self.count.saturating_sub(self.last_count);
@@ -159,11 +179,11 @@ mod tests {
             let mut queue = Fifo::new();
             // Enough packets for any number of drops, all of the same age.
             for packet in 0..100_u32 {
-                queue.push(Queued { since: at(now - sojourn), packet, size: 1000 });
+                queue.push(Queued { since: at(now - sojourn), packet, size: 1000, ecn: Ecn::Incapable });
             }
             let foretold = codel.next_look(at(now), &queue) == Some(at(now));
             let before = dropped.len();
-            codel.take(at(now), &mut queue, |_| dropped.push(now));
+            codel.take(at(now), &mut queue, false, |_| dropped.push(now));
             assert_eq!(foretold, dropped.len() > before);
         }
         dropped
@@ -218,9 +238,9 @@ mod tests {
         for now in 1000..3000 {
             let mut queue = Fifo::new();
             for packet in 0..2_u32 {
-                queue.push(Queued { since: at(now - 50), packet, size: 1500 });
+                queue.push(Queued { since: at(now - 50), packet, size: 1500, ecn: Ecn::Incapable });
             }
-            codel.take(at(now), &mut queue, |_| dropped += 1);
+            codel.take(at(now), &mut queue, false, |_| dropped += 1);
         }
         assert_eq!(dropped, 0);
     }
@@ -230,7 +250,34 @@ mod tests {
         let mut codel = codel();
         assert!(!drops_at(&mut codel, 20, 1000, 1250).is_empty());
         let mut queue = Fifo::<u32>::new();
-        assert!(codel.take(at(1250), &mut queue, |_| ()).is_none());
+        assert!(codel.take(at(1250), &mut queue, false, |_| ()).is_none());
         assert!(!codel.dropping && codel.first_above_time.is_none());
+    }
+
+    #[test]
+    fn marks_follow_each_other_as_drops_would_and_only_what_cannot_be_marked_is_dropped() {
+        let run = |ecn: Ecn| {
+            let mut codel = codel();
+            let (mut marked, mut dropped) = (Vec::new(), Vec::new());
+            for now in 1000..3000 {
+                let mut queue = Fifo::new();
+                for packet in 0..100_u32 {
+                    queue.push(Queued { since: at(now - 20), packet, size: 1000, ecn });
+                }
+                let head = codel.take(at(now), &mut queue, true, |_| dropped.push(now));
+                if head.is_some_and(|head| head.ecn == Ecn::Marked) {
+                    marked.push(now);
+                }
+            }
+            assert_eq!(codel.marked, marked.len() as u64);
+            (marked, dropped)
+        };
+        let (marked, dropped) = run(Ecn::Capable);
+        assert!(dropped.is_empty());
+        let (none, by_drops) = run(Ecn::Incapable);
+        assert!(none.is_empty());
+        // The control law is the same; one millisecond a packet is too coarse for more than a mark each.
+        assert_eq!(marked[..10], by_drops[..10]);
+        assert!(marked.len() > 50, "{}", marked.len());
     }
 }

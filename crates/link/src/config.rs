@@ -139,6 +139,9 @@ pub struct QueueConfig {
     pub limit: QueueLimit,
     /// What is dropped before that.
     pub discipline: Discipline,
+    /// Mark ECN-capable packets where `discipline` would drop them (RFC 3168 section 7). What does not fit is dropped
+    /// all the same, and so is what RED would drop at an average queue beyond its thresholds.
+    pub ecn: bool,
 }
 
 /// The room in a queue.
@@ -183,7 +186,7 @@ impl Discipline {
 /// Gateways for Congestion Avoidance", IEEE/ACM Transactions on Networking 1(4), 1993.
 ///
 /// The default has that paper's weight and thresholds, and the later advice of its first author: a maximum
-/// probability of 0.1 and the gentle slope. Packets are dropped, not marked.
+/// probability of 0.1 and the gentle slope.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RedConfig {
     /// `minth`: average queue, in packets, below which nothing is dropped.
@@ -251,6 +254,9 @@ impl Default for Framing {
 /// Why a [`Config`] describes no link. The text names the value found and what would be right.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum ConfigError {
+    /// Marks asked of a queue that never drops early.
+    #[error("ecn is on but the discipline is drop-tail, which has nothing to mark; choose red or codel")]
+    NothingToMark,
     /// [`Config::mtu`] is below [`MINIMUM_MTU`].
     #[error("an MTU of {found} bytes is too small; IPv4 needs at least {MINIMUM_MTU}")]
     MtuTooSmall {
@@ -352,6 +358,7 @@ impl Jitter {
 impl QueueConfig {
     fn check(&self) -> Result<(), ConfigError> {
         match self.discipline {
+            Discipline::DropTail if self.ecn => Err(ConfigError::NothingToMark),
             Discipline::DropTail => Ok(()),
             Discipline::CoDel { target, interval } => {
                 if target.is_zero() || target >= interval {
@@ -410,7 +417,8 @@ mod tests {
         let red = |change: fn(&mut RedConfig)| {
             let mut red = RedConfig::default();
             change(&mut red);
-            let queue = QueueConfig { limit: QueueLimit::Packets(100), discipline: Discipline::Red(red) };
+            let queue =
+                QueueConfig { limit: QueueLimit::Packets(100), discipline: Discipline::Red(red), ecn: false };
             Config { queue, ..Config::default() }
         };
         let codel = |target, interval| Config {

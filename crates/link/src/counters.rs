@@ -69,6 +69,8 @@ pub struct Counters {
     pub delivered_bytes: u64,
     /// Packets taken back out of the queue by [`Link::drain_queue`](crate::Link::drain_queue).
     pub drained: u64,
+    /// Packets marked instead of being dropped (RFC 3168). What became of them is counted like of any other.
+    pub marked: u64,
     /// Packets dropped, by [`DropCause::index`]. A packet counts from the moment its drop is decided or, when
     /// lost on the wire, from the moment it would have arrived.
     pub dropped: [u64; DropCause::COUNT],

@@ -22,7 +22,7 @@
 //! let arrival = Instant::from_micros(6_000 + 3_500);
 //! assert_eq!(link.poll(Instant::ZERO), None);
 //! assert_eq!(link.next_timeout(), Some(arrival));
-//! assert_eq!(link.poll(arrival), Some(Output::Delivered { packet: 'a', at: arrival }));
+//! assert_eq!(link.poll(arrival), Some(Output::Delivered { packet: 'a', at: arrival, marked: false }));
 //! ```
 
 #![no_std]
@@ -38,6 +38,7 @@ mod loss;
 mod propagation;
 mod queue;
 mod red;
+mod ring;
 mod serialiser;
 
 pub use config::{

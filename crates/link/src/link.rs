@@ -1,16 +1,17 @@
 //! One direction of a link, from the sender's queue to the receiver's door.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use careof_base::{DataRate, Instant, RandomStream};
 
-use crate::config::{Config, Jitter};
+use crate::config::{Config, Discipline, Framing, Jitter, Loss};
 use crate::counters::{Counters, DropCause};
 use crate::jitter::{JitterProcess, nanos};
 use crate::loss::LossProcess;
 use crate::propagation::{OnWire, Wire};
-use crate::queue::{Queue, Queued};
+use crate::queue::{Ecn, Queue, Queued};
 use crate::serialiser::Serialiser;
 
 /// What becomes of packets when a link goes down.
@@ -31,6 +32,8 @@ pub enum Output<P> {
         packet: P,
         /// Its arrival: the `now` of the poll when the owner is punctual, earlier when it is late.
         at: Instant,
+        /// This link marked it on the way (RFC 3168): its IP header is to say so.
+        marked: bool,
     },
     /// A packet that was accepted has been dropped after all.
     Dropped {
@@ -73,6 +76,9 @@ impl<P> Output<P> {
 #[derive(Clone, Debug)]
 pub struct Link<P> {
     now: Instant,
+    /// When the packet in the serialiser ends; [`Instant::MAX`] while there is none, or it stands still.
+    ends: Instant,
+    /// The packet in the serialiser. While it moves it is on the wire already, with the arrival it will have.
     sending: Option<Sending<P>>,
     serialiser: Serialiser,
     queue: Queue<P>,
@@ -83,12 +89,25 @@ pub struct Link<P> {
     least_delay: u64,
     /// [`Config::jitter`]'s `reorder`.
     may_reorder: bool,
-    loss: LossProcess,
-    jitter: JitterProcess,
+    /// Neither loss nor jitter: nothing to draw.
+    certain: bool,
+    /// The next arrival is the next thing that happens: the link is up, packets keep their order, and the queue drops
+    /// nothing by itself. Late drops are asked for apart.
+    plain: bool,
+    framing: Framing,
+    mtu: u16,
     down: Option<Down>,
     /// Drops that were decided after the packet was accepted, not yet reported.
     late_drops: VecDeque<LateDrop<P>>,
     counters: Counters,
+    /// What a packet on a link without chance does not look at.
+    rest: Box<Rest>,
+}
+
+#[derive(Clone, Debug)]
+struct Rest {
+    loss: LossProcess,
+    jitter: JitterProcess,
     config: Config,
 }
 
@@ -102,6 +121,7 @@ struct Sending<P> {
     packet: P,
     size: u16,
     lost: bool,
+    marked: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -127,6 +147,7 @@ impl<P: Copy> Link<P> {
     pub fn new(config: Config, loss: RandomStream, jitter: RandomStream, queue: RandomStream) -> Self {
         Self {
             now: Instant::ZERO,
+            ends: Instant::MAX,
             sending: None,
             serialiser: Serialiser::new(config.rate),
             queue: Queue::new(&config, queue),
@@ -134,12 +155,18 @@ impl<P: Copy> Link<P> {
             delay: nanos(config.delay),
             least_delay: least_delay(&config),
             may_reorder: config.jitter.may_reorder(),
-            loss: LossProcess::new(config.loss, loss),
-            jitter: JitterProcess::new(config.jitter, jitter),
+            certain: is_certain(&config),
+            plain: is_plain(&config),
+            framing: config.framing,
+            mtu: config.mtu,
             down: None,
             late_drops: VecDeque::new(),
             counters: Counters::default(),
-            config,
+            rest: Box::new(Rest {
+                loss: LossProcess::new(config.loss, loss),
+                jitter: JitterProcess::new(config.jitter, jitter),
+                config,
+            }),
         }
     }
 
@@ -152,10 +179,32 @@ impl<P: Copy> Link<P> {
     /// The cause, when the packet is refused; it is counted as offered and dropped, and stays with the caller.
     #[inline]
     pub fn enqueue(&mut self, now: Instant, packet: P, size_bytes: u32) -> Result<(), DropCause> {
+        self.offer(now, packet, size_bytes, Ecn::Incapable)
+    }
+
+    /// Whether the queue marks ECN-capable packets: worth looking whether a packet is one.
+    #[inline]
+    #[must_use]
+    pub fn marks(&self) -> bool {
+        self.queue.marks()
+    }
+
+    /// Offers a packet whose IP header says that it is ECN-capable, marked already or not (RFC 3168 section 5): a queue
+    /// that is told to ([`QueueConfig::ecn`](crate::QueueConfig::ecn)) marks it where it would drop another.
+    ///
+    /// # Errors
+    /// As [`Self::enqueue`].
+    #[inline]
+    pub fn enqueue_ecn_capable(&mut self, now: Instant, packet: P, size_bytes: u32) -> Result<(), DropCause> {
+        self.offer(now, packet, size_bytes, Ecn::Capable)
+    }
+
+    #[inline]
+    fn offer(&mut self, now: Instant, packet: P, size_bytes: u32, ecn: Ecn) -> Result<(), DropCause> {
         self.advance(now);
         self.counters.offered += 1;
         self.counters.offered_bytes += u64::from(size_bytes);
-        let accepted = self.accept(packet, size_bytes);
+        let accepted = self.accept(packet, size_bytes, ecn);
         if let Err(cause) = accepted {
             self.counters.count_drop(cause);
         }
@@ -163,19 +212,22 @@ impl<P: Copy> Link<P> {
     }
 
     #[inline]
-    fn accept(&mut self, packet: P, size_bytes: u32) -> Result<(), DropCause> {
+    fn accept(&mut self, packet: P, size_bytes: u32, ecn: Ecn) -> Result<(), DropCause> {
         if self.down.is_some_and(|down| down.queued == Fate::Drop) {
             return Err(DropCause::LinkDown);
         }
-        let size = u16::try_from(size_bytes).ok().filter(|size| *size <= self.config.mtu);
-        let queued = Queued { since: self.now, packet, size: size.ok_or(DropCause::MtuExceeded)? };
-        self.queue.admit(self.now)?;
+        let size = u16::try_from(size_bytes).ok().filter(|size| *size <= self.mtu);
+        let mut queued = Queued { since: self.now, packet, size: size.ok_or(DropCause::MtuExceeded)?, ecn };
+        self.queue.admit(self.now, &mut queued.ecn)?;
+        let marked = queued.ecn == Ecn::Marked;
         if self.sending.is_none() && self.serialiser.is_running() {
             // The queue is empty, or its head would be in the serialiser.
             self.send(self.now, queued);
-            return Ok(());
+        } else {
+            self.queue.push(queued)?;
         }
-        self.queue.push(queued)
+        self.counters.marked += u64::from(marked);
+        Ok(())
     }
 
     /// The next thing that has happened by `now`, in the order in which they happened; of one instant, arrivals
@@ -196,7 +248,30 @@ impl<P: Copy> Link<P> {
         }
         self.counters.delivered += 1;
         self.counters.delivered_bytes += u64::from(arrived.size);
-        Some(Output::Delivered { packet, at })
+        Some(Output::Delivered { packet, at, marked: arrived.marked })
+    }
+
+    /// The packet that [`poll`](Self::poll) delivers next, if that is all it can do next: nothing of this link is ever
+    /// reordered, lost, marked or dropped late. [`take_arrival`](Self::take_arrival) then takes it.
+    #[inline]
+    pub fn peek_arrival(&mut self, now: Instant) -> Option<P> {
+        self.advance(now);
+        if !self.plain || !self.late_drops.is_empty() {
+            return None;
+        }
+        self.wire
+            .arriving(self.now)
+            .filter(|arriving| !arriving.lost && !arriving.marked)
+            .map(|arriving| arriving.packet)
+    }
+
+    /// Takes the packet that [`peek_arrival`](Self::peek_arrival) showed, at the same instant.
+    #[inline]
+    pub fn take_arrival(&mut self) {
+        if let Some(arrived) = self.wire.receive(self.now) {
+            self.counters.delivered += 1;
+            self.counters.delivered_bytes += u64::from(arrived.size);
+        }
     }
 
     /// The oldest late drop, unless a packet arrived before it or together with it.
@@ -215,8 +290,16 @@ impl<P: Copy> Link<P> {
     /// A timeout comes to nothing in two cases only. Where jitter may reorder, the packet that is sent next may
     /// arrive first, and its own arrival is not drawn yet: the earliest possible one counts. And CoDel is looked
     /// after once when it may begin to drop, which is about once an interval or a drop.
+    #[inline]
     #[must_use]
     pub fn next_timeout(&self) -> Option<Instant> {
+        if self.plain && self.late_drops.is_empty() {
+            return self.wire.next_arrival();
+        }
+        self.next_timeout_of_any_link()
+    }
+
+    fn next_timeout_of_any_link(&self) -> Option<Instant> {
         if let Some(drop) = self.late_drops.front() {
             return Some(drop.at);
         }
@@ -224,22 +307,15 @@ impl<P: Copy> Link<P> {
         if let Some(down) = self.down {
             return arrival.filter(|arrival| *arrival <= down.since);
         }
-        let Some(sending) = &self.sending else { return arrival };
-        if sending.end == Instant::MAX {
+        if self.ends == Instant::MAX {
             return arrival;
         }
         let mut next = arrival;
-        if self.may_reorder {
-            next = earlier(next, self.own_arrival(sending));
-            if !self.queue.is_empty() {
-                // What is sent next, after `end`, may arrive before all of these.
-                let then = sending.end.as_nanos().saturating_add(self.least_delay);
-                next = earlier(next, Instant::from_nanos(then));
-            }
-        } else if next.is_none() {
-            next = Some(self.wire.arrival_in_order(self.own_arrival(sending)));
+        if self.may_reorder && !self.queue.is_empty() {
+            // What is sent next, when this one ends, may arrive before all of these.
+            next = earlier(next, Instant::from_nanos(self.ends.as_nanos().saturating_add(self.least_delay)));
         }
-        match self.queue.next_look(sending.end) {
+        match self.queue.next_look(self.ends) {
             Some(look) => earlier(next, look),
             None => next,
         }
@@ -249,20 +325,23 @@ impl<P: Copy> Link<P> {
     #[inline]
     pub fn advance(&mut self, now: Instant) {
         self.now = self.now.max(now);
-        while let Some(sent) = &self.sending
-            && sent.end <= self.now
-        {
-            let sent = *sent;
-            self.propagate(&sent);
-            self.send_next(sent.end);
+        while self.ends <= self.now {
+            self.send_next(self.ends);
         }
     }
 
-    /// Puts a packet that was sent on the wire.
-    #[inline]
-    fn propagate(&mut self, sent: &Sending<P>) {
-        let arrival = self.own_arrival(sent);
-        let on_wire = OnWire { arrival, packet: sent.packet, size: sent.size, lost: sent.lost };
+    /// Puts the packet in the serialiser on the wire, with the arrival it has if nothing happens to it before it ends.
+    #[inline(always)]
+    fn propagate(&mut self, sending: &Sending<P>) {
+        let delay = self.delay.saturating_add_signed(sending.jitter);
+        let arrival = Instant::from_nanos(sending.end.as_nanos().saturating_add(delay));
+        let on_wire = OnWire {
+            arrival,
+            packet: sending.packet,
+            size: sending.size,
+            lost: sending.lost,
+            marked: sending.marked,
+        };
         if self.may_reorder {
             self.wire.send_in_any_order(on_wire);
         } else {
@@ -270,17 +349,29 @@ impl<P: Copy> Link<P> {
         }
     }
 
-    /// When the packet in the serialiser arrives if nothing holds it up.
-    #[inline]
-    fn own_arrival(&self, sent: &Sending<P>) -> Instant {
-        let delay = self.delay.saturating_add_signed(sent.jitter);
-        Instant::from_nanos(sent.end.as_nanos().saturating_add(delay))
+    /// Takes the packet in the serialiser off the wire again, before anything changes that its arrival depends on.
+    fn recall(&mut self) {
+        if self.ends != Instant::MAX {
+            self.wire.recall(self.may_reorder);
+            self.ends = Instant::MAX;
+        }
+    }
+
+    /// What [`Self::recall`] took back goes on, if anything moves.
+    fn resume(&mut self) {
+        if let Some(sending) = self.sending
+            && sending.end != Instant::MAX
+        {
+            self.ends = sending.end;
+            self.propagate(&sending);
+        }
     }
 
     /// Takes the next packet from the queue into the serialiser, at `now` or a little in the past.
     #[inline]
     fn send_next(&mut self, now: Instant) {
         self.sending = None;
+        self.ends = Instant::MAX;
         if !self.serialiser.is_running() {
             return;
         }
@@ -290,19 +381,26 @@ impl<P: Copy> Link<P> {
             late_drops.push_back(LateDrop { at: now, packet: dropped.packet, cause: DropCause::CoDel });
         });
         if let Some(head) = head {
+            self.counters.marked += self.queue.take_marks();
             self.send(now, head);
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn send(&mut self, now: Instant, queued: Queued<P>) {
-        self.sending = Some(Sending {
-            end: self.serialiser.start(now, self.config.framing.bits(u32::from(queued.size))),
-            jitter: self.jitter.next_nanos(),
+        let sending = Sending {
+            end: self.serialiser.start(now, self.framing.bits(u32::from(queued.size))),
+            jitter: if self.certain { 0 } else { self.rest.jitter.next_nanos() },
             packet: queued.packet,
             size: queued.size,
-            lost: self.loss.next_is_lost(),
-        });
+            lost: !self.certain && self.rest.loss.next_is_lost(),
+            marked: queued.ecn == Ecn::Marked,
+        };
+        self.sending = Some(sending);
+        self.ends = sending.end;
+        if sending.end != Instant::MAX {
+            self.propagate(&sending);
+        }
     }
 
     /// Until when packets arrive: nothing does while the link is down.
@@ -322,6 +420,7 @@ impl<P: Copy> Link<P> {
     /// - Discipline: with the same one its state stays and the parameters change; another one starts anew.
     pub fn reconfigure(&mut self, now: Instant, config: Config) {
         self.advance(now);
+        self.recall();
         let now = self.now;
         let (late_drops, counters) = (&mut self.late_drops, &mut self.counters);
         self.queue.reconfigure(now, &config, |dropped| {
@@ -331,19 +430,25 @@ impl<P: Copy> Link<P> {
         self.delay = nanos(config.delay);
         self.least_delay = least_delay(&config);
         self.may_reorder = config.jitter.may_reorder();
-        self.loss.set_law(config.loss);
-        self.jitter.set_law(config.jitter);
-        self.config = config;
+        self.certain = is_certain(&config);
+        self.plain = self.down.is_none() && is_plain(&config);
+        (self.framing, self.mtu) = (config.framing, config.mtu);
+        self.rest.loss.set_law(config.loss);
+        self.rest.jitter.set_law(config.jitter);
+        self.rest.config = config;
         if self.down.is_none() {
-            self.set_rate(self.config.rate);
+            self.set_rate(self.rest.config.rate);
         }
     }
 
-    /// Lets the serialiser go on at `rate`, with the packet it has or the next one.
+    /// Lets the serialiser go on at `rate`, with the packet it has, which was recalled, or with the next one.
     fn set_rate(&mut self, rate: DataRate) {
         let end = self.serialiser.set_rate(self.now, rate, self.sending.is_some());
         match &mut self.sending {
-            Some(sending) => sending.end = end,
+            Some(sending) => {
+                sending.end = end;
+                self.resume();
+            }
             None => self.send_next(self.now),
         }
     }
@@ -356,8 +461,10 @@ impl<P: Copy> Link<P> {
     /// down already the new fates apply to what is left.
     pub fn set_down(&mut self, now: Instant, queued: Fate, in_flight: Fate) {
         self.advance(now);
+        self.recall();
         let since = self.down.map_or(self.now, |down| down.since);
         self.down = Some(Down { since, queued });
+        self.plain = false;
         if in_flight == Fate::Drop {
             self.drop_in_flight(since);
         }
@@ -392,8 +499,9 @@ impl<P: Copy> Link<P> {
     pub fn set_up(&mut self, now: Instant) {
         self.advance(now);
         if let Some(down) = self.down.take() {
+            self.plain = is_plain(&self.rest.config);
             self.wire.postpone(down.since, self.now.as_nanos() - down.since.as_nanos());
-            self.set_rate(self.config.rate);
+            self.set_rate(self.rest.config.rate);
         }
     }
 
@@ -422,21 +530,37 @@ impl<P: Copy> Link<P> {
 
     /// The configuration as last given.
     #[must_use]
-    pub const fn config(&self) -> &Config {
-        &self.config
+    pub fn config(&self) -> &Config {
+        &self.rest.config
+    }
+
+    /// The largest packet it takes, IP bytes.
+    #[inline]
+    #[must_use]
+    pub const fn mtu(&self) -> u16 {
+        self.mtu
     }
 
     /// Packets and bytes of IP in the queue as of the last call, without the packet in the serialiser.
+    #[inline]
     #[must_use]
     pub fn queue_len(&self) -> (usize, u64) {
         (self.queue.len(), self.queue.bytes())
+    }
+
+    /// When the last bit of the packet in the serialiser leaves, as of the last call; `None` while there is none or
+    /// nothing moves.
+    #[must_use]
+    pub fn sending_until(&self) -> Option<Instant> {
+        self.sending.as_ref().map(|sending| sending.end).filter(|end| *end != Instant::MAX)
     }
 
     /// Packets in the serialiser and on the wire as of the last call, those that have arrived and were not
     /// polled included.
     #[must_use]
     pub fn in_flight(&self) -> usize {
-        self.wire.len() + usize::from(self.sending.is_some())
+        // What moves through the serialiser is counted with the wire.
+        self.wire.len() + usize::from(self.sending.is_some() && self.ends == Instant::MAX)
     }
 
     /// What became of the packets offered so far.
@@ -444,6 +568,14 @@ impl<P: Copy> Link<P> {
     pub const fn counters(&self) -> &Counters {
         &self.counters
     }
+}
+
+fn is_certain(config: &Config) -> bool {
+    matches!((config.loss, config.jitter), (Loss::None, Jitter::None))
+}
+
+fn is_plain(config: &Config) -> bool {
+    !config.jitter.may_reorder() && !matches!(config.queue.discipline, Discipline::CoDel { .. })
 }
 
 /// The least delay that [`Config::jitter`] can leave a packet, in nanoseconds.

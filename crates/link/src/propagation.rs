@@ -1,9 +1,11 @@
 //! The wire: packets that were sent and have not arrived.
 
-use alloc::collections::{BinaryHeap, VecDeque};
+use alloc::collections::BinaryHeap;
 use core::cmp::{Ordering, Reverse};
 
 use careof_base::Instant;
+
+use crate::ring::Ring;
 
 /// A packet on the wire. Its size fits 16 bits because no MTU is larger.
 #[derive(Clone, Copy, Debug)]
@@ -13,6 +15,8 @@ pub(crate) struct OnWire<P> {
     pub(crate) size: u16,
     /// Lost on the way: it will be missed at `arrival`.
     pub(crate) lost: bool,
+    /// This link marked it.
+    pub(crate) marked: bool,
 }
 
 /// Packets by their time of arrival.
@@ -20,20 +24,23 @@ pub(crate) struct OnWire<P> {
 /// Those that keep their order stand in a ring; only those that may overtake need a heap.
 #[derive(Clone, Debug)]
 pub(crate) struct Wire<P> {
-    in_order: VecDeque<OnWire<P>>,
+    in_order: Ring<OnWire<P>>,
     in_any_order: BinaryHeap<Reverse<Numbered<P>>>,
     sent_in_any_order: u64,
     /// The latest arrival of all that are, or were, on the wire.
     latest: Instant,
+    /// The same before the last packet was sent.
+    latest_before: Instant,
 }
 
 impl<P: Copy> Wire<P> {
     pub(crate) fn new() -> Self {
         Self {
-            in_order: VecDeque::new(),
+            in_order: Ring::new(),
             in_any_order: BinaryHeap::new(),
             sent_in_any_order: 0,
             latest: Instant::ZERO,
+            latest_before: Instant::ZERO,
         }
     }
 
@@ -41,26 +48,39 @@ impl<P: Copy> Wire<P> {
         self.in_order.len() + self.in_any_order.len()
     }
 
-    /// When a packet whose own time of arrival is `own` would arrive if it must not overtake any other.
-    pub(crate) fn arrival_in_order(&self, own: Instant) -> Instant {
-        own.max(self.latest)
-    }
-
     /// Sends a packet that arrives after all that were sent before it.
+    #[inline]
     pub(crate) fn send_in_order(&mut self, mut packet: OnWire<P>) {
-        packet.arrival = self.arrival_in_order(packet.arrival);
+        packet.arrival = packet.arrival.max(self.latest);
+        self.latest_before = self.latest;
         self.latest = packet.arrival;
-        self.in_order.push_back(packet);
+        self.in_order.push(packet);
     }
 
     /// Sends a packet that arrives in its own time.
     pub(crate) fn send_in_any_order(&mut self, packet: OnWire<P>) {
+        self.latest_before = self.latest;
         self.latest = self.latest.max(packet.arrival);
         self.in_any_order.push(Reverse(Numbered { number: self.sent_in_any_order, packet }));
         self.sent_in_any_order += 1;
     }
 
+    /// Takes the packet that was sent last, in that manner, off the wire, as if it had not been sent.
+    pub(crate) fn recall(&mut self, in_any_order: bool) {
+        if in_any_order {
+            self.sent_in_any_order -= 1;
+            let recalled = self.sent_in_any_order;
+            let mut rest = core::mem::take(&mut self.in_any_order).into_vec();
+            rest.retain(|p| p.0.number != recalled);
+            self.in_any_order = rest.into();
+        } else {
+            self.in_order.pop_newest();
+        }
+        self.latest = self.latest_before;
+    }
+
     /// The next arrival.
+    #[inline]
     pub(crate) fn next_arrival(&self) -> Option<Instant> {
         let ordered = self.in_order.front().map(|p| p.arrival);
         if self.in_any_order.is_empty() {
@@ -74,6 +94,7 @@ impl<P: Copy> Wire<P> {
     }
 
     /// Takes the next packet that has arrived by `now`. Packets that arrive together come as they were sent.
+    #[inline]
     pub(crate) fn receive(&mut self, now: Instant) -> Option<OnWire<P>> {
         if !self.in_any_order.is_empty() {
             return self.receive_from_both(now);
@@ -81,7 +102,14 @@ impl<P: Copy> Wire<P> {
         if self.in_order.front()?.arrival > now {
             return None;
         }
-        self.in_order.pop_front()
+        self.in_order.pop()
+    }
+
+    /// The packet that [`Self::receive`] would take, if only such are on the wire as keep their order.
+    #[inline]
+    pub(crate) fn arriving(&self, now: Instant) -> Option<&OnWire<P>> {
+        let first = self.in_order.front()?;
+        (first.arrival <= now && self.in_any_order.is_empty()).then_some(first)
     }
 
     /// As [`Self::receive`], with both kinds of packets on the wire.
@@ -92,13 +120,19 @@ impl<P: Copy> Wire<P> {
         if self.in_any_order.peek().is_some_and(|p| p.0.packet.arrival == next) {
             return self.in_any_order.pop().map(|p| p.0.packet);
         }
-        self.in_order.pop_front()
+        self.in_order.pop()
     }
 
     /// Removes the packets that arrive after `instant`, in the order of their arrival for each kind.
     pub(crate) fn cut(&mut self, instant: Instant, mut lost: impl FnMut(OnWire<P>)) {
-        let kept = self.in_order.partition_point(|p| p.arrival <= instant);
-        self.in_order.drain(kept..).for_each(&mut lost);
+        let mut kept = 0;
+        while self.in_order.get(kept).is_some_and(|p| p.arrival <= instant) {
+            kept += 1;
+        }
+        (kept..self.in_order.len()).filter_map(|n| self.in_order.get(n).copied()).for_each(&mut lost);
+        while self.in_order.len() > kept {
+            self.in_order.pop_newest();
+        }
         let mut rest = core::mem::take(&mut self.in_any_order).into_sorted_vec();
         // Sorted by `Reverse`: the latest come first.
         while let Some(p) = rest.pop() {
@@ -118,7 +152,7 @@ impl<P: Copy> Wire<P> {
                 *arrival = Instant::from_nanos(arrival.as_nanos().saturating_add(nanos));
             }
         };
-        self.in_order.iter_mut().for_each(|p| put_off(&mut p.arrival));
+        self.in_order.for_each_mut(|p| put_off(&mut p.arrival));
         let mut unordered = core::mem::take(&mut self.in_any_order).into_vec();
         unordered.iter_mut().for_each(|p| put_off(&mut p.0.packet.arrival));
         self.in_any_order = unordered.into();
@@ -170,7 +204,7 @@ mod tests {
     }
 
     fn on_wire(packet: u32, arrival: u64) -> OnWire<u32> {
-        OnWire { arrival: at(arrival), packet, size: 100, lost: false }
+        OnWire { arrival: at(arrival), packet, size: 100, lost: false, marked: false }
     }
 
     fn receive_all(wire: &mut Wire<u32>, now: u64) -> Vec<u32> {

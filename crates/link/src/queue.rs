@@ -1,6 +1,6 @@
 //! The queue before the serialiser: its room, and the discipline that rules it.
 
-use alloc::collections::VecDeque;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use careof_base::{Instant, RandomStream};
@@ -8,7 +8,8 @@ use careof_base::{Instant, RandomStream};
 use crate::codel::CoDel;
 use crate::config::{Config, Discipline, QueueLimit};
 use crate::counters::DropCause;
-use crate::red::Red;
+use crate::red::{Judgement, Red};
+use crate::ring::Ring;
 
 /// A packet in the queue.
 #[derive(Clone, Copy, Debug)]
@@ -18,20 +19,33 @@ pub(crate) struct Queued<P> {
     pub(crate) packet: P,
     /// IP bytes. They fit 16 bits because no MTU is larger.
     pub(crate) size: u16,
+    pub(crate) ecn: Ecn,
+}
+
+/// What congestion notification knows of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ecn {
+    /// It can only be dropped.
+    Incapable,
+    /// It may be marked.
+    Capable,
+    /// This link marked it.
+    Marked,
 }
 
 /// First in, first out, with its bytes counted.
 #[derive(Clone, Debug)]
 pub(crate) struct Fifo<P> {
-    packets: VecDeque<Queued<P>>,
+    packets: Ring<Queued<P>>,
     bytes: u64,
 }
 
 impl<P: Copy> Fifo<P> {
     pub(crate) fn new() -> Self {
-        Self { packets: VecDeque::new(), bytes: 0 }
+        Self { packets: Ring::new(), bytes: 0 }
     }
 
+    #[inline]
     pub(crate) fn len(&self) -> usize {
         self.packets.len()
     }
@@ -48,19 +62,21 @@ impl<P: Copy> Fifo<P> {
         self.packets.front()
     }
 
+    #[inline]
     pub(crate) fn push(&mut self, queued: Queued<P>) {
         self.bytes += u64::from(queued.size);
-        self.packets.push_back(queued);
+        self.packets.push(queued);
     }
 
+    #[inline]
     pub(crate) fn pop(&mut self) -> Option<Queued<P>> {
-        let queued = self.packets.pop_front()?;
+        let queued = self.packets.pop()?;
         self.bytes -= u64::from(queued.size);
         Some(queued)
     }
 
     fn pop_newest(&mut self) -> Option<Queued<P>> {
-        let queued = self.packets.pop_back()?;
+        let queued = self.packets.pop_newest()?;
         self.bytes -= u64::from(queued.size);
         Some(queued)
     }
@@ -72,23 +88,27 @@ pub(crate) struct Queue<P> {
     fifo: Fifo<P>,
     limit: QueueLimit,
     law: Law,
-    stream: RandomStream,
+    /// Mark what can be marked.
+    marks: bool,
+    stream: Box<RandomStream>,
 }
 
 /// The state of a [`Discipline`].
 #[derive(Clone, Debug)]
 enum Law {
     DropTail,
-    Red(Red),
-    CoDel(CoDel),
+    Red(Box<Red>),
+    CoDel(Box<CoDel>),
 }
 
 impl Law {
     fn new(config: &Config, now: Instant) -> Self {
         match config.queue.discipline {
             Discipline::DropTail => Self::DropTail,
-            Discipline::Red(red) => Self::Red(Red::new(red, mean_packet_nanos(config), now)),
-            Discipline::CoDel { target, interval } => Self::CoDel(CoDel::new(target, interval, config.mtu)),
+            Discipline::Red(red) => Self::Red(Box::new(Red::new(red, mean_packet_nanos(config), now))),
+            Discipline::CoDel { target, interval } => {
+                Self::CoDel(Box::new(CoDel::new(target, interval, config.mtu)))
+            }
         }
     }
 }
@@ -102,9 +122,16 @@ fn mean_packet_nanos(config: &Config) -> f64 {
 
 impl<P: Copy> Queue<P> {
     pub(crate) fn new(config: &Config, stream: RandomStream) -> Self {
-        Self { fifo: Fifo::new(), limit: config.queue.limit, law: Law::new(config, Instant::ZERO), stream }
+        Self {
+            fifo: Fifo::new(),
+            limit: config.queue.limit,
+            law: Law::new(config, Instant::ZERO),
+            marks: config.queue.ecn,
+            stream: Box::new(stream),
+        }
     }
 
+    #[inline]
     pub(crate) fn len(&self) -> usize {
         self.fifo.len()
     }
@@ -118,16 +145,20 @@ impl<P: Copy> Queue<P> {
     }
 
     /// Lets the discipline see an arriving packet, whether it will have to wait or not.
-    pub(crate) fn admit(&mut self, now: Instant) -> Result<(), DropCause> {
-        if let Law::Red(red) = &mut self.law
-            && red.drops(now, self.fifo.len(), &mut self.stream)
-        {
-            return Err(DropCause::RedEarly);
+    #[inline]
+    pub(crate) fn admit(&mut self, now: Instant, ecn: &mut Ecn) -> Result<(), DropCause> {
+        let Law::Red(red) = &mut self.law else { return Ok(()) };
+        let may_mark = self.marks && *ecn != Ecn::Incapable;
+        match red.judge(now, self.fifo.len(), may_mark, &mut self.stream) {
+            Judgement::Pass => {}
+            Judgement::Mark => *ecn = Ecn::Marked,
+            Judgement::Drop => return Err(DropCause::RedEarly),
         }
         Ok(())
     }
 
     /// Puts a packet at the end.
+    #[inline]
     pub(crate) fn push(&mut self, queued: Queued<P>) -> Result<(), DropCause> {
         let fits = match self.limit {
             QueueLimit::Packets(limit) => self.fifo.len() < limit as usize,
@@ -141,16 +172,31 @@ impl<P: Copy> Queue<P> {
     }
 
     /// Takes the packet to be sent at `now`. What the discipline drops before it goes to `drop`.
+    #[inline]
     pub(crate) fn take(&mut self, now: Instant, drop: impl FnMut(Queued<P>)) -> Option<Queued<P>> {
         let taken = match &mut self.law {
             Law::DropTail => return self.fifo.pop(),
             Law::Red(_) => self.fifo.pop(),
-            Law::CoDel(codel) => codel.take(now, &mut self.fifo, drop),
+            Law::CoDel(codel) => codel.take(now, &mut self.fifo, self.marks, drop),
         };
         if taken.is_none() {
             self.link_is_idle(now);
         }
         taken
+    }
+
+    #[inline]
+    pub(crate) fn marks(&self) -> bool {
+        self.marks
+    }
+
+    /// Packets marked at the head since the last call.
+    #[inline]
+    pub(crate) fn take_marks(&mut self) -> u64 {
+        match &mut self.law {
+            Law::CoDel(codel) => core::mem::take(&mut codel.marked),
+            Law::DropTail | Law::Red(_) => 0,
+        }
     }
 
     /// When [`Self::take`] may drop something, if it is called at `next` and then as packets are sent.
@@ -180,6 +226,7 @@ impl<P: Copy> Queue<P> {
             _ => self.law = Law::new(config, now),
         }
         self.limit = config.queue.limit;
+        self.marks = config.queue.ecn;
         while self.exceeds_limit() {
             let Some(queued) = self.fifo.pop_newest() else { break };
             drop(queued);
@@ -196,7 +243,7 @@ impl<P: Copy> Queue<P> {
     /// Takes every packet, oldest first.
     pub(crate) fn drain(&mut self) -> Vec<Queued<P>> {
         self.fifo.bytes = 0;
-        let drained = self.fifo.packets.drain(..).collect();
+        let drained = core::iter::from_fn(|| self.fifo.packets.pop()).collect();
         if let Law::CoDel(codel) = &mut self.law {
             codel.becomes_empty();
         }

@@ -3,13 +3,22 @@
 //! Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance", IEEE/ACM Transactions on
 //! Networking 1(4), 1993: the detailed algorithm of section 4, with its correction of the average for idle times
 //! and its count of packets since the last drop (method 2 of section 7); and Floyd's "gentle" slope of 2000.
-//! Left out: marking (ECN), and the variant that measures in bytes.
+//! The queue marks ECN-capable packets instead of dropping them where it is told to, but not those beyond the upper end
+//! of the slope (RFC 3168 section 7). Left out: the variant that measures in bytes.
 
 use careof_base::{Instant, RandomStream};
 
 use crate::config::RedConfig;
 
 /// The average queue, and the count since the last drop.
+/// What RED decides about a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Judgement {
+    Pass,
+    Mark,
+    Drop,
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct Red {
     config: RedConfig,
@@ -40,15 +49,32 @@ impl Red {
         self.idle_since.get_or_insert(now);
     }
 
-    /// Whether the packet that arrives at a queue of `length` packets (not counting the one being sent) is
-    /// dropped.
-    pub(crate) fn drops(&mut self, now: Instant, length: usize, stream: &mut RandomStream) -> bool {
+    /// What becomes of the packet that arrives at a queue of `length` packets (not counting the one being sent).
+    /// Where it `may_mark`, the drops by chance are marks.
+    pub(crate) fn judge(
+        &mut self,
+        now: Instant,
+        length: usize,
+        may_mark: bool,
+        stream: &mut RandomStream,
+    ) -> Judgement {
         let was_idle = self.update_average(now, length);
-        let dropped = self.decide(stream);
-        if dropped && was_idle {
+        if !self.decide(stream) {
+            return Judgement::Pass;
+        }
+        if may_mark && self.average < self.last() {
+            return Judgement::Mark;
+        }
+        if was_idle {
             self.idle_since = Some(now);
         }
-        dropped
+        Judgement::Drop
+    }
+
+    /// The average queue beyond which chance has no say.
+    fn last(&self) -> f64 {
+        let high = f64::from(self.config.max_threshold);
+        if self.config.gentle { 2.0 * high } else { high }
     }
 
     /// Returns whether the link was idle.
@@ -67,14 +93,12 @@ impl Red {
     }
 
     fn decide(&mut self, stream: &mut RandomStream) -> bool {
-        let (low, high) = (f64::from(self.config.min_threshold), f64::from(self.config.max_threshold));
-        if self.average < low {
+        if self.average < f64::from(self.config.min_threshold) {
             self.count = -1;
             return false;
         }
-        let last = if self.config.gentle { 2.0 * high } else { high };
         self.count += 1;
-        let dropped = self.average >= last || stream.unit() < self.spread(self.probability());
+        let dropped = self.average >= self.last() || stream.unit() < self.spread(self.probability());
         if dropped {
             self.count = 0;
         }
@@ -123,7 +147,7 @@ mod tests {
         let mut red = red(RedConfig { min_threshold: 50, max_threshold: 100, ..config(0.1) }, 0.0);
         let mut stream = RandomStream::new(1, 0, "red");
         for n in 1..=2_000 {
-            assert!(!red.drops(Instant::ZERO, 20, &mut stream));
+            assert_eq!(red.judge(Instant::ZERO, 20, false, &mut stream), Judgement::Pass);
             let expected = 20.0 * (1.0 - 0.998_f64.powi(n));
             assert!((red.average - expected).abs() < 1e-9);
         }
@@ -137,7 +161,7 @@ mod tests {
         red.becomes_idle(Instant::from_secs(2));
         let mut stream = RandomStream::new(1, 0, "red");
         // 3 s at 1 ms a packet: 3000 packets missed.
-        assert!(!red.drops(Instant::from_secs(4), 0, &mut stream));
+        assert_eq!(red.judge(Instant::from_secs(4), 0, false, &mut stream), Judgement::Pass);
         let expected = 4.0 * 0.998_f64.powi(3_000);
         assert!((red.average - expected).abs() < 1e-9, "{}", red.average);
     }
@@ -147,8 +171,8 @@ mod tests {
         let mut red = red(RedConfig { gentle: false, ..config(0.1) }, 100.0);
         red.becomes_idle(Instant::ZERO);
         let mut stream = RandomStream::new(1, 0, "red");
-        assert!(red.drops(Instant::from_millis(10), 0, &mut stream));
-        red.drops(Instant::from_millis(510), 0, &mut stream);
+        assert_eq!(red.judge(Instant::from_millis(10), 0, false, &mut stream), Judgement::Drop);
+        red.judge(Instant::from_millis(510), 0, false, &mut stream);
         let expected = 100.0 * 0.998_f64.powi(510);
         assert!((red.average - expected).abs() < 1e-9, "{}", red.average);
     }
@@ -160,7 +184,7 @@ mod tests {
         let (mut gaps, mut gap) = (Vec::new(), 0);
         for _ in 0..packets {
             gap += 1;
-            if red.drops(Instant::ZERO, 0, &mut stream) {
+            if red.judge(Instant::ZERO, 0, false, &mut stream) == Judgement::Drop {
                 gaps.push(gap);
                 gap = 0;
             }
@@ -193,5 +217,28 @@ mod tests {
     #[test]
     fn nothing_is_dropped_below_the_lower_threshold() {
         assert!(standing(config(1.0), 4.999, 10_000).1.is_empty());
+    }
+
+    #[test]
+    fn what_may_be_marked_is_marked_as_often_as_it_would_be_dropped_but_not_beyond_the_slope() {
+        let judge = |average, may_mark| {
+            let mut red = red(RedConfig { weight: 0.0, ..config(0.1) }, average);
+            let mut stream = RandomStream::new(9, 0, "red.standing");
+            (0..10_000).map(|_| red.judge(Instant::ZERO, 0, may_mark, &mut stream)).collect::<Vec<_>>()
+        };
+        let count = |judged: &[Judgement], one| judged.iter().filter(|found| **found == one).count();
+        let (marks, drops) = (judge(10.0, true), judge(10.0, false));
+        assert_eq!(count(&marks, Judgement::Mark), count(&drops, Judgement::Drop));
+        assert_eq!(count(&marks, Judgement::Drop), 0);
+        assert_eq!(count(&judge(30.0, true), Judgement::Drop), 10_000);
+    }
+
+    #[test]
+    fn a_marked_packet_ends_the_idle_time() {
+        let mut red = red(RedConfig { max_probability: Probability::ONE, ..config(1.0) }, 14.999);
+        red.becomes_idle(Instant::ZERO);
+        let mut stream = RandomStream::new(1, 0, "red");
+        assert_eq!(red.judge(Instant::ZERO, 0, true, &mut stream), Judgement::Mark);
+        assert_eq!(red.idle_since, None);
     }
 }

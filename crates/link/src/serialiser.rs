@@ -21,32 +21,72 @@ pub(crate) struct Serialiser {
     end: Instant,
     /// Nanobits still to be sent at `end`; all of the packet while it is stalled.
     owed: u64,
+    /// The last division: packets of a flow are of few sizes, and dividing is the slowest thing a link does.
+    last: Division,
+}
+
+/// `bits` in nanobits, divided by the rate.
+#[derive(Clone, Copy, Debug, Default)]
+struct Division {
+    bits: u64,
+    nanos: u64,
+    rest: u64,
 }
 
 impl Serialiser {
     pub(crate) fn new(rate: DataRate) -> Self {
-        Self { rate: rate.bits_per_second(), end: Instant::ZERO, owed: 0 }
+        Self { rate: rate.bits_per_second(), end: Instant::ZERO, owed: 0, last: Division::default() }
     }
 
     /// Whether anything moves.
+    #[inline]
     pub(crate) fn is_running(&self) -> bool {
         self.rate != 0
     }
 
     /// Begins to send `bits` at `start`, which must not lie before the end of the packet before. Returns the
     /// end, which is [`Instant::MAX`] at rate zero.
+    #[inline]
     pub(crate) fn start(&mut self, start: Instant, bits: u64) -> Instant {
         if start > self.end {
             self.owed = 0;
         }
+        if bits == self.last.bits && bits > 0 {
+            return self.work_as_before(start);
+        }
         // A packet has less than 2^22 bits and less than 10^16 nanobits: the sum is exact below 10^19 bit/s.
-        self.work(start, bits.saturating_mul(NANOBITS).saturating_add(self.owed))
+        let nanobits = bits.saturating_mul(NANOBITS);
+        if self.rate != 0 && self.rate != UNLIMITED_RATE.bits_per_second() && nanobits < u64::MAX - self.rate
+        {
+            self.last = Division { bits, nanos: nanobits / self.rate, rest: nanobits % self.rate };
+            return self.work_as_before(start);
+        }
+        self.work(start, nanobits.saturating_add(self.owed))
+    }
+
+    /// As [`Self::work`], for as many bits as were divided last.
+    #[inline]
+    fn work_as_before(&mut self, start: Instant) -> Instant {
+        let mut nanos = start.as_nanos().saturating_add(self.last.nanos);
+        let mut owed = self.owed.saturating_add(self.last.rest);
+        if owed >= self.rate {
+            owed -= self.rate;
+            nanos = nanos.saturating_add(1);
+            // Owed since a higher rate.
+            if owed >= self.rate {
+                nanos = nanos.saturating_add(owed / self.rate);
+                owed %= self.rate;
+            }
+        }
+        (self.end, self.owed) = (Instant::from_nanos(nanos), owed);
+        self.end
     }
 
     /// Goes on at `rate` from `now` with what is left of the packet being sent, if one is. Returns its end.
     pub(crate) fn set_rate(&mut self, now: Instant, rate: DataRate, sending: bool) -> Instant {
         let left = if sending { self.left(now) } else { 0 };
         self.rate = rate.bits_per_second();
+        self.last = Division::default();
         if sending { self.work(now, left) } else { self.end }
     }
 
@@ -62,6 +102,7 @@ impl Serialiser {
         nanos.saturating_mul(self.rate).saturating_add(self.owed)
     }
 
+    #[inline]
     fn work(&mut self, start: Instant, nanobits: u64) -> Instant {
         (self.end, self.owed) = match self.rate {
             0 => (Instant::MAX, nanobits),

@@ -25,7 +25,7 @@ fn megabits(rate: u64) -> DataRate {
 }
 
 fn roomy(discipline: Discipline) -> QueueConfig {
-    QueueConfig { limit: QueueLimit::Packets(1_000_000), discipline }
+    QueueConfig { limit: QueueLimit::Packets(1_000_000), discipline, ecn: false }
 }
 
 /// 12 Mbit/s, so that a packet of 1500 bytes takes a millisecond, and 20 ms of delay.
@@ -47,7 +47,7 @@ fn delivered(outputs: &[Output<u32>]) -> Vec<(u32, u64)> {
     outputs
         .iter()
         .filter_map(|output| match output {
-            Output::Delivered { packet, at } => Some((*packet, at.as_nanos() / 1_000)),
+            Output::Delivered { packet, at, .. } => Some((*packet, at.as_nanos() / 1_000)),
             Output::Dropped { .. } => None,
         })
         .collect()
@@ -88,7 +88,7 @@ fn a_million_packets_take_their_exact_time_and_one_timeout_each() {
         let now = link.next_timeout().expect("a packet is on its way");
         let exact = u128::from(packet + 1) * 333 * 8 * 1_000_000_000 / 7_777_777;
         assert_eq!(u128::from(now.as_nanos()), exact);
-        assert_eq!(link.poll(now), Some(Output::Delivered { packet, at: now }));
+        assert_eq!(link.poll(now), Some(Output::Delivered { packet, at: now, marked: false }));
         assert_eq!(link.poll(now), None);
         link.enqueue(now, packet + 10, 333).unwrap();
     }
@@ -106,6 +106,24 @@ fn asynchronous_framing_carries_960_bytes_a_second_at_9600_bits() {
     }
     let outputs = run(&mut link, Instant::from_secs(200));
     assert_eq!(delivered(&outputs)[99], (99, 100_020_000));
+}
+
+#[test]
+fn the_end_of_the_packet_in_the_serialiser_is_known() {
+    let mut link = link(millisecond_link());
+    assert_eq!(link.sending_until(), None);
+    for packet in 0..2 {
+        link.enqueue(at_micros(100), packet, 1500).unwrap();
+    }
+    assert_eq!(link.sending_until(), Some(at_micros(1_100)));
+    link.advance(at_micros(1_100));
+    assert_eq!(link.sending_until(), Some(at_micros(2_100)));
+    link.set_down(at_micros(1_500), Fate::Keep, Fate::Keep);
+    assert_eq!(link.sending_until(), None);
+    link.set_up(at_micros(9_500));
+    assert_eq!(link.sending_until(), Some(at_micros(10_100)));
+    link.advance(at_micros(10_100));
+    assert_eq!(link.sending_until(), None);
 }
 
 #[test]
@@ -136,7 +154,7 @@ fn waiting_times_are_those_of_an_m_d_1_queue() {
             now += arrivals.standard_exponential() * 1e6 / load;
             let instant = Instant::from_nanos(now as u64);
             for output in run(&mut link, instant) {
-                let Output::Delivered { packet, at } = output else { panic!("{output:?}") };
+                let Output::Delivered { packet, at, .. } = output else { panic!("{output:?}") };
                 let took = at - offered_at[packet as usize] - millis(21);
                 waits.push(took.as_secs_f64() * 1e3);
             }
@@ -395,7 +413,7 @@ fn what_has_arrived_is_delivered_although_the_link_went_down() {
     link.set_down(at_micros(21_000), Fate::Drop, Fate::Drop);
     assert_eq!(link.next_timeout().map(|at| at <= at_micros(21_000)), Some(true));
     let outputs = run(&mut link, at_micros(21_000));
-    assert_eq!(outputs[0], Output::Delivered { packet: 0, at: at_micros(21_000) });
+    assert_eq!(outputs[0], Output::Delivered { packet: 0, at: at_micros(21_000), marked: false });
     assert_eq!((delivered(&outputs).len(), dropped(&outputs).len()), (1, 4));
 }
 
@@ -424,7 +442,7 @@ fn at_an_unlimited_rate_there_is_no_queue() {
 
 /// Offers a packet each `micros` for `secs`; returns the time each delivered one spent in the queue, in ms.
 fn overload(discipline: Discipline, limit: u32, micros: u64, secs: u64) -> (Vec<f64>, Link<u32>) {
-    let queue = QueueConfig { limit: QueueLimit::Packets(limit), discipline };
+    let queue = QueueConfig { limit: QueueLimit::Packets(limit), discipline, ecn: false };
     let mut link = link(Config { queue, ..millisecond_link() });
     let mut waits = Vec::new();
     for packet in 0..(secs * 1_000_000 / micros) {

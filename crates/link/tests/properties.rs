@@ -92,7 +92,7 @@ fn queues() -> impl Strategy<Value = QueueConfig> {
         interval: millis(interval),
     });
     let discipline = prop_oneof![Just(Discipline::DropTail), red, codel];
-    (limit, discipline).prop_map(|(limit, discipline)| QueueConfig { limit, discipline })
+    (limit, discipline).prop_map(|(limit, discipline)| QueueConfig { limit, discipline, ecn: false })
 }
 
 fn configs() -> impl Strategy<Value = Config> {
@@ -332,7 +332,7 @@ fn small_configs() -> impl Strategy<Value = Config> {
     (rate, delay, limit, framing).prop_map(|(rate, delay, limit, framing)| Config {
         rate,
         delay,
-        queue: QueueConfig { limit, discipline: Discipline::DropTail },
+        queue: QueueConfig { limit, discipline: Discipline::DropTail, ecn: false },
         framing,
         mtu: 150,
         ..Config::default()

@@ -27,6 +27,12 @@ impl Flags {
     pub const ECE: Self = Self(0x40);
     /// Congestion window reduced.
     pub const CWR: Self = Self(0x80);
+
+    /// Whether they are those of a segment within a connection: ACK, and neither SYN nor RST.
+    #[must_use]
+    pub const fn are_of_a_stream(self) -> bool {
+        self.0 & (Self::ACK.0 | Self::SYN.0 | Self::RST.0) == Self::ACK.0
+    }
 }
 
 impl fmt::Display for Flags {
@@ -168,6 +174,9 @@ impl Segment {
     /// blocks that find no room beside the other options are left out.
     #[must_use]
     pub fn header_len(&self) -> u16 {
+        if self.sack.is_empty() {
+            return 20 + self.options_len_without_sack();
+        }
         let sack = match self.sack_blocks_that_fit().len() as u16 {
             0 => 0,
             blocks => 4 + 8 * blocks,

@@ -80,7 +80,11 @@ impl Path {
     /// Puts a packet on the link.
     fn offer(&mut self, now: Instant, slab: &mut Slab, tap: &mut Option<TapWriter>, token: u32) {
         let size = u32::try_from(slab.packet(token).len()).unwrap_or(u32::MAX);
-        let outcome = self.link.enqueue(now, token, size);
+        let outcome = if self.link.marks() && slab.is_ecn_capable(token) {
+            self.link.enqueue_ecn_capable(now, token, size)
+        } else {
+            self.link.enqueue(now, token, size)
+        };
         let (packets, bytes) = self.link.queue_len();
         let longest = &mut self.counts.longest_queue;
         *longest = (longest.0.max(u32::try_from(packets).unwrap_or(u32::MAX)), longest.1.max(bytes));
@@ -162,7 +166,10 @@ impl Path {
         let mut now = clock.now();
         while let Some(output) = self.link.poll(now) {
             let token = match output {
-                Output::Delivered { packet, at } => {
+                Output::Delivered { packet, at, marked } => {
+                    if marked {
+                        slab.mark_congestion(packet);
+                    }
                     // The host deals with the packet, and may answer it, while it is handed over: `now` is before
                     // that, so that a tap sees the answer later than the question.
                     match far.send(slab.packet(packet)) {

@@ -1,5 +1,7 @@
 //! The packets that links hold tokens for.
 
+use careof_wire::ipv4::ecn;
+
 /// Packets by number. A freed place keeps its memory for the next packet, so that once the busiest moment has
 /// been no packet costs an allocation.
 #[derive(Debug, Default)]
@@ -60,6 +62,27 @@ impl Slab {
         self.places.get(token as usize).map_or((0, &[]), |place| (place.number, &place.bytes))
     }
 
+    /// Whether the packet is an IPv4 datagram that may be marked instead of being dropped (RFC 3168 section 5).
+    #[inline]
+    pub(super) fn is_ecn_capable(&self, token: u32) -> bool {
+        matches!(self.packet(token), [version, tos, ..] if version >> 4 == 4 && tos & ecn::MASK != 0)
+    }
+
+    /// Marks an IPv4 datagram: it met congestion. Its header's checksum is adjusted (RFC 1624).
+    pub(super) fn mark_congestion(&mut self, token: u32) {
+        let Some(place) = self.places.get_mut(token as usize) else { return };
+        let [version, tos, _, _, _, _, _, _, _, _, high, low, ..] = place.bytes.as_mut_slice() else {
+            return;
+        };
+        let before = u16::from_be_bytes([*version, *tos]);
+        *tos |= ecn::CONGESTION_EXPERIENCED;
+        let after = u16::from_be_bytes([*version, *tos]);
+        let sum = u32::from(!u16::from_be_bytes([*high, *low])) + u32::from(!before) + u32::from(after);
+        let folded = (sum & 0xffff) + (sum >> 16);
+        let folded = (folded & 0xffff) + (folded >> 16);
+        [*high, *low] = (!(folded as u16)).to_be_bytes();
+    }
+
     /// Forgets a packet. Each token is freed once, by the owner of the link that gave it back.
     #[inline]
     pub(super) fn free(&mut self, token: u32) {
@@ -86,6 +109,27 @@ mod tests {
         slab.free(first);
         assert_eq!(slab.keep(b"a longer one"), Some(first));
         assert_eq!((slab.packet(first), slab.places.len()), (&b"a longer one"[..], 2));
+    }
+
+    #[test]
+    fn a_mark_leaves_a_header_that_sums_up() {
+        use careof_wire::ipv4::Ipv4Header;
+        for (tos, identification) in [(0b10, 0), (0b01, 0xffff), (0x28 | 0b10, 0x1234), (0b11, 7)] {
+            let header = Ipv4Header { tos, identification, payload_len: 4, ..Ipv4Header::default() };
+            let mut bytes = Vec::new();
+            header.emit(&mut bytes);
+            bytes.extend([1, 2, 3, 4]);
+            let mut slab = Slab::default();
+            let token = slab.keep(&bytes).unwrap();
+            assert!(slab.is_ecn_capable(token));
+            slab.mark_congestion(token);
+            let (marked, payload) = Ipv4Header::parse(slab.packet(token)).unwrap();
+            assert_eq!((marked, payload), (Ipv4Header { tos: tos | 0b11, ..header }, &[1, 2, 3, 4][..]));
+        }
+        let mut slab = Slab::default();
+        let token = slab.keep(&[0x45, 0]).unwrap();
+        slab.mark_congestion(token);
+        assert!(!slab.is_ecn_capable(token) && slab.packet(token) == [0x45, 0]);
     }
 
     #[test]

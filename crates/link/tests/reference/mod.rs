@@ -81,7 +81,7 @@ impl Reference {
         }
         while let Some((packet, 0)) = self.wire.front().copied() {
             self.wire.pop_front();
-            outputs.push(Output::Delivered { packet, at: Instant::from_nanos(self.now) });
+            outputs.push(Output::Delivered { packet, at: Instant::from_nanos(self.now), marked: false });
         }
     }
 

@@ -37,6 +37,35 @@ pub struct Ipv4Header {
     pub payload_len: u16,
 }
 
+/// The ECN field, the last two bits of the type of service (RFC 3168 section 5).
+pub mod ecn {
+    /// The field in the type of service.
+    pub const MASK: u8 = 0b11;
+    /// ECN-capable transport, ECT(0), which senders use.
+    pub const CAPABLE: u8 = 0b10;
+    /// Congestion experienced.
+    pub const CONGESTION_EXPERIENCED: u8 = 0b11;
+}
+
+impl Ipv4Header {
+    /// Whether a router may mark the datagram instead of dropping it: it is capable, or marked already.
+    #[must_use]
+    pub const fn is_ecn_capable(&self) -> bool {
+        self.tos & ecn::MASK != 0
+    }
+
+    /// Whether the datagram met congestion (CE).
+    #[must_use]
+    pub const fn congestion_experienced(&self) -> bool {
+        self.tos & ecn::MASK == ecn::CONGESTION_EXPERIENCED
+    }
+
+    /// Marks the datagram: it met congestion.
+    pub const fn mark_congestion(&mut self) {
+        self.tos |= ecn::CONGESTION_EXPERIENCED;
+    }
+}
+
 impl Default for Ipv4Header {
     /// Nobody to nobody, with a time to live of 64.
     fn default() -> Self {

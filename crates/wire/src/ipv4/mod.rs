@@ -5,6 +5,6 @@ mod header;
 mod reassembly;
 
 pub use fragmentation::{FragmentationError, fragment};
-pub use header::Ipv4Header;
 pub(crate) use header::Received;
+pub use header::{Ipv4Header, ecn};
 pub use reassembly::{Reassembler, ReassemblyCounters, ReassemblyLimits};
