@@ -2,16 +2,18 @@
 
 use core::time::Duration;
 
-use careof_base::Instant;
+use careof_base::{DataRate, Instant};
 use careof_wire::{Segment, SeqNumber};
 
 use crate::config::{Config, ConfigError, Variant};
 use crate::delayed_ack::Due;
+use crate::ecn::{Echo, Negotiation};
 use crate::events::{Event, Journal};
 use crate::output::Reply;
 use crate::receiver::Receiver;
+use crate::recovery;
 use crate::sender::Sender;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{PathModel, Snapshot};
 use crate::state::State;
 use crate::timer::Timer;
 use crate::timestamps::TimestampState;
@@ -31,10 +33,14 @@ pub enum Role {
 pub enum Wake {
     /// Something sent is not acknowledged.
     Retransmission,
+    /// What was sent may be lost, or needs a probe (RFC 8985).
+    LossDetection,
     /// An acknowledgement was held back.
     DelayedAck,
     /// The peer's window is closed.
     Persist,
+    /// The next segment's time has not come: the sender paces.
+    Pacing,
     /// A closed connection has answered late segments for long enough.
     TimeWait,
 }
@@ -48,13 +54,16 @@ pub struct Transmission {
     pub retransmission: bool,
     /// It probes a closed window.
     pub probe: bool,
+    /// The packet is to be marked as ECN-capable, ECT(0) (RFC 3168 section 5).
+    pub ecn_capable: bool,
 }
 
 /// One end of a TCP connection (RFC 9293), without sockets and clocks.
 ///
 /// The owner hands in what happens - [`open`](Self::open), [`handle_segment`](Self::handle_segment),
 /// [`handle_timeout`](Self::handle_timeout), the application's [`write`](Self::write),
-/// [`read`](Self::read) and [`close`](Self::close), and [`path_mtu_changed`](Self::path_mtu_changed) - and
+/// [`read`](Self::read) and [`close`](Self::close), [`path_mtu_changed`](Self::path_mtu_changed) and
+/// [`icmp_unreachable`](Self::icmp_unreachable) - and
 /// after each such call
 ///
 /// 1. takes events from [`poll_event`](Self::poll_event) until it answers `None`: what happened, before what is
@@ -83,6 +92,8 @@ pub struct Connection {
     pub(crate) scaling: bool,
     /// Both sides offered selective acknowledgements.
     pub(crate) sack: bool,
+    pub(crate) ecn: Negotiation,
+    pub(crate) echo: Echo,
     /// The largest segment the path and the peer take, data and options, bytes.
     pub(crate) segment_limit: u16,
     pub(crate) time_wait: Timer,
@@ -115,6 +126,8 @@ impl Connection {
             peer_shift: 0,
             scaling: false,
             sack: false,
+            ecn: Negotiation::default(),
+            echo: Echo::default(),
             segment_limit: config.mss,
             time_wait: Timer::default(),
             reply: None,
@@ -126,14 +139,16 @@ impl Connection {
     /// A timer may have run out.
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.receiver.acks.timer().is_due(now) {
-            self.receiver.acks.expired();
+            self.receiver.acks.expired(self.sender.estimator.rto());
         }
         if self.sender.timer.is_due(now) && !self.sender.on_timeout(now, &mut self.journal) {
             self.finish(Event::GivenUp);
         }
+        recovery::rack_tlp::on_timer(&mut self.sender, now, &mut self.journal);
         if self.sender.persist.timer().is_due(now) && !self.sender.on_persist(now) {
             self.finish(Event::GivenUp);
         }
+        self.sender.on_pacing_timeout(now);
         if self.time_wait.is_due(now) {
             self.finish(Event::Closed);
         }
@@ -144,9 +159,12 @@ impl Connection {
     #[must_use]
     pub fn next_timeout(&self) -> Option<(Instant, Wake)> {
         let mut first = (self.sender.timer.deadline(), Wake::Retransmission);
+        let losses = self.sender.rack_tlp.as_ref().map_or(Instant::MAX, |state| state.timer().deadline());
         for (deadline, wake) in [
+            (losses, Wake::LossDetection),
             (self.receiver.acks.timer().deadline(), Wake::DelayedAck),
             (self.sender.persist.timer().deadline(), Wake::Persist),
+            (self.sender.pacing.timer().deadline(), Wake::Pacing),
             (self.time_wait.deadline(), Wake::TimeWait),
         ] {
             if deadline < first.0 {
@@ -161,10 +179,20 @@ impl Connection {
         self.journal.events.pop_front()
     }
 
+    /// Whether [`poll_event`](Self::poll_event) has something to say.
+    #[must_use]
+    pub fn has_events(&self) -> bool {
+        !self.journal.events.is_empty()
+    }
+
     /// The application writes `bytes` bytes; `u64::MAX` never run out, nor can what follows them. Ignored after
     /// [`close`](Self::close).
     pub fn write(&mut self, bytes: u64) {
+        self.sender.check_app_limited();
         self.sender.queue.write(bytes);
+        if bytes > 0 {
+            self.sender.wake();
+        }
     }
 
     /// Bytes written that have not been sent once.
@@ -184,7 +212,10 @@ impl Connection {
             State::Listen => self.finish(Event::Closed),
             State::SynSent if self.sender.queue.unsent() == 0 => self.finish(Event::Closed),
             State::Closed => {}
-            _ => self.sender.queue.finish(),
+            _ => {
+                self.sender.queue.finish();
+                self.sender.wake();
+            }
         }
     }
 
@@ -242,13 +273,23 @@ impl Connection {
 
     /// The path takes datagrams of `mtu` bytes at most (ICMP fragmentation needed, RFC 1191): segments become
     /// smaller, and what no longer fits is sent again. A greater `mtu` than before changes nothing.
-    pub fn path_mtu_changed(&mut self, _now: Instant, mtu: u16) {
+    pub fn path_mtu_changed(&mut self, now: Instant, mtu: u16) {
         let limit = mtu.saturating_sub(40).max(MIN_MSS);
         if limit < self.segment_limit {
             self.segment_limit = limit;
-            self.sender.shrink_mss(self.effective_mss());
+            self.sender.shrink_mss(now, self.effective_mss());
             self.journal.revision += 1;
         }
+    }
+
+    /// An ICMP message said that the peer cannot be reached: network or host unreachable (codes 0 and 1), for a segment
+    /// of this connection with sequence number `quoted`. It ends nothing; with
+    /// [`Config::icmp_unreachable`] it takes a back-off of the timer back (RFC 6069).
+    pub fn icmp_unreachable(&mut self, now: Instant, quoted: SeqNumber) {
+        if recovery::icmp_unreachable::on_message(&mut self.sender, now, quoted) {
+            self.handle_timeout(now);
+        }
+        self.journal.revision += 1;
     }
 
     /// Bytes of data in a full-sized segment: what is left of the limit beside the timestamps (RFC 6691).
@@ -322,6 +363,10 @@ impl Connection {
             cwnd,
             ssthresh,
             flight: sender.flight(),
+            pacing_rate: sender
+                .pacing
+                .limit()
+                .map(|bytes| DataRate::from_bits_per_second(bytes.saturating_mul(8))),
             snd_wnd: sender.snd_wnd(),
             mss: sender.mss,
             srtt: sender.estimator.srtt(),
@@ -332,6 +377,18 @@ impl Connection {
             snd_una: sender.queue.una(),
             snd_nxt: sender.queue.nxt(),
         }
+    }
+
+    /// What the congestion control believes about the path, where it has a model of it.
+    #[must_use]
+    pub fn path_model(&self) -> Option<PathModel> {
+        self.sender.congestion.model(self.sender.mss)
+    }
+
+    /// Where congestion control leaves something to chance ([`crate::CongestionControl::Bbr`]: in which phase a cycle
+    /// begins), it comes of `seed`; without this call, of the initial sequence number.
+    pub fn set_seed(&mut self, seed: u64) {
+        self.sender.congestion.set_seed(seed);
     }
 
     /// There is no connection any more.

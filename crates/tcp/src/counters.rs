@@ -21,6 +21,18 @@ pub struct Counters {
     pub timeouts: u64,
     /// Losses concluded from duplicate acknowledgements.
     pub fast_retransmits: u64,
+    /// Losses of a single segment that a tail loss probe repaired (RFC 8985 section 7.4).
+    pub losses_repaired_by_probes: u64,
+    /// Data segments that arrived with a congestion mark (RFC 3168).
+    pub marks_received: u64,
+    /// Reductions of the window for congestion that the peer echoed (RFC 3168).
+    pub ecn_reductions: u64,
+    /// Timeouts found to have been spurious (RFC 5682, RFC 3522, RFC 3708).
+    pub spurious_timeouts: u64,
+    /// Fast retransmits found to have been spurious (RFC 3522, RFC 3708).
+    pub spurious_fast_retransmits: u64,
+    /// Duplicates that the peer reported (RFC 2883).
+    pub duplicates_reported: u64,
     /// Round-trip times taken.
     pub rtt_samples: u64,
     /// Probes of a closed window.

@@ -33,14 +33,14 @@ impl Connection {
         }
     }
 
-    pub(crate) fn on_segment_in_listen(&mut self, segment: &Segment) {
+    pub(crate) fn on_segment_in_listen(&mut self, now: Instant, segment: &Segment) {
         if segment.flags.contains(Flags::RST) {
             self.journal.counters.dropped_by_state += 1;
         } else if segment.flags.contains(Flags::ACK) {
             self.journal.counters.dropped_by_state += 1;
             self.reply = Some(Reply::Reset { seq: segment.ack, ack: None });
         } else if segment.flags.contains(Flags::SYN) {
-            self.negotiate(segment);
+            self.negotiate(now, segment);
             self.state = State::SynReceived;
             self.sender.want_syn();
         } else {
@@ -70,11 +70,11 @@ impl Connection {
             self.journal.counters.dropped_by_state += 1;
             return;
         }
-        self.negotiate(segment);
+        self.negotiate(now, segment);
         if acks_syn {
             let syn_repeated = self.sender.syn_repeated();
             self.take_ack(now, segment);
-            self.become_established(syn_repeated);
+            self.become_established(now, syn_repeated);
             self.receiver.acks.owe(Due::Soon);
         } else {
             // Both sides opened at once: the SYN is repeated, with an acknowledgement.
@@ -83,23 +83,24 @@ impl Connection {
         }
     }
 
-    pub(crate) fn become_established(&mut self, syn_repeated: bool) {
+    pub(crate) fn become_established(&mut self, now: Instant, syn_repeated: bool) {
         self.state = State::Established;
-        self.sender.connected(syn_repeated);
+        self.sender.connected(now, syn_repeated);
         self.journal.revision += 1;
         self.journal.tell(Event::Connected);
     }
 
     /// The peer's SYN: what it offers is used where this end offers it too. A segment size below [`MIN_MSS`]
     /// is not followed: no room would be left beside the options.
-    fn negotiate(&mut self, segment: &Segment) {
+    fn negotiate(&mut self, now: Instant, segment: &Segment) {
         let mss = segment.mss.unwrap_or(DEFAULT_MSS).max(MIN_MSS);
         self.segment_limit = self.segment_limit.min(mss);
         self.sack = self.config.sack && segment.sack_permitted;
         self.scaling = self.config.window_scaling && segment.window_scale.is_some();
         self.peer_shift = if self.scaling { segment.window_scale.unwrap_or(0).min(MAX_SHIFT) } else { 0 };
         let own_shift = if self.scaling { ReceiveWindow::shift_for(self.config.receive_window) } else { 0 };
-        self.timestamps.begin(self.config.timestamps, segment);
+        self.timestamps.begin(now, self.config.timestamps, segment);
+        self.ecn.begin(self.config.ecn, segment);
         let effective = self.effective_mss();
         self.receiver.begin(segment.seq, own_shift, effective);
         self.sender.negotiated(&self.config, effective, self.sack);

@@ -12,12 +12,18 @@ use crate::state::State;
 impl Connection {
     /// A segment arrived for this connection.
     pub fn handle_segment(&mut self, now: Instant, segment: &Segment) {
+        self.handle_packet(now, segment, false);
+    }
+
+    /// A segment arrived for this connection, in a packet whose IP header may say that it met congestion (the CE
+    /// codepoint of RFC 3168).
+    pub fn handle_packet(&mut self, now: Instant, segment: &Segment, congestion_experienced: bool) {
         self.journal.counters.segments_received += 1;
         match self.state {
             State::Closed => self.on_segment_when_closed(segment),
-            State::Listen => self.on_segment_in_listen(segment),
+            State::Listen => self.on_segment_in_listen(now, segment),
             State::SynSent => self.on_segment_in_syn_sent(now, segment),
-            _ => self.on_segment(now, segment),
+            _ => self.on_segment(now, segment, congestion_experienced),
         }
     }
 
@@ -33,34 +39,37 @@ impl Connection {
         });
     }
 
-    fn on_segment(&mut self, now: Instant, segment: &Segment) {
+    fn on_segment(&mut self, now: Instant, segment: &Segment, congestion_experienced: bool) {
         let flags = segment.flags;
-        if self.timestamps.is_old(segment) && !flags.contains(Flags::RST) {
+        if self.timestamps.is_old(now, segment) && !flags.contains(Flags::RST) {
             self.journal.counters.dropped_by_paws += 1;
             self.acknowledge_at_once();
             return;
         }
         let acceptable = self.receiver.accepts(segment);
-        if flags.contains(Flags::RST) {
-            self.on_reset(segment, acceptable);
-            return;
-        }
-        if flags.contains(Flags::SYN) {
-            self.on_stray_syn(now, segment);
-            return;
-        }
-        if !flags.contains(Flags::ACK) {
-            self.journal.counters.dropped_without_ack += 1;
+        if !flags.are_of_a_stream() {
+            if flags.contains(Flags::RST) {
+                self.on_reset(segment, acceptable);
+            } else if flags.contains(Flags::SYN) {
+                self.on_stray_syn(now, segment);
+            } else {
+                self.journal.counters.dropped_without_ack += 1;
+            }
             return;
         }
         if acceptable {
-            self.timestamps.on_segment(segment);
+            self.timestamps.on_segment(now, segment);
         }
         if !self.on_acknowledgement(now, segment, acceptable) {
             return;
         }
+        let mut marked = false;
+        if self.ecn.on && segment.payload_len > 0 {
+            self.journal.counters.marks_received += u64::from(congestion_experienced);
+            marked = self.echo.on_data(flags, congestion_experienced);
+        }
         if acceptable && segment.seq_len() > 0 {
-            self.on_stream(now, segment);
+            self.on_stream(now, segment, marked);
         } else if !acceptable {
             self.on_unacceptable(now, segment);
         }
@@ -91,7 +100,7 @@ impl Connection {
             // Both sides opened at once, and this is the other's answer.
             let syn_repeated = self.sender.syn_repeated();
             self.take_ack(now, segment);
-            self.become_established(syn_repeated);
+            self.become_established(now, syn_repeated);
             return self.acknowledge_at_once();
         }
         self.journal.counters.dropped_challenged += 1;
@@ -113,7 +122,10 @@ impl Connection {
             }
             let syn_repeated = self.sender.syn_repeated();
             self.take_ack(now, segment);
-            self.become_established(syn_repeated);
+            self.become_established(now, syn_repeated);
+            return true;
+        }
+        if self.only_repeats(segment) {
             return true;
         }
         match self.take_ack(now, segment) {
@@ -134,23 +146,44 @@ impl Connection {
         }
     }
 
+    /// What arrives at the end that only receives mostly says nothing new to its sending half, but for the window, which
+    /// is taken. Whether this is such a segment; it has no SYN.
+    #[inline]
+    fn only_repeats(&mut self, segment: &Segment) -> bool {
+        let repeats = segment.ack == self.sender.queue.una()
+            && segment.sack.is_empty()
+            && !(self.ecn.on && segment.flags.contains(Flags::ECE))
+            && self.sender.is_silent();
+        if repeats {
+            let window = u32::from(segment.window) << self.peer_shift;
+            self.sender.on_repetition(segment.seq, segment.ack, window);
+            self.journal.revision += 1;
+        }
+        repeats
+    }
+
     pub(crate) fn take_ack(&mut self, now: Instant, segment: &Segment) -> AckOutcome {
         let shift = if segment.flags.contains(Flags::SYN) { 0 } else { self.peer_shift };
+        let window = u32::from(segment.window) << shift;
+        let echoes_congestion =
+            self.ecn.on && segment.flags.contains(Flags::ECE) && !segment.flags.contains(Flags::SYN);
         let ack = Ack {
             seq: segment.seq,
             ack: segment.ack,
-            window: u32::from(segment.window) << shift,
+            window,
             pure: segment.seq_len() == 0,
             has_data: segment.payload_len > 0,
             sack: &segment.sack,
             echoed_rtt: self.timestamps.round_trip(now, segment),
+            echo: self.timestamps.echo(segment),
+            echoes_congestion,
         };
         self.sender.on_ack(now, &ack, &mut self.journal)
     }
 
     /// Data and FIN of an acceptable segment.
-    fn on_stream(&mut self, now: Instant, segment: &Segment) {
-        self.receiver.on_data(now, segment, self.sender.estimator.rto(), &mut self.journal);
+    fn on_stream(&mut self, now: Instant, segment: &Segment, marked: bool) {
+        self.receiver.on_data(now, segment, &self.sender.estimator, marked, &mut self.journal);
         if !self.receiver.finished() || self.peer_closed() {
             return;
         }
@@ -174,7 +207,7 @@ impl Connection {
     fn on_unacceptable(&mut self, now: Instant, segment: &Segment) {
         let old = segment.end_seq().is_at_or_before(self.receiver.nxt());
         if segment.payload_len > 0 && old {
-            self.receiver.on_data(now, segment, self.sender.estimator.rto(), &mut self.journal);
+            self.receiver.on_data(now, segment, &self.sender.estimator, false, &mut self.journal);
         } else if segment.payload_len > 0 {
             self.journal.counters.dropped_out_of_window += 1;
             self.acknowledge_at_once();

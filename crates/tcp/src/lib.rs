@@ -40,10 +40,13 @@ mod congestion;
 mod connection;
 mod counters;
 mod delayed_ack;
+mod delivery_rate;
+mod ecn;
 mod events;
 mod handshake;
 mod input;
 mod output;
+mod pacing;
 mod persist;
 mod receive_queue;
 mod receive_window;
@@ -62,11 +65,12 @@ mod timestamps;
 mod tests;
 
 pub use config::{
-    AckCounting, Config, ConfigError, DelayedAck, IdleRestart, InitialWindow, MAX_WINDOW, MIN_MSS,
-    PartialAckTimer, Profile, RtoEstimator, Variant,
+    AckCounting, Config, ConfigError, CongestionControl, DelayedAck, HyStart, IdleRestart, InitialWindow,
+    MAX_WINDOW, MIN_MSS, PartialAckTimer, Profile, ReductionBound, RtoEstimator, Variant,
 };
+pub use congestion::cubic::cubic_curve;
 pub use connection::{Connection, Role, Transmission, Wake};
 pub use counters::Counters;
 pub use events::Event;
-pub use snapshot::{Phase, Snapshot};
+pub use snapshot::{PathModel, Phase, Snapshot};
 pub use state::State;

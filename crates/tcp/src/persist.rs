@@ -19,11 +19,18 @@ pub(crate) struct Persist {
     pub(crate) probe: bool,
     /// Probes since the peer was heard last.
     unanswered: u32,
+    /// When the first of them fell due.
+    silent_since: Option<Instant>,
 }
 
 impl Persist {
     pub(crate) fn timer(&self) -> Timer {
         self.timer
+    }
+
+    /// Whether a probe is due or will be.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.probe || self.timer.is_armed()
     }
 
     pub(crate) fn start(&mut self, now: Instant, rto: Duration) {
@@ -39,11 +46,18 @@ impl Persist {
     /// The peer answered, whatever its window.
     pub(crate) fn heard(&mut self) {
         self.unanswered = 0;
+        self.silent_since = None;
+    }
+
+    /// How long probes have gone unanswered.
+    pub(crate) fn silence(&self, now: Instant) -> Duration {
+        self.silent_since.map_or(Duration::ZERO, |since| now - since)
     }
 
     /// The timer ran out: a probe is due, the next one after twice the time. Returns how many went unanswered.
     pub(crate) fn expired(&mut self, now: Instant, rto: Duration, max: Duration) -> u32 {
         self.probe = true;
+        self.silent_since.get_or_insert(now);
         self.doublings = self.doublings.saturating_add(1);
         let factor = 1_u32.checked_shl(self.doublings).unwrap_or(u32::MAX);
         self.timer.arm(now + rto.saturating_mul(factor).min(max.max(rto)));

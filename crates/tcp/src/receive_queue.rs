@@ -1,6 +1,7 @@
 //! What has arrived: how far in order, and the islands beyond (reassembly by lengths).
 //!
-//! Each island remembers when it grew last, which is the order RFC 2018 section 4 wants SACK blocks in.
+//! Each island remembers when it grew last, which is the order RFC 2018 section 4 wants SACK blocks in. The last
+//! arrival that was here already is kept until it is reported (RFC 2883, 2000, section 4).
 
 use alloc::vec::Vec;
 
@@ -32,11 +33,13 @@ pub(crate) struct ReceiveQueue {
     nxt: SeqNumber,
     islands: Vec<Island>,
     arrivals: u64,
+    /// The first contiguous part of the last arrival that was a duplicate, until it is reported.
+    duplicate: Option<(SeqNumber, SeqNumber)>,
 }
 
 impl ReceiveQueue {
     pub(crate) fn new(nxt: SeqNumber) -> Self {
-        Self { nxt, islands: Vec::new(), arrivals: 0 }
+        Self { nxt, islands: Vec::new(), arrivals: 0, duplicate: None }
     }
 
     /// `RCV.NXT`.
@@ -54,6 +57,7 @@ impl ReceiveQueue {
     }
 
     fn insert_slowly(&mut self, left: SeqNumber, right: SeqNumber) -> Arrival {
+        self.note_duplicate(left, right);
         if right.is_at_or_before(self.nxt) {
             return Arrival::Duplicate;
         }
@@ -102,6 +106,29 @@ impl ReceiveQueue {
         if known { Arrival::Duplicate } else { Arrival::OutOfOrder }
     }
 
+    /// Keeps what of `[left, right)` is here already.
+    pub(crate) fn note_duplicate(&mut self, left: SeqNumber, right: SeqNumber) {
+        let known = if left.is_before(self.nxt) {
+            Some((left, self.nxt))
+        } else {
+            let overlaps = |island: &&Island| island.right.is_after(left) && island.left.is_before(right);
+            self.islands.iter().find(overlaps).map(|island| (island.left.later(left), island.right))
+        };
+        if let Some((from, to)) = known {
+            self.duplicate = Some((from, if to.is_after(right) { right } else { to }));
+        }
+    }
+
+    /// Whether a duplicate arrived that was not reported.
+    pub(crate) fn has_duplicate(&self) -> bool {
+        self.duplicate.is_some()
+    }
+
+    /// Takes the duplicate to report: each is reported once.
+    pub(crate) fn take_duplicate(&mut self) -> Option<(SeqNumber, SeqNumber)> {
+        self.duplicate.take()
+    }
+
     /// Whether the byte at `seq` has arrived.
     pub(crate) fn has(&self, seq: SeqNumber) -> bool {
         seq.is_before(self.nxt)
@@ -116,9 +143,14 @@ impl ReceiveQueue {
         !self.islands.is_empty()
     }
 
-    /// The SACK option: at most `most` islands, that which grew last first.
-    pub(crate) fn sack_blocks(&self, most: usize) -> SackBlocks {
+    /// The SACK option: at most `most` blocks, first the `duplicate` to report, then that which grew last.
+    pub(crate) fn sack_blocks(&self, most: usize, duplicate: Option<(SeqNumber, SeqNumber)>) -> SackBlocks {
         let mut blocks = SackBlocks::EMPTY;
+        if let Some((left, right)) = duplicate
+            && most > 0
+        {
+            blocks.push(left, right);
+        }
         let mut before = u64::MAX;
         while blocks.as_slice().len() < most.min(SackBlocks::CAPACITY) {
             let latest =
@@ -143,7 +175,7 @@ mod tests {
 
     fn arrive(queue: &mut ReceiveQueue, left: u32) -> (Arrival, u32, Vec<(u32, u32)>) {
         let arrival = queue.insert(SeqNumber(left), SeqNumber(left + 500));
-        let blocks = queue.sack_blocks(4).as_slice().iter().map(|b| (b.0.0, b.1.0)).collect();
+        let blocks = queue.sack_blocks(4, None).as_slice().iter().map(|b| (b.0.0, b.1.0)).collect();
         (arrival, queue.nxt().0, blocks)
     }
 
@@ -168,6 +200,53 @@ mod tests {
         assert_eq!(arrive(&mut queue, 8_000).2, [(8_000, 8_500), (7_000, 7_500), (6_000, 6_500)]);
         assert_eq!(arrive(&mut queue, 6_500).2, [(6_000, 7_500), (8_000, 8_500)]);
         assert_eq!(arrive(&mut queue, 5_500), (Arrival::FillsGap, 7_500, [(8_000, 8_500)].into()));
+    }
+
+    /// What is acknowledged after `arriving` came, when everything before `nxt` and `islands` are there.
+    fn report(nxt: u32, islands: &[(u32, u32)], arriving: (u32, u32)) -> (u32, Vec<(u32, u32)>) {
+        let mut queue = ReceiveQueue::new(SeqNumber(nxt));
+        for &(left, right) in islands {
+            queue.insert(SeqNumber(left), SeqNumber(right));
+        }
+        queue.take_duplicate();
+        queue.insert(SeqNumber(arriving.0), SeqNumber(arriving.1));
+        let duplicate = queue.take_duplicate();
+        let blocks = queue.sack_blocks(4, duplicate);
+        (queue.nxt().0, blocks.as_slice().iter().map(|b| (b.0.0, b.1.0)).collect())
+    }
+
+    #[test]
+    fn duplicates_are_reported_as_rfc_2883_prints_it() {
+        // Section 4.1.1, examples 1 to 3: whole segments; section 4.1.2, 4 to 6: parts of a larger one.
+        assert_eq!(report(4_000, &[], (3_000, 3_500)), (4_000, [(3_000, 3_500)].into()));
+        assert_eq!(
+            report(4_000, &[(4_500, 5_000)], (3_000, 3_500)),
+            (4_000, [(3_000, 3_500), (4_500, 5_000)].into())
+        );
+        assert_eq!(
+            report(4_000, &[(4_500, 5_500)], (5_000, 5_500)),
+            (4_000, [(5_000, 5_500), (4_500, 5_500)].into())
+        );
+        assert_eq!(report(1_500, &[(2_000, 2_500)], (1_000, 2_000)), (2_500, [(1_000, 1_500)].into()));
+        assert_eq!(
+            report(1_500, &[(2_000, 2_500), (3_000, 3_500)], (1_000, 2_500)),
+            (2_500, [(1_000, 1_500), (3_000, 3_500)].into())
+        );
+        assert_eq!(
+            report(1_000, &[(1_500, 2_000), (3_500, 4_000)], (1_500, 3_000)),
+            (1_000, [(1_500, 2_000), (1_500, 3_000), (3_500, 4_000)].into())
+        );
+    }
+
+    #[test]
+    fn a_duplicate_is_reported_once_and_new_data_never() {
+        let mut queue = queue();
+        queue.insert(SeqNumber(5_000), SeqNumber(5_500));
+        queue.insert(SeqNumber(6_000), SeqNumber(6_500));
+        assert_eq!(queue.take_duplicate(), None);
+        queue.insert(SeqNumber(5_000), SeqNumber(5_500));
+        assert_eq!(queue.take_duplicate(), Some((SeqNumber(5_000), SeqNumber(5_500))));
+        assert_eq!(queue.take_duplicate(), None);
     }
 
     #[test]

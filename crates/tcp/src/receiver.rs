@@ -6,10 +6,11 @@ use careof_base::Instant;
 use careof_wire::{Flags, Segment, SeqNumber};
 
 use crate::config::Config;
-use crate::delayed_ack::{Acknowledger, Due};
+use crate::delayed_ack::{Acknowledger, Due, Received};
 use crate::events::Journal;
 use crate::receive_queue::{Arrival, ReceiveQueue};
 use crate::receive_window::ReceiveWindow;
+use crate::rto::Estimator;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Receiver {
@@ -79,10 +80,21 @@ impl Receiver {
     }
 
     /// Takes the data and the FIN of a segment that [`Receiver::accepts`], or of a duplicate.
-    pub(crate) fn on_data(&mut self, now: Instant, segment: &Segment, rto: Duration, journal: &mut Journal) {
+    /// `estimator` is this end's; `marked` tells of a segment that met congestion.
+    pub(crate) fn on_data(
+        &mut self,
+        now: Instant,
+        segment: &Segment,
+        estimator: &Estimator,
+        marked: bool,
+        journal: &mut Journal,
+    ) {
         let len = u32::from(segment.payload_len);
         if self.finished {
             // Nothing follows a FIN.
+            if len > 0 {
+                self.queue.note_duplicate(segment.seq, segment.seq.plus(len));
+            }
             journal.counters.duplicate_segments_received += u64::from(len > 0);
             self.acks.owe(Due::Alone);
             return;
@@ -112,7 +124,22 @@ impl Receiver {
             journal.counters.duplicate_segments_received += u64::from(arrival == Arrival::Duplicate);
             journal.counters.out_of_order_segments_received += u64::from(arrival == Arrival::OutOfOrder);
         }
-        self.acks.on_data(now, arrival, len, self.mss, rto);
+        let (rto, srtt) =
+            if self.acks.is_timed() { (estimator.rto(), estimator.srtt()) } else { (Duration::ZERO, None) };
+        let received = Received {
+            arrival,
+            len,
+            push: segment.flags.contains(Flags::PSH),
+            fin,
+            marked,
+            islands: self.queue.has_islands(),
+            mss: self.mss,
+            window: self.window.edge().bytes_since(before),
+            reads: self.auto_read,
+            rto,
+            srtt,
+        };
+        self.acks.on_data(now, &received);
         if let Some(fin) = self.fin
             && self.nxt().is_after(fin)
         {

@@ -11,7 +11,14 @@ use alloc::vec::Vec;
 
 use careof_wire::{SackBlocks, SeqNumber};
 
+use crate::delivery_rate::DeliveryRate;
 use crate::send_queue::{Marks, Record};
+
+/// The records, and who measures their delivery.
+pub(crate) struct Watched<'a> {
+    pub(crate) records: &'a mut VecDeque<Record>,
+    pub(crate) delivery: Option<&'a mut DeliveryRate>,
+}
 
 #[derive(Clone, Debug)]
 pub(crate) struct Scoreboard {
@@ -21,6 +28,7 @@ pub(crate) struct Scoreboard {
     sacked: u32,
     /// Octets in records marked LOST and not SACKED.
     lost: u32,
+    ever_lost: u32,
     /// Octets in records marked REPAIRED and not SACKED.
     repaired: u32,
     /// Every unsacked octet below is presumed lost.
@@ -31,7 +39,15 @@ pub(crate) struct Scoreboard {
 
 impl Scoreboard {
     pub(crate) fn new(una: SeqNumber) -> Self {
-        Self { ranges: Vec::new(), sacked: 0, lost: 0, repaired: 0, boundary: una, high_rxt: una }
+        Self {
+            ranges: Vec::new(),
+            sacked: 0,
+            lost: 0,
+            ever_lost: 0,
+            repaired: 0,
+            boundary: una,
+            high_rxt: una,
+        }
     }
 
     /// One past the highest octet selectively acknowledged.
@@ -55,6 +71,21 @@ impl Scoreboard {
     /// SetPipe(), given the octets outstanding.
     pub(crate) fn pipe(&self, outstanding: u32) -> u32 {
         (outstanding + self.repaired).saturating_sub(self.sacked + self.lost)
+    }
+
+    /// Whether everything presumed lost was sent again.
+    pub(crate) fn is_repaired(&self) -> bool {
+        self.lost <= self.repaired
+    }
+
+    /// Octets selectively acknowledged and not yet acknowledged.
+    pub(crate) fn sacked(&self) -> u32 {
+        self.sacked
+    }
+
+    /// Octets ever presumed lost, modulo 2^32: it changes with each further indication of a loss.
+    pub(crate) fn ever_lost(&self) -> u32 {
+        self.ever_lost
     }
 
     /// Takes a record's octets out of the sums: it was acknowledged.
@@ -96,7 +127,7 @@ impl Scoreboard {
     /// below `una` would be duplicates reported by RFC 2883).
     pub(crate) fn update(
         &mut self,
-        records: &mut VecDeque<Record>,
+        seen: &mut Watched<'_>,
         una: SeqNumber,
         end: SeqNumber,
         blocks: &SackBlocks,
@@ -107,18 +138,18 @@ impl Scoreboard {
         for &(left, right) in blocks.as_slice() {
             let sane = left.is_before(right) && left.is_at_or_after(una) && right.is_at_or_before(end);
             if sane {
-                self.add(records, left, right);
+                self.add(seen, left, right);
             }
         }
         let new = self.sacked - before;
         if new > 0 {
-            self.move_boundary(records, mss, threshold);
+            self.move_boundary(seen, mss, threshold);
         }
         new
     }
 
     /// Marks what of `[left, right)` is new, then joins the ranges.
-    fn add(&mut self, records: &mut VecDeque<Record>, left: SeqNumber, right: SeqNumber) {
+    fn add(&mut self, seen: &mut Watched<'_>, left: SeqNumber, right: SeqNumber) {
         let first = self.ranges.iter().take_while(|range| range.1.is_before(left)).count();
         let touched =
             self.ranges.iter().skip(first).take_while(|range| range.0.is_at_or_before(right)).count();
@@ -132,10 +163,10 @@ impl Scoreboard {
         let mut from = left;
         for index in first..first + touched {
             let Some(&known) = self.ranges.get(index) else { break };
-            self.mark(records, (from, known.0), joined);
+            self.mark(seen, (from, known.0), joined);
             from = from.later(known.1);
         }
-        self.mark(records, (from, right), joined);
+        self.mark(seen, (from, right), joined);
         // The common case, a block that grew, replaces one range by one.
         if touched == 1 {
             if let Some(range) = self.ranges.get_mut(first) {
@@ -147,17 +178,12 @@ impl Scoreboard {
     }
 
     /// Marks the records that touch `news` and lie wholly within `known`.
-    fn mark(
-        &mut self,
-        records: &mut VecDeque<Record>,
-        news: (SeqNumber, SeqNumber),
-        known: (SeqNumber, SeqNumber),
-    ) {
+    fn mark(&mut self, seen: &mut Watched<'_>, news: (SeqNumber, SeqNumber), known: (SeqNumber, SeqNumber)) {
         if !news.0.is_before(news.1) {
             return;
         }
-        let mut index = records.partition_point(|record| record.end().is_at_or_before(news.0));
-        while let Some(record) = records.get_mut(index) {
+        let mut index = seen.records.partition_point(|record| record.end().is_at_or_before(news.0));
+        while let Some(record) = seen.records.get_mut(index) {
             if record.seq.is_at_or_after(news.1) {
                 break;
             }
@@ -167,6 +193,9 @@ impl Scoreboard {
                 self.forget(record.marks, octets);
                 record.marks.set(Marks::SACKED);
                 self.sacked += octets;
+                if let Some(delivery) = &mut seen.delivery {
+                    delivery.selectively_acknowledged(index, record);
+                }
             }
             index += 1;
         }
@@ -174,7 +203,7 @@ impl Scoreboard {
 
     /// Moves the boundary of IsLost() up: below the third range from the top, or below more than
     /// (DupThresh - 1) segments' worth of sacked octets.
-    fn move_boundary(&mut self, records: &mut VecDeque<Record>, mss: u32, threshold: u32) {
+    fn move_boundary(&mut self, seen: &mut Watched<'_>, mss: u32, threshold: u32) {
         let mut octets = 0_u32;
         let enough = threshold.saturating_sub(1).saturating_mul(mss);
         for (above, range) in (1_u32..).zip(self.ranges.iter().rev()) {
@@ -184,25 +213,46 @@ impl Scoreboard {
             octets = octets.saturating_add(range.1.bytes_since(range.0));
             if above >= threshold || octets > enough {
                 let boundary = range.0;
-                self.mark_lost(records, boundary);
+                self.mark_lost(seen, boundary);
                 return;
             }
         }
     }
 
-    fn mark_lost(&mut self, records: &mut VecDeque<Record>, boundary: SeqNumber) {
-        let mut index = records.partition_point(|record| record.seq.is_before(self.boundary));
-        while let Some(record) = records.get_mut(index) {
+    fn mark_lost(&mut self, seen: &mut Watched<'_>, boundary: SeqNumber) {
+        let mut index = seen.records.partition_point(|record| record.seq.is_before(self.boundary));
+        while let Some(record) = seen.records.get_mut(index) {
             if record.seq.is_at_or_after(boundary) {
                 break;
             }
             if !record.marks.has(Marks::SACKED) && !record.marks.has(Marks::LOST) {
                 record.marks.set(Marks::LOST);
                 self.lost += record.seq_len();
+                self.ever_lost = self.ever_lost.wrapping_add(record.seq_len());
+                if let Some(delivery) = &mut seen.delivery {
+                    delivery.presumed_lost(index, record);
+                }
             }
             index += 1;
         }
         self.boundary = boundary;
+    }
+
+    /// Presumes one record lost, sent again since or not.
+    pub(crate) fn presume_lost(&mut self, record: &mut Record) {
+        let octets = record.seq_len();
+        if record.marks.has(Marks::SACKED) {
+            return;
+        }
+        if record.marks.has(Marks::REPAIRED) {
+            record.marks.clear(Marks::REPAIRED);
+            self.repaired -= octets;
+        }
+        if !record.marks.has(Marks::LOST) {
+            record.marks.set(Marks::LOST);
+            self.lost += octets;
+        }
+        self.ever_lost = self.ever_lost.wrapping_add(octets);
     }
 
     pub(crate) fn presume_all_lost(
@@ -220,6 +270,18 @@ impl Scoreboard {
             record.marks.set(Marks::LOST);
         }
         self.boundary = end;
+        self.high_rxt = una;
+    }
+
+    /// A timeout was spurious: nothing is presumed lost, what has been sacked since stays.
+    pub(crate) fn presume_none_lost(&mut self, records: &mut VecDeque<Record>, una: SeqNumber) {
+        for record in records {
+            record.marks.clear(Marks::LOST);
+            record.marks.clear(Marks::REPAIRED);
+        }
+        self.lost = 0;
+        self.repaired = 0;
+        self.boundary = una;
         self.high_rxt = una;
     }
 

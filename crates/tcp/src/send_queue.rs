@@ -4,12 +4,15 @@
 //! mostly is, the next segment is new; pulled back to the front after a timeout it repeats what was sent, segment
 //! by segment, as BSD and ns-2 do (go-back-N). The ring is reused, so a steady flow allocates nothing.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
 use careof_base::Instant;
 use careof_wire::{SackBlocks, SeqNumber};
 
-use crate::scoreboard::Scoreboard;
+use crate::delivery_rate::{DeliveryRate, Unit};
+use crate::scoreboard::{Scoreboard, Watched};
 
 /// A segment that was sent and is not acknowledged.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +40,8 @@ impl Marks {
     pub(crate) const LOST: Self = Self(8);
     /// Sent again since it was presumed lost (at or below RFC 6675's HighRxt).
     pub(crate) const REPAIRED: Self = Self(16);
+    /// Known to be lost, and not sent again since: RACK no longer looks at it ([`crate::Variant::Linux`]).
+    pub(crate) const UNWATCHED: Self = Self(32);
     /// The scoreboard's three.
     pub(crate) const SCORED: Self = Self(4 | 8 | 16);
 
@@ -71,6 +76,8 @@ pub(crate) struct Acknowledged {
     pub(crate) bytes: u32,
     /// When the first segment of those that were sent only once had left.
     pub(crate) sent_at: Option<Instant>,
+    /// When the last segment of it had left, if that was sent only once.
+    pub(crate) newest_sent_at: Option<Instant>,
     /// Some of it had been sent more than once.
     pub(crate) repeated: bool,
     pub(crate) syn: bool,
@@ -96,6 +103,8 @@ pub(crate) struct SendQueue {
     unsent: u64,
     fin: Fin,
     pub(crate) scoreboard: Scoreboard,
+    /// Rates of delivery, where the congestion control wants them.
+    pub(crate) delivery: Option<Box<DeliveryRate>>,
 }
 
 impl SendQueue {
@@ -108,7 +117,13 @@ impl SendQueue {
             unsent: 0,
             fin: Fin::No,
             scoreboard: Scoreboard::new(iss),
+            delivery: None,
         }
+    }
+
+    /// Measures rates of delivery from the first segment on, in `unit`.
+    pub(crate) fn measure_delivery(&mut self, unit: Unit) {
+        self.delivery = Some(Box::new(DeliveryRate::new(unit)));
     }
 
     pub(crate) fn una(&self) -> SeqNumber {
@@ -136,6 +151,11 @@ impl SendQueue {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.records.is_empty()
+    }
+
+    /// Everything was sent and acknowledged.
+    pub(crate) fn is_done(&self) -> bool {
+        self.records.is_empty() && self.unsent == 0 && self.fin != Fin::Wanted
     }
 
     /// Whether the cursor stands at the end: the next segment is new.
@@ -175,6 +195,15 @@ impl SendQueue {
 
     pub(crate) fn len(&self) -> usize {
         self.records.len()
+    }
+
+    pub(crate) fn record_mut(&mut self, index: usize) -> Option<&mut Record> {
+        self.records.get_mut(index)
+    }
+
+    /// Index of the first record that ends after `seq`.
+    pub(crate) fn index_ending_after(&self, seq: SeqNumber) -> usize {
+        self.records.partition_point(|record| record.end().is_at_or_before(seq))
     }
 
     /// Index of the first record that begins at or after `seq`.
@@ -219,19 +248,35 @@ impl SendQueue {
         self.push(now, len, marks)
     }
 
+    #[inline]
     fn push(&mut self, now: Instant, len: u16, marks: Marks) -> Record {
         let record = Record { seq: self.end, len, marks, transmissions: 1, sent_at: now };
         self.records.push_back(record);
         self.next = self.records.len();
         self.end = record.end();
+        if self.delivery.is_some() {
+            self.measure_departure(now);
+        }
         record
+    }
+
+    #[inline(never)]
+    fn measure_departure(&mut self, now: Instant) {
+        let (idle, pipe) = (self.records.len() == 1, self.pipe());
+        if let Some(delivery) = &mut self.delivery {
+            delivery.sent(now, idle, pipe);
+        }
     }
 
     /// Notes that record `index` is sent again and returns it.
     pub(crate) fn resend(&mut self, index: usize, now: Instant) -> Option<Record> {
+        let pipe = self.pipe();
         let record = self.records.get_mut(index)?;
         record.transmissions = record.transmissions.saturating_add(1);
         record.sent_at = now;
+        if let Some(delivery) = &mut self.delivery {
+            delivery.resent(index, now, pipe);
+        }
         Some(*record)
     }
 
@@ -242,20 +287,36 @@ impl SendQueue {
         }
     }
 
-    /// Removes the front record if `ack` covers all of it.
+    /// Removes the front record if `ack` covers all of it. To be followed by [`Self::acknowledge_part`].
+    #[inline]
     pub(crate) fn pop_acknowledged(&mut self, ack: SeqNumber) -> Option<Record> {
-        let record = *self.records.front()?;
-        if record.end().is_after(ack) {
+        if self.records.front()?.end().is_after(ack) {
             return None;
         }
-        self.records.pop_front();
-        self.next = self.next.saturating_sub(1);
-        self.una = record.end();
+        let record = self.pop_front()?;
         if record.marks.has(Marks::SCORED) {
             self.scoreboard.forget(record.marks, record.seq_len());
         }
-        self.scoreboard.popped(record.end());
         Some(record)
+    }
+
+    /// Removes the front record; the scoreboard is not told.
+    #[inline]
+    pub(crate) fn pop_front(&mut self) -> Option<Record> {
+        let record = self.records.pop_front()?;
+        self.next = self.next.saturating_sub(1);
+        self.una = record.end();
+        if self.delivery.is_some() {
+            self.measure_arrival(&record);
+        }
+        Some(record)
+    }
+
+    #[inline(never)]
+    fn measure_arrival(&mut self, record: &Record) {
+        if let Some(delivery) = &mut self.delivery {
+            delivery.acknowledged(record);
+        }
     }
 
     /// Takes `ack`, which lies within what was sent, and returns what it covered.
@@ -265,6 +326,7 @@ impl SendQueue {
             done.bytes += u32::from(record.len);
             done.syn |= record.marks.has(Marks::SYN);
             done.fin |= record.marks.has(Marks::FIN);
+            done.newest_sent_at = (record.transmissions == 1).then_some(record.sent_at);
             if record.transmissions > 1 {
                 done.repeated = true;
             } else if done.sent_at.is_none() {
@@ -275,8 +337,20 @@ impl SendQueue {
         done
     }
 
-    /// Cuts off the part of the front record that `ack` covers; returns its bytes.
+    /// Cuts off the part of the front record that `ack` covers, after all that it covers whole; returns its bytes.
     pub(crate) fn acknowledge_part(&mut self, ack: SeqNumber) -> u32 {
+        let part = self.trim_front(ack);
+        if part > 0
+            && let Some(record) = self.records.front().filter(|record| record.marks.has(Marks::SCORED))
+        {
+            self.scoreboard.forget(record.marks, part);
+        }
+        self.scoreboard.popped(self.una);
+        part
+    }
+
+    /// As [`Self::acknowledge_part`]; the scoreboard is not told.
+    pub(crate) fn trim_front(&mut self, ack: SeqNumber) -> u32 {
         let Some(record) = self.records.front_mut() else { return 0 };
         let part = ack.bytes_since(record.seq);
         let Ok(bytes) = u16::try_from(part) else { return 0 };
@@ -286,21 +360,82 @@ impl SendQueue {
         record.seq = ack;
         record.len -= bytes;
         self.una = ack;
-        if record.marks.has(Marks::SCORED) {
-            self.scoreboard.forget(record.marks, part);
+        if let Some(delivery) = &mut self.delivery {
+            delivery.acknowledged_part(part);
         }
-        self.scoreboard.popped(ack);
         part
     }
 
     /// Takes the SACK blocks of an acknowledgement in; returns the bytes not reported before.
     pub(crate) fn selectively_acknowledge(&mut self, blocks: &SackBlocks, mss: u32, threshold: u32) -> u32 {
-        self.scoreboard.update(&mut self.records, self.una, self.end, blocks, mss, threshold)
+        let mut seen = Watched { records: &mut self.records, delivery: self.delivery.as_deref_mut() };
+        self.scoreboard.update(&mut seen, self.una, self.end, blocks, mss, threshold)
     }
 
     /// After a timeout: forgets all selective acknowledgements and presumes everything lost (RFC 2018 section 8).
     pub(crate) fn presume_all_lost(&mut self) {
+        self.note_losses(self.records.len());
         self.scoreboard.presume_all_lost(&mut self.records, self.una, self.end);
+    }
+
+    /// Tells who measures delivery which records are marked as lost and were not sent again since.
+    pub(crate) fn note_marked_losses(&mut self) {
+        if let Some(delivery) = &mut self.delivery {
+            for (index, record) in self.records.iter().enumerate() {
+                if record.marks.has(Marks::LOST) && !record.marks.has(Marks::REPAIRED) {
+                    delivery.presumed_lost(index, record);
+                }
+            }
+        }
+    }
+
+    /// Tells who measures delivery that record `index` was selectively acknowledged.
+    pub(crate) fn note_arrival(&mut self, index: usize) {
+        if let (Some(delivery), Some(record)) = (&mut self.delivery, self.records.get(index)) {
+            delivery.selectively_acknowledged(index, record);
+        }
+    }
+
+    /// Tells who measures delivery that the first `count` records that have not arrived are presumed lost.
+    pub(crate) fn note_losses(&mut self, count: usize) {
+        if let Some(delivery) = &mut self.delivery {
+            for (index, record) in self.records.iter().enumerate().take(count) {
+                delivery.presumed_lost(index, record);
+            }
+        }
+    }
+
+    /// Presumes record `index` lost, also if it was sent again (RFC 8985).
+    pub(crate) fn presume_lost(&mut self, index: usize) {
+        if let Some(record) = self.records.get_mut(index) {
+            self.scoreboard.presume_lost(record);
+        }
+    }
+
+    /// Index of the first record that is presumed lost and was not sent again since.
+    pub(crate) fn first_lost(&self) -> Option<usize> {
+        let waits = |record: &Record| {
+            record.marks.has(Marks::LOST)
+                && !record.marks.has(Marks::REPAIRED)
+                && !record.marks.has(Marks::SACKED)
+        };
+        self.records.iter().position(waits)
+    }
+
+    /// What was sent again is on its way like anything else.
+    pub(crate) fn forget_repaired(&mut self) {
+        for record in &mut self.records {
+            if record.marks.has(Marks::REPAIRED) && !record.marks.has(Marks::SACKED) {
+                self.scoreboard.forget(record.marks, record.seq_len());
+                record.marks.clear(Marks::REPAIRED);
+                record.marks.clear(Marks::LOST);
+            }
+        }
+    }
+
+    /// After a timeout that was spurious: nothing is presumed lost.
+    pub(crate) fn presume_none_lost(&mut self) {
+        self.scoreboard.presume_none_lost(&mut self.records, self.una);
     }
 
     /// After recovery: forgets what was repaired.
@@ -321,6 +456,10 @@ impl SendQueue {
         }
         let nxt = self.nxt();
         let mut pieces = VecDeque::with_capacity(self.records.len() * 2);
+        if let Some(delivery) = &mut self.delivery {
+            let counts = self.records.iter().map(|record| usize::from(record.len.div_ceil(mss).max(1)));
+            delivery.split(&counts.collect::<Vec<usize>>());
+        }
         for record in &self.records {
             let mut rest = *record;
             while rest.len > mss {
@@ -343,6 +482,11 @@ impl SendQueue {
     #[cfg(test)]
     pub(crate) fn check(&self) {
         self.scoreboard.check(&self.records);
+        self.check_order();
+    }
+
+    #[cfg(test)]
+    pub(crate) fn check_order(&self) {
         let mut seq = self.una;
         for record in &self.records {
             assert_eq!(record.seq, seq);
@@ -350,6 +494,7 @@ impl SendQueue {
         }
         assert_eq!(seq, self.end);
         assert!(self.next <= self.records.len());
+        assert!(self.delivery.as_ref().is_none_or(|delivery| delivery.len() == self.records.len()));
     }
 }
 

@@ -3,6 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 
+use careof_base::DataRate;
 use careof_wire::SeqNumber;
 
 use crate::State;
@@ -29,6 +30,21 @@ impl fmt::Display for Phase {
     }
 }
 
+/// What a congestion control with a model of the path believes ([`crate::CongestionControl::Bbr`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathModel {
+    /// What it is doing: `startup`, `drain`, `probe-bw`, `probe-rtt`.
+    pub mode: &'static str,
+    /// Bandwidth of the bottleneck, of data bytes.
+    pub bandwidth: DataRate,
+    /// Round-trip time without queues; `None` before the first sample.
+    pub min_rtt: Option<Duration>,
+    /// Pacing rate to bandwidth, in 1/256.
+    pub pacing_gain: u32,
+    /// Window to bandwidth times round trip, in 1/256.
+    pub cwnd_gain: u32,
+}
+
 /// The state of a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Snapshot {
@@ -42,6 +58,8 @@ pub struct Snapshot {
     pub ssthresh: u32,
     /// Bytes the sender believes to be on their way (RFC 6675's pipe with [`crate::Variant::Sack`]).
     pub flight: u32,
+    /// The rate at which segments leave at most, of data bytes; `None` is no limit.
+    pub pacing_rate: Option<DataRate>,
     /// The peer's window, bytes.
     pub snd_wnd: u32,
     /// Bytes of data in a full-sized segment.

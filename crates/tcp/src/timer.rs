@@ -48,6 +48,8 @@ pub(crate) struct Ticks {
 impl Ticks {
     /// Linux 2.0's jiffies.
     pub(crate) const JIFFIES: Self = Self { nanos: 10_000_000 };
+    /// Linux's at HZ = 1000.
+    pub(crate) const MILLISECONDS: Self = Self { nanos: 1_000_000 };
     /// BSD's slow timeout.
     pub(crate) const SLOW_TIMEOUT: Self = Self { nanos: 500_000_000 };
 

@@ -7,7 +7,9 @@
 
 use careof_base::Instant;
 
+use crate::congestion::AckSample;
 use crate::events::Journal;
+use crate::recovery::eifel_detection::Cause;
 use crate::sender::Sender;
 use crate::snapshot::Phase;
 
@@ -27,8 +29,13 @@ pub(crate) fn on_duplicate_ack(sender: &mut Sender, now: Instant, journal: &mut 
 }
 
 /// Steps 2 and 3: halve, retransmit, inflate by the segments that have left the network.
+///
+/// Not more than the window is halved, as BSD and ns-2 reckon and equation 4 ("no more than") allows: at the second
+/// loss of a window FlightSize still counts what the duplicates of the first let out, and half of it may be more than
+/// the first halving left.
 pub(super) fn enter(sender: &mut Sender, now: Instant, journal: &mut Journal) {
-    sender.window.halve(sender.flight_to_halve());
+    super::begin(sender, Cause::Duplicates);
+    sender.lower_threshold(sender.flight_to_halve().min(sender.window.cwnd()));
     sender.window.set(sender.window.ssthresh());
     sender.window.inflate(sender.rules.threshold.saturating_mul(sender.mss));
     sender.phase = Phase::FastRecovery;
@@ -36,12 +43,12 @@ pub(super) fn enter(sender: &mut Sender, now: Instant, journal: &mut Journal) {
     super::fast_retransmit(sender, now, journal);
 }
 
-pub(crate) fn on_new_ack(sender: &mut Sender, acked: u32, flight: u32) -> bool {
+pub(crate) fn on_new_ack(sender: &mut Sender, sample: &AckSample) -> bool {
     if sender.phase == Phase::FastRecovery {
         sender.window.set(sender.window.ssthresh());
         sender.phase = Phase::Open;
     } else {
-        super::grow(sender, acked, flight);
+        super::grow(sender, sample);
     }
     false
 }

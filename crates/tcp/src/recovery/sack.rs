@@ -1,19 +1,25 @@
 //! Recovery by selective acknowledgements (RFC 6675, 2012, section 5), after timeouts by filling the holes
 //! reported since (section 5.1).
 //!
+//! With PRR (`prr.rs`) the window of a recovery is not ssthresh from its first moment but comes down to it.
+//!
 //! A timeout forgets what was sacked (RFC 2018 section 8): the receiver may have discarded it. What it still
 //! holds it reports again with the acknowledgement of the retransmission.
 
 use careof_base::Instant;
 
+use crate::congestion::AckSample;
 use crate::events::Journal;
+use crate::recovery::eifel_detection::Cause;
+use crate::recovery::prr::Prr;
 use crate::send_queue::{Marks, SendQueue};
 use crate::sender::{Outgoing, Sender};
 use crate::snapshot::Phase;
 
-pub(crate) fn on_duplicate_ack(sender: &mut Sender, now: Instant, journal: &mut Journal) {
+/// An acknowledgement that reported `sacked` octets for the first time.
+pub(crate) fn on_duplicate_ack(sender: &mut Sender, now: Instant, sacked: u32, journal: &mut Journal) {
     sender.duplicate_acks = sender.duplicate_acks.saturating_add(1);
-    if sender.phase != Phase::Open {
+    if sender.phase != Phase::Open || sender.finds_losses_by_time() {
         return;
     }
     // Steps 1 and 2.
@@ -21,31 +27,49 @@ pub(crate) fn on_duplicate_ack(sender: &mut Sender, now: Instant, journal: &mut 
     if sender.duplicate_acks < sender.rules.threshold && !sender.queue.scoreboard.is_lost(una) {
         return;
     }
-    // Step 4.
+    enter(sender, now, sacked, journal);
+}
+
+/// Step 4, by an acknowledgement that reported `sacked` octets for the first time. The first segment leaves whatever the
+/// window, if it is lost.
+pub(crate) fn enter(sender: &mut Sender, now: Instant, sacked: u32, journal: &mut Journal) {
+    super::begin(sender, Cause::Duplicates);
+    if let Some(bound) = sender.rules.prr {
+        let before = sender.queue.scoreboard.sacked().saturating_sub(sacked);
+        sender.prr = Some(Prr::new(bound, sender.queue.outstanding(), before));
+    }
     sender.recover = sender.queue.end();
-    sender.window.halve(sender.flight_to_halve());
+    sender.lower_threshold(sender.flight_to_halve());
     sender.window.set(sender.window.ssthresh());
     sender.phase = Phase::FastRecovery;
-    sender.resend_front = true;
-    if let Some(end) = sender.queue.front().map(crate::send_queue::Record::end) {
+    if let Some(&front) = sender.queue.front()
+        && (!sender.finds_losses_by_time() || front.marks.has(Marks::LOST))
+    {
+        sender.resend_front = true;
         sender.queue.mark_repaired(0);
-        sender.queue.scoreboard.set_high_rxt(end);
-        sender.rescue = Some(end);
+        sender.queue.scoreboard.set_high_rxt(front.end());
+        sender.rescue = Some(front.end());
     }
     super::fast_retransmit(sender, now, journal);
 }
 
-pub(crate) fn on_new_ack(sender: &mut Sender, acked: u32, flight: u32) -> bool {
+pub(crate) fn on_new_ack(sender: &mut Sender, sample: &AckSample) -> bool {
     let over = sender.queue.una().is_at_or_after(sender.recover);
     match sender.phase {
         // Step A.
         Phase::FastRecovery if over => {
             sender.phase = Phase::Open;
+            if sender.prr.take().is_some() {
+                sender.window.set(sender.window.ssthresh());
+            }
+            if sender.finds_losses_by_time() {
+                sender.queue.forget_repaired();
+            }
             sender.queue.end_of_recovery();
         }
         Phase::FastRecovery => {}
         Phase::Open | Phase::Loss => {
-            super::grow(sender, acked, flight);
+            super::grow(sender, sample);
             if over && sender.phase == Phase::Open {
                 sender.queue.end_of_recovery();
             }
@@ -84,6 +108,12 @@ fn next_in_recovery(sender: &mut Sender, now: Instant) -> Option<Outgoing> {
     if sender.window.cwnd().saturating_sub(pipe) < sender.mss {
         return None;
     }
+    if sender.finds_losses_by_time() {
+        // RACK's marks stand for rule 1, and make rules 3 and 4 needless.
+        let Some(index) = sender.queue.first_lost() else { return sender.new_segment(now, pipe, 0) };
+        sender.queue.mark_repaired(index);
+        return sender.resend(index, now);
+    }
     let hole = next_hole(&mut sender.queue);
     // Rule 1: a hole that is lost.
     if let Some((index, seq)) = hole
@@ -107,6 +137,9 @@ fn next_in_recovery(sender: &mut Sender, now: Instant) -> Option<Outgoing> {
 
 /// Rule 4: once in a recovery, the last segment that nothing is known about.
 fn rescue(sender: &mut Sender, now: Instant) -> Option<Outgoing> {
+    if !sender.rules.rescue_retransmission {
+        return None;
+    }
     if sender.rescue.is_some_and(|rescue| !sender.queue.una().is_after(rescue)) {
         return None;
     }

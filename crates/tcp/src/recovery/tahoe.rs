@@ -5,7 +5,9 @@
 
 use careof_base::Instant;
 
+use crate::congestion::AckSample;
 use crate::events::Journal;
+use crate::recovery::eifel_detection::Cause;
 use crate::sender::Sender;
 use crate::snapshot::Phase;
 
@@ -16,7 +18,8 @@ pub(crate) fn on_duplicate_ack(sender: &mut Sender, now: Instant, journal: &mut 
     if sender.rules.careful && !sender.queue.una().is_after(sender.recover) {
         return;
     }
-    sender.window.halve(sender.flight_to_halve());
+    super::begin(sender, Cause::Duplicates);
+    sender.lower_threshold(sender.flight_to_halve());
     sender.window.set(sender.mss);
     sender.recover = sender.queue.end();
     sender.phase = Phase::Loss;
@@ -24,7 +27,7 @@ pub(crate) fn on_duplicate_ack(sender: &mut Sender, now: Instant, journal: &mut 
     super::fast_retransmit(sender, now, journal);
 }
 
-pub(crate) fn on_new_ack(sender: &mut Sender, acked: u32, flight: u32) -> bool {
-    super::grow(sender, acked, flight);
+pub(crate) fn on_new_ack(sender: &mut Sender, sample: &AckSample) -> bool {
+    super::grow(sender, sample);
     false
 }

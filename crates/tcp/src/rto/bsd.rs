@@ -71,12 +71,23 @@ impl Bsd {
 
     pub(crate) fn back_off(&mut self) {
         self.backoff = self.backoff.saturating_add(1);
-        let factor = 1_i64 << self.backoff.min(MOST_DOUBLINGS);
-        self.current = self.base().saturating_mul(factor).clamp(self.min, self.max);
+        self.double();
         if self.backoff > DISTRUST_AFTER {
             self.rttvar += self.srtt >> 3;
             self.srtt = 0;
         }
+    }
+
+    pub(crate) fn undo_back_off(&mut self) -> bool {
+        let Some(less) = self.backoff.checked_sub(1) else { return false };
+        self.backoff = less;
+        self.double();
+        true
+    }
+
+    fn double(&mut self) {
+        let factor = 1_i64 << self.backoff.min(MOST_DOUBLINGS);
+        self.current = self.base().saturating_mul(factor).clamp(self.min, self.max);
     }
 
     pub(crate) fn rto(&self) -> Duration {

@@ -4,14 +4,16 @@
 //! It differs from RFC 6298 in three ways. The variation that counts is the greatest of the last round trip
 //! (it falls by a quarter a round trip at most). A sample below the average raises it by an eighth of what it
 //! otherwise would. And since it never falls below the least RTO, the RTO is always at least SRTT + 200 ms.
-//! Left out: the rounding of the timer to the kernel's ticks.
+//!
+//! With [`crate::Variant::Linux`] the RTO is a whole number of milliseconds, rounded up, as in a kernel with HZ = 1000;
+//! other senders take it as it comes. Left out: the timer wheel, by which a timer may run out later than set.
 
 use core::time::Duration;
 
 use careof_wire::SeqNumber;
 
 use super::{Sample, doubled};
-use crate::config::Config;
+use crate::config::{Config, Variant};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Linux {
@@ -24,6 +26,8 @@ pub(crate) struct Linux {
     /// End of the round trip whose greatest variation is being taken.
     rtt_seq: SeqNumber,
     backoff: u32,
+    /// The RTO is a multiple of this.
+    tick: u64,
     base: u64,
     current: u64,
     min: u64,
@@ -44,6 +48,7 @@ impl Linux {
             rttvar: 0,
             rtt_seq: SeqNumber(0),
             backoff: 0,
+            tick: if config.variant == Variant::Linux { 1_000 } else { 1 },
             base: initial,
             current: initial,
             min: micros(config.effective_rto_min()),
@@ -71,7 +76,7 @@ impl Linux {
                 self.mdev_max = self.min;
             }
         }
-        self.base = ((self.srtt >> 3) + self.rttvar).min(self.max);
+        self.base = ((self.srtt >> 3) + self.rttvar).next_multiple_of(self.tick).min(self.max);
         self.backoff = 0;
         self.current = self.base;
     }
@@ -93,6 +98,13 @@ impl Linux {
     pub(crate) fn back_off(&mut self) {
         self.backoff = self.backoff.saturating_add(1);
         self.current = doubled(self.base, self.backoff, self.max);
+    }
+
+    pub(crate) fn undo_back_off(&mut self) -> bool {
+        let Some(less) = self.backoff.checked_sub(1) else { return false };
+        self.backoff = less;
+        self.current = doubled(self.base, self.backoff, self.max);
+        true
     }
 
     pub(crate) fn rto(&self) -> Duration {

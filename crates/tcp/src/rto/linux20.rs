@@ -22,6 +22,8 @@ pub(crate) struct Linux20 {
     rto: u64,
     initial: u64,
     backoff: u32,
+    /// The RTO before it was doubled first.
+    base: u64,
     min: u64,
     max: u64,
 }
@@ -35,6 +37,7 @@ impl Linux20 {
             rto: initial,
             initial,
             backoff: 0,
+            base: initial,
             min: Ticks::JIFFIES.count_in(config.effective_rto_min()),
             max: Ticks::JIFFIES.count_in(config.effective_rto_max()),
         }
@@ -66,8 +69,18 @@ impl Linux20 {
     }
 
     pub(crate) fn back_off(&mut self) {
+        if self.backoff == 0 {
+            self.base = self.rto;
+        }
         self.backoff = self.backoff.saturating_add(1);
         self.rto = self.rto.saturating_mul(2).min(self.max);
+    }
+
+    pub(crate) fn undo_back_off(&mut self) -> bool {
+        let Some(less) = self.backoff.checked_sub(1) else { return false };
+        self.backoff = less;
+        self.rto = super::doubled(self.base, self.backoff, self.max);
+        true
     }
 
     pub(crate) fn rto(&self) -> Duration {

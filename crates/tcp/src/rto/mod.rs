@@ -103,6 +103,20 @@ impl Estimator {
         each!(self, e => e.back_off());
     }
 
+    /// Takes one doubling back (RFC 6069); `false` where there is none.
+    pub(crate) fn undo_back_off(&mut self) -> bool {
+        each!(self, e => e.undo_back_off())
+    }
+
+    /// Takes the first measurement after a spurious timeout in (RFC 4015 step 8): `previous` are SRTT and RTTVAR as
+    /// they were before. Only RFC 6298's estimator does more of it than of any other.
+    pub(crate) fn sample_after_spurious_timeout(&mut self, sample: &Sample, previous: (Duration, Duration)) {
+        match self {
+            Self::Rfc6298(e) => e.adapt(sample, previous),
+            other => other.sample(sample),
+        }
+    }
+
     /// Tells that the handshake is over, and whether a SYN had to be repeated.
     pub(crate) fn connected(&mut self, syn_repeated: bool) {
         match self {

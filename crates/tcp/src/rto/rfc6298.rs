@@ -53,6 +53,20 @@ impl Rfc6298 {
             self.rttvar = rtt / 2;
             self.measured = true;
         }
+        self.compute();
+    }
+
+    /// RFC 4015 step 8: the averages go on from the greater of what they were and what is measured now.
+    pub(crate) fn adapt(&mut self, sample: &Sample, previous: (Duration, Duration)) {
+        let scaled = |span: Duration| nanos(span).min(u64::MAX >> (FRACTION + 3)) << FRACTION;
+        let rtt = scaled(sample.rtt());
+        self.srtt = scaled(previous.0).max(rtt);
+        self.rttvar = scaled(previous.1).max(rtt / 2);
+        self.measured = true;
+        self.compute();
+    }
+
+    fn compute(&mut self) {
         let rto = (self.srtt >> FRACTION) + self.granularity.max((4 * self.rttvar) >> FRACTION);
         self.base = rto.clamp(self.min, self.max);
         self.backoff = 0;
@@ -62,6 +76,13 @@ impl Rfc6298 {
     pub(crate) fn back_off(&mut self) {
         self.backoff = self.backoff.saturating_add(1);
         self.current = doubled(self.base, self.backoff, self.max);
+    }
+
+    pub(crate) fn undo_back_off(&mut self) -> bool {
+        let Some(less) = self.backoff.checked_sub(1) else { return false };
+        self.backoff = less;
+        self.current = doubled(self.base, self.backoff, self.max);
+        true
     }
 
     /// Section 5.7: an RTO below 3 s that let a SYN time out is not trusted with data.

@@ -4,20 +4,31 @@
 //! times are in `sampling.rs`, what to send in `transmission.rs` - and leaves the reaction to losses to
 //! [`crate::recovery`].
 
+mod judgement;
+mod modeling;
 mod sampling;
 mod transmission;
 
+use alloc::boxed::Box;
 use core::time::Duration;
 
 use careof_base::Instant;
 use careof_wire::{SackBlocks, SeqNumber};
 
 use crate::Event;
-use crate::config::{Config, IdleRestart, PartialAckTimer, Variant};
-use crate::congestion::Window;
+use crate::config::{Config, IdleRestart, PartialAckTimer, ReductionBound, Variant};
+use crate::congestion::{AckSample, CaState, Controller, Window};
+use crate::ecn::{self, Reaction};
 use crate::events::Journal;
+use crate::pacing::Pacing;
 use crate::persist::Persist;
-use crate::recovery::{self, Linux20};
+use crate::recovery::dsack::Repeated;
+use crate::recovery::eifel_detection::EifelDetection;
+use crate::recovery::eifel_response::{Adaptation, Before};
+use crate::recovery::frto::Frto;
+use crate::recovery::prr::Prr;
+use crate::recovery::rack_tlp::{self, RackTlp};
+use crate::recovery::{self, Linux, Linux20, Vegas};
 use crate::rto::{Estimator, Sampling};
 use crate::send_queue::{Acknowledged, Marks, SendQueue};
 use crate::snapshot::Phase;
@@ -49,6 +60,10 @@ pub(crate) struct Ack<'a> {
     pub(crate) sack: &'a SackBlocks,
     /// Round-trip time by the timestamp echoed.
     pub(crate) echoed_rtt: Option<Duration>,
+    /// The timestamp echoed; `None` without timestamps.
+    pub(crate) echo: Option<u32>,
+    /// ECE, where congestion notification is in use.
+    pub(crate) echoes_congestion: bool,
 }
 
 /// What became of an acknowledgement.
@@ -71,22 +86,36 @@ pub(crate) struct Rules {
     pub(crate) threshold: u32,
     pub(crate) slow_but_steady: bool,
     pub(crate) burst_guard: bool,
+    pub(crate) rescue_retransmission: bool,
     pub(crate) linux20_fast_retransmit: bool,
-    idle_restart: IdleRestart,
-    nagle: bool,
-    max_retransmissions: u32,
-    rto_max: Duration,
+    pub(crate) prr: Option<ReductionBound>,
+    pub(crate) frto: bool,
+    pub(crate) eifel: bool,
+    pub(crate) dsack: bool,
+    pub(crate) icmp_unreachable: bool,
+    pub(crate) clock_granularity: Duration,
+    pub(crate) idle_restart: IdleRestart,
+    pub(crate) nagle: bool,
+    pub(crate) max_retransmissions: u32,
+    pub(crate) user_timeout: Option<Duration>,
+    pub(crate) rto_initial: Duration,
+    pub(crate) rto_min: Duration,
+    pub(crate) rto_max: Duration,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct Sender {
     pub(crate) queue: SendQueue,
     pub(crate) window: Window,
+    pub(crate) congestion: Controller,
     pub(crate) estimator: Estimator,
     pub(crate) timer: Timer,
     pub(crate) persist: Persist,
+    pub(crate) pacing: Pacing,
     pub(crate) variant: Variant,
     pub(crate) linux20: Linux20,
+    pub(crate) vegas: Vegas,
+    pub(crate) linux: Linux,
     pub(crate) rules: Rules,
     pub(crate) phase: Phase,
     /// Bytes of data in a full-sized segment.
@@ -102,10 +131,26 @@ pub(crate) struct Sender {
     pub(crate) rescue: Option<SeqNumber>,
     /// Bytes sent by limited transmit for the present duplicate acknowledgements.
     pub(crate) limited: u32,
+    /// Proportional reduction of the recovery under way.
+    pub(crate) prr: Option<Prr>,
+    /// Bytes that duplicates told of without SACK (NewReno with PRR).
+    pub(crate) credited: u32,
+    pub(crate) frto: Frto,
+    pub(crate) eifel: EifelDetection,
+    /// What held before the last recovery.
+    pub(crate) before_recovery: Option<Before>,
+    /// A spurious timeout has still to be seen to in the estimator.
+    pub(crate) adaptation: Option<Adaptation>,
+    /// Retransmissions of the last recovery.
+    pub(crate) repeated: Option<Repeated>,
+    pub(crate) ecn: Reaction,
+    pub(crate) rack_tlp: Option<Box<RackTlp>>,
+    /// Since when something has been outstanding without any progress.
+    waiting_since: Option<Instant>,
     /// The one segment being timed: one past its end, and when it left.
     timed: Option<(SeqNumber, Instant)>,
     snd_wnd: u32,
-    max_wnd: u32,
+    pub(crate) max_wnd: u32,
     wl1: SeqNumber,
     wl2: SeqNumber,
     timeouts_in_a_row: u32,
@@ -113,18 +158,37 @@ pub(crate) struct Sender {
     /// A SYN waits to be sent for the first time.
     syn_wanted: bool,
     established: bool,
+    /// Nothing paces it, no model governs it, no timer but RFC 6298's finds its losses, and it is no kernel's.
+    plain: bool,
+}
+
+impl Rules {
+    /// Whether something looks at acknowledgements for whether a recovery was spurious.
+    fn judges(&self) -> bool {
+        self.frto || self.eifel || self.dsack
+    }
 }
 
 impl Sender {
     pub(crate) fn new(config: &Config, iss: SeqNumber) -> Self {
+        let congestion = Controller::new(config, u64::from(iss.0));
+        let mut queue = SendQueue::new(iss);
+        let model = congestion.rate_unit();
+        if let Some(unit) = model {
+            queue.measure_delivery(unit);
+        }
         Self {
-            queue: SendQueue::new(iss),
+            queue,
             window: Window::new(config),
+            congestion,
             estimator: Estimator::new(config),
             timer: Timer::default(),
             persist: Persist::default(),
+            pacing: Pacing::new(config.pacing || model.is_some()),
             variant: config.variant,
             linux20: Linux20::new(config, iss),
+            vegas: Vegas::new(iss),
+            linux: Linux::new(config, iss),
             rules: Rules {
                 limited_transmit: config.limited_transmit,
                 limited_transmit_counts: config.limited_transmit_counts,
@@ -132,10 +196,20 @@ impl Sender {
                 threshold: u32::from(config.duplicate_ack_threshold),
                 slow_but_steady: config.partial_ack_timer == PartialAckTimer::SlowButSteady,
                 burst_guard: config.burst_guard,
+                rescue_retransmission: config.rescue_retransmission,
                 linux20_fast_retransmit: config.linux20_fast_retransmit,
+                prr: config.prr.then_some(config.reduction_bound),
+                frto: config.frto,
+                eifel: config.eifel,
+                dsack: config.dsack,
+                icmp_unreachable: config.icmp_unreachable,
+                clock_granularity: config.clock_granularity,
                 idle_restart: config.idle_restart,
                 nagle: config.nagle,
                 max_retransmissions: config.max_retransmissions,
+                user_timeout: config.user_timeout,
+                rto_initial: config.effective_rto_initial(),
+                rto_min: config.effective_rto_min(),
                 rto_max: config.effective_rto_max(),
             },
             phase: Phase::Open,
@@ -146,6 +220,16 @@ impl Sender {
             partial_ack_seen: false,
             rescue: None,
             limited: 0,
+            prr: None,
+            credited: 0,
+            frto: Frto::Off,
+            eifel: EifelDetection::default(),
+            before_recovery: None,
+            adaptation: None,
+            repeated: None,
+            ecn: Reaction::default(),
+            rack_tlp: RackTlp::new(config, iss).map(Box::new),
+            waiting_since: None,
             timed: None,
             snd_wnd: 0,
             max_wnd: 0,
@@ -155,6 +239,10 @@ impl Sender {
             last_sent: None,
             syn_wanted: false,
             established: false,
+            plain: !config.pacing
+                && model.is_none()
+                && !config.rack
+                && !matches!(config.variant, Variant::Linux | Variant::Linux20),
         }
     }
 
@@ -167,8 +255,10 @@ impl Sender {
         self.mss = mss;
         let syn_repeated = self.queue.front().is_some_and(|syn| syn.transmissions > 1);
         self.window.begin(config, mss, syn_repeated);
+        self.linux.negotiated(sack);
         if self.variant == Variant::Sack && !sack {
             self.variant = Variant::NewReno;
+            self.rack_tlp = None;
         }
     }
 
@@ -180,13 +270,51 @@ impl Sender {
     }
 
     /// The handshake is complete.
-    pub(crate) fn connected(&mut self, syn_repeated: bool) {
+    pub(crate) fn connected(&mut self, now: Instant, syn_repeated: bool) {
         self.established = true;
         self.estimator.connected(syn_repeated);
+        self.congestion.begin(now, self.queue.end());
+        if self.variant == Variant::Linux {
+            recovery::linux::begin(self, now);
+        }
+        self.begin_model(now);
     }
 
     pub(crate) fn syn_repeated(&self) -> bool {
         self.queue.front().is_some_and(|syn| syn.marks.has(Marks::SYN) && syn.transmissions > 1)
+    }
+
+    /// Nothing is outstanding, nothing is to be sent and nothing is remembered that could make it send: the sending half
+    /// of a connection that only receives.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.plain
+            && self.established
+            && self.queue.is_done()
+            && self.phase == Phase::Open
+            && !self.resend_front
+            && !self.syn_wanted
+            && !self.persist.is_busy()
+            && self.prr.is_none()
+            && self.frto == Frto::Off
+    }
+
+    pub(crate) fn is_established(&self) -> bool {
+        self.established
+    }
+
+    /// Something waits to be sent for the first time.
+    pub(crate) fn has_unsent(&self) -> bool {
+        self.queue.unsent() > 0 || self.queue.fin_wanted()
+    }
+
+    /// The application wrote or closed.
+    pub(crate) fn wake(&mut self) {
+        self.linux.wake();
+    }
+
+    /// Right edge of the peer's window.
+    pub(crate) fn window_edge(&self) -> SeqNumber {
+        self.queue.una().plus(self.snd_wnd)
     }
 
     pub(crate) fn timeouts_in_a_row(&self) -> u32 {
@@ -202,8 +330,21 @@ impl Sender {
         match self.variant {
             Variant::Sack => self.queue.pipe(),
             Variant::Linux20 => self.queue.outstanding(),
-            Variant::Tahoe | Variant::Reno | Variant::NewReno => self.queue.flight(),
+            Variant::Linux => {
+                let in_flight = self.linux.in_flight(&self.queue).saturating_mul(self.mss);
+                in_flight.min(self.queue.outstanding().saturating_mul(2))
+            }
+            Variant::Tahoe | Variant::Reno | Variant::NewReno | Variant::Vegas => self.flight_before_cursor(),
         }
+    }
+
+    /// What is outstanding before the cursor. Where a model governs the window, duplicates do not inflate it: what they
+    /// tell of is not in flight.
+    pub(crate) fn flight_before_cursor(&self) -> u32 {
+        let flight = self.queue.flight();
+        let Some(delivery) = &self.queue.delivery else { return flight };
+        let arrived = u32::try_from(delivery.duplicates()).unwrap_or(u32::MAX);
+        flight.saturating_sub(arrived.saturating_mul(self.mss))
     }
 
     /// FlightSize for halving the window (RFC 5681 section 3.2 step 2).
@@ -216,7 +357,26 @@ impl Sender {
         if self.rules.limited_transmit_counts { flight } else { flight.saturating_sub(self.limited) }
     }
 
+    /// Whether RACK is what finds losses.
+    pub(crate) fn finds_losses_by_time(&self) -> bool {
+        self.rack_tlp.as_ref().is_some_and(|state| state.finds_losses())
+    }
+
+    /// A loss: the threshold falls to what the congestion control leaves of the window, or of `flight` bytes.
+    pub(crate) fn lower_threshold(&mut self, flight: u32) {
+        let threshold = self.congestion.ssthresh_after_loss(&self.window, flight);
+        self.window.set_ssthresh(threshold);
+    }
+
     // ---- acknowledgements
+
+    /// Takes the acknowledgement in a segment that repeats the last one to a sender that [is silent](Self::is_silent), and
+    /// reports nothing: all it can tell is the window.
+    pub(crate) fn on_repetition(&mut self, seq: SeqNumber, ack: SeqNumber, window: u32) {
+        if self.is_news(seq, ack) {
+            self.set_window(seq, ack, window);
+        }
+    }
 
     /// Takes the acknowledgement of a segment.
     pub(crate) fn on_ack(&mut self, now: Instant, ack: &Ack<'_>, journal: &mut Journal) -> AckOutcome {
@@ -224,40 +384,98 @@ impl Sender {
             journal.counters.dropped_ack_of_unsent += 1;
             return AckOutcome::OfUnsent;
         }
+        if self.variant == Variant::Linux {
+            return recovery::linux::on_ack(self, now, ack, journal);
+        }
         if ack.ack.is_before(self.queue.una()) {
             journal.counters.old_acks_received += 1;
             return AckOutcome::Nothing;
         }
-        let window_before = self.snd_wnd;
+        if self.rack_tlp.is_some() {
+            rack_tlp::before_ack(self, now, ack);
+        }
+        let before = self.begin_ack();
+        let (standing, phase) = (self.standing(), self.phase);
+        let (window_before, cwnd_before) = (self.snd_wnd, self.window.cwnd());
         self.update_window(ack);
         let same_window = self.snd_wnd == window_before;
         let sacked = if self.variant == Variant::Sack && !ack.sack.is_empty() {
-            self.queue.selectively_acknowledge(ack.sack, self.mss, self.rules.threshold)
+            // Where losses are found by time, no number of blocks means one.
+            let threshold = if self.finds_losses_by_time() { u32::MAX } else { self.rules.threshold };
+            self.queue.selectively_acknowledge(ack.sack, self.mss, threshold)
         } else {
             0
         };
         let outcome = if ack.ack == self.queue.una() {
             let duplicate = ack.pure && same_window && !self.queue.is_empty();
             journal.counters.duplicate_acks_received += u64::from(duplicate);
+            if duplicate || sacked > 0 {
+                let sample = self.ack_sample(now, 0, None, 0);
+                self.congestion.on_ack(&mut self.window, &sample);
+            }
             self.on_no_progress(now, ack, duplicate, sacked, journal);
+            if self.rules.judges() {
+                self.judge_duplicate(ack, duplicate, sacked, journal);
+            }
             AckOutcome::Nothing
         } else {
             let done = self.on_progress(now, ack, journal);
+            if self.rules.judges() {
+                self.judge_advance(ack, done.bytes, journal);
+            }
             AckOutcome::New { fin: done.fin }
         };
+        if self.rack_tlp.is_some() {
+            rack_tlp::after_ack(self, now, ack, sacked, phase, journal);
+        }
+        if ack.echoes_congestion {
+            ecn::on_echo(self, cwnd_before, journal);
+        }
+        if self.prr.is_some() {
+            self.reduce_in_proportion(&standing);
+        }
+        if self.phase != phase {
+            self.congestion.on_state(self.phase.into(), now, self.queue.end());
+        }
+        self.finish_ack(now, ack, before, outcome != AckOutcome::Nothing);
         journal.revision += 1;
         outcome
     }
 
     /// RFC 9293 section 3.10.7.4: only an acknowledgement that is not older than the last changes the window.
     fn update_window(&mut self, ack: &Ack<'_>) {
-        let newer = self.wl1.is_before(ack.seq) || (self.wl1 == ack.seq && self.wl2.is_at_or_before(ack.ack));
-        if newer {
-            self.snd_wnd = ack.window;
-            self.max_wnd = self.max_wnd.max(ack.window);
-            self.wl1 = ack.seq;
-            self.wl2 = ack.ack;
+        if self.is_news(ack.seq, ack.ack) {
+            self.set_window(ack.seq, ack.ack, ack.window);
         }
+        self.settle_persist();
+    }
+
+    fn is_news(&self, seq: SeqNumber, ack: SeqNumber) -> bool {
+        self.wl1.is_before(seq) || (self.wl1 == seq && self.wl2.is_at_or_before(ack))
+    }
+
+    /// Linux's rule (6.1, `tcp_may_update_window`): the window follows an acknowledgement that advances or comes with
+    /// newer data, and otherwise only grows. Returns whether it was followed.
+    pub(crate) fn follow_window(&mut self, ack: &Ack<'_>) -> bool {
+        let follows = ack.ack.is_after(self.queue.una())
+            || ack.seq.is_after(self.wl1)
+            || ack.seq == self.wl1 && ack.window > self.snd_wnd;
+        if follows {
+            self.set_window(ack.seq, ack.ack, ack.window);
+        }
+        self.settle_persist();
+        follows
+    }
+
+    fn set_window(&mut self, seq: SeqNumber, ack: SeqNumber, window: u32) {
+        self.snd_wnd = window;
+        self.max_wnd = self.max_wnd.max(window);
+        self.wl1 = seq;
+        self.wl2 = ack;
+    }
+
+    /// The peer was heard: an open window need not be probed.
+    fn settle_persist(&mut self) {
         if self.persist.timer().is_armed() {
             if self.snd_wnd > 0 {
                 self.persist.stop();
@@ -275,15 +493,25 @@ impl Sender {
         sacked: u32,
         journal: &mut Journal,
     ) {
+        let others = self.queue.len().saturating_sub(1) as u64;
+        if duplicate
+            && self.variant != Variant::Sack
+            && let Some(delivery) = &mut self.queue.delivery
+        {
+            delivery.duplicate(others, self.mss);
+        }
         match self.variant {
             Variant::Linux20 => {
                 recovery::linux20::on_ack(self, now, ack, journal);
             }
             // RFC 6675 section 2: with SACK an acknowledgement is a duplicate if it reports something new.
-            Variant::Sack if sacked > 0 => recovery::sack::on_duplicate_ack(self, now, journal),
+            Variant::Sack if sacked > 0 => recovery::sack::on_duplicate_ack(self, now, sacked, journal),
             Variant::Sack => {}
             _ if !duplicate => {}
             Variant::Tahoe => recovery::tahoe::on_duplicate_ack(self, now, journal),
+            Variant::Vegas => recovery::vegas::on_duplicate_ack(self, now, journal),
+            // It takes acknowledgements by itself.
+            Variant::Linux => {}
             Variant::Reno => recovery::reno::on_duplicate_ack(self, now, journal),
             Variant::NewReno => recovery::newreno::on_duplicate_ack(self, now, journal),
         }
@@ -291,6 +519,7 @@ impl Sender {
 
     fn on_progress(&mut self, now: Instant, ack: &Ack<'_>, journal: &mut Journal) -> Acknowledged {
         self.timeouts_in_a_row = 0;
+        self.waiting_since = (ack.ack != self.queue.end()).then_some(now);
         self.resend_front = false;
         if self.variant == Variant::Linux20 {
             return recovery::linux20::on_ack(self, now, ack, journal);
@@ -300,16 +529,28 @@ impl Sender {
             self.sample_every_segment(now, ack.ack, journal);
         }
         let done = self.queue.acknowledge(ack.ack);
+        if let Some(delivery) = &mut self.queue.delivery {
+            delivery.settle_duplicates(self.mss);
+        }
         journal.counters.bytes_acked += u64::from(done.bytes);
         self.sample(now, ack, &done, flight, journal);
-        let keep_timer = match self.variant {
-            Variant::Tahoe | Variant::Linux20 => recovery::tahoe::on_new_ack(self, done.bytes, flight),
-            Variant::Reno => recovery::reno::on_new_ack(self, done.bytes, flight),
-            Variant::NewReno => recovery::newreno::on_new_ack(self, done.bytes, flight),
-            Variant::Sack => recovery::sack::on_new_ack(self, done.bytes, flight),
-        };
-        self.duplicate_acks = 0;
+        let rtt = done.newest_sent_at.filter(|_| !done.repeated).map(|sent_at| now - sent_at);
+        let acknowledged = self.ack_sample(now, done.bytes, rtt, flight);
+        self.congestion.on_ack(&mut self.window, &acknowledged);
+        let duplicates = core::mem::take(&mut self.duplicate_acks);
         self.limited = 0;
+        let keep_timer = match self.variant {
+            Variant::Tahoe | Variant::Linux20 | Variant::Linux => {
+                recovery::tahoe::on_new_ack(self, &acknowledged)
+            }
+            Variant::Vegas => {
+                recovery::vegas::on_new_ack(self, now, &done, duplicates);
+                false
+            }
+            Variant::Reno => recovery::reno::on_new_ack(self, &acknowledged),
+            Variant::NewReno => recovery::newreno::on_new_ack(self, &acknowledged),
+            Variant::Sack => recovery::sack::on_new_ack(self, &acknowledged),
+        };
         if self.queue.is_empty() {
             self.timer.stop();
         } else if !keep_timer {
@@ -318,10 +559,27 @@ impl Sender {
         done
     }
 
+    /// An acknowledgement of `acked` bytes, `flight` being outstanding before it, for the congestion control.
+    fn ack_sample(&self, now: Instant, acked: u32, rtt: Option<Duration>, flight: u32) -> AckSample {
+        AckSample {
+            now,
+            acked,
+            delivered: 0,
+            rtt,
+            srtt: self.estimator.srtt(),
+            una: self.queue.una(),
+            nxt: self.queue.end(),
+            window_limited: acked > 0 && self.window.may_grow(flight),
+        }
+    }
+
     // ---- timers
 
     /// The retransmission timer ran out. Returns `false` when the connection is to be given up.
     pub(crate) fn on_timeout(&mut self, now: Instant, journal: &mut Journal) -> bool {
+        if self.variant == Variant::Linux {
+            return recovery::linux::on_timer(self, now, journal);
+        }
         self.timer.stop();
         if self.queue.is_empty() {
             return true;
@@ -334,11 +592,16 @@ impl Sender {
             backoff: self.timeouts_in_a_row,
             rto: self.estimator.rto(),
         });
-        if self.timeouts_in_a_row > self.rules.max_retransmissions {
+        if self.timeouts_in_a_row > self.rules.max_retransmissions || self.user_timeout_is_over(now) {
             return false;
         }
         self.stop_timing();
-        recovery::on_timeout(self);
+        if self.variant != Variant::Linux {
+            self.check_app_limited();
+        }
+        recovery::on_timeout(self, now);
+        self.congestion.on_state(CaState::Loss, now, self.queue.end());
+        self.finish_timeout(now);
         self.estimator.back_off();
         self.timer.arm(self.estimator.deadline(now));
         true
@@ -347,22 +610,52 @@ impl Sender {
     /// The persist timer ran out. Returns `false` when the connection is to be given up.
     pub(crate) fn on_persist(&mut self, now: Instant) -> bool {
         let unanswered = self.persist.expired(now, self.estimator.rto(), self.rules.rto_max);
+        let silence = self.persist.silence(now);
         unanswered <= self.rules.max_retransmissions
+            && self.rules.user_timeout.is_none_or(|most| unanswered < 2 || silence < most)
+    }
+
+    /// RFC 9293 section 3.8.3, RFC 5482: data has waited for an acknowledgement for too long. Asked when the
+    /// retransmission timer runs out, so the connection ends with the first expiry at or after it.
+    fn user_timeout_is_over(&self, now: Instant) -> bool {
+        self.rules
+            .user_timeout
+            .is_some_and(|most| self.waiting_since.is_some_and(|since| now - since >= most))
     }
 
     pub(crate) fn stop_timers(&mut self) {
         self.timer.stop();
         self.persist.stop();
+        self.pacing.stop();
+        self.linux.stop();
+        if let Some(state) = &mut self.rack_tlp {
+            state.stop();
+        }
     }
 
     /// The path takes segments of at most `mss` bytes of data now: what is larger is cut and sent again
     /// (RFC 1191 section 6.5; no sign of congestion, so the window stays).
-    pub(crate) fn shrink_mss(&mut self, mss: u32) {
+    pub(crate) fn shrink_mss(&mut self, now: Instant, mss: u32) {
         self.mss = mss;
         self.window.set_mss(mss);
-        if self.queue.split_larger_than(u16::try_from(mss).unwrap_or(u16::MAX)) {
+        if self.variant == Variant::Linux {
+            recovery::linux::path_narrowed(self, now, u16::try_from(mss).unwrap_or(u16::MAX));
+        } else if self.queue.split_larger_than(u16::try_from(mss).unwrap_or(u16::MAX)) {
             recovery::send_all_again(self);
             self.stop_timing();
+        }
+    }
+}
+
+#[cfg(test)]
+impl Sender {
+    /// Checks the books against their definitions.
+    pub(crate) fn check(&self) {
+        if self.variant == Variant::Linux {
+            self.queue.check_order();
+            self.linux.check(&self.queue);
+        } else {
+            self.queue.check();
         }
     }
 }

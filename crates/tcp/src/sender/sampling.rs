@@ -5,6 +5,7 @@ use careof_wire::SeqNumber;
 
 use super::{Ack, Sender};
 use crate::events::Journal;
+use crate::recovery::eifel_response::Adaptation;
 use crate::rto::{Sample, Sampling};
 use crate::send_queue::Acknowledged;
 
@@ -18,7 +19,12 @@ impl Sender {
             expected,
             cwnd_segments: self.window.segments(),
         };
-        self.estimator.sample(&sample);
+        match self.adaptation.take_if(|adaptation| una.is_after(adaptation.after)) {
+            Some(Adaptation { srtt_prev, rttvar_prev, .. }) => {
+                self.estimator.sample_after_spurious_timeout(&sample, (srtt_prev, rttvar_prev));
+            }
+            None => self.estimator.sample(&sample),
+        }
     }
 
     /// Karn's algorithm: what was sent more than once gives no sample, unless its timestamp tells which copy

@@ -6,25 +6,44 @@ use super::{Outgoing, Sender};
 use crate::config::{IdleRestart, Variant};
 use crate::events::Journal;
 use crate::recovery;
+use crate::recovery::frto::Frto;
 use crate::send_queue::{Marks, Record};
 use crate::snapshot::Phase;
 
 impl Sender {
     /// The next thing to send, if anything may be sent now.
     pub(crate) fn poll(&mut self, now: Instant, journal: &mut Journal) -> Option<Outgoing> {
+        if self.is_silent() {
+            return None;
+        }
+        let classic = self.variant != Variant::Linux;
+        let idle = classic && self.is_modeled() && self.flight() == 0;
         let sent = self.choose(now);
         match &sent {
-            Some(out) => self.account(now, out, journal),
+            Some(out) => {
+                if classic {
+                    self.pace(now, out.len, idle);
+                }
+                self.account(now, out, journal);
+            }
             None => self.settle(now),
         }
         sent
     }
 
+    #[inline(always)]
     fn choose(&mut self, now: Instant) -> Option<Outgoing> {
         if self.syn_wanted {
             self.syn_wanted = false;
             let syn = self.queue.push_syn(now);
             return Some(self.first(&syn));
+        }
+        let paced = self.established && self.variant != Variant::Linux && !self.persist.probe;
+        if paced && !self.pacing.allows(now) {
+            if self.has_more() {
+                self.pacing.wait();
+            }
+            return None;
         }
         if self.resend_front {
             self.resend_front = false;
@@ -32,18 +51,30 @@ impl Sender {
         }
         if !self.established {
             // Only the SYN can be outstanding, and only a timeout puts the cursor on it.
-            return if self.variant == Variant::Linux20 {
-                recovery::linux20::resend(self, now)
-            } else {
-                self.go_back_n(now)
+            return match self.variant {
+                Variant::Linux20 => recovery::linux20::resend(self, now),
+                Variant::Linux => recovery::linux::next(self, now),
+                _ => self.go_back_n(now),
             };
         }
         if self.persist.probe {
             self.persist.probe = false;
             return Some(self.probe(now));
         }
+        if self.rack_tlp.is_some()
+            && let Some(out) = recovery::rack_tlp::next(self, now)
+        {
+            return Some(out);
+        }
+        if self.frto != Frto::Off
+            && let Some(out) = recovery::frto::next(self, now)
+        {
+            return Some(out);
+        }
         match self.variant {
-            Variant::Tahoe | Variant::Reno | Variant::NewReno => {
+            Variant::Linux => recovery::linux::next(self, now),
+            Variant::Vegas if recovery::vegas::holds_back(self) => None,
+            Variant::Tahoe | Variant::Reno | Variant::NewReno | Variant::Vegas => {
                 self.go_back_n(now).or_else(|| self.new_after_cursor(now))
             }
             Variant::Sack => recovery::sack::next(self, now),
@@ -51,10 +82,19 @@ impl Sender {
         }
     }
 
+    /// Whether there is anything that could be sent if the windows were open.
+    fn has_more(&self) -> bool {
+        self.resend_front
+            || self.phase != Phase::Open
+            || !self.queue.at_end()
+            || self.queue.unsent() > 0
+            || self.queue.fin_wanted()
+    }
+
     /// The segment under the cursor, within both windows; the first one whatever they say.
     fn go_back_n(&mut self, now: Instant) -> Option<Outgoing> {
         let record = self.queue.under_cursor()?;
-        let flight = self.queue.flight();
+        let flight = self.flight_before_cursor();
         let open = self.window.cwnd().min(self.snd_wnd).saturating_sub(flight);
         if flight > 0 && record.seq_len() > open {
             return None;
@@ -68,8 +108,12 @@ impl Sender {
         if !self.queue.at_end() {
             return None;
         }
-        let flight = self.queue.flight();
+        let mut flight = self.flight_before_cursor();
+        if self.prr.is_some() {
+            flight = flight.saturating_sub(self.credited);
+        }
         let limited = self.rules.limited_transmit
+            && self.queue.delivery.is_none()
             && self.phase == Phase::Open
             && (1..self.rules.threshold).contains(&self.duplicate_acks);
         let allowance = if limited { self.duplicate_acks * self.mss } else { 0 };
@@ -93,6 +137,9 @@ impl Sender {
         }
         let outstanding = self.queue.outstanding();
         if outstanding == 0 {
+            if let Some(last_sent) = self.last_sent {
+                self.congestion.on_transmission_start(now, last_sent, self.queue.end());
+            }
             self.restart_after_idle(now);
         }
         let whole = u32::try_from(unsent).unwrap_or(u32::MAX).min(self.mss);
@@ -120,7 +167,7 @@ impl Sender {
         let Some(last) = self.last_sent else { return };
         let idle = now - last;
         let rto = self.estimator.rto();
-        if idle <= rto || self.variant == Variant::Linux20 {
+        if idle <= rto || self.variant == Variant::Linux20 || self.queue.delivery.is_some() {
             return;
         }
         let (cwnd, initial) = (self.window.cwnd(), self.window.initial());
@@ -136,6 +183,12 @@ impl Sender {
             }
         }
         self.last_sent = None;
+    }
+
+    /// Sends `len` bytes of what has not been sent.
+    pub(crate) fn send_new_record(&mut self, now: Instant, len: u16) -> Outgoing {
+        let record = self.queue.push_new(now, len);
+        self.first(&record)
     }
 
     pub(crate) fn idle_restart(&self) -> IdleRestart {
@@ -189,16 +242,32 @@ impl Sender {
         } else if self.timed.is_none() && !out.probe {
             self.timed = Some((self.queue.end(), now));
         }
+        if let Some(prr) = &mut self.prr {
+            prr.sent(u32::from(out.len));
+        }
+        if out.retransmission && self.variant != Variant::Linux && self.rules.judges() {
+            self.note_retransmission(now, out);
+        }
         if self.queue.is_empty() {
             return;
         }
         self.last_sent = Some(now);
-        if self.variant == Variant::Linux20 && !out.retransmission {
+        self.waiting_since.get_or_insert(now);
+        if self.variant == Variant::Linux {
+            if out.marks.has(Marks::SYN) && !out.retransmission {
+                recovery::linux::on_syn_sent(self, now);
+            } else if out.probe {
+                recovery::linux::on_probe_data_sent(self, now);
+            }
+        } else if self.variant == Variant::Linux20 && !out.retransmission {
             if let Some(front) = self.queue.front() {
                 self.timer.arm(self.estimator.deadline_of_segment(front.sent_at, now));
             }
         } else if !self.timer.is_armed() {
             self.timer.arm(self.estimator.deadline(now));
+        }
+        if self.rack_tlp.is_some() && !out.retransmission && !out.marks.has(Marks::SYN) {
+            recovery::rack_tlp::arm_probe(self, now);
         }
         if self.persist.timer().is_armed() {
             self.persist.stop();
@@ -207,6 +276,7 @@ impl Sender {
 
     /// Nothing can be sent: sees to it that something will wake the connection.
     fn settle(&mut self, now: Instant) {
+        self.pacing.end_burst();
         let blocked = self.established && self.queue.is_empty() && self.queue.unsent() > 0;
         if blocked && !self.persist.timer().is_armed() {
             self.persist.start(now, self.estimator.rto());

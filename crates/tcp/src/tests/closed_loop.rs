@@ -12,6 +12,7 @@ use crate::{Config, DelayedAck, Event, InitialWindow, Phase, Profile, RtoEstimat
 fn config(variant: Variant) -> Config {
     Config {
         variant,
+        congestion: variant.own_congestion().unwrap_or_default(),
         sack: variant == Variant::Sack,
         mss: 1_000,
         delayed_ack: DelayedAck::Off,

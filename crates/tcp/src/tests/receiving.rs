@@ -278,3 +278,21 @@ fn what_has_arrived_is_known_byte_by_byte() {
     let has = |offset: u32| script.connection.has_received(super::script::PEER_ISS.plus(1 + offset));
     assert!(has(0) && has(99) && !has(100) && !has(199) && has(200) && !has(300));
 }
+
+#[test]
+fn the_window_in_data_counts_also_for_an_end_that_has_said_nothing_yet() {
+    play(
+        delayed(),
+        &Peer::default(),
+        "
+      0  < 0+1000 ack 0 win 1000
+      1  < 1000+1000 ack 0 win 1500
+      1  > ack 2000
+     10  write 3000
+     10  > 0+1000 ack 2000
+     20  < ack 1000 win 3000
+     20  > 1000+1000 ack 2000
+     20  > 2000+1000 ack 2000
+     30  < ack 3000",
+    );
+}

@@ -125,7 +125,7 @@ fn reno_leaves_recovery_with_the_first_new_acknowledgement_and_halves_twice() {
     206  < ack 4000
     207  < ack 4000
     207  > 4000+1000 again
-         = ssthresh 4 cwnd 7",
+         = ssthresh 2.5 cwnd 5.5",
     );
 }
 
@@ -370,6 +370,31 @@ fn sack_rescues_the_last_segment_once() {
     300  < ack 4000 sack 5000-6000
     300  > 4000+1000 again
     310  < ack 4000 sack 5000-6000",
+    );
+}
+
+#[test]
+fn without_the_rescue_the_tail_waits_for_news_of_it_or_for_the_timer() {
+    play(
+        Config { rescue_retransmission: false, ..config(Variant::Sack) },
+        &peer(),
+        "
+      0  write 6000
+      0  > 0+1000
+      0  > 1000+1000
+      0  > 2000+1000
+      0  > 3000+1000
+      0  > 4000+1000
+      0  > 5000+1000
+    100  < ack 0 sack 1000-4000
+    100  > 0+1000 again
+    200  < ack 4000
+    200  silence
+         = phase fast-recovery
+    # Something above 4000 is known now: rule 3.
+    300  < ack 4000 sack 5000-6000
+    300  > 4000+1000 again
+    400  < ack 6000",
     );
 }
 

@@ -8,12 +8,17 @@ use proptest::prelude::*;
 
 use super::world::{SERVER, World};
 use crate::{
-    Config, Connection, DelayedAck, IdleRestart, InitialWindow, PartialAckTimer, Role, RtoEstimator, State,
-    Variant,
+    Config, CongestionControl, Connection, DelayedAck, HyStart, IdleRestart, InitialWindow, PartialAckTimer,
+    ReductionBound, Role, RtoEstimator, State, Variant,
 };
 
 fn any_config() -> impl Strategy<Value = Config> {
-    let delayed = prop_oneof![Just(DelayedAck::Off), Just(DelayedAck::RFC1122), Just(DelayedAck::Linux20)];
+    let delayed = prop_oneof![
+        Just(DelayedAck::Off),
+        Just(DelayedAck::RFC1122),
+        Just(DelayedAck::Linux20),
+        Just(DelayedAck::Linux)
+    ];
     (
         prop::sample::select(Variant::ALL),
         prop::sample::select(RtoEstimator::ALL),
@@ -21,30 +26,66 @@ fn any_config() -> impl Strategy<Value = Config> {
         prop::sample::select(IdleRestart::ALL),
         delayed,
         any::<[bool; 8]>(),
+        (any::<[bool; 8]>(), prop::sample::select(ReductionBound::ALL)),
         (88_u16..3_000, 1_u32..100_000, 1_u32..12),
+        (
+            prop::sample::select(CongestionControl::ALL),
+            prop::sample::select(HyStart::ALL),
+            any::<bool>(),
+            any::<bool>(),
+        ),
     )
-        .prop_map(|(variant, rto, partial_ack_timer, idle_restart, delayed_ack, flags, numbers)| {
-            let [timestamps, sack, limited_transmit, careful, scaling, nagle, validation, quirk] = flags;
-            Config {
+        .prop_map(
+            |(
                 variant,
                 rto,
                 partial_ack_timer,
                 idle_restart,
                 delayed_ack,
-                timestamps,
-                sack: sack || variant == Variant::Sack,
-                limited_transmit,
-                careful,
-                nagle,
-                window_scaling: scaling,
-                window_validation: validation,
-                linux20_fast_retransmit: quirk,
-                mss: numbers.0,
-                receive_window: if scaling { numbers.1 } else { numbers.1.min(65_535) },
-                initial_window: InitialWindow::Segments(numbers.2),
-                ..Config::default()
-            }
-        })
+                flags,
+                (switches, bound),
+                numbers,
+                (congestion, hystart, pacing, rescue_retransmission),
+            )| {
+                let [timestamps, sack, limited_transmit, careful, scaling, nagle, validation, quirk] = flags;
+                let sack = sack || variant == Variant::Sack;
+                let old = matches!(variant, Variant::Linux20 | Variant::Vegas);
+                let dsack = switches[0] && sack;
+                let frto = switches[1] && !old;
+                Config {
+                    variant,
+                    dsack,
+                    frto,
+                    eifel: switches[2] && !old && (timestamps || frto || dsack),
+                    prr: switches[3] && matches!(variant, Variant::NewReno | Variant::Sack | Variant::Linux),
+                    reduction_bound: bound,
+                    icmp_unreachable: switches[4],
+                    rack: switches[6] && sack && matches!(variant, Variant::Sack | Variant::Linux),
+                    tail_loss_probe: switches[7] && sack && matches!(variant, Variant::Sack | Variant::Linux),
+                    ecn: switches[5] && variant != Variant::Linux20,
+                    congestion: variant.own_congestion().unwrap_or(congestion),
+                    hystart,
+                    pacing,
+                    rescue_retransmission,
+                    rto,
+                    partial_ack_timer,
+                    idle_restart,
+                    delayed_ack,
+                    timestamps,
+                    sack,
+                    limited_transmit,
+                    careful,
+                    nagle,
+                    window_scaling: scaling,
+                    window_validation: validation,
+                    linux20_fast_retransmit: quirk,
+                    mss: numbers.0,
+                    receive_window: if scaling { numbers.1 } else { numbers.1.min(65_535) },
+                    initial_window: InitialWindow::Segments(numbers.2),
+                    ..Config::default()
+                }
+            },
+        )
 }
 
 proptest! {
@@ -104,6 +145,10 @@ proptest! {
                 0 => end.write(chance.below(20_000)),
                 1 => { end.read(chance.below(5_000)); }
                 2 => end.set_auto_read(chance.below(2) == 0),
+                6 if chance.below(4) == 0 => {
+                    let una = end.snapshot().snd_una;
+                    end.icmp_unreachable(now, una.plus(chance.below(2) as u32));
+                }
                 3 => end.path_mtu_changed(now, chance.below(3_000) as u16),
                 4 if chance.below(20) == 0 => end.close(),
                 5 => {
@@ -114,7 +159,7 @@ proptest! {
                 }
                 _ => {
                     let segment = garbage(&mut chance, &end);
-                    end.handle_segment(now, &segment);
+                    end.handle_packet(now, &segment, chance.below(8) == 0);
                 }
             }
             now += chance.duration_up_to(Duration::from_millis(400));
@@ -125,7 +170,7 @@ proptest! {
                 prop_assert!(out.segment.payload_len <= end.config().mss);
             }
             while end.poll_event().is_some() {}
-            end.sender.queue.check();
+            end.sender.check();
             let state = end.snapshot();
             prop_assert!(state.snd_una.is_at_or_before(state.snd_nxt));
             prop_assert!(state.cwnd >= state.mss, "{:?}", state);

@@ -36,6 +36,8 @@ pub(super) struct Peer {
     pub(super) shift: Option<u8>,
     pub(super) sack: bool,
     pub(super) timestamps: bool,
+    /// Takes part in congestion notification.
+    pub(super) ecn: bool,
     /// Round trip of the handshake.
     pub(super) rtt: Duration,
 }
@@ -48,6 +50,7 @@ impl Default for Peer {
             shift: None,
             sack: false,
             timestamps: false,
+            ecn: false,
             rtt: Duration::from_millis(100),
         }
     }
@@ -61,6 +64,8 @@ pub(super) struct Script {
     window: u16,
     timestamps: bool,
     last_value: u32,
+    /// The segment to be delivered has met congestion.
+    marked: bool,
     line: String,
 }
 
@@ -105,12 +110,15 @@ impl Script {
             window: peer.window,
             timestamps: false,
             last_value: 0,
+            marked: false,
             line: "handshake".to_string(),
         };
         script.connection.open(script.now);
         script.drain();
         let (_, syn) = script.sent.pop_front().expect("a SYN");
-        assert_eq!(syn.segment.flags, Flags::SYN);
+        let offer =
+            if script.connection.config().ecn { Flags::ECE.with(Flags::CWR) } else { Flags::default() };
+        assert_eq!(syn.segment.flags, Flags::SYN.with(offer));
         script.timestamps = peer.timestamps && syn.segment.timestamps.is_some();
         script.advance(BASE);
         assert_eq!(script.sent.drain(..).filter(|sent| sent.1.retransmission).count(), repetitions);
@@ -118,6 +126,9 @@ impl Script {
         reply.seq = PEER_ISS;
         reply.ack = ISS.plus(1);
         reply.flags = Flags::SYN.with(Flags::ACK);
+        if peer.ecn {
+            reply.flags = reply.flags.with(Flags::ECE);
+        }
         reply.mss = Some(peer.mss);
         reply.window_scale = peer.shift;
         reply.sack_permitted = peer.sack;
@@ -167,6 +178,9 @@ impl Script {
             "auto-read" => self.connection.set_auto_read(words[1] == "on"),
             "close" => self.connection.close(),
             "abort" => self.connection.abort(),
+            "unreachable" => {
+                self.connection.icmp_unreachable(self.now, ISS.plus(1).plus(words[1].parse().unwrap()))
+            }
             "mtu" => self.connection.path_mtu_changed(self.now, words[1].parse().unwrap()),
             "silence" => {}
             other => panic!("`{}`: unknown word {other}", self.line),
@@ -194,6 +208,7 @@ impl Script {
                 "ssthresh" => (segments(state.ssthresh), number()),
                 "flight" => (segments(state.flight), number()),
                 "mss" => (f64::from(state.mss), number()),
+                "rttvar" => (state.rttvar.unwrap().as_secs_f64() * 1e3, number()),
                 "rto" => (state.rto.as_secs_f64() * 1e3, number()),
                 "srtt" => (state.srtt.unwrap().as_secs_f64() * 1e3, number()),
                 "backoff" => (f64::from(state.backoff), number()),
@@ -227,7 +242,8 @@ impl Script {
         }
     }
 
-    /// `[SEQ+LEN] [fin] [rst] [syn] [ack N] [win N] [sack A-B,C-D] [tsval N] [tsecr N]`
+    /// `[SEQ+LEN] [fin] [rst] [syn] [push] [ece] [cwr] [ce] [ack N] [win N] [sack A-B,C-D] [tsval N] [tsecr N]`; `ce` is the
+    /// mark in the IP header.
     fn parse(&mut self, words: &[&str]) -> Segment {
         let mut segment = self.segment();
         segment.ack = self.connection.snapshot().snd_una;
@@ -249,6 +265,10 @@ impl Script {
                 "fin" => segment.flags = segment.flags.with(Flags::FIN),
                 "rst" => segment.flags = segment.flags.with(Flags::RST),
                 "syn" => segment.flags = segment.flags.with(Flags::SYN),
+                "push" => segment.flags = segment.flags.with(Flags::PSH),
+                "ece" => segment.flags = segment.flags.with(Flags::ECE),
+                "cwr" => segment.flags = segment.flags.with(Flags::CWR),
+                "ce" => self.marked = true,
                 "sack" => {
                     let mut blocks = SackBlocks::EMPTY;
                     for block in words.next().unwrap().split(',') {
@@ -280,7 +300,16 @@ impl Script {
         if stream || wanted.contains('+') {
             word(alloc::format!("{}+{}", relative(segment.seq, ISS), segment.payload_len));
         }
-        for (flag, name) in [(Flags::SYN, "syn"), (Flags::FIN, "fin"), (Flags::RST, "rst")] {
+        if wanted.contains("ect") && sent.ecn_capable {
+            word("ect".to_string());
+        }
+        for (flag, name) in [
+            (Flags::SYN, "syn"),
+            (Flags::FIN, "fin"),
+            (Flags::RST, "rst"),
+            (Flags::ECE, "ece"),
+            (Flags::CWR, "cwr"),
+        ] {
             if segment.flags.contains(flag) {
                 word(name.to_string());
             }
@@ -335,7 +364,8 @@ impl Script {
     }
 
     pub(super) fn deliver(&mut self, segment: &Segment) {
-        self.connection.handle_segment(self.now, segment);
+        let marked = core::mem::take(&mut self.marked);
+        self.connection.handle_packet(self.now, segment, marked);
         self.drain();
     }
 
@@ -354,6 +384,6 @@ impl Script {
         while let Some(event) = self.connection.poll_event() {
             self.events.push(event);
         }
-        self.connection.sender.queue.check();
+        self.connection.sender.check();
     }
 }

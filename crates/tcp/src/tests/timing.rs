@@ -160,6 +160,107 @@ fn a_connection_without_answer_is_given_up() {
 }
 
 #[test]
+fn an_unreachable_destination_takes_one_back_off_back() {
+    // RFC 6069 section 4.2 with RTO_BASE = 1 s.
+    let config = Config { rto_min: Some(Duration::from_secs(1)), icmp_unreachable: true, ..plain() };
+    let script = play(
+        config,
+        &Peer::default(),
+        "
+      0  write 1000
+      0  > 0+1000
+   1000  > 0+1000 again
+   3000  > 0+1000 again
+   7000  > 0+1000 again
+  15000  > 0+1000 again
+         = backoff 4 rto 16000
+    # A message about another segment says nothing.
+  16000  unreachable 1000
+         = backoff 4 rto 16000
+    # One back-off less: the timer that began at 15 s runs out at 23 s.
+  16000  unreachable 0
+         = backoff 3 rto 8000
+  23000  > 0+1000 again
+         = backoff 4 rto 16000
+    # 8 s have passed already: it is repeated at once.
+  32000  unreachable 0
+  32000  > 0+1000 again
+         = backoff 4 rto 16000
+  32010  < ack 1000
+         = phase open",
+    );
+    assert_eq!(script.connection.counters().timeouts, 6);
+}
+
+#[test]
+fn an_unreachable_destination_says_nothing_before_a_timeout_or_where_it_is_off() {
+    for on in [true, false] {
+        play(
+            Config { icmp_unreachable: on, ..plain() },
+            &Peer::default(),
+            "
+      0  write 1000
+      0  > 0+1000
+    100  unreachable 0
+         = backoff 0 rto 300
+    300  > 0+1000 again",
+        );
+    }
+    play(
+        plain(),
+        &Peer::default(),
+        "
+      0  write 1000
+      0  > 0+1000
+    300  > 0+1000 again
+    400  unreachable 0
+         = backoff 1 rto 600",
+    );
+}
+
+#[test]
+fn a_user_timeout_ends_the_connection() {
+    // The handshake took 84 ms: RTO 252 ms. The first expiry at or after 3 s is the fourth.
+    let config = Config { user_timeout: Some(Duration::from_secs(3)), ..plain() };
+    let peer = Peer { rtt: Duration::from_millis(84), ..Peer::default() };
+    let script = play(
+        config,
+        &peer,
+        "
+      0  write 1000
+      0  > 0+1000
+    252  > 0+1000 again
+    756  > 0+1000 again
+   1764  > 0+1000 again
+   3779  = state ESTABLISHED
+   3780  = state CLOSED",
+    );
+    assert_eq!(script.events.last(), Some(&Event::GivenUp));
+}
+
+#[test]
+fn a_user_timeout_begins_anew_with_each_acknowledgement() {
+    let config = Config {
+        user_timeout: Some(Duration::from_secs(1)),
+        initial_window: InitialWindow::Segments(2),
+        ..plain()
+    };
+    play(
+        config,
+        &Peer::default(),
+        "
+      0  write 2000
+      0  > 0+1000
+      0  > 1000+1000
+    290  < ack 1000
+    # RTO 463.75 ms from there: the second expiry comes after more than a second without progress.
+    753.75 > 1000+1000 again
+   1681  = state ESTABLISHED
+   1682  = state CLOSED",
+    );
+}
+
+#[test]
 fn bsd_fires_on_ticks_of_half_a_second() {
     let config = Config { rto: RtoEstimator::Bsd, rto_min: None, ..plain() };
     // The handshake crossed one tick, 9.5 s to 10 s: RTT 2, RTO 2 + 4 ticks.
@@ -310,7 +411,8 @@ fn linux_2_0_fast_retransmits_only_for_duplicates_with_data() {
 fn any_sender_can_use_any_estimator() {
     for &variant in Variant::ALL {
         for &rto in RtoEstimator::ALL {
-            let config = Config { variant, rto, sack: true, rto_min: None, ..plain() };
+            let congestion = variant.own_congestion().unwrap_or_default();
+            let config = Config { variant, congestion, rto, sack: true, rto_min: None, ..plain() };
             let script = play(
                 config,
                 &Peer { sack: true, ..Peer::default() },

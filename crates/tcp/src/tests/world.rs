@@ -8,7 +8,7 @@ use core::time::Duration;
 use careof_base::{DataRate, Instant, Probability, RandomStream};
 use careof_wire::{Flags, Segment, SeqNumber};
 
-use crate::{Config, Connection, Event, Role, Transmission};
+use crate::{Config, Connection, Event, Phase, Role, Transmission};
 
 /// The client is 0, the server 1.
 pub(super) const CLIENT: usize = 0;
@@ -46,6 +46,11 @@ impl Direction {
         }
     }
 
+    /// Packets that wait at `now` or are being sent.
+    pub(super) fn waiting(&self, now: Instant) -> usize {
+        self.departures.iter().filter(|&&at| at > now).count()
+    }
+
     /// When a packet handed over now arrives; `None` if the queue is full.
     fn carry(&mut self, now: Instant, bytes: u64) -> Option<Instant> {
         let Some(rate) = self.rate else { return Some(now + self.delay) };
@@ -62,6 +67,14 @@ impl Direction {
     }
 }
 
+/// Outside of recoveries: segments sent, time, and the integral of the window in bytes over it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Open {
+    pub(super) segments: u64,
+    pub(super) seconds: f64,
+    pub(super) window_seconds: f64,
+}
+
 pub(super) struct World {
     pub(super) ends: [Connection; 2],
     pub(super) ways: [Direction; 2],
@@ -70,12 +83,13 @@ pub(super) struct World {
     pub(super) events: [Vec<Event>; 2],
     /// (segment number by sequence from 1, how many of its transmissions are lost), client to server.
     pub(super) drops: Vec<(u32, u32)>,
-    /// Every n-th data segment is lost once, client to server.
+    /// Every n-th data segment that the client sends outside of a recovery is lost, once.
     pub(super) drop_every: Option<u32>,
+    /// Where `drop_every` is set: what the client did outside of recoveries.
+    pub(super) open: Open,
     /// A new data segment is lost whenever the client's window reaches this many bytes, once in a recovery.
     pub(super) drop_at_window: Option<u32>,
     armed: bool,
-    count: u32,
     /// Nothing passes within.
     pub(super) outages: Vec<(Instant, Instant)>,
     pub(super) loss: Probability,
@@ -85,7 +99,10 @@ pub(super) struct World {
     /// Keep a trace.
     pub(super) traced: bool,
     seen: BTreeMap<(usize, u32), u32>,
-    flying: BTreeMap<(Instant, u64), (usize, Segment)>,
+    /// Every n-th ECN-capable packet is marked.
+    pub(super) mark_every: Option<u64>,
+    capable: u64,
+    flying: BTreeMap<(Instant, u64), (usize, Segment, bool)>,
     serial: u64,
     checks: u64,
 }
@@ -104,15 +121,17 @@ impl World {
             events: [Vec::new(), Vec::new()],
             drops: Vec::new(),
             drop_every: None,
+            open: Open::default(),
             drop_at_window: None,
             armed: true,
-            count: 0,
             outages: Vec::new(),
             loss: Probability::ZERO,
             duplication: Probability::ZERO,
             chance: RandomStream::new(1, 0, "tests.loss"),
             traced: true,
             seen: BTreeMap::new(),
+            mark_every: None,
+            capable: 0,
             flying: BTreeMap::new(),
             serial: 0,
             checks: 0,
@@ -143,8 +162,9 @@ impl World {
             return cwnd >= limit && core::mem::take(&mut self.armed);
         }
         if let Some(every) = self.drop_every {
-            self.count += u32::from(!sent.retransmission);
-            return !sent.retransmission && self.count.is_multiple_of(every);
+            let counts = !sent.retransmission && self.ends[CLIENT].snapshot().phase == Phase::Open;
+            self.open.segments += u64::from(counts);
+            return counts && self.open.segments.is_multiple_of(u64::from(every));
         }
         let first = u32::MAX - 100_000 + 1;
         let mss = self.ends[CLIENT].snapshot().mss;
@@ -166,12 +186,15 @@ impl World {
                 if !self.is_lost(from, &sent)
                     && let Some(at) = self.ways[from].carry(self.now, bytes)
                 {
+                    self.capable += u64::from(sent.ecn_capable);
+                    let marked =
+                        sent.ecn_capable && self.mark_every.is_some_and(|n| self.capable.is_multiple_of(n));
                     let late = self.chance.duration_up_to(self.ways[from].jitter);
                     self.serial += 1;
-                    self.flying.insert((at + late, self.serial), (1 - from, sent.segment));
+                    self.flying.insert((at + late, self.serial), (1 - from, sent.segment, marked));
                     if self.chance.chance(self.duplication) {
                         self.serial += 1;
-                        self.flying.insert((at + late * 2, self.serial), (1 - from, sent.segment));
+                        self.flying.insert((at + late * 2, self.serial), (1 - from, sent.segment, marked));
                     }
                 }
                 if self.traced {
@@ -200,7 +223,7 @@ impl World {
         assert!(!waits || end.next_timeout().is_some() || end.is_closed(), "would hang: {state:?}");
         self.checks += 1;
         if self.checks.is_multiple_of(16) {
-            end.sender.queue.check();
+            end.sender.check();
         }
     }
 
@@ -219,10 +242,16 @@ impl World {
                 break;
             }
             assert!(next >= self.now, "time goes back");
+            let state = self.ends[CLIENT].snapshot();
+            if self.drop_every.is_some() && state.phase == Phase::Open {
+                let seconds = (next - self.now).as_secs_f64();
+                self.open.seconds += seconds;
+                self.open.window_seconds += f64::from(state.cwnd) * seconds;
+            }
             self.now = next;
             if arrival == Some(next) {
-                if let Some((_, (to, segment))) = self.flying.pop_first() {
-                    self.ends[to].handle_segment(next, &segment);
+                if let Some((_, (to, segment, marked))) = self.flying.pop_first() {
+                    self.ends[to].handle_packet(next, &segment, marked);
                 }
             } else {
                 for end in &mut self.ends {
