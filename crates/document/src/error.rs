@@ -1,6 +1,7 @@
 //! What is wrong with a document, where, and what would be right.
 
 use core::fmt;
+use std::collections::BTreeSet;
 
 use serde::Serialize;
 
@@ -69,7 +70,7 @@ impl std::error::Error for DocumentError {}
 impl std::error::Error for DocumentErrors {}
 
 /// Where a part of the document was written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Origin {
     /// At this byte of the file.
     File(usize),
@@ -78,7 +79,7 @@ pub enum Origin {
 }
 
 /// A [`DocumentError`] whose place is not yet lines and columns.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Problem {
     origin: Origin,
     key: String,
@@ -134,6 +135,9 @@ impl Problems {
             return Ok(());
         }
         self.found.sort_by_key(|problem| problem.origin);
+        // What is read twice, such as the table of a queue for either direction, is wrong once.
+        let mut seen = BTreeSet::new();
+        self.found.retain(|problem| seen.insert(problem.clone()));
         let error = |problem: Problem| {
             let (position, override_text) = match problem.origin {
                 Origin::File(offset) => (Some(position(text, offset)), None),

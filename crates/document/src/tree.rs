@@ -167,7 +167,7 @@ fn convert(value: &Spanned<DeValue<'_>>, origin: &dyn Fn(usize) -> Origin) -> No
 /// Lays the override `text`, `key=value`, over the tree.
 ///
 /// The key is a dotted path. An element of an array is named by its index or, where its elements have one, by its
-/// `name`; with one element in the array it may be left out. A value that is not TOML is taken as a string.
+/// `name`; a path that names none means every element. A value that is not TOML is taken as a string.
 pub fn lay_over(root: &mut Table, index: usize, text: &str, problems: &mut Problems) {
     let origin = Origin::Override(index);
     let shape = format!("an override is written key=value, such as {}", problems.dialect().override_example);
@@ -177,15 +177,25 @@ pub fn lay_over(root: &mut Table, index: usize, text: &str, problems: &mut Probl
     let Some(path) = parse_path(path) else {
         return problems.add((origin, ""), quote(path.trim()), shape, None);
     };
-    let value = match DeValue::parse(value.trim()) {
-        Ok(parsed) => convert(&parsed, &|_| origin),
-        Err(error) if value.trim().starts_with(['[', '{', '"', '\'']) => {
-            let expected = format!("the value must be TOML or a bare word: {}", error.message());
-            return problems.add((origin, &path.join(".")), value.trim(), expected, None);
+    match value_of(value, origin) {
+        Ok(value) => put_in_table(root, "", &path, &value, origin, problems),
+        Err(expected) => problems.add((origin, &path.join(".")), value.trim(), expected, None),
+    }
+}
+
+/// The value that an override gives: TOML, or else bare words.
+///
+/// # Errors
+/// What would be right, where the text begins as TOML does and is none.
+pub fn value_of(text: &str, origin: Origin) -> Result<Node, String> {
+    let text = text.trim();
+    match DeValue::parse(text) {
+        Ok(parsed) => Ok(convert(&parsed, &|_| origin)),
+        Err(error) if text.starts_with(['[', '{', '"', '\'']) => {
+            Err(format!("the value must be TOML or a bare word: {}", error.message()))
         }
-        Err(_) => Node { origin, value: Value::Text(value.trim().to_owned()) },
-    };
-    put_in_table(root, "", &path, value, origin, problems);
+        Err(_) => Ok(Node { origin, value: Value::Text(text.to_owned()) }),
+    }
 }
 
 /// The keys of a dotted path, by TOML's own rules.
@@ -208,7 +218,7 @@ fn put_in_table(
     table: &mut Table,
     place: &str,
     path: &[String],
-    value: Node,
+    value: &Node,
     origin: Origin,
     problems: &mut Problems,
 ) {
@@ -227,12 +237,12 @@ fn put_in_node(
     node: &mut Node,
     place: &str,
     path: &[String],
-    value: Node,
+    value: &Node,
     origin: Origin,
     problems: &mut Problems,
 ) {
     let Some((key, rest)) = path.split_first() else {
-        *node = value;
+        *node = value.clone();
         return;
     };
     if !matches!(node.value, Value::Table(_) | Value::List(_)) {
@@ -246,27 +256,65 @@ fn put_in_node(
     }
     match &mut node.value {
         Value::Table(table) => put_in_table(table, place, path, value, origin, problems),
-        Value::List(items) => {
-            let (chosen, rest) = match element(items, key) {
-                Some(chosen) => (chosen, rest),
-                // The only element need not be named.
-                None if items.len() == 1 && key.parse::<usize>().is_err() => (0, path),
-                None => {
-                    let expected = match items.len() {
-                        0 => format!("{place} is empty"),
-                        1 => format!("{place} has one element, of index 0"),
-                        count => format!("{place} has {count} elements, of indices 0 to {}", count - 1),
-                    };
-                    return problems.add((origin, &join(place, key)), quote(key), expected, None);
+        Value::List(items) => match element(items, key) {
+            Some(chosen) => put_in_element(items, chosen, place, rest, value, origin, problems),
+            None if may_be_in_every_element(problems.dialect(), items, place, key) => {
+                for each in 0..items.len() {
+                    put_in_element(items, each, place, path, value, origin, problems);
                 }
-            };
-            let place = format!("{place}.{chosen}");
-            if let Some(item) = items.get_mut(chosen) {
-                put_in_node(item, &place, rest, value, origin, problems);
             }
-        }
+            None => {
+                let (expected, hint) = elements_in_words(place, items);
+                problems.add((origin, &join(place, key)), quote(key), expected, hint);
+            }
+        },
         _ => {}
     }
+}
+
+fn put_in_element(
+    items: &mut [Node],
+    chosen: usize,
+    place: &str,
+    path: &[String],
+    value: &Node,
+    origin: Origin,
+    problems: &mut Problems,
+) {
+    if let Some(item) = items.get_mut(chosen) {
+        put_in_node(item, &format!("{place}.{chosen}"), path, value, origin, problems);
+    }
+}
+
+/// Whether `key`, which names no element of the array at `place`, can be meant as a key of all of them.
+///
+/// With one element what is wrong with the key is said where the element is read; with several it would be said of
+/// each.
+fn may_be_in_every_element(dialect: &Dialect, items: &[Node], place: &str, key: &str) -> bool {
+    if items.is_empty() || key.parse::<usize>().is_ok() {
+        return false;
+    }
+    let heading = format!("[[{place}]]");
+    let section = dialect.sections.iter().find(|section| section.heading.trim_matches('`') == heading);
+    items.len() == 1 || section.is_none_or(|section| section.keys.iter().any(|known| known.name == key))
+}
+
+/// What an array has, and how one of it is chosen.
+fn elements_in_words(place: &str, items: &[Node]) -> (String, Option<String>) {
+    const MOST: usize = 12;
+    let expected = match items.len() {
+        0 => return (format!("{place} is empty"), None),
+        1 => format!("{place} has one element, of index 0"),
+        count => format!("{place} has {count} elements, of indices 0 to {}", count - 1),
+    };
+    let names: Vec<&str> = items.iter().filter_map(name).collect();
+    let named = match names.get(..MOST) {
+        Some(first) if names.len() > MOST => format!(" or named {}, …", first.join(", ")),
+        _ if names.is_empty() => String::new(),
+        _ => format!(" or named {}", names.join(", ")),
+    };
+    let hint = (items.len() > 1).then(|| format!("a key without index or name is set in every {place}"));
+    (expected + &named, hint)
 }
 
 /// The element of `items` with index or `name` `key`.
@@ -274,12 +322,18 @@ fn element(items: &[Node], key: &str) -> Option<usize> {
     if let Ok(index) = key.parse::<usize>() {
         return (index < items.len()).then_some(index);
     }
-    items.iter().position(|item| match &item.value {
-        Value::Table(table) => {
-            matches!(table.get("name"), Some(Node { value: Value::Text(name), .. }) if name == key)
-        }
-        _ => false,
-    })
+    items.iter().position(|item| name(item) == Some(key))
+}
+
+/// The name of an element that has one.
+fn name(item: &Node) -> Option<&str> {
+    match &item.value {
+        Value::Table(table) => match table.get("name") {
+            Some(Node { value: Value::Text(name), .. }) => Some(name),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 /// Where a value may be written short, the key that the short form stands for.
@@ -291,10 +345,19 @@ fn long_form(dialect: &Dialect, place: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::section::{Section, key};
+
+    static FLOW: Section = Section {
+        heading: "`[[flow]]`",
+        noun: "a flow",
+        intro: "",
+        keys: &[key("name", "", "", ""), key("size", "", "", ""), key("tcp", "", "", "")],
+        elsewhere: &[],
+    };
 
     static DIALECT: Dialect = Dialect {
         noun: "a scenario",
-        sections: &[],
+        sections: &[&FLOW],
         examples: "",
         given_twice: "",
         override_example: "seed=7",
@@ -348,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn an_array_element_is_named_by_index_by_name_or_by_being_the_only_one() {
+    fn an_array_element_is_named_by_index_or_by_name_and_without_either_all_are_meant() {
         let one = "[[flow]]\nname = \"x\"\nsize = 1";
         assert_eq!(overlaid(one, &["flow.size=2"]).unwrap(), "{flow = [{name = \"x\", size = 2}]}");
         assert_eq!(overlaid(one, &["flow.0.size=2"]).unwrap(), "{flow = [{name = \"x\", size = 2}]}");
@@ -359,12 +422,21 @@ mod tests {
             "{flow = [{name = \"x\"}, {name = \"y\", a = 1}]}"
         );
         assert_eq!(
-            overlaid(two, &["flow.a=1"]).unwrap_err(),
-            "error: --set flow.a=1: flow.a: found \"a\"; flow has 2 elements, of indices 0 to 1"
+            overlaid(two, &["flow.size=1"]).unwrap(),
+            "{flow = [{name = \"x\", size = 1}, {name = \"y\", size = 1}]}"
+        );
+        assert_eq!(
+            overlaid(two, &["flow.z.size=1"]).unwrap_err(),
+            "error: --set flow.z.size=1: flow.z: found \"z\"; flow has 2 elements, of indices 0 to 1 or named x, y\n  \
+             hint: a key without index or name is set in every flow"
         );
         assert_eq!(
             overlaid(one, &["flow.1.a=1"]).unwrap_err(),
-            "error: --set flow.1.a=1: flow.1: found \"1\"; flow has one element, of index 0"
+            "error: --set flow.1.a=1: flow.1: found \"1\"; flow has one element, of index 0 or named x"
+        );
+        assert_eq!(
+            overlaid("flow = []", &["flow.size=1"]).unwrap_err(),
+            "error: --set flow.size=1: flow.size: found \"size\"; flow is empty"
         );
     }
 

@@ -14,6 +14,8 @@ pub enum Section {
     Handover,
     /// An entry of `flows` within a handover.
     FlowInHandover,
+    /// `roaming`.
+    Roaming,
     /// An entry of `links`.
     Link,
     /// An entry of `probes`.
@@ -26,11 +28,12 @@ pub enum Section {
 
 impl Section {
     /// Every section in the order of the summary.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Run,
         Self::Flow,
         Self::Handover,
         Self::FlowInHandover,
+        Self::Roaming,
         Self::Link,
         Self::Probe,
         Self::Mobility,
@@ -45,6 +48,7 @@ impl Section {
             Self::Flow => "flows[]",
             Self::Handover => "handovers[]",
             Self::FlowInHandover => "handovers[].flows[]",
+            Self::Roaming => "roaming",
             Self::Link => "links[]",
             Self::Probe => "probes[]",
             Self::Mobility => "mobility",
@@ -58,6 +62,7 @@ impl Section {
             Self::Flow => "A flow (`flows[]`)",
             Self::Handover => "A handover (`handovers[]`)",
             Self::FlowInHandover => "A flow in a handover (`handovers[].flows[]`)",
+            Self::Roaming => "Many mobile nodes (`roaming`)",
             Self::Link => "A one-way link (`links[]`)",
             Self::Probe => "The measurement of a link (`probes[]`)",
             Self::Mobility => "The agents (`mobility`)",
@@ -88,7 +93,7 @@ const fn define(
     Definition { section, key, unit, definition }
 }
 
-use Section::{Flow, FlowInHandover, Handover, Link, Mobility, Packets, Probe, Run};
+use Section::{Flow, FlowInHandover, Handover, Link, Mobility, Packets, Probe, Roaming, Run};
 
 /// Every key of the summary, in its order.
 pub const DEFINITIONS: &[Definition] = &[
@@ -121,7 +126,14 @@ pub const DEFINITIONS: &[Definition] = &[
          nothing else.",
     ),
     define(Run, "flows", "", "Each direction of each flow that carries data."),
-    define(Run, "handovers", "", "The handovers in order."),
+    define(Run, "handovers", "", "The handovers in order; of many mobile nodes none is listed."),
+    define(
+        Run,
+        "roaming",
+        "",
+        "The handovers of many mobile nodes (`nodes` in `[mobility]`), counted; there only with them. Each of them is in the \
+         trace.",
+    ),
     define(Run, "links", "", "The one-way links: `.down` towards the mobile node, `.up` away from it."),
     define(
         Run,
@@ -374,12 +386,50 @@ pub const DEFINITIONS: &[Definition] = &[
     ),
     define(FlowInHandover, "duplicate_acks", "", "As for the flow, within the period."),
     define(FlowInHandover, "out_of_order_arrivals", "", "As for the flow, within the period."),
+    define(Roaming, "nodes", "", "Mobile nodes."),
+    define(Roaming, "stations", "", "Stations they go round."),
+    define(Roaming, "handovers", "", "Handovers of all of them: departures from a station."),
+    define(
+        Roaming,
+        "not_ready",
+        "",
+        "Handovers whose registration was not accepted before the node's next handover or the end of the run.",
+    ),
+    define(
+        Roaming,
+        "not_resumed",
+        "",
+        "Handovers whose registration was accepted while a flow had something to carry, and after which no flow of the node \
+         delivered anything new before the node's next handover or the end of the run.",
+    ),
+    define(
+        Roaming,
+        "interruption_min_s",
+        "s",
+        "The shortest time from leaving a station to the accepted registration through the next one.",
+    ),
+    define(Roaming, "interruption_median_s", "s", "Its median over all handovers that got so far, to 2 %."),
+    define(Roaming, "interruption_max_s", "s", "The longest such time."),
+    define(
+        Roaming,
+        "stall_after_min_s",
+        "s",
+        "The shortest time from the accepted registration to the first new byte that a flow of the node delivered.",
+    ),
+    define(Roaming, "stall_after_median_s", "s", "Its median over all handovers that got so far, to 2 %."),
+    define(Roaming, "stall_after_max_s", "s", "The longest such time."),
     define(Link, "name", "", "The link with its direction: `gsm.down`."),
     define(Link, "offered_packets", "", "Packets handed to the link, refused ones included."),
     define(Link, "offered_bytes", "byte", "Bytes of IP of those packets, without framing."),
     define(Link, "delivered_packets", "", "Packets that came out at the far end."),
     define(Link, "delivered_bytes", "byte", "Bytes of IP of those packets."),
     define(Link, "dropped_packets", "", "Packets the link dropped, by cause."),
+    define(
+        Link,
+        "marked_packets",
+        "",
+        "Packets that the queue marked instead of dropping them (ECN, RFC 3168); what became of them is counted elsewhere.",
+    ),
     define(
         Link,
         "drained_packets",
@@ -523,6 +573,7 @@ mod tests {
                 Flow => &summary["flows"][0],
                 Handover => &summary["handovers"][0],
                 FlowInHandover => &summary["handovers"][0]["flows"][0],
+                Roaming => &summary["roaming"],
                 Link => &summary["links"][0],
                 Probe => &summary["probes"][0],
                 Mobility => &summary["mobility"],

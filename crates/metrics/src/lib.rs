@@ -7,7 +7,7 @@
 //!   report shows that text, `docs/metrics.md` is made of it.
 //!
 //! The accumulators are told what happened and when; they read no clock, and their memory does not grow with
-//! simulated time (a handover leaves one record).
+//! simulated time (a handover of a single mobile node leaves one record, those of many none: [`RoamingMetrics`])
 
 #![no_std]
 
@@ -20,6 +20,7 @@ mod ledger;
 mod order;
 mod ranges;
 mod recovery;
+mod roaming;
 mod seconds;
 mod summary;
 
@@ -30,6 +31,7 @@ pub use handover::{
     Resumption,
 };
 pub use ledger::Ledger;
+pub use roaming::{RoamingMetrics, RoamingSummary};
 pub use summary::{
     FlowSummary, LinkSummary, MobilitySummary, PacketSummary, ProbeSummary, Summary, TcpSummary, World,
     summary_json,

@@ -18,55 +18,69 @@ pub(crate) enum Place {
 }
 
 /// The transmission numbers that have arrived, as far back as [`REMEMBERED`].
+///
+/// Numbers mostly come in order, so the word that holds the latest one is kept apart: with ten thousand flows the table
+/// of a flow is far away in memory, and an arrival in order goes there once in 64 times.
 #[derive(Clone, Debug)]
 pub(crate) struct ArrivalOrder {
     /// One more than the highest number that has arrived.
     next: u64,
-    /// Of each number in `next - REMEMBERED..next`, at its place modulo `REMEMBERED`, whether it has arrived.
-    arrived: Box<[u64; WORDS]>,
+    /// Which 64 numbers `latest` stands for, counted in words from number 0.
+    latest_word: u64,
+    /// Of each of these, whether it has arrived.
+    latest: u64,
+    /// The same of the words before `latest_word`, each at its place modulo `WORDS`.
+    before: Box<[u64; WORDS]>,
 }
 
 impl Default for ArrivalOrder {
     fn default() -> Self {
-        Self { next: 0, arrived: Box::new([0; WORDS]) }
+        Self { next: 0, latest_word: 0, latest: 0, before: Box::new([0; WORDS]) }
     }
 }
 
 impl ArrivalOrder {
     /// Notes an arrival. A number too old to be remembered counts as arriving for the first time.
     ///
-    /// The time taken is that of setting a bit, and of clearing one for each number that is skipped.
+    /// The time taken is that of setting a bit, and of clearing a word for each 64 numbers that are skipped.
     pub(crate) fn insert(&mut self, number: u64) -> Place {
+        let (word, bit) = (number / 64, 1 << (number % 64));
         if number >= self.next {
-            if number - self.next >= REMEMBERED {
-                self.arrived.fill(0);
-            } else {
-                for skipped in self.next..number {
-                    let (word, bit) = self.place(skipped);
-                    *word &= !bit;
-                }
+            if word != self.latest_word {
+                self.turn_to(word);
             }
-            let (word, bit) = self.place(number);
-            *word |= bit;
+            self.latest |= bit;
             self.next = number.saturating_add(1);
             return Place::Latest;
         }
         if self.next - number > REMEMBERED {
             return Place::Overtaken;
         }
-        let (word, bit) = self.place(number);
-        if *word & bit != 0 {
+        let arrived = if word == self.latest_word { &mut self.latest } else { &mut self.before[place(word)] };
+        if *arrived & bit != 0 {
             return Place::Copy;
         }
-        *word |= bit;
+        *arrived |= bit;
         Place::Overtaken
     }
 
-    /// The word and the bit in it that stand for `number`.
-    fn place(&mut self, number: u64) -> (&mut u64, u64) {
-        let index = (number % REMEMBERED) as usize;
-        (&mut self.arrived[index / 64], 1 << (index % 64))
+    /// Makes a later word the latest one.
+    fn turn_to(&mut self, word: u64) {
+        self.before[place(self.latest_word)] = self.latest;
+        // The place of `word` itself keeps the numbers one round back, of which some are remembered still.
+        let skipped = self.latest_word + 1..word;
+        if word - self.latest_word > WORDS as u64 {
+            self.before.fill(0);
+        } else {
+            skipped.for_each(|skipped| self.before[place(skipped)] = 0);
+        }
+        (self.latest_word, self.latest) = (word, 0);
     }
+}
+
+/// Where a word is kept.
+const fn place(word: u64) -> usize {
+    (word % WORDS as u64) as usize
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::flow::FlowMetrics;
 use crate::handover::HandoverSummary;
 use crate::ledger::Ledger;
+use crate::roaming::RoamingSummary;
 use crate::seconds::{optional_instant, optional_span, span};
 
 /// Which world a run took place in.
@@ -149,6 +150,8 @@ pub struct LinkSummary {
     pub delivered_bytes: u64,
     /// Packets dropped, by cause; causes that did not occur may be left out.
     pub dropped_packets: BTreeMap<String, u64>,
+    /// Packets its queue marked instead of dropping them (RFC 3168); they count as delivered, or dropped later.
+    pub marked_packets: u64,
     /// Packets taken back out of its queue.
     pub drained_packets: u64,
     /// Packets in its queue at the end.
@@ -303,6 +306,9 @@ pub struct Summary {
     pub flows: Vec<FlowSummary>,
     /// The handovers in order.
     pub handovers: Vec<HandoverSummary>,
+    /// The handovers of many mobile nodes; `None` where one moves, or nobody.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub roaming: Option<RoamingSummary>,
     /// The one-way links.
     pub links: Vec<LinkSummary>,
     /// Measurements of links.
@@ -368,6 +374,7 @@ pub(crate) mod tests {
             digest: "00ff".into(),
             flows: vec![FlowSummary::new("download", ["correspondent", "mobile"], "bulk", tcp, &flow, end)],
             handovers: handovers.finish(end, core::slice::from_ref(&flow)),
+            roaming: Some(RoamingSummary::default()),
             conservation: BTreeMap::from([("link gsm.down".into(), link.ledger().difference())]),
             links: vec![link],
             probes: vec![ProbeSummary::default()],

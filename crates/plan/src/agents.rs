@@ -13,7 +13,7 @@ use careof_scenario::{
 use careof_wire::mip4::{Algorithm, Lifetime, Spi};
 
 use crate::layout::stream;
-use crate::topology::{NodeId, Subnet, Topology};
+use crate::topology::{Cell, Mobiles, NodeId, Subnet, Topology};
 
 /// Midnight of 1 January 2000, the time of day at the beginning of every run: registrations carry it.
 const EPOCH_UNIX: Duration = Duration::from_secs(946_684_800);
@@ -50,16 +50,15 @@ pub fn agent(
     run: u64,
     node: NodeId,
 ) -> Result<Option<AgentPlan>, ConfigError> {
-    let (Some(mobility), Some(home_address), Some(agent_address)) =
-        (&scenario.mobility, topology.home_address, topology.home_agent_address)
+    let (Some(mobility), Some(mobiles), Some(agent_address)) =
+        (&scenario.mobility, topology.mobiles, topology.home_agent_address)
     else {
         return Ok(None);
     };
     let place = topology.place(node);
-    let home_network = Prefix::new(agent_address, Subnet::PREFIX_LEN);
-    let role = scenario.nodes.iter().find(|node| node.name == place.name).map(|node| node.role);
-    Ok(match role {
-        Some(Role::HomeAgent) => {
+    let home_network = Prefix::new(agent_address, topology.home_prefix_len());
+    Ok(match place.role {
+        Role::HomeAgent => {
             let home_interface =
                 place.interfaces.iter().position(|interface| interface.address == agent_address);
             let mut config = HomeAgentConfig::new(
@@ -69,19 +68,21 @@ pub fn agent(
             );
             config.clock = wall_clock();
             config.advertisements = home_interface.map(|_| advertiser(mobility));
-            let security = security(scenario, run, mobility)?;
-            config.mobile_nodes.push(ServedMobileNode::new(home_address, security));
+            for index in 0..mobiles.count {
+                let mobile = NodeId(mobiles.first.0 + index as u16);
+                let security = security(scenario, run, mobility, &topology.place(mobile).name)?;
+                config.mobile_nodes.push(ServedMobileNode::new(topology.address_of(mobile), security));
+            }
             Some(AgentPlan::Home(Box::new(config)))
         }
-        Some(Role::ForeignAgent) => {
-            foreign_agent(topology, node, mobility).map(|config| AgentPlan::Foreign(Box::new(config)))
-        }
-        Some(Role::Mobile) => {
+        Role::ForeignAgent => foreign_agent(topology, node, mobility, &mobiles)
+            .map(|config| AgentPlan::Foreign(Box::new(config))),
+        Role::Mobile => {
             let mut config = MobileNodeConfig::new(
-                home_address,
+                topology.address_of(node),
                 home_network,
                 agent_address,
-                security(scenario, run, mobility)?,
+                security(scenario, run, mobility, &place.name)?,
                 mobile_interfaces(scenario, topology, node, mobility),
             );
             config.clock = wall_clock();
@@ -105,9 +106,28 @@ pub fn agent(
     })
 }
 
-fn foreign_agent(topology: &Topology, node: NodeId, mobility: &Mobility) -> Option<ForeignAgentConfig> {
-    let mobile = topology.find("mobile")?;
+fn foreign_agent(
+    topology: &Topology,
+    node: NodeId,
+    mobility: &Mobility,
+    mobiles: &Mobiles,
+) -> Option<ForeignAgentConfig> {
     let place = topology.place(node);
+    if let Some(cell) = place.cell {
+        let address = place.interfaces.first().map_or(cell.address, |interface| interface.address);
+        let Cell { interface, address: on_cell } = cell;
+        let link = ForeignLink {
+            interface: InterfaceId(interface.0),
+            address: on_cell,
+            advertisements: advertiser(mobility),
+        };
+        let mut config = ForeignAgentConfig::new(address, address, link);
+        // All may come to one station.
+        config.max_visitors = config.max_visitors.max(mobiles.count);
+        config.max_pending = config.max_pending.max(mobiles.count);
+        return Some(config);
+    }
+    let mobile = mobiles.first;
     let mut links =
         place.interfaces.iter().enumerate().filter(|(_, i)| i.peer == mobile).map(|(n, i)| ForeignLink {
             interface: InterfaceId(n as u16),
@@ -149,8 +169,17 @@ fn mobile_interfaces(
     topology.place(node).interfaces.iter().enumerate().map(interface).collect()
 }
 
-fn security(scenario: &Scenario, run: u64, mobility: &Mobility) -> Result<SecurityAssociation, ConfigError> {
-    let mut random = stream(scenario, run, "mobility.key");
+/// What the mobile node `name` and its home agent have agreed on.
+fn security(
+    scenario: &Scenario,
+    run: u64,
+    mobility: &Mobility,
+    name: &str,
+) -> Result<SecurityAssociation, ConfigError> {
+    let mut random = match mobility.fleet {
+        Some(_) => stream(scenario, run, &format!("mobility.key.{name}")),
+        None => stream(scenario, run, "mobility.key"),
+    };
     let key = [random.next_u64().to_be_bytes(), random.next_u64().to_be_bytes()].concat();
     let algorithm = match mobility.algorithm {
         careof_scenario::Algorithm::HmacMd5 => Algorithm::HmacMd5,

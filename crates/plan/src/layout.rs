@@ -1,10 +1,12 @@
 //! From a scenario to its nodes and links, and the names that traces and captures have for them.
 
+use std::collections::BTreeMap;
+
 use careof_base::RandomStream;
-use careof_scenario::Scenario;
+use careof_scenario::{LinkId, Role, Scenario};
 use careof_trace::Names;
 
-use crate::topology::{Cable, HomeNetwork, Topology};
+use crate::topology::{Cable, FleetNetwork, HomeNetwork, Topology};
 
 /// The random stream of a user of chance: the same in both worlds.
 #[must_use]
@@ -15,20 +17,44 @@ pub fn stream(scenario: &Scenario, run: u64, name: &str) -> RandomStream {
 /// The nodes of `scenario` with their addresses and routes.
 #[must_use]
 pub fn lay_out(scenario: &Scenario) -> Topology {
+    let fleet = scenario.mobility.as_ref().and_then(|mobility| mobility.fleet.as_ref());
+    // The radios of many mobile nodes are the last links.
+    let wired = fleet.map_or(scenario.links.len(), |fleet| fleet.radio.0);
     let cables: Vec<Cable<'_>> = scenario
         .links
         .iter()
+        .take(wired)
         .map(|link| Cable {
             name: &link.name,
             between: link.ends.map(|end| scenario.node(end).name.as_str()),
         })
         .collect();
-    let home = scenario.mobility.as_ref().map(|mobility| HomeNetwork {
-        home_agent: "home-agent",
-        mobile: "mobile",
-        link: mobility.home.map(|home| scenario.link(home).name.as_str()),
-    });
-    Topology::build(&cables, home.as_ref())
+    let mut topology = match fleet {
+        Some(fleet) => {
+            let node = |n| {
+                let name = scenario.node(careof_scenario::NodeId(fleet.first.0 + n)).name.as_str();
+                (name, LinkId(fleet.radio.0 + n), fleet.first_station(n))
+            };
+            let nodes = (0..fleet.count).map(node).collect();
+            let stations =
+                fleet.stations.iter().map(|station| scenario.node(*station).name.as_str()).collect();
+            Topology::build_with_fleet(&cables, &FleetNetwork { home_agent: "home-agent", stations, nodes })
+        }
+        None => {
+            let home = scenario.mobility.as_ref().map(|mobility| HomeNetwork {
+                home_agent: "home-agent",
+                mobile: "mobile",
+                link: mobility.home.map(|home| scenario.link(home).name.as_str()),
+            });
+            Topology::build(&cables, home.as_ref())
+        }
+    };
+    let roles: BTreeMap<&str, Role> =
+        scenario.nodes.iter().map(|node| (node.name.as_str(), node.role)).collect();
+    for place in &mut topology.places {
+        place.role = roles.get(place.name.as_str()).copied().unwrap_or(Role::Host);
+    }
+    topology
 }
 
 /// What the identifiers of a trace stand for.

@@ -37,7 +37,7 @@ pub use refusal::{Unsupported, refuse_what_no_world_can};
 pub use script::{Step, steps};
 pub use sequence::Unwrapped;
 pub use topology::{
-    Cable, HomeNetwork, Interface, InterfaceIndex, NodeId, OneWayId, Place, Route, Subnet, Topology, down_of,
-    up_of,
+    Cable, Cell, FleetNetwork, HomeNetwork, Interface, InterfaceIndex, Mobiles, NodeId, OneWayId, Place,
+    Route, Subnet, Topology, down_of, up_of,
 };
 pub use workload::{Ask, Side, Workload};

@@ -36,6 +36,14 @@ pub fn refuse_what_no_world_can(scenario: &Scenario) -> Result<(), Unsupported> 
         }
     }
     if let Some(mobility) = &scenario.mobility {
+        if mobility.fleet.is_some() && mobility.movement_detection != MovementDetection::LinkTrigger {
+            return Err(Unsupported {
+                key: "mobility.movement_detection".to_owned(),
+                found: format!("\"{}\"", mobility.movement_detection),
+                remedy: "many mobile nodes are told by their link layer; use \"link-trigger\", or leave `nodes` out"
+                    .to_owned(),
+            });
+        }
         let by_advertisements = mobility.movement_detection != MovementDetection::LinkTrigger;
         if by_advertisements && mobility.care_of == CareOf::CoLocated {
             return Err(Unsupported {

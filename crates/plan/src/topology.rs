@@ -2,7 +2,7 @@
 
 use core::net::Ipv4Addr;
 
-use careof_scenario::LinkId;
+use careof_scenario::{LinkId, Role};
 
 /// Index of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -50,6 +50,61 @@ impl Subnet {
     }
 }
 
+/// Where home addresses are when many nodes move: 10.192.0.0/10. They are no [`Subnet`] of a link.
+pub(crate) const HOME_PREFIX_LEN: u8 = 10;
+const HOME_NETWORK: Ipv4Addr = Ipv4Addr::new(10, 192, 0, 0);
+
+/// Whether `address` is one of many mobile nodes', or their home agent's.
+const fn is_in_home_network(address: Ipv4Addr) -> bool {
+    address.to_bits() >> (32 - HOME_PREFIX_LEN) == HOME_NETWORK.to_bits() >> (32 - HOME_PREFIX_LEN)
+}
+
+/// The mobile nodes: numbered in a row, their home addresses too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mobiles {
+    /// The first of them.
+    pub first: NodeId,
+    /// How many there are.
+    pub count: usize,
+    /// The home address of the first.
+    pub home_address: Ipv4Addr,
+}
+
+impl Mobiles {
+    /// Which of them `node` is, counted from 0.
+    #[inline]
+    #[must_use]
+    pub fn index(&self, node: NodeId) -> Option<usize> {
+        let index = usize::from(node.0.checked_sub(self.first.0)?);
+        (index < self.count).then_some(index)
+    }
+
+    /// The home address of `node`, if it is one of them.
+    #[inline]
+    #[must_use]
+    pub fn address_of(&self, node: NodeId) -> Option<Ipv4Addr> {
+        let index = self.index(node)? as u32;
+        Some(Ipv4Addr::from_bits(self.home_address.to_bits() + index))
+    }
+
+    /// The one with this home address, counted from 0.
+    #[inline]
+    #[must_use]
+    pub fn index_of(&self, home_address: Ipv4Addr) -> Option<usize> {
+        let index = home_address.to_bits().checked_sub(self.home_address.to_bits())? as usize;
+        (index < self.count).then_some(index)
+    }
+}
+
+/// The radio side of a station of many mobile nodes: one interface, and behind it whoever is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cell {
+    /// Its index follows those of the station's wired interfaces.
+    pub interface: InterfaceIndex,
+    /// The station's address there.
+    pub address: Ipv4Addr,
+}
+
 /// One end of a link.
 #[derive(Clone, Copy, Debug)]
 pub struct Interface {
@@ -93,19 +148,42 @@ pub struct Place {
     pub interfaces: Vec<Interface>,
     /// Whether it passes on packets of others.
     pub forwards: bool,
+    /// What the scenario says it does.
+    pub role: Role,
+    /// A station's radio side, where many nodes move.
+    pub cell: Option<Cell>,
     table: Vec<RouteEntry>,
+    /// To the home network of many mobile nodes.
+    home: RouteEntry,
 }
+
+const NO_ROUTE: RouteEntry = RouteEntry { route: Route::Unreachable, own: Ipv4Addr::UNSPECIFIED };
 
 impl Place {
     /// Where to send a packet for `destination`.
+    #[inline]
     pub fn route(&self, destination: Ipv4Addr) -> Route {
         let Some(entry) = Subnet::of(destination).and_then(|s| self.table.get(usize::from(s.0))) else {
-            return Route::Unreachable;
+            return self.route_home(destination);
         };
         if entry.own == destination { Route::Local } else { entry.route }
     }
 
+    /// By subnet, from 0 on: the node's own address there (unspecified without one), and where others there are sent.
+    pub fn routes(&self) -> impl Iterator<Item = (Ipv4Addr, Route)> + '_ {
+        self.table.iter().map(|entry| (entry.own, entry.route))
+    }
+
+    fn route_home(&self, destination: Ipv4Addr) -> Route {
+        match is_in_home_network(destination) {
+            true if self.home.own == destination => Route::Local,
+            true => self.home.route,
+            false => Route::Unreachable,
+        }
+    }
+
     /// The interface at `index`.
+    #[inline]
     pub fn interface(&self, index: InterfaceIndex) -> &Interface {
         &self.interfaces[usize::from(index.0)]
     }
@@ -129,6 +207,16 @@ pub struct HomeNetwork<'a> {
     pub link: Option<&'a str>,
 }
 
+/// Many mobile nodes.
+pub struct FleetNetwork<'a> {
+    /// The home agent's node.
+    pub home_agent: &'a str,
+    /// The stations' nodes.
+    pub stations: Vec<&'a str>,
+    /// Of each mobile node: its name, its radio, and at which of the stations it begins.
+    pub nodes: Vec<(&'a str, LinkId, usize)>,
+}
+
 /// All nodes with their addresses and routes.
 #[derive(Clone, Debug)]
 pub struct Topology {
@@ -136,14 +224,14 @@ pub struct Topology {
     pub places: Vec<Place>,
     /// Address of the home agent on the home network.
     pub home_agent_address: Option<Ipv4Addr>,
-    /// The mobile node's home address.
-    pub home_address: Option<Ipv4Addr>,
+    /// The mobile nodes.
+    pub mobiles: Option<Mobiles>,
 }
 
 impl Topology {
     /// Lays the links and computes shortest routes, counting hops; ties go to the link named first.
     pub fn build(cables: &[Cable<'_>], home: Option<&HomeNetwork<'_>>) -> Self {
-        let mut topology = Self { places: Vec::new(), home_agent_address: None, home_address: None };
+        let mut topology = Self { places: Vec::new(), home_agent_address: None, mobiles: None };
         for (index, cable) in cables.iter().enumerate() {
             let subnet = Subnet(index as u16 + 1);
             let [a, b] = cable.between.map(|name| topology.place_named(name));
@@ -159,7 +247,7 @@ impl Topology {
         }
         let subnets = cables.len() + 2;
         for place in &mut topology.places {
-            place.table = vec![RouteEntry { route: Route::Unreachable, own: Ipv4Addr::UNSPECIFIED }; subnets];
+            place.table = vec![NO_ROUTE; subnets];
         }
         let mut virtual_home = None;
         if let Some(home) = home {
@@ -178,10 +266,77 @@ impl Topology {
             let mobile_own =
                 place.interfaces.iter().find(|i| i.subnet == subnet).map_or(subnet.host(2), |i| i.address);
             topology.home_agent_address = Some(own);
-            topology.home_address = Some(mobile_own);
+            topology.mobiles = Some(Mobiles { first: mobile, count: 1, home_address: mobile_own });
         }
         topology.compute_routes(cables.len(), virtual_home);
         topology
+    }
+
+    /// The same with many mobile nodes, which have no routes of their own: each stands behind its station.
+    pub fn build_with_fleet(cables: &[Cable<'_>], fleet: &FleetNetwork<'_>) -> Self {
+        let mut topology = Self::build(cables, None);
+        let agent = topology.place_named(fleet.home_agent);
+        let own = Ipv4Addr::from_bits(HOME_NETWORK.to_bits() + 1);
+        // The network without a link, whose routes each node then keeps apart.
+        let virtual_home = Subnet(cables.len() as u16 + 1);
+        let at = usize::from(virtual_home.0);
+        topology.places[usize::from(agent.0)].table[at] = RouteEntry { route: Route::Home, own };
+        topology.spread(virtual_home, vec![agent]);
+        for place in &mut topology.places {
+            place.home = std::mem::replace(&mut place.table[at], NO_ROUTE);
+        }
+        let mut stations = Vec::new();
+        for (n, station) in fleet.stations.iter().enumerate() {
+            let id = topology.place_named(station);
+            let subnet = Subnet(virtual_home.0 + 1 + n as u16);
+            let place = &mut topology.places[usize::from(id.0)];
+            let interface = InterfaceIndex(place.interfaces.len() as u16);
+            let cell = Cell { interface, address: subnet.host(1) };
+            place.cell = Some(cell);
+            place.table.resize(usize::from(subnet.0) + 1, NO_ROUTE);
+            place.table[usize::from(subnet.0)].own = cell.address;
+            stations.push((id, cell));
+        }
+        let first = NodeId(topology.places.len() as u16);
+        let mobiles = Mobiles {
+            first,
+            count: fleet.nodes.len(),
+            home_address: Ipv4Addr::from_bits(HOME_NETWORK.to_bits() + 2),
+        };
+        for (n, (name, radio, station)) in fleet.nodes.iter().enumerate() {
+            let address = Ipv4Addr::from_bits(mobiles.home_address.to_bits() + n as u32);
+            let (peer, cell) = stations[*station];
+            let place = topology.new_place(name);
+            let out = up_of(*radio);
+            place.interfaces.push(Interface {
+                out,
+                subnet: Subnet(0),
+                address,
+                peer,
+                peer_address: cell.address,
+            });
+            place.interfaces.shrink_to_fit();
+            place.forwards = false;
+            place.home = RouteEntry { route: Route::Via(InterfaceIndex(0)), own: address };
+        }
+        topology.home_agent_address = Some(own);
+        topology.mobiles = Some(mobiles);
+        topology
+    }
+
+    /// The home address of the mobile node, or of the first of many.
+    #[must_use]
+    pub fn home_address(&self) -> Option<Ipv4Addr> {
+        self.mobiles.map(|mobiles| mobiles.home_address)
+    }
+
+    /// The prefix length of the home network.
+    #[must_use]
+    pub fn home_prefix_len(&self) -> u8 {
+        match self.mobiles {
+            Some(mobiles) if is_in_home_network(mobiles.home_address) => HOME_PREFIX_LEN,
+            _ => Subnet::PREFIX_LEN,
+        }
     }
 
     /// The node called `name`.
@@ -208,22 +363,29 @@ impl Topology {
     /// The address a node is known by: the mobile node by its home address, others by that of their first interface.
     #[must_use]
     pub fn address_of(&self, id: NodeId) -> Ipv4Addr {
-        match self.home_address {
-            Some(home_address) if self.find("mobile") == Some(id) => home_address,
-            _ => self.place(id).interfaces.first().map_or(Ipv4Addr::UNSPECIFIED, |i| i.address),
-        }
+        let first = || self.place(id).interfaces.first().map_or(Ipv4Addr::UNSPECIFIED, |i| i.address);
+        self.mobiles.and_then(|mobiles| mobiles.address_of(id)).unwrap_or_else(first)
     }
 
     fn place_named(&mut self, name: &str) -> NodeId {
         self.find(name).unwrap_or_else(|| {
-            self.places.push(Place {
-                name: name.to_owned(),
-                interfaces: Vec::new(),
-                forwards: true,
-                table: Vec::new(),
-            });
+            self.new_place(name);
             NodeId((self.places.len() - 1) as u16)
         })
+    }
+
+    fn new_place(&mut self, name: &str) -> &mut Place {
+        let at = self.places.len();
+        self.places.push(Place {
+            name: name.to_owned(),
+            interfaces: Vec::new(),
+            forwards: true,
+            role: Role::Host,
+            cell: None,
+            table: Vec::new(),
+            home: NO_ROUTE,
+        });
+        &mut self.places[at]
     }
 
     fn compute_routes(&mut self, links: usize, virtual_home: Option<(NodeId, Subnet)>) {
@@ -296,7 +458,7 @@ mod tests {
         assert_eq!(place("router").route(gsm_care_of), Route::Via(InterfaceIndex(0)));
         assert_eq!(place("mobile").route(gsm_care_of), Route::Local);
 
-        let home_address = topology.home_address.unwrap();
+        let home_address = topology.mobiles.unwrap().home_address;
         assert_eq!(place("home-agent").route(home_address), Route::Home);
         assert_eq!(place("home-agent").route(topology.home_agent_address.unwrap()), Route::Local);
         assert_eq!(place("router").route(home_address), Route::Via(InterfaceIndex(1)));
@@ -310,6 +472,36 @@ mod tests {
         let home = HomeNetwork { home_agent: "home-agent", mobile: "mobile", link: Some("home") };
         let topology = Topology::build(&cables, Some(&home));
         assert_eq!(topology.home_agent_address, Some(Subnet(2).host(1)));
-        assert_eq!(topology.home_address, Some(Subnet(2).host(2)));
+        assert_eq!(topology.mobiles.unwrap().home_address, Subnet(2).host(2));
+    }
+
+    #[test]
+    fn many_mobile_nodes_share_the_routes_of_their_home_network() {
+        let cables = [
+            cable("ethernet", "correspondent", "home-agent"),
+            cable("one", "home-agent", "station-1"),
+            cable("two", "home-agent", "station-2"),
+        ];
+        let nodes = vec![("mobile-1", LinkId(3), 0), ("mobile-2", LinkId(4), 1), ("mobile-3", LinkId(5), 0)];
+        let stations = vec!["station-1", "station-2"];
+        let fleet = FleetNetwork { home_agent: "home-agent", stations, nodes };
+        let topology = Topology::build_with_fleet(&cables, &fleet);
+        let place = |name| topology.place(topology.find(name).unwrap());
+        let mobiles = topology.mobiles.unwrap();
+        let last = NodeId(mobiles.first.0 + 2);
+        let address = mobiles.address_of(last).unwrap();
+
+        assert_eq!(topology.place(last).name, "mobile-3");
+        assert_eq!((mobiles.index_of(address), topology.address_of(last)), (Some(2), address));
+        assert_eq!(place("home-agent").route(address), Route::Home);
+        assert_eq!(place("correspondent").route(address), Route::Via(InterfaceIndex(0)));
+        assert_eq!(place("station-2").route(address), Route::Via(InterfaceIndex(0)));
+        assert_eq!(place("mobile-3").route(address), Route::Local);
+        let cell = place("station-2").cell.unwrap();
+        assert_eq!(cell.interface, InterfaceIndex(1));
+        assert_eq!(place("station-2").route(cell.address), Route::Local);
+        assert_eq!(place("home-agent").route(topology.home_agent_address.unwrap()), Route::Local);
+        assert_eq!(place("mobile-1").interfaces[0].peer_address, place("station-1").cell.unwrap().address);
+        assert_eq!(mobiles.address_of(topology.find("station-1").unwrap()), None);
     }
 }

@@ -80,6 +80,11 @@ impl Workload {
         }
     }
 
+    /// Whether what is received changes what is said next.
+    pub fn is_dialogue(&self) -> bool {
+        matches!(self.traffic, Traffic::RequestResponse { .. })
+    }
+
     /// `side` has received `total` bytes in order since the beginning.
     pub fn received(&mut self, now: Instant, side: Side, total: u64) -> Option<Ask> {
         let Traffic::RequestResponse { request, response, think, count } = self.traffic else { return None };

@@ -25,8 +25,8 @@ an error. Values with a unit are text:
 Numbers are exact: `\"9.6 kbit/s\"` is 9600 bit/s, and what is finer than 1 bit/s, 1 ns or 1 byte is an error.
 
 A run can override any key: `--set links.gsm.queue=\"5 packets\" --set flow.0.tcp.mss=536`. An element of an array is
-named by its index or its `name`; where there is one element, that may be left out. A value that is not TOML is taken as
-text.
+named by its index or its `name`; a key that names none, such as `flow.tcp.mss`, is set in every element. A value that is
+not TOML is taken as text.
 ";
 
 /// The reference of the scenario file, as in `docs/scenario.md`.

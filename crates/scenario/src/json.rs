@@ -2,11 +2,13 @@
 
 use careof_base::Duration;
 use careof_link::{Config, Discipline, Jitter, Loss, QueueLimit, UNLIMITED_RATE};
-use careof_tcp::{AckCounting, DelayedAck, InitialWindow};
+use careof_tcp::{AckCounting, CongestionControl, DelayedAck, HyStart, InitialWindow, ReductionBound};
 use serde::{Serialize, Serializer};
 use sha2::{Digest, Sha256};
 
-use crate::model::{Destination, Flow, Handover, Link, Mobility, NodeId, Scenario, Tcp, Workload};
+use crate::model::{
+    CopyNumber, Destination, Flow, Handover, Link, Mobility, NodeId, Scenario, Tcp, Workload,
+};
 
 /// A JSON value whose objects keep the order in which they were built.
 #[derive(Clone, Debug, PartialEq)]
@@ -111,15 +113,39 @@ fn scenario(scenario: &Scenario) -> Json {
             "name": node.name.as_str(),
             "role": node.role.name(),
         }).collect::<Json>(),
-        "links": scenario.links.iter().map(|one| link(scenario, one)).collect::<Json>(),
+        "links": alone(&scenario.links, |link| link.copy).map(|one| link(scenario, one)).collect::<Json>(),
         "mobility": scenario.mobility.as_ref().map(|one| mobility(scenario, one)),
         "handovers": scenario.handovers.iter().map(|one| handover(scenario, one)).collect::<Json>(),
-        "flows": scenario.flows.iter().map(|one| flow(scenario, one)).collect::<Json>(),
+        "flows": alone(&scenario.flows, |flow| flow.copy).map(|one| flow(scenario, one)).collect::<Json>(),
         "assists": scenario.assists.iter().map(|one| match *one {}).collect::<Vec<Json>>().into_iter().collect::<Json>(),
     }
 }
 
+/// Of the links or flows that one table stands for, the first.
+fn alone<T>(all: &[T], copy: fn(&T) -> Option<CopyNumber>) -> impl Iterator<Item = &T> {
+    all.iter().filter(move |one| copy(one).is_none_or(|copy| copy.number == 1))
+}
+
+/// Says of the first of many alike how many there are, and which nodes the last one joins. One that stands alone stays
+/// as it is, so that a scenario without copies keeps its digest.
+fn with_copies(mut json: Json, copy: Option<CopyNumber>, last: Option<[&str; 2]>) -> Json {
+    if let (Json::Object(entries), Some(copy), Some(last)) = (&mut json, copy, last) {
+        let last = last.into_iter().collect::<Json>();
+        entries.push(("copies", object! { "count": copy.of as u64, "last_between": last }));
+    }
+    json
+}
+
 fn link(scenario: &Scenario, link: &Link) -> Json {
+    let last = link.copy.and_then(|copy| {
+        let first = scenario.links.iter().position(|other| other.name == link.name)?;
+        let last = scenario.links.get(first + copy.of - 1)?;
+        Some(last.ends.map(|end| scenario.node_name(end)))
+    });
+    with_copies(one_link(scenario, link), link.copy, last)
+}
+
+fn one_link(scenario: &Scenario, link: &Link) -> Json {
     object! {
         "name": link.name.as_str(),
         "preset": link.preset,
@@ -173,7 +199,7 @@ fn queue(config: &Config) -> Json {
         QueueLimit::Packets(packets) => (Some(packets), None),
         QueueLimit::Bytes(bytes) => (None, Some(bytes)),
     };
-    object! {
+    let mut json = object! {
         "limit_packets": packets,
         "limit_bytes": bytes,
         "discipline": match config.queue.discipline {
@@ -191,10 +217,26 @@ fn queue(config: &Config) -> Json {
                 object! { "kind": "codel", "target_ns": target, "interval_ns": interval }
             }
         },
+    };
+    if let (Json::Object(entries), true) = (&mut json, config.queue.ecn) {
+        entries.push(("ecn", true.into()));
     }
+    json
 }
 
 fn mobility(scenario: &Scenario, mobility: &Mobility) -> Json {
+    let mut json = rules(scenario, mobility);
+    if let (Json::Object(entries), Some(fleet)) = (&mut json, &mobility.fleet) {
+        let stations = fleet.stations.iter().map(|station| scenario.node_name(*station)).collect::<Json>();
+        entries.push(("nodes", (fleet.count as u64).into()));
+        entries.push(("stations", stations));
+        entries.push(("every_ns", fleet.round.map(|round| round.every).into()));
+        entries.push(("interruption_ns", fleet.round.map(|round| round.interruption).into()));
+    }
+    json
+}
+
+fn rules(scenario: &Scenario, mobility: &Mobility) -> Json {
     object! {
         "protocol": mobility.protocol.name(),
         "care_of": mobility.care_of.name(),
@@ -235,6 +277,15 @@ fn handover(scenario: &Scenario, handover: &Handover) -> Json {
 }
 
 fn flow(scenario: &Scenario, flow: &Flow) -> Json {
+    let last = flow.copy.and_then(|copy| {
+        let first = scenario.flows.iter().position(|other| other.name == flow.name)?;
+        let last = scenario.flows.get(first + copy.of - 1)?;
+        Some([scenario.node_name(last.from), scenario.node_name(last.to)])
+    });
+    with_copies(one_flow(scenario, flow), flow.copy, last)
+}
+
+fn one_flow(scenario: &Scenario, flow: &Flow) -> Json {
     let programs = flow.programs.as_ref();
     let words = |words: &[String]| words.iter().map(String::as_str).collect::<Json>();
     object! {
@@ -279,7 +330,43 @@ fn tcp(tcp: &Tcp) -> Json {
         };
         entries.push(("kernel", kernel));
     }
+    if let Json::Object(entries) = &mut json {
+        entries.extend(switched_on(&tcp.config));
+    }
     json
+}
+
+/// Mechanisms beyond the classic senders, those that are on.
+fn switched_on(config: &careof_tcp::Config) -> Vec<(&'static str, Json)> {
+    let mut on: Vec<(&'static str, Json)> = Vec::new();
+    if config.congestion != CongestionControl::default() {
+        on.push(("congestion", config.congestion.name().into()));
+    }
+    if config.hystart != HyStart::Off {
+        on.push(("hystart", config.hystart.name().into()));
+    }
+    for (key, value) in [
+        ("pacing", config.pacing),
+        ("prr", config.prr),
+        ("rack", config.rack),
+        ("tail_loss_probe", config.tail_loss_probe),
+        ("frto", config.frto),
+        ("eifel", config.eifel),
+        ("dsack", config.dsack),
+        ("ecn", config.ecn),
+        ("icmp_unreachable", config.icmp_unreachable),
+    ] {
+        if value {
+            on.push((key, value.into()));
+        }
+    }
+    if config.prr || config.reduction_bound != ReductionBound::default() {
+        on.push(("reduction_bound", config.reduction_bound.name().into()));
+    }
+    if let Some(timeout) = config.user_timeout {
+        on.push(("user_timeout_ns", timeout.into()));
+    }
+    on
 }
 
 fn model(tcp: &Tcp) -> Json {
@@ -303,11 +390,13 @@ fn model(tcp: &Tcp) -> Json {
         "duplicate_ack_threshold": config.duplicate_ack_threshold,
         "partial_ack_timer": config.partial_ack_timer.name(),
         "burst_guard": config.burst_guard,
+        "rescue_retransmission": config.rescue_retransmission,
         "linux20_fast_retransmit": config.linux20_fast_retransmit,
         "delayed_ack": match config.delayed_ack {
             DelayedAck::Off => object! { "kind": "off" },
             DelayedAck::Every2 { timeout } => object! { "kind": "every-2", "timeout_ns": timeout },
             DelayedAck::Linux20 => object! { "kind": "linux-2.0" },
+            DelayedAck::Linux => object! { "kind": "linux" },
         },
         "initial_window": match config.initial_window {
             InitialWindow::Segments(count) => object! { "kind": "segments", "segments": count },

@@ -31,8 +31,10 @@ mod flow;
 mod json;
 mod link;
 mod load;
+mod many;
 mod mobility;
 mod model;
+mod pattern;
 mod presets;
 mod reference;
 mod resolve;
@@ -44,8 +46,8 @@ pub use careof_document::error::{DocumentError as ScenarioError, DocumentErrors 
 use careof_document::{decode, error, tree};
 pub use document::reference_markdown;
 pub use model::{
-    Algorithm, Assist, CareOf, Destination, Encapsulation, Flow, Handover, HandoverStyle, KernelProfile,
-    KernelTcp, Link, LinkId, Mobility, MovementDetection, Node, NodeId, PolicyRule, Programs, Protocol,
-    QueuedFate, Replay, Role, Routing, Scenario, Tcp, Workload,
+    Algorithm, Assist, CareOf, CopyNumber, Destination, Encapsulation, Fleet, Flow, Handover, HandoverStyle,
+    KernelProfile, KernelTcp, Link, LinkId, Mobility, MovementDetection, Node, NodeId, PolicyRule, Programs,
+    Protocol, QueuedFate, Replay, Role, Round, Routing, Scenario, Tcp, Workload,
 };
 pub use presets::{Preset, preset, presets, presets_json};

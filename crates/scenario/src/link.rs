@@ -6,6 +6,7 @@ use careof_link::{
 
 use crate::decode::{Field, Reader, check_name};
 use crate::error::{Origin, Problems};
+use crate::pattern::name_or_pattern;
 use crate::presets::{Preset, preset, presets};
 use crate::reference::{FRAMING, JITTER, LINK, LOSS, QUEUE};
 use crate::tree::{Entry, Value, join};
@@ -15,6 +16,9 @@ use crate::words::{DisciplineKind, JitterKind, LossKind, ReadWord as _, nearest}
 /// The preset of links that are understood without being given.
 pub(crate) const IMPLIED_PRESET: &str = "ethernet-10m";
 
+/// Links that one table can stand for, and mobile nodes of one scenario.
+pub(crate) const MOST_COPIES: u64 = 20_000;
+
 /// A link as the file gives it, its place in the network still open.
 #[derive(Debug)]
 pub(crate) struct LinkDraft<'a> {
@@ -23,6 +27,8 @@ pub(crate) struct LinkDraft<'a> {
     pub(crate) path: String,
     pub(crate) preset: Option<&'static str>,
     pub(crate) between: Option<Between<'a>>,
+    /// How often it stands there, and where that is written.
+    pub(crate) count: Option<(usize, Origin, String)>,
     /// Down and up; `None` if there was an error in them.
     pub(crate) directions: Option<[Config; 2]>,
 }
@@ -59,6 +65,7 @@ pub(crate) fn link<'a>(entry: &'a Entry, implied: bool, problems: &mut Problems)
         path,
         preset: None,
         between: None,
+        count: None,
         directions: None,
     };
     match &entry.node.value {
@@ -80,6 +87,10 @@ pub(crate) fn link<'a>(entry: &'a Entry, implied: bool, problems: &mut Problems)
             }
             draft.preset = base.map(|preset| preset.name.as_str());
             draft.between = reader.get("between").map(|field| between(&field, problems));
+            draft.count = reader.get("count").and_then(|field| {
+                let count = field.integer(1, MOST_COPIES, problems)?;
+                Some((usize::try_from(count).unwrap_or(usize::MAX), field.node.origin, field.path.clone()))
+            });
             let errors_before = problems.count();
             let directions = directions(&reader, base, preset_failed, problems);
             if problems.count() == errors_before && !preset_failed {
@@ -122,7 +133,7 @@ fn between<'a>(field: &Field<'a>, problems: &mut Problems) -> Between<'a> {
         return between;
     };
     let ends: Vec<&str> =
-        field.list(EXPECTED, problems).iter().filter_map(|end| end.name(problems)).collect();
+        field.list(EXPECTED, problems).iter().filter_map(|end| name_or_pattern(end, problems)).collect();
     if let [first, second] = ends[..] {
         if first == second {
             field.wrong(format!("a link joins two nodes, not {first} and itself"), None, problems);
@@ -344,7 +355,17 @@ fn queue(field: &Field<'_>, base: QueueConfig, problems: &mut Problems) -> Optio
         DisciplineKind::Red => Discipline::Red(red(&reader, problems)?),
         DisciplineKind::CoDel => codel(&reader, problems)?,
     };
-    let queue = QueueConfig { limit: limit?, discipline };
+    let ecn = reader.get("ecn").map_or(Some(base.ecn), |field| field.boolean(problems))?;
+    if let Some(field) = reader.get("ecn")
+        && ecn
+        && discipline == Discipline::DropTail
+    {
+        let hint = "write discipline = \"red\" or \"codel\" beside it".to_owned();
+        field.wrong("a drop-tail queue has nothing to mark", Some(hint), problems);
+        return None;
+    }
+    let ecn = ecn && discipline != Discipline::DropTail;
+    let queue = QueueConfig { limit: limit?, discipline, ecn };
     if let (careof_link::QueueLimit::Packets(limit), Discipline::Red(red)) = (queue.limit, queue.discipline)
         && red.max_threshold > limit
     {

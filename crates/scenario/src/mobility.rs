@@ -6,6 +6,7 @@ use careof_base::Duration;
 
 use crate::decode::{Field, Reader};
 use crate::error::{Origin, Problems};
+use crate::link::MOST_COPIES;
 use crate::model::{
     Algorithm, CareOf, Encapsulation, HandoverStyle, MovementDetection, Protocol, QueuedFate, Replay, Routing,
 };
@@ -36,6 +37,8 @@ impl<'a> Reference<'a> {
 #[derive(Debug)]
 pub(crate) struct MobilityDraft<'a> {
     pub(crate) origin: Origin,
+    /// How many mobile nodes; `None` is the one called `mobile`.
+    pub(crate) nodes: Option<usize>,
     pub(crate) protocol: Protocol,
     pub(crate) care_of: CareOf,
     pub(crate) routing: Routing,
@@ -85,10 +88,19 @@ pub(crate) fn mobility<'a>(field: &Field<'a>, problems: &mut Problems) -> Option
     let routing = reader.get("routing").and_then(|field| default_routing(&field, problems));
     let interval = reader.get("advertisement_interval").and_then(|field| field.positive_duration(problems));
     let policy = reader.get("policy").map(|field| policy(&field, problems));
+    let nodes = reader.get("nodes").map(|field| field.integer(1, MOST_COPIES, problems).unwrap_or(1));
+    if nodes.is_some() {
+        reader.refuse(
+            &["start", "home"],
+            "with `nodes` each begins at a station of its own, away from home",
+            problems,
+        );
+    }
     Some(MobilityDraft {
         origin: reader.origin,
+        nodes: nodes.map(|nodes| usize::try_from(nodes).unwrap_or(usize::MAX)),
         protocol: protocol.unwrap_or_default(),
-        care_of: word(&reader, "care_of", problems),
+        care_of: care_of(&reader, nodes.is_some(), problems),
         routing: routing.unwrap_or_default(),
         encapsulation: word(&reader, "encapsulation", problems),
         start: reader.get("start").and_then(|field| Reference::read(&field, problems)),
@@ -109,6 +121,18 @@ pub(crate) fn mobility<'a>(field: &Field<'a>, problems: &mut Problems) -> Option
 
 fn word<W: crate::words::Word + Default>(reader: &Reader<'_>, key: &str, problems: &mut Problems) -> W {
     reader.get(key).and_then(|field| field.word(problems)).unwrap_or_default()
+}
+
+fn care_of(reader: &Reader<'_>, many: bool, problems: &mut Problems) -> CareOf {
+    let given: Option<CareOf> = reader.get("care_of").and_then(|field| {
+        let care_of = field.word(problems)?;
+        if many && care_of == CareOf::CoLocated {
+            let hint = "leave `care_of` out, or write \"foreign-agent\"".to_owned();
+            field.wrong("with `nodes` the stations are foreign agents", Some(hint), problems);
+        }
+        Some(care_of)
+    });
+    given.unwrap_or(if many { CareOf::ForeignAgent } else { CareOf::default() })
 }
 
 /// Regular IP is a choice for single destinations; as the rule for all it would be no Mobile IP.
@@ -230,6 +254,60 @@ impl At {
     pub(crate) fn place(&self) -> (Origin, &str) {
         (self.origin, &self.path)
     }
+}
+
+/// A `[[handover]]` table with `every`.
+#[derive(Debug)]
+pub(crate) struct RoundDraft {
+    pub(crate) every: Duration,
+    pub(crate) interruption: Duration,
+    pub(crate) origin: Origin,
+    pub(crate) path: String,
+}
+
+/// Reads one element of `handover` if it has `every`; the inner `None` if something in it is wrong.
+pub(crate) fn round(field: &Field<'_>, problems: &mut Problems) -> Option<Option<RoundDraft>> {
+    let Value::Table(table) = &field.node.value else { return None };
+    table.get("every")?;
+    let before = problems.count();
+    let reader = field.reader(&HANDOVER, problems)?;
+    let given = reader.get("every")?;
+    let every = given.positive_duration(problems);
+    reader.refuse(
+        &["at", "from", "to", "notice"],
+        "with `every` the handovers lead round the stations, each mobile node in its own time",
+        problems,
+    );
+    let style: Option<HandoverStyle> = reader.get("style").and_then(|field| field.word(problems));
+    if style == Some(HandoverStyle::MakeBeforeBreak)
+        && let Some(field) = reader.get("style")
+    {
+        let hint = "leave `style` out, or write \"break-before-make\"".to_owned();
+        field.wrong("a radio serves one station at a time", Some(hint), problems);
+    }
+    let queued: Option<QueuedFate> = reader.get("queued").and_then(|field| field.word(problems));
+    if queued.is_some_and(|queued| queued != QueuedFate::Drop)
+        && let Some(field) = reader.get("queued")
+    {
+        let hint = "leave `queued` out, or write \"drop\"".to_owned();
+        field.wrong("what is in a radio that leaves its station is dropped", Some(hint), problems);
+    }
+    let interruption = reader.get("interruption").map(|field| (field.duration(problems), field));
+    if let (Some((Some(span), field)), Some(every)) = (&interruption, every)
+        && *span >= every
+    {
+        field.wrong("the interruption must be shorter than `every`", None, problems);
+    }
+    if problems.count() > before {
+        return Some(None);
+    }
+    let draft = every.map(|every| RoundDraft {
+        every,
+        interruption: interruption.and_then(|(span, _)| span).unwrap_or_default(),
+        origin: given.node.origin,
+        path: given.path.clone(),
+    });
+    Some(draft)
 }
 
 /// Reads one element of `handover`; `None` if something in it is wrong.

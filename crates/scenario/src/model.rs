@@ -77,6 +77,8 @@ pub struct Link {
     pub ends: [NodeId; 2],
     /// Whether the second end is the mobile node, so that handovers can move to and from this link.
     pub access: bool,
+    /// Which it is of the links that its table stands for; `None` where that is one.
+    pub copy: Option<CopyNumber>,
     /// The direction from the first end to the second, called `<name>.down` in traces and random streams.
     pub down: careof_link::Config,
     /// The direction from the second end to the first, called `<name>.up`.
@@ -116,6 +118,63 @@ pub struct Mobility {
     pub keep_old: Option<Duration>,
     /// The first rule that matches a packet of the mobile node says how it travels.
     pub policy: Vec<PolicyRule>,
+    /// The mobile nodes where there are many; `None` is the one called `mobile`.
+    pub fleet: Option<Fleet>,
+}
+
+/// Mobile nodes that go round stations, each with a radio of its own that hangs on one station at a time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fleet {
+    /// `mobile-1`. The others follow it in [`Scenario::nodes`].
+    pub first: NodeId,
+    /// How many there are, at least 1.
+    pub count: usize,
+    /// The radio of `mobile-1`. Those of the others follow it in [`Scenario::links`], to the end.
+    pub radio: LinkId,
+    /// The stations in the order in which they are visited, at least 1; with `round` at least 2.
+    pub stations: Vec<NodeId>,
+    /// When the nodes move on; `None` is never.
+    pub round: Option<Round>,
+}
+
+/// The handovers of a [`Fleet`]: break before make, and what is in the radio is dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Round {
+    /// From one handover of a node to its next, above zero.
+    pub every: Duration,
+    /// From leaving a station to the link at the next, shorter than `every`.
+    pub interruption: Duration,
+}
+
+impl Fleet {
+    /// The station, as an index of [`Fleet::stations`], at which the `n`th node, counted from 0, begins.
+    #[must_use]
+    pub fn first_station(&self, n: usize) -> usize {
+        n % self.stations.len().max(1)
+    }
+
+    /// When the `n`th node, counted from 0, leaves its first station: the nodes are spread evenly over the interval.
+    #[must_use]
+    pub fn first_handover(&self, n: usize) -> Option<Duration> {
+        let every = self.round?.every.as_nanos();
+        let nanos = every * (n as u128 + 1) / self.count.max(1) as u128;
+        Some(Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)))
+    }
+
+    /// Whether `link` is the radio of a node.
+    #[must_use]
+    pub fn is_radio(&self, link: LinkId) -> bool {
+        (self.radio.0..self.radio.0 + self.count).contains(&link.0)
+    }
+}
+
+/// Which of many alike a link or flow is: those one table of the file stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CopyNumber {
+    /// Counted from 1. The copies of a table stand in a row.
+    pub number: usize,
+    /// How many there are.
+    pub of: usize,
 }
 
 /// A way to follow a mobile node.
@@ -289,6 +348,8 @@ pub struct Flow {
     pub programs: Option<Programs>,
     /// Both ends' TCP.
     pub tcp: Tcp,
+    /// Which it is of the flows that its table stands for; `None` where that is one.
+    pub copy: Option<CopyNumber>,
 }
 
 /// The programs of a flow: words, the first of which is the program's name. `{node}` stands for that node's address.

@@ -42,7 +42,11 @@ a table that gives at least `rate` and `delay`.\n\n\
 A link is two one-way paths. The keys without `_up` describe the direction from the first node of `between` to the \
 second, called *down*; for a link to the mobile node that is the direction to the mobile node. The other direction \
 is the same unless a key with `_up` says otherwise; a key without `_up` overrides both directions of a preset. All \
-delays are one way: a round trip over the link takes `delay` + `delay_up`, plus the time to send the packets.",
+delays are one way: a round trip over the link takes `delay` + `delay_up`, plus the time to send the packets.\n\n\
+One table can stand for many links: `left = { ..., between = [\"sender-*\", \"router\"], count = 100 }` joins `sender-1` \
+to `sender-100` to `router` by links `left-1` to `left-100`. Where both ends have a `*` and links above it make fewer \
+nodes for one of them than `count`, these are shared out evenly and in order: with `area-1` and `area-2` there, \
+`between = [\"area-*\", \"station-*\"], count = 6` puts three stations on each.",
     keys: &[
         key("preset", "text", "none", "A link of the list below, to begin with."),
         key(
@@ -98,6 +102,12 @@ delays are one way: a round trip over the link takes `delay` + `delay_up`, plus 
             "required without `[mobility]`; see there",
             "The ends of the link. The nodes exist by being named here.",
         ),
+        key(
+            "count",
+            "whole number",
+            "one link",
+            "Makes links `NAME-1`, `NAME-2`, …; `*` in `between` is their number. See below.",
+        ),
     ],
     elsewhere: &[
         ("rtt", "delays are one way here: write half of the round-trip time as `delay`"),
@@ -114,6 +124,7 @@ delays are one way: a round trip over the link takes `delay` + `delay_up`, plus 
         ("reorder", "write it in the table of `jitter`: `jitter = { spread = \"2 ms\", reorder = true }`"),
         ("nodes", "write `between`"),
         ("ends", "write `between`"),
+        ("copies", "write `count`"),
         ("from", "write `between = [\"a\", \"b\"]`"),
         ("to", "write `between = [\"a\", \"b\"]`"),
     ],
@@ -191,6 +202,12 @@ pub(crate) static QUEUE: Section = Section {
             "`\"drop-tail\"`, `\"red\"` or `\"codel\"`.",
         ),
         key(
+            "ecn",
+            "true or false",
+            "`false`",
+            "RED, CoDel: mark the packets of flows with `ecn` instead of dropping them (RFC 3168).",
+        ),
+        key(
             "min_threshold",
             "packets",
             "`\"5 packets\"`",
@@ -246,10 +263,25 @@ access interfaces;\n\
 With co-located care-of addresses an access link may also hang on another node, by `between = [\"router\", \"mobile\"]`. Two kinds of links are \
 understood where the file does not give them, as `ethernet-10m`: one called `ethernet` between `correspondent` and \
 `home-agent`, and one called `NAME-backhaul` between `home-agent` and each foreign agent that no other link joins to it. \
-A table of such a name without `between` changes the link that is understood: `ethernet = { delay = \"50 ms\" }`.",
+A table of such a name without `between` changes the link that is understood: `ethernet = { delay = \"50 ms\" }`.\n\n\
+Many can move: with `nodes = 100` there are `mobile-1` to `mobile-100` instead of `mobile`, and one access link with \
+`between = [\"station-*\", \"mobile-*\"]`, the radio. Each mobile node has a radio of its own, rate and queues included, \
+that hangs on one station at a time. The stations are nodes that other links join to the rest, and foreign agents. Mobile \
+node *i* of *N* begins at station *i*, counted round; `[[handover]]` with `every` sends all of them round the stations.",
     keys: &[
+        key(
+            "nodes",
+            "whole number",
+            "one, called `mobile`",
+            "How many mobile nodes there are: `mobile-1`, `mobile-2`, …, up to 20000.",
+        ),
         key("protocol", "word", "`\"mobile-ipv4\"`", "`\"mobile-ipv4\"` (RFC 5944)."),
-        key("care_of", "word", "`\"co-located\"`", "`\"co-located\"` or `\"foreign-agent\"`."),
+        key(
+            "care_of",
+            "word",
+            "`\"co-located\"`; with `nodes` `\"foreign-agent\"`",
+            "`\"co-located\"` or `\"foreign-agent\"`; with `nodes` only that.",
+        ),
         key(
             "routing",
             "word",
@@ -318,6 +350,12 @@ down.",
         ),
     ],
     elsewhere: &[
+        ("count", "write `nodes`"),
+        ("mobiles", "write `nodes`"),
+        (
+            "stations",
+            "the stations are the first end of the radio: `between = [\"station-*\", \"mobile-*\"]`",
+        ),
         ("access", "access links are the [links] that have no `between` or end at \"mobile\""),
         ("advertisement", "write `advertisement_interval`"),
         ("authentication", "write `algorithm`"),
@@ -356,22 +394,31 @@ pub(crate) static HANDOVER: Section = Section {
     noun: "a handover",
     intro: "One table for each handover, in the order of time. With `make-before-break` the new link comes up at `at`, \
 the old one stays up, and the new one carries data from the moment its registration is accepted. With \
-`break-before-make` the old link goes down at `at` and the new one comes up after `interruption`.",
+`break-before-make` the old link goes down at `at` and the new one comes up after `interruption`.\n\n\
+Where many move (`nodes` of `[mobility]`), one table with `every` instead of `at`, `from` and `to` sends each of them from \
+station to station, round all of them. Mobile node *i* of *N* leaves for the first time at `every` · *i* / *N*, so that not all move at \
+once. A radio serves one station at a time: these handovers break before they make, and what is in the radio is dropped.",
     keys: &[
-        key("at", "duration", "required", "Since the run began; before its end."),
-        key("from", "link name", "required", "The access link in use until then."),
-        key("to", "link name", "required", "The access link in use after it."),
+        key("at", "duration", "required without `every`", "Since the run began; before its end."),
+        key("from", "link name", "required without `every`", "The access link in use until then."),
+        key("to", "link name", "required without `every`", "The access link in use after it."),
+        key(
+            "every",
+            "duration",
+            "none",
+            "From one handover of a mobile node to its next, round the stations.",
+        ),
         key(
             "style",
             "word",
-            "`\"make-before-break\"`",
-            "`\"make-before-break\"` or `\"break-before-make\"`.",
+            "`\"make-before-break\"`; with `every` `\"break-before-make\"`",
+            "`\"make-before-break\"` or `\"break-before-make\"`; with `every` only that.",
         ),
         key("interruption", "duration", "`\"0 s\"`", "Time without any link; only with `break-before-make`."),
         key(
             "queued",
             "word",
-            "`\"drain-late\"`",
+            "`\"drain-late\"`; with `every` `\"drop\"`",
             "What becomes of packets that wait for the old link: `\"drain-late\"` (they leave over it, if need be when \
 it is up again), `\"drop\"`, `\"drop-with-icmp\"` (the sender is told), `\"re-route\"` (what \
 still waits when the new path is registered takes that); `\"buffer-and-forward\"` (nothing leaves over the old link any more, all of \
@@ -386,6 +433,8 @@ it takes the new path) and `\"duplicate\"` (both) are known words that no world 
     ],
     elsewhere: &[
         ("time", "write `at`"),
+        ("interval", "write `every`"),
+        ("period", "write `every`"),
         ("gap", "write `interruption`"),
         ("outage", "write `interruption`"),
         ("soft", "write `style = \"make-before-break\"`"),
@@ -397,7 +446,9 @@ it takes the new path) and `\"duplicate\"` (both) are known words that no world 
 pub(crate) static FLOW: Section = Section {
     heading: "`[[flow]]`",
     noun: "a flow",
-    intro: "One table for each TCP connection and what it carries.",
+    intro: "One table for each TCP connection and what it carries. A table whose `from` or `to` is a pattern stands for one \
+connection for each node of it, called `NAME-1`, `NAME-2`, …: `from = \"correspondent\", to = \"mobile-*\"`. Two patterns are \
+joined node by node: `from = \"sender-*\", to = \"receiver-*\"`.",
     keys: &[
         key(
             "name",
@@ -472,15 +523,17 @@ pub(crate) static TCP: Section = Section {
     noun: "a TCP",
     intro: "TCP of a flow, the same at both ends: the name of a profile (`tcp = \"linux-2.0\"`) or a table that changes \
 one (`tcp = { profile = \"linux-2.0\", window = \"16 KiB\" }`).\n\n\
-On Linux hosts the TCP is the kernel's, and the models stand for its nearest settings: `sack` for its SACK with Reno, the \
-others for its `legacy` profile with Reno. What a kernel cannot do is an error there; what only a kernel has \
-(`variant = \"kernel\"`, `congestion`, the profiles `modern` and `legacy`) is an error in the simulator.",
+On Linux hosts the TCP is the kernel's, and the models stand for its nearest settings: `linux` for the kernel as it \
+comes, `sack` for its SACK with Reno, the others for its `legacy` profile with Reno. What a kernel cannot do is an error \
+there; what only a kernel has (`variant = \"kernel\"`, a `congestion` no model has, the profiles `modern` and `legacy`) is \
+an error in the simulator.",
     keys: &[
         key(
             "profile",
             "word",
-            "the profile called like `variant`, else `\"sack\"`",
-            "What to begin with: `\"tahoe\"`, `\"reno\"`, `\"newreno\"`, `\"sack\"` or `\"linux-2.0\"`; on Linux hosts also \
+            "the profile called like `variant`; `\"linux\"` with `congestion` alone; else `\"sack\"`",
+            "What to begin with: `\"tahoe\"`, `\"reno\"`, `\"newreno\"`, `\"sack\"`, `\"vegas\"` (as papers and ns-2 mean them), \
+`\"linux-2.0\"` or `\"linux\"` (today's, with its defaults); on Linux hosts also \
 the kernel's own, `\"modern\"` (as it comes) or `\"legacy\"` (what the 1990s did not have is off: SACK, timestamps, F-RTO, \
 RACK, tail loss probes).",
         ),
@@ -488,14 +541,28 @@ RACK, tail loss probes).",
             "variant",
             "word",
             "the profile's",
-            "Loss recovery: `\"tahoe\"`, `\"reno\"`, `\"newreno\"`, `\"sack\"` or `\"linux-2.0\"`; on Linux hosts also `\"kernel\"`.",
+            "Loss recovery: `\"tahoe\"`, `\"reno\"`, `\"newreno\"`, `\"sack\"`, `\"vegas\"`, `\"linux-2.0\"` or `\"linux\"`; on Linux \
+hosts also `\"kernel\"`.",
         ),
         key(
             "congestion",
-            "name",
-            "kernel: `\"cubic\"`, `\"reno\"` with the profile `legacy`",
-            "Congestion control of a Linux kernel: `\"cubic\"`, `\"reno\"`, `\"bbr\"`, whatever the machine has. Only on Linux \
-hosts; `careof run --world linux`.",
+            "word or name",
+            "the profile's; kernel: `\"cubic\"`, `\"reno\"` with the profile `legacy`",
+            "Congestion control: `\"reno\"`, `\"cubic\"`, `\"vegas\"`, `\"westwood\"`, `\"bbr\"` or `\"bbr3\"`, in the kernel's edition with \
+variant `linux` and by its RFC or paper otherwise. On Linux hosts (`careof run --world linux`) whatever the machine has.",
+        ),
+        key(
+            "hystart",
+            "word",
+            "the profile's",
+            "An early end of slow start with Reno and CUBIC: `\"off\"`, `\"linux\"` (by delay or ACK train; with the variant `linux` part of CUBIC only) or `\"hystart++\"` (RFC 9406).",
+        ),
+        key(
+            "pacing",
+            "true or false",
+            "false",
+            "Whether segments leave evenly instead of in bursts, at a rate that follows the window: twice the window a round trip early \
+in slow start, 1.2 times later (Linux's `fq`). Congestion control by `\"bbr\"` and `\"bbr3\"` paces in any case, at its own rate.",
         ),
         key(
             "rto",
@@ -521,7 +588,47 @@ hosts; `careof run --world linux`.",
             "Largest segment, 88 bytes to their MTU less 40.",
         ),
         key("timestamps", "true or false", "the profile's", "RFC 7323."),
-        key("sack", "true or false", "the profile's; on with variant `sack`", "RFC 2018."),
+        key(
+            "sack",
+            "true or false",
+            "the profile's; on with variant `sack`",
+            "RFC 2018. Off, it takes `dsack`, `rack` and `tail_loss_probe` with it.",
+        ),
+        key("dsack", "true or false", "the profile's", "Report duplicates, and use such reports (RFC 2883)."),
+        key("prr", "true or false", "the profile's", "Proportional rate reduction in a recovery (RFC 9937)."),
+        key(
+            "reduction_bound",
+            "word",
+            "the profile's",
+            "How far PRR may catch up: `\"rfc9937\"`, or RFC 6937's `\"conservative\"` (CRB) or `\"slow-start\"` (SSRB).",
+        ),
+        key("rack", "true or false", "the profile's", "Losses by time as well (RFC 8985); needs SACK."),
+        key(
+            "tail_loss_probe",
+            "true or false",
+            "the profile's",
+            "Probes for a lost tail (RFC 8985, section 7).",
+        ),
+        key("frto", "true or false", "the profile's", "Spurious timeouts are noticed by F-RTO (RFC 5682)."),
+        key(
+            "eifel",
+            "true or false",
+            "the profile's",
+            "Spurious recoveries are noticed by timestamps and undone (RFC 3522, RFC 4015).",
+        ),
+        key("ecn", "true or false", "the profile's", "Explicit congestion notification (RFC 3168)."),
+        key(
+            "icmp_unreachable",
+            "true or false",
+            "the profile's",
+            "ICMP unreachable during an outage takes back one back-off (RFC 6069).",
+        ),
+        key(
+            "user_timeout",
+            "duration",
+            "none",
+            "How long data may stay unacknowledged before the connection is given up (RFC 5482).",
+        ),
         key("limited_transmit", "true or false", "the profile's", "RFC 3042."),
         key(
             "careful",
@@ -543,6 +650,12 @@ hosts; `careof run --world linux`.",
             "newreno: whether recovery ends with cwnd = min(ssthresh, FlightSize + SMSS) (RFC 6582, section 3.2 step 3).",
         ),
         key(
+            "rescue_retransmission",
+            "true or false",
+            "the profile's",
+            "sack: whether the last segment is repeated once where nothing else can be sent (RFC 6675, NextSeg rule 4).",
+        ),
+        key(
             "linux20_fast_retransmit",
             "true or false",
             "the profile's",
@@ -552,7 +665,7 @@ hosts; `careof run --world linux`.",
             "delayed_ack",
             "duration or word",
             "the profile's",
-            "Longest delay of an ACK, at most 500 ms; `\"off\"`, or `\"linux-2.0\"`.",
+            "Longest delay of an ACK, at most 500 ms; `\"off\"`, `\"linux\"` or `\"linux-2.0\"`.",
         ),
         key(
             "initial_window",
@@ -603,7 +716,9 @@ hosts; `careof run --world linux`.",
     elsewhere: &[
         ("receive_window", "write `window`"),
         ("rwnd", "write `window`"),
-        ("congestion_control", "write `variant`, or `congestion` for a Linux kernel"),
+        ("congestion_control", "write `congestion`"),
+        ("tlp", "write `tail_loss_probe`"),
+        ("slow_start", "write `hystart`"),
         ("cwnd", "write `initial_window` or `max_cwnd`"),
         ("iw", "write `initial_window`"),
         ("ssthresh", "write `initial_ssthresh`"),

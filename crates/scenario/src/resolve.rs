@@ -1,6 +1,6 @@
 //! From the file to a [`Scenario`]: names looked up, what is understood made explicit, the whole checked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use careof_base::Duration;
 use careof_link::Config;
@@ -9,11 +9,13 @@ use crate::decode::{Field, Reader};
 use crate::error::{Origin, Problems};
 use crate::flow::{FlowDraft, ProgramsDraft, Work, assist, flow};
 use crate::link::{Between, IMPLIED_PRESET, LinkDraft, link};
-use crate::mobility::{HandoverDraft, MobilityDraft, Reference, To, handover, mobility};
+use crate::many::{MOBILES, RADIO, is_the_radio};
+use crate::mobility::{HandoverDraft, MobilityDraft, Reference, To, handover, mobility, round};
 use crate::model::{
-    CareOf, Destination, Flow, Handover, HandoverStyle, Link, LinkId, Mobility, Node, NodeId, PolicyRule,
-    Programs, Role, Scenario, Workload,
+    CareOf, CopyNumber, Destination, Fleet, Flow, Handover, HandoverStyle, Link, LinkId, Mobility, Node,
+    NodeId, PolicyRule, Programs, Role, Scenario, Workload,
 };
+use crate::pattern::{is_pattern, numbered};
 use crate::presets::preset;
 use crate::reference::ROOT;
 use crate::tree::{Entry, Table, Value, quote};
@@ -22,7 +24,7 @@ use crate::words::{nearest, one_of};
 
 const CORRESPONDENT: &str = "correspondent";
 const HOME_AGENT: &str = "home-agent";
-const MOBILE: &str = "mobile";
+pub(crate) const MOBILE: &str = "mobile";
 const FOREIGN_AGENT_PREFIX: &str = "foreign-agent-";
 /// The link between correspondent and home agent where the file gives none.
 const ETHERNET: &str = "ethernet";
@@ -41,25 +43,34 @@ pub(crate) fn scenario(tree: &Table, stem: &str, problems: &mut Problems) -> Opt
     let mobility_given = top.get("mobility");
     let mobility = mobility_given.as_ref().and_then(|field| mobility(field, problems));
     let links = links(&top, mobility_given.is_some(), problems);
-    let handovers = tables(&top, "handover", problems);
-    let handover_count = handovers.len();
-    let handovers: Vec<_> = handovers.iter().filter_map(|field| handover(field, problems)).collect();
+    let given = tables(&top, "handover", problems);
+    let (mut handovers, mut rounds, mut unread) = (Vec::new(), Vec::new(), 0);
+    for field in &given {
+        match round(field, problems) {
+            Some(Some(round)) => rounds.push(round),
+            Some(None) => unread += 1,
+            None => match handover(field, problems) {
+                Some(handover) => handovers.push(handover),
+                None => unread += 1,
+            },
+        }
+    }
     let flows: Vec<_> =
         tables(&top, "flow", problems).iter().filter_map(|field| flow(field, duration, problems)).collect();
     let assists = top.get("assist").map(|field| assist(&field, problems)).unwrap_or_default();
 
     // From here on names are looked up, which is pointless where what they name could not be read.
-    let network = network(&links, mobility.as_ref(), mobility_given.is_some(), &handovers, problems)?;
+    let mut network = network(&links, mobility.as_ref(), mobility_given.is_some(), &handovers, problems)?;
     if mobility_given.is_none()
         && let Some(field) = top.get("handover")
     {
         let hint = "add [mobility] with protocol = \"mobile-ipv4\"".to_owned();
         problems.add(field.place(), field.node.value.describe(), "handovers need a mobile node", Some(hint));
     }
+    network.rounds(&rounds, &handovers, mobility.is_some(), problems);
     let mobility = mobility.and_then(|draft| network.mobility(draft, &handovers, problems));
     // A handover that could not be read leaves a gap in the chain of links.
-    let complete = handovers.len() == handover_count;
-    let chain = mobility.as_ref().filter(|_| complete).map(|mobility| mobility.start);
+    let chain = mobility.as_ref().filter(|_| unread == 0).map(|mobility| mobility.start);
     let handovers = network.handovers(handovers, chain, duration, problems);
     let flows = network.flows(flows, problems);
 
@@ -109,10 +120,13 @@ fn may_be_implied(entry: &Entry, links: &Table) -> bool {
 }
 
 /// The network under construction.
-struct Network {
-    nodes: Vec<Node>,
-    links: Vec<Link>,
+pub(crate) struct Network {
+    pub(crate) nodes: Vec<Node>,
+    /// By name, as they may be many.
+    pub(crate) by_name: BTreeMap<String, NodeId>,
+    pub(crate) links: Vec<Link>,
     mobile: bool,
+    pub(crate) fleet: Option<Fleet>,
 }
 
 /// Joins the links to a network; `None` if something a link is made of could not be read.
@@ -123,24 +137,38 @@ fn network(
     handovers: &[HandoverDraft<'_>],
     problems: &mut Problems,
 ) -> Option<Network> {
-    let mut network = Network { nodes: Vec::new(), links: Vec::new(), mobile };
+    let mut network =
+        Network { nodes: Vec::new(), by_name: BTreeMap::new(), links: Vec::new(), mobile, fleet: None };
     if drafts.is_empty() || (mobile && mobility.is_none()) {
         return None;
     }
+    let many = mobility.and_then(|mobility| mobility.nodes);
     if mobile {
-        for (name, role) in
-            [(CORRESPONDENT, Role::Correspondent), (HOME_AGENT, Role::HomeAgent), (MOBILE, Role::Mobile)]
-        {
-            network.nodes.push(Node { name: name.to_owned(), role });
+        network.add_node(CORRESPONDENT, Role::Correspondent);
+        network.add_node(HOME_AGENT, Role::HomeAgent);
+        if many.is_none() {
+            network.add_node(MOBILE, Role::Mobile);
         }
     }
     let home = mobility.and_then(|mobility| mobility.home.as_ref()).map(|home| home.name);
     let care_of = mobility.map(|mobility| mobility.care_of).unwrap_or_default();
     // Tables of implied links: they take their place when it turns out that they are needed.
     let mut waiting = Vec::new();
+    let mut radio = None;
     let mut complete = true;
     for draft in drafts {
         let ends = match &draft.between {
+            Some(Between { ends: Some([stations, MOBILES]), .. }) if many.is_some() => {
+                complete &= is_the_radio(draft, radio.map(|(draft, _)| draft), problems);
+                radio = radio.or(Some((draft, *stations)));
+                continue;
+            }
+            Some(Between { ends: Some(ends), .. })
+                if draft.count.is_some() || ends.iter().any(|end| is_pattern(end)) =>
+            {
+                complete &= network.place_copies(draft, *ends, many.is_some(), care_of, problems);
+                continue;
+            }
             Some(Between { ends: Some([first, second]), .. }) => [(*first).to_owned(), (*second).to_owned()],
             Some(_) => {
                 complete = false;
@@ -148,6 +176,13 @@ fn network(
             }
             None if mobile && is_waiting(draft, drafts) => {
                 waiting.push(draft);
+                continue;
+            }
+            None if many.is_some() => {
+                let hint = format!("the radio of the mobile nodes has between = {RADIO}");
+                let expected = "with `nodes` a link names the nodes it joins";
+                problems.add((draft.origin, &draft.path), "no ends", expected, Some(hint));
+                complete = false;
                 continue;
             }
             None if mobile => {
@@ -170,10 +205,20 @@ fn network(
                 continue;
             }
         };
-        network.place(draft, ends, care_of, home, problems);
+        complete &= many.is_none() || network.leaves_mobile_nodes_alone(draft, &ends, problems);
+        network.place(draft, draft.name.to_owned(), ends, None, care_of, home, problems);
     }
     if !complete {
         return None;
+    }
+    if let Some(count) = many {
+        let Some((draft, stations)) = radio else {
+            let origin = mobility.map_or(Origin::File(0), |mobility| mobility.origin);
+            let expected = format!("the mobile nodes need a radio: a link with between = {RADIO}");
+            problems.add((origin, "mobility"), "no radio", expected, None);
+            return None;
+        };
+        network.place_radios(draft, stations, count, problems)?;
     }
     if mobile {
         let places = drafts.iter().map(|draft| (draft.name.to_owned(), draft.ends_place())).collect();
@@ -190,6 +235,7 @@ fn network(
             return None;
         }
     }
+    network.put_radios_last();
     Some(network)
 }
 
@@ -201,28 +247,42 @@ fn is_waiting(draft: &LinkDraft<'_>, drafts: &[LinkDraft<'_>]) -> bool {
 }
 
 impl Network {
+    pub(crate) fn add_node(&mut self, name: &str, role: Role) -> NodeId {
+        let id = NodeId(self.nodes.len());
+        self.nodes.push(Node { name: name.to_owned(), role });
+        self.by_name.insert(name.to_owned(), id);
+        id
+    }
+
     fn node(&mut self, name: &str) -> NodeId {
-        if let Some(found) = self.nodes.iter().position(|node| node.name == name) {
-            return NodeId(found);
+        if let Some(found) = self.by_name.get(name) {
+            return *found;
         }
         let role = if self.mobile && name.starts_with(FOREIGN_AGENT_PREFIX) {
             Role::ForeignAgent
         } else {
             Role::Host
         };
-        self.nodes.push(Node { name: name.to_owned(), role });
-        NodeId(self.nodes.len() - 1)
+        self.add_node(name, role)
     }
 
-    fn role(&self, id: NodeId) -> Role {
+    /// How many nodes of a pattern there are, counted without a gap from 1.
+    pub(crate) fn count_of(&self, pattern: &str) -> usize {
+        (1..).take_while(|number| self.by_name.contains_key(&numbered(pattern, *number))).count()
+    }
+
+    pub(crate) fn role(&self, id: NodeId) -> Role {
         self.nodes.get(id.0).map_or(Role::Host, |node| node.role)
     }
 
     /// Adds the link of `draft` between `ends`.
-    fn place(
+    #[expect(clippy::too_many_arguments, reason = "what a link is made of")]
+    pub(crate) fn place(
         &mut self,
         draft: &LinkDraft<'_>,
+        name: String,
         ends: [String; 2],
+        copy: Option<CopyNumber>,
         care_of: CareOf,
         home: Option<&str>,
         problems: &mut Problems,
@@ -259,8 +319,8 @@ impl Network {
         // A link that could not be read still takes its place, so that names can be looked up.
         let unknown = || Config { mtu: u16::MAX, ..Config::default() };
         let [down, up] = draft.directions.clone().unwrap_or_else(|| [unknown(), unknown()]);
-        let (name, preset) = (draft.name.to_owned(), draft.preset);
-        self.links.push(Link { name, preset, implied: false, ends, access, down, up });
+        let preset = draft.preset;
+        self.links.push(Link { name, preset, implied: false, ends, access, copy, down, up });
     }
 
     /// Adds the links that are understood: correspondent to home agent, and home agent to foreign agents.
@@ -273,13 +333,13 @@ impl Network {
         let correspondent = self.node(CORRESPONDENT);
         let home_agent = self.node(HOME_AGENT);
         let mut wanted = Vec::new();
-        if !self.joined(correspondent, home_agent, false) {
+        if !self.joined(correspondent, home_agent) {
             wanted.push((ETHERNET.to_owned(), [correspondent, home_agent]));
         }
         let agents: Vec<NodeId> =
             (0..self.nodes.len()).map(NodeId).filter(|id| self.role(*id) == Role::ForeignAgent).collect();
         for agent in agents {
-            if !self.joined(home_agent, agent, false) {
+            if !self.joined(home_agent, agent) {
                 let name = self.nodes.get(agent.0).map_or("", |node| node.name.as_str());
                 let access = name.strip_prefix(FOREIGN_AGENT_PREFIX).unwrap_or(name);
                 wanted.push((format!("{access}{BACKHAUL}"), [home_agent, agent]));
@@ -308,10 +368,20 @@ impl Network {
                 (None, Some(base)) => (Some(base.name.as_str()), [base.down.clone(), base.up.clone()]),
                 (None, None) => (None, <[Config; 2]>::default()),
             };
-            self.links.push(Link { name, preset, implied: given.is_none(), ends, access: false, down, up });
+            self.links.push(Link {
+                name,
+                preset,
+                implied: given.is_none(),
+                ends,
+                access: false,
+                copy: None,
+                down,
+                up,
+            });
         }
+        let mut anchors = BTreeSet::new();
         for link in self.links.iter().filter(|link| link.access) {
-            if !self.joined(home_agent, link.ends[0], false) {
+            if anchors.insert(link.ends[0]) && !self.joined(home_agent, link.ends[0]) {
                 let anchor = self.nodes.get(link.ends[0].0).map_or("", |node| node.name.as_str());
                 problems.add(
                     places.get(&link.name).map_or((Origin::File(0), ""), |(origin, path)| (*origin, path)),
@@ -331,8 +401,8 @@ impl Network {
         }
     }
 
-    /// Whether a path joins `a` and `b`; through the mobile node's links only if `by_access`.
-    fn joined(&self, a: NodeId, b: NodeId, by_access: bool) -> bool {
+    /// Whether a path joins `a` and `b` that no mobile node is part of.
+    fn joined(&self, a: NodeId, b: NodeId) -> bool {
         let mut reached = vec![a];
         let mut next = 0;
         while let Some(&here) = reached.get(next) {
@@ -340,11 +410,7 @@ impl Network {
                 return true;
             }
             next += 1;
-            // Nothing is forwarded by the mobile node.
-            if here != a && self.role(here) == Role::Mobile {
-                continue;
-            }
-            for link in self.links.iter().filter(|link| by_access || !link.access) {
+            for link in self.links.iter().filter(|link| !link.access) {
                 let [first, second] = link.ends;
                 let other = if first == here { second } else { first };
                 if (first == here || second == here) && !reached.contains(&other) {
@@ -357,7 +423,7 @@ impl Network {
 
     /// The node a key names.
     fn look_up_node(&self, reference: &Reference<'_>, problems: &mut Problems) -> Option<NodeId> {
-        let found = self.nodes.iter().position(|node| node.name == reference.name).map(NodeId);
+        let found = self.by_name.get(reference.name).copied();
         if found.is_none() {
             let names: Vec<&str> = self.nodes.iter().map(|node| node.name.as_str()).collect();
             let hint = nearest(reference.name, names.iter().copied())
@@ -370,6 +436,47 @@ impl Network {
             );
         }
         found
+    }
+
+    /// The nodes a key names: one, or those of a pattern in order. Empty when there is none, which is reported.
+    fn look_up_nodes(&self, reference: &Reference<'_>, problems: &mut Problems) -> Vec<NodeId> {
+        if !is_pattern(reference.name) {
+            return self.look_up_node(reference, problems).into_iter().collect();
+        }
+        let number = |number| self.by_name.get(&numbered(reference.name, number)).copied();
+        let found: Vec<NodeId> = (1..).map_while(number).collect();
+        if found.is_empty() {
+            let names: Vec<&str> = self.nodes.iter().map(|node| node.name.as_str()).collect();
+            let expected =
+                format!("there is no {}; the nodes are {}", numbered(reference.name, 1), listed(&names));
+            problems.add(reference.place(), quote(reference.name), expected, None);
+        }
+        found
+    }
+
+    /// By node, the parts of the network that it can send to: the one it is in, for a mobile node those of its links.
+    fn reach(&self) -> Vec<BTreeSet<usize>> {
+        let mut part: Vec<usize> = (0..self.nodes.len()).collect();
+        fn root(part: &mut [usize], mut node: usize) -> usize {
+            while part[node] != node {
+                part[node] = part[part[node]];
+                node = part[node];
+            }
+            node
+        }
+        for link in self.links.iter().filter(|link| !link.access) {
+            let [a, b] = link.ends.map(|end| root(&mut part, end.0));
+            part[a] = b;
+        }
+        let mut reach: Vec<BTreeSet<usize>> =
+            (0..part.len()).map(|node| BTreeSet::from([root(&mut part, node)])).collect();
+        for link in self.links.iter().filter(|link| link.access) {
+            let anchor = root(&mut part, link.ends[0].0);
+            if let Some(mobile) = reach.get_mut(link.ends[1].0) {
+                mobile.insert(anchor);
+            }
+        }
+        reach
     }
 
     /// The access link a key names.
@@ -439,6 +546,7 @@ impl Network {
             simultaneous_bindings: draft.simultaneous_bindings,
             keep_old: draft.keep_old,
             policy,
+            fleet: self.fleet.clone(),
         })
     }
 
@@ -528,47 +636,85 @@ impl Network {
             }
             given.push((name, index));
         }
+        let (reach, mtus) = (self.reach(), self.mtus());
         let mut flows: Vec<Flow> = Vec::new();
+        let mut names: BTreeSet<String> = given.iter().map(|(name, _)| (*name).to_owned()).collect();
         for (index, draft) in drafts.into_iter().enumerate() {
             let name = match draft.name {
                 Some(name) => name.to_owned(),
-                None => unused_name(index + 1, |name| {
-                    given.iter().any(|(other, _)| *other == name)
-                        || flows.iter().any(|flow| flow.name == name)
-                }),
+                None => unused_name(index + 1, |name| names.contains(name)),
             };
-            let from = draft.from.as_ref().and_then(|from| self.look_up_node(from, problems));
-            let to_id = draft.to.as_ref().and_then(|to| self.look_up_node(to, problems));
-            let (Some(from), Some(to), Some(written)) = (from, to_id, &draft.to) else { continue };
-            if from == to {
-                problems.add(written.place(), quote(written.name), "a flow joins two different nodes", None);
+            names.insert(name.clone());
+            let all_from =
+                draft.from.as_ref().map(|from| self.look_up_nodes(from, problems)).unwrap_or_default();
+            let all_to = draft.to.as_ref().map(|to| self.look_up_nodes(to, problems)).unwrap_or_default();
+            let (false, false, Some(written)) = (all_from.is_empty(), all_to.is_empty(), &draft.to) else {
+                continue;
+            };
+            let patterns =
+                [&draft.from, &draft.to].map(|end| end.as_ref().is_some_and(|end| is_pattern(end.name)));
+            let of = all_from.len().max(all_to.len());
+            if patterns == [true, true] && all_from.len() != all_to.len() {
+                let expected =
+                    format!("node by node, and of those it is to be joined to there are {}", all_from.len());
+                problems.add(written.place(), format!("{} nodes", all_to.len()), expected, None);
                 continue;
             }
-            if !self.joined(from, to, true) {
-                let start = draft.from.as_ref().map_or("", |from| from.name);
-                let expected = format!("no path of links leads there from \"{start}\"");
-                let hint = "join them in [links]".to_owned();
-                problems.add(written.place(), quote(written.name), expected, Some(hint));
-                continue;
+            let is_copied = patterns.contains(&true);
+            let start = draft.from.as_ref().map_or("", |from| from.name);
+            for (number, (from, to)) in all_from
+                .iter()
+                .cycle()
+                .zip(all_to.iter().cycle())
+                .map(|(from, to)| (*from, *to))
+                .take(of)
+                .enumerate()
+            {
+                let name = if is_copied { format!("{name}-{}", number + 1) } else { name.clone() };
+                if is_copied && !names.insert(name.clone()) {
+                    let expected = "no two flows share a name, and another flow has this one";
+                    problems.add((draft.place.0, &draft.place.1), quote(&name), expected, None);
+                    break;
+                }
+                if from == to {
+                    problems.add(
+                        written.place(),
+                        quote(written.name),
+                        "a flow joins two different nodes",
+                        None,
+                    );
+                    break;
+                }
+                if reach[from.0].is_disjoint(&reach[to.0]) {
+                    let expected = format!("no path of links leads there from \"{start}\"");
+                    let hint = "join them in [links]".to_owned();
+                    problems.add(written.place(), quote(written.name), expected, Some(hint));
+                    break;
+                }
+                let before = problems.count();
+                let mtu = mtus[from.0].min(mtus[to.0]);
+                let tcp = draft.tcp.clone().and_then(|tcp| tcp.resolve(mtu, problems));
+                let (Some(work), Some(tcp)) = (&draft.workload, tcp) else { break };
+                let (workload, programs) = match work {
+                    Work::Model(workload) => (*workload, None),
+                    Work::Programs(draft) => {
+                        self.check_placeholders(draft, problems);
+                        (Workload::Command, Some(draft.programs.clone()))
+                    }
+                    Work::Probe(link) => {
+                        let Some(link) = self.probed(link.as_ref(), [from, to], written, problems) else {
+                            break;
+                        };
+                        (Workload::Probe { link }, None)
+                    }
+                };
+                let (start, stop) = (draft.start, draft.stop);
+                let copy = is_copied.then_some(CopyNumber { number: number + 1, of });
+                flows.push(Flow { name, from, to, start, stop, workload, programs, tcp, copy });
+                if problems.count() > before {
+                    break;
+                }
             }
-            let mtu = self.mtu_at(from).min(self.mtu_at(to));
-            let tcp = draft.tcp.and_then(|tcp| tcp.resolve(mtu, problems));
-            let (Some(work), Some(tcp)) = (draft.workload, tcp) else { continue };
-            let (workload, programs) = match work {
-                Work::Model(workload) => (workload, None),
-                Work::Programs(draft) => {
-                    self.check_placeholders(&draft, problems);
-                    (Workload::Command, Some(draft.programs))
-                }
-                Work::Probe(link) => {
-                    let Some(link) = self.probed(link.as_ref(), [from, to], written, problems) else {
-                        continue;
-                    };
-                    (Workload::Probe { link }, None)
-                }
-            };
-            let (start, stop) = (draft.start, draft.stop);
-            flows.push(Flow { name, from, to, start, stop, workload, programs, tcp });
         }
         flows
     }
@@ -619,10 +765,17 @@ impl Network {
         }
     }
 
-    /// The least MTU of the links of a node.
-    fn mtu_at(&self, node: NodeId) -> u16 {
-        let own = self.links.iter().filter(|link| link.ends.contains(&node));
-        own.map(|link| link.down.mtu.min(link.up.mtu)).min().unwrap_or(u16::MAX)
+    /// By node, the least MTU of its links.
+    fn mtus(&self) -> Vec<u16> {
+        let mut mtus = vec![u16::MAX; self.nodes.len()];
+        for link in &self.links {
+            for end in link.ends {
+                if let Some(mtu) = mtus.get_mut(end.0) {
+                    *mtu = (*mtu).min(link.down.mtu).min(link.up.mtu);
+                }
+            }
+        }
+        mtus
     }
 }
 

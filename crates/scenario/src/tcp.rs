@@ -1,7 +1,9 @@
 //! `tcp` of a flow.
 
 use careof_base::Duration;
-use careof_tcp::{AckCounting, Config, DelayedAck, InitialWindow, MAX_WINDOW, MIN_MSS, Profile, Variant};
+use careof_tcp::{
+    AckCounting, Config, CongestionControl, DelayedAck, InitialWindow, MAX_WINDOW, MIN_MSS, Profile, Variant,
+};
 
 use crate::decode::{Field, Reader};
 use crate::error::{Origin, Problems};
@@ -9,29 +11,13 @@ use crate::model::{KernelProfile, KernelTcp, Tcp};
 use crate::reference::TCP;
 use crate::tree::Value;
 use crate::units;
-use crate::words::{ReadWord as _, Word as _};
-
-/// Words of other versions and worlds, which deserve a better answer than "unknown".
-const LATER: [&str; 12] = [
-    "cubic",
-    "vegas",
-    "westwood",
-    "westwood+",
-    "bbr",
-    "bbr3",
-    "hystart",
-    "linux",
-    "prr",
-    "rack",
-    "compound",
-    "hybla",
-];
+use crate::words::{ReadWord as _, Word as _, one_of};
 
 /// IP and TCP headers without options, bytes.
 pub(crate) const HEADERS: u16 = 40;
 
 /// TCP of a flow as the file gives it; its segment size may depend on the links.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct TcpDraft {
     pub(crate) tcp: Tcp,
     /// The segment size the file asks for, and where.
@@ -55,17 +41,31 @@ enum AnyVariant {
     Kernel,
 }
 
+/// One of `choices`; a congestion control in its place is told where it belongs.
+fn choice<T: Copy>(field: &Field<'_>, choices: &[(&'static str, T)], problems: &mut Problems) -> Option<T> {
+    if let Value::Text(text) = &field.node.value
+        && !choices.iter().any(|(word, _)| word == text)
+        && CongestionControl::from_name(text).is_some()
+    {
+        let known: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
+        let expected = format!("known are {}", one_of(&known).replace(" or ", " and "));
+        field.wrong(expected, Some(format!("write congestion = \"{text}\"")), problems);
+        return None;
+    }
+    field.choice(choices, &[], problems)
+}
+
 fn profile(field: &Field<'_>, problems: &mut Problems) -> Option<AnyProfile> {
     let models = Profile::WORDS.iter().map(|profile| (profile.word(), AnyProfile::Model(*profile)));
     let kernels = KernelProfile::WORDS.iter().map(|profile| (profile.word(), AnyProfile::Kernel(*profile)));
     let choices: Vec<_> = models.chain(kernels).collect();
-    field.choice(&choices, &LATER, problems)
+    choice(field, &choices, problems)
 }
 
 fn variant(field: &Field<'_>, problems: &mut Problems) -> Option<AnyVariant> {
     let models = Variant::WORDS.iter().map(|variant| (variant.word(), AnyVariant::Model(*variant)));
     let choices: Vec<_> = models.chain([("kernel", AnyVariant::Kernel)]).collect();
-    field.choice(&choices, &LATER, problems)
+    choice(field, &choices, problems)
 }
 
 fn draft(profile: AnyProfile, given: Vec<&'static str>, origin: Origin, path: String) -> TcpDraft {
@@ -85,27 +85,41 @@ fn draft(profile: AnyProfile, given: Vec<&'static str>, origin: Origin, path: St
     TcpDraft { tcp, mss: None, origin, path }
 }
 
-/// Reads what asks for a kernel's TCP: `variant`, and `congestion`.
+/// Reads `congestion`: the word of a model, or any name that a kernel may know.
+fn congestion(reader: &Reader<'_>, problems: &mut Problems) -> Option<String> {
+    let field = reader.get("congestion")?;
+    let name = field.text(problems)?;
+    let fits = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-_".contains(&b);
+    if (1..=15).contains(&name.len()) && name.bytes().all(fits) {
+        return Some(name.to_owned());
+    }
+    let known = CongestionControl::WORDS.iter().map(|word| word.word()).collect::<Vec<_>>();
+    let expected = format!("it must be {}, or the name of a Linux kernel's own", one_of(&known));
+    field.wrong(expected, None, problems);
+    None
+}
+
+/// Reads what asks for a kernel's TCP: `profile` and `variant` by their words, `congestion` by one no model has.
 fn kernel(
     reader: &Reader<'_>,
     variant: Option<AnyVariant>,
     kernel: Option<KernelTcp>,
+    congestion: Option<String>,
     problems: &mut Problems,
 ) -> Option<KernelTcp> {
-    let given = reader.get("congestion");
-    let congestion = given.as_ref().and_then(|field| {
-        let name = field.text(problems)?;
-        let fits = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-_".contains(&b);
-        if (1..=15).contains(&name.len()) && name.bytes().all(fits) {
-            return Some(name.to_owned());
-        }
-        let expected = "it must be the name of a congestion control of Linux, such as \"cubic\" or \"reno\"";
-        field.wrong(expected, None, problems);
-        None
-    });
-    if let (Some(field), Some(AnyVariant::Model(model))) = (&given, variant) {
+    let only_a_kernels = congestion
+        .as_deref()
+        .filter(|name| CongestionControl::from_name(name).is_none())
+        .map(ToOwned::to_owned);
+    if let (Some(name), Some(AnyVariant::Model(model))) = (&only_a_kernels, variant) {
         let hint = format!("leave variant = \"{}\" out, or write variant = \"kernel\"", model.word());
-        field.wrong("it belongs to a kernel's TCP", Some(hint), problems);
+        if let Some(field) = reader.get("congestion") {
+            field.wrong(
+                format!("no model has \"{name}\": it belongs to a kernel's TCP"),
+                Some(hint),
+                problems,
+            );
+        }
     }
     let asked = |key, value: &str| KernelTcp {
         congestion: None,
@@ -113,7 +127,7 @@ fn kernel(
         profile: reader.get("profile").is_none().then_some(KernelProfile::Modern),
         asked_by: (key, value.to_owned()),
     };
-    let kernel = match (kernel, variant, &congestion) {
+    let kernel = match (kernel, variant, &only_a_kernels) {
         (Some(kernel), ..) => Some(kernel),
         (None, Some(AnyVariant::Kernel), _) => Some(asked("variant", "kernel")),
         (None, _, Some(name)) => Some(asked("congestion", name)),
@@ -150,14 +164,24 @@ pub(crate) fn tcp(
                 Some(AnyVariant::Model(variant)) => Profile::from_name(variant.name()).map(model),
                 Some(AnyVariant::Kernel) | None => None,
             };
-            let base = given.flatten().or(like_variant).unwrap_or(model(Profile::Sack));
+            let congestion = congestion(&reader, problems);
+            // A congestion control by itself is that of a Linux host.
+            let usual = if congestion.is_some() { Profile::Linux } else { Profile::Sack };
+            let base = given.flatten().or(like_variant).unwrap_or(model(usual));
             let keys = TCP.keys.iter().map(|key| key.name).filter(|key| reader.get(key).is_some()).collect();
             let mut draft = draft(base, keys, field.node.origin, field.path.clone());
-            draft.tcp.kernel = kernel(&reader, variant, draft.tcp.kernel.take(), problems);
+            let config = &mut draft.tcp.config;
+            if let Some(model) = congestion.as_deref().and_then(CongestionControl::from_name) {
+                config.congestion = model;
+            }
+            draft.tcp.kernel = kernel(&reader, variant, draft.tcp.kernel.take(), congestion, problems);
             let config = &mut draft.tcp.config;
             if let Some(AnyVariant::Model(variant)) = variant {
                 config.variant = variant;
                 config.sack |= variant == Variant::Sack;
+                if let (Some(own), None) = (variant.own_congestion(), reader.get("congestion")) {
+                    config.congestion = own;
+                }
             }
             timers(&reader, config, problems);
             window(&reader, config, problems);
@@ -217,6 +241,7 @@ fn delayed_ack(field: &Field<'_>, config: &mut Config, problems: &mut Problems) 
     match &field.node.value {
         Value::Text(text) if text == "off" => config.delayed_ack = DelayedAck::Off,
         Value::Text(text) if text == "linux-2.0" => config.delayed_ack = DelayedAck::Linux20,
+        Value::Text(text) if text == "linux" => config.delayed_ack = DelayedAck::Linux,
         Value::Text(text) if text.starts_with(|c: char| c.is_ascii_digit()) => {
             match field.positive_duration(problems) {
                 Some(timeout) if timeout <= MOST => config.delayed_ack = DelayedAck::Every2 { timeout },
@@ -225,7 +250,7 @@ fn delayed_ack(field: &Field<'_>, config: &mut Config, problems: &mut Problems) 
             }
         }
         _ => field.wrong(
-            "it must be a duration, such as \"200 ms\", or \"off\" or \"linux-2.0\"",
+            "it must be a duration, such as \"200 ms\", or \"off\", \"linux\" or \"linux-2.0\"",
             None,
             problems,
         ),
@@ -308,16 +333,44 @@ fn parts(reader: &Reader<'_>, config: &mut Config, problems: &mut Problems) {
     for (key, switch) in [
         ("timestamps", &mut config.timestamps),
         ("sack", &mut config.sack),
+        ("dsack", &mut config.dsack),
+        ("pacing", &mut config.pacing),
+        ("prr", &mut config.prr),
+        ("rack", &mut config.rack),
+        ("tail_loss_probe", &mut config.tail_loss_probe),
+        ("frto", &mut config.frto),
+        ("eifel", &mut config.eifel),
+        ("ecn", &mut config.ecn),
+        ("icmp_unreachable", &mut config.icmp_unreachable),
         ("limited_transmit", &mut config.limited_transmit),
         ("limited_transmit_counts", &mut config.limited_transmit_counts),
         ("careful", &mut config.careful),
         ("burst_guard", &mut config.burst_guard),
+        ("rescue_retransmission", &mut config.rescue_retransmission),
         ("linux20_fast_retransmit", &mut config.linux20_fast_retransmit),
         ("window_validation", &mut config.window_validation),
         ("nagle", &mut config.nagle),
     ] {
         if let Some(value) = boolean(reader, key, problems) {
             *switch = value;
+        }
+    }
+    if !config.sack {
+        // Without SACK these do nothing: those that a profile brings go with it, those that are asked for are errors.
+        for (key, switch) in [
+            ("dsack", &mut config.dsack),
+            ("rack", &mut config.rack),
+            ("tail_loss_probe", &mut config.tail_loss_probe),
+        ] {
+            match reader.get(key) {
+                Some(field) if *switch && config.variant == Variant::Linux => {
+                    let hint = format!("leave `{key}` out, or write sack = true");
+                    field.wrong("it needs SACK, and sack is off", Some(hint), problems);
+                    *switch = false;
+                }
+                Some(_) => {}
+                None => *switch = false,
+            }
         }
     }
     if let Some(field) = reader.get("sack")
@@ -335,6 +388,15 @@ fn parts(reader: &Reader<'_>, config: &mut Config, problems: &mut Problems) {
     if let Some(count) = reader.get("max_retransmissions").and_then(|field| field.integer(1, 1_000, problems))
     {
         config.max_retransmissions = u32::try_from(count).unwrap_or(u32::MAX);
+    }
+    if let Some(hystart) = reader.get("hystart").and_then(|field| field.word(problems)) {
+        config.hystart = hystart;
+    }
+    if let Some(bound) = reader.get("reduction_bound").and_then(|field| field.word(problems)) {
+        config.reduction_bound = bound;
+    }
+    if let Some(timeout) = reader.get("user_timeout").and_then(|field| field.positive_duration(problems)) {
+        config.user_timeout = Some(timeout);
     }
     if let Some(timer) = reader.get("partial_ack_timer").and_then(|field| field.word(problems)) {
         config.partial_ack_timer = timer;

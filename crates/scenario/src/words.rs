@@ -5,7 +5,9 @@ use core::fmt;
 use careof_document::decode::Field;
 use careof_document::error::Problems;
 pub(crate) use careof_document::words::{nearest, one_of};
-use careof_tcp::{IdleRestart, PartialAckTimer, Profile, RtoEstimator, Variant};
+use careof_tcp::{
+    CongestionControl, HyStart, IdleRestart, PartialAckTimer, Profile, ReductionBound, RtoEstimator, Variant,
+};
 
 use crate::model::{
     Algorithm, CareOf, Encapsulation, HandoverStyle, KernelProfile, MovementDetection, Protocol, QueuedFate,
@@ -74,7 +76,16 @@ macro_rules! words_of_tcp {
     };
 }
 
-words_of_tcp!(Variant, RtoEstimator, Profile, PartialAckTimer, IdleRestart);
+words_of_tcp!(
+    Variant,
+    CongestionControl,
+    HyStart,
+    RtoEstimator,
+    Profile,
+    PartialAckTimer,
+    ReductionBound,
+    IdleRestart
+);
 
 /// How [`Jitter`](careof_link::Jitter) deviates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

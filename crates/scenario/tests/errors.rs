@@ -46,7 +46,7 @@ fn an_unknown_key_is_refused_with_the_nearest_one() {
     assert_eq!(
         edited("queue =", "rato = "),
         "error: scenarios/x.toml:5:29: links.gsm.rato: found an unknown key; a link has the keys preset, rate, \
-         rate_up, delay, delay_up, jitter, jitter_up, loss, loss_up, queue, queue_up, mtu, framing, between\n  \
+         rate_up, delay, delay_up, jitter, jitter_up, loss, loss_up, queue, queue_up, mtu, framing, between, count\n  \
          hint: did you mean `rate`?"
     );
     assert!(edited("queue =", "queue-up =").ends_with("hint: write `queue_up`"));
@@ -55,6 +55,12 @@ fn an_unknown_key_is_refused_with_the_nearest_one() {
             || added("widnow = 1").contains("flow.0")
     );
     assert!(added("mss = 536").ends_with("hint: `mss` is a key of `tcp`"));
+    let queue = edited("queue = \"50 packets\"", "queue = { discipline = \"codel\", ecnn = true }");
+    assert_eq!(
+        queue.matches("ecnn: found an unknown key").count(),
+        1,
+        "a queue is read for both directions: {queue}"
+    );
     assert!(added("[[flows]]").ends_with("hint: write [[flow]], once for each flow"));
 }
 
@@ -320,14 +326,15 @@ fn impossible_tcp_is_refused() {
         ("mss = 20", "it must lie between 88 and 65495 bytes"),
         (
             "variant = \"cubic\"",
-            "\"sack\", \"linux-2.0\" and \"kernel\"\n  hint: \"cubic\" is not in this version yet",
+            "\"linux-2.0\", \"linux\" and \"kernel\"\n  hint: write congestion = \"cubic\"",
         ),
-        ("congestion = \"Cubic!\"", "it must be the name of a congestion control of Linux"),
+        ("congestion = \"Cubic!\"", "\"bbr\" or \"bbr3\", or the name of a Linux kernel's own"),
+        ("profile = \"linux-2.0\", congestion = \"cubic\"", "the variant linux-2.0 has its own"),
         (
-            "variant = \"reno\", congestion = \"cubic\"",
-            "it belongs to a kernel's TCP\n  hint: leave variant = \"reno\" out, or write variant = \"kernel\"",
+            "variant = \"reno\", congestion = \"dctcp\"",
+            "no model has \"dctcp\": it belongs to a kernel's TCP\n  hint: leave variant = \"reno\" out, or write variant = \"kernel\"",
         ),
-        ("profile = \"linux\"", "hint: \"linux\" is not in this version yet"),
+        ("profile = \"linus\"", "hint: did you mean \"linux\"?"),
         ("variant = \"rneo\"", "hint: did you mean \"reno\"?"),
         (
             "rto = \"linux-2\"",
@@ -340,6 +347,10 @@ fn impossible_tcp_is_refused() {
         ("delayed_ack = \"600 ms\"", "RFC 1122 allows at most 500 ms"),
         ("initial_window = \"0 segments\"", "a number of segments above zero"),
         ("profile = \"sack\", sack = false", "the variant \"sack\" needs the option of that name"),
+        (
+            "profile = \"linux\", sack = false, rack = true",
+            "flow.0.tcp.rack: found true; it needs SACK, and sack is off\n  hint: leave `rack` out, or write sack = true",
+        ),
         ("max_cwnd = \"100 B\"", "flow.0.tcp: found values that do not go together; max_cwnd is 100 bytes"),
         ("duplicate_ack_threshold = 0", "it must be a whole number between 1 and 255"),
     ] {

@@ -333,7 +333,8 @@ fn the_json_is_resolved_and_names_its_units() {
 
 #[test]
 fn every_part_of_the_tcp_configuration_is_in_the_json() {
-    let scenario = small(&[]);
+    let switches = "ecn = true, pacing = true, icmp_unreachable = true, user_timeout = \"3 s\"";
+    let scenario = small(&[&format!("flow.tcp={{ profile = \"linux\", {switches} }}")]);
     let json: serde_json::Value = serde_json::from_str(&scenario.canonical_json()).unwrap();
     let mut names: Vec<&str> =
         json["flows"][0]["tcp"].as_object().unwrap().keys().map(String::as_str).collect();
@@ -347,6 +348,16 @@ fn every_part_of_the_tcp_configuration_is_in_the_json() {
         .filter(|field| !names.iter().any(|name| name.starts_with(field)))
         .collect();
     assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[test]
+fn what_works_by_sack_goes_with_it() {
+    let config = |tcp: &str| small(&[&format!("flow.tcp={tcp}")]).flows[0].tcp.config.clone();
+    let with = config("{ profile = \"linux\" }");
+    assert!(with.sack && with.dsack && with.rack && with.tail_loss_probe);
+    let without = config("{ profile = \"linux\", sack = false }");
+    assert!(!(without.sack || without.dsack || without.rack || without.tail_loss_probe));
+    assert!(without.frto && without.eifel && without.prr);
 }
 
 #[test]
@@ -406,7 +417,7 @@ fn programs_have_the_kernels_tcp_as_it_comes_unless_told_otherwise() {
 }
 
 #[test]
-fn a_kernels_tcp_is_asked_for_by_any_of_three_keys() {
+fn a_kernels_tcp_is_asked_for_by_what_no_model_has() {
     use careof_scenario::KernelProfile;
     let kernel = |tcp: &str| {
         let text = format!(
@@ -425,6 +436,9 @@ fn a_kernels_tcp_is_asked_for_by_any_of_three_keys() {
     assert_eq!(kernel("{ variant = \"kernel\" }"), Some((modern, None, "variant")));
     assert_eq!(kernel("\"legacy\""), Some((Some(KernelProfile::Legacy), None, "profile")));
     let bbr = Some("bbr".to_owned());
-    assert_eq!(kernel("{ congestion = \"bbr\" }"), Some((modern, bbr.clone(), "congestion")));
-    assert_eq!(kernel("{ profile = \"linux-2.0\", congestion = \"bbr\" }"), Some((None, bbr, "congestion")));
+    assert_eq!(kernel("{ variant = \"kernel\", congestion = \"bbr\" }"), Some((modern, bbr, "variant")));
+    let dctcp = Some("dctcp".to_owned());
+    assert_eq!(kernel("{ congestion = \"dctcp\" }"), Some((modern, dctcp.clone(), "congestion")));
+    assert_eq!(kernel("{ profile = \"sack\", congestion = \"dctcp\" }"), Some((None, dctcp, "congestion")));
+    assert_eq!(kernel("{ congestion = \"cubic\" }"), None, "models have it too");
 }

@@ -1,5 +1,6 @@
 //! Mobility bindings: where the packets of mobile nodes go.
 
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
@@ -42,7 +43,8 @@ struct Node {
 /// The bindings of all mobile nodes of a home agent.
 #[derive(Debug, Default)]
 pub(crate) struct BindingTable {
-    nodes: BTreeMap<Ipv4Addr, Node>,
+    /// Each apart from the tree, which is searched for every packet and is small that way.
+    nodes: BTreeMap<Ipv4Addr, Box<Node>>,
     /// (end of lifetime, home address, care-of address) of every binding that ends.
     deadlines: BTreeSet<(Instant, Ipv4Addr, Ipv4Addr)>,
     count: usize,

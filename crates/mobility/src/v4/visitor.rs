@@ -1,5 +1,6 @@
 //! Who visits a foreign agent, and who would like to.
 
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use core::net::Ipv4Addr;
 
@@ -34,17 +35,24 @@ pub struct VisitorEntry {
 /// The visitors of a foreign agent.
 #[derive(Debug, Default)]
 pub(crate) struct VisitorList {
-    entries: BTreeMap<Ipv4Addr, VisitorEntry>,
+    /// Each apart from the tree, which is searched for every packet and is small that way.
+    entries: BTreeMap<Ipv4Addr, Box<VisitorEntry>>,
     deadlines: BTreeSet<(Instant, Ipv4Addr)>,
+    /// How many have a way back through a tunnel.
+    reverse_tunnels: usize,
 }
 
 impl VisitorList {
     pub(crate) fn get(&self, home_address: Ipv4Addr) -> Option<&VisitorEntry> {
-        self.entries.get(&home_address)
+        self.entries.get(&home_address).map(|entry| &**entry)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &VisitorEntry> {
-        self.entries.values()
+        self.entries.values().map(|entry| &**entry)
+    }
+
+    pub(crate) fn has_reverse_tunnels(&self) -> bool {
+        self.reverse_tunnels > 0
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -61,14 +69,16 @@ impl VisitorList {
         if entry.expires < Instant::MAX {
             self.deadlines.insert((entry.expires, entry.home_address));
         }
-        self.entries.insert(entry.home_address, entry);
+        self.reverse_tunnels += usize::from(entry.reverse_tunnel.is_some());
+        self.entries.insert(entry.home_address, Box::new(entry));
         old
     }
 
     pub(crate) fn remove(&mut self, home_address: Ipv4Addr) -> Option<VisitorEntry> {
         let entry = self.entries.remove(&home_address)?;
         self.deadlines.remove(&(entry.expires, home_address));
-        Some(entry)
+        self.reverse_tunnels -= usize::from(entry.reverse_tunnel.is_some());
+        Some(*entry)
     }
 
     /// Takes out one visitor whose lifetime has ended by `now`; to be called until `None`.

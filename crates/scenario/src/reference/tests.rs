@@ -37,6 +37,15 @@ const BASE: &str = r#"
     response = "1 B"
 "#;
 
+/// The links of many mobile nodes, as an override.
+macro_rules! many {
+    () => {
+        "links={ left = { preset = \"lte\", between = [\"a\", \"b\"] }, \
+         wire = { preset = \"lte\", between = [\"home-agent\", \"station-*\"], count = 2 }, \
+         radio = { preset = \"lte\", between = [\"station-*\", \"mobile-*\"] } }"
+    };
+}
+
 /// The digest of [`BASE`] under overrides separated by line breaks.
 fn digest(overrides: &str) -> String {
     let overrides: Vec<String> = overrides.lines().map(str::to_owned).collect();
@@ -68,6 +77,7 @@ fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
             "links.wifi.",
             vec![
                 ("preset", "preset=gsm-csd"),
+                ("count", "count=2\nlinks.wifi.between=[\"a\", \"c-*\"]\nhandover=[]"),
                 ("rate", "rate=7 kbit/s"),
                 ("rate_up", "rate_up=7 kbit/s"),
                 ("delay", "delay=8 ms"),
@@ -122,6 +132,7 @@ fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
             vec![
                 ("limit", "limit=50 packets"),
                 ("discipline", "discipline=red"),
+                ("ecn", "ecn=true\nlinks.wifi.queue.discipline=codel"),
                 ("min_threshold", "min_threshold=6 packets\nlinks.wifi.queue.discipline=red"),
                 ("max_threshold", "max_threshold=16 packets\nlinks.wifi.queue.discipline=red"),
                 ("max_probability", "max_probability=0.2\nlinks.wifi.queue.discipline=red"),
@@ -141,6 +152,7 @@ fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
             &MOBILITY,
             "mobility.",
             vec![
+                ("nodes", concat!("nodes=2\nhandover=[]\nflow.bulk.to=mobile-*\n", many!())),
                 ("care_of", "care_of=foreign-agent"),
                 ("routing", "routing=reverse-tunnel"),
                 ("encapsulation", "encapsulation=gre"),
@@ -166,6 +178,13 @@ fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
             "handover.",
             vec![
                 ("at", "at=13 s"),
+                (
+                    "every",
+                    concat!(
+                        "every=10 s\nhandover=[{ every = \"10 s\" }]\nmobility.nodes=2\nflow.bulk.to=mobile-*\n",
+                        many!()
+                    ),
+                ),
                 ("from", "from=wifi2\nhandover.to=wifi"),
                 ("to", "to=wifi3\nlinks.wifi3=lte"),
                 ("style", "style=make-before-break"),
@@ -220,11 +239,24 @@ fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
                 ("mss", "mss=536"),
                 ("timestamps", "timestamps=true"),
                 ("sack", "sack=true\nflow.bulk.tcp.profile=reno"),
+                ("hystart", "hystart=linux"),
+                ("pacing", "pacing=true"),
+                ("dsack", "dsack=true"),
+                ("prr", "prr=true"),
+                ("reduction_bound", "reduction_bound=conservative"),
+                ("rack", "rack=true"),
+                ("tail_loss_probe", "tail_loss_probe=true"),
+                ("frto", "frto=true"),
+                ("eifel", "eifel=true\nflow.bulk.tcp.timestamps=true"),
+                ("ecn", "ecn=true"),
+                ("icmp_unreachable", "icmp_unreachable=true"),
+                ("user_timeout", "user_timeout=3 s"),
                 ("limited_transmit", "limited_transmit=false"),
                 ("careful", "careful=false"),
                 ("duplicate_ack_threshold", "duplicate_ack_threshold=4"),
                 ("partial_ack_timer", "partial_ack_timer=slow-but-steady"),
                 ("burst_guard", "burst_guard=false"),
+                ("rescue_retransmission", "rescue_retransmission=true"),
                 ("linux20_fast_retransmit", "linux20_fast_retransmit=true"),
                 ("delayed_ack", "delayed_ack=off"),
                 ("initial_window", "initial_window=1 segment"),

@@ -111,6 +111,12 @@ impl ForeignAgent {
         self.visitors.get(home_address).and_then(|visitor| visitor.reverse_tunnel)
     }
 
+    /// Whether [`Self::reverse_tunnel`] has an answer for anybody.
+    #[must_use]
+    pub fn has_reverse_tunnels(&self) -> bool {
+        self.visitors.has_reverse_tunnels()
+    }
+
     /// The visitor with this home address.
     #[must_use]
     pub fn visitor(&self, home_address: Ipv4Addr) -> Option<&VisitorEntry> {
