@@ -309,7 +309,7 @@ impl Director {
         self.set_carriers(link, true)?;
         let (Some(mobile), Some(index)) = (self.mobile(), self.interface_of(link)) else { return Ok(()) };
         let interface = &self.topology.place(mobile).interfaces[index];
-        let is_home = self.topology.home_address == Some(interface.address);
+        let is_home = self.topology.home_address() == Some(interface.address);
         if self.is_co_located() || is_home {
             let name = &self.scenario.link(link).name;
             let metric = FIRST_METRIC + index as u32;
@@ -460,7 +460,7 @@ impl Director {
     }
 
     fn mobile(&self) -> Option<NodeId> {
-        self.topology.home_address.and_then(|_| self.topology.find("mobile"))
+        self.topology.home_address().and_then(|_| self.topology.find("mobile"))
     }
 
     /// The mobile node's interface on an access link.

@@ -251,7 +251,7 @@ fn add_flow(
     let id = FlowId(index as u16);
     let nodes =
         [flow.from, flow.to].map(|node| topology.find(&scenario.node(node).name).unwrap_or(NodeId(0)));
-    let mobile = topology.home_address.and_then(|_| topology.find("mobile"));
+    let mobile = topology.home_address().and_then(|_| topology.find("mobile"));
     books.add_flow(BookedFlow {
         name: flow.name.clone(),
         nodes,

@@ -13,12 +13,18 @@ use careof_tcp::{IdleRestart, Profile, RtoEstimator, Variant};
 use crate::error::WorldError;
 
 /// Keys of a model's mechanisms for which a kernel has no switch.
-const NOT_SWITCHED: [&str; 12] = [
+const NOT_SWITCHED: [&str; 18] = [
+    "eifel",
+    "hystart",
+    "prr",
+    "reduction_bound",
+    "icmp_unreachable",
     "rto_initial",
     "clock_granularity",
     "careful",
     "partial_ack_timer",
     "burst_guard",
+    "rescue_retransmission",
     "linux20_fast_retransmit",
     "delayed_ack",
     "initial_window",
@@ -29,10 +35,13 @@ const NOT_SWITCHED: [&str; 12] = [
 ];
 
 /// Keys that only the program which opens a connection can set.
-const SOCKETS_OWN: [&str; 2] = ["mss", "nagle"];
+const SOCKETS_OWN: [&str; 4] = ["mss", "nagle", "pacing", "user_timeout"];
 
 /// What a kernel takes for the longest retransmission timeout (`tcp_rto_max_ms`).
 const RTO_MAX: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(120);
+
+/// What a kernel takes for `TCP_USER_TIMEOUT`: whole milliseconds in a signed number.
+const USER_TIMEOUT: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_secs(24 * 86_400);
 
 /// Bytes that an endless flow has written and not sent, at most: so much is still sent after its stop.
 const AHEAD: u32 = 16 * 1024;
@@ -76,13 +85,14 @@ pub(crate) fn choose(index: usize, flow: &Flow) -> Result<KernelChoice, WorldErr
         }
         None => {
             let profile = stand_in(tcp.profile);
+            let congestion = tcp.config.congestion.name();
             let remark = format!(
-                "flow {}: the model \"{}\" is not what runs here, but the kernel's TCP that comes nearest: reno with the profile \"{}\"",
+                "flow {}: the model \"{}\" is not what runs here, but the kernel's TCP that comes nearest: {congestion} with the profile \"{}\"",
                 flow.name,
                 tcp.profile.name(),
                 profile.name
             );
-            (profile, "reno".to_owned(), Some(remark))
+            (profile, congestion.to_owned(), (profile != Settings::MODERN).then_some(remark))
         }
     };
     let remark = remark.filter(|_| !matches!(flow.workload, Workload::Probe { .. }));
@@ -138,8 +148,11 @@ impl From<KernelProfile> for Settings {
 /// The settings that stand for a model.
 const fn stand_in(profile: Profile) -> Settings {
     match profile {
+        Profile::Linux => Settings::MODERN,
         Profile::Sack => Settings::LEGACY_SACK,
-        Profile::Tahoe | Profile::Reno | Profile::NewReno | Profile::Linux20 => Settings::LEGACY,
+        Profile::Tahoe | Profile::Reno | Profile::NewReno | Profile::Vegas | Profile::Linux20 => {
+            Settings::LEGACY
+        }
     }
 }
 
@@ -181,6 +194,10 @@ fn refuse(index: usize, flow: &Flow) -> Result<(), WorldError> {
                 let found = format!("{:?}", config.effective_rto_max());
                 return unsupported(key, &found, "a Linux kernel takes 1 s to 120 s");
             }
+            "user_timeout" if config.user_timeout.is_some_and(|timeout| !USER_TIMEOUT.contains(&timeout)) => {
+                let found = format!("{:?}", config.user_timeout.unwrap_or_default());
+                return unsupported(key, &found, "a Linux kernel takes 1 ms to 24 days");
+            }
             "max_retransmissions" if config.max_retransmissions > u32::from(u8::MAX) => {
                 let found = config.max_retransmissions.to_string();
                 return unsupported(key, &found, "a Linux kernel counts to 255");
@@ -207,7 +224,9 @@ const fn variant_of(profile: Profile) -> Variant {
         Profile::Reno => Variant::Reno,
         Profile::NewReno => Variant::NewReno,
         Profile::Sack => Variant::Sack,
+        Profile::Vegas => Variant::Vegas,
         Profile::Linux20 => Variant::Linux20,
+        Profile::Linux => Variant::Linux,
     }
 }
 
@@ -217,6 +236,7 @@ fn sysctls(tcp: &Tcp, settings: Settings, programs: bool) -> BTreeMap<&'static s
     let given = |key| tcp.given.contains(&key);
     let bit = |on: bool| if on { "1" } else { "0" }.to_owned();
     let sack = if given("sack") { config.sack } else { settings.sack };
+    let switched = |key, value| if given(key) { value } else { modern };
     let timestamps = if given("timestamps") { config.timestamps } else { settings.timestamps };
     let window = given("window").then_some(config.receive_window);
     // Windows of more than 64 KiB need scaling; today's default windows too.
@@ -227,13 +247,16 @@ fn sysctls(tcp: &Tcp, settings: Settings, programs: bool) -> BTreeMap<&'static s
     };
     let mut sysctls = BTreeMap::from([
         ("tcp_sack", bit(sack)),
-        ("tcp_dsack", bit(sack && modern)),
+        ("tcp_dsack", bit(sack && switched("dsack", config.dsack))),
         ("tcp_timestamps", bit(timestamps)),
         ("tcp_window_scaling", bit(scaling)),
-        ("tcp_frto", if modern { "2" } else { "0" }.to_owned()),
-        ("tcp_recovery", bit(modern)),
-        ("tcp_early_retrans", if modern { "3" } else { "0" }.to_owned()),
-        ("tcp_ecn", "0".to_owned()),
+        ("tcp_frto", if switched("frto", config.frto) { "2" } else { "0" }.to_owned()),
+        ("tcp_recovery", bit(switched("rack", config.rack))),
+        (
+            "tcp_early_retrans",
+            if switched("tail_loss_probe", config.tail_loss_probe) { "3" } else { "0" }.to_owned(),
+        ),
+        ("tcp_ecn", bit(config.ecn)),
         ("tcp_mtu_probing", "0".to_owned()),
         // What one connection learnt must not help the next, nor one run another.
         ("tcp_no_metrics_save", "1".to_owned()),
@@ -279,6 +302,12 @@ fn options(flow: &Flow) -> Vec<TcpOption> {
     }
     if given("nagle") {
         options.push(TcpOption::NoDelay(!config.nagle));
+    }
+    if let Some(timeout) = config.user_timeout {
+        options.push(TcpOption::UserTimeout(timeout));
+    }
+    if config.pacing {
+        options.push(TcpOption::Paced);
     }
     options.push(TcpOption::PathMtuDiscovery(tcp.pmtu_discovery));
     if flow.stop.is_some() {
@@ -377,8 +406,10 @@ mod tests {
         let choice = chosen("tcp = { profile = \"legacy\", congestion = \"bbr\", timestamps = true }");
         assert_eq!(says(&choice), words("legacy", "kernel-bbr", false));
         assert_eq!(choice.sysctls["tcp_timestamps"], "1", "switch by switch");
-        let model = chosen("tcp = { profile = \"linux-2.0\", congestion = \"cubic\" }");
-        assert_eq!(says(&model), words("legacy", "kernel-cubic", false));
+        let model = chosen("tcp = { profile = \"reno\", congestion = \"cubic\" }");
+        assert_eq!(says(&model), words("legacy", "kernel-cubic", true));
+        assert_eq!(says(&chosen("tcp = \"linux\"")), words("modern", "kernel-cubic", false));
+        assert_eq!(says(&chosen("tcp = { congestion = \"bbr\" }")), words("modern", "kernel-bbr", false));
     }
 
     #[test]

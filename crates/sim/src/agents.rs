@@ -39,6 +39,17 @@ impl Agent {
         }
     }
 
+    /// Whether all that becomes of a packet for `destination`, on a router with this agent, is in the routes.
+    #[inline]
+    pub(crate) fn leaves_to_routes(&self, destination: Ipv4Addr) -> bool {
+        match self {
+            Self::None => true,
+            Self::Home(agent) => agent.tunnels(destination).is_empty(),
+            Self::Foreign(agent) => !agent.has_reverse_tunnels() && agent.deliver(destination).is_none(),
+            Self::Mobile(_) => false,
+        }
+    }
+
     /// Whether this node is the exit of a tunnel for such a packet.
     pub(crate) fn accepts_tunnel(
         &self,
@@ -128,7 +139,7 @@ impl Simulation {
                 self.note(node, None, Note::Binding(change.change.name()), format_args!("{text}"));
                 match &self.node(node).agent {
                     Agent::Home(_) => self.binding_changed(node),
-                    Agent::Mobile(mobile) if !mobile.is_registered() => {
+                    Agent::Mobile(mobile) if self.fleet.is_none() && !mobile.is_registered() => {
                         self.script.metrics.on_path(self.now, false);
                     }
                     _ => {}
@@ -163,7 +174,10 @@ impl Simulation {
         let way = self.way_of(node, interface);
         self.note(node, way, Note::Handover(event.name()), format_args!("{text}"));
         if let HandoverEvent::Registered { to, .. } = event {
-            self.registered(to);
+            match (&self.fleet, self.mobiles.and_then(|mobiles| mobiles.index(node))) {
+                (Some(_), Some(mobile)) => self.roamer_registered(mobile),
+                _ => self.registered(to),
+            }
         }
     }
 
@@ -223,10 +237,15 @@ impl Simulation {
             return;
         };
         if let Some(ports) = quoted.ports() {
-            if let IcmpMessage::DestinationUnreachable(error) = message
-                && error.code == UnreachableCode::FragmentationNeeded
-            {
-                self.path_mtu_changed(&quoted.header, ports.source_port, error.next_hop_mtu);
+            let IcmpMessage::DestinationUnreachable(error) = message else { return };
+            match (error.code, ports.seq) {
+                (UnreachableCode::FragmentationNeeded, _) => {
+                    self.path_mtu_changed(&quoted.header, ports.source_port, error.next_hop_mtu);
+                }
+                (UnreachableCode::Net | UnreachableCode::Host, Some(seq)) => {
+                    self.destination_unreachable(&quoted.header, ports.source_port, seq);
+                }
+                _ => {}
             }
         } else if self.is_own(node, quoted.header.source)
             && let Ok(relayed) = relay_error(message, quoted.header.source, true)
@@ -237,15 +256,14 @@ impl Simulation {
 
     /// Whether `address` is the home address of the mobile node and `node` is that node.
     pub(crate) fn is_home_address_of(&self, node: NodeId, address: Ipv4Addr) -> bool {
-        self.home == Some((node, address))
+        self.mobiles.is_some_and(|mobiles| mobiles.address_of(node) == Some(address))
     }
 
     /// The address a node is known by.
     pub(crate) fn own_address(&self, node: NodeId) -> Ipv4Addr {
-        match self.home {
-            Some((mobile, home_address)) if mobile == node => home_address,
-            _ => self.node(node).place.interfaces.first().map_or(Ipv4Addr::UNSPECIFIED, |i| i.address),
-        }
+        let home_address = self.mobiles.and_then(|mobiles| mobiles.address_of(node));
+        let first = || self.node(node).place.interfaces.first().map_or(Ipv4Addr::UNSPECIFIED, |i| i.address);
+        home_address.unwrap_or_else(first)
     }
 
     /// The address a node opens a connection from.
@@ -258,18 +276,22 @@ impl Simulation {
         }
     }
 
-    /// Whether packets reach the mobile node and come back: it is at home, or its binding stands.
-    pub(crate) fn mobile_is_reachable(&self) -> bool {
-        self.home.is_some_and(|(node, _)| match &self.node(node).agent {
+    /// Whether packets reach a node and come back: it does not move, is at home, or its binding stands.
+    pub(crate) fn is_reachable(&self, node: NodeId) -> bool {
+        match &self.node(node).agent {
             Agent::Mobile(mobile) => mobile.is_registered(),
-            _ => false,
-        })
+            _ => true,
+        }
     }
 
     /// Sends what a node made itself; the mobile node consults its policy table.
     pub(crate) fn originate(&mut self, node: NodeId, packet: PacketRef, port: u16) {
-        let Agent::Mobile(mobile) = &self.node(node).agent else {
-            return self.route_on(node, packet);
+        let here = self.node(node);
+        let Agent::Mobile(mobile) = &here.agent else {
+            return match here.next_way(self.pool.hop(packet).destination) {
+                Some(way) => self.transmit_by(node, way, packet),
+                None => self.route_on(node, packet),
+            };
         };
         let destination = self.pool[packet].header.destination;
         let Some(delivery) = mobile.delivery(destination, Some(port)) else {

@@ -1,5 +1,7 @@
 //! From a scenario to a world at time zero.
 
+use std::collections::BTreeMap;
+
 use careof_base::Instant;
 use careof_link::{Fate, Link};
 use careof_metrics::{Direction, FlowMetrics};
@@ -9,18 +11,19 @@ use careof_plan::{
     lay_out, link_ends, measured_name, measured_senders, names, port, refuse_what_no_world_can,
 };
 use careof_scenario::{CareOf, LinkId, Scenario, Workload as Traffic};
-use careof_tcp::{Connection, Role as TcpRole};
+use careof_tcp::{CongestionControl, Connection, Role as TcpRole};
 use careof_trace::EventLog;
 use careof_wire::SeqNumber;
 
 use crate::agents::Agent;
 use crate::bytes::PacketBytes;
+use crate::fleet::Fleet;
 use crate::flow::{End, Flow};
 use crate::handover::Script;
 use crate::ledger::Ledger;
 use crate::observer::{Observer, Pcap};
 use crate::packet::PacketPool;
-use crate::queue::EventQueue;
+use crate::queue::{EventQueue, Slot};
 use crate::simulation::{Component, OneWay, Simulation, WorldError};
 
 impl Simulation {
@@ -37,8 +40,6 @@ impl Simulation {
         refuse_what_no_world_can(&scenario)?;
         refuse_what_is_a_kernels(&scenario)?;
         let topology = lay_out(&scenario);
-        let home =
-            scenario.mobility.as_ref().and_then(|_| Some((topology.find("mobile")?, topology.home_address?)));
         let log =
             if observation.trace { EventLog::new(names(&scenario, &topology)) } else { EventLog::off() };
         let pcap = observation
@@ -49,7 +50,7 @@ impl Simulation {
         let mut queue = EventQueue::default();
         let mut components = vec![Component::Script];
         let script_slot = queue.add_slot();
-        let start = scenario.mobility.as_ref().map(|mobility| mobility.start);
+        let start = start_of(&scenario);
         let mut simulation = Self {
             now: Instant::ZERO,
             end: Instant::ZERO + scenario.duration,
@@ -69,7 +70,8 @@ impl Simulation {
             events: 0,
             malformed_messages: 0,
             registration_requests: 0,
-            home,
+            mobiles: topology.mobiles,
+            fleet: None,
             topology,
             scenario_file: file.to_owned(),
             scenario,
@@ -79,13 +81,19 @@ impl Simulation {
             let node = simulation.bare_node(place);
             simulation.nodes.push(node);
         }
+        simulation.add_fleet();
         simulation.add_links();
         simulation.add_agents().map_err(|error| WorldError::Agent(error.to_string()))?;
         simulation.add_flows();
         let (slot, first) = (simulation.script.slot, simulation.script.next_timeout());
         simulation.queue.set(slot, first);
-        let absent: Vec<LinkId> =
-            simulation.scenario.access_links().map(|(id, _)| id).filter(|id| Some(*id) != start).collect();
+        let absent: Vec<LinkId> = match &simulation.fleet {
+            // A station's cell is there, whoever is in it.
+            Some(_) => Vec::new(),
+            None => {
+                simulation.scenario.access_links().map(|(id, _)| id).filter(|id| Some(*id) != start).collect()
+            }
+        };
         for link in absent {
             simulation.tell_anchor(link, false);
         }
@@ -95,27 +103,46 @@ impl Simulation {
         Ok(simulation)
     }
 
+    /// Where many move: a timer for each, which brings it to its first station when the run begins.
+    fn add_fleet(&mut self) {
+        let plan = self.scenario.mobility.as_ref().and_then(|mobility| mobility.fleet.clone());
+        let (Some(plan), Some(mobiles)) = (plan, self.mobiles) else { return };
+        let slots: Vec<Slot> =
+            (0..plan.count).map(|n| self.add_component(Component::Roamer(n as u32))).collect();
+        for slot in &slots {
+            self.queue.set(*slot, Some(Instant::ZERO));
+        }
+        self.fleet = Some(Box::new(Fleet::new(&plan, &self.topology, mobiles, slots)));
+    }
+
+    /// By node of the scenario, the node of this world.
+    fn nodes_of_the_scenario(&self) -> Vec<NodeId> {
+        let by_name: BTreeMap<&str, u16> =
+            self.nodes.iter().zip(0..).map(|(node, id)| (node.place.name.as_str(), id)).collect();
+        let find = |name: &str| NodeId(by_name.get(name).copied().unwrap_or_default());
+        self.scenario.nodes.iter().map(|node| find(&node.name)).collect()
+    }
+
     fn add_links(&mut self) {
-        let start = self.scenario.mobility.as_ref().map(|mobility| mobility.start);
-        for (index, link) in self.scenario.links.clone().into_iter().enumerate() {
-            let [a, b] = link.ends.map(|end| self.node_named(&self.scenario.node(end).name));
+        let start = start_of(&self.scenario);
+        let nodes = self.nodes_of_the_scenario();
+        for index in 0..self.scenario.links.len() {
+            let link = self.scenario.links[index].clone();
+            let [a, b] = link.ends.map(|end| nodes[end.0]);
             for (direction, from, to, config) in [("down", a, b, link.down), ("up", b, a, link.up)] {
                 let id = OneWayId(self.links.len() as u32);
                 let name = format!("{}.{direction}", link.name);
                 let stream = |purpose| self.stream(&format!("link.{name}.{purpose}"));
                 let mut one_way = Link::new(config, stream("loss"), stream("jitter"), stream("queue"));
-                if link.access && start.is_some_and(|start| start != LinkId(index)) {
+                if link.access && start != Some(LinkId(index)) {
                     // The mobile node is not there yet; the script raises the link when it comes.
                     one_way.set_down(Instant::ZERO, Fate::Drop, Fate::Drop);
                 }
                 let opposite = OneWayId(id.0 ^ 1);
-                let to_interface = self
-                    .node(to)
-                    .place
-                    .interfaces
-                    .iter()
-                    .position(|interface| interface.out == opposite)
-                    .unwrap_or_default();
+                let interfaces = &self.node(to).place.interfaces;
+                // A radio leads to a station's cell, and finds out which when its mobile node arrives there.
+                let to_interface =
+                    interfaces.iter().position(|interface| interface.out == opposite).unwrap_or_default();
                 let slot = self.add_component(Component::Link(id));
                 self.links.push(OneWay {
                     link: one_way,
@@ -124,22 +151,21 @@ impl Simulation {
                     to,
                     to_interface: InterfaceIndex(to_interface as u16),
                     slot,
+                    armed: None,
                     longest_queue: (0, 0),
                 });
             }
         }
     }
 
-    fn node_named(&self, name: &str) -> NodeId {
-        let index = self.nodes.iter().position(|node| node.place.name == name);
-        NodeId(index.unwrap_or_default() as u16)
-    }
-
     fn add_flows(&mut self) {
-        let mobile = self.home.map(|(node, _)| node);
-        for (index, spec) in self.scenario.flows.clone().into_iter().enumerate() {
+        let places = self.nodes_of_the_scenario();
+        let mobiles = self.mobiles;
+        let roamer = |node: NodeId| mobiles.and_then(|mobiles| mobiles.index(node));
+        for index in 0..self.scenario.flows.len() {
+            let spec = self.scenario.flows[index].clone();
             let id = FlowId(index as u16);
-            let nodes = [spec.from, spec.to].map(|node| self.node_named(&self.scenario.node(node).name));
+            let nodes = [spec.from, spec.to].map(|node| places[node.0]);
             let mut random = self.stream(&format!("flow.{}.iss", spec.name));
             let ends = Side::BOTH.map(|side| {
                 let i = side.index();
@@ -172,7 +198,7 @@ impl Simulation {
             });
             let mut measured = [None, None];
             for (rank, sender) in measured_senders(&spec.workload).iter().enumerate() {
-                let ends = [*sender, sender.peer()].map(|side| Some(nodes[side.index()]) == mobile);
+                let ends = [*sender, sender.peer()].map(|side| roamer(nodes[side.index()]).is_some());
                 measured[sender.index()] = Some(self.flow_metrics.len());
                 self.flow_metrics.push(FlowMetrics::new());
                 let direction = match ends {
@@ -180,11 +206,17 @@ impl Simulation {
                     [_, true] => Direction::ToMobile,
                     [false, false] => Direction::Elsewhere,
                 };
-                self.script.metrics.add_flow(&measured_name(&spec.name, rank), direction);
+                if self.fleet.is_none() {
+                    self.script.metrics.add_flow(&measured_name(&spec.name, rank), direction);
+                }
             }
             let slot = self.add_component(Component::Flow(id));
             let start = Instant::ZERO + spec.start;
             self.queue.set(slot, Some(start));
+            let moving = nodes.into_iter().find_map(roamer);
+            if let (Some(fleet), Some(mobile)) = (&mut self.fleet, moving) {
+                fleet.add_flow(mobile, id);
+            }
             self.flows.push(Flow {
                 name: spec.name.clone(),
                 ends,
@@ -193,7 +225,9 @@ impl Simulation {
                 opened: false,
                 slot,
                 measured,
-                mobile: nodes.iter().any(|node| Some(*node) == mobile),
+                mobile: moving.is_some(),
+                roamer: moving.filter(|_| self.fleet.is_some()).map(|mobile| mobile as u32),
+                is_active: false,
                 pmtu_discovery: spec.tcp.pmtu_discovery,
             });
         }
@@ -215,7 +249,9 @@ impl Simulation {
                 }
                 None => Agent::None,
             };
-            self.node_mut(id).agent = agent;
+            let node = self.node_mut(id);
+            node.agent = agent;
+            node.resolve_routes();
         }
         Ok(())
     }
@@ -224,6 +260,11 @@ impl Simulation {
     pub(crate) fn is_co_located(&self) -> bool {
         self.scenario.mobility.as_ref().is_some_and(|mobility| mobility.care_of == CareOf::CoLocated)
     }
+}
+
+/// The access link in use when the run begins, where one node moves.
+fn start_of(scenario: &Scenario) -> Option<LinkId> {
+    scenario.mobility.as_ref().filter(|mobility| mobility.fleet.is_none()).map(|mobility| mobility.start)
 }
 
 /// Refuses what only real hosts have: their TCP, programs, and links to be measured.
@@ -237,7 +278,13 @@ fn refuse_what_is_a_kernels(scenario: &Scenario) -> Result<(), WorldError> {
             (Traffic::Probe { .. }, _) => ("kind", "probe".to_owned(), "links are measured"),
             (_, Some(kernel)) => {
                 let (key, value) = &kernel.asked_by;
-                return Err(only_on_linux(&format!("flow.{index}.tcp.{key}"), value, "a kernel's TCP runs"));
+                let what = if *key == "congestion" {
+                    let models: Vec<_> = CongestionControl::ALL.iter().map(|model| model.name()).collect();
+                    format!("there are models of {}, and a kernel's own runs", models.join(", "))
+                } else {
+                    "a kernel's TCP runs".to_owned()
+                };
+                return Err(only_on_linux(&format!("flow.{index}.tcp.{key}"), value, &what));
             }
             (_, None) => continue,
         };

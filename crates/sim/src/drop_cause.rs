@@ -21,13 +21,15 @@ pub(crate) enum NodeDrop {
     NotForUs,
     /// A message that cannot be read.
     Malformed,
+    /// The mobile node has left the station that would send it the packet.
+    LeftCell,
     /// Dropped from the old link's queue by the handover, as the scenario asks.
     Handover,
 }
 
 impl NodeDrop {
     /// All causes in order.
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::TtlExpired,
         Self::NoRoute,
         Self::NoBinding,
@@ -36,6 +38,7 @@ impl NodeDrop {
         Self::ForeignTunnel,
         Self::NotForUs,
         Self::Malformed,
+        Self::LeftCell,
         Self::Handover,
     ];
 
@@ -50,6 +53,7 @@ impl NodeDrop {
             Self::ForeignTunnel => "foreign-tunnel",
             Self::NotForUs => "not-for-us",
             Self::Malformed => "malformed",
+            Self::LeftCell => "left-cell",
             Self::Handover => "handover",
         }
     }

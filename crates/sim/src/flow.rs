@@ -51,8 +51,12 @@ pub(crate) struct Flow {
     pub(crate) slot: Slot,
     /// By sender: index of the metrics of the data it sends, where that is measured.
     pub(crate) measured: [Option<usize>; 2],
-    /// Whether an end is the mobile node.
+    /// Whether an end is a mobile node.
     pub(crate) mobile: bool,
+    /// Where many move: which of them is an end.
+    pub(crate) roamer: Option<u32>,
+    /// Whether it has something to carry.
+    pub(crate) is_active: bool,
     /// Whether its packets carry DF and listen to ICMP "fragmentation needed".
     pub(crate) pmtu_discovery: bool,
 }

@@ -19,15 +19,27 @@ use careof_plan::{InterfaceIndex, NodeId, OneWayId, Route};
 pub(crate) const DEFAULT_TTL: u8 = 64;
 
 /// Multicast and limited broadcast: for everybody on the link.
-fn is_group(address: Ipv4Addr) -> bool {
+pub(crate) fn is_group(address: Ipv4Addr) -> bool {
     address.is_multicast() || address.is_broadcast()
 }
 
 impl Simulation {
     /// A packet came in at `node` by `interface`.
+    #[inline]
     pub(crate) fn arrive(&mut self, node: NodeId, interface: InterfaceIndex, packet: PacketRef) {
-        let destination = self.pool[packet].outermost().destination;
-        match self.node(node).place.route(destination) {
+        let destination = self.pool.hop(packet).destination;
+        let here = self.node(node);
+        if let Some(out) = here.next_way(destination) {
+            let hop = self.pool.hop_mut(packet);
+            if hop.ttl <= 1 {
+                return self.drop_packet(node, packet, NodeDrop::TtlExpired);
+            }
+            hop.ttl -= 1;
+            return self.transmit_by(node, out, packet);
+        }
+        let route = here.place.route(destination);
+        self.pool.settle(packet);
+        match route {
             Route::Local => self.deliver(node, interface, packet),
             _ if is_group(destination) || self.is_home_address_of(node, destination) => {
                 self.deliver(node, interface, packet);
@@ -64,6 +76,7 @@ impl Simulation {
             return false;
         }
         header.ttl -= 1;
+        self.pool.refresh(packet);
         true
     }
 
@@ -95,20 +108,16 @@ impl Simulation {
 
     /// Home agent: tunnels a packet for a mobile node that is away to each of its care-of addresses.
     fn intercept(&mut self, node: NodeId, packet: PacketRef, destination: Ipv4Addr) -> bool {
-        let mut first = None;
-        for n in 0.. {
+        let Agent::Home(agent) = &self.node(node).agent else { return false };
+        let tunnels = agent.tunnels(destination);
+        let (Some(first), others) = (tunnels.first().copied(), tunnels.len()) else { return false };
+        for n in 1..others {
             let Some(tunnel) = self.node(node).agent.tunnel_to(destination, n) else { break };
-            match first {
-                None => first = Some(tunnel),
-                Some(_) => {
-                    let copy = self.pool[packet].clone();
-                    let copy = self.insert(copy);
-                    self.encapsulate(node, copy, tunnel);
-                }
-            }
+            let copy = self.pool[packet].clone();
+            let copy = self.insert(copy);
+            self.encapsulate(node, copy, tunnel);
         }
-        let Some(tunnel) = first else { return false };
-        self.encapsulate(node, packet, tunnel);
+        self.encapsulate(node, packet, first);
         true
     }
 
@@ -151,17 +160,38 @@ impl Simulation {
             },
             encapsulation,
         });
+        self.pool.refresh(packet);
         true
     }
 
     /// Hands a packet to the link at `interface`, in fragments if it must be.
+    #[inline]
     pub(crate) fn transmit(&mut self, node: NodeId, interface: InterfaceIndex, packet: PacketRef) {
-        let out = self.node(node).place.interface(interface).out;
-        let mtu = self.links[out.0 as usize].link.config().mtu;
-        let size = self.pool[packet].size_bytes();
-        if size <= u32::from(mtu) {
-            return self.offer(out, packet);
+        match self.node(node).place.interfaces.get(usize::from(interface.0)) {
+            Some(interface) => {
+                let out = interface.out;
+                self.transmit_by(node, out, packet);
+            }
+            // What is behind the wired interfaces of a station is its cell.
+            None => self.transmit_in_cell(node, packet),
         }
+    }
+
+    /// Hands a packet to a one-way link, in fragments if it must be.
+    #[inline]
+    pub(crate) fn transmit_by(&mut self, node: NodeId, out: OneWayId, packet: PacketRef) {
+        let mtu = self.links[out.0 as usize].link.mtu();
+        let size = self.pool.hop(packet).size;
+        if size <= u32::from(mtu) {
+            return self.offer(out, packet, size);
+        }
+        self.transmit_too_large(node, out, packet, mtu);
+    }
+
+    /// Hands a packet that exceeds a link's MTU to it in fragments, or tells its sender.
+    #[cold]
+    fn transmit_too_large(&mut self, node: NodeId, out: OneWayId, packet: PacketRef, mtu: u16) {
+        self.pool.settle(packet);
         if self.pool[packet].outermost().dont_fragment {
             self.fragmentation_needed(node, packet, mtu);
             return self.drop_packet(node, packet, NodeDrop::FragmentationNeeded);
@@ -183,7 +213,8 @@ impl Simulation {
             part_header.payload_len = len;
             part_header.more_fragments = header.more_fragments || offset + len < header.payload_len;
             let part = self.insert(part);
-            self.offer(out, part);
+            let size = self.pool.hop(part).size;
+            self.offer(out, part, size);
             offset += len;
         }
         self.ledger.fragmented += 1;
@@ -315,6 +346,9 @@ impl Simulation {
         let slot = self.node(node).reassembly_slot;
         self.queue.set(slot, deadline);
         let Reassembled::Whole(fragments) = outcome else { return None };
+        // RFC 3168 section 5.3: a mark on any fragment is one on the whole.
+        let marked =
+            fragments.iter().any(|fragment| self.pool[*fragment].outermost().congestion_experienced());
         // The last fragment in sequence knows the total length; the one that arrived last becomes the whole.
         let total = fragments
             .iter()
@@ -331,6 +365,10 @@ impl Simulation {
         header.more_fragments = false;
         header.fragment_offset = 0;
         header.payload_len = total;
+        if marked {
+            header.mark_congestion();
+        }
+        self.pool.refresh(*whole);
         Some(*whole)
     }
 
@@ -344,7 +382,12 @@ impl Simulation {
         if outer.encapsulation == Encapsulation::Minimal {
             self.pool[packet].header.ttl = outer.header.ttl;
         }
+        // RFC 6040 section 4.2; the inner field is capable, for the outer one was copied from it (section 4.1).
+        if outer.header.congestion_experienced() {
+            self.pool[packet].header.mark_congestion();
+        }
         self.pool[packet].outer = None;
+        self.pool.refresh(packet);
         if self.is_own(node, inner.destination) {
             return self.deliver(node, interface, packet);
         }
@@ -356,7 +399,7 @@ impl Simulation {
 
     /// Counts and traces a packet dropped by a node, and gives its place back.
     pub(crate) fn drop_packet(&mut self, node: NodeId, packet: PacketRef, cause: NodeDrop) {
-        self.digest.drop(self.now, self.pool[packet].id, cause.name());
+        self.digest.drop(self.now, self.pool.hop(packet).id, cause.name());
         self.ledger.drop_at_node(cause);
         self.observe_drop(node, packet, Cause::Node(cause));
         self.release(packet);

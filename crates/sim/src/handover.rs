@@ -6,7 +6,7 @@ use careof_base::Instant;
 use careof_link::Fate;
 use careof_metrics::{Handover as MeasuredHandover, HandoverMetrics};
 use careof_mobility::v4::{Input, InterfaceAddress, InterfaceId, Notice};
-use careof_plan::{FlowId, NodeId, OneWayId, Route, Step, Subnet, down_of, steps, up_of};
+use careof_plan::{FlowId, Mobiles, NodeId, OneWayId, Route, Step, Subnet, down_of, steps, up_of};
 use careof_scenario::{Handover, HandoverStyle, LinkId, MovementDetection, QueuedFate};
 use careof_wire::icmp::{DestinationUnreachable, IcmpMessage, UnreachableCode};
 
@@ -139,7 +139,7 @@ impl Simulation {
         let interface = self.mobile_interface(link);
         let place = self.node(node).place.interfaces[usize::from(interface.0)];
         self.agent_input(node, Input::LinkUp { interface });
-        if self.is_co_located() || self.home == Some((node, place.address)) {
+        if self.is_co_located() || self.is_home_address_of(node, place.address) {
             let address = InterfaceAddress {
                 address: place.address,
                 prefix_length: Subnet::PREFIX_LEN,
@@ -206,6 +206,7 @@ impl Simulation {
     fn settle_queue(&mut self, way: OneWayId, fate: QueuedFate) {
         let (now, node) = (self.now, self.links[way.0 as usize].from);
         for packet in self.links[way.0 as usize].link.drain_queue(now) {
+            self.pool.settle(packet);
             let whole = !self.pool[packet].outermost().is_fragment();
             let segment = match &self.pool[packet].body {
                 Body::Tcp(segment) if whole => Some(*segment),
@@ -214,6 +215,7 @@ impl Simulation {
             match (fate, segment) {
                 (QueuedFate::ReRoute, Some(segment)) => {
                     self.pool[packet].outer = None;
+                    self.pool.refresh(packet);
                     self.originate(node, packet, segment.destination_port);
                 }
                 (QueuedFate::DropWithIcmp, Some(_)) => {
@@ -234,7 +236,7 @@ impl Simulation {
 
     /// Whether the home agent still sends the mobile node's packets over an access link.
     fn is_tunnelled_over(&self, home_agent: NodeId, link: LinkId) -> bool {
-        let Some((mobile, home_address)) = self.home else { return false };
+        let Some(Mobiles { first: mobile, home_address, .. }) = self.mobiles else { return false };
         let interface = self.mobile_interface(link);
         let place = &self.node(mobile).place.interfaces[usize::from(interface.0)];
         (0..).map_while(|n| self.node(home_agent).agent.tunnel_to(home_address, n)).any(|tunnel| {
@@ -270,7 +272,7 @@ impl Simulation {
 
     /// The mobile node. Only called where the scenario has one.
     pub(crate) fn mobile(&self) -> NodeId {
-        self.home.map_or(NodeId(0), |(node, _)| node)
+        self.mobiles.map_or(NodeId(0), |mobiles| mobiles.first)
     }
 
     /// The mobile node's interface on an access link.

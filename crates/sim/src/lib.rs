@@ -7,6 +7,7 @@ mod agents;
 mod build;
 mod bytes;
 mod drop_cause;
+mod fleet;
 mod flow;
 mod forwarding;
 mod handover;

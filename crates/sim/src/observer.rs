@@ -83,7 +83,8 @@ fn flow_of(packet: &Packet) -> Option<TraceFlow> {
 }
 
 impl Simulation {
-    fn is_observed(&self) -> bool {
+    #[inline]
+    pub(crate) fn is_observed(&self) -> bool {
         self.observer.log.is_on() || self.observer.pcap.is_some()
     }
 
@@ -113,6 +114,7 @@ impl Simulation {
         }
     }
 
+    #[cold]
     fn observe_at_end(
         &mut self,
         way: OneWayId,
@@ -120,6 +122,7 @@ impl Simulation {
         receiving: bool,
         event: fn(Instant, TraceLink, Option<TraceFlow>, PacketRecord) -> Event,
     ) {
+        self.pool.settle(packet);
         let packet = &self.pool[packet];
         let record = self.packet_record(way, packet);
         self.observer.log.push(event(self.now, trace_link(way), flow_of(packet), record));
@@ -137,6 +140,7 @@ impl Simulation {
         if !self.is_observed() {
             return;
         }
+        self.pool.settle(packet);
         let packet = &self.pool[packet];
         let record = self.packet_record(way, packet);
         let event = Event::packet_dropped(self.now, trace_link(way), flow_of(packet), record, cause.name());
@@ -157,6 +161,7 @@ impl Simulation {
         if !self.is_observed() {
             return;
         }
+        self.pool.settle(packet);
         let packet = &self.pool[packet];
         self.observer.log.push(Event::packet_dropped_at_node(
             self.now,

@@ -1,5 +1,6 @@
 //! Packets as small structs, and the slab that holds them.
 
+use core::net::Ipv4Addr;
 use std::sync::Arc;
 
 use careof_metrics::Transmission;
@@ -90,9 +91,47 @@ impl Packet {
     }
 }
 
+/// What a link and a router look at: half a cache line, apart from the rest of the packet, which is read where it is
+/// made, tunnelled and received.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hop {
+    /// [`Packet::id`].
+    pub(crate) id: u64,
+    /// The content as the digest of a run takes it.
+    pub(crate) content: u64,
+    /// Where the outermost header leads.
+    pub(crate) destination: Ipv4Addr,
+    /// Length of the datagram in bytes of IP.
+    pub(crate) size: u32,
+    /// The time to live of the outermost header: routers count it down here.
+    pub(crate) ttl: u8,
+}
+
+impl Hop {
+    fn of(packet: &Packet) -> Self {
+        let header = packet.outermost();
+        Self {
+            id: packet.id,
+            content: match &packet.body {
+                Body::Tcp(segment) => {
+                    u64::from(segment.seq.0) << 32 | u64::from(segment.ack.0.rotate_left(8))
+                }
+                Body::Message(bytes) => careof_plan::of_bytes(bytes),
+            },
+            destination: header.destination,
+            size: packet.size_bytes(),
+            ttl: header.ttl,
+        }
+    }
+}
+
 /// A slab of packets: links and queues pass [`PacketRef`]s, the packets stay where they are.
+///
+/// Each is kept in two parts. What routers did to the first part is carried over to the second by
+/// [`PacketPool::settle`], what a node did to the second to the first by [`PacketPool::refresh`].
 #[derive(Default)]
 pub(crate) struct PacketPool {
+    hops: Vec<Hop>,
     packets: Vec<Packet>,
     free: Vec<u32>,
     next_id: u64,
@@ -100,25 +139,88 @@ pub(crate) struct PacketPool {
 
 impl PacketPool {
     /// Stores a packet under a fresh id.
+    #[inline(always)]
     pub(crate) fn insert(&mut self, mut packet: Packet) -> PacketRef {
         packet.id = self.next_id;
         self.next_id += 1;
+        let hop = Hop::of(&packet);
         match self.free.pop() {
             Some(index) => {
+                self.hops[index as usize] = hop;
                 self.packets[index as usize] = packet;
                 PacketRef(index)
             }
             None => {
+                self.hops.push(hop);
                 self.packets.push(packet);
                 PacketRef((self.packets.len() - 1) as u32)
             }
         }
     }
 
+    /// Stores a segment's packet under a fresh id: as [`PacketPool::insert`], but written where it stays.
+    #[inline]
+    pub(crate) fn insert_segment(
+        &mut self,
+        header: &Ipv4Header,
+        segment: &Segment,
+        origin: &Origin,
+    ) -> PacketRef {
+        let Some(index) = self.free.pop() else {
+            let (body, origin) = (Body::Tcp(*segment), Some(*origin));
+            return self.insert(Packet { id: 0, header: *header, outer: None, body, origin });
+        };
+        let packet = &mut self.packets[index as usize];
+        packet.id = self.next_id;
+        self.next_id += 1;
+        packet.header = *header;
+        packet.outer = None;
+        match &mut packet.body {
+            Body::Tcp(last) => *last = *segment,
+            body => *body = Body::Tcp(*segment),
+        }
+        packet.origin = Some(*origin);
+        self.hops[index as usize] = Hop::of(packet);
+        PacketRef(index)
+    }
+
     /// Gives a packet's place back. Its value stays readable until the next insertion.
     pub(crate) fn release(&mut self, packet: PacketRef) {
         debug_assert!(!self.free.contains(&packet.0), "packet released twice");
         self.free.push(packet.0);
+    }
+
+    /// What links and routers look at.
+    #[inline]
+    pub(crate) fn hop(&self, packet: PacketRef) -> &Hop {
+        &self.hops[packet.0 as usize]
+    }
+
+    /// The same, to count its time to live down.
+    #[inline]
+    pub(crate) fn hop_mut(&mut self, packet: PacketRef) -> &mut Hop {
+        &mut self.hops[packet.0 as usize]
+    }
+
+    /// Writes what routers changed into the packet itself. To be called before anybody reads its time to live.
+    #[inline]
+    pub(crate) fn settle(&mut self, packet: PacketRef) {
+        let index = packet.0 as usize;
+        self.packets[index].outermost_mut().ttl = self.hops[index].ttl;
+    }
+
+    /// To be called after the headers of a packet were changed.
+    pub(crate) fn refresh(&mut self, packet: PacketRef) {
+        let index = packet.0 as usize;
+        let (hop, header) = (&mut self.hops[index], self.packets[index].outermost());
+        (hop.destination, hop.ttl) = (header.destination, header.ttl);
+        hop.size = self.packets[index].size_bytes();
+    }
+
+    /// The most packets there were at a time.
+    #[cfg(test)]
+    pub(crate) fn high_water(&self) -> usize {
+        self.packets.len()
     }
 
     /// Packets alive.

@@ -19,8 +19,8 @@ impl Simulation {
         let peer = peer.map_or_else(|| self.topology.entrance(careof_plan::down_of(link)), |(_, peer)| peer);
         let home_agent = self.nodes.iter().position(|node| matches!(node.agent, Agent::Home(_)));
         let home_agent = NodeId(home_agent.unwrap_or_default() as u16);
-        let tunnel = match (&self.node(home_agent).agent, self.home) {
-            (Agent::Home(agent), Some((_, home_address))) => agent.tunnels(home_address).first().copied(),
+        let tunnel = match (&self.node(home_agent).agent, self.mobiles) {
+            (Agent::Home(agent), Some(mobiles)) => agent.tunnels(mobiles.home_address).first().copied(),
             _ => None,
         };
         let reverse = match &self.node(self.mobile()).agent {

@@ -3,19 +3,23 @@
 use core::net::Ipv4Addr;
 
 use careof_base::{Duration, Instant, RandomStream};
-use careof_link::{Link, Output};
+use careof_link::{DropCause as LinkDrop, Link, Output};
 use careof_metrics::FlowMetrics;
-use careof_plan::{Digest, FlowId, InterfaceIndex, NodeId, OneWayId, Place, Side, Topology, Unsupported};
+use careof_plan::{
+    Digest, FlowId, InterfaceIndex, Mobiles, NodeId, OneWayId, Place, Route, Side, Subnet, Topology,
+    Unsupported,
+};
 use careof_scenario::Scenario;
 
 use crate::agents::Agent;
 use crate::bytes::PacketBytes;
 use crate::drop_cause::Cause;
+use crate::fleet::Fleet;
 use crate::flow::Flow;
 use crate::handover::Script;
 use crate::ledger::Ledger;
 use crate::observer::Observer;
-use crate::packet::{Body, Packet, PacketPool, PacketRef};
+use crate::packet::{Packet, PacketPool, PacketRef};
 use crate::queue::{EventQueue, Slot};
 use crate::reassembly::Reassembly;
 
@@ -34,6 +38,8 @@ pub(crate) enum Component {
     Reassembly(NodeId),
     /// The next step of the handover script.
     Script,
+    /// One of many mobile nodes leaves its station or arrives at the next one.
+    Roamer(u32),
 }
 
 /// One direction of a link, and where it leads.
@@ -45,8 +51,45 @@ pub(crate) struct OneWay {
     /// The interface packets arrive by.
     pub(crate) to_interface: InterfaceIndex,
     pub(crate) slot: Slot,
+    /// What the event queue has for `slot`.
+    pub(crate) armed: Option<Instant>,
     /// The longest queue seen: most packets, most bytes.
     pub(crate) longest_queue: (usize, u64),
+}
+
+impl OneWay {
+    /// Offers a packet to the link, and sees to it that it is looked after.
+    #[inline]
+    fn take_in(
+        &mut self,
+        queue: &mut EventQueue,
+        now: Instant,
+        packet: PacketRef,
+        size: u32,
+        is_ecn_capable: bool,
+    ) -> Result<(), LinkDrop> {
+        let outcome = if is_ecn_capable {
+            self.link.enqueue_ecn_capable(now, packet, size)
+        } else {
+            self.link.enqueue(now, packet, size)
+        };
+        let (packets, bytes) = self.link.queue_len();
+        if packets > 0 {
+            self.longest_queue = (self.longest_queue.0.max(packets), self.longest_queue.1.max(bytes));
+        }
+        let deadline = self.link.next_timeout();
+        self.arm(queue, deadline);
+        outcome
+    }
+
+    /// Sees to it that the link is looked after at `deadline`.
+    #[inline]
+    fn arm(&mut self, queue: &mut EventQueue, deadline: Option<Instant>) {
+        if deadline != self.armed {
+            self.armed = deadline;
+            queue.set(self.slot, deadline);
+        }
+    }
 }
 
 /// A node: its place in the network and what runs on it.
@@ -56,8 +99,35 @@ pub(crate) struct Node {
     pub(crate) agent_slot: Slot,
     pub(crate) reassembly: Reassembly,
     pub(crate) reassembly_slot: Slot,
+    /// By subnet, where it forwards: its own address there, and the way out.
+    next_ways: Vec<(Ipv4Addr, OneWayId)>,
     identification: u16,
 }
+
+impl Node {
+    /// The way by which a router passes a packet on as the routes say; `None` where it has to look closer.
+    #[inline]
+    pub(crate) fn next_way(&self, destination: Ipv4Addr) -> Option<OneWayId> {
+        let subnet = Subnet::of(destination)?;
+        let (own, way) = *self.next_ways.get(usize::from(subnet.0))?;
+        let is_on = way != NO_WAY && own != destination && self.agent.leaves_to_routes(destination);
+        is_on.then_some(way)
+    }
+
+    /// Resolves its routes once, if it forwards.
+    pub(crate) fn resolve_routes(&mut self) {
+        if self.place.forwards {
+            let place = &self.place;
+            let way = |(own, route): (Ipv4Addr, Route)| match route {
+                Route::Via(interface) => (own, place.interface(interface).out),
+                _ => (own, NO_WAY),
+            };
+            self.next_ways = place.routes().map(way).collect();
+        }
+    }
+}
+
+const NO_WAY: OneWayId = OneWayId(u32::MAX);
 
 /// Something the simulator cannot do, or that went wrong in it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -121,8 +191,10 @@ pub struct Simulation {
     pub(crate) malformed_messages: u64,
     /// Registration requests the mobile node sent.
     pub(crate) registration_requests: u64,
-    /// The mobile node and its home address.
-    pub(crate) home: Option<(NodeId, Ipv4Addr)>,
+    /// The mobile nodes and their home addresses.
+    pub(crate) mobiles: Option<Mobiles>,
+    /// Where many move: what moves them.
+    pub(crate) fleet: Option<Box<Fleet>>,
     /// The static part of the nodes and what lies between them.
     pub(crate) topology: Topology,
     pub(crate) scenario_file: String,
@@ -151,12 +223,13 @@ impl Simulation {
             }
             self.events += 1;
             match self.components[slot.0 as usize] {
-                Component::Link(id) => self.link_timeout(id),
+                Component::Link(id) => self.link_due(id),
                 Component::Connection(flow, side) => self.connection_timeout(flow, side),
                 Component::Flow(flow) => self.flow_timeout(flow),
                 Component::Agent(node) => self.agent_timeout(node),
                 Component::Reassembly(node) => self.reassembly_timeout(node),
                 Component::Script => self.script_timeout(),
+                Component::Roamer(mobile) => self.roamer_timeout(mobile as usize),
             }
         }
         self.now = self.now.max(until);
@@ -193,6 +266,7 @@ impl Simulation {
     }
 
     /// The node with this id.
+    #[inline]
     pub(crate) fn node(&self, id: NodeId) -> &Node {
         &self.nodes[usize::from(id.0)]
     }
@@ -210,6 +284,7 @@ impl Simulation {
     }
 
     /// Stores a packet.
+    #[inline(always)]
     pub(crate) fn insert(&mut self, packet: Packet) -> PacketRef {
         self.pool.insert(packet)
     }
@@ -220,53 +295,102 @@ impl Simulation {
     }
 
     /// Offers a packet to a one-way link.
-    pub(crate) fn offer(&mut self, id: OneWayId, packet: PacketRef) {
+    #[inline]
+    pub(crate) fn offer(&mut self, id: OneWayId, packet: PacketRef, size: u32) {
         let now = self.now;
-        let size = self.pool[packet].size_bytes();
         let way = &mut self.links[id.0 as usize];
-        let outcome = way.link.enqueue(now, packet, size);
-        let (packets, bytes) = way.link.queue_len();
-        way.longest_queue = (way.longest_queue.0.max(packets), way.longest_queue.1.max(bytes));
-        let deadline = way.link.next_timeout();
-        self.queue.set(way.slot, deadline);
-        match outcome {
+        let is_ecn_capable = way.link.marks() && self.pool[packet].outermost().is_ecn_capable();
+        match way.take_in(&mut self.queue, now, packet, size, is_ecn_capable) {
             Ok(()) => self.observe_enqueued(id, packet),
             Err(cause) => self.drop_on_link(id, packet, Cause::Link(cause), false),
         }
     }
 
-    /// Something is due on a one-way link: packets arrive or are lost.
+    /// The deadline of a one-way link has come: packets arrive or are lost.
+    fn link_due(&mut self, id: OneWayId) {
+        self.links[id.0 as usize].armed = None;
+        if !self.pass_on(id) {
+            self.link_timeout(id);
+        }
+    }
+
+    /// The commonest event, on a short path: one packet arrives at a router and leaves by the next link.
+    /// `false` when it is something else, or when there is more to do.
+    #[inline]
+    fn pass_on(&mut self, id: OneWayId) -> bool {
+        if self.is_observed() {
+            return false;
+        }
+        let now = self.now;
+        let way = &mut self.links[id.0 as usize];
+        let Some(packet) = way.link.peek_arrival(now) else { return false };
+        let hop = self.pool.hop_mut(packet);
+        let Some(out) = self.nodes[usize::from(way.to.0)].next_way(hop.destination) else { return false };
+        if hop.ttl <= 1 || self.links[out.0 as usize].link.marks() {
+            return false;
+        }
+        let way = &mut self.links[id.0 as usize];
+        way.link.take_arrival();
+        let next = way.link.next_timeout();
+        self.digest.packet(now, id.0, hop.id, hop.size, hop.content);
+        self.packet_hops += 1;
+        hop.ttl -= 1;
+        let size = hop.size;
+        let onward = &mut self.links[out.0 as usize];
+        if size <= u32::from(onward.link.mtu()) {
+            let outcome = onward.take_in(&mut self.queue, now, packet, size, false);
+            if let Err(cause) = outcome {
+                self.drop_on_link(out, packet, Cause::Link(cause), false);
+            }
+        } else {
+            let node = self.links[id.0 as usize].to;
+            self.transmit_by(node, out, packet);
+        }
+        if next.is_some_and(|next| next <= now) {
+            return false;
+        }
+        let way = &mut self.links[id.0 as usize];
+        way.arm(&mut self.queue, next);
+        true
+    }
+
+    /// Something may be due on a one-way link: packets arrive or are lost.
     pub(crate) fn link_timeout(&mut self, id: OneWayId) {
         let now = self.now;
-        while let Some(output) = self.links[id.0 as usize].link.poll(now) {
-            match output {
-                Output::Delivered { packet, .. } => {
-                    let way = &self.links[id.0 as usize];
+        loop {
+            let way = &mut self.links[id.0 as usize];
+            match way.link.poll(now) {
+                Some(Output::Delivered { packet, marked, .. }) => {
                     let (to, interface) = (way.to, way.to_interface);
-                    let value = &self.pool[packet];
-                    let content = match &value.body {
-                        Body::Tcp(segment) => {
-                            u64::from(segment.seq.0) << 32 | u64::from(segment.ack.0.rotate_left(8))
-                        }
-                        Body::Message(bytes) => careof_plan::of_bytes(bytes),
-                    };
-                    self.digest.packet(now, id.0, value.id, value.size_bytes(), content);
+                    if marked {
+                        self.pool[packet].outermost_mut().mark_congestion();
+                    }
+                    let hop = self.pool.hop(packet);
+                    self.digest.packet(now, id.0, hop.id, hop.size, hop.content);
                     self.packet_hops += 1;
                     self.observe_delivered(id, packet);
                     self.arrive(to, interface, packet);
                 }
-                Output::Dropped { packet, cause, .. } => {
+                Some(Output::Dropped { packet, cause, .. }) => {
                     self.drop_on_link(id, packet, Cause::Link(cause), true);
                 }
+                None => break,
+            }
+            // Mostly one packet arrives at a time, and asking when the next one does is cheaper than polling.
+            let way = &mut self.links[id.0 as usize];
+            let deadline = way.link.next_timeout();
+            if deadline.is_none_or(|next| next > now) {
+                return way.arm(&mut self.queue, deadline);
             }
         }
-        let way = &self.links[id.0 as usize];
-        self.queue.set(way.slot, way.link.next_timeout());
+        let way = &mut self.links[id.0 as usize];
+        let deadline = way.link.next_timeout();
+        way.arm(&mut self.queue, deadline);
     }
 
     /// Takes a packet out that a link dropped: `late` when it had been accepted before.
     fn drop_on_link(&mut self, id: OneWayId, packet: PacketRef, cause: Cause, late: bool) {
-        self.digest.drop(self.now, self.pool[packet].id, cause.name());
+        self.digest.drop(self.now, self.pool.hop(packet).id, cause.name());
         self.observe_link_drop(id, packet, cause, late);
         self.release(packet);
     }
@@ -291,6 +415,7 @@ impl Simulation {
             agent_slot: self.add_component(Component::Agent(id)),
             reassembly: Reassembly::default(),
             reassembly_slot: self.add_component(Component::Reassembly(id)),
+            next_ways: Vec::new(),
             identification: 0,
         }
     }

@@ -61,6 +61,7 @@ impl Simulation {
             digest: self.digest.to_string(),
             flows,
             handovers: metrics.finish(now, &self.flow_metrics),
+            roaming: self.fleet.as_ref().map(|fleet| fleet.metrics.summary()),
             links,
             probes: Vec::new(),
             mobility: self.mobility_summary(),
@@ -119,7 +120,8 @@ impl Simulation {
 
     fn mobility_summary(&self) -> Option<MobilitySummary> {
         self.scenario.mobility.as_ref()?;
-        let mut summary = MobilitySummary::default();
+        let mut summary =
+            MobilitySummary { registrations_sent: self.registration_requests, ..MobilitySummary::default() };
         for node in &self.nodes {
             let counters: &Counters = match &node.agent {
                 Agent::None => continue,
@@ -127,7 +129,6 @@ impl Simulation {
                 Agent::Foreign(agent) => agent.counters(),
                 Agent::Mobile(mobile) => {
                     let counters = mobile.counters();
-                    summary.registrations_sent += self.registration_requests;
                     summary.registrations_accepted += counters.accepted;
                     summary.registrations_denied += counters.denials().map(|(_, count)| count).sum::<u64>();
                     counters
@@ -166,6 +167,7 @@ fn link_summary(way: &OneWay, now: Instant) -> LinkSummary {
         delivered_packets: counters.delivered,
         delivered_bytes: counters.delivered_bytes,
         dropped_packets: drops(way).map(|(cause, count)| (cause.to_owned(), count)).collect(),
+        marked_packets: counters.marked,
         drained_packets: counters.drained,
         queued_packets: way.link.queue_len().0 as u64,
         in_flight_packets: way.link.in_flight() as u64,

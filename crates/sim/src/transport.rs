@@ -4,12 +4,12 @@ use careof_base::Instant;
 use careof_metrics::SegmentRange;
 use careof_plan::{Ask, FlowId, NodeId, Side, port};
 use careof_tcp::{Event as TcpEvent, Transmission};
-use careof_wire::ipv4::Ipv4Header;
-use careof_wire::{Flags, Segment, protocol};
+use careof_wire::ipv4::{Ipv4Header, ecn};
+use careof_wire::{Flags, Segment, SeqNumber, protocol};
 
 use crate::drop_cause::NodeDrop;
 use crate::forwarding::DEFAULT_TTL;
-use crate::packet::{Body, Origin, Packet, PacketRef};
+use crate::packet::{Origin, PacketRef};
 use crate::simulation::Simulation;
 
 impl Simulation {
@@ -20,7 +20,7 @@ impl Simulation {
         if flow.opened
             || flow.start > now
             || flow.workload.is_past(now)
-            || (flow.mobile && !self.mobile_is_reachable())
+            || (flow.mobile && !flow.ends.iter().all(|end| self.is_reachable(end.node)))
         {
             return;
         }
@@ -31,6 +31,7 @@ impl Simulation {
         flow.ends[0].address = opener;
         flow.ends[1].address = acceptor;
         flow.opened = true;
+        flow.is_active = true;
         flow.ends[0].connection.open(now);
         for index in flow.measured.into_iter().flatten() {
             self.flow_metrics[index].on_start(now);
@@ -109,26 +110,46 @@ impl Simulation {
             self.flow_metrics[index].on_segment_arrival(range, transmission);
         }
         self.trace_segment_received(origin.flow, side, packet, segment);
+        let marked = self.pool[packet].header.congestion_experienced();
         self.consume(packet);
-        self.flows[usize::from(origin.flow.0)].end(side).connection.handle_segment(now, segment);
+        self.flows[usize::from(origin.flow.0)].end(side).connection.handle_packet(now, segment, marked);
         self.pump(origin.flow, side);
     }
 
     /// Drains a connection after anything happened to it: events, data for the application, segments, timer.
     pub(crate) fn pump(&mut self, id: FlowId, side: Side) {
         let now = self.now;
+        if self.flows[usize::from(id.0)].end(side).connection.has_events() {
+            self.take_tcp_events(id, side);
+        }
+        let end = self.flows[usize::from(id.0)].end(side);
+        if end.connection.received() != end.received {
+            self.hand_over_data(now, id, side);
+        }
+        let news = loop {
+            let flow = &mut self.flows[usize::from(id.0)];
+            let end = flow.end(side);
+            let next = end.connection.poll_transmit(now);
+            if let Some(transmission) = &next {
+                self.send_segment(id, side, transmission);
+                continue;
+            }
+            self.queue.set(end.slot, end.connection.next_timeout().map(|(at, _)| at));
+            let counters = end.connection.counters();
+            break counters.duplicate_acks_received != end.duplicate_acks
+                || counters.rtt_samples != end.rtt_samples;
+        };
+        if news {
+            self.count_at_sender(id, side);
+        }
+        self.trace_tcp_state(id, side);
+    }
+
+    #[cold]
+    fn take_tcp_events(&mut self, id: FlowId, side: Side) {
         while let Some(event) = self.flows[usize::from(id.0)].end(side).connection.poll_event() {
             self.tcp_event(id, side, event);
         }
-        self.hand_over_data(now, id, side);
-        while let Some(transmission) = self.flows[usize::from(id.0)].end(side).connection.poll_transmit(now) {
-            self.send_segment(id, side, &transmission);
-        }
-        self.count_at_sender(id, side);
-        self.trace_tcp_state(id, side);
-        let end = &self.flows[usize::from(id.0)].ends[side.index()];
-        let deadline = end.connection.next_timeout().map(|(at, _)| at);
-        self.queue.set(end.slot, deadline);
     }
 
     fn tcp_event(&mut self, id: FlowId, side: Side, event: TcpEvent) {
@@ -158,6 +179,7 @@ impl Simulation {
                         self.flow_metrics[index].on_complete();
                     }
                     self.script.metrics.on_flow_active(index, false);
+                    self.flows[usize::from(id.0)].is_active = false;
                 }
                 self.ask(id, Ask::Close(side));
             }
@@ -165,6 +187,7 @@ impl Simulation {
                 for index in self.flows[usize::from(id.0)].measured.into_iter().flatten() {
                     self.script.metrics.on_flow_active(index, false);
                 }
+                self.flows[usize::from(id.0)].is_active = false;
                 self.trace_flow(id, side, format_args!("{event:?}"), false);
             }
             TcpEvent::Connected | TcpEvent::FastRetransmit { .. } => {}
@@ -176,20 +199,22 @@ impl Simulation {
         let end = &mut flow.ends[side.index()];
         let total = end.connection.received();
         let new = total - end.received;
-        if new == 0 {
-            return;
-        }
         end.received = total;
-        let ask = flow.workload.received(now, side, total);
         if let Some(index) = flow.measured[side.peer().index()] {
             self.flow_metrics[index].on_delivered(now, total);
-            self.script.metrics.on_delivered(now, index, new);
+            match (flow.roamer, &mut self.fleet) {
+                (Some(mobile), Some(fleet)) => fleet.metrics.on_delivered(mobile as usize, now),
+                _ => self.script.metrics.on_delivered(now, index, new),
+            }
         }
         self.trace_delivered(id, side, total);
-        if let Some(ask) = ask {
-            self.ask(id, ask);
+        let workload = &mut self.flows[usize::from(id.0)].workload;
+        if workload.is_dialogue() {
+            if let Some(ask) = workload.received(now, side, total) {
+                self.ask(id, ask);
+            }
+            self.arm_flow(id);
         }
-        self.arm_flow(id);
     }
 
     /// Tells the metrics what the endpoint has counted since the last time.
@@ -199,9 +224,6 @@ impl Simulation {
         let counters = end.connection.counters();
         let duplicates = counters.duplicate_acks_received - end.duplicate_acks;
         let samples = counters.rtt_samples - end.rtt_samples;
-        if duplicates == 0 && samples == 0 {
-            return;
-        }
         end.duplicate_acks += duplicates;
         end.rtt_samples += samples;
         if let Some(index) = flow.measured[side.index()] {
@@ -216,16 +238,14 @@ impl Simulation {
         }
     }
 
+    #[inline(always)]
     fn send_segment(&mut self, id: FlowId, side: Side, transmission: &Transmission) {
-        let Transmission { segment, retransmission, .. } = transmission;
+        let Transmission { segment, retransmission, ecn_capable, .. } = transmission;
         let flow = &mut self.flows[usize::from(id.0)];
-        let destination = flow.ends[side.peer().index()].address;
-        let ack = if segment.flags.contains(Flags::ACK) {
-            flow.ends[side.peer().index()].sent_seq.of(segment.ack)
-        } else {
-            0
-        };
-        let end = &mut flow.ends[side.index()];
+        let [opener, acceptor] = &mut flow.ends;
+        let (end, peer) = if side == Side::Opener { (opener, acceptor) } else { (acceptor, opener) };
+        let destination = peer.address;
+        let ack = if segment.flags.contains(Flags::ACK) { peer.sent_seq.of(segment.ack) } else { 0 };
         let seq = end.sent_seq.follow(segment.seq);
         if let Some(shift) = segment.window_scale {
             end.window_shift = shift;
@@ -242,7 +262,7 @@ impl Simulation {
             destination,
             protocol: protocol::TCP,
             ttl: DEFAULT_TTL,
-            tos: 0,
+            tos: if *ecn_capable { ecn::CAPABLE } else { 0 },
             identification: self.next_identification(node),
             dont_fragment,
             more_fragments: false,
@@ -257,13 +277,7 @@ impl Simulation {
             seq,
             ack,
         };
-        let packet = self.insert(Packet {
-            id: 0,
-            header,
-            outer: None,
-            body: Body::Tcp(*segment),
-            origin: Some(origin),
-        });
+        let packet = self.pool.insert_segment(&header, segment, &origin);
         self.trace_segment_sent(id, side, packet, segment);
         self.originate(node, packet, segment.destination_port);
     }
@@ -271,16 +285,31 @@ impl Simulation {
     /// A router could not forward a packet of a flow without fragmenting it (RFC 1191).
     pub(crate) fn path_mtu_changed(&mut self, quoted: &Ipv4Header, source_port: u16, mtu: u16) {
         let now = self.now;
-        let found = self.flows.iter().enumerate().find_map(|(index, flow)| {
-            let id = FlowId(index as u16);
-            let side = Side::BOTH.into_iter().find(|side| {
-                flow.ends[side.index()].address == quoted.source && port(id, *side) == source_port
-            })?;
-            flow.pmtu_discovery.then_some((id, side))
-        });
-        if let Some((id, side)) = found {
+        if let Some((id, side)) = self.sender_of(quoted, source_port)
+            && self.flows[usize::from(id.0)].pmtu_discovery
+        {
             self.flows[usize::from(id.0)].end(side).connection.path_mtu_changed(now, mtu);
             self.pump(id, side);
         }
+    }
+
+    /// A router knows no way for a segment that begins at `seq` (network or host unreachable, RFC 6069).
+    pub(crate) fn destination_unreachable(&mut self, quoted: &Ipv4Header, source_port: u16, seq: SeqNumber) {
+        let now = self.now;
+        if let Some((id, side)) = self.sender_of(quoted, source_port) {
+            self.flows[usize::from(id.0)].end(side).connection.icmp_unreachable(now, seq);
+            self.pump(id, side);
+        }
+    }
+
+    /// The end of a flow that sent the datagram with this header from this port.
+    fn sender_of(&self, header: &Ipv4Header, source_port: u16) -> Option<(FlowId, Side)> {
+        // A port names its flow, so that there is nothing to search among many.
+        let candidate = |side: Side| {
+            let id = FlowId(source_port.wrapping_sub(port(FlowId(0), side)));
+            let flow = self.flows.get(usize::from(id.0))?;
+            (flow.ends[side.index()].address == header.source).then_some((id, side))
+        };
+        Side::BOTH.into_iter().filter_map(candidate).min_by_key(|(id, _)| *id)
     }
 }

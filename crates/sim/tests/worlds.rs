@@ -252,6 +252,62 @@ fn queued_packets_meet_the_fate_the_scenario_asks_for() {
     assert!(delivered(&rerouted) > delivered(&late), "nothing waits for the slow link any more");
 }
 
+#[test]
+fn what_the_old_link_drops_at_a_handover_shortens_the_timeout_of_a_sender_that_listens() {
+    // The link is gone for 20 s before the new one is used: the timer doubles, and what it repeated waits where it
+    // never leaves. Each message about that takes a doubling back, and the last repetition is made at once.
+    let with = |listens: &str| {
+        let listens = format!("flow.download.tcp.icmp_unreachable={listens}");
+        let gone = ["handover.style=break-before-make", "handover.interruption=20 s", "handover.at=6 s"];
+        let lost = ["handover.queued=drop-with-icmp", "handover.to=gsm", "flow.download.tcp.profile=newreno"];
+        let slow = "links.wavelan.queue=5 packets";
+        run(DOWNLOAD, &[&gone[..], &lost[..], &[&*listens, slow]].concat())
+    };
+    let delivered = |summary: &Summary| only_flow(summary).bytes_delivered;
+    let (deaf, listening) = (with("false"), with("true"));
+    assert!(delivered(&listening) > delivered(&deaf), "{} {}", delivered(&listening), delivered(&deaf));
+}
+
+const MARKING: &str = r#"
+duration = "60 s"
+[links.access]
+between = ["sender", "router"]
+rate = "100 Mbit/s"
+delay = "5 ms"
+[links.middle]
+between = ["router", "receiver"]
+rate = "5 Mbit/s"
+delay = "20 ms"
+queue = { discipline = "codel", limit = "200 packets", ecn = true }
+[[flow]]
+name = "bulk"
+from = "sender"
+to = "receiver"
+kind = "bulk"
+tcp = { profile = "sack", ecn = true }
+"#;
+
+#[test]
+fn a_queue_that_marks_keeps_flows_that_listen_without_a_loss() {
+    let marked = |summary: &Summary| summary.links.iter().map(|link| link.marked_packets).sum::<u64>();
+    let dropped = |summary: &Summary| summary.packets.dropped.values().sum::<u64>();
+    for discipline in ["codel", "red"] {
+        let discipline = format!("links.middle.queue.discipline={discipline}");
+        let summary = run(MARKING, &[&discipline, "flow.bulk.tcp.initial_ssthresh=64 KiB"]);
+        let flow = only_flow(&summary);
+        assert!(marked(&summary) > 5, "{}", marked(&summary));
+        assert_eq!((dropped(&summary), flow.segments_retransmitted), (0, 0));
+        // Halving without a buffer to speak of leaves three quarters of the rate, less the headers.
+        assert!((3.5e6..4.87e6).contains(&flow.goodput_bps), "{}", flow.goodput_bps);
+
+        // A flow that does not listen loses as many packets instead.
+        let deaf =
+            run(MARKING, &[&discipline, "flow.bulk.tcp.initial_ssthresh=64 KiB", "flow.bulk.tcp.ecn=false"]);
+        assert_eq!(marked(&deaf), 0);
+        assert!(dropped(&deaf) > 5, "{}", dropped(&deaf));
+    }
+}
+
 const THERE_AND_BACK: &str = r#"
 duration = "20 s"
 [links]
@@ -414,7 +470,7 @@ fn what_only_a_kernel_has_is_refused_by_its_key() {
             "flow.0.tcp.variant: \"kernel\" cannot be simulated",
         ),
         ("flow.download.tcp", "legacy", "flow.0.tcp.profile: \"legacy\" cannot be simulated"),
-        ("flow.download.tcp", "{ congestion = \"cubic\" }", "flow.0.tcp.congestion: \"cubic\" cannot"),
+        ("flow.download.tcp", "{ congestion = \"dctcp\" }", "flow.0.tcp.congestion: \"dctcp\" cannot"),
     ] {
         let scenario = Scenario::parse("x.toml", DOWNLOAD, &[format!("{key}={value}")]).unwrap();
         let error = Simulation::new(scenario, "x.toml", 0, Observation::default()).err().unwrap().to_string();

@@ -157,7 +157,7 @@ impl Books {
             .map(|place| {
                 let mut own: Vec<_> = place.interfaces.iter().map(|interface| interface.address).collect();
                 match place.name.as_str() {
-                    "mobile" => own.extend(topology.home_address),
+                    "mobile" => own.extend(topology.home_address()),
                     "home-agent" => own.extend(topology.home_agent_address),
                     _ => {}
                 }
@@ -240,7 +240,7 @@ impl Books {
         let flow = usize::from(self.connections[connection].flow);
         let nodes = self.flows[flow].nodes;
         let (from, to) = (nodes[side.index()], nodes[side.peer().index()]);
-        let mobile = self.topology.find("mobile").filter(|_| self.topology.home_address.is_some());
+        let mobile = self.topology.find("mobile").filter(|_| self.topology.home_address().is_some());
         let direction = match mobile {
             Some(mobile) if mobile == from => Direction::FromMobile,
             Some(mobile) if mobile == to => Direction::ToMobile,
