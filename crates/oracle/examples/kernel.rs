@@ -1,0 +1,62 @@
+//! `cargo run -p careof-oracle --example kernel -- DIR|FILE...`: what the model and the kernel have in common, a line
+//! a trace and its first differences.
+
+use std::path::{Path, PathBuf};
+
+use careof_oracle::kernel::{Loop, compare_file};
+
+fn main() {
+    let mut files: Vec<PathBuf> = Vec::new();
+    for argument in std::env::args().skip(1) {
+        let path = Path::new(&argument);
+        if path.is_dir() {
+            let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+            files.extend(entries.map(|entry| entry.path()).filter(|path| {
+                let name = path.to_string_lossy();
+                name.ends_with(".csv") || name.ends_with(".csv.gz")
+            }));
+        } else {
+            files.push(path.to_owned());
+        }
+    }
+    files.sort();
+    let (mut agree, mut windows) = (0, 0);
+    for file in &files {
+        match compare_file(file) {
+            Ok(found) => {
+                println!("{}", found.name);
+                for (name, found) in [("open", &found.open), ("closed", &found.closed)] {
+                    if let Some(found) = found {
+                        tell(name, found);
+                    }
+                }
+                if let Some(error) = &found.error {
+                    println!("  {error}");
+                }
+                agree += usize::from(found.agrees());
+                windows += usize::from(found.cwnd_agreement().is_some_and(|share| share >= 0.9));
+            }
+            Err(error) => println!("{error}"),
+        }
+    }
+    println!(
+        "{} traces, {agree} with the same segments in the same order, {windows} with cwnd >= 90 %",
+        files.len()
+    );
+}
+
+fn tell(name: &str, found: &Loop) {
+    println!(
+        "  {name:6} segments {} order {} retransmissions {}/{} cwnd {:.1} % moment {:.1} % time {:.1} %",
+        if found.same_segments { "same" } else { "DIFFER" },
+        if found.same_order { "same" } else { "DIFFERS" },
+        found.retransmissions.0,
+        found.retransmissions.1,
+        100.0 * found.window.ratio(),
+        100.0 * found.moments.ratio(),
+        100.0 * found.times.ratio(),
+    );
+    for difference in &found.differences {
+        println!("         {}: {difference}", difference.kind.name());
+    }
+}

@@ -1,0 +1,98 @@
+//! Traces of Linux senders (`SCENARIO.CC.MODE.sackX.tsX.csv`, plain or gzip) and the model's answer to them.
+
+mod closed;
+mod comparison;
+mod error;
+mod link;
+mod open;
+mod script;
+mod setup;
+mod trace;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+
+use careof_tcp::CongestionControl;
+use serde_json::Value;
+
+pub use comparison::{Comparison, Difference, Kind, Loop, Share};
+pub use error::{Error, Problem};
+pub use link::{Fate, Link, Packet, Way};
+pub use script::{Cause, Script};
+pub use setup::Setup;
+pub use trace::{Event, Row, SenderState, Trace};
+
+/// Reads a trace and runs the model beside it.
+///
+/// # Errors
+/// The file cannot be read, or is no trace. A trace whose link script holds something unknown is compared in open
+/// loop only, and says so in [`Comparison::error`].
+pub fn compare_file(path: &Path) -> Result<Comparison, Error> {
+    let trace = Trace::read(path)?;
+    compare(&trace)
+}
+
+/// Reads a trace and runs the model beside it; the row that says what came out, `file` being what it calls the trace.
+#[must_use]
+pub fn row(path: &Path, file: &str) -> Value {
+    match compare_file(path) {
+        Ok(comparison) => comparison.json(file),
+        Err(error) => comparison::error_json(file, &error),
+    }
+}
+
+/// Runs the model beside a trace.
+///
+/// # Errors
+/// The header asks for a sender that there is no model of.
+pub fn compare(trace: &Trace) -> Result<Comparison, Error> {
+    let mut setup = Setup::of(trace)?;
+    let mut best = compare_with(trace, &setup)?;
+    if setup.sender.congestion != CongestionControl::Bbr {
+        return Ok(best);
+    }
+    // Where a kernel's BBR began its cycle a trace does not tell: the model draws until it agrees best.
+    for seed in 1..DRAWS {
+        if best.agrees() && best.window_agreement() >= 1.0 {
+            break;
+        }
+        setup.seed = seed;
+        let other = compare_with(trace, &setup)?;
+        let rank = |found: &Comparison| (u8::from(found.agrees()), found.window_agreement());
+        if rank(&other) > rank(&best) {
+            best = other;
+        }
+    }
+    Ok(best)
+}
+
+/// How often the model draws: each of the seven phases comes up.
+const DRAWS: u64 = 24;
+
+/// Runs another model than the trace's header asks for beside it.
+///
+/// # Errors
+/// There is no such model.
+pub fn compare_with(trace: &Trace, setup: &Setup) -> Result<Comparison, Error> {
+    let open = if trace.is_thinned() { None } else { Some(open::run(trace, setup)?) };
+    let closed = Script::of(trace).and_then(|script| closed_loop(trace, setup, script));
+    let (closed, error) = match closed {
+        Ok(found) => (Some(found), None),
+        Err(error) => (None, Some(error)),
+    };
+    Ok(Comparison { name: trace.name.clone(), open, closed, error })
+}
+
+/// The closed loop. Whether a queue of Q packets counts the one that is being serialised, a trace does not say; where
+/// its queue was full, it is the count with which model and kernel have the same losses that tells.
+fn closed_loop(trace: &Trace, setup: &Setup, mut script: Script) -> Result<Loop, Error> {
+    let found = closed::run(trace, setup, &script)?;
+    if found.same_order || !trace.rows.iter().any(|row| row.queue_full) {
+        return Ok(found);
+    }
+    script.queue += 1;
+    let other = closed::run(trace, setup, &script)?;
+    Ok(if other.same_order { other } else { found })
+}

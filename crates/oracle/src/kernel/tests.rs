@@ -1,0 +1,173 @@
+//! A small trace, made up for these tests: four segments that fit into the first window.
+
+use careof_tcp::{Config, DelayedAck, InitialWindow, RtoEstimator, Variant};
+
+use super::{Kind, Setup, Trace, compare_with};
+
+pub(super) const HEADER: &str = "\
+# name=small.reno.default.sack1.ts1
+# cmd=--name small.reno.default.sack1.ts1 --cc reno --sack 1 --ts 1 --spin 0 --segs 4 --rate 10000000 --owd 25000 --queue 1000 --maxtime 60000000
+# sysctl tcp_sack=1 tcp_dsack=1 tcp_timestamps=1 tcp_recovery=1 tcp_early_retrans=3 tcp_frto=2 tcp_reordering=3
+# link rate=10000000 bit/s owd=25000 us queue=1000 pkts fifo=1 both directions alike; mss=1448 mtu=1500
+";
+
+const ROWS: &str = "\
+t_us,ev,flags,seq,len,ack,wnd,sack,tsval,tsecr,k,tx,fate,t_arr_us,cwnd,ssthresh,srtt_us,rttvar_us,rto_us,ca,backoff,unacked,sacked,lost,retrans
+1,S,S,0,0,0,64240,,0,0,,,ok,25049,10,-1,0,250000,1000000,0,0,0,0,0,0
+50150,R,S.,0,0,1,65535,,0,0,,,,,10,-1,50149,25074,251000,0,0,0,0,0,0
+50151,S,.,1,0,1,65536,,50,0,,,ok,75193,10,-1,50149,25074,251000,0,0,0,0,0,0
+50154,S,.,1,1448,1,65536,,50,0,1,1,ok,76393,10,-1,50149,25074,251000,0,0,4,0,0,0
+50154,S,P.,1449,1448,1,65536,,50,0,2,1,ok,77593,10,-1,50149,25074,251000,0,0,4,0,0,0
+50154,S,.,2897,1448,1,65536,,50,0,3,1,ok,78793,10,-1,50149,25074,251000,0,0,4,0,0,0
+50154,S,P.,4345,1448,1,65536,,50,0,4,1,ok,79993,10,-1,50149,25074,251000,0,0,4,0,0,0
+101452,R,.,1,0,1449,8387328,,51,50,1,1,,,10,-1,50293,19094,251000,0,0,3,0,0,0
+102639,R,.,1,0,2897,8387328,,52,50,2,1,,,10,-1,50567,14869,251000,0,0,2,0,0,0
+103839,R,.,1,0,4345,8387328,,53,50,3,1,,,10,-1,50957,11932,251000,0,0,1,0,0,0
+105041,R,.,1,0,5793,8387328,,55,50,4,1,,,10,-1,51449,9932,252000,0,0,0,0,0,0
+";
+
+pub(super) fn small() -> String {
+    format!("{HEADER}{ROWS}")
+}
+
+fn compared(text: &str) -> super::Comparison {
+    let trace = Trace::parse("small.csv", text).unwrap();
+    let mut setup = Setup::of(&trace).unwrap();
+    // An old and simple sender: these tests are about the comparison.
+    let simple = Config {
+        variant: Variant::Sack,
+        sack: true,
+        timestamps: true,
+        window_scaling: true,
+        rto: RtoEstimator::Linux,
+        initial_window: InitialWindow::Segments(10),
+        delayed_ack: DelayedAck::Off,
+        ..Config::default()
+    };
+    setup.receiver = Config { receive_window: setup.receiver.receive_window, ..simple.clone() };
+    setup.sender = simple;
+    compare_with(&trace, &setup).unwrap()
+}
+
+#[test]
+fn a_model_that_does_the_same_is_found_to_agree() {
+    let found = compared(&small());
+    assert_eq!(found.error, None);
+    for found in [found.open.as_ref().unwrap(), found.closed.as_ref().unwrap()] {
+        assert!(found.same_segments && found.same_order, "{found:?}");
+        assert_eq!((found.window.agree, found.window.of), (4, 4), "{found:?}");
+        assert_eq!(found.first_difference(), None);
+    }
+    assert!(found.agrees());
+    let row = found.json("small.csv");
+    assert_eq!(row["cwnd_agreement"], 1.0);
+    assert_eq!(row["first_difference"], serde_json::Value::Null);
+}
+
+#[test]
+fn a_planted_window_is_found_and_named() {
+    let found = compared(&small().replace("10,-1,50567", "11,7,50567"));
+    let open = found.open.as_ref().unwrap();
+    assert_eq!((open.window.agree, open.window.of), (3, 4));
+    let first = open.first_difference().unwrap();
+    assert_eq!((first.kind, first.line, first.at_us), (Kind::Window, 14, 102_639));
+    assert!(first.kernel.contains("cwnd 11, ssthresh 7") && first.model.contains("cwnd 10, ssthresh none"));
+    assert!(open.same_order && found.closed.as_ref().unwrap().same_order);
+    assert_eq!(found.json("f")["first_difference"]["row"], 14);
+}
+
+#[test]
+fn a_planted_retransmission_is_found_and_named() {
+    let again =
+        "102700,S,.,4345,1448,1,65536,,102,52,4,2,ok,130000,10,-1,50567,14869,251000,0,0,2,0,0,0\n103839,R";
+    let found = compared(&small().replace("103839,R", again));
+    for found in [found.open.as_ref().unwrap(), found.closed.as_ref().unwrap()] {
+        assert!(!found.same_segments && !found.same_order);
+        assert_eq!(found.retransmissions, (1, 0));
+        let first = found.differences.iter().find(|difference| difference.kind == Kind::Segment).unwrap();
+        assert_eq!((first.line, first.at_us), (15, 102_700));
+        assert!(first.kernel.contains("segment 4 again"), "{first}");
+        assert!(first.model.contains("nothing more"), "{first}");
+    }
+    assert!(!found.agrees());
+}
+
+#[test]
+fn another_order_is_found_and_named() {
+    let good = small();
+    let mut lines: Vec<&str> = good.lines().collect();
+    lines.swap(10, 11);
+    let found = compared(&(lines.join("\n") + "\n"));
+    for found in [found.open.as_ref().unwrap(), found.closed.as_ref().unwrap()] {
+        let first = found.differences.iter().find(|difference| difference.kind == Kind::Segment).unwrap();
+        assert_eq!(first.line, 11);
+        assert!(first.kernel.contains("segment 4") && first.model.contains("segment 3"), "{first}");
+        assert!(found.same_segments && !found.same_order);
+    }
+}
+
+#[test]
+fn a_shifted_time_is_found_by_the_closed_loop() {
+    let mut text = small();
+    for row in ["50151,S", "50154,S", "50150,R"] {
+        text = text.replace(row, &row.replacen("50", "53", 1));
+    }
+    let found = compared(&text);
+    let closed = found.closed.as_ref().unwrap();
+    assert_eq!(closed.times.agree, 0);
+    assert_eq!(closed.first_difference().map(|d| d.kind), Some(Kind::Time));
+    assert!(closed.same_order);
+}
+
+#[test]
+fn an_unknown_flag_costs_only_the_closed_loop() {
+    let found = compared(&small().replace("--segs 4", "--segs 4 --wobble 3"));
+    assert!(found.open.is_some() && found.closed.is_none());
+    let error = found.error.as_ref().unwrap();
+    assert_eq!(error.line, Some(2));
+    assert!(error.to_string().contains("--wobble") && error.to_string().contains("small.csv:2"), "{error}");
+    assert!(!found.agrees());
+}
+
+#[test]
+fn switches_follow_the_header() {
+    let setup = |text: &str| Setup::of(&Trace::parse("x", text).unwrap()).unwrap();
+    let sender = setup(&small()).sender;
+    assert!(
+        sender.sack
+            && sender.timestamps
+            && sender.rack
+            && sender.tail_loss_probe
+            && sender.frto
+            && sender.dsack
+    );
+    assert_eq!((sender.mss, sender.duplicate_ack_threshold), (1460, 3));
+    let classic = setup(
+        &small()
+            .replace("tcp_recovery=1", "tcp_recovery=0")
+            .replace("tcp_early_retrans=3", "tcp_early_retrans=0")
+            .replace("tcp_frto=2", "tcp_frto=0"),
+    );
+    let sender = classic.sender;
+    assert!(!sender.rack && !sender.tail_loss_probe && !sender.frto && sender.sack);
+    let error =
+        Setup::of(&Trace::parse("x", &small().replace("--cc reno", "--cc illinois")).unwrap()).unwrap_err();
+    assert!(error.to_string().contains("illinois"), "{error}");
+}
+
+#[test]
+fn figures_that_would_run_for_ever_are_refused() {
+    for (from, to, words) in [
+        ("--maxtime 60000000", "--maxtime 3600000001", "--maxtime"),
+        ("--segs 4", "--segs 10000001", "--segs"),
+        ("--owd 25000", "--owd 18446744073709551615", "--owd"),
+        ("--segs 4", "--segs 4 --spike seg:1,18446744073709551615", "--spike"),
+        ("mss=1448", "mss=0", "mss"),
+    ] {
+        let trace = Trace::parse("x", &small().replacen(from, to, 1)).unwrap();
+        let error = Setup::of(&trace).and_then(|_| super::Script::of(&trace)).unwrap_err();
+        assert!(error.to_string().contains(words), "{error}");
+    }
+    let late = small().replace("105041,R", "18446744073709551615,R");
+    assert!(Trace::parse("x", &late).unwrap_err().to_string().contains("t_us"));
+}
