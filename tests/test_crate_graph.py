@@ -23,11 +23,13 @@ KNOWS = {
     "metrics": {"base"},
     "plan": {"base", "wire", "link", "mobility", "scenario", "trace", "metrics"},
     "sim": {"base", "wire", "link", "tcp", "mobility", "scenario", "plan", "trace", "metrics"},
+    "oracle": {"base", "wire", "link", "tcp"},
     "lab": {"base", "link", "wire"},
     "testbed": {"lab"},
     "agent": {"base", "document", "wire", "mobility", "lab"},
     "linux": {"agent", "base", "wire", "link", "tcp", "mobility", "scenario", "plan", "trace", "metrics", "lab"},
-    "python": {"base", "linux", "plan", "scenario", "sim", "trace", "metrics"},
+    "sweep": {"base", "document", "metrics", "plan", "scenario", "sim"},
+    "python": {"base", "linux", "oracle", "plan", "scenario", "sim", "sweep", "trace", "metrics"},
 }  # fmt: skip
 PROTOCOL = ("base", "wire", "link", "tcp", "mobility")
 OUT_OF_REACH = re.compile(r"\bstd::(net|time|thread|fs|env|process|collections::Hash\w+)\b")

@@ -44,6 +44,29 @@ def test_a_log_gets_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None
     assert "\x1b" not in "".join(lines)
 
 
+def test_what_was_done_before_is_not_counted_as_speed(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    stream = Terminal()
+    with Progress(stream, "runs", "runs/s") as watcher:
+        for second in range(3):
+            now = 100.0 + second
+            watcher(200 + 10 * second, 300)
+    assert "73%  220 of 300 runs, 10 runs/s, 8 s left" in stream.getvalue()
+
+
+def test_the_next_part_of_the_work_has_a_speed_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    stream = io.StringIO()
+    with Progress(stream, "cases") as watcher:
+        for whole, seconds in ((500, 1000.0), (100, 10.0)):
+            for done in range(whole + 1):
+                watcher(done, whole)
+                now += seconds / whole
+    assert "50%  50 of 100 cases, 5 s left" in stream.getvalue()
+
+
 def test_without_a_stream_there_is_silence() -> None:
     with Progress(None, "done") as watcher:
         watcher(1, 2)

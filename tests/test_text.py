@@ -33,6 +33,23 @@ def test_a_quantity_is_written_with_its_unit(value: object, unit: str, shown: st
     assert text.quantity(value, unit) == shown
 
 
+@pytest.mark.parametrize(
+    ("found", "unit", "shown"),
+    [
+        ((122_635.2, 122_470.1, 122_804.9), "bit/s", ("122.64 kbit/s", "122.47 kbit/s", "122.80 kbit/s")),
+        ((5.0812, 1.57, 9.42), "s", ("5.1 s", "1.6 s", "9.4 s")),
+        ((0.25, 0.2, 0.3), "s", ("250 ms", "200 ms", "300 ms")),
+        ((6.47, 6.1, 6.8), "", ("6.47", "6.10", "6.80")),
+        ((7.0, 7.0, 7.0), "s", ("7 s", "7 s", "7 s")),
+        ((7.0, None, None), "s", ("7 s", "-", "-")),
+    ],
+)
+def test_an_estimate_has_the_digits_that_show_how_good_it_is(
+    found: tuple[float, float | None, float | None], unit: str, shown: tuple[str, str, str]
+) -> None:
+    assert text.estimate(*found, unit) == shown
+
+
 def test_a_table_lines_up() -> None:
     assert text.table(["flow", "bytes"], [["a", "1"], ["longer", "22,000"]]) == (
         "flow     bytes\na            1\nlonger  22,000"

@@ -9,10 +9,12 @@
 from careof.comparison import Comparison, compare
 from careof.errors import (
     CareofError,
+    ClusterError,
     ConservationError,
     InputError,
     InternalError,
     NotARunError,
+    NotATableError,
     OutputError,
     RunError,
     ScenarioError,
@@ -20,24 +22,31 @@ from careof.errors import (
 )
 from careof.native import __version__, event_schema, metric_definitions, presets
 from careof.runs import Run, load, run
+from careof.sweeps import Sweep, load_sweep, plot_table, sweep
 
 __all__ = [
     "CareofError",
+    "ClusterError",
     "Comparison",
     "ConservationError",
     "InputError",
     "InternalError",
     "NotARunError",
+    "NotATableError",
     "OutputError",
     "Run",
     "RunError",
     "ScenarioError",
+    "Sweep",
     "WorldError",
     "__version__",
     "compare",
     "event_schema",
     "load",
+    "load_sweep",
     "metric_definitions",
+    "plot_table",
     "presets",
     "run",
+    "sweep",
 ]

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from careof import native, summary
 from careof.errors import CareofError, InputError, WorldError
+from careof.oracles import command as oracle_command
+from careof.oracles import ns2_command
 from careof.progress import Progress
 from careof.runs import LARGEST_PACKET, LARGEST_SEED, SIMULATED
 from careof.staging import space_hint
@@ -53,8 +55,8 @@ def entry() -> NoReturn:
             status = main()
         finally:
             sys.stdout.flush()
-    except KeyboardInterrupt:
-        _complain("interrupted; nothing was left behind", None)
+    except KeyboardInterrupt as interrupt:
+        _complain(str(interrupt) or "interrupted; nothing was left behind", None)
         status = 128 + signal.SIGINT
     except BrokenPipeError:
         # Whoever read our output has seen enough.
@@ -135,6 +137,56 @@ def _parser() -> argparse.ArgumentParser:
     )
     _add_json(run, "the content of summary.json")
 
+    sweep = _command(commands, "sweep", _sweep, "run a grid of values with repetitions: one table of all runs")
+    sweep.add_argument("scenario", metavar="FILE", help="the scenario, a TOML file")
+    sweep.add_argument(
+        "--vary",
+        metavar="KEY=A,B,...",
+        action="append",
+        default=[],
+        help="run with each of these values, for example --vary flow.tcp.variant=reno,sack; may be repeated",
+    )
+    sweep.add_argument(
+        "--repeat", metavar="N", type=_positive, default=1, help="runs of each combination, under one seed (default: 1)"
+    )
+    sweep.add_argument(
+        "--out", metavar="FILE", type=Path, help="the table (default: NAME.parquet, NAME from the file's)"
+    )
+    sweep.add_argument("--resume", action="store_true", help="go on with a sweep that was interrupted")
+    sweep.add_argument("--seed", metavar="N", type=_whole_number, help="replace the scenario's seed")
+    _add_set(sweep)
+    sweep.add_argument("--jobs", metavar="N", type=_positive, help="threads (default: as many as there are cores)")
+    sweep.add_argument("--scheduler", metavar="ADDRESS", help="run on a Dask cluster, for example tcp://host:8786")
+    sweep.add_argument(
+        "--world",
+        choices=native.WORLDS,
+        default=SIMULATED,
+        help="only sim: runs on Linux hosts would disturb each other",
+    )
+    sweep.add_argument("--quiet", action="store_true", help="no progress")
+    _add_json(sweep, "what was done")
+
+    plot = _command(commands, "plot", _plot, "means of a sweep with confidence intervals, in numbers and as a graph")
+    plot.add_argument("table", metavar="TABLE", type=Path, help="table of a sweep, a Parquet file")
+    plot.add_argument("--x", metavar="KEY", help="draw it over this column (default: the key that varies)")
+    plot.add_argument("--y", metavar="METRIC", required=True, help="the column to draw")
+    plot.add_argument(
+        "--by", metavar="KEY", action="append", default=[], help="a curve for each value; may be repeated"
+    )
+    plot.add_argument(
+        "--where", metavar="KEY=VALUE", action="append", default=[], help="keep these rows only; may be repeated"
+    )
+    plot.add_argument(
+        "--ci",
+        choices=["student", "bootstrap"],
+        default="student",
+        help="confidence intervals by Student's t (the default) or by resampling",
+    )
+    plot.add_argument(
+        "--out", metavar="FILE", type=Path, help="the graph: .svg, .png or .pdf (default: TABLE-METRIC.svg)"
+    )
+    _add_json(plot, "the means")
+
     compare = _command(commands, "compare", _compare, "two runs side by side")
     compare.add_argument("a", metavar="A", type=Path, help="directory of a run")
     compare.add_argument("b", metavar="B", type=Path, help="directory of another run")
@@ -165,6 +217,16 @@ def _parser() -> argparse.ArgumentParser:
     )
     study.add_argument("--markdown", action="store_true", help="print a page of Markdown")
     _add_json(study, "the rows of its table")
+
+    oracle = commands.add_parser(
+        "oracle",
+        help="the models beside what did not come from here",
+        description="The TCP models beside what did not come from here.",
+        allow_abbrev=False,
+    )
+    oracles = oracle.add_subparsers(title="oracles", metavar="ORACLE", required=True, parser_class=_Parser)
+    oracle_command.add(oracles, _command, _progress)
+    ns2_command.add(oracles, _command, _progress)
     return parser
 
 
@@ -197,6 +259,10 @@ def _whole_number(text: str) -> int:
     return _number(text, 0, LARGEST_SEED)
 
 
+def _positive(text: str) -> int:
+    return _number(text, 1, LARGEST_SEED)
+
+
 def _snap_length(text: str) -> int:
     return _number(text, 1, LARGEST_PACKET)
 
@@ -211,9 +277,9 @@ def _number(text: str, low: int, high: int) -> int:
     return value
 
 
-def _progress(options: argparse.Namespace, unit: str) -> Progress:
-    quiet = sys.stderr is None or (options.json and not sys.stderr.isatty())
-    return Progress(None if quiet else sys.stderr, unit)
+def _progress(options: argparse.Namespace, unit: str, rate: str | None = None) -> Progress:
+    quiet = sys.stderr is None or getattr(options, "quiet", False) or (options.json and not sys.stderr.isatty())
+    return Progress(None if quiet else sys.stderr, unit, rate)
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -244,6 +310,50 @@ def _run(options: argparse.Namespace) -> int:
         _print_json(result.summary)
     else:
         print(summary.for_people(result, Style(sys.stdout), out))
+    return 0
+
+
+def _sweep(options: argparse.Namespace) -> int:
+    from careof.sweeps import sweep
+
+    if options.world != SIMULATED:
+        raise WorldError(
+            "a sweep is simulated: on Linux hosts runs take their time in earnest, and beside each other they would "
+            "compete for this machine's processors",
+            hint="make the runs one after another: careof run FILE --world linux --repetition N --set KEY=VALUE",
+        )
+    out = options.out if options.out is not None else Path(f"{Path(options.scenario).stem or 'scenario'}.parquet")
+    with _progress(options, "runs", "runs/s") as progress:
+        done = sweep(
+            Path(options.scenario),
+            vary=options.vary,
+            repeat=options.repeat,
+            out=out,
+            seed=options.seed,
+            set=options.overrides,
+            jobs=options.jobs,
+            scheduler=options.scheduler,
+            resume=options.resume,
+            progress=progress,
+            remark=progress.remark,
+        )
+    if options.json:
+        _print_json(done.as_json())
+    else:
+        print(done.for_people(Style(sys.stdout)))
+    return 0
+
+
+def _plot(options: argparse.Namespace) -> int:
+    from careof.sweeps import load_sweep
+
+    means = load_sweep(options.table).means(options.y, options.x, options.by, ci=options.ci, where=options.where)
+    name = f"{options.table.stem}-{options.y}.svg"
+    out = means.save(options.out if options.out is not None else options.table.with_name(name))
+    if options.json:
+        _print_json(means.as_json() | {"graph": str(out)})
+    else:
+        print(f"{means.for_people(Style(sys.stdout))}\n\n{printable(str(out))}")
     return 0
 
 

@@ -7,9 +7,11 @@
     │   ├── ScenarioError       the scenario file, or an override of it
     │   ├── WorldError          the chosen world cannot do it, or not on this machine
     │   ├── OutputError         nothing can be written there
-    │   └── NotARunError        that directory holds no run
+    │   ├── NotARunError        that directory holds no run
+    │   └── NotATableError      that file holds no table of a sweep
     ├── RunError                the run itself went wrong; exit status 1
-    │   └── ConservationError   packets appeared or vanished without a cause
+    │   ├── ConservationError   packets appeared or vanished without a cause
+    │   └── ClusterError        the Dask cluster cannot be reached, or cannot do it
     └── InternalError           a fault of careof; exit status 1
 
 ``str(error)`` is the message for people. Where there is something to do about it, ``error.hint`` says what.
@@ -51,12 +53,20 @@ class NotARunError(InputError):
     """A directory that should hold a run does not."""
 
 
+class NotATableError(InputError):
+    """A file that should hold the table of a sweep does not."""
+
+
 class RunError(CareofError):
     """The run went wrong after it had begun."""
 
 
 class ConservationError(RunError):
     """After the run, packets sent were not packets delivered, dropped, queued and in flight."""
+
+
+class ClusterError(RunError):
+    """The Dask cluster cannot be reached, is lost, or has workers that cannot do it."""
 
 
 class InternalError(CareofError):

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from careof import _careof
-from careof.errors import InternalError, RunError, ScenarioError, WorldError
+from careof.errors import InputError, InternalError, RunError, ScenarioError, WorldError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -42,6 +42,9 @@ def _our_errors() -> Iterator[None]:
     except _careof.WorldError as error:
         message, hint = error.args
         raise WorldError(message, hint=hint) from None
+    except _careof.GridError as error:
+        message, hint = error.args
+        raise InputError(message, hint=hint) from None
 
 
 @contextmanager
@@ -74,6 +77,22 @@ def presets() -> list[Json]:
         return _objects(_careof.presets())
 
 
+def transfer(scene: Json) -> list[list[Any]]:
+    """Carry out a transfer over one link, as crates/oracle/src/transfer.rs describes it.
+
+    What comes back are the segments sent: seconds, number, the how-manieth time, lost, cwnd and ssthresh in segments.
+
+    Raises:
+        InputError: the scene makes no sense.
+    """
+    try:
+        with _no_panic():
+            rows: list[list[Any]] = json.loads(_careof.transfer(json.dumps(scene)))
+    except ValueError as error:
+        raise InputError(str(error)) from None
+    return rows
+
+
 def metric_definitions() -> list[Json]:
     """What every metric of a summary means: ``section``, ``key``, ``unit``, ``definition``."""
     return _objects(_careof.metric_definitions())
@@ -82,6 +101,35 @@ def metric_definitions() -> list[Json]:
 def event_schema() -> Json:
     """The columns of the event table and the kinds of events."""
     return _object(_careof.event_schema())
+
+
+def compare_kernel_trace(path: Path, name: str) -> Json:
+    """A trace of a real Linux sender beside the model: what they have in common, under the `name` given.
+
+    A file that is no trace has ``error`` with ``message`` and ``hint``. Other Python threads run meanwhile.
+    """
+    with _no_panic():
+        return _object(_careof.compare_kernel_trace(path, name))
+
+
+def read_predictions(path: Path) -> list[Json]:
+    """The rows of a table of predictions: ``id``, ``source``, ``inputs``, ``expected``, ``tolerance``.
+
+    Raises:
+        InputError: it cannot be read or is no such table.
+    """
+    with _no_panic():
+        table = _object(_careof.read_predictions(path))
+    if "error" in table:
+        raise InputError(table["error"]["message"], hint=table["error"]["hint"])
+    rows: list[Json] = table["rows"]
+    return rows
+
+
+def evaluate_prediction(row: Json) -> Json:
+    """A row held against the models: it gains ``outcome`` - holds, differs, not run - and ``why``."""
+    with _no_panic():
+        return _object(_careof.evaluate_prediction(json.dumps(row)))
 
 
 def check_world(world: str, name: str, text: str, overrides: Sequence[str] = ()) -> None:
@@ -194,6 +242,65 @@ class World:
         """
         with _no_panic():
             return _objects(self._native.take_programs())
+
+
+class Grid:
+    """A scenario, the keys that vary (``key=a,b,c`` each), and repetitions under one seed.
+
+    Raises:
+        InputError: this is no grid; the message says why.
+    """
+
+    def __init__(
+        self, name: str, text: str, overrides: Sequence[str], *, seed: int | None, varied: Sequence[str], repeat: int
+    ) -> None:
+        with _our_errors():
+            self.native = _careof.Grid(name, text, list(overrides), seed, list(varied), repeat)
+
+    def plan(self) -> Json:
+        """What the grid is: ``axes``, ``columns`` of its table, ``runs``, ``seed`` and ``title``.
+
+        Raises:
+            InputError: no cell of it is a scenario that can be simulated, as when a key is mistyped.
+        """
+        with _our_errors():
+            return _object(self.native.plan())
+
+
+class Crew:
+    """Threads that carry out runs of a grid: those in `only`, or all but those in `done`. A context manager."""
+
+    def __init__(
+        self, grid: Grid, *, jobs: int | None = None, done: Sequence[int] = (), only: Sequence[int] | None = None
+    ) -> None:
+        with _no_panic():
+            self._native = _careof.Crew(grid.native, jobs, list(done), None if only is None else list(only))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def take(self, patience_s: float) -> list[str]:
+        """The records of runs that ended since the last call, a line each.
+
+        Other Python threads run meanwhile. Returns when all is done, or else after `patience_s`.
+        """
+        with _no_panic():
+            return self._native.take(patience_s)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all is done and taken."""
+        return self._native.is_done()
+
+    def stop(self) -> None:
+        """Abandon the runs under way and begin no other; what is done can still be taken."""
+        with _no_panic():
+            self._native.stop()
 
 
 def _object(text: str) -> Json:

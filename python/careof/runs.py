@@ -214,10 +214,10 @@ def plan(
         name=name,
         text=text,
         overrides=override_list(set),
-        seed=None if seed is None else _whole_number("seed", seed, 0, LARGEST_SEED),
-        repetition=_whole_number("repetition", repetition, 0, LARGEST_SEED),
+        seed=None if seed is None else whole_number("seed", seed, 0, LARGEST_SEED),
+        repetition=whole_number("repetition", repetition, 0, LARGEST_SEED),
         trace=trace,
-        snap_length=None if snap_length is None else _whole_number("snap_length", snap_length, 1, LARGEST_PACKET),
+        snap_length=None if snap_length is None else whole_number("snap_length", snap_length, 1, LARGEST_PACKET),
         plots=plots,
         out=None if out is None else str(out),
     )
@@ -258,7 +258,7 @@ def read_scenario(scenario: str | Path) -> tuple[str, str]:
             content = file.read(_LARGEST_SCENARIO + 1)
         text = content.decode("utf-8")
         if len(content) <= _LARGEST_SCENARIO:
-            return _unicode(str(path)), text
+            return unicode(str(path)), text
         message, hint = "is larger than 4 MiB", "name a scenario file"
     except FileNotFoundError:
         message, hint = "no such file", _nearby(path)
@@ -270,7 +270,7 @@ def read_scenario(scenario: str | Path) -> tuple[str, str]:
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
         message, hint = f"cannot be read as a scenario: {why}", "name a readable scenario file"
-    raise ScenarioError(f"{_unicode(str(path))}: {message}", hint=hint)
+    raise ScenarioError(f"{unicode(str(path))}: {message}", hint=hint)
 
 
 def override_list(overrides: Overrides) -> list[str]:
@@ -285,7 +285,7 @@ def override_list(overrides: Overrides) -> list[str]:
     if isinstance(overrides, Mapping):
         items = [f"{key}={_override(key, value)}" for key, value in overrides.items()]
     else:
-        items = [_unicode(str(item)) for item in overrides]
+        items = [unicode(str(item)) for item in overrides]
     for item in items:
         key, equals, _ = item.partition("=")
         if not key.strip() or not equals:
@@ -299,7 +299,7 @@ def override_list(overrides: Overrides) -> list[str]:
 def _override(key: str, value: object) -> str:
     # A string stands as on the command line: it may also be a piece of TOML.
     if isinstance(value, str):
-        return _unicode(value)
+        return unicode(value)
     try:
         return toml.inline(value)
     except TypeError as error:
@@ -308,7 +308,12 @@ def _override(key: str, value: object) -> str:
         ) from None
 
 
-def _whole_number(name: str, value: object, low: int, high: int) -> int:
+def whole_number(name: str, value: object, low: int, high: int) -> int:
+    """A number that was given for `name`.
+
+    Raises:
+        ScenarioError: it is none, or not in the range.
+    """
     try:
         number = low - 1 if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
     except TypeError:
@@ -318,7 +323,7 @@ def _whole_number(name: str, value: object, low: int, high: int) -> int:
     return number
 
 
-def _unicode(words: str) -> str:
+def unicode(words: str) -> str:
     """The native module takes Unicode only; names of files and arguments may hold any bytes."""
     return words.encode("utf-8", "backslashreplace").decode("utf-8")
 

@@ -51,7 +51,7 @@ class Staging:
             self.path = Path(
                 tempfile.mkdtemp(prefix=f".{self.target.name[:200]}.", suffix=".partial", dir=self.target.parent)
             )
-            self.path.chmod(0o777 & ~_umask())
+            self.path.chmod(0o777 & ~umask())
         except OSError as error:
             self._forget_parents()
             raise not_written(target, error, "name a directory that can be made, with --out") from error
@@ -154,7 +154,7 @@ def write_whole(path: Path, text: str) -> None:
         ) as file:
             partial = Path(file.name)
             file.write(text)
-        partial.chmod(0o666 & ~_umask())
+        partial.chmod(0o666 & ~umask())
         partial.replace(path)
     except OSError as error:
         raise not_written(path, error, "name a file in a directory that exists") from error
@@ -181,7 +181,8 @@ def _is_ours(name: str) -> bool:
     return name in _FILES or (name.startswith("plot-") and name.endswith(".png"))
 
 
-def _umask() -> int:
+def umask() -> int:
+    """The permissions that new files are not to have."""
     current = os.umask(0o077)
     os.umask(current)
     return current

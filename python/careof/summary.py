@@ -10,7 +10,7 @@ from careof import text
 from careof.staging import EVENTS, PACKETS, PROGRAMS, REPORT, SUMMARY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from careof.native import Json
@@ -26,6 +26,10 @@ _FLOW_COLUMNS = (
     ("unnecessary_retransmissions", "unnecessarily"),
     ("duplicate_acks", "dup. ACKs"),
 )
+
+
+MOST_ROWS = 20
+"""More flows or handovers than this are summed up in a table instead of listed."""
 
 
 def unit_of(key: str) -> str:
@@ -53,6 +57,8 @@ def for_people(run: Run, style: Style, place: Path) -> str:
         parts.append(flow_table(summary["flows"]))
     if summary["handovers"]:
         parts.append(handover_table(summary["handovers"]))
+    if summary.get("roaming"):
+        parts.append(roaming_table(summary["roaming"]))
     if summary.get("probes"):
         parts.append(probe_table(summary["probes"]))
     written = [
@@ -61,19 +67,55 @@ def for_people(run: Run, style: Style, place: Path) -> str:
         if run.path is not None and (run.path / name).exists()
     ]
     parts.append("\n".join(text.printable(str(place / name)) for name in written))
+    if max(len(summary["flows"]), len(summary["handovers"])) > MOST_ROWS:
+        where = text.printable(str(place / SUMMARY)) if SUMMARY in written else "--json"
+        parts.append(style.dim(f"Each of them is in {where}."))
     return "\n\n".join(parts)
 
 
 def flow_table(flows: list[Json]) -> str:
-    """A row a flow."""
+    """A row a flow; of many flows their spread."""
+    if len(flows) > MOST_ROWS:
+        keys = [key for key, _ in _FLOW_COLUMNS]
+        rows = spread(flows, keys)
+        rows["in all"] = {key: sum(flow[key] for flow in flows) for key in keys}
+        return text.table(
+            [f"{len(flows)} flows", *(title for _, title in _FLOW_COLUMNS)],
+            [[name, *(value(key, row[key]) for key in keys)] for name, row in rows.items()],
+        )
     return text.table(
         ["flow", *(title for _, title in _FLOW_COLUMNS)],
         [[str(flow["name"]), *(value(key, flow[key]) for key, _ in _FLOW_COLUMNS)] for flow in flows],
     )
 
 
+def spread(rows: list[Json], keys: Iterable[str]) -> dict[str, Json]:
+    """The least, the (lower) median and the most of each key, what is missing left out."""
+    sorted_by = {key: sorted(row[key] for row in rows if row[key] is not None) for key in keys}
+    picks: dict[str, Callable[[int], int]] = {
+        "least": lambda _: 0,
+        "median": lambda count: (count - 1) // 2,
+        "most": lambda count: count - 1,
+    }
+    return {
+        name: {key: values[pick(len(values))] if values else None for key, values in sorted_by.items()}
+        for name, pick in picks.items()
+    }
+
+
 def handover_table(handovers: list[Json]) -> str:
-    """A row a handover."""
+    """A row a handover; of many handovers their spread."""
+    if len(handovers) > MOST_ROWS:
+        times = ("interruption_s", "stall_after_s", "recovery_90_s")
+        rows = spread(handovers, times)
+        missing = {key: sum(one[key] is None for one in handovers) for key in times}
+        return text.table(
+            [f"{len(handovers)} handovers", "interruption", "stall after", "90 % of the rate"],
+            [
+                *([name, *(_or_why(row[key], "-") for key in times)] for name, row in rows.items()),
+                ["without", *(str(missing[key]) for key in times)],
+            ],
+        )
     return text.table(
         ["handover", "from", "to", "interruption", "stall after", "90 % of the rate"],
         [
@@ -88,6 +130,26 @@ def handover_table(handovers: list[Json]) -> str:
             for one in handovers
         ],
         left=3,
+    )
+
+
+def roaming_table(roaming: Json) -> str:
+    """The handovers of many mobile nodes."""
+    titles = (("interruption", "interruption"), ("stall_after", "stall after"))
+    nodes, stations = roaming["nodes"], roaming["stations"]
+    return (
+        text.table(
+            [f"{roaming['handovers']} handovers", "least", "median", "most", "without"],
+            [
+                [
+                    title,
+                    *(_or_why(roaming[f"{key}_{which}_s"], "-") for which in ("min", "median", "max")),
+                    str(without),
+                ]
+                for (key, title), without in zip(titles, (roaming["not_ready"], roaming["not_resumed"]), strict=True)
+            ],
+        )
+        + f"\n{_counted(nodes, 'mobile node')} round {_counted(stations, 'station')}"
     )
 
 
@@ -134,8 +196,13 @@ def _or_why(time_s: float | None, why: str) -> str:
 
 def scenario_in_words(scenario: Json) -> str:
     """What a good scenario holds, in a line."""
-    counts = [_counted(len(scenario[key]), word) for key, word in _PARTS if key in scenario]
+    counts = [_counted(_number_of(scenario, key), word) for key, word in _PARTS if key in scenario]
     return text.printable(f"{scenario['title']}: {', '.join(counts)}")
+
+
+def _number_of(scenario: Json, key: str) -> int:
+    """How many there are, those counted that one entry stands for."""
+    return sum(one.get("copies", {"count": 1})["count"] for one in scenario[key])
 
 
 _PARTS = (("nodes", "node"), ("links", "link"), ("flows", "flow"), ("handovers", "handover"))

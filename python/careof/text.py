@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from typing import TYPE_CHECKING, TextIO
 
@@ -50,6 +51,23 @@ def quantity(value: object, unit: str) -> str:
             return size(value)
         case _:
             return f"{value:,}" if isinstance(value, int) else _digits(value)
+
+
+def estimate(value: float, low: float | None, high: float | None, unit: str) -> tuple[str, str, str]:
+    """A value and the interval it lies in, all with the digits that show how wide that is, in one unit."""
+    if low is None or high is None or not 0 < high - low < math.inf:
+        shown = quantity(value, unit)
+        return shown, "-" if low is None else shown, "-" if high is None else shown
+    scale, prefix = 1.0, ""
+    largest = max(abs(low), abs(high))
+    if unit in ("bit/s", "byte", "bytes"):
+        scale, prefix = next(((factor, sign) for factor, sign in _PREFIXES if largest >= factor), (1.0, ""))
+    elif unit == "s" and largest < 1:
+        scale, prefix = (1e-3, "m") if largest >= 1e-3 else (1e-6, "µ")
+    decimals = min(max(1 - math.floor(math.log10((high - low) / scale)), 0), 9)
+    name = {"byte": "B", "bytes": "B"}.get(unit, unit)
+    mean, under, over = (f"{number / scale:,.{decimals}f} {prefix}{name}".rstrip() for number in (value, low, high))
+    return mean, under, over
 
 
 def printable(words: str, *, lines: bool = False) -> str:

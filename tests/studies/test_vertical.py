@@ -66,7 +66,8 @@ def test_the_text_says_what_hangs_on_the_instant_of_the_handover(study: Study) -
 def test_progress_is_told_up_to_the_whole() -> None:
     told: list[tuple[float, float]] = []
     vertical.carry_out(None, lambda done, whole: told.append((done, whole)), quick=True)
-    assert told == [(done, len(runs.SETUPS)) for done in range(1, len(runs.SETUPS) + 1)]
+    assert told == sorted(told)
+    assert told[-1] == (len(runs.SETUPS), len(runs.SETUPS))
 
 
 def test_all_figures_are_drawn_and_the_page_needs_nothing_else(drawn: Path) -> None:

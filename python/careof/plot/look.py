@@ -37,7 +37,8 @@ _ROLES = {
     Role.DELIVERED: Look("#0072b2", width=1.8),
     Role.APART: Look("#111111", width=1.0),
 }
-_CYCLE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#8a6d00", "#111111", "#7f7f7f")
+CYCLE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#8a6d00", "#111111", "#7f7f7f")
+"""Of curves that stand for nothing in particular."""
 # The second of two runs laid over each other.
 _OTHER = {
     Role.DATA: "#cc79a7",
@@ -62,6 +63,6 @@ STALL_SHADE = "#e7b5a3"
 def look(series: Series, position: int) -> Look:
     """How to draw the series at this position of its panel."""
     if series.role is Role.QUEUE:
-        return Look(_CYCLE[position % len(_CYCLE)])
+        return Look(CYCLE[position % len(CYCLE)])
     mine = _ROLES[series.role]
     return mine if series.run == 0 else mine._replace(colour=_OTHER[series.role])

@@ -15,7 +15,7 @@ from careof.plot.interactive import LIMIT, page_figure
 from careof.plot.ladder import ladders, svg
 from careof.plot.series import heights
 from careof.runs import SIMULATED
-from careof.staging import EVENTS, PROGRAMS, SCENARIO
+from careof.staging import EVENTS, PROGRAMS, SCENARIO, SUMMARY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _LADDERS_SHOWN = 12
 _VIEWS = 12
+_LINKS_SHOWN = 60
 _COLUMNS = 6
 _PRINTED = 10_000
 """Characters of what a program printed."""
@@ -112,9 +113,11 @@ def report_html(run: Run) -> str:
         NotARunError: its trace is damaged.
     """
     page = Page(f"{run.title} - careof")
-    page.add("Flows", metrics_table("flows[]", "flow", run.summary["flows"]), beside=True)
+    page.add("Flows", _flows(run.summary["flows"]), beside=True)
     if run.summary["handovers"]:
         page.add("Handovers", _handovers(run.summary["handovers"]), beside=True)
+    if run.summary.get("roaming"):
+        page.add("Handovers", metrics_table("roaming", "all nodes", [run.summary["roaming"]], ["number"]), beside=True)
     if run.summary.get("probes"):
         probes = run.summary["probes"]
         page.add("Links, measured", metrics_table("probes[]", "measurement", probes), beside=True)
@@ -205,6 +208,23 @@ def _ladders(page: Page, run: Run) -> None:
     page.add("Signalling", note + "".join(parts))
 
 
+def _flows(flows: Sequence[Json]) -> str:
+    if len(flows) <= summary.MOST_ROWS:
+        return metrics_table("flows[]", "flow", flows)
+    numbers = [key for key, one in flows[0].items() if isinstance(one, (int, float)) and not isinstance(one, bool)]
+    rows = summary.spread(list(flows), numbers)
+    note = f'<p class="note">{len(flows):,} flows, metric by metric; each of them is in {SUMMARY}.</p>'
+    return note + metrics_table("flows[]", "flows", list(rows.values()), list(rows))
+
+
+def _busiest(links: Sequence[Json]) -> Sequence[Json]:
+    """The links that a table has room for, in their order."""
+    if len(links) <= _LINKS_SHOWN:
+        return links
+    ranked = sorted(range(len(links)), key=lambda index: -int(links[index]["offered_packets"]))
+    return [links[index] for index in sorted(ranked[:_LINKS_SHOWN])]
+
+
 def _handovers(handovers: Sequence[Json]) -> str:
     names = [f"{number}: {one['from']} to {one['to']}" for number, one in enumerate(handovers, 1)]
     parts = [f"<div>{metrics_table('handovers[]', 'handover', handovers, names)}</div>"]
@@ -232,11 +252,13 @@ def _packets(run: Run) -> str:
             f"{link['max_queue_packets']:,}",
             "-" if link["utilisation"] is None else f"{link['utilisation']:.1%}",
         ]
-        for link in run.summary["links"]
+        for link in _busiest(run.summary["links"])
     ]
+    hidden = len(run.summary["links"]) - len(rows)
     parts += [
         "<h3>Links</h3>",
         table(["link", "offered", "delivered", "dropped", "longest queue", "utilisation"], rows),
+        f'<p class="note">{hidden:,} more links carried less; they are in {SUMMARY}.</p>' if hidden else "",
     ]
     if run.summary["mobility"]:
         parts += ["<h3>Agents</h3>", metrics_table("mobility", "registrations", [run.summary["mobility"]], ["number"])]

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import json
 import statistics
-import threading
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from careof.comparison import compare
@@ -22,6 +21,7 @@ from careof.staging import write_whole
 from careof.studies import Row, Study
 from careof.studies._vertical_linux_rows import TARGETS, Target
 from careof.studies._vertical_runs import SCENARIO, SETUPS, look_at, overrides
+from careof.sweeps.traced import in_turn
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -183,39 +183,10 @@ def _spread(target: Target, values: list[float]) -> tuple[float, float] | None:
     return (target.shown(min(values)), target.shown(max(values))) if values else None
 
 
-class _CancelledError(Exception):
-    """Another run has failed, or somebody wants no more."""
-
-
 def _carry_out(planned: list[Measurement], out: Path | None, progress: Watcher | None) -> list[Run]:
-    """Several at once; when one fails, or somebody interrupts, the others end too."""
-    cancelled = threading.Event()
-    lock = threading.Lock()
-    done = dict.fromkeys(planned, 0.0)
-    whole = dict.fromkeys(planned, 1.0)
-
-    def watch(one: Measurement) -> Watcher:
-        def tell(now: float, duration: float) -> None:
-            if cancelled.is_set():
-                raise _CancelledError
-            with lock:
-                done[one] = now / duration
-                if progress is not None:
-                    progress(sum(done.values()), sum(whole.values()))
-
-        return tell
-
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        futures = [pool.submit(one.carry_out, out, watch(one)) for one in planned]
-        try:
-            finished, _ = wait(futures, return_when=FIRST_EXCEPTION)
-            for future in finished:
-                future.result()
-        except BaseException:
-            cancelled.set()
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-    return [future.result() for future in futures]
+    """Several at once, none of which waits for another."""
+    work = [partial(one.carry_out, out) for one in planned]
+    return list(in_turn(work, progress, at_once=AT_ONCE, ahead=len(work)))
 
 
 def _text(runs: list[Run], planned: list[Measurement]) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+from functools import partial
 from typing import TYPE_CHECKING
 
 from careof.errors import OutputError
@@ -18,6 +19,7 @@ from careof.studies import Row, Study, _vertical_linux
 from careof.studies._vertical_rows import findings
 from careof.studies._vertical_runs import SCENARIO, SETUPS, observe
 from careof.studies._vertical_words import text
+from careof.sweeps.traced import in_turn
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,20 +53,14 @@ def carry_out(out: Path | None, progress: Watcher | None, *, quick: bool = False
     if world != SIMULATED:
         return _vertical_linux.carry_out(out, progress, quick=quick)
     phases = [0.0] if quick else [index / PHASES for index in range(PHASES)]
-    whole = len(phases) * len(SETUPS)
-    done = 0
+    work = [partial(observe, setup, phase) for phase in phases for setup in SETUPS]
     found: list[list[Finding]] = []
     at_the_instant: dict[str, Observed] = {}
-    for phase in phases:
-        runs = {}
-        for setup in SETUPS:
-            runs[setup.key] = observe(setup, phase)
-            done += 1
-            if progress is not None:
-                progress(done, whole)
+    observed = in_turn(work, progress)
+    for _ in phases:
+        runs = {setup.key: next(observed) for setup in SETUPS}
         found.append(findings(runs))
-        if phase == phases[0]:
-            at_the_instant = runs
+        at_the_instant = at_the_instant or runs
     study = _study(found)
     if out is not None:
         study.files.extend(_write(study, at_the_instant, out))
