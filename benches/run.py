@@ -1,8 +1,7 @@
 """How fast the simulator is, and how much goes through a tunnel on real Linux.
 
-The simulator: packet-hops per CPU second of each scenario in ``scenarios/bench``. A packet-hop is one packet crossing
-one link. The CPU time is that of the whole `careof run --no-trace` process, start-up of the interpreter included; of
-several runs the fastest counts, because a busy machine only ever adds.
+The simulator: packet-hops and events per CPU second and peak memory of each scenario in ``scenarios/bench``, beside the
+same work in ns-2 and ns-3 (``simulators.py``).
 
 The tunnel: Gbit/s of one TCP connection of the kernel through home agent and mobile node, beside what the kernel
 forwards by itself and beside the simplest forwarder in user space. The cases take turns in one run and the median of
@@ -13,32 +12,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-CAREOF = Path(sys.executable).with_name("careof")
-
-
-def measure(scenario: Path) -> tuple[float, int]:
-    """CPU seconds and packet-hops of one run."""
-    with tempfile.TemporaryDirectory() as scratch:
-        before = _cpu_of_children_s()
-        done = subprocess.run(
-            [CAREOF, "run", scenario, "--no-trace", "--json", "--out", f"{scratch}/run"],
-            stdout=subprocess.PIPE,
-            check=True,
-        )
-        return _cpu_of_children_s() - before, packet_hops(json.loads(done.stdout))
-
-
-def packet_hops(summary: dict[str, Any]) -> int:
-    """Packets that came out of links, counted at each link."""
-    return sum(int(link["delivered_packets"]) for link in summary["links"])
+from simulators import CASES, ROOT, measure, simulators, table
 
 
 def measure_tunnel(rounds: int) -> list[dict[str, Any]]:
@@ -59,21 +39,28 @@ def measure_tunnel(rounds: int) -> list[dict[str, Any]]:
 def main() -> None:
     """Measure and print tables, or JSON."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repeat", type=int, default=5, help="runs of each case")
+    parser.add_argument("--repeat", type=_positive, default=3, help="rounds (default: 3)")
+    parser.add_argument("--case", action="append", choices=[case.name for case in CASES], help="only this one; repeat")
+    parser.add_argument("--peers", default="ns-2,ns-3", help="simulators beside ours (default: ns-2,ns-3; none: '')")
+    parser.add_argument("--quick", action="store_true", help="a twentieth of the simulated time, one round: to try it")
+    parser.add_argument("--no-tunnel", action="store_true", help="leave the tunnel out")
     parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--markdown", action="store_true", help="print the table of simulators as Markdown")
     options = parser.parse_args()
-    rows = []
-    for scenario in sorted((ROOT / "scenarios" / "bench").glob("*.toml")):
-        runs = [measure(scenario) for _ in range(options.repeat)]
-        cpu_s, hops = min(runs)
-        rows.append({"case": scenario.stem, "packet_hops": hops, "cpu_s": cpu_s, "packet_hops_per_cpu_s": hops / cpu_s})
-    tunnel = measure_tunnel(options.repeat)
+    rounds = 1 if options.quick else options.repeat
+    cases = [case for case in CASES if options.case is None or case.name in options.case]
+    with tempfile.TemporaryDirectory() as scratch:
+        can, missing = simulators(Path(scratch), options.peers.split(","))
+        for error in missing:
+            print(f"skipped: {error}\n  hint: {error.hint}", file=sys.stderr)
+        rows = measure(cases, can, rounds, 0.05 if options.quick else 1.0)
+    if options.quick:
+        print("note: in so short a time starting a process weighs most; no rate here is one to quote", file=sys.stderr)
+    tunnel = [] if options.no_tunnel or options.quick or options.markdown else measure_tunnel(options.repeat)
     if options.json:
         print(json.dumps({"simulator": rows, "tunnel": tunnel}, indent=2))
         return
-    print(f"{'case':<24}{'packet-hops':>14}{'CPU s':>10}{'packet-hops per CPU s':>24}")
-    for row in rows:
-        print(f"{row['case']:<24}{row['packet_hops']:>14,}{row['cpu_s']:>10.2f}{row['packet_hops_per_cpu_s']:>24,.0f}")
+    print(table(rows, markdown=options.markdown))
     if tunnel:
         print(f"\n{'case':<24}{'Gbit/s':>14}{'of router':>10}{'of forwarder':>24}")
     for row in tunnel:
@@ -81,9 +68,10 @@ def main() -> None:
         print(f"{row['case']:<24}{rate:>14.2f}{peers[0]:>10.2f}{peers[1]:>24.2f}")
 
 
-def _cpu_of_children_s() -> float:
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
+def _positive(text: str) -> int:
+    if not (text.isdecimal() and int(text)):
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number from 1 on")
+    return int(text)
 
 
 if __name__ == "__main__":
