@@ -10,7 +10,9 @@ export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
 NATIVE_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name target -prune -o -type f -print)
 
-.PHONY: help setup demo test lint format bench lock clean docs/wavelan-to-gsm.png
+ORACLES := ../shared/oracles
+
+.PHONY: help setup demo test lint format bench oracles lock clean docs/wavelan-to-gsm.png
 
 help:
 	@echo "make setup   build careof into $(VENV)"
@@ -18,7 +20,8 @@ help:
 	@echo "make test    everything that must pass: lint, the Rust tests, the tests across languages"
 	@echo "make lint    formatting, clippy, ruff, types"
 	@echo "make format  format all sources"
-	@echo "make bench   packet-hops per CPU second of the simulator, throughput of a tunnel on this machine"
+	@echo "make bench   packet-hops per CPU second beside ns-2 and ns-3, throughput of a tunnel on this machine"
+	@echo "make oracles the TCP models beside real kernels, printed predictions and ns-2, as far as these are there"
 	@echo "make lock    renew requirements.lock"
 	@echo "make clean   remove everything that was built"
 
@@ -70,11 +73,15 @@ docs/wavelan-to-gsm.png: setup
 bench: setup
 	$(BIN)/python benches/run.py
 
+# One line a family; what is not on this machine is named with what it needs.
+oracles: setup
+	$(BIN)/careof oracle all $(ORACLES)
+
 lock:
 	$(PYTHON) -m venv $(VENV)-lock
 	$(VENV)-lock/bin/python -m pip install --quiet --disable-pip-version-check uv
 	{ echo '# Exact versions for `make setup`, made by `make lock` from pyproject.toml.'; \
-	  $(VENV)-lock/bin/uv pip compile pyproject.toml --group tools --universal --python-version 3.11 --upgrade --quiet \
+	  $(VENV)-lock/bin/uv pip compile pyproject.toml --extra dask --group tools --universal --python-version 3.11 --upgrade --quiet \
 		--generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links; } > requirements.lock.new
 	mv requirements.lock.new requirements.lock
 	rm -rf $(VENV)-lock
