@@ -45,6 +45,7 @@ mod ecn;
 mod events;
 mod handshake;
 mod input;
+mod ordinary;
 mod output;
 mod pacing;
 mod persist;

@@ -26,14 +26,23 @@ impl Connection {
     /// The next segment to send, or `None` when there is nothing to send now.
     #[inline]
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmission> {
+        if self.ordinary { self.next_ordinary(now) } else { self.next_general(now) }
+    }
+
+    #[inline(never)]
+    pub(crate) fn next_general(&mut self, now: Instant) -> Option<Transmission> {
+        self.ordinary = false;
         let rests = self.state.is_synchronized()
             && self.reply.is_none()
             && self.receiver.acks.due() == Due::No
             && self.sender.is_silent();
-        if rests { None } else { self.next_transmission(now) }
+        let next = if rests { None } else { self.next_transmission(now) };
+        if next.is_none() {
+            self.ordinary = self.is_ordinary();
+        }
+        next
     }
 
-    #[inline(never)]
     fn next_transmission(&mut self, now: Instant) -> Option<Transmission> {
         if let Some(reply) = self.reply.take() {
             return Some(self.reset(reply));

@@ -55,6 +55,11 @@ impl Scoreboard {
         self.ranges.last().map(|range| range.1)
     }
 
+    /// Whether nothing is reported or presumed lost, nor sent again.
+    pub(crate) fn is_blank(&self) -> bool {
+        self.ranges.is_empty() && self.sacked == 0 && self.lost == 0 && self.repaired == 0
+    }
+
     /// IsLost(), for an octet that is not sacked.
     pub(crate) fn is_lost(&self, seq: SeqNumber) -> bool {
         seq.is_before(self.boundary)
