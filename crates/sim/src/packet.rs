@@ -108,14 +108,16 @@ pub(crate) struct Hop {
 }
 
 impl Hop {
+    const fn content_of(segment: &Segment) -> u64 {
+        (segment.seq.0 as u64) << 32 | segment.ack.0.rotate_left(8) as u64
+    }
+
     fn of(packet: &Packet) -> Self {
         let header = packet.outermost();
         Self {
             id: packet.id,
             content: match &packet.body {
-                Body::Tcp(segment) => {
-                    u64::from(segment.seq.0) << 32 | u64::from(segment.ack.0.rotate_left(8))
-                }
+                Body::Tcp(segment) => Self::content_of(segment),
                 Body::Message(bytes) => careof_plan::of_bytes(bytes),
             },
             destination: header.destination,
@@ -158,30 +160,56 @@ impl PacketPool {
         }
     }
 
-    /// Stores a segment's packet under a fresh id: as [`PacketPool::insert`], but written where it stays.
+    /// A place for a segment, where it stays if [`PacketPool::insert_segment`] is called next.
     #[inline]
-    pub(crate) fn insert_segment(
-        &mut self,
-        header: &Ipv4Header,
-        segment: &Segment,
-        origin: &Origin,
-    ) -> PacketRef {
-        let Some(index) = self.free.pop() else {
-            let (body, origin) = (Body::Tcp(*segment), Some(*origin));
-            return self.insert(Packet { id: 0, header: *header, outer: None, body, origin });
+    pub(crate) fn next_segment(&mut self) -> &mut Segment {
+        if self.free.is_empty() {
+            self.add_place();
+        }
+        let index = self.free[self.free.len() - 1];
+        let body = &mut self.packets[index as usize].body;
+        if let Body::Message(_) = body {
+            *body = Body::Tcp(Segment::default());
+        }
+        match body {
+            Body::Tcp(segment) => segment,
+            Body::Message(_) => unreachable!("it was replaced"),
+        }
+    }
+
+    #[cold]
+    fn add_place(&mut self) {
+        let packet = Packet {
+            id: 0,
+            header: Ipv4Header::default(),
+            outer: None,
+            body: Body::Tcp(Segment::default()),
+            origin: None,
         };
+        self.free.push(self.packets.len() as u32);
+        self.hops.push(Hop::of(&packet));
+        self.packets.push(packet);
+    }
+
+    /// Stores the packet of the segment that was written to [`PacketPool::next_segment`] under a fresh id.
+    #[inline]
+    pub(crate) fn insert_segment(&mut self, header: &Ipv4Header, origin: &Origin) -> Option<PacketRef> {
+        let index = self.free.pop()?;
         let packet = &mut self.packets[index as usize];
+        let Body::Tcp(segment) = &packet.body else { return None };
+        self.hops[index as usize] = Hop {
+            id: self.next_id,
+            content: Hop::content_of(segment),
+            destination: header.destination,
+            size: u32::from(header.payload_len) + 20,
+            ttl: header.ttl,
+        };
         packet.id = self.next_id;
-        self.next_id += 1;
         packet.header = *header;
         packet.outer = None;
-        match &mut packet.body {
-            Body::Tcp(last) => *last = *segment,
-            body => *body = Body::Tcp(*segment),
-        }
         packet.origin = Some(*origin);
-        self.hops[index as usize] = Hop::of(packet);
-        PacketRef(index)
+        self.next_id += 1;
+        Some(PacketRef(index))
     }
 
     /// Gives a packet's place back. Its value stays readable until the next insertion.

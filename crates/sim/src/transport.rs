@@ -3,7 +3,7 @@
 use careof_base::Instant;
 use careof_metrics::SegmentRange;
 use careof_plan::{Ask, FlowId, NodeId, Side, port};
-use careof_tcp::{Event as TcpEvent, Transmission};
+use careof_tcp::Event as TcpEvent;
 use careof_wire::ipv4::{Ipv4Header, ecn};
 use careof_wire::{Flags, SeqNumber, protocol};
 
@@ -241,8 +241,8 @@ impl Simulation {
         let flow = &mut self.flows[usize::from(id.0)];
         let [opener, acceptor] = &mut flow.ends;
         let (end, peer) = if side == Side::Opener { (opener, acceptor) } else { (acceptor, opener) };
-        let Some(transmission) = end.connection.poll_transmit(self.now) else { return false };
-        let Transmission { segment, retransmission, ecn_capable, .. } = &transmission;
+        let segment = self.pool.next_segment();
+        let Some(sending) = end.connection.poll_transmit_into(self.now, segment) else { return false };
         let ack = if segment.flags.contains(Flags::ACK) { peer.sent_seq.of(segment.ack) } else { 0 };
         let seq = end.sent_seq.follow(segment.seq);
         if let Some(shift) = segment.window_scale {
@@ -251,7 +251,7 @@ impl Simulation {
         let mut number = None;
         if let (Some(index), 1..) = (flow.measured[side.index()], segment.seq_len()) {
             let range = SegmentRange { seq, end: seq + i64::from(segment.seq_len()) };
-            number = Some(self.flow_metrics[index].on_segment_sent(range, *retransmission));
+            number = Some(self.flow_metrics[index].on_segment_sent(range, sending.retransmission));
         }
         let (node, way, port) = (end.node, end.way, segment.destination_port);
         let here = &mut self.nodes[usize::from(node.0)];
@@ -260,7 +260,7 @@ impl Simulation {
             destination: peer.address,
             protocol: protocol::TCP,
             ttl: DEFAULT_TTL,
-            tos: if *ecn_capable { ecn::CAPABLE } else { 0 },
+            tos: if sending.ecn_capable { ecn::CAPABLE } else { 0 },
             identification: here.next_identification(),
             dont_fragment: flow.pmtu_discovery,
             more_fragments: false,
@@ -270,12 +270,12 @@ impl Simulation {
         let origin = Origin {
             flow: id,
             sender: side,
-            retransmission: *retransmission,
+            retransmission: sending.retransmission,
             transmission: number,
             seq,
             ack,
         };
-        let packet = self.pool.insert_segment(&header, segment, &origin);
+        let Some(packet) = self.pool.insert_segment(&header, &origin) else { return false };
         self.trace_segment_sent(id, side, packet);
         match way {
             Some(way) => self.transmit_by(node, way, packet),

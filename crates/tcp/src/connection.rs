@@ -58,6 +58,17 @@ pub struct Transmission {
     pub ecn_capable: bool,
 }
 
+/// What a [`Transmission`] is besides its segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sending {
+    /// See [`Transmission::retransmission`].
+    pub retransmission: bool,
+    /// See [`Transmission::probe`].
+    pub probe: bool,
+    /// See [`Transmission::ecn_capable`].
+    pub ecn_capable: bool,
+}
+
 /// One end of a TCP connection (RFC 9293), without sockets and clocks.
 ///
 /// The owner hands in what happens - [`open`](Self::open), [`handle_segment`](Self::handle_segment),

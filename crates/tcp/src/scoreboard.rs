@@ -439,11 +439,11 @@ mod tests {
             }
             let (pipe, _) = by_definition(segments, &sacked, i64::from(repaired) - 1);
             prop_assert_eq!(queue.pipe(), pipe * u32::from(MSS));
-            queue.acknowledge(seq(acked));
+            queue.acknowledge::<false>(seq(acked));
             queue.check();
             let (all, _) = by_definition(segments, &sacked, i64::from(repaired) - 1);
             prop_assert!(queue.pipe() <= all * u32::from(MSS));
-            queue.acknowledge(seq(segments));
+            queue.acknowledge::<false>(seq(segments));
             prop_assert_eq!(queue.pipe(), 0);
             queue.check();
         }

@@ -527,7 +527,7 @@ impl Sender {
             self.progressed(now, ack.ack);
             return recovery::linux20::on_ack(self, now, ack, journal);
         }
-        self.advance(now, ack.ack, ack.echoed_rtt, journal)
+        self.advance::<false>(now, ack.ack, ack.echoed_rtt, journal)
     }
 
     fn progressed(&mut self, now: Instant, ack: SeqNumber) {
@@ -536,8 +536,8 @@ impl Sender {
         self.resend_front = false;
     }
 
-    /// Something new is acknowledged, all up to `ack`.
-    pub(crate) fn advance(
+    /// Something new is acknowledged, all up to `ack`. In the [ordinary](crate::ordinary) case much need not be asked.
+    pub(crate) fn advance<const ORDINARY: bool>(
         &mut self,
         now: Instant,
         ack: SeqNumber,
@@ -546,15 +546,26 @@ impl Sender {
     ) -> Acknowledged {
         self.progressed(now, ack);
         let flight = self.queue.outstanding();
-        if self.estimator.sampling() == Sampling::EverySegment {
+        if !ORDINARY && self.estimator.sampling() == Sampling::EverySegment {
             self.sample_every_segment(now, ack, journal);
         }
-        let done = self.queue.acknowledge(ack);
-        if let Some(delivery) = &mut self.queue.delivery {
+        let done = self.queue.acknowledge::<ORDINARY>(ack);
+        if !ORDINARY && let Some(delivery) = &mut self.queue.delivery {
             delivery.settle_duplicates(self.mss);
         }
         journal.counters.bytes_acked += u64::from(done.bytes);
         self.sample(now, ack, echoed_rtt, &done, flight, journal);
+        if ORDINARY && self.congestion.goes_by_amount() {
+            // As below, but that nobody looks at times.
+            if done.bytes > 0 && self.window.may_grow(flight) {
+                self.congestion.grow_by(&mut self.window, done.bytes);
+            }
+            if self.variant == Variant::Sack && ack.is_at_or_after(self.recover) {
+                self.queue.end_of_recovery();
+            }
+            self.restart_timer(now);
+            return done;
+        }
         let rtt = done.newest_sent_at.filter(|_| !done.repeated).map(|sent_at| now - sent_at);
         let acknowledged = self.ack_sample(now, done.bytes, rtt, flight);
         self.congestion.on_ack(&mut self.window, &acknowledged);
@@ -572,12 +583,20 @@ impl Sender {
             Variant::NewReno => recovery::newreno::on_new_ack(self, &acknowledged),
             Variant::Sack => recovery::sack::on_new_ack(self, &acknowledged),
         };
-        if self.queue.is_empty() {
-            self.timer.stop();
-        } else if !keep_timer {
-            self.timer.arm(self.estimator.deadline(now));
+        if !keep_timer || self.queue.is_empty() {
+            self.restart_timer(now);
         }
         done
+    }
+
+    /// The timer is for what is outstanding now, if anything is.
+    #[inline]
+    fn restart_timer(&mut self, now: Instant) {
+        if self.queue.is_empty() {
+            self.timer.stop();
+        } else {
+            self.timer.arm(self.estimator.deadline(now));
+        }
     }
 
     /// An acknowledgement of `acked` bytes, `flight` being outstanding before it, for the congestion control.
