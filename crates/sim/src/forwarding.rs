@@ -180,8 +180,14 @@ impl Simulation {
     /// Hands a packet to a one-way link, in fragments if it must be.
     #[inline]
     pub(crate) fn transmit_by(&mut self, node: NodeId, out: OneWayId, packet: PacketRef) {
-        let mtu = self.links[out.0 as usize].link.mtu();
         let size = self.pool.hop(packet).size;
+        self.transmit_sized(node, out, packet, size);
+    }
+
+    /// The same, of a packet that has `size` bytes.
+    #[inline]
+    pub(crate) fn transmit_sized(&mut self, node: NodeId, out: OneWayId, packet: PacketRef, size: u32) {
+        let mtu = self.links[out.0 as usize].link.mtu();
         if size <= u32::from(mtu) {
             return self.offer(out, packet, size);
         }

@@ -108,18 +108,18 @@ pub(crate) struct Hop {
 }
 
 impl Hop {
-    const fn content_of(segment: &Segment) -> u64 {
-        (segment.seq.0 as u64) << 32 | segment.ack.0.rotate_left(8) as u64
+    fn content_of(body: &Body) -> u64 {
+        match body {
+            Body::Tcp(segment) => u64::from(segment.seq.0) << 32 | u64::from(segment.ack.0.rotate_left(8)),
+            Body::Message(bytes) => careof_plan::of_bytes(bytes),
+        }
     }
 
     fn of(packet: &Packet) -> Self {
         let header = packet.outermost();
         Self {
             id: packet.id,
-            content: match &packet.body {
-                Body::Tcp(segment) => Self::content_of(segment),
-                Body::Message(bytes) => careof_plan::of_bytes(bytes),
-            },
+            content: Self::content_of(&packet.body),
             destination: header.destination,
             size: packet.size_bytes(),
             ttl: header.ttl,
@@ -160,14 +160,19 @@ impl PacketPool {
         }
     }
 
-    /// A place for a segment, where it stays if [`PacketPool::insert_segment`] is called next.
+    /// A place for a segment, which is then to be [stored](PacketPool::insert_segment).
     #[inline]
-    pub(crate) fn next_segment(&mut self) -> &mut Segment {
-        if self.free.is_empty() {
-            self.add_place();
+    pub(crate) fn take_place(&mut self) -> PacketRef {
+        match self.free.pop() {
+            Some(index) => PacketRef(index),
+            None => self.add_place(),
         }
-        let index = self.free[self.free.len() - 1];
-        let body = &mut self.packets[index as usize].body;
+    }
+
+    /// The segment at a place, to be written.
+    #[inline]
+    pub(crate) fn segment_mut(&mut self, place: PacketRef) -> &mut Segment {
+        let body = &mut self.packets[place.0 as usize].body;
         if let Body::Message(_) = body {
             *body = Body::Tcp(Segment::default());
         }
@@ -178,7 +183,7 @@ impl PacketPool {
     }
 
     #[cold]
-    fn add_place(&mut self) {
+    fn add_place(&mut self) -> PacketRef {
         let packet = Packet {
             id: 0,
             header: Ipv4Header::default(),
@@ -186,20 +191,18 @@ impl PacketPool {
             body: Body::Tcp(Segment::default()),
             origin: None,
         };
-        self.free.push(self.packets.len() as u32);
         self.hops.push(Hop::of(&packet));
         self.packets.push(packet);
+        PacketRef((self.packets.len() - 1) as u32)
     }
 
-    /// Stores the packet of the segment that was written to [`PacketPool::next_segment`] under a fresh id.
+    /// Stores the packet of the segment that was written at `place`, under a fresh id.
     #[inline]
-    pub(crate) fn insert_segment(&mut self, header: &Ipv4Header, origin: &Origin) -> Option<PacketRef> {
-        let index = self.free.pop()?;
-        let packet = &mut self.packets[index as usize];
-        let Body::Tcp(segment) = &packet.body else { return None };
-        self.hops[index as usize] = Hop {
+    pub(crate) fn insert_segment(&mut self, place: PacketRef, header: &Ipv4Header, origin: &Origin) {
+        let packet = &mut self.packets[place.0 as usize];
+        self.hops[place.0 as usize] = Hop {
             id: self.next_id,
-            content: Hop::content_of(segment),
+            content: Hop::content_of(&packet.body),
             destination: header.destination,
             size: u32::from(header.payload_len) + 20,
             ttl: header.ttl,
@@ -209,7 +212,6 @@ impl PacketPool {
         packet.outer = None;
         packet.origin = Some(*origin);
         self.next_id += 1;
-        Some(PacketRef(index))
     }
 
     /// Gives a packet's place back. Its value stays readable until the next insertion.

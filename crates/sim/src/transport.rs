@@ -241,8 +241,15 @@ impl Simulation {
         let flow = &mut self.flows[usize::from(id.0)];
         let [opener, acceptor] = &mut flow.ends;
         let (end, peer) = if side == Side::Opener { (opener, acceptor) } else { (acceptor, opener) };
-        let segment = self.pool.next_segment();
-        let Some(sending) = end.connection.poll_transmit_into(self.now, segment) else { return false };
+        let mut packet = None;
+        let pool = &mut self.pool;
+        let sending = end.connection.poll_transmit_into(self.now, || {
+            let place = pool.take_place();
+            packet = Some(place);
+            pool.segment_mut(place)
+        });
+        let (Some(sending), Some(packet)) = (sending, packet) else { return false };
+        let segment = self.pool.segment_mut(packet);
         let ack = if segment.flags.contains(Flags::ACK) { peer.sent_seq.of(segment.ack) } else { 0 };
         let seq = end.sent_seq.follow(segment.seq);
         if let Some(shift) = segment.window_scale {
@@ -275,10 +282,10 @@ impl Simulation {
             seq,
             ack,
         };
-        let Some(packet) = self.pool.insert_segment(&header, &origin) else { return false };
+        self.pool.insert_segment(packet, &header, &origin);
         self.trace_segment_sent(id, side, packet);
         match way {
-            Some(way) => self.transmit_by(node, way, packet),
+            Some(way) => self.transmit_sized(node, way, packet, u32::from(header.payload_len) + 20),
             None => self.originate(node, packet, port),
         }
         true

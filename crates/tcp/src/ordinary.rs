@@ -11,7 +11,7 @@ use careof_base::Instant;
 use careof_wire::{Flags, SackBlocks, Segment, SeqNumber};
 
 use crate::config::{DelayedAck, Variant};
-use crate::connection::{Connection, Sending};
+use crate::connection::{Connection, Sending, Transmission};
 use crate::delayed_ack::{Acknowledger, Due};
 use crate::receiver::Receiver;
 use crate::recovery::frto::Frto;
@@ -58,7 +58,7 @@ impl Connection {
         let window = u32::from(segment.window) << self.peer_shift;
         self.sender.on_repetition(segment.seq, segment.ack, window);
         if segment.ack != self.sender.queue.una() {
-            self.sender.advance::<true>(now, segment.ack, None, &mut self.journal);
+            self.sender.advance_ordinarily(now, segment.ack, &mut self.journal);
         }
         self.journal.revision += 1;
         if segment.payload_len > 0 {
@@ -68,7 +68,11 @@ impl Connection {
 
     /// The next segment of an ordinary connection: new data, or an acknowledgement that is due.
     #[inline]
-    pub(crate) fn next_ordinary(&mut self, now: Instant, place: &mut Segment) -> Option<Sending> {
+    pub(crate) fn next_ordinary<'a>(
+        &mut self,
+        now: Instant,
+        place: impl FnOnce() -> &'a mut Segment,
+    ) -> Option<Sending> {
         let unsent = self.sender.queue.unsent();
         let (seq, mut flags, len) = if unsent == 0 {
             if self.receiver.acks.due() == Due::No {
@@ -77,7 +81,9 @@ impl Connection {
             (self.sender.queue.end(), Flags::ACK, 0)
         } else if self.sender.queue.is_empty() {
             // After an idle time, or for the first time, more is to be thought of; and where the window is closed.
-            return self.next_general(now, place);
+            let Transmission { segment, retransmission, probe, ecn_capable } = self.next_general(now)?;
+            *place() = segment;
+            return Some(Sending { retransmission, probe, ecn_capable });
         } else {
             match self.sender.send_ordinary(now, unsent, &mut self.journal) {
                 Some((seq, len)) => (seq, Flags::ACK, len),
@@ -91,7 +97,7 @@ impl Connection {
             flags = flags.with(Flags::PSH);
         }
         self.journal.counters.segments_sent += 1;
-        *place = Segment {
+        *place() = Segment {
             source_port: self.local_port,
             destination_port: self.remote_port,
             seq,

@@ -108,16 +108,21 @@ impl Scoreboard {
     }
 
     /// Everything before `una` is acknowledged.
+    #[inline]
     pub(crate) fn popped(&mut self, una: SeqNumber) {
         if !self.ranges.is_empty() {
-            let gone = self.ranges.iter().take_while(|range| range.1.is_at_or_before(una)).count();
-            self.ranges.drain(..gone);
-            if let Some(first) = self.ranges.first_mut() {
-                first.0 = first.0.later(una);
-            }
+            self.cut_ranges(una);
         }
         self.boundary = self.boundary.later(una);
         self.high_rxt = self.high_rxt.later(una);
+    }
+
+    fn cut_ranges(&mut self, una: SeqNumber) {
+        let gone = self.ranges.iter().take_while(|range| range.1.is_at_or_before(una)).count();
+        self.ranges.drain(..gone);
+        if let Some(first) = self.ranges.first_mut() {
+            first.0 = first.0.later(una);
+        }
     }
 
     /// Notes that `record` was sent again.
@@ -439,11 +444,11 @@ mod tests {
             }
             let (pipe, _) = by_definition(segments, &sacked, i64::from(repaired) - 1);
             prop_assert_eq!(queue.pipe(), pipe * u32::from(MSS));
-            queue.acknowledge::<false>(seq(acked));
+            queue.acknowledge(seq(acked));
             queue.check();
             let (all, _) = by_definition(segments, &sacked, i64::from(repaired) - 1);
             prop_assert!(queue.pipe() <= all * u32::from(MSS));
-            queue.acknowledge::<false>(seq(segments));
+            queue.acknowledge(seq(segments));
             prop_assert_eq!(queue.pipe(), 0);
             queue.check();
         }

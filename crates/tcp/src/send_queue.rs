@@ -336,10 +336,9 @@ impl SendQueue {
         }
     }
 
-    /// Takes `ack`, which lies within what was sent, and returns what it covered. In the [ordinary](crate::ordinary) case
-    /// there are only data, of which nothing is known.
+    /// Takes `ack`, which lies within what was sent, and returns what it covered.
     #[inline]
-    pub(crate) fn acknowledge<const ORDINARY: bool>(&mut self, ack: SeqNumber) -> Acknowledged {
+    pub(crate) fn acknowledge(&mut self, ack: SeqNumber) -> Acknowledged {
         let mut done = Acknowledged::default();
         let mut gone = 0;
         while let Some(&record) = self.records.front()
@@ -348,10 +347,10 @@ impl SendQueue {
             self.records.pop_front();
             gone += 1;
             self.una = record.end();
-            if !ORDINARY && self.delivery.is_some() {
+            if self.delivery.is_some() {
                 self.measure_arrival(&record);
             }
-            if !ORDINARY {
+            if record.marks != Marks::default() {
                 done.syn |= record.marks.has(Marks::SYN);
                 done.fin |= record.marks.has(Marks::FIN);
                 self.scoreboard.forget(record.marks, record.seq_len());
@@ -371,6 +370,24 @@ impl SendQueue {
             done.bytes += self.acknowledge_part(ack);
         }
         done
+    }
+
+    /// [`Self::acknowledge`] where the records carry data alone and nobody asks when they left: the bytes covered.
+    #[inline]
+    pub(crate) fn acknowledge_data(&mut self, ack: SeqNumber) -> u32 {
+        let bytes = ack.bytes_since(self.una);
+        while let Some(record) = self.records.front()
+            && self.una.plus(u32::from(record.len)).is_at_or_before(ack)
+        {
+            self.una = self.una.plus(u32::from(record.len));
+            self.records.pop_front();
+        }
+        self.next = self.records.len();
+        if self.una != ack {
+            self.trim_front(ack);
+        }
+        self.scoreboard.popped(ack);
+        bytes
     }
 
     /// Cuts off the part of the front record that `ack` covers, after all that it covers whole; returns its bytes.
@@ -558,7 +575,7 @@ mod tests {
         let last = queue.push_new(NOW, 100);
         assert_eq!((last.len, last.marks), (50, Marks::FIN));
         assert_eq!(queue.end(), SeqNumber(151));
-        assert!(queue.acknowledge::<false>(SeqNumber(151)).fin);
+        assert!(queue.acknowledge(SeqNumber(151)).fin);
         assert!(queue.is_empty());
     }
 
@@ -567,7 +584,7 @@ mod tests {
         let mut queue = queue_of(5, 1_000);
         queue.set_cursor(0);
         assert_eq!(queue.flight(), 0);
-        queue.acknowledge::<false>(queue.una().plus(3_000));
+        queue.acknowledge(queue.una().plus(3_000));
         assert_eq!((queue.nxt(), queue.flight()), (queue.una(), 0));
         assert_eq!(queue.outstanding(), 2_000);
         queue.check();
@@ -576,7 +593,7 @@ mod tests {
     #[test]
     fn an_acknowledgement_in_the_middle_of_a_segment_shortens_it() {
         let mut queue = queue_of(2, 1_000);
-        let done = queue.acknowledge::<false>(queue.una().plus(1_400));
+        let done = queue.acknowledge(queue.una().plus(1_400));
         assert_eq!(done.bytes, 1_400);
         assert_eq!(queue.front().map(|r| r.len), Some(600));
         queue.check();

@@ -527,7 +527,7 @@ impl Sender {
             self.progressed(now, ack.ack);
             return recovery::linux20::on_ack(self, now, ack, journal);
         }
-        self.advance::<false>(now, ack.ack, ack.echoed_rtt, journal)
+        self.advance(now, ack.ack, ack.echoed_rtt, journal)
     }
 
     fn progressed(&mut self, now: Instant, ack: SeqNumber) {
@@ -536,8 +536,9 @@ impl Sender {
         self.resend_front = false;
     }
 
-    /// Something new is acknowledged, all up to `ack`. In the [ordinary](crate::ordinary) case much need not be asked.
-    pub(crate) fn advance<const ORDINARY: bool>(
+    /// Something new is acknowledged, all up to `ack`.
+    #[inline(never)]
+    pub(crate) fn advance(
         &mut self,
         now: Instant,
         ack: SeqNumber,
@@ -546,26 +547,15 @@ impl Sender {
     ) -> Acknowledged {
         self.progressed(now, ack);
         let flight = self.queue.outstanding();
-        if !ORDINARY && self.estimator.sampling() == Sampling::EverySegment {
+        if self.estimator.sampling() == Sampling::EverySegment {
             self.sample_every_segment(now, ack, journal);
         }
-        let done = self.queue.acknowledge::<ORDINARY>(ack);
-        if !ORDINARY && let Some(delivery) = &mut self.queue.delivery {
+        let done = self.queue.acknowledge(ack);
+        if let Some(delivery) = &mut self.queue.delivery {
             delivery.settle_duplicates(self.mss);
         }
         journal.counters.bytes_acked += u64::from(done.bytes);
         self.sample(now, ack, echoed_rtt, &done, flight, journal);
-        if ORDINARY && self.congestion.goes_by_amount() {
-            // As below, but that nobody looks at times.
-            if done.bytes > 0 && self.window.may_grow(flight) {
-                self.congestion.grow_by(&mut self.window, done.bytes);
-            }
-            if self.variant == Variant::Sack && ack.is_at_or_after(self.recover) {
-                self.queue.end_of_recovery();
-            }
-            self.restart_timer(now);
-            return done;
-        }
         let rtt = done.newest_sent_at.filter(|_| !done.repeated).map(|sent_at| now - sent_at);
         let acknowledged = self.ack_sample(now, done.bytes, rtt, flight);
         self.congestion.on_ack(&mut self.window, &acknowledged);
@@ -587,6 +577,28 @@ impl Sender {
             self.restart_timer(now);
         }
         done
+    }
+
+    /// [`Self::advance`] in the [ordinary](crate::ordinary) case, without looking at the clock where nobody asks for the
+    /// time.
+    #[inline]
+    pub(crate) fn advance_ordinarily(&mut self, now: Instant, ack: SeqNumber, journal: &mut Journal) {
+        let awaited = matches!(self.timed, Some((end, _)) if ack.is_at_or_after(end));
+        if awaited || self.estimator.sampling() != Sampling::OneAtATime || !self.congestion.goes_by_amount() {
+            self.advance(now, ack, None, journal);
+            return;
+        }
+        self.progressed(now, ack);
+        let flight = self.queue.outstanding();
+        let bytes = self.queue.acknowledge_data(ack);
+        journal.counters.bytes_acked += u64::from(bytes);
+        if self.window.may_grow(flight) {
+            self.congestion.grow_by(&mut self.window, bytes);
+        }
+        if self.variant == Variant::Sack && ack.is_at_or_after(self.recover) {
+            self.queue.end_of_recovery();
+        }
+        self.restart_timer(now);
     }
 
     /// The timer is for what is outstanding now, if anything is.

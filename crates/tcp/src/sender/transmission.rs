@@ -150,7 +150,7 @@ impl Sender {
     /// How much of `unsent` bytes may leave in the next segment; see [`Self::new_segment`].
     #[inline]
     pub(crate) fn new_data(&self, unsent: u64, outstanding: u32, pipe: u32, allowance: u32) -> Option<u16> {
-        let whole = u32::try_from(unsent).unwrap_or(u32::MAX).min(self.mss);
+        let whole = unsent.min(u64::from(self.mss)) as u32;
         if pipe > 0 && pipe.saturating_add(whole) > self.window.cwnd().saturating_add(allowance) {
             return None;
         }

@@ -304,7 +304,7 @@ fn the_eifel_response_matches_its_figures() {
     eifel_response::remember(sender, 40_000);
     sender.lower_threshold(40_000);
     sender.window.set(1_000);
-    sender.queue.acknowledge::<false>(ISS.plus(1_001));
+    sender.queue.acknowledge(ISS.plus(1_001));
     assert_eq!(sender.queue.outstanding(), 41_000);
     eifel_response::respond(sender, Cause::Timeout, Found::Early, 1_000, false);
     assert_eq!(script.connection.snapshot().cwnd, 42_000);
