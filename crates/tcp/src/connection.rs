@@ -58,15 +58,26 @@ pub struct Transmission {
     pub ecn_capable: bool,
 }
 
-/// What a [`Transmission`] is besides its segment.
+/// What there is to know of a [`Transmission`] besides its segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sending {
+    /// [`Segment::header_len`] of the segment.
+    pub header_len: u16,
     /// See [`Transmission::retransmission`].
     pub retransmission: bool,
     /// See [`Transmission::probe`].
     pub probe: bool,
     /// See [`Transmission::ecn_capable`].
     pub ecn_capable: bool,
+}
+
+impl Transmission {
+    /// Writes the segment to its place.
+    pub(crate) fn put(&self, place: &mut Segment) -> Sending {
+        *place = self.segment;
+        let &Self { segment, retransmission, probe, ecn_capable } = self;
+        Sending { header_len: segment.header_len(), retransmission, probe, ecn_capable }
+    }
 }
 
 /// One end of a TCP connection (RFC 9293), without sockets and clocks.
