@@ -82,6 +82,27 @@ impl Serialiser {
         self.end
     }
 
+    /// When the packet ends that was begun last.
+    #[inline]
+    pub(crate) fn end(&self) -> Instant {
+        self.end
+    }
+
+    /// Undoes [`Self::start`] for the packet of `bits` that was begun last, at the end of the one before and at this rate.
+    /// That end has to be [told](Self::ends_at) when all are taken back.
+    pub(crate) fn take_back(&mut self, bits: u64) {
+        if self.rate == 0 || self.rate == UNLIMITED_RATE.bits_per_second() {
+            return;
+        }
+        let rest = bits.saturating_mul(NANOBITS) % self.rate;
+        self.owed = if self.owed >= rest { self.owed - rest } else { self.owed + (self.rate - rest) };
+    }
+
+    /// The packet that is being sent ends at `end`.
+    pub(crate) fn ends_at(&mut self, end: Instant) {
+        self.end = end;
+    }
+
     /// Goes on at `rate` from `now` with what is left of the packet being sent, if one is. Returns its end.
     pub(crate) fn set_rate(&mut self, now: Instant, rate: DataRate, sending: bool) -> Instant {
         let left = if sending { self.left(now) } else { 0 };
