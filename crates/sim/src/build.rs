@@ -186,6 +186,7 @@ impl Simulation {
                     connection,
                     node: nodes[i],
                     address: core::net::Ipv4Addr::UNSPECIFIED,
+                    way: None,
                     slot: self.add_component(Component::Connection(id, side)),
                     received: 0,
                     traced: None,

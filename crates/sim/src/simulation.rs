@@ -114,6 +114,12 @@ impl Node {
         is_on.then_some(way)
     }
 
+    /// A fresh IP identification.
+    pub(crate) fn next_identification(&mut self) -> u16 {
+        self.identification = self.identification.wrapping_add(1);
+        self.identification
+    }
+
     /// Resolves its routes once, if it forwards.
     pub(crate) fn resolve_routes(&mut self) {
         if self.place.forwards {
@@ -278,9 +284,7 @@ impl Simulation {
 
     /// A fresh IP identification.
     pub(crate) fn next_identification(&mut self, node: NodeId) -> u16 {
-        let node = self.node_mut(node);
-        node.identification = node.identification.wrapping_add(1);
-        node.identification
+        self.node_mut(node).next_identification()
     }
 
     /// Stores a packet.
