@@ -80,17 +80,22 @@ def test_other_threads_run_while_a_simulation_does() -> None:
             time.sleep(0.001)
 
     ticker = threading.Thread(target=tick)
-    simulation = careof.native.World("sim", "x", SMALL, ["duration=2000 s", 'links.gsm.rate="10 Mbit/s"'], trace=False)
+    simulation = careof.native.World("sim", "x", SMALL, ["duration=40000 s", 'links.gsm.rate="10 Mbit/s"'], trace=False)
     ticker.start()
+    during = []
     try:
-        began = time.monotonic()
-        simulation.advance(2000)
-        ended = time.monotonic()
+        # A machine that is busy with something else may let the ticker starve once, but not again and again.
+        for end in range(2_000, 42_000, 2_000):
+            began = time.monotonic()
+            simulation.advance(end)
+            ended = time.monotonic()
+            during.append(sum(began < at < ended for at in ticks))
+            if during[-1] > 5:
+                break
     finally:
         stop.set()
         ticker.join()
-    while_simulating = sum(began < at < ended for at in ticks)
-    assert while_simulating > 5 or ended - began < 0.1
+    assert during[-1] > 5, during
 
 
 def test_errors_stand_in_one_tree(tmp_path: Path) -> None:
