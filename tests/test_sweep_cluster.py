@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import careof
-from conftest import CAREOF, ROOT
+from conftest import CAREOF, ROOT, can_be_interrupted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -125,7 +125,7 @@ def test_an_interrupted_sweep_goes_on_elsewhere(careof: Command, small: Path, tw
     whole, out = small.parent / "whole.parquet", small.parent / "t.parquet"
     running = subprocess.Popen(
         [CAREOF, "sweep", small, *LONG, "--out", out, "--scheduler", two.address], stderr=subprocess.PIPE, text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        preexec_fn=can_be_interrupted,
     )  # fmt: skip
     wait_for_records(out, running)
     running.send_signal(signal.SIGINT)
