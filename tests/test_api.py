@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
+import sys
 import threading
 import time
 import tomllib
@@ -96,6 +98,13 @@ def test_other_threads_run_while_a_simulation_does() -> None:
         stop.set()
         ticker.join()
     assert during[-1] > 5, during
+
+
+def test_everything_public_is_there_although_it_is_loaded_late() -> None:
+    program = "import careof; print(*dir(careof)); [getattr(careof, name) for name in careof.__all__]; careof.nothing"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert set(careof.__all__) <= set(done.stdout.split())
+    assert done.stderr.splitlines()[-1] == "AttributeError: module 'careof' has no attribute 'nothing'"
 
 
 def test_errors_stand_in_one_tree(tmp_path: Path) -> None:

@@ -209,6 +209,20 @@ def test_an_interrupted_run_leaves_nothing(number: signal.Signals, small: Path) 
     assert list(small.parent.iterdir()) == [small]
 
 
+def test_a_run_loads_only_what_it_needs(small: Path) -> None:
+    program = (
+        "import sys; from careof.cli import main; "
+        f"status = main(['run', {str(small)!r}, '--no-trace', '--json', '--out', 'o']); "
+        "sys.stderr.write(' '.join(sys.modules)); sys.exit(status)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=small.parent)
+    loaded = set(done.stderr.split())
+    assert "careof.jobs" in loaded
+    slow = {"numpy", "pyarrow", "matplotlib", "plotly", "logging", "dataclasses", "inspect", "subprocess", "tempfile"}
+    ours = {"apart", "comparison", "oracles", "plot", "report", "studies", "summary", "sweeps"}
+    assert loaded & (slow | {f"careof.{name}" for name in ours}) == set()
+
+
 def test_colour_is_for_terminals(careof: Command, small: Path) -> None:
     done = careof("run", small, "--out", small.parent / "o", env=os.environ | {"TERM": "xterm"})
     assert "\x1b" not in done.stdout + done.stderr
