@@ -64,6 +64,8 @@ pub(crate) struct AckSample {
     pub(crate) nxt: SeqNumber,
     /// The sender uses its window: nothing else held it back (`tcp_is_cwnd_limited`, [`Window::may_grow`]).
     pub(crate) window_limited: bool,
+    /// The segment was what the header prediction of Linux's sender expects: no `CA_ACK_SLOWPATH`.
+    pub(crate) predicted: bool,
 }
 
 /// The states of Linux's sender (`enum tcp_ca_state`), in its order.
@@ -144,6 +146,13 @@ impl Controller {
             Self::Vegas(vegas) => vegas.on_ack(sample),
             Self::Westwood(westwood) | Self::LinuxWestwood(westwood) => westwood.on_ack(window, sample),
             Self::Bbr(_) | Self::Bbr3(_) => {}
+        }
+    }
+
+    /// An acknowledgement came while nothing was outstanding (`in_ack_event` alone).
+    pub(crate) fn on_idle_ack(&mut self, window: &Window, sample: &AckSample) {
+        if let Self::LinuxWestwood(westwood) = self {
+            westwood.on_ack(window, sample);
         }
     }
 
