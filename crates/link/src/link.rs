@@ -192,7 +192,7 @@ impl<P: Copy> Link<P> {
     ///
     /// # Errors
     /// The cause, when the packet is refused; it is counted as offered and dropped, and stays with the caller.
-    #[inline]
+    #[inline(always)]
     pub fn enqueue(&mut self, now: Instant, packet: P, size_bytes: u32) -> Result<(), DropCause> {
         self.offer(now, packet, size_bytes, Ecn::Incapable)
     }
@@ -214,7 +214,7 @@ impl<P: Copy> Link<P> {
         self.offer(now, packet, size_bytes, Ecn::Capable)
     }
 
-    #[inline]
+    #[inline(always)]
     fn offer(&mut self, now: Instant, packet: P, size_bytes: u32, ecn: Ecn) -> Result<(), DropCause> {
         self.advance(now);
         self.counters.offered += 1;
@@ -226,7 +226,7 @@ impl<P: Copy> Link<P> {
         accepted
     }
 
-    #[inline]
+    #[inline(always)]
     fn accept(&mut self, packet: P, size_bytes: u32, ecn: Ecn) -> Result<(), DropCause> {
         if self.scheduled {
             if size_bytes > u32::from(self.mtu) {
@@ -237,7 +237,7 @@ impl<P: Copy> Link<P> {
         self.accept_on_any_link(packet, size_bytes, ecn)
     }
 
-    #[inline]
+    #[inline(always)]
     fn accept_scheduled(&mut self, queued: Queued<P>) -> Result<(), DropCause> {
         if self.ends == Instant::MAX {
             self.ends = self.put_on_wire(self.now, &queued);
@@ -259,7 +259,7 @@ impl<P: Copy> Link<P> {
     }
 
     /// While scheduled: returns when the last bit of the packet leaves if the first does at `start`.
-    #[inline]
+    #[inline(always)]
     fn put_on_wire(&mut self, start: Instant, queued: &Queued<P>) -> Instant {
         let end = self.serialiser.start(start, self.framing.bits(u32::from(queued.size)));
         let arrival = Instant::from_nanos(end.as_nanos().saturating_add(self.delay));
@@ -267,6 +267,7 @@ impl<P: Copy> Link<P> {
         end
     }
 
+    #[inline(never)]
     fn accept_on_any_link(&mut self, packet: P, size_bytes: u32, ecn: Ecn) -> Result<(), DropCause> {
         if self.down.is_some_and(|down| down.queued == Fate::Drop) {
             return Err(DropCause::LinkDown);
@@ -343,7 +344,7 @@ impl<P: Copy> Link<P> {
     /// A timeout comes to nothing in two cases only. Where jitter may reorder, the packet that is sent next may
     /// arrive first, and its own arrival is not drawn yet: the earliest possible one counts. And CoDel is looked
     /// after once when it may begin to drop, which is about once an interval or a drop.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn next_timeout(&self) -> Option<Instant> {
         if self.scheduled {
@@ -352,6 +353,7 @@ impl<P: Copy> Link<P> {
         self.next_timeout_of_any_link()
     }
 
+    #[inline(never)]
     fn next_timeout_of_any_link(&self) -> Option<Instant> {
         if let Some(drop) = self.late_drops.front() {
             return Some(drop.at);
@@ -379,11 +381,16 @@ impl<P: Copy> Link<P> {
     pub fn advance(&mut self, now: Instant) {
         self.now = self.now.max(now);
         while self.ends <= self.now {
-            if self.scheduled {
-                self.begin_next();
-            } else {
-                self.send_next(self.ends);
+            if !self.scheduled {
+                return self.send_due();
             }
+            self.begin_next();
+        }
+    }
+
+    fn send_due(&mut self) {
+        while self.ends <= self.now {
+            self.send_next(self.ends);
         }
     }
 
@@ -476,7 +483,6 @@ impl<P: Copy> Link<P> {
     }
 
     /// Takes the next packet from the queue into the serialiser, at `now` or a little in the past.
-    #[inline]
     fn send_next(&mut self, now: Instant) {
         self.sending = None;
         self.ends = Instant::MAX;

@@ -54,6 +54,12 @@ impl Serialiser {
         if bits == self.last.bits && bits > 0 {
             return self.work_as_before(start);
         }
+        self.start_another(start, bits)
+    }
+
+    /// [`Self::start`], for a size that was not the last.
+    #[inline(never)]
+    fn start_another(&mut self, start: Instant, bits: u64) -> Instant {
         // A packet has less than 2^22 bits and less than 10^16 nanobits: the sum is exact below 10^19 bit/s.
         let nanobits = bits.saturating_mul(NANOBITS);
         if self.rate != 0 && self.rate != UNLIMITED_RATE.bits_per_second() && nanobits < u64::MAX - self.rate
