@@ -6,7 +6,7 @@ use careof_base::Instant;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Slot(pub(crate) u32);
 
-const ARITY: usize = 4;
+const ARITY: usize = 2;
 
 /// Bits of an [`Entry`] that name its slot.
 const SLOT_BITS: u32 = 22;
@@ -261,10 +261,8 @@ impl Heap {
 
 /// The least of a group, and where in it that is.
 #[inline]
-fn least_of([a, b, c, d]: &[Entry; ARITY]) -> (usize, Entry) {
-    let left = if b < a { (1, *b) } else { (0, *a) };
-    let right = if d < c { (3, *d) } else { (2, *c) };
-    if right.1 < left.1 { right } else { left }
+fn least_of([a, b]: &[Entry; ARITY]) -> (usize, Entry) {
+    if b < a { (1, *b) } else { (0, *a) }
 }
 
 #[cfg(test)]

@@ -58,20 +58,14 @@ pub(crate) struct OneWay {
 }
 
 impl OneWay {
-    /// Offers the link a packet, and sees to it that it is looked after.
+    /// Sees to it that the link is looked after, once it has been offered a packet.
     #[inline(always)]
-    fn take_in(
-        &mut self,
-        queue: &mut EventQueue,
-        offer: impl FnOnce(&mut Link<PacketRef>) -> Result<(), LinkDrop>,
-    ) -> Result<(), LinkDrop> {
-        let outcome = offer(&mut self.link);
+    fn look_after(&mut self, queue: &mut EventQueue) {
         let (packets, bytes) = self.link.queue_len();
         if packets > 0 {
             self.longest_queue = (self.longest_queue.0.max(packets), self.longest_queue.1.max(bytes));
         }
         self.arm(queue, self.link.next_timeout());
-        outcome
     }
 
     /// Sees to it that the link is looked after at `deadline`.
@@ -223,16 +217,25 @@ impl Simulation {
             self.events += 1;
             match self.components[slot.0 as usize] {
                 Component::Link(id) => self.link_due(id),
-                Component::Connection(flow, side) => self.connection_timeout(flow, side),
-                Component::Flow(flow) => self.flow_timeout(flow),
-                Component::Agent(node) => self.agent_timeout(node),
-                Component::Reassembly(node) => self.reassembly_timeout(node),
-                Component::Script => self.script_timeout(),
-                Component::Roamer(mobile) => self.roamer_timeout(mobile as usize),
+                other => self.wake(other),
             }
         }
         self.now = self.now.max(until);
         Ok(self.now)
+    }
+
+    /// The deadline of a component other than a link has come.
+    #[inline(never)]
+    fn wake(&mut self, component: Component) {
+        match component {
+            Component::Link(id) => self.link_timeout(id),
+            Component::Connection(flow, side) => self.connection_timeout(flow, side),
+            Component::Flow(flow) => self.flow_timeout(flow),
+            Component::Agent(node) => self.agent_timeout(node),
+            Component::Reassembly(node) => self.reassembly_timeout(node),
+            Component::Script => self.script_timeout(),
+            Component::Roamer(mobile) => self.roamer_timeout(mobile as usize),
+        }
     }
 
     /// How long the scenario runs.
@@ -299,7 +302,8 @@ impl Simulation {
         if way.link.marks() {
             return self.offer_to_be_marked(id, packet, size);
         }
-        let outcome = way.take_in(&mut self.queue, |link| link.enqueue(now, packet, size));
+        let outcome = way.link.enqueue(now, packet, size);
+        way.look_after(&mut self.queue);
         self.note_offer(id, packet, outcome);
     }
 
@@ -308,10 +312,11 @@ impl Simulation {
         let now = self.now;
         let is_ecn_capable = self.pool[packet].outermost().is_ecn_capable();
         let way = &mut self.links[id.0 as usize];
-        let outcome = way.take_in(&mut self.queue, |link| match is_ecn_capable {
-            true => link.enqueue_ecn_capable(now, packet, size),
-            false => link.enqueue(now, packet, size),
-        });
+        let outcome = match is_ecn_capable {
+            true => way.link.enqueue_ecn_capable(now, packet, size),
+            false => way.link.enqueue(now, packet, size),
+        };
+        way.look_after(&mut self.queue);
         self.note_offer(id, packet, outcome);
     }
 
@@ -359,6 +364,7 @@ impl Simulation {
     }
 
     /// Something may be due on a one-way link: packets arrive or are lost.
+    #[inline(never)]
     pub(crate) fn link_timeout(&mut self, id: OneWayId) {
         let now = self.now;
         loop {
@@ -393,6 +399,7 @@ impl Simulation {
     }
 
     /// Takes a packet out that a link dropped: `late` when it had been accepted before.
+    #[inline(never)]
     fn drop_on_link(&mut self, id: OneWayId, packet: PacketRef, cause: Cause, late: bool) {
         self.digest.drop(self.now, self.pool.hop(packet).id, cause.name());
         self.observe_link_drop(id, packet, cause, late);
