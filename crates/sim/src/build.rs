@@ -151,7 +151,7 @@ impl Simulation {
                     to,
                     to_interface: InterfaceIndex(to_interface as u16),
                     slot,
-                    armed: None,
+                    armed: Instant::MAX,
                     longest_queue: (0, 0),
                 });
             }

@@ -185,7 +185,7 @@ impl Simulation {
     }
 
     /// The same, of a packet that has `size` bytes.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn transmit_sized(&mut self, node: NodeId, out: OneWayId, packet: PacketRef, size: u32) {
         let mtu = self.links[out.0 as usize].link.mtu();
         if size <= u32::from(mtu) {

@@ -177,10 +177,10 @@ impl Connection {
         if self.receiver.acks.timer().is_due(now) {
             self.receiver.acks.expired(self.sender.estimator.rto());
         }
+        recovery::rack_tlp::on_timer(&mut self.sender, now, &mut self.journal);
         if self.sender.timer.is_due(now) && !self.sender.on_timeout(now, &mut self.journal) {
             self.finish(Event::GivenUp);
         }
-        recovery::rack_tlp::on_timer(&mut self.sender, now, &mut self.journal);
         if self.sender.persist.timer().is_due(now) && !self.sender.on_persist(now) {
             self.finish(Event::GivenUp);
         }
@@ -210,10 +210,10 @@ impl Connection {
     }
 
     fn next_of_all_timeouts(&self) -> Option<(Instant, Wake)> {
-        let mut first = (self.sender.timer.deadline(), Wake::Retransmission);
         let losses = self.sender.rack_tlp.as_ref().map_or(Instant::MAX, |state| state.timer().deadline());
+        let mut first = (losses, Wake::LossDetection);
         for (deadline, wake) in [
-            (losses, Wake::LossDetection),
+            (self.sender.timer.deadline(), Wake::Retransmission),
             (self.receiver.acks.timer().deadline(), Wake::DelayedAck),
             (self.sender.persist.timer().deadline(), Wake::Persist),
             (self.sender.pacing.timer().deadline(), Wake::Pacing),

@@ -64,6 +64,8 @@ pub(crate) struct AckSample {
     pub(crate) nxt: SeqNumber,
     /// The sender uses its window: nothing else held it back (`tcp_is_cwnd_limited`, [`Window::may_grow`]).
     pub(crate) window_limited: bool,
+    /// The segment was what the header prediction of Linux's sender expects: no `CA_ACK_SLOWPATH`.
+    pub(crate) predicted: bool,
 }
 
 /// The states of Linux's sender (`enum tcp_ca_state`), in its order.
@@ -159,6 +161,13 @@ impl Controller {
     pub(crate) fn grow_by(&self, window: &mut Window, acked: u32) {
         debug_assert!(self.goes_by_amount(), "others look at more than that");
         reno::grow(window, acked);
+    }
+
+    /// An acknowledgement came while nothing was outstanding (`in_ack_event` alone).
+    pub(crate) fn on_idle_ack(&mut self, window: &Window, sample: &AckSample) {
+        if let Self::LinuxWestwood(westwood) = self {
+            westwood.on_ack(window, sample);
+        }
     }
 
     /// The acknowledgement may open the window: no reduction is under way (`cong_avoid`).

@@ -625,6 +625,7 @@ impl Sender {
             una: self.queue.una(),
             nxt: self.queue.end(),
             window_limited: acked > 0 && self.window.may_grow(flight),
+            predicted: false,
         }
     }
 
