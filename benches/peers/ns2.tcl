@@ -18,6 +18,10 @@ Agent/TCP set singledup_ 0
 Agent/TCP set windowInit_ 3
 Agent/TCPSink/DelAck set interval_ 200ms
 
+# A packet of ns-2 has room for the headers of every protocol there is, and all of it is cleared for each one.
+remove-all-packet-headers
+add-packet-header Flags IP TCP RTP
+
 set ns [new Simulator]
 set drops [new Agent/LossMonitor]
 set lost_acks [new Agent/LossMonitor]
