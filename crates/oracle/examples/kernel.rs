@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use careof_oracle::kernel::{Loop, compare_file};
+use careof_oracle::kernel::{Loop, Share, compare_file};
 
 fn main() {
     let mut files: Vec<PathBuf> = Vec::new();
@@ -45,16 +45,20 @@ fn main() {
     );
 }
 
+fn share(found: Share) -> String {
+    found.ratio().map_or("-".to_owned(), |ratio| format!("{:.1} %", 100.0 * ratio))
+}
+
 fn tell(name: &str, found: &Loop) {
     println!(
-        "  {name:6} segments {} order {} retransmissions {}/{} cwnd {:.1} % moment {:.1} % time {:.1} %",
+        "  {name:6} segments {} order {} retransmissions {}/{} cwnd {} moment {} time {}",
         if found.same_segments { "same" } else { "DIFFER" },
         if found.same_order { "same" } else { "DIFFERS" },
         found.retransmissions.0,
         found.retransmissions.1,
-        100.0 * found.window.ratio(),
-        100.0 * found.moments.ratio(),
-        100.0 * found.times.ratio(),
+        share(found.window),
+        share(found.moments),
+        share(found.times),
     );
     for difference in &found.differences {
         println!("         {}: {difference}", difference.kind.name());

@@ -124,7 +124,8 @@ def _agrees(row: Json) -> bool:
 
 def is_near(found: Json) -> bool:
     """Whether the windows agree as often as they should."""
-    return bool(found["cwnd_agreement"] >= WANTED_CWND_AGREEMENT)
+    agreement = found["cwnd_agreement"]
+    return agreement is not None and bool(agreement >= WANTED_CWND_AGREEMENT)
 
 
 def short(file: str) -> str:
@@ -148,9 +149,9 @@ def _same(same: bool) -> str:
     return "same" if same else "differ"
 
 
-def share(part: float) -> str:
-    """In percent; 99.97 % is not all."""
-    return f"{int(part * 1000) / 10:.1f} %"
+def share(part: float | None) -> str:
+    """In percent; 99.97 % is not all, and nothing compared is none."""
+    return "-" if part is None else f"{int(part * 1000) / 10:.1f} %"
 
 
 def _difference_in_words(row: Json) -> str:

@@ -22,10 +22,10 @@ impl Share {
         self.agree += usize::from(agrees);
     }
 
-    /// From 0 to 1; nothing to compare is agreement.
+    /// From 0 to 1; `None` where nothing was compared.
     #[must_use]
-    pub fn ratio(self) -> f64 {
-        if self.of == 0 { 1.0 } else { self.agree as f64 / self.of as f64 }
+    pub fn ratio(self) -> Option<f64> {
+        (self.of > 0).then(|| self.agree as f64 / self.of as f64)
     }
 }
 
@@ -153,27 +153,28 @@ impl Comparison {
             .filter_map(|(name, found)| Some((name, found?)))
     }
 
-    /// In both loops.
+    /// In both loops; not where there is none.
     #[must_use]
     pub fn same_segments(&self) -> bool {
-        self.loops().all(|(_, found)| found.same_segments)
+        self.loops().next().is_some() && self.loops().all(|(_, found)| found.same_segments)
     }
 
-    /// In both loops.
+    /// In both loops; not where there is none.
     #[must_use]
     pub fn same_order(&self) -> bool {
-        self.loops().all(|(_, found)| found.same_order)
+        self.loops().next().is_some() && self.loops().all(|(_, found)| found.same_order)
     }
 
     /// Of the open loop, where the model sees exactly what the kernel saw; of the closed one where there is no other.
     #[must_use]
     pub fn cwnd_agreement(&self) -> Option<f64> {
-        self.loops().next().map(|(_, found)| found.window.ratio())
+        self.loops().next().and_then(|(_, found)| found.window.ratio())
     }
 
     /// The mean share of acknowledgements after which the windows agree, over both loops.
     pub(super) fn window_agreement(&self) -> f64 {
-        let shares: Vec<f64> = self.loops().map(|(_, found)| found.window.ratio()).collect();
+        let shares: Vec<f64> =
+            self.loops().map(|(_, found)| found.window.ratio().unwrap_or_default()).collect();
         shares.iter().sum::<f64>() / shares.len().max(1) as f64
     }
 
@@ -183,10 +184,15 @@ impl Comparison {
         self.loops().find_map(|(name, found)| Some((name, found.first_difference()?)))
     }
 
-    /// Whether nothing that counts differs: the segments and their order in both loops.
+    /// Whether something was compared, and nothing that counts differs: the segments and their order in both loops.
     #[must_use]
     pub fn agrees(&self) -> bool {
         self.error.is_none() && self.same_segments() && self.same_order()
+    }
+
+    /// The loops in which nothing was compared: without the sender's windows the segments say too little.
+    pub(super) fn empty_loop(&self) -> Option<&'static str> {
+        self.loops().find_map(|(name, found)| (found.window.of == 0).then_some(name))
     }
 
     /// The row for this file.

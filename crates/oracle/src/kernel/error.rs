@@ -88,6 +88,9 @@ pub enum Problem {
     /// A sender that no model stands for.
     #[error("there is no model for {0}")]
     NoModel(String),
+    /// A loop in which nothing could be compared.
+    #[error("no acknowledgement has the sender's cwnd behind it: the {0} loop compared nothing")]
+    NothingCompared(&'static str),
 }
 
 impl Error {
@@ -109,6 +112,7 @@ impl Error {
                 Some("a file that was cut off, or another format? docs/oracles.md describes both")
             }
             Problem::NoModel(_) => Some("models: reno, cubic, vegas, westwood, bbr"),
+            Problem::NothingCompared(_) => Some("R rows need the columns k, cwnd and ssthresh filled in"),
             _ => None,
         }
     }

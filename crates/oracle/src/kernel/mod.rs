@@ -82,7 +82,14 @@ pub fn compare_with(trace: &Trace, setup: &Setup) -> Result<Comparison, Error> {
         Ok(found) => (Some(found), None),
         Err(error) => (None, Some(error)),
     };
-    Ok(Comparison { name: trace.name.clone(), open, closed, error })
+    let mut found = Comparison { name: trace.name.clone(), open, closed, error };
+    if found.error.is_none()
+        && let Some(name) = found.empty_loop()
+    {
+        let problem = Problem::NothingCompared(name);
+        found.error = Some(Error { file: trace.file.clone(), line: None, problem });
+    }
+    Ok(found)
 }
 
 /// The closed loop. Whether a queue of Q packets counts the one that is being serialised, a trace does not say; where

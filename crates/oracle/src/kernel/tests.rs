@@ -130,6 +130,22 @@ fn an_unknown_flag_costs_only_the_closed_loop() {
 }
 
 #[test]
+fn a_trace_in_which_nothing_is_compared_is_no_agreement() {
+    // The sender's state is not told after any acknowledgement.
+    let rows = small().replace(",,,10,-1,50", ",,,,-1,50").replace(",,,10,-1,51", ",,,,-1,51");
+    let found = compared(&rows);
+    let error = found.error.as_ref().unwrap();
+    assert!(error.to_string().contains("the open loop compared nothing"), "{error}");
+    assert!(!found.agrees());
+    let row = found.json("f");
+    assert_eq!(row["cwnd_agreement"], serde_json::Value::Null);
+    assert_eq!(row["closed"]["cwnd_agreement"], serde_json::Value::Null);
+    // A trace that leaves rows out has no open loop; with a script that cannot be read it has none at all.
+    let neither = super::Comparison { open: None, closed: None, ..found };
+    assert!(!neither.same_segments() && !neither.same_order());
+}
+
+#[test]
 fn switches_follow_the_header() {
     let setup = |text: &str| Setup::of(&Trace::parse("x", text).unwrap()).unwrap();
     let sender = setup(&small()).sender;

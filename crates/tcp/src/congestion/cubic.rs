@@ -274,7 +274,17 @@ mod tests {
     fn sample(now: Instant, acked: u32, rtt: u64) -> AckSample {
         let rtt = Some(Duration::from_millis(rtt));
         let (una, nxt) = (SeqNumber(0), SeqNumber(0));
-        AckSample { now, acked, delivered: 0, rtt, srtt: rtt, una, nxt, window_limited: true }
+        AckSample {
+            now,
+            acked,
+            delivered: 0,
+            rtt,
+            srtt: rtt,
+            una,
+            nxt,
+            window_limited: true,
+            predicted: false,
+        }
     }
 
     /// Acknowledges `rounds` windows segment by segment, from `start` on.

@@ -134,6 +134,7 @@ mod tests {
                 una: SeqNumber(1_000),
                 nxt: SeqNumber(2_000_000),
                 window_limited: true,
+                predicted: false,
             };
             hystart.on_ack(&mut window, &sample, rtt, Duration::from_millis(50));
             if !window.in_slow_start() {

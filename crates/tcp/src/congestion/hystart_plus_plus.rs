@@ -159,6 +159,7 @@ mod tests {
                     una: self.una,
                     nxt: self.nxt,
                     window_limited: true,
+                    predicted: false,
                 };
                 self.hystart.on_ack(&mut self.window, &sample, rtt);
                 if self.window.in_slow_start() {

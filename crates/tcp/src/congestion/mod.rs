@@ -64,6 +64,8 @@ pub(crate) struct AckSample {
     pub(crate) nxt: SeqNumber,
     /// The sender uses its window: nothing else held it back (`tcp_is_cwnd_limited`, [`Window::may_grow`]).
     pub(crate) window_limited: bool,
+    /// The segment was what the header prediction of Linux's sender expects: no `CA_ACK_SLOWPATH`.
+    pub(crate) predicted: bool,
 }
 
 /// The states of Linux's sender (`enum tcp_ca_state`), in its order.
@@ -138,12 +140,33 @@ impl Controller {
     /// nothing has been concluded from it (`in_ack_event`, then `pkts_acked`).
     pub(crate) fn on_ack(&mut self, window: &mut Window, sample: &AckSample) {
         match self {
+            Self::Reno(slow_start) | Self::LinuxReno(slow_start) if slow_start.ends_by_loss() => {}
             Self::Reno(slow_start) | Self::LinuxReno(slow_start) => slow_start.on_ack(window, sample),
             Self::Cubic(cubic) => cubic.slow_start.on_ack(window, sample),
             Self::LinuxCubic(cubic) => cubic.on_ack(window, sample),
             Self::Vegas(vegas) => vegas.on_ack(sample),
             Self::Westwood(westwood) | Self::LinuxWestwood(westwood) => westwood.on_ack(window, sample),
             Self::Bbr(_) | Self::Bbr3(_) => {}
+        }
+    }
+
+    /// Whether it goes by how much is acknowledged, and not by when.
+    #[inline]
+    pub(crate) fn goes_by_amount(&self) -> bool {
+        matches!(self, Self::Reno(slow_start) if slow_start.ends_by_loss())
+    }
+
+    /// [`Self::grow`], by `acked` bytes, where it [goes by the amount](Self::goes_by_amount).
+    #[inline]
+    pub(crate) fn grow_by(&self, window: &mut Window, acked: u32) {
+        debug_assert!(self.goes_by_amount(), "others look at more than that");
+        reno::grow(window, acked);
+    }
+
+    /// An acknowledgement came while nothing was outstanding (`in_ack_event` alone).
+    pub(crate) fn on_idle_ack(&mut self, window: &Window, sample: &AckSample) {
+        if let Self::LinuxWestwood(westwood) = self {
+            westwood.on_ack(window, sample);
         }
     }
 

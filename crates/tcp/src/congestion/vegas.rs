@@ -198,6 +198,7 @@ mod tests {
                 una: SeqNumber(una),
                 nxt: SeqNumber(2_000),
                 window_limited: true,
+                predicted: false,
             };
             vegas.on_ack(&sample);
             vegas.grow(&mut window, &sample);

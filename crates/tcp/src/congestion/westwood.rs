@@ -7,11 +7,11 @@
 //! 8 kbit/s at the least, and rounded down - and the loss first halves the window, which becomes the estimate's when the
 //! recovery ends. The other senders count in bytes a second and take the estimate when the loss is found, as the paper.
 //!
-//! The order is that of Linux 6.1.192, where an acknowledgement's round trip is known before the measurement is looked
-//! at; earlier kernels look with the one before it, and so measure sooner.
-//!
-//! Left out: the kernel's header prediction, with which an acknowledgement that covers several segments is not
-//! checked against duplicates counted before.
+//! The order is that of Linux since 6.15 and of the stable kernels of 2025 (6.1.176 and 6.1.192 among them): an
+//! acknowledgement's round trip is known before the measurement is looked at - earlier kernels look with the one before
+//! it, and so measure sooner - and one that passes the header prediction is taken for plain progress. So a duplicate
+//! without selective acknowledgements or another window counts for nothing there, and an acknowledgement of several
+//! segments is not checked against duplicates counted before.
 
 use careof_base::Instant;
 use careof_wire::SeqNumber;
@@ -21,6 +21,8 @@ use super::window::Window;
 
 /// The shortest time that delivery is measured over, ms.
 const SHORTEST: u64 = 50;
+/// The kernel's round trip before the first measurement (`TCP_WESTWOOD_INIT_RTT`), ms.
+const UNMEASURED: u64 = 20_000;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Westwood {
@@ -53,8 +55,8 @@ impl Westwood {
             delivered: 0,
             una: SeqNumber(0),
             accounted: 0,
-            rtt: None,
-            rtt_min: 0,
+            rtt: linux.then_some(UNMEASURED),
+            rtt_min: if linux { UNMEASURED } else { 0 },
             reset_rtt_min: true,
             first: true,
         }
@@ -64,9 +66,9 @@ impl Westwood {
         *self = Self { since: millis(now), ..Self::new(self.unit == 1) };
     }
 
-    /// Any acknowledgement while something is outstanding, duplicates included.
+    /// Any acknowledgement, duplicates included; with the paper's senders while something is outstanding.
     pub(crate) fn on_ack(&mut self, window: &Window, sample: &AckSample) {
-        if let Some(rtt) = sample.rtt {
+        if let Some(rtt) = sample.rtt.filter(|rtt| !rtt.is_zero()) {
             self.rtt = Some(u64::try_from(rtt.as_micros().div_ceil(1_000)).unwrap_or(u64::MAX));
         }
         let now = millis(sample.now);
@@ -76,13 +78,16 @@ impl Westwood {
             self.delivered = 0;
             self.since = now;
         }
-        // What the first acknowledgement covers was sent before anything was measured; in the kernel it passes for a
-        // duplicate.
+        // What the first acknowledgement covers was sent before anything was measured; on the kernel's slow path it
+        // passes for a duplicate.
         let first = core::mem::take(&mut self.first);
         if first {
             self.una = sample.una;
         }
-        if !first || self.unit == 1 {
+        if sample.predicted {
+            self.delivered += u64::from(sample.una.bytes_since(self.una));
+            self.una = sample.una;
+        } else if !first || self.unit == 1 {
             self.delivered += self.covered(sample.una, u64::from(window.mss()));
         }
         if let Some(rtt) = self.rtt {
@@ -173,6 +178,7 @@ mod tests {
                     una,
                     nxt: una,
                     window_limited: true,
+                    predicted: false,
                 },
             );
         }
@@ -227,12 +233,41 @@ mod tests {
                         una,
                         nxt: una,
                         window_limited: true,
+                        predicted: false,
                     },
                 );
             }
             assert_eq!((westwood.estimate, westwood.delivered), (0, first + 2_000));
             assert_eq!((westwood.accounted, westwood.rtt_min), (first, 60));
         }
+    }
+
+    #[test]
+    fn what_the_header_prediction_lets_by_is_not_checked_against_duplicates() {
+        let window = Window::new(&Config { mss: 1_000, ..Config::default() });
+        let mut westwood = Westwood::new(true);
+        westwood.begin(Instant::ZERO);
+        let mut counted = |una: u32, predicted: bool| {
+            let sample = AckSample {
+                now: Instant::ZERO,
+                acked: 0,
+                delivered: 0,
+                rtt: None,
+                srtt: None,
+                una: SeqNumber(una),
+                nxt: SeqNumber(una),
+                window_limited: true,
+                predicted,
+            };
+            westwood.on_ack(&window, &sample);
+            (westwood.delivered, westwood.accounted)
+        };
+        assert_eq!(counted(1_000, true), (0, 0), "the first");
+        assert_eq!(counted(1_000, true), (0, 0), "a duplicate");
+        assert_eq!(counted(1_000, false), (1_000, 1_000));
+        assert_eq!(counted(1_000, false), (2_000, 2_000));
+        assert_eq!(counted(4_000, true), (5_000, 2_000), "three segments, two of which had been counted");
+        assert_eq!(counted(7_000, false), (6_000, 0), "three segments, less those");
     }
 
     #[test]

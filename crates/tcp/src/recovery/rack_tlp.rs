@@ -47,6 +47,8 @@ pub(crate) struct RackTlp {
     timer: Timer,
     wait: Wait,
     probe_due: bool,
+    /// The acknowledgement that is being taken covers something new.
+    advances: bool,
     /// Microseconds; `u64::MAX` before the first measurement.
     min_rtt: u64,
     /// `RACK.fack`: one past the highest octet delivered.
@@ -67,6 +69,7 @@ impl RackTlp {
             timer: Timer::default(),
             wait: Wait::Probe,
             probe_due: false,
+            advances: false,
             min_rtt: u64::MAX,
             fack: iss,
             reordering_seen: false,
@@ -134,8 +137,12 @@ fn pto(srtt: Option<Duration>, lone: bool) -> Duration {
 
 /// An acknowledgement came, and has not been taken yet: notes what it delivers.
 pub(crate) fn before_ack(sender: &mut Sender, now: Instant, ack: &Ack<'_>) {
-    let Some(state) = sender.rack_tlp.as_deref_mut().filter(|state| state.losses_by_time) else { return };
     let (queue, now) = (&sender.queue, micros(now));
+    let Some(state) = sender.rack_tlp.as_deref_mut() else { return };
+    state.advances = ack.ack.is_after(queue.una());
+    if !state.losses_by_time {
+        return;
+    }
     let mut index = 0;
     while let Some(record) = queue.record(index).filter(|record| record.end().is_at_or_before(ack.ack)) {
         if !record.marks.has(Marks::SACKED) {
@@ -165,10 +172,14 @@ pub(crate) fn after_ack(
 ) {
     let report = if sender.rules.dsack { dsack::reported(ack.ack, ack.sack.as_slice()) } else { None };
     let Some(state) = sender.rack_tlp.as_deref_mut() else { return };
-    let duplicate = ack.pure && ack.ack == sender.queue.una();
+    let advances = state.advances;
     if state.probe.is_under_way() {
         let reports_probe = report.is_some_and(|block| state.probe.ends_at(block.1));
-        let answer = Answer { ack: ack.ack, reports_probe, bare_duplicate: duplicate && ack.sack.is_empty() };
+        let answer = Answer {
+            ack: ack.ack,
+            reports_probe,
+            bare_duplicate: ack.pure && !advances && ack.sack.is_empty(),
+        };
         if state.probe.on_ack(answer) == Verdict::Repaired && sender.phase == Phase::Open {
             // Section 7.4.2: the probe repaired the only loss, which is congestion all the same.
             sender.lower_threshold(sender.flight_to_halve());
@@ -183,7 +194,9 @@ pub(crate) fn after_ack(
         state.rack.recovered();
     }
     detect(sender, now, sacked, journal);
-    arm_probe(sender, now);
+    if advances || !may_probe(sender) {
+        arm_probe(sender, now);
+    }
 }
 
 /// Step 5: marks what is lost, and waits for what may be. Without a recovery under way a loss begins one.
@@ -228,32 +241,40 @@ fn detect(sender: &mut Sender, now: Instant, newly_sacked: u32, journal: &mut Jo
     }
 }
 
-/// Something new left, or an acknowledgement advanced: PTO from now, where nothing tells of a loss already.
+/// Something is outstanding, no probe is under way, and nothing tells of a loss already.
+fn may_probe(sender: &Sender) -> bool {
+    let waits =
+        sender.rack_tlp.as_deref().is_some_and(|state| !state.probe.is_under_way() && !state.probe_due);
+    waits && !sender.queue.is_empty() && sender.phase == Phase::Open && sender.queue.scoreboard.sacked() == 0
+}
+
+/// Something new left, or an acknowledgement advanced: PTO from now, where a probe is called for (section 7.2).
 pub(crate) fn arm_probe(sender: &mut Sender, now: Instant) {
+    let allowed = may_probe(sender);
     let Some(state) = sender.rack_tlp.as_deref_mut().filter(|state| state.probes) else { return };
     if state.wait == Wait::Reordering && state.timer.is_armed() {
         return;
     }
     state.timer.stop();
-    let idle = sender.queue.is_empty() || state.probe.is_under_way() || state.probe_due;
-    if idle || sender.phase != Phase::Open || sender.queue.scoreboard.sacked() > 0 {
-        return;
-    }
-    let lone = sender.queue.outstanding() <= sender.mss;
-    let deadline = now + pto(sender.estimator.srtt(), lone);
-    // Never later than the timeout, which does more.
-    if deadline < sender.timer.deadline() {
+    if allowed {
+        let lone = sender.queue.outstanding() <= sender.mss;
+        // Where the timeout would come first, the probe takes its place, and the timeout begins anew.
+        let deadline = (now + pto(sender.estimator.srtt(), lone)).min(sender.timer.deadline());
         state.wait = Wait::Probe;
         state.timer.arm(deadline);
     }
 }
 
-/// The timer may have run out.
+/// The timer may have run out. Asked before the retransmission timer is, which begins anew with a probe (section 7.3).
 pub(crate) fn on_timer(sender: &mut Sender, now: Instant, journal: &mut Journal) {
     let Some(state) = sender.rack_tlp.as_deref_mut().filter(|state| state.timer.is_due(now)) else { return };
     state.timer.stop();
     match state.wait {
-        Wait::Probe => state.probe_due = !sender.queue.is_empty(),
+        Wait::Probe if sender.queue.is_empty() => {}
+        Wait::Probe => {
+            state.probe_due = true;
+            sender.timer.arm(sender.estimator.deadline(now));
+        }
         Wait::Reordering => {
             detect(sender, now, 0, journal);
             journal.revision += 1;
@@ -273,7 +294,6 @@ pub(crate) fn next(sender: &mut Sender, now: Instant) -> Option<Outgoing> {
     if let Some(state) = sender.rack_tlp.as_deref_mut() {
         state.probe.sent(end, repeats);
     }
-    sender.timer.arm(sender.estimator.deadline(now));
     Some(out)
 }
 

@@ -2,7 +2,7 @@
 //! files of `recovery/linux/` name them; whole transfers are held against traces of real kernels elsewhere.
 
 use super::script::{Peer, Script, plain, play};
-use crate::{Config, Event, IdleRestart, InitialWindow, RtoEstimator, Variant};
+use crate::{Config, CongestionControl, Event, IdleRestart, InitialWindow, RtoEstimator, Variant};
 use alloc::string::String;
 
 /// SACK and everything that finds losses, but for the probe, which would come between.
@@ -519,4 +519,36 @@ fn a_connection_is_given_up_after_the_time_that_fifteen_timeouts_take() {
     );
     // 0.2 + 0.4 + 0.8 + 1.6 s from the first repetition are over when the timer runs out for the fourth time.
     assert!(script.events.contains(&Event::GivenUp), "{:?}", script.events);
+}
+
+/// Ten segments, of which the second is lost, and one more once it is repaired. The duplicates advertise `window`, which
+/// is 65535 before them.
+fn westwood_without_sack(window: &str, end: &str) {
+    let config = Config { congestion: CongestionControl::Westwood, ..without_sack() };
+    let duplicates: String = (0..8)
+        .map(|n| {
+            let again = if n == 2 { "106 > 1000+1000 again\n" } else { "" };
+            alloc::format!("{} < ack 1000 win {window}\n{again}", 102 + 2 * n)
+        })
+        .collect();
+    let text = [
+        "0 write 10000\n",
+        &segments(0, 10, "0"),
+        "100 < ack 1000\n",
+        &duplicates,
+        // Held in the recovery until something above what was known then is acknowledged.
+        "206 < ack 10000\n 210 write 1000\n 210 > 10000+1000\n 310 < ack 11000\n",
+        end,
+    ]
+    .concat();
+    play(config, &peer(), &text);
+}
+
+#[test]
+fn duplicates_that_the_header_prediction_lets_by_count_for_nothing_in_westwood() {
+    // By 206 ms nothing has been counted; then 9000 bytes, for 104 ms: 86 a millisecond. 100 ms take 8 segments.
+    westwood_without_sack("65535", "= cwnd 8 ssthresh 8 phase open");
+    // Another window is not predicted: 8000 bytes in 104 ms, then what the duplicates did not tell of, 1000 in 104 ms;
+    // 76 and 9 a millisecond go through the filters to 74. 100 ms take 7 segments.
+    westwood_without_sack("60000", "= cwnd 7 ssthresh 7 phase open");
 }

@@ -170,14 +170,62 @@ fn a_probe_prefers_new_data() {
 }
 
 #[test]
-fn the_timeout_comes_first_where_it_is_shorter() {
-    // An RTO of 300 ms against a PTO of 300 ms for a lone segment.
-    run(
+fn where_the_timeout_is_sooner_the_probe_leaves_in_its_place() {
+    // An RTO of 300 ms; PTO would be 400 ms for a lone segment.
+    let script = run(
         config(),
         "
       0  write 1000
       0  > 0+1000
     300  > 0+1000 again
-         = phase loss",
+         = phase open
+    # Once only: then the timeout, an RTO after the probe and not backed off by it.
+    600  > 0+1000 again
+         = phase loss ssthresh 2",
     );
+    assert_eq!(script.connection.counters().timeouts, 1);
+}
+
+#[test]
+fn a_duplicate_does_not_put_the_probe_off() {
+    let config = Config { rto_min: Some(core::time::Duration::from_secs(1)), ..config() };
+    run(
+        config,
+        "
+      0  write 4000
+      0  > 0+1000
+      0  > 1000+1000
+      0  > 2000+1000
+      0  > 3000+1000
+    100  < ack 2000
+    150  < ack 2000
+    # SRTT is 100 ms: two round trips after the acknowledgement that advanced.
+    300  > 3000+1000 again",
+    );
+}
+
+#[test]
+fn a_probe_that_repaired_the_only_loss_is_congestion_once_more_is_acknowledged() {
+    let config = Config { rto_min: Some(core::time::Duration::from_secs(1)), ..config() };
+    let script = run(
+        config,
+        "
+      0  write 4000
+      0  > 0+1000
+      0  > 1000+1000
+      0  > 2000+1000
+      0  > 3000+1000
+    100  < ack 2000
+         = cwnd 5
+    300  > 3000+1000 again
+    # No duplicate: the original may have been late, or the probe was needed.
+    400  < ack 4000
+         = cwnd 6
+    500  write 1000
+    500  > 4000+1000
+    # No report that the last segment came twice.
+    600  < ack 5000
+         = cwnd 2 ssthresh 2",
+    );
+    assert_eq!(script.connection.counters().losses_repaired_by_probes, 1);
 }

@@ -28,6 +28,8 @@ pub(super) struct News {
     /// The segment carries data.
     data: bool,
     window_updated: bool,
+    /// The kernel's header prediction lets it pass by the slow path.
+    predicted: bool,
     pub(super) una_advanced: bool,
     pub(super) data_acked: bool,
     pub(super) syn_acked: bool,
@@ -115,7 +117,12 @@ fn take(
     una_before: SeqNumber,
     journal: &mut Journal,
 ) -> AckOutcome {
-    let mut news = News { data: !ack.pure, congestion_echoed: ack.echoes_congestion, ..News::default() };
+    let mut news = News {
+        data: !ack.pure,
+        congestion_echoed: ack.echoes_congestion,
+        predicted: is_predicted(sender, ack),
+        ..News::default()
+    };
     let idle = sender.queue.is_empty();
     let (delivered, lost) = (sender.linux.delivered, sender.linux.lost);
     sender.begin_linux_ack();
@@ -132,6 +139,7 @@ fn take(
     }
     sender.linux.heard_at = now;
     if idle {
+        tell_idle_congestion_control(sender, now, &news);
         // A report may still show that the last reduction was for nothing.
         if news.duplicate_reported {
             states::alert(sender, now, ack, una_before, 0, &mut news, journal);
@@ -186,6 +194,17 @@ fn may_grow(sender: &Sender, news: &News) -> bool {
     }
 }
 
+/// What the kernel's header prediction expects (`tcp_rcv_established`): the usual header, with the window known, while the
+/// connection is open on this side.
+fn is_predicted(sender: &Sender, ack: &Ack<'_>) -> bool {
+    (ack.pure || ack.has_data)
+        && ack.sack.is_empty()
+        && !ack.echoes_congestion
+        && ack.window == sender.snd_wnd()
+        && sender.is_established()
+        && !sender.queue.is_closed()
+}
+
 fn sample(sender: &Sender, now: Instant, news: &News, delivered: u32) -> AckSample {
     AckSample {
         now,
@@ -196,6 +215,7 @@ fn sample(sender: &Sender, now: Instant, news: &News, delivered: u32) -> AckSamp
         una: sender.linux.una,
         nxt: sender.queue.end(),
         window_limited: usage::is_limited(sender),
+        predicted: news.predicted,
     }
 }
 
@@ -203,6 +223,14 @@ fn tell_congestion_control(sender: &mut Sender, now: Instant, news: &News, deliv
     let delivered = u32::try_from(sender.linux.delivered - delivered_before).unwrap_or(u32::MAX);
     let sample = sample(sender, now, news, delivered);
     sender.congestion.on_ack(&mut sender.window, &sample);
+}
+
+/// Expected data that acknowledges nothing is not even looked at for its acknowledgement.
+fn tell_idle_congestion_control(sender: &mut Sender, now: Instant, news: &News) {
+    if !(news.predicted && news.data) {
+        let sample = sample(sender, now, news, 0);
+        sender.congestion.on_idle_ack(&sender.window, &sample);
+    }
 }
 
 /// What the acknowledgement says about the tail loss probe: a probe that repaired a loss reduces the window
