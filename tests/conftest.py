@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -39,6 +40,12 @@ kind = "bulk"
 """
 
 
+def can_be_interrupted() -> None:
+    """For a child, which inherits that SIGINT is ignored in the background, and SIGHUP under nohup."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 class Command(Protocol):
     """Runs `careof` with some arguments."""
 
@@ -53,7 +60,7 @@ def careof() -> Command:
         *arguments: str | Path, cwd: Path | None = None, env: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [CAREOF, *arguments], cwd=cwd, env=env, capture_output=True, text=True, timeout=120, check=False
+            [CAREOF, *arguments], cwd=cwd, env=env, capture_output=True, text=True, timeout=300, check=False
         )
 
     return run

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
+import sys
 import threading
 import time
 import tomllib
@@ -80,17 +82,29 @@ def test_other_threads_run_while_a_simulation_does() -> None:
             time.sleep(0.001)
 
     ticker = threading.Thread(target=tick)
-    simulation = careof.native.World("sim", "x", SMALL, ["duration=2000 s", 'links.gsm.rate="10 Mbit/s"'], trace=False)
+    simulation = careof.native.World("sim", "x", SMALL, ["duration=40000 s", 'links.gsm.rate="10 Mbit/s"'], trace=False)
     ticker.start()
+    during = []
     try:
-        began = time.monotonic()
-        simulation.advance(2000)
-        ended = time.monotonic()
+        # A machine that is busy with something else may let the ticker starve once, but not again and again.
+        for end in range(2_000, 42_000, 2_000):
+            began = time.monotonic()
+            simulation.advance(end)
+            ended = time.monotonic()
+            during.append(sum(began < at < ended for at in ticks))
+            if during[-1] > 5:
+                break
     finally:
         stop.set()
         ticker.join()
-    while_simulating = sum(began < at < ended for at in ticks)
-    assert while_simulating > 5 or ended - began < 0.1
+    assert during[-1] > 5, during
+
+
+def test_everything_public_is_there_although_it_is_loaded_late() -> None:
+    program = "import careof; print(*dir(careof)); [getattr(careof, name) for name in careof.__all__]; careof.nothing"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert set(careof.__all__) <= set(done.stdout.split())
+    assert done.stderr.splitlines()[-1] == "AttributeError: module 'careof' has no attribute 'nothing'"
 
 
 def test_errors_stand_in_one_tree(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from conftest import CAREOF, ROOT, SMALL
+from conftest import CAREOF, ROOT, SMALL, can_be_interrupted
 
 if TYPE_CHECKING:
     from conftest import Command
@@ -195,16 +195,32 @@ def test_a_scenario_cannot_paint_the_terminal(careof: Command, small: Path) -> N
 def test_an_interrupted_run_leaves_nothing(number: signal.Signals, small: Path) -> None:
     small.write_text(SMALL.replace('"6 s"', '"100000 s"').replace("gsm = {", "gsm = { rate = '1 Gbit/s',"))
     out = small.parent / "made" / "o"
-    running = subprocess.Popen([CAREOF, "run", small, "--out", out], stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 30
+    running = subprocess.Popen(
+        [CAREOF, "run", small, "--out", out], stderr=subprocess.PIPE, text=True, preexec_fn=can_be_interrupted
+    )
+    deadline = time.monotonic() + 120
     while not list(small.parent.glob("made/.*.partial/events.parquet")):
         assert time.monotonic() < deadline
         time.sleep(0.05)
     running.send_signal(number)
-    _, talk = running.communicate(timeout=30)
+    _, talk = running.communicate(timeout=120)
     assert running.returncode == 128 + number
     assert "Traceback" not in talk
     assert list(small.parent.iterdir()) == [small]
+
+
+def test_a_run_loads_only_what_it_needs(small: Path) -> None:
+    program = (
+        "import sys; from careof.cli import main; "
+        f"status = main(['run', {str(small)!r}, '--no-trace', '--json', '--out', 'o']); "
+        "sys.stderr.write(' '.join(sys.modules)); sys.exit(status)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=small.parent)
+    loaded = set(done.stderr.split())
+    assert "careof.jobs" in loaded
+    slow = {"numpy", "pyarrow", "matplotlib", "plotly", "logging", "dataclasses", "inspect", "subprocess", "tempfile"}
+    ours = {"apart", "comparison", "oracles", "plot", "report", "studies", "summary", "sweeps"}
+    assert loaded & (slow | {f"careof.{name}" for name in ours}) == set()
 
 
 def test_colour_is_for_terminals(careof: Command, small: Path) -> None:

@@ -21,7 +21,7 @@ import pytest
 
 import careof as library
 from careof import Run
-from conftest import CAREOF
+from conftest import CAREOF, can_be_interrupted
 from linux_hosts import NOBODY, as_ordinary_user, need_linux_hosts
 from test_capture import BAD, tshark
 
@@ -284,7 +284,7 @@ def test_links_are_measured_and_the_figures_printed(careof: Command, tmp_path: P
 def test_an_interrupted_run_leaves_nothing(number: signal.Signals, tmp_path: Path) -> None:
     with long_run(tmp_path) as running:
         running.send_signal(number)
-        _, talk = running.communicate(timeout=30)
+        _, talk = running.communicate(timeout=120)
         assert running.returncode == 128 + number
         assert "Traceback" not in talk
         assert [path.name for path in tmp_path.iterdir()] == ["long.toml"]
@@ -297,7 +297,7 @@ def test_after_kill_9_no_host_and_no_process_is_left(tmp_path: Path) -> None:
         assert len(spaces) >= 3
         assert network() == before
         running.kill()
-        running.wait(timeout=30)
+        running.wait(timeout=120)
         wait_for(lambda: not holders(spaces))
     assert network() == before
 
@@ -366,8 +366,9 @@ def long_run(directory: Path) -> Iterator[subprocess.Popen[str]]:
     scenario.write_text(SCENARIO.replace('"6 s"', '"600 s"'))
     out = directory / "o"
     running = subprocess.Popen(
-        [CAREOF, "run", scenario, "--world", "linux", "--out", out], stderr=subprocess.PIPE, text=True
-    )
+        [CAREOF, "run", scenario, "--world", "linux", "--out", out], stderr=subprocess.PIPE, text=True,
+        preexec_fn=can_be_interrupted,
+    )  # fmt: skip
     try:
         wait_for(lambda: any(path.stat().st_size for path in directory.glob(".*.partial/packets.pcapng")))
         time.sleep(1.5)
@@ -378,7 +379,7 @@ def long_run(directory: Path) -> Iterator[subprocess.Popen[str]]:
         running.communicate()
 
 
-def wait_for(condition: Callable[[], bool], timeout_s: float = 30) -> None:
+def wait_for(condition: Callable[[], bool], timeout_s: float = 120) -> None:
     deadline = time.monotonic() + timeout_s
     while not condition():
         assert time.monotonic() < deadline

@@ -15,7 +15,7 @@ import pytest
 import careof
 from careof import native
 from careof.sweeps import journal, make_plan, table
-from conftest import CAREOF, SMALL
+from conftest import CAREOF, SMALL, can_be_interrupted
 
 if TYPE_CHECKING:
     from conftest import Command
@@ -129,8 +129,7 @@ def test_an_interrupted_sweep_keeps_what_is_done_and_goes_on_from_it(
     whole = small.parent / "whole.parquet"
     running = subprocess.Popen(
         [CAREOF, "sweep", small, *LONG, "--out", out, "--jobs", "1"], stderr=subprocess.PIPE, text=True,
-        # Where the tests run in the background, SIGINT is ignored, and a child inherits that.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        preexec_fn=can_be_interrupted,
     )  # fmt: skip
     deadline = time.monotonic() + 60
     while not journal.exists() or journal.read_bytes().count(b"\n") < 5:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -9,8 +10,9 @@ import socket
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from concurrent.futures import CancelledError
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import careof
-from conftest import CAREOF, ROOT
+from conftest import CAREOF, ROOT, can_be_interrupted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 pytest.importorskip("distributed")
 
 DASK = Path(sys.executable).with_name("dask")
+ADDRESS = "tcp://127.0.0.1:1"
 VARY = ["--vary", "flow.tcp.variant=reno,sack", "--vary", "flow.tcp.mss=536,-1,1000"]
 SHORT = [*VARY, "--repeat", "4"]
 LONG = [*VARY, "--repeat", "40", "--set", "duration=300 s", "--set", "links.gsm.rate=2 Mbit/s"]
@@ -122,7 +125,7 @@ def test_an_interrupted_sweep_goes_on_elsewhere(careof: Command, small: Path, tw
     whole, out = small.parent / "whole.parquet", small.parent / "t.parquet"
     running = subprocess.Popen(
         [CAREOF, "sweep", small, *LONG, "--out", out, "--scheduler", two.address], stderr=subprocess.PIPE, text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        preexec_fn=can_be_interrupted,
     )  # fmt: skip
     wait_for_records(out, running)
     running.send_signal(signal.SIGINT)
@@ -230,11 +233,120 @@ def test_a_run_that_kills_every_worker_is_a_row_with_an_error(small: Path, monke
     from careof.sweeps import make_plan
 
     monkeypatch.setattr(clusters.Hand, "wait", lambda _: None)
-    hand = clusters.Hand(Deadly(), make_plan(small, repeat=8), [(0, 1, 2), (3, 4, 5), (6, 7)], 2, print)
+    hand = clusters.Hand(Deadly(), ADDRESS, make_plan(small, repeat=8), [(0, 1, 2), (3, 4, 5), (6, 7)], 2, print)
     records = dict(json.loads(record) for found in hand.work() for record in found)
     assert sorted(records) == list(range(8))
     assert [number for number, outcome in records.items() if isinstance(outcome, str)] == [3]
     assert "died of it" in records[3]
+
+
+@dataclass
+class Vanishing:
+    """A cluster whose scheduler goes while `call` is under way, so that it ends in `error`."""
+
+    call: str
+    error: BaseException
+    after: str
+    """Status of the client then."""
+    status: str = "running"
+    task: str = "finished"
+
+    def under_way(self, call: str) -> None:
+        if call == self.call:
+            self.status = self.after
+            raise self.error
+
+    def as_current(self) -> nullcontext[None]:
+        return nullcontext()
+
+    def wait_for_workers(self, *_: object, **__: object) -> None:
+        self.under_way("wait_for_workers")
+
+    def run(self, *_: object, **__: object) -> dict[str, str]:
+        self.under_way("run")
+        return {"one": careof.__version__}
+
+    def scheduler_info(self, n_workers: int) -> dict[str, dict[str, object]]:
+        assert n_workers == -1
+        self.under_way("scheduler_info")
+        return {"workers": {"one": {"nthreads": 1}}}
+
+    def submit(self, *_: object, **__: object) -> Promise:
+        self.under_way("submit")
+        return Promise(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Promise:
+    """A task of a cluster that vanishes."""
+
+    client: Vanishing
+
+    @property
+    def status(self) -> str:
+        return self.client.task
+
+    def done(self) -> bool:
+        return True
+
+    def result(self) -> list[str]:
+        self.client.under_way("result")
+        return []
+
+    def exception(self) -> Exception | None:
+        self.client.under_way("exception")
+        return None
+
+
+def give_work(client: Vanishing, small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from careof.sweeps import cluster as clusters
+    from careof.sweeps import make_plan
+
+    monkeypatch.setattr(clusters, "_connect", lambda *_: client)
+    monkeypatch.setattr("distributed.wait", lambda *_, **__: client.under_way("wait"))
+    with ExitStack() as stack:
+        for _ in clusters.records(stack, make_plan(small, repeat=8), ADDRESS, 8, (), print):
+            pass
+
+
+CALLS = ["wait_for_workers", "run", "scheduler_info", "submit", "wait", "result", "exception"]
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize(
+    ("error", "after"),
+    [
+        (ConnectionResetError(104, "Connection reset by peer"), "running"),
+        (CancelledError(), "running"),
+        (asyncio.CancelledError(), "running"),
+        (AttributeError("'NoneType' object has no attribute 'gather'"), "closed"),
+    ],
+    ids=["broken", "cancelled", "cancelled in the loop", "closed"],
+)
+def test_whatever_is_under_way_when_the_scheduler_goes_says_that_it_is_lost(
+    call: str, error: BaseException, after: str, small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = Vanishing(call, error, after, task="error" if call == "exception" else "finished")
+    with pytest.raises(careof.ClusterError, match=f"the Dask scheduler at {ADDRESS} was lost") as lost:
+        give_work(client, small, monkeypatch)
+    assert "--resume" in (lost.value.hint or "")
+
+
+def test_a_task_that_is_cancelled_or_loses_its_error_says_that_the_scheduler_is_lost(
+    small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    present = Vanishing("nothing", OSError(), "running")
+    give_work(present, small, monkeypatch)
+    for task in ("cancelled", "error"):
+        with pytest.raises(careof.ClusterError, match="was lost"):
+            give_work(replace(present, task=task), small, monkeypatch)
+
+
+def test_a_fault_while_the_scheduler_is_there_is_not_taken_for_its_loss(
+    small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(AttributeError, match="ours"):
+        give_work(Vanishing("result", AttributeError("ours"), "running"), small, monkeypatch)
 
 
 def test_a_scheduler_that_is_lost_on_the_way_is_an_error_and_what_is_done_is_kept(

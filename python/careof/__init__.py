@@ -6,7 +6,9 @@
 >>> run.plot.time_sequence()                                    # doctest: +SKIP
 """
 
-from careof.comparison import Comparison, compare
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from careof.errors import (
     CareofError,
     ClusterError,
@@ -21,8 +23,30 @@ from careof.errors import (
     WorldError,
 )
 from careof.native import __version__, event_schema, metric_definitions, presets
-from careof.runs import Run, load, run
-from careof.sweeps import Sweep, load_sweep, plot_table, sweep
+
+if TYPE_CHECKING:
+    from careof.comparison import Comparison, compare
+    from careof.runs import Run, load, run
+    from careof.sweeps import Sweep, load_sweep, plot_table, sweep
+else:
+    # Imported when it is first asked for: the command has no use for most of it, and starts sooner without.
+    _LATER = {
+        "comparison": ("Comparison", "compare"),
+        "runs": ("Run", "load", "run"),
+        "sweeps": ("Sweep", "load_sweep", "plot_table", "sweep"),
+    }
+
+    def __getattr__(name: str) -> object:
+        for module, names in _LATER.items():
+            if name == module or name in names:
+                home = import_module(f"careof.{module}")
+                globals().update({one: getattr(home, one) for one in names})
+                return globals()[name]
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})
+
 
 __all__ = [
     "CareofError",

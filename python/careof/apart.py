@@ -16,7 +16,6 @@ import subprocess
 import sys
 import tempfile
 from contextlib import ExitStack
-from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -44,7 +43,7 @@ def carry_out(job: Job, progress: Watcher | None, remark: Remark | None) -> Run:
     with ExitStack() as stack:
         if job.out is None:
             kept = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="careof-"))) / "run"
-            _carry_out(replace(job, out=str(kept), report=False), progress, remark)
+            _carry_out(job._replace(out=str(kept), report=False), progress, remark)
             run = load(kept)
             events = run.events if job.trace else None
             return Run(
@@ -82,7 +81,7 @@ def _listen(process: subprocess.Popen[str], job: Job, progress: Watcher | None, 
     assert process.stdin is not None and process.stdout is not None  # noqa: S101, PT018 - asked for above
     try:
         with process.stdin as words:
-            json.dump(asdict(job), words)
+            json.dump(job._asdict(), words)
     except BrokenPipeError:
         pass  # What it has to say follows.
     for line in process.stdout:

@@ -7,7 +7,6 @@ milliseconds.
 from __future__ import annotations
 
 import argparse
-import difflib
 import json
 import os
 import signal
@@ -16,24 +15,25 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from careof import native, summary
+from careof import native
 from careof.errors import CareofError, InputError, WorldError
-from careof.oracles import command as oracle_command
-from careof.oracles import ns2_command
 from careof.progress import Progress
-from careof.runs import LARGEST_PACKET, LARGEST_SEED, SIMULATED
-from careof.staging import space_hint
+from careof.runs import LARGEST_PACKET, LARGEST_SEED, SIMULATED, plan
+from careof.staging import SUMMARY, space_hint
 from careof.text import Style, printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from types import FrameType
 
+    from careof.jobs import Remark
+    from careof.runs import Job, Run, Watcher
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Carry out one command; returns the exit status."""
-    parser = _parser()
-    options = parser.parse_args(arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    options = _parser(words).parse_args(words)
     command: Callable[[argparse.Namespace], int] = options.command
     try:
         return command(options)
@@ -91,132 +91,176 @@ def _complain(message: str, hint: str | None) -> None:
             print(f"  {style.bold('hint:')} {printable(hint)}", file=sys.stderr)
 
 
+class _Unmeasured(argparse.HelpFormatter):
+    """Does not look how wide the terminal is. With each argument that is added, argparse makes one that does."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=80)
+
+
 class _Parser(argparse.ArgumentParser):
-    """Errors of usage in the form of all other errors."""
+    """Errors of usage in the form of all other errors; the terminal is looked at only for help."""
+
+    def __init__(self, **how: Any) -> None:
+        super().__init__(**how, formatter_class=_Unmeasured)
+
+    def format_help(self) -> str:
+        self.formatter_class = argparse.HelpFormatter
+        return super().format_help()
 
     def error(self, message: str) -> NoReturn:
         _complain(message, f"see `{self.prog} --help`")
         sys.exit(InputError.exit_status)
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
+    """The command's. Where the first word is a command, nothing else can be meant, and only that one is made."""
     parser = _Parser(prog="careof", description="What a handover does to TCP, and what helps.", allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"careof {native.__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=_Parser)
+    known = (
+        ("run", _run, _arguments_of_run, "run a scenario: print a summary, write trace, capture and report"),
+        ("sweep", _sweep, _arguments_of_sweep, "run a grid of values with repetitions: one table of all runs"),
+        ("plot", _plot, _arguments_of_plot, "means of a sweep with confidence intervals, in numbers and as a graph"),
+        ("compare", _compare, _arguments_of_compare, "two runs side by side"),
+        ("check", _check, _arguments_of_check, "read a scenario and say what it means, without running it"),
+        ("presets", _presets, _arguments_of_presets, "list the link presets with their sources"),
+        ("report", _report, _arguments_of_report, "make a run's report again"),
+        ("study", _study, _arguments_of_study, "a paper's tables and figures beside ours"),
+    )
+    named = next((name for name, *_ in known if words[:1] == [name]), None)
+    for name, function, arguments, description in known:
+        if named in (None, name):
+            arguments(_command(commands, name, function, description))
+    if named is None:
+        _add_oracles(commands)
+    return parser
 
-    run = _command(commands, "run", _run, "run a scenario: print a summary, write trace, capture and report")
-    run.add_argument("scenario", metavar="FILE", help="the scenario, a TOML file")
-    run.add_argument(
+
+def _arguments_of_run(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("scenario", metavar="FILE", help="the scenario, a TOML file")
+    parser.add_argument(
         "--out",
         metavar="DIR",
         type=Path,
         help="directory for the run (default: run/NAME, NAME from the file's)",
     )
-    run.add_argument("--seed", metavar="N", type=_whole_number, help="replace the scenario's seed")
-    run.add_argument(
+    parser.add_argument("--seed", metavar="N", type=_whole_number, help="replace the scenario's seed")
+    parser.add_argument(
         "--repetition",
         metavar="N",
         type=_whole_number,
         default=0,
         help="same seed, other random numbers: 0, 1, 2, ...",
     )
-    _add_set(run)
-    run.add_argument("--no-trace", action="store_true", help="summary only: no events, capture or report; faster")
-    run.add_argument(
+    _add_set(parser)
+    parser.add_argument("--no-trace", action="store_true", help="summary only: no events, capture or report; faster")
+    parser.add_argument(
         "--snaplen",
         metavar="BYTES",
         type=_snap_length,
         help="keep this much of each packet in the capture (default: all of it)",
     )
-    run.add_argument("--plot", choices=["png"], help="also draw the graphs of each flow as plot-FLOW.png")
-    run.add_argument(
+    parser.add_argument("--plot", choices=["png"], help="also draw the graphs of each flow as plot-FLOW.png")
+    parser.add_argument(
         "--world",
         choices=native.WORLDS,
         default=SIMULATED,
         help="where to run it: simulated (sim, the default), or in real time on Linux hosts inside this machine",
     )
-    _add_json(run, "the content of summary.json")
+    _add_json(parser, "the content of summary.json")
 
-    sweep = _command(commands, "sweep", _sweep, "run a grid of values with repetitions: one table of all runs")
-    sweep.add_argument("scenario", metavar="FILE", help="the scenario, a TOML file")
-    sweep.add_argument(
+
+def _arguments_of_sweep(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("scenario", metavar="FILE", help="the scenario, a TOML file")
+    parser.add_argument(
         "--vary",
         metavar="KEY=A,B,...",
         action="append",
         default=[],
         help="run with each of these values, for example --vary flow.tcp.variant=reno,sack; may be repeated",
     )
-    sweep.add_argument(
+    parser.add_argument(
         "--repeat", metavar="N", type=_positive, default=1, help="runs of each combination, under one seed (default: 1)"
     )
-    sweep.add_argument(
+    parser.add_argument(
         "--out", metavar="FILE", type=Path, help="the table (default: NAME.parquet, NAME from the file's)"
     )
-    sweep.add_argument("--resume", action="store_true", help="go on with a sweep that was interrupted")
-    sweep.add_argument("--seed", metavar="N", type=_whole_number, help="replace the scenario's seed")
-    _add_set(sweep)
-    sweep.add_argument("--jobs", metavar="N", type=_positive, help="threads (default: as many as there are cores)")
-    sweep.add_argument("--scheduler", metavar="ADDRESS", help="run on a Dask cluster, for example tcp://host:8786")
-    sweep.add_argument(
+    parser.add_argument("--resume", action="store_true", help="go on with a sweep that was interrupted")
+    parser.add_argument("--seed", metavar="N", type=_whole_number, help="replace the scenario's seed")
+    _add_set(parser)
+    parser.add_argument("--jobs", metavar="N", type=_positive, help="threads (default: as many as there are cores)")
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="run on a Dask cluster, for example tcp://host:8786")
+    parser.add_argument(
         "--world",
         choices=native.WORLDS,
         default=SIMULATED,
         help="only sim: runs on Linux hosts would disturb each other",
     )
-    sweep.add_argument("--quiet", action="store_true", help="no progress")
-    _add_json(sweep, "what was done")
+    parser.add_argument("--quiet", action="store_true", help="no progress")
+    _add_json(parser, "what was done")
 
-    plot = _command(commands, "plot", _plot, "means of a sweep with confidence intervals, in numbers and as a graph")
-    plot.add_argument("table", metavar="TABLE", type=Path, help="table of a sweep, a Parquet file")
-    plot.add_argument("--x", metavar="KEY", help="draw it over this column (default: the key that varies)")
-    plot.add_argument("--y", metavar="METRIC", required=True, help="the column to draw")
-    plot.add_argument(
+
+def _arguments_of_plot(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("table", metavar="TABLE", type=Path, help="table of a sweep, a Parquet file")
+    parser.add_argument("--x", metavar="KEY", help="draw it over this column (default: the key that varies)")
+    parser.add_argument("--y", metavar="METRIC", required=True, help="the column to draw")
+    parser.add_argument(
         "--by", metavar="KEY", action="append", default=[], help="a curve for each value; may be repeated"
     )
-    plot.add_argument(
+    parser.add_argument(
         "--where", metavar="KEY=VALUE", action="append", default=[], help="keep these rows only; may be repeated"
     )
-    plot.add_argument(
+    parser.add_argument(
         "--ci",
         choices=["student", "bootstrap"],
         default="student",
         help="confidence intervals by Student's t (the default) or by resampling",
     )
-    plot.add_argument(
+    parser.add_argument(
         "--out", metavar="FILE", type=Path, help="the graph: .svg, .png or .pdf (default: TABLE-METRIC.svg)"
     )
-    _add_json(plot, "the means")
+    _add_json(parser, "the means")
 
-    compare = _command(commands, "compare", _compare, "two runs side by side")
-    compare.add_argument("a", metavar="A", type=Path, help="directory of a run")
-    compare.add_argument("b", metavar="B", type=Path, help="directory of another run")
-    compare.add_argument(
+
+def _arguments_of_compare(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("a", metavar="A", type=Path, help="directory of a run")
+    parser.add_argument("b", metavar="B", type=Path, help="directory of another run")
+    parser.add_argument(
         "--out", metavar="FILE", type=Path, help="also write a page that lays their graphs over each other"
     )
-    _add_json(compare, "the comparison")
+    _add_json(parser, "the comparison")
 
-    check = _command(commands, "check", _check, "read a scenario and say what it means, without running it")
-    check.add_argument("scenario", metavar="FILE", help="the scenario, a TOML file")
-    _add_set(check)
-    check.add_argument("--world", choices=native.WORLDS, help="it must be one for this world (default: for any)")
-    _add_json(check, "the scenario with every default filled in")
 
-    presets = _command(commands, "presets", _presets, "list the link presets with their sources")
-    _add_json(presets, "the presets")
+def _arguments_of_check(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("scenario", metavar="FILE", help="the scenario, a TOML file")
+    _add_set(parser)
+    parser.add_argument("--world", choices=native.WORLDS, help="it must be one for this world (default: for any)")
+    _add_json(parser, "the scenario with every default filled in")
 
-    report = _command(commands, "report", _report, "make a run's report again")
-    report.add_argument("directory", metavar="DIR", type=Path, help="directory of a run")
-    report.add_argument("--plot", choices=["png"], help="also draw the graphs of each flow as plot-FLOW.png")
 
-    study = _command(commands, "study", _study, "a paper's tables and figures beside ours")
-    study.add_argument("name", metavar="NAME", help="which study")
-    study.add_argument("--out", metavar="DIR", type=Path, help="directory for its runs and figures")
-    study.add_argument("--quick", action="store_true", help="fewer repetitions")
-    study.add_argument(
+def _arguments_of_presets(parser: argparse.ArgumentParser) -> None:
+    _add_json(parser, "the presets")
+
+
+def _arguments_of_report(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("directory", metavar="DIR", type=Path, help="directory of a run")
+    parser.add_argument("--plot", choices=["png"], help="also draw the graphs of each flow as plot-FLOW.png")
+
+
+def _arguments_of_study(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="which study")
+    parser.add_argument("--out", metavar="DIR", type=Path, help="directory for its runs and figures")
+    parser.add_argument("--quick", action="store_true", help="fewer repetitions")
+    parser.add_argument(
         "--world", choices=native.WORLDS, default=SIMULATED, help="where to run it (default: sim); linux takes minutes"
     )
-    study.add_argument("--markdown", action="store_true", help="print a page of Markdown")
-    _add_json(study, "the rows of its table")
+    parser.add_argument("--markdown", action="store_true", help="print a page of Markdown")
+    _add_json(parser, "the rows of its table")
+
+
+def _add_oracles(commands: Any) -> None:
+    from careof.oracles import command, ns2_command
 
     oracle = commands.add_parser(
         "oracle",
@@ -225,9 +269,8 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     oracles = oracle.add_subparsers(title="oracles", metavar="ORACLE", required=True, parser_class=_Parser)
-    oracle_command.add(oracles, _command, _progress)
+    command.add(oracles, _command, _progress)
     ns2_command.add(oracles, _command, _progress)
-    return parser
 
 
 def _command(
@@ -283,9 +326,6 @@ def _progress(options: argparse.Namespace, unit: str, rate: str | None = None) -
 
 
 def _run(options: argparse.Namespace) -> int:
-    from careof import apart, jobs
-    from careof.runs import plan
-
     if options.no_trace:
         for option, given in (("--plot png", options.plot), ("--snaplen", options.snaplen)):
             if given is not None:
@@ -302,15 +342,28 @@ def _run(options: argparse.Namespace) -> int:
         snap_length=options.snaplen,
         plots=options.plot is not None,
     )
-    # This process has nothing else to do and one thread, unless somebody uses this function in another program.
-    carry_out = jobs.carry_out if options.world == SIMULATED or apart.is_alone() else apart.carry_out
+    carry_out = _how_to_carry_out(options.world)
     with _progress(options, "s simulated" if options.world == SIMULATED else "s of real time") as progress:
         result = carry_out(job, progress, progress.remark)
     if options.json:
-        _print_json(result.summary)
+        print((out / SUMMARY).read_text(encoding="utf-8"), end="")
     else:
+        from careof import summary
+
         print(summary.for_people(result, Style(sys.stdout), out))
     return 0
+
+
+def _how_to_carry_out(world: str) -> Callable[[Job, Watcher, Remark], Run]:
+    from careof import jobs
+
+    if world != SIMULATED:
+        from careof import apart
+
+        # This process has nothing else to do and one thread, unless somebody uses this function in another program.
+        if not apart.is_alone():
+            return apart.carry_out
+    return jobs.carry_out
 
 
 def _sweep(options: argparse.Namespace) -> int:
@@ -390,6 +443,8 @@ def _check(options: argparse.Namespace) -> int:
     if options.json:
         _print_json(resolved)
     else:
+        from careof import summary
+
         print(f"{name}: {summary.scenario_in_words(resolved)}")
         for world, refusal in refusals.items():
             print(f"  not for --world {world}: {printable(str(refusal))}")
@@ -401,6 +456,8 @@ def _presets(options: argparse.Namespace) -> int:
     if options.json:
         _print_json(presets)
     else:
+        from careof import summary
+
         print(summary.preset_table(presets, Style(sys.stdout)))
     return 0
 
@@ -417,6 +474,8 @@ def _study(options: argparse.Namespace) -> int:
 
     names = studies.names()
     if options.name not in names:
+        import difflib
+
         near = difflib.get_close_matches(options.name, names, n=1)
         hint = f"did you mean {near[0]}?" if near else f"studies: {', '.join(names) or 'none in this version'}"
         raise InputError(f"there is no study {options.name!r}", hint=hint)

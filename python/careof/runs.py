@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import operator
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from careof import native, toml
+from careof import native
 from careof.errors import InputError, NotARunError, ScenarioError
 from careof.staging import EVENTS, PROGRAMS, REPORT, RESOLVED, SCENARIO, SUMMARY, not_written, write_whole
 
@@ -116,8 +115,7 @@ class Run:
         return Plots(self)
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(NamedTuple):
     """A run to be carried out, in words and numbers."""
 
     world: str
@@ -300,6 +298,8 @@ def _override(key: str, value: object) -> str:
     # A string stands as on the command line: it may also be a piece of TOML.
     if isinstance(value, str):
         return unicode(value)
+    from careof import toml
+
     try:
         return toml.inline(value)
     except TypeError as error:

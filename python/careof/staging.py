@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -48,10 +46,7 @@ class Staging:
         try:
             self._refuse_what_must_stay(target)
             self._make_parents()
-            self.path = Path(
-                tempfile.mkdtemp(prefix=f".{self.target.name[:200]}.", suffix=".partial", dir=self.target.parent)
-            )
-            self.path.chmod(0o777 & ~umask())
+            self.path = _make_beside(self.target)
         except OSError as error:
             self._forget_parents()
             raise not_written(target, error, "name a directory that can be made, with --out") from error
@@ -63,7 +58,7 @@ class Staging:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self.path.exists():
-            shutil.rmtree(self.path, ignore_errors=True)
+            _remove(self.path)
             self._forget_parents()
 
     def commit(self) -> Path:
@@ -81,7 +76,7 @@ class Staging:
                 except BaseException:
                     old.rename(self.target)
                     raise
-                shutil.rmtree(old, ignore_errors=True)
+                _remove(old)
             else:
                 self.path.rename(self.target)
         except OSError as error:
@@ -129,6 +124,21 @@ class Staging:
                 directory.rmdir()
 
 
+def _make_beside(target: Path) -> Path:
+    # tempfile makes such a directory as well, but takes longer to load than all of a short run.
+    while True:
+        path = target.with_name(f".{target.name[:200]}.{os.urandom(6).hex()}.partial")
+        with suppress(FileExistsError):
+            path.mkdir()
+            return path
+
+
+def _remove(directory: Path) -> None:
+    import shutil
+
+    shutil.rmtree(directory, ignore_errors=True)
+
+
 def looks_like_a_run(directory: Path) -> bool:
     """Whether a directory holds a run of careof and nothing else, so that another run may take its place."""
     try:
@@ -145,6 +155,8 @@ def write_whole(path: Path, text: str) -> None:
         OutputError: it cannot be written.
         RunError: the disk is full.
     """
+    import tempfile
+
     partial = None
     try:
         if path.is_dir():

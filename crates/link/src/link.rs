@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use careof_base::{DataRate, Instant, RandomStream};
 
-use crate::config::{Config, Discipline, Framing, Jitter, Loss};
+use crate::config::{Config, Framing, Jitter, Loss};
 use crate::counters::{Counters, DropCause};
 use crate::jitter::{JitterProcess, nanos};
 use crate::loss::LossProcess;
@@ -70,6 +70,10 @@ impl<P> Output<P> {
 /// the next one is taken from the queue - is made up for, in order and to the nanosecond, when the next call
 /// comes. A packet that ends its transmission at the instant at which another is offered has made room for it.
 ///
+/// A link without chance and with a drop-tail queue needs to make up for nothing: when a packet will leave is known when
+/// it comes, so that it goes on the wire at once and what waits is but the tail of the wire. Before anything changes on
+/// which that depends, what waits is taken back into the queue.
+///
 /// # Random numbers
 /// A packet's loss and jitter are drawn from a stream each when it begins to be sent, for lost packets as well:
 /// switching one law on or off disturbs neither the other nor the queue.
@@ -78,10 +82,11 @@ pub struct Link<P> {
     now: Instant,
     /// When the packet in the serialiser ends; [`Instant::MAX`] while there is none, or it stands still.
     ends: Instant,
-    /// The packet in the serialiser. While it moves it is on the wire already, with the arrival it will have.
-    sending: Option<Sending<P>>,
+    /// What is accepted is put on the wire at once, with the departure and arrival it will have.
+    scheduled: bool,
+    /// While [`Self::scheduled`]: what is on the wire and has not begun to be sent.
+    waiting: Waiting,
     serialiser: Serialiser,
-    queue: Queue<P>,
     wire: Wire<P>,
     /// [`Config::delay`] in nanoseconds.
     delay: u64,
@@ -91,15 +96,17 @@ pub struct Link<P> {
     may_reorder: bool,
     /// Neither loss nor jitter: nothing to draw.
     certain: bool,
-    /// The next arrival is the next thing that happens: the link is up, packets keep their order, and the queue drops
-    /// nothing by itself. Late drops are asked for apart.
-    plain: bool,
     framing: Framing,
     mtu: u16,
-    down: Option<Down>,
-    /// Drops that were decided after the packet was accepted, not yet reported.
-    late_drops: VecDeque<LateDrop<P>>,
     counters: Counters,
+    /// The packet in the serialiser, unless [`Self::scheduled`]. While it moves it is on the wire already, with the arrival
+    /// it will have.
+    sending: Option<Sending<P>>,
+    /// What waits to be sent, unless [`Self::scheduled`].
+    queue: Queue<P>,
+    down: Option<Down>,
+    /// Drops that were decided after the packet was accepted, not yet reported. None while [`Self::scheduled`].
+    late_drops: VecDeque<LateDrop<P>>,
     /// What a packet on a link without chance does not look at.
     rest: Box<Rest>,
 }
@@ -111,6 +118,13 @@ struct Rest {
     config: Config,
 }
 
+/// Packets at the end of the wire that have not begun to be sent.
+#[derive(Clone, Copy, Debug, Default)]
+struct Waiting {
+    packets: usize,
+    bytes: u64,
+}
+
 /// The packet in the serialiser.
 #[derive(Clone, Copy, Debug)]
 struct Sending<P> {
@@ -118,10 +132,8 @@ struct Sending<P> {
     end: Instant,
     /// Its own deviation from the delay, in nanoseconds.
     jitter: i64,
-    packet: P,
-    size: u16,
     lost: bool,
-    marked: bool,
+    queued: Queued<P>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -145,29 +157,32 @@ impl<P: Copy> Link<P> {
     /// configuration that fails [`Config::check`] is safe, but its laws are not those named.
     #[must_use]
     pub fn new(config: Config, loss: RandomStream, jitter: RandomStream, queue: RandomStream) -> Self {
-        Self {
+        let mut link = Self {
             now: Instant::ZERO,
             ends: Instant::MAX,
-            sending: None,
+            scheduled: false,
+            waiting: Waiting::default(),
             serialiser: Serialiser::new(config.rate),
-            queue: Queue::new(&config, queue),
             wire: Wire::new(),
             delay: nanos(config.delay),
             least_delay: least_delay(&config),
             may_reorder: config.jitter.may_reorder(),
             certain: is_certain(&config),
-            plain: is_plain(&config),
             framing: config.framing,
             mtu: config.mtu,
+            counters: Counters::default(),
+            sending: None,
+            queue: Queue::new(&config, queue),
             down: None,
             late_drops: VecDeque::new(),
-            counters: Counters::default(),
             rest: Box::new(Rest {
                 loss: LossProcess::new(config.loss, loss),
                 jitter: JitterProcess::new(config.jitter, jitter),
                 config,
             }),
-        }
+        };
+        link.schedule();
+        link
     }
 
     /// Offers a packet of `size_bytes` bytes of IP.
@@ -177,7 +192,7 @@ impl<P: Copy> Link<P> {
     ///
     /// # Errors
     /// The cause, when the packet is refused; it is counted as offered and dropped, and stays with the caller.
-    #[inline]
+    #[inline(always)]
     pub fn enqueue(&mut self, now: Instant, packet: P, size_bytes: u32) -> Result<(), DropCause> {
         self.offer(now, packet, size_bytes, Ecn::Incapable)
     }
@@ -199,7 +214,7 @@ impl<P: Copy> Link<P> {
         self.offer(now, packet, size_bytes, Ecn::Capable)
     }
 
-    #[inline]
+    #[inline(always)]
     fn offer(&mut self, now: Instant, packet: P, size_bytes: u32, ecn: Ecn) -> Result<(), DropCause> {
         self.advance(now);
         self.counters.offered += 1;
@@ -211,8 +226,49 @@ impl<P: Copy> Link<P> {
         accepted
     }
 
-    #[inline]
+    #[inline(always)]
     fn accept(&mut self, packet: P, size_bytes: u32, ecn: Ecn) -> Result<(), DropCause> {
+        if self.scheduled {
+            if size_bytes > u32::from(self.mtu) {
+                return Err(DropCause::MtuExceeded);
+            }
+            return self.accept_scheduled(Queued { since: self.now, packet, size: size_bytes as u16, ecn });
+        }
+        self.accept_on_any_link(packet, size_bytes, ecn)
+    }
+
+    #[inline(always)]
+    fn accept_scheduled(&mut self, queued: Queued<P>) -> Result<(), DropCause> {
+        if self.ends == Instant::MAX {
+            self.ends = self.put_on_wire(self.now, &queued);
+            return Ok(());
+        }
+        if !self.queue.limit().has_room(self.waiting.packets, self.waiting.bytes, queued.size) {
+            return Err(DropCause::QueueFull);
+        }
+        self.line_up(&queued);
+        Ok(())
+    }
+
+    /// While scheduled: a packet waits for its turn.
+    #[inline]
+    fn line_up(&mut self, queued: &Queued<P>) {
+        self.waiting.packets += 1;
+        self.waiting.bytes += u64::from(queued.size);
+        self.put_on_wire(self.serialiser.end(), queued);
+    }
+
+    /// While scheduled: returns when the last bit of the packet leaves if the first does at `start`.
+    #[inline(always)]
+    fn put_on_wire(&mut self, start: Instant, queued: &Queued<P>) -> Instant {
+        let end = self.serialiser.start(start, self.framing.bits(u32::from(queued.size)));
+        let arrival = Instant::from_nanos(end.as_nanos().saturating_add(self.delay));
+        self.wire.send_in_order(OnWire::new(queued, end, arrival));
+        end
+    }
+
+    #[inline(never)]
+    fn accept_on_any_link(&mut self, packet: P, size_bytes: u32, ecn: Ecn) -> Result<(), DropCause> {
         if self.down.is_some_and(|down| down.queued == Fate::Drop) {
             return Err(DropCause::LinkDown);
         }
@@ -248,30 +304,27 @@ impl<P: Copy> Link<P> {
         }
         self.counters.delivered += 1;
         self.counters.delivered_bytes += u64::from(arrived.size);
-        Some(Output::Delivered { packet, at, marked: arrived.marked })
+        Some(Output::Delivered { packet, at, marked: arrived.ecn == Ecn::Marked })
     }
 
-    /// The packet that [`poll`](Self::poll) delivers next, if that is all it can do next: nothing of this link is ever
-    /// reordered, lost, marked or dropped late. [`take_arrival`](Self::take_arrival) then takes it.
+    /// The packet that [`poll`](Self::poll) delivers next, if that is all it can do next: nothing of this link is lost,
+    /// marked or dropped late. [`take_arrival`](Self::take_arrival) then takes it.
     #[inline]
     pub fn peek_arrival(&mut self, now: Instant) -> Option<P> {
         self.advance(now);
-        if !self.plain || !self.late_drops.is_empty() {
-            return None;
-        }
-        self.wire
-            .arriving(self.now)
-            .filter(|arriving| !arriving.lost && !arriving.marked)
-            .map(|arriving| arriving.packet)
+        let first = self.wire.first_in_order()?;
+        let is_plain = self.scheduled && first.arrival <= self.now && !first.lost && first.ecn != Ecn::Marked;
+        is_plain.then_some(first.packet)
     }
 
-    /// Takes the packet that [`peek_arrival`](Self::peek_arrival) showed, at the same instant.
+    /// Takes the packet that [`peek_arrival`](Self::peek_arrival) showed, at the same instant. Returns the
+    /// [timeout](Self::next_timeout) that follows.
     #[inline]
-    pub fn take_arrival(&mut self) {
-        if let Some(arrived) = self.wire.receive(self.now) {
-            self.counters.delivered += 1;
-            self.counters.delivered_bytes += u64::from(arrived.size);
-        }
+    pub fn take_arrival(&mut self) -> Option<Instant> {
+        let arrived = self.wire.pop_in_order()?;
+        self.counters.delivered += 1;
+        self.counters.delivered_bytes += u64::from(arrived.size);
+        self.wire.first_in_order().map(|next| next.arrival)
     }
 
     /// The oldest late drop, unless a packet arrived before it or together with it.
@@ -281,6 +334,7 @@ impl<P: Copy> Link<P> {
             return None;
         }
         let LateDrop { at, packet, cause } = self.late_drops.pop_front()?;
+        self.schedule();
         Some(Output::Dropped { packet, at, cause })
     }
 
@@ -290,15 +344,16 @@ impl<P: Copy> Link<P> {
     /// A timeout comes to nothing in two cases only. Where jitter may reorder, the packet that is sent next may
     /// arrive first, and its own arrival is not drawn yet: the earliest possible one counts. And CoDel is looked
     /// after once when it may begin to drop, which is about once an interval or a drop.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn next_timeout(&self) -> Option<Instant> {
-        if self.plain && self.late_drops.is_empty() {
-            return self.wire.next_arrival();
+        if self.scheduled {
+            return self.wire.first_in_order().map(|first| first.arrival);
         }
         self.next_timeout_of_any_link()
     }
 
+    #[inline(never)]
     fn next_timeout_of_any_link(&self) -> Option<Instant> {
         if let Some(drop) = self.late_drops.front() {
             return Some(drop.at);
@@ -326,7 +381,73 @@ impl<P: Copy> Link<P> {
     pub fn advance(&mut self, now: Instant) {
         self.now = self.now.max(now);
         while self.ends <= self.now {
+            if !self.scheduled {
+                return self.send_due();
+            }
+            self.begin_next();
+        }
+    }
+
+    fn send_due(&mut self) {
+        while self.ends <= self.now {
             self.send_next(self.ends);
+        }
+    }
+
+    /// While scheduled: what waited longest begins to be sent.
+    #[inline]
+    fn begin_next(&mut self) {
+        self.ends = match self.wire.newest_in_order(self.waiting.packets) {
+            Some(next) => {
+                self.waiting.packets -= 1;
+                self.waiting.bytes -= u64::from(next.size);
+                next.end
+            }
+            None => Instant::MAX,
+        };
+    }
+
+    /// Lets what waits go on the wire at once from now on, if nothing can change what becomes of it but a call.
+    fn schedule(&mut self) {
+        let can_be = self.certain
+            && !self.may_reorder
+            && self.down.is_none()
+            && self.late_drops.is_empty()
+            && self.serialiser.is_running()
+            && self.queue.is_drop_tail()
+            && self.wire.is_in_order();
+        if self.scheduled || !can_be {
+            return;
+        }
+        self.scheduled = true;
+        self.sending = None;
+        for queued in self.queue.drain() {
+            self.line_up(&queued);
+        }
+    }
+
+    /// Takes what waits back into the queue, before anything changes on which its departure depends.
+    fn unschedule(&mut self) {
+        if !self.scheduled {
+            return;
+        }
+        self.scheduled = false;
+        for n in (1..=self.waiting.packets).rev() {
+            if let Some(waiting) = self.wire.newest_in_order(n) {
+                self.queue.put_back(waiting.queued());
+            }
+        }
+        for _ in 0..self.waiting.packets {
+            if let Some(waiting) = self.wire.take_back() {
+                self.serialiser.take_back(self.framing.bits(u32::from(waiting.size)));
+            }
+        }
+        self.waiting = Waiting::default();
+        if self.ends != Instant::MAX
+            && let Some(sending) = self.wire.newest_in_order(1)
+        {
+            self.serialiser.ends_at(self.ends);
+            self.sending = Some(Sending { end: self.ends, jitter: 0, lost: false, queued: sending.queued() });
         }
     }
 
@@ -335,13 +456,7 @@ impl<P: Copy> Link<P> {
     fn propagate(&mut self, sending: &Sending<P>) {
         let delay = self.delay.saturating_add_signed(sending.jitter);
         let arrival = Instant::from_nanos(sending.end.as_nanos().saturating_add(delay));
-        let on_wire = OnWire {
-            arrival,
-            packet: sending.packet,
-            size: sending.size,
-            lost: sending.lost,
-            marked: sending.marked,
-        };
+        let on_wire = OnWire { lost: sending.lost, ..OnWire::new(&sending.queued, sending.end, arrival) };
         if self.may_reorder {
             self.wire.send_in_any_order(on_wire);
         } else {
@@ -368,7 +483,6 @@ impl<P: Copy> Link<P> {
     }
 
     /// Takes the next packet from the queue into the serialiser, at `now` or a little in the past.
-    #[inline]
     fn send_next(&mut self, now: Instant) {
         self.sending = None;
         self.ends = Instant::MAX;
@@ -391,10 +505,8 @@ impl<P: Copy> Link<P> {
         let sending = Sending {
             end: self.serialiser.start(now, self.framing.bits(u32::from(queued.size))),
             jitter: if self.certain { 0 } else { self.rest.jitter.next_nanos() },
-            packet: queued.packet,
-            size: queued.size,
             lost: !self.certain && self.rest.loss.next_is_lost(),
-            marked: queued.ecn == Ecn::Marked,
+            queued,
         };
         self.sending = Some(sending);
         self.ends = sending.end;
@@ -420,6 +532,7 @@ impl<P: Copy> Link<P> {
     /// - Discipline: with the same one its state stays and the parameters change; another one starts anew.
     pub fn reconfigure(&mut self, now: Instant, config: Config) {
         self.advance(now);
+        self.unschedule();
         self.recall();
         let now = self.now;
         let (late_drops, counters) = (&mut self.late_drops, &mut self.counters);
@@ -431,7 +544,6 @@ impl<P: Copy> Link<P> {
         self.least_delay = least_delay(&config);
         self.may_reorder = config.jitter.may_reorder();
         self.certain = is_certain(&config);
-        self.plain = self.down.is_none() && is_plain(&config);
         (self.framing, self.mtu) = (config.framing, config.mtu);
         self.rest.loss.set_law(config.loss);
         self.rest.jitter.set_law(config.jitter);
@@ -439,6 +551,7 @@ impl<P: Copy> Link<P> {
         if self.down.is_none() {
             self.set_rate(self.rest.config.rate);
         }
+        self.schedule();
     }
 
     /// Lets the serialiser go on at `rate`, with the packet it has, which was recalled, or with the next one.
@@ -461,10 +574,10 @@ impl<P: Copy> Link<P> {
     /// down already the new fates apply to what is left.
     pub fn set_down(&mut self, now: Instant, queued: Fate, in_flight: Fate) {
         self.advance(now);
+        self.unschedule();
         self.recall();
         let since = self.down.map_or(self.now, |down| down.since);
         self.down = Some(Down { since, queued });
-        self.plain = false;
         if in_flight == Fate::Drop {
             self.drop_in_flight(since);
         }
@@ -486,7 +599,7 @@ impl<P: Copy> Link<P> {
         });
         if let Some(sending) = self.sending.take() {
             self.serialiser.abandon(self.now);
-            self.drop_late(sending.packet);
+            self.drop_late(sending.queued.packet);
         }
     }
 
@@ -499,9 +612,9 @@ impl<P: Copy> Link<P> {
     pub fn set_up(&mut self, now: Instant) {
         self.advance(now);
         if let Some(down) = self.down.take() {
-            self.plain = is_plain(&self.rest.config);
             self.wire.postpone(down.since, self.now.as_nanos() - down.since.as_nanos());
             self.set_rate(self.rest.config.rate);
+            self.schedule();
         }
     }
 
@@ -509,9 +622,11 @@ impl<P: Copy> Link<P> {
     /// stays.
     pub fn drain_queue(&mut self, now: Instant) -> Vec<P> {
         self.advance(now);
+        self.unschedule();
         let drained = self.queue.drain();
         self.counters.drained += drained.len() as u64;
         self.note_idle();
+        self.schedule();
         drained.into_iter().map(|queued| queued.packet).collect()
     }
 
@@ -545,14 +660,15 @@ impl<P: Copy> Link<P> {
     #[inline]
     #[must_use]
     pub fn queue_len(&self) -> (usize, u64) {
-        (self.queue.len(), self.queue.bytes())
+        // One of the two is empty.
+        (self.waiting.packets + self.queue.len(), self.waiting.bytes + self.queue.bytes())
     }
 
     /// When the last bit of the packet in the serialiser leaves, as of the last call; `None` while there is none or
     /// nothing moves.
     #[must_use]
     pub fn sending_until(&self) -> Option<Instant> {
-        self.sending.as_ref().map(|sending| sending.end).filter(|end| *end != Instant::MAX)
+        Some(self.ends).filter(|end| *end != Instant::MAX)
     }
 
     /// Packets in the serialiser and on the wire as of the last call, those that have arrived and were not
@@ -560,7 +676,8 @@ impl<P: Copy> Link<P> {
     #[must_use]
     pub fn in_flight(&self) -> usize {
         // What moves through the serialiser is counted with the wire.
-        self.wire.len() + usize::from(self.sending.is_some() && self.ends == Instant::MAX)
+        self.wire.len() - self.waiting.packets
+            + usize::from(self.sending.is_some() && self.ends == Instant::MAX)
     }
 
     /// What became of the packets offered so far.
@@ -572,10 +689,6 @@ impl<P: Copy> Link<P> {
 
 fn is_certain(config: &Config) -> bool {
     matches!((config.loss, config.jitter), (Loss::None, Jitter::None))
-}
-
-fn is_plain(config: &Config) -> bool {
-    !config.jitter.may_reorder() && !matches!(config.queue.discipline, Discipline::CoDel { .. })
 }
 
 /// The least delay that [`Config::jitter`] can leave a packet, in nanoseconds.

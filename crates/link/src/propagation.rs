@@ -5,18 +5,37 @@ use core::cmp::{Ordering, Reverse};
 
 use careof_base::Instant;
 
+use crate::queue::{Ecn, Queued};
 use crate::ring::Ring;
 
-/// A packet on the wire. Its size fits 16 bits because no MTU is larger.
+/// A packet on the wire.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OnWire<P> {
     pub(crate) arrival: Instant,
+    /// When its last bit is sent.
+    pub(crate) end: Instant,
+    /// When it entered the queue.
+    pub(crate) since: Instant,
     pub(crate) packet: P,
     pub(crate) size: u16,
     /// Lost on the way: it will be missed at `arrival`.
     pub(crate) lost: bool,
-    /// This link marked it.
-    pub(crate) marked: bool,
+    pub(crate) ecn: Ecn,
+}
+
+impl<P: Copy> OnWire<P> {
+    /// What was queued, sent by `end`.
+    #[inline]
+    pub(crate) fn new(queued: &Queued<P>, end: Instant, arrival: Instant) -> Self {
+        let Queued { since, packet, size, ecn } = *queued;
+        Self { arrival, end, since, packet, size, lost: false, ecn }
+    }
+
+    /// What it was in the queue.
+    pub(crate) fn queued(&self) -> Queued<P> {
+        let Self { since, packet, size, ecn, .. } = *self;
+        Queued { since, packet, size, ecn }
+    }
 }
 
 /// Packets by their time of arrival.
@@ -79,6 +98,38 @@ impl<P: Copy> Wire<P> {
         self.latest = self.latest_before;
     }
 
+    /// Whether no packet on it may overtake another.
+    pub(crate) fn is_in_order(&self) -> bool {
+        self.in_any_order.is_empty()
+    }
+
+    /// The next to arrive of those that keep their order.
+    #[inline]
+    pub(crate) fn first_in_order(&self) -> Option<&OnWire<P>> {
+        self.in_order.front()
+    }
+
+    /// Takes the next to arrive of those that keep their order.
+    #[inline]
+    pub(crate) fn pop_in_order(&mut self) -> Option<OnWire<P>> {
+        self.in_order.pop()
+    }
+
+    /// The `n`th of those that keep their order, counted from 1 for the one that was sent last.
+    #[inline]
+    pub(crate) fn newest_in_order(&self, n: usize) -> Option<&OnWire<P>> {
+        self.in_order.get(self.in_order.len().wrapping_sub(n))
+    }
+
+    /// Takes the packet that was sent last off the wire, where all keep their order.
+    pub(crate) fn take_back(&mut self) -> Option<OnWire<P>> {
+        let taken = self.in_order.pop_newest();
+        let arrival = |n| self.newest_in_order(n).map_or(Instant::ZERO, |packet| packet.arrival);
+        // What has arrived holds nobody up.
+        (self.latest, self.latest_before) = (arrival(1), arrival(2));
+        taken
+    }
+
     /// The next arrival.
     #[inline]
     pub(crate) fn next_arrival(&self) -> Option<Instant> {
@@ -103,13 +154,6 @@ impl<P: Copy> Wire<P> {
             return None;
         }
         self.in_order.pop()
-    }
-
-    /// The packet that [`Self::receive`] would take, if only such are on the wire as keep their order.
-    #[inline]
-    pub(crate) fn arriving(&self, now: Instant) -> Option<&OnWire<P>> {
-        let first = self.in_order.front()?;
-        (first.arrival <= now && self.in_any_order.is_empty()).then_some(first)
     }
 
     /// As [`Self::receive`], with both kinds of packets on the wire.
@@ -204,7 +248,8 @@ mod tests {
     }
 
     fn on_wire(packet: u32, arrival: u64) -> OnWire<u32> {
-        OnWire { arrival: at(arrival), packet, size: 100, lost: false, marked: false }
+        let queued = Queued { since: Instant::ZERO, packet, size: 100, ecn: Ecn::Incapable };
+        OnWire::new(&queued, at(arrival), at(arrival))
     }
 
     fn receive_all(wire: &mut Wire<u32>, now: u64) -> Vec<u32> {

@@ -22,6 +22,17 @@ pub(crate) struct Queued<P> {
     pub(crate) ecn: Ecn,
 }
 
+impl QueueLimit {
+    /// Whether a packet of `size` IP bytes finds room behind so many packets and bytes.
+    #[inline]
+    pub(crate) fn has_room(self, packets: usize, bytes: u64, size: u16) -> bool {
+        match self {
+            Self::Packets(limit) => packets < limit as usize,
+            Self::Bytes(limit) => bytes + u64::from(size) <= limit,
+        }
+    }
+}
+
 /// What congestion notification knows of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ecn {
@@ -160,15 +171,27 @@ impl<P: Copy> Queue<P> {
     /// Puts a packet at the end.
     #[inline]
     pub(crate) fn push(&mut self, queued: Queued<P>) -> Result<(), DropCause> {
-        let fits = match self.limit {
-            QueueLimit::Packets(limit) => self.fifo.len() < limit as usize,
-            QueueLimit::Bytes(limit) => self.fifo.bytes() + u64::from(queued.size) <= limit,
-        };
-        if !fits {
+        if !self.limit.has_room(self.fifo.len(), self.fifo.bytes(), queued.size) {
             return Err(DropCause::QueueFull);
         }
         self.fifo.push(queued);
         Ok(())
+    }
+
+    /// Puts a packet that had been taken at the end, whether there is room or not.
+    pub(crate) fn put_back(&mut self, queued: Queued<P>) {
+        self.fifo.push(queued);
+    }
+
+    /// Its room.
+    #[inline]
+    pub(crate) fn limit(&self) -> QueueLimit {
+        self.limit
+    }
+
+    /// Whether nothing but its room decides.
+    pub(crate) fn is_drop_tail(&self) -> bool {
+        matches!(self.law, Law::DropTail)
     }
 
     /// Takes the packet to be sent at `now`. What the discipline drops before it goes to `drop`.

@@ -54,6 +54,12 @@ impl Serialiser {
         if bits == self.last.bits && bits > 0 {
             return self.work_as_before(start);
         }
+        self.start_another(start, bits)
+    }
+
+    /// [`Self::start`], for a size that was not the last.
+    #[inline(never)]
+    fn start_another(&mut self, start: Instant, bits: u64) -> Instant {
         // A packet has less than 2^22 bits and less than 10^16 nanobits: the sum is exact below 10^19 bit/s.
         let nanobits = bits.saturating_mul(NANOBITS);
         if self.rate != 0 && self.rate != UNLIMITED_RATE.bits_per_second() && nanobits < u64::MAX - self.rate
@@ -80,6 +86,27 @@ impl Serialiser {
         }
         (self.end, self.owed) = (Instant::from_nanos(nanos), owed);
         self.end
+    }
+
+    /// When the packet ends that was begun last.
+    #[inline]
+    pub(crate) fn end(&self) -> Instant {
+        self.end
+    }
+
+    /// Undoes [`Self::start`] for the packet of `bits` that was begun last, at the end of the one before and at this rate.
+    /// That end has to be [told](Self::ends_at) when all are taken back.
+    pub(crate) fn take_back(&mut self, bits: u64) {
+        if self.rate == 0 || self.rate == UNLIMITED_RATE.bits_per_second() {
+            return;
+        }
+        let rest = bits.saturating_mul(NANOBITS) % self.rate;
+        self.owed = if self.owed >= rest { self.owed - rest } else { self.owed + (self.rate - rest) };
+    }
+
+    /// The packet that is being sent ends at `end`.
+    pub(crate) fn ends_at(&mut self, end: Instant) {
+        self.end = end;
     }
 
     /// Goes on at `rate` from `now` with what is left of the packet being sent, if one is. Returns its end.

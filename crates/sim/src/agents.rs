@@ -6,7 +6,9 @@ use careof_mobility::v4::{
     ArpEvent, Event, ForeignAgent, HandoverEvent, HomeAgent, Input, InterfaceId, MobileNode,
     RegistrationStep, Transmit, TransmitPayload, Tunnel,
 };
-use careof_plan::{InterfaceIndex, NodeId, OneWayId, arp_text, binding_text, handover_text, visitor_text};
+use careof_plan::{
+    InterfaceIndex, NodeId, OneWayId, Route, arp_text, binding_text, handover_text, visitor_text,
+};
 use careof_wire::icmp::{DestinationUnreachable, IcmpMessage, QuotedDatagram, TimeExceeded, UnreachableCode};
 use careof_wire::ipv4::Ipv4Header;
 use careof_wire::protocol;
@@ -281,6 +283,18 @@ impl Simulation {
         match &self.node(node).agent {
             Agent::Mobile(mobile) => mobile.is_registered(),
             _ => true,
+        }
+    }
+
+    /// The way by which everything that `node` itself sends to `destination` leaves it, where nobody moves and no agent
+    /// has a say.
+    pub(crate) fn fixed_way(&self, node: NodeId, destination: Ipv4Addr) -> Option<OneWayId> {
+        let here = self.node(node);
+        match (&here.agent, here.place.route(destination)) {
+            (Agent::None, Route::Via(interface)) if !self.is_home_address_of(node, destination) => {
+                here.place.interfaces.get(usize::from(interface.0)).map(|interface| interface.out)
+            }
+            _ => None,
         }
     }
 

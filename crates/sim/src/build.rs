@@ -151,7 +151,7 @@ impl Simulation {
                     to,
                     to_interface: InterfaceIndex(to_interface as u16),
                     slot,
-                    armed: None,
+                    armed: Instant::MAX,
                     longest_queue: (0, 0),
                 });
             }
@@ -186,6 +186,7 @@ impl Simulation {
                     connection,
                     node: nodes[i],
                     address: core::net::Ipv4Addr::UNSPECIFIED,
+                    way: None,
                     slot: self.add_component(Component::Connection(id, side)),
                     received: 0,
                     traced: None,

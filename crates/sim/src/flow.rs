@@ -3,7 +3,7 @@
 use core::net::Ipv4Addr;
 
 use careof_base::Instant;
-use careof_plan::{NodeId, Side, Unwrapped, Workload};
+use careof_plan::{NodeId, OneWayId, Side, Unwrapped, Workload};
 use careof_tcp::Connection;
 use careof_trace::TcpState;
 
@@ -17,6 +17,8 @@ pub(crate) struct End {
     pub(crate) node: NodeId,
     /// The address it uses; known when the flow opens.
     pub(crate) address: Ipv4Addr,
+    /// The way by which all it sends leaves its node; `None` where that depends, or is not known before the flow opens.
+    pub(crate) way: Option<OneWayId>,
     /// Its timer.
     pub(crate) slot: Slot,
     /// Bytes handed to the application so far.

@@ -180,8 +180,14 @@ impl Simulation {
     /// Hands a packet to a one-way link, in fragments if it must be.
     #[inline]
     pub(crate) fn transmit_by(&mut self, node: NodeId, out: OneWayId, packet: PacketRef) {
-        let mtu = self.links[out.0 as usize].link.mtu();
         let size = self.pool.hop(packet).size;
+        self.transmit_sized(node, out, packet, size);
+    }
+
+    /// The same, of a packet that has `size` bytes.
+    #[inline(always)]
+    pub(crate) fn transmit_sized(&mut self, node: NodeId, out: OneWayId, packet: PacketRef, size: u32) {
+        let mtu = self.links[out.0 as usize].link.mtu();
         if size <= u32::from(mtu) {
             return self.offer(out, packet, size);
         }
@@ -308,8 +314,19 @@ impl Simulation {
 
     /// A packet has reached an address of `node`.
     fn deliver(&mut self, node: NodeId, interface: InterfaceIndex, packet: PacketRef) {
+        let arrived = &self.pool[packet];
+        if arrived.outer.is_none() && !arrived.header.is_fragment() && matches!(arrived.body, Body::Tcp(_)) {
+            self.deliver_segment(node, packet);
+        } else {
+            self.deliver_other(node, interface, packet);
+        }
+    }
+
+    /// A packet that is more than a whole segment out of any tunnel.
+    #[inline(never)]
+    fn deliver_other(&mut self, node: NodeId, interface: InterfaceIndex, packet: PacketRef) {
         let header = *self.pool[packet].outermost();
-        let packet = if header.more_fragments || header.fragment_offset > 0 {
+        let packet = if header.is_fragment() {
             match self.reassemble(node, &header, packet) {
                 Some(whole) => whole,
                 None => return,
@@ -321,10 +338,7 @@ impl Simulation {
             return self.leave_tunnel(node, interface, packet);
         }
         match &self.pool[packet].body {
-            Body::Tcp(segment) => {
-                let segment = *segment;
-                self.deliver_segment(node, packet, &segment);
-            }
+            Body::Tcp(_) => self.deliver_segment(node, packet),
             Body::Message(bytes) => {
                 let bytes = bytes.clone();
                 self.trace_message(node, packet, false);

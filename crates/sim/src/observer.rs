@@ -8,7 +8,7 @@ use careof_trace::{
     Event, EventLog, FlowId as TraceFlow, LinkId as TraceLink, MessageRecord, NodeId as TraceNode,
     PacketRecord, SegmentRecord, TcpState,
 };
-use careof_wire::{Flags, Segment};
+use careof_wire::Flags;
 
 use crate::bytes::PacketBytes;
 use crate::drop_cause::Cause;
@@ -198,7 +198,8 @@ impl Simulation {
         self.observer.log.push(event);
     }
 
-    fn segment_record(&self, id: FlowId, packet: &Packet, segment: &Segment) -> SegmentRecord {
+    fn segment_record(&self, id: FlowId, packet: &Packet) -> Option<SegmentRecord> {
+        let Body::Tcp(segment) = &packet.body else { return None };
         let origin = packet.origin.as_ref();
         // The window of a SYN is never scaled (RFC 7323 section 2.2).
         let shift = match origin {
@@ -207,7 +208,7 @@ impl Simulation {
             }
             _ => 0,
         };
-        SegmentRecord {
+        Some(SegmentRecord {
             packet: packet.id,
             size_bytes: packet.size_bytes(),
             seq: origin.map_or(0, |origin| origin.seq),
@@ -216,20 +217,14 @@ impl Simulation {
             window_bytes: u32::from(segment.window) << shift,
             flags: segment.flags.0,
             retransmission: origin.is_some_and(|origin| origin.retransmission),
-        }
+        })
     }
 
     /// An endpoint sent a segment.
     #[inline]
-    pub(crate) fn trace_segment_sent(
-        &mut self,
-        id: FlowId,
-        side: Side,
-        packet: PacketRef,
-        segment: &Segment,
-    ) {
+    pub(crate) fn trace_segment_sent(&mut self, id: FlowId, side: Side, packet: PacketRef) {
         if self.observer.log.is_on() {
-            let record = self.segment_record(id, &self.pool[packet], segment);
+            let Some(record) = self.segment_record(id, &self.pool[packet]) else { return };
             let node = self.flows[usize::from(id.0)].ends[side.index()].node;
             self.observer.log.push(Event::segment_sent(self.now, trace_node(node), trace_flow(id), record));
         }
@@ -237,15 +232,9 @@ impl Simulation {
 
     /// A segment reached its endpoint.
     #[inline]
-    pub(crate) fn trace_segment_received(
-        &mut self,
-        id: FlowId,
-        side: Side,
-        packet: PacketRef,
-        segment: &Segment,
-    ) {
+    pub(crate) fn trace_segment_received(&mut self, id: FlowId, side: Side, packet: PacketRef) {
         if self.observer.log.is_on() {
-            let record = self.segment_record(id, &self.pool[packet], segment);
+            let Some(record) = self.segment_record(id, &self.pool[packet]) else { return };
             let node = self.flows[usize::from(id.0)].ends[side.index()].node;
             self.observer.log.push(Event::segment_received(
                 self.now,

@@ -108,16 +108,18 @@ pub(crate) struct Hop {
 }
 
 impl Hop {
+    fn content_of(body: &Body) -> u64 {
+        match body {
+            Body::Tcp(segment) => u64::from(segment.seq.0) << 32 | u64::from(segment.ack.0.rotate_left(8)),
+            Body::Message(bytes) => careof_plan::of_bytes(bytes),
+        }
+    }
+
     fn of(packet: &Packet) -> Self {
         let header = packet.outermost();
         Self {
             id: packet.id,
-            content: match &packet.body {
-                Body::Tcp(segment) => {
-                    u64::from(segment.seq.0) << 32 | u64::from(segment.ack.0.rotate_left(8))
-                }
-                Body::Message(bytes) => careof_plan::of_bytes(bytes),
-            },
+            content: Self::content_of(&packet.body),
             destination: header.destination,
             size: packet.size_bytes(),
             ttl: header.ttl,
@@ -158,30 +160,58 @@ impl PacketPool {
         }
     }
 
-    /// Stores a segment's packet under a fresh id: as [`PacketPool::insert`], but written where it stays.
+    /// A place for a segment, which is then to be [stored](PacketPool::insert_segment).
     #[inline]
-    pub(crate) fn insert_segment(
-        &mut self,
-        header: &Ipv4Header,
-        segment: &Segment,
-        origin: &Origin,
-    ) -> PacketRef {
-        let Some(index) = self.free.pop() else {
-            let (body, origin) = (Body::Tcp(*segment), Some(*origin));
-            return self.insert(Packet { id: 0, header: *header, outer: None, body, origin });
+    pub(crate) fn take_place(&mut self) -> PacketRef {
+        match self.free.pop() {
+            Some(index) => PacketRef(index),
+            None => self.add_place(),
+        }
+    }
+
+    /// The segment at a place, to be written.
+    #[inline]
+    pub(crate) fn segment_mut(&mut self, place: PacketRef) -> &mut Segment {
+        let body = &mut self.packets[place.0 as usize].body;
+        if let Body::Message(_) = body {
+            *body = Body::Tcp(Segment::default());
+        }
+        match body {
+            Body::Tcp(segment) => segment,
+            Body::Message(_) => unreachable!("it was replaced"),
+        }
+    }
+
+    #[cold]
+    fn add_place(&mut self) -> PacketRef {
+        let packet = Packet {
+            id: 0,
+            header: Ipv4Header::default(),
+            outer: None,
+            body: Body::Tcp(Segment::default()),
+            origin: None,
         };
-        let packet = &mut self.packets[index as usize];
+        self.hops.push(Hop::of(&packet));
+        self.packets.push(packet);
+        PacketRef((self.packets.len() - 1) as u32)
+    }
+
+    /// Stores the packet of the segment that was written at `place`, under a fresh id.
+    #[inline]
+    pub(crate) fn insert_segment(&mut self, place: PacketRef, header: &Ipv4Header, origin: &Origin) {
+        let packet = &mut self.packets[place.0 as usize];
+        self.hops[place.0 as usize] = Hop {
+            id: self.next_id,
+            content: Hop::content_of(&packet.body),
+            destination: header.destination,
+            size: u32::from(header.payload_len) + 20,
+            ttl: header.ttl,
+        };
         packet.id = self.next_id;
-        self.next_id += 1;
         packet.header = *header;
         packet.outer = None;
-        match &mut packet.body {
-            Body::Tcp(last) => *last = *segment,
-            body => *body = Body::Tcp(*segment),
-        }
         packet.origin = Some(*origin);
-        self.hops[index as usize] = Hop::of(packet);
-        PacketRef(index)
+        self.next_id += 1;
     }
 
     /// Gives a packet's place back. Its value stays readable until the next insertion.

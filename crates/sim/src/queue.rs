@@ -6,8 +6,7 @@ use careof_base::Instant;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Slot(pub(crate) u32);
 
-const ABSENT: u32 = u32::MAX;
-const ARITY: usize = 4;
+const ARITY: usize = 2;
 
 /// Bits of an [`Entry`] that name its slot.
 const SLOT_BITS: u32 = 22;
@@ -35,26 +34,31 @@ impl Entry {
 /// Later than every deadline: the component does not ask to be woken.
 const NEVER: Entry = Entry(u128::MAX);
 
-/// An indexed 4-ary heap in the total order (time, sequence).
+/// A 4-ary heap in the total order (time, sequence).
 ///
-/// Every component owns one slot and asks to be woken at most once at a time, so the heap holds as many
+/// Every component owns one slot and asks to be woken at most once at a time, so the heap holds about as many
 /// entries as there are busy components - not as many as there are packets in flight. Components due at the same
 /// instant are woken in the order in which they asked.
 ///
-/// Two things make it cheap. The entry that was taken last keeps its place at the top: its component asks again as a
-/// rule, and then the new entry takes that place, in one walk down the heap instead of two. And a deadline that is put
-/// off, as a retransmission timer is with every acknowledgement, is only written down: its entry is put right when it
-/// comes to the top, too early.
+/// Three things make it cheap. The place of the entry that was taken last stays open at the top, for the next that is
+/// added: a component asks again as a rule, or wakes another, and that takes one walk down the heap instead of two. A
+/// deadline that is put off, as a retransmission timer is with every acknowledgement, is only written down: its entry
+/// is put right when it comes to the top, too early. And nobody keeps track of where an entry is: one that is brought
+/// forward leaves its old entry behind, which is worth nothing when it comes to the top.
 #[derive(Default)]
 pub(crate) struct EventQueue {
     heap: Heap,
-    /// By slot: what its component asked for last. Never before its entry in the heap.
-    wanted: Vec<Entry>,
-    /// By slot: where its entry in the heap is.
-    position: Vec<u32>,
+    asked: Vec<Asked>,
     sequence: u64,
-    /// Whether the first entry has been taken and its component has not asked again.
-    spent: bool,
+}
+
+/// What a component asked for.
+#[derive(Clone, Copy)]
+struct Asked {
+    /// What it asked for last.
+    wanted: Entry,
+    /// The entry the heap has for it: never later than `wanted`.
+    queued: Entry,
 }
 
 impl EventQueue {
@@ -63,39 +67,37 @@ impl EventQueue {
 
     /// Room for one more component.
     pub(crate) fn add_slot(&mut self) -> Slot {
-        assert!(self.position.len() < Self::MAX_SLOTS, "the world was refused before it grew so large");
-        self.position.push(ABSENT);
-        self.wanted.push(NEVER);
-        Slot((self.position.len() - 1) as u32)
+        assert!(self.asked.len() < Self::MAX_SLOTS, "the world was refused before it grew so large");
+        self.asked.push(Asked { wanted: NEVER, queued: NEVER });
+        Slot((self.asked.len() - 1) as u32)
     }
 
     /// Wakes `slot` at `deadline`; `None` takes that back. Asking again for the same instant keeps its place.
     #[inline]
     pub(crate) fn set(&mut self, slot: Slot, deadline: Option<Instant>) {
-        let index = slot.0 as usize;
-        let at = match deadline {
-            Some(at) if at < Instant::MAX => at,
-            _ => {
-                self.wanted[index] = NEVER;
-                return;
-            }
-        };
-        if self.wanted[index].at() == at {
+        self.set_at(slot, deadline.unwrap_or(Instant::MAX));
+    }
+
+    /// As [`Self::set`]; [`Instant::MAX`] takes it back.
+    #[inline]
+    pub(crate) fn set_at(&mut self, slot: Slot, at: Instant) {
+        if self.sequence >> SEQUENCE_BITS != 0 {
+            self.renumber();
+        }
+        let asked = &mut self.asked[slot.0 as usize];
+        if at == Instant::MAX {
+            asked.wanted = NEVER;
             return;
         }
-        let entry = self.entry(at, slot);
-        self.wanted[index] = entry;
-        match self.position[index] {
-            0 if self.spent => {
-                self.spent = false;
-                self.sift_down(0, entry);
-            }
-            ABSENT => {
-                let position = self.heap.add();
-                self.sift_up(position, entry);
-            }
-            position if entry < self.heap.get(position as usize) => self.sift_up(position as usize, entry),
-            _ => {}
+        if asked.wanted.at() == at {
+            return;
+        }
+        self.sequence += 1;
+        let entry = Entry::new(at, self.sequence, slot);
+        asked.wanted = entry;
+        if entry < asked.queued {
+            asked.queued = entry;
+            self.heap.add(entry);
         }
     }
 
@@ -103,60 +105,41 @@ impl EventQueue {
     #[inline]
     pub(crate) fn pop_until(&mut self, limit: Instant) -> Option<(Instant, Slot)> {
         loop {
-            let first = self.heap.root;
+            let first = self.heap.first();
             let (at, slot) = (first.at(), first.slot());
             if at > limit || first == NEVER {
                 return None;
             }
-            let wanted = &mut self.wanted[slot.0 as usize];
-            if *wanted == first {
-                *wanted = NEVER;
-                // Nothing sorts before this, so that it stays where it is.
-                self.heap.root = Entry(u128::from(slot.0));
-                self.spent = true;
+            let asked = &mut self.asked[slot.0 as usize];
+            if asked.wanted == first {
+                *asked = Asked { wanted: NEVER, queued: NEVER };
+                self.heap.open();
                 return Some((at, slot));
             }
-            // Taken and not asked for again, or put off.
-            self.spent = false;
-            match *wanted {
-                NEVER => self.remove_first(),
-                later => self.sift_down(0, later),
+            // Put off, taken back, or left behind.
+            self.heap.open();
+            if asked.queued == first {
+                asked.queued = asked.wanted;
+                if asked.wanted != NEVER {
+                    self.heap.add(asked.wanted);
+                }
             }
         }
-    }
-
-    #[inline]
-    fn entry(&mut self, at: Instant, slot: Slot) -> Entry {
-        if self.sequence >> SEQUENCE_BITS != 0 {
-            self.renumber();
-        }
-        self.sequence += 1;
-        Entry::new(at, self.sequence, slot)
     }
 
     /// Numbers what is wanted from 1 on, in its order.
     #[cold]
     fn renumber(&mut self) {
-        let mut entries: Vec<Entry> = self.wanted.iter().copied().filter(|wanted| *wanted != NEVER).collect();
-        // A sorted array is a heap.
+        let mut entries: Vec<Entry> =
+            self.asked.iter().map(|asked| asked.wanted).filter(|wanted| *wanted != NEVER).collect();
         entries.sort_unstable();
         self.heap = Heap::default();
-        self.position.fill(ABSENT);
+        self.asked.fill(Asked { wanted: NEVER, queued: NEVER });
         self.sequence = entries.len() as u64;
-        self.spent = false;
         for (number, entry) in (1..).zip(entries) {
             let entry = Entry::new(entry.at(), number, entry.slot());
-            self.wanted[entry.slot().0 as usize] = entry;
-            let position = self.heap.add();
-            self.place(position, entry);
-        }
-    }
-
-    fn remove_first(&mut self) {
-        self.position[self.heap.root.slot().0 as usize] = ABSENT;
-        let last = self.heap.take_last();
-        if self.heap.len > 0 {
-            self.sift_down(0, last);
+            self.asked[entry.slot().0 as usize] = Asked { wanted: entry, queued: entry };
+            self.heap.add(entry);
         }
     }
 
@@ -165,40 +148,6 @@ impl EventQueue {
     pub(crate) fn high_water(&self) -> usize {
         self.heap.groups.capacity() * ARITY
     }
-
-    #[inline]
-    fn place(&mut self, position: usize, entry: Entry) {
-        *self.heap.slot(position) = entry;
-        self.position[entry.slot().0 as usize] = position as u32;
-    }
-
-    fn sift_up(&mut self, mut position: usize, entry: Entry) {
-        while position > 0 {
-            let parent = (position - 1) / ARITY;
-            let above = self.heap.get(parent);
-            if entry >= above {
-                break;
-            }
-            self.place(position, above);
-            position = parent;
-        }
-        self.place(position, entry);
-    }
-
-    #[inline]
-    fn sift_down(&mut self, mut position: usize, entry: Entry) {
-        while let Some([a, b, c, d]) = self.heap.groups.get(position) {
-            let left = if b < a { (1, *b) } else { (0, *a) };
-            let right = if d < c { (3, *d) } else { (2, *c) };
-            let (child, least) = if right.1 < left.1 { right } else { left };
-            if entry <= least {
-                break;
-            }
-            self.place(position, least);
-            position = position * ARITY + 1 + child;
-        }
-        self.place(position, entry);
-    }
 }
 
 /// The entries of a 4-ary heap: the first, and the children of the `n`th as the `n`th group. Where no entry is, stands
@@ -206,38 +155,74 @@ impl EventQueue {
 struct Heap {
     root: Entry,
     groups: Vec<[Entry; ARITY]>,
+    /// Entries, the first included even if it is open.
     len: usize,
+    /// The first has been taken, and nothing has come in its place.
+    is_open: bool,
 }
 
 impl Default for Heap {
     fn default() -> Self {
-        Self { root: NEVER, groups: Vec::new(), len: 0 }
+        Self { root: NEVER, groups: Vec::new(), len: 0, is_open: false }
     }
 }
 
 impl Heap {
-    /// Makes room for one more entry, and tells where.
-    fn add(&mut self) -> usize {
-        let position = self.len;
+    /// The earliest entry, or [`NEVER`].
+    #[inline]
+    fn first(&mut self) -> Entry {
+        if self.is_open {
+            self.close();
+        }
+        self.root
+    }
+
+    /// Takes the first entry, and leaves its place open.
+    #[inline]
+    fn open(&mut self) {
+        self.is_open = true;
+    }
+
+    /// Puts the last entry in the place that is open.
+    fn close(&mut self) {
+        self.is_open = false;
+        self.len -= 1;
+        let last = if self.len == 0 {
+            NEVER
+        } else {
+            let [group, place] = [(self.len - 1) / ARITY, (self.len - 1) % ARITY];
+            std::mem::replace(&mut self.groups[group][place], NEVER)
+        };
+        self.sift_down(last);
+    }
+
+    #[inline]
+    fn add(&mut self, entry: Entry) {
+        if self.is_open {
+            self.is_open = false;
+            self.sift_down(entry);
+        } else {
+            self.append(entry);
+        }
+    }
+
+    /// Adds an entry at the end and lets it rise.
+    fn append(&mut self, entry: Entry) {
+        let mut position = self.len;
         self.len += 1;
         if position > 0 && (position - 1) / ARITY == self.groups.len() {
             self.groups.push([NEVER; ARITY]);
         }
-        position
-    }
-
-    /// Takes the last entry out.
-    fn take_last(&mut self) -> Entry {
-        self.len -= 1;
-        std::mem::replace(self.slot(self.len), NEVER)
-    }
-
-    #[inline]
-    fn get(&self, position: usize) -> Entry {
-        match position.checked_sub(1) {
-            None => self.root,
-            Some(index) => self.groups[index / ARITY][index % ARITY],
+        while let Some(index) = position.checked_sub(1) {
+            let parent = index / ARITY;
+            let above = *self.slot(parent);
+            if entry >= above {
+                break;
+            }
+            *self.slot(position) = above;
+            position = parent;
         }
+        *self.slot(position) = entry;
     }
 
     #[inline]
@@ -247,6 +232,37 @@ impl Heap {
             Some(index) => &mut self.groups[index / ARITY][index % ARITY],
         }
     }
+
+    /// Lets an entry sink from the top.
+    #[inline]
+    fn sift_down(&mut self, entry: Entry) {
+        let Some(group) = self.groups.first() else {
+            self.root = entry;
+            return;
+        };
+        let (mut child, least) = least_of(group);
+        if entry <= least {
+            self.root = entry;
+            return;
+        }
+        self.root = least;
+        let mut above = 0;
+        loop {
+            // The place that is empty now is the child's in the group above.
+            let position = above * ARITY + child + 1;
+            let found = self.groups.get(position).map(least_of);
+            let Some((next, smaller)) = found.filter(|(_, smaller)| *smaller < entry) else { break };
+            self.groups[above][child] = smaller;
+            (above, child) = (position, next);
+        }
+        self.groups[above][child] = entry;
+    }
+}
+
+/// The least of a group, and where in it that is.
+#[inline]
+fn least_of([a, b]: &[Entry; ARITY]) -> (usize, Entry) {
+    if b < a { (1, *b) } else { (0, *a) }
 }
 
 #[cfg(test)]

@@ -51,43 +51,30 @@ pub(crate) struct OneWay {
     /// The interface packets arrive by.
     pub(crate) to_interface: InterfaceIndex,
     pub(crate) slot: Slot,
-    /// What the event queue has for `slot`.
-    pub(crate) armed: Option<Instant>,
+    /// What the event queue has for `slot`; [`Instant::MAX`] for nothing.
+    pub(crate) armed: Instant,
     /// The longest queue seen: most packets, most bytes.
     pub(crate) longest_queue: (usize, u64),
 }
 
 impl OneWay {
-    /// Offers a packet to the link, and sees to it that it is looked after.
-    #[inline]
-    fn take_in(
-        &mut self,
-        queue: &mut EventQueue,
-        now: Instant,
-        packet: PacketRef,
-        size: u32,
-        is_ecn_capable: bool,
-    ) -> Result<(), LinkDrop> {
-        let outcome = if is_ecn_capable {
-            self.link.enqueue_ecn_capable(now, packet, size)
-        } else {
-            self.link.enqueue(now, packet, size)
-        };
+    /// Sees to it that the link is looked after, once it has been offered a packet.
+    #[inline(always)]
+    fn look_after(&mut self, queue: &mut EventQueue) {
         let (packets, bytes) = self.link.queue_len();
         if packets > 0 {
             self.longest_queue = (self.longest_queue.0.max(packets), self.longest_queue.1.max(bytes));
         }
-        let deadline = self.link.next_timeout();
-        self.arm(queue, deadline);
-        outcome
+        self.arm(queue, self.link.next_timeout());
     }
 
     /// Sees to it that the link is looked after at `deadline`.
-    #[inline]
+    #[inline(always)]
     fn arm(&mut self, queue: &mut EventQueue, deadline: Option<Instant>) {
+        let deadline = deadline.unwrap_or(Instant::MAX);
         if deadline != self.armed {
             self.armed = deadline;
-            queue.set(self.slot, deadline);
+            queue.set_at(self.slot, deadline);
         }
     }
 }
@@ -112,6 +99,12 @@ impl Node {
         let (own, way) = *self.next_ways.get(usize::from(subnet.0))?;
         let is_on = way != NO_WAY && own != destination && self.agent.leaves_to_routes(destination);
         is_on.then_some(way)
+    }
+
+    /// A fresh IP identification.
+    pub(crate) fn next_identification(&mut self) -> u16 {
+        self.identification = self.identification.wrapping_add(1);
+        self.identification
     }
 
     /// Resolves its routes once, if it forwards.
@@ -224,16 +217,25 @@ impl Simulation {
             self.events += 1;
             match self.components[slot.0 as usize] {
                 Component::Link(id) => self.link_due(id),
-                Component::Connection(flow, side) => self.connection_timeout(flow, side),
-                Component::Flow(flow) => self.flow_timeout(flow),
-                Component::Agent(node) => self.agent_timeout(node),
-                Component::Reassembly(node) => self.reassembly_timeout(node),
-                Component::Script => self.script_timeout(),
-                Component::Roamer(mobile) => self.roamer_timeout(mobile as usize),
+                other => self.wake(other),
             }
         }
         self.now = self.now.max(until);
         Ok(self.now)
+    }
+
+    /// The deadline of a component other than a link has come.
+    #[inline(never)]
+    fn wake(&mut self, component: Component) {
+        match component {
+            Component::Link(id) => self.link_timeout(id),
+            Component::Connection(flow, side) => self.connection_timeout(flow, side),
+            Component::Flow(flow) => self.flow_timeout(flow),
+            Component::Agent(node) => self.agent_timeout(node),
+            Component::Reassembly(node) => self.reassembly_timeout(node),
+            Component::Script => self.script_timeout(),
+            Component::Roamer(mobile) => self.roamer_timeout(mobile as usize),
+        }
     }
 
     /// How long the scenario runs.
@@ -278,9 +280,7 @@ impl Simulation {
 
     /// A fresh IP identification.
     pub(crate) fn next_identification(&mut self, node: NodeId) -> u16 {
-        let node = self.node_mut(node);
-        node.identification = node.identification.wrapping_add(1);
-        node.identification
+        self.node_mut(node).next_identification()
     }
 
     /// Stores a packet.
@@ -295,66 +295,76 @@ impl Simulation {
     }
 
     /// Offers a packet to a one-way link.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn offer(&mut self, id: OneWayId, packet: PacketRef, size: u32) {
         let now = self.now;
         let way = &mut self.links[id.0 as usize];
-        let is_ecn_capable = way.link.marks() && self.pool[packet].outermost().is_ecn_capable();
-        match way.take_in(&mut self.queue, now, packet, size, is_ecn_capable) {
+        if way.link.marks() {
+            return self.offer_to_be_marked(id, packet, size);
+        }
+        let outcome = way.link.enqueue(now, packet, size);
+        way.look_after(&mut self.queue);
+        self.note_offer(id, packet, outcome);
+    }
+
+    #[inline(never)]
+    fn offer_to_be_marked(&mut self, id: OneWayId, packet: PacketRef, size: u32) {
+        let now = self.now;
+        let is_ecn_capable = self.pool[packet].outermost().is_ecn_capable();
+        let way = &mut self.links[id.0 as usize];
+        let outcome = match is_ecn_capable {
+            true => way.link.enqueue_ecn_capable(now, packet, size),
+            false => way.link.enqueue(now, packet, size),
+        };
+        way.look_after(&mut self.queue);
+        self.note_offer(id, packet, outcome);
+    }
+
+    #[inline(always)]
+    fn note_offer(&mut self, id: OneWayId, packet: PacketRef, outcome: Result<(), LinkDrop>) {
+        match outcome {
             Ok(()) => self.observe_enqueued(id, packet),
             Err(cause) => self.drop_on_link(id, packet, Cause::Link(cause), false),
         }
     }
 
-    /// The deadline of a one-way link has come: packets arrive or are lost.
-    fn link_due(&mut self, id: OneWayId) {
-        self.links[id.0 as usize].armed = None;
-        if !self.pass_on(id) {
-            self.link_timeout(id);
-        }
-    }
-
-    /// The commonest event, on a short path: one packet arrives at a router and leaves by the next link.
-    /// `false` when it is something else, or when there is more to do.
+    /// The deadline of a one-way link has come: packets arrive or are lost. The commonest event by far, one packet that
+    /// arrives and nothing else, takes a short path.
     #[inline]
-    fn pass_on(&mut self, id: OneWayId) -> bool {
-        if self.is_observed() {
-            return false;
-        }
+    fn link_due(&mut self, id: OneWayId) {
         let now = self.now;
+        let is_observed = self.is_observed();
         let way = &mut self.links[id.0 as usize];
-        let Some(packet) = way.link.peek_arrival(now) else { return false };
-        let hop = self.pool.hop_mut(packet);
-        let Some(out) = self.nodes[usize::from(way.to.0)].next_way(hop.destination) else { return false };
-        if hop.ttl <= 1 || self.links[out.0 as usize].link.marks() {
-            return false;
+        way.armed = Instant::MAX;
+        if is_observed {
+            return self.link_timeout(id);
         }
-        let way = &mut self.links[id.0 as usize];
-        way.link.take_arrival();
-        let next = way.link.next_timeout();
+        let Some(packet) = way.link.peek_arrival(now) else { return self.link_timeout(id) };
+        let mut next = way.link.take_arrival();
+        let (to, interface) = (way.to, way.to_interface);
+        let hop = self.pool.hop_mut(packet);
         self.digest.packet(now, id.0, hop.id, hop.size, hop.content);
         self.packet_hops += 1;
-        hop.ttl -= 1;
-        let size = hop.size;
-        let onward = &mut self.links[out.0 as usize];
-        if size <= u32::from(onward.link.mtu()) {
-            let outcome = onward.take_in(&mut self.queue, now, packet, size, false);
-            if let Err(cause) = outcome {
-                self.drop_on_link(out, packet, Cause::Link(cause), false);
+        match self.nodes[usize::from(to.0)].next_way(hop.destination) {
+            Some(out) if hop.ttl > 1 => {
+                hop.ttl -= 1;
+                let size = hop.size;
+                self.transmit_sized(to, out, packet, size);
             }
-        } else {
-            let node = self.links[id.0 as usize].to;
-            self.transmit_by(node, out, packet);
+            _ => {
+                self.arrive(to, interface, packet);
+                // That may have changed the link.
+                next = self.links[id.0 as usize].link.next_timeout();
+            }
         }
         if next.is_some_and(|next| next <= now) {
-            return false;
+            return self.link_timeout(id);
         }
-        let way = &mut self.links[id.0 as usize];
-        way.arm(&mut self.queue, next);
-        true
+        self.links[id.0 as usize].arm(&mut self.queue, next);
     }
 
     /// Something may be due on a one-way link: packets arrive or are lost.
+    #[inline(never)]
     pub(crate) fn link_timeout(&mut self, id: OneWayId) {
         let now = self.now;
         loop {
@@ -389,6 +399,7 @@ impl Simulation {
     }
 
     /// Takes a packet out that a link dropped: `late` when it had been accepted before.
+    #[inline(never)]
     fn drop_on_link(&mut self, id: OneWayId, packet: PacketRef, cause: Cause, late: bool) {
         self.digest.drop(self.now, self.pool.hop(packet).id, cause.name());
         self.observe_link_drop(id, packet, cause, late);

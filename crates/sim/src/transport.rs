@@ -3,13 +3,13 @@
 use careof_base::Instant;
 use careof_metrics::SegmentRange;
 use careof_plan::{Ask, FlowId, NodeId, Side, port};
-use careof_tcp::{Event as TcpEvent, Transmission};
+use careof_tcp::Event as TcpEvent;
 use careof_wire::ipv4::{Ipv4Header, ecn};
-use careof_wire::{Flags, Segment, SeqNumber, protocol};
+use careof_wire::{Flags, SeqNumber, protocol};
 
 use crate::drop_cause::NodeDrop;
 use crate::forwarding::DEFAULT_TTL;
-use crate::packet::{Origin, PacketRef};
+use crate::packet::{Body, Origin, PacketRef};
 use crate::simulation::Simulation;
 
 impl Simulation {
@@ -30,6 +30,9 @@ impl Simulation {
         let flow = &mut self.flows[usize::from(id.0)];
         flow.ends[0].address = opener;
         flow.ends[1].address = acceptor;
+        let ways = [self.fixed_way(nodes[0], acceptor), self.fixed_way(nodes[1], opener)];
+        let flow = &mut self.flows[usize::from(id.0)];
+        (flow.ends[0].way, flow.ends[1].way) = (ways[0], ways[1]);
         flow.opened = true;
         flow.is_active = true;
         flow.ends[0].connection.open(now);
@@ -94,52 +97,46 @@ impl Simulation {
     }
 
     /// A segment reached the node its address belongs to.
-    pub(crate) fn deliver_segment(&mut self, node: NodeId, packet: PacketRef, segment: &Segment) {
-        let now = self.now;
-        let Some(origin) = self.pool[packet].origin else {
+    #[inline]
+    pub(crate) fn deliver_segment(&mut self, node: NodeId, packet: PacketRef) {
+        let arrived = &self.pool[packet];
+        let (Body::Tcp(segment), Some(origin)) = (&arrived.body, &arrived.origin) else {
             return self.drop_packet(node, packet, NodeDrop::Malformed);
         };
-        let side = origin.sender.peer();
-        let flow = &mut self.flows[usize::from(origin.flow.0)];
-        if flow.end(side).node != node {
+        let (id, side) = (origin.flow, origin.sender.peer());
+        let flow = &mut self.flows[usize::from(id.0)];
+        let end = &mut flow.ends[side.index()];
+        if end.node != node {
             return self.drop_packet(node, packet, NodeDrop::NotForUs);
         }
-        if let (Some(index), Some(transmission)) = (flow.measured[origin.sender.index()], origin.transmission)
+        if let Some(transmission) = origin.transmission
+            && let Some(index) = flow.measured[origin.sender.index()]
         {
             let range = SegmentRange { seq: origin.seq, end: origin.seq + i64::from(segment.seq_len()) };
             self.flow_metrics[index].on_segment_arrival(range, transmission);
         }
-        self.trace_segment_received(origin.flow, side, packet, segment);
-        let marked = self.pool[packet].header.congestion_experienced();
+        end.connection.handle_packet(self.now, segment, arrived.header.congestion_experienced());
+        self.trace_segment_received(id, side, packet);
         self.consume(packet);
-        self.flows[usize::from(origin.flow.0)].end(side).connection.handle_packet(now, segment, marked);
-        self.pump(origin.flow, side);
+        self.pump(id, side);
     }
 
     /// Drains a connection after anything happened to it: events, data for the application, segments, timer.
     pub(crate) fn pump(&mut self, id: FlowId, side: Side) {
         let now = self.now;
-        if self.flows[usize::from(id.0)].end(side).connection.has_events() {
+        let end = self.flows[usize::from(id.0)].end(side);
+        if end.connection.has_events() {
             self.take_tcp_events(id, side);
         }
         let end = self.flows[usize::from(id.0)].end(side);
         if end.connection.received() != end.received {
             self.hand_over_data(now, id, side);
         }
-        let news = loop {
-            let flow = &mut self.flows[usize::from(id.0)];
-            let end = flow.end(side);
-            let next = end.connection.poll_transmit(now);
-            if let Some(transmission) = &next {
-                self.send_segment(id, side, transmission);
-                continue;
-            }
-            self.queue.set(end.slot, end.connection.next_timeout().map(|(at, _)| at));
-            let counters = end.connection.counters();
-            break counters.duplicate_acks_received != end.duplicate_acks
-                || counters.rtt_samples != end.rtt_samples;
-        };
-        if news {
+        while self.send_segment(id, side) {}
+        let end = self.flows[usize::from(id.0)].end(side);
+        self.queue.set(end.slot, end.connection.next_timeout().map(|(at, _)| at));
+        let counters = end.connection.counters();
+        if counters.duplicate_acks_received != end.duplicate_acks || counters.rtt_samples != end.rtt_samples {
             self.count_at_sender(id, side);
         }
         self.trace_tcp_state(id, side);
@@ -238,33 +235,41 @@ impl Simulation {
         }
     }
 
-    #[inline(always)]
-    fn send_segment(&mut self, id: FlowId, side: Side, transmission: &Transmission) {
-        let Transmission { segment, retransmission, ecn_capable, .. } = transmission;
+    /// Sends the next segment of an end; `false` when it has none.
+    #[inline]
+    fn send_segment(&mut self, id: FlowId, side: Side) -> bool {
         let flow = &mut self.flows[usize::from(id.0)];
         let [opener, acceptor] = &mut flow.ends;
         let (end, peer) = if side == Side::Opener { (opener, acceptor) } else { (acceptor, opener) };
-        let destination = peer.address;
+        let mut packet = None;
+        let pool = &mut self.pool;
+        let sending = end.connection.poll_transmit_into(self.now, || {
+            let place = pool.take_place();
+            packet = Some(place);
+            pool.segment_mut(place)
+        });
+        let (Some(sending), Some(packet)) = (sending, packet) else { return false };
+        let segment = self.pool.segment_mut(packet);
         let ack = if segment.flags.contains(Flags::ACK) { peer.sent_seq.of(segment.ack) } else { 0 };
         let seq = end.sent_seq.follow(segment.seq);
         if let Some(shift) = segment.window_scale {
             end.window_shift = shift;
         }
-        let (node, source) = (end.node, end.address);
         let mut number = None;
         if let (Some(index), 1..) = (flow.measured[side.index()], segment.seq_len()) {
             let range = SegmentRange { seq, end: seq + i64::from(segment.seq_len()) };
-            number = Some(self.flow_metrics[index].on_segment_sent(range, *retransmission));
+            number = Some(self.flow_metrics[index].on_segment_sent(range, sending.retransmission));
         }
-        let dont_fragment = flow.pmtu_discovery;
+        let (node, way, port) = (end.node, end.way, segment.destination_port);
+        let here = &mut self.nodes[usize::from(node.0)];
         let header = Ipv4Header {
-            source,
-            destination,
+            source: end.address,
+            destination: peer.address,
             protocol: protocol::TCP,
             ttl: DEFAULT_TTL,
-            tos: if *ecn_capable { ecn::CAPABLE } else { 0 },
-            identification: self.next_identification(node),
-            dont_fragment,
+            tos: if sending.ecn_capable { ecn::CAPABLE } else { 0 },
+            identification: here.next_identification(),
+            dont_fragment: flow.pmtu_discovery,
             more_fragments: false,
             fragment_offset: 0,
             payload_len: segment.header_len() + segment.payload_len,
@@ -272,14 +277,18 @@ impl Simulation {
         let origin = Origin {
             flow: id,
             sender: side,
-            retransmission: *retransmission,
+            retransmission: sending.retransmission,
             transmission: number,
             seq,
             ack,
         };
-        let packet = self.pool.insert_segment(&header, segment, &origin);
-        self.trace_segment_sent(id, side, packet, segment);
-        self.originate(node, packet, segment.destination_port);
+        self.pool.insert_segment(packet, &header, &origin);
+        self.trace_segment_sent(id, side, packet);
+        match way {
+            Some(way) => self.transmit_sized(node, way, packet, u32::from(header.payload_len) + 20),
+            None => self.originate(node, packet, port),
+        }
+        true
     }
 
     /// A router could not forward a packet of a flow without fragmenting it (RFC 1191).

@@ -58,6 +58,17 @@ pub struct Transmission {
     pub ecn_capable: bool,
 }
 
+/// What a [`Transmission`] is besides its segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sending {
+    /// See [`Transmission::retransmission`].
+    pub retransmission: bool,
+    /// See [`Transmission::probe`].
+    pub probe: bool,
+    /// See [`Transmission::ecn_capable`].
+    pub ecn_capable: bool,
+}
+
 /// One end of a TCP connection (RFC 9293), without sockets and clocks.
 ///
 /// The owner hands in what happens - [`open`](Self::open), [`handle_segment`](Self::handle_segment),
@@ -100,6 +111,11 @@ pub struct Connection {
     /// A segment to send outside of the stream.
     pub(crate) reply: Option<Reply>,
     pub(crate) journal: Journal,
+    /// Nothing but the ordinary is under way, see [`crate::ordinary`].
+    pub(crate) ordinary: bool,
+    /// It never takes the ordinary way, for comparison.
+    #[cfg(test)]
+    pub(crate) always_general: bool,
 }
 
 impl Connection {
@@ -132,12 +148,16 @@ impl Connection {
             time_wait: Timer::default(),
             reply: None,
             journal: Journal::default(),
+            ordinary: false,
+            #[cfg(test)]
+            always_general: false,
             config,
         })
     }
 
     /// A timer may have run out.
     pub fn handle_timeout(&mut self, now: Instant) {
+        self.ordinary = false;
         if self.receiver.acks.timer().is_due(now) {
             self.receiver.acks.expired(self.sender.estimator.rto());
         }
@@ -157,7 +177,23 @@ impl Connection {
     /// When to call [`handle_timeout`](Self::handle_timeout) at the latest, and what for. `None`: not until
     /// something else happens.
     #[must_use]
+    #[inline]
     pub fn next_timeout(&self) -> Option<(Instant, Wake)> {
+        let (repetition, acknowledgement) =
+            (self.sender.timer.deadline(), self.receiver.acks.timer().deadline());
+        if !self.ordinary {
+            return self.next_of_all_timeouts();
+        }
+        // No other timer runs.
+        let first = if acknowledgement < repetition {
+            (acknowledgement, Wake::DelayedAck)
+        } else {
+            (repetition, Wake::Retransmission)
+        };
+        (first.0 != Instant::MAX).then_some(first)
+    }
+
+    fn next_of_all_timeouts(&self) -> Option<(Instant, Wake)> {
         let losses = self.sender.rack_tlp.as_ref().map_or(Instant::MAX, |state| state.timer().deadline());
         let mut first = (losses, Wake::LossDetection);
         for (deadline, wake) in [
@@ -188,6 +224,7 @@ impl Connection {
     /// The application writes `bytes` bytes; `u64::MAX` never run out, nor can what follows them. Ignored after
     /// [`close`](Self::close).
     pub fn write(&mut self, bytes: u64) {
+        self.ordinary = false;
         self.sender.check_app_limited();
         self.sender.queue.write(bytes);
         if bytes > 0 {
@@ -208,6 +245,7 @@ impl Connection {
 
     /// The application has nothing more to send: a FIN follows what was written.
     pub fn close(&mut self) {
+        self.ordinary = false;
         match self.state {
             State::Listen => self.finish(Event::Closed),
             State::SynSent if self.sender.queue.unsent() == 0 => self.finish(Event::Closed),
@@ -221,6 +259,7 @@ impl Connection {
 
     /// Ends the connection at once with a reset.
     pub fn abort(&mut self) {
+        self.ordinary = false;
         let tell_peer =
             self.state.is_synchronized() && self.state != State::TimeWait || self.state == State::SynReceived;
         if self.state != State::Closed {
@@ -233,11 +272,13 @@ impl Connection {
 
     /// Whether what arrives in order is read at once (it is, to begin with).
     pub fn set_auto_read(&mut self, on: bool) {
+        self.ordinary = false;
         self.receiver.set_auto_read(on);
     }
 
     /// The application reads up to `bytes` bytes; returns how many there were.
     pub fn read(&mut self, bytes: u64) -> u64 {
+        self.ordinary = false;
         self.receiver.read(bytes)
     }
 
@@ -275,6 +316,7 @@ impl Connection {
     /// smaller, and what no longer fits is sent again. A greater `mtu` than before changes nothing.
     pub fn path_mtu_changed(&mut self, now: Instant, mtu: u16) {
         let limit = mtu.saturating_sub(40).max(MIN_MSS);
+        self.ordinary = false;
         if limit < self.segment_limit {
             self.segment_limit = limit;
             self.sender.shrink_mss(now, self.effective_mss());
@@ -286,6 +328,7 @@ impl Connection {
     /// of this connection with sequence number `quoted`. It ends nothing; with
     /// [`Config::icmp_unreachable`] it takes a back-off of the timer back (RFC 6069).
     pub fn icmp_unreachable(&mut self, now: Instant, quoted: SeqNumber) {
+        self.ordinary = false;
         if recovery::icmp_unreachable::on_message(&mut self.sender, now, quoted) {
             self.handle_timeout(now);
         }

@@ -21,6 +21,7 @@ const MAX_SHIFT: u8 = 14;
 impl Connection {
     /// Opens the connection: the active side sends a SYN, the passive one waits for it.
     pub fn open(&mut self, _now: Instant) {
+        self.ordinary = false;
         if self.state != State::Closed {
             return;
         }

@@ -17,8 +17,19 @@ impl Connection {
 
     /// A segment arrived for this connection, in a packet whose IP header may say that it met congestion (the CE
     /// codepoint of RFC 3168).
+    #[inline]
     pub fn handle_packet(&mut self, now: Instant, segment: &Segment, congestion_experienced: bool) {
         self.journal.counters.segments_received += 1;
+        if self.ordinary && self.foresees(segment) {
+            self.on_ordinary(now, segment);
+        } else {
+            self.handle_general(now, segment, congestion_experienced);
+        }
+    }
+
+    #[inline(never)]
+    fn handle_general(&mut self, now: Instant, segment: &Segment, congestion_experienced: bool) {
+        self.ordinary = false;
         match self.state {
             State::Closed => self.on_segment_when_closed(segment),
             State::Listen => self.on_segment_in_listen(now, segment),

@@ -45,6 +45,7 @@ mod ecn;
 mod events;
 mod handshake;
 mod input;
+mod ordinary;
 mod output;
 mod pacing;
 mod persist;
@@ -69,7 +70,7 @@ pub use config::{
     MAX_WINDOW, MIN_MSS, PartialAckTimer, Profile, ReductionBound, RtoEstimator, Variant,
 };
 pub use congestion::cubic::cubic_curve;
-pub use connection::{Connection, Role, Transmission, Wake};
+pub use connection::{Connection, Role, Sending, Transmission, Wake};
 pub use counters::Counters;
 pub use events::Event;
 pub use snapshot::{PathModel, Phase, Snapshot};

@@ -3,7 +3,7 @@
 use careof_base::Instant;
 use careof_wire::{Flags, SackBlocks, Segment, SeqNumber, Timestamps};
 
-use crate::connection::{Connection, Transmission};
+use crate::connection::{Connection, Sending, Transmission};
 use crate::delayed_ack::Due;
 use crate::ecn::Negotiation;
 use crate::send_queue::Marks;
@@ -24,16 +24,42 @@ const SACK_BLOCK: u16 = 8;
 
 impl Connection {
     /// The next segment to send, or `None` when there is nothing to send now.
-    #[inline]
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmission> {
+        let mut segment = Segment::default();
+        let Sending { retransmission, probe, ecn_capable } = self.poll_transmit_into(now, || &mut segment)?;
+        Some(Transmission { segment, retransmission, probe, ecn_capable })
+    }
+
+    /// [`poll_transmit`](Self::poll_transmit) for those who have a place for the segment: it is written there. `place`
+    /// is asked for it once there is one.
+    #[inline]
+    pub fn poll_transmit_into<'a>(
+        &mut self,
+        now: Instant,
+        place: impl FnOnce() -> &'a mut Segment,
+    ) -> Option<Sending> {
+        if self.ordinary {
+            return self.next_ordinary(now, place);
+        }
+        let Transmission { segment, retransmission, probe, ecn_capable } = self.next_general(now)?;
+        *place() = segment;
+        Some(Sending { retransmission, probe, ecn_capable })
+    }
+
+    #[inline(never)]
+    pub(crate) fn next_general(&mut self, now: Instant) -> Option<Transmission> {
+        self.ordinary = false;
         let rests = self.state.is_synchronized()
             && self.reply.is_none()
             && self.receiver.acks.due() == Due::No
             && self.sender.is_silent();
-        if rests { None } else { self.next_transmission(now) }
+        let next = if rests { None } else { self.next_transmission(now) };
+        if next.is_none() {
+            self.ordinary = self.is_ordinary();
+        }
+        next
     }
 
-    #[inline(never)]
     fn next_transmission(&mut self, now: Instant) -> Option<Transmission> {
         if let Some(reply) = self.reply.take() {
             return Some(self.reset(reply));

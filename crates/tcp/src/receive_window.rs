@@ -12,11 +12,14 @@ pub(crate) struct ReceiveWindow {
     shift: u8,
     /// One past the last byte the peer may send.
     edge: SeqNumber,
+    /// What was last said with nothing unread, and when everything before this had arrived: to say it again is to say the
+    /// same.
+    said: Option<(SeqNumber, u16)>,
 }
 
 impl ReceiveWindow {
     pub(crate) fn new(buffer: u32) -> Self {
-        Self { buffer, mss: 1, shift: 0, edge: SeqNumber(0) }
+        Self { buffer, mss: 1, shift: 0, edge: SeqNumber(0), said: None }
     }
 
     /// The shift that lets the window field express a buffer of `bytes`.
@@ -29,6 +32,7 @@ impl ReceiveWindow {
         self.mss = mss;
         self.shift = shift;
         self.edge = nxt;
+        self.said = None;
     }
 
     pub(crate) fn edge(&self) -> SeqNumber {
@@ -40,7 +44,16 @@ impl ReceiveWindow {
     }
 
     /// Chooses the window field for a segment that acknowledges `nxt` while `unread` bytes wait.
+    #[inline]
     pub(crate) fn advertise(&mut self, nxt: SeqNumber, unread: u64, in_syn: bool) -> u16 {
+        let said = self.said.filter(|said| said.0 == nxt);
+        match said {
+            Some((_, field)) if unread == 0 && !in_syn => field,
+            _ => self.choose(nxt, unread, in_syn),
+        }
+    }
+
+    fn choose(&mut self, nxt: SeqNumber, unread: u64, in_syn: bool) -> u16 {
         let shift = if in_syn { 0 } else { self.shift };
         let room = self.buffer.saturating_sub(u32::try_from(unread).unwrap_or(u32::MAX));
         let offered = self.edge.bytes_since(nxt);
@@ -53,6 +66,7 @@ impl ReceiveWindow {
         };
         let field = u16::try_from(window).unwrap_or(u16::MAX);
         self.edge = self.edge.later(nxt.plus(u32::from(field) << shift));
+        self.said = (unread == 0 && !in_syn).then_some((nxt, field));
         field
     }
 

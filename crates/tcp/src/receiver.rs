@@ -153,6 +153,21 @@ impl Receiver {
         }
     }
 
+    /// Whether no FIN has arrived, in order or not.
+    pub(crate) fn is_unfinished(&self) -> bool {
+        !self.finished && self.fin.is_none()
+    }
+
+    /// Whether what arrives is read at once, and all of it was.
+    pub(crate) fn reads_at_once(&self) -> bool {
+        self.auto_read && self.unread == 0
+    }
+
+    /// So much more is in order, and read at once.
+    pub(crate) fn deliver(&mut self, bytes: u64) {
+        self.received += bytes;
+    }
+
     pub(crate) fn set_auto_read(&mut self, on: bool) {
         self.auto_read = on;
         if on {

@@ -55,6 +55,11 @@ impl Scoreboard {
         self.ranges.last().map(|range| range.1)
     }
 
+    /// Whether nothing is reported or presumed lost, nor sent again.
+    pub(crate) fn is_blank(&self) -> bool {
+        self.ranges.is_empty() && self.sacked == 0 && self.lost == 0 && self.repaired == 0
+    }
+
     /// IsLost(), for an octet that is not sacked.
     pub(crate) fn is_lost(&self, seq: SeqNumber) -> bool {
         seq.is_before(self.boundary)
@@ -103,16 +108,21 @@ impl Scoreboard {
     }
 
     /// Everything before `una` is acknowledged.
+    #[inline]
     pub(crate) fn popped(&mut self, una: SeqNumber) {
         if !self.ranges.is_empty() {
-            let gone = self.ranges.iter().take_while(|range| range.1.is_at_or_before(una)).count();
-            self.ranges.drain(..gone);
-            if let Some(first) = self.ranges.first_mut() {
-                first.0 = first.0.later(una);
-            }
+            self.cut_ranges(una);
         }
         self.boundary = self.boundary.later(una);
         self.high_rxt = self.high_rxt.later(una);
+    }
+
+    fn cut_ranges(&mut self, una: SeqNumber) {
+        let gone = self.ranges.iter().take_while(|range| range.1.is_at_or_before(una)).count();
+        self.ranges.drain(..gone);
+        if let Some(first) = self.ranges.first_mut() {
+            first.0 = first.0.later(una);
+        }
     }
 
     /// Notes that `record` was sent again.

@@ -190,6 +190,11 @@ impl SendQueue {
         self.fin == Fin::Wanted
     }
 
+    /// More may follow what was written.
+    pub(crate) fn is_unfinished(&self) -> bool {
+        self.fin == Fin::No
+    }
+
     pub(crate) fn discard_unsent(&mut self) {
         self.unsent = 0;
     }
@@ -241,16 +246,28 @@ impl SendQueue {
     /// Takes `len` bytes of what is unsent, with the FIN where they are the last.
     pub(crate) fn push_new(&mut self, now: Instant, len: u16) -> Record {
         let len = u16::try_from(self.unsent).unwrap_or(u16::MAX).min(len);
-        // An endless flow stays endless.
-        if self.unsent != u64::MAX {
-            self.unsent -= u64::from(len);
-        }
+        self.take_unsent(len);
         let mut marks = Marks::default();
         if self.unsent == 0 && self.fin == Fin::Wanted {
             self.fin = Fin::Sent;
             marks = Marks::FIN;
         }
         self.push(now, len, marks)
+    }
+
+    #[inline]
+    fn take_unsent(&mut self, len: u16) {
+        // An endless flow stays endless.
+        if self.unsent != u64::MAX {
+            self.unsent -= u64::from(len);
+        }
+    }
+
+    /// Takes `len` bytes of what is unsent; no FIN follows.
+    #[inline]
+    pub(crate) fn push_data(&mut self, now: Instant, len: u16) {
+        self.take_unsent(len);
+        self.push(now, len, Marks::default());
     }
 
     #[inline]
@@ -325,21 +342,57 @@ impl SendQueue {
     }
 
     /// Takes `ack`, which lies within what was sent, and returns what it covered.
+    #[inline]
     pub(crate) fn acknowledge(&mut self, ack: SeqNumber) -> Acknowledged {
         let mut done = Acknowledged::default();
-        while let Some(record) = self.pop_acknowledged(ack) {
+        let mut gone = 0;
+        while let Some(&record) = self.records.front()
+            && record.end().is_at_or_before(ack)
+        {
+            self.records.pop_front();
+            gone += 1;
+            self.una = record.end();
+            if self.delivery.is_some() {
+                self.measure_arrival(&record);
+            }
+            if record.marks != Marks::default() {
+                done.syn |= record.marks.has(Marks::SYN);
+                done.fin |= record.marks.has(Marks::FIN);
+                self.scoreboard.forget(record.marks, record.seq_len());
+            }
             done.bytes += u32::from(record.len);
-            done.syn |= record.marks.has(Marks::SYN);
-            done.fin |= record.marks.has(Marks::FIN);
-            done.newest_sent_at = (record.transmissions == 1).then_some(record.sent_at);
-            if record.transmissions > 1 {
-                done.repeated = true;
-            } else if done.sent_at.is_none() {
-                done.sent_at = Some(record.sent_at);
+            let once = record.transmissions == 1;
+            done.newest_sent_at = once.then_some(record.sent_at);
+            done.repeated |= !once;
+            if done.sent_at.is_none() {
+                done.sent_at = done.newest_sent_at;
             }
         }
-        done.bytes += self.acknowledge_part(ack);
+        self.next = self.next.saturating_sub(gone);
+        if self.una == ack {
+            self.scoreboard.popped(ack);
+        } else {
+            done.bytes += self.acknowledge_part(ack);
+        }
         done
+    }
+
+    /// [`Self::acknowledge`] where the records carry data alone and nobody asks when they left: the bytes covered.
+    #[inline]
+    pub(crate) fn acknowledge_data(&mut self, ack: SeqNumber) -> u32 {
+        let bytes = ack.bytes_since(self.una);
+        while let Some(record) = self.records.front()
+            && self.una.plus(u32::from(record.len)).is_at_or_before(ack)
+        {
+            self.una = self.una.plus(u32::from(record.len));
+            self.records.pop_front();
+        }
+        self.next = self.records.len();
+        if self.una != ack {
+            self.trim_front(ack);
+        }
+        self.scoreboard.popped(ack);
+        bytes
     }
 
     /// Cuts off the part of the front record that `ack` covers, after all that it covers whole; returns its bytes.

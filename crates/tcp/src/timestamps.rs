@@ -80,8 +80,11 @@ impl TimestampState {
 
     /// The option for a segment that acknowledges `ack`.
     pub(crate) fn option(&mut self, now: Instant, ack: SeqNumber) -> Option<Timestamps> {
+        if !self.on {
+            return None;
+        }
         self.last_ack_sent = ack;
-        self.on.then(|| Timestamps { value: clock(now), echo: self.recent })
+        Some(Timestamps { value: clock(now), echo: self.recent })
     }
 }
 

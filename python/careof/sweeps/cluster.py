@@ -14,7 +14,7 @@ import logging
 import re
 import time
 from concurrent.futures import CancelledError, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -56,7 +56,7 @@ def records(
     missing = (number for number in order(runs, plan.repeat) if number not in known)
     size = max(1, min(_LARGEST_BATCH, (runs - len(known)) // (threads * _BATCHES_A_THREAD)))
     batches = iter(lambda: tuple(islice(missing, size)), ())
-    yield from Hand(client, plan, batches, threads * _WAITING_A_THREAD, remark).work()
+    yield from Hand(client, address, plan, batches, threads * _WAITING_A_THREAD, remark).work()
 
 
 def order(runs: int, repeat: int) -> Iterator[int]:
@@ -80,9 +80,16 @@ class Hand:
     """Keeps the cluster busy and takes what comes back."""
 
     def __init__(
-        self, client: Any, plan: Plan, batches: Iterable[Batch], waiting: int, remark: Callable[[str], None]
+        self,
+        client: Any,
+        address: str,
+        plan: Plan,
+        batches: Iterable[Batch],
+        waiting: int,
+        remark: Callable[[str], None],
     ) -> None:
         self._client = client
+        self._address = address
         self._plan = plan
         self._batches = iter(batches)
         self._waiting = waiting
@@ -109,23 +116,24 @@ class Hand:
     def wait(self) -> None:
         """Until a batch is done, but not for long."""
         distributed: Any = importlib.import_module("distributed")
-        try:
-            with suppress(TimeoutError), self._client.as_current():
-                distributed.wait(list(self._futures), timeout=_POLL_S, return_when="FIRST_COMPLETED")
-        except (CancelledError, asyncio.CancelledError):
-            # So it says that the scheduler no longer knows them.
-            raise _lost(self._client.scheduler.address) from None
+        with _asking(self._client, self._address), suppress(TimeoutError), self._client.as_current():
+            distributed.wait(list(self._futures), timeout=_POLL_S, return_when="FIRST_COMPLETED")
 
     def _submit(self, batch: Batch) -> None:
-        future = self._client.submit(carry_out, self._plan, native.__version__, batch, pure=False, retries=_RETRIES)
+        with _asking(self._client, self._address):
+            future = self._client.submit(carry_out, self._plan, native.__version__, batch, pure=False, retries=_RETRIES)
         self._futures[future] = batch
 
     def _take(self, future: Any, batch: Batch) -> list[str]:
-        if future.status == "finished":
-            return list(future.result())
-        if future.status != "error":
-            raise _lost(self._client.scheduler.address)
-        error = future.exception()
+        error = None
+        with _asking(self._client, self._address):
+            if future.status == "finished":
+                return list(future.result())
+            if future.status == "error":
+                error = future.exception()
+        if error is None:
+            # Cancelled, which it can become at any time: so the client says that the scheduler no longer knows it.
+            raise _lost(self._address)
         if type(error).__name__ != "KilledWorker":
             raise ClusterError(
                 f"a worker cannot carry out runs: {type(error).__name__}: {error}",
@@ -143,8 +151,9 @@ class Hand:
         if self._client.status == "running":
             self._seen_s = now
         elif now - self._seen_s > _LOST_S or self._client.status == "closed":
-            raise _lost(self._client.scheduler.address)
-        lonely = not _workers(self._client)
+            raise _lost(self._address)
+        with _asking(self._client, self._address):
+            lonely = not _workers(self._client)
         if lonely and not self._lonely:
             self._remark("no worker is left; the sweep waits for one")
         self._lonely = lonely
@@ -200,18 +209,20 @@ def _unreachable(address: str, why: str) -> ClusterError:
 
 def _leave(client: Any) -> None:
     # The futures go with their client. A cluster that is gone cannot be told.
-    with suppress(Exception):
+    with suppress(Exception, asyncio.CancelledError):
         client.close(timeout=_POLL_S * 8)
 
 
 def _check_workers(client: Any, address: str) -> int:
     """Make sure that there are workers and that all have this careof; returns how many threads they have."""
-    with suppress(TimeoutError):
-        client.wait_for_workers(1, timeout=_CONNECT_S)
-    workers = _workers(client)
+    with _asking(client, address):
+        with suppress(TimeoutError):
+            client.wait_for_workers(1, timeout=_CONNECT_S)
+        workers = _workers(client)
     if not workers:
         raise ClusterError(f"the Dask scheduler at {address} has no workers", hint=f"start some: dask worker {address}")
-    versions = client.run(importlib.metadata.version, "careof", on_error="return")
+    with _asking(client, address):
+        versions = client.run(importlib.metadata.version, "careof", on_error="return")
     other = {
         worker: "no careof" if isinstance(version, Exception) else f"careof {version}"
         for worker, version in versions.items()
@@ -228,6 +239,26 @@ def _check_workers(client: Any, address: str) -> int:
 
 def _workers(client: Any) -> dict[str, Any]:
     return dict(client.scheduler_info(n_workers=-1)["workers"])
+
+
+@contextmanager
+def _asking(client: Any, address: str) -> Iterator[None]:
+    """Calls into distributed, which ends them in many ways when the scheduler goes: they all mean that it is lost.
+
+    The connection breaks under a call (an `OSError`, which must not pass for one of writing), what was asked for is
+    cancelled, or the client has closed and misses its own parts.
+
+    Raises:
+        ClusterError: the scheduler was lost.
+    """
+    try:
+        yield
+    except (OSError, CancelledError, asyncio.CancelledError):
+        raise _lost(address) from None
+    except Exception:
+        if client.status == "running":
+            raise
+        raise _lost(address) from None
 
 
 def _lost(address: str) -> ClusterError:

@@ -140,6 +140,7 @@ impl Controller {
     /// nothing has been concluded from it (`in_ack_event`, then `pkts_acked`).
     pub(crate) fn on_ack(&mut self, window: &mut Window, sample: &AckSample) {
         match self {
+            Self::Reno(slow_start) | Self::LinuxReno(slow_start) if slow_start.ends_by_loss() => {}
             Self::Reno(slow_start) | Self::LinuxReno(slow_start) => slow_start.on_ack(window, sample),
             Self::Cubic(cubic) => cubic.slow_start.on_ack(window, sample),
             Self::LinuxCubic(cubic) => cubic.on_ack(window, sample),
@@ -147,6 +148,19 @@ impl Controller {
             Self::Westwood(westwood) | Self::LinuxWestwood(westwood) => westwood.on_ack(window, sample),
             Self::Bbr(_) | Self::Bbr3(_) => {}
         }
+    }
+
+    /// Whether it goes by how much is acknowledged, and not by when.
+    #[inline]
+    pub(crate) fn goes_by_amount(&self) -> bool {
+        matches!(self, Self::Reno(slow_start) if slow_start.ends_by_loss())
+    }
+
+    /// [`Self::grow`], by `acked` bytes, where it [goes by the amount](Self::goes_by_amount).
+    #[inline]
+    pub(crate) fn grow_by(&self, window: &mut Window, acked: u32) {
+        debug_assert!(self.goes_by_amount(), "others look at more than that");
+        reno::grow(window, acked);
     }
 
     /// An acknowledgement came while nothing was outstanding (`in_ack_event` alone).

@@ -5,6 +5,7 @@ use super::window::{FRACTION, Window};
 use crate::config::AckCounting;
 
 /// Slow start where the window is below the threshold, else congestion avoidance.
+#[inline]
 pub(crate) fn grow(window: &mut Window, acked: u32) {
     if window.in_slow_start() {
         slow_start(window, acked);
@@ -14,6 +15,7 @@ pub(crate) fn grow(window: &mut Window, acked: u32) {
 }
 
 /// Equation 2; with byte counting at most L segments.
+#[inline]
 pub(crate) fn slow_start(window: &mut Window, acked: u32) {
     let limit = match window.counting() {
         AckCounting::PerAck => window.mss(),
@@ -23,6 +25,7 @@ pub(crate) fn slow_start(window: &mut Window, acked: u32) {
 }
 
 /// A segment a window: equation 3, or RFC 3465 section 2.1.
+#[inline]
 pub(crate) fn avoid_congestion(window: &mut Window, acked: u32) {
     let step = u64::from(window.mss());
     match window.counting() {

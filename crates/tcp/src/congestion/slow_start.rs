@@ -52,6 +52,11 @@ impl SlowStart {
         }
     }
 
+    /// Whether only a loss ends it, so that round trips do not matter.
+    pub(crate) fn ends_by_loss(&self) -> bool {
+        matches!(self.exit, Exit::ByLoss)
+    }
+
     pub(crate) fn delay_min(&self) -> Option<Duration> {
         self.delay_min
     }

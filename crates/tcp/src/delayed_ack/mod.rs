@@ -90,6 +90,10 @@ impl Acknowledger {
         matches!(self.policy, DelayedAck::Linux20 | DelayedAck::Linux)
     }
 
+    pub(crate) fn policy(&self) -> DelayedAck {
+        self.policy
+    }
+
     pub(crate) fn due(&self) -> Due {
         self.due
     }
@@ -119,18 +123,23 @@ impl Acknowledger {
             }
             DelayedAck::Off | DelayedAck::Every2 { .. } => {}
         }
-        match (data.arrival, self.policy) {
-            (Arrival::OutOfOrder | Arrival::Duplicate, _) => self.owe(Due::Alone),
-            (Arrival::InOrder, DelayedAck::Every2 { timeout }) => {
-                self.waiting += 1;
-                if self.waiting >= 2 {
-                    self.owe(Due::Soon);
-                } else {
-                    self.timer.arm(now + timeout);
-                }
-            }
-            (Arrival::InOrder | Arrival::FillsGap, _) => self.owe(Due::Soon),
+        match data.arrival {
+            Arrival::OutOfOrder | Arrival::Duplicate => self.owe(Due::Alone),
+            Arrival::InOrder => self.on_next(now),
+            Arrival::FillsGap => self.owe(Due::Soon),
         }
+    }
+
+    /// Data arrived in order while nothing was missing; the receiver is no kernel's.
+    #[inline]
+    pub(crate) fn on_next(&mut self, now: Instant) {
+        if let DelayedAck::Every2 { timeout } = self.policy {
+            self.waiting += 1;
+            if self.waiting < 2 {
+                return self.timer.arm(now + timeout);
+            }
+        }
+        self.owe(Due::Soon);
     }
 
     fn on_data_linux20(&mut self, now: Instant, data: &Received) {
@@ -177,13 +186,19 @@ impl Acknowledger {
         if self.policy == DelayedAck::Linux {
             self.linux.sent(now, data);
         }
-        self.due = Due::No;
-        self.waiting = 0;
-        self.timer.stop();
+        self.settled();
         self.linux20.bytes = 0;
         if let Some(again) = self.linux20.again.take() {
             self.timer.arm(Ticks::JIFFIES.start_of(Ticks::JIFFIES.at(now) + again));
         }
+    }
+
+    /// What was owed has left.
+    #[inline]
+    pub(crate) fn settled(&mut self) {
+        self.due = Due::No;
+        self.waiting = 0;
+        self.timer.stop();
     }
 
     pub(crate) fn stop(&mut self) {

@@ -147,9 +147,10 @@ impl Estimator {
     }
 
     /// When a timer started at `from` runs out. Kernels with a coarse clock fire on its ticks.
+    #[inline]
     pub(crate) fn deadline(&self, from: Instant) -> Instant {
         match self {
-            Self::Rfc6298(e) => from + e.rto(),
+            Self::Rfc6298(e) => e.deadline(from),
             Self::Linux(e) => from + e.rto(),
             Self::Linux20(e) => e.deadline(from, from),
             Self::Bsd(e) => e.deadline(from),

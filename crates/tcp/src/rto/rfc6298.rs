@@ -2,6 +2,8 @@
 
 use core::time::Duration;
 
+use careof_base::Instant;
+
 use super::{Sample, doubled};
 use crate::config::Config;
 use crate::timer::nanos;
@@ -96,6 +98,11 @@ impl Rfc6298 {
 
     pub(crate) fn rto(&self) -> Duration {
         Duration::from_nanos(self.current)
+    }
+
+    /// When a timer started at `from` runs out.
+    pub(crate) fn deadline(&self, from: Instant) -> Instant {
+        Instant::from_nanos(from.as_nanos().saturating_add(self.current))
     }
 
     pub(crate) fn backoff(&self) -> u32 {

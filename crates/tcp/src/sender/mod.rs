@@ -164,7 +164,7 @@ pub(crate) struct Sender {
 
 impl Rules {
     /// Whether something looks at acknowledgements for whether a recovery was spurious.
-    fn judges(&self) -> bool {
+    pub(crate) fn judges(&self) -> bool {
         self.frto || self.eifel || self.dsack
     }
 }
@@ -296,6 +296,11 @@ impl Sender {
             && !self.persist.is_busy()
             && self.prr.is_none()
             && self.frto == Frto::Off
+    }
+
+    /// Nothing paces it, no model governs it, no timer but RFC 6298's finds its losses, and it is no kernel's.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.plain && !self.syn_wanted
     }
 
     pub(crate) fn is_established(&self) -> bool {
@@ -518,22 +523,39 @@ impl Sender {
     }
 
     fn on_progress(&mut self, now: Instant, ack: &Ack<'_>, journal: &mut Journal) -> Acknowledged {
-        self.timeouts_in_a_row = 0;
-        self.waiting_since = (ack.ack != self.queue.end()).then_some(now);
-        self.resend_front = false;
         if self.variant == Variant::Linux20 {
+            self.progressed(now, ack.ack);
             return recovery::linux20::on_ack(self, now, ack, journal);
         }
+        self.advance(now, ack.ack, ack.echoed_rtt, journal)
+    }
+
+    fn progressed(&mut self, now: Instant, ack: SeqNumber) {
+        self.timeouts_in_a_row = 0;
+        self.waiting_since = (ack != self.queue.end()).then_some(now);
+        self.resend_front = false;
+    }
+
+    /// Something new is acknowledged, all up to `ack`.
+    #[inline(never)]
+    pub(crate) fn advance(
+        &mut self,
+        now: Instant,
+        ack: SeqNumber,
+        echoed_rtt: Option<Duration>,
+        journal: &mut Journal,
+    ) -> Acknowledged {
+        self.progressed(now, ack);
         let flight = self.queue.outstanding();
         if self.estimator.sampling() == Sampling::EverySegment {
-            self.sample_every_segment(now, ack.ack, journal);
+            self.sample_every_segment(now, ack, journal);
         }
-        let done = self.queue.acknowledge(ack.ack);
+        let done = self.queue.acknowledge(ack);
         if let Some(delivery) = &mut self.queue.delivery {
             delivery.settle_duplicates(self.mss);
         }
         journal.counters.bytes_acked += u64::from(done.bytes);
-        self.sample(now, ack, &done, flight, journal);
+        self.sample(now, ack, echoed_rtt, &done, flight, journal);
         let rtt = done.newest_sent_at.filter(|_| !done.repeated).map(|sent_at| now - sent_at);
         let acknowledged = self.ack_sample(now, done.bytes, rtt, flight);
         self.congestion.on_ack(&mut self.window, &acknowledged);
@@ -551,12 +573,42 @@ impl Sender {
             Variant::NewReno => recovery::newreno::on_new_ack(self, &acknowledged),
             Variant::Sack => recovery::sack::on_new_ack(self, &acknowledged),
         };
-        if self.queue.is_empty() {
-            self.timer.stop();
-        } else if !keep_timer {
-            self.timer.arm(self.estimator.deadline(now));
+        if !keep_timer || self.queue.is_empty() {
+            self.restart_timer(now);
         }
         done
+    }
+
+    /// [`Self::advance`] in the [ordinary](crate::ordinary) case, without looking at the clock where nobody asks for the
+    /// time.
+    #[inline]
+    pub(crate) fn advance_ordinarily(&mut self, now: Instant, ack: SeqNumber, journal: &mut Journal) {
+        let awaited = matches!(self.timed, Some((end, _)) if ack.is_at_or_after(end));
+        if awaited || self.estimator.sampling() != Sampling::OneAtATime || !self.congestion.goes_by_amount() {
+            self.advance(now, ack, None, journal);
+            return;
+        }
+        self.progressed(now, ack);
+        let flight = self.queue.outstanding();
+        let bytes = self.queue.acknowledge_data(ack);
+        journal.counters.bytes_acked += u64::from(bytes);
+        if self.window.may_grow(flight) {
+            self.congestion.grow_by(&mut self.window, bytes);
+        }
+        if self.variant == Variant::Sack && ack.is_at_or_after(self.recover) {
+            self.queue.end_of_recovery();
+        }
+        self.restart_timer(now);
+    }
+
+    /// The timer is for what is outstanding now, if anything is.
+    #[inline]
+    fn restart_timer(&mut self, now: Instant) {
+        if self.queue.is_empty() {
+            self.timer.stop();
+        } else {
+            self.timer.arm(self.estimator.deadline(now));
+        }
     }
 
     /// An acknowledgement of `acked` bytes, `flight` being outstanding before it, for the congestion control.

@@ -1,9 +1,11 @@
 //! Which acknowledgements make a round-trip sample (RFC 6298 section 3, RFC 7323 section 4 and appendix G).
 
+use core::time::Duration;
+
 use careof_base::Instant;
 use careof_wire::SeqNumber;
 
-use super::{Ack, Sender};
+use super::Sender;
 use crate::events::Journal;
 use crate::recovery::eifel_response::Adaptation;
 use crate::rto::{Sample, Sampling};
@@ -32,16 +34,17 @@ impl Sender {
     pub(super) fn sample(
         &mut self,
         now: Instant,
-        ack: &Ack<'_>,
+        ack: SeqNumber,
+        echoed_rtt: Option<Duration>,
         done: &Acknowledged,
         flight: u32,
         journal: &mut Journal,
     ) {
         let (sent_at, expected) = match self.estimator.sampling() {
             Sampling::EverySegment => return,
-            Sampling::OneAtATime if ack.echoed_rtt.is_none() => {
+            Sampling::OneAtATime if echoed_rtt.is_none() => {
                 let Some((end, sent_at)) = self.timed else { return };
-                if ack.ack.is_before(end) {
+                if ack.is_before(end) {
                     return;
                 }
                 self.timed = None;
@@ -49,14 +52,14 @@ impl Sender {
             }
             _ => {
                 let by_record = if done.repeated { None } else { done.sent_at };
-                let by_timestamp = ack.echoed_rtt.map(|rtt| now.saturating_sub(rtt));
+                let by_timestamp = echoed_rtt.map(|rtt| now.saturating_sub(rtt));
                 let Some(sent_at) = by_record.or(by_timestamp) else { return };
                 // RFC 7323 appendix G; without timestamps every acknowledgement is taken at full weight.
                 (sent_at, flight.div_ceil(self.mss.saturating_mul(2).max(1)).max(1))
             }
         };
         journal.sampled(now - sent_at);
-        self.take_sample(now, sent_at, ack.ack, expected);
+        self.take_sample(now, sent_at, ack, expected);
     }
 
     pub(super) fn sample_every_segment(&mut self, now: Instant, ack: SeqNumber, journal: &mut Journal) {

@@ -142,7 +142,15 @@ impl Sender {
             }
             self.restart_after_idle(now);
         }
-        let whole = u32::try_from(unsent).unwrap_or(u32::MAX).min(self.mss);
+        let len = self.new_data(unsent, outstanding, pipe, allowance)?;
+        let record = self.queue.push_new(now, len);
+        Some(self.first(&record))
+    }
+
+    /// How much of `unsent` bytes may leave in the next segment; see [`Self::new_segment`].
+    #[inline]
+    pub(crate) fn new_data(&self, unsent: u64, outstanding: u32, pipe: u32, allowance: u32) -> Option<u16> {
+        let whole = unsent.min(u64::from(self.mss)) as u32;
         if pipe > 0 && pipe.saturating_add(whole) > self.window.cwnd().saturating_add(allowance) {
             return None;
         }
@@ -158,8 +166,25 @@ impl Sender {
         if len < self.mss && self.rules.nagle && outstanding > 0 && !last {
             return None;
         }
-        let record = self.queue.push_new(now, len as u16);
-        Some(self.first(&record))
+        Some(len as u16)
+    }
+
+    /// New data left while something was outstanding, and nothing is special about it.
+    #[inline]
+    pub(crate) fn note_departure(&mut self, now: Instant) {
+        self.time_segment(now);
+        self.last_sent = Some(now);
+        self.waiting_since.get_or_insert(now);
+        if !self.timer.is_armed() {
+            self.timer.arm(self.estimator.deadline(now));
+        }
+    }
+
+    /// What was sent last is timed, unless something else is.
+    fn time_segment(&mut self, now: Instant) {
+        if self.timed.is_none() {
+            self.timed = Some((self.queue.end(), now));
+        }
     }
 
     /// RFC 5681 section 4.1, RFC 2861: a window that was not used for an RTO says nothing about the path.
@@ -239,8 +264,8 @@ impl Sender {
         if out.retransmission {
             counters.segments_retransmitted += 1;
             counters.bytes_retransmitted += u64::from(out.len);
-        } else if self.timed.is_none() && !out.probe {
-            self.timed = Some((self.queue.end(), now));
+        } else if !out.probe {
+            self.time_segment(now);
         }
         if let Some(prr) = &mut self.prr {
             prr.sent(u32::from(out.len));

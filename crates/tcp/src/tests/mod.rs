@@ -8,6 +8,7 @@ mod congestion_marks;
 mod controlling;
 mod handover;
 mod linux;
+mod ordinary;
 mod receiving;
 mod recovering;
 mod reducing;

@@ -12,7 +12,7 @@ use crate::{
     ReductionBound, Role, RtoEstimator, State, Variant,
 };
 
-fn any_config() -> impl Strategy<Value = Config> {
+pub(super) fn any_config() -> impl Strategy<Value = Config> {
     let delayed = prop_oneof![
         Just(DelayedAck::Off),
         Just(DelayedAck::RFC1122),
