@@ -13,7 +13,7 @@ use careof_scenario::Scenario;
 
 use crate::agents::Agent;
 use crate::bytes::PacketBytes;
-use crate::drop_cause::Cause;
+use crate::drop_cause::{Cause, NodeDrop};
 use crate::fleet::Fleet;
 use crate::flow::Flow;
 use crate::handover::Script;
@@ -331,7 +331,7 @@ impl Simulation {
             return self.link_timeout(id);
         }
         let way = &mut self.links[id.0 as usize];
-        let Some((packet, next)) = way.link.take_arrival(now) else { return self.link_timeout(id) };
+        let Some((packet, mut next)) = way.link.take_arrival(now) else { return self.link_timeout(id) };
         let (to, interface, slot) = (way.to, way.to_interface, way.slot);
         let hop = self.pool.hop_mut(packet);
         self.digest.packet(now, id.0, hop.id, hop.size, hop.content);
@@ -340,14 +340,18 @@ impl Simulation {
                 hop.ttl -= 1;
                 let size = hop.size;
                 self.transmit_sized(to, out, packet, size);
-                if next > now {
-                    return self.queue.set_at(slot, next);
-                }
             }
-            _ => self.arrive(to, interface, packet),
+            Some(_) => self.drop_packet(to, packet, NodeDrop::TtlExpired),
+            None => {
+                self.look_closer(to, interface, packet);
+                // What became of the packet may have changed the link.
+                next = self.links[id.0 as usize].link.next_timeout().unwrap_or(Instant::MAX);
+            }
         }
-        // More may be due, and what became of the packet may have changed the link.
-        self.link_timeout(id);
+        if next <= now {
+            return self.link_timeout(id);
+        }
+        self.queue.set_at(slot, next);
     }
 
     /// Something may be due on a one-way link: packets arrive or are lost.
@@ -395,7 +399,7 @@ impl Simulation {
         let mut expired = Vec::new();
         self.node_mut(node).reassembly.expire(now, &mut expired);
         for fragment in expired {
-            self.drop_packet(node, fragment, crate::drop_cause::NodeDrop::ReassemblyTimeout);
+            self.drop_packet(node, fragment, NodeDrop::ReassemblyTimeout);
         }
         let (slot, deadline) = (self.node(node).reassembly_slot, self.node(node).reassembly.next_timeout());
         self.queue.set(slot, deadline);
