@@ -1,7 +1,7 @@
 """How fast the simulator is, and how much goes through a tunnel on real Linux.
 
-The simulator: packet-hops and events per CPU second and peak memory of each scenario in ``scenarios/bench``, beside the
-same work in ns-2 and ns-3 (``simulators.py``).
+The simulator: packet-hops and events per CPU second, while simulating and of the whole process, and peak memory of each
+scenario in ``scenarios/bench``, beside the same work in ns-2 and ns-3 (``simulators.py`` says what each figure is).
 
 The tunnel: Gbit/s of one TCP connection of the kernel through home agent and mobile node, beside what the kernel
 forwards by itself and beside the simplest forwarder in user space. The cases take turns in one run and the median of
@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from simulators import CASES, ROOT, measure, simulators, table
+from simulators import CASES, ROOT, markdown, measure, simulators, tables
 
 
 def measure_tunnel(rounds: int) -> list[dict[str, Any]]:
@@ -39,13 +39,13 @@ def measure_tunnel(rounds: int) -> list[dict[str, Any]]:
 def main() -> None:
     """Measure and print tables, or JSON."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repeat", type=_positive, default=3, help="rounds (default: 3)")
+    parser.add_argument("--repeat", type=_positive, default=3, help="rounds, of which the fastest counts (default: 3)")
     parser.add_argument("--case", action="append", choices=[case.name for case in CASES], help="only this one; repeat")
     parser.add_argument("--peers", default="ns-2,ns-3", help="simulators beside ours (default: ns-2,ns-3; none: '')")
     parser.add_argument("--quick", action="store_true", help="a twentieth of the simulated time, one round: to try it")
     parser.add_argument("--no-tunnel", action="store_true", help="leave the tunnel out")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--markdown", action="store_true", help="print the table of simulators as Markdown")
+    parser.add_argument("--markdown", action="store_true", help="print the table of README.md")
     options = parser.parse_args()
     rounds = 1 if options.quick else options.repeat
     cases = [case for case in CASES if options.case is None or case.name in options.case]
@@ -60,7 +60,7 @@ def main() -> None:
     if options.json:
         print(json.dumps({"simulator": rows, "tunnel": tunnel}, indent=2))
         return
-    print(table(rows, markdown=options.markdown))
+    print(markdown(rows) if options.markdown else tables(rows))
     if tunnel:
         print(f"\n{'case':<24}{'Gbit/s':>14}{'of router':>10}{'of forwarder':>24}")
     for row in tunnel:

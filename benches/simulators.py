@@ -1,14 +1,26 @@
 """The simulator's cases beside the same work in ns-2 and ns-3, where these are installed.
 
-The unit is the packet-hop: a packet, data or acknowledgement, that has crossed one link. The CPU time is user and
-system time of the whole process, start-up included; of several rounds, taken in turns, the fastest counts, because a
-busy machine only ever adds. ns-2 and ns-3 run a part of the simulated time where the whole would take minutes. What
-they need until their first event they measure themselves, so that their rate is stated for the whole time: set-up
-once, the rest in proportion.
+The unit is the packet-hop: a packet, data or acknowledgement, that has crossed one link. CPU time is user and system
+time. There are two rates, of all three simulators alike:
+
+*simulating*
+    From the first event on to the last one: what the whole process takes, less starting it, reading the scenario,
+    building the network, and what comes after the last event. Events of the first microsecond count as building,
+    because applications start then. ns-2 and ns-3 look at their own clock; ours is run once more with nothing but that
+    microsecond, and the fastest such run is taken off.
+
+*whole process*
+    All of it, as somebody waits for it who runs the case once: with the interpreter and the summary of ours, and the
+    Tcl of ns-2.
+
+The simulators take turns, and of several rounds the fastest counts, of each part by itself, because a busy machine only
+ever adds. ns-2 and ns-3 run a part of the simulated time where the whole would take minutes. The rate of simulating is
+then that of the part. For the whole process, simulating counts in proportion and the rest once.
 """
 
 from __future__ import annotations
 
+import compileall
 import json
 import os
 import re
@@ -26,6 +38,11 @@ if TYPE_CHECKING:
 ROOT: Final = Path(__file__).resolve().parent.parent
 CAREOF: Final = Path(sys.executable).with_name("careof")
 PEERS: Final = ROOT / "benches" / "peers"
+
+RATES: Final = ("simulating", "whole_process")
+PEER_NAMES: Final = ("ns-2", "ns-3")
+FIRST_S: Final = 1e-6
+"""What happens in so much simulated time belongs to building the network; the peers have the same figure."""
 
 
 @dataclass(frozen=True)
@@ -58,32 +75,58 @@ CASES: Final = (
 
 
 @dataclass(frozen=True)
-class Run:
-    """One process."""
+class Turn:
+    """What one turn of a simulator showed."""
 
+    #: Of the whole process.
     cpu_s: float
+    #: Of this all but simulating.
+    other_cpu_s: float
+    #: None where `other_cpu_s` is from another process: what the fastest of these leaves of `cpu_s`.
+    simulating_cpu_s: float | None
     #: Peak of the resident memory, bytes.
     memory: int
     packet_hops: int
     events: int | None
-    #: CPU time until the first event, where only a part was simulated.
-    setup_cpu_s: float
-    #: Simulated time of the case over that of the run.
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What all turns of a simulator came to."""
+
+    other_cpu_s: float
+    simulating_cpu_s: float
+    #: Peak of the resident memory, bytes.
+    memory: int
+    packet_hops: int
+    events: int | None
+    #: Simulated time of the case over that of the turns.
     scale: float
 
-    @property
-    def hops_per_cpu_s(self) -> float:
-        """Packet-hops per CPU second if all of the simulated time was run."""
-        return self.packet_hops * self.scale / self._whole_cpu_s
+    @classmethod
+    def of(cls, turns: Sequence[Turn], scale: float) -> Figures:
+        """The fastest of each part."""
+        other = min(turn.other_cpu_s for turn in turns)
+        simulating = min(
+            turn.cpu_s - other if turn.simulating_cpu_s is None else turn.simulating_cpu_s for turn in turns
+        )
+        memory = max(turn.memory for turn in turns)
+        return cls(other, simulating, memory, turns[0].packet_hops, turns[0].events, scale)
 
-    @property
-    def events_per_cpu_s(self) -> float | None:
-        """Events per CPU second, likewise."""
-        return None if self.events is None else self.events * self.scale / self._whole_cpu_s
+    def as_json(self) -> dict[str, Any]:
+        """The figures and the rates that follow from them."""
+        whole = self.other_cpu_s + self.simulating_cpu_s * self.scale
+        return asdict(self) | {
+            "simulating": self._rates(1.0, self.simulating_cpu_s),
+            "whole_process": self._rates(self.scale, whole),
+        }
 
-    @property
-    def _whole_cpu_s(self) -> float:
-        return self.setup_cpu_s + (self.cpu_s - self.setup_cpu_s) * self.scale
+    def _rates(self, scale: float, cpu_s: float) -> dict[str, float | None]:
+        def rate(count: int | None) -> float | None:
+            # In a short run the clocks may see nothing of the simulation.
+            return None if count is None or cpu_s <= 0 else count * scale / cpu_s
+
+        return {"packet_hops_per_cpu_s": rate(self.packet_hops), "events_per_cpu_s": rate(self.events)}
 
 
 class Simulator(Protocol):
@@ -91,8 +134,11 @@ class Simulator(Protocol):
 
     name: str
 
-    def run(self, case: Case, quick: float) -> Run:
-        """Run it once; `quick` is the part of its time that is simulated."""
+    def seconds(self, case: Case) -> float:
+        """How much of the case's time it simulates."""
+
+    def take_turn(self, case: Case, seconds: float) -> Turn:
+        """Run it."""
 
 
 class Ours:
@@ -102,27 +148,34 @@ class Ours:
     _HOPS = ("cargo", "run", "--release", "--locked", "--quiet", "-p", "careof-sim", "--example", "hops", "--")
 
     def __init__(self) -> None:
+        # As in an installed package: not every process is to compile the sources anew.
+        compileall.compile_dir(ROOT / "python" / "careof", quiet=1)
         self._events: dict[str, int | None] = {}
 
-    def run(self, case: Case, quick: float) -> Run:
-        """Run it once."""
-        if case.name not in self._events:
-            self._events[case.name] = self._count_events(case, quick)
-        with tempfile.TemporaryDirectory() as scratch:
-            command = [
-                *(CAREOF, "run", case.scenario, "--no-trace", "--json", "--out", f"{scratch}/run"),
-                *("--set", f"duration={case.seconds * quick:g} s"),
-            ]
-            cpu_s, memory, output = _measure(command)
-        summary = json.loads(output)
-        hops = sum(int(link["delivered_packets"]) for link in summary["links"])
-        return Run(cpu_s, memory, hops, self._events[case.name], 0.0, 1.0)
+    def seconds(self, case: Case) -> float:
+        """All of it."""
+        return case.seconds
 
-    def _count_events(self, case: Case, quick: float) -> int | None:
+    def take_turn(self, case: Case, seconds: float) -> Turn:
+        """Run it, and once more with the first microsecond alone."""
+        if case.name not in self._events:
+            self._events[case.name] = self._count_events(case, seconds)
+        whole, memory, output = self._measure(case, seconds)
+        other, _, _ = self._measure(case, FIRST_S)
+        hops = sum(int(link["delivered_packets"]) for link in json.loads(output)["links"])
+        return Turn(whole, other, None, memory, hops, self._events[case.name])
+
+    @staticmethod
+    def _measure(case: Case, seconds: float) -> tuple[float, int, str]:
+        with tempfile.TemporaryDirectory() as scratch:
+            command = [CAREOF, "run", case.scenario, "--no-trace", "--json", "--out", f"{scratch}/run"]
+            return _measure([*command, "--set", _duration(seconds)])
+
+    def _count_events(self, case: Case, seconds: float) -> int | None:
         """How many there are: a run of the same that nobody measures."""
         if shutil.which("cargo") is None:
             return None
-        command = [*self._HOPS, str(case.scenario), "--set", f"duration={case.seconds * quick:g} s"]
+        command = [*self._HOPS, str(case.scenario), "--set", _duration(seconds)]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         found = re.search(r"(\d+) events", done.stdout)
         return int(found[1]) if found else None
@@ -133,15 +186,18 @@ class Ns2:
 
     name = "ns-2"
 
-    def run(self, case: Case, quick: float) -> Run:
-        """Run it once. What is left in the scheduler tells how many events there were: they are numbered."""
-        seconds = case.ns2_s * quick
+    def seconds(self, case: Case) -> float:
+        """What takes it some seconds."""
+        return case.ns2_s
+
+    def take_turn(self, case: Case, seconds: float) -> Turn:
+        """Run it. What is left in the scheduler tells how many events there were: they are numbered."""
         command = ["ns", PEERS / "ns2.tcl", case.shape, str(case.flows), f"{seconds:g}"]
         cpu_s, memory, output = _measure(command)
         events = max((int(number) for number in re.findall(r"uid: (\d+)", output)), default=None)
         told = json.loads(next(line for line in output.splitlines() if line.startswith("{")))
-        scale = case.seconds / seconds
-        return Run(cpu_s, memory, told["packet_hops"], events, told["setup_cpu_s"], scale)
+        simulating = told["simulating_cpu_s"]
+        return Turn(cpu_s, cpu_s - simulating, simulating, memory, told["packet_hops"], events)
 
 
 class Ns3:
@@ -178,14 +234,17 @@ class Ns3:
         exact = [path for path in found if re.fullmatch(rf"libns3[.\d]*-{module}(-\w+)?\.so", path.name)]
         return exact[0].name.removeprefix("lib").removesuffix(".so") if exact else f"ns3-{module}"
 
-    def run(self, case: Case, quick: float) -> Run:
-        """Run it once."""
-        seconds = case.ns3_s * quick
+    def seconds(self, case: Case) -> float:
+        """What takes it some seconds."""
+        return case.ns3_s
+
+    def take_turn(self, case: Case, seconds: float) -> Turn:
+        """Run it."""
         command = [self._program, case.shape, str(case.flows), f"{seconds:g}"]
         cpu_s, memory, output = _measure(command)
         told = json.loads(output)
-        scale = case.seconds / seconds
-        return Run(cpu_s, memory, told["packet_hops"], told["events"], told["setup_cpu_s"], scale)
+        simulating = told["simulating_cpu_s"]
+        return Turn(cpu_s, cpu_s - simulating, simulating, memory, told["packet_hops"], told["events"])
 
 
 class MissingError(Exception):
@@ -214,67 +273,112 @@ def simulators(directory: Path, names: Sequence[str]) -> tuple[list[Simulator], 
 
 
 def measure(cases: Iterable[Case], can: Sequence[Simulator], rounds: int, quick: float) -> list[dict[str, Any]]:
-    """A row a case: each simulator's best run, and how many times faster than it we are."""
+    """A row a case: each simulator's figures, and how many times as fast as the others ours is."""
     rows = []
     for case in cases:
-        best: dict[str, Run] = {}
-        for number in range(rounds):
+        turns: dict[str, list[Turn]] = {simulator.name: [] for simulator in can}
+        for _ in range(rounds):
             for simulator in can:
-                # Ten thousand nodes take ns-2 and ns-3 the better part of a minute to make.
-                if number and case.flows > 1_000:
-                    continue
-                run = simulator.run(case, quick)
-                known = best.get(simulator.name)
-                if known is None or run.hops_per_cpu_s > known.hops_per_cpu_s:
-                    best[simulator.name] = run
-        ours = best["careof"].hops_per_cpu_s
-        rows.append(
-            {
-                "case": case.name,
-                "simulators": {
-                    name: asdict(run)
-                    | {
-                        "packet_hops_per_cpu_s": run.hops_per_cpu_s,
-                        "events_per_cpu_s": run.events_per_cpu_s,
-                        "times_slower_than_careof": ours / run.hops_per_cpu_s,
-                    }
-                    for name, run in best.items()
-                },
-            }
-        )
+                turns[simulator.name].append(simulator.take_turn(case, simulator.seconds(case) * quick))
+        figures = {
+            simulator.name: Figures.of(turns[simulator.name], case.seconds / simulator.seconds(case)).as_json()
+            for simulator in can
+        }
+        rows.append({"case": case.name, "simulators": figures, "times": _ratios(figures)})
         print(f"measured: {case.name}", file=sys.stderr)
     return rows
 
 
-def table(rows: Sequence[dict[str, Any]], *, markdown: bool) -> str:
-    """For people: a line a case and simulator."""
-    head = ["case", "simulator", "packet-hops per CPU s", "events per CPU s", "peak memory", "careof is faster by"]
-    lines = []
+def _ratios(figures: dict[str, dict[str, Any]]) -> dict[str, dict[str, float | None]]:
+    """Our rates of packet-hops over those of each peer."""
+
+    def ratio(rate: str, peer: str) -> float | None:
+        ours, theirs = (figures[name][rate]["packet_hops_per_cpu_s"] for name in (Ours.name, peer))
+        return ours / theirs if ours and theirs else None
+
+    peers = [name for name in figures if name != Ours.name]
+    return {rate: {peer: ratio(rate, peer) for peer in peers} for rate in RATES}
+
+
+def tables(rows: Sequence[dict[str, Any]]) -> str:
+    """For a terminal: a line a case and simulator with its figures, then a line a case with the ratios."""
+    figures: list[list[str]] = []
+    ratios: list[list[str]] = []
     for row in rows:
         for name, run in row["simulators"].items():
-            events = run["events_per_cpu_s"]
-            times = run["times_slower_than_careof"]
-            lines.append(
-                [
-                    row["case"],
-                    name,
-                    f"{run['packet_hops_per_cpu_s']:,.0f}",
-                    "-" if events is None else f"{events:,.0f}",
-                    f"{run['memory'] / 2**20:,.0f} MiB",
-                    "" if name == "careof" else f"{times:.1f}",
-                ]
-            )
-    if markdown:
-        rule = ["---", "---", "---:", "---:", "---:", "---:"]
-        return "\n".join(f"| {' | '.join(line)} |" for line in [head, rule, *lines])
-    widths = [max(len(line[column]) for line in [head, *lines]) for column in range(len(head))]
+            rates = [_count(run[rate][f"{unit}_per_cpu_s"]) for rate in RATES for unit in ("packet_hops", "events")]
+            figures.append([row["case"], name, *rates, _mebibytes(run)])
+        ratios.append([row["case"], *(_ratio(row, rate, peer) for rate in RATES for peer in PEER_NAMES)])
+    a_cpu_s = ["packet-hops/CPU s", "events/CPU s"]
+    return "\n\n".join(
+        [
+            _aligned(
+                ["", "", "simulating", "", "whole process", "", ""], ["case", "", *a_cpu_s * 2, "memory"], figures, 2
+            ),
+            _aligned(
+                ["careof is", "simulating", "", "whole process", ""],
+                ["faster by", *(f"times {peer}" for peer in PEER_NAMES), *(f"times {peer}" for peer in PEER_NAMES)],
+                ratios,
+                1,
+            ),
+        ]
+    )
+
+
+def markdown(rows: Sequence[dict[str, Any]]) -> str:
+    """For README.md: a line a case, ours and the ratios."""
+    head = ["case", "million packet-hops per CPU second", "million events per CPU second", "peak memory"]
+    head += [f"times {peer}" for peer in PEER_NAMES]
+    head += ["whole process: million packet-hops per CPU second", *(f"times {peer}" for peer in PEER_NAMES)]
+    lines = [head, ["---", *["---:"] * (len(head) - 1)]]
+    for row in rows:
+        ours = row["simulators"][Ours.name]
+        simulating, whole = (ours[rate] for rate in RATES)
+        lines.append(
+            [
+                row["case"],
+                _millions(simulating["packet_hops_per_cpu_s"]),
+                _millions(simulating["events_per_cpu_s"]),
+                _mebibytes(ours),
+                *(_ratio(row, RATES[0], peer) for peer in PEER_NAMES),
+                _millions(whole["packet_hops_per_cpu_s"]),
+                *(_ratio(row, RATES[1], peer) for peer in PEER_NAMES),
+            ]
+        )
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _aligned(above: list[str], head: list[str], lines: Sequence[list[str]], left: int) -> str:
+    whole = [above, head, *lines]
+    widths = [max(len(line[column]) for line in whole) for column in range(len(head))]
     return "\n".join(
         "  ".join(
-            cell.ljust(width) if column < 2 else cell.rjust(width)
+            cell.ljust(width) if column < left else cell.rjust(width)
             for column, (cell, width) in enumerate(zip(line, widths, strict=True))
         ).rstrip()
-        for line in [head, *lines]
+        for line in whole
     )
+
+
+def _count(number: float | None) -> str:
+    return "-" if number is None else f"{number:,.0f}"
+
+
+def _millions(number: float | None) -> str:
+    return "-" if number is None else f"{number / 1e6:.1f}"
+
+
+def _mebibytes(run: dict[str, Any]) -> str:
+    return f"{run['memory'] / 2**20:,.0f} MiB"
+
+
+def _ratio(row: dict[str, Any], rate: str, peer: str) -> str:
+    times = row["times"][rate].get(peer)
+    return "-" if times is None else f"{times:.1f}" if times < 20 else f"{times:,.0f}"
+
+
+def _duration(seconds: float) -> str:
+    return f"duration={seconds * 1e6:.0f} us"
 
 
 def _measure(command: Sequence[object]) -> tuple[float, int, str]:

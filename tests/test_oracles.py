@@ -179,7 +179,7 @@ def silent(_done: float, _whole: float) -> None:
 
 @pytest.mark.usefixtures("alone")
 def test_all_has_a_line_a_family_and_says_what_is_absent(tmp_path: Path) -> None:
-    report = families.run(tmp_path / "nowhere", silent)
+    report = families.run(tmp_path, silent)
     words = report.for_people(Style(None))
     assert report.exit_status == 0
     assert "kernel, open loop: not run; it needs traces" in words
@@ -197,6 +197,13 @@ def test_all_has_a_line_a_family_and_says_what_is_absent(tmp_path: Path) -> None
     assert report.exit_status == 1
     assert "unexplained: b" in report.for_people(Style(None))
     assert [family["passed"] for family in report.as_json()["families"]][:2] == [1, 1]
+
+
+def test_all_says_before_anything_else_that_there_is_no_such_directory(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for name, problem in (("nowhere", "does not exist"), ("file", "is no directory")):
+        with pytest.raises(InputError, match=problem):
+            families.run(tmp_path / name, lambda *_: pytest.fail("something is being run"))
 
 
 def test_a_reason_explains_its_cases_and_goes_stale_with_them(monkeypatch: pytest.MonkeyPatch) -> None:

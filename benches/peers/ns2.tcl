@@ -1,8 +1,8 @@
 # The bench cases in ns-2 (2.35): the same work, counted at its ends.
 #
 # usage: ns ns2.tcl dumbbell|tree FLOWS SECONDS
-# Prints a line of JSON - packet_hops, setup_cpu_s (CPU seconds until the first event), drops - and then what is left in
-# the scheduler: ns-2 numbers its events, so that the highest number there is the count of all.
+# Prints a line of JSON - packet_hops, simulating_cpu_s (CPU seconds from the first microsecond on to the last event), drops -
+# and then what is left in the scheduler: ns-2 numbers its events, so that the highest number there is the count of all.
 #
 # As in scenarios/bench: NewReno, 1500-byte data packets, an ACK for every second one or after 200 ms, drop-tail queues.
 # What differs in the tree: ns-2's Mobile IP does without tunnels for wired routers, so the home agent routes to the
@@ -17,6 +17,10 @@ Agent/TCP set minrto_ 1.0
 Agent/TCP set singledup_ 0
 Agent/TCP set windowInit_ 3
 Agent/TCPSink/DelAck set interval_ 200ms
+
+# A packet of ns-2 has room for the headers of every protocol there is, and all of it is cleared for each one.
+remove-all-packet-headers
+add-packet-header Flags IP TCP RTP
 
 set ns [new Simulator]
 set drops [new Agent/LossMonitor]
@@ -169,7 +173,8 @@ proc cpu_s {} {
 }
 
 proc finish {hops} {
-    global ns senders drops setup
+    global ns senders drops begun
+    set simulating [expr {[cpu_s] - $begun}]
     set data 0
     set acks 0
     foreach tcp $senders {
@@ -178,14 +183,14 @@ proc finish {hops} {
     }
     set lost [$drops set npkts_]
     lassign $hops whole cut
-    puts [format {{"packet_hops": %d, "setup_cpu_s": %.2f, "drops": %d}} \
-        [expr {($data - $lost) * $whole + $lost * $cut + $acks * $whole}] $setup $lost]
+    puts [format {{"packet_hops": %d, "simulating_cpu_s": %.2f, "drops": %d}} \
+        [expr {($data - $lost) * $whole + $lost * $cut + $acks * $whole}] $simulating $lost]
     flush stdout
     [$ns set scheduler_] dumpq
 }
 
 set hops [$shape $flows]
-$ns at 0 { set setup [cpu_s] }
+$ns at 1e-6 { set begun [cpu_s] }
 $ns at $seconds { $ns halt }
 $ns run
 finish $hops

@@ -206,11 +206,11 @@ fn a_foreign_agent_advertises_as_soon_as_its_link_comes_up() {
         from = \"first\"\nto = \"second\"\n";
     let Some(Ran { summary, events, .. }) = run(text) else { return };
     let ready = summary.handovers[0].ready_at.unwrap();
-    assert!(ready < Instant::from_millis(2500), "{ready}");
+    assert!(ready < Instant::from_millis(3500), "{ready}");
     let column = |name| events.by_name(name).unwrap();
     let came_up = (0..events.rows()).find(|row| column("cause").text(*row) == Some("link-up"));
     let came_up = came_up.and_then(|row| column("time_ns").number(row)).unwrap();
-    assert!(came_up < 100_000_000, "the mobile node hears of its first link after {came_up} ns");
+    assert!(came_up < 1_000_000_000, "the mobile node hears of its first link after {came_up} ns");
     let (kinds, nodes) = (events.by_name("kind").unwrap(), events.by_name("node").unwrap());
     let sequences = events.by_name("detail").unwrap();
     let of_second = |row: &usize| {

@@ -14,6 +14,9 @@ use crate::{GridError, columns, panic};
 /// The most runs of a grid. It is a bound against slips: so many would take months.
 pub const LARGEST_GRID: u64 = 100_000_000;
 
+/// So many cells are looked at for one that can be simulated. Where none can, mostly a key or value is wrong in all.
+const MOST_TRIED: u64 = 1000;
+
 /// A run is simulated in so many pieces at least, so that it can be abandoned.
 const PIECES: u64 = 256;
 
@@ -114,10 +117,10 @@ impl Grid {
     /// A cell that is a scenario which the simulator can run.
     ///
     /// # Errors
-    /// None is: a key may be mistyped. What is wrong with the cell that has the least wrong with it.
+    /// None of 1000 is: a key may be mistyped. What is wrong with the one that has the least wrong with it.
     pub fn check(&self) -> Result<Scenario, GridError> {
         let mut least: Option<(usize, GridError)> = None;
-        for cell in 0..self.runs / self.repeat {
+        for cell in self.cells_to_try() {
             let (count, error) = match self.scenario(cell) {
                 Ok(scenario) => {
                     match Simulation::new(scenario.clone(), &self.file, 0, Observation::default()) {
@@ -135,6 +138,22 @@ impl Grid {
         }
         Err(least
             .map_or_else(|| GridError::new("the grid is empty", "repeat at least once"), |(_, error)| error))
+    }
+
+    /// All cells; of very many some, with every value of every axis that has no more values than that. All axes go on
+    /// together, and each time the longest has been gone through, every one is a step further on than the one before it.
+    fn cells_to_try(&self) -> Vec<u64> {
+        let cells = self.runs / self.repeat;
+        if cells <= MOST_TRIED {
+            return (0..cells).collect();
+        }
+        let lens: Vec<u64> = self.axes.iter().map(|axis| axis.len() as u64).collect();
+        let longest = lens.iter().copied().max().unwrap_or(1);
+        let cell = |tried: u64| {
+            let positions = (0..).zip(&lens).map(|(axis, len)| (tried + axis * (tried / longest)) % len);
+            positions.zip(&lens).fold(0, |cell, (position, len)| cell * len + position)
+        };
+        (0..MOST_TRIED).map(cell).collect()
     }
 
     /// The run of this number, carried out: a JSON array on one line. Its first element is the number; its second is a
@@ -315,6 +334,41 @@ kind = "bulk"
         assert!(error.message.starts_with("error: --vary flow.tcp.vindow=1: "), "{error}");
         assert!(error.message.contains("did you mean `window`?"), "{error}");
         assert!(!error.message.contains("rino"), "{error}");
+    }
+
+    #[test]
+    fn a_great_grid_is_sampled_for_a_cell_that_can_run() {
+        // One of seventy values fits.
+        let numbers =
+            |count: u64| (501..=500 + count).map(|number| number.to_string()).collect::<Vec<_>>().join(",");
+        let bad = (0..69).map(|number| format!("wrong{number}")).collect::<Vec<_>>().join(",");
+        for good in [format!("reno,{bad}"), format!("{bad},reno")] {
+            let axes = [format!("flow.tcp.variant={good}"), format!("flow.tcp.mss={}", numbers(200))];
+            for axes in [[&axes[0], &axes[1]], [&axes[1], &axes[0]]] {
+                assert!(grid(&axes.map(|axis| axis.as_str()), 1).unwrap().check().is_ok());
+            }
+        }
+        let seconds = format!("duration={}", numbers(1000));
+        let grid =
+            grid(&["flow.tcp.vindow=1,2", &seconds, &format!("flow.tcp.mss={}", numbers(1000))], 1).unwrap();
+        assert_eq!(grid.cells_to_try().len(), 1000);
+        assert!(grid.check().unwrap_err().message.contains("flow.tcp.vindow"));
+    }
+
+    #[test]
+    fn every_value_of_every_axis_is_among_the_first_cells() {
+        let values = |count: u64| (0..count).map(|value| value.to_string()).collect::<Vec<_>>().join(",");
+        for lens in [[2, 500, 10], [500, 10, 2], [100, 100, 100], [10, 10, 128]] {
+            let axes: Vec<String> = lens
+                .iter()
+                .zip(["a", "b", "c"])
+                .map(|(&len, key)| format!("{key}={}", values(len)))
+                .collect();
+            let grid = grid(&axes.iter().map(String::as_str).collect::<Vec<_>>(), 1).unwrap();
+            let seen: std::collections::BTreeSet<String> =
+                grid.cells_to_try().into_iter().flat_map(|cell| grid.settings(cell)).collect();
+            assert_eq!(seen.len() as u64, lens.iter().sum::<u64>(), "{lens:?}");
+        }
     }
 
     #[test]

@@ -103,7 +103,17 @@ class Report(NamedTuple):
 
 
 def run(directory: Path, progress: Callable[[float, float], None]) -> Report:
-    """Every family whose reference data stand in the directory."""
+    """Every family whose reference data stand in the directory, and those that need none.
+
+    Raises:
+        InputError: there is no such directory.
+    """
+    if not directory.is_dir():
+        problem = "is no directory" if directory.exists() else "does not exist"
+        raise InputError(
+            f"{directory} {problem}",
+            hint="name the one that holds kernel/ and analytic.tsv; an empty one does for the rest",
+        )
     families: list[Family] = []
     absent: list[Absent] = []
     try:

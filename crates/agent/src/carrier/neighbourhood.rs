@@ -119,8 +119,13 @@ impl Neighbourhood {
     }
 
     /// The link address from which `address` has sent last, whoever that was.
-    pub(super) fn link_address(&self, interface: u32, address: Ipv4Addr) -> Option<[u8; 6]> {
-        self.senders.get(&(interface, address))
+    pub(super) fn link_address(&mut self, interface: u32, address: Ipv4Addr) -> Option<[u8; 6]> {
+        let key = (interface, address);
+        if self.senders.get(&key).is_none() {
+            // As with requests: it may have come since the last look.
+            self.listen();
+        }
+        self.senders.get(&key)
     }
 
     /// The link address from which a request came.
