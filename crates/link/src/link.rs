@@ -307,9 +307,9 @@ impl<P: Copy> Link<P> {
         Some(Output::Delivered { packet, at, marked: arrived.ecn == Ecn::Marked })
     }
 
-    /// As [`poll`](Self::poll), on a link of which nothing is lost, marked, reordered or dropped late: the packet that
-    /// arrives at `now`, and the [timeout](Self::next_timeout) that follows, [`Instant::MAX`] for none. `None` also where
-    /// [`poll`](Self::poll) has to be asked instead.
+    /// As [`poll`](Self::poll), on a link of which nothing is lost, marked, reordered or dropped late: the next packet that
+    /// has arrived by `now` (at what was the [timeout](Self::next_timeout)), and the timeout that follows, [`Instant::MAX`]
+    /// for none. `None` also where [`poll`](Self::poll) has to be asked instead.
     #[inline(always)]
     pub fn take_arrival(&mut self, now: Instant) -> Option<(P, Instant)> {
         self.advance(now);
@@ -410,14 +410,16 @@ impl<P: Copy> Link<P> {
         };
     }
 
-    /// Lets what waits go on the wire at once from now on, if nothing can change what becomes of it but a call.
+    /// Lets what waits go on the wire at once from now on, if nothing can change what becomes of it but a call, and
+    /// nothing is left that another configuration did to a packet.
     fn schedule(&mut self) {
         let can_be = self.certain
             && !self.may_reorder
             && self.down.is_none()
             && self.late_drops.is_empty()
             && self.serialiser.is_running()
-            && self.queue.is_drop_tail()
+            && self.queue.is_plain()
+            && self.sending.is_none_or(|sending| sending.jitter == 0)
             && self.wire.is_plain();
         if self.scheduled || !can_be {
             return;

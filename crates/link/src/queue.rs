@@ -189,9 +189,11 @@ impl<P: Copy> Queue<P> {
         self.limit
     }
 
-    /// Whether nothing but its room decides.
-    pub(crate) fn is_drop_tail(&self) -> bool {
+    /// Whether nothing but its room decides, and no packet in it is marked.
+    pub(crate) fn is_plain(&self) -> bool {
+        let packets = &self.fifo.packets;
         matches!(self.law, Law::DropTail)
+            && (0..packets.len()).filter_map(|n| packets.get(n)).all(|queued| queued.ecn != Ecn::Marked)
     }
 
     /// Takes the packet to be sent at `now`. What the discipline drops before it goes to `drop`.

@@ -558,3 +558,108 @@ fn a_discipline_keeps_its_state_when_its_parameters_change() {
     late.reconfigure(Instant::from_millis(2_100), codel(5_000, 10_000));
     assert_eq!(drops(&mut late, 4_000), []);
 }
+
+#[test]
+fn a_mark_that_red_made_outlives_a_change_to_drop_tail() {
+    let red = RedConfig { min_threshold: 1, max_threshold: 20, weight: 1.0, ..RedConfig::default() };
+    let queue = QueueConfig { ecn: true, ..roomy(Discipline::Red(red)) };
+    let mut link = link(Config { queue, ..millisecond_link() });
+    for packet in 0..15 {
+        let _ = link.enqueue_ecn_capable(Instant::ZERO, packet, 1500);
+    }
+    let marked = link.counters().marked;
+    assert!(marked > 0);
+    link.reconfigure(Instant::ZERO, millisecond_link());
+    let mut seen = 0;
+    while let Some(now) = link.next_timeout() {
+        // An owner that asks this first hears of no marks, and so must not be given one.
+        if link.take_arrival(now).is_none() {
+            seen += u64::from(matches!(link.poll(now), Some(Output::Delivered { marked: true, .. })));
+        }
+    }
+    assert_eq!((seen, link.counters().delivered), (marked, 15));
+}
+
+#[test]
+fn a_packet_keeps_its_jitter_while_it_is_sent_whatever_is_changed_twice() {
+    let jitter = Jitter::Uniform { spread: millis(8), reorder: false };
+    let jittery = Config { jitter, ..millisecond_link() };
+    let arrival = |changes: usize| {
+        let mut link = link(jittery.clone());
+        link.enqueue(Instant::ZERO, 0, 1500).unwrap();
+        for n in 1..=changes {
+            link.reconfigure(at_micros(100 * n as u64), millisecond_link());
+        }
+        link.next_timeout()
+    };
+    assert_ne!(arrival(0), Some(at_micros(21_000)));
+    assert_eq!((arrival(1), arrival(2), arrival(3)), (arrival(0), arrival(0), arrival(0)));
+}
+
+#[test]
+fn what_arrives_can_be_taken_in_one_step_where_it_just_arrives() {
+    let mut link = link(millisecond_link());
+    assert!(!link.is_behind_others());
+    link.enqueue(Instant::ZERO, 0, 1500).unwrap();
+    // It is the next to arrive, and the others are not.
+    assert!(!link.is_behind_others());
+    for packet in 1..3 {
+        link.enqueue(Instant::ZERO, packet, 1500).unwrap();
+        assert!(link.is_behind_others());
+        assert_eq!(link.next_timeout(), Some(at_micros(21_000)));
+    }
+    assert_eq!(link.take_arrival(at_micros(20_999)), None);
+    assert_eq!(link.take_arrival(at_micros(21_000)), Some((0, at_micros(22_000))));
+    assert_eq!(link.take_arrival(at_micros(21_000)), None);
+    assert_eq!(
+        link.poll(at_micros(22_000)),
+        Some(Output::Delivered { packet: 1, at: at_micros(22_000), marked: false })
+    );
+    assert!(!link.is_behind_others());
+    assert_eq!(link.take_arrival(at_micros(23_000)), Some((2, Instant::MAX)));
+    assert_eq!((link.next_timeout(), link.in_flight()), (None, 0));
+    let counters = link.counters();
+    assert_eq!((counters.delivered, counters.delivered_bytes), (3, 4_500));
+}
+
+#[test]
+fn where_more_can_happen_than_an_arrival_it_has_to_be_polled() {
+    let codel = Discipline::CoDel { target: millis(5), interval: millis(100) };
+    let half = Probability::new(0.5).unwrap();
+    let jitter = Jitter::Uniform { spread: millis(1), reorder: true };
+    for config in [
+        Config { loss: Loss::Bernoulli { p: half }, ..millisecond_link() },
+        Config { jitter, ..millisecond_link() },
+        Config { queue: roomy(codel), ..millisecond_link() },
+        Config { queue: roomy(Discipline::Red(RedConfig::default())), ..millisecond_link() },
+    ] {
+        let mut link = link(config);
+        for packet in 0..3 {
+            link.enqueue(Instant::ZERO, packet, 1500).unwrap();
+            assert!(!link.is_behind_others());
+        }
+        let later = Instant::from_secs(1);
+        assert_eq!(link.take_arrival(later), None);
+        assert!(link.poll(later).is_some());
+    }
+    // Nor while it is down: what had arrived before is told by `poll`.
+    let mut link = link(millisecond_link());
+    link.enqueue(Instant::ZERO, 0, 1500).unwrap();
+    link.set_down(at_micros(21_000), Fate::Keep, Fate::Keep);
+    assert_eq!(link.take_arrival(at_micros(21_000)), None);
+    assert!(link.poll(at_micros(21_000)).is_some());
+}
+
+#[test]
+fn the_largest_packet_there_is_passes_and_none_above_it_does() {
+    let mut link = link(Config { mtu: u16::MAX, ..millisecond_link() });
+    let mtu = u32::from(u16::MAX);
+    assert_eq!(link.enqueue(Instant::ZERO, 0, mtu), Ok(()));
+    // Of some of these the low 16 bits would fit.
+    for size in [mtu + 1, mtu + 41, 10 * (mtu + 1), u32::MAX] {
+        assert_eq!(link.enqueue(Instant::ZERO, 1, size), Err(DropCause::MtuExceeded));
+    }
+    let outputs = run(&mut link, Instant::from_secs(1));
+    assert_eq!(delivered(&outputs), [(0, 63_690)]);
+    assert_eq!(link.counters().delivered_bytes, u64::from(mtu));
+}

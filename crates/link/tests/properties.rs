@@ -4,8 +4,8 @@ mod reference;
 
 use careof_base::{DataRate, Duration, Instant, Probability, RandomStream};
 use careof_link::{
-    Config, Discipline, Fate, Framing, Jitter, Link, Loss, Output, QueueConfig, QueueLimit, RedConfig,
-    UNLIMITED_RATE,
+    Config, Discipline, DropCause, Fate, Framing, Jitter, Link, Loss, Output, QueueConfig, QueueLimit,
+    RedConfig, UNLIMITED_RATE,
 };
 use proptest::prelude::*;
 use reference::Reference;
@@ -13,7 +13,7 @@ use reference::Reference;
 /// Something done to a link.
 #[derive(Clone, Debug)]
 enum Action {
-    Enqueue { size: u32 },
+    Enqueue { size: u32, ecn_capable: bool },
     Reconfigure(Config),
     Down { queued: Fate, in_flight: Fate },
     Up,
@@ -25,12 +25,22 @@ fn link(config: Config) -> Link<u32> {
     Link::new(config, stream("loss"), stream("jitter"), stream("queue"))
 }
 
+fn offer(
+    link: &mut Link<u32>,
+    now: Instant,
+    packet: u32,
+    size: u32,
+    ecn_capable: bool,
+) -> Result<(), DropCause> {
+    if ecn_capable { link.enqueue_ecn_capable(now, packet, size) } else { link.enqueue(now, packet, size) }
+}
+
 /// Does `action`; `next` numbers the packets offered. Returns the packets drained.
 fn act(link: &mut Link<u32>, now: Instant, action: &Action, next: &mut u32) -> Vec<u32> {
     match action {
-        Action::Enqueue { size } => {
+        Action::Enqueue { size, ecn_capable } => {
             // A refused packet is counted by the link.
-            let _ = link.enqueue(now, *next, *size);
+            let _ = offer(link, now, *next, *size, *ecn_capable);
             *next += 1;
         }
         Action::Reconfigure(config) => link.reconfigure(now, config.clone()),
@@ -92,7 +102,11 @@ fn queues() -> impl Strategy<Value = QueueConfig> {
         interval: millis(interval),
     });
     let discipline = prop_oneof![Just(Discipline::DropTail), red, codel];
-    (limit, discipline).prop_map(|(limit, discipline)| QueueConfig { limit, discipline, ecn: false })
+    (limit, discipline, any::<bool>()).prop_map(|(limit, discipline, ecn)| QueueConfig {
+        limit,
+        discipline,
+        ecn,
+    })
 }
 
 fn configs() -> impl Strategy<Value = Config> {
@@ -120,7 +134,8 @@ fn fates() -> impl Strategy<Value = Fate> {
 fn scripts() -> impl Strategy<Value = Vec<(u64, Action)>> {
     let wait = prop_oneof![3 => Just(0_u64), 3 => 0_u64..2_000_000, 1 => 0_u64..200_000_000];
     let action = prop_oneof![
-        20 => prop_oneof![Just(1500_u32), 0_u32..1600].prop_map(|size| Action::Enqueue { size }),
+        20 => (prop_oneof![Just(1500_u32), 0_u32..1600], any::<bool>())
+            .prop_map(|(size, ecn_capable)| Action::Enqueue { size, ecn_capable }),
         2 => configs().prop_map(Action::Reconfigure),
         1 => (fates(), fates()).prop_map(|(queued, in_flight)| Action::Down { queued, in_flight }),
         2 => Just(Action::Up),
@@ -224,9 +239,9 @@ proptest! {
         for (wait, action) in &script {
             now += Duration::from_nanos(*wait);
             let packet = next_packet;
-            if let Action::Enqueue { size } = action {
+            if let Action::Enqueue { size, ecn_capable } = action {
                 next_packet += 1;
-                if link.enqueue(now, packet, *size).is_err() {
+                if offer(&mut link, now, packet, *size, *ecn_capable).is_err() {
                     fates.push(packet);
                 }
             } else {
@@ -273,6 +288,51 @@ proptest! {
         prop_assert!(delivered.is_sorted());
     }
 
+    /// One that draws what becomes of each packet, and always the same, puts none on the wire before its time.
+    #[test]
+    fn a_link_without_chance_equals_one_whose_chance_decides_nothing(
+        config in configs(),
+        script in scripts(),
+        spared in prop_oneof![Just(Chance::Loss), Just(Chance::Jitter)],
+        punctual in any::<bool>(),
+    ) {
+        let without = |config: &Config| spared.taken_from(config.clone());
+        let idle = |config: &Config| spared.made_idle_in(config.clone());
+        let (mut plain, mut drawing) = (link(without(&config)), link(idle(&config)));
+        let (mut now, mut next) = (Instant::ZERO, [0; 2]);
+        let end = (2_000_000_000, Action::Up);
+        for (wait, action) in script.iter().chain([&end, &end]) {
+            let until = now + Duration::from_nanos(*wait);
+            while let Some(wake) = plain.next_timeout().filter(|wake| punctual && *wake <= until) {
+                now = wake;
+                prop_assert_eq!(next_output(&mut plain, now), drawing.poll(now));
+                prop_assert_eq!(standing(&plain), standing(&drawing));
+            }
+            now = until;
+            let (one, other) = match action {
+                Action::Reconfigure(config) => {
+                    (Action::Reconfigure(without(config)), Action::Reconfigure(idle(config)))
+                }
+                other => (other.clone(), other.clone()),
+            };
+            let timeout = plain.next_timeout();
+            prop_assert_eq!(act(&mut plain, now, &one, &mut next[0]), act(&mut drawing, now, &other, &mut next[1]));
+            if matches!(action, Action::Enqueue { .. }) && plain.is_behind_others() {
+                prop_assert_eq!(plain.next_timeout(), timeout);
+            }
+            prop_assert!(!drawing.is_behind_others());
+            prop_assert_eq!(standing(&plain), standing(&drawing), "after {:?}", action);
+            loop {
+                let output = next_output(&mut plain, now);
+                prop_assert_eq!(output, drawing.poll(now), "after {:?}", action);
+                prop_assert_eq!(standing(&plain), standing(&drawing), "after {:?}", action);
+                if output.is_none() {
+                    break;
+                }
+            }
+        }
+    }
+
     /// Nanosecond by nanosecond, with packets that take tens of them.
     #[test]
     fn a_drop_tail_link_equals_one_that_is_stepped_through_each_nanosecond(
@@ -292,7 +352,7 @@ proptest! {
             let now = Instant::from_nanos(until);
             let packet = next_packet;
             let drained = match action {
-                Action::Enqueue { size } => {
+                Action::Enqueue { size, .. } => {
                     next_packet += 1;
                     let refused = link.enqueue(now, packet, *size);
                     prop_assert_eq!(refused, reference.enqueue(packet, *size));
@@ -315,6 +375,48 @@ proptest! {
             expected.sort_by_key(key);
             prop_assert_eq!(&found, &expected, "after {:?} at {}", action, now);
         }
+    }
+}
+
+/// What a link may leave to chance.
+#[derive(Clone, Copy, Debug)]
+enum Chance {
+    Loss,
+    Jitter,
+}
+
+impl Chance {
+    fn taken_from(self, mut config: Config) -> Config {
+        match self {
+            Self::Loss => config.loss = Loss::None,
+            Self::Jitter => config.jitter = Jitter::None,
+        }
+        config
+    }
+
+    fn made_idle_in(self, mut config: Config) -> Config {
+        match self {
+            Self::Loss => config.loss = Loss::Bernoulli { p: Probability::ZERO },
+            Self::Jitter => config.jitter = Jitter::Uniform { spread: Duration::ZERO, reorder: false },
+        }
+        config
+    }
+}
+
+/// All that a link tells of itself.
+fn standing(link: &Link<u32>) -> impl PartialEq + std::fmt::Debug {
+    (link.next_timeout(), link.queue_len(), link.sending_until(), link.in_flight(), *link.counters())
+}
+
+/// [`Link::poll`], by way of [`Link::take_arrival`] where that answers.
+fn next_output(link: &mut Link<u32>, now: Instant) -> Option<Output<u32>> {
+    let at = link.next_timeout();
+    match link.take_arrival(now) {
+        Some((packet, next)) => {
+            assert_eq!(Some(next).filter(|next| *next != Instant::MAX), link.next_timeout());
+            Some(Output::Delivered { packet, at: at.expect("something arrived"), marked: false })
+        }
+        None => link.poll(now),
     }
 }
 
@@ -342,7 +444,7 @@ fn small_configs() -> impl Strategy<Value = Config> {
 fn small_scripts() -> impl Strategy<Value = Vec<(u64, Action)>> {
     let wait = prop_oneof![3 => Just(0_u64), 3 => 0_u64..100, 1 => 0_u64..600];
     let action = prop_oneof![
-        16 => (0_u32..160).prop_map(|size| Action::Enqueue { size }),
+        16 => (0_u32..160).prop_map(|size| Action::Enqueue { size, ecn_capable: false }),
         3 => small_configs().prop_map(Action::Reconfigure),
         1 => (fates(), fates()).prop_map(|(queued, in_flight)| Action::Down { queued, in_flight }),
         2 => Just(Action::Up),
