@@ -10,6 +10,8 @@ pub(crate) struct Slot(pub(crate) u32);
 const SLOT_BITS: u32 = 22;
 /// Bits that number the askings; when they run out, what waits is numbered afresh.
 const SEQUENCE_BITS: u32 = 64 - SLOT_BITS;
+/// So few entries that were left behind cost less than looking for them.
+const SPARE_ENTRIES: usize = 32;
 
 /// A deadline in one word that compares as (time, order of asking): 64 bits of nanoseconds, 42 of order, 22 of slot.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,12 +49,15 @@ const NEVER: Entry = Entry(u128::MAX);
 /// added: a component asks again as a rule, or wakes another, and that takes one walk down the heap instead of two. A
 /// deadline that is put off, as a retransmission timer is with every acknowledgement, is only written down: its entry
 /// is put right when it comes to the top, too early. And nobody keeps track of where an entry is: one that is brought
-/// forward leaves its old entry behind, which is worth nothing when it comes to the top.
+/// forward leaves its old entry behind, which is worth nothing when it comes to the top. Before such entries become many
+/// more than the others they are thrown out together.
 #[derive(Default)]
 pub(crate) struct EventQueue {
     heap: Heap,
     asked: Vec<Asked>,
     sequence: u64,
+    /// With so many entries in the heap, those that were left behind are looked for.
+    crowd: usize,
 }
 
 /// What a component asked for.
@@ -100,8 +105,40 @@ impl EventQueue {
         asked.wanted = entry;
         if entry < asked.queued {
             asked.queued = entry;
-            self.heap.add(entry);
+            if !self.heap.fill(entry) {
+                self.append(entry);
+            }
         }
+    }
+
+    /// Adds an entry where no place is open.
+    fn append(&mut self, entry: Entry) {
+        if self.heap.len >= self.crowd {
+            self.throw_out();
+        }
+        self.heap.append(entry);
+    }
+
+    /// Throws out what was left behind or taken back, and puts right what was put off. So much is added between two times
+    /// that each entry is looked at a few times at most.
+    #[cold]
+    fn throw_out(&mut self) {
+        let asked = &mut self.asked;
+        let mut entries: Vec<Entry> = self
+            .heap
+            .entries()
+            .filter_map(|entry| {
+                let asked = &mut asked[entry.slot().0 as usize];
+                if asked.queued != entry {
+                    return None;
+                }
+                asked.queued = asked.wanted;
+                Some(asked.wanted).filter(|wanted| *wanted != NEVER)
+            })
+            .collect();
+        entries.sort_unstable();
+        self.crowd = 2 * entries.len() + SPARE_ENTRIES;
+        self.heap.fill_with_sorted(&entries);
     }
 
     /// Takes the earliest entry if it is due at or before `limit`.
@@ -124,7 +161,7 @@ impl EventQueue {
             if asked.queued == first {
                 asked.queued = asked.wanted;
                 if asked.wanted != NEVER {
-                    self.heap.add(asked.wanted);
+                    self.heap.fill(asked.wanted);
                 }
             }
         }
@@ -133,17 +170,15 @@ impl EventQueue {
     /// Numbers what is wanted from 1 on, in its order.
     #[cold]
     fn renumber(&mut self) {
-        let mut entries: Vec<Entry> =
-            self.asked.iter().map(|asked| asked.wanted).filter(|wanted| *wanted != NEVER).collect();
+        self.throw_out();
+        let mut entries: Vec<Entry> = self.heap.entries().collect();
         entries.sort_unstable();
-        self.heap = Heap::default();
-        self.asked.fill(Asked { wanted: NEVER, queued: NEVER });
-        self.sequence = entries.len() as u64;
-        for (number, entry) in (1..).zip(entries) {
-            let entry = Entry::new(entry.at(), number, entry.slot());
-            self.asked[entry.slot().0 as usize] = Asked { wanted: entry, queued: entry };
-            self.heap.add(entry);
+        for (number, entry) in (1..).zip(&mut entries) {
+            *entry = Entry::new(entry.at(), number, entry.slot());
+            self.asked[entry.slot().0 as usize] = Asked { wanted: *entry, queued: *entry };
         }
+        self.sequence = entries.len() as u64;
+        self.heap.fill_with_sorted(&entries);
     }
 
     /// Room for how many entries there is: as many as there ever were at a time, or a little more.
@@ -153,7 +188,8 @@ impl EventQueue {
     }
 }
 
-/// The entries of a heap: the first, and the children of the `n`th as the `n`th pair. Where no entry is, stands [`NEVER`], so that every pair is whole.
+/// The entries of a heap: the first, and the children of the `n`th as the `n`th pair. Where no entry is, stands
+/// [`NEVER`], so that every pair is whole.
 struct Heap {
     root: Entry,
     pairs: Vec<Pair>,
@@ -185,6 +221,24 @@ impl Heap {
         self.is_open = true;
     }
 
+    /// All that is in it, in no order.
+    fn entries(&self) -> impl Iterator<Item = Entry> {
+        let root = if self.is_open { NEVER } else { self.root };
+        let others = self.pairs.iter().flat_map(|pair| pair.0);
+        std::iter::once(root).chain(others).filter(|entry| *entry != NEVER)
+    }
+
+    /// Makes it anew of these, which stand in order and so make a heap.
+    fn fill_with_sorted(&mut self, entries: &[Entry]) {
+        self.pairs.fill(Pair([NEVER; 2]));
+        self.root = NEVER;
+        self.is_open = false;
+        self.len = entries.len();
+        for (position, entry) in entries.iter().enumerate() {
+            *self.slot(position) = *entry;
+        }
+    }
+
     /// Puts the last entry in the place that is open.
     fn close(&mut self) {
         self.is_open = false;
@@ -198,14 +252,14 @@ impl Heap {
         self.sift_down(last);
     }
 
+    /// Puts an entry in the place that is open; `false` where none is.
     #[inline]
-    fn add(&mut self, entry: Entry) {
-        if self.is_open {
-            self.is_open = false;
+    fn fill(&mut self, entry: Entry) -> bool {
+        let was_open = std::mem::replace(&mut self.is_open, false);
+        if was_open {
             self.sift_down(entry);
-        } else {
-            self.append(entry);
         }
+        was_open
     }
 
     /// Adds an entry at the end and lets it rise.
@@ -299,6 +353,26 @@ mod tests {
     }
 
     #[test]
+    fn deadlines_that_are_brought_forward_again_and_again_leave_no_heap_of_old_ones() {
+        let mut queue = EventQueue::default();
+        let slots: Vec<_> = (0..40).map(|_| queue.add_slot()).collect();
+        for round in 1..10_000 {
+            // A time-out of an hour, and then something sooner: a reply to be acknowledged, a packet to be paced.
+            for slot in &slots {
+                queue.set(*slot, Some(at(3_600_000_000_000 + round)));
+                queue.set(*slot, Some(at(round)));
+            }
+            let woken = std::iter::from_fn(|| queue.pop_until(at(round))).map(|(_, slot)| slot);
+            assert!(woken.eq(slots.iter().copied()), "round {round}");
+        }
+        assert!(
+            queue.high_water() <= 2 * (2 * slots.len() + SPARE_ENTRIES),
+            "room for {} entries",
+            queue.high_water()
+        );
+    }
+
+    #[test]
     fn behaves_as_a_sorted_list_under_random_use() {
         let mut random = RandomStream::new(1, 0, "queue");
         let mut queue = EventQueue::default();
@@ -310,7 +384,8 @@ mod tests {
                 queue.sequence = 1 << SEQUENCE_BITS;
             }
             let i = random.below(40) as usize;
-            match random.below(4) {
+            // Now and then nobody is woken for a while, and much is left behind.
+            match if step / 300 % 4 == 0 { 2 } else { random.below(4) } {
                 0 => {
                     queue.set(slots[i], None);
                     model[i] = None;
