@@ -180,11 +180,6 @@ impl SendQueue {
         }
     }
 
-    /// A FIN has been sent or waits to be.
-    pub(crate) fn is_closed(&self) -> bool {
-        self.fin != Fin::No
-    }
-
     /// A FIN waits to be sent for the first time.
     pub(crate) fn fin_wanted(&self) -> bool {
         self.fin == Fin::Wanted

@@ -158,7 +158,7 @@ impl Pair {
             }
             return;
         }
-        match self.chance.below(16) {
+        match self.chance.below(19) {
             0..=2 => drop(self.ways[index].pop_front()),
             3 | 4 => {
                 if let Some(first) = self.ways[index].pop_front() {
@@ -190,6 +190,14 @@ impl Pair {
                     end.read(2_000);
                 }
             }),
+            15 => self.at(index, |_| |end: &mut Connection| end.discard_unsent()),
+            16 | 17 => {
+                // Nobody says anything for longer than a round trip, and the timers are looked at late.
+                self.now += Duration::from_millis(self.chance.below(3_000));
+                for index in [0, 1] {
+                    self.at(index, |now| move |end: &mut Connection| end.handle_timeout(now));
+                }
+            }
             _ => {
                 let mtu = 1_500 - self.chance.below(40) as u16;
                 let quoted = self.ends[index].free.snapshot().snd_una;

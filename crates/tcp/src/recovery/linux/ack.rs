@@ -202,7 +202,7 @@ fn is_predicted(sender: &Sender, ack: &Ack<'_>) -> bool {
         && !ack.echoes_congestion
         && ack.window == sender.snd_wnd()
         && sender.is_established()
-        && !sender.queue.is_closed()
+        && sender.queue.is_unfinished()
 }
 
 fn sample(sender: &Sender, now: Instant, news: &News, delivered: u32) -> AckSample {
