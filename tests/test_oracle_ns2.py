@@ -78,6 +78,38 @@ def test_a_difference_that_nobody_can_explain_is_called_one() -> None:
     assert "1 differing" in ns2.summary([verdict])
 
 
+@pytest.mark.parametrize(
+    ("theirs", "explained"),
+    [
+        # 2 was lost twice and 4 once; 3 and 5 had arrived.
+        ([(2, 10.0), (4, 9.0), (2, 1.0), (3, 2.0), (5, 2.0)], True),
+        # Nothing that had arrived is sent again: no reason for another order.
+        ([(4, 10.0), (2, 9.0), (2, 1.0)], False),
+        # 6 has never arrived, and ours did not send it again.
+        ([(2, 10.0), (4, 9.0), (2, 1.0), (3, 2.0), (6, 2.0)], False),
+        # No timeout: the window is nowhere one segment.
+        ([(2, 10.0), (4, 9.0), (3, 8.0), (2, 8.0)], False),
+        # 2 would have had to be sent a third time.
+        ([(2, 10.0), (4, 1.0), (3, 2.0)], False),
+    ],
+)
+def test_a_timeout_with_sack_explains_that_what_had_arrived_is_sent_again(
+    theirs: list[tuple[int, float]], explained: bool
+) -> None:
+    def sent(repeated: list[tuple[int, float]]) -> tuple[ns2.Sent, ...]:
+        counts = dict.fromkeys(range(1, 7), 1)
+        found = [ns2.Sent(number / 100, number, 1, 10.0) for number in counts]
+        for index, (segment, cwnd) in enumerate(repeated):
+            counts[segment] += 1
+            found.append(ns2.Sent(0.2 + index / 10, segment, counts[segment], cwnd))
+        return tuple(found)
+
+    ours = sent([(2, 10.0), (4, 9.0), (2, 1.0)])
+    verdict = ns2.Verdict(ns2.Case("sack", drops=((2, 2), (4, 1), (6, 1))), ours, sent(theirs))
+    assert not verdict.same_order
+    assert (verdict.reason is not None) == explained
+
+
 @needs_ns2
 def test_any_loss_outage_or_change_can_be_asked_for(careof: Command) -> None:
     done = careof(

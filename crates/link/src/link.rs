@@ -307,24 +307,27 @@ impl<P: Copy> Link<P> {
         Some(Output::Delivered { packet, at, marked: arrived.ecn == Ecn::Marked })
     }
 
-    /// The packet that [`poll`](Self::poll) delivers next, if that is all it can do next: nothing of this link is lost,
-    /// marked or dropped late. [`take_arrival`](Self::take_arrival) then takes it.
-    #[inline]
-    pub fn peek_arrival(&mut self, now: Instant) -> Option<P> {
+    /// As [`poll`](Self::poll), on a link of which nothing is lost, marked, reordered or dropped late: the packet that
+    /// arrives at `now`, and the [timeout](Self::next_timeout) that follows, [`Instant::MAX`] for none. `None` also where
+    /// [`poll`](Self::poll) has to be asked instead.
+    #[inline(always)]
+    pub fn take_arrival(&mut self, now: Instant) -> Option<(P, Instant)> {
         self.advance(now);
-        let first = self.wire.first_in_order()?;
-        let is_plain = self.scheduled && first.arrival <= self.now && !first.lost && first.ecn != Ecn::Marked;
-        is_plain.then_some(first.packet)
-    }
-
-    /// Takes the packet that [`peek_arrival`](Self::peek_arrival) showed, at the same instant. Returns the
-    /// [timeout](Self::next_timeout) that follows.
-    #[inline]
-    pub fn take_arrival(&mut self) -> Option<Instant> {
+        if !self.scheduled || self.wire.first_in_order()?.arrival > self.now {
+            return None;
+        }
         let arrived = self.wire.pop_in_order()?;
         self.counters.delivered += 1;
         self.counters.delivered_bytes += u64::from(arrived.size);
-        self.wire.first_in_order().map(|next| next.arrival)
+        Some((arrived.packet, self.wire.first_in_order().map_or(Instant::MAX, |next| next.arrival)))
+    }
+
+    /// Whether a packet that was just accepted has not changed the [timeout](Self::next_timeout), for it has to wait for
+    /// others to arrive. `false` where that is not known.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_behind_others(&self) -> bool {
+        self.scheduled && self.wire.len_in_order() > 1
     }
 
     /// The oldest late drop, unless a packet arrived before it or together with it.
@@ -377,7 +380,7 @@ impl<P: Copy> Link<P> {
     }
 
     /// Brings the link up to `now`. Every other method does this by itself.
-    #[inline]
+    #[inline(always)]
     pub fn advance(&mut self, now: Instant) {
         self.now = self.now.max(now);
         while self.ends <= self.now {
@@ -395,7 +398,7 @@ impl<P: Copy> Link<P> {
     }
 
     /// While scheduled: what waited longest begins to be sent.
-    #[inline]
+    #[inline(always)]
     fn begin_next(&mut self) {
         self.ends = match self.wire.newest_in_order(self.waiting.packets) {
             Some(next) => {
@@ -415,7 +418,7 @@ impl<P: Copy> Link<P> {
             && self.late_drops.is_empty()
             && self.serialiser.is_running()
             && self.queue.is_drop_tail()
-            && self.wire.is_in_order();
+            && self.wire.is_plain();
         if self.scheduled || !can_be {
             return;
         }

@@ -68,7 +68,7 @@ impl<P: Copy> Wire<P> {
     }
 
     /// Sends a packet that arrives after all that were sent before it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn send_in_order(&mut self, mut packet: OnWire<P>) {
         packet.arrival = packet.arrival.max(self.latest);
         self.latest_before = self.latest;
@@ -98,19 +98,27 @@ impl<P: Copy> Wire<P> {
         self.latest = self.latest_before;
     }
 
-    /// Whether no packet on it may overtake another.
-    pub(crate) fn is_in_order(&self) -> bool {
+    /// Whether every packet on it arrives, unmarked and in order.
+    pub(crate) fn is_plain(&self) -> bool {
+        let is_plain = |packet: &OnWire<P>| !packet.lost && packet.ecn != Ecn::Marked;
         self.in_any_order.is_empty()
+            && (0..self.in_order.len()).filter_map(|n| self.in_order.get(n)).all(is_plain)
+    }
+
+    /// How many keep their order.
+    #[inline]
+    pub(crate) fn len_in_order(&self) -> usize {
+        self.in_order.len()
     }
 
     /// The next to arrive of those that keep their order.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn first_in_order(&self) -> Option<&OnWire<P>> {
         self.in_order.front()
     }
 
     /// Takes the next to arrive of those that keep their order.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pop_in_order(&mut self) -> Option<OnWire<P>> {
         self.in_order.pop()
     }

@@ -30,7 +30,7 @@ impl<T: Copy> Ring<T> {
     }
 
     /// Where the `n`th, counted from the oldest, is.
-    #[inline]
+    #[inline(always)]
     fn at(&self, n: usize) -> usize {
         self.head.wrapping_add(n) & self.slots.len().wrapping_sub(1)
     }
@@ -41,12 +41,15 @@ impl<T: Copy> Ring<T> {
         if n < self.len { self.slots.get(self.at(n)) } else { None }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn front(&self) -> Option<&T> {
-        self.get(0)
+        if self.len == 0 {
+            return None;
+        }
+        self.slots.get(self.at(0))
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push(&mut self, value: T) {
         if self.len == self.slots.len() {
             self.grow(value);
@@ -65,7 +68,7 @@ impl<T: Copy> Ring<T> {
         (self.slots, self.head) = (slots, 0);
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pop(&mut self) -> Option<T> {
         let oldest = *self.front()?;
         self.head = self.head.wrapping_add(1);

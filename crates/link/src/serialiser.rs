@@ -46,7 +46,7 @@ impl Serialiser {
 
     /// Begins to send `bits` at `start`, which must not lie before the end of the packet before. Returns the
     /// end, which is [`Instant::MAX`] at rate zero.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn start(&mut self, start: Instant, bits: u64) -> Instant {
         if start > self.end {
             self.owed = 0;
@@ -71,7 +71,7 @@ impl Serialiser {
     }
 
     /// As [`Self::work`], for as many bits as were divided last.
-    #[inline]
+    #[inline(always)]
     fn work_as_before(&mut self, start: Instant) -> Instant {
         let mut nanos = start.as_nanos().saturating_add(self.last.nanos);
         let mut owed = self.owed.saturating_add(self.last.rest);

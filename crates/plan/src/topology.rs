@@ -43,6 +43,12 @@ impl Subnet {
         Ipv4Addr::new(10, (self.0 >> 8) as u8, self.0 as u8, host)
     }
 
+    /// Number of the subnet of `address` if it is one of ours, and some number that is no subnet's otherwise.
+    #[inline]
+    pub const fn index_of(address: Ipv4Addr) -> usize {
+        ((address.to_bits() >> 8) as usize).wrapping_sub(10 << 16)
+    }
+
     /// The subnet of `address`, if it is one of ours.
     pub const fn of(address: Ipv4Addr) -> Option<Self> {
         let [net, high, low, _] = address.octets();
@@ -163,7 +169,7 @@ impl Place {
     /// Where to send a packet for `destination`.
     #[inline]
     pub fn route(&self, destination: Ipv4Addr) -> Route {
-        let Some(entry) = Subnet::of(destination).and_then(|s| self.table.get(usize::from(s.0))) else {
+        let Some(entry) = self.table.get(Subnet::index_of(destination)) else {
             return self.route_home(destination);
         };
         if entry.own == destination { Route::Local } else { entry.route }

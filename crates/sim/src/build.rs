@@ -66,7 +66,6 @@ impl Simulation {
             digest: Digest::new(),
             observer: Observer { log, pcap },
             bytes: PacketBytes::default(),
-            packet_hops: 0,
             events: 0,
             malformed_messages: 0,
             registration_requests: 0,
@@ -151,7 +150,6 @@ impl Simulation {
                     to,
                     to_interface: InterfaceIndex(to_interface as u16),
                     slot,
-                    armed: Instant::MAX,
                     longest_queue: (0, 0),
                 });
             }

@@ -9,10 +9,9 @@ use careof_trace::TcpState;
 
 use crate::queue::Slot;
 
-/// One end of a flow.
+/// One end of a flow. What an ordinary segment touches comes first, and is first in the connection.
+#[repr(C)]
 pub(crate) struct End {
-    /// The TCP endpoint.
-    pub(crate) connection: Connection,
     /// Where it runs.
     pub(crate) node: NodeId,
     /// The address it uses; known when the flow opens.
@@ -23,10 +22,6 @@ pub(crate) struct End {
     pub(crate) slot: Slot,
     /// Bytes handed to the application so far.
     pub(crate) received: u64,
-    /// What the trace last said of it.
-    pub(crate) traced: Option<TcpState>,
-    /// The connection's revision when the trace last looked.
-    pub(crate) traced_revision: Option<u64>,
     /// Its own sequence numbers, unwrapped.
     pub(crate) sent_seq: Unwrapped,
     /// The shift of the windows it advertises (RFC 7323), once its SYN has left.
@@ -35,32 +30,39 @@ pub(crate) struct End {
     pub(crate) duplicate_acks: u64,
     /// Round-trip samples counted so far.
     pub(crate) rtt_samples: u64,
+    /// The TCP endpoint.
+    pub(crate) connection: Connection,
+    /// What the trace last said of it.
+    pub(crate) traced: Option<TcpState>,
+    /// The connection's revision when the trace last looked.
+    pub(crate) traced_revision: Option<u64>,
 }
 
-/// A flow.
+/// A flow. What each segment touches comes first.
+#[repr(C)]
 pub(crate) struct Flow {
-    /// Its name in the scenario.
-    pub(crate) name: String,
-    /// The opener and the acceptor.
-    pub(crate) ends: [End; 2],
-    /// The applications.
-    pub(crate) workload: Workload,
-    /// When the application wants to begin.
-    pub(crate) start: Instant,
+    /// By sender: index of the metrics of the data it sends, where that is measured.
+    pub(crate) measured: [Option<usize>; 2],
+    /// Where many move: which of them is an end.
+    pub(crate) roamer: Option<u32>,
+    /// Whether its packets carry DF and listen to ICMP "fragmentation needed".
+    pub(crate) pmtu_discovery: bool,
+    /// Whether it has something to carry.
+    pub(crate) is_active: bool,
+    /// Whether an end is a mobile node.
+    pub(crate) mobile: bool,
     /// Whether the connection has been opened.
     pub(crate) opened: bool,
     /// The applications' timer, and that of the start.
     pub(crate) slot: Slot,
-    /// By sender: index of the metrics of the data it sends, where that is measured.
-    pub(crate) measured: [Option<usize>; 2],
-    /// Whether an end is a mobile node.
-    pub(crate) mobile: bool,
-    /// Where many move: which of them is an end.
-    pub(crate) roamer: Option<u32>,
-    /// Whether it has something to carry.
-    pub(crate) is_active: bool,
-    /// Whether its packets carry DF and listen to ICMP "fragmentation needed".
-    pub(crate) pmtu_discovery: bool,
+    /// The applications.
+    pub(crate) workload: Workload,
+    /// The opener and the acceptor.
+    pub(crate) ends: [End; 2],
+    /// Its name in the scenario.
+    pub(crate) name: String,
+    /// When the application wants to begin.
+    pub(crate) start: Instant,
 }
 
 impl Flow {

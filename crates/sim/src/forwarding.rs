@@ -27,17 +27,22 @@ impl Simulation {
     /// A packet came in at `node` by `interface`.
     #[inline]
     pub(crate) fn arrive(&mut self, node: NodeId, interface: InterfaceIndex, packet: PacketRef) {
-        let destination = self.pool.hop(packet).destination;
-        let here = self.node(node);
-        if let Some(out) = here.next_way(destination) {
-            let hop = self.pool.hop_mut(packet);
-            if hop.ttl <= 1 {
-                return self.drop_packet(node, packet, NodeDrop::TtlExpired);
+        let hop = self.pool.hop_mut(packet);
+        match self.nodes[usize::from(node.0)].next_way(hop.destination) {
+            Some(_) if hop.ttl <= 1 => self.drop_packet(node, packet, NodeDrop::TtlExpired),
+            Some(out) => {
+                hop.ttl -= 1;
+                let size = hop.size;
+                self.transmit_sized(node, out, packet, size);
             }
-            hop.ttl -= 1;
-            return self.transmit_by(node, out, packet);
+            None => self.look_closer(node, interface, packet),
         }
-        let route = here.place.route(destination);
+    }
+
+    /// The same, where the packet does not just follow the routes to the next node.
+    pub(crate) fn look_closer(&mut self, node: NodeId, interface: InterfaceIndex, packet: PacketRef) {
+        let destination = self.pool.hop(packet).destination;
+        let route = self.node(node).place.route(destination);
         self.pool.settle(packet);
         match route {
             Route::Local => self.deliver(node, interface, packet),
@@ -185,7 +190,7 @@ impl Simulation {
     }
 
     /// The same, of a packet that has `size` bytes.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn transmit_sized(&mut self, node: NodeId, out: OneWayId, packet: PacketRef, size: u32) {
         let mtu = self.links[out.0 as usize].link.mtu();
         if size <= u32::from(mtu) {

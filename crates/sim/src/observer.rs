@@ -221,27 +221,31 @@ impl Simulation {
     }
 
     /// An endpoint sent a segment.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn trace_segment_sent(&mut self, id: FlowId, side: Side, packet: PacketRef) {
         if self.observer.log.is_on() {
-            let Some(record) = self.segment_record(id, &self.pool[packet]) else { return };
-            let node = self.flows[usize::from(id.0)].ends[side.index()].node;
-            self.observer.log.push(Event::segment_sent(self.now, trace_node(node), trace_flow(id), record));
+            self.trace_segment(id, side, packet, Event::segment_sent);
         }
     }
 
+    #[cold]
+    fn trace_segment(
+        &mut self,
+        id: FlowId,
+        side: Side,
+        packet: PacketRef,
+        event: fn(Instant, TraceNode, TraceFlow, SegmentRecord) -> Event,
+    ) {
+        let Some(record) = self.segment_record(id, &self.pool[packet]) else { return };
+        let node = self.flows[usize::from(id.0)].ends[side.index()].node;
+        self.observer.log.push(event(self.now, trace_node(node), trace_flow(id), record));
+    }
+
     /// A segment reached its endpoint.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn trace_segment_received(&mut self, id: FlowId, side: Side, packet: PacketRef) {
         if self.observer.log.is_on() {
-            let Some(record) = self.segment_record(id, &self.pool[packet]) else { return };
-            let node = self.flows[usize::from(id.0)].ends[side.index()].node;
-            self.observer.log.push(Event::segment_received(
-                self.now,
-                trace_node(node),
-                trace_flow(id),
-                record,
-            ));
+            self.trace_segment(id, side, packet, Event::segment_received);
         }
     }
 
@@ -258,11 +262,15 @@ impl Simulation {
     }
 
     /// The state of an endpoint may have changed.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn trace_tcp_state(&mut self, id: FlowId, side: Side) {
-        if !self.observer.log.is_on() {
-            return;
+        if self.observer.log.is_on() {
+            self.trace_changed_state(id, side);
         }
+    }
+
+    #[cold]
+    fn trace_changed_state(&mut self, id: FlowId, side: Side) {
         let end = &self.flows[usize::from(id.0)].ends[side.index()];
         if end.traced_revision == Some(end.connection.revision()) {
             return;
@@ -287,12 +295,17 @@ impl Simulation {
     }
 
     /// An application has received `total` bytes in order.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn trace_delivered(&mut self, id: FlowId, side: Side, total: u64) {
         if self.observer.log.is_on() {
-            let node = self.flows[usize::from(id.0)].ends[side.index()].node;
-            self.observer.log.push(Event::data_delivered(self.now, trace_node(node), trace_flow(id), total));
+            self.trace_delivery(id, side, total);
         }
+    }
+
+    #[cold]
+    fn trace_delivery(&mut self, id: FlowId, side: Side, total: u64) {
+        let node = self.flows[usize::from(id.0)].ends[side.index()].node;
+        self.observer.log.push(Event::data_delivered(self.now, trace_node(node), trace_flow(id), total));
     }
 
     /// A flow opens, or its connection is over.

@@ -160,30 +160,27 @@ impl PacketPool {
         }
     }
 
-    /// A place for a segment, which is then to be [stored](PacketPool::insert_segment).
+    /// A place for a segment, which is then to be [stored](Place::store).
     #[inline]
-    pub(crate) fn take_place(&mut self) -> PacketRef {
-        match self.free.pop() {
-            Some(index) => PacketRef(index),
+    pub(crate) fn take_place(&mut self) -> Place<'_> {
+        let index = match self.free.pop() {
+            Some(index) => index,
             None => self.add_place(),
+        };
+        let packet = &mut self.packets[index as usize];
+        if let Body::Message(_) = packet.body {
+            packet.body = Body::Tcp(Segment::default());
         }
-    }
-
-    /// The segment at a place, to be written.
-    #[inline]
-    pub(crate) fn segment_mut(&mut self, place: PacketRef) -> &mut Segment {
-        let body = &mut self.packets[place.0 as usize].body;
-        if let Body::Message(_) = body {
-            *body = Body::Tcp(Segment::default());
-        }
-        match body {
-            Body::Tcp(segment) => segment,
-            Body::Message(_) => unreachable!("it was replaced"),
+        Place {
+            packet,
+            hop: &mut self.hops[index as usize],
+            next_id: &mut self.next_id,
+            reference: PacketRef(index),
         }
     }
 
     #[cold]
-    fn add_place(&mut self) -> PacketRef {
+    fn add_place(&mut self) -> u32 {
         let packet = Packet {
             id: 0,
             header: Ipv4Header::default(),
@@ -193,25 +190,7 @@ impl PacketPool {
         };
         self.hops.push(Hop::of(&packet));
         self.packets.push(packet);
-        PacketRef((self.packets.len() - 1) as u32)
-    }
-
-    /// Stores the packet of the segment that was written at `place`, under a fresh id.
-    #[inline]
-    pub(crate) fn insert_segment(&mut self, place: PacketRef, header: &Ipv4Header, origin: &Origin) {
-        let packet = &mut self.packets[place.0 as usize];
-        self.hops[place.0 as usize] = Hop {
-            id: self.next_id,
-            content: Hop::content_of(&packet.body),
-            destination: header.destination,
-            size: u32::from(header.payload_len) + 20,
-            ttl: header.ttl,
-        };
-        packet.id = self.next_id;
-        packet.header = *header;
-        packet.outer = None;
-        packet.origin = Some(*origin);
-        self.next_id += 1;
+        (self.packets.len() - 1) as u32
     }
 
     /// Gives a packet's place back. Its value stays readable until the next insertion.
@@ -261,6 +240,44 @@ impl PacketPool {
     /// Packets ever stored.
     pub(crate) fn created(&self) -> u64 {
         self.next_id
+    }
+}
+
+/// Where a packet will stay whose segment is being written.
+pub(crate) struct Place<'a> {
+    packet: &'a mut Packet,
+    hop: &'a mut Hop,
+    next_id: &'a mut u64,
+    reference: PacketRef,
+}
+
+impl Place<'_> {
+    /// The segment; stale before it is written.
+    #[inline]
+    pub(crate) fn segment(&mut self) -> &mut Segment {
+        match &mut self.packet.body {
+            Body::Tcp(segment) => segment,
+            Body::Message(_) => unreachable!("the place was taken for a segment"),
+        }
+    }
+
+    /// Stores the packet under a fresh id.
+    #[inline]
+    pub(crate) fn store(self, header: &Ipv4Header, origin: &Origin) -> PacketRef {
+        let Self { packet, hop, next_id, reference } = self;
+        *hop = Hop {
+            id: *next_id,
+            content: Hop::content_of(&packet.body),
+            destination: header.destination,
+            size: u32::from(header.payload_len) + 20,
+            ttl: header.ttl,
+        };
+        packet.id = *next_id;
+        packet.header = *header;
+        packet.outer = None;
+        packet.origin = Some(*origin);
+        *next_id += 1;
+        reference
     }
 }
 

@@ -6,8 +6,6 @@ use careof_base::Instant;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Slot(pub(crate) u32);
 
-const ARITY: usize = 4;
-
 /// Bits of an [`Entry`] that name its slot.
 const SLOT_BITS: u32 = 22;
 /// Bits that number the askings; when they run out, what waits is numbered afresh.
@@ -31,10 +29,15 @@ impl Entry {
     }
 }
 
+/// Two entries, in one cache line.
+#[derive(Clone, Copy)]
+#[repr(align(32))]
+struct Pair([Entry; 2]);
+
 /// Later than every deadline: the component does not ask to be woken.
 const NEVER: Entry = Entry(u128::MAX);
 
-/// A 4-ary heap in the total order (time, sequence).
+/// A binary heap in the total order (time, sequence).
 ///
 /// Every component owns one slot and asks to be woken at most once at a time, so the heap holds about as many
 /// entries as there are busy components - not as many as there are packets in flight. Components due at the same
@@ -73,13 +76,13 @@ impl EventQueue {
     }
 
     /// Wakes `slot` at `deadline`; `None` takes that back. Asking again for the same instant keeps its place.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn set(&mut self, slot: Slot, deadline: Option<Instant>) {
         self.set_at(slot, deadline.unwrap_or(Instant::MAX));
     }
 
     /// As [`Self::set`]; [`Instant::MAX`] takes it back.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn set_at(&mut self, slot: Slot, at: Instant) {
         if self.sequence >> SEQUENCE_BITS != 0 {
             self.renumber();
@@ -146,15 +149,14 @@ impl EventQueue {
     /// Room for how many entries there is: as many as there ever were at a time, or a little more.
     #[cfg(test)]
     pub(crate) fn high_water(&self) -> usize {
-        self.heap.groups.capacity() * ARITY
+        self.heap.pairs.capacity() * 2
     }
 }
 
-/// The entries of a 4-ary heap: the first, and the children of the `n`th as the `n`th group. Where no entry is, stands
-/// [`NEVER`], so that every group is whole.
+/// The entries of a heap: the first, and the children of the `n`th as the `n`th pair. Where no entry is, stands [`NEVER`], so that every pair is whole.
 struct Heap {
     root: Entry,
-    groups: Vec<[Entry; ARITY]>,
+    pairs: Vec<Pair>,
     /// Entries, the first included even if it is open.
     len: usize,
     /// The first has been taken, and nothing has come in its place.
@@ -163,7 +165,7 @@ struct Heap {
 
 impl Default for Heap {
     fn default() -> Self {
-        Self { root: NEVER, groups: Vec::new(), len: 0, is_open: false }
+        Self { root: NEVER, pairs: Vec::new(), len: 0, is_open: false }
     }
 }
 
@@ -190,8 +192,8 @@ impl Heap {
         let last = if self.len == 0 {
             NEVER
         } else {
-            let [group, place] = [(self.len - 1) / ARITY, (self.len - 1) % ARITY];
-            std::mem::replace(&mut self.groups[group][place], NEVER)
+            let [pair, place] = [(self.len - 1) / 2, (self.len - 1) % 2];
+            std::mem::replace(&mut self.pairs[pair].0[place], NEVER)
         };
         self.sift_down(last);
     }
@@ -210,11 +212,11 @@ impl Heap {
     fn append(&mut self, entry: Entry) {
         let mut position = self.len;
         self.len += 1;
-        if position > 0 && (position - 1) / ARITY == self.groups.len() {
-            self.groups.push([NEVER; ARITY]);
+        if position > 0 && (position - 1) / 2 == self.pairs.len() {
+            self.pairs.push(Pair([NEVER; 2]));
         }
         while let Some(index) = position.checked_sub(1) {
-            let parent = index / ARITY;
+            let parent = index / 2;
             let above = *self.slot(parent);
             if entry >= above {
                 break;
@@ -229,18 +231,18 @@ impl Heap {
     fn slot(&mut self, position: usize) -> &mut Entry {
         match position.checked_sub(1) {
             None => &mut self.root,
-            Some(index) => &mut self.groups[index / ARITY][index % ARITY],
+            Some(index) => &mut self.pairs[index / 2].0[index % 2],
         }
     }
 
     /// Lets an entry sink from the top.
     #[inline]
     fn sift_down(&mut self, entry: Entry) {
-        let Some(group) = self.groups.first() else {
+        let Some(pair) = self.pairs.first() else {
             self.root = entry;
             return;
         };
-        let (mut child, least) = least_of(group);
+        let (mut child, least) = least_of(pair);
         if entry <= least {
             self.root = entry;
             return;
@@ -248,23 +250,22 @@ impl Heap {
         self.root = least;
         let mut above = 0;
         loop {
-            // The place that is empty now is the child's in the group above.
-            let position = above * ARITY + child + 1;
-            let found = self.groups.get(position).map(least_of);
+            // The place that is empty now is the child's in the pair above.
+            let position = above * 2 + child + 1;
+            let found = self.pairs.get(position).map(least_of);
             let Some((next, smaller)) = found.filter(|(_, smaller)| *smaller < entry) else { break };
-            self.groups[above][child] = smaller;
+            self.pairs[above].0[child] = smaller;
             (above, child) = (position, next);
         }
-        self.groups[above][child] = entry;
+        self.pairs[above].0[child] = entry;
     }
 }
 
-/// The least of a group, and where in it that is.
+/// The least of a pair, and where in it that is.
 #[inline]
-fn least_of([a, b, c, d]: &[Entry; ARITY]) -> (usize, Entry) {
-    let left = if b < a { (1, *b) } else { (0, *a) };
-    let right = if d < c { (3, *d) } else { (2, *c) };
-    if right.1 < left.1 { right } else { left }
+fn least_of(Pair(pair): &Pair) -> (usize, Entry) {
+    let child = usize::from(pair[1] < pair[0]);
+    (child, pair[child])
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use careof_scenario::Scenario;
 
 use crate::agents::Agent;
 use crate::bytes::PacketBytes;
-use crate::drop_cause::Cause;
+use crate::drop_cause::{Cause, NodeDrop};
 use crate::fleet::Fleet;
 use crate::flow::Flow;
 use crate::handover::Script;
@@ -51,37 +51,26 @@ pub(crate) struct OneWay {
     /// The interface packets arrive by.
     pub(crate) to_interface: InterfaceIndex,
     pub(crate) slot: Slot,
-    /// What the event queue has for `slot`; [`Instant::MAX`] for nothing.
-    pub(crate) armed: Instant,
     /// The longest queue seen: most packets, most bytes.
     pub(crate) longest_queue: (usize, u64),
 }
 
 impl OneWay {
-    /// Offers the link a packet, and sees to it that it is looked after.
+    /// Sees to it that the link is looked after, once it has been offered a packet.
     #[inline(always)]
-    fn take_in(
-        &mut self,
-        queue: &mut EventQueue,
-        offer: impl FnOnce(&mut Link<PacketRef>) -> Result<(), LinkDrop>,
-    ) -> Result<(), LinkDrop> {
-        let outcome = offer(&mut self.link);
+    fn look_after(&mut self, queue: &mut EventQueue) {
         let (packets, bytes) = self.link.queue_len();
         if packets > 0 {
             self.longest_queue = (self.longest_queue.0.max(packets), self.longest_queue.1.max(bytes));
         }
-        self.arm(queue, self.link.next_timeout());
-        outcome
+        if !self.link.is_behind_others() {
+            self.arm(queue);
+        }
     }
 
-    /// Sees to it that the link is looked after at `deadline`.
-    #[inline(always)]
-    fn arm(&mut self, queue: &mut EventQueue, deadline: Option<Instant>) {
-        let deadline = deadline.unwrap_or(Instant::MAX);
-        if deadline != self.armed {
-            self.armed = deadline;
-            queue.set_at(self.slot, deadline);
-        }
+    /// Sees to it that the link is looked after when something happens.
+    fn arm(&mut self, queue: &mut EventQueue) {
+        queue.set(self.slot, self.link.next_timeout());
     }
 }
 
@@ -101,13 +90,13 @@ impl Node {
     /// The way by which a router passes a packet on as the routes say; `None` where it has to look closer.
     #[inline]
     pub(crate) fn next_way(&self, destination: Ipv4Addr) -> Option<OneWayId> {
-        let subnet = Subnet::of(destination)?;
-        let (own, way) = *self.next_ways.get(usize::from(subnet.0))?;
+        let (own, way) = *self.next_ways.get(Subnet::index_of(destination))?;
         let is_on = way != NO_WAY && own != destination && self.agent.leaves_to_routes(destination);
         is_on.then_some(way)
     }
 
     /// A fresh IP identification.
+    #[inline]
     pub(crate) fn next_identification(&mut self) -> u16 {
         self.identification = self.identification.wrapping_add(1);
         self.identification
@@ -197,7 +186,6 @@ pub struct Simulation {
     /// The static part of the nodes and what lies between them.
     pub(crate) topology: Topology,
     pub(crate) scenario_file: String,
-    pub(crate) packet_hops: u64,
     pub(crate) events: u64,
     pub(crate) scenario: Scenario,
     pub(crate) run: u64,
@@ -223,16 +211,25 @@ impl Simulation {
             self.events += 1;
             match self.components[slot.0 as usize] {
                 Component::Link(id) => self.link_due(id),
-                Component::Connection(flow, side) => self.connection_timeout(flow, side),
-                Component::Flow(flow) => self.flow_timeout(flow),
-                Component::Agent(node) => self.agent_timeout(node),
-                Component::Reassembly(node) => self.reassembly_timeout(node),
-                Component::Script => self.script_timeout(),
-                Component::Roamer(mobile) => self.roamer_timeout(mobile as usize),
+                other => self.wake(other),
             }
         }
         self.now = self.now.max(until);
         Ok(self.now)
+    }
+
+    /// The deadline of a component other than a link has come.
+    #[inline(never)]
+    fn wake(&mut self, component: Component) {
+        match component {
+            Component::Link(id) => self.link_timeout(id),
+            Component::Connection(flow, side) => self.connection_timeout(flow, side),
+            Component::Flow(flow) => self.flow_timeout(flow),
+            Component::Agent(node) => self.agent_timeout(node),
+            Component::Reassembly(node) => self.reassembly_timeout(node),
+            Component::Script => self.script_timeout(),
+            Component::Roamer(mobile) => self.roamer_timeout(mobile as usize),
+        }
     }
 
     /// How long the scenario runs.
@@ -244,7 +241,7 @@ impl Simulation {
     /// Packets times links crossed, so far.
     #[must_use]
     pub fn packet_hops(&self) -> u64 {
-        self.packet_hops
+        self.links.iter().map(|way| way.link.counters().delivered).sum()
     }
 
     /// Events handled so far.
@@ -299,7 +296,8 @@ impl Simulation {
         if way.link.marks() {
             return self.offer_to_be_marked(id, packet, size);
         }
-        let outcome = way.take_in(&mut self.queue, |link| link.enqueue(now, packet, size));
+        let outcome = way.link.enqueue(now, packet, size);
+        way.look_after(&mut self.queue);
         self.note_offer(id, packet, outcome);
     }
 
@@ -308,10 +306,11 @@ impl Simulation {
         let now = self.now;
         let is_ecn_capable = self.pool[packet].outermost().is_ecn_capable();
         let way = &mut self.links[id.0 as usize];
-        let outcome = way.take_in(&mut self.queue, |link| match is_ecn_capable {
-            true => link.enqueue_ecn_capable(now, packet, size),
-            false => link.enqueue(now, packet, size),
-        });
+        let outcome = match is_ecn_capable {
+            true => way.link.enqueue_ecn_capable(now, packet, size),
+            false => way.link.enqueue(now, packet, size),
+        };
+        way.look_after(&mut self.queue);
         self.note_offer(id, packet, outcome);
     }
 
@@ -325,40 +324,38 @@ impl Simulation {
 
     /// The deadline of a one-way link has come: packets arrive or are lost. The commonest event by far, one packet that
     /// arrives and nothing else, takes a short path.
-    #[inline]
+    #[inline(always)]
     fn link_due(&mut self, id: OneWayId) {
         let now = self.now;
-        let is_observed = self.is_observed();
-        let way = &mut self.links[id.0 as usize];
-        way.armed = Instant::MAX;
-        if is_observed {
+        if self.is_observed() {
             return self.link_timeout(id);
         }
-        let Some(packet) = way.link.peek_arrival(now) else { return self.link_timeout(id) };
-        let mut next = way.link.take_arrival();
-        let (to, interface) = (way.to, way.to_interface);
+        let way = &mut self.links[id.0 as usize];
+        let Some((packet, mut next)) = way.link.take_arrival(now) else { return self.link_timeout(id) };
+        let (to, interface, slot) = (way.to, way.to_interface, way.slot);
         let hop = self.pool.hop_mut(packet);
         self.digest.packet(now, id.0, hop.id, hop.size, hop.content);
-        self.packet_hops += 1;
         match self.nodes[usize::from(to.0)].next_way(hop.destination) {
             Some(out) if hop.ttl > 1 => {
                 hop.ttl -= 1;
                 let size = hop.size;
                 self.transmit_sized(to, out, packet, size);
             }
-            _ => {
-                self.arrive(to, interface, packet);
-                // That may have changed the link.
-                next = self.links[id.0 as usize].link.next_timeout();
+            Some(_) => self.drop_packet(to, packet, NodeDrop::TtlExpired),
+            None => {
+                self.look_closer(to, interface, packet);
+                // What became of the packet may have changed the link.
+                next = self.links[id.0 as usize].link.next_timeout().unwrap_or(Instant::MAX);
             }
         }
-        if next.is_some_and(|next| next <= now) {
+        if next <= now {
             return self.link_timeout(id);
         }
-        self.links[id.0 as usize].arm(&mut self.queue, next);
+        self.queue.set_at(slot, next);
     }
 
     /// Something may be due on a one-way link: packets arrive or are lost.
+    #[inline(never)]
     pub(crate) fn link_timeout(&mut self, id: OneWayId) {
         let now = self.now;
         loop {
@@ -371,7 +368,6 @@ impl Simulation {
                     }
                     let hop = self.pool.hop(packet);
                     self.digest.packet(now, id.0, hop.id, hop.size, hop.content);
-                    self.packet_hops += 1;
                     self.observe_delivered(id, packet);
                     self.arrive(to, interface, packet);
                 }
@@ -382,17 +378,16 @@ impl Simulation {
             }
             // Mostly one packet arrives at a time, and asking when the next one does is cheaper than polling.
             let way = &mut self.links[id.0 as usize];
-            let deadline = way.link.next_timeout();
-            if deadline.is_none_or(|next| next > now) {
-                return way.arm(&mut self.queue, deadline);
+            if way.link.next_timeout().is_none_or(|next| next > now) {
+                break;
             }
         }
         let way = &mut self.links[id.0 as usize];
-        let deadline = way.link.next_timeout();
-        way.arm(&mut self.queue, deadline);
+        way.arm(&mut self.queue);
     }
 
     /// Takes a packet out that a link dropped: `late` when it had been accepted before.
+    #[inline(never)]
     fn drop_on_link(&mut self, id: OneWayId, packet: PacketRef, cause: Cause, late: bool) {
         self.digest.drop(self.now, self.pool.hop(packet).id, cause.name());
         self.observe_link_drop(id, packet, cause, late);
@@ -404,7 +399,7 @@ impl Simulation {
         let mut expired = Vec::new();
         self.node_mut(node).reassembly.expire(now, &mut expired);
         for fragment in expired {
-            self.drop_packet(node, fragment, crate::drop_cause::NodeDrop::ReassemblyTimeout);
+            self.drop_packet(node, fragment, NodeDrop::ReassemblyTimeout);
         }
         let (slot, deadline) = (self.node(node).reassembly_slot, self.node(node).reassembly.next_timeout());
         self.queue.set(slot, deadline);

@@ -118,17 +118,24 @@ impl Simulation {
         end.connection.handle_packet(self.now, segment, arrived.header.congestion_experienced());
         self.trace_segment_received(id, side, packet);
         self.consume(packet);
-        self.pump(id, side);
+        self.drain(id, side);
     }
 
     /// Drains a connection after anything happened to it: events, data for the application, segments, timer.
+    #[inline(never)]
     pub(crate) fn pump(&mut self, id: FlowId, side: Side) {
+        self.drain(id, side);
+    }
+
+    /// [`Self::pump`], in one piece with what calls it.
+    #[inline(always)]
+    fn drain(&mut self, id: FlowId, side: Side) {
         let now = self.now;
         let end = self.flows[usize::from(id.0)].end(side);
         if end.connection.has_events() {
             self.take_tcp_events(id, side);
+            return self.pump(id, side);
         }
-        let end = self.flows[usize::from(id.0)].end(side);
         if end.connection.received() != end.received {
             self.hand_over_data(now, id, side);
         }
@@ -191,6 +198,7 @@ impl Simulation {
         }
     }
 
+    #[inline(always)]
     fn hand_over_data(&mut self, now: Instant, id: FlowId, side: Side) {
         let flow = &mut self.flows[usize::from(id.0)];
         let end = &mut flow.ends[side.index()];
@@ -215,6 +223,7 @@ impl Simulation {
     }
 
     /// Tells the metrics what the endpoint has counted since the last time.
+    #[inline(never)]
     fn count_at_sender(&mut self, id: FlowId, side: Side) {
         let flow = &mut self.flows[usize::from(id.0)];
         let end = &mut flow.ends[side.index()];
@@ -236,21 +245,16 @@ impl Simulation {
     }
 
     /// Sends the next segment of an end; `false` when it has none.
-    #[inline]
+    #[inline(always)]
     fn send_segment(&mut self, id: FlowId, side: Side) -> bool {
         let flow = &mut self.flows[usize::from(id.0)];
-        let [opener, acceptor] = &mut flow.ends;
-        let (end, peer) = if side == Side::Opener { (opener, acceptor) } else { (acceptor, opener) };
-        let mut packet = None;
-        let pool = &mut self.pool;
-        let sending = end.connection.poll_transmit_into(self.now, || {
-            let place = pool.take_place();
-            packet = Some(place);
-            pool.segment_mut(place)
-        });
-        let (Some(sending), Some(packet)) = (sending, packet) else { return false };
-        let segment = self.pool.segment_mut(packet);
-        let ack = if segment.flags.contains(Flags::ACK) { peer.sent_seq.of(segment.ack) } else { 0 };
+        let end = &mut flow.ends[side.index()];
+        let mut place = None;
+        let (pool, taken) = (&mut self.pool, &mut place);
+        let sending =
+            end.connection.poll_transmit_into(self.now, move || taken.insert(pool.take_place()).segment());
+        let (Some(sending), Some(mut place)) = (sending, place) else { return false };
+        let segment = place.segment();
         let seq = end.sent_seq.follow(segment.seq);
         if let Some(shift) = segment.window_scale {
             end.window_shift = shift;
@@ -260,10 +264,12 @@ impl Simulation {
             let range = SegmentRange { seq, end: seq + i64::from(segment.seq_len()) };
             number = Some(self.flow_metrics[index].on_segment_sent(range, sending.retransmission));
         }
-        let (node, way, port) = (end.node, end.way, segment.destination_port);
+        let (node, way, source, port) = (end.node, end.way, end.address, segment.destination_port);
+        let peer = &flow.ends[side.peer().index()];
+        let ack = if segment.flags.contains(Flags::ACK) { peer.sent_seq.of(segment.ack) } else { 0 };
         let here = &mut self.nodes[usize::from(node.0)];
         let header = Ipv4Header {
-            source: end.address,
+            source,
             destination: peer.address,
             protocol: protocol::TCP,
             ttl: DEFAULT_TTL,
@@ -272,7 +278,7 @@ impl Simulation {
             dont_fragment: flow.pmtu_discovery,
             more_fragments: false,
             fragment_offset: 0,
-            payload_len: segment.header_len() + segment.payload_len,
+            payload_len: sending.header_len + segment.payload_len,
         };
         let origin = Origin {
             flow: id,
@@ -282,7 +288,7 @@ impl Simulation {
             seq,
             ack,
         };
-        self.pool.insert_segment(packet, &header, &origin);
+        let packet = place.store(&header, &origin);
         self.trace_segment_sent(id, side, packet);
         match way {
             Some(way) => self.transmit_sized(node, way, packet, u32::from(header.payload_len) + 20),

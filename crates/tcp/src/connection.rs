@@ -1,5 +1,6 @@
 //! The connection: who calls, and whom it passes the call to.
 
+use alloc::boxed::Box;
 use core::time::Duration;
 
 use careof_base::{DataRate, Instant};
@@ -58,15 +59,26 @@ pub struct Transmission {
     pub ecn_capable: bool,
 }
 
-/// What a [`Transmission`] is besides its segment.
+/// What there is to know of a [`Transmission`] besides its segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sending {
+    /// [`Segment::header_len`] of the segment.
+    pub header_len: u16,
     /// See [`Transmission::retransmission`].
     pub retransmission: bool,
     /// See [`Transmission::probe`].
     pub probe: bool,
     /// See [`Transmission::ecn_capable`].
     pub ecn_capable: bool,
+}
+
+impl Transmission {
+    /// Writes the segment to its place.
+    pub(crate) fn put(&self, place: &mut Segment) -> Sending {
+        *place = self.segment;
+        let &Self { segment, retransmission, probe, ecn_capable } = self;
+        Sending { header_len: segment.header_len(), retransmission, probe, ecn_capable }
+    }
 }
 
 /// One end of a TCP connection (RFC 9293), without sockets and clocks.
@@ -87,18 +99,27 @@ pub struct Sending {
 /// early, or for a timer that was moved since, does nothing.
 ///
 /// As long as something is outstanding or waits to be sent and the peer has to act, some timer is running.
+///
+/// What an ordinary segment touches comes first, so that with ten thousand connections it is a few cache lines.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Connection {
-    pub(crate) config: Config,
+    /// Nothing but the ordinary is under way, see [`crate::ordinary`].
+    pub(crate) ordinary: bool,
+    /// It never takes the ordinary way, for comparison.
+    #[cfg(test)]
+    pub(crate) always_general: bool,
+    pub(crate) state: State,
+    /// The peer's window field counts in units of two to this power.
+    pub(crate) peer_shift: u8,
     pub(crate) role: Role,
     pub(crate) local_port: u16,
     pub(crate) remote_port: u16,
-    pub(crate) state: State,
-    pub(crate) sender: Sender,
+    pub(crate) journal: Journal,
     pub(crate) receiver: Receiver,
+    pub(crate) sender: Sender,
+
     pub(crate) timestamps: TimestampState,
-    /// The peer's window field counts in units of two to this power.
-    pub(crate) peer_shift: u8,
     /// Both sides offered window scaling.
     pub(crate) scaling: bool,
     /// Both sides offered selective acknowledgements.
@@ -110,12 +131,7 @@ pub struct Connection {
     pub(crate) time_wait: Timer,
     /// A segment to send outside of the stream.
     pub(crate) reply: Option<Reply>,
-    pub(crate) journal: Journal,
-    /// Nothing but the ordinary is under way, see [`crate::ordinary`].
-    pub(crate) ordinary: bool,
-    /// It never takes the ordinary way, for comparison.
-    #[cfg(test)]
-    pub(crate) always_general: bool,
+    pub(crate) config: Box<Config>,
 }
 
 impl Connection {
@@ -151,7 +167,7 @@ impl Connection {
             ordinary: false,
             #[cfg(test)]
             always_general: false,
-            config,
+            config: Box::new(config),
         })
     }
 

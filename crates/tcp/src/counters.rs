@@ -1,22 +1,30 @@
 //! What a connection counts.
 
 /// Totals since the connection was made. Segments are counted once each, also when a flag makes them special.
+/// Those that an ordinary segment counts come first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
 pub struct Counters {
     /// All segments sent.
     pub segments_sent: u64,
-    /// Segments that carried data, a SYN or a FIN sent before.
-    pub segments_retransmitted: u64,
+    /// All segments that arrived for the connection.
+    pub segments_received: u64,
     /// Segments sent only to acknowledge.
     pub acks_sent: u64,
-    /// Resets sent.
-    pub resets_sent: u64,
     /// Bytes of data sent, repetitions included.
     pub bytes_sent: u64,
-    /// Bytes of data sent again.
-    pub bytes_retransmitted: u64,
     /// Bytes of data the peer has acknowledged.
     pub bytes_acked: u64,
+    /// Round-trip times taken.
+    pub rtt_samples: u64,
+    /// Acknowledgements that repeat the last one while data is outstanding (RFC 5681 section 2).
+    pub duplicate_acks_received: u64,
+    /// Segments that carried data, a SYN or a FIN sent before.
+    pub segments_retransmitted: u64,
+    /// Resets sent.
+    pub resets_sent: u64,
+    /// Bytes of data sent again.
+    pub bytes_retransmitted: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
     /// Losses concluded from duplicate acknowledgements.
@@ -33,18 +41,12 @@ pub struct Counters {
     pub spurious_fast_retransmits: u64,
     /// Duplicates that the peer reported (RFC 2883).
     pub duplicates_reported: u64,
-    /// Round-trip times taken.
-    pub rtt_samples: u64,
     /// Probes of a closed window.
     pub window_probes: u64,
-    /// All segments that arrived for the connection.
-    pub segments_received: u64,
     /// Segments with data of which every byte was here already.
     pub duplicate_segments_received: u64,
     /// Segments with data that left a hole before them.
     pub out_of_order_segments_received: u64,
-    /// Acknowledgements that repeat the last one while data is outstanding (RFC 5681 section 2).
-    pub duplicate_acks_received: u64,
     /// Acknowledgements of what had been acknowledged before.
     pub old_acks_received: u64,
     /// Segments dropped: an acknowledgement of something never sent.

@@ -39,13 +39,15 @@ pub enum Event {
 
 /// Where all parts of a connection write down what they did.
 #[derive(Clone, Debug, Default)]
+#[repr(C)]
 pub(crate) struct Journal {
-    pub(crate) counters: Counters,
+    /// The last round-trip sample.
+    pub(crate) latest_rtt: Option<Duration>,
     pub(crate) events: VecDeque<Event>,
     /// Grows whenever the sender's state may have changed.
     pub(crate) revision: u64,
-    /// The last round-trip sample.
-    pub(crate) latest_rtt: Option<Duration>,
+    /// Last, and those first that an ordinary segment counts.
+    pub(crate) counters: Counters,
 }
 
 impl Journal {

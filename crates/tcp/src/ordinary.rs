@@ -11,7 +11,7 @@ use careof_base::Instant;
 use careof_wire::{Flags, SackBlocks, Segment, SeqNumber};
 
 use crate::config::{DelayedAck, Variant};
-use crate::connection::{Connection, Sending, Transmission};
+use crate::connection::{Connection, Sending};
 use crate::delayed_ack::{Acknowledger, Due};
 use crate::receiver::Receiver;
 use crate::recovery::frto::Frto;
@@ -67,7 +67,7 @@ impl Connection {
     }
 
     /// The next segment of an ordinary connection: new data, or an acknowledgement that is due.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next_ordinary<'a>(
         &mut self,
         now: Instant,
@@ -81,9 +81,7 @@ impl Connection {
             (self.sender.queue.end(), Flags::ACK, 0)
         } else if self.sender.queue.is_empty() {
             // After an idle time, or for the first time, more is to be thought of; and where the window is closed.
-            let Transmission { segment, retransmission, probe, ecn_capable } = self.next_general(now)?;
-            *place() = segment;
-            return Some(Sending { retransmission, probe, ecn_capable });
+            return Some(self.next_general(now)?.put(place()));
         } else {
             match self.sender.send_ordinary(now, unsent, &mut self.journal) {
                 Some((seq, len)) => (seq, Flags::ACK, len),
@@ -112,7 +110,12 @@ impl Connection {
             payload_len: len,
         };
         self.receiver.acks.settled();
-        Some(Sending { retransmission: false, probe: false, ecn_capable: false })
+        Some(Sending {
+            header_len: Segment::HEADER_LEN,
+            retransmission: false,
+            probe: false,
+            ecn_capable: false,
+        })
     }
 }
 
@@ -137,7 +140,7 @@ impl Sender {
     }
 
     /// Sends new data while something is outstanding, if both windows allow: where it begins, and how much.
-    #[inline]
+    #[inline(always)]
     fn send_ordinary(
         &mut self,
         now: Instant,

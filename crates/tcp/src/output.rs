@@ -26,13 +26,14 @@ impl Connection {
     /// The next segment to send, or `None` when there is nothing to send now.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmission> {
         let mut segment = Segment::default();
-        let Sending { retransmission, probe, ecn_capable } = self.poll_transmit_into(now, || &mut segment)?;
+        let Sending { retransmission, probe, ecn_capable, .. } =
+            self.poll_transmit_into(now, || &mut segment)?;
         Some(Transmission { segment, retransmission, probe, ecn_capable })
     }
 
     /// [`poll_transmit`](Self::poll_transmit) for those who have a place for the segment: it is written there. `place`
     /// is asked for it once there is one.
-    #[inline]
+    #[inline(always)]
     pub fn poll_transmit_into<'a>(
         &mut self,
         now: Instant,
@@ -41,9 +42,7 @@ impl Connection {
         if self.ordinary {
             return self.next_ordinary(now, place);
         }
-        let Transmission { segment, retransmission, probe, ecn_capable } = self.next_general(now)?;
-        *place() = segment;
-        Some(Sending { retransmission, probe, ecn_capable })
+        Some(self.next_general(now)?.put(place()))
     }
 
     #[inline(never)]

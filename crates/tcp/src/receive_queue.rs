@@ -29,12 +29,14 @@ pub(crate) enum Arrival {
 }
 
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(crate) struct ReceiveQueue {
-    nxt: SeqNumber,
     islands: Vec<Island>,
     arrivals: u64,
     /// The first contiguous part of the last arrival that was a duplicate, until it is reported.
     duplicate: Option<(SeqNumber, SeqNumber)>,
+    /// Last, for what an ordinary segment touches follows.
+    nxt: SeqNumber,
 }
 
 impl ReceiveQueue {

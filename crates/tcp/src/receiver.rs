@@ -12,16 +12,19 @@ use crate::receive_queue::{Arrival, ReceiveQueue};
 use crate::receive_window::ReceiveWindow;
 use crate::rto::Estimator;
 
+/// What an ordinary segment touches comes first.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(crate) struct Receiver {
     pub(crate) queue: ReceiveQueue,
-    pub(crate) window: ReceiveWindow,
-    pub(crate) acks: Acknowledger,
-    mss: u32,
-    auto_read: bool,
     /// Bytes of data in order.
     received: u64,
     unread: u64,
+    pub(crate) window: ReceiveWindow,
+    pub(crate) acks: Acknowledger,
+
+    mss: u32,
+    auto_read: bool,
     /// Sequence number of the peer's FIN, once one has arrived.
     fin: Option<SeqNumber>,
     finished: bool,

@@ -138,6 +138,8 @@ pub struct Segment {
 }
 
 impl Segment {
+    /// Bytes of a header without options.
+    pub const HEADER_LEN: u16 = 20;
     /// The most bytes of options the Data Offset can tell.
     const MAX_OPTIONS_LEN: u16 = 40;
 
@@ -175,13 +177,13 @@ impl Segment {
     #[must_use]
     pub fn header_len(&self) -> u16 {
         if self.sack.is_empty() {
-            return 20 + self.options_len_without_sack();
+            return Self::HEADER_LEN + self.options_len_without_sack();
         }
         let sack = match self.sack_blocks_that_fit().len() as u16 {
             0 => 0,
             blocks => 4 + 8 * blocks,
         };
-        20 + self.options_len_without_sack() + sack
+        Self::HEADER_LEN + self.options_len_without_sack() + sack
     }
 
     /// Sequence space the segment occupies: its data, and one each for SYN and FIN.

@@ -309,14 +309,38 @@ def _reason(verdict: Verdict) -> str | None:
     timed_out = any(b.at_s - a.at_s >= LEAST_TIMEOUT_S and b.transmission > 1 for a, b in pairwise(before))
     if verdict.sent_twice:
         return "what follows a segment that ns-2's Vegas sent twice: it looks at the send time of one never sent"
-    if variant == "sack" and timed_out:
-        return "after a timeout ns-2 sends everything again; RFC 6675 (section 5.1) only what is reported missing"
+    if variant == "sack" and _goes_back_besides(verdict):
+        return "after a timeout ns-2 sends again what had arrived as well; RFC 6675 does not"
     if any(one.cwnd < 2 for one in before[-3:]) and timed_out:
         return "after a timeout ns-2 lets a halved window fall below two segments; RFC 5681 does not"
     at_once = [one for one in verdict.ours[: at + 1] if one.at_s == verdict.ours[min(at, len(verdict.ours) - 1)].at_s]
     if variant == "newreno" and len(at_once) > 2:
         return "in a recovery ns-2's NewReno sends at most two segments for an acknowledgement"
     return None
+
+
+def _goes_back_besides(verdict: Verdict) -> bool:
+    """Whether ns-2, after a timeout, sent again what had arrived before, and what ours sent again otherwise.
+
+    Up to the first of those the order must be the same; what they take of the window may shift the rest.
+    """
+    case, wanted = verdict.case, again(verdict.ours)
+    arrived: set[int] = set()
+    timed_out = gone_back = False
+    for one in verdict.theirs:
+        if one.transmission > 1:
+            # Only a timeout leaves its window at one segment.
+            timed_out |= one.cwnd <= 1
+            if one.segment in (wanted if gone_back else wanted[:1]):
+                wanted.remove(one.segment)
+            elif timed_out and one.segment in arrived:
+                gone_back = True
+            else:
+                return False
+        lost = any(segment == one.segment and one.transmission <= times for segment, times in case.drops)
+        if not lost and not any(start <= one.at_s < start + length for start, length in case.outages):
+            arrived.add(one.segment)
+    return gone_back and not wanted
 
 
 def _nanos(seconds: float) -> int:

@@ -178,7 +178,8 @@ impl Advertiser {
         self.last = Some(now);
         let message = self.message(flags, care_of_addresses);
         self.sequence = following(self.sequence);
-        let mut bytes = Vec::new();
+        // Enough for one care-of address and a prefix.
+        let mut bytes = Vec::with_capacity(32);
         IcmpMessage::RouterAdvertisement(message).emit(&mut bytes);
         Some(Transmit {
             interface: Some(self.interface),

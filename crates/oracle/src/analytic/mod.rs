@@ -8,6 +8,7 @@
 mod averages;
 mod bench;
 mod controls;
+mod models;
 mod receiving;
 mod recovery;
 mod timeouts;
@@ -153,6 +154,7 @@ pub fn evaluate(row: &Row) -> Outcome {
         receiving::check,
         recovery::check,
         controls::check,
+        models::check,
         averages::check,
     ];
     match topics.iter().find_map(|topic| topic(row)) {

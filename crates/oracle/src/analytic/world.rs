@@ -1,13 +1,15 @@
-//! Two connections and an ideal path between them: a delay, no serialisation, losses by rule.
+//! Two connections and a path between them: an ideal one, of nothing but a delay, or the link of the kernel traces.
+//! Losses by rule.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use careof_base::{Instant, Probability, RandomStream};
+use careof_base::{DataRate, Instant, Probability, RandomStream};
 use careof_tcp::{Config, Connection, Phase, Role};
 use careof_wire::{Segment, SeqNumber};
 
 use super::Outcome;
+use crate::kernel::{Fate, Link, Packet, Script, Way};
 
 /// Which data segments are lost on the way.
 #[derive(Clone, Debug)]
@@ -17,6 +19,8 @@ pub(super) enum Loss {
     Every(u32),
     /// A new segment whenever the window reaches this many bytes, once in a recovery.
     AtWindow(u32),
+    /// So many of the next new segments.
+    Next(u32),
     /// Any transmission, with this chance.
     Random(Probability, RandomStream),
 }
@@ -38,27 +42,46 @@ pub(super) struct World {
     pub(super) sent_new: u64,
     /// What the client did outside of recoveries.
     pub(super) open: Open,
-    delay: Duration,
-    loss: Loss,
+    pub(super) loss: Loss,
+    path: Path,
     armed: bool,
-    /// Under way to the server, to the client; with one delay for all they arrive as they left.
+    /// Under way to the server, to the client; they arrive as they left.
     flying: [VecDeque<(Instant, Segment)>; 2],
 }
 
+enum Path {
+    Delay(Duration),
+    Link(Box<Link>),
+}
+
+/// The client's first sequence number.
+const ISS: SeqNumber = SeqNumber(77);
+/// IPv4 header, bytes.
+const IPV4: u64 = 20;
+
 impl World {
     pub(super) fn new(client: &Config, server: &Config, rtt: Duration, loss: Loss) -> Result<Self, Outcome> {
+        Self::over(client, server, Path::Delay(rtt / 2), loss)
+    }
+
+    /// Both ends alike, over the link of a script in which nothing overtakes and nothing is held.
+    pub(super) fn linked(config: &Config, script: &Script) -> Result<Self, Outcome> {
+        Self::over(config, config, Path::Link(Box::new(Link::new(script))), Loss::None)
+    }
+
+    fn over(client: &Config, server: &Config, path: Path, loss: Loss) -> Result<Self, Outcome> {
         let end = |config: &Config, role, iss| {
-            Connection::new(config.clone(), role, 1, 2, SeqNumber(iss))
+            Connection::new(config.clone(), role, 1, 2, iss)
                 .map_err(|error| Outcome::NotRun(error.to_string()))
         };
         let mut world = Self {
-            client: end(client, Role::Active, 77)?,
-            server: end(server, Role::Passive, 99)?,
+            client: end(client, Role::Active, ISS)?,
+            server: end(server, Role::Passive, SeqNumber(99))?,
             now: Instant::ZERO,
             sent_new: 0,
             open: Open::default(),
-            delay: rtt / 2,
             loss,
+            path,
             armed: true,
             flying: [VecDeque::new(), VecDeque::new()],
         };
@@ -81,6 +104,11 @@ impl World {
                 self.armed |= cwnd < *limit;
                 !again && cwnd >= *limit && std::mem::take(&mut self.armed)
             }
+            Loss::Next(left) => {
+                let lost = !again && *left > 0;
+                *left -= u32::from(lost);
+                lost
+            }
             Loss::Random(chance, stream) => stream.chance(*chance),
         }
     }
@@ -92,11 +120,45 @@ impl World {
             let data = out.segment.payload_len > 0;
             self.sent_new += u64::from(data && !out.retransmission);
             if !(data && self.is_lost(out.retransmission)) {
-                self.flying[0].push_back((self.now + self.delay, out.segment));
+                self.launch(Way::Forth, out.segment);
             }
         }
         while let Some(out) = self.server.poll_transmit(self.now) {
-            self.flying[1].push_back((self.now + self.delay, out.segment));
+            self.launch(Way::Back, out.segment);
+        }
+    }
+
+    fn launch(&mut self, way: Way, segment: Segment) {
+        let arrives = match &mut self.path {
+            Path::Delay(delay) => self.now + *delay,
+            Path::Link(link) => {
+                let len = u32::from(segment.payload_len);
+                let packet = match way {
+                    Way::Forth if len > 0 => Packet::Data(segment.seq.bytes_since(ISS.plus(1)) / len + 1),
+                    _ => Packet::Handshake,
+                };
+                let bytes = IPV4 + u64::from(segment.header_len()) + u64::from(len);
+                match link.enter(self.now, way, packet, bytes) {
+                    Fate::Arrives(at) => at,
+                    _ => return,
+                }
+            }
+        };
+        self.flying[way as usize].push_back((arrives, segment));
+    }
+
+    /// Data segments that wait for the link, the one being serialised included.
+    pub(super) fn waiting(&mut self) -> usize {
+        match &mut self.path {
+            Path::Delay(_) => 0,
+            Path::Link(link) => link.waiting(self.now, Way::Forth),
+        }
+    }
+
+    /// The link is of another rate from now on.
+    pub(super) fn set_rate(&mut self, rate: DataRate) {
+        if let Path::Link(link) = &mut self.path {
+            link.set_rate(rate);
         }
     }
 

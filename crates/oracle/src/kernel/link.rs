@@ -51,6 +51,14 @@ struct Direction {
     last_arrival: Instant,
 }
 
+impl Direction {
+    fn leave(&mut self, now: Instant) {
+        while self.departures.front().is_some_and(|&left| left <= now) {
+            self.departures.pop_front();
+        }
+    }
+}
+
 /// The link.
 #[derive(Clone, Debug)]
 pub struct Link {
@@ -111,6 +119,18 @@ impl Link {
         self.nothing_before
     }
 
+    /// Packets that stand in the queue or are being serialised.
+    pub fn waiting(&mut self, now: Instant, way: Way) -> usize {
+        let direction = &mut self.ways[way as usize];
+        direction.leave(now);
+        direction.departures.len()
+    }
+
+    /// Both serialisers are of this rate from now on; what has entered leaves as it would have.
+    pub fn set_rate(&mut self, rate: DataRate) {
+        self.rate = rate;
+    }
+
     /// One more transmission of a data segment; returns which it is.
     fn count(&mut self, segment: u32) -> u32 {
         let index = segment as usize;
@@ -138,9 +158,7 @@ impl Link {
     /// Queue, serialiser and delay; `None` when the queue is full.
     fn carry(&mut self, now: Instant, way: Way, bytes: u64) -> Option<Instant> {
         let direction = &mut self.ways[way as usize];
-        while direction.departures.front().is_some_and(|&left| left <= now) {
-            direction.departures.pop_front();
-        }
+        direction.leave(now);
         if direction.departures.len() >= self.script.queue {
             return None;
         }

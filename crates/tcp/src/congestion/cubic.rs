@@ -234,7 +234,6 @@ fn ratio(a: u64, b: u64, c: u64) -> u64 {
 mod tests {
     use super::*;
     use crate::config::Config;
-    use crate::tests::analytic::{numbers, rows_of, value};
 
     const MSS: u32 = 1_000;
 
@@ -304,24 +303,22 @@ mod tests {
     #[test]
     fn the_curve_is_that_of_the_rfc() {
         let k = |w_max| curve(w_max).k as f64 / f64::from(1 << TIME);
-        close(k(100.0), 4.217_163, 1e-6, "K");
-        close(segments(curve(100.0).w_cubic(seconds(1.0), MSS)), 86.6808, 1e-6, "W(1)");
-        for row in rows_of("cubic-W") {
-            let w_max = value(&row.inputs, "W_max");
-            close(k(w_max), value(&row.expected, "K"), 1e-6, &row.id);
-            for point in row.expected.split("W(").skip(1).filter(|point| !point.starts_with("t)")) {
-                let found = numbers(point);
-                let window = segments(curve(w_max).w_cubic(seconds(found[0]), MSS));
-                close(window, found[1], 2e-5, &row.id);
+        // K, and the window at 1 and at 5 s, by RFC 9438's equations.
+        for (w_max, at_rest, one, five) in [
+            (10.0, 1.957_434, 9.6489, 21.2663),
+            (49.0, 3.324_700, 43.9747, 50.8808),
+            (100.0, 4.217_163, 86.6808, 100.1919),
+            (1_000.0, 9.085_603, 788.5551, 972.7210),
+        ] {
+            close(k(w_max), at_rest, 1e-6, "K");
+            for (t, wanted) in [(1.0, one), (5.0, five)] {
+                close(segments(curve(w_max).w_cubic(seconds(t), MSS)), wanted, 2e-5, "W");
             }
         }
         // s2n-quic's own figures.
         close(k(2_304.0), 12.0, 1e-6, "K");
         for (t, wanted) in [(15.0, 2_314.8), (10.0, 2_300.8)] {
             close(segments(curve(2_304.0).w_cubic(seconds(t), MSS)), wanted, 1e-6, "W");
-        }
-        for row in rows_of("cubic-s2n").iter().filter(|row| row.id == "cubic-s2n") {
-            assert!(row.expected.contains("K=12 s, W(15)=2314.8, W(10)=2300.8; W_est(6 s)=80.5882"));
         }
     }
 
@@ -344,9 +341,6 @@ mod tests {
         window.set(80_000);
         assert_eq!(cubic.ssthresh_after_loss(&window, 80_000), 56_000);
         assert_eq!(segments(cubic.state.w_max), 68.0);
-        for row in rows_of("cubic-fast-conv") {
-            assert!(row.expected.contains("W_max becomes 80*(1+0.7)/2=68; ssthresh=56"));
-        }
         // Never fewer than two segments.
         window.set(2_000);
         assert_eq!(cubic.ssthresh_after_loss(&window, 1_000), 2_000);
@@ -366,17 +360,11 @@ mod tests {
         window.set(900_000);
         cubic.grow(&mut window, &sample(Instant::from_millis(1), 1_000, 0));
         assert_eq!(window.cwnd(), 900_000);
-        for row in rows_of("cubic-target") {
-            assert!(row.expected.contains("cwnd += (target-cwnd)/cwnd per ACKed segment"));
-        }
     }
 
     #[test]
     fn on_short_paths_it_grows_as_reno_would() {
         close(ALPHA.0 as f64 / ALPHA.1 as f64, 3.0 * 0.3 / 1.7, 1e-12, "alpha");
-        for row in rows_of("cubic-const") {
-            close(ALPHA.0 as f64 / ALPHA.1 as f64, value(&row.expected, ")"), 1e-6, &row.id);
-        }
         // W_max 100: 70, and alpha in each round of 10 ms. The curve needs 0.5 s for as much as Reno gains in ten rounds.
         let (mut cubic, mut window) = after_loss(100.0);
         let now = rounds(&mut cubic, &mut window, Instant::ZERO, 10, 20);
@@ -387,9 +375,6 @@ mod tests {
         assert!(before > 100.0, "{before}");
         rounds(&mut cubic, &mut window, now, 10, 10);
         close(segments(window.exact()) - before, 10.0, 0.02, "ten rounds later");
-        for row in rows_of("cubic-west") {
-            assert!(row.expected.contains("beta*W_max + alpha*n; alpha becomes 1"));
-        }
     }
 
     #[test]

@@ -51,13 +51,16 @@ pub(crate) struct Received {
     pub(crate) srtt: Option<Duration>,
 }
 
+/// What an ordinary segment touches comes first.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(crate) struct Acknowledger {
-    policy: DelayedAck,
     due: Due,
-    timer: Timer,
     /// Segments in order not acknowledged yet.
     waiting: u32,
+    timer: Timer,
+    policy: DelayedAck,
+
     linux20: Linux20,
     linux: Linux,
 }

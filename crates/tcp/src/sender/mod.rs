@@ -103,38 +103,53 @@ pub(crate) struct Rules {
     pub(crate) rto_max: Duration,
 }
 
+/// What an ordinary segment touches comes first, so that with ten thousand connections it is a few cache lines.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(crate) struct Sender {
     pub(crate) queue: SendQueue,
     pub(crate) window: Window,
-    pub(crate) congestion: Controller,
-    pub(crate) estimator: Estimator,
     pub(crate) timer: Timer,
-    pub(crate) persist: Persist,
-    pub(crate) pacing: Pacing,
-    pub(crate) variant: Variant,
-    pub(crate) linux20: Linux20,
-    pub(crate) vegas: Vegas,
-    pub(crate) linux: Linux,
-    pub(crate) rules: Rules,
-    pub(crate) phase: Phase,
+    /// The one segment being timed: one past its end, and when it left.
+    timed: Option<(SeqNumber, Instant)>,
+    /// Since when something has been outstanding without any progress.
+    waiting_since: Option<Instant>,
+    last_sent: Option<Instant>,
     /// Bytes of data in a full-sized segment.
     pub(crate) mss: u32,
+    snd_wnd: u32,
+    pub(crate) max_wnd: u32,
+    wl1: SeqNumber,
+    wl2: SeqNumber,
+    timeouts_in_a_row: u32,
     pub(crate) duplicate_acks: u32,
-    /// Everything before had been sent when the last recovery or timeout began.
-    pub(crate) recover: SeqNumber,
+    pub(crate) variant: Variant,
+    pub(crate) phase: Phase,
     /// The first unacknowledged segment is to be sent again, whatever the window.
     pub(crate) resend_front: bool,
+    /// A SYN waits to be sent for the first time.
+    syn_wanted: bool,
+    established: bool,
+    /// Nothing paces it, no model governs it, no timer but RFC 6298's finds its losses, and it is no kernel's.
+    plain: bool,
     /// The first partial acknowledgement of this recovery was seen.
     pub(crate) partial_ack_seen: bool,
+    pub(crate) estimator: Estimator,
+    pub(crate) congestion: Controller,
+
+    pub(crate) rules: Rules,
+    pub(crate) persist: Persist,
+    pub(crate) pacing: Pacing,
+    /// Everything before had been sent when the last recovery or timeout began.
+    pub(crate) recover: SeqNumber,
     /// RFC 6675's RescueRxt; `None` is undefined.
     pub(crate) rescue: Option<SeqNumber>,
     /// Bytes sent by limited transmit for the present duplicate acknowledgements.
     pub(crate) limited: u32,
-    /// Proportional reduction of the recovery under way.
-    pub(crate) prr: Option<Prr>,
     /// Bytes that duplicates told of without SACK (NewReno with PRR).
     pub(crate) credited: u32,
+    /// Proportional reduction of the recovery under way.
+    pub(crate) prr: Option<Prr>,
     pub(crate) frto: Frto,
     pub(crate) eifel: EifelDetection,
     /// What held before the last recovery.
@@ -145,21 +160,9 @@ pub(crate) struct Sender {
     pub(crate) repeated: Option<Repeated>,
     pub(crate) ecn: Reaction,
     pub(crate) rack_tlp: Option<Box<RackTlp>>,
-    /// Since when something has been outstanding without any progress.
-    waiting_since: Option<Instant>,
-    /// The one segment being timed: one past its end, and when it left.
-    timed: Option<(SeqNumber, Instant)>,
-    snd_wnd: u32,
-    pub(crate) max_wnd: u32,
-    wl1: SeqNumber,
-    wl2: SeqNumber,
-    timeouts_in_a_row: u32,
-    last_sent: Option<Instant>,
-    /// A SYN waits to be sent for the first time.
-    syn_wanted: bool,
-    established: bool,
-    /// Nothing paces it, no model governs it, no timer but RFC 6298's finds its losses, and it is no kernel's.
-    plain: bool,
+    pub(crate) linux20: Box<Linux20>,
+    pub(crate) vegas: Box<Vegas>,
+    pub(crate) linux: Box<Linux>,
 }
 
 impl Rules {
@@ -186,9 +189,9 @@ impl Sender {
             persist: Persist::default(),
             pacing: Pacing::new(config.pacing || model.is_some()),
             variant: config.variant,
-            linux20: Linux20::new(config, iss),
-            vegas: Vegas::new(iss),
-            linux: Linux::new(config, iss),
+            linux20: Box::new(Linux20::new(config, iss)),
+            vegas: Box::new(Vegas::new(iss)),
+            linux: Box::new(Linux::new(config, iss)),
             rules: Rules {
                 limited_transmit: config.limited_transmit,
                 limited_transmit_counts: config.limited_transmit_counts,

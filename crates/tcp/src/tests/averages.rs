@@ -9,7 +9,6 @@ use core::time::Duration;
 
 use careof_base::Instant;
 
-use super::analytic::{numbers, rows_of, value};
 use super::world::{CLIENT, SERVER, World};
 use crate::{Config, CongestionControl, DelayedAck, RtoEstimator, Variant};
 
@@ -66,9 +65,6 @@ fn the_window_under_periodic_loss_is_that_of_mathis() {
         ("0.001", 1_000, 20, [38.730, 27.386]),
         ("0.0001", 10_000, 6, [122.474, 86.603]),
     ] {
-        for row in rows_of("mathis-").iter().filter(|row| row.id == alloc::format!("mathis-{p}")) {
-            assert_eq!(numbers(&row.expected), wanted);
-        }
         for (delayed_ack, wanted) in [(DelayedAck::Off, wanted[0]), (DelayedAck::RFC1122, wanted[1])] {
             let found = average(&reno(delayed_ack, wanted as u32), every, 100, cycles);
             within(found.window, wanted, 0.1, &alloc::format!("p = {p}, {delayed_ack:?}"));
@@ -94,9 +90,6 @@ fn cubics_response_to_periodic_loss_is_that_of_the_rfc() {
         (10, "0.0001", 10_000, 8, 120.0),
     ] {
         let id = alloc::format!("cubic-avg-rtt{}-p{p}", f64::from(rtt) / 1e3);
-        for row in rows_of("cubic-avg").iter().filter(|row| row.id == id) {
-            assert_eq!(value(&row.expected.replace(" W=", "="), "C=0.4"), wanted, "{id}");
-        }
         let config = Config {
             congestion: CongestionControl::Cubic,
             delayed_ack: DelayedAck::Off,
