@@ -51,8 +51,8 @@ impl Subnet {
 
     /// The subnet of `address`, if it is one of ours.
     pub const fn of(address: Ipv4Addr) -> Option<Self> {
-        let [net, high, low, _] = address.octets();
-        if net == 10 { Some(Self(((high as u16) << 8) | low as u16)) } else { None }
+        let index = Self::index_of(address);
+        if index <= u16::MAX as usize { Some(Self(index as u16)) } else { None }
     }
 }
 
@@ -444,6 +444,22 @@ mod tests {
 
     fn cable<'a>(name: &'a str, a: &'a str, b: &'a str) -> Cable<'a> {
         Cable { name, between: [a, b] }
+    }
+
+    #[test]
+    fn subnets_are_numbered_within_net_10_and_nowhere_else() {
+        for subnet in [Subnet(0), Subnet(0x1234), Subnet(u16::MAX)] {
+            let address = subnet.host(7);
+            assert_eq!(
+                (Subnet::of(address), Subnet::index_of(address)),
+                (Some(subnet), usize::from(subnet.0))
+            );
+        }
+        for address in ["0.0.0.0", "9.255.255.255", "11.0.0.0", "255.255.255.255"] {
+            let address = address.parse().unwrap();
+            assert_eq!(Subnet::of(address), None);
+            assert!(Subnet::index_of(address) > usize::from(u16::MAX));
+        }
     }
 
     #[test]

@@ -115,7 +115,8 @@ impl Pair {
     fn new(configs: [Config; 2], seed: u64) -> Self {
         let mut chance = RandomStream::new(seed, 0, "ordinary");
         let [client, server] = configs;
-        let mut iss = || chance.below(1 << 32) as u32;
+        // Within what is sent the numbers begin again at zero.
+        let mut iss = || (chance.below(400_000) as u32).wrapping_sub(300_000);
         let ends = [Twins::new(client, Role::Active, iss()), Twins::new(server, Role::Passive, iss())];
         let mut this = Self { ends, ways: [VecDeque::new(), VecDeque::new()], now: Instant::ZERO, chance };
         for index in [1, 0] {
