@@ -29,6 +29,9 @@ impl Entry {
     }
 }
 
+/// So many entries may be left behind in any heap.
+const FEW_STALE: usize = 16;
+
 /// Two entries, in one cache line.
 #[derive(Clone, Copy)]
 #[repr(align(32))]
@@ -47,12 +50,15 @@ const NEVER: Entry = Entry(u128::MAX);
 /// added: a component asks again as a rule, or wakes another, and that takes one walk down the heap instead of two. A
 /// deadline that is put off, as a retransmission timer is with every acknowledgement, is only written down: its entry
 /// is put right when it comes to the top, too early. And nobody keeps track of where an entry is: one that is brought
-/// forward leaves its old entry behind, which is worth nothing when it comes to the top.
+/// forward leaves its old entry behind, which is worth nothing when it comes to the top, and is swept out before half of
+/// the heap is such.
 #[derive(Default)]
 pub(crate) struct EventQueue {
     heap: Heap,
     asked: Vec<Asked>,
     sequence: u64,
+    /// Entries that were left behind.
+    stale: usize,
 }
 
 /// What a component asked for.
@@ -99,8 +105,22 @@ impl EventQueue {
         let entry = Entry::new(at, self.sequence, slot);
         asked.wanted = entry;
         if entry < asked.queued {
+            let is_brought_forward = asked.queued != NEVER;
             asked.queued = entry;
             self.heap.add(entry);
+            if is_brought_forward {
+                self.leave_behind();
+            }
+        }
+    }
+
+    /// An entry is worth nothing from now on.
+    #[cold]
+    fn leave_behind(&mut self) {
+        self.stale += 1;
+        if self.stale > FEW_STALE && self.stale > self.heap.len / 2 {
+            self.heap.retain(|entry| self.asked[entry.slot().0 as usize].queued == entry);
+            self.stale = 0;
         }
     }
 
@@ -126,6 +146,8 @@ impl EventQueue {
                 if asked.wanted != NEVER {
                     self.heap.add(asked.wanted);
                 }
+            } else {
+                self.stale -= 1;
             }
         }
     }
@@ -139,6 +161,7 @@ impl EventQueue {
         self.heap = Heap::default();
         self.asked.fill(Asked { wanted: NEVER, queued: NEVER });
         self.sequence = entries.len() as u64;
+        self.stale = 0;
         for (number, entry) in (1..).zip(entries) {
             let entry = Entry::new(entry.at(), number, entry.slot());
             self.asked[entry.slot().0 as usize] = Asked { wanted: entry, queued: entry };
@@ -227,6 +250,18 @@ impl Heap {
         *self.slot(position) = entry;
     }
 
+    /// Keeps only such entries.
+    fn retain(&mut self, is_kept: impl Fn(Entry) -> bool) {
+        let first = (!self.is_open && self.len > 0).then_some(self.root);
+        let others = self.pairs.iter().flat_map(|pair| pair.0).filter(|entry| *entry != NEVER);
+        let mut kept: Vec<Entry> = first.into_iter().chain(others).filter(|entry| is_kept(*entry)).collect();
+        // A sorted array is a heap.
+        kept.sort_unstable();
+        self.pairs.clear();
+        (self.root, self.len, self.is_open) = (NEVER, 0, false);
+        kept.into_iter().for_each(|entry| self.append(entry));
+    }
+
     #[inline]
     fn slot(&mut self, position: usize) -> &mut Entry {
         match position.checked_sub(1) {
@@ -296,6 +331,21 @@ mod tests {
         assert_eq!(queue.pop_until(at(9)), None);
         queue.set(slot, None);
         assert_eq!(queue.pop_until(at(10)), None);
+    }
+
+    #[test]
+    fn deadlines_brought_forward_again_and_again_take_no_room() {
+        let mut queue = EventQueue::default();
+        let slots: Vec<_> = (0..10).map(|_| queue.add_slot()).collect();
+        for n in 0..10_000 {
+            for slot in &slots {
+                queue.set(*slot, Some(at(1_000_000 - n)));
+            }
+        }
+        assert!(queue.high_water() <= 64, "{}", queue.high_water());
+        let order: Vec<_> = std::iter::from_fn(|| queue.pop_until(Instant::MAX)).collect();
+        assert_eq!(order, slots.iter().map(|slot| (at(990_001), *slot)).collect::<Vec<_>>());
+        assert_eq!(queue.stale, 0);
     }
 
     #[test]
