@@ -16,6 +16,7 @@ use careof_wire::tunnel::relay_error;
 use careof_wire::udp::UdpHeader;
 
 use crate::drop_cause::NodeDrop;
+use crate::forwarding::is_group;
 use crate::observer::Note;
 use crate::packet::PacketRef;
 use crate::simulation::Simulation;
@@ -120,6 +121,18 @@ impl Simulation {
 
     fn send_for_agent(&mut self, node: NodeId, transmit: Transmit) {
         let Transmit { interface, source, destination, ttl, payload } = transmit;
+        let interface = interface.map(|interface| InterfaceIndex(interface.0));
+        if is_group(destination)
+            && !self.is_observed()
+            && let (Some(cell), Some(fleet)) = (interface, &self.fleet)
+            && fleet.is_empty_cell(node, cell)
+        {
+            // An advertisement that reaches everybody there is: it counts, but nobody will read it.
+            self.next_identification(node);
+            self.pool.skip_id();
+            self.ledger.consumed += 1;
+            return;
+        }
         let (number, payload) = match payload {
             TransmitPayload::Udp { source_port, destination_port, bytes } => {
                 let header = UdpHeader { source_port, destination_port, payload_len: bytes.len() as u16 };
@@ -129,7 +142,6 @@ impl Simulation {
             }
             TransmitPayload::Icmp { bytes } => (protocol::ICMP, bytes),
         };
-        let interface = interface.map(|interface| InterfaceIndex(interface.0));
         self.send_message(node, interface, source, destination, ttl, number, payload);
     }
 

@@ -193,6 +193,11 @@ impl PacketPool {
         (self.packets.len() - 1) as u32
     }
 
+    /// As if a packet had been stored and had given its place back at once.
+    pub(crate) fn skip_id(&mut self) {
+        self.next_id += 1;
+    }
+
     /// Gives a packet's place back. Its value stays readable until the next insertion.
     pub(crate) fn release(&mut self, packet: PacketRef) {
         debug_assert!(!self.free.contains(&packet.0), "packet released twice");

@@ -10,8 +10,6 @@ pub(crate) struct Slot(pub(crate) u32);
 const SLOT_BITS: u32 = 22;
 /// Bits that number the askings; when they run out, what waits is numbered afresh.
 const SEQUENCE_BITS: u32 = 64 - SLOT_BITS;
-/// So few entries that were left behind cost less than looking for them.
-const SPARE_ENTRIES: usize = 32;
 
 /// A deadline in one word that compares as (time, order of asking): 64 bits of nanoseconds, 42 of order, 22 of slot.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,6 +29,9 @@ impl Entry {
     }
 }
 
+/// So many entries may be left behind in any heap.
+const FEW_STALE: usize = 16;
+
 /// Two entries, in one cache line.
 #[derive(Clone, Copy)]
 #[repr(align(32))]
@@ -49,15 +50,15 @@ const NEVER: Entry = Entry(u128::MAX);
 /// added: a component asks again as a rule, or wakes another, and that takes one walk down the heap instead of two. A
 /// deadline that is put off, as a retransmission timer is with every acknowledgement, is only written down: its entry
 /// is put right when it comes to the top, too early. And nobody keeps track of where an entry is: one that is brought
-/// forward leaves its old entry behind, which is worth nothing when it comes to the top. Before such entries become many
-/// more than the others they are thrown out together.
+/// forward leaves its old entry behind, which is worth nothing when it comes to the top, and is swept out before half of
+/// the heap is such.
 #[derive(Default)]
 pub(crate) struct EventQueue {
     heap: Heap,
     asked: Vec<Asked>,
     sequence: u64,
-    /// With so many entries in the heap, those that were left behind are looked for.
-    crowd: usize,
+    /// Entries that were left behind.
+    stale: usize,
 }
 
 /// What a component asked for.
@@ -104,41 +105,23 @@ impl EventQueue {
         let entry = Entry::new(at, self.sequence, slot);
         asked.wanted = entry;
         if entry < asked.queued {
+            let is_brought_forward = asked.queued != NEVER;
             asked.queued = entry;
-            if !self.heap.fill(entry) {
-                self.append(entry);
+            self.heap.add(entry);
+            if is_brought_forward {
+                self.leave_behind();
             }
         }
     }
 
-    /// Adds an entry where no place is open.
-    fn append(&mut self, entry: Entry) {
-        if self.heap.len >= self.crowd {
-            self.throw_out();
-        }
-        self.heap.append(entry);
-    }
-
-    /// Throws out what was left behind or taken back, and puts right what was put off. So much is added between two times
-    /// that each entry is looked at a few times at most.
+    /// An entry is worth nothing from now on.
     #[cold]
-    fn throw_out(&mut self) {
-        let asked = &mut self.asked;
-        let mut entries: Vec<Entry> = self
-            .heap
-            .entries()
-            .filter_map(|entry| {
-                let asked = &mut asked[entry.slot().0 as usize];
-                if asked.queued != entry {
-                    return None;
-                }
-                asked.queued = asked.wanted;
-                Some(asked.wanted).filter(|wanted| *wanted != NEVER)
-            })
-            .collect();
-        entries.sort_unstable();
-        self.crowd = 2 * entries.len() + SPARE_ENTRIES;
-        self.heap.fill_with_sorted(&entries);
+    fn leave_behind(&mut self) {
+        self.stale += 1;
+        if self.stale > FEW_STALE && self.stale > self.heap.len / 2 {
+            self.heap.retain(|entry| self.asked[entry.slot().0 as usize].queued == entry);
+            self.stale = 0;
+        }
     }
 
     /// Takes the earliest entry if it is due at or before `limit`.
@@ -161,8 +144,10 @@ impl EventQueue {
             if asked.queued == first {
                 asked.queued = asked.wanted;
                 if asked.wanted != NEVER {
-                    self.heap.fill(asked.wanted);
+                    self.heap.add(asked.wanted);
                 }
+            } else {
+                self.stale -= 1;
             }
         }
     }
@@ -170,15 +155,18 @@ impl EventQueue {
     /// Numbers what is wanted from 1 on, in its order.
     #[cold]
     fn renumber(&mut self) {
-        self.throw_out();
-        let mut entries: Vec<Entry> = self.heap.entries().collect();
+        let mut entries: Vec<Entry> =
+            self.asked.iter().map(|asked| asked.wanted).filter(|wanted| *wanted != NEVER).collect();
         entries.sort_unstable();
-        for (number, entry) in (1..).zip(&mut entries) {
-            *entry = Entry::new(entry.at(), number, entry.slot());
-            self.asked[entry.slot().0 as usize] = Asked { wanted: *entry, queued: *entry };
-        }
+        self.heap = Heap::default();
+        self.asked.fill(Asked { wanted: NEVER, queued: NEVER });
         self.sequence = entries.len() as u64;
-        self.heap.fill_with_sorted(&entries);
+        self.stale = 0;
+        for (number, entry) in (1..).zip(entries) {
+            let entry = Entry::new(entry.at(), number, entry.slot());
+            self.asked[entry.slot().0 as usize] = Asked { wanted: entry, queued: entry };
+            self.heap.add(entry);
+        }
     }
 
     /// Room for how many entries there is: as many as there ever were at a time, or a little more.
@@ -221,24 +209,6 @@ impl Heap {
         self.is_open = true;
     }
 
-    /// All that is in it, in no order.
-    fn entries(&self) -> impl Iterator<Item = Entry> {
-        let root = if self.is_open { NEVER } else { self.root };
-        let others = self.pairs.iter().flat_map(|pair| pair.0);
-        std::iter::once(root).chain(others).filter(|entry| *entry != NEVER)
-    }
-
-    /// Makes it anew of these, which stand in order and so make a heap.
-    fn fill_with_sorted(&mut self, entries: &[Entry]) {
-        self.pairs.fill(Pair([NEVER; 2]));
-        self.root = NEVER;
-        self.is_open = false;
-        self.len = entries.len();
-        for (position, entry) in entries.iter().enumerate() {
-            *self.slot(position) = *entry;
-        }
-    }
-
     /// Puts the last entry in the place that is open.
     fn close(&mut self) {
         self.is_open = false;
@@ -252,14 +222,14 @@ impl Heap {
         self.sift_down(last);
     }
 
-    /// Puts an entry in the place that is open; `false` where none is.
     #[inline]
-    fn fill(&mut self, entry: Entry) -> bool {
-        let was_open = std::mem::replace(&mut self.is_open, false);
-        if was_open {
+    fn add(&mut self, entry: Entry) {
+        if self.is_open {
+            self.is_open = false;
             self.sift_down(entry);
+        } else {
+            self.append(entry);
         }
-        was_open
     }
 
     /// Adds an entry at the end and lets it rise.
@@ -279,6 +249,18 @@ impl Heap {
             position = parent;
         }
         *self.slot(position) = entry;
+    }
+
+    /// Keeps only such entries.
+    fn retain(&mut self, is_kept: impl Fn(Entry) -> bool) {
+        let first = (!self.is_open && self.len > 0).then_some(self.root);
+        let others = self.pairs.iter().flat_map(|pair| pair.0).filter(|entry| *entry != NEVER);
+        let mut kept: Vec<Entry> = first.into_iter().chain(others).filter(|entry| is_kept(*entry)).collect();
+        // A sorted array is a heap.
+        kept.sort_unstable();
+        self.pairs.clear();
+        (self.root, self.len, self.is_open) = (NEVER, 0, false);
+        kept.into_iter().for_each(|entry| self.append(entry));
     }
 
     #[inline]
@@ -353,23 +335,18 @@ mod tests {
     }
 
     #[test]
-    fn deadlines_that_are_brought_forward_again_and_again_leave_no_heap_of_old_ones() {
+    fn deadlines_brought_forward_again_and_again_take_no_room() {
         let mut queue = EventQueue::default();
-        let slots: Vec<_> = (0..40).map(|_| queue.add_slot()).collect();
-        for round in 1..10_000 {
-            // A time-out of an hour, and then something sooner: a reply to be acknowledged, a packet to be paced.
+        let slots: Vec<_> = (0..10).map(|_| queue.add_slot()).collect();
+        for n in 0..10_000 {
             for slot in &slots {
-                queue.set(*slot, Some(at(3_600_000_000_000 + round)));
-                queue.set(*slot, Some(at(round)));
+                queue.set(*slot, Some(at(1_000_000 - n)));
             }
-            let woken = std::iter::from_fn(|| queue.pop_until(at(round))).map(|(_, slot)| slot);
-            assert!(woken.eq(slots.iter().copied()), "round {round}");
         }
-        assert!(
-            queue.high_water() <= 2 * (2 * slots.len() + SPARE_ENTRIES),
-            "room for {} entries",
-            queue.high_water()
-        );
+        assert!(queue.high_water() <= 64, "{}", queue.high_water());
+        let order: Vec<_> = std::iter::from_fn(|| queue.pop_until(Instant::MAX)).collect();
+        assert_eq!(order, slots.iter().map(|slot| (at(990_001), *slot)).collect::<Vec<_>>());
+        assert_eq!(queue.stale, 0);
     }
 
     #[test]
