@@ -133,7 +133,8 @@ def read(path: Path) -> pa.Table:
     try:
         # Opened here: Arrow's own errors about files say nothing in `strerror`.
         with path.open("rb") as file:
-            table = pq.read_table(file)
+            # Without threads: one that still holds a piece of the file when the interpreter ends ends it by a signal.
+            table = pq.read_table(file, use_threads=False, pre_buffer=False)
     except (OSError, pa.ArrowException) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else "is no Parquet file"
         raise NotATableError(f"{path}: {why}", hint="name a table written by `careof sweep`") from error
