@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import errno
 import os
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import IO, TYPE_CHECKING, Self
 
 from careof.errors import CareofError, OutputError, RunError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import TracebackType
 
 EVENTS = "events.parquet"
@@ -148,11 +149,12 @@ def looks_like_a_run(directory: Path) -> bool:
     return {SUMMARY, SCENARIO, RESOLVED} <= names and all(_is_ours(name) for name in names)
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a file so that it is there whole or not at all.
+@contextmanager
+def whole(path: Path, hint: str) -> Iterator[IO[bytes]]:
+    """A file to write, which becomes `path` when all of it is written; otherwise nothing is left of it.
 
     Raises:
-        OutputError: it cannot be written.
+        OutputError: it cannot be written; `hint` says what would help.
         RunError: the disk is full.
     """
     import tempfile
@@ -161,18 +163,22 @@ def write_whole(path: Path, text: str) -> None:
     try:
         if path.is_dir():
             raise IsADirectoryError(None, "is a directory")
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name[:200]}.", delete=False
-        ) as file:
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name[:200]}.", delete=False) as file:
             partial = Path(file.name)
-            file.write(text)
+            yield file
         partial.chmod(0o666 & ~umask())
         partial.replace(path)
     except OSError as error:
-        raise not_written(path, error, "name a file in a directory that exists") from error
+        raise not_written(path, error, hint) from error
     finally:
         if partial is not None:
             partial.unlink(missing_ok=True)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that it is there whole or not at all; see :func:`whole`."""
+    with whole(path, "name a file in a directory that exists") as file:
+        file.write(text.encode())
 
 
 def space_hint(error: OSError) -> str | None:

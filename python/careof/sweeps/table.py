@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from careof.errors import NotATableError, OutputError
-from careof.staging import not_written, umask
+from careof.staging import whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
 
     from careof.native import Json
 
@@ -92,20 +91,12 @@ def write(path: Path, columns: pa.Schema, content: Iterable[list[Any]]) -> None:
         OutputError: it cannot be written.
         RunError: the disk is full.
     """
-    partial = None
-    try:
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name[:200]}.", delete=False) as file:
-            partial = Path(file.name)
-            with pq.ParquetWriter(file, columns, compression="zstd", version="2.6") as writer:
-                for batch in _batches(columns, content):
-                    writer.write_table(pa.Table.from_batches([batch]), row_group_size=_ROWS_AT_ONCE)
-        partial.chmod(0o666 & ~umask())
-        partial.replace(path)
-    except OSError as error:
-        raise not_written(path, error, "name a file in a directory that can be written, with --out") from error
-    finally:
-        if partial is not None:
-            partial.unlink(missing_ok=True)
+    with (
+        whole(path, "name a file in a directory that can be written, with --out") as file,
+        pq.ParquetWriter(file, columns, compression="zstd", version="2.6") as writer,
+    ):
+        for batch in _batches(columns, content):
+            writer.write_table(pa.Table.from_batches([batch]), row_group_size=_ROWS_AT_ONCE)
 
 
 def _batches(columns: pa.Schema, content: Iterable[list[Any]]) -> Iterator[pa.RecordBatch]:
