@@ -20,6 +20,7 @@ from wire_vectors import (
     MOBILE_NODE,
     REPLY_CODES,
     SPIS,
+    VENDOR,
     checksum,
     payload_of,
     vectors,
@@ -47,6 +48,7 @@ EXTENSIONS = {
     "request_to_foreign_agent": [MOBILE_HOME, 130, MOBILE_FOREIGN],
     "request_relayed": [MOBILE_HOME, FOREIGN_HOME],
     "request_every_flag_and_nai": [131, MOBILE_HOME],
+    "request_with_path": [VENDOR, VENDOR, MOBILE_HOME],
     "request_deregister": [MOBILE_HOME],
     **{f"reply_{code}": [MOBILE_HOME, FOREIGN_HOME] for code in REPLY_CODES},
 }
@@ -70,6 +72,15 @@ def test_authenticators_are_those_of_rfc_5944(name: str) -> None:
         covered = message[: offset + 6]
         digest = DIGESTS[len(authenticator)]
         assert hmac.new(KEYS[kind], covered, digest).digest() == authenticator
+
+
+def test_the_path_report_is_a_vendor_extension_of_rfc_3115() -> None:
+    message = payload_of(vectors()["request_with_path"])[8:]
+    theirs, ours = (data for _, kind, data in extensions(message) if kind == VENDOR)
+    assert struct.unpack("!HIH", theirs[:8]) == (0, 9, 0x0102)
+    assert theirs[8:] == b"somebody else's"
+    # Known: both rates (100 bit/s), the round trip (us), and that the old path is lost.
+    assert struct.unpack("!HIHHIII", ours) == (0, 32473, 1, 0b11111 << 11, 96, 144, 700_000)
 
 
 def test_hmac_md5_is_not_the_keyed_md5_of_old_peers() -> None:

@@ -81,6 +81,12 @@ def test_registration_requests() -> None:
     expected = in_udp(MOBILE_NODE, HOME_AGENT, 1024, authenticated(with_nai, MOBILE_HOME, "md5"))
     assert vectors()["request_every_flag_and_nai"] == expected
 
+    theirs = struct.pack("!HIH", 0, 9, 0x0102) + b"somebody else's"
+    ours = struct.pack("!HIHHIII", 0, 32473, 1, 0xF800, 96, 144, 700_000)
+    with_path = request(0x22, CO_LOCATED) + b"".join(bytes([134, len(data)]) + data for data in (theirs, ours))
+    expected = in_udp(CO_LOCATED, HOME_AGENT, 1024, authenticated(with_path, MOBILE_HOME, "md5"))
+    assert vectors()["request_with_path"] == expected
+
     message = authenticated(request(0, MOBILE_NODE, lifetime=0), MOBILE_HOME, "md5")
     assert vectors()["request_deregister"] == in_udp(MOBILE_NODE, HOME_AGENT, 1024, message)
 

@@ -96,12 +96,17 @@ def test_registration_requests() -> None:
         ),
         "request_relayed": ("0x02", "600", FOREIGN_AGENT, ["32", "34"], ["0x00000100", "0x00010000"]),
         "request_every_flag_and_nai": ("0xfa", "600", CO_LOCATED, ["131", "32"], ["0x00000100"]),
+        "request_with_path": ("0x22", "600", CO_LOCATED, ["134", "134", "32"], ["0x00000100"]),
         "request_deregister": ("0x00", "0", MOBILE_NODE, ["32"], ["0x00000100"]),
     }
     for name, (flags, lifetime, care_of_address, extensions, spis) in requests.items():
         expected = [["1"], [flags], [lifetime], [MOBILE_NODE], [HOME_AGENT], [care_of_address], extensions, spis]
         assert fields(name, *wanted) == expected, name
     assert fields("request_every_flag_and_nai", "mip.nai") == [["mn@example.net"]]
+    # RFC 3115; what 32473 means by its type 1 is nobody's business but ours.
+    wanted = [f"mip.ext.nvse.{field}" for field in ("reserved", "vendor_id", "vendor_type", "vendor_value")]
+    values = [b"somebody else's".hex(), struct.pack("!HIII", 0xF800, 96, 144, 700_000).hex()]
+    assert fields("request_with_path", *wanted) == [["0x0000"] * 2, ["9", "32473"], ["258", "1"], values]
 
 
 def test_registration_replies() -> None:

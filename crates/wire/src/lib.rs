@@ -7,6 +7,7 @@
 //! | [`tunnel`] | IP within IP (RFC 2003), minimal encapsulation (RFC 2004), GRE (RFC 2784, RFC 2890) |
 //! | [`ipv4`] | the header, fragmentation, reassembly (RFC 791) |
 //! | [`udp`], [`Segment`] | the transport headers (RFC 768, RFC 9293) |
+//! | [`tcp_edit`] | changes to a TCP header that passes (RFC 1624) |
 //!
 //! A message is a plain value. `parse` reads it from a slice and either gives it whole or an [`Error`] that
 //! names the field, its place and what was found there; no bytes make it panic. `emit` appends it to a
@@ -41,6 +42,7 @@ pub mod protocol;
 mod segment;
 mod seq;
 mod tcp;
+pub mod tcp_edit;
 pub mod tunnel;
 pub mod udp;
 

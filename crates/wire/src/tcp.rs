@@ -112,23 +112,25 @@ impl Segment {
     ///
     /// A header cut short, a wrong checksum, an option whose length is wrong or leads out of the header.
     pub fn parse(source: Ipv4Addr, destination: Ipv4Addr, bytes: &[u8]) -> Result<(Self, &[u8]), Error> {
-        let slice = TcpSlice::from_slice(bytes).map_err(|error| match error {
-            HeaderSliceError::Len(error) => Error::Truncated {
-                what: "TCP header",
-                offset: 0,
-                needed: error.required_len,
-                found: bytes.len(),
-            },
-            HeaderSliceError::Content(HeaderError::DataOffsetTooSmall { data_offset }) => Error::Invalid {
-                field: "TCP Data Offset",
-                offset: DATA_OFFSET,
-                found: u32::from(data_offset),
-                expected: "5 or more",
-            },
-        })?;
+        let slice = slice(bytes)?;
         let sum = checksum::pseudo_header(source, destination, protocol::TCP, bytes.len());
         checksum::verify(&sum.add_slice(bytes), "TCP", CHECKSUM, slice.checksum())?;
-        let payload = slice.payload();
+        let (segment, _) = Self::of(&slice, bytes)?;
+        Ok((segment, slice.payload()))
+    }
+
+    /// Reads the header of a segment that passes on its way to somebody else, whose checksum may be left to a network device
+    /// and is not looked at. Also whether there are options beyond maximum segment size, window scale, SACK and timestamps.
+    ///
+    /// # Errors
+    ///
+    /// As [`Segment::parse`], but for the checksum.
+    pub fn peek(bytes: &[u8]) -> Result<(Self, bool), Error> {
+        Self::of(&slice(bytes)?, bytes)
+    }
+
+    /// The header of `bytes`, and whether there are options that are not known.
+    fn of(slice: &TcpSlice<'_>, bytes: &[u8]) -> Result<(Self, bool), Error> {
         let mut segment = Self {
             source_port: slice.source_port(),
             destination_port: slice.destination_port(),
@@ -137,19 +139,21 @@ impl Segment {
             flags: Flags(bytes.get(FLAGS).copied().unwrap_or_default()),
             window: slice.window_size(),
             // The payload of an IPv4 datagram has at most 65,515 bytes.
-            payload_len: u16::try_from(payload.len()).unwrap_or(u16::MAX),
+            payload_len: u16::try_from(slice.payload().len()).unwrap_or(u16::MAX),
             ..Self::default()
         };
-        segment.take_options(slice.options())?;
-        Ok((segment, payload))
+        let has_others = segment.take_options(slice.options())?;
+        Ok((segment, has_others))
     }
 
-    fn take_options(&mut self, options: &[u8]) -> Result<(), Error> {
+    /// Whether there were options that are not known.
+    fn take_options(&mut self, options: &[u8]) -> Result<bool, Error> {
         let mut rest = options;
+        let mut has_others = false;
         loop {
             let offset = OPTIONS + options.len() - rest.len();
             let (kind, len) = match *rest {
-                [] | [KIND_END, ..] => return Ok(()),
+                [] | [KIND_END, ..] => return Ok(has_others),
                 [KIND_NOOP, ref after @ ..] => {
                     rest = after;
                     continue;
@@ -170,13 +174,14 @@ impl Segment {
                 let needed = usize::from(len);
                 return Err(Error::Truncated { what: "TCP option", offset, needed, found: rest.len() });
             };
-            self.take_option(kind, option.get(2..).unwrap_or_default()).map_err(wrong_length)?;
+            has_others |=
+                !self.take_option(kind, option.get(2..).unwrap_or_default()).map_err(wrong_length)?;
             rest = after;
         }
     }
 
-    /// Takes one option; the error tells the length it should have had.
-    fn take_option(&mut self, kind: u8, data: &[u8]) -> Result<(), &'static str> {
+    /// Takes one option, if it is known; the error tells the length it should have had.
+    fn take_option(&mut self, kind: u8, data: &[u8]) -> Result<bool, &'static str> {
         match kind {
             KIND_MAXIMUM_SEGMENT_SIZE => {
                 let data = data.try_into().map_err(|_| "4 for the maximum segment size")?;
@@ -209,10 +214,24 @@ impl Segment {
                     );
                 }
             }
-            _ => {}
+            _ => return Ok(false),
         }
-        Ok(())
+        Ok(true)
     }
+}
+
+fn slice(bytes: &[u8]) -> Result<TcpSlice<'_>, Error> {
+    TcpSlice::from_slice(bytes).map_err(|error| match error {
+        HeaderSliceError::Len(error) => {
+            Error::Truncated { what: "TCP header", offset: 0, needed: error.required_len, found: bytes.len() }
+        }
+        HeaderSliceError::Content(HeaderError::DataOffsetTooSmall { data_offset }) => Error::Invalid {
+            field: "TCP Data Offset",
+            offset: DATA_OFFSET,
+            found: u32::from(data_offset),
+            expected: "5 or more",
+        },
+    })
 }
 
 #[cfg(test)]
@@ -301,6 +320,22 @@ mod tests {
         let segment = with_options(&[254, 4, 9, 9, 2, 4, 5, 180, 1, 0, 3, 99]).unwrap();
         assert_eq!(segment.mss, Some(1460));
         assert_eq!(segment.window_scale, None);
+    }
+
+    #[test]
+    fn a_look_at_a_header_takes_no_notice_of_the_checksum_and_tells_of_other_options() {
+        let segment = Segment { flags: Flags::ACK, window: 7, payload_len: 2, ..Segment::default() };
+        let mut bytes = emitted(&segment, &[1, 2]);
+        bytes[CHECKSUM] ^= 1;
+        assert_eq!(Segment::peek(&bytes), Ok((segment, false)));
+        // TCP MD5 (19), TCP-AO (29), Multipath TCP (30), user timeout (28).
+        for kind in [19, 29, 30, 28] {
+            let mut bytes = emitted(&Segment::default(), &[]);
+            bytes.extend([kind, 4, 0, 0]);
+            bytes[DATA_OFFSET] = 6 << 4;
+            assert_eq!(Segment::peek(&bytes), Ok((Segment::default(), true)), "{kind}");
+        }
+        assert!(Segment::peek(&bytes[..19]).is_err());
     }
 
     #[test]

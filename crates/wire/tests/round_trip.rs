@@ -1,8 +1,9 @@
 //! What is emitted is read as it was: for every message, every extension, every header.
 
 use std::net::Ipv4Addr;
+use std::time::Duration;
 
-use careof_base::Instant;
+use careof_base::{DataRate, Instant};
 use careof_wire::icmp::{
     AdvertisementExtension, AgentFlags, DestinationUnreachable, Echo, IcmpMessage,
     MobilityAgentAdvertisement, OtherMessage, RouterAddress, RouterAdvertisement, RouterSolicitation,
@@ -11,9 +12,10 @@ use careof_wire::icmp::{
 use careof_wire::ipv4::{Ipv4Header, Reassembler, ReassemblyLimits, fragment};
 use careof_wire::mip4::{
     Algorithm, AuthenticationExtension, AuthenticationKind, Extension, Identification, Lifetime, Message,
-    RegistrationReply, RegistrationRequest, ReplyCode, RequestFlags, Spi, append_authentication,
-    verify_authentication,
+    PathReport, RegistrationReply, RegistrationRequest, ReplyCode, RequestFlags, Spi, VendorExtension,
+    append_authentication, verify_authentication,
 };
+use careof_wire::tcp_edit::{self, ChecksumField};
 use careof_wire::tunnel::{Encapsulation, Origin, Tunnel, decapsulate};
 use careof_wire::udp::UdpHeader;
 use careof_wire::{Flags, SackBlocks, Segment, SeqNumber, Timestamps, UnknownExtension};
@@ -41,6 +43,27 @@ fn authentication_kind() -> impl Strategy<Value = AuthenticationKind> {
     ]
 }
 
+fn vendor_extension() -> impl Strategy<Value = VendorExtension> {
+    (any::<u32>(), any::<u16>(), bytes(VendorExtension::MAX_VALUE_LEN))
+        .prop_map(|(vendor, kind, value)| VendorExtension::new(vendor, kind, &value).expect("short enough"))
+}
+
+prop_compose! {
+    /// In the units of the wire.
+    fn path_report()(
+        (downlink, uplink, round_trip) in any::<(Option<u32>, Option<u32>, Option<u32>)>(),
+        old_path_lost in any::<Option<bool>>(),
+    ) -> PathReport {
+        let rate = |units: u32| DataRate::from_bits_per_second(u64::from(units) * 100);
+        PathReport {
+            downlink: downlink.map(rate),
+            uplink: uplink.map(rate),
+            round_trip: round_trip.map(|micros| Duration::from_micros(micros.into())),
+            old_path_lost,
+        }
+    }
+}
+
 fn extension() -> impl Strategy<Value = Extension> {
     let authentication = (
         authentication_kind(),
@@ -53,8 +76,11 @@ fn extension() -> impl Strategy<Value = Extension> {
         )),
         Just(Extension::OneBytePadding),
         Just(Extension::EncapsulatingDeliveryStyle),
-        // 130 is the encapsulating delivery style.
-        prop_oneof![unknown_extension(128..=129), unknown_extension(131..=255)].prop_map(Extension::Unknown),
+        vendor_extension().prop_map(Extension::Vendor),
+        path_report().prop_map(|report| report.extension()),
+        // 130 is the encapsulating delivery style, 134 a vendor's extension.
+        prop_oneof![unknown_extension(128..=129), unknown_extension(131..=133), unknown_extension(135..=255)]
+            .prop_map(Extension::Unknown),
     ]
 }
 
@@ -209,6 +235,54 @@ fn encapsulation() -> impl Strategy<Value = Encapsulation> {
 }
 
 proptest! {
+    /// A header changed in place is the one that would have been made so, checksum and all.
+    #[test]
+    fn changed_tcp_headers(
+        (segment, payload) in segment(),
+        (source, destination) in (address(), address()),
+        (window, ack, without_sack) in any::<(Option<u16>, Option<u32>, bool)>(),
+    ) {
+        let mut bytes = Vec::new();
+        segment.emit(source, destination, &payload, &mut bytes);
+        let mut wanted = segment;
+        if let Some(window) = window {
+            prop_assert!(tcp_edit::set_window(&mut bytes, window, ChecksumField::Complete));
+            wanted.window = window;
+        }
+        if let Some(ack) = ack {
+            prop_assert!(tcp_edit::set_ack(&mut bytes, SeqNumber(ack), ChecksumField::Complete));
+            wanted.ack = SeqNumber(ack);
+        }
+        let mut expected = Vec::new();
+        wanted.emit(source, destination, &payload, &mut expected);
+        prop_assert_eq!(&bytes, &expected);
+        if without_sack {
+            prop_assert_eq!(tcp_edit::remove_sack(&mut bytes, ChecksumField::Complete), !segment.sack.is_empty());
+            wanted.sack = SackBlocks::EMPTY;
+            prop_assert_eq!(Segment::parse(source, destination, &bytes), Ok((wanted, &payload[..])));
+            prop_assert_eq!(bytes.len(), expected.len());
+        }
+    }
+
+    /// Whatever the bytes are, a change stays within the header, and a checksum that is wrong stays as wrong as it was.
+    #[test]
+    fn changes_of_bytes_that_are_no_header(mut bytes in bytes(80), window in any::<u16>(), ack in any::<u32>()) {
+        let total = |bytes: &[u8]| {
+            let words = bytes.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair.get(1).copied().unwrap_or(0)));
+            words.sum::<u32>() % 0xffff
+        };
+        let before = bytes.clone();
+        tcp_edit::set_window(&mut bytes, window, ChecksumField::Complete);
+        tcp_edit::set_ack(&mut bytes, SeqNumber(ack), ChecksumField::Complete);
+        tcp_edit::remove_sack(&mut bytes, ChecksumField::Complete);
+        prop_assert_eq!(bytes.len(), before.len());
+        prop_assert_eq!(total(&bytes), total(&before));
+        let header = before.get(12).map_or(0, |offset| usize::from(offset >> 4) * 4).max(20);
+        prop_assert_eq!(bytes.get(header..), before.get(header..));
+    }
+}
+
+proptest! {
     #[test]
     fn registration_messages(message in prop_oneof![request(), reply()]) {
         let bytes = message.emit();
@@ -239,6 +313,12 @@ proptest! {
         let bit = bit.index(bytes.len() * 8);
         bytes[bit / 8] ^= 1 << (bit % 8);
         prop_assert!(!verify_authentication(&bytes, offset, algorithm, &key));
+    }
+
+    #[test]
+    fn path_reports(report in path_report()) {
+        let Extension::Vendor(extension) = report.extension() else { panic!("{report:?}") };
+        prop_assert_eq!(extension.path_report(), Some(report));
     }
 
     #[test]
@@ -273,6 +353,7 @@ proptest! {
         segment.emit(source, destination, &payload, &mut bytes);
         prop_assert_eq!(bytes.len(), usize::from(segment.header_len()) + payload.len());
         prop_assert_eq!(Segment::parse(source, destination, &bytes), Ok((segment, &payload[..])));
+        prop_assert_eq!(Segment::peek(&bytes), Ok((segment, false)));
     }
 
     #[test]

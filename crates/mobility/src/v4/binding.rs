@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 
 use careof_base::Instant;
-use careof_wire::mip4::{Identification, Lifetime};
+use careof_wire::mip4::{Identification, Lifetime, PathReport};
 
 use super::{BindingChanged, Change, Tunnel};
 
@@ -31,6 +31,8 @@ pub struct MobilityBinding {
     pub reverse_tunnel: bool,
     /// The tunnel from the home agent to the care-of address.
     pub tunnel: Tunnel,
+    /// What the mobile node reported of the path with the request; not kept across a restart of the home agent.
+    pub path: Option<PathReport>,
 }
 
 #[derive(Debug, Default)]
@@ -56,6 +58,7 @@ fn removed(binding: &MobilityBinding, change: Change) -> BindingChanged {
         care_of: binding.care_of,
         lifetime: Lifetime::ZERO,
         change,
+        path: None,
     }
 }
 
@@ -113,6 +116,7 @@ impl BindingTable {
             care_of: binding.care_of,
             lifetime: binding.lifetime,
             change,
+            path: binding.path,
         });
         changes
     }
@@ -191,6 +195,7 @@ mod tests {
                 encapsulation: EncapsulationChoice::IpInIp.encapsulation(),
                 ttl: crate::v4::TUNNEL_TTL,
             },
+            path: None,
         }
     }
 

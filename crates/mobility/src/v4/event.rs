@@ -3,7 +3,7 @@
 use core::net::Ipv4Addr;
 use core::time::Duration;
 
-use careof_wire::mip4::{Identification, Lifetime, ReplyCode};
+use careof_wire::mip4::{Identification, Lifetime, PathReport, ReplyCode};
 
 use super::{DropReason, HandoverEvent, InterfaceId};
 
@@ -68,6 +68,9 @@ pub struct BindingChanged {
     pub lifetime: Lifetime,
     /// What became of it.
     pub change: Change,
+    /// Home agent: what the mobile node reported, under its authentication, of the path it now uses; `None` when it did
+    /// not, or when no request of this binding's made the change.
+    pub path: Option<PathReport>,
 }
 
 /// A visitor of a foreign agent came or went.
@@ -83,6 +86,8 @@ pub struct VisitorChanged {
     pub lifetime: Lifetime,
     /// What became of it.
     pub change: Change,
+    /// What the visitor reported of its path in the request that the home agent accepted; `None` when it did not, or is gone.
+    pub path: Option<PathReport>,
 }
 
 /// What to do about ARP for a home address (RFC 5944 section 4.6).

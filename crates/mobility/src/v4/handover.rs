@@ -4,7 +4,7 @@ use core::net::Ipv4Addr;
 use core::time::Duration;
 
 use careof_base::DataRate;
-use careof_wire::mip4::ReplyCode;
+use careof_wire::mip4::{PathReport, ReplyCode};
 
 use super::InterfaceId;
 
@@ -31,9 +31,19 @@ pub enum HandoverStyle {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PathProperties {
     /// Rate towards the mobile node.
-    pub rate: Option<DataRate>,
+    pub downlink: Option<DataRate>,
+    /// Rate from the mobile node.
+    pub uplink: Option<DataRate>,
     /// Round-trip time to the home agent: given by the owner, and measured by registrations since.
     pub round_trip: Option<Duration>,
+}
+
+impl From<PathReport> for PathProperties {
+    /// What a mobile node said of a path, without what it said of the one before.
+    fn from(report: PathReport) -> Self {
+        let PathReport { downlink, uplink, round_trip, old_path_lost: _ } = report;
+        Self { downlink, uplink, round_trip }
+    }
 }
 
 /// Why a handover did not happen.

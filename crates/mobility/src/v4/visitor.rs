@@ -5,7 +5,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use core::net::Ipv4Addr;
 
 use careof_base::Instant;
-use careof_wire::mip4::{Identification, Lifetime, RequestFlags};
+use careof_wire::mip4::{Identification, Lifetime, PathReport, RequestFlags};
 
 use super::{InterfaceId, Tunnel};
 
@@ -30,6 +30,8 @@ pub struct VisitorEntry {
     pub reverse_tunnel: Option<Tunnel>,
     /// What the visitor sends comes tunnelled to the agent (RFC 3024 section 2).
     pub encapsulating_delivery: bool,
+    /// What it reported of its path.
+    pub path: Option<PathReport>,
 }
 
 /// The visitors of a foreign agent.
@@ -107,6 +109,7 @@ pub(crate) struct PendingRequest {
     pub(crate) flags: RequestFlags,
     pub(crate) encapsulating_delivery: bool,
     pub(crate) lifetime: Lifetime,
+    pub(crate) path: Option<PathReport>,
     /// When it was relayed.
     pub(crate) relayed: Instant,
     /// When the agent gives up.
@@ -214,6 +217,7 @@ mod tests {
             flags: RequestFlags::default(),
             encapsulating_delivery: false,
             lifetime: Lifetime::from_secs(300),
+            path: None,
             relayed: Instant::from_secs(at),
             expires: Instant::from_secs(at + 7),
         }

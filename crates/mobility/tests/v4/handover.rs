@@ -35,7 +35,7 @@ fn make_before_break_uses_the_new_interface_only_when_its_registration_is_accept
             to: IF_GSM,
             notice: Notice::Ahead(Duration::ZERO),
             style: HandoverStyle::MakeBeforeBreak,
-            old: PathProperties { rate: None, round_trip: Some(Duration::from_millis(700)) },
+            old: PathProperties { round_trip: Some(Duration::from_millis(700)), ..PathProperties::default() },
             new: PathProperties::default(),
         }
     );

@@ -6,6 +6,7 @@ mod foreign_agent;
 mod garbage;
 mod handover;
 mod home_agent;
+mod path_report;
 mod registration;
 mod security;
 mod world;

@@ -74,6 +74,22 @@ pub fn quote(datagram: &[u8]) -> Vec<u8> {
     datagram.get(..MAX_QUOTED).unwrap_or(datagram).to_vec()
 }
 
+/// The least that an ICMP error quotes of a TCP segment (RFC 792), for whoever has nothing but what is in it: the header of
+/// its datagram, the ports, source first, and the sequence number.
+#[must_use]
+pub fn quote_segment(
+    header: &Ipv4Header,
+    (source_port, destination_port): (u16, u16),
+    seq: SeqNumber,
+) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(usize::from(Ipv4Header::LEN) + 8);
+    header.emit(&mut bytes);
+    bytes.extend(source_port.to_be_bytes());
+    bytes.extend(destination_port.to_be_bytes());
+    bytes.extend(seq.0.to_be_bytes());
+    bytes
+}
+
 /// Whether an ICMP error may be sent about a datagram with this header and, at least the start of, this
 /// payload (RFC 1122 section 3.2.2): not about an ICMP error, a fragment other than the first, a datagram
 /// to many, or one from no single host (no, a loopback, a multicast, a broadcast or a Class E address). Of
@@ -120,6 +136,8 @@ mod tests {
         let expected =
             QuotedPorts { source_port: 80, destination_port: 0x1234, seq: Some(SeqNumber(0x0102_0304)) };
         assert_eq!(datagram.ports(), Some(expected));
+        let header = Ipv4Header { protocol: protocol::TCP, payload_len: 1000, ..Ipv4Header::default() };
+        assert_eq!(quote_segment(&header, (80, 0x1234), SeqNumber(0x0102_0304)), bytes);
     }
 
     #[test]

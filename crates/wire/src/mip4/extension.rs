@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 use core::fmt;
 
+use super::vendor::{VENDOR_HEADER_LEN, VendorExtension};
 use crate::extension::{Frame, HEADER_LEN, ONE_BYTE_PADDING};
 use crate::{Error, UnknownExtension};
 
@@ -12,6 +13,7 @@ const MOBILE_HOME_AUTHENTICATION: u8 = 32;
 const MOBILE_FOREIGN_AUTHENTICATION: u8 = 33;
 const FOREIGN_HOME_AUTHENTICATION: u8 = 34;
 const ENCAPSULATING_DELIVERY_STYLE: u8 = 130;
+const VENDOR: u8 = 134;
 
 /// A Security Parameter Index: names a security association of two parties.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -76,6 +78,9 @@ pub struct AuthenticationExtension {
 }
 
 impl AuthenticationExtension {
+    /// Bytes on the wire beside the authenticator.
+    pub const OVERHEAD: usize = HEADER_LEN + SPI_LEN;
+
     /// The longest authenticator the Length octet can tell, bytes.
     pub const MAX_AUTHENTICATOR_LEN: usize = u8::MAX as usize - SPI_LEN;
 
@@ -120,6 +125,8 @@ pub enum Extension {
     /// to the foreign agent, which consumes the extension. It stands behind the Mobile-Home authentication,
     /// and only in a request with the `T` bit.
     EncapsulatingDeliveryStyle,
+    /// Type 134 (RFC 3115): skipped by who does not know the vendor.
+    Vendor(VendorExtension),
     /// Any other type from 128 on: skipped.
     Unknown(UnknownExtension),
 }
@@ -132,6 +139,7 @@ impl Extension {
             Self::OneBytePadding => ONE_BYTE_PADDING,
             Self::Authentication(extension) => extension.kind.number(),
             Self::EncapsulatingDeliveryStyle => ENCAPSULATING_DELIVERY_STYLE,
+            Self::Vendor(_) => VENDOR,
             Self::Unknown(extension) => extension.kind(),
         }
     }
@@ -141,8 +149,11 @@ impl Extension {
     pub fn wire_len(&self) -> usize {
         match self {
             Self::OneBytePadding => 1,
-            Self::Authentication(extension) => HEADER_LEN + SPI_LEN + extension.authenticator.len(),
+            Self::Authentication(extension) => {
+                AuthenticationExtension::OVERHEAD + extension.authenticator.len()
+            }
             Self::EncapsulatingDeliveryStyle => HEADER_LEN,
+            Self::Vendor(extension) => HEADER_LEN + VENDOR_HEADER_LEN + extension.value().len(),
             Self::Unknown(extension) => HEADER_LEN + extension.data().len(),
         }
     }
@@ -160,6 +171,7 @@ impl Extension {
                 bytes.extend(&extension.authenticator);
             }
             Self::OneBytePadding | Self::EncapsulatingDeliveryStyle => {}
+            Self::Vendor(extension) => extension.emit(bytes),
             Self::Unknown(extension) => bytes.extend(extension.data()),
         }
     }
@@ -179,6 +191,9 @@ impl Extension {
             FOREIGN_HOME_AUTHENTICATION => authentication(AuthenticationKind::ForeignHome),
             ENCAPSULATING_DELIVERY_STYLE if frame.data.is_empty() => Ok(Self::EncapsulatingDeliveryStyle),
             ENCAPSULATING_DELIVERY_STYLE => Err(frame.wrong_length("0")),
+            VENDOR => VendorExtension::decode(frame.data)
+                .map(Self::Vendor)
+                .ok_or_else(|| frame.wrong_length("8 or more")),
             kind => UnknownExtension::received(kind, frame.data).map(Self::Unknown),
         }
     }
@@ -278,9 +293,26 @@ mod tests {
             Err(Error::Invalid { field: "extension Length", offset: 21, found: 1, expected: "0" })
         );
         assert_eq!(
+            Extension::parse_all(&[134, 7, 0, 0, 0, 0, 0, 9, 0], 20),
+            Err(Error::Invalid { field: "extension Length", offset: 21, found: 7, expected: "8 or more" })
+        );
+        assert_eq!(
             Extension::parse_all(&[200], 20),
             Err(Error::Truncated { what: "extension", offset: 20, needed: 2, found: 1 })
         );
+    }
+
+    #[test]
+    fn another_vendors_extension_is_kept_with_every_bit() {
+        let bytes = [134, 10, 0xab, 0xcd, 0, 0, 0, 9, 0, 7, 0xee, 0xff, 130, 0];
+        let extensions = Extension::parse_all(&bytes, 24).unwrap();
+        let [Extension::Vendor(vendor), Extension::EncapsulatingDeliveryStyle] = &extensions[..] else {
+            panic!("{extensions:?}");
+        };
+        assert_eq!((vendor.vendor(), vendor.kind(), vendor.value()), (9, 7, &[0xee, 0xff][..]));
+        let mut emitted = Vec::new();
+        extensions.iter().for_each(|extension| extension.emit(&mut emitted));
+        assert_eq!(emitted, bytes);
     }
 
     #[test]

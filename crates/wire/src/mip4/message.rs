@@ -6,7 +6,7 @@ use core::net::Ipv4Addr;
 use core::time::Duration;
 
 use super::extension::{self, AuthenticationExtension, AuthenticationKind, Extension, PlacedExtension};
-use super::{ReplyCode, RequestFlags};
+use super::{PathReport, ReplyCode, RequestFlags};
 use crate::Error;
 use crate::fixed::Fixed;
 
@@ -153,6 +153,20 @@ impl RegistrationRequest {
         self.extensions.iter().for_each(|extension| extension.emit(bytes));
     }
 
+    /// What the mobile node says of its path: the first report before the Mobile-Home authentication, which covers it.
+    #[must_use]
+    pub fn path_report(&self) -> Option<PathReport> {
+        let is_mobile_home = |extension: &Extension| match extension {
+            Extension::Authentication(found) => found.kind() == AuthenticationKind::MobileHome,
+            _ => false,
+        };
+        let covered = self.extensions.iter().position(is_mobile_home)?;
+        self.extensions.iter().take(covered).find_map(|extension| match extension {
+            Extension::Vendor(vendor) => vendor.path_report(),
+            _ => None,
+        })
+    }
+
     fn parse(bytes: &[u8]) -> Result<Self, Error> {
         let (fixed, rest) = Fixed::<{ request::LEN }>::split(bytes, "Registration Request")?;
         Ok(Self {
@@ -289,6 +303,7 @@ impl Message {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mip4::Spi;
     use alloc::string::ToString;
 
     #[test]
@@ -326,6 +341,33 @@ mod tests {
         let bytes = reply.emit();
         assert_eq!(bytes, [3, 133, 0, 0, 10, 0, 0, 5, 10, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 2]);
         assert_eq!(Message::parse(&bytes), Ok(reply));
+    }
+
+    #[test]
+    fn a_report_counts_where_the_mobile_home_authentication_covers_it() {
+        let report = |lost| PathReport { old_path_lost: Some(lost), ..PathReport::default() };
+        let reported = |lost| report(lost).extension();
+        let authentication =
+            |kind| Extension::Authentication(AuthenticationExtension::new(kind, Spi(256), &[0; 16]).unwrap());
+        let home = || authentication(AuthenticationKind::MobileHome);
+        let foreign = || authentication(AuthenticationKind::MobileForeign);
+        let read = |extensions| {
+            let request = RegistrationRequest {
+                flags: RequestFlags::default(),
+                lifetime: Lifetime::ZERO,
+                home_address: Ipv4Addr::UNSPECIFIED,
+                home_agent: Ipv4Addr::UNSPECIFIED,
+                care_of_address: Ipv4Addr::UNSPECIFIED,
+                identification: Identification(0),
+                extensions,
+            };
+            request.path_report()
+        };
+        assert_eq!(read(alloc::vec![reported(true), home()]), Some(report(true)));
+        assert_eq!(read(alloc::vec![foreign(), reported(true), reported(false), home()]), Some(report(true)));
+        assert_eq!(read(alloc::vec![home(), reported(true)]), None);
+        assert_eq!(read(alloc::vec![reported(true), foreign()]), None);
+        assert_eq!(read(alloc::vec![home()]), None);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! Messages travel in UDP datagrams to and from [`PORT`]. A [`Message`] is a plain value; extensions stay
 //! in their order, because the order says what an authenticator covers. Left out, and silently discarded
 //! or skipped as the RFC says of extensions it does not define: network access identifiers (RFC 2794),
-//! challenges (RFC 4721), vendor extensions (RFC 3115), UDP tunnels (RFC 3519), revocation (RFC 3543),
+//! challenges (RFC 4721), critical vendor extensions (RFC 3115), UDP tunnels (RFC 3519), revocation (RFC 3543),
 //! regional registration (RFC 4857).
 
 mod authentication;
@@ -11,12 +11,16 @@ mod code;
 mod extension;
 mod flags;
 mod message;
+mod path_report;
+mod vendor;
 
 pub use authentication::{Algorithm, append_authentication, verify_authentication};
 pub use code::{CodeRange, ReplyCode};
 pub use extension::{AuthenticationExtension, AuthenticationKind, Extension, PlacedExtension, Spi};
 pub use flags::RequestFlags;
 pub use message::{Identification, Lifetime, Message, RegistrationReply, RegistrationRequest};
+pub use path_report::PathReport;
+pub use vendor::{ENTERPRISE, VendorExtension};
 
 pub use crate::extension::UnknownExtension;
 

@@ -2,7 +2,9 @@
 //! for decoders other people wrote.
 
 use std::net::Ipv4Addr;
+use std::time::Duration;
 
+use careof_base::DataRate;
 use careof_wire::icmp::{
     AdvertisementExtension, AgentFlags, DestinationUnreachable, Echo, IcmpMessage,
     MobilityAgentAdvertisement, RouterAddress, RouterAdvertisement, RouterSolicitation, TimeExceeded,
@@ -10,8 +12,9 @@ use careof_wire::icmp::{
 };
 use careof_wire::ipv4::{Ipv4Header, fragment};
 use careof_wire::mip4::{
-    self, Algorithm, AuthenticationKind, Extension, Identification, Lifetime, Message, RegistrationReply,
-    RegistrationRequest, ReplyCode, RequestFlags, Spi, UnknownExtension, append_authentication,
+    self, Algorithm, AuthenticationKind, Extension, Identification, Lifetime, Message, PathReport,
+    RegistrationReply, RegistrationRequest, ReplyCode, RequestFlags, Spi, UnknownExtension, VendorExtension,
+    append_authentication,
 };
 use careof_wire::tunnel::{Encapsulation, Origin, Tunnel, relay_error};
 use careof_wire::udp::UdpHeader;
@@ -152,6 +155,18 @@ impl Samples {
         let mut bytes = request(RequestFlags(0xfa), CO_LOCATED, unknown.into_iter().collect()).emit();
         mobile_home(&mut bytes, Algorithm::HmacMd5);
         self.add("request_every_flag_and_nai", udp(MOBILE_NODE, HOME_AGENT, ports, &bytes));
+
+        let report = PathReport {
+            downlink: Some(DataRate::from_bits_per_second(9_600)),
+            uplink: Some(DataRate::from_bits_per_second(14_400)),
+            round_trip: Some(Duration::from_millis(700)),
+            old_path_lost: Some(true),
+        };
+        let foreign = VendorExtension::new(9, 0x0102, b"somebody else's").map(Extension::Vendor);
+        let extensions = foreign.into_iter().chain([report.extension()]).collect();
+        let mut bytes = request(co_located, CO_LOCATED, extensions).emit();
+        mobile_home(&mut bytes, Algorithm::HmacMd5);
+        self.add("request_with_path", udp(CO_LOCATED, HOME_AGENT, ports, &bytes));
 
         let deregister = Message::Request(RegistrationRequest {
             flags: RequestFlags::default(),

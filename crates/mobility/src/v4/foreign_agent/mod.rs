@@ -298,6 +298,7 @@ impl ForeignAgent {
                     flags: request.flags,
                     encapsulating_delivery: admitted.encapsulating_delivery,
                     lifetime: request.lifetime,
+                    path: request.path_report(),
                     relayed: now,
                     expires: now + wait,
                 });
@@ -448,6 +449,7 @@ impl ForeignAgent {
                 ttl: crate::v4::TUNNEL_TTL,
             }),
             encapsulating_delivery: request.encapsulating_delivery,
+            path: request.path,
         };
         let change = if self.visitors.insert(visitor).is_some() { Change::Updated } else { Change::Created };
         self.tell(&visitor, change);
@@ -526,6 +528,7 @@ impl ForeignAgent {
             care_of: visitor.care_of,
             lifetime: if gone { Lifetime::ZERO } else { visitor.lifetime },
             change,
+            path: visitor.path.filter(|_| !gone),
         }));
     }
 

@@ -141,6 +141,12 @@ impl HomeAgent {
         self.nodes.contains_key(&home_address)
     }
 
+    /// The bindings of a mobile node, the newest last.
+    #[must_use]
+    pub fn bindings_of(&self, home_address: Ipv4Addr) -> &[MobilityBinding] {
+        self.bindings.of(home_address)
+    }
+
     /// All bindings, by home address.
     pub fn bindings(&self) -> impl Iterator<Item = &MobilityBinding> {
         self.bindings.iter()
@@ -416,6 +422,7 @@ impl HomeAgent {
             broadcasts: flags.contains(RequestFlags::BROADCAST),
             reverse_tunnel: flags.contains(RequestFlags::REVERSE_TUNNELING),
             tunnel: self.tunnel_to(care_of, encapsulation),
+            path: request.path_report(),
         };
         for change in self.bindings.insert(binding, keep) {
             self.tell(change);
@@ -444,11 +451,12 @@ impl HomeAgent {
     /// (section 3.8.2.2).
     fn deregister(&mut self, origin: Origin, request: &RegistrationRequest) -> (ReplyCode, Lifetime) {
         let home_address = request.home_address;
+        let path = request.path_report();
         if request.care_of_address == home_address {
             let changes = self.bindings.remove_all(home_address);
             let was_away = !changes.is_empty();
             for change in changes {
-                self.tell(change);
+                self.tell(BindingChanged { path, ..change });
             }
             if was_away {
                 self.arp_after_removal(home_address);
@@ -462,7 +470,7 @@ impl HomeAgent {
                 }));
             }
         } else if let Some(change) = self.bindings.remove(home_address, request.care_of_address) {
-            self.tell(change);
+            self.tell(BindingChanged { path, ..change });
             self.arp_after_removal(home_address);
         }
         (ReplyCode::Accepted, Lifetime::ZERO)
@@ -605,6 +613,7 @@ impl HomeAgent {
                 broadcasts: saved.broadcasts,
                 reverse_tunnel: saved.reverse_tunnel,
                 tunnel: self.tunnel_to(saved.care_of, saved.encapsulation),
+                path: None,
             };
             for change in self.bindings.insert(binding, true) {
                 self.tell(BindingChanged { change: Change::Created, ..change });

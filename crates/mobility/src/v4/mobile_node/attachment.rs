@@ -83,6 +83,8 @@ pub(super) struct Interface {
     pub(super) repairs: Repairs,
     /// Register again although nothing has changed here: the agent or the home agent may have forgotten.
     pub(super) refresh: bool,
+    /// When the link was last lost, unless a registration sent since then was accepted here.
+    pub(super) interrupted: Option<Instant>,
     /// A registration here was denied; not again at this point of attachment before then.
     pub(super) blocked: Option<(Attachment, Instant)>,
     /// Denials in a row, each of which doubles the next wait.
@@ -109,6 +111,7 @@ impl Interface {
             pending: None,
             repairs: Repairs::default(),
             refresh: false,
+            interrupted: None,
             blocked: None,
             denials: 0,
             viable_since: None,

@@ -164,6 +164,9 @@ pub struct MobileNodeConfig {
     /// How long the old interface of a handover is listened to; `None`: until the owner calls
     /// [`super::MobileNode::release`] or the link goes.
     pub keep_old: Option<Duration>,
+    /// Whether requests tell the agents what is known of the path ([`careof_wire::mip4::PathReport`]). With it a node
+    /// registers again when a link that was lost is back, as only that tells what was lost with it.
+    pub report_paths: bool,
     /// Which traffic travels how.
     pub policy: PolicyTable,
     /// The interfaces.
@@ -201,6 +204,7 @@ impl MobileNodeConfig {
             solicitation: SolicitorConfig::default(),
             selection: Selection::Manual,
             keep_old: None,
+            report_paths: false,
             policy: PolicyTable::default(),
             interfaces,
         }

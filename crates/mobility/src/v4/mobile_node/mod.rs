@@ -388,7 +388,15 @@ impl MobileNode {
         if up {
             interface.solicitor.moved();
             interface.blocked = None;
+            if self.config.report_paths && interface.interrupted.is_some() {
+                interface.refresh |= interface.held.is_some();
+                // It said that nothing was lost, if it was sent before.
+                if let Some(pending) = interface.pending.as_mut().filter(|pending| pending.was_sent()) {
+                    pending.begin_again();
+                }
+            }
         } else {
+            interface.interrupted = Some(now);
             // Where the link comes up again need not be where it was.
             for agent in interface.agents.clear() {
                 let cause = AgentLoss::LinkDown;

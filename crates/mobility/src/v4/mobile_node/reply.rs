@@ -114,6 +114,7 @@ impl MobileNode {
                 let Some(interface) = self.interfaces.get_mut(carrier) else { return };
                 interface.path.round_trip = Some(round_trip);
                 interface.refresh = false;
+                interface.interrupted = interface.interrupted.filter(|&at| at > granted.sent_at);
                 interface.solicitor.moved();
                 let at_home = granted.attachment == Attachment::Home;
                 if granted.lifetime.is_zero() && !at_home {
@@ -204,7 +205,13 @@ impl MobileNode {
 
     fn binding_event(&mut self, care_of: Ipv4Addr, lifetime: Lifetime, change: Change) {
         let home_address = self.config.home_address;
-        self.outbox.event(Event::Binding(BindingChanged { home_address, care_of, lifetime, change }));
+        self.outbox.event(Event::Binding(BindingChanged {
+            home_address,
+            care_of,
+            lifetime,
+            change,
+            path: None,
+        }));
     }
 
     fn denied(&mut self, now: Instant, slot: Slot, reply: &RegistrationReply) {

@@ -1,11 +1,10 @@
 //! Requests: what they ask for, and how they are sent (RFC 5944 section 3.6.1).
 
-use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 
 use careof_base::Instant;
 use careof_wire::mip4::{
-    AuthenticationKind, Extension, Lifetime, Message, RegistrationRequest, RequestFlags,
+    AuthenticationKind, Extension, Lifetime, Message, PathReport, RegistrationRequest, RequestFlags,
 };
 
 use super::MobileNode;
@@ -42,7 +41,7 @@ impl MobileNode {
             home_agent,
             care_of_address: wishes.care_of,
             identification,
-            extensions: Vec::new(),
+            extensions: self.report(carrier, pending).iter().map(PathReport::extension).collect(),
         };
         let mut bytes = Message::Request(request).emit();
         authentication::append(&mut bytes, AuthenticationKind::MobileHome, &self.config.security);
@@ -53,6 +52,39 @@ impl MobileNode {
             authentication::append(&mut bytes, AuthenticationKind::MobileForeign, association);
         }
         pending.compose(wishes, agent.unwrap_or(home_agent), identification, bytes);
+    }
+
+    /// What a request through interface `index` tells of paths, if it is to.
+    fn report(&self, index: usize, pending: &Pending) -> Option<PathReport> {
+        let path = self.interfaces.get(index).filter(|_| self.config.report_paths)?.path;
+        let registers = pending.purpose == Purpose::Register;
+        Some(PathReport {
+            downlink: path.downlink,
+            uplink: path.uplink,
+            round_trip: path.round_trip,
+            old_path_lost: if registers { self.old_path_lost(index, pending.attachment) } else { None },
+        })
+    }
+
+    /// Whether what was on its way by the path that a registration of interface `index` replaces or renews is lost, as far
+    /// as can be told now.
+    fn old_path_lost(&self, index: usize, attachment: Attachment) -> Option<bool> {
+        // What is not to be used is only renewed.
+        let index_of_old = if self.desired == Some(index) { self.active? } else { index };
+        let old = self.interfaces.get(index_of_old)?;
+        let Some(held) = old.held.filter(|_| old.up && old.interrupted.is_none()) else {
+            return Some(true);
+        };
+        if index_of_old == index && held.attachment != attachment {
+            // The node is elsewhere by now.
+            return Some(true);
+        }
+        // Somebody must be able to say that the path works: the link layer or an agent that is heard - and nobody that it
+        // may not.
+        let in_place = self.attachment(index_of_old) == Some(held.attachment);
+        let is_watched = self.config.movement.link_layer || held.attachment.agent().is_some();
+        let is_sound = in_place && is_watched && !old.refresh && old.blocked.is_none();
+        is_sound.then_some(false)
     }
 
     fn wishes(&self, interface: &Interface, pending: &Pending) -> Wishes {
