@@ -1,6 +1,8 @@
 //! What a link is made of, as a scenario states it.
 
-use careof_base::{DataRate, Duration, Probability};
+use careof_base::{DataRate, Duration, Instant, Probability};
+
+use crate::trace::Trace;
 
 /// A rate at which sending a packet takes no time at all: the link is delay, loss and nothing else.
 ///
@@ -34,6 +36,9 @@ pub struct Config {
     pub mtu: u16,
     /// What the link layer adds to each byte and each packet.
     pub framing: Framing,
+    /// What the link does by the clock. Of `rate`, `delay` and `loss` what it says comes instead of what they say; they
+    /// are for those who ask for one number, see [`Config::following`].
+    pub trace: Option<Trace>,
 }
 
 impl Default for Config {
@@ -46,6 +51,7 @@ impl Default for Config {
             queue: QueueConfig::default(),
             mtu: 1500,
             framing: Framing::default(),
+            trace: None,
         }
     }
 }
@@ -322,6 +328,43 @@ pub enum ConfigError {
 }
 
 impl Config {
+    /// The same, by `trace`. What the trace says comes instead of `rate`, `delay` and `loss`, which become the trace's mean
+    /// rate, its median delay and its mean loss.
+    #[must_use]
+    pub fn following(mut self, trace: Trace) -> Self {
+        self.rate = trace.mean_rate().unwrap_or(self.rate);
+        self.delay = trace.median_delay().unwrap_or(self.delay);
+        self.loss = match trace.mean_loss() {
+            None => self.loss,
+            Some(Probability::ZERO) => Loss::None,
+            Some(p) => Loss::Bernoulli { p },
+        };
+        self.trace = Some(trace);
+        self
+    }
+
+    /// Bits, framing included, that the link can carry between [`Instant::ZERO`] and `until`.
+    #[must_use]
+    pub fn bits_by(&self, until: Instant) -> u128 {
+        let traced = self.trace.as_ref().and_then(|trace| trace.bits_by(until));
+        traced.unwrap_or_else(|| u128::from(self.rate.bits_in(until.since_start())))
+    }
+
+    /// The rate of the serialiser as far as it is one.
+    pub(crate) fn plain_rate(&self) -> DataRate {
+        match &self.trace {
+            Some(trace) if trace.has_rates() && !trace.carries() => DataRate::ZERO,
+            // Which of them does not matter as long as something moves.
+            Some(trace) => trace.mean_rate().unwrap_or(self.rate),
+            None => self.rate,
+        }
+    }
+
+    /// The least delay before jitter.
+    pub(crate) fn least_delay(&self) -> Duration {
+        self.trace.as_ref().and_then(Trace::least_delay).unwrap_or(self.delay)
+    }
+
     /// Checks that every law named can be kept.
     ///
     /// A link made of a configuration that fails this check does not panic, but its laws are not those named.
@@ -329,7 +372,7 @@ impl Config {
     /// # Errors
     /// The first [`ConfigError`] found, in the order of the fields.
     pub fn check(&self) -> Result<(), ConfigError> {
-        self.jitter.check(self.delay)?;
+        self.jitter.check(self.least_delay())?;
         self.queue.check()?;
         if self.mtu < MINIMUM_MTU {
             return Err(ConfigError::MtuTooSmall { found: self.mtu });

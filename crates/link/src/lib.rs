@@ -2,7 +2,8 @@
 //!
 //! A [`Link`] is small parts in a row, a file each: the queue and its discipline (drop-tail, RED, CoDel), the
 //! serialiser, loss, propagation with jitter. Parts are chosen by [`Config`] at run time and can be changed
-//! while packets are on their way. Two links make a path there and back.
+//! while packets are on their way; a [`Trace`] changes rate, delay and loss by the clock. Two links make a path there and
+//! back.
 //!
 //! A link knows tokens and sizes, not packets; instants and durations, not clocks.
 //!
@@ -40,6 +41,7 @@ mod queue;
 mod red;
 mod ring;
 mod serialiser;
+mod trace;
 
 pub use config::{
     Config, ConfigError, Discipline, Framing, Jitter, Loss, MINIMUM_MTU, QueueConfig, QueueLimit, RedConfig,
@@ -47,3 +49,4 @@ pub use config::{
 };
 pub use counters::{Counters, DropCause};
 pub use link::{Fate, Link, Output};
+pub use trace::{Trace, TraceError, TraceRow};

@@ -88,13 +88,11 @@ pub struct Link<P> {
     waiting: Waiting,
     serialiser: Serialiser,
     wire: Wire<P>,
-    /// [`Config::delay`] in nanoseconds.
+    /// [`Config::delay`] in nanoseconds; by a trace, that of the packet that began to be sent last.
     delay: u64,
-    /// The least that `delay` and jitter can come to, in nanoseconds.
-    least_delay: u64,
     /// [`Config::jitter`]'s `reorder`.
     may_reorder: bool,
-    /// Neither loss nor jitter: nothing to draw.
+    /// Neither loss nor jitter nor trace: every packet meets the same.
     certain: bool,
     framing: Framing,
     mtu: u16,
@@ -115,6 +113,8 @@ pub struct Link<P> {
 struct Rest {
     loss: LossProcess,
     jitter: JitterProcess,
+    /// The least that delay and jitter can come to, in nanoseconds.
+    least_delay: u64,
     config: Config,
 }
 
@@ -162,10 +162,9 @@ impl<P: Copy> Link<P> {
             ends: Instant::MAX,
             scheduled: false,
             waiting: Waiting::default(),
-            serialiser: Serialiser::new(config.rate),
+            serialiser: Serialiser::new(DataRate::ZERO),
             wire: Wire::new(),
             delay: nanos(config.delay),
-            least_delay: least_delay(&config),
             may_reorder: config.jitter.may_reorder(),
             certain: is_certain(&config),
             framing: config.framing,
@@ -178,9 +177,13 @@ impl<P: Copy> Link<P> {
             rest: Box::new(Rest {
                 loss: LossProcess::new(config.loss, loss),
                 jitter: JitterProcess::new(config.jitter, jitter),
+                least_delay: least_delay(&config),
                 config,
             }),
         };
+        let config = &link.rest.config;
+        link.serialiser.follow(Instant::ZERO, config.trace.as_ref(), false);
+        link.serialiser.set_rate(Instant::ZERO, config.plain_rate(), false);
         link.schedule();
         link
     }
@@ -209,7 +212,7 @@ impl<P: Copy> Link<P> {
     ///
     /// # Errors
     /// As [`Self::enqueue`].
-    #[inline]
+    #[inline(never)]
     pub fn enqueue_ecn_capable(&mut self, now: Instant, packet: P, size_bytes: u32) -> Result<(), DropCause> {
         self.offer(now, packet, size_bytes, Ecn::Capable)
     }
@@ -371,7 +374,10 @@ impl<P: Copy> Link<P> {
         let mut next = arrival;
         if self.may_reorder && !self.queue.is_empty() {
             // What is sent next, when this one ends, may arrive before all of these.
-            next = earlier(next, Instant::from_nanos(self.ends.as_nanos().saturating_add(self.least_delay)));
+            next = earlier(
+                next,
+                Instant::from_nanos(self.ends.as_nanos().saturating_add(self.rest.least_delay)),
+            );
         }
         match self.queue.next_look(self.ends) {
             Some(look) => earlier(next, look),
@@ -457,7 +463,6 @@ impl<P: Copy> Link<P> {
     }
 
     /// Puts the packet in the serialiser on the wire, with the arrival it has if nothing happens to it before it ends.
-    #[inline(always)]
     fn propagate(&mut self, sending: &Sending<P>) {
         let delay = self.delay.saturating_add_signed(sending.jitter);
         let arrival = Instant::from_nanos(sending.end.as_nanos().saturating_add(delay));
@@ -499,25 +504,35 @@ impl<P: Copy> Link<P> {
             counters.count_drop(DropCause::CoDel);
             late_drops.push_back(LateDrop { at: now, packet: dropped.packet, cause: DropCause::CoDel });
         });
-        if let Some(head) = head {
-            self.counters.marked += self.queue.take_marks();
-            self.send(now, head);
+        match head {
+            Some(head) => {
+                self.counters.marked += self.queue.take_marks();
+                self.send(now, head);
+            }
+            None => self.serialiser.idle(),
         }
     }
 
-    #[inline(always)]
     fn send(&mut self, now: Instant, queued: Queued<P>) {
-        let sending = Sending {
-            end: self.serialiser.start(now, self.framing.bits(u32::from(queued.size))),
-            jitter: if self.certain { 0 } else { self.rest.jitter.next_nanos() },
-            lost: !self.certain && self.rest.loss.next_is_lost(),
-            queued,
-        };
+        let end = self.serialiser.start(now, self.framing.bits(u32::from(queued.size)));
+        let (jitter, lost) = if self.certain { (0, false) } else { self.meet(now, end) };
+        let sending = Sending { end, jitter, lost, queued };
         self.sending = Some(sending);
         self.ends = sending.end;
         if sending.end != Instant::MAX {
             self.propagate(&sending);
         }
+    }
+
+    /// What a packet meets that begins to be sent at `now` and ends at `end`: its jitter, and whether it is lost.
+    fn meet(&mut self, now: Instant, end: Instant) -> (i64, bool) {
+        if let Some(trace) = &self.rest.config.trace {
+            if let Some(p) = trace.loss_at(now) {
+                self.rest.loss.set_law(Loss::Bernoulli { p });
+            }
+            self.delay = trace.delay_at(end).unwrap_or(self.delay);
+        }
+        (self.rest.jitter.next_nanos(), self.rest.loss.next_is_lost())
     }
 
     /// Until when packets arrive: nothing does while the link is down.
@@ -535,6 +550,7 @@ impl<P: Copy> Link<P> {
     /// - MTU: holds for packets offered from now on.
     /// - Queue limit: what exceeds it is dropped from the tail with [`DropCause::QueueFull`].
     /// - Discipline: with the same one its state stays and the parameters change; another one starts anew.
+    /// - Trace: is where it would be if it had been there from [`Instant::ZERO`].
     pub fn reconfigure(&mut self, now: Instant, config: Config) {
         self.advance(now);
         self.unschedule();
@@ -546,15 +562,16 @@ impl<P: Copy> Link<P> {
             late_drops.push_back(LateDrop { at: now, packet: dropped.packet, cause: DropCause::QueueFull });
         });
         self.delay = nanos(config.delay);
-        self.least_delay = least_delay(&config);
         self.may_reorder = config.jitter.may_reorder();
         self.certain = is_certain(&config);
         (self.framing, self.mtu) = (config.framing, config.mtu);
         self.rest.loss.set_law(config.loss);
         self.rest.jitter.set_law(config.jitter);
+        self.rest.least_delay = least_delay(&config);
         self.rest.config = config;
+        self.serialiser.follow(now, self.rest.config.trace.as_ref(), self.sending.is_some());
         if self.down.is_none() {
-            self.set_rate(self.rest.config.rate);
+            self.set_rate(self.rest.config.plain_rate());
         }
         self.schedule();
     }
@@ -565,6 +582,9 @@ impl<P: Copy> Link<P> {
         match &mut self.sending {
             Some(sending) => {
                 sending.end = end;
+                if let Some(delay) = self.rest.config.trace.as_ref().and_then(|trace| trace.delay_at(end)) {
+                    self.delay = delay;
+                }
                 self.resume();
             }
             None => self.send_next(self.now),
@@ -618,7 +638,7 @@ impl<P: Copy> Link<P> {
         self.advance(now);
         if let Some(down) = self.down.take() {
             self.wire.postpone(down.since, self.now.as_nanos() - down.since.as_nanos());
-            self.set_rate(self.rest.config.rate);
+            self.set_rate(self.rest.config.plain_rate());
             self.schedule();
         }
     }
@@ -693,14 +713,15 @@ impl<P: Copy> Link<P> {
 }
 
 fn is_certain(config: &Config) -> bool {
-    matches!((config.loss, config.jitter), (Loss::None, Jitter::None))
+    matches!((config.loss, config.jitter), (Loss::None, Jitter::None)) && config.trace.is_none()
 }
 
-/// The least delay that [`Config::jitter`] can leave a packet, in nanoseconds.
+/// The least delay that [`Config::jitter`] and a trace can leave a packet, in nanoseconds.
 fn least_delay(config: &Config) -> u64 {
+    let delay = nanos(config.least_delay());
     match config.jitter {
-        Jitter::None | Jitter::Pareto { .. } => nanos(config.delay),
-        Jitter::Uniform { spread, .. } => nanos(config.delay).saturating_sub(nanos(spread)),
+        Jitter::None | Jitter::Pareto { .. } => delay,
+        Jitter::Uniform { spread, .. } => delay.saturating_sub(nanos(spread)),
         Jitter::Normal { .. } => 0,
     }
 }

@@ -1,11 +1,14 @@
 //! The sender of bits: one packet at a time, at the link's rate.
 
+use alloc::boxed::Box;
+
 use careof_base::{DataRate, Instant};
 
 use crate::config::UNLIMITED_RATE;
+use crate::trace::Trace;
 
 /// Nanobits (10⁻⁹ bit) in a bit: a rate in bit/s is a rate in nanobits a nanosecond.
-const NANOBITS: u64 = 1_000_000_000;
+pub(crate) const NANOBITS: u64 = 1_000_000_000;
 
 /// Turns packets into time, without losing any.
 ///
@@ -13,9 +16,11 @@ const NANOBITS: u64 = 1_000_000_000;
 /// quantity here is an integer. An end is reported rounded down to the nanosecond; what is left of the packet
 /// then (`owed`, less than a nanosecond's work) is charged to the packet that follows at once. After an idle
 /// time nothing is owed. A packet whose rate changes while it is being sent keeps what was sent of it.
+///
+/// By a trace it is the same: how much work can have been done by when is then what the trace says.
 #[derive(Clone, Debug)]
 pub(crate) struct Serialiser {
-    /// Nanobits a nanosecond; zero while the link is down.
+    /// Nanobits a nanosecond; zero while the link is down. With a trace all that counts is whether it is zero.
     rate: u64,
     /// End of the packet being sent, or of the last one sent; [`Instant::MAX`] while a packet is stalled.
     end: Instant,
@@ -23,6 +28,15 @@ pub(crate) struct Serialiser {
     owed: u64,
     /// The last division: packets of a flow are of few sizes, and dividing is the slowest thing a link does.
     last: Division,
+    traced: Option<Box<Traced>>,
+}
+
+/// A trace that says how much is sent when.
+#[derive(Clone, Debug)]
+struct Traced {
+    trace: Trace,
+    /// Work that an opportunity at [`Serialiser::end`] could do beyond the packet that ended then.
+    spare: u64,
 }
 
 /// `bits` in nanobits, divided by the rate.
@@ -35,7 +49,15 @@ struct Division {
 
 impl Serialiser {
     pub(crate) fn new(rate: DataRate) -> Self {
-        Self { rate: rate.bits_per_second(), end: Instant::ZERO, owed: 0, last: Division::default() }
+        let rate = rate.bits_per_second();
+        Self { rate, end: Instant::ZERO, owed: 0, last: Division::default(), traced: None }
+    }
+
+    /// Goes by the rates of `trace` from now on, or by none. Until a [rate is set](Self::set_rate) nothing moves.
+    pub(crate) fn follow(&mut self, now: Instant, trace: Option<&Trace>, sending: bool) {
+        self.set_rate(now, DataRate::ZERO, sending);
+        let traced = |trace: &Trace| Box::new(Traced { trace: trace.clone(), spare: 0 });
+        self.traced = trace.filter(|trace| trace.has_rates()).map(traced);
     }
 
     /// Whether anything moves.
@@ -51,6 +73,7 @@ impl Serialiser {
         if start > self.end {
             self.owed = 0;
         }
+        // By a trace no division is the last.
         if bits == self.last.bits && bits > 0 {
             return self.work_as_before(start);
         }
@@ -62,6 +85,9 @@ impl Serialiser {
     fn start_another(&mut self, start: Instant, bits: u64) -> Instant {
         // A packet has less than 2^22 bits and less than 10^16 nanobits: the sum is exact below 10^19 bit/s.
         let nanobits = bits.saturating_mul(NANOBITS);
+        if self.traced.is_some() {
+            return self.work(start, nanobits.saturating_add(self.owed));
+        }
         if self.rate != 0 && self.rate != UNLIMITED_RATE.bits_per_second() && nanobits < u64::MAX - self.rate
         {
             self.last = Division { bits, nanos: nanobits / self.rate, rest: nanobits % self.rate };
@@ -121,10 +147,24 @@ impl Serialiser {
     pub(crate) fn abandon(&mut self, now: Instant) {
         self.end = now;
         self.owed = 0;
+        self.idle();
+    }
+
+    /// Nothing waits: what is left of an opportunity is gone.
+    pub(crate) fn idle(&mut self) {
+        if let Some(traced) = &mut self.traced {
+            traced.spare = 0;
+        }
     }
 
     /// Nanobits of the packet being sent that are not sent yet.
     fn left(&self, now: Instant) -> u64 {
+        if let Some(Traced { trace, spare }) = self.traced.as_deref()
+            && self.rate != 0
+        {
+            let done = trace.work_by(self.end) + u128::from(self.owed) - u128::from(*spare);
+            return u64::try_from(done.saturating_sub(trace.work_by(now))).unwrap_or(u64::MAX);
+        }
         let nanos = self.end.as_nanos().saturating_sub(now.as_nanos());
         nanos.saturating_mul(self.rate).saturating_add(self.owed)
     }
@@ -133,6 +173,7 @@ impl Serialiser {
     fn work(&mut self, start: Instant, nanobits: u64) -> Instant {
         (self.end, self.owed) = match self.rate {
             0 => (Instant::MAX, nanobits),
+            _ if self.traced.is_some() => return self.work_by_trace(start, nanobits),
             rate if rate == UNLIMITED_RATE.bits_per_second() => (start, 0),
             rate => {
                 let end = start.as_nanos().saturating_add(nanobits / rate);
@@ -141,6 +182,23 @@ impl Serialiser {
         };
         self.end
     }
+
+    #[inline(never)]
+    fn work_by_trace(&mut self, start: Instant, nanobits: u64) -> Instant {
+        let Some(traced) = &mut self.traced else { return start };
+        let spare = if start == self.end { traced.spare } else { 0 };
+        let done = (traced.trace.work_by(start) + u128::from(nanobits)).saturating_sub(u128::from(spare));
+        self.end = traced.trace.done(done, start);
+        let by_then = traced.trace.work_by(self.end);
+        // One of them is zero: a series is rounded down to the nanosecond, an opportunity comes when it comes.
+        (self.owed, traced.spare) = (distance(by_then, done), distance(done, by_then));
+        self.end
+    }
+}
+
+/// How much `to` lies above `from`.
+fn distance(from: u128, to: u128) -> u64 {
+    u64::try_from(to.saturating_sub(from)).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ mod reference;
 use careof_base::{DataRate, Duration, Instant, Probability, RandomStream};
 use careof_link::{
     Config, Discipline, DropCause, Fate, Framing, Jitter, Link, Loss, Output, QueueConfig, QueueLimit,
-    RedConfig, UNLIMITED_RATE,
+    RedConfig, Trace, TraceRow, UNLIMITED_RATE,
 };
 use proptest::prelude::*;
 use reference::Reference;
@@ -109,7 +109,45 @@ fn queues() -> impl Strategy<Value = QueueConfig> {
     })
 }
 
+/// Mostly none.
+fn traces() -> impl Strategy<Value = Option<Trace>> {
+    let row = (1_u64..20_000, rates(), 0_u64..50_000, 0.0..=1.0).prop_map(|(micros, rate, delay, loss)| {
+        let rate = Some(rate).filter(|rate| *rate != UNLIMITED_RATE);
+        (micros, rate, Duration::from_micros(delay), Probability::new(loss).unwrap())
+    });
+    let columns = (any::<bool>(), any::<bool>(), any::<bool>());
+    let series = (prop::collection::vec(row, 1..8), columns).prop_map(|(rows, (rates, delays, losses))| {
+        let mut at = 0;
+        let row = |(index, (micros, rate, delay, loss)): (usize, (u64, Option<DataRate>, _, _))| {
+            at += if index == 0 { 0 } else { micros };
+            TraceRow {
+                at: Duration::from_micros(at),
+                rate: rates.then(|| rate.unwrap_or(DataRate::ZERO)),
+                delay: delays.then_some(delay),
+                loss: losses.then_some(loss),
+            }
+        };
+        Trace::of_rows(&rows.into_iter().enumerate().map(row).collect::<Vec<_>>()).unwrap()
+    });
+    let opportunities = prop::collection::vec(0_u32..60, 1..40).prop_map(|mut millis| {
+        millis.sort_unstable();
+        millis.push(60);
+        Trace::of_opportunities(millis).unwrap()
+    });
+    let start = (0_u64..50_000).prop_map(Duration::from_micros);
+    let trace =
+        (prop_oneof![series, opportunities], start).prop_map(|(trace, start)| trace.starting_at(start));
+    prop_oneof![3 => Just(None), 2 => trace.prop_map(Some)]
+}
+
 fn configs() -> impl Strategy<Value = Config> {
+    (plain_configs(), traces()).prop_map(|(config, trace)| match trace {
+        Some(trace) => config.following(trace),
+        None => config,
+    })
+}
+
+fn plain_configs() -> impl Strategy<Value = Config> {
     let delay = (0_u64..50_000).prop_map(Duration::from_micros);
     let mtu = prop_oneof![Just(1500_u16), Just(576)];
     let framing = prop_oneof![Just(Framing::NONE), Just(Framing::ASYNC_PPP)];
@@ -122,6 +160,7 @@ fn configs() -> impl Strategy<Value = Config> {
             queue,
             mtu,
             framing,
+            trace: None,
         },
     )
 }
@@ -387,6 +426,7 @@ enum Chance {
 
 impl Chance {
     fn taken_from(self, mut config: Config) -> Config {
+        config.trace = None;
         match self {
             Self::Loss => config.loss = Loss::None,
             Self::Jitter => config.jitter = Jitter::None,
@@ -395,6 +435,7 @@ impl Chance {
     }
 
     fn made_idle_in(self, mut config: Config) -> Config {
+        config.trace = None;
         match self {
             Self::Loss => config.loss = Loss::Bernoulli { p: Probability::ZERO },
             Self::Jitter => config.jitter = Jitter::Uniform { spread: Duration::ZERO, reorder: false },

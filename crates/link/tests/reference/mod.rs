@@ -1,5 +1,7 @@
 //! A drop-tail link the slow way: a clock that ticks each nanosecond, and a packet that loses bits at each tick.
 
+#![allow(dead_code, reason = "each test uses a part of it")]
+
 use std::collections::VecDeque;
 
 use careof_base::Instant;
@@ -10,6 +12,8 @@ const NANOBITS: u128 = 1_000_000_000;
 /// No jitter, no loss, drop-tail; everything else as the link has it, without its code.
 pub(crate) struct Reference {
     config: Config,
+    /// Rows of a trace that repeats: for how many nanoseconds, bit/s, nanoseconds of delay. Empty for none.
+    rows: Vec<(u64, u64, u64)>,
     now: u64,
     queue: VecDeque<(u32, u32)>,
     /// The packet being sent and its nanobits to go.
@@ -25,6 +29,7 @@ impl Reference {
     pub(crate) fn new(config: Config) -> Self {
         Self {
             config,
+            rows: Vec::new(),
             now: 0,
             queue: VecDeque::new(),
             sending: None,
@@ -34,12 +39,34 @@ impl Reference {
         }
     }
 
+    pub(crate) fn with_trace(config: Config, rows: Vec<(u64, u64, u64)>) -> Self {
+        Self { rows, ..Self::new(config) }
+    }
+
     pub(crate) fn now(&self) -> u64 {
         self.now
     }
 
+    /// Rate and delay of now.
+    fn row(&self) -> (u64, u64) {
+        let period: u64 = self.rows.iter().map(|row| row.0).sum();
+        let mut within = self.now.checked_rem(period).unwrap_or(0);
+        for (length, rate, delay) in &self.rows {
+            if within < *length {
+                return (*rate, *delay);
+            }
+            within -= length;
+        }
+        (self.config.rate.bits_per_second(), self.config.delay.as_nanos() as u64)
+    }
+
     fn rate(&self) -> u128 {
-        if self.down.is_some() { 0 } else { u128::from(self.config.rate.bits_per_second()) }
+        if self.down.is_some() { 0 } else { u128::from(self.row().0) }
+    }
+
+    /// Whether packets leave the queue: by a trace also while its rate is zero.
+    fn is_running(&self) -> bool {
+        self.rate() > 0 || (self.down.is_none() && self.rows.iter().any(|row| row.1 > 0))
     }
 
     /// Ticks until `until`, and does what is due there.
@@ -68,11 +95,11 @@ impl Reference {
             let rate = self.rate();
             match self.sending {
                 // What is left does not fill a nanosecond: the packet ends in this one.
-                Some((packet, left)) if rate > 0 && left < rate => {
+                Some((packet, left)) if self.is_running() && (left < rate || left == 0) => {
                     let unlimited = self.config.rate == UNLIMITED_RATE;
                     self.owed = if unlimited { 0 } else { left };
                     self.sending = None;
-                    let own = self.config.delay.as_nanos() as u64;
+                    let own = self.row().1;
                     let before = self.wire.back().map_or(0, |p| p.1);
                     self.wire.push_back((packet, own.max(before)));
                 }
@@ -88,7 +115,7 @@ impl Reference {
     /// Takes a packet into an idle serialiser.
     fn load(&mut self) {
         if self.sending.is_none()
-            && self.rate() > 0
+            && self.is_running()
             && let Some((packet, size)) = self.queue.pop_front()
         {
             let framing = self.config.framing;
