@@ -192,6 +192,11 @@ impl DeliveryRate {
         self.min_rtt
     }
 
+    /// The path is another.
+    pub(crate) fn forget_min_rtt(&mut self) {
+        self.min_rtt = Duration::MAX;
+    }
+
     pub(crate) fn is_app_limited(&self) -> bool {
         self.app_limited != 0
     }

@@ -35,6 +35,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+mod advice;
 mod config;
 mod congestion;
 mod connection;
@@ -65,6 +66,7 @@ mod timestamps;
 #[cfg(test)]
 mod tests;
 
+pub use advice::{Advice, NewPath};
 pub use config::{
     AckCounting, Config, ConfigError, CongestionControl, DelayedAck, HyStart, IdleRestart, InitialWindow,
     MAX_WINDOW, MIN_MSS, PartialAckTimer, Profile, ReductionBound, RtoEstimator, Variant,
@@ -73,5 +75,6 @@ pub use congestion::cubic::cubic_curve;
 pub use connection::{Connection, Role, Sending, Transmission, Wake};
 pub use counters::Counters;
 pub use events::Event;
+pub use rto::{RoundTrip, TimeoutEstimator};
 pub use snapshot::{PathModel, Phase, Snapshot};
 pub use state::State;

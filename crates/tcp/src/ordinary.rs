@@ -123,7 +123,7 @@ impl Sender {
     /// Whether it only sends new data, as the windows allow, and takes acknowledgements of it one after the other.
     fn is_ordinary(&self) -> bool {
         self.is_plain()
-            && self.is_established()
+            && self.may_send()
             && self.phase == Phase::Open
             && matches!(self.variant, Variant::Tahoe | Variant::Reno | Variant::NewReno | Variant::Sack)
             && !self.resend_front

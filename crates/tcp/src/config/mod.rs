@@ -60,6 +60,8 @@ pub struct Config {
     pub rto_min: Option<Duration>,
     /// Greatest RTO, back-off included; `None` is the estimator's own.
     pub rto_max: Option<Duration>,
+    /// Low round trips in a row after which [`RtoEstimator::FastDecrease`] follows a fall, at least 1.
+    pub rto_evidence: u32,
     /// Granularity G of the clock for [`RtoEstimator::Rfc6298`].
     pub clock_granularity: Duration,
     /// The maximum segment size announced to the peer and the most this end sends, in bytes of data and
@@ -140,6 +142,7 @@ impl Default for Config {
             rto_initial: None,
             rto_min: None,
             rto_max: None,
+            rto_evidence: 4,
             clock_granularity: Duration::from_millis(1),
             mss: 1460,
             receive_window: 65_535,

@@ -82,6 +82,9 @@ pub enum RtoEstimator {
     Linux20,
     /// 4.4BSD: a slow timer of 500 ms, scaled integers, 1 s to 64 s.
     Bsd,
+    /// RFC 6298, and it follows a sudden fall of the round trip within four round trips, as a handover from a slow to a
+    /// fast path makes one; bounds as RFC 6298.
+    FastDecrease,
 }
 
 /// When a receiver acknowledges data that arrived in order.
@@ -235,7 +238,8 @@ names!(Variant: Tahoe = "tahoe", Reno = "reno", NewReno = "newreno", Sack = "sac
 names!(CongestionControl: Reno = "reno", Cubic = "cubic", Vegas = "vegas", Westwood = "westwood", Bbr = "bbr",
     Bbr3 = "bbr3");
 names!(HyStart: Off = "off", Linux = "linux", PlusPlus = "hystart++");
-names!(RtoEstimator: Rfc6298 = "rfc6298", Linux = "linux", Linux20 = "linux-2.0", Bsd = "bsd");
+names!(RtoEstimator: Rfc6298 = "rfc6298", Linux = "linux", Linux20 = "linux-2.0", Bsd = "bsd",
+    FastDecrease = "fast-decrease");
 names!(Profile: Tahoe = "tahoe", Reno = "reno", NewReno = "newreno", Sack = "sack", Vegas = "vegas",
     Linux20 = "linux-2.0", Linux = "linux");
 names!(PartialAckTimer: Impatient = "impatient", SlowButSteady = "slow-but-steady");
@@ -247,7 +251,7 @@ impl RtoEstimator {
     #[must_use]
     pub const fn default_initial(self) -> Duration {
         match self {
-            Self::Rfc6298 | Self::Linux => Duration::from_secs(1),
+            Self::Rfc6298 | Self::Linux | Self::FastDecrease => Duration::from_secs(1),
             Self::Linux20 => Duration::from_secs(3),
             Self::Bsd => Duration::from_secs(6),
         }
@@ -257,7 +261,7 @@ impl RtoEstimator {
     #[must_use]
     pub const fn default_min(self) -> Duration {
         match self {
-            Self::Rfc6298 | Self::Bsd => Duration::from_secs(1),
+            Self::Rfc6298 | Self::Bsd | Self::FastDecrease => Duration::from_secs(1),
             Self::Linux | Self::Linux20 => Duration::from_millis(200),
         }
     }
@@ -266,7 +270,7 @@ impl RtoEstimator {
     #[must_use]
     pub const fn default_max(self) -> Duration {
         match self {
-            Self::Rfc6298 => Duration::from_secs(60),
+            Self::Rfc6298 | Self::FastDecrease => Duration::from_secs(60),
             Self::Linux | Self::Linux20 => Duration::from_secs(120),
             Self::Bsd => Duration::from_secs(64),
         }

@@ -124,6 +124,15 @@ impl Controller {
         }
     }
 
+    /// The path is another: nothing is known of it. What is left to chance goes on.
+    pub(crate) fn begin_anew(&mut self, config: &Config) {
+        match self {
+            Self::Bbr(bbr) => bbr.begin_anew(),
+            Self::Bbr3(bbr) => bbr.begin_anew(),
+            other => *other = Self::new(config, 0),
+        }
+    }
+
     /// The handshake is over: the first data leaves with `nxt`.
     pub(crate) fn begin(&mut self, now: Instant, nxt: SeqNumber) {
         match self {

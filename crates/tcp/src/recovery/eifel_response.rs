@@ -48,6 +48,13 @@ pub(crate) fn remember(sender: &mut Sender, flight: u32) {
     });
 }
 
+/// SRTT and RTTVAR of before the recovery are those of another path.
+pub(crate) fn forget_timing(sender: &mut Sender) {
+    if let Some(before) = &mut sender.before_recovery {
+        before.timing = None;
+    }
+}
+
 /// When a spurious recovery was found out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {

@@ -96,6 +96,13 @@ impl Linux20 {
         (self.ssthresh != NO_THRESHOLD).then_some(self.ssthresh)
     }
 
+    /// Sets the window, at least one segment, and the threshold, `ssthresh` bytes.
+    pub(crate) fn set_window(&mut self, cwnd: u32, ssthresh: u32, mss: u32) {
+        self.cwnd = cwnd.clamp(1, MOST_SEGMENTS);
+        self.ssthresh = if ssthresh == u32::MAX { NO_THRESHOLD } else { ssthresh / mss.max(1) };
+        self.count = 0;
+    }
+
     pub(crate) fn phase(&self, threshold: u32) -> Phase {
         if self.retransmits > 0 {
             Phase::Loss

@@ -270,6 +270,8 @@ pub(crate) fn on_timer(sender: &mut Sender, now: Instant, journal: &mut Journal)
     let Some(state) = sender.rack_tlp.as_deref_mut().filter(|state| state.timer.is_due(now)) else { return };
     state.timer.stop();
     match state.wait {
+        // Sent nothing, found nothing lost: what comes back begins anew.
+        _ if sender.away.is_some() => {}
         Wait::Probe if sender.queue.is_empty() => {}
         Wait::Probe => {
             state.probe_due = true;

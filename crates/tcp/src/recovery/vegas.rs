@@ -292,6 +292,22 @@ pub(crate) fn holds_back(sender: &Sender) -> bool {
     (1..sender.rules.threshold).contains(&sender.duplicate_acks)
 }
 
+/// The fine-grained timeout is another path's.
+pub(crate) fn forget_round_trips(sender: &mut Sender) {
+    let vegas = &mut sender.vegas;
+    (vegas.average, vegas.deviation, vegas.timeout) = (0, 0, u64::MAX);
+}
+
+/// The shortest round trip and what was compared with it are another path's. The window is what it is set to.
+pub(crate) fn forget_path(sender: &mut Sender, now: Instant) {
+    let reduced = sender.window.cwnd();
+    let vegas = &mut sender.vegas;
+    (vegas.base_rtt, vegas.sum, vegas.count) = (None, 0, 0);
+    (vegas.mark, vegas.marked_at) = (sender.queue.end(), now);
+    (vegas.growth, vegas.opens, vegas.worried, vegas.reduced) = (0.0, false, 0, reduced);
+    vegas.timed_out = sender.phase == Phase::Loss;
+}
+
 pub(crate) fn on_timeout(sender: &mut Sender, now: Instant) {
     let window = sender.window.cwnd().min(sender.snd_wnd()) / sender.mss;
     sender.window.set_ssthresh((window / 2).max(2) * sender.mss);

@@ -4,11 +4,15 @@
 //! acknowledgements make a sample (Karn's algorithm) is the sender's business; how often, is the estimator's
 //! ([`Sampling`]).
 
+mod advised;
+mod alone;
 mod bsd;
+mod fast_decrease;
 mod linux;
 mod linux20;
 mod rfc6298;
 
+use alloc::boxed::Box;
 use core::time::Duration;
 
 use careof_base::Instant;
@@ -16,7 +20,10 @@ use careof_wire::SeqNumber;
 
 use crate::config::{Config, RtoEstimator};
 
+pub(crate) use advised::{Advised, Told};
+pub use alone::{RoundTrip, TimeoutEstimator};
 pub(crate) use bsd::Bsd;
+pub(crate) use fast_decrease::FastDecrease;
 pub(crate) use linux::Linux;
 pub(crate) use linux20::Linux20;
 pub(crate) use rfc6298::Rfc6298;
@@ -62,6 +69,9 @@ pub(crate) enum Estimator {
     Linux(Linux),
     Linux20(Linux20),
     Bsd(Bsd),
+    FastDecrease(Box<FastDecrease>),
+    /// Any of the others, told what to expect of the path.
+    Advised(Box<Advised>),
 }
 
 macro_rules! each {
@@ -71,6 +81,8 @@ macro_rules! each {
             Estimator::Linux($estimator) => $answer,
             Estimator::Linux20($estimator) => $answer,
             Estimator::Bsd($estimator) => $answer,
+            Estimator::FastDecrease($estimator) => $answer,
+            Estimator::Advised($estimator) => $answer,
         }
     };
 }
@@ -82,20 +94,39 @@ impl Estimator {
             RtoEstimator::Linux => Self::Linux(Linux::new(config)),
             RtoEstimator::Linux20 => Self::Linux20(Linux20::new(config)),
             RtoEstimator::Bsd => Self::Bsd(Bsd::new(config)),
+            RtoEstimator::FastDecrease => Self::FastDecrease(Box::new(FastDecrease::new(config))),
         }
     }
 
     pub(crate) fn sampling(&self) -> Sampling {
         match self {
-            Self::Rfc6298(_) | Self::Bsd(_) => Sampling::OneAtATime,
+            Self::Rfc6298(_) | Self::Bsd(_) | Self::FastDecrease(_) => Sampling::OneAtATime,
             Self::Linux(_) => Sampling::EveryAck,
             Self::Linux20(_) => Sampling::EverySegment,
+            Self::Advised(e) => e.sampling(),
         }
     }
 
     /// Takes a measurement in; this ends any back-off.
     pub(crate) fn sample(&mut self, sample: &Sample) {
-        each!(self, e => e.sample(sample));
+        match self {
+            Self::Rfc6298(e) => e.sample(sample),
+            Self::Linux(e) => e.sample(sample),
+            Self::Linux20(e) => e.sample(sample),
+            Self::Bsd(e) => e.sample(sample),
+            Self::FastDecrease(e) => e.sample(sample),
+            Self::Advised(_) => self.settle(sample),
+        }
+    }
+
+    /// [`Self::sample`] of an estimator that was advised.
+    #[cold]
+    fn settle(&mut self, sample: &Sample) {
+        if let Self::Advised(advised) = self
+            && let Some(settled) = advised.settle(sample)
+        {
+            *self = settled;
+        }
     }
 
     /// Doubles the timeout after it ran out (RFC 6298 section 5.5).
@@ -113,6 +144,7 @@ impl Estimator {
     pub(crate) fn sample_after_spurious_timeout(&mut self, sample: &Sample, previous: (Duration, Duration)) {
         match self {
             Self::Rfc6298(e) => e.adapt(sample, previous),
+            Self::FastDecrease(e) => e.adapt(sample, previous),
             other => other.sample(sample),
         }
     }
@@ -121,6 +153,8 @@ impl Estimator {
     pub(crate) fn connected(&mut self, syn_repeated: bool) {
         match self {
             Self::Rfc6298(e) if syn_repeated => e.syn_was_repeated(),
+            Self::FastDecrease(e) if syn_repeated => e.syn_was_repeated(),
+            Self::Advised(e) => e.connected(syn_repeated),
             Self::Linux20(e) => e.forget(),
             _ => {}
         }
@@ -137,6 +171,7 @@ impl Estimator {
     }
 
     /// Smoothed round-trip time; `None` before the first sample.
+    #[inline]
     pub(crate) fn srtt(&self) -> Option<Duration> {
         each!(self, e => e.srtt())
     }
@@ -154,13 +189,17 @@ impl Estimator {
             Self::Linux(e) => from + e.rto(),
             Self::Linux20(e) => e.deadline(from, from),
             Self::Bsd(e) => e.deadline(from),
+            Self::FastDecrease(e) => e.deadline(from),
+            Self::Advised(e) => e.deadline(from),
         }
     }
 
     /// When the timer of a segment sent at `sent_at` runs out; in 20 ms where that is past.
     pub(crate) fn deadline_of_segment(&self, sent_at: Instant, now: Instant) -> Instant {
-        if let Self::Linux20(e) = self {
-            return e.deadline(sent_at, now);
+        match self {
+            Self::Linux20(e) => return e.deadline(sent_at, now),
+            Self::Advised(e) => return e.deadline_of_segment(sent_at, now),
+            _ => {}
         }
         let deadline = self.deadline(sent_at);
         if deadline > now { deadline } else { now + Duration::from_millis(20) }

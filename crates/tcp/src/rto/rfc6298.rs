@@ -68,6 +68,19 @@ impl Rfc6298 {
         self.compute();
     }
 
+    /// The same estimator as if it had measured `rtt` and nothing before.
+    pub(super) fn begun_with(&self, rtt: Duration) -> Self {
+        let rtt = nanos(rtt).min(u64::MAX >> (FRACTION + 3)) << FRACTION;
+        let mut begun = Self { srtt: rtt, rttvar: rtt / 2, measured: true, ..self.clone() };
+        begun.compute();
+        begun
+    }
+
+    /// RTO without back-off.
+    pub(super) fn base(&self) -> Duration {
+        Duration::from_nanos(self.base)
+    }
+
     fn compute(&mut self) {
         let rto = (self.srtt >> FRACTION) + self.granularity.max((4 * self.rttvar) >> FRACTION);
         self.base = rto.clamp(self.min, self.max);

@@ -4,6 +4,7 @@
 //! times are in `sampling.rs`, what to send in `transmission.rs` - and leaves the reaction to losses to
 //! [`crate::recovery`].
 
+mod advised;
 mod judgement;
 mod modeling;
 mod sampling;
@@ -129,7 +130,10 @@ pub(crate) struct Sender {
     pub(crate) resend_front: bool,
     /// A SYN waits to be sent for the first time.
     syn_wanted: bool,
-    established: bool,
+    /// The handshake is complete, and nobody has said that the path is [away](Self::leave).
+    may_send: bool,
+    /// While the path is away: until when the sender believes that.
+    pub(crate) away: Option<Instant>,
     /// Nothing paces it, no model governs it, no timer but RFC 6298's finds its losses, and it is no kernel's.
     plain: bool,
     /// The first partial acknowledgement of this recovery was seen.
@@ -241,7 +245,8 @@ impl Sender {
             timeouts_in_a_row: 0,
             last_sent: None,
             syn_wanted: false,
-            established: false,
+            may_send: false,
+            away: None,
             plain: !config.pacing
                 && model.is_none()
                 && !config.rack
@@ -274,7 +279,7 @@ impl Sender {
 
     /// The handshake is complete.
     pub(crate) fn connected(&mut self, now: Instant, syn_repeated: bool) {
-        self.established = true;
+        self.may_send = true;
         self.estimator.connected(syn_repeated);
         self.congestion.begin(now, self.queue.end());
         if self.variant == Variant::Linux {
@@ -291,7 +296,7 @@ impl Sender {
     /// of a connection that only receives.
     pub(crate) fn is_silent(&self) -> bool {
         self.plain
-            && self.established
+            && self.may_send
             && self.queue.is_done()
             && self.phase == Phase::Open
             && !self.resend_front
@@ -306,8 +311,9 @@ impl Sender {
         self.plain && !self.syn_wanted
     }
 
-    pub(crate) fn is_established(&self) -> bool {
-        self.established
+    /// The handshake is complete, and the path is not away.
+    pub(crate) fn may_send(&self) -> bool {
+        self.may_send
     }
 
     /// Something waits to be sent for the first time.
@@ -633,6 +639,9 @@ impl Sender {
 
     /// The retransmission timer ran out. Returns `false` when the connection is to be given up.
     pub(crate) fn on_timeout(&mut self, now: Instant, journal: &mut Journal) -> bool {
+        if self.away.is_some() && !self.return_unbidden(now) {
+            return true;
+        }
         if self.variant == Variant::Linux {
             return recovery::linux::on_timer(self, now, journal);
         }
@@ -680,6 +689,7 @@ impl Sender {
     }
 
     pub(crate) fn stop_timers(&mut self) {
+        self.away = None;
         self.timer.stop();
         self.persist.stop();
         self.pacing.stop();

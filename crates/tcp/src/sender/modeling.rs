@@ -26,7 +26,7 @@ impl Sender {
     }
 
     /// Loss recovery's state in Linux's words; the classic variants know no disorder.
-    fn ca_state(&self) -> CaState {
+    pub(super) fn ca_state(&self) -> CaState {
         if self.variant == Variant::Linux { self.linux.state() } else { self.phase.into() }
     }
 
@@ -87,7 +87,7 @@ impl Sender {
     /// The application hands over more, an acknowledgement or a timeout is about to be looked at: was there too little
     /// to send, less than a segment? Linux asks only when the application writes.
     pub(crate) fn check_app_limited(&mut self) {
-        if !self.is_modeled() || !self.established || self.queue.unsent() >= u64::from(self.mss) {
+        if !self.is_modeled() || !self.may_send || self.queue.unsent() >= u64::from(self.mss) {
             return;
         }
         let (flight, segments) = (self.flight(), self.segments_in_flight());
@@ -141,7 +141,7 @@ impl Sender {
         let delivery = self.queue.delivery.as_deref_mut()?;
         let round_trip = delivery.round_trip(now, ack.echoed_rtt, mss);
         let sample = delivery.sample(now, round_trip);
-        self.established.then_some(sample)
+        self.may_send.then_some(sample)
     }
 
     /// [`crate::Variant::Linux`]: an acknowledgement is about to be taken in, while so much is in flight.
@@ -162,7 +162,7 @@ impl Sender {
         self.note_linux_losses();
         let Some(delivery) = self.queue.delivery.as_deref_mut() else { return };
         let sample = delivery.sample(now, round_trip);
-        if self.established {
+        if self.may_send {
             self.with_model(now, |congestion, path| congestion.on_sample(path, &sample));
         }
     }
@@ -184,7 +184,7 @@ impl Sender {
     /// A classic retransmission timeout has been dealt with.
     pub(super) fn finish_timeout(&mut self, now: Instant) {
         self.pacing.release(now);
-        if !self.is_modeled() || !self.established {
+        if !self.is_modeled() || !self.may_send {
             return;
         }
         self.queue.note_losses(self.queue.len());

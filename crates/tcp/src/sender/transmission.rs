@@ -38,18 +38,21 @@ impl Sender {
             let syn = self.queue.push_syn(now);
             return Some(self.first(&syn));
         }
-        let paced = self.established && self.variant != Variant::Linux && !self.persist.probe;
+        let paced = self.may_send && self.variant != Variant::Linux && !self.persist.probe;
         if paced && !self.pacing.allows(now) {
             if self.has_more() {
                 self.pacing.wait();
             }
             return None;
         }
-        if self.resend_front {
+        if self.resend_front && self.away.is_none() {
             self.resend_front = false;
             return self.resend(0, now);
         }
-        if !self.established {
+        if !self.may_send {
+            if self.away.is_some() {
+                return self.stay_silent();
+            }
             // Only the SYN can be outstanding, and only a timeout puts the cursor on it.
             return match self.variant {
                 Variant::Linux20 => recovery::linux20::resend(self, now),
@@ -302,7 +305,7 @@ impl Sender {
     /// Nothing can be sent: sees to it that something will wake the connection.
     fn settle(&mut self, now: Instant) {
         self.pacing.end_burst();
-        let blocked = self.established && self.queue.is_empty() && self.queue.unsent() > 0;
+        let blocked = self.may_send && self.queue.is_empty() && self.queue.unsent() > 0;
         if blocked && !self.persist.timer().is_armed() {
             self.persist.start(now, self.estimator.rto());
         }

@@ -1,5 +1,6 @@
 //! Behaviour of whole connections: packet scripts ([`script`]) and two connections in a loop ([`world`]).
 
+mod advice;
 pub(crate) mod analytic;
 mod averages;
 mod bbr;

@@ -11,6 +11,7 @@ use careof_base::{Instant, RandomStream};
 use careof_wire::{Flags, SackBlocks, Segment, SeqNumber};
 use proptest::prelude::*;
 
+use super::advice::any_advice;
 use super::robustness::any_config;
 use crate::{Config, CongestionControl, Connection, DelayedAck, Role, Variant};
 
@@ -159,7 +160,7 @@ impl Pair {
             }
             return;
         }
-        match self.chance.below(19) {
+        match self.chance.below(20) {
             0..=2 => drop(self.ways[index].pop_front()),
             3 | 4 => {
                 if let Some(first) = self.ways[index].pop_front() {
@@ -191,6 +192,10 @@ impl Pair {
                     end.read(2_000);
                 }
             }),
+            18 => {
+                let advice = any_advice(&mut self.chance);
+                self.at(index, |now| move |end: &mut Connection| end.advise(now, &advice));
+            }
             15 => self.at(index, |_| |end: &mut Connection| end.discard_unsent()),
             16 | 17 => {
                 // Nobody says anything for longer than a round trip, and the timers are looked at late.

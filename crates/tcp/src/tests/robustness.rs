@@ -6,6 +6,7 @@ use careof_base::{Instant, Probability, RandomStream};
 use careof_wire::{Flags, SackBlocks, Segment, SeqNumber, Timestamps};
 use proptest::prelude::*;
 
+use super::advice::any_advice;
 use super::world::{SERVER, World};
 use crate::{
     Config, CongestionControl, Connection, DelayedAck, HyStart, IdleRestart, InitialWindow, PartialAckTimer,
@@ -141,7 +142,7 @@ proptest! {
         let mut now = Instant::ZERO;
         end.open(now);
         for _ in 0..400 {
-            match chance.below(12) {
+            match chance.below(13) {
                 0 => end.write(chance.below(20_000)),
                 1 => { end.read(chance.below(5_000)); }
                 2 => end.set_auto_read(chance.below(2) == 0),
@@ -151,6 +152,7 @@ proptest! {
                 }
                 3 => end.path_mtu_changed(now, chance.below(3_000) as u16),
                 4 if chance.below(20) == 0 => end.close(),
+                7 if chance.below(4) == 0 => end.advise(now, &any_advice(&mut chance)),
                 5 => {
                     if let Some((at, _)) = end.next_timeout() {
                         now = now.max(at);

@@ -183,6 +183,7 @@ impl World {
                 burst += 1;
                 assert!(burst < 100_000, "sends without end: {:?}", self.ends[from].snapshot());
                 let bytes = u64::from(sent.segment.header_len() + sent.segment.payload_len) + 20;
+                self.check_window(from, &sent);
                 if !self.is_lost(from, &sent)
                     && let Some(at) = self.ways[from].carry(self.now, bytes)
                 {
@@ -210,6 +211,16 @@ impl World {
                 self.events[from].push(event);
             }
             self.check(from);
+        }
+    }
+
+    /// Nothing leaves beyond the farthest right edge of the peer's window.
+    fn check_window(&self, from: usize, sent: &Transmission) {
+        let sender = &self.ends[from].sender;
+        if sender.max_wnd > 0 && sent.segment.payload_len > 0 {
+            let edge = sender.queue.una().plus(sender.max_wnd);
+            let end = sent.segment.seq.plus(u32::from(sent.segment.payload_len));
+            assert!(end.is_at_or_before(edge), "{sent:?} beyond {edge:?}");
         }
     }
 

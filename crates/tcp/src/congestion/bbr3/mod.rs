@@ -238,6 +238,11 @@ impl Bbr3 {
         }
     }
 
+    /// Forgets the path.
+    pub(crate) fn begin_anew(&mut self) {
+        *self = Self { chance: self.chance.clone(), ..Self::new(0) };
+    }
+
     pub(crate) fn set_seed(&mut self, seed: u64) {
         self.chance = RandomStream::new(seed, 0, STREAM);
     }

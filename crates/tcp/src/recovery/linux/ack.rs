@@ -93,7 +93,7 @@ pub(crate) fn on_ack(sender: &mut Sender, now: Instant, ack: &Ack<'_>, journal: 
         take(sender, now, ack, una_before, journal)
     };
     journal.revision += 1;
-    if sender.has_unsent() && sender.is_established() {
+    if sender.has_unsent() && sender.may_send() {
         transmit::send_new(sender, now, transmit::Push::Usual);
     }
     outcome
@@ -201,7 +201,7 @@ fn is_predicted(sender: &Sender, ack: &Ack<'_>) -> bool {
         && ack.sack.is_empty()
         && !ack.echoes_congestion
         && ack.window == sender.snd_wnd()
-        && sender.is_established()
+        && sender.may_send()
         && sender.queue.is_unfinished()
 }
 

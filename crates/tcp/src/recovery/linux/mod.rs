@@ -44,9 +44,9 @@ use crate::sender::{Outgoing, Sender};
 use crate::snapshot::Phase;
 
 pub(crate) use ack::on_ack;
-pub(crate) use timeout::path_narrowed;
-pub(crate) use timers::{on_syn_sent, on_timer, on_unreachable};
-pub(crate) use transmit::{next, on_pacing_timer, on_probe_data_sent};
+pub(crate) use timeout::{path_narrowed, path_replaced};
+pub(crate) use timers::{expect_timeout, on_syn_sent, on_timer, on_unreachable, restart as restart_timer};
+pub(crate) use transmit::{next, on_pacing_timer, on_probe_data_sent, repeat_lost};
 
 use min_rtt::MinRtt;
 use packets::Packets;
@@ -265,8 +265,19 @@ impl Linux {
     }
 
     /// The window is being reduced (`tcp_in_cwnd_reduction`).
-    fn is_reducing(&self) -> bool {
+    pub(crate) fn is_reducing(&self) -> bool {
         matches!(self.state, CaState::Cwr | CaState::Recovery)
+    }
+
+    /// No reduction is taken back any more.
+    pub(crate) fn forget_undo(&mut self) {
+        self.prior_ssthresh = 0;
+        self.undo.marker = None;
+    }
+
+    /// The window was set by something else than its use.
+    pub(crate) fn window_changed(&mut self, now: Instant) {
+        self.usage.begin(now);
     }
 
     /// `queue` was emptied of marks or filled with other records: no hint holds.

@@ -133,6 +133,31 @@ fn mark_all_lost(sender: &mut Sender, now: Instant) {
     linux.forget_hints(queue);
 }
 
+/// What is outstanding was sent over a path that is gone: it is lost, but for what the receiver has reported, and that
+/// says nothing about congestion. The window is the caller's.
+pub(crate) fn path_replaced(sender: &mut Sender, now: Instant) {
+    let Sender { queue, linux, .. } = sender;
+    linux.outbox.clear();
+    if !linux.sack {
+        linux.sacked_out = 0;
+    }
+    for index in 0..queue.len() {
+        if let Some(record) = queue.record_mut(index) {
+            linux.mark_lost(record);
+        }
+    }
+    linux.forget_hints(queue);
+    linux.una = queue.una();
+    linux.forget_undo();
+    linux.frto = false;
+    linux.probe.forget();
+    timers::forget(linux);
+    if linux.lost_out > 0 {
+        linux.high_seq = queue.end();
+        states::set(sender, now, CaState::Loss);
+    }
+}
+
 /// The path takes smaller segments now: those that are too large are lost, which says nothing about congestion
 /// (`tcp_simple_retransmit`). They are cut here.
 pub(crate) fn path_narrowed(sender: &mut Sender, now: Instant, mss: u16) {

@@ -6,7 +6,7 @@ use core::time::Duration;
 use careof_base::Instant;
 use careof_wire::SeqNumber;
 
-use super::{losses, micros, outstanding, states, timeout, transmit};
+use super::{Linux, losses, micros, outstanding, states, timeout, transmit};
 use crate::congestion::CaState;
 use crate::events::Journal;
 use crate::recovery::tail_loss_probe::TailLossProbe;
@@ -91,6 +91,24 @@ pub(super) fn set(sender: &mut Sender, now: Instant) {
     if !schedule_probe(sender, now, true) {
         rearm(sender, now);
     }
+}
+
+/// The timer begins anew, unless it runs for reordering, which only acknowledgements tell of.
+pub(crate) fn restart(sender: &mut Sender, now: Instant) {
+    if sender.linux.pending != Pending::Reordering {
+        sender.linux.pending = Pending::Nothing;
+        set(sender, now);
+    }
+}
+
+/// The timer runs for nothing that still counts.
+pub(super) fn forget(linux: &mut Linux) {
+    linux.pending = Pending::Nothing;
+}
+
+/// What the timer runs out for next is a timeout.
+pub(crate) fn expect_timeout(sender: &mut Sender) {
+    sender.linux.pending = Pending::Retransmission;
 }
 
 /// Schedules a probe; `anew`: the RTO starts now, not when the first segment left. Returns whether it did.

@@ -41,7 +41,7 @@ pub(super) enum Push {
 /// The next segment that was decided on.
 pub(crate) fn next(sender: &mut Sender, now: Instant) -> Option<Outgoing> {
     // What is written before the handshake is over is packed when the size of a segment is known.
-    let asked = sender.is_established() && sender.linux.outbox.is_empty();
+    let asked = sender.may_send() && sender.linux.outbox.is_empty();
     if asked && core::mem::take(&mut sender.linux.push) && sender.has_unsent() {
         send_new(sender, now, Push::Usual);
     }
@@ -50,6 +50,9 @@ pub(crate) fn next(sender: &mut Sender, now: Instant) -> Option<Outgoing> {
 
 /// The time of the next packet has come (`tcp_tsq_write`).
 pub(crate) fn on_pacing_timer(sender: &mut Sender, now: Instant) {
+    if !sender.may_send() {
+        return;
+    }
     let linux = &sender.linux;
     if linux.lost_out > linux.retrans_out && sender.window.segments() > linux.in_flight(&sender.queue) {
         repeat_lost(sender, now);
@@ -67,6 +70,8 @@ pub(crate) fn on_probe_data_sent(sender: &mut Sender, now: Instant) {
 pub(super) fn recover(sender: &mut Sender, now: Instant, again: Again) {
     match again {
         Again::Nothing => return,
+        // The path is away.
+        _ if !sender.may_send() => return,
         Again::Lost => {}
         Again::New => {
             send_new(sender, now, Push::Now);
@@ -80,7 +85,10 @@ pub(super) fn recover(sender: &mut Sender, now: Instant, again: Again) {
 }
 
 /// Sends what is lost again, lowest first.
-pub(super) fn repeat_lost(sender: &mut Sender, now: Instant) {
+pub(crate) fn repeat_lost(sender: &mut Sender, now: Instant) {
+    if !sender.may_send() {
+        return;
+    }
     let mut index = sender.queue.index_at(sender.linux.resend_from);
     let mut head_repeated = false;
     while let Some(record) = sender.queue.record(index) {

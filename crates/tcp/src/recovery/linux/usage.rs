@@ -29,6 +29,12 @@ impl Usage {
         Self { limited: false, most: 0, until: iss, used: 0, stamp: Instant::ZERO }
     }
 
+    /// The window is another: nothing is known of its use.
+    pub(super) fn begin(&mut self, now: Instant) {
+        (self.limited, self.most, self.used) = (false, 0, 0);
+        self.stamp(now);
+    }
+
     pub(super) fn stamp(&mut self, now: Instant) {
         self.stamp = now;
     }
