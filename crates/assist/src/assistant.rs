@@ -1,0 +1,443 @@
+//! The front of the crate: inputs to flows and mechanisms, their answers to the owner.
+
+use core::net::Ipv4Addr;
+use core::time::Duration;
+
+use alloc::vec::Vec;
+
+use careof_base::Instant;
+use careof_wire::{Flags, Segment};
+
+use crate::buffer_forward::Buffers;
+use crate::context::{Context, Outbox, Passing};
+use crate::flow::{Flow, Stall};
+use crate::flow_table::FlowTable;
+use crate::keeping::Store;
+use crate::path_queue::PathQueues;
+use crate::paths::{PathEvent, PathTable};
+use crate::rate_limit::RateLimit;
+use crate::replay::{Replays, Rules};
+use crate::timers::{Owner, Timers};
+use crate::{
+    Action, Config, ConfigError, Counters, DropReason, Fate, FlowKey, FlowStatus, Input, PacketView, PathId,
+    Report, Towards, Verdict, Wake, ack_hold, bicast, fast_retransmit, freeze, lcd_kick, m_tcp, replay,
+    snoop, window_clamp,
+};
+
+/// How long after the announced end of a path it is taken for a false alarm, if nothing else says so.
+const DOUBT: Duration = Duration::from_millis(200);
+
+/// Runs the assists of one node. See the crate's documentation for how to drive it.
+#[derive(Debug)]
+pub struct Assistant {
+    config: Config,
+    flows: FlowTable,
+    store: Store,
+    timers: Timers,
+    paths: PathTable,
+    unreachables: RateLimit,
+    outbox: Outbox,
+    replays: Replays,
+    queues: PathQueues,
+    buffers: Buffers,
+    counters: Counters,
+}
+
+/// The flow of `$key` with everything else of `$self`, borrowed apart.
+macro_rules! with_flow {
+    ($self:ident, $now:expr, $key:expr, |$cx:ident, $flow:ident| $body:expr) => {
+        $self.flows.get_mut($key).map(|$flow| {
+            let $cx = &mut Context {
+                now: $now,
+                config: &$self.config,
+                store: &mut $self.store,
+                timers: &mut $self.timers,
+                paths: &$self.paths,
+                unreachables: &mut $self.unreachables,
+                outbox: &mut $self.outbox,
+                replays: &mut $self.replays,
+                counters: &mut $self.counters,
+            };
+            $body
+        })
+    };
+}
+
+impl Assistant {
+    /// An assistant that has seen nothing yet.
+    ///
+    /// # Errors
+    /// A configuration that contradicts itself.
+    pub fn new(config: Config) -> Result<Self, ConfigError> {
+        config.check()?;
+        Ok(Self {
+            flows: FlowTable::new(config.limits.flows),
+            store: Store::new(config.limits),
+            timers: Timers::default(),
+            paths: PathTable::new(config.place),
+            unreachables: RateLimit::new(config.limits.unreachables_per_second),
+            outbox: Outbox::default(),
+            replays: Replays::default(),
+            queues: PathQueues::default(),
+            buffers: Buffers::default(),
+            counters: Counters::default(),
+            config,
+        })
+    }
+
+    /// What becomes of a packet that goes `towards` one of the ends; `path` is the way to or from the mobile node that it takes
+    /// or came by, if that is known.
+    pub fn handle_packet(
+        &mut self,
+        now: Instant,
+        towards: Towards,
+        path: Option<PathId>,
+        packet: &PacketView<'_>,
+    ) -> Verdict {
+        let mut verdict = match packet.segment {
+            Some(segment) => self.handle_segment(now, towards, path, packet, segment),
+            None => Verdict::PASS,
+        };
+        if verdict.fate == Fate::Pass && towards == self.config.place.keeps() {
+            verdict.fate = self.line_up(now, towards, packet);
+        }
+        verdict
+    }
+
+    /// Whether a packet that may go on waits for its mobile node's path, be it of TCP or not.
+    fn line_up(&mut self, now: Instant, towards: Towards, packet: &PacketView<'_>) -> Fate {
+        let mobile = match towards {
+            Towards::Mobile => packet.header.destination,
+            Towards::Peer => packet.header.source,
+        };
+        let size = packet.header.total_len();
+        let (store, counters) = (&mut self.store, &mut self.counters);
+        if let Some(config) = &self.config.buffer_forward {
+            return self.buffers.on_packet(config, mobile, size, store, counters);
+        }
+        if self.config.path_queue.is_none() {
+            return Fate::Pass;
+        }
+        let fate = self.queues.on_packet(now, mobile, size, store, (&mut self.outbox, counters));
+        self.set_queue_timer(mobile);
+        fate
+    }
+
+    /// Lets go what waited for the path of a mobile node long enough.
+    fn serve_queues(&mut self, now: Instant, mobile: Ipv4Addr) {
+        self.queues.serve(now, mobile, &mut self.outbox);
+        self.buffers.serve(now, mobile, &mut self.outbox);
+        self.set_queue_timer(mobile);
+    }
+
+    fn set_queue_timer(&mut self, mobile: Ipv4Addr) {
+        let owner = Owner::Mobile(mobile);
+        match self.queues.wake_at(mobile).into_iter().chain(self.buffers.wake_at(mobile)).min() {
+            Some(at) => self.timers.set(owner, Wake::Queue, at),
+            None => self.timers.stop(owner, Wake::Queue),
+        }
+    }
+
+    fn handle_segment(
+        &mut self,
+        now: Instant,
+        towards: Towards,
+        path: Option<PathId>,
+        packet: &PacketView<'_>,
+        segment: &Segment,
+    ) -> Verdict {
+        let key = FlowKey::of(towards, packet.header, segment);
+        if !self.follow(now, &key, segment) {
+            return Verdict::PASS;
+        }
+        self.make_room(&key);
+        let verdict = with_flow!(self, now, &key, |cx, flow| {
+            if bicast::is_copy(cx, flow, towards, packet.header, segment) {
+                cx.counters.duplicates_dropped += 1;
+                return Verdict { fate: Fate::Drop(DropReason::DeliveredAlready), ..Verdict::PASS };
+            }
+            flow.is_opaque |= packet.is_opaque;
+            let seen = flow.learn(now, towards, packet.header, segment);
+            let passing = Passing { towards, path, header: packet.header, segment, seen };
+            if seen.acknowledges {
+                end_stall(cx, flow);
+            }
+            let mut verdict = Verdict::PASS;
+            if snoop::on_packet(cx, flow, &passing, &mut verdict) {
+                return verdict;
+            }
+            ack_hold::on_packet(cx, flow, &passing, &mut verdict);
+            m_tcp::on_packet(cx, flow, &passing, &mut verdict);
+            freeze::on_packet(cx, flow, &passing, &mut verdict);
+            window_clamp::on_packet(cx, flow, &passing, &mut verdict);
+            lcd_kick::on_packet(cx, flow, &passing);
+            replay::on_packet(cx, flow, &passing, &mut verdict);
+            debug_assert!(verdict.keep.is_none() || !matches!(verdict.fate, Fate::Hold(_)), "held or kept");
+            cx.counters.edits += u64::from(verdict.edit.is_some());
+            verdict
+        })
+        .unwrap_or(Verdict::PASS);
+        self.release(now, key.mobile);
+        verdict
+    }
+
+    /// Whether the segment belongs to a flow that is followed, from now on or before.
+    fn follow(&mut self, now: Instant, key: &FlowKey, segment: &Segment) -> bool {
+        if segment.flags.contains(Flags::RST) {
+            self.forget(key);
+            return false;
+        }
+        let is_new_connection = segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK);
+        if let Some(flow) = self.flows.get(key) {
+            let is_repeated_syn = [Towards::Mobile, Towards::Peer]
+                .iter()
+                .any(|towards| flow.stream(*towards).syn == Some(segment.seq));
+            if !is_new_connection || is_repeated_syn {
+                return true;
+            }
+            self.forget(key);
+        }
+        if self.config.excepts(key) {
+            return false;
+        }
+        if self.flows.is_full()
+            && let Some(oldest) = self.flows.least_recent(Instant::MAX)
+        {
+            self.counters.flows_evicted += 1;
+            self.forget(&oldest);
+        }
+        self.counters.flows += 1;
+        self.flows.insert(Flow::new(*key, now));
+        self.timers.set_no_later(Owner::Agent, Wake::Age, now + self.config.limits.idle);
+        true
+    }
+
+    /// A flow is over, or has to make room: what is held goes on, what is kept is dropped.
+    fn forget(&mut self, key: &FlowKey) {
+        let Some(mut flow) = self.flows.remove(key) else { return };
+        let is_lost = self.paths.lost_since(key.mobile).is_some();
+        self.replays.leave(&mut flow, self.config.place.keeps());
+        replay::let_go(&mut self.outbox, &mut flow, self.config.place.keeps(), is_lost);
+        self.timers.forget(Owner::Flow(*key));
+        self.outbox.report(Report::Forgotten { flow: *key, phase: flow.phase });
+    }
+
+    /// Forgets all flows, as when it is not to go on: what is held is released, what is kept discarded.
+    pub fn close(&mut self) {
+        self.queues.close(&mut self.outbox);
+        self.buffers.close(&mut self.outbox);
+        while let Some(key) = self.flows.least_recent(Instant::MAX) {
+            self.forget(&key);
+        }
+    }
+
+    /// Takes in an event.
+    pub fn handle_event(&mut self, now: Instant, input: &Input<'_>) {
+        let events = self.paths.handle(now, input);
+        for (mobile, event) in events {
+            self.handle_path_event(now, mobile, &event);
+        }
+        if let Input::Paths { mobile, .. } = *input {
+            self.queues.on_news(now, &self.config, mobile, &self.paths, &mut self.outbox);
+            self.set_queue_timer(mobile);
+        }
+    }
+
+    fn handle_path_event(&mut self, now: Instant, mobile: Ipv4Addr, event: &PathEvent) {
+        match event {
+            PathEvent::Announced { ends_at, .. } => {
+                let patience = self.config.freeze.map_or(DOUBT, |freeze| freeze.patience);
+                self.timers.set(Owner::Mobile(mobile), Wake::FalseAlarm, *ends_at + patience);
+            }
+            PathEvent::FalseAlarm => self.counters.false_alarms += 1,
+            PathEvent::Lost | PathEvent::Usable(_) => {
+                self.timers.stop(Owner::Mobile(mobile), Wake::FalseAlarm);
+            }
+        }
+        self.replays.on_path(mobile, event);
+        self.queues.on_path(now, &self.config, mobile, event, &mut self.outbox);
+        if let Some(config) = &self.config.buffer_forward {
+            self.buffers.on_path(now, config, mobile, event, &mut self.outbox);
+        }
+        self.set_queue_timer(mobile);
+        let keys: Vec<FlowKey> = self.flows.of(mobile).collect();
+        for key in keys {
+            with_flow!(self, now, &key, |cx, flow| {
+                flow.unreachables = 0;
+                flow.acks_injected = 0;
+                note_stall(cx, flow, event);
+                signal(cx, flow, event);
+                replay::on_path(cx, flow, event);
+            });
+        }
+        self.release(now, mobile);
+    }
+
+    /// Goes on with a replay: what may be sent now, and when to look again.
+    fn release(&mut self, now: Instant, mobile: Ipv4Addr) {
+        if !self.replays.is_running(mobile) {
+            return;
+        }
+        let Some(rules) = Rules::of(&self.config) else { return };
+        while let Some((key, room)) = self.replays.over_bound(mobile, &rules)
+            && with_flow!(self, now, &key, |cx, flow| replay::give_up_newest(cx, flow, room)) == Some(true)
+        {
+        }
+        while let Some(key) = self.replays.next_flow(now, mobile)
+            && with_flow!(self, now, &key, |cx, flow| replay::take_turn(cx, flow)).is_some()
+        {}
+        match self.replays.wake_at(mobile) {
+            Some(at) => self.timers.set(Owner::Mobile(mobile), Wake::Release, at),
+            None => self.timers.stop(Owner::Mobile(mobile), Wake::Release),
+        }
+    }
+
+    /// When the store is nearly full: the flows seen least recently lose what is stored for them, but for the one of `key`.
+    fn make_room(&mut self, key: &FlowKey) {
+        let Some((mut packets, mut bytes)) = self.store.excess() else { return };
+        let keeps = self.config.place.keeps();
+        let mut by_age: Vec<(Instant, FlowKey)> = self
+            .flows
+            .iter()
+            .filter(|flow| flow.key != *key && !flow.stream(keeps).kept.is_empty())
+            .map(|flow| (flow.last_seen, flow.key))
+            .collect();
+        by_age.sort_unstable();
+        for (_, key) in by_age {
+            if packets == 0 && bytes == 0 {
+                break;
+            }
+            let is_lost = self.paths.lost_since(key.mobile).is_some();
+            let Some(flow) = self.flows.get_mut(&key) else { continue };
+            self.replays.leave(flow, keeps);
+            let (gone, gone_bytes) = replay::let_go(&mut self.outbox, flow, keeps, is_lost);
+            self.counters.evicted += gone as u64;
+            packets = packets.saturating_sub(gone);
+            bytes = bytes.saturating_sub(gone_bytes);
+        }
+    }
+
+    /// Does what is due.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        while let Some((owner, wake)) = self.timers.take_due(now) {
+            match owner {
+                Owner::Agent => self.age(now),
+                Owner::Mobile(mobile) if wake == Wake::Release => self.release(now, mobile),
+                Owner::Mobile(mobile) if wake == Wake::Queue => self.serve_queues(now, mobile),
+                Owner::Mobile(mobile) => {
+                    if let Some(event) = self.paths.doubt(mobile) {
+                        self.handle_path_event(now, mobile, &event);
+                    }
+                }
+                Owner::Flow(key) => {
+                    with_flow!(self, now, &key, |cx, flow| {
+                        ack_hold::on_timeout(cx, flow, wake);
+                        m_tcp::on_timeout(cx, flow, wake);
+                        freeze::on_timeout(cx, flow, wake);
+                        lcd_kick::on_timeout(cx, flow, wake);
+                        snoop::on_timeout(cx, flow, wake);
+                        replay::on_timeout(cx, flow, wake);
+                    });
+                    self.release(now, key.mobile);
+                }
+            }
+        }
+    }
+
+    /// Forgets the flows that were not seen for long.
+    fn age(&mut self, now: Instant) {
+        let idle = self.config.limits.idle;
+        while let Some(key) = self.flows.least_recent(now.saturating_sub(idle)) {
+            self.forget(&key);
+        }
+        if let Some(oldest) = self.flows.oldest() {
+            self.timers.set(Owner::Agent, Wake::Age, oldest + idle);
+        }
+    }
+
+    /// The next thing to be done. A token is free for another packet from the moment its last action was polled.
+    pub fn poll_action(&mut self) -> Option<Action> {
+        self.outbox.poll_action(&mut self.store)
+    }
+
+    /// The next thing to be told.
+    pub fn poll_report(&mut self) -> Option<Report> {
+        self.outbox.poll_report()
+    }
+
+    /// When to call [`Self::handle_timeout`], and why.
+    #[must_use]
+    pub fn next_timeout(&self) -> Option<(Instant, Wake)> {
+        self.timers.next()
+    }
+
+    /// The flows followed at present.
+    pub fn flows(&self) -> impl Iterator<Item = FlowStatus> {
+        self.flows.iter().map(Flow::status)
+    }
+
+    /// Packets and bytes stored at present, those included whose last action was not polled yet.
+    #[must_use]
+    pub const fn load(&self) -> (usize, u64) {
+        self.store.load()
+    }
+
+    /// What was counted.
+    #[must_use]
+    pub const fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// What it was configured for.
+    #[must_use]
+    pub const fn config(&self) -> &Config {
+        &self.config
+    }
+}
+
+/// The assists that tell a sender something, ahead of those that send it what was stored: a small packet in front of many.
+fn signal(cx: &mut Context<'_>, flow: &mut Flow, event: &PathEvent) {
+    if let PathEvent::Usable(usable) = event {
+        window_clamp::on_path(flow, usable);
+    }
+    ack_hold::on_path(cx, flow, event);
+    m_tcp::on_path(cx, flow, event);
+    freeze::on_path(cx, flow, event);
+    fast_retransmit::on_path(cx, flow, event);
+    if matches!(event, PathEvent::Usable(_)) {
+        window_clamp::open(cx, flow);
+    }
+    lcd_kick::on_path(cx, flow, event);
+    snoop::on_path(cx, flow, event);
+}
+
+/// Measures how long a handover keeps a flow from progress: a stall begins when the path is lost or replaced while data are
+/// owed, and ends with the next acknowledgement of new data.
+fn note_stall(cx: &Context<'_>, flow: &mut Flow, event: &PathEvent) {
+    let owes = |towards| {
+        let stream = flow.stream(towards);
+        let owed = stream.una.zip(stream.next).is_some_and(|(una, next)| una.is_before(next));
+        owed.then_some(stream.progress_at).flatten()
+    };
+    let since = owes(Towards::Mobile).max(owes(Towards::Peer));
+    match (event, &mut flow.stall, since) {
+        (PathEvent::Lost, None, Some(since)) => flow.stall = Some(Stall { since, path_at: None }),
+        (PathEvent::Usable(_), Some(stall), _) => {
+            stall.path_at.get_or_insert(cx.now);
+        }
+        (PathEvent::Usable(_), None, Some(since)) => {
+            flow.stall = Some(Stall { since, path_at: Some(cx.now) });
+        }
+        _ => {}
+    }
+}
+
+/// Data towards an end are acknowledged.
+fn end_stall(cx: &mut Context<'_>, flow: &mut Flow) {
+    let Some(Stall { since, path_at: Some(path_at) }) = flow.stall else { return };
+    flow.stall = None;
+    let lasted = cx.now.saturating_duration_since(since);
+    let after_path = cx.now.saturating_duration_since(path_at);
+    flow.last_stall = Some((lasted, after_path));
+    cx.outbox.report(Report::Stalled { flow: flow.key, lasted, after_path });
+}

@@ -1,0 +1,74 @@
+//! Copies by the old path and the new one: of two that arrive, one is enough.
+//!
+//! - **Where.** The copies are made by the home agent, which sends to every binding a mobile node has at a time (the S bit of RFC 5944
+//!   section 3.3). Here, on the mobile node, the second copy ends. Neither end's TCP changes.
+//! - **What it needs.** Simultaneous bindings, kept while both paths deliver.
+//! - **What it does.** A segment to the mobile node that equals one of the last second - identification, sequence number, length,
+//!   acknowledgement, window, timestamps - is dropped: delivered, it would be answered by a duplicate acknowledgement, and a copy of an
+//!   acknowledgement would count as a duplicate at the sender here. A repetition by the sender has another identification and passes. So
+//!   does every segment that has no identification, as datagrams that are never fragmented may (RFC 6864), and no timestamp.
+//! - **Late, missing or wrong.** There is no trigger but the bindings. A copy more than a second behind the other passes, as all
+//!   do without it.
+//! - **Risks.** Both links carry everything. What the slower path still has after the faster one is behind is out of date, and fills it.
+
+use alloc::collections::{BTreeSet, VecDeque};
+use core::time::Duration;
+
+use careof_base::Instant;
+use careof_wire::Segment;
+use careof_wire::ipv4::Ipv4Header;
+
+use crate::context::Context;
+use crate::flow::Flow;
+use crate::{Place, Towards};
+
+/// How far behind the first a copy is known for one.
+const MEMORY: Duration = Duration::from_secs(1);
+/// Segments remembered of a flow: a second at 50 Mbit/s.
+const ROOM: usize = 4_096;
+
+/// What two copies have in common: identification, sequence number, acknowledgement, length, window, timestamps.
+type Mark = (u16, u32, u32, u16, u16, Option<(u32, u32)>);
+
+/// What is remembered of a flow.
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    seen: BTreeSet<Mark>,
+    /// The same, in order of arrival.
+    order: VecDeque<(Instant, Mark)>,
+}
+
+/// A segment arrives: whether it is a copy of one that has.
+pub(crate) fn is_copy(
+    cx: &Context<'_>,
+    flow: &mut Flow,
+    towards: Towards,
+    header: &Ipv4Header,
+    segment: &Segment,
+) -> bool {
+    if !cx.config.bicast || cx.config.place != Place::MobileNode || towards != Towards::Mobile {
+        return false;
+    }
+    if header.identification == 0 && segment.timestamps.is_none() {
+        return false;
+    }
+    let mark = (
+        header.identification,
+        segment.seq.0,
+        segment.ack.0,
+        segment.payload_len,
+        segment.window,
+        segment.timestamps.map(|stamps| (stamps.value, stamps.echo)),
+    );
+    let state = &mut flow.bicast;
+    while state.order.front().is_some_and(|(at, _)| *at + MEMORY < cx.now) || state.order.len() >= ROOM {
+        if let Some((_, old)) = state.order.pop_front() {
+            state.seen.remove(&old);
+        }
+    }
+    if !state.seen.insert(mark) {
+        return true;
+    }
+    state.order.push_back((cx.now, mark));
+    false
+}

@@ -1,0 +1,108 @@
+//! What a mechanism is given to work with.
+
+use alloc::collections::VecDeque;
+
+use careof_base::Instant;
+use careof_wire::Segment;
+use careof_wire::ipv4::Ipv4Header;
+
+use crate::flow::Seen;
+use crate::keeping::{Held, Kept, Store};
+use crate::paths::PathTable;
+use crate::rate_limit::RateLimit;
+use crate::replay::Replays;
+use crate::timers::Timers;
+use crate::{Action, Config, Counters, DropReason, FlowKey, Kind, PathId, Report, Token, Towards};
+
+/// The segment that passes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Passing<'a> {
+    pub(crate) towards: Towards,
+    /// The path it takes, or came by, if it is known.
+    pub(crate) path: Option<PathId>,
+    pub(crate) header: &'a Ipv4Header,
+    pub(crate) segment: &'a Segment,
+    pub(crate) seen: Seen,
+}
+
+/// Everything but the flow.
+#[derive(Debug)]
+pub(crate) struct Context<'a> {
+    pub(crate) now: Instant,
+    pub(crate) config: &'a Config,
+    pub(crate) store: &'a mut Store,
+    pub(crate) timers: &'a mut Timers,
+    pub(crate) paths: &'a PathTable,
+    /// ICMP messages of all flows.
+    pub(crate) unreachables: &'a mut RateLimit,
+    pub(crate) outbox: &'a mut Outbox,
+    pub(crate) replays: &'a mut Replays,
+    pub(crate) counters: &'a mut Counters,
+}
+
+/// What is on its way to the owner.
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    /// Each with the bytes it frees when it is polled, if its token is free then.
+    actions: VecDeque<(Action, Option<(Token, u16)>)>,
+    reports: VecDeque<Report>,
+}
+
+impl Outbox {
+    pub(crate) fn act(&mut self, action: Action) {
+        debug_assert!(
+            !matches!(action, Action::Release { .. } | Action::Discard { .. }),
+            "those move what is stored: release() and discard()"
+        );
+        self.actions.push_back((action, None));
+    }
+
+    /// Sends a stored packet on; its copy stays.
+    pub(crate) fn release_copy(&mut self, kept: &Kept, via: Option<PathId>) {
+        self.actions.push_back((Action::Release { token: kept.token, via, keep: true }, None));
+    }
+
+    /// Sends a stored packet on, which then is not stored any longer.
+    pub(crate) fn release(&mut self, kept: &Kept, via: Option<PathId>) {
+        let action = Action::Release { token: kept.token, via, keep: false };
+        self.actions.push_back((action, Some((kept.token, kept.size))));
+    }
+
+    /// Does away with a stored packet.
+    pub(crate) fn discard(&mut self, kept: &Kept, dropped: Option<DropReason>) {
+        let action = Action::Discard { token: kept.token, dropped };
+        self.actions.push_back((action, Some((kept.token, kept.size))));
+    }
+
+    /// Sends a packet on that was held.
+    pub(crate) fn let_go(&mut self, held: Held, via: Option<PathId>) {
+        let action = Action::Release { token: held.token, via, keep: false };
+        self.actions.push_back((action, Some((held.token, held.size))));
+    }
+
+    /// Drops a packet that was held.
+    pub(crate) fn give_up(&mut self, held: Held, reason: DropReason) {
+        let action = Action::Discard { token: held.token, dropped: Some(reason) };
+        self.actions.push_back((action, Some((held.token, held.size))));
+    }
+
+    pub(crate) fn report(&mut self, report: Report) {
+        self.reports.push_back(report);
+    }
+
+    pub(crate) fn did(&mut self, flow: FlowKey, assist: Kind, what: &'static str, packets: u32, bytes: u64) {
+        self.reports.push_back(Report::Did { flow, assist, what, packets, bytes });
+    }
+
+    pub(crate) fn poll_action(&mut self, store: &mut Store) -> Option<Action> {
+        let (action, freed) = self.actions.pop_front()?;
+        if let Some((token, size)) = freed {
+            store.give_back(token, size);
+        }
+        Some(action)
+    }
+
+    pub(crate) fn poll_report(&mut self) -> Option<Report> {
+        self.reports.pop_front()
+    }
+}

@@ -1,0 +1,313 @@
+//! What the headers of a connection's two directions teach.
+
+use core::time::Duration;
+
+use careof_base::Instant;
+use careof_wire::ipv4::Ipv4Header;
+use careof_wire::{Flags, Segment, SeqNumber};
+
+use crate::keeping::Queue;
+use crate::{FlowKey, Towards, ack_hold, bicast, freeze, lcd_kick, m_tcp, replay, snoop, window_clamp};
+
+/// The largest shift count (RFC 7323 section 2.3).
+const MAX_SCALE: u8 = 14;
+
+/// How far a connection has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// A SYN was seen, but not yet a segment of the stream.
+    Opening,
+    /// Data may flow.
+    Open,
+    /// Both sides have sent a FIN.
+    Closing,
+}
+
+/// The last acknowledgement that passed, from which others can be made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SeenAck {
+    pub(crate) header: Ipv4Header,
+    /// As it came in, before any change of ours.
+    pub(crate) segment: Segment,
+    pub(crate) at: Instant,
+}
+
+/// One direction of data, and the acknowledgements that come back for it.
+#[derive(Debug, Default)]
+pub(crate) struct Stream {
+    /// The SYN of the sender of this data was seen.
+    pub(crate) syn: Option<SeqNumber>,
+    /// The largest segment its sender may send, bytes: the receiver's MSS option.
+    pub(crate) mss: Option<u16>,
+    /// Shift count of the windows that the receiver of this data advertises; `None`: not known, for its SYN was not seen.
+    pub(crate) scale: Option<u8>,
+    /// What the SYN of the receiver of this data offered.
+    offered_scale: Option<Option<u8>>,
+    /// SND.NXT: the highest sequence number sent, exclusive.
+    pub(crate) next: Option<SeqNumber>,
+    /// SND.UNA: the highest acknowledgement seen.
+    pub(crate) una: Option<SeqNumber>,
+    /// The acknowledgement that said so, or a later one of the same number.
+    pub(crate) last_ack: Option<SeenAck>,
+    /// When [`Self::una`] last moved.
+    pub(crate) progress_at: Option<Instant>,
+    /// Right edge of the receiver's window, the furthest that was seen.
+    pub(crate) window_edge: Option<SeqNumber>,
+    /// The sequence number behind its FIN.
+    pub(crate) fin: Option<SeqNumber>,
+    /// The latest time stamp its sender has sent (TSval), as far as it is the highest.
+    pub(crate) last_value: Option<u32>,
+    /// When the latest packet with new data passed, and what its end was: one at a time is timed for the round trip.
+    timed: Option<(SeqNumber, Instant)>,
+    /// Round trip between here and the receiver, measured with data and acknowledgements; the smallest of late.
+    pub(crate) round_trip: Option<Duration>,
+    /// Stored packets.
+    pub(crate) kept: Queue,
+    /// What becomes of them at a handover.
+    pub(crate) replay: replay::State,
+}
+
+/// What a segment was for its flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Seen {
+    /// It occupies sequence space, all of which was seen before.
+    pub(crate) is_repetition: bool,
+    /// It acknowledges data not acknowledged before.
+    pub(crate) acknowledges: bool,
+    /// It carries neither data nor SYN nor FIN, and repeats the last acknowledgement and its window.
+    pub(crate) is_duplicate_ack: bool,
+}
+
+/// A connection.
+#[derive(Debug)]
+pub(crate) struct Flow {
+    pub(crate) key: FlowKey,
+    pub(crate) phase: Phase,
+    pub(crate) last_seen: Instant,
+    /// Where it stands in the table's order of age: no later than [`Self::last_seen`].
+    pub(crate) listed_at: Instant,
+    /// Something about it cannot be read (see [`crate::PacketView::is_opaque`]): nothing is changed or made up.
+    pub(crate) is_opaque: bool,
+    /// Whether both SYNs permit SACK; `None`: they were not seen.
+    pub(crate) has_sack: Option<bool>,
+    streams: [Stream; 2],
+    /// Messages sent in its name since the last path event.
+    pub(crate) unreachables: u32,
+    pub(crate) acks_injected: u32,
+    /// What the assists remember.
+    pub(crate) ack_hold: ack_hold::State,
+    pub(crate) bicast: bicast::State,
+    pub(crate) freeze: freeze::State,
+    pub(crate) clamp: window_clamp::State,
+    pub(crate) kick: lcd_kick::State,
+    pub(crate) m_tcp: m_tcp::State,
+    pub(crate) snoop: snoop::State,
+    pub(crate) stall: Option<Stall>,
+    pub(crate) last_stall: Option<(Duration, Duration)>,
+}
+
+/// A stall under way: data are owed, and nothing has been acknowledged since.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stall {
+    /// The last progress before.
+    pub(crate) since: Instant,
+    /// When a path was usable again.
+    pub(crate) path_at: Option<Instant>,
+}
+
+/// A flow as `status` shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowStatus {
+    /// The flow.
+    pub key: FlowKey,
+    /// How far it has come.
+    pub phase: Phase,
+    /// When its last packet passed.
+    pub last_seen: Instant,
+    /// Packets stored for it, both directions.
+    pub packets: usize,
+    /// Bytes stored for it.
+    pub bytes: u64,
+    /// The last stall: from the last progress before to the first after, and the part of it after the path was back.
+    pub last_stall: Option<(Duration, Duration)>,
+}
+
+impl Flow {
+    pub(crate) fn new(key: FlowKey, now: Instant) -> Self {
+        Self {
+            key,
+            phase: Phase::Opening,
+            last_seen: now,
+            listed_at: now,
+            is_opaque: false,
+            has_sack: None,
+            streams: [Stream::default(), Stream::default()],
+            unreachables: 0,
+            acks_injected: 0,
+            ack_hold: ack_hold::State::default(),
+            bicast: bicast::State::default(),
+            freeze: freeze::State::default(),
+            clamp: window_clamp::State::default(),
+            kick: lcd_kick::State::default(),
+            m_tcp: m_tcp::State::default(),
+            snoop: snoop::State::default(),
+            stall: None,
+            last_stall: None,
+        }
+    }
+
+    /// The data that go `towards` an end.
+    pub(crate) const fn stream(&self, towards: Towards) -> &Stream {
+        match towards {
+            Towards::Mobile => &self.streams[0],
+            Towards::Peer => &self.streams[1],
+        }
+    }
+
+    /// As [`Self::stream`].
+    pub(crate) const fn stream_mut(&mut self, towards: Towards) -> &mut Stream {
+        match towards {
+            Towards::Mobile => &mut self.streams[0],
+            Towards::Peer => &mut self.streams[1],
+        }
+    }
+
+    /// Takes in a segment that goes `towards` an end.
+    pub(crate) fn learn(
+        &mut self,
+        now: Instant,
+        towards: Towards,
+        header: &Ipv4Header,
+        segment: &Segment,
+    ) -> Seen {
+        self.last_seen = now;
+        let mut seen = Seen::default();
+        if segment.flags.contains(Flags::SYN) {
+            self.learn_syn(towards, segment);
+            return seen;
+        }
+        if self.phase == Phase::Opening && segment.flags.contains(Flags::ACK) {
+            self.phase = Phase::Open;
+        }
+        let stream = self.stream_mut(towards);
+        if let Some(stamps) = segment.timestamps
+            && stream.last_value.is_none_or(|last| stamps.value.wrapping_sub(last) as i32 > 0)
+        {
+            stream.last_value = Some(stamps.value);
+        }
+        if segment.seq_len() > 0 {
+            let end = segment.end_seq();
+            seen.is_repetition = stream.next.is_some_and(|next| end.is_at_or_before(next));
+            if !seen.is_repetition {
+                stream.next = Some(end);
+                if stream.timed.is_none() {
+                    stream.timed = Some((end, now));
+                }
+            } else {
+                // Karn: what may be repeated is not timed.
+                stream.timed = None;
+            }
+            if segment.flags.contains(Flags::FIN) {
+                stream.fin = Some(end);
+            }
+        } else if stream.next.is_none_or(|next| segment.seq.is_after(next)) {
+            // Of what was sent elsewhere, an acknowledgement tells how far it went.
+            stream.next = Some(segment.seq);
+        }
+        if segment.flags.contains(Flags::ACK) {
+            let (acknowledges, is_duplicate) =
+                self.stream_mut(towards.back()).learn_ack(now, header, segment);
+            seen.acknowledges = acknowledges;
+            seen.is_duplicate_ack = is_duplicate;
+        }
+        if self.streams.iter().all(|stream| stream.fin.is_some()) {
+            self.phase = Phase::Closing;
+        }
+        seen
+    }
+
+    /// The window scale and the segment size in a SYN are about the data of the other direction. Scaling is on if both
+    /// SYNs have the option (RFC 7323 section 2.2), and the second one has it only if the first did.
+    fn learn_syn(&mut self, towards: Towards, segment: &Segment) {
+        let stream = self.stream_mut(towards);
+        // One that was repeated, or comes late, tells nothing new.
+        if stream.syn.replace(segment.seq) != Some(segment.seq) {
+            stream.next = Some(segment.end_seq());
+        }
+        let answer = self.stream_mut(towards.back());
+        answer.mss = segment.mss;
+        answer.offered_scale = Some(segment.window_scale.map(|shift| shift.min(MAX_SCALE)));
+        if !segment.flags.contains(Flags::ACK) {
+            return;
+        }
+        self.has_sack = Some(segment.sack_permitted);
+        let is_scaled = segment.window_scale.is_some();
+        for stream in &mut self.streams {
+            stream.scale = match stream.offered_scale {
+                _ if !is_scaled => Some(0),
+                Some(shift) => shift,
+                None => None,
+            };
+        }
+    }
+
+    /// Whether the acknowledgements of the data `towards` an end pass here.
+    pub(crate) const fn sees_acks(&self, towards: Towards) -> bool {
+        self.stream(towards).una.is_some()
+    }
+
+    pub(crate) fn status(&self) -> FlowStatus {
+        FlowStatus {
+            key: self.key,
+            phase: self.phase,
+            last_seen: self.last_seen,
+            packets: self.streams.iter().map(|stream| stream.kept.len()).sum(),
+            bytes: self.streams.iter().map(|stream| stream.kept.bytes()).sum(),
+            last_stall: self.last_stall,
+        }
+    }
+}
+
+impl Stream {
+    /// Takes in an acknowledgement of this direction's data. Returns whether it acknowledges something new, and whether it is
+    /// a duplicate (RFC 5681 section 2).
+    fn learn_ack(&mut self, now: Instant, header: &Ipv4Header, segment: &Segment) -> (bool, bool) {
+        let ack = segment.ack;
+        // Beyond what was sent: nonsense, or what we were not shown. It teaches nothing.
+        if self.next.is_some_and(|next| ack.is_after(next)) && self.una.is_some() {
+            return (false, false);
+        }
+        let acknowledges = self.una.is_none_or(|una| ack.is_after(una));
+        let is_old = self.una.is_some_and(|una| ack.is_before(una));
+        if is_old {
+            return (false, false);
+        }
+        let is_duplicate = !acknowledges
+            && segment.seq_len() == 0
+            && self.last_ack.is_some_and(|last| last.segment.window == segment.window);
+        if acknowledges {
+            self.una = Some(ack);
+            self.progress_at = Some(now);
+            if self.next.is_none_or(|next| ack.is_after(next)) {
+                self.next = Some(ack);
+            }
+            if let Some((end, sent)) = self.timed
+                && ack.is_at_or_after(end)
+            {
+                let sample = now.saturating_duration_since(sent);
+                // The least of late: towards a larger value by an eighth of the difference.
+                self.round_trip = Some(
+                    self.round_trip
+                        .map_or(sample, |rtt| if sample < rtt { sample } else { rtt + (sample - rtt) / 8 }),
+                );
+                self.timed = None;
+            }
+        }
+        let edge = ack.plus(u32::from(segment.window) << self.scale.unwrap_or(0));
+        if self.window_edge.is_none_or(|before| edge.is_after(before)) {
+            self.window_edge = Some(edge);
+        }
+        self.last_ack = Some(SeenAck { header: *header, segment: *segment, at: now });
+        (acknowledges, is_duplicate)
+    }
+}

@@ -1,0 +1,352 @@
+//! What goes in and what comes out.
+
+use core::net::Ipv4Addr;
+use core::time::Duration;
+
+use careof_mobility::v4::{HandoverEvent, PathProperties};
+use careof_wire::ipv4::Ipv4Header;
+use careof_wire::{Segment, SeqNumber};
+
+use crate::{FlowKey, Phase};
+
+/// A packet that the world stores for the assistant. Tokens are small numbers, for an index into a table; there are never
+/// more of them at a time than [`crate::Limits::packets`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Token(pub u32);
+
+/// A way to the mobile node, numbered by the world: at a home agent the bits of the care-of address, at a foreign agent and
+/// at the mobile node the number of the interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PathId(pub u32);
+
+/// Where an assistant runs. It decides what an event means and which assists make sense.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// At the home agent: it tunnels what goes to the mobile node, and sees what comes back where routing leads it there.
+    HomeAgent,
+    /// At a foreign agent or base station: both directions pass over its own interface.
+    ForeignAgent,
+    /// On the mobile node, between its own TCP and its links.
+    MobileNode,
+}
+
+impl Place {
+    /// The direction in which what passes here has the wireless path still ahead: that of the packets worth keeping.
+    #[must_use]
+    pub const fn keeps(self) -> Towards {
+        match self {
+            Self::HomeAgent | Self::ForeignAgent => Towards::Mobile,
+            Self::MobileNode => Towards::Peer,
+        }
+    }
+}
+
+/// The end a packet goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Towards {
+    /// To the mobile node: the data of a download, the acknowledgements of an upload.
+    Mobile,
+    /// To the correspondent.
+    Peer,
+}
+
+impl Towards {
+    /// The other direction, in which the acknowledgements of this one's data go.
+    #[must_use]
+    pub const fn back(self) -> Self {
+        match self {
+            Self::Mobile => Self::Peer,
+            Self::Peer => Self::Mobile,
+        }
+    }
+}
+
+/// One IPv4 datagram, out of any tunnel, as it passes.
+#[derive(Clone, Copy, Debug)]
+pub struct PacketView<'a> {
+    /// Its header.
+    pub header: &'a Ipv4Header,
+    /// TCP header and length; `None` for another protocol, for a fragment and for what cannot be read.
+    pub segment: Option<&'a Segment>,
+    /// There are IP options, or TCP options beyond maximum segment size, window scale, SACK and timestamps (TCP MD5, TCP-AO,
+    /// Multipath TCP): it may be kept and sent again, but not changed, and nothing is made up in its name.
+    pub is_opaque: bool,
+}
+
+/// What is to be done with a packet that was shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// Whether it goes on.
+    pub fate: Fate,
+    /// Store a copy of it, as it goes on, under this token. Never together with [`Fate::Hold`].
+    pub keep: Option<Token>,
+    /// Changes to make before it goes on.
+    pub edit: Option<Edit>,
+}
+
+impl Verdict {
+    /// On its way, unchanged.
+    pub const PASS: Self = Self { fate: Fate::Pass, keep: None, edit: None };
+}
+
+/// Whether a packet goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It does.
+    Pass,
+    /// The world stores it under this token; [`Action::Release`] or [`Action::Discard`] follows in time.
+    Hold(Token),
+    /// It is dropped and counted.
+    Drop(DropReason),
+}
+
+/// Why an assistant drops a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DropReason {
+    /// The same bytes wait here already, in front of it.
+    HeldAlready,
+    /// The same bytes were sent on so recently that they cannot have been acknowledged yet.
+    OnItsWay,
+    /// The receiver has these bytes: a copy that came late over the path that was left.
+    DeliveredAlready,
+    /// A duplicate acknowledgement that answers a loss that is repaired here.
+    LocalRepair,
+    /// The assistant's queue is full.
+    QueueFull,
+    /// The queue discipline's choice.
+    QueueManagement,
+    /// It waited longer than it may.
+    TooOld,
+    /// The handover drops what is queued.
+    Handover,
+}
+
+impl DropReason {
+    /// The name in traces and metrics.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::HeldAlready => "held-already",
+            Self::OnItsWay => "on-its-way",
+            Self::DeliveredAlready => "delivered-already",
+            Self::LocalRepair => "local-repair",
+            Self::QueueFull => "queue-full",
+            Self::QueueManagement => "queue-management",
+            Self::TooOld => "too-old",
+            Self::Handover => "handover",
+        }
+    }
+}
+
+/// Changes to the TCP header of a packet that passes. The world mends the checksum (RFC 1624) and changes nothing else:
+/// options that are not known stay byte for byte.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Edit {
+    /// The window field, as it stands in the header.
+    pub window: Option<u16>,
+    /// The acknowledgement number.
+    pub ack: Option<SeqNumber>,
+    /// Overwrite the SACK option by no-operations.
+    pub without_sack: bool,
+}
+
+/// What the owner is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Send a stored packet on, as if it went on now.
+    Release {
+        /// Which.
+        token: Token,
+        /// By this path; `None`: by the present route.
+        via: Option<PathId>,
+        /// Go on storing it under its token, too.
+        keep: bool,
+    },
+    /// A stored packet is not needed any longer. `dropped` is the reason if the packet was held and never sent on; `None` when
+    /// it was a copy.
+    Discard {
+        /// Which.
+        token: Token,
+        /// Why a held packet is lost.
+        dropped: Option<DropReason>,
+    },
+    /// Send an acknowledgement in the name of the end it does not go to.
+    Inject {
+        /// Its IP header.
+        header: Ipv4Header,
+        /// Its TCP header, without data.
+        segment: Segment,
+        /// The end it goes to.
+        towards: Towards,
+    },
+    /// Send an ICMP destination unreachable, code 1 (host), to `quoted.source`, quoting this header and the first eight bytes
+    /// behind it: the ports and the sequence number (RFC 792, RFC 6069).
+    HostUnreachable {
+        /// The header of the datagram that could not be delivered.
+        quoted: Ipv4Header,
+        /// Its ports, source first.
+        ports: (u16, u16),
+        /// Its sequence number.
+        seq: SeqNumber,
+    },
+}
+
+/// What an assistant is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Input<'a> {
+    /// A phase of a handover of the node this runs on.
+    Handover {
+        /// The node's home address.
+        mobile: Ipv4Addr,
+        /// The phase.
+        event: &'a HandoverEvent,
+    },
+    /// Somebody - the link layer, a timetable, an operator - says that the path in use ends within some time. It may be wrong.
+    Announced {
+        /// The mobile node's home address.
+        mobile: Ipv4Addr,
+        /// Time until the path in use ends.
+        within: Duration,
+        /// The path to be used then, as far as known.
+        new: PathProperties,
+    },
+    /// Home agent, foreign agent: from now on the packets of a mobile node go by these paths (several with simultaneous
+    /// bindings, the newest last; none when it is at home or gone). Said at every registration, also when nothing changed.
+    Paths {
+        /// The mobile node's home address.
+        mobile: Ipv4Addr,
+        /// The paths and what is known of them.
+        paths: &'a [(PathId, PathProperties)],
+        /// Whether what was sent by the path used before is lost, if the mobile node said so.
+        old_lost: Option<bool>,
+    },
+    /// The interface of this path went down.
+    LinkDown {
+        /// Which.
+        path: PathId,
+    },
+    /// The interface of this path works again.
+    LinkUp {
+        /// Which.
+        path: PathId,
+    },
+    /// An error came back from the network: nothing reaches the mobile node by this path at present.
+    Unreachable {
+        /// Which.
+        path: PathId,
+    },
+    /// The world could not do what [`Action::Release`] asked for; the packet is gone, if it was not kept.
+    NotSent {
+        /// Its token.
+        token: Token,
+    },
+}
+
+/// The assists, by the names of the scenario file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// Keep what the lost path owes and send it in order when a path is back.
+    Replay,
+    /// The same with the last packets of a flow only.
+    HoldLast,
+    /// ICMP host unreachable for the sender's back-off (RFC 6069).
+    LcdKick,
+    /// Zero window ahead of a handover (Freeze-TCP).
+    Freeze,
+    /// Three duplicate acknowledgements on reconnection.
+    FastRetransmit,
+    /// Keep back the acknowledgement of the last bytes.
+    AckHold,
+    /// The advertised window follows the path.
+    WindowClamp,
+    /// The queue of the path is in the agent.
+    PathQueue,
+    /// A large buffer in the agent while there is no path.
+    BufferForward,
+    /// Copies by all paths.
+    Bicast,
+    /// Local retransmission at the base station.
+    Snoop,
+    /// The last byte's acknowledgement as a lever on the sender's window.
+    MTcp,
+}
+
+impl Kind {
+    /// The name in scenarios, traces and metrics.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Replay => "replay",
+            Self::HoldLast => "hold-last",
+            Self::LcdKick => "lcd-kick",
+            Self::Freeze => "freeze",
+            Self::FastRetransmit => "fast-retransmit",
+            Self::AckHold => "ack-hold",
+            Self::WindowClamp => "window-clamp",
+            Self::PathQueue => "path-queue",
+            Self::BufferForward => "buffer-forward",
+            Self::Bicast => "bicast",
+            Self::Snoop => "snoop",
+            Self::MTcp => "m-tcp",
+        }
+    }
+}
+
+/// What is told for traces, metrics and status; nothing depends on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Report {
+    /// An assist did something for a flow.
+    Did {
+        /// The flow.
+        flow: FlowKey,
+        /// Which assist.
+        assist: Kind,
+        /// What, as a word: `replay`, `release`, `close-window`, `open-window`, `unreachable`, `duplicate-acks`, ...
+        what: &'static str,
+        /// Packets it concerned.
+        packets: u32,
+        /// Their bytes, whole datagrams.
+        bytes: u64,
+    },
+    /// Data of the flow is acknowledged again after a handover.
+    Stalled {
+        /// The flow.
+        flow: FlowKey,
+        /// Time from the last progress seen before the path was lost to the first after it.
+        lasted: Duration,
+        /// Time from the new path's being usable to that progress.
+        after_path: Duration,
+    },
+    /// The flow is not followed any longer.
+    Forgotten {
+        /// The flow.
+        flow: FlowKey,
+        /// How far it had come.
+        phase: Phase,
+    },
+}
+
+/// Why an assistant wants to be woken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Wake {
+    /// The next packet of a replay.
+    Release,
+    /// A path is taken for lost, or had its last chance.
+    Patience,
+    /// The next ICMP message of a burst.
+    Kick,
+    /// The window closes.
+    Freeze,
+    /// The window opens again.
+    Thaw,
+    /// An acknowledgement was kept back long enough.
+    AckHold,
+    /// A local retransmission.
+    LocalRepair,
+    /// An announced handover did not happen.
+    FalseAlarm,
+    /// Something stored or a flow is old.
+    Age,
+    /// A queue sends.
+    Queue,
+}

@@ -1,0 +1,331 @@
+//! The queue of the path in the agent: short, managed, and taken along at a handover (section 8 of the thesis behind this project,
+//! which asks for active queue management in front of the wireless link; CoDel: RFC 8289; RED: Floyd and Jacobson 1993).
+//!
+//! - **Where.** At the home agent and at a foreign agent for what goes to the mobile node, on the mobile node for what it sends.
+//!   No end host changes. It is for all packets of the mobile node, not only TCP.
+//! - **What it needs.** The rate of the path; while that is unknown it is not there at all.
+//! - **What it does.** Packets leave at [`crate::PathQueue::margin`] below that rate, tunnel included. So the queue that
+//!   would build up at the link builds up here, where there is a discipline and a limit, and where the agent can lay hands on
+//!   it: at a handover what waits goes by the new path, in order ([`QueueAtHandover::ReRoute`]), is dropped, or goes on by the
+//!   old path beside what goes by the new one. While the path is lost nothing leaves.
+//! - **Late, missing or wrong.** A rate that is too high moves the queue back to the link; one that is too low costs the difference.
+//!   Without the news that the path is gone, what leaves is lost as it is without this queue. False news of a loss stop the
+//!   mobile node's packets until a path is said to be usable, and for [`LONGEST_OUTAGE`] at most.
+//! - **Not with `replay`** nor anything else that keeps packets: a copy that is kept goes on at once, and a packet that
+//!   is held does not. Of the two, `replay` has a queue of its own at the path's pace while it runs.
+//! - **Risks.** Every packet waits for its own transmission time here and again at the link. Nothing is marked for ECN: a mark would
+//!   have to be made when the packet leaves, and the agents that carry bytes write no inner IP headers.
+
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, VecDeque};
+use core::net::Ipv4Addr;
+use core::time::Duration;
+
+use careof_base::{DataRate, Instant, RandomStream};
+use careof_link::{Config as LinkConfig, DropCause, Fate as LinkFate, Framing, Link, Output};
+
+use crate::context::Outbox;
+use crate::keeping::{Held, Store};
+use crate::paths::{self, PathEvent, PathTable, Usable};
+use crate::{Config, Counters, DropReason, Fate, PathId, PathQueue, Place, QueueAtHandover, Token};
+
+/// What has waited so long nobody waits for any longer; it is the age at which `replay` forgets its copies, too.
+pub(crate) const LONGEST_OUTAGE: Duration = Duration::from_secs(30);
+/// CoDel lets the last full-sized packet be (RFC 8289 section 5.4); this is full size until a larger one comes.
+const COMMON_MTU: u16 = 1500;
+/// Bytes of the tunnel around a packet: IP in IP (RFC 2003).
+const TUNNEL: u16 = 20;
+
+/// The queues of all mobile nodes.
+#[derive(Debug, Default)]
+pub(crate) struct PathQueues {
+    mobiles: BTreeMap<Ipv4Addr, Queues>,
+    /// Links made so far, for their random numbers.
+    made: u64,
+}
+
+/// The queues of a mobile node.
+#[derive(Debug, Default)]
+struct Queues {
+    present: Option<Queue>,
+    /// Those of paths that were left, which still deliver.
+    left: VecDeque<Queue>,
+    lost_since: Option<Instant>,
+    /// What is to take a path whose rate is unknown, and since when: it goes in a moment, for an agent may hear of a path
+    /// first and of its rate next.
+    unpaced: Option<(Instant, VecDeque<Held>)>,
+}
+
+/// The queue of a path.
+#[derive(Debug)]
+struct Queue {
+    path: Option<PathId>,
+    link: Box<Link<Token>>,
+    /// What is in it, in order, the packet at its head included.
+    waiting: VecDeque<Held>,
+}
+
+impl Queues {
+    fn let_go_unpaced(&mut self, outbox: &mut Outbox) {
+        for held in self.unpaced.take().into_iter().flat_map(|(_, waiting)| waiting) {
+            outbox.let_go(held, None);
+        }
+    }
+}
+
+impl Queue {
+    /// The `number`th one, for its random numbers.
+    fn new(link: LinkConfig, path: Option<PathId>, mobile: Ipv4Addr, number: u64) -> Self {
+        let random = |user| RandomStream::new(u64::from(mobile.to_bits()), number, user);
+        let link = Link::new(link, random("loss"), random("jitter"), random("queue"));
+        Self { path, link: Box::new(link), waiting: VecDeque::new() }
+    }
+
+    /// The path has other properties.
+    fn follow(&mut self, now: Instant, link: LinkConfig) {
+        let mtu = self.link.config().mtu.max(link.mtu);
+        let link = LinkConfig { mtu, ..link };
+        if link != *self.link.config() {
+            self.link.reconfigure(now, link);
+        }
+    }
+
+    /// Lines up what waited for another path, in order.
+    fn take_over(&mut self, now: Instant, waiting: VecDeque<Held>, outbox: &mut Outbox) {
+        for held in waiting {
+            if let Err(reason) = self.enqueue(now, held) {
+                outbox.give_up(held, reason);
+            }
+        }
+        self.serve(now, None, outbox);
+    }
+
+    /// Lines a packet up.
+    fn enqueue(&mut self, now: Instant, held: Held) -> Result<(), DropReason> {
+        if held.size > self.link.config().mtu {
+            let config = LinkConfig { mtu: held.size, ..self.link.config().clone() };
+            self.link.reconfigure(now, config);
+        }
+        self.link.enqueue(now, held.token, held.size.into()).map_err(reason)?;
+        self.waiting.push_back(held);
+        Ok(())
+    }
+
+    /// Takes a packet out of the list.
+    fn take(&mut self, token: Token) -> Option<Held> {
+        let index = self.waiting.iter().position(|held| held.token == token)?;
+        self.waiting.remove(index)
+    }
+
+    /// Lets go what has left by `now`.
+    fn serve(&mut self, now: Instant, via: Option<PathId>, outbox: &mut Outbox) {
+        while let Some(output) = self.link.poll(now) {
+            match output {
+                Output::Delivered { packet, .. } => {
+                    if let Some(held) = self.take(packet) {
+                        outbox.let_go(held, via);
+                    }
+                }
+                Output::Dropped { packet, cause, .. } => {
+                    if let Some(held) = self.take(packet) {
+                        outbox.give_up(held, reason(cause));
+                    }
+                }
+            }
+        }
+    }
+}
+
+const fn reason(cause: DropCause) -> DropReason {
+    match cause {
+        DropCause::RedEarly | DropCause::CoDel => DropReason::QueueManagement,
+        DropCause::QueueFull | DropCause::Loss | DropCause::LinkDown | DropCause::MtuExceeded => {
+            DropReason::QueueFull
+        }
+    }
+}
+
+/// The link that stands for a path of this rate; `None`: it would send nothing.
+fn link_config(place: Place, queue: &PathQueue, rate: DataRate) -> Option<LinkConfig> {
+    let rate = (rate.bits_per_second() as f64 * (1.0 - queue.margin)) as u64;
+    let overhead_bytes = if place == Place::ForeignAgent { 0 } else { TUNNEL };
+    (rate > 0).then(|| LinkConfig {
+        rate: DataRate::from_bits_per_second(rate),
+        queue: queue.queue,
+        mtu: COMMON_MTU,
+        framing: Framing { overhead_bytes, ..Framing::NONE },
+        ..LinkConfig::default()
+    })
+}
+
+impl PathQueues {
+    /// A packet of `size` bytes takes the path of the mobile node: whether it waits.
+    pub(crate) fn on_packet(
+        &mut self,
+        now: Instant,
+        mobile: Ipv4Addr,
+        size: u16,
+        store: &mut Store,
+        (outbox, counters): (&mut Outbox, &mut Counters),
+    ) -> Fate {
+        let Some(queues) = self.mobiles.get_mut(&mobile) else { return Fate::Pass };
+        queues.let_go_unpaced(outbox);
+        let Some(queue) = &mut queues.present else { return Fate::Pass };
+        // What left in front of it goes first.
+        queue.serve(now, None, outbox);
+        let Some(token) = store.take(size) else {
+            counters.not_kept += 1;
+            return Fate::Drop(DropReason::QueueFull);
+        };
+        match queue.enqueue(now, Held { token, size }) {
+            Ok(()) => {
+                counters.held += 1;
+                queue.serve(now, None, outbox);
+                Fate::Hold(token)
+            }
+            Err(reason) => {
+                store.give_back(token, size);
+                Fate::Drop(reason)
+            }
+        }
+    }
+
+    /// Something happened to the path of the mobile node.
+    pub(crate) fn on_path(
+        &mut self,
+        now: Instant,
+        config: &Config,
+        mobile: Ipv4Addr,
+        event: &PathEvent,
+        outbox: &mut Outbox,
+    ) {
+        let Some(rules) = config.path_queue else { return };
+        match event {
+            PathEvent::Lost => {
+                let Some(queues) = self.mobiles.get_mut(&mobile) else { return };
+                queues.lost_since = Some(now);
+                if let Some(queue) = &mut queues.present {
+                    queue.serve(now, None, outbox);
+                    queue.link.set_down(now, LinkFate::Keep, LinkFate::Keep);
+                }
+            }
+            PathEvent::Usable(usable) => self.on_usable(now, config.place, &rules, mobile, usable, outbox),
+            PathEvent::Announced { .. } | PathEvent::FalseAlarm => {}
+        }
+    }
+
+    fn on_usable(
+        &mut self,
+        now: Instant,
+        place: Place,
+        rules: &PathQueue,
+        mobile: Ipv4Addr,
+        usable: &Usable,
+        outbox: &mut Outbox,
+    ) {
+        let link = paths::rate(&usable.new, place.keeps()).and_then(|rate| link_config(place, rules, rate));
+        let queues = self.mobiles.entry(mobile).or_default();
+        queues.lost_since = None;
+        let old = queues.present.take();
+        let mut old = old.map(|mut queue| {
+            queue.serve(now, None, outbox);
+            queue
+        });
+        if let (Some(queue), Some(link)) = (&mut old, &link)
+            && queue.path == usable.to
+        {
+            // The same path, with its rate as it is now.
+            queue.link.set_up(now);
+            queue.follow(now, link.clone());
+            queue.serve(now, None, outbox);
+            queues.present = old;
+            return;
+        }
+        queues.let_go_unpaced(outbox);
+        let mut new = link.map(|link| {
+            self.made += 1;
+            Queue::new(link, usable.to, mobile, self.made)
+        });
+        if let Some(old) = old {
+            let is_dead = usable.old_is_lost == Some(true) || old.path.is_none();
+            match rules.at_handover {
+                QueueAtHandover::ReRoute => match &mut new {
+                    Some(new) => new.take_over(now, old.waiting, outbox),
+                    None => queues.unpaced = Some((now, old.waiting)),
+                },
+                QueueAtHandover::DrainLate if !is_dead => queues.left.push_back(old),
+                QueueAtHandover::Drop | QueueAtHandover::DrainLate => {
+                    old.waiting.iter().for_each(|held| outbox.give_up(*held, DropReason::Handover));
+                }
+            }
+        }
+        queues.present = new;
+    }
+
+    /// A registration says again what the present path is like.
+    pub(crate) fn on_news(
+        &mut self,
+        now: Instant,
+        config: &Config,
+        mobile: Ipv4Addr,
+        paths: &PathTable,
+        outbox: &mut Outbox,
+    ) {
+        let (Some(rules), None) = (config.path_queue, paths.lost_since(mobile)) else { return };
+        let rate = paths::rate(&paths.properties(mobile), config.place.keeps());
+        let Some(link) = rate.and_then(|rate| link_config(config.place, &rules, rate)) else { return };
+        let queues = self.mobiles.entry(mobile).or_default();
+        if let Some(queue) = &mut queues.present {
+            queue.follow(now, link);
+            return;
+        }
+        self.made += 1;
+        let mut queue = Queue::new(link, paths.present(mobile), mobile, self.made);
+        if let Some((_, waiting)) = queues.unpaced.take() {
+            queue.take_over(now, waiting, outbox);
+        }
+        queues.present = Some(queue);
+    }
+
+    /// Does what is due for a mobile node.
+    pub(crate) fn serve(&mut self, now: Instant, mobile: Ipv4Addr, outbox: &mut Outbox) {
+        let Some(queues) = self.mobiles.get_mut(&mobile) else { return };
+        queues.let_go_unpaced(outbox);
+        if let (Some(since), Some(queue)) = (queues.lost_since, &mut queues.present)
+            && now >= since + LONGEST_OUTAGE
+        {
+            queue.link.set_up(now);
+            queues.lost_since = None;
+        }
+        for queue in &mut queues.left {
+            queue.serve(now, queue.path, outbox);
+        }
+        queues.left.retain(|queue| !queue.waiting.is_empty());
+        if let Some(queue) = &mut queues.present {
+            queue.serve(now, None, outbox);
+        }
+    }
+
+    /// When to serve it next.
+    pub(crate) fn wake_at(&self, mobile: Ipv4Addr) -> Option<Instant> {
+        let queues = self.mobiles.get(&mobile)?;
+        let waiting = queues.present.as_ref().is_some_and(|queue| !queue.waiting.is_empty());
+        let patience = queues.lost_since.filter(|_| waiting).map(|since| since + LONGEST_OUTAGE);
+        let links = queues.left.iter().chain(&queues.present);
+        let unpaced = queues.unpaced.as_ref().map(|(since, _)| *since);
+        links.filter_map(|queue| queue.link.next_timeout()).chain(patience).chain(unpaced).min()
+    }
+
+    /// Lets everything go.
+    pub(crate) fn close(&mut self, outbox: &mut Outbox) {
+        for mut queues in core::mem::take(&mut self.mobiles).into_values() {
+            queues.let_go_unpaced(outbox);
+            for queue in queues.left {
+                queue.waiting.iter().for_each(|held| outbox.let_go(*held, queue.path));
+            }
+            if let Some(queue) = queues.present {
+                queue.waiting.iter().for_each(|held| outbox.let_go(*held, None));
+            }
+        }
+    }
+}

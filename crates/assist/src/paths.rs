@@ -1,0 +1,233 @@
+//! Which path a mobile node is reached by, and what inputs of different places mean alike.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use core::net::Ipv4Addr;
+use core::time::Duration;
+
+use careof_base::{DataRate, Instant};
+use careof_mobility::v4::{HandoverEvent, HandoverStyle, InterfaceId, Notice, PathProperties};
+
+use crate::{Input, PathId, Place, Towards};
+
+/// What happened to the path of a mobile node, whatever told it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum PathEvent {
+    /// The path in use will end.
+    Announced { ends_at: Instant, new: PathProperties },
+    /// Nothing gets through any longer.
+    Lost,
+    /// Packets get through from now on.
+    Usable(Usable),
+    /// It was announced that the path ends, but it did not.
+    FalseAlarm,
+}
+
+/// A path came, or came back.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Usable {
+    pub(crate) from: Option<PathId>,
+    pub(crate) to: Option<PathId>,
+    pub(crate) old: PathProperties,
+    pub(crate) new: PathProperties,
+    /// Whether what was sent by the old path is lost; `None`: nobody knows.
+    pub(crate) old_is_lost: Option<bool>,
+    /// How long no path was known to work.
+    pub(crate) outage: Option<Duration>,
+}
+
+/// Rate of a path for what goes `towards` an end, if it is known.
+pub(crate) fn rate(path: &PathProperties, towards: Towards) -> Option<DataRate> {
+    let rate = match towards {
+        Towards::Mobile => path.downlink,
+        Towards::Peer => path.uplink,
+    };
+    rate.filter(|rate| *rate > DataRate::ZERO)
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct MobilePath {
+    present: Option<PathId>,
+    properties: PathProperties,
+    lost_since: Option<Instant>,
+    /// When the path in use came into use, or was last said to work.
+    since: Option<Instant>,
+    /// When the announced end is.
+    ends_at: Option<Instant>,
+}
+
+/// The paths of all mobile nodes.
+#[derive(Debug)]
+pub(crate) struct PathTable {
+    place: Place,
+    mobiles: BTreeMap<Ipv4Addr, MobilePath>,
+}
+
+impl PathTable {
+    pub(crate) const fn new(place: Place) -> Self {
+        Self { place, mobiles: BTreeMap::new() }
+    }
+
+    /// What is known of the path in use.
+    pub(crate) fn properties(&self, mobile: Ipv4Addr) -> PathProperties {
+        self.mobiles.get(&mobile).map(|path| path.properties).unwrap_or_default()
+    }
+
+    /// When the path in use ends, if that was announced.
+    pub(crate) fn ends_at(&self, mobile: Ipv4Addr) -> Option<Instant> {
+        self.mobiles.get(&mobile)?.ends_at
+    }
+
+    /// Since when no path is known to work.
+    pub(crate) fn lost_since(&self, mobile: Ipv4Addr) -> Option<Instant> {
+        self.mobiles.get(&mobile)?.lost_since
+    }
+
+    /// Since when the path in use is used.
+    pub(crate) fn in_use_since(&self, mobile: Ipv4Addr) -> Option<Instant> {
+        self.mobiles.get(&mobile)?.since
+    }
+
+    /// The path in use.
+    pub(crate) fn present(&self, mobile: Ipv4Addr) -> Option<PathId> {
+        self.mobiles.get(&mobile)?.present
+    }
+
+    /// The announced end has come and gone by `patience`, and nothing happened. Whether this was a false alarm.
+    pub(crate) fn doubt(&mut self, mobile: Ipv4Addr) -> Option<PathEvent> {
+        let path = self.mobiles.get_mut(&mobile)?;
+        path.ends_at.take()?;
+        path.lost_since.is_none().then_some(PathEvent::FalseAlarm)
+    }
+
+    /// Takes in what the world tells: what it means, for which mobile nodes.
+    pub(crate) fn handle(&mut self, now: Instant, input: &Input<'_>) -> Vec<(Ipv4Addr, PathEvent)> {
+        match *input {
+            Input::Handover { mobile, event } => {
+                self.handle_handover(now, mobile, event).map(|event| (mobile, event)).into_iter().collect()
+            }
+            Input::Announced { mobile, within, new } => {
+                let path = self.mobiles.entry(mobile).or_default();
+                let ends_at = now + within;
+                path.ends_at = Some(ends_at);
+                [(mobile, PathEvent::Announced { ends_at, new })].into()
+            }
+            Input::Paths { mobile, paths, old_lost } => {
+                let newest = paths.last();
+                let to = newest.map(|(path, _)| *path);
+                let new = newest.map(|(_, properties)| *properties).unwrap_or_default();
+                let path = self.mobiles.entry(mobile).or_default();
+                let is_news = path.present != to || path.lost_since.is_some() || old_lost == Some(true);
+                let announced = path.ends_at;
+                let usable = path.become_usable(now, to, new, old_lost);
+                if !is_news {
+                    // The same path, registered again: what was announced of it is still to come.
+                    path.ends_at = announced;
+                }
+                is_news.then_some((mobile, PathEvent::Usable(usable))).into_iter().collect()
+            }
+            Input::LinkDown { path } | Input::Unreachable { path } => self
+                .by(path)
+                .filter_map(|(mobile, known)| known.become_lost(now).map(|event| (mobile, event)))
+                .collect(),
+            Input::LinkUp { path } => self
+                .by(path)
+                .filter(|(_, known)| known.lost_since.is_some())
+                .map(|(mobile, known)| {
+                    let usable = known.become_usable(now, known.present, known.properties, Some(true));
+                    (mobile, PathEvent::Usable(usable))
+                })
+                .collect(),
+            Input::NotSent { .. } => Vec::new(),
+        }
+    }
+
+    fn by(&mut self, path: PathId) -> impl Iterator<Item = (Ipv4Addr, &mut MobilePath)> {
+        self.mobiles
+            .iter_mut()
+            .filter(move |(_, known)| known.present == Some(path))
+            .map(|(mobile, known)| (*mobile, known))
+    }
+
+    fn handle_handover(
+        &mut self,
+        now: Instant,
+        mobile: Ipv4Addr,
+        event: &HandoverEvent,
+    ) -> Option<PathEvent> {
+        debug_assert_eq!(self.place, Place::MobileNode, "handover events are the mobile node's own");
+        let id = |interface: InterfaceId| PathId(interface.0.into());
+        let path = self.mobiles.entry(mobile).or_default();
+        match *event {
+            HandoverEvent::Initiated { notice, style, old, new, .. } => match (style, notice) {
+                (HandoverStyle::BreakBeforeMake, _) => {
+                    path.properties = old;
+                    path.become_lost(now)
+                }
+                (HandoverStyle::MakeBeforeBreak, Notice::Ahead(within)) if !within.is_zero() => {
+                    let ends_at = now + within;
+                    path.ends_at = Some(ends_at);
+                    Some(PathEvent::Announced { ends_at, new })
+                }
+                (HandoverStyle::MakeBeforeBreak, _) => None,
+            },
+            HandoverEvent::LinkDown { interface } if path.present == Some(id(interface)) => {
+                path.become_lost(now)
+            }
+            HandoverEvent::LinkUp { interface }
+                if path.present == Some(id(interface)) && path.lost_since.is_some() =>
+            {
+                // What the node sends gets out again; what is sent to it follows when it has registered.
+                let usable = path.become_usable(now, path.present, path.properties, Some(true));
+                Some(PathEvent::Usable(usable))
+            }
+            HandoverEvent::Registered { from, to, old, new, .. } => {
+                let is_new = from != Some(to) || path.lost_since.is_some();
+                let old_is_lost = path.lost_since.is_some();
+                if path.properties == PathProperties::default() {
+                    path.properties = old;
+                }
+                let announced = path.ends_at;
+                let usable = path.become_usable(now, Some(id(to)), new, Some(old_is_lost));
+                if !is_new {
+                    path.ends_at = announced;
+                }
+                is_new.then_some(PathEvent::Usable(usable))
+            }
+            HandoverEvent::LinkDown { .. }
+            | HandoverEvent::LinkUp { .. }
+            | HandoverEvent::Terminated { .. }
+            | HandoverEvent::Failed { .. } => None,
+        }
+    }
+}
+
+impl MobilePath {
+    fn become_lost(&mut self, now: Instant) -> Option<PathEvent> {
+        self.ends_at = None;
+        if self.lost_since.is_some() {
+            return None;
+        }
+        self.lost_since = Some(now);
+        Some(PathEvent::Lost)
+    }
+
+    fn become_usable(
+        &mut self,
+        now: Instant,
+        to: Option<PathId>,
+        new: PathProperties,
+        old_is_lost: Option<bool>,
+    ) -> Usable {
+        let usable = Usable {
+            from: self.present,
+            to,
+            old: self.properties,
+            new,
+            old_is_lost: if self.lost_since.is_some() { Some(true) } else { old_is_lost },
+            outage: self.lost_since.map(|since| now.saturating_duration_since(since)),
+        };
+        *self = Self { present: to, properties: new, lost_since: None, since: Some(now), ends_at: None };
+        usable
+    }
+}

@@ -1,0 +1,17 @@
+//! Scripts of what an assistant sees and does, and what holds for all assists.
+
+mod ack_hold;
+mod acknowledgement;
+mod bicast;
+mod buffer_forward;
+mod common;
+mod fast_retransmit;
+mod freeze;
+mod lcd_kick;
+mod m_tcp;
+mod path_queue;
+mod replay;
+mod replay_properties;
+mod script;
+mod snoop;
+mod window_clamp;

@@ -1,0 +1,402 @@
+//! A language for scripts, so that a test reads like the diagram of what it tests.
+//!
+//! ```text
+//!     0  syn                          both SYNs pass: segments of 1000 bytes, scale 7, SACK, timestamps
+//!     0  syn-from mobile              a SYN alone; `syn-answer` is the peer's
+//!    10  for mobile 0+1000            -> pass keep
+//!    60  from mobile ack 1000         -> pass
+//!   100  for mobile 1000+1000 again   -> pass keep
+//!   900  path 2 rate 10000 rtt 100    packets go by path 2 now: kbit/s, ms; `lost`: the old one's are lost
+//!   900  > release 1000+1000          what the assistant does, in order
+//!        = kept 1
+//! ```
+//!
+//! Times are milliseconds. Sequence numbers are relative to the first byte. Whatever the assistant does must stand in
+//! the script at its time (`>`), but for copies that it forgets. What is sent `for` an end is data, what comes `from` one is an
+//! acknowledgement without data; `again` says that the data were sent before, with a younger timestamp. `flow 2` is another
+//! connection, `by 1` the path that a packet takes, `stamp` and `echo` its timestamps; `syn plain` permits no SACK,
+//! `other mobile 500` is a datagram of 500 bytes for it that is none of TCP, and `before 1000` is a segment without data of the number in front of that, like a keep-alive.
+
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::net::Ipv4Addr;
+use core::time::Duration;
+
+use careof_base::{DataRate, Instant};
+use careof_mobility::v4::PathProperties;
+use careof_wire::ipv4::Ipv4Header;
+use careof_wire::{Flags, Segment, SeqNumber, Timestamps, protocol};
+
+use crate::{Action, Assistant, Config, Edit, Fate, Input, PacketView, PathId, Token, Towards, Verdict};
+
+pub(super) const MOBILE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+const PEER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+const MOBILE_PORT: u16 = 40_000;
+const PEER_PORT: u16 = 80;
+/// The first byte of each end; near the wrap, so that every script of some length crosses it.
+pub(super) const FIRST: SeqNumber = SeqNumber(u32::MAX - 2_500);
+
+pub(super) struct Script {
+    pub(super) assistant: Assistant,
+    now: Instant,
+    /// What is stored, by token: how it reads.
+    stored: BTreeMap<Token, String>,
+    done: VecDeque<(Instant, String)>,
+    /// The window in segments with data, as it stands in the header.
+    pub(super) data_window: u16,
+    /// Without the timestamps option.
+    pub(super) timestamps: bool,
+    /// The next segments carry options that cannot be read.
+    pub(super) opaque: bool,
+    line: String,
+    /// Which connection the line is about, and the path that its packet takes.
+    flow: u16,
+    path: Option<PathId>,
+}
+
+fn ms(instant: Instant) -> u128 {
+    instant.since_start().as_millis()
+}
+
+impl Script {
+    pub(super) fn new(config: Config) -> Self {
+        Self {
+            assistant: Assistant::new(config).expect("the script's configuration holds together"),
+            now: Instant::ZERO,
+            stored: BTreeMap::new(),
+            done: VecDeque::new(),
+            data_window: 1_000,
+            timestamps: true,
+            opaque: false,
+            line: String::new(),
+            flow: 1,
+            path: None,
+        }
+    }
+
+    /// Runs the script and checks that nothing else was done.
+    pub(super) fn run(&mut self, script: &str) {
+        for line in script.lines() {
+            let line = line.trim();
+            if !line.is_empty() {
+                self.line = line.to_string();
+                self.step(line);
+            }
+        }
+        assert!(self.done.is_empty(), "not in the script: {:?}", self.done);
+    }
+
+    /// Runs the script, and tells what was done instead of checking it.
+    pub(super) fn run_and_tell(&mut self, script: &str) -> Vec<String> {
+        script.lines().for_each(|line| {
+            self.line = line.to_string();
+            self.step(line);
+        });
+        self.done.drain(..).map(|(_, what)| what).collect()
+    }
+
+    fn step(&mut self, line: &str) {
+        if let Some(state) = line.strip_prefix("= ") {
+            return self.check(state);
+        }
+        let (at, rest) = line.split_once(char::is_whitespace).unwrap_or_else(|| panic!("no time: {line}"));
+        let at: u64 = at.parse().unwrap_or_else(|_| panic!("`{at}` is not a time in ms: {line}"));
+        self.run_until(Instant::from_millis(at).max(self.now.min(Instant::from_millis(at + 1))));
+        let rest = rest.trim();
+        if let Some(expected) = rest.strip_prefix("> ") {
+            // Within its millisecond.
+            while self.done.is_empty()
+                && let Some((due, _)) = self.assistant.next_timeout()
+                && ms(due) == u128::from(at)
+            {
+                self.run_until(due);
+            }
+            let (when, what) = self.done.pop_front().unwrap_or_else(|| panic!("nothing was done: {line}"));
+            assert_eq!(
+                (ms(when), what.as_str()),
+                (u128::from(at), words(expected).join(" ").as_str()),
+                "{line}"
+            );
+            return;
+        }
+        let (input, expected) = match rest.split_once("->") {
+            Some((input, expected)) => (input, Some(words(expected).join(" "))),
+            None => (rest, None),
+        };
+        let input = words(input);
+        self.flow = number(&input, "flow").map_or(1, |flow| flow as u16);
+        self.path = number(&input, "by").map(PathId);
+        match input.as_slice() {
+            ["syn", rest @ ..] => {
+                self.syn(Towards::Peer, false, !rest.contains(&"plain"));
+                self.syn(Towards::Mobile, true, !rest.contains(&"plain"));
+            }
+            ["syn-from", end] => self.syn(towards(end).back(), false, true),
+            ["syn-answer"] => self.syn(Towards::Mobile, true, true),
+            ["other", end, size] => {
+                let payload_len = size.parse::<u16>().expect("a length") - 20;
+                let (source, destination) = addresses(towards(end));
+                let header = Ipv4Header { source, destination, payload_len, ..Ipv4Header::default() };
+                let view = PacketView { header: &header, segment: None, is_opaque: false };
+                let found = self.show(towards(end), &view, "other");
+                assert_eq!(Some(found), expected, "{line}");
+            }
+            ["for", end, what, rest @ ..] => {
+                let found = self.data(towards(end), what, rest);
+                assert_eq!(Some(found), expected, "{line}");
+            }
+            ["from", end, rest @ ..] => {
+                let found = self.acknowledgement(towards(end).back(), rest);
+                assert_eq!(Some(found), expected, "{line}");
+            }
+            ["path", path, rest @ ..] => {
+                let properties = properties(rest);
+                let paths = [(PathId(path.parse().expect("a number")), properties)];
+                let old_lost = if rest.contains(&"lost") {
+                    Some(true)
+                } else if rest.contains(&"alive") {
+                    Some(false)
+                } else {
+                    None
+                };
+                self.event(&Input::Paths { mobile: MOBILE, paths: &paths, old_lost });
+            }
+            ["down", path] => self.event(&Input::LinkDown { path: PathId(path.parse().expect("a number")) }),
+            ["up", path] => self.event(&Input::LinkUp { path: PathId(path.parse().expect("a number")) }),
+            ["announced", within, rest @ ..] => {
+                let within = Duration::from_millis(within.parse().expect("a time in ms"));
+                self.event(&Input::Announced { mobile: MOBILE, within, new: properties(rest) });
+            }
+            ["wait"] => {}
+            _ => panic!("not a line of the language: {line}"),
+        }
+    }
+
+    fn check(&self, state: &str) {
+        let (packets, bytes) = self.assistant.load();
+        let found = match state.split_whitespace().next() {
+            Some("kept") => format!("kept {packets}"),
+            Some("bytes") => format!("bytes {bytes}"),
+            Some("flows") => format!("flows {}", self.assistant.flows().count()),
+            _ => panic!("not a state: {state}"),
+        };
+        assert_eq!(found, state.trim(), "at {} ms", ms(self.now));
+        assert_eq!(self.stored.len(), packets, "tokens stored here and there");
+    }
+
+    fn run_until(&mut self, until: Instant) {
+        assert!(until >= self.now, "time goes back: {}", self.line);
+        while let Some((at, _)) = self.assistant.next_timeout().filter(|(at, _)| *at <= until) {
+            self.now = self.now.max(at);
+            self.assistant.handle_timeout(self.now);
+            self.drain();
+        }
+        self.now = until;
+    }
+
+    /// Gives the assistant an event.
+    pub(super) fn event(&mut self, input: &Input<'_>) {
+        self.assistant.handle_event(self.now, input);
+        self.drain();
+    }
+
+    fn drain(&mut self) {
+        while let Some(action) = self.assistant.poll_action() {
+            let text = match action {
+                Action::Release { token, via, keep } => {
+                    let what = match keep {
+                        true => self.stored.get(&token).cloned(),
+                        false => self.stored.remove(&token),
+                    };
+                    let what = what.unwrap_or_else(|| panic!("{token:?} is not stored: {}", self.line));
+                    via.map_or_else(
+                        || format!("release {what}"),
+                        |path| format!("release {what} by {}", path.0),
+                    )
+                }
+                Action::Discard { token, dropped } => {
+                    let what = self.stored.remove(&token);
+                    let what = what.unwrap_or_else(|| panic!("{token:?} is not stored: {}", self.line));
+                    let Some(reason) = dropped else { continue };
+                    format!("drop {what} {}", reason.name())
+                }
+                Action::Inject { header, segment, towards } => {
+                    let addresses = match towards {
+                        Towards::Mobile => (PEER, MOBILE),
+                        Towards::Peer => (MOBILE, PEER),
+                    };
+                    assert_eq!((header.source, header.destination), addresses, "{}", self.line);
+                    assert_eq!(header.payload_len, segment.header_len(), "an acknowledgement has no data");
+                    let end = if towards == Towards::Mobile { "mobile" } else { "peer" };
+                    let mut text =
+                        format!("ack {} win {} for {end}", segment.ack.bytes_since(FIRST), segment.window);
+                    for (left, right) in segment.sack.as_slice() {
+                        text += &format!(" sack {}-{}", left.bytes_since(FIRST), right.bytes_since(FIRST));
+                    }
+                    text
+                }
+                Action::HostUnreachable { quoted, seq, .. } => {
+                    let to = if quoted.source == PEER { "peer" } else { "mobile" };
+                    format!("unreachable {} for {to}", seq.bytes_since(FIRST))
+                }
+            };
+            self.done.push_back((self.now, text));
+        }
+        while self.assistant.poll_report().is_some() {}
+    }
+
+    fn syn(&mut self, towards: Towards, is_answer: bool, sack_permitted: bool) {
+        let flags = if is_answer { Flags::SYN.with(Flags::ACK) } else { Flags::SYN };
+        let segment = Segment {
+            flags,
+            seq: FIRST.minus(1),
+            ack: if is_answer { FIRST } else { SeqNumber(0) },
+            mss: Some(1_000),
+            window_scale: Some(7),
+            sack_permitted,
+            window: 65_535,
+            ..Segment::default()
+        };
+        assert_eq!(self.packet(towards, segment, "syn", &[]), "pass", "a SYN passes");
+    }
+
+    fn data(&mut self, towards: Towards, what: &str, rest: &[&str]) -> String {
+        let (seq, len) = what.split_once('+').expect("data are SEQ+LENGTH");
+        let mut flags = Flags::ACK;
+        if rest.contains(&"fin") {
+            flags = flags.with(Flags::FIN);
+        }
+        let segment = Segment {
+            flags,
+            seq: FIRST.plus(seq.parse().expect("a sequence number")),
+            ack: FIRST,
+            window: self.data_window,
+            payload_len: len.parse().expect("a length"),
+            ..Segment::default()
+        };
+        let again = if rest.contains(&"again") { " again" } else { "" };
+        let flow = if self.flow == 1 { String::new() } else { format!(" flow {}", self.flow) };
+        self.packet(towards, segment, &format!("{what}{again}{flow}"), rest)
+    }
+
+    fn acknowledgement(&mut self, towards: Towards, rest: &[&str]) -> String {
+        let value = |word: &str| number(rest, word);
+        let mut segment = Segment {
+            flags: Flags::ACK,
+            seq: FIRST,
+            ack: FIRST.plus(value("ack").expect("ack NUMBER")),
+            window: value("win").map_or(1_000, |window| window as u16),
+            ..Segment::default()
+        };
+        if let Some(at) = rest.iter().position(|found| *found == "sack") {
+            for (left, right) in rest[at + 1..].iter().map_while(|block| block.split_once('-')) {
+                let edge = |text: &str| FIRST.plus(text.parse().expect("a sequence number"));
+                segment.sack.push(edge(left), edge(right));
+            }
+        }
+        if let Some(before) = value("before") {
+            segment.seq = FIRST.plus(before).minus(1);
+        }
+        self.packet(towards, segment, "ack", rest)
+    }
+
+    fn packet(&mut self, towards: Towards, mut segment: Segment, what: &str, rest: &[&str]) -> String {
+        if self.timestamps {
+            let value = number(rest, "stamp").unwrap_or(ms(self.now) as u32);
+            segment.timestamps = Some(Timestamps { value, echo: number(rest, "echo").unwrap_or(0) });
+        }
+        let (source, destination) = addresses(towards);
+        let mobile_port = MOBILE_PORT + self.flow - 1;
+        (segment.source_port, segment.destination_port) = match towards {
+            Towards::Mobile => (PEER_PORT, mobile_port),
+            Towards::Peer => (mobile_port, PEER_PORT),
+        };
+        let header = header_of((source, destination), &segment);
+        let view = PacketView { header: &header, segment: Some(&segment), is_opaque: self.opaque };
+        self.show(towards, &view, what)
+    }
+
+    fn show(&mut self, towards: Towards, view: &PacketView<'_>, what: &str) -> String {
+        let verdict = self.assistant.handle_packet(self.now, towards, self.path, view);
+        let Verdict { fate, keep, edit } = verdict;
+        let mut text = match fate {
+            Fate::Pass => "pass".to_string(),
+            Fate::Hold(token) => {
+                self.stored.insert(token, what.to_string());
+                "hold".to_string()
+            }
+            Fate::Drop(reason) => format!("drop {}", reason.name()),
+        };
+        if let Some(token) = keep {
+            self.stored.insert(token, what.to_string());
+            text += " keep";
+        }
+        if let Some(Edit { window, ack, without_sack }) = edit {
+            if let Some(window) = window {
+                text += &format!(" win {window}");
+            }
+            if let Some(ack) = ack {
+                text += &format!(" ack {}", ack.bytes_since(FIRST));
+            }
+            if without_sack {
+                text += " without sack";
+            }
+        }
+        self.drain();
+        text
+    }
+}
+
+/// Source and destination of what goes `towards` an end.
+const fn addresses(towards: Towards) -> (Ipv4Addr, Ipv4Addr) {
+    match towards {
+        Towards::Mobile => (PEER, MOBILE),
+        Towards::Peer => (MOBILE, PEER),
+    }
+}
+
+/// The IP header of a segment.
+pub(super) fn header_of((source, destination): (Ipv4Addr, Ipv4Addr), segment: &Segment) -> Ipv4Header {
+    Ipv4Header {
+        source,
+        destination,
+        protocol: protocol::TCP,
+        ttl: 63,
+        dont_fragment: true,
+        payload_len: segment.header_len() + segment.payload_len,
+        ..Ipv4Header::default()
+    }
+}
+
+fn towards(end: &str) -> Towards {
+    match end {
+        "mobile" => Towards::Mobile,
+        "peer" => Towards::Peer,
+        _ => panic!("`{end}` is neither mobile nor peer"),
+    }
+}
+
+/// The number behind a word.
+fn number(words: &[&str], word: &str) -> Option<u32> {
+    let at = words.iter().position(|found| *found == word)?;
+    words.get(at + 1).map(|value| value.parse().expect("a number"))
+}
+
+/// The words of a line, up to a comment behind two blanks and a `#`.
+fn words(text: &str) -> Vec<&str> {
+    text.split('#').next().unwrap_or_default().split_whitespace().collect()
+}
+
+fn properties(words: &[&str]) -> PathProperties {
+    let value = |word: &str| {
+        let at = words.iter().position(|found| *found == word)?;
+        words.get(at + 1).map(|value| value.parse::<u64>().expect("a number"))
+    };
+    PathProperties {
+        downlink: value("rate").map(DataRate::from_kilobits_per_second),
+        uplink: value("rate").map(DataRate::from_kilobits_per_second),
+        round_trip: value("rtt").map(Duration::from_millis),
+    }
+}

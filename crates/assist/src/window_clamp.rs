@@ -1,0 +1,305 @@
+//! The advertised window follows the path.
+//!
+//! After a handover to a slow path a sender has far too much in flight, and what it goes on sending stands in the queue in front
+//! of that path, where it makes the round trip long, timeouts spurious and the loss of a queue dear. A receiver's window of
+//! the path's bandwidth-delay product and a segment keeps the path busy without that queue: the segment is the one the receiver
+//! cannot acknowledge until it has all of it.
+//!
+//! - **Where.** On the mobile node and at the home agent, where the acknowledgements pass: of downloads towards the peer, of
+//!   uploads towards the mobile node. No end host changes.
+//! - **What it needs.** Rate and round trip of the path in use, both SYNs (for the scale of the windows and what they promised),
+//!   and how far away the peer is behind the path's far end: the handshake tells, and later samples. Whatever of it is missing
+//!   turns the clamp off. The rate is that of the direction the data go in.
+//! - **When.** For connections that have come from a faster path. One that began on the path in use has found its window by itself,
+//!   and holding it to the product there would shorten its round trip, and with it the timeout, ahead of a handover: that makes
+//!   the timeouts after it more, not fewer.
+//! - **What it does.** It lowers windows, and never so far that their right edge moves to the left of where it was seen: a window
+//!   closes only as data are acknowledged (RFC 9293 section 3.8.6). It rounds up to the unit of the window's scale, so a scale whose unit
+//!   exceeds what one acknowledgement acknowledges keeps a window from closing. At least two segments stay, so that the receiver
+//!   need not delay its acknowledgements (RFC 9293 section 3.8.6.3). When a faster path comes, or one of which nothing is
+//!   known, one acknowledgement opens what was closed.
+//! - **Late, missing or wrong.** A path change that is told late leaves the queue to build up until then. A rate that is
+//!   told too low costs throughput for as long as the path is used; one too high does nothing. A round trip that is told too low
+//!   is corrected: what is measured counts where it is larger.
+//! - **Sources.** Capacity of the link plus one segment: section 7.1.3 of the thesis on TCP over Mobile IP handovers between WaveLAN
+//!   and GSM (the paper `vertical`). A receiver that follows a vertical handover by its window: Gou, Pearce and Mitchell 2006.
+//!
+//! A round trip is measured only with a segment that finds no more data on their way than the path holds. With more, it would
+//! contain the queue, the window would follow the queue's length, and the queue would never drain.
+
+use core::time::Duration;
+
+use careof_base::{DataRate, Instant};
+use careof_wire::{Flags, SeqNumber};
+
+use crate::acknowledgement::{Wanted, may_be_edited};
+use crate::context::{Context, Passing};
+use crate::flow::Flow;
+use crate::paths::{Usable, rate};
+use crate::{Kind, Place, Towards, Verdict, WindowClamp};
+
+/// The segment size of who says nothing (RFC 9293 section 3.7.1).
+const DEFAULT_MSS: u16 = 536;
+/// The largest window there can be (RFC 7323 section 2.3).
+const LARGEST_WINDOW: u64 = 1 << 30;
+/// No round trip is longer.
+const LONGEST_ROUND_TRIP: Duration = Duration::from_secs(3_600);
+
+/// What is remembered of a flow.
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    /// The first segment to the peer, which is a SYN, and its answer.
+    handshake: Handshake,
+    /// Round trip of the path in use, between here and its other end, as measured without a queue.
+    measured: Option<Duration>,
+    probe: Option<Probe>,
+    /// Of the data towards the mobile node, and towards the peer.
+    edges: [Edge; 2],
+}
+
+/// The handshake as a measurement of the way to the peer.
+#[derive(Clone, Copy, Debug, Default)]
+enum Handshake {
+    #[default]
+    NotSeen,
+    /// A SYN passed to the peer.
+    Asked(Instant),
+    /// It passed again: whatever comes answers one or the other.
+    Unclear,
+    /// The answer came after this, less the round trip of the path where the peer was asked through it.
+    Answered(Duration),
+}
+
+/// A segment that is timed.
+#[derive(Clone, Copy, Debug)]
+struct Probe {
+    end: SeqNumber,
+    at: Instant,
+    bits: u64,
+}
+
+/// What was advertised, as far as it left here, to the sender of one direction's data.
+#[derive(Clone, Copy, Debug, Default)]
+struct Edge {
+    /// The right edge that is furthest to the right.
+    furthest: Option<SeqNumber>,
+    /// The window of the receiver's SYN, which is never scaled.
+    of_syn: Option<u16>,
+    /// The last window was less than the receiver's.
+    is_cut: bool,
+    /// The flow came to the path in use from a faster one.
+    follows: bool,
+}
+
+impl State {
+    const fn edge(&self, of: Towards) -> &Edge {
+        match of {
+            Towards::Mobile => &self.edges[0],
+            Towards::Peer => &self.edges[1],
+        }
+    }
+
+    const fn edge_mut(&mut self, of: Towards) -> &mut Edge {
+        match of {
+            Towards::Mobile => &mut self.edges[0],
+            Towards::Peer => &mut self.edges[1],
+        }
+    }
+}
+
+/// A segment passes: its window is cut to what the path is worth.
+pub(crate) fn on_packet(cx: &Context<'_>, flow: &mut Flow, passing: &Passing<'_>, verdict: &mut Verdict) {
+    if cx.config.window_clamp.is_none() {
+        return;
+    }
+    if passing.segment.flags.contains(Flags::SYN) {
+        learn_syn(flow, passing);
+    }
+    time_handshake(cx, flow, passing);
+    if !may_be_edited(flow, passing) {
+        return;
+    }
+    measure(cx, flow, passing);
+    let edit = verdict.edit.unwrap_or_default();
+    let ack = edit.ack.unwrap_or(passing.segment.ack);
+    let window = edit.window.unwrap_or(passing.segment.window);
+    let advertised = advertise(cx, flow, passing.towards, ack, window);
+    if advertised != window {
+        verdict.edit.get_or_insert_default().window = Some(advertised);
+    }
+}
+
+/// What is known of the old path says nothing of the new one, but which is faster.
+pub(crate) fn on_path(flow: &mut Flow, usable: &Usable) {
+    flow.clamp.measured = None;
+    flow.clamp.probe = None;
+    for of in [Towards::Mobile, Towards::Peer] {
+        let follows = &mut flow.clamp.edge_mut(of).follows;
+        *follows = match rate(&usable.new, of).zip(rate(&usable.old, of)) {
+            Some((new, old)) => new < old || (new == old && *follows),
+            None => false,
+        };
+    }
+}
+
+/// Tells the sender that the window may be larger now, unless what was injected for another reason has said so.
+pub(crate) fn open(cx: &mut Context<'_>, flow: &mut Flow) {
+    for towards in [Towards::Peer, Towards::Mobile] {
+        let of = towards.back();
+        let stream = flow.stream(of);
+        let Some((last, ack)) = stream.last_ack.zip(stream.una) else { continue };
+        let (Edge { furthest: Some(furthest), is_cut: true, .. }, Some(scale)) =
+            (*flow.clamp.edge(of), stream.scale)
+        else {
+            continue;
+        };
+        let window = allowed(cx, flow, of, ack, last.segment.window);
+        let gained = ack.plus(u32::from(window) << scale).bytes_since(furthest);
+        if gained >= u32::from(stream.mss.unwrap_or(DEFAULT_MSS)) {
+            Wanted::of(Kind::WindowClamp, "open-window", towards).inject(cx, flow, 1);
+        }
+    }
+}
+
+/// The window, as it stands in the header, to be advertised `towards` the sender of the data it is about, and remembers it.
+pub(crate) fn advertise(
+    cx: &Context<'_>,
+    flow: &mut Flow,
+    towards: Towards,
+    ack: SeqNumber,
+    window: u16,
+) -> u16 {
+    let of = towards.back();
+    let Some(scale) = flow.stream(of).scale.filter(|_| cx.config.window_clamp.is_some()) else {
+        return window;
+    };
+    let advertised = allowed(cx, flow, of, ack, window);
+    let edge = ack.plus(u32::from(advertised) << scale);
+    let state = flow.clamp.edge_mut(of);
+    state.furthest = Some(state.furthest.map_or(edge, |furthest| furthest.later(edge)));
+    state.is_cut = advertised < window;
+    advertised
+}
+
+/// What of a window may be advertised for the data that go `of`.
+fn allowed(cx: &Context<'_>, flow: &Flow, of: Towards, ack: SeqNumber, window: u16) -> u16 {
+    let Some((scale, limit)) = flow.stream(of).scale.zip(limit(cx, flow, of)) else { return window };
+    let edge = ack.plus(limit);
+    let edge = flow.clamp.edge(of).furthest.map_or(edge, |furthest| furthest.later(edge));
+    let units = edge.bytes_since(ack).div_ceil(1 << scale);
+    window.min(u16::try_from(units).unwrap_or(u16::MAX))
+}
+
+/// The most that the path and the way behind it should hold.
+fn limit(cx: &Context<'_>, flow: &Flow, of: Towards) -> Option<u32> {
+    let WindowClamp { factor, segments, always } = cx.config.window_clamp?;
+    if !always && !flow.clamp.edge(of).follows {
+        return None;
+    }
+    let (rate, round_trip) = path(cx, flow, of)?;
+    let product = (bytes_in(rate, round_trip) as f64 * factor) as u64;
+    let mss = u64::from(flow.stream(of).mss.unwrap_or(DEFAULT_MSS));
+    let limit = product.saturating_add(u64::from(segments) * mss).max(2 * mss);
+    Some(u32::try_from(limit.min(LARGEST_WINDOW)).unwrap_or(u32::MAX))
+}
+
+fn bytes_in(rate: DataRate, span: Duration) -> u64 {
+    rate.bits_in(span.min(LONGEST_ROUND_TRIP)) / 8
+}
+
+/// Rate of the path in use for the data that go `of`, and round trip between the ends.
+fn path(cx: &Context<'_>, flow: &Flow, of: Towards) -> Option<(DataRate, Duration)> {
+    let path = cx.paths.properties(flow.key.mobile);
+    let given = path.round_trip?.max(flow.clamp.measured.unwrap_or_default());
+    Some((rate(&path, of)?, given.saturating_add(behind(cx, flow)?)))
+}
+
+/// Round trip between the far end of the path and the peer.
+fn behind(cx: &Context<'_>, flow: &Flow) -> Option<Duration> {
+    let handshake = match flow.clamp.handshake {
+        Handshake::Answered(round_trip) => Some(round_trip),
+        _ => None,
+    };
+    match cx.config.place {
+        // What is measured from there to the peer is the way behind the path; a handover does not change it.
+        Place::HomeAgent | Place::ForeignAgent => {
+            let later = flow.stream(Towards::Peer).round_trip;
+            handshake.into_iter().chain(later).min()
+        }
+        Place::MobileNode => handshake,
+    }
+}
+
+fn learn_syn(flow: &mut Flow, passing: &Passing<'_>) {
+    let segment = passing.segment;
+    let of = passing.towards.back();
+    flow.clamp.edge_mut(of).of_syn = Some(segment.window);
+    if !segment.flags.contains(Flags::ACK) {
+        return;
+    }
+    // Both sides' first bytes are known now, and so is what their windows promised.
+    for (of, first) in [(of, segment.ack), (passing.towards, segment.seq.plus(1))] {
+        let edge = flow.clamp.edge_mut(of);
+        if let Some(window) = edge.of_syn {
+            let promised = first.plus(u32::from(window));
+            edge.furthest = Some(edge.furthest.map_or(promised, |furthest| furthest.later(promised)));
+        }
+    }
+}
+
+fn time_handshake(cx: &Context<'_>, flow: &mut Flow, passing: &Passing<'_>) {
+    let is_answer = passing.towards == Towards::Mobile && passing.segment.flags.contains(Flags::ACK);
+    let state = &mut flow.clamp.handshake;
+    match *state {
+        Handshake::Asked(at) if is_answer => {
+            let whole = cx.now.saturating_duration_since(at);
+            let path = match cx.config.place {
+                Place::MobileNode => cx.paths.properties(flow.key.mobile).round_trip.unwrap_or_default(),
+                Place::HomeAgent | Place::ForeignAgent => Duration::ZERO,
+            };
+            *state = Handshake::Answered(whole.saturating_sub(path));
+        }
+        Handshake::NotSeen if is_syn_to_peer(passing) => *state = Handshake::Asked(cx.now),
+        Handshake::Asked(_) if is_syn_to_peer(passing) => *state = Handshake::Unclear,
+        _ => {}
+    }
+}
+
+fn is_syn_to_peer(passing: &Passing<'_>) -> bool {
+    passing.towards == Towards::Peer && passing.segment.flags.contains(Flags::SYN)
+}
+
+/// Times one segment after the other on its way over the path and back.
+fn measure(cx: &Context<'_>, flow: &mut Flow, passing: &Passing<'_>) {
+    let over = cx.config.place.keeps();
+    let Some((rate, round_trip)) = path(cx, flow, over) else { return };
+    let una = flow.stream(over).una;
+    if passing.towards == over && passing.segment.payload_len > 0 {
+        if passing.seen.is_repetition {
+            // Karn: what may be repeated is not timed.
+            flow.clamp.probe = None;
+        } else if flow.clamp.probe.is_none()
+            && una.is_some_and(|una| {
+                u64::from(passing.segment.seq.bytes_since(una)) <= bytes_in(rate, round_trip)
+            })
+        {
+            let bits = 8 * u64::from(passing.header.total_len());
+            flow.clamp.probe = Some(Probe { end: passing.segment.end_seq(), at: cx.now, bits });
+        }
+    } else if passing.towards == over.back()
+        && let Some(probe) = flow.clamp.probe
+        && una.is_some_and(|una| una.is_at_or_after(probe.end))
+    {
+        flow.clamp.probe = None;
+        let behind = match cx.config.place {
+            Place::MobileNode => behind(cx, flow).unwrap_or_default(),
+            Place::HomeAgent | Place::ForeignAgent => Duration::ZERO,
+        };
+        let sample = cx
+            .now
+            .saturating_duration_since(probe.at)
+            .saturating_sub(rate.time_for_bits(probe.bits).unwrap_or_default())
+            .saturating_sub(behind);
+        flow.clamp.measured = Some(flow.clamp.measured.map_or(sample, |measured| measured.min(sample)));
+    }
+}
