@@ -1,15 +1,15 @@
-//! `[[flow]]` and `[assist]`.
+//! `[[flow]]`.
 
 use careof_base::{DataRate, Duration};
 
 use crate::decode::{Field, Reader};
 use crate::error::{Origin, Problems};
 use crate::mobility::Reference;
-use crate::model::{Assist, Programs, Workload};
-use crate::reference::{ASSIST, FLOW};
+use crate::model::{Programs, Workload};
+use crate::reference::FLOW;
 use crate::tcp::{TcpDraft, tcp};
 use crate::tree::Value;
-use crate::words::{ReadWord as _, WorkloadKind, nearest};
+use crate::words::{ReadWord as _, WorkloadKind};
 
 /// A `[[flow]]` table, its nodes not yet looked up.
 #[derive(Debug)]
@@ -236,65 +236,4 @@ fn positive_rate(field: &Field<'_>, problems: &mut Problems) -> Option<DataRate>
         return None;
     }
     Some(rate)
-}
-
-/// The assists that are planned, by the names they will have.
-const LATER: [&str; 22] = [
-    "replay",
-    "hold-last",
-    "lcd-kick",
-    "tcp-lcd",
-    "freeze",
-    "freeze-tcp",
-    "fast-retransmit",
-    "ack-hold",
-    "window-clamp",
-    "path-queue",
-    "re-route",
-    "buffer-forward",
-    "bicast",
-    "snoop",
-    "ebsn",
-    "split",
-    "m-tcp",
-    "rto-reset",
-    "tcp-cm",
-    "mobile-tcp",
-    "rto-option",
-    "rto-fast-decrease",
-];
-
-/// Reads the value of `assist`, also in its short forms `assist = "none"` and `assist = ["none"]`.
-pub(crate) fn assist(field: &Field<'_>, problems: &mut Problems) -> Vec<Assist> {
-    let used = match &field.node.value {
-        Value::Table(_) => {
-            let Some(reader) = field.reader(&ASSIST, problems) else { return Vec::new() };
-            let Some(used) = reader.get("use") else { return Vec::new() };
-            used
-        }
-        _ => field.clone(),
-    };
-    let names = match &used.node.value {
-        Value::Text(_) => vec![used],
-        _ => used.list("it is an array of names, such as [\"none\"]", problems),
-    };
-    for name in &names {
-        let Some(text) = name.text(problems) else { continue };
-        if text == "none" {
-            if names.len() > 1 {
-                name.wrong("\"none\" stands alone", None, problems);
-            }
-        } else if LATER.contains(&text) {
-            let hint = "write use = [\"none\"]".to_owned();
-            name.wrong("this version does not have that assist yet; it has \"none\"", Some(hint), problems);
-        } else {
-            let hint = match nearest(text, LATER.into_iter().chain(["none"])) {
-                Some("none") => Some("did you mean \"none\"?".to_owned()),
-                Some(near) => Some(format!("\"{near}\" will be one, but is not in this version yet")),
-                None => None,
-            };
-            name.wrong("there is no such assist; this version has \"none\"", hint, problems);
-        }
-    }
-    Vec::new()
 }

@@ -1,13 +1,14 @@
 //! The scenario as JSON: resolved, canonical, units in the names of the keys.
 
 use careof_base::Duration;
-use careof_link::{Config, Discipline, Jitter, Loss, QueueLimit, UNLIMITED_RATE};
+use careof_link::{Config, Discipline, Jitter, Loss, QueueConfig, QueueLimit, UNLIMITED_RATE};
 use careof_tcp::{AckCounting, CongestionControl, DelayedAck, HyStart, InitialWindow, ReductionBound};
 use serde::{Serialize, Serializer};
 use sha2::{Digest, Sha256};
 
 use crate::model::{
-    CopyNumber, Destination, Flow, Handover, Link, Mobility, NodeId, Scenario, Tcp, Workload,
+    AssistException, CopyNumber, Destination, Flow, Handover, Link, Mobility, NodeId, Scenario, Tcp,
+    TraceFile, Workload,
 };
 
 /// A JSON value whose objects keep the order in which they were built.
@@ -72,6 +73,8 @@ macro_rules! object {
     ($($key:literal: $value:expr),* $(,)?) => { Json::Object(vec![$(($key, Json::from($value))),*]) };
 }
 
+mod assist;
+
 impl Scenario {
     /// The scenario as one line of JSON: every default filled in, keys in a fixed order, units in their names.
     /// Two files that mean the same give the same text.
@@ -104,6 +107,17 @@ impl Serialize for Scenario {
 }
 
 fn scenario(scenario: &Scenario) -> Json {
+    let mut json = parts(scenario);
+    // What is not asked for leaves no trace, so that a scenario without it keeps its digest.
+    if let (Json::Object(entries), [_, ..]) = (&mut json, scenario.assist_except.as_slice()) {
+        let exception =
+            |one: &AssistException| object! { "peer": destination(scenario, one.peer), "port": one.port };
+        entries.push(("assist_except", scenario.assist_except.iter().map(exception).collect()));
+    }
+    json
+}
+
+fn parts(scenario: &Scenario) -> Json {
     object! {
         "title": scenario.title.as_str(),
         "description": scenario.description.as_str(),
@@ -117,7 +131,7 @@ fn scenario(scenario: &Scenario) -> Json {
         "mobility": scenario.mobility.as_ref().map(|one| mobility(scenario, one)),
         "handovers": scenario.handovers.iter().map(|one| handover(scenario, one)).collect::<Json>(),
         "flows": alone(&scenario.flows, |flow| flow.copy).map(|one| flow(scenario, one)).collect::<Json>(),
-        "assists": scenario.assists.iter().map(|one| match *one {}).collect::<Vec<Json>>().into_iter().collect::<Json>(),
+        "assists": scenario.assists.iter().map(assist::assist).collect::<Json>(),
     }
 }
 
@@ -152,9 +166,24 @@ fn one_link(scenario: &Scenario, link: &Link) -> Json {
         "implied": link.implied,
         "between": link.ends.iter().map(|end| scenario.node_name(*end)).collect::<Json>(),
         "access": link.access,
-        "down": direction(&link.down),
-        "up": direction(&link.up),
+        "down": traced(&link.down, link.traces[0].as_ref()),
+        "up": traced(&link.up, link.traces[1].as_ref()),
     }
+}
+
+/// One direction of a link that may go by a trace. One that does not stays as it is, so that it keeps its digest.
+fn traced(config: &Config, file: Option<&TraceFile>) -> Json {
+    let mut json = direction(config);
+    if let (Json::Object(entries), Some(trace), Some(file)) = (&mut json, &config.trace, file) {
+        let trace = object! {
+            "file": file.file.as_str(),
+            "sha256": file.sha256.as_str(),
+            "start_ns": trace.start(),
+            "period_ns": trace.period(),
+        };
+        entries.push(("trace", trace));
+    }
+    json
 }
 
 /// One direction of a link.
@@ -185,7 +214,7 @@ pub(crate) fn direction(config: &Config) -> Json {
                 "loss_in_bad": loss_in_bad.get(),
             },
         },
-        "queue": queue(config),
+        "queue": queue(&config.queue),
         "mtu_bytes": config.mtu,
         "framing": object! {
             "bits_per_byte": config.framing.bits_per_byte,
@@ -194,15 +223,15 @@ pub(crate) fn direction(config: &Config) -> Json {
     }
 }
 
-fn queue(config: &Config) -> Json {
-    let (packets, bytes) = match config.queue.limit {
+fn queue(queue: &QueueConfig) -> Json {
+    let (packets, bytes) = match queue.limit {
         QueueLimit::Packets(packets) => (Some(packets), None),
         QueueLimit::Bytes(bytes) => (None, Some(bytes)),
     };
     let mut json = object! {
         "limit_packets": packets,
         "limit_bytes": bytes,
-        "discipline": match config.queue.discipline {
+        "discipline": match queue.discipline {
             Discipline::DropTail => object! { "kind": "drop-tail" },
             Discipline::Red(red) => object! {
                 "kind": "red",
@@ -218,7 +247,7 @@ fn queue(config: &Config) -> Json {
             }
         },
     };
-    if let (Json::Object(entries), true) = (&mut json, config.queue.ecn) {
+    if let (Json::Object(entries), true) = (&mut json, queue.ecn) {
         entries.push(("ecn", true.into()));
     }
     json
@@ -252,18 +281,30 @@ fn rules(scenario: &Scenario, mobility: &Mobility) -> Json {
         "simultaneous_bindings": mobility.simultaneous_bindings,
         "keep_old_ns": mobility.keep_old,
         "policy": mobility.policy.iter().map(|rule| object! {
-            "to": match rule.to {
-                Destination::Any => Json::Null,
-                Destination::Node(node) => scenario.node_name(node).into(),
-                Destination::Prefix { address, length } => format!("{address}/{length}").into(),
-            },
+            "to": destination(scenario, rule.to),
             "port": rule.port,
             "method": rule.method.name(),
         }).collect::<Json>(),
     }
 }
 
+fn destination(scenario: &Scenario, to: Destination) -> Json {
+    match to {
+        Destination::Any => Json::Null,
+        Destination::Node(node) => scenario.node_name(node).into(),
+        Destination::Prefix { address, length } => format!("{address}/{length}").into(),
+    }
+}
+
 fn handover(scenario: &Scenario, handover: &Handover) -> Json {
+    let mut json = one_handover(scenario, handover);
+    if let (Json::Object(entries), true) = (&mut json, handover.cancelled) {
+        entries.push(("cancelled", true.into()));
+    }
+    json
+}
+
+fn one_handover(scenario: &Scenario, handover: &Handover) -> Json {
     object! {
         "at_ns": handover.at,
         "from": scenario.link_name(handover.from),

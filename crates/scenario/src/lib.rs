@@ -1,6 +1,7 @@
 //! The scenario file: what to run, read from TOML into types that need no further checks.
 //!
-//! [`Scenario::load`] reads a file, [`Scenario::parse`] a text. Both take overrides (`key=value`) and give either a
+//! [`Scenario::load`] reads a file, [`Scenario::parse`] a text; traces that it names are files of their own, read by whoever
+//! is given to [`Scenario::parse_with`]. All take overrides (`key=value`) and give either a
 //! [`Scenario`] with every default filled in, every name looked up and every promise of its fields kept, or
 //! [`ScenarioErrors`] that name the place, the value and what would be right.
 //!
@@ -26,6 +27,7 @@
 //! # Ok::<(), careof_scenario::ScenarioErrors>(())
 //! ```
 
+mod assist;
 mod document;
 mod flow;
 mod json;
@@ -39,6 +41,7 @@ mod presets;
 mod reference;
 mod resolve;
 mod tcp;
+mod trace;
 pub mod units;
 mod words;
 
@@ -46,8 +49,12 @@ pub use careof_document::error::{DocumentError as ScenarioError, DocumentErrors 
 use careof_document::{decode, error, tree};
 pub use document::reference_markdown;
 pub use model::{
-    Algorithm, Assist, CareOf, CopyNumber, Destination, Encapsulation, Fleet, Flow, Handover, HandoverStyle,
-    KernelProfile, KernelTcp, Link, LinkId, Mobility, MovementDetection, Node, NodeId, PolicyRule, Programs,
-    Protocol, QueuedFate, Replay, Role, Round, Routing, Scenario, Tcp, Workload,
+    AckHold, AdvisedBy, Algorithm, Assist, AssistException, AssistPlace, BufferForward, CareOf, CopyNumber,
+    Destination, Encapsulation, FastRetransmit, Fleet, Flow, Freeze, Handover, HandoverStyle, HoldLast,
+    KeptEnd, KernelProfile, KernelTcp, LcdKick, Link, LinkId, Mobility, MovementDetection, Node, NodeId,
+    PathQueue, PolicyRule, Programs, Protocol, QueueAtHandover, QueuedFate, Replay, ReplayAssist, ReplayRest,
+    Role, Round, Routing, RtoFastDecrease, RtoReset, Scenario, Snoop, Tcp, TcpCm, TraceFile, WindowClamp,
+    Workload,
 };
 pub use presets::{Preset, preset, presets, presets_json};
+pub use trace::{NamedIn, ReadFile};

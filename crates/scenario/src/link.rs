@@ -6,9 +6,11 @@ use careof_link::{
 
 use crate::decode::{Field, Reader, check_name};
 use crate::error::{Origin, Problems};
+use crate::model::TraceFile;
 use crate::pattern::name_or_pattern;
 use crate::presets::{Preset, preset, presets};
 use crate::reference::{FRAMING, JITTER, LINK, LOSS, QUEUE};
+use crate::trace::{ReadFile, TraceChoice, trace};
 use crate::tree::{Entry, Value, join};
 use crate::units;
 use crate::words::{DisciplineKind, JitterKind, LossKind, ReadWord as _, nearest};
@@ -31,6 +33,15 @@ pub(crate) struct LinkDraft<'a> {
     pub(crate) count: Option<(usize, Origin, String)>,
     /// Down and up; `None` if there was an error in them.
     pub(crate) directions: Option<[Config; 2]>,
+    /// Of down and up.
+    pub(crate) traces: [Option<TraceFile>; 2],
+}
+
+/// Both directions of a link, down and up.
+#[derive(Debug)]
+pub(crate) struct Directions {
+    pub(crate) configs: [Config; 2],
+    pub(crate) traces: [Option<TraceFile>; 2],
 }
 
 impl LinkDraft<'_> {
@@ -53,7 +64,12 @@ pub(crate) struct Between<'a> {
 }
 
 /// Reads one entry of `[links]`. `implied` says whether the link would exist without it.
-pub(crate) fn link<'a>(entry: &'a Entry, implied: bool, problems: &mut Problems) -> LinkDraft<'a> {
+pub(crate) fn link<'a>(
+    entry: &'a Entry,
+    implied: bool,
+    files: &ReadFile<'_>,
+    problems: &mut Problems,
+) -> LinkDraft<'a> {
     let path = join("links", &entry.key);
     let field = Field { node: &entry.node, path: path.clone() };
     if let Err(expected) = check_name(&entry.key) {
@@ -67,6 +83,7 @@ pub(crate) fn link<'a>(entry: &'a Entry, implied: bool, problems: &mut Problems)
         between: None,
         count: None,
         directions: None,
+        traces: [None, None],
     };
     match &entry.node.value {
         Value::Text(_) => {
@@ -92,9 +109,12 @@ pub(crate) fn link<'a>(entry: &'a Entry, implied: bool, problems: &mut Problems)
                 Some((usize::try_from(count).unwrap_or(usize::MAX), field.node.origin, field.path.clone()))
             });
             let errors_before = problems.count();
-            let directions = directions(&reader, base, preset_failed, problems);
-            if problems.count() == errors_before && !preset_failed {
-                draft.directions = directions;
+            let directions = directions(&reader, base, preset_failed, files, problems);
+            if let Some(Directions { configs, traces }) = directions
+                && problems.count() == errors_before
+                && !preset_failed
+            {
+                (draft.directions, draft.traces) = (Some(configs), traces);
             }
         }
         _ => field.wrong(
@@ -151,11 +171,12 @@ pub(crate) fn directions(
     reader: &Reader<'_>,
     base: Option<&Preset>,
     base_failed: bool,
+    files: &ReadFile<'_>,
     problems: &mut Problems,
-) -> Option<[Config; 2]> {
+) -> Option<Directions> {
     let mut both =
         base.map_or_else(<[Config; 2]>::default, |preset| [preset.down.clone(), preset.up.clone()]);
-    if base.is_none() && !base_failed {
+    if base.is_none() && !base_failed && !reader.has_any(&["trace", "trace_up"]) {
         reader.require("rate", "a link needs a preset, or rate and delay: rate = \"2 Mbit/s\"", problems);
         reader.require(
             "delay",
@@ -198,8 +219,67 @@ pub(crate) fn directions(
     if let Some(framing) = reader.get("framing").and_then(|field| framing(&field, problems)) {
         both.iter_mut().for_each(|direction| direction.framing = framing);
     }
+    let traces = traces(reader, base.is_some() || base_failed, &mut both, files, problems);
     check_jitter(reader, &both, problems);
-    Some(both)
+    Some(Directions { configs: both, traces })
+}
+
+/// Lets the directions go by their traces, down and up.
+fn traces(
+    reader: &Reader<'_>,
+    based: bool,
+    both: &mut [Config; 2],
+    files: &ReadFile<'_>,
+    problems: &mut Problems,
+) -> [Option<TraceFile>; 2] {
+    let errors_before = problems.count();
+    let down = reader.get("trace").and_then(|field| trace(&field, files, problems));
+    let up = reader.get("trace_up").and_then(|field| trace(&field, files, problems));
+    if problems.count() > errors_before || (down.is_none() && up.is_none()) {
+        return [None, None];
+    }
+    let own_up = up.is_some();
+    let mut found = [None, None];
+    for (index, choice) in [down.clone(), up.or(down)].into_iter().enumerate() {
+        let draft = match choice {
+            Some(TraceChoice::Some(draft)) => Some(draft),
+            _ => None,
+        };
+        let trace = draft.as_ref().map(|draft| &draft.trace);
+        let says = |what: &str| {
+            trace.is_some_and(|trace| match what {
+                "rate" => trace.mean_rate().is_some(),
+                "delay" => trace.median_delay().is_some(),
+                _ => trace.mean_loss().is_some(),
+            })
+        };
+        for what in ["rate", "delay", "loss"] {
+            let up_key = format!("{what}_up");
+            let of_up = reader.get(&up_key).filter(|_| index == 1);
+            // What is said of the direction up alone comes before what is said of both.
+            let contradicted = of_up.clone().or(reader.get(what).filter(|_| index == 0 || !own_up));
+            if says(what) {
+                if let Some(field) = contradicted {
+                    let expected = format!("the trace of this direction has its {what}");
+                    let hint =
+                        "leave one of them out; trace_up = \"none\" keeps the direction up without a trace"
+                            .to_owned();
+                    field.wrong(expected, Some(hint), problems);
+                }
+            } else if what != "loss" && !based && of_up.is_none() && reader.get(what).is_none() {
+                let direction = ["down", "up"][index];
+                let expected = format!(
+                    "the direction {direction} has its {what} neither from a preset nor from a trace"
+                );
+                problems.add((reader.origin, &join(&reader.path, what)), "nothing", expected, None);
+            }
+        }
+        if let Some(draft) = draft {
+            both[index] = both[index].clone().following(draft.trace);
+            found[index] = Some(draft.file);
+        }
+    }
+    found
 }
 
 fn rate(field: &Field<'_>, problems: &mut Problems) -> Option<careof_base::DataRate> {
@@ -213,17 +293,22 @@ fn rate(field: &Field<'_>, problems: &mut Problems) -> Option<careof_base::DataR
 fn check_jitter(reader: &Reader<'_>, both: &[Config; 2], problems: &mut Problems) {
     for (direction, keys) in both.iter().zip([["jitter", "delay"], ["jitter_up", "delay_up"]]) {
         let Jitter::Uniform { spread, .. } = direction.jitter else { continue };
-        if spread <= direction.delay {
+        let least = direction.trace.as_ref().and_then(careof_link::Trace::least_delay);
+        if spread <= least.unwrap_or(direction.delay) {
             continue;
         }
         let field = keys.into_iter().chain(["jitter", "delay"]).find_map(|key| reader.get(key));
         let (origin, path) = field.map_or((reader.origin, reader.path.clone()), |f| (f.node.origin, f.path));
-        let (spread, delay) = (units::duration(spread), units::duration(direction.delay));
+        let (spread, delay) = (units::duration(spread), units::duration(least.unwrap_or(direction.delay)));
+        let hint = match least {
+            None => format!("raise the delay to \"{spread}\" or lower the jitter to \"{delay}\""),
+            Some(_) => format!("lower the jitter to \"{delay}\", the least delay of the trace"),
+        };
         problems.add(
             (origin, &path),
             format!("a jitter of ±{spread} around a delay of {delay}"),
             "uniform jitter is at most the delay, so that no packet arrives before it was sent",
-            Some(format!("raise the delay to \"{spread}\" or lower the jitter to \"{delay}\"")),
+            Some(hint),
         );
         return;
     }

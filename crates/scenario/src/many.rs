@@ -133,6 +133,7 @@ impl Network {
                 copy: Some(CopyNumber { number: n + 1, of: count }),
                 down: down.clone(),
                 up: up.clone(),
+                traces: draft.traces.clone(),
             });
         }
         self.fleet = Some(fleet);

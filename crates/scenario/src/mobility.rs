@@ -200,7 +200,7 @@ fn policy_rule<'a>(field: &Field<'a>, problems: &mut Problems) -> Option<PolicyD
     })
 }
 
-fn destination<'a>(field: &Field<'a>, problems: &mut Problems) -> Option<To<'a>> {
+pub(crate) fn destination<'a>(field: &Field<'a>, problems: &mut Problems) -> Option<To<'a>> {
     let reference = Reference::read(field, problems)?;
     if !reference.name.starts_with(|c: char| c.is_ascii_digit()) {
         return Some(To::Node(reference));
@@ -232,6 +232,7 @@ pub(crate) struct HandoverDraft<'a> {
     pub(crate) interruption: Duration,
     pub(crate) queued: QueuedFate,
     pub(crate) notice: Duration,
+    pub(crate) cancelled: bool,
 }
 
 /// The time of a handover.
@@ -274,7 +275,7 @@ pub(crate) fn round(field: &Field<'_>, problems: &mut Problems) -> Option<Option
     let given = reader.get("every")?;
     let every = given.positive_duration(problems);
     reader.refuse(
-        &["at", "from", "to", "notice"],
+        &["at", "from", "to", "notice", "cancelled"],
         "with `every` the handovers lead round the stations, each mobile node in its own time",
         problems,
     );
@@ -337,6 +338,21 @@ pub(crate) fn handover<'a>(field: &Field<'a>, problems: &mut Problems) -> Option
     {
         field.wrong("the notice must not lie before the beginning of the run", None, problems);
     }
+    let cancelled = reader.get("cancelled").and_then(|field| {
+        let cancelled = field.boolean(problems)?;
+        if cancelled && !matches!(notice, Some((Some(span), _)) if !span.is_zero()) {
+            let hint = "add notice = \"500 ms\"".to_owned();
+            field.wrong("what does not happen has to be announced at least", Some(hint), problems);
+        }
+        if cancelled {
+            reader.refuse(
+                &["queued", "interruption"],
+                "a cancelled handover leaves the link alone",
+                problems,
+            );
+        }
+        Some(cancelled)
+    });
     if problems.count() > before {
         return None;
     }
@@ -350,5 +366,6 @@ pub(crate) fn handover<'a>(field: &Field<'a>, problems: &mut Problems) -> Option
         interruption: span(interruption),
         queued,
         notice: span(notice),
+        cancelled: cancelled.unwrap_or(false),
     })
 }

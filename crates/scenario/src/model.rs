@@ -4,6 +4,14 @@ use core::net::Ipv4Addr;
 
 use careof_base::{DataRate, Duration};
 
+mod assist;
+
+pub use assist::{
+    AckHold, AdvisedBy, Assist, AssistException, AssistPlace, BufferForward, FastRetransmit, Freeze,
+    HoldLast, KeptEnd, LcdKick, PathQueue, QueueAtHandover, ReplayAssist, ReplayRest, RtoFastDecrease,
+    RtoReset, Snoop, TcpCm, WindowClamp,
+};
+
 /// Everything a run needs to know.
 ///
 /// Made by [`Scenario::parse`](crate::Scenario::parse) and [`Scenario::load`](crate::Scenario::load), which refuse
@@ -28,8 +36,11 @@ pub struct Scenario {
     pub handovers: Vec<Handover>,
     /// TCP connections with their workload. Names are unique, and a path joins the ends of each.
     pub flows: Vec<Flow>,
-    /// What is to help TCP across handovers. Empty means nothing.
+    /// What is to help TCP across handovers, each once and in the order of the type. Empty means nothing, and is so
+    /// without [`Scenario::mobility`].
     pub assists: Vec<Assist>,
+    /// Flows that the assists leave alone.
+    pub assist_except: Vec<AssistException>,
 }
 
 /// Index into [`Scenario::nodes`].
@@ -83,6 +94,17 @@ pub struct Link {
     pub down: careof_link::Config,
     /// The direction from the second end to the first, called `<name>.up`.
     pub up: careof_link::Config,
+    /// Where the traces of the two directions come from, down and up.
+    pub traces: [Option<TraceFile>; 2],
+}
+
+/// A file with the trace of a link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceFile {
+    /// Its name, without the folder.
+    pub file: String,
+    /// SHA-256 of its content in hexadecimal.
+    pub sha256: String,
 }
 
 /// The `[mobility]` table.
@@ -299,6 +321,8 @@ pub struct Handover {
     pub notice: Duration,
     /// Whether the mobile node has another care-of address afterwards.
     pub address_changes: bool,
+    /// Whether it is announced (`notice` is above zero) and then does not happen: `from` stays in use.
+    pub cancelled: bool,
 }
 
 /// The order of leaving the old link and entering the new one.
@@ -459,10 +483,6 @@ pub enum KernelProfile {
     /// What the 1990s did not have is off: SACK, timestamps, F-RTO, RACK, tail loss probes.
     Legacy,
 }
-
-/// A reaction to handovers. This version has none: the type has no values yet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Assist {}
 
 impl Scenario {
     /// The node behind an id of this scenario.

@@ -88,7 +88,8 @@ fn read(entry: &Entry, problems: &mut Problems) -> Option<Preset> {
     let mut link = table.clone();
     link.entries.retain(|entry| !["summary", "source", "assumptions"].contains(&entry.key.as_str()));
     let reader = Reader::new(&link, &LINK, (Origin::File(0), &entry.key), problems);
-    let [down, up] = directions(&reader, None, false, problems)?;
+    let no_files = |_: &str, _| Err("a preset has no files".to_owned());
+    let [down, up] = directions(&reader, None, false, &no_files, problems)?.configs;
     Some(Preset { name: entry.key.clone(), summary, down, up, source, assumptions })
 }
 

@@ -2,6 +2,8 @@
 
 use careof_document::section::{Dialect, Section, key};
 
+pub(crate) mod assist;
+
 pub(crate) static ROOT: Section = Section {
     heading: "The file",
     noun: "a scenario",
@@ -85,6 +87,13 @@ nodes for one of them than `count`, these are shared out evenly and in order: wi
         ),
         key("queue_up", "packets, size or table", "`queue`", "The same, from the second node to the first."),
         key(
+            "trace",
+            "file or table",
+            "none",
+            "Of rate, delay and loss by the clock, in place of those keys and of the preset's; see `trace`. `\"none\"` is none.",
+        ),
+        key("trace_up", "file or table", "`trace`", "The same, from the second node to the first."),
+        key(
             "mtu",
             "size or bytes",
             "the preset's, else `1500`",
@@ -122,6 +131,8 @@ nodes for one of them than `count`, these are shared out evenly and in order: wi
         ("queue_limit", "write `queue`"),
         ("discipline", "write `queue = { limit = \"50 packets\", discipline = \"red\" }`"),
         ("reorder", "write it in the table of `jitter`: `jitter = { spread = \"2 ms\", reorder = true }`"),
+        ("trace_down", "`trace` is the direction down; `trace_up` the other"),
+        ("file", "write `trace`"),
         ("nodes", "write `between`"),
         ("ends", "write `between`"),
         ("copies", "write `count`"),
@@ -235,6 +246,42 @@ pub(crate) static QUEUE: Section = Section {
         ("size", "write `limit`"),
         ("kind", "write `discipline`"),
         ("packets", "write `limit = \"50 packets\"`"),
+    ],
+};
+
+pub(crate) static TRACE: Section = Section {
+    heading: "`trace`",
+    noun: "a trace",
+    intro: "The file of a link's `trace` and `trace_up`, or a table that says where in it the link begins. A name in the \
+scenario counts from the scenario's folder, one in `--set` from the folder you are in:\n\n\
+```\n\
+wifi = { preset = \"wifi-good\", trace = \"traces/wifi-walk.csv\" }\n\
+careof run scenarios/lte-to-lte.toml --set links.west.trace=../shared/traces/mahimahi/Verizon-LTE-short.down \\\n\
+    --set links.west.trace_up=../shared/traces/mahimahi/Verizon-LTE-short.up\n\
+```\n\n\
+The trace begins with the run, goes on while the link is down, and repeats at its end. Lines that begin with `#` are \
+comments. The file has one of two forms:\n\n\
+- **A series**: a line with the names of columns - `time_s`, and one or more of `rate_mbit_s`, `delay_ms` (one way) and \
+`loss` (probability) - and a row for each change. A row holds until the next one's time, the last for as long as the one \
+before it; the first is at 0; an empty cell is the one above it. A packet that is being sent when the rate changes keeps \
+what was sent of it, and stands still while the rate is 0. Its delay is that of the row in which its last bit is sent, \
+its loss that of the row in which its first is; without `reorder` in `jitter` no packet overtakes another where the delay \
+falls.\n\
+- **Opportunities to deliver**, as Mahimahi's `mm-link` takes them: a whole number of milliseconds a line, at which 1500 bytes \
+leave at once; a number that stands twice is two. What a packet leaves of an opportunity, the ones behind it use, and a packet \
+that finds too little goes on with the next; what nothing waits for is gone. The last number is where the trace repeats.\n\n\
+Columns a trace does not have are the keys' or the preset's. Where one number stands for the link - in the summary's path \
+properties, in what agents are told of an interface, in `rate_bps` and `delay_ns` of the resolved scenario - it is the \
+trace's mean rate, median delay and mean loss over time. The digest of a scenario covers the content of its traces.",
+    keys: &[
+        key("file", "text", "required", "The file."),
+        key("start", "duration", "`\"0 s\"`", "Where in the trace the run begins."),
+    ],
+    elsewhere: &[
+        ("name", "write `file`"),
+        ("path", "write `file`"),
+        ("offset", "write `start`"),
+        ("from", "write `start`"),
     ],
 };
 
@@ -428,7 +475,13 @@ it takes the new path) and `\"duplicate\"` (both) are known words that no world 
             "notice",
             "duration",
             "`\"0 s\"`",
-            "How long before `at` the handover is announced; so far only the trace shows it.",
+            "How long before `at` the handover is announced: in the trace, and to assists that act on it.",
+        ),
+        key(
+            "cancelled",
+            "true or false",
+            "`false`",
+            "Whether it is a false alarm: announced (it needs `notice`), it does not happen, and `from` stays in use.",
         ),
     ],
     elsewhere: &[
@@ -439,6 +492,7 @@ it takes the new path) and `\"duplicate\"` (both) are known words that no world 
         ("outage", "write `interruption`"),
         ("soft", "write `style = \"make-before-break\"`"),
         ("warning", "write `notice`"),
+        ("false_alarm", "write `cancelled = true`"),
         ("link", "write `from` and `to`"),
     ],
 };
@@ -726,17 +780,36 @@ in slow start, 1.2 times later (Linux's `fq`). Congestion control by `\"bbr\"` a
     ],
 };
 
-pub(crate) static ASSIST: Section = Section {
-    heading: "`[assist]`",
-    noun: "the assist",
-    intro: "What helps TCP across handovers. This version has no assists yet; the only value is `[\"none\"]`.",
-    keys: &[key("use", "array of words", "`[\"none\"]`", "The assists to use.")],
-    elsewhere: &[("name", "write `use`"), ("names", "write `use`")],
-};
-
 /// All sections in the order of the documentation.
-pub(crate) static SECTIONS: [&Section; 12] =
-    [&ROOT, &LINK, &JITTER, &LOSS, &QUEUE, &FRAMING, &MOBILITY, &POLICY, &HANDOVER, &FLOW, &TCP, &ASSIST];
+pub(crate) static SECTIONS: [&Section; 27] = [
+    &ROOT,
+    &LINK,
+    &JITTER,
+    &LOSS,
+    &QUEUE,
+    &TRACE,
+    &FRAMING,
+    &MOBILITY,
+    &POLICY,
+    &HANDOVER,
+    &FLOW,
+    &TCP,
+    &assist::ASSIST,
+    &assist::EXCEPT,
+    &assist::REPLAY,
+    &assist::HOLD_LAST,
+    &assist::LCD_KICK,
+    &assist::FREEZE,
+    &assist::FAST_RETRANSMIT,
+    &assist::ACK_HOLD,
+    &assist::WINDOW_CLAMP,
+    &assist::PATH_QUEUE,
+    &assist::BUFFER_FORWARD,
+    &assist::SNOOP,
+    &assist::RTO_RESET,
+    &assist::TCP_CM,
+    &assist::RTO_FAST_DECREASE,
+];
 
 /// What messages say about scenarios.
 pub(crate) static DIALECT: Dialect = Dialect {
@@ -757,6 +830,7 @@ fn long_form(keys: &[&str]) -> Option<&'static str> {
         ["links", _, "queue" | "queue_up"] => Some("limit"),
         ["links", _, "jitter" | "jitter_up"] => Some("spread"),
         ["links", _, "loss" | "loss_up"] => Some("p"),
+        ["links", _, "trace" | "trace_up"] => Some("file"),
         ["flow", _, "tcp"] => Some("profile"),
         _ => None,
     }

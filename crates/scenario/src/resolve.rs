@@ -5,19 +5,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use careof_base::Duration;
 use careof_link::Config;
 
+use crate::assist::{AssistDraft, Surroundings, assist};
 use crate::decode::{Field, Reader};
 use crate::error::{Origin, Problems};
-use crate::flow::{FlowDraft, ProgramsDraft, Work, assist, flow};
+use crate::flow::{FlowDraft, ProgramsDraft, Work, flow};
 use crate::link::{Between, IMPLIED_PRESET, LinkDraft, link};
 use crate::many::{MOBILES, RADIO, is_the_radio};
 use crate::mobility::{HandoverDraft, MobilityDraft, Reference, To, handover, mobility, round};
 use crate::model::{
-    CareOf, CopyNumber, Destination, Fleet, Flow, Handover, HandoverStyle, Link, LinkId, Mobility, Node,
-    NodeId, PolicyRule, Programs, Role, Scenario, Workload,
+    Assist, AssistException, CareOf, CopyNumber, Destination, Fleet, Flow, Handover, HandoverStyle, Link,
+    LinkId, Mobility, Node, NodeId, PolicyRule, Programs, Role, Scenario, Workload,
 };
 use crate::pattern::{is_pattern, numbered};
 use crate::presets::preset;
 use crate::reference::ROOT;
+use crate::trace::ReadFile;
 use crate::tree::{Entry, Table, Value, quote};
 use crate::units;
 use crate::words::{nearest, one_of};
@@ -32,7 +34,12 @@ const ETHERNET: &str = "ethernet";
 const BACKHAUL: &str = "-backhaul";
 
 /// Reads the whole tree. Everything wrong is in `problems`; without problems there is a scenario.
-pub(crate) fn scenario(tree: &Table, stem: &str, problems: &mut Problems) -> Option<Scenario> {
+pub(crate) fn scenario(
+    tree: &Table,
+    stem: &str,
+    files: &ReadFile<'_>,
+    problems: &mut Problems,
+) -> Option<Scenario> {
     let top = Reader::new(tree, &ROOT, (Origin::File(0), ""), problems);
     let title = top.get("title").and_then(|field| field.text(problems));
     let description = top.get("description").and_then(|field| field.text(problems));
@@ -42,7 +49,7 @@ pub(crate) fn scenario(tree: &Table, stem: &str, problems: &mut Problems) -> Opt
     let seed = top.get("seed").and_then(|field| field.integer(0, u64::MAX, problems));
     let mobility_given = top.get("mobility");
     let mobility = mobility_given.as_ref().and_then(|field| mobility(field, problems));
-    let links = links(&top, mobility_given.is_some(), problems);
+    let links = links(&top, mobility_given.is_some(), files, problems);
     let given = tables(&top, "handover", problems);
     let (mut handovers, mut rounds, mut unread) = (Vec::new(), Vec::new(), 0);
     for field in &given {
@@ -68,6 +75,13 @@ pub(crate) fn scenario(tree: &Table, stem: &str, problems: &mut Problems) -> Opt
         problems.add(field.place(), field.node.value.describe(), "handovers need a mobile node", Some(hint));
     }
     network.rounds(&rounds, &handovers, mobility.is_some(), problems);
+    let surroundings = mobility.as_ref().map(|mobility| Surroundings {
+        foreign_agents: network.nodes.iter().any(|node| node.role == Role::ForeignAgent),
+        simultaneous_bindings: mobility.simultaneous_bindings,
+        handovers: (unread == 0)
+            .then(|| handovers.iter().map(|handover| (handover.notice, handover.queued)).collect()),
+    });
+    let (assists, assist_except) = network.assists(assists, surroundings.as_ref(), problems);
     let mobility = mobility.and_then(|draft| network.mobility(draft, &handovers, problems));
     // A handover that could not be read leaves a gap in the chain of links.
     let chain = mobility.as_ref().filter(|_| unread == 0).map(|mobility| mobility.start);
@@ -89,6 +103,7 @@ pub(crate) fn scenario(tree: &Table, stem: &str, problems: &mut Problems) -> Opt
         handovers,
         flows,
         assists,
+        assist_except,
     })
 }
 
@@ -99,7 +114,12 @@ fn tables<'a>(top: &Reader<'a>, key: &str, problems: &mut Problems) -> Vec<Field
         .unwrap_or_default()
 }
 
-fn links<'a>(top: &Reader<'a>, mobile: bool, problems: &mut Problems) -> Vec<LinkDraft<'a>> {
+fn links<'a>(
+    top: &Reader<'a>,
+    mobile: bool,
+    files: &ReadFile<'_>,
+    problems: &mut Problems,
+) -> Vec<LinkDraft<'a>> {
     const EXPECTED: &str = "a scenario needs at least one link: [links] with wavelan = \"wavelan\"";
     let Some(field) = top.require("links", EXPECTED, problems) else { return Vec::new() };
     let Value::Table(table) = &field.node.value else {
@@ -109,7 +129,8 @@ fn links<'a>(top: &Reader<'a>, mobile: bool, problems: &mut Problems) -> Vec<Lin
     if table.entries.is_empty() {
         problems.add(field.place(), "no link", EXPECTED, None);
     }
-    table.entries.iter().map(|entry| link(entry, mobile && may_be_implied(entry, table), problems)).collect()
+    let implied = |entry| mobile && may_be_implied(entry, table);
+    table.entries.iter().map(|entry| link(entry, implied(entry), files, problems)).collect()
 }
 
 /// Whether a link of this name exists without being given, so that its table only changes it.
@@ -319,8 +340,8 @@ impl Network {
         // A link that could not be read still takes its place, so that names can be looked up.
         let unknown = || Config { mtu: u16::MAX, ..Config::default() };
         let [down, up] = draft.directions.clone().unwrap_or_else(|| [unknown(), unknown()]);
-        let preset = draft.preset;
-        self.links.push(Link { name, preset, implied: false, ends, access, copy, down, up });
+        let (preset, traces) = (draft.preset, draft.traces.clone());
+        self.links.push(Link { name, preset, implied: false, ends, access, copy, down, up, traces });
     }
 
     /// Adds the links that are understood: correspondent to home agent, and home agent to foreign agents.
@@ -377,6 +398,7 @@ impl Network {
                 copy: None,
                 down,
                 up,
+                traces: given.map(|draft| draft.traces.clone()).unwrap_or_default(),
             });
         }
         let mut anchors = BTreeSet::new();
@@ -524,11 +546,7 @@ impl Network {
         };
         let mut policy = Vec::new();
         for rule in draft.policy {
-            let to = match rule.to {
-                To::Any => Some(Destination::Any),
-                To::Prefix(address, length) => Some(Destination::Prefix { address, length }),
-                To::Node(reference) => self.look_up_node(&reference, problems).map(Destination::Node),
-            };
+            let to = self.destination(&rule.to, problems);
             policy.extend(to.map(|to| PolicyRule { to, port: rule.port, method: rule.method }));
         }
         Some(Mobility {
@@ -548,6 +566,36 @@ impl Network {
             policy,
             fleet: self.fleet.clone(),
         })
+    }
+
+    fn destination(&self, to: &To<'_>, problems: &mut Problems) -> Option<Destination> {
+        match to {
+            To::Any => Some(Destination::Any),
+            To::Prefix(address, length) => Some(Destination::Prefix { address: *address, length: *length }),
+            To::Node(reference) => self.look_up_node(reference, problems).map(Destination::Node),
+        }
+    }
+
+    /// What helps and whom it leaves alone; `surroundings` is `None` where nobody moves.
+    fn assists(
+        &self,
+        draft: AssistDraft<'_>,
+        surroundings: Option<&Surroundings>,
+        problems: &mut Problems,
+    ) -> (Vec<Assist>, Vec<AssistException>) {
+        match surroundings {
+            Some(surroundings) => draft.uses.iter().for_each(|one| one.check(surroundings, problems)),
+            None => draft.uses.iter().take(1).for_each(|first| first.refuse_fixed_network(problems)),
+        }
+        let mut except = Vec::new();
+        for exception in draft.except {
+            let peer = self.destination(&exception.peer, problems);
+            except.extend(peer.map(|peer| AssistException { peer, port: exception.port }));
+        }
+        let assists: Vec<Assist> = draft.uses.into_iter().map(|one| one.assist).collect();
+        // An exception to nothing is nothing: the digest does not tell it.
+        except.truncate(if assists.is_empty() { 0 } else { except.len() });
+        (assists, except)
     }
 
     /// Looks up the links of the handovers and, from the link `active` at first, follows them through time.
@@ -598,7 +646,9 @@ impl Network {
                     Some(format!("write from = \"{name}\"")),
                 );
             }
-            active = active.map(|_| to);
+            if !draft.cancelled {
+                active = active.map(|_| to);
+            }
             debug_assert!(draft.style == HandoverStyle::BreakBeforeMake || draft.interruption.is_zero());
             handovers.push(Handover {
                 at: at.time,
@@ -610,6 +660,7 @@ impl Network {
                 notice: draft.notice,
                 // Each link has its own care-of address, and at home there is none.
                 address_changes: self.anchor_differs(from, to),
+                cancelled: draft.cancelled,
             });
         }
         handovers

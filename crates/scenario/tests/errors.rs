@@ -46,7 +46,7 @@ fn an_unknown_key_is_refused_with_the_nearest_one() {
     assert_eq!(
         edited("queue =", "rato = "),
         "error: scenarios/x.toml:5:29: links.gsm.rato: found an unknown key; a link has the keys preset, rate, \
-         rate_up, delay, delay_up, jitter, jitter_up, loss, loss_up, queue, queue_up, mtu, framing, between, count\n  \
+         rate_up, delay, delay_up, jitter, jitter_up, loss, loss_up, queue, queue_up, trace, trace_up, mtu, framing, between, count\n  \
          hint: did you mean `rate`?"
     );
     assert!(edited("queue =", "queue-up =").ends_with("hint: write `queue_up`"));
@@ -290,6 +290,22 @@ fn handovers_form_a_chain_in_time() {
             "handover.0.at: found nothing; a handover needs its time: at = \"12 s\"",
         ),
         (edited("to = \"gsm\"", "to = \"gsm\"\nqueued = \"reroute\""), "hint: did you mean \"re-route\"?"),
+        (
+            edited("to = \"gsm\"", "to = \"gsm\"\ncancelled = true"),
+            "handover.0.cancelled: found true; what does not happen has to be announced at least\n  hint: add notice = \"500 ms\"",
+        ),
+        (
+            edited("to = \"gsm\"", "to = \"gsm\"\nnotice = \"1 s\"\ncancelled = true\nqueued = \"drop\""),
+            "handover.0.queued: found \"drop\"; a cancelled handover leaves the link alone",
+        ),
+        (
+            edited(
+                "to = \"gsm\"",
+                "to = \"gsm\"\nnotice = \"1 s\"\ncancelled = true\n[[handover]]\nat = \"13 s\"\nfrom = \"gsm\"\nto = \"wavelan\"",
+            ),
+            "handover.1.from: found \"gsm\"; the link in use at that time is \"wavelan\"",
+        ),
+        (edited("to = \"gsm\"", "to = \"gsm\"\ncancelled = 1"), "it must be true or false, without quotes"),
     ] {
         assert!(message.contains(part), "{part}: {message}");
     }
@@ -338,7 +354,7 @@ fn impossible_tcp_is_refused() {
         ("variant = \"rneo\"", "hint: did you mean \"reno\"?"),
         (
             "rto = \"linux-2\"",
-            "known are \"rfc6298\", \"linux\", \"linux-2.0\" and \"bsd\"\n  hint: did you mean \"linux-2.0\"?",
+            "known are \"rfc6298\", \"linux\", \"linux-2.0\", \"bsd\" and \"fast-decrease\"\n  hint: did you mean \"linux-2.0\"?",
         ),
         (
             "rto_min = \"61 s\"",
@@ -456,19 +472,6 @@ fn mobility_is_checked() {
             .to_string()
             .contains("the link between correspondent and home-agent is understood under that name")
     );
-}
-
-#[test]
-fn assists_of_later_versions_are_refused_by_name() {
-    for value in ["use = [\"tcp-cm\"]", "use = \"replay\""] {
-        let message = added(&format!("[assist]\n{value}"));
-        assert!(message.contains("this version does not have that assist yet; it has \"none\""), "{message}");
-    }
-    assert!(
-        added("[assist]\nuse = [\"snop\"]")
-            .ends_with("hint: \"snoop\" will be one, but is not in this version yet")
-    );
-    assert!(added("[assist]\nuse = [\"none\", \"none\"]").contains("\"none\" stands alone"));
 }
 
 #[test]

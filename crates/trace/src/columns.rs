@@ -417,6 +417,9 @@ struct Table<'a> {
     queue_packets: Values<u32>,
     queue_bytes: Values<u64>,
     delivered_bytes: Values<u64>,
+    assist: Words,
+    assist_packets: Values<u32>,
+    assist_bytes: Values<u64>,
     detail: Values<i32>,
     detail_index: Vec<i32>,
     detail_texts: Strings,
@@ -466,6 +469,9 @@ impl<'a> Table<'a> {
             queue_packets: Values::new(rows),
             queue_bytes: Values::new(rows),
             delivered_bytes: Values::new(rows),
+            assist: Words::new(rows),
+            assist_packets: Values::new(rows),
+            assist_bytes: Values::new(rows),
             detail: Values::new(rows),
             detail_index: vec![-1; details.len()],
             detail_texts: Strings::default(),
@@ -533,6 +539,12 @@ impl<'a> Table<'a> {
                 self.set_detail(row, detail);
             }
             Body::Flow { detail } => self.set_detail(row, detail),
+            Body::Assist { assist, what, packets, bytes } => {
+                self.assist.set(row, assist);
+                self.cause.set(row, what);
+                self.assist_packets.set(row, packets);
+                self.assist_bytes.set(row, bytes);
+            }
         }
     }
 
@@ -569,6 +581,7 @@ impl<'a> Table<'a> {
         let rows = self.rows;
         let (message, messages) = self.message.into_strings();
         let (cause, causes) = self.cause.into_strings();
+        let (assist, assists) = self.assist.into_strings();
         let mut kinds = Strings::default();
         for kind in EventKind::ALL {
             kinds.push(kind.name());
@@ -604,6 +617,9 @@ impl<'a> Table<'a> {
             numbers(ColumnName::QueuePackets, rows, self.queue_packets, ColumnData::UInt32),
             numbers(ColumnName::QueueBytes, rows, self.queue_bytes, ColumnData::UInt64),
             numbers(ColumnName::DeliveredBytes, rows, self.delivered_bytes, ColumnData::UInt64),
+            dictionary(ColumnName::Assist, rows, assist, assists),
+            numbers(ColumnName::AssistPackets, rows, self.assist_packets, ColumnData::UInt32),
+            numbers(ColumnName::AssistBytes, rows, self.assist_bytes, ColumnData::UInt64),
             dictionary(ColumnName::Detail, rows, self.detail, self.detail_texts),
         ];
         debug_assert!(columns.iter().zip(COLUMNS).all(|(column, spec)| column.column == spec.column));

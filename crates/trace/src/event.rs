@@ -51,11 +51,13 @@ pub enum EventKind {
     FlowStart,
     /// A flow carried everything it had to, or was stopped.
     FlowEnd,
+    /// An assist acted on a flow.
+    Assist,
 }
 
 impl EventKind {
     /// Every kind, in the order of the column's dictionary.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::SegmentSent,
         Self::SegmentReceived,
         Self::TcpState,
@@ -71,6 +73,7 @@ impl EventKind {
         Self::Handover,
         Self::FlowStart,
         Self::FlowEnd,
+        Self::Assist,
     ];
 
     /// The name in the `kind` column.
@@ -92,6 +95,7 @@ impl EventKind {
             Self::Handover => "handover",
             Self::FlowStart => "flow-start",
             Self::FlowEnd => "flow-end",
+            Self::Assist => "assist",
         }
     }
 }
@@ -166,6 +170,19 @@ pub struct MessageRecord {
     pub detail: Detail,
 }
 
+/// Something an assist did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AssistRecord {
+    /// Its name: `replay`.
+    pub assist: &'static str,
+    /// What it did, or what happened to it: `replay`, `close-window`, ...
+    pub what: &'static str,
+    /// Packets it concerned.
+    pub packets: u32,
+    /// Bytes of these, whole IP datagrams.
+    pub bytes: u64,
+}
+
 /// The identifiers that no real one takes: the column stays empty.
 pub(crate) const NO_ID: u16 = u16::MAX;
 pub(crate) const NO_PACKET: u64 = u64::MAX;
@@ -187,6 +204,7 @@ pub(crate) enum Body {
     Message(MessageBody),
     Cause { cause: &'static str, detail: Detail },
     Flow { detail: Detail },
+    Assist { assist: &'static str, what: &'static str, packets: u32, bytes: u64 },
 }
 
 /// A [`MessageRecord`] with the missing packet as a number.
@@ -389,6 +407,14 @@ impl Event {
     #[must_use]
     pub fn flow_end(time: Instant, node: NodeId, flow: FlowId, detail: Detail) -> Self {
         Self::at_flow(time, EventKind::FlowEnd, node, flow, Body::Flow { detail })
+    }
+
+    /// An assist on `node` did something for `flow`.
+    #[must_use]
+    pub fn assist(time: Instant, node: NodeId, flow: FlowId, record: AssistRecord) -> Self {
+        let AssistRecord { assist, what, packets, bytes } = record;
+        let body = Body::Assist { assist, what, packets, bytes };
+        Self::at_flow(time, EventKind::Assist, node, flow, body)
     }
 
     /// When it happened.

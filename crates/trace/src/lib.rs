@@ -18,7 +18,8 @@ mod schema;
 
 pub use columns::{Column, ColumnData, Columns, Strings};
 pub use event::{
-    Event, EventKind, FlowId, LinkId, MessageRecord, NodeId, PacketRecord, SegmentRecord, TcpState,
+    AssistRecord, Event, EventKind, FlowId, LinkId, MessageRecord, NodeId, PacketRecord, SegmentRecord,
+    TcpState,
 };
 pub use log::{Detail, EventLog, Names};
 pub use mahimahi::MahimahiLog;

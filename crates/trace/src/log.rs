@@ -219,6 +219,7 @@ fn detail_of(event: &mut Event) -> Option<&mut Detail> {
         | Body::Delivered { .. }
         | Body::Packet(_)
         | Body::Dropped { .. }
-        | Body::DroppedAtNode { .. } => None,
+        | Body::DroppedAtNode { .. }
+        | Body::Assist { .. } => None,
     }
 }

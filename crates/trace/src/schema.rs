@@ -86,7 +86,7 @@ columns! {
     Message "message" Dictionary true ""
         "Which signalling message, by the name its RFC gives it."
     Cause "cause" Dictionary true ""
-        "Why: the reason of a drop, the change of a binding, the ARP decision, the phase of a handover."
+        "Why: the reason of a drop, the change of a binding, the ARP decision, the phase of a handover, what an assist did."
     Packet "packet" UInt64 true ""
         "Number of the datagram, unique in the run. A tunnelled datagram keeps its number, a fragment has one of its \
          own. The capture carries the same number as `epb_packetid`."
@@ -122,6 +122,12 @@ columns! {
         "Bytes in the link's queue after the event, without the packet being serialised."
     DeliveredBytes "delivered_bytes" UInt64 true "byte"
         "Data the receiving application has got in order since the flow began."
+    Assist "assist" Dictionary true ""
+        "Which assist, by the name scenarios have for it."
+    AssistPackets "assist_packets" UInt32 true ""
+        "Packets that what the assist did is about."
+    AssistBytes "assist_bytes" UInt64 true "byte"
+        "Bytes of these packets, whole IP datagrams."
     Detail "detail" Dictionary true ""
         "The event in one line, for people."
 }
@@ -264,6 +270,13 @@ pub const KINDS: &[KindSpec] = &[
         kind: EventKind::FlowEnd,
         doc: "A flow delivered all it had to carry, or was stopped.",
         columns: &[C::Node, C::Flow, C::Detail],
+    },
+    KindSpec {
+        kind: EventKind::Assist,
+        doc: "An assist on a node did something for a flow; `cause` says what: `replay`, `unreachable`, `close-window` and \
+              the like; on the mobile node and base stations `tell` and `bad-state`; at a sender that is told, what it does: \
+              `reset-rto`, `set-rto`, `rearm`, `away`, `back`, `moved`.",
+        columns: &[C::Node, C::Flow, C::Cause, C::Assist, C::AssistPackets, C::AssistBytes],
     },
 ];
 

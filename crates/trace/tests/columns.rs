@@ -2,8 +2,8 @@
 
 use careof_base::{Duration, Instant};
 use careof_trace::{
-    COLUMNS, ColumnName, ColumnType, Columns, Detail, Event, EventKind, EventLog, FlowId, KINDS, LinkId,
-    MessageRecord, Names, NodeId, PacketRecord, SegmentRecord, TcpState,
+    AssistRecord, COLUMNS, ColumnName, ColumnType, Columns, Detail, Event, EventKind, EventLog, FlowId,
+    KINDS, LinkId, MessageRecord, Names, NodeId, PacketRecord, SegmentRecord, TcpState,
 };
 use proptest::prelude::*;
 
@@ -73,6 +73,12 @@ fn one_of_each(log: &mut EventLog) -> Vec<Event> {
         Event::handover(at(13), MOBILE, Some(DOWN), "initiated", detail),
         Event::flow_start(at(14), MOBILE, FLOW, detail),
         Event::flow_end(at(15), MOBILE, FLOW, detail),
+        Event::assist(
+            at(16),
+            MOBILE,
+            FLOW,
+            AssistRecord { assist: "replay", what: "replay", packets: 14, bytes: 21_000 },
+        ),
     ]
 }
 

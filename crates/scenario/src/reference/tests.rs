@@ -49,7 +49,10 @@ macro_rules! many {
 /// The digest of [`BASE`] under overrides separated by line breaks.
 fn digest(overrides: &str) -> String {
     let overrides: Vec<String> = overrides.lines().map(str::to_owned).collect();
-    Scenario::parse("x.toml", BASE, &overrides).unwrap_or_else(|errors| panic!("{errors}")).digest()
+    let losses = |_: &str, _| Ok("time_s,loss\n0,0\n10,0.5\n".to_owned());
+    Scenario::parse_with("x.toml", BASE, &overrides, &losses)
+        .unwrap_or_else(|errors| panic!("{errors}"))
+        .digest()
 }
 
 /// A key and the overrides, on lines, that make it mean something.
@@ -70,6 +73,7 @@ fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
                 ("mobility", "mobility={ routing = \"reverse-tunnel\" }"),
                 ("handover", "handover=[]"),
                 ("flow", "flow=[]"),
+                ("assist", "assist=replay"),
             ],
         ),
         (
@@ -88,6 +92,8 @@ fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
                 ("loss_up", "loss_up=1 %"),
                 ("queue", "queue=7 packets"),
                 ("queue_up", "queue_up=7 kB"),
+                ("trace", "trace=losses.csv"),
+                ("trace_up", "trace_up=losses.csv"),
                 ("mtu", "mtu=1400"),
                 ("framing", "framing=async-ppp"),
                 (
@@ -143,6 +149,8 @@ fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
                 ("interval", "interval=90 ms\nlinks.wifi.queue.discipline=codel"),
             ],
         ),
+        (&TRACE, "links.wifi.trace.", vec![("file", "file=losses.csv")]),
+        (&TRACE, "links.wifi.trace=losses.csv\nlinks.wifi.trace.", vec![("start", "start=1 s")]),
         (
             &FRAMING,
             "links.wifi.framing.",
@@ -191,6 +199,7 @@ fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
                 ("interruption", "interruption=1 s"),
                 ("queued", "queued=drop"),
                 ("notice", "notice=1 s"),
+                ("cancelled", "cancelled=true\nhandover.notice=1 s"),
             ],
         ),
         (
@@ -274,19 +283,142 @@ fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
     ]
 }
 
+/// The same for the assists, each in use before.
+fn changes_of_assists() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
+    vec![
+        (
+            &assist::ASSIST,
+            "handover.notice=1 s\nassist.use=replay+freeze\nassist.",
+            vec![
+                ("use", "use=replay"),
+                ("except", "except=[{ port = 22 }]"),
+                ("replay", "replay={ age = \"1 s\" }"),
+                ("hold-last", "hold-last={ age = \"1 s\" }\nassist.use=hold-last"),
+                ("lcd-kick", "lcd-kick={ burst = 1 }\nassist.use=lcd-kick"),
+                ("freeze", "freeze={ acks = 1 }"),
+                ("fast-retransmit", "fast-retransmit={ acks = 1 }\nassist.use=fast-retransmit"),
+                ("ack-hold", "ack-hold={ bytes = 2 }\nassist.use=ack-hold"),
+                ("window-clamp", "window-clamp={ factor = 2 }\nassist.use=window-clamp"),
+                ("path-queue", "path-queue={ margin = 0 }\nassist.use=path-queue"),
+                ("buffer-forward", "buffer-forward={ limit = 1 }\nassist.use=buffer-forward"),
+                ("snoop", "snoop={ packets = 1 }\nassist.use=snoop\nmobility.care_of=foreign-agent"),
+                ("rto-reset", "rto-reset={ by = \"option\" }\nassist.use=rto-reset"),
+                ("tcp-cm", "tcp-cm={ resend = false }\nassist.use=tcp-cm"),
+                ("rto-fast-decrease", "rto-fast-decrease={ samples = 1 }\nassist.use=rto-fast-decrease"),
+            ],
+        ),
+        (
+            &assist::EXCEPT,
+            "assist.use=replay\nassist.except=[{ port = 22, prefix = \"10.0.0.0/8\" }]\nassist.except.",
+            vec![("prefix", "prefix=correspondent"), ("port", "port=23")],
+        ),
+        (
+            &assist::REPLAY,
+            "assist.use=replay\nassist.replay.",
+            vec![
+                ("at", "at=home-agent"),
+                ("bytes", "bytes=1 MiB"),
+                ("packets", "packets=4097"),
+                ("total", "total=65 MiB"),
+                ("flows", "flows=1"),
+                ("age", "age=1 s"),
+                ("keep", "keep=newest"),
+                ("rest", "rest=drop"),
+                ("wait", "wait=0 s"),
+                ("duplicates", "duplicates=pass"),
+                ("patience", "patience=0"),
+            ],
+        ),
+        (
+            &assist::HOLD_LAST,
+            "assist.use=hold-last\nassist.hold-last.",
+            vec![("packets", "packets=3 packets"), ("age", "age=1 s")],
+        ),
+        (
+            &assist::LCD_KICK,
+            "assist.use=lcd-kick\nassist.lcd-kick.",
+            vec![
+                ("during", "during=false"),
+                ("interval", "interval=1 s"),
+                ("burst", "burst=0"),
+                ("spacing", "spacing=0 s"),
+                ("limit", "limit=1"),
+            ],
+        ),
+        (
+            &assist::FREEZE,
+            "handover.notice=1 s\nassist.use=freeze\nassist.freeze.",
+            vec![("warning", "warning=400 ms"), ("acks", "acks=1"), ("patience", "patience=0 s")],
+        ),
+        (
+            &assist::FAST_RETRANSMIT,
+            "assist.use=fast-retransmit\nassist.fast-retransmit.",
+            vec![("acks", "acks=4"), ("sack", "sack=none"), ("longest_outage", "longest_outage=any")],
+        ),
+        (
+            &assist::ACK_HOLD,
+            "handover.notice=1 s\nassist.use=ack-hold\nassist.ack-hold.",
+            vec![("bytes", "bytes=1460"), ("from", "from=always"), ("longest", "longest=1 s")],
+        ),
+        (
+            &assist::WINDOW_CLAMP,
+            "assist.use=window-clamp\nassist.window-clamp.",
+            vec![
+                ("at", "at=home-agent+mobile"),
+                ("factor", "factor=1.5"),
+                ("plus", "plus=2 segments"),
+                ("from", "from=always"),
+            ],
+        ),
+        (
+            &assist::PATH_QUEUE,
+            "assist.use=path-queue\nassist.path-queue.",
+            vec![
+                ("limit", "limit=30 kB"),
+                ("discipline", "discipline=drop-tail"),
+                ("margin", "margin=4 %"),
+                ("at_handover", "at_handover=drop"),
+            ],
+        ),
+        (
+            &assist::BUFFER_FORWARD,
+            "assist.use=buffer-forward\nassist.buffer-forward.",
+            vec![("limit", "limit=65"), ("begin", "begin=link-down")],
+        ),
+        (
+            &assist::SNOOP,
+            "mobility.care_of=foreign-agent\nassist.use=snoop\nassist.snoop.",
+            vec![("packets", "packets=65"), ("least_timeout", "least_timeout=1 s")],
+        ),
+        (
+            &assist::RTO_RESET,
+            "assist.use=rto-reset\nassist.rto-reset.",
+            vec![("slow_start", "slow_start=true"), ("by", "by=option")],
+        ),
+        (
+            &assist::TCP_CM,
+            "assist.use=tcp-cm\nassist.tcp-cm.",
+            vec![("resend", "resend=false"), ("suspend", "suspend=false")],
+        ),
+        (
+            &assist::RTO_FAST_DECREASE,
+            "assist.use=rto-fast-decrease\nassist.rto-fast-decrease.",
+            vec![("samples", "samples=5")],
+        ),
+    ]
+}
+
 #[test]
 fn every_documented_key_means_something() {
-    // These have one value only.
-    let mut seen: BTreeSet<(&str, &str)> =
-        [("`[mobility]`", "protocol"), ("`[assist]`", "use"), ("The file", "assist")].into();
-    digest("mobility.protocol=mobile-ipv4\nassist.use=[\"none\"]\nassist=none");
-    let plain = digest("");
-    let ruled = digest("mobility.policy=[{ method = \"triangle\" }]");
-    for (section, path, keys) in changes() {
-        let before = if section.heading == POLICY.heading { &ruled } else { &plain };
+    // This has one value only.
+    let mut seen: BTreeSet<(&str, &str)> = [("`[mobility]`", "protocol")].into();
+    assert_eq!(digest("mobility.protocol=mobile-ipv4\nassist.use=[\"none\"]\nassist=none"), digest(""));
+    for (section, path, keys) in changes().into_iter().chain(changes_of_assists()) {
+        // What a path sets before its last line is there without the change, too.
+        let before = digest(path.rsplit_once('\n').map_or("", |(before, _)| before));
         for (key, change) in keys {
             let changed = digest(&format!("{path}{change}"));
-            assert!(changed != *before, "{} {key}: {path}{change}", section.heading);
+            assert!(changed != before, "{} {key}: {path}{change}", section.heading);
             assert!(section.keys.iter().any(|known| known.name == key), "{key}");
             seen.insert((section.heading, key));
         }
@@ -300,5 +432,14 @@ fn every_documented_key_means_something() {
                 key.name
             );
         }
+    }
+}
+
+#[test]
+fn every_assist_is_documented() {
+    for name in crate::assist::NAMES {
+        assert!(assist::ASSIST.intro.contains(&format!("\n| `{name}` | ")), "{name}");
+        let is_key = assist::ASSIST.keys.iter().any(|key| key.name == name);
+        assert_eq!(assist::section_of(name).is_some(), is_key, "{name}");
     }
 }

@@ -1,0 +1,76 @@
+//! Assists as JSON: the name, then the parameters.
+
+use super::{Json, queue};
+use crate::model::Assist;
+
+pub(super) fn assist(assist: &Assist) -> Json {
+    let mut entries = vec![("name", assist.name().into())];
+    if let Json::Object(parameters) = parameters(assist) {
+        entries.extend(parameters);
+    }
+    Json::Object(entries)
+}
+
+fn parameters(assist: &Assist) -> Json {
+    match assist {
+        Assist::Replay(replay) => object! {
+            "at": replay.at.iter().map(|place| place.name()).collect::<Json>(),
+            "bytes": replay.bytes,
+            "packets": replay.packets,
+            "total_bytes": replay.total,
+            "flows": replay.flows,
+            "age_ns": replay.age,
+            "keep": replay.keep.name(),
+            "rest": replay.rest.name(),
+            "wait_ns": replay.wait,
+            "swallow_duplicates": replay.swallow,
+            "patience_round_trips": replay.patience,
+        },
+        Assist::HoldLast(hold) => object! { "packets": hold.packets, "age_ns": hold.age },
+        Assist::LcdKick(kick) => object! {
+            "during": kick.during,
+            "interval_ns": kick.interval,
+            "burst": kick.burst,
+            "spacing_ns": kick.spacing,
+            "limit_per_second": kick.limit,
+        },
+        Assist::Freeze(freeze) => object! {
+            "warning_ns": freeze.warning,
+            "acks": freeze.acks,
+            "patience_ns": freeze.patience,
+        },
+        Assist::FastRetransmit(repeat) => object! {
+            "acks": repeat.acks,
+            "sack": repeat.sack,
+            "longest_outage_ns": repeat.longest_outage,
+        },
+        Assist::AckHold(hold) => object! {
+            "bytes": hold.bytes,
+            "always": hold.always,
+            "longest_ns": hold.longest,
+        },
+        Assist::WindowClamp(clamp) => object! {
+            "at": clamp.at.iter().map(|place| place.name()).collect::<Json>(),
+            "factor": clamp.factor,
+            "plus_segments": clamp.plus,
+            "always": clamp.always,
+        },
+        Assist::PathQueue(path) => object! {
+            "queue": queue(&path.queue),
+            "margin": path.margin.get(),
+            "at_handover": path.at_handover.name(),
+        },
+        Assist::BufferForward(buffer) => object! {
+            "limit_packets": buffer.limit,
+            "from_notice": buffer.from_notice,
+        },
+        Assist::Snoop(snoop) => object! {
+            "packets": snoop.packets,
+            "least_timeout_ns": snoop.least_timeout,
+        },
+        Assist::RtoReset(reset) => object! { "slow_start": reset.slow_start, "by": reset.by.name() },
+        Assist::TcpCm(manager) => object! { "resend": manager.resend, "suspend": manager.suspend },
+        Assist::RtoFastDecrease(decrease) => object! { "samples": decrease.samples },
+        Assist::Bicast | Assist::Ebsn | Assist::Split | Assist::MTcp | Assist::MobileTcp => object! {},
+    }
+}

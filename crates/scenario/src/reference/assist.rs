@@ -1,0 +1,390 @@
+//! The keys of `[assist]` and of the assists' parameters.
+
+use careof_document::section::{Section, key};
+
+pub(crate) static ASSIST: Section = Section {
+    heading: "`[assist]`",
+    noun: "the assist",
+    intro: "What helps TCP across handovers; needs `[mobility]`. A run that asks for an assist that its world does not have ends \
+with an error that names it.\n\n\
+`use` names the assists, in any order: `use = [\"replay\", \"window-clamp\"]`. In text a `+` stands between them, which suits a \
+sweep: `--vary assist=none,default,replay+lcd-kick`. Each assist with parameters has a table of its name here, whose \
+keys are listed below: `replay = { age = \"10 s\" }`, or `--set assist.replay.age=\"10 s\"`.\n\n\
+| assist | what it does | where |\n|---|---|---|\n\
+| `replay` | Keeps copies of what is unacknowledged and, when a path is back, sends in order what the lost one owes. | home agent, mobile node |\n\
+| `hold-last` | The same with the last packets of a flow. | home agent, mobile node |\n\
+| `lcd-kick` | Takes back the sender's timer by ICMP host unreachable (RFC 6069). | home agent, mobile node |\n\
+| `freeze` | Closes the window before an announced handover and opens it after it (Freeze-TCP). | mobile node |\n\
+| `fast-retransmit` | Repeats the last acknowledgement on the new path (Caceres and Iftode). | mobile node |\n\
+| `ack-hold` | Keeps back the last bytes' acknowledgement, to wake the sender with it on the new path. | mobile node |\n\
+| `window-clamp` | Lowers the advertised window to the new path's bandwidth-delay product. | mobile node |\n\
+| `path-queue` | Has the path's queue in the agent, short, and takes it along. | agents, mobile node |\n\
+| `buffer-forward` | Buffers packets while there is no path and then sends them all. | agents |\n\
+| `bicast` | Sends by the old path and the new one; of two copies the mobile node drops one. | home agent, mobile node |\n\
+| `snoop` | Repeats lost packets from the base station and hides the loss (RFC 3135). | foreign agent |\n\
+| `ebsn` | Has the sender start its timer anew by an ICMP message for each packet its link lost, and every 100 ms, for up to 5 s, while that is down \
+and data is unacknowledged (RFC 2757). | foreign agent, sender |\n\
+| `split` | Makes two connections of one (I-TCP). | foreign agent |\n\
+| `m-tcp` | Keeps back the last byte's acknowledgement and closes the window with it (RFC 2757). | foreign agent |\n\
+| `rto-reset` | The sender forgets the old path's round trip. | sender |\n\
+| `tcp-cm` | The sender takes round trip and window from what is known of the new path. | sender |\n\
+| `mobile-tcp` | The same, told in a TCP option of the next three segments from the mobile node, the first at once. | sender |\n\
+| `rto-fast-decrease` | The sender's RTO follows a round trip that has become shorter at once. | sender |\n\n\
+`ebsn` and the last four need a sender whose TCP knows of them; all others work with any. Of `replay`, `hold-last`, `path-queue`, \
+`buffer-forward`, `bicast` and `snoop`, of `freeze`, `ack-hold` and `m-tcp`, of `snoop`, `split` and `m-tcp`, and of `rto-reset`, `tcp-cm` and `mobile-tcp` \
+one can be used at a time.",
+    keys: &[
+        key(
+            "use",
+            "array of words, or text",
+            "`\"none\"`",
+            "The assists. `\"default\"` stands for `replay`, `lcd-kick` and `window-clamp`, which are safe with ends that know nothing of \
+them, and `\"none\"` for none.",
+        ),
+        key("except", "array of tables", "none", "Flows that are left alone; see `[[assist.except]]`."),
+        key("replay", "table", "see below", "Parameters of `replay`."),
+        key("hold-last", "table", "see below", "Parameters of `hold-last`."),
+        key("lcd-kick", "table", "see below", "Parameters of `lcd-kick`."),
+        key("freeze", "table", "see below", "Parameters of `freeze`."),
+        key("fast-retransmit", "table", "see below", "Parameters of `fast-retransmit`."),
+        key("ack-hold", "table", "see below", "Parameters of `ack-hold`."),
+        key("window-clamp", "table", "see below", "Parameters of `window-clamp`."),
+        key("path-queue", "table", "see below", "Parameters of `path-queue`."),
+        key("buffer-forward", "table", "see below", "Parameters of `buffer-forward`."),
+        key("snoop", "table", "see below", "Parameters of `snoop`."),
+        key("rto-reset", "table", "see below", "Parameters of `rto-reset`."),
+        key("tcp-cm", "table", "see below", "Parameters of `tcp-cm`."),
+        key("rto-fast-decrease", "table", "see below", "Parameters of `rto-fast-decrease`."),
+    ],
+    elsewhere: &[
+        ("name", "write `use`"),
+        ("names", "write `use`"),
+        ("off", "write `except`"),
+        ("exclude", "write `except`"),
+        ("tcp_lcd", "write `lcd-kick`"),
+        ("freeze_tcp", "write `freeze`"),
+        ("re_route", "write `path-queue`"),
+        ("rto_option", "write `rto-reset = { by = \"option\" }`"),
+        ("bicast", "\"bicast\" has no parameters; name it in `use`"),
+        ("ebsn", "\"ebsn\" has no parameters; name it in `use`"),
+        ("split", "\"split\" has no parameters; name it in `use`"),
+        ("m_tcp", "\"m-tcp\" has no parameters; name it in `use`"),
+        ("mobile_tcp", "\"mobile-tcp\" has no parameters; name it in `use`"),
+    ],
+};
+
+pub(crate) static EXCEPT: Section = Section {
+    heading: "`[[assist.except]]`",
+    noun: "an exception",
+    intro: "Flows that no assist touches: `except = [{ prefix = \"10.0.0.0/8\", port = 22 }]`. A flow is meant if it has all that is given.",
+    keys: &[
+        key(
+            "prefix",
+            "node name or prefix",
+            "everybody",
+            "The end that is not the mobile node, such as `\"correspondent\"` or `\"10.0.0.0/8\"`.",
+        ),
+        key("port", "whole number", "every port", "TCP port of either end, 1 to 65535."),
+    ],
+    elsewhere: &[("to", "write `prefix`"), ("node", "write `prefix`"), ("peer", "write `prefix`")],
+};
+
+pub(crate) static REPLAY: Section = Section {
+    heading: "`assist.replay`",
+    noun: "a replay",
+    intro: "Copies of packets towards the far side of the wireless path are kept until they are acknowledged. When a path is back, what \
+the lost one owes is sent in order, before anything newer and not faster than the new path takes it.",
+    keys: &[
+        key(
+            "at",
+            "array of words, or text",
+            "`[\"home-agent\", \"mobile\"]`",
+            "Where it runs: `\"home-agent\"` and `\"foreign-agent\"` for downloads, `\"mobile\"` for uploads.",
+        ),
+        key("bytes", "size", "`\"4 MiB\"`", "Kept of a flow and direction."),
+        key("packets", "packets or whole number", "`4096`", "Kept of a flow and direction."),
+        key("total", "size", "`\"64 MiB\"`", "Kept of all flows; at least `bytes`."),
+        key(
+            "flows",
+            "whole number",
+            "`4096`",
+            "Followed at a time; of more the one seen least recently is forgotten.",
+        ),
+        key("age", "duration", "`\"30 s\"`", "An older copy is dropped."),
+        key(
+            "keep",
+            "word",
+            "`\"oldest\"`",
+            "What stays of a flow where there is no room for all: `\"oldest\"` or `\"newest\"`.",
+        ),
+        key(
+            "rest",
+            "word",
+            "`\"wait\"`",
+            "What is beyond the new path's bandwidth-delay product: `\"wait\"` (follows at the path's rate), `\"drop\"` or `\"burst\"` (there is no \
+limit, all is sent at once).",
+        ),
+        key(
+            "wait",
+            "duration",
+            "`\"300 s\"`",
+            "Longest time for which packets may wait for a slow path; of what would take longer the newest is dropped.",
+        ),
+        key(
+            "duplicates",
+            "word",
+            "`\"swallow\"`",
+            "The sender's repetitions of what waits or is on its way: `\"swallow\"` or `\"pass\"`.",
+        ),
+        key(
+            "patience",
+            "whole number",
+            "`1`",
+            "Round trips that the old path gets, where it is not known to be lost, before what it owes is sent again.",
+        ),
+    ],
+    elsewhere: &[
+        ("place", "write `at`"),
+        ("limit", "write `bytes` or `packets`"),
+        ("memory", "write `total`"),
+    ],
+};
+
+pub(crate) static HOLD_LAST: Section = Section {
+    heading: "`assist.hold-last`",
+    noun: "a hold of the last packets",
+    intro: "The last packets of each flow are kept and sent when a path is back: `replay` for little memory.",
+    keys: &[
+        key("packets", "packets or whole number", "`2`", "Kept of a flow and direction."),
+        key("age", "duration", "`\"30 s\"`", "An older copy is dropped."),
+    ],
+    elsewhere: &[("count", "write `packets`")],
+};
+
+pub(crate) static LCD_KICK: Section = Section {
+    heading: "`assist.lcd-kick`",
+    noun: "a kick",
+    intro: "ICMP host unreachable, quoting the first unacknowledged segment: a sender with RFC 6069 takes back a back-off of its \
+timer.",
+    keys: &[
+        key("during", "true or false", "`true`", "Whether repetitions are answered while the path is lost."),
+        key("interval", "duration", "`\"250 ms\"`", "Least time between two answers to a flow."),
+        key(
+            "burst",
+            "whole number",
+            "`8`",
+            "Messages to a flow when a path is back and nothing was kept for it; 0 for none.",
+        ),
+        key("spacing", "duration", "`\"1 ms\"`", "Between two of them."),
+        key("limit", "whole number", "`100`", "Messages a second to all flows together."),
+    ],
+    elsewhere: &[("count", "write `burst`"), ("rate", "write `limit`")],
+};
+
+pub(crate) static FREEZE: Section = Section {
+    heading: "`assist.freeze`",
+    noun: "a freeze",
+    intro: "Needs a handover with `notice`. Every acknowledgement closes the window from the warning on; on the new path some open it.",
+    keys: &[
+        key(
+            "warning",
+            "duration",
+            "the handover's `notice`",
+            "How long before the announced end of the path the window closes; not before the handover is announced.",
+        ),
+        key("acks", "whole number", "`3`", "Acknowledgements that open the window."),
+        key(
+            "patience",
+            "duration",
+            "`\"200 ms\"`",
+            "How long after the announced end the window opens if there was no handover.",
+        ),
+    ],
+    elsewhere: &[(
+        "notice",
+        "write `notice` in a [[handover]], and `warning` here to freeze later than that",
+    )],
+};
+
+pub(crate) static FAST_RETRANSMIT: Section = Section {
+    heading: "`assist.fast-retransmit`",
+    noun: "a fast retransmit",
+    intro: "Duplicates of the last acknowledgement, sent once on the new path after an outage.",
+    keys: &[
+        key("acks", "whole number", "`3`", "How many."),
+        key(
+            "sack",
+            "word",
+            "`\"as-last\"`",
+            "Their SACK blocks: `\"as-last\"` (which may be stale) or `\"none\"`.",
+        ),
+        key(
+            "longest_outage",
+            "duration or word",
+            "`\"200 ms\"`",
+            "None are sent after a longer one; `\"any\"`.",
+        ),
+    ],
+    elsewhere: &[("count", "write `acks`")],
+};
+
+pub(crate) static ACK_HOLD: Section = Section {
+    heading: "`assist.ack-hold`",
+    noun: "a hold of acknowledgements",
+    intro: "The last bytes stay unacknowledged until a path is back: their acknowledgement is then new, and wakes the sender.",
+    keys: &[
+        key("bytes", "size or bytes", "`1`", "That stay unacknowledged."),
+        key(
+            "from",
+            "word",
+            "`\"notice\"`",
+            "`\"notice\"` (from the announcement of a handover on; needs one with `notice`) or `\"always\"`.",
+        ),
+        key("longest", "duration", "`\"200 ms\"`", "Longest time for which an acknowledgement is kept back."),
+    ],
+    elsewhere: &[("patience", "write `longest`")],
+};
+
+pub(crate) static WINDOW_CLAMP: Section = Section {
+    heading: "`assist.window-clamp`",
+    noun: "a clamp",
+    intro: "The advertised window is at most `factor` times the new path's bandwidth-delay product and `plus`. It never shrinks faster than data \
+arrive, and while the path is unknown it is left alone.",
+    keys: &[
+        key(
+            "at",
+            "array of words, or text",
+            "`[\"mobile\"]`",
+            "Where it runs: `\"mobile\"`, or `\"home-agent\"` for the acknowledgements that pass there.",
+        ),
+        key("factor", "number", "`1.0`", "Above 0, at most 1000."),
+        key("plus", "segments", "`\"1 segment\"`", "On top of the product."),
+        key(
+            "from",
+            "word",
+            "`\"slower\"`",
+            "`\"slower\"` (for connections that come from a faster path) or `\"always\"`.",
+        ),
+    ],
+    elsewhere: &[("place", "write `at`"), ("segments", "write `plus`")],
+};
+
+pub(crate) static PATH_QUEUE: Section = Section {
+    heading: "`assist.path-queue`",
+    noun: "a path's queue",
+    intro: "The agent sends a little slower than the path, so that packets queue in the agent and not in front of the radio.",
+    keys: &[
+        key("limit", "packets or size", "`\"50 packets\"`", "Room in it."),
+        key(
+            "discipline",
+            "word",
+            "`\"codel\"`",
+            "`\"codel\"`, `\"red\"` or `\"drop-tail\"`, with the constants of `queue`.",
+        ),
+        key("margin", "probability", "`\"3 %\"`", "How far below the path's rate it sends, as a part of it."),
+        key(
+            "at_handover",
+            "word",
+            "`\"re-route\"`",
+            "What becomes of the queue: `\"re-route\"` (takes the new path), `\"drop\"` or `\"drain-late\"` (leaves by the old one).",
+        ),
+    ],
+    elsewhere: &[("queue", "write `limit`"), ("queued", "write `at_handover`")],
+};
+
+pub(crate) static BUFFER_FORWARD: Section = Section {
+    heading: "`assist.buffer-forward`",
+    noun: "a buffer",
+    intro: "Packets for a mobile node without a path wait in the agent and are sent in one go when there is one.",
+    keys: &[
+        key("limit", "packets or whole number", "`\"64 packets\"`", "For a mobile node; more are dropped."),
+        key(
+            "begin",
+            "word",
+            "`\"notice\"`",
+            "`\"notice\"` (when a handover is announced, or else the link goes down) or `\"link-down\"`.",
+        ),
+    ],
+    elsewhere: &[("packets", "write `limit`"), ("from", "write `begin`")],
+};
+
+pub(crate) static SNOOP: Section = Section {
+    heading: "`assist.snoop`",
+    noun: "a snoop",
+    intro: "The base station keeps what the mobile node has not acknowledged, repeats what is lost and hides the duplicate acknowledgements. \
+The defaults are ns-2's.",
+    keys: &[
+        key("packets", "packets or whole number", "`100`", "Kept of a flow."),
+        key(
+            "least_timeout",
+            "duration",
+            "`\"100 ms\"`",
+            "Least time after which an unacknowledged packet is sent again.",
+        ),
+    ],
+    elsewhere: &[("timeout", "write `least_timeout`"), ("limit", "write `packets`")],
+};
+
+pub(crate) static RTO_RESET: Section = Section {
+    heading: "`assist.rto-reset`",
+    noun: "a reset of the RTO",
+    intro: "After a handover the sender's estimate of the round trip begins anew. A sender on the mobile node is told by its own host.",
+    keys: &[
+        key("slow_start", "true or false", "`false`", "Whether the congestion window begins anew, too."),
+        key(
+            "by",
+            "word",
+            "`\"signal\"`",
+            "How the sender at the other end is told: `\"signal\"` (at once, as if both ends shared a host: the best there could be) or `\"option\"` (in a \
+TCP option of the next three segments from the mobile node, the first at once: a timeout of three times the registration's round trip).",
+        ),
+    ],
+    elsewhere: &[("told", "write `by`")],
+};
+
+pub(crate) static TCP_CM: Section = Section {
+    heading: "`assist.tcp-cm`",
+    noun: "a connection manager",
+    intro: "The sender knows when the path changes and what the new one is like: its round trip becomes the estimate, its bandwidth-delay \
+product the congestion window and the slow start threshold. A sender on the mobile node is told by its own host, one at the other end by \
+a datagram over the new path, which may be lost; the round trip is the registration's, to the home agent.",
+    keys: &[
+        key("resend", "true or false", "`true`", "Whether what is outstanding is sent again at once."),
+        key(
+            "suspend",
+            "true or false",
+            "`true`",
+            "Whether a sender on the mobile node stands still while there is no path.",
+        ),
+    ],
+    elsewhere: &[("retransmit", "write `resend`")],
+};
+
+pub(crate) static RTO_FAST_DECREASE: Section = Section {
+    heading: "`assist.rto-fast-decrease`",
+    noun: "a fast decrease",
+    intro: "RFC 6298's estimator for every flow's sender, within the bounds of the one it had; but samples in a row far below the estimate, each of another \
+round trip, make it begin anew with the largest of them.",
+    keys: &[key("samples", "whole number", "`4`", "How many in a row.")],
+    elsewhere: &[("count", "write `samples`")],
+};
+
+/// The parameters of the assist `name`, if it has any.
+pub(crate) fn section_of(name: &str) -> Option<&'static Section> {
+    Some(match name {
+        "replay" => &REPLAY,
+        "hold-last" => &HOLD_LAST,
+        "lcd-kick" => &LCD_KICK,
+        "freeze" => &FREEZE,
+        "fast-retransmit" => &FAST_RETRANSMIT,
+        "ack-hold" => &ACK_HOLD,
+        "window-clamp" => &WINDOW_CLAMP,
+        "path-queue" => &PATH_QUEUE,
+        "buffer-forward" => &BUFFER_FORWARD,
+        "snoop" => &SNOOP,
+        "rto-reset" => &RTO_RESET,
+        "tcp-cm" => &TCP_CM,
+        "rto-fast-decrease" => &RTO_FAST_DECREASE,
+        _ => return None,
+    })
+}
