@@ -273,6 +273,52 @@ pub const DEFINITIONS: &[Definition] = &[
     ),
     define(
         Flow,
+        "packets_replayed",
+        "",
+        "Packets with the flow's data that an assist sent again from its store after a handover. One that the lost path did \
+         deliver is among `network_duplicates`, too.",
+    ),
+    define(
+        Flow,
+        "packets_held",
+        "",
+        "Packets with the flow's data that an assist held back, to send them on behind what it replays or when there is a path.",
+    ),
+    define(
+        Flow,
+        "retransmissions_swallowed",
+        "",
+        "Repetitions of the flow's data that an assist did not let through, because the same bytes wait there or were sent on \
+         too short a time ago to be acknowledged. The sender made them all the same: they are among \
+         `segments_retransmitted`.",
+    ),
+    define(
+        Flow,
+        "acks_injected",
+        "",
+        "Acknowledgements of the flow's data that an assist made. None acknowledges more than the receiver did.",
+    ),
+    define(
+        Flow,
+        "unreachables_injected",
+        "",
+        "ICMP host unreachable messages about the flow's data that an assist sent to its sender.",
+    ),
+    define(
+        Flow,
+        "advice_taken",
+        "",
+        "How often the flow's sender was told something of a handover or a link, by an assist that needs such a sender, and acted on it.",
+    ),
+    define(
+        Flow,
+        "assist_stall_s",
+        "s",
+        "The longest stall after a handover as an assist on the path saw it: from the new path's being known there to the \
+         first acknowledgement of new data that passed. Null if it saw none.",
+    ),
+    define(
+        Flow,
         "rtt_samples",
         "",
         "Round-trip times the sender measured, as its estimator takes them (not of retransmitted segments, unless by \
@@ -352,6 +398,23 @@ pub const DEFINITIONS: &[Definition] = &[
          9.6 kbit/s of asynchronous PPP) and 4 round trips without queueing (40 ms on a path of 10 ms). Deliveries less than a \
          1024th of it apart count as one. Null when nothing was measured.",
     ),
+    define(
+        Handover,
+        "goodput_after_bps",
+        "bit/s",
+        "What was delivered from `ready_at_s` on, for 60 s or to `until_s`, whichever is first, as bits per second of that \
+         time: the sum over the flows in one direction, rounded down to a thousandth. With flows in both directions that of \
+         the one with the smaller share. Null when no flow had anything to carry at `ready_at_s`, or no time followed it. \
+         Meaningful for flows that always have data to send.",
+    ),
+    define(
+        Handover,
+        "goodput_after_share",
+        "",
+        "`goodput_after_bps` as a part of what the new path can carry in that direction (see `recovery_90_s`), rounded down \
+         to a millionth. More than 1 is possible by as much as had crossed before and was delivered only then. Null as \
+         `goodput_after_bps`, and on a path without a rate.",
+    ),
     define(Handover, "flows", "", "The flows to and from the mobile node. Counts are those of the period."),
     define(FlowInHandover, "name", "", "Name of the flow."),
     define(
@@ -386,6 +449,15 @@ pub const DEFINITIONS: &[Definition] = &[
     ),
     define(FlowInHandover, "duplicate_acks", "", "As for the flow, within the period."),
     define(FlowInHandover, "out_of_order_arrivals", "", "As for the flow, within the period."),
+    define(FlowInHandover, "packets_replayed", "", "As for the flow, within the period."),
+    define(FlowInHandover, "retransmissions_swallowed", "", "As for the flow, within the period."),
+    define(
+        FlowInHandover,
+        "goodput_after_bps",
+        "bit/s",
+        "The flow's part of what was delivered in the 60 s from `ready_at_s` on, or up to `until_s`, rounded down to a \
+         thousandth. Null if the new path was not ready in the period.",
+    ),
     define(Roaming, "nodes", "", "Mobile nodes."),
     define(Roaming, "stations", "", "Stations they go round."),
     define(Roaming, "handovers", "", "Handovers of all of them: departures from a station."),

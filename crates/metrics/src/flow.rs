@@ -62,6 +62,18 @@ pub struct FlowCounters {
     pub out_of_order_arrivals: u64,
     /// Copies of segments that had arrived already.
     pub network_duplicates: u64,
+    /// Packets an assist sent again.
+    pub packets_replayed: u64,
+    /// Packets an assist held back.
+    pub packets_held: u64,
+    /// Repetitions an assist did not let through.
+    pub retransmissions_swallowed: u64,
+    /// Acknowledgements an assist made.
+    pub acks_injected: u64,
+    /// ICMP messages an assist sent to the sender.
+    pub unreachables_injected: u64,
+    /// What the sender was told of handovers and links, and took.
+    pub advice_taken: u64,
 }
 
 impl FlowCounters {
@@ -83,8 +95,33 @@ impl FlowCounters {
             segments_arrived: self.segments_arrived.saturating_sub(earlier.segments_arrived),
             out_of_order_arrivals: self.out_of_order_arrivals.saturating_sub(earlier.out_of_order_arrivals),
             network_duplicates: self.network_duplicates.saturating_sub(earlier.network_duplicates),
+            packets_replayed: self.packets_replayed.saturating_sub(earlier.packets_replayed),
+            packets_held: self.packets_held.saturating_sub(earlier.packets_held),
+            retransmissions_swallowed: self
+                .retransmissions_swallowed
+                .saturating_sub(earlier.retransmissions_swallowed),
+            acks_injected: self.acks_injected.saturating_sub(earlier.acks_injected),
+            unreachables_injected: self.unreachables_injected.saturating_sub(earlier.unreachables_injected),
+            advice_taken: self.advice_taken.saturating_sub(earlier.advice_taken),
         }
     }
+}
+
+/// What an assist on the path did for a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AssistDeed {
+    /// It sent a packet again of which it had kept a copy.
+    Replayed,
+    /// It held a packet back.
+    Held,
+    /// It did not let a repetition through.
+    Swallowed,
+    /// It acknowledged data in the receiver's name.
+    AckInjected,
+    /// It told the data's sender that the receiver cannot be reached.
+    UnreachableInjected,
+    /// The data's sender, which knows of such assists, was told something of a handover or of a link.
+    Advised,
 }
 
 /// The round-trip times a sender measured.
@@ -130,6 +167,8 @@ pub struct FlowMetrics {
     last_delivery: Option<Instant>,
     stopped: Option<Instant>,
     completed: bool,
+    /// The longest stall an assist saw.
+    assist_stall: Option<Duration>,
     transmissions: u64,
     order: ArrivalOrder,
     arrived: ArrivedRanges,
@@ -236,6 +275,30 @@ impl FlowMetrics {
     /// The flow was told to stop before the run ends. Only the first call counts.
     pub fn on_stop(&mut self, now: Instant) {
         self.stopped.get_or_insert(now);
+    }
+
+    /// An assist on the path did something.
+    pub fn on_assist(&mut self, deed: AssistDeed) {
+        let counter = match deed {
+            AssistDeed::Replayed => &mut self.counters.packets_replayed,
+            AssistDeed::Held => &mut self.counters.packets_held,
+            AssistDeed::Swallowed => &mut self.counters.retransmissions_swallowed,
+            AssistDeed::AckInjected => &mut self.counters.acks_injected,
+            AssistDeed::UnreachableInjected => &mut self.counters.unreachables_injected,
+            AssistDeed::Advised => &mut self.counters.advice_taken,
+        };
+        *counter += 1;
+    }
+
+    /// An assist saw data acknowledged again, this long after it knew of a path.
+    pub fn on_assist_stall(&mut self, after_path: Duration) {
+        self.assist_stall = self.assist_stall.max(Some(after_path));
+    }
+
+    /// The longest stall after a handover that an assist saw.
+    #[must_use]
+    pub const fn assist_stall(&self) -> Option<Duration> {
+        self.assist_stall
     }
 
     /// What was counted.

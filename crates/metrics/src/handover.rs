@@ -10,6 +10,10 @@ use crate::flow::{FlowCounters, FlowMetrics};
 use crate::recovery::{RecoveryMeter, window};
 use crate::seconds::{instant, optional_instant, optional_span, span};
 
+/// The time after a handover over which goodput is averaged: what a user of the new path waits through, and long enough
+/// that the slowest paths carry tens of packets in it.
+const AFTER: Duration = Duration::from_secs(60);
+
 /// Which way a flow's data goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
@@ -118,6 +122,12 @@ pub struct FlowHandoverSummary {
     pub duplicate_acks: u64,
     /// Out-of-order arrivals from this handover to the next.
     pub out_of_order_arrivals: u64,
+    /// Packets replayed from this handover to the next.
+    pub packets_replayed: u64,
+    /// Repetitions swallowed by assists from this handover to the next.
+    pub retransmissions_swallowed: u64,
+    /// Bits delivered per second in the time after the new path was ready.
+    pub goodput_after_bps: Option<f64>,
 }
 
 /// One handover; each field is defined in [`DEFINITIONS`](crate::DEFINITIONS).
@@ -154,6 +164,10 @@ pub struct HandoverSummary {
     /// The window over which the rate was averaged.
     #[serde(rename = "recovery_window_s", serialize_with = "optional_span")]
     pub recovery_window: Option<Duration>,
+    /// Bits delivered per second in the time after the new path was ready, in the worse direction.
+    pub goodput_after_bps: Option<f64>,
+    /// The same as a part of what the new path can carry.
+    pub goodput_after_share: Option<f64>,
     /// Each flow to or from the mobile node.
     pub flows: Vec<FlowHandoverSummary>,
 }
@@ -175,6 +189,8 @@ struct FlowRecord {
     stall: Resumption,
     stall_after: Option<Duration>,
     counted: FlowCounters,
+    /// Bytes delivered in the time after the new path was ready.
+    bytes_after: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -187,6 +203,8 @@ struct Record {
     recovery: Recovery,
     recovery_90: Option<Duration>,
     recovery_window: Option<Duration>,
+    /// What the new path can carry, by direction, where a flow had something for it.
+    rates: [(Direction, Option<DataRate>); 2],
     /// One for each flow, in their order.
     flows: Vec<FlowRecord>,
 }
@@ -202,6 +220,8 @@ pub struct HandoverMetrics {
     records: Vec<Record>,
     /// Since when no path has been usable.
     unusable_since: Option<Instant>,
+    /// Until when what is delivered counts for the time after the current handover; zero when it is not ready.
+    after_until: Instant,
     /// Meters of the current handover's new path, one for each direction with something to carry.
     to_mobile: Option<RecoveryMeter>,
     from_mobile: Option<RecoveryMeter>,
@@ -244,8 +264,13 @@ impl HandoverMetrics {
             last.interruption += now - since;
             self.unusable_since = Some(now);
         }
-        let flow =
-            FlowRecord { stall: Resumption::NotReady, stall_after: None, counted: FlowCounters::default() };
+        self.after_until = Instant::ZERO;
+        let flow = FlowRecord {
+            stall: Resumption::NotReady,
+            stall_after: None,
+            counted: FlowCounters::default(),
+            bytes_after: 0,
+        };
         self.records.push(Record {
             at: now,
             until: now,
@@ -255,6 +280,7 @@ impl HandoverMetrics {
             recovery: Recovery::NotReady,
             recovery_90: None,
             recovery_window: None,
+            rates: [(Direction::ToMobile, None), (Direction::FromMobile, None)],
             flows: alloc::vec![flow; self.flows.len()],
         });
         for (flow, metrics) in self.flows.iter_mut().zip(flows) {
@@ -279,6 +305,7 @@ impl HandoverMetrics {
         let handover = self.records.len().wrapping_sub(1);
         let Some(record) = self.records.last_mut().filter(|record| record.ready_at.is_none()) else { return };
         record.ready_at = Some(now);
+        self.after_until = now + AFTER;
         let (mut to_mobile, mut from_mobile) = (false, false);
         for (flow, in_record) in self.flows.iter_mut().zip(&mut record.flows) {
             if !flow.active || flow.direction == Direction::Elsewhere {
@@ -298,6 +325,8 @@ impl HandoverMetrics {
             self.from_mobile.as_ref().map(|_| window(path.from_mobile, path.round_trip)),
         ];
         record.recovery_window = windows.into_iter().flatten().max();
+        record.rates[0].1 = to_mobile.then_some(path.to_mobile.payload_rate);
+        record.rates[1].1 = from_mobile.then_some(path.from_mobile.payload_rate);
     }
 
     /// The receiving application of `flow` got `new_bytes` more in order.
@@ -311,6 +340,11 @@ impl HandoverMetrics {
         };
         if let Some(meter) = meter {
             meter.on_delivery(now, new_bytes);
+        }
+        if now <= self.after_until
+            && let Some(in_record) = self.records.last_mut().and_then(|record| record.flows.get_mut(flow))
+        {
+            in_record.bytes_after += new_bytes;
         }
         for handover in measured.waiting.drain(..) {
             if let Some(record) = self.records.get_mut(handover)
@@ -355,7 +389,31 @@ impl HandoverMetrics {
     }
 }
 
+/// Bits per second, to a thousandth; `None` over no time.
+fn bits_per_second(bytes: u64, time: Duration) -> Option<f64> {
+    let thousandths = (u128::from(bytes) * 8_000_000_000_000).checked_div(time.as_nanos())?;
+    Some(thousandths as f64 / 1000.0)
+}
+
+/// `bytes` as a part of what `rate` carries in `time`, in millionths.
+fn millionths(bytes: u64, time: Duration, rate: DataRate) -> Option<u128> {
+    // 8 bit a byte, 10^9 ns a second, 10^6 millionths.
+    let bits = u128::from(bytes) * 8 * 1_000_000_000 * 1_000_000;
+    bits.checked_div(u128::from(rate.bits_per_second()) * time.as_nanos())
+}
+
 fn summary(record: Record, measured: &[MeasuredFlow]) -> HandoverSummary {
+    let after = record.ready_at.map(|ready_at| (record.until - ready_at).min(AFTER));
+    let in_direction = |direction| {
+        let flows = measured.iter().zip(&record.flows).filter(|(flow, _)| flow.direction == direction);
+        flows.map(|(_, in_record)| in_record.bytes_after).sum::<u64>()
+    };
+    let goodput = record.rates.iter().filter_map(|&(direction, rate)| {
+        let (bytes, time) = (in_direction(direction), after?);
+        Some((millionths(bytes, time, rate?), bits_per_second(bytes, time)?))
+    });
+    // A path without a rate has no share, and is no worse than any other.
+    let goodput = goodput.min_by_key(|(share, _)| share.unwrap_or(u128::MAX));
     let flows: Vec<FlowHandoverSummary> = measured
         .iter()
         .zip(record.flows)
@@ -371,6 +429,9 @@ fn summary(record: Record, measured: &[MeasuredFlow]) -> HandoverSummary {
             unnecessary_retransmissions: in_record.counted.unnecessary_retransmissions,
             duplicate_acks: in_record.counted.duplicate_acks,
             out_of_order_arrivals: in_record.counted.out_of_order_arrivals,
+            packets_replayed: in_record.counted.packets_replayed,
+            retransmissions_swallowed: in_record.counted.retransmissions_swallowed,
+            goodput_after_bps: after.and_then(|time| bits_per_second(in_record.bytes_after, time)),
         })
         .collect();
     let stalls = |stall| flows.iter().any(|flow| flow.stall == stall);
@@ -397,6 +458,8 @@ fn summary(record: Record, measured: &[MeasuredFlow]) -> HandoverSummary {
         recovery_90: record.recovery_90,
         recovery: record.recovery,
         recovery_window: record.recovery_window,
+        goodput_after_bps: goodput.map(|(_, bps)| bps),
+        goodput_after_share: goodput.and_then(|(share, _)| share).map(|share| share as f64 / 1e6),
         flows,
     }
 }
@@ -558,6 +621,45 @@ mod tests {
             (flow.timeouts, flow.segments_retransmitted, flow.duplicate_acks)
         };
         assert_eq!((counts(0), counts(1)), ((1, 1, 0), (0, 1, 1)));
+    }
+
+    #[test]
+    fn goodput_after_a_handover_is_that_of_a_minute_in_the_worse_direction() {
+        let (mut metrics, mut flows) = download();
+        let upload = metrics.add_flow("upload", Direction::FromMobile);
+        metrics.on_flow_active(upload, true);
+        flows.push(FlowMetrics::new());
+        metrics.on_handover(at(1000), to("gsm"), &flows);
+        metrics.on_delivered(at(1500), 0, 1_000_000);
+        metrics.on_ready(at(2000), gsm());
+        metrics.on_delivered(at(3000), 0, 30_000);
+        metrics.on_delivered(at(4000), upload, 56_062);
+        metrics.on_delivered(at(62_000), 0, 15_000);
+        metrics.on_delivered(at(62_001), 0, 1_000_000);
+        let mut short = metrics.clone();
+        let [handover] = &metrics.finish(at(90_000), &flows)[..] else { panic!() };
+        // 45,000 bytes in 60 s, of the 7475 bit/s that GSM carries.
+        assert_eq!(handover.goodput_after_bps, Some(6000.0));
+        assert_eq!(handover.goodput_after_share, Some(0.802_675));
+        assert_eq!(handover.flows[1].goodput_after_bps, Some(7474.933));
+
+        short.on_handover(at(62_001), to("wavelan"), &flows);
+        short.on_delivered(at(62_002), 0, 1_000_000);
+        let handovers = short.finish(at(63_000), &flows);
+        assert_eq!(handovers[0].goodput_after_bps, Some(6000.0));
+        assert_eq!((handovers[1].goodput_after_bps, handovers[1].goodput_after_share), (None, None));
+    }
+
+    #[test]
+    fn goodput_is_averaged_over_no_more_than_the_period() {
+        let (mut metrics, flows) = download();
+        metrics.on_handover(at(1000), to("gsm"), &flows);
+        metrics.on_ready(at(2000), gsm());
+        metrics.on_delivered(at(3000), 0, 1000);
+        metrics.on_handover(at(6000), to("wavelan"), &flows);
+        metrics.on_delivered(at(7000), 0, 1_000_000);
+        let handovers = metrics.finish(at(90_000), &flows);
+        assert_eq!(handovers[0].goodput_after_bps, Some(2000.0));
     }
 
     #[test]

@@ -25,7 +25,7 @@ mod seconds;
 mod summary;
 
 pub use definitions::{DEFINITIONS, Definition, Section, definitions_markdown};
-pub use flow::{FlowCounters, FlowMetrics, RttSummary, SegmentRange, Transmission};
+pub use flow::{AssistDeed, FlowCounters, FlowMetrics, RttSummary, SegmentRange, Transmission};
 pub use handover::{
     Direction, FlowHandoverSummary, Handover, HandoverMetrics, HandoverSummary, NewPath, PathRate, Recovery,
     Resumption,

@@ -81,6 +81,21 @@ pub struct FlowSummary {
     pub out_of_order_arrivals: u64,
     /// Copies the network made of segments that arrived.
     pub network_duplicates: u64,
+    /// Packets an assist sent again.
+    pub packets_replayed: u64,
+    /// Packets an assist held back.
+    pub packets_held: u64,
+    /// Repetitions an assist did not let through.
+    pub retransmissions_swallowed: u64,
+    /// Acknowledgements an assist made.
+    pub acks_injected: u64,
+    /// ICMP messages an assist sent to the sender.
+    pub unreachables_injected: u64,
+    /// What the sender was told of handovers and links, and took.
+    pub advice_taken: u64,
+    /// The longest stall an assist saw.
+    #[serde(rename = "assist_stall_s", serialize_with = "optional_span")]
+    pub assist_stall: Option<Duration>,
     /// Round-trip times measured.
     pub rtt_samples: u64,
     /// The smallest.
@@ -127,6 +142,13 @@ impl FlowSummary {
             segments_arrived: counters.segments_arrived,
             out_of_order_arrivals: counters.out_of_order_arrivals,
             network_duplicates: counters.network_duplicates,
+            packets_replayed: counters.packets_replayed,
+            packets_held: counters.packets_held,
+            retransmissions_swallowed: counters.retransmissions_swallowed,
+            acks_injected: counters.acks_injected,
+            unreachables_injected: counters.unreachables_injected,
+            advice_taken: counters.advice_taken,
+            assist_stall: metrics.assist_stall(),
             rtt_samples: rtt.samples,
             rtt_min: rtt.min,
             rtt_mean: rtt.mean,

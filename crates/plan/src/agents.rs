@@ -13,6 +13,7 @@ use careof_scenario::{
 use careof_wire::mip4::{Algorithm, Lifetime, Spi};
 
 use crate::layout::stream;
+use crate::path::path_to_home_agent;
 use crate::topology::{Cell, Mobiles, NodeId, Subnet, Topology};
 
 /// Midnight of 1 January 2000, the time of day at the beginning of every run: registrations carry it.
@@ -50,6 +51,19 @@ pub fn agent(
     run: u64,
     node: NodeId,
 ) -> Result<Option<AgentPlan>, ConfigError> {
+    // Reports are for those who act on them.
+    agent_with_reports(scenario, topology, run, node, !scenario.assists.is_empty())
+}
+
+/// The same, with mobile nodes that tell their home agent what they know of their paths, if `report_paths`: then
+/// they know both rates and the round trip of every access link from the start.
+fn agent_with_reports(
+    scenario: &Scenario,
+    topology: &Topology,
+    run: u64,
+    node: NodeId,
+    report_paths: bool,
+) -> Result<Option<AgentPlan>, ConfigError> {
     let (Some(mobility), Some(mobiles), Some(agent_address)) =
         (&scenario.mobility, topology.mobiles, topology.home_agent_address)
     else {
@@ -83,7 +97,7 @@ pub fn agent(
                 home_network,
                 agent_address,
                 security(scenario, run, mobility, &place.name)?,
-                mobile_interfaces(scenario, topology, node, mobility),
+                mobile_interfaces(scenario, topology, node, mobility, report_paths),
             );
             config.clock = wall_clock();
             config.lifetime = lifetime(mobility);
@@ -100,6 +114,7 @@ pub fn agent(
                 config.selection = Selection::Preferred { hold: Duration::ZERO };
             }
             config.policy = policy(scenario, topology, mobility);
+            config.report_paths = report_paths;
             Some(AgentPlan::Mobile(Box::new(config)))
         }
         _ => None,
@@ -151,7 +166,16 @@ fn mobile_interfaces(
     topology: &Topology,
     node: NodeId,
     mobility: &Mobility,
+    report_paths: bool,
 ) -> Vec<InterfaceConfig> {
+    let path = |link: LinkId| {
+        if report_paths {
+            path_to_home_agent(scenario, topology, link, algorithm(mobility))
+        } else {
+            let downlink = Some(scenario.link(link).down.rate);
+            PathProperties { downlink, ..PathProperties::default() }
+        }
+    };
     let interface = |(n, i): (usize, &crate::topology::Interface)| InterfaceConfig {
         id: InterfaceId(n as u16),
         care_of: match mobility.care_of {
@@ -159,10 +183,7 @@ fn mobile_interfaces(
             CareOf::ForeignAgent => CareOfChoice::ForeignAgent,
         },
         preference: 0,
-        path: PathProperties {
-            rate: Some(scenario.link(LinkId(i.out.0 as usize / 2)).down.rate),
-            round_trip: None,
-        },
+        path: path(LinkId(i.out.0 as usize / 2)),
         up: false,
         address: None,
     };
@@ -181,15 +202,18 @@ fn security(
         None => stream(scenario, run, "mobility.key"),
     };
     let key = [random.next_u64().to_be_bytes(), random.next_u64().to_be_bytes()].concat();
-    let algorithm = match mobility.algorithm {
-        careof_scenario::Algorithm::HmacMd5 => Algorithm::HmacMd5,
-        careof_scenario::Algorithm::HmacSha256 => Algorithm::HmacSha256,
-    };
     let replay = match mobility.replay {
         Replay::Timestamps => ReplayProtection::TIMESTAMPS,
         Replay::Nonces => ReplayProtection::Nonces,
     };
-    SecurityAssociation::new(SPI, algorithm, key, replay)
+    SecurityAssociation::new(SPI, algorithm(mobility), key, replay)
+}
+
+pub(crate) const fn algorithm(mobility: &Mobility) -> Algorithm {
+    match mobility.algorithm {
+        careof_scenario::Algorithm::HmacMd5 => Algorithm::HmacMd5,
+        careof_scenario::Algorithm::HmacSha256 => Algorithm::HmacSha256,
+    }
 }
 
 fn policy(scenario: &Scenario, topology: &Topology, mobility: &Mobility) -> PolicyTable {
@@ -240,5 +264,76 @@ fn movement(mobility: &Mobility) -> MovementConfig {
         MovementDetection::Lifetime => MovementConfig { lifetime: true, ..nothing },
         // A prefix tells agents of one link apart; that a link is gone shows when its agent's lifetime ends.
         MovementDetection::Prefix => MovementConfig { prefix: true, lifetime: true, ..nothing },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use careof_base::DataRate;
+
+    use super::*;
+    use crate::layout::lay_out;
+
+    const SCENARIO: &str = r#"
+duration = "9 s"
+[links]
+lan = { rate = "1 Mbit/s", delay = "10 ms", between = ["correspondent", "home-agent"] }
+backbone = { rate = "1 Mbit/s", delay = "5 ms", between = ["home-agent", "router"] }
+wlan = { rate = "2 Mbit/s", delay = "1 ms", between = ["home-agent", "mobile"] }
+gsm = { rate = "9.6 kbit/s", rate_up = "4.8 kbit/s", delay = "300 ms", delay_up = "200 ms", between = ["router", "mobile"] }
+[mobility]
+protocol = "mobile-ipv4"
+[[flow]]
+from = "correspondent"
+to = "mobile"
+kind = "bulk"
+"#;
+
+    fn mobile(report_paths: bool) -> MobileNodeConfig {
+        let scenario = Scenario::parse("x.toml", SCENARIO, &[]).unwrap_or_else(|errors| panic!("{errors}"));
+        let topology = lay_out(&scenario);
+        let node = topology.find("mobile").unwrap();
+        match agent_with_reports(&scenario, &topology, 0, node, report_paths) {
+            Ok(Some(AgentPlan::Mobile(config))) => *config,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_mobile_node_that_reports_knows_rates_and_round_trips_of_its_links() {
+        let config = mobile(true);
+        assert!(config.report_paths);
+        let [wlan, gsm] = [&config.interfaces[0].path, &config.interfaces[1].path];
+        assert_eq!(wlan.downlink, Some(DataRate::from_megabits_per_second(2)));
+        assert_eq!(wlan.uplink, wlan.downlink);
+        // 98 bytes there and 70 back: headers (28), request (24) or reply (20), report (24), HMAC-MD5 extension (22).
+        assert_eq!(
+            wlan.round_trip,
+            Some(Duration::from_millis(2) + Duration::from_micros((98 + 70) * 8 / 2))
+        );
+        assert_eq!(gsm.downlink, Some(DataRate::from_bits_per_second(9_600)));
+        assert_eq!(gsm.uplink, Some(DataRate::from_bits_per_second(4_800)));
+        let on_air = Duration::from_secs(98 * 8) / 4_800 + Duration::from_secs(70 * 8) / 9_600;
+        let wired = Duration::from_micros((98 + 70) * 8);
+        let expected = Duration::from_millis(200 + 300 + 5 + 5) + on_air + wired;
+        assert!(
+            gsm.round_trip.unwrap().abs_diff(expected) < Duration::from_micros(1),
+            "{:?}",
+            gsm.round_trip
+        );
+    }
+
+    #[test]
+    fn one_that_does_not_report_is_configured_as_ever() {
+        let (silent, reporting) = (mobile(false), mobile(true));
+        assert!(!silent.report_paths);
+        for interface in &silent.interfaces {
+            assert!(interface.path.downlink.is_some());
+            assert_eq!((interface.path.uplink, interface.path.round_trip), (None, None));
+        }
+        let mut same = reporting;
+        same.report_paths = false;
+        same.interfaces.clone_from(&silent.interfaces);
+        assert_eq!(same, silent);
     }
 }

@@ -1,7 +1,7 @@
 //! What both worlds build alike from a scenario.
 //!
 //! - [`Topology`] is the nodes with their interfaces, addresses and static routes;
-//! - [`agent`] is the configuration of the mobility agent on a node;
+//! - [`agent`] is the configuration of the mobility agent on a node, [`assists`] that of the assists beside it;
 //! - [`steps`] is when links come and go;
 //! - [`Workload`] is what the applications at both ends of a flow ask of their connection;
 //! - the rest are the words both worlds use for the same things: names, ports, messages, paths.
@@ -10,6 +10,7 @@
 //! runs of one scenario is a difference between the worlds.
 
 mod agents;
+mod assists;
 mod capture;
 mod digest;
 mod event_text;
@@ -25,6 +26,7 @@ mod topology;
 mod workload;
 
 pub use agents::{AgentPlan, agent, wall_clock};
+pub use assists::{announced_path, assists, exceptions};
 pub use capture::LinkCapture;
 pub use digest::{Digest, of_bytes};
 pub use event_text::{arp_text, binding_text, handover_text, visitor_text};

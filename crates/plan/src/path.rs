@@ -3,8 +3,15 @@
 use core::time::Duration;
 
 use careof_base::DataRate;
+use careof_link::Config as LinkConfig;
 use careof_metrics::{NewPath, PathRate};
-use careof_scenario::{CareOf, LinkId, Scenario};
+use careof_mobility::v4::PathProperties;
+use careof_scenario::{CareOf, LinkId, Role, Scenario};
+use careof_wire::ipv4::Ipv4Header;
+use careof_wire::mip4::{
+    Algorithm, AuthenticationExtension, PathReport, RegistrationReply, RegistrationRequest,
+};
+use careof_wire::udp::UdpHeader;
 
 use crate::topology::{NodeId, OneWayId, Route, Topology, down_of, up_of};
 
@@ -44,24 +51,15 @@ pub fn new_path(
     let peer =
         first_peer(scenario, topology).map_or_else(|| topology.entrance(down_of(link)), |(_, peer)| peer);
     let (down, up) = ways_through(scenario, topology, link, peer, tunnelling);
-    let config = |way: OneWayId| {
-        let link = scenario.link(LinkId(way.0 as usize / 2));
-        if way.0.is_multiple_of(2) { &link.down } else { &link.up }
-    };
     let rate = |ways: &[(OneWayId, u32)]| {
         ways.iter()
             .map(|(way, tunnelled)| {
-                let config = config(*way);
+                let config = config(scenario, *way);
                 PathRate::of(config.rate, config.framing.bits(mss + 40 + tunnelled), mss)
             })
             .min_by_key(|rate| rate.payload_rate)
     };
-    // Time of a packet on an empty one-way link, its tunnel header added.
-    let crossing = |(way, tunnelled): (OneWayId, u32), bytes: u32| {
-        let config = config(way);
-        let bits = config.framing.bits(bytes + tunnelled);
-        config.delay + config.rate.time_for_bits(bits).unwrap_or_default()
-    };
+    let crossing = |(way, tunnelled): (OneWayId, u32), bytes| crossing(scenario, way, bytes + tunnelled);
     let none = || PathRate::of(DataRate::ZERO, 1, 1);
     let round_trip = down.iter().map(|way| crossing(*way, mss + 40)).sum::<Duration>()
         + up.iter().map(|way| crossing(*way, 40)).sum::<Duration>();
@@ -70,6 +68,49 @@ pub fn new_path(
         from_mobile: rate(&up).unwrap_or_else(none),
         round_trip,
     }
+}
+
+/// The size of datagram whose rate on a link is told: what most of a bulk flow's are.
+const FULL_BYTES: u32 = 1500;
+
+/// What there is to know beforehand of the path between the home agent and the mobile node by way of an access link: the rates at
+/// which full-sized datagrams cross the access link, framing taken off, and the time of a registration - a request that carries
+/// a report, and its reply - on empty links.
+pub(crate) fn path_to_home_agent(
+    scenario: &Scenario,
+    topology: &Topology,
+    link: LinkId,
+    algorithm: Algorithm,
+) -> PathProperties {
+    let access = scenario.link(link);
+    let headers = usize::from(Ipv4Header::LEN) + usize::from(UdpHeader::LEN);
+    let signature = AuthenticationExtension::OVERHEAD + algorithm.authenticator_len();
+    let request = headers + RegistrationRequest::FIXED_LEN + PathReport::WIRE_LEN + signature;
+    let reply = headers + RegistrationReply::FIXED_LEN + signature;
+    let crossing = |way, bytes| crossing(scenario, way, u32::try_from(bytes).unwrap_or(u32::MAX));
+    let home_agent = topology.places.iter().position(|place| place.role == Role::HomeAgent);
+    let round_trip = home_agent.map(|index| {
+        let (home_agent, anchor) = (NodeId(index as u16), topology.entrance(down_of(link)));
+        let up = core::iter::once(up_of(link)).chain(walk(topology, anchor, home_agent));
+        let down = walk(topology, home_agent, anchor).into_iter().chain([down_of(link)]);
+        up.map(|way| crossing(way, request)).sum::<Duration>()
+            + down.map(|way| crossing(way, reply)).sum::<Duration>()
+    });
+    let rate = |link: &LinkConfig| {
+        Some(PathRate::of(link.rate, link.framing.bits(FULL_BYTES), FULL_BYTES).payload_rate)
+    };
+    PathProperties { downlink: rate(&access.down), uplink: rate(&access.up), round_trip }
+}
+
+fn config(scenario: &Scenario, way: OneWayId) -> &LinkConfig {
+    let link = scenario.link(LinkId(way.0 as usize / 2));
+    if way.0.is_multiple_of(2) { &link.down } else { &link.up }
+}
+
+/// Time of a datagram of `bytes` on an empty one-way link.
+fn crossing(scenario: &Scenario, way: OneWayId, bytes: u32) -> Duration {
+    let config = config(scenario, way);
+    config.delay + config.rate.time_for_bits(config.framing.bits(bytes)).unwrap_or_default()
 }
 
 /// The one-way links between `peer` and the mobile node by way of an access link, each with the bytes that a

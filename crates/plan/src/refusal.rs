@@ -1,6 +1,6 @@
 //! What no world can do, or not yet.
 
-use careof_scenario::{CareOf, MovementDetection, QueuedFate, Role, Routing, Scenario};
+use careof_scenario::{Assist, CareOf, MovementDetection, QueuedFate, Role, Routing, Scenario};
 
 /// Something a scenario asks for that a world does not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +35,7 @@ pub fn refuse_what_no_world_can(scenario: &Scenario) -> Result<(), Unsupported> 
             });
         }
     }
+    refuse_assists_not_carried_out(scenario)?;
     if let Some(mobility) = &scenario.mobility {
         if mobility.fleet.is_some() && mobility.movement_detection != MovementDetection::LinkTrigger {
             return Err(Unsupported {
@@ -99,4 +100,39 @@ pub fn refuse_what_no_world_can(scenario: &Scenario) -> Result<(), Unsupported> 
         });
     }
     Ok(())
+}
+
+/// The assist that neither world has.
+fn refuse_assists_not_carried_out(scenario: &Scenario) -> Result<(), Unsupported> {
+    if scenario.assists.iter().any(|assist| matches!(assist, Assist::Split)) {
+        return Err(Unsupported {
+            key: "assist.use".to_owned(),
+            found: "\"split\"".to_owned(),
+            remedy:
+                "no world of this version has that assist yet; \"snoop\" and \"m-tcp\" are the nearest to it"
+                    .to_owned(),
+        });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_assist_that_no_world_has_is_refused_by_its_name() {
+        const SCENARIO: &str =
+            "duration = \"20 s\"\n[links]\na = \"wavelan\"\n[mobility]\ncare_of = \"foreign-agent\"\n";
+        let refused = |used: &str| {
+            let overrides = [format!("assist.use={used}")];
+            let scenario = Scenario::parse("x.toml", SCENARIO, &overrides).unwrap();
+            refuse_what_no_world_can(&scenario).err()
+        };
+        assert_eq!(refused("none"), None);
+        assert_eq!(refused("default"), None);
+        let refusal = refused("split").unwrap();
+        assert_eq!((refusal.key.as_str(), refusal.found.as_str()), ("assist.use", "\"split\""));
+        assert!(refusal.remedy.contains("\"snoop\""), "{}", refusal.remedy);
+    }
 }

@@ -10,7 +10,7 @@ use careof_scenario::{Handover, HandoverStyle, LinkId};
 pub enum Step {
     /// The mobile node attaches for the first time.
     Attach(LinkId),
-    /// The handover is announced: the trace says so. What acts on it comes with the assists.
+    /// The handover is announced: the trace says so, and assists act on it. It may be a false alarm.
     Announce(usize),
     /// The handover begins.
     Begin(usize),
@@ -30,6 +30,9 @@ pub fn steps(start: Option<LinkId>, handovers: &[Handover]) -> Vec<(Instant, Ste
         if handover.notice > Duration::ZERO {
             steps.push((at.saturating_sub(handover.notice), Step::Announce(index)));
         }
+        if handover.cancelled {
+            continue;
+        }
         steps.push((at, Step::Begin(index)));
         if handover.style == HandoverStyle::BreakBeforeMake {
             steps.push((at + handover.interruption, Step::NewLink(index)));
@@ -37,4 +40,31 @@ pub fn steps(start: Option<LinkId>, handovers: &[Handover]) -> Vec<(Instant, Ste
     }
     steps.sort_by_key(|(at, _)| *at);
     steps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cancelled_handover_is_announced_and_does_not_happen() {
+        let handover = Handover {
+            at: Duration::from_secs(12),
+            from: LinkId(0),
+            to: LinkId(1),
+            style: HandoverStyle::BreakBeforeMake,
+            interruption: Duration::ZERO,
+            queued: careof_scenario::QueuedFate::default(),
+            notice: Duration::from_secs(1),
+            address_changes: true,
+            cancelled: false,
+        };
+        let cancelled = Handover { cancelled: true, ..handover.clone() };
+        let announced = (Instant::from_secs(11), Step::Announce(0));
+        assert_eq!(steps(None, &[cancelled]), [announced]);
+        assert_eq!(
+            steps(None, &[handover]),
+            [announced, (Instant::from_secs(12), Step::Begin(0)), (Instant::from_secs(12), Step::NewLink(0)),]
+        );
+    }
 }

@@ -113,6 +113,7 @@ impl Simulation {
                 None => break,
             }
         }
+        self.assist_paths(node);
         let agent = &self.node(node).agent;
         let deadline = on_agent!(agent, agent => agent.next_timeout(), None).map(|(at, _)| at);
         let slot = self.node(node).agent_slot;
@@ -152,7 +153,10 @@ impl Simulation {
                 let text = binding_text(&change);
                 self.note(node, None, Note::Binding(change.change.name()), format_args!("{text}"));
                 match &self.node(node).agent {
-                    Agent::Home(_) => self.binding_changed(node),
+                    Agent::Home(_) => {
+                        self.binding_changed(node);
+                        self.assist_moved(node, change.home_address, change.path);
+                    }
                     Agent::Mobile(mobile) if self.fleet.is_none() && !mobile.is_registered() => {
                         self.script.metrics.on_path(self.now, false);
                     }
@@ -162,6 +166,7 @@ impl Simulation {
             Event::Visitor(change) => {
                 let text = visitor_text(&change);
                 self.note(node, None, Note::Binding(change.change.name()), format_args!("{text}"));
+                self.assist_moved(node, change.home_address, change.path);
             }
             Event::Arp(event) => self.arp_event(node, event),
             Event::Registration(event) => {
@@ -192,6 +197,10 @@ impl Simulation {
                 (Some(_), Some(mobile)) => self.roamer_registered(mobile),
                 _ => self.registered(to),
             }
+        }
+        self.assist_handover(node, &event);
+        if self.senders.is_some() {
+            self.advise_handover(node, &event);
         }
     }
 
@@ -229,6 +238,7 @@ impl Simulation {
             protocol::ICMP => {
                 self.agent_input(node, Input::Icmp { interface, source, destination, ttl, message: bytes });
                 match IcmpMessage::parse(bytes) {
+                    Ok(IcmpMessage::Other(message)) => self.hear_message(node, header, &message),
                     Ok(message) => self.icmp_error(node, &message),
                     // An agent counts what it cannot read itself.
                     Err(_) if matches!(self.node(node).agent, Agent::None) => self.malformed_messages += 1,
@@ -261,10 +271,11 @@ impl Simulation {
                 }
                 _ => {}
             }
-        } else if self.is_own(node, quoted.header.source)
-            && let Ok(relayed) = relay_error(message, quoted.header.source, true)
-        {
-            self.send_icmp(node, relayed.to, &IcmpMessage::DestinationUnreachable(relayed.message));
+        } else if self.is_own(node, quoted.header.source) {
+            self.assist_unreachable(node, quoted.header.destination, message);
+            if let Ok(relayed) = relay_error(message, quoted.header.source, true) {
+                self.send_icmp(node, relayed.to, &IcmpMessage::DestinationUnreachable(relayed.message));
+            }
         }
     }
 
@@ -313,12 +324,21 @@ impl Simulation {
     /// Sends what a node made itself; the mobile node consults its policy table.
     pub(crate) fn originate(&mut self, node: NodeId, packet: PacketRef, port: u16) {
         let here = self.node(node);
-        let Agent::Mobile(mobile) = &here.agent else {
+        let Agent::Mobile(_) = &here.agent else {
             return match here.next_way(self.pool.hop(packet).destination) {
                 Some(way) => self.transmit_by(node, way, packet),
                 None => self.route_on(node, packet),
             };
         };
+        if here.assist.is_some() {
+            return self.originate_assisted(node, packet, port);
+        }
+        self.originate_on(node, packet, port);
+    }
+
+    /// The mobile node sends a packet as its policy table says, past any assist.
+    pub(crate) fn originate_on(&mut self, node: NodeId, packet: PacketRef, port: u16) {
+        let Agent::Mobile(mobile) = &self.node(node).agent else { return self.route_on(node, packet) };
         let destination = self.pool[packet].header.destination;
         let Some(delivery) = mobile.delivery(destination, Some(port)) else {
             return self.drop_packet(node, packet, NodeDrop::NoRoute);

@@ -15,6 +15,7 @@ use careof_tcp::{CongestionControl, Connection, Role as TcpRole};
 use careof_trace::EventLog;
 use careof_wire::SeqNumber;
 
+use crate::advice::change_senders;
 use crate::agents::Agent;
 use crate::bytes::PacketBytes;
 use crate::fleet::Fleet;
@@ -32,7 +33,7 @@ impl Simulation {
     /// # Errors
     /// [`WorldError`] when the scenario asks for something that cannot be simulated, or the capture cannot be begun.
     pub fn new(
-        scenario: Scenario,
+        mut scenario: Scenario,
         file: &str,
         run: u64,
         observation: Observation,
@@ -40,6 +41,7 @@ impl Simulation {
         refuse_what_no_world_can(&scenario)?;
         refuse_what_is_a_kernels(&scenario)?;
         let topology = lay_out(&scenario);
+        change_senders(&mut scenario, &topology);
         let log =
             if observation.trace { EventLog::new(names(&scenario, &topology)) } else { EventLog::off() };
         let pcap = observation
@@ -70,6 +72,7 @@ impl Simulation {
             malformed_messages: 0,
             registration_requests: 0,
             mobiles: topology.mobiles,
+            senders: None,
             fleet: None,
             topology,
             scenario_file: file.to_owned(),
@@ -82,8 +85,9 @@ impl Simulation {
         }
         simulation.add_fleet();
         simulation.add_links();
-        simulation.add_agents().map_err(|error| WorldError::Agent(error.to_string()))?;
+        simulation.add_agents()?;
         simulation.add_flows();
+        simulation.add_senders();
         let (slot, first) = (simulation.script.slot, simulation.script.next_timeout());
         simulation.queue.set(slot, first);
         let absent: Vec<LinkId> = match &simulation.fleet {
@@ -191,6 +195,8 @@ impl Simulation {
                     traced_revision: None,
                     sent_seq: Unwrapped::from(iss),
                     window_shift: 0,
+                    tells: 0,
+                    heard: 0,
                     duplicate_acks: 0,
                     rtt_samples: 0,
                 }
@@ -232,25 +238,27 @@ impl Simulation {
         }
     }
 
-    fn add_agents(&mut self) -> Result<(), ConfigError> {
+    fn add_agents(&mut self) -> Result<(), WorldError> {
+        let refused = |error: ConfigError| WorldError::Agent(error.to_string());
         for index in 0..self.nodes.len() {
             let id = NodeId(index as u16);
             let stream = self.stream(&format!("agent.{}", self.node(id).place.name));
-            let agent = match careof_plan::agent(&self.scenario, &self.topology, self.run, id)? {
-                Some(AgentPlan::Home(config)) => {
-                    Agent::Home(Box::new(HomeAgent::new(self.now, *config, stream)?))
-                }
-                Some(AgentPlan::Foreign(config)) => {
-                    Agent::Foreign(Box::new(ForeignAgent::new(self.now, *config, stream)?))
-                }
-                Some(AgentPlan::Mobile(config)) => {
-                    Agent::Mobile(Box::new(MobileNode::new(self.now, *config, stream)?))
-                }
-                None => Agent::None,
-            };
-            let node = self.node_mut(id);
-            node.agent = agent;
-            node.resolve_routes();
+            let agent =
+                match careof_plan::agent(&self.scenario, &self.topology, self.run, id).map_err(refused)? {
+                    Some(AgentPlan::Home(config)) => {
+                        Agent::Home(Box::new(HomeAgent::new(self.now, *config, stream).map_err(refused)?))
+                    }
+                    Some(AgentPlan::Foreign(config)) => Agent::Foreign(Box::new(
+                        ForeignAgent::new(self.now, *config, stream).map_err(refused)?,
+                    )),
+                    Some(AgentPlan::Mobile(config)) => {
+                        Agent::Mobile(Box::new(MobileNode::new(self.now, *config, stream).map_err(refused)?))
+                    }
+                    None => Agent::None,
+                };
+            self.node_mut(id).agent = agent;
+            self.add_assists(id)?;
+            self.node_mut(id).resolve_routes();
         }
         Ok(())
     }

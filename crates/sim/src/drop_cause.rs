@@ -1,5 +1,6 @@
 //! Why a packet ended before its destination.
 
+use careof_assist::DropReason;
 use careof_link::DropCause as LinkDrop;
 
 /// Why a node dropped a packet; a link's causes are its own.
@@ -25,11 +26,27 @@ pub(crate) enum NodeDrop {
     LeftCell,
     /// Dropped from the old link's queue by the handover, as the scenario asks.
     Handover,
+    /// An assist holds the same bytes already.
+    AssistHeldAlready,
+    /// An assist has sent the same bytes on just now.
+    AssistOnItsWay,
+    /// An assist saw the same bytes delivered.
+    AssistDeliveredAlready,
+    /// An assist repairs the loss that this duplicate acknowledgement is about.
+    AssistLocalRepair,
+    /// The queue of an assist is full.
+    AssistQueueFull,
+    /// The choice of its discipline.
+    AssistQueueManagement,
+    /// It waited too long in an assist.
+    AssistTooOld,
+    /// It waited in an assist when the handover came.
+    AssistHandover,
 }
 
 impl NodeDrop {
     /// All causes in order.
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 18] = [
         Self::TtlExpired,
         Self::NoRoute,
         Self::NoBinding,
@@ -40,6 +57,14 @@ impl NodeDrop {
         Self::Malformed,
         Self::LeftCell,
         Self::Handover,
+        Self::AssistHeldAlready,
+        Self::AssistOnItsWay,
+        Self::AssistDeliveredAlready,
+        Self::AssistLocalRepair,
+        Self::AssistQueueFull,
+        Self::AssistQueueManagement,
+        Self::AssistTooOld,
+        Self::AssistHandover,
     ];
 
     /// The name in traces and summaries.
@@ -55,6 +80,29 @@ impl NodeDrop {
             Self::Malformed => "malformed",
             Self::LeftCell => "left-cell",
             Self::Handover => "handover",
+            Self::AssistHeldAlready => "assist-held-already",
+            Self::AssistOnItsWay => "assist-on-its-way",
+            Self::AssistDeliveredAlready => "assist-delivered-already",
+            Self::AssistLocalRepair => "assist-local-repair",
+            Self::AssistQueueFull => "assist-queue-full",
+            Self::AssistQueueManagement => "assist-queue-management",
+            Self::AssistTooOld => "assist-too-old",
+            Self::AssistHandover => "assist-handover",
+        }
+    }
+}
+
+impl From<DropReason> for NodeDrop {
+    fn from(reason: DropReason) -> Self {
+        match reason {
+            DropReason::HeldAlready => Self::AssistHeldAlready,
+            DropReason::OnItsWay => Self::AssistOnItsWay,
+            DropReason::DeliveredAlready => Self::AssistDeliveredAlready,
+            DropReason::LocalRepair => Self::AssistLocalRepair,
+            DropReason::QueueFull => Self::AssistQueueFull,
+            DropReason::QueueManagement => Self::AssistQueueManagement,
+            DropReason::TooOld => Self::AssistTooOld,
+            DropReason::Handover => Self::AssistHandover,
         }
     }
 }

@@ -26,6 +26,10 @@ pub(crate) struct End {
     pub(crate) sent_seq: Unwrapped,
     /// The shift of the windows it advertises (RFC 7323), once its SYN has left.
     pub(crate) window_shift: u8,
+    /// How many more of its segments say something of a handover.
+    pub(crate) tells: u8,
+    /// The last handover that it was told of, modulo 256.
+    pub(crate) heard: u8,
     /// Duplicate acknowledgements counted so far.
     pub(crate) duplicate_acks: u64,
     /// Round-trip samples counted so far.

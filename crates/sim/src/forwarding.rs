@@ -86,6 +86,14 @@ impl Simulation {
     }
 
     fn forward(&mut self, node: NodeId, packet: PacketRef, route: Route) {
+        if self.node(node).assist.is_some() {
+            return self.forward_assisted(node, packet, route);
+        }
+        self.forward_on(node, packet, route);
+    }
+
+    /// The same, past any assist.
+    pub(crate) fn forward_on(&mut self, node: NodeId, packet: PacketRef, route: Route) {
         if let Agent::Home(_) = self.node(node).agent {
             let destination = self.pool[packet].outermost().destination;
             if self.intercept(node, packet, destination) {
@@ -127,7 +135,7 @@ impl Simulation {
     }
 
     /// Puts a packet into a tunnel and sends it on.
-    fn encapsulate(&mut self, node: NodeId, packet: PacketRef, tunnel: Tunnel) {
+    pub(crate) fn encapsulate(&mut self, node: NodeId, packet: PacketRef, tunnel: Tunnel) {
         if self.put_in_tunnel(node, packet, tunnel) {
             self.route_on(node, packet);
         }
@@ -321,10 +329,19 @@ impl Simulation {
     fn deliver(&mut self, node: NodeId, interface: InterfaceIndex, packet: PacketRef) {
         let arrived = &self.pool[packet];
         if arrived.outer.is_none() && !arrived.header.is_fragment() && matches!(arrived.body, Body::Tcp(_)) {
-            self.deliver_segment(node, packet);
+            self.deliver_whole(node, interface, packet);
         } else {
             self.deliver_other(node, interface, packet);
         }
+    }
+
+    /// A whole segment has reached an address of `node`.
+    #[inline(always)]
+    fn deliver_whole(&mut self, node: NodeId, interface: InterfaceIndex, packet: PacketRef) {
+        if self.node(node).assist.is_some() {
+            return self.deliver_assisted(node, interface, packet);
+        }
+        self.deliver_segment(node, packet);
     }
 
     /// A packet that is more than a whole segment out of any tunnel.
@@ -343,7 +360,7 @@ impl Simulation {
             return self.leave_tunnel(node, interface, packet);
         }
         match &self.pool[packet].body {
-            Body::Tcp(_) => self.deliver_segment(node, packet),
+            Body::Tcp(_) => self.deliver_whole(node, interface, packet),
             Body::Message(bytes) => {
                 let bytes = bytes.clone();
                 self.trace_message(node, packet, false);

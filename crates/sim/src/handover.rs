@@ -73,6 +73,7 @@ impl Simulation {
                         Note::Handover("announced"),
                         format_args!("{text}"),
                     );
+                    self.assist_announced(&handover);
                 }
                 Step::Begin(index) => self.begin_handover(index),
                 Step::NewLink(index) => {
@@ -166,6 +167,8 @@ impl Simulation {
             let interface = InterfaceId(index as u16);
             let input = if up { Input::LinkUp { interface } } else { Input::LinkDown { interface } };
             self.agent_input(anchor, input);
+            self.assist_link(anchor, link, interface, up);
+            self.station_link(anchor, interface, up);
         }
     }
 
@@ -216,7 +219,7 @@ impl Simulation {
                 (QueuedFate::ReRoute, Some(segment)) => {
                     self.pool[packet].outer = None;
                     self.pool.refresh(packet);
-                    self.originate(node, packet, segment.destination_port);
+                    self.send_again(node, packet, segment.destination_port);
                 }
                 (QueuedFate::DropWithIcmp, Some(_)) => {
                     let inner = Packet { outer: None, ..self.pool[packet].clone() };
@@ -276,7 +279,7 @@ impl Simulation {
     }
 
     /// The mobile node's interface on an access link.
-    fn mobile_interface(&self, link: LinkId) -> InterfaceId {
+    pub(crate) fn mobile_interface(&self, link: LinkId) -> InterfaceId {
         let place = &self.node(self.mobile()).place;
         let index = place.interfaces.iter().position(|interface| interface.out == up_of(link));
         InterfaceId(index.unwrap_or_default() as u16)

@@ -3,7 +3,9 @@
 //! A [`Simulation`] is built from a scenario and moved on by its owner. The same scenario, seed and run
 //! number give the same packets at the same nanoseconds on every machine, whoever looks on.
 
+mod advice;
 mod agents;
+mod assists;
 mod build;
 mod bytes;
 mod drop_cause;
@@ -11,6 +13,7 @@ mod fleet;
 mod flow;
 mod forwarding;
 mod handover;
+mod handover_option;
 mod ledger;
 mod observer;
 mod packet;

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use careof_base::Instant;
 use careof_plan::{FlowId, LinkCapture, NodeId, OneWayId, Side};
 use careof_trace::{
-    Event, EventLog, FlowId as TraceFlow, LinkId as TraceLink, MessageRecord, NodeId as TraceNode,
-    PacketRecord, SegmentRecord, TcpState,
+    AssistRecord, Event, EventLog, FlowId as TraceFlow, LinkId as TraceLink, MessageRecord,
+    NodeId as TraceNode, PacketRecord, SegmentRecord, TcpState,
 };
 use careof_wire::Flags;
 
@@ -49,6 +49,11 @@ impl Pcap {
         self.capture.lost_packet(now, way, name, (packet.id, bytes), comment);
     }
 
+    /// There is another option that segments carry.
+    fn add_option(&mut self, bytes: Vec<u8>) {
+        self.bytes.options.push(bytes);
+    }
+
     /// Writes what lies before `now`.
     pub(crate) fn flush(&mut self, now: Instant) {
         self.capture.flush(now);
@@ -64,6 +69,15 @@ impl Pcap {
 pub(crate) struct Observer {
     pub(crate) log: EventLog,
     pub(crate) pcap: Option<Pcap>,
+}
+
+impl Observer {
+    /// Segments will carry an option, the next that is made in this run.
+    pub(crate) fn add_option(&mut self, bytes: Vec<u8>) {
+        if let Some(pcap) = &mut self.pcap {
+            pcap.add_option(bytes);
+        }
+    }
 }
 
 fn trace_node(node: NodeId) -> TraceNode {
@@ -246,6 +260,13 @@ impl Simulation {
     pub(crate) fn trace_segment_received(&mut self, id: FlowId, side: Side, packet: PacketRef) {
         if self.observer.log.is_on() {
             self.trace_segment(id, side, packet, Event::segment_received);
+        }
+    }
+
+    /// An assist on `node` did something for a flow.
+    pub(crate) fn trace_assist(&mut self, node: NodeId, id: FlowId, record: AssistRecord) {
+        if self.observer.log.is_on() {
+            self.observer.log.push(Event::assist(self.now, trace_node(node), trace_flow(id), record));
         }
     }
 

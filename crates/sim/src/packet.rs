@@ -9,6 +9,8 @@ use careof_wire::Segment;
 use careof_wire::ipv4::Ipv4Header;
 use careof_wire::tunnel::{Encapsulation, Tunnel};
 
+use crate::handover_option::OptionRef;
+
 /// Index of a packet in the [`PacketPool`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PacketRef(u32);
@@ -54,7 +56,12 @@ pub(crate) struct Origin {
     pub(crate) seq: i64,
     /// Acknowledgement number, relative and unwrapped; 0 without ACK.
     pub(crate) ack: i64,
+    /// What its mobile node says of a handover in an option of the header.
+    pub(crate) option: Option<OptionRef>,
 }
+
+/// What few packets have costs the others no room: it stands where there was padding.
+const _: () = assert!(size_of::<Origin>() == 40);
 
 /// An IPv4 datagram or a fragment of one.
 #[derive(Clone, Debug)]
@@ -229,6 +236,13 @@ impl PacketPool {
         let (hop, header) = (&mut self.hops[index], self.packets[index].outermost());
         (hop.destination, hop.ttl) = (header.destination, header.ttl);
         hop.size = self.packets[index].size_bytes();
+    }
+
+    /// To be called after the segment of a packet was changed, too.
+    pub(crate) fn rewrite(&mut self, packet: PacketRef) {
+        self.refresh(packet);
+        let index = packet.0 as usize;
+        self.hops[index].content = Hop::content_of(&self.packets[index].body);
     }
 
     /// The most packets there were at a time.

@@ -3,7 +3,7 @@
 use core::net::Ipv4Addr;
 
 use careof_base::{Duration, Instant, RandomStream};
-use careof_link::{DropCause as LinkDrop, Link, Output};
+use careof_link::{Link, Output};
 use careof_metrics::FlowMetrics;
 use careof_plan::{
     Digest, FlowId, InterfaceIndex, Mobiles, NodeId, OneWayId, Place, Route, Side, Subnet, Topology,
@@ -11,7 +11,9 @@ use careof_plan::{
 };
 use careof_scenario::Scenario;
 
+use crate::advice::Senders;
 use crate::agents::Agent;
+use crate::assists::Anchor;
 use crate::bytes::PacketBytes;
 use crate::drop_cause::{Cause, NodeDrop};
 use crate::fleet::Fleet;
@@ -34,6 +36,10 @@ pub(crate) enum Component {
     Flow(FlowId),
     /// A timer of a mobility agent.
     Agent(NodeId),
+    /// A timer of the assists on a node.
+    Assist(NodeId),
+    /// A base station tells senders of its link.
+    Station(NodeId),
     /// A reassembly time-out.
     Reassembly(NodeId),
     /// The next step of the handover script.
@@ -79,10 +85,12 @@ pub(crate) struct Node {
     pub(crate) place: Place,
     pub(crate) agent: Agent,
     pub(crate) agent_slot: Slot,
+    /// The assists that run here.
+    pub(crate) assist: Option<Box<Anchor>>,
     pub(crate) reassembly: Reassembly,
     pub(crate) reassembly_slot: Slot,
     /// By subnet, where it forwards: its own address there, and the way out.
-    next_ways: Vec<(Ipv4Addr, OneWayId)>,
+    pub(crate) next_ways: Vec<(Ipv4Addr, OneWayId)>,
     identification: u16,
 }
 
@@ -102,9 +110,9 @@ impl Node {
         self.identification
     }
 
-    /// Resolves its routes once, if it forwards.
+    /// Resolves its routes once, if it forwards and nothing on it looks at what passes.
     pub(crate) fn resolve_routes(&mut self) {
-        if self.place.forwards {
+        if self.place.forwards && self.assist.is_none() {
             let place = &self.place;
             let way = |(own, route): (Ipv4Addr, Route)| match route {
                 Route::Via(interface) => (own, place.interface(interface).out),
@@ -133,6 +141,9 @@ pub enum WorldError {
     /// A mobility agent refuses its configuration.
     #[error("mobility: {0}")]
     Agent(String),
+    /// The assists of a node contradict each other.
+    #[error("assist: {0}")]
+    Assist(String),
     /// The capture could not be begun.
     #[error("the capture cannot be written: {0}")]
     Capture(String),
@@ -181,6 +192,8 @@ pub struct Simulation {
     pub(crate) registration_requests: u64,
     /// The mobile nodes and their home addresses.
     pub(crate) mobiles: Option<Mobiles>,
+    /// Where senders are told of handovers: who tells them.
+    pub(crate) senders: Option<Box<Senders>>,
     /// Where many move: what moves them.
     pub(crate) fleet: Option<Box<Fleet>>,
     /// The static part of the nodes and what lies between them.
@@ -226,6 +239,8 @@ impl Simulation {
             Component::Connection(flow, side) => self.connection_timeout(flow, side),
             Component::Flow(flow) => self.flow_timeout(flow),
             Component::Agent(node) => self.agent_timeout(node),
+            Component::Assist(node) => self.assist_timeout(node),
+            Component::Station(node) => self.station_timeout(node),
             Component::Reassembly(node) => self.reassembly_timeout(node),
             Component::Script => self.script_timeout(),
             Component::Roamer(mobile) => self.roamer_timeout(mobile as usize),
@@ -293,29 +308,12 @@ impl Simulation {
     pub(crate) fn offer(&mut self, id: OneWayId, packet: PacketRef, size: u32) {
         let now = self.now;
         let way = &mut self.links[id.0 as usize];
-        if way.link.marks() {
-            return self.offer_to_be_marked(id, packet, size);
-        }
-        let outcome = way.link.enqueue(now, packet, size);
-        way.look_after(&mut self.queue);
-        self.note_offer(id, packet, outcome);
-    }
-
-    #[inline(never)]
-    fn offer_to_be_marked(&mut self, id: OneWayId, packet: PacketRef, size: u32) {
-        let now = self.now;
-        let is_ecn_capable = self.pool[packet].outermost().is_ecn_capable();
-        let way = &mut self.links[id.0 as usize];
-        let outcome = match is_ecn_capable {
-            true => way.link.enqueue_ecn_capable(now, packet, size),
-            false => way.link.enqueue(now, packet, size),
+        let outcome = if way.link.marks() && self.pool[packet].outermost().is_ecn_capable() {
+            way.link.enqueue_ecn_capable(now, packet, size)
+        } else {
+            way.link.enqueue(now, packet, size)
         };
         way.look_after(&mut self.queue);
-        self.note_offer(id, packet, outcome);
-    }
-
-    #[inline(always)]
-    fn note_offer(&mut self, id: OneWayId, packet: PacketRef, outcome: Result<(), LinkDrop>) {
         match outcome {
             Ok(()) => self.observe_enqueued(id, packet),
             Err(cause) => self.drop_on_link(id, packet, Cause::Link(cause), false),
@@ -391,6 +389,9 @@ impl Simulation {
     fn drop_on_link(&mut self, id: OneWayId, packet: PacketRef, cause: Cause, late: bool) {
         self.digest.drop(self.now, self.pool.hop(packet).id, cause.name());
         self.observe_link_drop(id, packet, cause, late);
+        if self.senders.is_some() {
+            self.transmission_failed(id, packet, cause);
+        }
         self.release(packet);
     }
 
@@ -412,6 +413,7 @@ impl Simulation {
             place,
             agent: Agent::None,
             agent_slot: self.add_component(Component::Agent(id)),
+            assist: None,
             reassembly: Reassembly::default(),
             reassembly_slot: self.add_component(Component::Reassembly(id)),
             next_ways: Vec::new(),

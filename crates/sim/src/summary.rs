@@ -104,7 +104,7 @@ impl Simulation {
         for (cause, count) in self.ledger.dropped_at_nodes() {
             *dropped.entry(cause.name().to_owned()).or_default() += count;
         }
-        let held: u64 = self.nodes.iter().map(|node| node.reassembly.held()).sum();
+        let held: u64 = self.nodes.iter().map(|node| node.reassembly.held() + node.held_by_assist()).sum();
         let queued: u64 = self.links.iter().map(|way| way.link.queue_len().0 as u64).sum();
         let in_flight: u64 = self.links.iter().map(|way| way.link.in_flight() as u64).sum();
         PacketSummary {
@@ -171,7 +171,7 @@ fn link_summary(way: &OneWay, now: Instant) -> LinkSummary {
         drained_packets: counters.drained,
         queued_packets: way.link.queue_len().0 as u64,
         in_flight_packets: way.link.in_flight() as u64,
-        utilisation: LinkSummary::utilisation(sent_bits, u128::from(config.rate.bits_in(now.since_start()))),
+        utilisation: LinkSummary::utilisation(sent_bits, config.bits_by(now)),
         max_queue_packets: way.longest_queue.0 as u64,
         max_queue_bytes: way.longest_queue.1,
     }

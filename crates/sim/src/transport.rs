@@ -115,9 +115,13 @@ impl Simulation {
             let range = SegmentRange { seq: origin.seq, end: origin.seq + i64::from(segment.seq_len()) };
             self.flow_metrics[index].on_segment_arrival(range, transmission);
         }
+        let option = origin.option;
         end.connection.handle_packet(self.now, segment, arrived.header.congestion_experienced());
         self.trace_segment_received(id, side, packet);
         self.consume(packet);
+        if let Some(option) = option {
+            self.hear_option(id, side, option);
+        }
         self.drain(id, side);
     }
 
@@ -265,6 +269,7 @@ impl Simulation {
             number = Some(self.flow_metrics[index].on_segment_sent(range, sending.retransmission));
         }
         let (node, way, source, port) = (end.node, end.way, end.address, segment.destination_port);
+        let tells = end.tells;
         let peer = &flow.ends[side.peer().index()];
         let ack = if segment.flags.contains(Flags::ACK) { peer.sent_seq.of(segment.ack) } else { 0 };
         let here = &mut self.nodes[usize::from(node.0)];
@@ -287,10 +292,15 @@ impl Simulation {
             transmission: number,
             seq,
             ack,
+            option: None,
         };
         let packet = place.store(&header, &origin);
+        if tells > 0 {
+            self.add_option(id, side, packet);
+        }
         self.trace_segment_sent(id, side, packet);
         match way {
+            // Whoever has something to tell moves, and has no such way.
             Some(way) => self.transmit_sized(node, way, packet, u32::from(header.payload_len) + 20),
             None => self.originate(node, packet, port),
         }
@@ -318,7 +328,7 @@ impl Simulation {
     }
 
     /// The end of a flow that sent the datagram with this header from this port.
-    fn sender_of(&self, header: &Ipv4Header, source_port: u16) -> Option<(FlowId, Side)> {
+    pub(crate) fn sender_of(&self, header: &Ipv4Header, source_port: u16) -> Option<(FlowId, Side)> {
         // A port names its flow, so that there is nothing to search among many.
         let candidate = |side: Side| {
             let id = FlowId(source_port.wrapping_sub(port(FlowId(0), side)));

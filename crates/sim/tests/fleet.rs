@@ -125,3 +125,16 @@ fn what_no_world_can_do_is_refused_by_key() {
     };
     assert_eq!(key, "mobility.movement_detection");
 }
+
+#[test]
+fn each_mobile_node_tells_of_its_own_handovers() {
+    for assist in ["rto-reset", "tcp-cm", "mobile-tcp"] {
+        let (summary, _) = run(&[&format!("assist={assist}")], false);
+        let taken: Vec<u64> = summary.flows.iter().map(|flow| flow.advice_taken).collect();
+        // Five handovers each; the last may come too late, and an option or a datagram may get lost in the next.
+        assert!(taken.iter().all(|taken| (3..=5).contains(taken)), "{assist}: {taken:?}");
+    }
+    // A station whose radio has lost its visitor tells its peer.
+    let (summary, _) = run(&["assist=ebsn"], false);
+    assert!(summary.flows.iter().all(|flow| flow.advice_taken > 0), "{:?}", summary.flows);
+}

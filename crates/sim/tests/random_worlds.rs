@@ -113,6 +113,43 @@ fn flows(random: &mut RandomStream, text: &mut String) {
     }
 }
 
+/// In half of the worlds with a chance of it, assists.
+fn assists(random: &mut RandomStream, text: &mut String) {
+    let at_agents = text.contains("care_of = \"foreign-agent\"");
+    let assist = match random.below(8) {
+        0 | 1 => "use = \"default\"",
+        2 => "use = \"replay\"\nreplay = { bytes = \"20 kB\", age = \"2 s\" }",
+        3 => "use = \"replay\"\nreplay = { keep = \"newest\", packets = 5, rest = \"burst\" }",
+        4 => "use = \"replay\"\nreplay = { rest = \"drop\", duplicates = \"pass\", patience = 3 }",
+        5 if at_agents => {
+            "use = \"replay\"\nreplay = { at = [\"home-agent\", \"foreign-agent\", \"mobile\"] }"
+        }
+        _ => return,
+    };
+    let _ = writeln!(text, "[assist]\n{assist}");
+}
+
+/// In half of the others senders that are told, some beside an assist on the way.
+fn told_senders(random: &mut RandomStream, text: &mut String) {
+    if text.contains("[assist]") {
+        return;
+    }
+    let at_agents = text.contains("care_of = \"foreign-agent\"");
+    let assist = match random.below(14) {
+        0 => "use = \"rto-reset\"",
+        1 => "use = \"rto-reset+window-clamp\"\nrto-reset = { slow_start = true }",
+        2 => "use = \"rto-reset+replay\"\nrto-reset = { by = \"option\" }",
+        3 => "use = \"tcp-cm+rto-fast-decrease\"",
+        4 => "use = \"tcp-cm\"\ntcp-cm = { resend = false, suspend = false }",
+        5 => "use = \"mobile-tcp+replay\"",
+        6 => "use = \"mobile-tcp\"",
+        7 if at_agents => "use = \"ebsn\"",
+        8 if at_agents => "use = \"ebsn+tcp-cm+lcd-kick\"",
+        _ => return,
+    };
+    let _ = writeln!(text, "[assist]\n{assist}");
+}
+
 fn scenario(world: u64) -> String {
     let random = &mut RandomStream::new(world, 0, "random world");
     let mut text = format!("duration = \"{} s\"\nseed = {world}\n[links]\n", 12 + random.below(10));
@@ -120,11 +157,14 @@ fn scenario(world: u64) -> String {
     mobility(random, &mut text);
     handovers(random, &mut text);
     flows(random, &mut text);
+    assists(random, &mut text);
+    told_senders(random, &mut text);
     text
 }
 
 #[test]
 fn no_world_panics_or_loses_a_packet_in_silence() {
+    let mut told = 0;
     for world in 0..WORLDS {
         let text = scenario(world);
         let parsed =
@@ -138,9 +178,11 @@ fn no_world_panics_or_loses_a_packet_in_silence() {
             .unwrap_or_else(|error| panic!("{error}\n{text}"));
         simulation.advance(Instant::MAX).unwrap_or_else(|error| panic!("{error}\n{text}"));
         let summary = simulation.finish().unwrap();
+        told += summary.flows.iter().map(|flow| flow.advice_taken).sum::<u64>();
         let unbalanced: Vec<_> = summary.conservation.iter().filter(|(_, n)| **n != 0).collect();
         assert!(unbalanced.is_empty(), "{unbalanced:?}\n{text}");
         let sane = |h: &HandoverSummary| h.ready_at.is_none_or(|ready| h.at <= ready && ready <= h.until);
         assert!(summary.handovers.iter().all(sane), "{:?}\n{text}", summary.handovers);
     }
+    assert!(told > 100, "senders were told of {told} things in all");
 }

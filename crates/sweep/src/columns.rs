@@ -49,7 +49,7 @@ pub fn columns() -> &'static [Column] {
 }
 
 /// What a row has besides its flow's summary.
-const OWN: [(&str, &str, &str); 8] = [
+const OWN: [(&str, &str, &str); 9] = [
     ("handovers", "int64", "Handovers of the run."),
     ("interruption_s", "float64", "The sum of `interruption_s` over the run's handovers."),
     (
@@ -70,6 +70,11 @@ const OWN: [(&str, &str, &str); 8] = [
          handover.",
     ),
     ("recovery_90_s", "float64", "The run's longest `recovery_90_s`. Null unless `recovery` is reached."),
+    (
+        "goodput_after_share",
+        "float64",
+        "The run's smallest `goodput_after_share` after a handover. Null if none was measured.",
+    ),
     ("packets_dropped", "int64", "Packets that links and nodes of the run dropped, whatever the cause."),
     ("digest", "string", "The run's fingerprint, the same as in the summary of a run made alone."),
 ];
@@ -80,6 +85,7 @@ fn example() -> Map<String, Value> {
     metrics.on_start(Instant::ZERO);
     metrics.on_delivered(Instant::from_secs(1), 1);
     metrics.on_rtt_sample(Duration::from_millis(1));
+    metrics.on_assist_stall(Duration::from_millis(1));
     let tcp = TcpSummary { profile: Some(String::new()), ..TcpSummary::default() };
     fields(&FlowSummary::new("", ["", ""], "", tcp, &metrics, Instant::from_secs(1)))
 }
@@ -127,7 +133,7 @@ fn flat(value: &Value) -> Value {
     }
 }
 
-fn handovers(handovers: &[HandoverSummary], flow: Option<&str>) -> [Value; 6] {
+fn handovers(handovers: &[HandoverSummary], flow: Option<&str>) -> [Value; 7] {
     let interruption: Duration = handovers.iter().map(|one| one.interruption).sum();
     let mine =
         handovers.iter().filter_map(|one| one.flows.iter().find(|other| Some(other.name.as_str()) == flow));
@@ -144,6 +150,7 @@ fn handovers(handovers: &[HandoverSummary], flow: Option<&str>) -> [Value; 6] {
     let recovery_90 = (recovery == Some(Recovery::Reached))
         .then(|| handovers.iter().filter_map(|one| one.recovery_90).max())
         .flatten();
+    let share = handovers.iter().filter_map(|one| one.goodput_after_share).min_by(f64::total_cmp);
     let seconds = |span: Option<Duration>| span.map(|span| span.as_nanos() as f64 / 1e9);
     [
         json!(handovers.len()),
@@ -152,6 +159,7 @@ fn handovers(handovers: &[HandoverSummary], flow: Option<&str>) -> [Value; 6] {
         json!(seconds(stall_after)),
         json!(recovery),
         json!(seconds(recovery_90)),
+        json!(share),
     ]
 }
 
@@ -171,6 +179,9 @@ mod tests {
             unnecessary_retransmissions: 0,
             duplicate_acks: 0,
             out_of_order_arrivals: 0,
+            packets_replayed: 0,
+            retransmissions_swallowed: 0,
+            goodput_after_bps: None,
         }
     }
 
@@ -188,6 +199,8 @@ mod tests {
             recovery_90: after.map(Duration::from_secs),
             recovery,
             recovery_window: None,
+            goodput_after_bps: None,
+            goodput_after_share: after.map(|after| 0.1 * after as f64),
             flows: vec![flow],
         }
     }
@@ -220,11 +233,14 @@ mod tests {
         let both = [
             handover(flow(Resumption::Resumed, Some(3)), Recovery::Reached, Some(4)),
             handover(flow(Resumption::Resumed, Some(2)), Recovery::NotMeasured, None),
+            handover(flow(Resumption::Resumed, Some(1)), Recovery::Reached, Some(2)),
         ];
-        let expected = [json!(2), json!(3.0), json!("resumed"), json!(3.0), json!("reached"), json!(4.0)];
+        let expected =
+            [json!(3), json!(4.5), json!("resumed"), json!(3.0), json!("reached"), json!(4.0), json!(0.2)];
         assert_eq!(handovers(&both, Some("x")), expected);
         let stuck = [both[0].clone(), handover(flow(Resumption::Never, None), Recovery::Never, None)];
-        let expected = [json!(2), json!(3.0), json!("never"), Value::Null, json!("never"), Value::Null];
+        let expected =
+            [json!(2), json!(3.0), json!("never"), Value::Null, json!("never"), Value::Null, json!(0.4)];
         assert_eq!(handovers(&stuck, Some("x")), expected);
     }
 
@@ -232,7 +248,7 @@ mod tests {
     fn a_flow_that_no_handover_touches_has_no_stall() {
         let one = [handover(flow(Resumption::Resumed, Some(3)), Recovery::Reached, Some(4))];
         assert_eq!(handovers(&one, Some("y"))[2..4], [Value::Null, Value::Null]);
-        let none = [json!(0), json!(0.0), Value::Null, Value::Null, Value::Null, Value::Null];
-        assert_eq!(handovers(&[], Some("x")), none);
+        let none = [&[json!(0), json!(0.0)][..], &vec![Value::Null; 5]].concat();
+        assert_eq!(handovers(&[], Some("x")).to_vec(), none);
     }
 }

@@ -197,7 +197,7 @@ impl Grid {
         let mut overrides = self.overrides.clone();
         overrides.extend(self.settings(cell));
         overrides.extend(self.seed.map(|seed| format!("seed={seed}")));
-        Scenario::parse(&self.file, &self.text, &overrides)
+        Scenario::parse_beside(&self.file, &self.text, &overrides)
     }
 
     /// What a cell sets, an override for each axis.

@@ -1,0 +1,221 @@
+//! The assists of a node.
+
+use careof_assist::{Config, Exception, Place, Rest, Sack, Which};
+use careof_mobility::v4::PathProperties;
+use careof_scenario::{
+    Assist, AssistException, AssistPlace, Destination, KeptEnd, LinkId, QueueAtHandover, ReplayRest, Role,
+    Scenario,
+};
+
+use crate::agents::algorithm;
+use crate::path::path_to_home_agent;
+use crate::topology::{NodeId, Topology};
+
+/// What whoever announces a handover knows of the path by an access link.
+#[must_use]
+pub fn announced_path(scenario: &Scenario, topology: &Topology, link: LinkId) -> PathProperties {
+    let mobility = scenario.mobility.as_ref();
+    mobility
+        .map(|mobility| path_to_home_agent(scenario, topology, link, algorithm(mobility)))
+        .unwrap_or_default()
+}
+
+/// The assists that run on `node`; `None` where none does.
+#[must_use]
+pub fn assists(scenario: &Scenario, topology: &Topology, node: NodeId) -> Option<Config> {
+    scenario.mobility.as_ref()?;
+    let (here, place) = match topology.place(node).role {
+        Role::HomeAgent => (AssistPlace::HomeAgent, Place::HomeAgent),
+        Role::ForeignAgent => (AssistPlace::ForeignAgent, Place::ForeignAgent),
+        Role::Mobile => (AssistPlace::Mobile, Place::MobileNode),
+        Role::Correspondent | Role::Host => return None,
+    };
+    let mut config = Config::none(place);
+    let mut is_used = false;
+    for assist in scenario.assists.iter().filter(|assist| assist.places().contains(&here)) {
+        is_used = true;
+        take(scenario, assist, &mut config);
+    }
+    config.except = exceptions(scenario, topology);
+    is_used.then_some(config)
+}
+
+/// The flows that no assist touches.
+#[must_use]
+pub fn exceptions(scenario: &Scenario, topology: &Topology) -> Vec<Exception> {
+    let exception = |except: &AssistException| Exception {
+        prefix: match except.peer {
+            Destination::Any => None,
+            Destination::Node(node) => {
+                let node = topology.find(&scenario.node(node).name).unwrap_or(NodeId(0));
+                Some((topology.address_of(node), 32))
+            }
+            Destination::Prefix { address, length } => Some((address, length)),
+        },
+        port: except.port,
+    };
+    scenario.assist_except.iter().map(exception).collect()
+}
+
+/// Enters one assist with its parameters.
+fn take(scenario: &Scenario, assist: &Assist, config: &mut Config) {
+    match assist {
+        Assist::Replay(replay) => {
+            config.limits.flows = replay.flows as usize;
+            config.limits.bytes = replay.total;
+            config.replay = Some(careof_assist::Replay {
+                bytes: replay.bytes,
+                packets: replay.packets as usize,
+                age: replay.age,
+                keep: match replay.keep {
+                    KeptEnd::Oldest => Which::Oldest,
+                    KeptEnd::Newest => Which::Newest,
+                },
+                rest: match replay.rest {
+                    ReplayRest::Wait => Rest::Wait,
+                    ReplayRest::Drop => Rest::Drop,
+                    ReplayRest::Burst => Rest::Burst,
+                },
+                wait: replay.wait,
+                swallow: replay.swallow,
+                patience: replay.patience,
+            });
+        }
+        Assist::HoldLast(hold) => {
+            config.hold_last =
+                Some(careof_assist::HoldLast { packets: hold.packets as usize, age: hold.age });
+        }
+        Assist::LcdKick(kick) => {
+            config.limits.unreachables_per_second = kick.limit;
+            config.lcd_kick = Some(careof_assist::LcdKick {
+                during: kick.during,
+                interval: kick.interval,
+                burst: kick.burst,
+                spacing: kick.spacing,
+            });
+        }
+        Assist::Freeze(freeze) => {
+            // From the announcement on is as long before the end as anything is announced.
+            let longest = || scenario.handovers.iter().map(|handover| handover.notice).max();
+            config.freeze = Some(careof_assist::Freeze {
+                warning: freeze.warning.or_else(longest).unwrap_or_default(),
+                acks: freeze.acks,
+                patience: freeze.patience,
+            });
+        }
+        Assist::FastRetransmit(repeat) => {
+            config.fast_retransmit = Some(careof_assist::FastRetransmit {
+                acks: repeat.acks,
+                sack: if repeat.sack { Sack::AsLast } else { Sack::None },
+                longest_outage: repeat.longest_outage,
+            });
+        }
+        Assist::AckHold(hold) => {
+            config.ack_hold = Some(careof_assist::AckHold {
+                bytes: hold.bytes.into(),
+                always: hold.always,
+                longest: hold.longest,
+            });
+        }
+        Assist::WindowClamp(clamp) => {
+            config.window_clamp = Some(careof_assist::WindowClamp {
+                factor: clamp.factor,
+                segments: clamp.plus,
+                always: clamp.always,
+            });
+        }
+        Assist::Snoop(snoop) => {
+            config.snoop = Some(careof_assist::Snoop {
+                packets: snoop.packets as usize,
+                least_timeout: snoop.least_timeout,
+            });
+        }
+        Assist::MTcp => config.m_tcp = true,
+        Assist::PathQueue(path) => {
+            config.path_queue = Some(careof_assist::PathQueue {
+                queue: path.queue,
+                margin: path.margin.get(),
+                at_handover: match path.at_handover {
+                    QueueAtHandover::ReRoute => careof_assist::QueueAtHandover::ReRoute,
+                    QueueAtHandover::Drop => careof_assist::QueueAtHandover::Drop,
+                    QueueAtHandover::DrainLate => careof_assist::QueueAtHandover::DrainLate,
+                },
+            });
+        }
+        Assist::BufferForward(buffer) => {
+            config.buffer_forward = Some(careof_assist::BufferForward {
+                packets: buffer.limit as usize,
+                from_notice: buffer.from_notice,
+            });
+        }
+        Assist::Bicast => config.bicast = true,
+        // These are for senders; a base station with the first looks at what passes, and changes nothing.
+        Assist::Ebsn
+        | Assist::RtoReset(_)
+        | Assist::TcpCm(_)
+        | Assist::MobileTcp
+        | Assist::RtoFastDecrease(_) => {}
+        // It is refused before anybody asks: see `refuse_what_no_world_can`.
+        Assist::Split => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::time::Duration;
+
+    use super::*;
+    use crate::layout::lay_out;
+
+    const TWO_LINKS: &str = r#"
+        duration = "60 s"
+        [links]
+        wavelan = "wavelan"
+        gsm = "gsm-csd"
+        [mobility]
+        protocol = "mobile-ipv4"
+        [[handover]]
+        at = "12 s"
+        from = "wavelan"
+        to = "gsm"
+        notice = "2 s"
+        [[flow]]
+        from = "correspondent"
+        to = "mobile"
+    "#;
+
+    fn configs(assist: &str) -> [Option<Config>; 3] {
+        let scenario = Scenario::parse("x.toml", TWO_LINKS, &[assist.to_owned()]).unwrap();
+        let topology = lay_out(&scenario);
+        ["correspondent", "home-agent", "mobile"]
+            .map(|name| assists(&scenario, &topology, topology.find(name).unwrap()))
+    }
+
+    #[test]
+    fn an_assist_runs_where_the_scenario_has_it_and_with_its_defaults_elsewhere_nothing_does() {
+        assert_eq!(configs("assist=none"), [None, None, None]);
+        let [correspondent, home_agent, mobile] = configs("assist=default");
+        assert_eq!(correspondent, None);
+        let expected = Config::default_set(Place::MobileNode);
+        assert_eq!(mobile, Some(expected));
+        // The window is clamped at the mobile node alone.
+        let expected = Config { window_clamp: None, ..Config::default_set(Place::HomeAgent) };
+        assert_eq!(home_agent, Some(expected));
+    }
+
+    #[test]
+    fn a_window_that_is_to_close_from_the_announcement_on_closes_as_early_as_any_is_made() {
+        let [_, home_agent, mobile] = configs("assist=freeze");
+        assert_eq!(home_agent, None);
+        assert_eq!(mobile.unwrap().freeze.unwrap().warning, Duration::from_secs(2));
+    }
+
+    #[test]
+    fn exceptions_are_addresses() {
+        let [_, home_agent, _] =
+            configs(r#"assist={ use = "replay", except = [{ prefix = "correspondent", port = 22 }] }"#);
+        let [Exception { prefix: Some((_, 32)), port: Some(22) }] = home_agent.unwrap().except[..] else {
+            panic!()
+        };
+    }
+}

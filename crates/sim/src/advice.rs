@@ -1,0 +1,663 @@
+//! Senders that are told of handovers: who tells whom, and by which way.
+//!
+//! A sender on the mobile node shares its host with the mobility protocol and is told by that, at the moment at which it
+//! knows. A sender at the other end is told by
+//!
+//! | assist | way |
+//! |---|---|
+//! | rto-reset, `by = "signal"` | none: at once, as if both ends shared a host. The best that the reset could do; paper 000 (7.1.5) says that there is no such way |
+//! | rto-reset, `by = "option"` | an option in the next segments from the mobile node (paper 000, section 8.1) with a timeout for the new path: three times the round trip of the registration, RFC 6298's for a first measurement |
+//! | tcp-cm | a datagram to the correspondent's IP layer, over the new path, once the home agent has accepted (paper 002, section 3.1, where it is part of the binding update to the correspondent, the way it prefers); there is one for each correspondent |
+//! | mobile-tcp | an option in the next segments (paper 002, 4.3.4) with what is known of the path |
+//! | ebsn | an ICMP message from the base station (RFC 2757) |
+//!
+//! All but the first are packets or parts of packets, take their bytes, and may be late or lost.
+//!
+//! - *The next segments.* A receiver has nothing to send when an outage has silenced its peer. So at registration each
+//!   connection sends an acknowledgement at once, as paper 002's equation 8 counts it (one way on the new path, no timeout of
+//!   the peer in it). The option is in that and in the next segments, [`TIMES`] in all, so that one loss is no
+//!   silence; nobody confirms it. It is left out where it does not fit beside data, and SACK blocks give way to it.
+//! - *What is known* of the new path is what the mobile node knows: the rate of its link and the round trip of its
+//!   registration, which is that to the home agent and of small packets. A correspondent far from the home agent
+//!   has a longer one, and finds out by itself.
+//! - *The path is gone* ([`Advice::Away`]) is told to senders on the mobile node alone; nobody can tell the others (paper 002,
+//!   section 3.1). A make-before-break handover never says it: the old path works until the new one is registered.
+//! - *A base station* notices that a transmission to a visitor failed: a packet was lost on its link, or the link is down. It tells
+//!   the data's sender of each such packet; and, while its link is down and data it has seen pass is not
+//!   acknowledged, again every [`PAUSE`], as it would try again to send it. After [`LONGEST`] it takes the visitor for
+//!   gone; else a node that has moved on would have its peer wait for the visitor list's lifetime.
+//!   What is lost has to be sent again by somebody: the timer that would do so is what EBSN stops.
+
+use core::net::Ipv4Addr;
+use core::time::Duration;
+use std::collections::BTreeMap;
+
+use careof_assist::{Exception, FlowKey};
+use careof_base::Instant;
+use careof_link::DropCause;
+use careof_metrics::AssistDeed;
+use careof_mobility::v4::{HandoverEvent, HandoverStyle, InterfaceId, PathProperties};
+use careof_plan::{FlowId, NodeId, OneWayId, Side, Topology, port};
+use careof_scenario::{AdvisedBy, Assist, Scenario};
+use careof_tcp::{Advice, NewPath, RtoEstimator, State};
+use careof_trace::AssistRecord;
+use careof_wire::icmp::{IcmpMessage, OtherMessage, QuotedDatagram, quote_segment};
+use careof_wire::ipv4::Ipv4Header;
+use careof_wire::{Flags, SackBlocks, Segment, SeqNumber, protocol};
+
+use crate::agents::Agent;
+use crate::drop_cause::Cause;
+use crate::forwarding::DEFAULT_TTL;
+use crate::handover_option::{HandoverOption, OptionRef, Says};
+use crate::packet::{Body, Packet, PacketRef};
+use crate::queue::Slot;
+use crate::simulation::{Component, Simulation};
+
+/// Segments of a connection that carry the option of a handover.
+const TIMES: u8 = 3;
+/// Between two messages of a base station about a flow while its link is down: ns-2's least timeout of a base station
+/// that sends again itself (`SNOOP_MIN_TIMO`).
+const PAUSE: Duration = Duration::from_millis(100);
+/// How long a base station whose link is down does so; our own choice.
+const LONGEST: Duration = Duration::from_secs(5);
+
+/// An ICMP type for experiments (RFC 4727 section 4), and its codes here.
+const ICMP_EXPERIMENT: u8 = 253;
+const BAD_STATE: u8 = 0;
+const END_OF_HANDOVER: u8 = 1;
+
+/// Room for options in a TCP header.
+const MOST_OPTIONS: u16 = 40;
+
+/// What is told in this run, and to whom.
+pub(crate) struct Senders {
+    response: Option<Response>,
+    except: Vec<Exception>,
+    /// By mobile node.
+    mobiles: BTreeMap<u16, Teller>,
+    /// By base station.
+    stations: BTreeMap<u16, Station>,
+    /// All that were made.
+    options: Vec<HandoverOption>,
+}
+
+/// What senders do about a handover.
+#[derive(Clone, Copy)]
+enum Response {
+    RtoReset { slow_start: bool, by: AdvisedBy },
+    TcpCm { resend: bool, suspend: bool },
+    MobileTcp,
+}
+
+impl Response {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::RtoReset { .. } => "rto-reset",
+            Self::TcpCm { .. } => "tcp-cm",
+            Self::MobileTcp => "mobile-tcp",
+        }
+    }
+
+    /// Whether senders on the mobile node stop while there is no path.
+    const fn suspends(self) -> bool {
+        matches!(self, Self::TcpCm { suspend: true, .. } | Self::MobileTcp)
+    }
+
+    /// What a sender does that learns of a new path.
+    const fn arrival(self, path: NewPath) -> Advice {
+        match self {
+            Self::RtoReset { slow_start, .. } => Advice::ResetRto { slow_start },
+            Self::TcpCm { resend: false, .. } => Advice::Moved(path),
+            Self::TcpCm { .. } | Self::MobileTcp => Advice::Back(path),
+        }
+    }
+}
+
+/// A mobile node.
+#[derive(Default)]
+struct Teller {
+    /// Its connections.
+    ends: Vec<(FlowId, Side)>,
+    /// Handovers so far, modulo 256.
+    handovers: u8,
+    /// What its segments carry.
+    option: Option<OptionRef>,
+    /// Its senders were told that the path is gone.
+    is_away: bool,
+}
+
+/// A base station.
+struct Station {
+    slot: Slot,
+    /// Links that are down, and until when it cares.
+    down: BTreeMap<u16, Instant>,
+    /// What passes towards visitors, by flow and sender.
+    watched: BTreeMap<(FlowId, usize), Watched>,
+}
+
+/// Data towards a visitor.
+struct Watched {
+    header: Ipv4Header,
+    ports: (u16, u16),
+    seq: SeqNumber,
+    /// End of the data that passed, and what was acknowledged of it.
+    end: i64,
+    acknowledged: i64,
+}
+
+impl Station {
+    fn next_timeout(&self, now: Instant) -> Option<Instant> {
+        self.down.values().any(|until| *until > now).then(|| now + PAUSE)
+    }
+}
+
+impl Simulation {
+    /// Sets up who is told of handovers, where somebody is to be. After the flows.
+    pub(crate) fn add_senders(&mut self) {
+        let response = self.scenario.assists.iter().find_map(|assist| match assist {
+            Assist::RtoReset(reset) => {
+                Some(Response::RtoReset { slow_start: reset.slow_start, by: reset.by })
+            }
+            Assist::TcpCm(manager) => {
+                Some(Response::TcpCm { resend: manager.resend, suspend: manager.suspend })
+            }
+            Assist::MobileTcp => Some(Response::MobileTcp),
+            _ => None,
+        });
+        let has_stations = self.scenario.assists.contains(&Assist::Ebsn);
+        let Some(mobiles) = self.mobiles.filter(|_| response.is_some() || has_stations) else { return };
+        let except = careof_plan::exceptions(&self.scenario, &self.topology);
+        let mut senders = Senders {
+            response,
+            except,
+            mobiles: BTreeMap::new(),
+            stations: BTreeMap::new(),
+            options: Vec::new(),
+        };
+        for (flow, id) in self.flows.iter().zip(0..) {
+            for side in Side::BOTH {
+                let node = flow.ends[side.index()].node;
+                if response.is_some() && mobiles.index(node).is_some() {
+                    senders.mobiles.entry(node.0).or_default().ends.push((FlowId(id), side));
+                }
+            }
+        }
+        for index in 0..self.nodes.len() {
+            let id = NodeId(index as u16);
+            if has_stations && matches!(self.node(id).agent, Agent::Foreign(_)) {
+                let slot = self.add_component(Component::Station(id));
+                let station = Station { slot, down: BTreeMap::new(), watched: BTreeMap::new() };
+                senders.stations.insert(id.0, station);
+            }
+        }
+        self.senders = Some(Box::new(senders));
+    }
+
+    /// A phase of a handover of a mobile node: its own senders are told, and those of its peers.
+    pub(crate) fn advise_handover(&mut self, node: NodeId, event: &HandoverEvent) {
+        let Some(senders) = &mut self.senders else { return };
+        let (Some(response), Agent::Mobile(mobile)) =
+            (senders.response, &self.nodes[usize::from(node.0)].agent)
+        else {
+            return;
+        };
+        let Some(teller) = senders.mobiles.get_mut(&node.0) else { return };
+        match *event {
+            HandoverEvent::LinkDown { interface } if mobile.active() == Some(interface) => self.leave(node),
+            HandoverEvent::Initiated { style: HandoverStyle::BreakBeforeMake, .. } => self.leave(node),
+            HandoverEvent::Registered { new, round_trip, .. } => {
+                teller.is_away = false;
+                teller.handovers = teller.handovers.wrapping_add(1);
+                let round_trip = Some(new.round_trip.unwrap_or(round_trip));
+                self.tell_own(node, PathProperties { round_trip, ..new });
+                self.tell_peers(node, response, PathProperties { round_trip, ..new });
+            }
+            // The path that was lost is there again, and registered.
+            HandoverEvent::LinkUp { .. } | HandoverEvent::Failed { .. } if teller.is_away => {
+                let is_there = |&(id, side): &(FlowId, Side)| {
+                    let peer = self.flows[usize::from(id.0)].ends[side.peer().index()].address;
+                    mobile.delivery(peer, None).is_some()
+                };
+                if let Some(interface) = mobile.active().filter(|_| mobile.is_registered())
+                    && teller.ends.first().is_some_and(is_there)
+                {
+                    teller.is_away = false;
+                    let path = mobile.path(interface);
+                    self.tell_own(node, path);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The path is gone: senders on the mobile node wait.
+    fn leave(&mut self, node: NodeId) {
+        let Some(senders) = &mut self.senders else { return };
+        let (Some(response), Some(teller)) = (senders.response, senders.mobiles.get_mut(&node.0)) else {
+            return;
+        };
+        if response.suspends() && !teller.is_away {
+            teller.is_away = true;
+            for (flow, side) in self.connections_of(node) {
+                self.advise(flow, side, &[Advice::Away]);
+            }
+        }
+    }
+
+    /// Senders on the mobile node learn of the path in use.
+    fn tell_own(&mut self, node: NodeId, path: PathProperties) {
+        let Some(response) = self.senders.as_ref().and_then(|senders| senders.response) else { return };
+        let path = NewPath { rate: path.uplink, round_trip: path.round_trip };
+        for (flow, side) in self.connections_of(node) {
+            self.advise(flow, side, &[response.arrival(path)]);
+        }
+    }
+
+    /// Senders to the mobile node are told of the path in use.
+    fn tell_peers(&mut self, node: NodeId, response: Response, path: PathProperties) {
+        let PathProperties { downlink: rate, round_trip, .. } = path;
+        let path = NewPath { rate, round_trip };
+        match response {
+            Response::RtoReset { by: AdvisedBy::Signal, .. } => {
+                for (flow, side) in self.connections_of(node) {
+                    self.advise(flow, side.peer(), &[response.arrival(path)]);
+                }
+            }
+            Response::RtoReset { slow_start, by: AdvisedBy::Option } => {
+                // RFC 6298 section 2.2: SRTT = R, RTTVAR = R/2, RTO = SRTT + 4 RTTVAR.
+                let rto = round_trip.unwrap_or_default() * 3;
+                self.tell_by_option(node, Says::rto(rto, slow_start));
+            }
+            Response::MobileTcp => self.tell_by_option(node, Says::path(&path)),
+            Response::TcpCm { .. } => self.tell_by_datagram(node, Says::path(&path)),
+        }
+    }
+
+    /// The connections of a mobile node that a handover concerns: established, by its home address, and not excepted.
+    fn connections_of(&self, node: NodeId) -> Vec<(FlowId, Side)> {
+        let Some(senders) = &self.senders else { return Vec::new() };
+        let ends = senders.mobiles.get(&node.0).map_or(&[][..], |teller| &teller.ends);
+        let concerns = |&(id, side): &(FlowId, Side)| {
+            let flow = &self.flows[usize::from(id.0)];
+            let (end, peer) = (&flow.ends[side.index()], &flow.ends[side.peer().index()]);
+            let state = end.connection.snapshot().state;
+            let key = FlowKey {
+                mobile: end.address,
+                peer: peer.address,
+                mobile_port: port(id, side),
+                peer_port: port(id, side.peer()),
+            };
+            flow.opened
+                && state.is_synchronized()
+                && state != State::TimeWait
+                && self.is_home_address_of(node, end.address)
+                && !senders.except.iter().any(|exception| exception.covers(&key))
+        };
+        ends.iter().copied().filter(concerns).collect()
+    }
+
+    fn tell_by_option(&mut self, node: NodeId, says: Says) {
+        let Some(senders) = &mut self.senders else { return };
+        let Some(teller) = senders.mobiles.get_mut(&node.0) else { return };
+        let option = HandoverOption { handover: teller.handovers, says };
+        teller.option = OptionRef::at(senders.options.len());
+        senders.options.push(option);
+        self.bytes.options.push(option.bytes());
+        self.observer.add_option(option.bytes());
+        for (flow, side) in self.connections_of(node) {
+            let end = self.flows[usize::from(flow.0)].end(side);
+            end.tells = TIMES;
+            end.connection.acknowledge();
+            self.pump(flow, side);
+        }
+    }
+
+    /// A segment leaves of an end that has something to say: it carries the option, if there is room.
+    #[cold]
+    pub(crate) fn add_option(&mut self, id: FlowId, side: Side, packet: PacketRef) {
+        let Some(senders) = &self.senders else { return };
+        let end = &self.flows[usize::from(id.0)].ends[side.index()];
+        let (node, mss) = (end.node, end.connection.snapshot().mss);
+        let Some(number) = senders.mobiles.get(&node.0).and_then(|teller| teller.option) else { return };
+        let len = self.bytes.options[number.index()].len() as u16;
+        let told = &mut self.pool[packet];
+        let (Body::Tcp(segment), Some(origin)) = (&mut told.body, &mut told.origin) else { return };
+        let is_of_the_stream = !segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::RST);
+        if !is_of_the_stream || !make_room(segment, len, mss) {
+            return;
+        }
+        origin.option = Some(number);
+        told.header.payload_len = segment.header_len() + len + segment.payload_len;
+        self.pool.rewrite(packet);
+        self.flows[usize::from(id.0)].end(side).tells -= 1;
+        self.trace_advice(node, id, "tell", 1, len.into());
+    }
+
+    /// A segment with an option has reached an end.
+    #[cold]
+    pub(crate) fn hear_option(&mut self, id: FlowId, side: Side, number: OptionRef) {
+        let Some(option) = self.senders.as_ref().and_then(|senders| senders.options.get(number.index()))
+        else {
+            return;
+        };
+        let option = *option;
+        self.hear(id, side, option);
+    }
+
+    /// An end is told something, once.
+    fn hear(&mut self, id: FlowId, side: Side, told: HandoverOption) {
+        let Some(response) = self.senders.as_ref().and_then(|senders| senders.response) else { return };
+        let end = self.flows[usize::from(id.0)].end(side);
+        if told.handover.wrapping_sub(end.heard) as i8 <= 0 {
+            return;
+        }
+        end.heard = told.handover;
+        match told.says {
+            Says::Rto { micros, slow_start } => {
+                let rto = Advice::SetRto(Duration::from_micros(micros.into()));
+                let advice = [Advice::ResetRto { slow_start }, rto];
+                self.advise(id, side, if slow_start { &advice } else { &advice[1..] });
+            }
+            Says::Path { .. } => self.advise(id, side, &[response.arrival(told.says.new_path())]),
+        }
+    }
+
+    /// The mobile node tells each of its correspondents, by a datagram of its own, that a handover has ended.
+    fn tell_by_datagram(&mut self, node: NodeId, says: Says) {
+        let Some(senders) = &self.senders else { return };
+        let handover = senders.mobiles.get(&node.0).map_or(0, |teller| teller.handovers);
+        let mut body = Vec::new();
+        says.emit(&mut body);
+        let rest_of_header = [handover, 0, 0, 0];
+        let message = OtherMessage { kind: ICMP_EXPERIMENT, code: END_OF_HANDOVER, rest_of_header, body };
+        let mut payload = Vec::new();
+        IcmpMessage::Other(message).emit(&mut payload);
+        let source = self.own_address(node);
+        let mut told = Vec::new();
+        for (flow, side) in self.connections_of(node) {
+            let destination = self.flows[usize::from(flow.0)].ends[side.peer().index()].address;
+            if told.contains(&destination) {
+                continue;
+            }
+            told.push(destination);
+            let header = Ipv4Header {
+                source,
+                destination,
+                protocol: protocol::ICMP,
+                ttl: DEFAULT_TTL,
+                identification: self.next_identification(node),
+                payload_len: payload.len() as u16,
+                ..Ipv4Header::default()
+            };
+            let body = Body::Message(payload.clone().into());
+            let packet = self.insert(Packet { id: 0, header, outer: None, body, origin: None });
+            self.trace_message(node, packet, true);
+            self.trace_advice(node, flow, "tell", 1, u64::from(header.payload_len) + 20);
+            self.originate(node, packet, 0);
+        }
+    }
+
+    /// An ICMP message that is for senders has reached `node`.
+    pub(crate) fn hear_message(&mut self, node: NodeId, header: &Ipv4Header, message: &OtherMessage) {
+        if self.senders.is_none() || message.kind != ICMP_EXPERIMENT {
+            return;
+        }
+        match message.code {
+            BAD_STATE => {
+                let Ok(quoted) = QuotedDatagram::parse(&message.body) else {
+                    self.malformed_messages += 1;
+                    return;
+                };
+                if let Some(ports) = quoted.ports()
+                    && let Some((id, side)) = self.sender_of(&quoted.header, ports.source_port)
+                    && self.flows[usize::from(id.0)].ends[side.index()].node == node
+                {
+                    self.advise(id, side, &[Advice::Rearm]);
+                }
+            }
+            END_OF_HANDOVER => {
+                let Some(says) = Says::parse_path(&message.body) else {
+                    self.malformed_messages += 1;
+                    return;
+                };
+                let told = HandoverOption { handover: message.rest_of_header[0], says };
+                for index in 0..self.flows.len() {
+                    let flow = &self.flows[index];
+                    let is_meant = |side: &Side| {
+                        let (end, peer) = (&flow.ends[side.index()], &flow.ends[side.peer().index()]);
+                        flow.opened
+                            && end.node == node
+                            && end.address == header.destination
+                            && peer.address == header.source
+                    };
+                    if let Some(side) = Side::BOTH.into_iter().find(is_meant) {
+                        self.hear(FlowId(index as u16), side, told);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// An end is told something, and does what it then can.
+    fn advise(&mut self, id: FlowId, side: Side, advice: &[Advice]) {
+        let now = self.now;
+        let end = self.flows[usize::from(id.0)].end(side);
+        let state = end.connection.snapshot().state;
+        if !state.is_synchronized() || state == State::TimeWait {
+            return;
+        }
+        let node = end.node;
+        for one in advice {
+            end.connection.advise(now, one);
+        }
+        self.count_deed_of(id, side, AssistDeed::Advised);
+        if let Some(last) = advice.last() {
+            self.trace_advice(node, id, name(last), 0, 0);
+        }
+        self.pump(id, side);
+    }
+
+    fn trace_advice(&mut self, node: NodeId, id: FlowId, what: &'static str, packets: u32, bytes: u64) {
+        let response = self.senders.as_ref().and_then(|senders| senders.response);
+        let assist = match what {
+            "rearm" | "bad-state" => "ebsn",
+            _ => response.map_or("ebsn", Response::name),
+        };
+        self.trace_assist(node, id, AssistRecord { assist, what, packets, bytes });
+    }
+
+    /// A base station sees a packet pass on its way.
+    pub(crate) fn station_sees(&mut self, node: NodeId, packet: PacketRef) {
+        let Some(station) = self.senders.as_mut().and_then(|senders| senders.stations.get_mut(&node.0))
+        else {
+            return;
+        };
+        let Packet { header, body: Body::Tcp(segment), origin: Some(origin), .. } = &self.pool[packet] else {
+            return;
+        };
+        if segment.payload_len > 0
+            && let Agent::Foreign(agent) = &self.nodes[usize::from(node.0)].agent
+            && agent.deliver(header.destination).is_some()
+        {
+            let end = origin.seq + i64::from(segment.seq_len());
+            let watched =
+                station.watched.entry((origin.flow, origin.sender.index())).or_insert_with(|| Watched {
+                    header: *header,
+                    ports: (segment.source_port, segment.destination_port),
+                    seq: segment.seq,
+                    end,
+                    acknowledged: origin.seq,
+                });
+            watched.end = watched.end.max(end);
+            (watched.header, watched.seq) = (*header, segment.seq);
+        }
+        if segment.flags.contains(Flags::ACK)
+            && let Some(data) = station.watched.get_mut(&(origin.flow, origin.sender.peer().index()))
+        {
+            data.acknowledged = data.acknowledged.max(origin.ack);
+        }
+    }
+
+    /// A base station notices what its link does.
+    pub(crate) fn station_link(&mut self, node: NodeId, interface: InterfaceId, up: bool) {
+        let now = self.now;
+        let Some(station) = self.senders.as_mut().and_then(|senders| senders.stations.get_mut(&node.0))
+        else {
+            return;
+        };
+        if up {
+            station.down.remove(&interface.0);
+        } else {
+            station.down.insert(interface.0, now + LONGEST);
+        }
+        let (slot, next) = (station.slot, station.next_timeout(now));
+        self.queue.set(slot, next);
+        if !up {
+            self.tell_of_bad_state(node);
+        }
+    }
+
+    /// A base station tries again to send what its visitors have not acknowledged.
+    pub(crate) fn station_timeout(&mut self, node: NodeId) {
+        self.tell_of_bad_state(node);
+        let now = self.now;
+        if let Some(station) = self.senders.as_ref().and_then(|senders| senders.stations.get(&node.0)) {
+            let (slot, next) = (station.slot, station.next_timeout(now));
+            self.queue.set(slot, next);
+        }
+    }
+
+    fn tell_of_bad_state(&mut self, node: NodeId) {
+        let now = self.now;
+        let Some(station) = self.senders.as_ref().and_then(|senders| senders.stations.get(&node.0)) else {
+            return;
+        };
+        let Agent::Foreign(agent) = &self.node(node).agent else { return };
+        let is_behind = |destination| {
+            let interface = agent.deliver(destination);
+            interface
+                .is_some_and(|interface| station.down.get(&interface.0).is_some_and(|&until| until > now))
+        };
+        let owed: Vec<_> = station
+            .watched
+            .values()
+            .filter(|data| data.end > data.acknowledged && is_behind(data.header.destination))
+            .map(|data| (data.header, data.ports, data.seq))
+            .collect();
+        for (header, ports, seq) in owed {
+            self.send_bad_state(node, &header, ports, seq);
+        }
+    }
+
+    /// A link dropped a packet: where that is a base station's own, it knows that a transmission failed.
+    #[cold]
+    pub(crate) fn transmission_failed(&mut self, way: OneWayId, packet: PacketRef, cause: Cause) {
+        let node = self.links[way.0 as usize].from;
+        let is_station = self.senders.as_ref().is_some_and(|senders| senders.stations.contains_key(&node.0));
+        if !is_station || !matches!(cause, Cause::Link(DropCause::Loss | DropCause::LinkDown)) {
+            return;
+        }
+        let Packet { header, body: Body::Tcp(segment), outer: None, .. } = &self.pool[packet] else { return };
+        let (header, segment) = (*header, *segment);
+        let visitor = self.links[way.0 as usize].to;
+        if segment.payload_len > 0 && self.is_home_address_of(visitor, header.destination) {
+            let ports = (segment.source_port, segment.destination_port);
+            self.send_bad_state(node, &header, ports, segment.seq);
+        }
+    }
+
+    /// Explicit bad state notification: an ICMP message to the data's sender that quotes the packet, as an error would.
+    fn send_bad_state(&mut self, node: NodeId, quoted: &Ipv4Header, ports: (u16, u16), seq: SeqNumber) {
+        let Some((id, side)) = self.sender_of(quoted, ports.0) else { return };
+        let ends = &self.flows[usize::from(id.0)].ends;
+        let key = FlowKey {
+            mobile: ends[side.peer().index()].address,
+            peer: ends[side.index()].address,
+            mobile_port: ports.1,
+            peer_port: ports.0,
+        };
+        let is_excepted = |senders: &Senders| senders.except.iter().any(|exception| exception.covers(&key));
+        if self.senders.as_ref().is_some_and(|senders| is_excepted(senders)) {
+            return;
+        }
+        let body = quote_segment(quoted, ports, seq);
+        let bytes = body.len() as u64 + 8 + 20;
+        let message = OtherMessage { kind: ICMP_EXPERIMENT, code: BAD_STATE, rest_of_header: [0; 4], body };
+        self.trace_advice(node, id, "bad-state", 1, bytes);
+        self.send_icmp(node, quoted.source, &IcmpMessage::Other(message));
+    }
+}
+
+/// Gives senders the estimator of `rto-fast-decrease`, where that is used, within the bounds of the one they had.
+pub(crate) fn change_senders(scenario: &mut Scenario, topology: &Topology) {
+    let samples = scenario.assists.iter().find_map(|assist| match assist {
+        Assist::RtoFastDecrease(decrease) => Some(decrease.samples),
+        _ => None,
+    });
+    let Some(samples) = samples else { return };
+    let except = careof_plan::exceptions(scenario, topology);
+    for index in 0..scenario.flows.len() {
+        let flow = &scenario.flows[index];
+        let address = |node: careof_scenario::NodeId| {
+            let node = topology.find(&scenario.node(node).name);
+            (node, node.map_or(Ipv4Addr::UNSPECIFIED, |node| topology.address_of(node)))
+        };
+        let ends = [address(flow.from), address(flow.to)];
+        let moves = |(node, _): (Option<NodeId>, Ipv4Addr)| {
+            topology.mobiles.is_some_and(|mobiles| node.is_some_and(|node| mobiles.index(node).is_some()))
+        };
+        let mobile = if moves(ends[1]) { Side::Acceptor } else { Side::Opener };
+        let id = FlowId(index as u16);
+        let key = FlowKey {
+            mobile: ends[mobile.index()].1,
+            peer: ends[mobile.peer().index()].1,
+            mobile_port: port(id, mobile),
+            peer_port: port(id, mobile.peer()),
+        };
+        if except.iter().any(|exception| exception.covers(&key)) {
+            continue;
+        }
+        let config = &mut scenario.flows[index].tcp.config;
+        config.rto_initial = Some(config.effective_rto_initial());
+        config.rto_min = Some(config.effective_rto_min());
+        config.rto_max = Some(config.effective_rto_max());
+        config.rto = RtoEstimator::FastDecrease;
+        config.rto_evidence = samples;
+    }
+}
+
+/// Makes room for an option of `len` bytes: SACK blocks give way, data does not.
+fn make_room(segment: &mut Segment, len: u16, mss: u32) -> bool {
+    let all = segment.sack;
+    let mut blocks = all.as_slice().len();
+    loop {
+        let options = segment.header_len() - Segment::HEADER_LEN + len;
+        let sack = segment.header_len() - Segment { sack: SackBlocks::EMPTY, ..*segment }.header_len();
+        let fits = u32::from(segment.payload_len) + u32::from(len + sack) <= mss;
+        if options <= MOST_OPTIONS && (fits || segment.payload_len == 0) {
+            return true;
+        }
+        if blocks == 0 {
+            segment.sack = all;
+            return false;
+        }
+        blocks -= 1;
+        segment.sack = SackBlocks::EMPTY;
+        for &(left, right) in &all.as_slice()[..blocks] {
+            segment.sack.push(left, right);
+        }
+    }
+}
+
+/// The name in traces.
+const fn name(advice: &Advice) -> &'static str {
+    match advice {
+        Advice::ResetRto { .. } => "reset-rto",
+        Advice::SetRto(_) => "set-rto",
+        Advice::Rearm => "rearm",
+        Advice::Away => "away",
+        Advice::Back(_) => "back",
+        Advice::Moved(_) => "moved",
+    }
+}

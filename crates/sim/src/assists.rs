@@ -1,0 +1,594 @@
+//! The assists of a node: what they are shown and told, and what they ask for, done.
+//!
+//! An assistant keeps numbers, the packets are here. A copy that is kept is a value of its own and no packet of the run
+//! until it is sent; a packet that is held is one, and counts as queued.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+use careof_assist::{
+    Action, Assistant, Config, DropReason, Edit, Fate, FlowKey, Input, PacketView, PathId, Report, Token,
+    Towards,
+};
+use careof_metrics::AssistDeed;
+use careof_mobility::v4::{HandoverEvent, InterfaceId, PathProperties, Tunnel};
+use careof_plan::{FlowId, InterfaceIndex, NodeId, Route, Side, announced_path, down_of, port};
+use careof_scenario::{Handover, LinkId};
+use careof_trace::AssistRecord;
+use careof_wire::icmp::{DestinationUnreachable, IcmpMessage, UnreachableCode, quote_segment};
+use careof_wire::ipv4::Ipv4Header;
+use careof_wire::mip4::PathReport;
+use careof_wire::{SackBlocks, Segment, SeqNumber};
+
+use crate::agents::Agent;
+use crate::drop_cause::NodeDrop;
+use crate::packet::{Body, Origin, Packet, PacketRef};
+use crate::queue::Slot;
+use crate::simulation::{Component, Node, Simulation, WorldError};
+
+/// The assists of one node, with the packets they keep.
+pub(crate) struct Anchor {
+    assistant: Assistant,
+    /// By token.
+    stored: Vec<Option<Stored>>,
+    /// How many of these are packets of the run.
+    held: u64,
+    /// Mobile nodes whose binding has just changed, and whether what was on its way by the path before is lost, if they said.
+    moved: BTreeMap<Ipv4Addr, Option<bool>>,
+    slot: Slot,
+}
+
+/// A packet under a token, and the end it goes to.
+struct Stored {
+    towards: Towards,
+    what: Kept,
+}
+
+enum Kept {
+    /// A copy of what went on.
+    Copy(Box<Packet>),
+    /// The packet itself, which did not.
+    Held(PacketRef),
+}
+
+/// Something for the node's own TCP. It waits until everything that goes to the network is on its way, for the answer may
+/// follow at once and must not overtake it.
+enum ForHere {
+    Segment(PacketRef),
+    Unreachable(Ipv4Addr, IcmpMessage),
+}
+
+impl Anchor {
+    fn store(&mut self, token: Token, stored: Stored) {
+        let index = token.0 as usize;
+        if self.stored.len() <= index {
+            self.stored.resize_with(index + 1, || None);
+        }
+        self.held += u64::from(matches!(stored.what, Kept::Held(_)));
+        let before = self.stored[index].replace(stored);
+        debug_assert!(before.is_none(), "a token stands for one packet at a time");
+    }
+
+    fn take(&mut self, token: Token) -> Option<Stored> {
+        let stored = self.stored.get_mut(token.0 as usize)?.take()?;
+        self.held -= u64::from(matches!(stored.what, Kept::Held(_)));
+        Some(stored)
+    }
+}
+
+impl Node {
+    /// Packets that its assists hold.
+    pub(crate) fn held_by_assist(&self) -> u64 {
+        self.assist.as_ref().map_or(0, |anchor| anchor.held)
+    }
+}
+
+impl Simulation {
+    /// Sets the assists of a node up, if it is to have any. Before its routes are resolved.
+    pub(crate) fn add_assists(&mut self, node: NodeId) -> Result<(), WorldError> {
+        match careof_plan::assists(&self.scenario, &self.topology, node) {
+            Some(config) => self.add_anchor(node, config),
+            None => Ok(()),
+        }
+    }
+
+    fn add_anchor(&mut self, node: NodeId, config: Config) -> Result<(), WorldError> {
+        let assistant = Assistant::new(config).map_err(|error| WorldError::Assist(error.to_string()))?;
+        let slot = self.add_component(Component::Assist(node));
+        self.node_mut(node).assist =
+            Some(Box::new(Anchor { assistant, stored: Vec::new(), held: 0, moved: BTreeMap::new(), slot }));
+        Ok(())
+    }
+
+    /// A router with assists forwards a packet.
+    #[inline(never)]
+    pub(crate) fn forward_assisted(&mut self, node: NodeId, packet: PacketRef, route: Route) {
+        self.station_sees(node, packet);
+        let goes_on = match self.direction(node, packet) {
+            Some((towards, path)) => self.show(node, towards, path, packet),
+            None => true,
+        };
+        if goes_on {
+            self.forward_on(node, packet, route);
+        }
+        self.drive_assist(node);
+    }
+
+    /// The mobile node sends a packet of its own past its assists.
+    #[inline(never)]
+    pub(crate) fn originate_assisted(&mut self, node: NodeId, packet: PacketRef, port: u16) {
+        let goes_on = match self.direction(node, packet) {
+            Some((Towards::Peer, path)) => self.show(node, Towards::Peer, path, packet),
+            _ => true,
+        };
+        if goes_on {
+            self.originate_on(node, packet, port);
+        }
+        self.drive_assist(node);
+    }
+
+    /// A whole segment has reached an address of a node with assists: the mobile node's, or that of an agent that is the
+    /// mobile node's peer itself.
+    #[inline(never)]
+    pub(crate) fn deliver_assisted(&mut self, node: NodeId, interface: InterfaceIndex, packet: PacketRef) {
+        let goes_on = match self.direction(node, packet) {
+            Some((towards, path)) => {
+                let came_by = match self.node(node).agent {
+                    Agent::Mobile(_) => Some(PathId(interface.0.into())),
+                    _ => path,
+                };
+                self.show(node, towards, came_by, packet)
+            }
+            None => true,
+        };
+        if goes_on {
+            self.deliver_segment(node, packet);
+        }
+        self.drive_assist(node);
+    }
+
+    /// Sends a packet on that waited in a queue behind `node`, which has seen it before.
+    pub(crate) fn send_again(&mut self, node: NodeId, packet: PacketRef, port: u16) {
+        if self.node(node).assist.is_none() {
+            return self.originate(node, packet, port);
+        }
+        let destination = self.pool[packet].header.destination;
+        match &self.node(node).agent {
+            Agent::Mobile(_) => self.originate_on(node, packet, port),
+            _ => {
+                let route = self.node(node).place.route(destination);
+                self.forward_on(node, packet, route);
+            }
+        }
+    }
+
+    /// Which end of a mobile node's flow a packet goes to, and the path to the mobile node that it takes, as far as `node`
+    /// knows; `None` for what no assist is shown.
+    fn direction(&self, node: NodeId, packet: PacketRef) -> Option<(Towards, Option<PathId>)> {
+        let Packet { header, outer, .. } = &self.pool[packet];
+        if outer.is_some() {
+            return None;
+        }
+        let (to, from) = (header.destination, header.source);
+        match &self.node(node).agent {
+            Agent::None => None,
+            Agent::Home(agent) if agent.serves(to) => {
+                Some((Towards::Mobile, agent.tunnels(to).last().map(|tunnel| path_to(tunnel.exit))))
+            }
+            Agent::Home(agent) => agent.serves(from).then_some((Towards::Peer, None)),
+            Agent::Foreign(agent) => {
+                let behind = |interface: InterfaceId| Some(PathId(interface.0.into()));
+                let towards_it = agent.deliver(to).map(|interface| (Towards::Mobile, behind(interface)));
+                towards_it.or_else(|| agent.deliver(from).map(|interface| (Towards::Peer, behind(interface))))
+            }
+            Agent::Mobile(mobile) => {
+                let own = self.mobiles?.address_of(node)?;
+                let path = mobile.active().map(|interface| PathId(interface.0.into()));
+                match (to == own, from == own) {
+                    (true, _) => Some((Towards::Mobile, path)),
+                    (_, true) => Some((Towards::Peer, path)),
+                    _ => None,
+                }
+            }
+        }
+    }
+
+    /// Shows a packet to the assists of `node`; whether it goes on.
+    fn show(&mut self, node: NodeId, towards: Towards, path: Option<PathId>, packet: PacketRef) -> bool {
+        let now = self.now;
+        let Some(anchor) = &mut self.nodes[usize::from(node.0)].assist else { return true };
+        let shown = &self.pool[packet];
+        let segment = match &shown.body {
+            Body::Tcp(segment) if !shown.header.is_fragment() => Some(segment),
+            Body::Tcp(_) | Body::Message(_) => None,
+        };
+        let view = PacketView { header: &shown.header, segment, is_opaque: false };
+        let verdict = anchor.assistant.handle_packet(now, towards, path, &view);
+        if let Some(edit) = verdict.edit {
+            self.edit(packet, edit);
+        }
+        let Some(anchor) = &mut self.nodes[usize::from(node.0)].assist else { return true };
+        if let Some(token) = verdict.keep {
+            let copy = Box::new(self.pool[packet].clone());
+            anchor.store(token, Stored { towards, what: Kept::Copy(copy) });
+        }
+        match verdict.fate {
+            Fate::Pass => true,
+            Fate::Hold(token) => {
+                anchor.store(token, Stored { towards, what: Kept::Held(packet) });
+                self.count_deed(self.pool[packet].origin, AssistDeed::Held);
+                false
+            }
+            Fate::Drop(reason) => {
+                if matches!(reason, DropReason::HeldAlready | DropReason::OnItsWay) {
+                    self.count_deed(self.pool[packet].origin, AssistDeed::Swallowed);
+                }
+                self.drop_packet(node, packet, reason.into());
+                false
+            }
+        }
+    }
+
+    fn edit(&mut self, packet: PacketRef, edit: Edit) {
+        let edited = &mut self.pool[packet];
+        let Body::Tcp(segment) = &mut edited.body else { return };
+        if let Some(window) = edit.window {
+            segment.window = window;
+        }
+        if let Some(ack) = edit.ack {
+            if let Some(origin) = &mut edited.origin {
+                origin.ack += i64::from(ack.0.wrapping_sub(segment.ack.0) as i32);
+            }
+            segment.ack = ack;
+        }
+        if edit.without_sack {
+            segment.sack = SackBlocks::default();
+            edited.header.payload_len = segment.header_len() + segment.payload_len;
+        }
+        self.pool.rewrite(packet);
+    }
+
+    /// A timer of the assists of a node ran out.
+    pub(crate) fn assist_timeout(&mut self, node: NodeId) {
+        let now = self.now;
+        if let Some(anchor) = &mut self.node_mut(node).assist {
+            anchor.assistant.handle_timeout(now);
+        }
+        self.drive_assist(node);
+    }
+
+    fn assist_event(&mut self, node: NodeId, input: &Input<'_>) {
+        let now = self.now;
+        if let Some(anchor) = &mut self.node_mut(node).assist {
+            anchor.assistant.handle_event(now, input);
+            self.drive_assist(node);
+        }
+    }
+
+    /// Does what the assists of a node ask for, and sets their timer.
+    fn drive_assist(&mut self, node: NodeId) {
+        let mut for_here = Vec::new();
+        while let Some(anchor) = &mut self.node_mut(node).assist
+            && let Some(action) = anchor.assistant.poll_action()
+        {
+            match action {
+                Action::Release { token, via, keep } => {
+                    self.release_stored(node, token, via, keep, &mut for_here);
+                }
+                Action::Discard { token, dropped } => {
+                    if let Some(Stored { what: Kept::Held(packet), .. }) = anchor.take(token) {
+                        let cause = dropped.map_or(NodeDrop::AssistTooOld, NodeDrop::from);
+                        self.drop_packet(node, packet, cause);
+                    }
+                }
+                Action::Inject { header, segment, towards } => {
+                    self.inject(node, &header, &segment, towards, &mut for_here);
+                }
+                Action::HostUnreachable { quoted, ports, seq } => {
+                    self.host_unreachable(node, &quoted, ports, seq, &mut for_here);
+                }
+            }
+        }
+        while let Some(anchor) = &mut self.node_mut(node).assist
+            && let Some(report) = anchor.assistant.poll_report()
+        {
+            self.take_report(node, &report);
+        }
+        for one in for_here {
+            match one {
+                ForHere::Segment(packet) => self.deliver_segment(node, packet),
+                ForHere::Unreachable(to, message) => self.send_icmp(node, to, &message),
+            }
+        }
+        if let Some(anchor) = &self.node(node).assist {
+            let (slot, deadline) = (anchor.slot, anchor.assistant.next_timeout().map(|(at, _)| at));
+            self.queue.set(slot, deadline);
+        }
+    }
+
+    fn release_stored(
+        &mut self,
+        node: NodeId,
+        token: Token,
+        via: Option<PathId>,
+        keep: bool,
+        for_here: &mut Vec<ForHere>,
+    ) {
+        let Some(anchor) = &mut self.nodes[usize::from(node.0)].assist else { return };
+        let Some(Stored { towards, what }) = anchor.take(token) else {
+            debug_assert!(false, "only what is stored is released");
+            return;
+        };
+        let (packet, was_held) = match what {
+            Kept::Held(packet) => (packet, true),
+            Kept::Copy(copy) if keep => {
+                let packet = self.pool.insert((*copy).clone());
+                anchor.store(token, Stored { towards, what: Kept::Copy(copy) });
+                (packet, false)
+            }
+            Kept::Copy(copy) => (self.pool.insert(*copy), false),
+        };
+        if was_held && keep {
+            let copy = Box::new(self.pool[packet].clone());
+            anchor.store(token, Stored { towards, what: Kept::Copy(copy) });
+        }
+        if !was_held {
+            self.count_deed(self.pool[packet].origin, AssistDeed::Replayed);
+        }
+        if !self.send_stored(node, towards, via, packet, for_here) {
+            self.drop_packet(node, packet, NodeDrop::NoRoute);
+            let now = self.now;
+            if let Some(anchor) = &mut self.node_mut(node).assist {
+                anchor.assistant.handle_event(now, &Input::NotSent { token });
+            }
+        }
+    }
+
+    /// Sends a packet on as if it went on now; `false` when there is no such way.
+    fn send_stored(
+        &mut self,
+        node: NodeId,
+        towards: Towards,
+        via: Option<PathId>,
+        packet: PacketRef,
+        for_here: &mut Vec<ForHere>,
+    ) -> bool {
+        let Packet { header, body, .. } = &self.pool[packet];
+        let destination = header.destination;
+        if self.is_own(node, destination) {
+            for_here.push(ForHere::Segment(packet));
+            return true;
+        }
+        let port = match body {
+            Body::Tcp(segment) => segment.destination_port,
+            Body::Message(_) => 0,
+        };
+        let route = self.node(node).place.route(destination);
+        match (&self.node(node).agent, towards, via) {
+            (Agent::Mobile(mobile), _, via) => {
+                let Some(delivery) = mobile.delivery(destination, Some(port)) else { return false };
+                match via.filter(|path| *path != PathId(delivery.interface.0.into())) {
+                    None => self.originate_on(node, packet, port),
+                    // The tunnel begins at the new path's address.
+                    Some(_) if delivery.tunnel.is_some() => return false,
+                    Some(path) => {
+                        let Ok(interface) = u16::try_from(path.0) else { return false };
+                        self.transmit(node, InterfaceIndex(interface), packet);
+                    }
+                }
+            }
+            (Agent::Home(agent), Towards::Mobile, Some(path)) => {
+                let tunnels = agent.tunnels(destination);
+                let bound = tunnels.iter().find(|tunnel| path_to(tunnel.exit) == path).copied();
+                // What drains late goes where the mobile node was, as far as anything is known of it still.
+                let left =
+                    tunnels.last().map(|tunnel| Tunnel { exit: Ipv4Addr::from_bits(path.0), ..*tunnel });
+                let Some(tunnel) = bound.or(left) else { return false };
+                self.encapsulate(node, packet, tunnel);
+            }
+            (Agent::Home(agent), Towards::Mobile, None) => {
+                if agent.tunnels(destination).is_empty() && route == Route::Home {
+                    return false;
+                }
+                self.forward_on(node, packet, route);
+            }
+            (Agent::Foreign(agent), Towards::Mobile, via) => {
+                let behind = agent.deliver(destination).map(|interface| PathId(interface.0.into()));
+                if behind.is_none() || via.is_some_and(|path| Some(path) != behind) {
+                    return false;
+                }
+                self.forward_on(node, packet, route);
+            }
+            _ => self.forward_on(node, packet, route),
+        }
+        true
+    }
+
+    /// Sends an acknowledgement in the name of the end it does not go to. One of a flow that is none of the scenario's can
+    /// not be: what an assist has seen is of such a flow.
+    fn inject(
+        &mut self,
+        node: NodeId,
+        header: &Ipv4Header,
+        segment: &Segment,
+        towards: Towards,
+        for_here: &mut Vec<ForHere>,
+    ) {
+        let Some((flow, sender)) = self.sender_of(header, segment.source_port) else { return };
+        let ends = &self.flows[usize::from(flow.0)].ends;
+        let origin = Origin {
+            flow,
+            sender,
+            retransmission: false,
+            transmission: None,
+            seq: ends[sender.index()].sent_seq.of(segment.seq),
+            ack: ends[sender.peer().index()].sent_seq.of(segment.ack),
+            option: None,
+        };
+        let header = Ipv4Header {
+            identification: self.next_identification(node),
+            payload_len: segment.header_len(),
+            ..*header
+        };
+        let body = Body::Tcp(*segment);
+        let packet = self.insert(Packet { id: 0, header, outer: None, body, origin: Some(origin) });
+        self.count_deed(Some(Origin { sender: sender.peer(), ..origin }), AssistDeed::AckInjected);
+        if !self.send_stored(node, towards, None, packet, for_here) {
+            self.drop_packet(node, packet, NodeDrop::NoRoute);
+        }
+    }
+
+    fn host_unreachable(
+        &mut self,
+        node: NodeId,
+        quoted: &Ipv4Header,
+        ports: (u16, u16),
+        seq: SeqNumber,
+        for_here: &mut Vec<ForHere>,
+    ) {
+        let message = IcmpMessage::DestinationUnreachable(DestinationUnreachable {
+            code: UnreachableCode::Host,
+            next_hop_mtu: 0,
+            quoted: quote_segment(quoted, ports, seq),
+        });
+        if let Some((flow, sender)) = self.sender_of(quoted, ports.0) {
+            self.count_deed_of(flow, sender, AssistDeed::UnreachableInjected);
+        }
+        if self.is_own(node, quoted.source) {
+            for_here.push(ForHere::Unreachable(quoted.source, message));
+        } else {
+            self.send_icmp(node, quoted.source, &message);
+        }
+    }
+
+    fn count_deed(&mut self, origin: Option<Origin>, deed: AssistDeed) {
+        if let Some(Origin { flow, sender, .. }) = origin {
+            self.count_deed_of(flow, sender, deed);
+        }
+    }
+
+    /// Counts something for the data that `sender` sends.
+    pub(crate) fn count_deed_of(&mut self, flow: FlowId, sender: Side, deed: AssistDeed) {
+        if let Some(index) = self.flows[usize::from(flow.0)].measured[sender.index()] {
+            self.flow_metrics[index].on_assist(deed);
+        }
+    }
+
+    fn take_report(&mut self, node: NodeId, report: &Report) {
+        match *report {
+            Report::Did { flow, assist, what, packets, bytes } => {
+                if let Some((id, _)) = self.flow_of(&flow) {
+                    let record = AssistRecord { assist: assist.name(), what, packets, bytes };
+                    self.trace_assist(node, id, record);
+                }
+            }
+            Report::Stalled { flow, after_path, .. } => {
+                let Some((id, mobile)) = self.flow_of(&flow) else { return };
+                // Of a flow with data both ways it is that of the data that is worth keeping here.
+                let sender = match self.node(node).agent {
+                    Agent::Mobile(_) => mobile,
+                    _ => mobile.peer(),
+                };
+                let measured = self.flows[usize::from(id.0)].measured;
+                if let Some(index) = measured[sender.index()].or(measured[sender.peer().index()]) {
+                    self.flow_metrics[index].on_assist_stall(after_path);
+                }
+            }
+            Report::Forgotten { .. } => {}
+        }
+    }
+
+    /// The flow that an assist has seen, and the side that moves.
+    fn flow_of(&self, key: &FlowKey) -> Option<(FlowId, Side)> {
+        Side::BOTH.into_iter().find_map(|mobile| {
+            let id = FlowId(key.mobile_port.wrapping_sub(port(FlowId(0), mobile)));
+            let ends = &self.flows.get(usize::from(id.0))?.ends;
+            let addresses = (ends[mobile.index()].address, ends[mobile.peer().index()].address);
+            (addresses == (key.mobile, key.peer)).then_some((id, mobile))
+        })
+    }
+
+    /// A binding or a visitor of an agent changed. Its assists are told when all that the registration changed is known: of the
+    /// binding that goes the agent tells before the one that comes.
+    pub(crate) fn assist_moved(&mut self, node: NodeId, mobile: Ipv4Addr, report: Option<PathReport>) {
+        if let Some(anchor) = &mut self.node_mut(node).assist {
+            let old_lost = anchor.moved.entry(mobile).or_default();
+            *old_lost = report.and_then(|report| report.old_path_lost).or(*old_lost);
+        }
+    }
+
+    /// The assists of an agent learn by which paths mobile nodes are reached now, and what the nodes reported of them.
+    pub(crate) fn assist_paths(&mut self, node: NodeId) {
+        let Some(anchor) = &mut self.node_mut(node).assist else { return };
+        let known = |report: Option<PathReport>| report.map(PathProperties::from).unwrap_or_default();
+        for (mobile, old_lost) in core::mem::take(&mut anchor.moved) {
+            let paths: Vec<(PathId, PathProperties)> = match &self.node(node).agent {
+                Agent::Home(agent) => {
+                    let bindings = agent.bindings_of(mobile).iter();
+                    bindings.map(|binding| (path_to(binding.care_of), known(binding.path))).collect()
+                }
+                Agent::Foreign(agent) => {
+                    let reported = agent.visitor(mobile).and_then(|visitor| visitor.path);
+                    let behind = |interface: InterfaceId| PathId(interface.0.into());
+                    let path = agent.deliver(mobile).map(|interface| (behind(interface), known(reported)));
+                    path.into_iter().collect()
+                }
+                Agent::None | Agent::Mobile(_) => return,
+            };
+            self.assist_event(node, &Input::Paths { mobile, paths: &paths, old_lost });
+        }
+    }
+
+    /// A phase of a handover of a mobile node.
+    pub(crate) fn assist_handover(&mut self, node: NodeId, event: &HandoverEvent) {
+        if self.node(node).assist.is_some()
+            && let Some(mobile) = self.mobiles.and_then(|mobiles| mobiles.address_of(node))
+        {
+            self.assist_event(node, &Input::Handover { mobile, event });
+        }
+    }
+
+    /// Somebody tells the mobile node that a handover is coming, and the agent that is to buffer until it is over.
+    pub(crate) fn assist_announced(&mut self, handover: &Handover) {
+        let node = self.mobile();
+        let agent = self.topology.entrance(down_of(handover.from));
+        let buffers = |anchor: &Anchor| anchor.assistant.config().buffer_forward.is_some();
+        let agent = Some(agent).filter(|agent| self.node(*agent).assist.as_deref().is_some_and(buffers));
+        let Some(mobile) = self.mobiles.and_then(|mobiles| mobiles.address_of(node)) else { return };
+        for node in [node].into_iter().chain(agent) {
+            if self.node(node).assist.is_some() {
+                let new = announced_path(&self.scenario, &self.topology, handover.to);
+                self.assist_event(node, &Input::Announced { mobile, within: handover.notice, new });
+            }
+        }
+    }
+
+    /// An agent notices that the access link at one of its own interfaces went down or came up.
+    pub(crate) fn assist_link(&mut self, node: NodeId, link: LinkId, interface: InterfaceId, up: bool) {
+        let path = match &self.node(node).agent {
+            _ if self.node(node).assist.is_none() => return,
+            Agent::Foreign(_) => PathId(interface.0.into()),
+            Agent::Home(_) => {
+                let interfaces = &self.node(self.mobile()).place.interfaces;
+                path_to(interfaces[usize::from(self.mobile_interface(link).0)].address)
+            }
+            Agent::None | Agent::Mobile(_) => return,
+        };
+        self.assist_event(node, &if up { Input::LinkUp { path } } else { Input::LinkDown { path } });
+    }
+
+    /// A tunnel of this home agent does not reach its end.
+    pub(crate) fn assist_unreachable(&mut self, node: NodeId, exit: Ipv4Addr, message: &IcmpMessage) {
+        if let IcmpMessage::DestinationUnreachable(error) = message
+            && matches!(error.code, UnreachableCode::Net | UnreachableCode::Host)
+            && matches!(self.node(node).agent, Agent::Home(_))
+        {
+            self.assist_event(node, &Input::Unreachable { path: path_to(exit) });
+        }
+    }
+}
+
+/// A home agent knows the paths to a mobile node by its care-of addresses.
+fn path_to(care_of: Ipv4Addr) -> PathId {
+    PathId(care_of.to_bits())
+}
