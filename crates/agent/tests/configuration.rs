@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use careof_agent::config::{Configuration, Format, Level};
 use careof_agent::{HomeNetwork, Setup};
+use careof_base::DataRate;
 use careof_mobility::v4::{DeliveryMethod, ReplayProtection, Selection};
 use careof_wire::mip4::{Algorithm, Lifetime};
 use proptest::prelude::*;
@@ -126,15 +127,21 @@ fn everything_can_be_said() {
 
     let text = mobile(
         "routing = \"triangle\"\nrenew_after = \"50 %\"\nattempts = 3\nencapsulation = \"gre\"\nhold = \"0 s\"\n\
-         keep_old = \"until-down\"\nsimultaneous_bindings = true\nbroadcasts = true\n\
+         keep_old = \"until-down\"\nsimultaneous_bindings = true\nbroadcasts = true\nreport_paths = true\n\
          [[policy]]\nto = \"10.0.0.0/8\"\nport = 80\nmethod = \"regular-ip\"\n\
-         [[interface]]\nname = \"wlan0\"\ncare_of = \"prefer-foreign-agent\"\nround_trip = \"700 ms\"\n",
+         [[interface]]\nname = \"wlan0\"\ncare_of = \"prefer-foreign-agent\"\nround_trip = \"700 ms\"\n\
+         rate = \"2 Mbit/s\"\nrate_up = \"64 kbit/s\"\n",
     );
     let Setup::Mobile(setup) = read(&text).setup else { panic!() };
     let names: Vec<_> = setup.devices.iter().map(|device| device.name.as_str()).collect();
     assert_eq!(names, ["wlan0", "eth0"]);
     let preferences: Vec<_> = setup.config.interfaces.iter().map(|one| one.preference).collect();
     assert_eq!(preferences, [1, 0], "the first is the best");
+    let path = setup.config.interfaces[0].path;
+    assert_eq!(path.downlink, Some(DataRate::from_megabits_per_second(2)));
+    assert_eq!(path.uplink, Some(DataRate::from_kilobits_per_second(64)));
+    assert_eq!(path.round_trip, Some(Duration::from_millis(700)));
+    assert!(setup.config.report_paths);
     assert_eq!(setup.config.renew_after_percent, 50);
     assert_eq!(setup.config.keep_old, None);
     let web = "10.1.1.1".parse().unwrap();

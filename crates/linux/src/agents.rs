@@ -8,10 +8,10 @@ use std::thread::{Builder, JoinHandle};
 use careof_agent::{
     Carrier, Device, ForeignSetup, HomeNetwork, HomeSetup, Hooks, HostOptions, MobileSetup, Setup, Status,
 };
-use careof_base::RandomStream;
+use careof_base::{Duration, RandomStream};
 use careof_lab::{Clock, Error, Host};
 use careof_mobility::v4::{Event, HandoverEvent, Notice};
-use careof_plan::{AgentPlan, NodeId, Place};
+use careof_plan::{AgentPlan, NodeId, Topology};
 use careof_scenario::Scenario;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -24,6 +24,8 @@ use crate::report::Report;
 enum Command {
     /// Mobile node: go to the interface with this index and name.
     SwitchTo(usize, String, Notice),
+    /// Mobile node: a handover to the interface of this name is announced, which may not come.
+    Announce(String, Duration),
     /// Say what you are doing, and end.
     Stop(Sender<Status>),
 }
@@ -36,8 +38,9 @@ pub(crate) struct AgentThread {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What an agent needs to be carried on the host of `place`.
-pub(crate) fn setup(scenario: &Scenario, place: &Place, plan: AgentPlan) -> Setup {
+/// What an agent needs to be carried on the host of `node`.
+pub(crate) fn setup(scenario: &Scenario, topology: &Topology, node: NodeId, plan: AgentPlan) -> Setup {
+    let place = topology.place(node);
     let devices = place
         .interfaces
         .iter()
@@ -48,14 +51,15 @@ pub(crate) fn setup(scenario: &Scenario, place: &Place, plan: AgentPlan) -> Setu
         })
         .collect();
     let host = HostOptions::default();
+    let assist = careof_plan::assists(scenario, topology, node);
     match plan {
         AgentPlan::Home(config) => {
             let has_link = scenario.mobility.as_ref().is_some_and(|mobility| mobility.home.is_some());
             let home_network = if has_link { HomeNetwork::Link } else { HomeNetwork::Routed };
-            Setup::Home(HomeSetup { config: *config, devices, home_network, host })
+            Setup::Home(HomeSetup { config: *config, devices, home_network, host, assist })
         }
-        AgentPlan::Foreign(config) => Setup::Foreign(ForeignSetup { config: *config, devices, host }),
-        AgentPlan::Mobile(config) => Setup::Mobile(MobileSetup { config: *config, devices, host }),
+        AgentPlan::Foreign(config) => Setup::Foreign(ForeignSetup { config: *config, devices, host, assist }),
+        AgentPlan::Mobile(config) => Setup::Mobile(MobileSetup { config: *config, devices, host, assist }),
     }
 }
 
@@ -94,6 +98,11 @@ impl AgentThread {
     /// Mobile node: go to an interface.
     pub(crate) fn switch_to(&self, index: usize, name: &str, notice: Notice) {
         self.tell(Command::SwitchTo(index, name.to_owned(), notice));
+    }
+
+    /// Mobile node: a handover is announced.
+    pub(crate) fn announce(&self, name: &str, within: Duration) {
+        self.tell(Command::Announce(name.to_owned(), within));
     }
 
     /// Ends it; what it was doing, unless it had ended before.
@@ -138,6 +147,11 @@ fn carry(
             match command {
                 Command::SwitchTo(index, interface, notice) => {
                     switch(&mut carrier, node, name, clock, (index, &interface, notice), reports);
+                }
+                Command::Announce(interface, within) => {
+                    if let Err(error) = carrier.announce_handover(&interface, within) {
+                        let _ = reports.send(Report::Failed(WorldError::agent(name, &error)));
+                    }
                 }
                 Command::Stop(status) => {
                     let _ = status.send(carrier.status());

@@ -266,6 +266,11 @@ impl Director {
                 let text = format!("in {} ms", handover.notice.as_millis());
                 let way = up_of(handover.to);
                 self.books.note(at, Record::Announced { text, way });
+                if let Some(agent) =
+                    self.mobile().and_then(|node| self.agents.iter().find(|one| one.node == node))
+                {
+                    agent.announce(&self.scenario.link(handover.to).name, handover.notice);
+                }
             }
             Step::Begin(index) => self.begin_handover(at, index)?,
             Step::NewLink(index) => {

@@ -1,7 +1,7 @@
 //! What Linux hosts cannot do, or not yet.
 
 use careof_plan::refuse_what_no_world_can;
-use careof_scenario::{QueuedFate, Scenario};
+use careof_scenario::{Assist, AssistPlace, Mobility, QueuedFate, Routing, Scenario};
 
 use crate::error::WorldError;
 use crate::tcp::choose;
@@ -46,6 +46,9 @@ pub(crate) fn refuse_what_linux_cannot(scenario: &Scenario) -> Result<(), WorldE
             remedy: format!("this world has at most {MAX_HOSTS} hosts: lower `count`, or use the simulator"),
         });
     }
+    if let Some(mobility) = &scenario.mobility {
+        scenario.assists.iter().try_for_each(|assist| refuse_assist(assist, mobility))?;
+    }
     for (index, handover) in scenario.handovers.iter().enumerate() {
         let unsupported = |remedy: String| {
             Err(WorldError::Unsupported {
@@ -72,4 +75,77 @@ pub(crate) fn refuse_what_linux_cannot(scenario: &Scenario) -> Result<(), WorldE
         }
     }
     Ok(())
+}
+
+/// Refuses an assist that Linux hosts cannot have.
+fn refuse_assist(assist: &Assist, mobility: &Mobility) -> Result<(), WorldError> {
+    let unsupported = |key: &str, remedy: &str| {
+        let (found, remedy) = (format!("\"{}\"", assist.name()), remedy.to_owned());
+        Err(WorldError::Unsupported { key: key.to_owned(), found, remedy })
+    };
+    if assist.needs_changed_sender() {
+        let remedy = "the TCP of a kernel is as it is: use the simulator, or an assist that works with any, such as \"replay\"";
+        return unsupported("assist.use", remedy);
+    }
+    if matches!(assist, Assist::PathQueue(_) | Assist::BufferForward(_) | Assist::Bicast) {
+        let remedy =
+            "the agents of this world show their assists TCP alone: use the simulator, or \"replay\"";
+        return unsupported("assist.use", remedy);
+    }
+    // What the mobile node sends without a tunnel never passes the device at which its agent could see it.
+    let own_packets_pass = mobility.routing == Routing::ReverseTunnel;
+    if assist.places().contains(&AssistPlace::Mobile) && !own_packets_pass {
+        let remedy = "at the mobile node it needs routing = \"reverse-tunnel\" in [mobility]";
+        return match assist {
+            Assist::Replay(_) | Assist::WindowClamp(_) => unsupported(
+                &format!("assist.{}.at", assist.name()),
+                &format!("{remedy}; or write at = \"home-agent\""),
+            ),
+            _ => unsupported("assist.use", remedy),
+        };
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(assist: &str, overrides: &[&str]) -> Option<String> {
+        const SCENARIO: &str = "duration = \"20 s\"\n[links]\na = \"wavelan\"\nb = \"lte\"\n[mobility]\n[[handover]]\n\
+            at = \"5 s\"\nfrom = \"a\"\nto = \"b\"\nnotice = \"1 s\"\n[[flow]]\nfrom = \"correspondent\"\nto = \"mobile\"\n";
+        let mut overrides: Vec<String> = overrides.iter().map(|&text| text.to_owned()).collect();
+        overrides.push(format!("assist.use={assist}"));
+        let scenario =
+            Scenario::parse("x.toml", SCENARIO, &overrides).unwrap_or_else(|errors| panic!("{errors}"));
+        refuse_what_linux_cannot(&scenario).err().map(|error| error.to_string())
+    }
+
+    #[test]
+    fn an_assist_that_changes_the_sender_is_refused() {
+        for name in ["rto-reset", "tcp-cm", "mobile-tcp", "rto-fast-decrease"] {
+            let said = refused(name, &[]).unwrap();
+            assert!(said.contains("assist.use") && said.contains(name), "{said}");
+            assert!(said.contains("use the simulator"), "{said}");
+        }
+    }
+
+    #[test]
+    fn an_assist_for_all_packets_is_refused() {
+        for (name, more) in [("path-queue", None), ("bicast", Some("mobility.simultaneous_bindings=true"))] {
+            let said = refused(name, &more.into_iter().collect::<Vec<_>>()).unwrap();
+            assert!(said.contains(name) && said.contains("use the simulator"), "{said}");
+        }
+    }
+
+    #[test]
+    fn an_assist_at_the_mobile_node_needs_its_packets_in_the_tunnel() {
+        for name in ["default", "freeze", "ack-hold", "hold-last"] {
+            let said = refused(name, &[]).unwrap();
+            assert!(said.contains("routing = \"reverse-tunnel\""), "{said}");
+            assert_eq!(refused(name, &["mobility.routing=reverse-tunnel"]), None);
+        }
+        assert!(refused("replay", &[]).unwrap().contains("assist.replay.at"));
+        assert_eq!(refused("replay", &["assist.replay.at=home-agent"]), None);
+    }
 }

@@ -95,7 +95,7 @@ impl LinuxRun {
             }
             let place = topology.place(node);
             let random = stream(&scenario, run, &format!("agent.{}", place.name));
-            let setup = setup(&scenario, place, found);
+            let setup = setup(&scenario, &topology, node, found);
             let host = network.host(node);
             agents.push(AgentThread::start(node, host, setup, clock, random, reports.clone())?);
         }

@@ -130,7 +130,7 @@ fn link_summary(name: String, report: &DirectionReport, config: &Config, at: Ins
         drained_packets: link.drained,
         queued_packets: report.queued,
         in_flight_packets: report.in_flight,
-        utilisation: LinkSummary::utilisation(sent_bits, u128::from(config.rate.bits_in(at.since_start()))),
+        utilisation: LinkSummary::utilisation(sent_bits, config.bits_by(at)),
         max_queue_packets: report.longest_queue.0.into(),
         max_queue_bytes: report.longest_queue.1,
     }

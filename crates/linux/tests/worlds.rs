@@ -16,14 +16,21 @@ struct Ran {
     remarks: Vec<String>,
 }
 
-fn start(text: &str) -> Result<LinuxRun, WorldError> {
-    let scenario = Scenario::parse("test.toml", text, &[]).unwrap_or_else(|errors| panic!("{errors}"));
+fn parsed(text: &str) -> Scenario {
+    Scenario::parse("test.toml", text, &[]).unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+fn start(scenario: Scenario) -> Result<LinuxRun, WorldError> {
     LinuxRun::new(scenario, "test.toml", 0, Observation { trace: true, ..Observation::default() })
 }
 
 /// Runs a scenario to its end; `None`, with the reason printed, where this machine does not give what it takes.
 fn run(text: &str) -> Option<Ran> {
-    let mut world = match start(text) {
+    run_scenario(parsed(text))
+}
+
+fn run_scenario(scenario: Scenario) -> Option<Ran> {
+    let mut world = match start(scenario) {
         Ok(world) => world,
         Err(WorldError::Lab(error)) if error.remedy().is_some() => {
             careof_testbed::skip_for(&error);
@@ -170,6 +177,44 @@ fn a_gap_without_any_link_is_an_interruption_and_the_connection_outlives_it() {
 }
 
 #[test]
+fn the_books_hold_when_the_home_agent_sends_again_what_a_gap_has_cost() {
+    let stalled = |assist: &str| {
+        let ran = run(&format!("assist = {assist}\n{GAP_OF_A_SECOND}"))?;
+        match ran.summary.handovers[0].flows[0].stall {
+            Resumption::Resumed => Some(ran.summary.flows[0].bytes_delivered),
+            _ => panic!("{}", summary_json(&ran.summary)),
+        }
+    };
+    let Some(without) = stalled("\"none\"") else { return };
+    let Some(with) = stalled("{ use = \"replay\", replay = { at = \"home-agent\" } }") else { return };
+    assert!(without > 1_000_000 && with > 1_000_000, "{without} {with}");
+}
+
+const GAP_OF_A_SECOND: &str = r#"
+duration = "8 s"
+[links.one]
+rate = "4 Mbit/s"
+delay = "5 ms"
+[links.two]
+rate = "4 Mbit/s"
+delay = "5 ms"
+[mobility]
+routing = "reverse-tunnel"
+[[handover]]
+at = "3 s"
+from = "one"
+to = "two"
+style = "break-before-make"
+interruption = "1 s"
+queued = "drop"
+[[flow]]
+name = "download"
+from = "correspondent"
+to = "mobile"
+tcp = { variant = "kernel", congestion = "reno" }
+"#;
+
+#[test]
 fn the_queue_of_the_link_that_is_left_goes_where_the_scenario_says() {
     // 50 packets wait before a slow link when the handover comes.
     let scenario = |queued: &str, from: &str, to: &str, window: &str| {
@@ -267,7 +312,7 @@ fn a_link_is_measured_from_its_hosts() {
 
 #[test]
 fn what_linux_cannot_do_is_refused_before_anything_starts() {
-    let refused = |text: &str| match start(text) {
+    let refused = |text: &str| match start(parsed(text)) {
         Err(error) => (error.to_string(), error.remedy().map(str::to_owned)),
         Ok(_) => panic!("accepted: {text}"),
     };
@@ -315,14 +360,14 @@ fn what_linux_cannot_do_is_refused_before_anything_starts() {
 fn a_congestion_control_that_the_kernel_does_not_have_is_refused_by_its_key_with_a_remedy() {
     let text = WAVELAN_TO_GSM
         .replace("{ profile = \"linux-2.0\", window = \"16 KiB\" }", "{ congestion = \"nonesuch\" }");
-    let error = start(&text).err().unwrap_or_else(|| panic!("accepted"));
+    let error = start(parsed(&text)).err().unwrap_or_else(|| panic!("accepted"));
     assert!(error.to_string().starts_with("flow.0.tcp.congestion: there is no"), "{error}");
     assert!(error.remedy().is_some(), "{error}");
 }
 
 #[test]
 fn a_run_can_be_ended_early() {
-    let mut world = match start(WAVELAN_TO_GSM) {
+    let mut world = match start(parsed(WAVELAN_TO_GSM)) {
         Ok(world) => world,
         Err(error) => return careof_testbed::skip(&format!("{error}")),
     };
@@ -332,4 +377,36 @@ fn a_run_can_be_ended_early() {
     assert!(summary.duration >= Duration::from_millis(500) && summary.duration < Duration::from_secs(3));
     assert!(early.rows() + world.take_events().rows() > 100);
     assert_eq!(summary.handovers.len(), 0);
+}
+
+#[test]
+fn a_link_by_a_trace_carries_what_the_trace_has_and_nothing_while_it_has_nothing() {
+    let text = r#"
+        duration = "6 s"
+        [links]
+        cell = { trace = "walk.csv", delay = "10 ms" }
+        [mobility]
+        [[flow]]
+        from = "correspondent"
+        to = "mobile"
+        tcp = "modern"
+    "#;
+    let walk = |_: &str, _| Ok("time_s,rate_mbit_s\n0,4\n2,0\n4,4\n5,4\n".to_owned());
+    let scenario = Scenario::parse_with("test.toml", text, &[], &walk).unwrap();
+    let Some(Ran { summary, events, .. }) = run_scenario(scenario) else { return };
+    let cell = summary.links.iter().find(|link| link.name == "cell.down").unwrap();
+    // 4 Mbit/s for 4 s; the kernel's time-outs may cost up to 2.2 s after the outage.
+    assert!((900_000..2_000_000).contains(&cell.delivered_bytes), "{}", cell.delivered_bytes);
+    let utilisation = cell.utilisation.unwrap();
+    assert!((utilisation - cell.delivered_bytes as f64 / 2e6).abs() < 0.01, "{utilisation}");
+
+    let column = |name| events.by_name(name).unwrap();
+    let (kinds, links, times) = (column("kind"), column("link"), events.iter().next().unwrap());
+    let arrivals = (0..events.rows())
+        .filter(|row| kinds.text(*row) == Some("packet-delivered") && links.text(*row) == Some("cell.down"));
+    let in_the_outage = arrivals
+        .map(|row| times.number(row).unwrap_or_default())
+        .filter(|nanos| (2_200_000_000..4_000_000_000).contains(nanos))
+        .count();
+    assert_eq!(in_the_outage, 0);
 }

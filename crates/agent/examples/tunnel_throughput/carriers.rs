@@ -49,6 +49,7 @@ pub(crate) fn home_agent(
         devices: vec![Device::new(0, device)],
         home_network: HomeNetwork::Routed,
         host: HostOptions::default(),
+        assist: None,
     };
     Running::start("home agent", host, Setup::Home(setup), clock, None)
 }
@@ -70,6 +71,7 @@ pub(crate) fn mobile_node(
         },
         devices: vec![Device::new(0, device)],
         host: HostOptions::default(),
+        assist: None,
     };
     Running::start("mobile node", host, Setup::Mobile(setup), clock, Some(device))
 }

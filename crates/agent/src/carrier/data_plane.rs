@@ -3,16 +3,18 @@
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd};
 
+use careof_assist::{Action, Input, PathId};
 use careof_base::Instant;
 use careof_lab::{
     Error, Flushed, Frame, OffloadTun, ReceiveBatch, SendBatch, SendFailureReason, TunnelPacket, TunnelSocket,
 };
-use careof_wire::icmp::{IcmpMessage, QuotedDatagram};
+use careof_wire::icmp::{IcmpMessage, QuotedDatagram, UnreachableCode};
 use careof_wire::ipv4::Ipv4Header;
 use careof_wire::protocol;
 use careof_wire::tunnel::{Encapsulation, EncapsulationError, Origin, Tunnel, relay_error};
 
-use super::decisions::{Decisions, Entrance};
+use super::assists::{Assists, Heading};
+use super::decisions::{Decisions, Entrance, path_to};
 use super::error_reports::{ErrorReport, Problem, RateLimit, report, tellable};
 
 /// Packets received, or sent, by one system call.
@@ -84,6 +86,8 @@ pub(super) struct DataPlane {
     pub(super) limit: RateLimit,
     /// A home agent is on the network that its packets are for.
     is_home: bool,
+    /// `None`: packets go their way.
+    pub(super) assists: Option<Box<Assists>>,
 }
 
 impl DataPlane {
@@ -108,6 +112,7 @@ impl DataPlane {
             reports: Vec::new(),
             limit: RateLimit::new(),
             is_home,
+            assists: None,
         })
     }
 
@@ -158,6 +163,8 @@ impl DataPlane {
         decisions: &mut Decisions,
     ) -> Result<(), Error> {
         self.flush(now, lane, decisions)?;
+        // What was to go first.
+        self.drive_assists(now, decisions)?;
         // The rest of a frame is not in the device any more, which may stay silent from now on.
         self.carry_out(now, decisions)
     }
@@ -176,7 +183,9 @@ impl DataPlane {
             self.frame.discard();
             return Ok(());
         }
+        let is_assisted = self.assists.is_some() && Assists::wants(&header);
         match decisions.entrances_for(&header) {
+            [] if is_assisted => self.put_in_assisted(now, &header, decisions),
             [] => {
                 self.uncarried.no_way += 1;
                 self.frame.discard();
@@ -193,6 +202,9 @@ impl DataPlane {
                     self.report(now, Problem::TooLong { mtu }, tunnel.entry, &datagram);
                     self.frame.discard();
                     return Ok(());
+                }
+                if is_assisted {
+                    return self.put_in_assisted(now, &header, decisions);
                 }
                 loop {
                     let Some(Lane { batch, .. }) = self.lanes.get_mut(lane) else { return Ok(()) };
@@ -217,7 +229,150 @@ impl DataPlane {
                     }
                 }
             }
+            _ if is_assisted => self.put_in_assisted(now, &header, decisions),
             _ => self.put_in_several(now, &header, decisions),
+        }
+    }
+
+    /// Puts in the frame's datagrams one by one, as far as the assists let them through. What is there no room for in the
+    /// kernel stays in the frame.
+    fn put_in_assisted(
+        &mut self,
+        now: Instant,
+        header: &Ipv4Header,
+        decisions: &mut Decisions,
+    ) -> Result<(), Error> {
+        let path = decisions.entrances_for(header).last().map(|entrance| entrance.path);
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let outcome = loop {
+            match self.make_room(now, decisions) {
+                Ok(true) => {}
+                Ok(false) => break Ok(()),
+                Err(error) => break Err(error),
+            }
+            let Some(len) = self.frame.next_len() else { break Ok(()) };
+            scratch.resize(len, 0);
+            self.frame.take(&mut scratch);
+            if self.is_shown_and_passes(now, Heading::Out, path, &mut scratch) {
+                match self.put_copies(now, header, &scratch, Origin::Local, None, decisions) {
+                    Ok(true) => {}
+                    Ok(false) => self.uncarried.no_way += 1,
+                    Err(error) => break Err(error),
+                }
+            }
+            if let Err(error) = self.follow_assists(now, decisions) {
+                break Err(error);
+            }
+        };
+        self.scratch = scratch;
+        outcome
+    }
+
+    /// Whether an assist, if there is one, lets a datagram through, which it may change.
+    fn is_shown_and_passes(
+        &mut self,
+        now: Instant,
+        heading: Heading,
+        path: Option<PathId>,
+        datagram: &mut [u8],
+    ) -> bool {
+        self.assists.as_mut().is_none_or(|assists| assists.show(now, heading, path, datagram))
+    }
+
+    /// Whether there is room for a packet in every lane, if need be after sending what is there.
+    fn make_room(&mut self, now: Instant, decisions: &mut Decisions) -> Result<bool, Error> {
+        for lane in 0..LANES.len() {
+            if self.lanes.get(lane).is_some_and(|lane| lane.batch.is_full()) {
+                self.flush(now, lane, decisions)?;
+            }
+        }
+        Ok(!self.is_blocked())
+    }
+
+    /// Does what the assists want done, and sends it.
+    pub(super) fn drive_assists(&mut self, now: Instant, decisions: &mut Decisions) -> Result<(), Error> {
+        if self.assists.is_none() {
+            return Ok(());
+        }
+        self.follow_assists(now, decisions)?;
+        self.tun.flush()?;
+        (0..LANES.len()).try_for_each(|lane| self.flush(now, lane, decisions))
+    }
+
+    /// Does what the assists want done, as far as there is room in the kernel; the rest when there is.
+    fn follow_assists(&mut self, now: Instant, decisions: &mut Decisions) -> Result<(), Error> {
+        let Some(mut assists) = self.assists.take() else { return Ok(()) };
+        let outcome = loop {
+            match self.make_room(now, decisions) {
+                Ok(true) => {}
+                Ok(false) => break Ok(()),
+                Err(error) => break Err(error),
+            }
+            let Some(action) = assists.poll_action() else { break Ok(()) };
+            if let Err(error) = self.do_for_assist(now, &mut assists, action, decisions) {
+                break Err(error);
+            }
+        };
+        assists.take_reports();
+        self.assists = Some(assists);
+        outcome
+    }
+
+    fn do_for_assist(
+        &mut self,
+        now: Instant,
+        assists: &mut Assists,
+        action: Action,
+        decisions: &mut Decisions,
+    ) -> Result<(), Error> {
+        match action {
+            Action::Release { token, via, keep } => {
+                let Some(stored) = assists.take(token) else { return Ok(()) };
+                let sent = self.send_on(now, stored.heading, &stored.datagram, via, decisions);
+                if keep {
+                    assists.put_back(token, stored);
+                }
+                if !sent? {
+                    assists.note_not_sent(now, token);
+                }
+            }
+            Action::Discard { token, dropped } => {
+                if let Some(reason) = dropped {
+                    assists.note_dropped(reason);
+                }
+                assists.take(token);
+            }
+            Action::Inject { header, segment, towards } => {
+                let (datagram, heading) = assists.acknowledgement(&header, &segment, towards);
+                self.send_on(now, heading, &datagram, None, decisions)?;
+            }
+            Action::HostUnreachable { quoted, ports, seq } => {
+                if let Some(report) = assists.host_unreachable(&quoted, ports, seq)
+                    && self.limit.allows(now)
+                {
+                    self.reports.push(report);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends a datagram as if it went on now. Whether there was a way for it.
+    fn send_on(
+        &mut self,
+        now: Instant,
+        heading: Heading,
+        datagram: &[u8],
+        via: Option<PathId>,
+        decisions: &mut Decisions,
+    ) -> Result<bool, Error> {
+        let Ok((header, _)) = Ipv4Header::parse(datagram) else { return Ok(false) };
+        match heading {
+            Heading::Out => self.put_copies(now, &header, datagram, Origin::Local, via, decisions),
+            Heading::In if decisions.entrances_for(&header).is_empty() => {
+                self.tun.send(datagram).map(|()| true)
+            }
+            Heading::In => self.put_copies(now, &header, datagram, Origin::Forwarded, None, decisions),
         }
     }
 
@@ -232,23 +387,29 @@ impl DataPlane {
         while let Some(len) = self.frame.next_len() {
             scratch.resize(len, 0);
             self.frame.take(&mut scratch);
-            self.put_copies(now, header, &scratch, Origin::Local, decisions)?;
+            self.put_copies(now, header, &scratch, Origin::Local, None, decisions)?;
         }
         self.scratch = scratch;
         Ok(())
     }
 
-    /// Puts one datagram into each of its tunnels.
+    /// Puts one datagram into each of its tunnels, or into that of one path. Whether there was one.
     fn put_copies(
         &mut self,
         now: Instant,
         header: &Ipv4Header,
         datagram: &[u8],
         origin: Origin,
+        via: Option<PathId>,
         decisions: &mut Decisions,
-    ) -> Result<(), Error> {
+    ) -> Result<bool, Error> {
+        let mut has_way = false;
         for n in 0.. {
             let Some(entrance) = decisions.entrances_for(header).get_mut(n) else { break };
+            if via.is_some_and(|via| via != entrance.path) {
+                continue;
+            }
+            has_way = true;
             let (mut tunnel, interface) = (way_for(entrance.tunnel, header), entrance.interface);
             let lane = lane_of(tunnel.encapsulation);
             if header.dont_fragment
@@ -281,7 +442,7 @@ impl DataPlane {
                 }
             }
         }
-        Ok(())
+        Ok(has_way)
     }
 
     /// A datagram must not enter a tunnel.
@@ -366,6 +527,7 @@ impl DataPlane {
         });
         self.received = Some(received);
         outcome?;
+        self.drive_assists(now, decisions)?;
         (0..LANES.len()).try_for_each(|lane| self.flush(now, lane, decisions))
     }
 
@@ -389,11 +551,70 @@ impl DataPlane {
             return Ok(());
         };
         exit.traffic.note(1, out.datagram.len() as u64);
-        if exit.onwards && !decisions.entrances_for(&inner).is_empty() {
+        let (onwards, path) = (exit.onwards, exit.path);
+        let onwards = onwards && !decisions.entrances_for(&inner).is_empty();
+        if self.assists.is_some() && Assists::wants(&inner) {
+            return self.take_out_assisted(now, &inner, &out.datagram, path, onwards, decisions);
+        }
+        if onwards {
             // A hop of its way.
             return self.put_onwards(now, &inner, &out.datagram, decisions);
         }
         self.tun.send(&out.datagram)
+    }
+
+    /// As [`Self::take_out`], as far as the assists let a datagram through. What the kernel has put together is taken apart,
+    /// and what it has left of a checksum is done, so that a packet that is stored is one like any other.
+    fn take_out_assisted(
+        &mut self,
+        now: Instant,
+        header: &Ipv4Header,
+        datagram: &[u8],
+        path: Option<PathId>,
+        onwards: bool,
+        decisions: &mut Decisions,
+    ) -> Result<(), Error> {
+        let mtu = self.assists.as_ref().map_or(u16::MAX, |assists| assists.mtu);
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let mut outcome = Ok(());
+        if self.unfinished.hold_unfinished(datagram, mtu) {
+            while let Some(len) = self.unfinished.next_len()
+                && outcome.is_ok()
+            {
+                scratch.resize(len, 0);
+                self.unfinished.take(&mut scratch);
+                outcome = self.take_one_out(now, header, &mut scratch, path, onwards, decisions);
+            }
+        } else {
+            scratch.clear();
+            scratch.extend_from_slice(datagram);
+            outcome = self.take_one_out(now, header, &mut scratch, path, onwards, decisions);
+        }
+        self.scratch = scratch;
+        outcome
+    }
+
+    fn take_one_out(
+        &mut self,
+        now: Instant,
+        header: &Ipv4Header,
+        datagram: &mut [u8],
+        path: Option<PathId>,
+        onwards: bool,
+        decisions: &mut Decisions,
+    ) -> Result<(), Error> {
+        // From one mobile node to another it is shown as what comes from the first, then as what goes to the second; a
+        // foreign agent only passes on what its visitor sends.
+        let passes = (onwards && !self.is_home) || self.is_shown_and_passes(now, Heading::In, path, datagram);
+        if passes && onwards {
+            let path = decisions.entrances_for(header).last().map(|entrance| entrance.path);
+            if self.is_shown_and_passes(now, Heading::Out, path, datagram) {
+                self.put_copies(now, header, datagram, Origin::Forwarded, None, decisions)?;
+            }
+        } else if passes {
+            self.tun.send(datagram)?;
+        }
+        self.follow_assists(now, decisions)
     }
 
     /// From one tunnel into the next. What the kernel has put together on the way in is taken apart again.
@@ -407,7 +628,7 @@ impl DataPlane {
         let entrances = decisions.entrances_for(header).iter_mut();
         let mtu = entrances.map(|entrance| mtu_of(now, &self.lanes, entrance)).min().unwrap_or(u16::MAX);
         if !self.unfinished.hold_unfinished(datagram, mtu) {
-            return self.put_copies(now, header, datagram, Origin::Forwarded, decisions);
+            return self.put_copies(now, header, datagram, Origin::Forwarded, None, decisions).map(drop);
         }
         let mut scratch = std::mem::take(&mut self.scratch);
         let mut outcome = Ok(());
@@ -416,7 +637,7 @@ impl DataPlane {
         {
             scratch.resize(len, 0);
             self.unfinished.take(&mut scratch);
-            outcome = self.put_copies(now, header, &scratch, Origin::Forwarded, decisions);
+            outcome = self.put_copies(now, header, &scratch, Origin::Forwarded, None, decisions).map(drop);
         }
         self.scratch = scratch;
         outcome
@@ -443,6 +664,12 @@ impl DataPlane {
             if !is_ours {
                 self.uncarried.not_ours += 1;
                 continue;
+            }
+            if let Some(assists) = &mut self.assists
+                && matches!(relayed.message.code, UnreachableCode::Net | UnreachableCode::Host)
+                && self.is_home
+            {
+                assists.handle_event(now, &Input::Unreachable { path: path_to(error.exit) });
             }
             relayed.message.next_hop_mtu = tellable(relayed.message.next_hop_mtu);
             if self.limit.allows(now) {

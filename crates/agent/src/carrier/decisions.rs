@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-use careof_mobility::v4::{ForeignAgent, HomeAgent, MobileNode, Tunnel};
+use careof_assist::PathId;
+use careof_mobility::v4::{ForeignAgent, HomeAgent, InterfaceId, MobileNode, Tunnel};
 use careof_wire::ipv4::Ipv4Header;
 use careof_wire::protocol;
 
@@ -33,6 +34,8 @@ pub(super) struct Entrance {
     pub(super) tunnel: Tunnel,
     /// The interface that the outer datagram leaves by; `None` leaves it to the routes.
     pub(super) interface: Option<u32>,
+    /// The way to, or from, the mobile node that it leads by.
+    pub(super) path: PathId,
     pub(super) path_mtu: PathMtu,
     pub(super) traffic: Traffic,
 }
@@ -44,6 +47,8 @@ pub(super) struct Exit {
     interface: Option<u32>,
     /// Whether what comes out goes into the next tunnel at once, instead of to the kernel.
     pub(super) onwards: bool,
+    /// The way to, or from, the mobile node; a mobile node knows it by the interface.
+    pub(super) path: Option<PathId>,
     pub(super) traffic: Traffic,
 }
 
@@ -65,7 +70,17 @@ pub(super) struct Decisions {
     /// By the packet's own destination, and the tunnel's other end.
     exits_by_destination: BTreeMap<(Ipv4Addr, Ipv4Addr), Exit>,
     /// Mobile node: the interfaces by which tunnelled packets may come.
-    listening: Option<Vec<u32>>,
+    listening: Option<Vec<(u32, PathId)>>,
+}
+
+/// The path by an agent's or a mobile node's own interface.
+pub(super) fn path_by(interface: InterfaceId) -> PathId {
+    PathId(interface.0.into())
+}
+
+/// The path to a care-of address.
+pub(super) fn path_to(care_of: Ipv4Addr) -> PathId {
+    PathId(care_of.into())
 }
 
 impl Decisions {
@@ -84,7 +99,7 @@ impl Decisions {
         Self::new(Key::Source, Some(Vec::new()))
     }
 
-    const fn new(key: Key, listening: Option<Vec<u32>>) -> Self {
+    const fn new(key: Key, listening: Option<Vec<(u32, PathId)>>) -> Self {
         Self {
             key,
             entrances: BTreeMap::new(),
@@ -115,14 +130,16 @@ impl Decisions {
         outer: &Ipv4Header,
         inner: &Ipv4Header,
     ) -> Option<&mut Exit> {
-        if self.listening.as_ref().is_some_and(|listening| !listening.contains(&interface)) {
-            return None;
+        let mut path = None;
+        if let Some(listening) = &self.listening {
+            path = Some(listening.iter().find(|(index, _)| *index == interface)?.1);
         }
         let by_destination = self.exits_by_destination.get_mut(&(inner.destination, outer.source));
         let exit = match by_destination {
             Some(exit) => exit,
             None => self.exits_by_source.get_mut(&(inner.source, outer.source))?,
         };
+        exit.path = path.or(exit.path);
         exit.interface.is_none_or(|only| only == interface).then_some(exit)
     }
 
@@ -156,16 +173,21 @@ impl Decisions {
     }
 
     /// Wants packets with this key address to go into these tunnels; counts go on in those that stay.
-    fn set_entrances(&mut self, address: Ipv4Addr, tunnels: impl Iterator<Item = (Tunnel, Option<u32>)>) {
+    fn set_entrances(
+        &mut self,
+        address: Ipv4Addr,
+        tunnels: impl Iterator<Item = (Tunnel, Option<u32>, PathId)>,
+    ) {
         let mut old = self.entrances.remove(&address).unwrap_or_default();
         let new: Vec<Entrance> = tunnels
-            .map(|(tunnel, interface)| {
+            .map(|(tunnel, interface, path)| {
                 let same = |old: &Entrance| old.tunnel == tunnel && old.interface == interface;
                 match old.iter().position(same) {
-                    Some(at) => old.swap_remove(at),
+                    Some(at) => Entrance { path, ..old.swap_remove(at) },
                     None => Entrance {
                         tunnel,
                         interface,
+                        path,
                         path_mtu: PathMtu::default(),
                         traffic: Traffic::default(),
                     },
@@ -187,10 +209,11 @@ impl Decisions {
     /// A home agent's bindings of one mobile node changed.
     pub(super) fn home_changed(&mut self, agent: &HomeAgent, home_address: Ipv4Addr) {
         let tunnels = agent.tunnels(home_address);
-        self.set_entrances(home_address, tunnels.iter().map(|tunnel| (*tunnel, None)));
+        self.set_entrances(home_address, tunnels.iter().map(|tunnel| (*tunnel, None, path_to(tunnel.exit))));
         let back = tunnels.iter().map(|tunnel| tunnel.exit);
         let back = back.filter(|&care_of| agent.accepts_reverse_tunnel(home_address, care_of));
-        let wanted = back.map(|care_of| (care_of, Exit { onwards: true, ..Exit::default() }));
+        let exit = |care_of| Exit { onwards: true, path: Some(path_to(care_of)), ..Exit::default() };
+        let wanted = back.map(|care_of| (care_of, exit(care_of)));
         set_exits(&mut self.exits_by_source, home_address, wanted);
     }
 
@@ -203,15 +226,18 @@ impl Decisions {
     ) {
         let visitor = agent.visitor(home_address);
         let back = agent.reverse_tunnel(home_address);
-        self.set_entrances(home_address, back.into_iter().map(|tunnel| (tunnel, None)));
+        let path = visitor.map(|visitor| path_by(visitor.interface));
+        let back_by = back.and_then(|tunnel| Some((tunnel, None, path?)));
+        self.set_entrances(home_address, back_by.into_iter());
         let here = agent.deliver(home_address).is_some();
-        let forward = visitor.filter(|_| here).map(|visitor| (visitor.home_agent, Exit::default()));
+        let forward = visitor.filter(|_| here);
+        let forward = forward.map(|visitor| (visitor.home_agent, Exit { path, ..Exit::default() }));
         set_exits(&mut self.exits_by_destination, home_address, forward.into_iter());
         // Encapsulating delivery: the visitor's tunnel begins at its home address (RFC 3024 section 2).
         let encapsulating = visitor.filter(|visitor| visitor.encapsulating_delivery && back.is_some());
         let exit = encapsulating.map(|visitor| {
             let interface = interfaces.index_of(visitor.interface);
-            (home_address, Exit { interface, onwards: true, ..Exit::default() })
+            (home_address, Exit { interface, onwards: true, path, ..Exit::default() })
         });
         set_exits(&mut self.exits_by_source, home_address, exit.into_iter());
     }
@@ -225,13 +251,16 @@ impl Decisions {
     ) {
         use careof_mobility::v4::DeliveryMethod::ReverseTunnel;
         let delivery = node.delivery_by(ReverseTunnel, Ipv4Addr::UNSPECIFIED);
-        let back = delivery
-            .and_then(|delivery| Some((delivery.tunnel?, Some(interfaces.index_of(delivery.interface)?))));
+        let back = delivery.and_then(|delivery| {
+            let interface = delivery.interface;
+            Some((delivery.tunnel?, Some(interfaces.index_of(interface)?), path_by(interface)))
+        });
         self.set_entrances(home_address, back.into_iter());
         let from = node.home_agent().map(|home_agent| (home_agent, Exit::default()));
         set_exits(&mut self.exits_by_destination, home_address, from.into_iter());
         let listening = interfaces.named().iter().filter(|interface| node.listens_on(interface.device.id));
-        self.listening = Some(listening.filter_map(super::interfaces::Interface::index).collect());
+        let by = |on: &super::interfaces::Interface| Some((on.index()?, path_by(on.device.id)));
+        self.listening = Some(listening.filter_map(by).collect());
     }
 }
 

@@ -14,6 +14,15 @@ pub enum Error {
     /// The agent's configuration is not one.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// What assists are told to do contradicts itself.
+    #[error(transparent)]
+    Assist(#[from] careof_assist::ConfigError),
+    /// A mobile node's own packets do not all pass the tunnel device, where assists see them.
+    #[error("assists at a mobile node act on packets that go through its tunnel device, and some do not")]
+    AssistWithoutTunnel,
+    /// Assists for another place.
+    #[error("the assists are configured for another kind of agent")]
+    AssistElsewhere,
     /// What was written down cannot be read back.
     #[error("cannot read the bindings back: {0}")]
     Store(#[from] StoreError),
@@ -81,6 +90,9 @@ impl Error {
                 "another agent has it: give each one a tunnel_device, first_table and first_priority of its own in [host]",
             ),
             Self::System(error) => error.remedy(),
+            Self::AssistWithoutTunnel => {
+                Some("write routing = \"reverse-tunnel\", or leave the assists to the home agent")
+            }
             Self::RoleChanged { .. } | Self::NeedsRestart { .. } => Some("stop the agent and start it again"),
             _ => None,
         }

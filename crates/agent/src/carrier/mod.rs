@@ -2,6 +2,7 @@
 
 mod agent;
 mod announcements;
+mod assists;
 mod data_plane;
 mod decisions;
 mod error;
@@ -27,21 +28,23 @@ mod turn;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
 
 use careof_base::{Instant, RandomStream};
 use careof_lab::{Clock, NetlinkMonitor};
-use careof_mobility::v4::{Event, InterfaceId, MobileNode, Notice, Transmit};
+use careof_mobility::v4::{DeliveryMethod, Event, InterfaceId, MobileNode, Notice, Transmit};
 
 pub use error::Error;
 pub use hooks::{BindingStore, Hooks, ParameterChange, ParameterLog, StoreError, TimeOfDay};
 pub use setup::{Device, ForeignSetup, HomeNetwork, HomeSetup, HostOptions, MobileSetup, Setup};
 pub use status::{
-    AgentCounters, BindingStatus, HandoverStatus, InterfaceStatus, RegistrationStatus, Role, Status,
-    StoreStatus, TunnelStatus, VisitorStatus,
+    AgentCounters, AssistDeed, AssistFlowStatus, AssistStatus, BindingStatus, HandoverStatus,
+    InterfaceStatus, RegistrationStatus, Role, Status, StoreStatus, TunnelStatus, VisitorStatus,
 };
 
 use agent::Agent;
 use announcements::Announcements;
+use assists::Assists;
 use data_plane::DataPlane;
 use decisions::Decisions;
 use event_queue::EventQueue;
@@ -133,7 +136,8 @@ impl Carrier {
         // Only now: who has the device has no living agent beside it whose routes these could be.
         let main_rule = mobile_routes::main_rule(setup.host());
         host.remove_remains(setup.host(), |rule| *rule == main_rule)?;
-        let data = DataPlane::open(tun, role == Role::Home)?;
+        let mut data = DataPlane::open(tun, role == Role::Home)?;
+        data.assists = assistance(&setup)?;
         let signalling = Signalling::open(role)?;
         let waiting = Waiting::new(&monitor, &signalling, &data)?;
         let decisions = match role {
@@ -181,6 +185,7 @@ impl Carrier {
         if let Agent::Home(agent) = &mut carrier.agent {
             carrier.persistence.restore(now, agent)?;
         }
+        carrier.tell_assists_all(now);
         carrier.finish_turn()?;
         carrier.parameters.restore_remains();
         match carrier.host.last_refusal.take() {
@@ -221,6 +226,23 @@ impl Carrier {
     pub fn release(&mut self, interface: &str) -> Result<(), Error> {
         let id = self.id_of(interface)?;
         self.command("release an interface", |node, now| node.release(now, id))
+    }
+
+    /// Mobile node: somebody says that the path in use ends within some time, and that packets go by `interface` then. Only
+    /// assists are told, who may take their measures; it may be wrong.
+    ///
+    /// # Errors
+    /// [`Error::UnknownInterface`], or what [`Carrier::turn`] says.
+    pub fn announce_handover(&mut self, interface: &str, within: Duration) -> Result<(), Error> {
+        let id = self.id_of(interface)?;
+        let now = self.clock.now();
+        if let (Setup::Mobile(setup), Some(assists)) = (&self.setup, &mut self.data.assists) {
+            let new = setup.config.interfaces.iter().find(|known| known.id == id);
+            let new = new.map(|known| known.path).unwrap_or_default();
+            let mobile = setup.config.home_address;
+            assists.handle_event(now, &careof_assist::Input::Announced { mobile, within, new });
+        }
+        self.finish_turn()
     }
 
     /// Mobile node: asks the home agent to forget all bindings. It is done when [`Carrier::is_registered`] says no;
@@ -278,10 +300,10 @@ impl Carrier {
     pub fn reconfigure(&mut self, setup: Setup) -> Result<(), Error> {
         check(&setup)?;
         self.check_same_foundations(&setup)?;
-        if self.setup.is_same(&setup) {
-            return Ok(());
-        }
         let now = self.clock.now();
+        if self.setup.is_same(&setup) {
+            return self.change_assists(now, setup);
+        }
         let wall_clock = self.read_clock(now);
         let mut agent = Agent::new(now, &setup, wall_clock, branch(&mut self.random))?;
         let mut homes = Vec::new();
@@ -298,7 +320,7 @@ impl Carrier {
             (Agent::Foreign(old), _) => homes.extend(old.visitors().map(|visitor| visitor.home_address)),
             _ => {}
         }
-        self.setup = setup;
+        self.change_assists(now, setup)?;
         self.agent = agent;
         self.forget_agent(homes);
         self.interfaces.forget_addresses();
@@ -306,6 +328,25 @@ impl Carrier {
         self.tell_interfaces(now);
         self.read_network()?;
         self.finish_turn()
+    }
+
+    /// Takes over another setup as far as assists are concerned. Those that stay as they are go on; others begin anew, and
+    /// what the old ones held back goes its way.
+    fn change_assists(&mut self, now: Instant, setup: Setup) -> Result<(), Error> {
+        if setup.assist() != self.setup.assist() {
+            let new = assistance(&setup)?;
+            if let Some(old) = &mut self.data.assists {
+                old.close();
+            }
+            self.data.drive_assists(now, &mut self.decisions)?;
+            self.data.assists = new;
+            self.setup = setup;
+            self.tell_assists_all(now);
+            self.stirred = true;
+        } else {
+            self.setup = setup;
+        }
+        Ok(())
     }
 
     fn check_same_foundations(&self, setup: &Setup) -> Result<(), Error> {
@@ -369,12 +410,19 @@ pub fn refuse_readings(carrier: &mut Carrier, attempts: u32) {
     carrier.reading.refuse(attempts);
 }
 
+/// The assists that a setup asks for.
+fn assistance(setup: &Setup) -> Result<Option<Box<Assists>>, Error> {
+    let Some(config) = setup.assist() else { return Ok(None) };
+    let (own, mtu) = (setup.own_address(), setup.host().tunnel_mtu);
+    Ok(Some(Box::new(Assists::new(config.clone(), own, mtu)?)))
+}
+
 /// A stream of its own for an agent: one that takes another's place must not draw the same again.
 fn branch(random: &mut RandomStream) -> RandomStream {
     RandomStream::new(random.next_u64(), 0, "agent")
 }
 
-/// Whether names and numbers of interfaces fit together.
+/// Whether names and numbers of interfaces fit together, and the assists to the agent.
 pub(crate) fn check(setup: &Setup) -> Result<(), Error> {
     let devices = setup.devices();
     for (at, device) in devices.iter().enumerate() {
@@ -387,6 +435,22 @@ pub(crate) fn check(setup: &Setup) -> Result<(), Error> {
         let is_named = devices.iter().any(|device| device.id == id);
         if is_named { Ok(()) } else { Err(Error::UnnamedInterface { number: id.0 }) }
     };
+    if let Some(assist) = setup.assist() {
+        assist.check()?;
+        let place = match setup {
+            Setup::Home(_) => careof_assist::Place::HomeAgent,
+            Setup::Foreign(_) => careof_assist::Place::ForeignAgent,
+            Setup::Mobile(_) => careof_assist::Place::MobileNode,
+        };
+        if assist.place != place {
+            return Err(Error::AssistElsewhere);
+        }
+        if let Setup::Mobile(MobileSetup { config, .. }) = setup
+            && config.policy.default_method() != DeliveryMethod::ReverseTunnel
+        {
+            return Err(Error::AssistWithoutTunnel);
+        }
+    }
     match setup {
         Setup::Home(HomeSetup { home_network: HomeNetwork::Routed, config, .. }) => {
             if config.advertisements.is_some() { named(config.home_interface) } else { Ok(()) }

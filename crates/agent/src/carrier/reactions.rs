@@ -1,17 +1,20 @@
 //! What follows in the host from what the agent decides, and for the agent from what happens to the host.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 
+use careof_assist as assist;
 use careof_base::Instant;
 use careof_lab::{InterfaceAddress, Neighbour, NetworkChange, Route, RouteKind, Rule, SeenRequest};
 use careof_mobility::v4::{
-    AgentEvent, ArpEvent, ArpOwner, CareOfChoice, Event, HandoverEvent, Input, InterfaceId, Prefix,
-    RegistrationEvent, RegistrationStep, Transmit, TransmitPayload,
+    AgentEvent, ArpEvent, ArpOwner, CareOfChoice, Event, HandoverEvent, Input, InterfaceId, PathProperties,
+    Prefix, RegistrationEvent, RegistrationStep, Transmit, TransmitPayload,
 };
-use careof_wire::mip4::{Message, ReplyCode};
+use careof_wire::mip4::{Message, PathReport, ReplyCode};
 
 use super::agent::Agent;
 use super::announcements::Announcement;
+use super::decisions::{path_by, path_to};
 use super::interfaces::{Interface, InterfaceChange};
 use super::{Carrier, Error, HomeNetwork, Setup, mobile_routes};
 
@@ -250,16 +253,25 @@ impl Carrier {
                     self.read_addresses(now);
                     self.agent.handle_input(now, Input::LinkUp { interface });
                     self.drain(now);
+                    self.tell_link(now, &assist::Input::LinkUp { path: path_by(interface) });
                     self.return_to(interface);
                 }
                 InterfaceChange::Down { id, index } => {
                     self.host.doubt_interface(index);
+                    self.tell_link(now, &assist::Input::LinkDown { path: path_by(id) });
                     self.agent.handle_input(now, Input::LinkDown { interface: id });
                     self.drain(now);
                 }
             }
         }
         Ok(())
+    }
+
+    /// Foreign agent: its own link is the path. A mobile node tells of its links by the phases of a handover.
+    fn tell_link(&mut self, now: Instant, input: &assist::Input<'_>) {
+        if let (Agent::Foreign(_), Some(assists)) = (&self.agent, &mut self.data.assists) {
+            assists.handle_event(now, input);
+        }
     }
 
     /// An interface is there again, perhaps with another number: what an agent wants on it is put there anew.
@@ -283,14 +295,67 @@ impl Carrier {
     /// Takes everything the agent has to say and to tell.
     pub(super) fn drain(&mut self, now: Instant) {
         self.stirred = true;
+        // A registration may remove a binding and make another one: what counts is where it ends.
+        let mut moved = BTreeMap::new();
         loop {
             while let Some(transmit) = self.agent.poll_transmit(now) {
                 self.outgoing.push(transmit);
             }
             let Some(event) = self.agent.poll_event() else { break };
             self.react(now, &event);
+            self.tell_assists(now, &event, &mut moved);
             self.events.push(now, event);
         }
+        for (mobile, old_lost) in moved {
+            self.tell_paths(now, mobile, old_lost);
+        }
+    }
+
+    /// What an event of the agent means to assists; `moved` are the mobile nodes whose path may be another, and whether what
+    /// was on its way by the one before is lost.
+    fn tell_assists(&mut self, now: Instant, event: &Event, moved: &mut BTreeMap<Ipv4Addr, Option<bool>>) {
+        let Some(assists) = &mut self.data.assists else { return };
+        let (home_address, path) = match event {
+            Event::Binding(change) => (change.home_address, change.path),
+            Event::Visitor(change) => (change.home_address, change.path),
+            Event::Handover(event) => {
+                if let Some(mobile) = self.setup.home_address() {
+                    assists.handle_event(now, &assist::Input::Handover { mobile, event });
+                }
+                return;
+            }
+            _ => return,
+        };
+        let old_lost = moved.entry(home_address).or_default();
+        *old_lost = path.and_then(|path| path.old_path_lost).or(*old_lost);
+    }
+
+    /// Home and foreign agent: tells the assists by which paths a mobile node is reached now.
+    fn tell_paths(&mut self, now: Instant, mobile: Ipv4Addr, old_lost: Option<bool>) {
+        let Some(assists) = &mut self.data.assists else { return };
+        let known = |path: Option<PathReport>| path.map(PathProperties::from).unwrap_or_default();
+        let paths: Vec<_> = match &self.agent {
+            Agent::Home(agent) => {
+                let bindings = agent.bindings_of(mobile).iter();
+                bindings.map(|binding| (path_to(binding.care_of), known(binding.path))).collect()
+            }
+            Agent::Foreign(agent) => {
+                let reported = agent.visitor(mobile).and_then(|visitor| visitor.path);
+                agent.deliver(mobile).map(|id| (path_by(id), known(reported))).into_iter().collect()
+            }
+            Agent::Mobile(_) => return,
+        };
+        assists.handle_event(now, &assist::Input::Paths { mobile, paths: &paths, old_lost });
+    }
+
+    /// Tells assists that begin while mobile nodes are bound where these are.
+    pub(super) fn tell_assists_all(&mut self, now: Instant) {
+        let mobiles: Vec<Ipv4Addr> = match &self.agent {
+            Agent::Home(agent) => agent.bindings().map(|binding| binding.home_address).collect(),
+            Agent::Foreign(agent) => agent.visitors().map(|visitor| visitor.home_address).collect(),
+            Agent::Mobile(_) => Vec::new(),
+        };
+        mobiles.into_iter().for_each(|mobile| self.tell_paths(now, mobile, None));
     }
 
     fn react(&mut self, now: Instant, event: &Event) {

@@ -74,7 +74,7 @@ pub enum HomeNetwork {
 }
 
 /// A home agent on this host.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct HomeSetup {
     /// What the agent is.
     pub config: HomeAgentConfig,
@@ -84,10 +84,12 @@ pub struct HomeSetup {
     pub home_network: HomeNetwork,
     /// What it takes of the host.
     pub host: HostOptions,
+    /// What is done for the TCP connections whose packets it carries; `None`: nothing.
+    pub assist: Option<careof_assist::Config>,
 }
 
 /// A foreign agent on this host.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ForeignSetup {
     /// What the agent is.
     pub config: ForeignAgentConfig,
@@ -95,10 +97,12 @@ pub struct ForeignSetup {
     pub devices: Vec<Device>,
     /// What it takes of the host.
     pub host: HostOptions,
+    /// What is done for the TCP connections whose packets it carries; `None`: nothing.
+    pub assist: Option<careof_assist::Config>,
 }
 
 /// This host as a mobile node.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct MobileSetup {
     /// What the node is. Whether its interfaces are up and which addresses they have is read from the kernel; what
     /// the configuration says about that is not used.
@@ -107,10 +111,12 @@ pub struct MobileSetup {
     pub devices: Vec<Device>,
     /// What it takes of the host.
     pub host: HostOptions,
+    /// What is done for the TCP connections whose packets it carries; `None`: nothing.
+    pub assist: Option<careof_assist::Config>,
 }
 
 /// Which agent, with everything it needs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Setup {
     /// A home agent.
     Home(HomeSetup),
@@ -141,6 +147,16 @@ impl Setup {
         }
     }
 
+    /// What is done for the TCP connections whose packets are carried.
+    #[must_use]
+    pub const fn assist(&self) -> Option<&careof_assist::Config> {
+        match self {
+            Self::Home(setup) => setup.assist.as_ref(),
+            Self::Foreign(setup) => setup.assist.as_ref(),
+            Self::Mobile(setup) => setup.assist.as_ref(),
+        }
+    }
+
     /// Which kind of agent.
     #[must_use]
     pub const fn role(&self) -> Role {
@@ -148,6 +164,17 @@ impl Setup {
             Self::Home(_) => Role::Home,
             Self::Foreign(_) => Role::Foreign,
             Self::Mobile(_) => Role::Mobile,
+        }
+    }
+
+    /// An address of this host that it speaks with, wherever it is.
+    pub(super) fn own_address(&self) -> Ipv4Addr {
+        match self {
+            Self::Home(setup) => setup.config.address,
+            Self::Foreign(setup) => {
+                setup.config.care_of_addresses.first().copied().unwrap_or(Ipv4Addr::UNSPECIFIED)
+            }
+            Self::Mobile(setup) => setup.config.home_address,
         }
     }
 
@@ -159,7 +186,7 @@ impl Setup {
         }
     }
 
-    /// Whether two setups say the same but for clocks, which are read from the host.
+    /// Whether two setups say the same of the agent, but for clocks, which are read from the host.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Home(one), Self::Home(other)) => {

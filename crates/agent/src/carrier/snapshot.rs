@@ -49,6 +49,7 @@ impl Carrier {
             visitors: Vec::new(),
             registration: None,
             tunnels: self.tunnels(),
+            assist: self.data.assists.as_ref().map(|assists| assists.status(now)),
             counters: self.counters(),
             handovers: self.events.handovers().cloned().collect(),
         };
@@ -178,6 +179,9 @@ impl Carrier {
         add("network-unread", self.reading.failed);
         add("parameters-not-saved", self.parameters.not_logged);
         add("host-refusals", self.host.refused + self.parameters.refused);
+        for (name, count) in self.data.assists.iter().flat_map(|assists| assists.counters()) {
+            add(&format!("assist-{name}"), count);
+        }
         counters
     }
 

@@ -145,6 +145,57 @@ pub struct HandoverStatus {
     pub attempts: Option<u32>,
 }
 
+/// What an assist did for a connection.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AssistDeed {
+    /// Which assist.
+    pub assist: &'static str,
+    /// What it did: `replay`, `close-window`, `unreachable`, ...
+    pub what: &'static str,
+    /// How often.
+    pub times: u64,
+    /// Packets concerned.
+    pub packets: u64,
+    /// Bytes of these, whole datagrams.
+    pub bytes: u64,
+}
+
+/// A TCP connection that assists follow.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AssistFlowStatus {
+    /// The mobile node.
+    pub home_address: Ipv4Addr,
+    /// Its port.
+    pub port: u16,
+    /// The correspondent.
+    pub peer: Ipv4Addr,
+    /// Its port.
+    pub peer_port: u16,
+    /// Seconds since its last packet.
+    pub idle_s: f64,
+    /// Packets stored for it.
+    pub packets: usize,
+    /// Bytes stored for it, whole datagrams.
+    pub bytes: u64,
+    /// How long its last stall at a handover was, in milliseconds, from the last progress before to the first after.
+    pub stall_ms: Option<f64>,
+    /// The part of it after the new path could be used.
+    pub stall_after_path_ms: Option<f64>,
+    /// What was done for it.
+    pub done: Vec<AssistDeed>,
+}
+
+/// What assists do.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AssistStatus {
+    /// The connections they follow.
+    pub flows: Vec<AssistFlowStatus>,
+    /// Packets stored, of all connections.
+    pub stored_packets: usize,
+    /// Bytes stored, whole datagrams.
+    pub stored_bytes: u64,
+}
+
 /// Counters by name; they only grow.
 pub type AgentCounters = BTreeMap<String, u64>;
 
@@ -171,6 +222,8 @@ pub struct Status {
     pub registration: Option<RegistrationStatus>,
     /// The tunnels that carried something, or can.
     pub tunnels: Vec<TunnelStatus>,
+    /// What is done for TCP connections; `None`: nothing.
+    pub assist: Option<AssistStatus>,
     /// What was counted. Names are of small letters and dashes: `messages-received`, `dropped-malformed`,
     /// `denied-133`, `packets-not-ours`.
     pub counters: AgentCounters,

@@ -189,6 +189,8 @@ impl Carrier {
         self.read_again(now)?;
         self.wake(now);
         self.settle(now)?;
+        // The reply has left, and nothing has been read yet that could overtake what is due.
+        self.data.drive_assists(now, &mut self.decisions)?;
         for (source, _) in Source::ALL.iter().zip(ready).filter(|(_, is_ready)| *is_ready) {
             let decisions = &mut self.decisions;
             match *source {
@@ -213,6 +215,8 @@ impl Carrier {
         self.drain(now);
         self.wake(now);
         self.settle(now)?;
+        self.data.drive_assists(now, &mut self.decisions)?;
+        self.send_reports();
         self.rest(now)
     }
 
@@ -293,6 +297,9 @@ impl Carrier {
         while let Some(announcement) = self.announcements.due(now) {
             self.announce(announcement);
         }
+        if let Some(assists) = &mut self.data.assists {
+            assists.wake(now);
+        }
     }
 
     /// Brings the host in line with the agent, writes down what must not be lost, and only then says it.
@@ -326,8 +333,13 @@ impl Carrier {
     /// Says when to come again.
     fn rest(&mut self, now: Instant) -> Result<(), Error> {
         let agent = self.agent.next_timeout().map(|(at, _)| at);
-        let others =
-            [self.announcements.next_timeout(), self.persistence.next_timeout(), self.reading.next_timeout()];
+        let assists = self.data.assists.as_ref().and_then(|assists| assists.next_timeout());
+        let others = [
+            self.announcements.next_timeout(),
+            self.persistence.next_timeout(),
+            self.reading.next_timeout(),
+            assists,
+        ];
         let next = agent.into_iter().chain(others.into_iter().flatten()).min();
         self.waiting.arm(now, next)?;
         self.waiting.adjust(&self.data)

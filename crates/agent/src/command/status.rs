@@ -185,6 +185,22 @@ fn describe(status: &Value) -> String {
             ("bytes in", &|row| text(&row["bytes_in"])),
         ],
     );
+    let milliseconds =
+        |value: &Value| value.as_f64().map_or_else(|| "-".to_owned(), |ms| format!("{ms:.1} ms"));
+    let end = |address: &Value, port: &Value| format!("{}:{}", text(address), text(port));
+    table(
+        &mut out,
+        "assisted connections",
+        &status["assist"]["flows"],
+        &[
+            ("mobile node", &|row| end(&row["home_address"], &row["port"])),
+            ("correspondent", &|row| end(&row["peer"], &row["peer_port"])),
+            ("stored", &|row| format!("{} / {} B", text(&row["packets"]), text(&row["bytes"]))),
+            ("last stall", &|row| milliseconds(&row["stall_ms"])),
+            ("on new path", &|row| milliseconds(&row["stall_after_path_ms"])),
+            ("done", &|row| deeds(&row["done"])),
+        ],
+    );
     table(
         &mut out,
         "last handovers",
@@ -202,6 +218,17 @@ fn describe(status: &Value) -> String {
     );
     counters(&mut out, &status["counters"]);
     out
+}
+
+/// What assists did for a connection: `replay 12 packets`, ...
+fn deeds(done: &Value) -> String {
+    let said = |deed: &Value| {
+        let (assist, what) = (text(&deed["assist"]), text(&deed["what"]));
+        let what = if what == assist { assist } else { format!("{assist} {what}") };
+        format!("{what} {} packets", text(&deed["packets"]))
+    };
+    let said: Vec<_> = done.as_array().into_iter().flatten().map(said).collect();
+    if said.is_empty() { "-".to_owned() } else { said.join(", ") }
 }
 
 fn registered(registration: &Value) -> String {
@@ -298,6 +325,21 @@ mod tests {
              192.0.2.10    10.0.0.7  1 min 1 s  ip-in-ip  yes\n\
              \ninterfaces\n  name  state  address       gateway\n  eth0  up     192.0.2.1/24  -\n\
              \ncounters\n  messages-received  3\n"
+        );
+    }
+
+    #[test]
+    fn a_connection_that_was_helped_is_told_of() {
+        let done = json!([{"assist": "replay", "what": "replay", "times": 1, "packets": 12, "bytes": 18000}]);
+        let flow = json!({"home_address": "192.0.2.10", "port": 40000, "peer": "10.9.0.2", "peer_port": 80,
+                          "packets": 3, "bytes": 4500, "stall_ms": 1012.5, "stall_after_path_ms": 12.25, "done": done});
+        let text = describe(&json!({"role": "home", "assist": {"flows": [flow]}}));
+        assert!(
+            text.ends_with(
+                "assisted connections\n  mobile node       correspondent  stored      last stall  on new path  done\n  \
+                 192.0.2.10:40000  10.9.0.2:80    3 / 4500 B  1012.5 ms   12.2 ms      replay 12 packets\n"
+            ),
+            "{text}"
         );
     }
 

@@ -3,6 +3,7 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
+use careof_assist::Place;
 use careof_document::decode::{Field, Reader};
 use careof_document::error::Problems;
 use careof_document::tree::Value;
@@ -14,6 +15,7 @@ use careof_mobility::v4::{
 use careof_wire::mip4::Lifetime;
 
 use super::Source;
+use super::assist::assist;
 use super::fields::{
     address, count, given, interface, lifetime_or_infinity, network, prefix, required, tables,
 };
@@ -62,6 +64,7 @@ pub(super) fn home(reader: &Reader<'_>, source: Source<'_>, problems: &mut Probl
     let per_node = given(reader, "max_bindings_per_node", problems, |field, p| count(field, 1, 64, p));
     let all = given(reader, "max_bindings", problems, |field, p| count(field, 1, MOST, p));
     let reverse_tunnel = reverse_tunnel(reader, problems);
+    let assist = assist(reader, Place::HomeAgent, problems);
     let host = host(reader, problems);
     if problems.count() > before {
         return None;
@@ -82,7 +85,7 @@ pub(super) fn home(reader: &Reader<'_>, source: Source<'_>, problems: &mut Probl
         ..defaults
     };
     let devices = device.into_iter().map(|name| Device { id: home_interface, name }).collect();
-    Some(HomeSetup { config, devices, home_network: delivery, host })
+    Some(HomeSetup { config, devices, home_network: delivery, host, assist })
 }
 
 /// The `[[mobile_node]]` tables of a home agent; those with the same home address are one node.
@@ -197,6 +200,7 @@ pub(super) fn foreign(
     let mobile_nodes = peers(reader, "mobile_node", source, problems);
     let home_agents = peers(reader, "home_agent", source, problems);
     let reverse_tunnel = reverse_tunnel(reader, problems);
+    let assist = assist(reader, Place::ForeignAgent, problems);
     let host = host(reader, problems);
     if problems.count() > before {
         return None;
@@ -222,7 +226,7 @@ pub(super) fn foreign(
         ..defaults
     };
     let devices = links.into_iter().map(|(link, name)| Device { id: link.interface, name }).collect();
-    Some(ForeignSetup { config, devices, host })
+    Some(ForeignSetup { config, devices, host, assist })
 }
 
 fn links(

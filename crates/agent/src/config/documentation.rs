@@ -59,6 +59,10 @@ With `[metrics]`, Prometheus reads them at `/metrics`.
 | `careof_dropped_total` | `cause` | Messages without effect. |
 | `careof_denied_total` | `code` | Registrations denied: sent by an agent, received by a mobile node. |
 | `careof_events_total` | `name` | What else is counted, as in `careof-agent status`. |
+| `careof_assist_total` | `what` | With `[assist]`: what assists did: `kept`, `replayed`, `replayed-bytes`, `unreachables`, ... |
+| `careof_assist_flows` | | With `[assist]`: TCP connections followed. |
+| `careof_assist_stored_packets` | | With `[assist]`: packets stored. |
+| `careof_assist_stored_bytes` | | With `[assist]`: bytes of these. |
 | `careof_reloads_total` | `outcome` | Times FILE was read again, `applied` or `rejected`. |
 | `careof_log_lines_suppressed_total` | | Lines of the log left out because there were too many. |
 | `careof_clients_refused_total` | `server` | Clients of the control socket or the metrics that were too many, too slow or talked nonsense. |

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use careof_assist::Place;
 use careof_document::decode::{Field, Reader};
 use careof_document::error::Problems;
 use careof_document::tree::Value;
@@ -13,6 +14,7 @@ use careof_wire::mip4::Lifetime;
 
 use super::Source;
 use super::agents::{at_home, interface_name, peers};
+use super::assist::assist;
 use super::fields::{address, at_least, given, lifetime, network, prefix, required, tables};
 use super::key::security_association;
 use super::reference::{MOBILE_INTERFACE, POLICY};
@@ -58,6 +60,7 @@ pub(super) fn mobile(
     let encapsulating_delivery = flag("encapsulating_delivery");
     let simultaneous = flag("simultaneous_bindings");
     let broadcasts = flag("broadcasts");
+    let report_paths = flag("report_paths");
     let selection = selection(reader, problems);
     let keep_old = match reader.get("keep_old") {
         Some(field) => keep_old(&field, problems),
@@ -69,6 +72,7 @@ pub(super) fn mobile(
     let policy =
         given(reader, "policy", problems, |field, problems| tables(field, "policy", problems, policy));
     let foreign_agents = peers(reader, "foreign_agent", source, problems);
+    let assist = assist(reader, Place::MobileNode, problems);
     let host = host(reader, problems);
     if problems.count() > before {
         return None;
@@ -97,10 +101,11 @@ pub(super) fn mobile(
         },
         selection,
         keep_old,
+        report_paths,
         policy: PolicyTable::new(default, policy.unwrap_or_default()),
         ..defaults
     };
-    Some(MobileSetup { config, devices, host })
+    Some(MobileSetup { config, devices, host, assist })
 }
 
 /// Regular IP is a choice for single destinations; as the rule for all it would be no Mobile IP.
@@ -176,10 +181,11 @@ fn interfaces(field: &Field<'_>, problems: &mut Problems) -> Option<Vec<(Interfa
         let name = interface_name(&reader, &mut names, problems);
         let care_of = given(&reader, "care_of", problems, |field, p| field.choice(&kinds, &[], p));
         let round_trip = given(&reader, "round_trip", problems, |field, p| field.positive_duration(p));
-        let rate = given(&reader, "rate", problems, |field, p| field.rate(p));
+        let downlink = given(&reader, "rate", problems, |field, p| field.rate(p));
+        let uplink = given(&reader, "rate_up", problems, |field, p| field.rate(p)).or(downlink);
         let interface = InterfaceConfig {
             care_of: care_of.unwrap_or_default(),
-            path: PathProperties { rate, round_trip },
+            path: PathProperties { downlink, uplink, round_trip },
             ..InterfaceConfig::new(InterfaceId(u16::try_from(index).ok()?))
         };
         Some((interface, name?))

@@ -1,6 +1,7 @@
 //! The daemon's configuration: a TOML file for one agent.
 
 mod agents;
+mod assist;
 mod documentation;
 mod fields;
 mod key;

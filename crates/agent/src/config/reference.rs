@@ -8,6 +8,7 @@ macro_rules! root {
         &[
             key("role", "word", "required", "`\"home\"`, `\"foreign\"` or `\"mobile\"`: which agent this host is."),
             $($key,)*
+            key("assist", "table or text", "`\"none\"`", "What is done for TCP connections at handovers. See `[assist]`."),
             key("host", "table", "see below", "What the agent takes of the host. See `[host]`."),
             key("control", "table", "see below", "Where `careof-agent status` asks. See `[control]`."),
             key("metrics", "table", "no metrics", "Counters for Prometheus. See `[metrics]`."),
@@ -239,6 +240,14 @@ sources drop.",
         ),
         key("broadcasts", "true or false", "`false`", "Ask for the broadcasts of the home link (B)."),
         key(
+            "report_paths",
+            "true or false",
+            "`false`",
+            "Tell the agents, in every request, rates and round trip of the path and whether the old one is lost, and register again \
+after an interruption: a vendor extension (RFC 3115) that others skip, under the enterprise number 32473, which RFC 5612 \
+reserves for documentation, as none is registered for careof.",
+        ),
+        key(
             "selection",
             "word",
             "`\"preferred\"`",
@@ -356,7 +365,13 @@ person - the agent notices.",
             "unknown",
             "Round-trip time over it: unanswered requests wait longer than that.",
         ),
-        key("rate", "rate", "unknown", "Its rate, for those who listen to handovers."),
+        key(
+            "rate",
+            "rate",
+            "unknown",
+            "Its rate towards this host, for those who listen to handovers, and for `report_paths`.",
+        ),
+        key("rate_up", "rate", "`rate`", "Its rate from this host."),
     ],
     elsewhere: &[
         ("interface", "write `name`"),
@@ -424,6 +439,164 @@ pub(crate) static ADVERTISEMENTS: Section = Section {
         ("max_interval", "write `interval`"),
         ("min_interval", "write `interval`"),
     ],
+};
+
+pub(crate) static ASSIST: Section = Section {
+    heading: "`[assist]`",
+    noun: "the assists",
+    intro: "What the agent does for the TCP connections whose packets it carries, so that they go on sooner after a handover. Nothing \
+unless it is asked for. The ends of the connections need not know of it. `assist = \"default\"` is short for `[assist]` with \
+`use = \"default\"`.\n\n\
+| assist | what it does | at |\n|---|---|---|\n\
+| `replay` | Keeps copies of what is unacknowledged and, when a path is back, sends in order what the lost one owes. | all agents |\n\
+| `hold-last` | The same with the last packets of a flow. | all agents |\n\
+| `lcd-kick` | Takes back the sender's timer by ICMP host unreachable (RFC 6069). | all agents |\n\
+| `fast-retransmit` | Repeats the last acknowledgement on the new path. | mobile node |\n\
+| `window-clamp` | Lowers the advertised window to the new path's bandwidth-delay product. | mobile node |\n\n\
+A home or foreign agent does it for downloads, a mobile node for uploads and by the acknowledgements it sends. It acts on packets that \
+pass the tunnel device: a mobile node therefore needs `routing = \"reverse-tunnel\"`, also in `[[policy]]`; at a home agent replay is \
+best where the acknowledgements come back through the tunnel, too. What the mobile node's `report_paths` tells of a path is used: how \
+fast it is, and whether the old one is lost. Only TCP is touched, no fragments; where IP or TCP options are not understood (TCP MD5, \
+TCP-AO, Multipath TCP), packets are at most sent again as they were. `careof-agent status` shows what was done for which connection.",
+    keys: &[
+        key(
+            "use",
+            "array of words, or text",
+            "`\"none\"`",
+            "The assists. `\"default\"` stands for `replay`, `lcd-kick` and, on a mobile node, `window-clamp`.",
+        ),
+        key(
+            "except",
+            "array of tables",
+            "none",
+            "Connections that are left alone: `except = [{ prefix = \"10.0.0.0/8\", port = 22 }]`.",
+        ),
+        key("replay", "table", "see below", "Parameters of `replay`."),
+        key("hold-last", "table", "see below", "Parameters of `hold-last`."),
+        key("lcd-kick", "table", "see below", "Parameters of `lcd-kick`."),
+        key("fast-retransmit", "table", "see below", "Parameters of `fast-retransmit`."),
+        key("window-clamp", "table", "see below", "Parameters of `window-clamp`."),
+    ],
+    elsewhere: &[("name", "write `use`"), ("names", "write `use`"), ("exclude", "write `except`")],
+};
+
+pub(crate) static ASSIST_EXCEPT: Section = Section {
+    heading: "`[[assist.except]]`",
+    noun: "an exception",
+    intro: "Connections that no assist touches: those that match all that is given.",
+    keys: &[
+        key("prefix", "prefix", "everybody", "The correspondent, such as `\"10.0.0.0/8\"`."),
+        key("port", "whole number", "every port", "TCP port of either end, 1 to 65535."),
+    ],
+    elsewhere: &[("to", "write `prefix`"), ("peer", "write `prefix`"), ("address", "write `prefix`")],
+};
+
+pub(crate) static ASSIST_REPLAY: Section = Section {
+    heading: "`[assist.replay]`",
+    noun: "a replay",
+    intro: "Copies of packets that have the wireless path ahead are kept until they are acknowledged. When a path is back, what the lost \
+one owes is sent in order, before anything newer and not faster than the new path takes it.",
+    keys: &[
+        key("bytes", "size", "`\"4 MiB\"`", "Kept of a connection and direction."),
+        key("packets", "whole number", "`4096`", "Kept of a connection and direction."),
+        key("total", "size", "`\"64 MiB\"`", "Kept of all connections; at least `bytes`."),
+        key(
+            "flows",
+            "whole number",
+            "`4096`",
+            "Connections followed at a time; of more the one seen least recently is forgotten.",
+        ),
+        key("age", "duration", "`\"30 s\"`", "An older copy is dropped."),
+        key(
+            "keep",
+            "word",
+            "`\"oldest\"`",
+            "What stays of a connection where there is no room for all: `\"oldest\"` or `\"newest\"`.",
+        ),
+        key(
+            "rest",
+            "word",
+            "`\"wait\"`",
+            "What is beyond the new path's bandwidth-delay product: `\"wait\"` (follows at the path's rate), `\"drop\"` or `\"burst\"` \
+(all is sent at once).",
+        ),
+        key(
+            "wait",
+            "duration",
+            "`\"300 s\"`",
+            "Longest time for which packets may wait for a slow path; of what would take longer the newest is dropped.",
+        ),
+        key(
+            "duplicates",
+            "word",
+            "`\"swallow\"`",
+            "The sender's repetitions of what waits or is on its way: `\"swallow\"` or `\"pass\"`.",
+        ),
+        key(
+            "patience",
+            "whole number",
+            "`1`",
+            "Round trips that the old path gets, where it is not known to be lost, before what it owes is sent again.",
+        ),
+    ],
+    elsewhere: &[("limit", "write `bytes`"), ("memory", "write `total`")],
+};
+
+pub(crate) static ASSIST_HOLD_LAST: Section = Section {
+    heading: "`[assist.hold-last]`",
+    noun: "a hold of the last packets",
+    intro: "The last packets of each connection are kept and sent when a path is back: `replay` for little memory.",
+    keys: &[
+        key("packets", "whole number", "`2`", "Kept of a connection and direction."),
+        key("age", "duration", "`\"30 s\"`", "An older copy is dropped."),
+    ],
+    elsewhere: &[("count", "write `packets`")],
+};
+
+pub(crate) static ASSIST_LCD_KICK: Section = Section {
+    heading: "`[assist.lcd-kick]`",
+    noun: "a kick",
+    intro: "ICMP host unreachable, quoting the first unacknowledged segment: a sender with RFC 6069 takes back a back-off of its timer.",
+    keys: &[
+        key("during", "true or false", "`true`", "Whether repetitions are answered while the path is lost."),
+        key("interval", "duration", "`\"250 ms\"`", "Least time between two answers to a connection."),
+        key(
+            "burst",
+            "whole number",
+            "`8`",
+            "Messages to a connection when a path is back and nothing was kept for it.",
+        ),
+        key("spacing", "duration", "`\"1 ms\"`", "Between two of them."),
+        key("limit", "whole number", "`100`", "Messages a second to all connections together."),
+    ],
+    elsewhere: &[("count", "write `burst`"), ("rate", "write `limit`")],
+};
+
+pub(crate) static ASSIST_FAST_RETRANSMIT: Section = Section {
+    heading: "`[assist.fast-retransmit]`",
+    noun: "a fast retransmit",
+    intro: "On the new path the last acknowledgement is sent a few times, so that the sender repeats what is missing at once.",
+    keys: &[
+        key("acks", "whole number", "`3`", "How many."),
+        key(
+            "longest_outage",
+            "duration or word",
+            "`\"200 ms\"`",
+            "None after a longer outage; or `\"any\"`.",
+        ),
+    ],
+    elsewhere: &[("count", "write `acks`")],
+};
+
+pub(crate) static ASSIST_WINDOW_CLAMP: Section = Section {
+    heading: "`[assist.window-clamp]`",
+    noun: "a window clamp",
+    intro: "Needs an `[[interface]]` with `rate` and `round_trip`; without, nothing is changed.",
+    keys: &[
+        key("factor", "number", "`1.0`", "Multiple of the bandwidth-delay product."),
+        key("segments", "whole number", "`1`", "Segments on top."),
+    ],
+    elsewhere: &[("plus", "write `segments`")],
 };
 
 pub(crate) static HOST: Section = Section {
@@ -512,7 +685,7 @@ A crash in that time would lose what is not written.",
 };
 
 /// All sections in the order of the documentation.
-pub(crate) static SECTIONS: [&Section; 14] = [
+pub(crate) static SECTIONS: [&Section; 21] = [
     &HOME,
     &FOREIGN,
     &MOBILE,
@@ -522,6 +695,13 @@ pub(crate) static SECTIONS: [&Section; 14] = [
     &MOBILE_INTERFACE,
     &POLICY,
     &ADVERTISEMENTS,
+    &ASSIST,
+    &ASSIST_EXCEPT,
+    &ASSIST_REPLAY,
+    &ASSIST_HOLD_LAST,
+    &ASSIST_LCD_KICK,
+    &ASSIST_FAST_RETRANSMIT,
+    &ASSIST_WINDOW_CLAMP,
     &HOST,
     &CONTROL,
     &METRICS,

@@ -44,6 +44,25 @@ fn around(section: &'static Section) -> (String, String, String, &'static str) {
         heading if heading == ADVERTISEMENTS.heading => {
             (format!("{home}{node}[advertisements]\n"), "", "", "advertisements.")
         }
+        heading if heading == ASSIST.heading => (format!("{mobile}{own}[assist]\n"), "", "", "assist."),
+        heading if heading == ASSIST_EXCEPT.heading => {
+            (format!("{home}{node}[[assist.except]]\n"), "port = 22\n", "", "assist.except.0.")
+        }
+        heading if heading == ASSIST_REPLAY.heading => {
+            (parameters("replay", &mobile, own), "", "", "assist.replay.")
+        }
+        heading if heading == ASSIST_HOLD_LAST.heading => {
+            (parameters("hold-last", &mobile, own), "", "", "assist.hold-last.")
+        }
+        heading if heading == ASSIST_LCD_KICK.heading => {
+            (parameters("lcd-kick", &mobile, own), "", "", "assist.lcd-kick.")
+        }
+        heading if heading == ASSIST_FAST_RETRANSMIT.heading => {
+            (parameters("fast-retransmit", &mobile, own), "", "", "assist.fast-retransmit.")
+        }
+        heading if heading == ASSIST_WINDOW_CLAMP.heading => {
+            (parameters("window-clamp", &mobile, own), "", "", "assist.window-clamp.")
+        }
         heading if heading == HOST.heading => (format!("{home}{node}[host]\n"), "", "", "host."),
         heading if heading == CONTROL.heading => (format!("{home}{node}[control]\n"), "", "", "control."),
         heading if heading == METRICS.heading => (format!("{home}{node}[metrics]\n"), "", "", "metrics."),
@@ -52,6 +71,64 @@ fn around(section: &'static Section) -> (String, String, String, &'static str) {
         other => panic!("{other} is new"),
     };
     (before, keys.to_owned(), after.to_owned(), path)
+}
+
+/// What stands before the parameters of an assist.
+fn parameters(assist: &str, mobile: &str, own: &str) -> String {
+    format!("{mobile}{own}[assist]\nuse = \"{assist}\"\n[assist.{assist}]\n")
+}
+
+/// What a configuration of a mobile node, or a home agent, with this asks for, or what is wrong with it.
+fn assist(role: &Section, text: &str) -> Result<Option<careof_assist::Config>, String> {
+    let (before, keys, after, _) = around(if role.heading == HOME.heading { &HOST } else { &ASSIST });
+    let before = before.replace("[host]\n", "").replace("[assist]\n", "");
+    let text = format!("{before}{keys}{after}{text}");
+    let read = Configuration::parse("x.toml", &text).map_err(|errors| errors.to_string())?;
+    Ok(read.setup.assist().cloned())
+}
+
+#[test]
+fn assists_are_those_that_are_asked_for() {
+    use careof_assist::{Config, Exception, Place, Replay};
+    assert_eq!(assist(&HOME, ""), Ok(None));
+    assert_eq!(assist(&HOME, "[assist]\nuse = \"none\"\n"), Ok(None));
+    let default = Config { window_clamp: None, ..Config::default_set(Place::HomeAgent) };
+    assert_eq!(assist(&HOME, "[assist]\nuse = \"default\"\n"), Ok(Some(default)));
+    let default = Config::default_set(Place::MobileNode);
+    assert_eq!(assist(&MOBILE, "[assist]\nuse = [\"default\"]\n"), Ok(Some(default)));
+    let text = "[assist]\nuse = \"replay\"\nreplay = { age = \"10 s\", bytes = \"1 MiB\", total = \"2 MiB\" }\n\
+        except = [{ prefix = \"10.0.0.0/8\", port = 22 }]\n";
+    let replay = Replay { age: std::time::Duration::from_secs(10), bytes: 1 << 20, ..Replay::DEFAULT };
+    let network = (std::net::Ipv4Addr::new(10, 0, 0, 0), 8);
+    let mut expected = Config { replay: Some(replay), ..Config::none(Place::HomeAgent) };
+    expected.limits.bytes = 2 << 20;
+    expected.except = vec![Exception { prefix: Some(network), port: Some(22) }];
+    assert_eq!(assist(&HOME, text), Ok(Some(expected)));
+}
+
+#[test]
+fn a_mistake_in_the_assists_is_told_with_what_to_do() {
+    for (role, text, said) in [
+        (&HOME, "use = \"window-clamp\"", "runs on a mobile node"),
+        (&HOME, "use = [\"replay\", \"replay\"]", "named twice"),
+        (&HOME, "use = \"replay+hold-last\"", "both keep the packets"),
+        (&HOME, "use = \"default+replay\"", "stands alone"),
+        (&HOME, "use = \"snoop\"", "the simulator has it"),
+        (&HOME, "use = \"reply\"", "known are \"none\", \"default\", \"replay\""),
+        (&HOME, "use = \"replay\"\nlcd-kick = { burst = 2 }", "\"lcd-kick\" is not in use"),
+        (&HOME, "use = \"replay\"\nreplay = { bytes = \"2 MiB\", total = \"1 MiB\" }", "at least `bytes`"),
+        (&HOME, "use = \"replay\"\nexcept = [{}]", "a `prefix`, a `port` or both"),
+        (&HOME, "use = \"replay\"\nexcept = [{ port = 70000 }]", "port"),
+    ] {
+        let found = assist(role, &format!("[assist]\n{text}\n")).unwrap_err();
+        assert!(found.contains(said), "{text}: {found}");
+    }
+    let (before, keys, ..) = around(&MOBILE);
+    let text = format!(
+        "{before}{keys}routing = \"triangle\"\nassist = \"replay\"\n[[interface]]\nname = \"eth0\"\n"
+    );
+    let found = Configuration::parse("x.toml", &text).unwrap_err().to_string();
+    assert!(found.contains("routing = \"reverse-tunnel\""), "{found}");
 }
 
 #[test]

@@ -127,6 +127,7 @@ impl Collector for Snapshot {
         self.agent(&mut writer)?;
         self.tunnels(&mut writer)?;
         self.counters(&mut writer)?;
+        self.assist(&mut writer)?;
         self.daemon(&mut writer)
     }
 }
@@ -225,16 +226,28 @@ impl Snapshot {
             "Registrations denied, by the code of the reply",
             family("denied-", "code"),
         )?;
-        let others = self
-            .status
-            .counters
-            .iter()
-            .filter(|(name, _)| !name.starts_with("dropped-") && !name.starts_with("denied-"));
+        const FAMILIES: [&str; 3] = ["dropped-", "denied-", "assist-"];
+        let is_other = |name: &str| !FAMILIES.iter().any(|family| name.starts_with(family));
+        let others = self.status.counters.iter().filter(|(name, _)| is_other(name));
         writer.counters(
             "events",
             "What else the agent counts, by name",
             others.map(|(name, &value)| ([("name", name.clone())], value)),
         )
+    }
+
+    /// What assists do, where there are some.
+    fn assist(&self, writer: &mut Writer<'_>) -> fmt::Result {
+        let Some(assist) = &self.status.assist else { return Ok(()) };
+        let counted = self.status.counters.iter().filter_map(|(name, &value)| {
+            name.strip_prefix("assist-").map(|rest| ([("what", rest.to_owned())], value))
+        });
+        writer.counters("assist", "What assists did, by name", counted)?;
+        let count = |items: usize| f64::from(u32::try_from(items).unwrap_or(u32::MAX));
+        writer.gauge("assist_flows", "TCP connections that assists follow", count(assist.flows.len()))?;
+        writer.gauge("assist_stored_packets", "Packets stored by assists", count(assist.stored_packets))?;
+        // Whole numbers up to 2^53 are told exactly.
+        writer.gauge("assist_stored_bytes", "Bytes of these, whole datagrams", assist.stored_bytes as f64)
     }
 
     fn daemon(&self, writer: &mut Writer<'_>) -> fmt::Result {
@@ -267,10 +280,11 @@ mod tests {
     use careof_mobility::v4::{InterfaceId, PathProperties};
 
     use super::*;
-    use crate::{AgentCounters, InterfaceStatus, StoreStatus, TunnelStatus};
+    use crate::{AgentCounters, AssistStatus, InterfaceStatus, StoreStatus, TunnelStatus};
 
     fn status(role: Role) -> Status {
-        let counters = [("dropped-malformed", 3), ("denied-133", 2), ("messages-received", 9)];
+        let counters =
+            [("dropped-malformed", 3), ("denied-133", 2), ("messages-received", 9), ("assist-replayed", 4)];
         Status {
             role,
             uptime_s: 1.5,
@@ -300,6 +314,7 @@ mod tests {
                 .into_iter()
                 .collect::<AgentCounters>(),
             handovers: Vec::new(),
+            assist: Some(AssistStatus { flows: Vec::new(), stored_packets: 2, stored_bytes: 3000 }),
         }
     }
 
@@ -350,6 +365,8 @@ mod tests {
             "careof_events_total{name=\"messages-received\"} 9",
             "careof_tunnel_bytes_total{here=\"192.0.2.1\",there=\"10.0.0.7\",direction=\"out\"} 5000",
             "careof_interface_up{interface=\"wlan0\"} 1.0",
+            "careof_assist_total{what=\"replayed\"} 4",
+            "careof_assist_stored_bytes 3000.0",
             "careof_handovers_total{outcome=\"registered\"} 1",
             "careof_handover_latency_seconds_bucket{le=\"0.05\"} 1",
             "careof_reloads_total{outcome=\"applied\"} 0",

@@ -169,7 +169,7 @@ impl Reporter {
     }
 
     fn binding(&mut self, now: Instant, event: &BindingChanged) {
-        let BindingChanged { home_address, care_of, lifetime, change } = event;
+        let BindingChanged { home_address, care_of, lifetime, change, path: _ } = event;
         match change {
             Change::Created => {
                 line!(self, now, INFO, "binding", %home_address, %care_of, %lifetime, "Mobility binding created");

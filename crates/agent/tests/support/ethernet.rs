@@ -112,6 +112,7 @@ impl Ethernet {
             devices: vec![Device::new(0, "br0")],
             home_network: HomeNetwork::Link,
             host: HostOptions::default(),
+            assist: None,
         };
         Running::open(&self.home, Setup::Home(setup), self.clock, Hooks::default())
     }
@@ -123,6 +124,7 @@ impl Ethernet {
             config: ForeignAgentConfig::new(FA, FA, link),
             devices: vec![Device::new(1, "visit0")],
             host: HostOptions::default(),
+            assist: None,
         }
     }
 
@@ -137,6 +139,7 @@ impl Ethernet {
             config: MobileNodeConfig::new(HOME, home_network(), HA, security(), vec![interface(0), abroad]),
             devices: vec![Device::new(0, "eth0"), Device::new(1, "wlan0")],
             host: HostOptions::default(),
+            assist: None,
         }
     }
 

@@ -280,6 +280,7 @@ pub(crate) fn home_setup() -> HomeSetup {
         devices: vec![Device::new(0, "up0")],
         home_network: HomeNetwork::Routed,
         host: HostOptions::default(),
+        assist: None,
     }
 }
 
@@ -295,6 +296,7 @@ pub(crate) fn mobile_setup() -> MobileSetup {
         config: MobileNodeConfig::new(HOME, home_network(), HA, security(), vec![interface(0), interface(1)]),
         devices: vec![Device::new(0, "wlan0"), Device::new(1, "gsm0")],
         host: HostOptions::default(),
+        assist: None,
     }
 }
 

@@ -1,0 +1,398 @@
+//! Assists: what a handover does for the TCP connections whose packets are carried.
+//!
+//! The assistant says what becomes of packets by their headers; here are the packets themselves, and the ways they go.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+use careof_assist::{
+    Action, Assistant, Config, ConfigError, DropReason, Edit, Fate, FlowKey, Input, PacketView, PathId,
+    Place, Report, Token, Towards,
+};
+use careof_base::Instant;
+use careof_wire::icmp::{
+    DestinationUnreachable, IcmpMessage, UnreachableCode, error_is_allowed, quote_segment,
+};
+use careof_wire::ipv4::Ipv4Header;
+use careof_wire::protocol;
+use careof_wire::tcp_edit::{self, ChecksumField};
+use careof_wire::{Segment, SeqNumber};
+
+use super::error_reports::ErrorReport;
+use super::{AssistDeed, AssistFlowStatus, AssistStatus};
+
+/// Turns of the wheel for an assistant that wants to be woken at once; it is woken again in the next turn.
+const WAKES_A_TURN: usize = 64;
+
+/// The way of a packet through this host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Heading {
+    /// From the host into a tunnel.
+    Out,
+    /// From a tunnel to the host.
+    In,
+}
+
+/// A packet that is stored for the assistant.
+#[derive(Debug)]
+pub(super) struct Stored {
+    pub(super) datagram: Box<[u8]>,
+    pub(super) heading: Heading,
+}
+
+/// An assistant, and what it has stored.
+#[derive(Debug)]
+pub(super) struct Assists {
+    assistant: Assistant,
+    /// By token.
+    stored: Vec<Option<Stored>>,
+    /// The address to speak with.
+    own: Ipv4Addr,
+    /// The longest datagram that the tunnel device takes.
+    pub(super) mtu: u16,
+    /// What was done for the flows that are followed.
+    deeds: BTreeMap<FlowKey, Vec<AssistDeed>>,
+    /// Packets that were not let through, by reason.
+    dropped: BTreeMap<&'static str, u64>,
+    /// Packets that were to be sent on and could not be.
+    not_sent: u64,
+}
+
+impl Assists {
+    /// # Errors
+    /// A configuration that contradicts itself.
+    pub(super) fn new(config: Config, own: Ipv4Addr, mtu: u16) -> Result<Self, ConfigError> {
+        Ok(Self {
+            assistant: Assistant::new(config)?,
+            stored: Vec::new(),
+            own,
+            mtu,
+            deeds: BTreeMap::new(),
+            dropped: BTreeMap::new(),
+            not_sent: 0,
+        })
+    }
+
+    pub(super) const fn config(&self) -> &Config {
+        self.assistant.config()
+    }
+
+    /// Where a packet goes that takes this way.
+    const fn towards(&self, heading: Heading) -> Towards {
+        let out = match self.config().place {
+            // A foreign agent's tunnels lead to the home agents.
+            Place::MobileNode | Place::ForeignAgent => Towards::Peer,
+            Place::HomeAgent => Towards::Mobile,
+        };
+        match heading {
+            Heading::Out => out,
+            Heading::In => out.back(),
+        }
+    }
+
+    /// The way that leads there.
+    fn heading(&self, towards: Towards) -> Heading {
+        if self.towards(Heading::Out) == towards { Heading::Out } else { Heading::In }
+    }
+
+    /// Whether packets with this header are shown to the assistant.
+    pub(super) const fn wants(header: &Ipv4Header) -> bool {
+        header.protocol == protocol::TCP && !header.is_fragment()
+    }
+
+    /// Shows a datagram of TCP, whose checksum is complete, before it goes on; it may be changed. Whether it goes on.
+    pub(super) fn show(
+        &mut self,
+        now: Instant,
+        heading: Heading,
+        path: Option<PathId>,
+        datagram: &mut [u8],
+    ) -> bool {
+        let Ok((header, payload)) = Ipv4Header::parse(datagram) else { return true };
+        let Ok((segment, has_other_options)) = Segment::peek(payload) else { return true };
+        // Options are not part of a header as it is read.
+        let header_len = datagram.first().map_or(0, |first| usize::from(first & 0x0f) * 4);
+        let view = PacketView {
+            header: &header,
+            segment: Some(&segment),
+            is_opaque: has_other_options || header_len > usize::from(Ipv4Header::LEN),
+        };
+        let verdict = self.assistant.handle_packet(now, self.towards(heading), path, &view);
+        if let Some(edit) = verdict.edit {
+            apply(&edit, datagram.get_mut(header_len..).unwrap_or_default());
+        }
+        if let Some(token) = verdict.keep {
+            self.store(token, heading, datagram);
+        }
+        match verdict.fate {
+            Fate::Pass => true,
+            Fate::Hold(token) => {
+                self.store(token, heading, datagram);
+                false
+            }
+            Fate::Drop(reason) => {
+                self.note_dropped(reason);
+                false
+            }
+        }
+    }
+
+    fn store(&mut self, token: Token, heading: Heading, datagram: &[u8]) {
+        let at = token.0 as usize;
+        if self.stored.len() <= at {
+            self.stored.resize_with(at + 1, || None);
+        }
+        if let Some(place) = self.stored.get_mut(at) {
+            *place = Some(Stored { datagram: datagram.into(), heading });
+        }
+    }
+
+    /// A packet went no further than this.
+    pub(super) fn note_dropped(&mut self, reason: DropReason) {
+        *self.dropped.entry(reason.name()).or_default() += 1;
+    }
+
+    /// Takes a stored packet, to be sent.
+    pub(super) fn take(&mut self, token: Token) -> Option<Stored> {
+        self.stored.get_mut(token.0 as usize)?.take()
+    }
+
+    /// Stores a packet again that was [taken](Self::take).
+    pub(super) fn put_back(&mut self, token: Token, stored: Stored) {
+        if let Some(place) = self.stored.get_mut(token.0 as usize) {
+            *place = Some(stored);
+        }
+    }
+
+    /// A packet could not be sent on.
+    pub(super) fn note_not_sent(&mut self, now: Instant, token: Token) {
+        self.not_sent += 1;
+        self.assistant.handle_event(now, &Input::NotSent { token });
+    }
+
+    /// The next thing to do.
+    pub(super) fn poll_action(&mut self) -> Option<Action> {
+        self.assistant.poll_action()
+    }
+
+    /// The datagram of an acknowledgement that the assistant has made, and its way.
+    pub(super) fn acknowledgement(
+        &self,
+        header: &Ipv4Header,
+        segment: &Segment,
+        towards: Towards,
+    ) -> (Vec<u8>, Heading) {
+        let mut datagram = Vec::new();
+        Ipv4Header { payload_len: segment.header_len(), protocol: protocol::TCP, ..*header }
+            .emit(&mut datagram);
+        segment.emit(header.source, header.destination, &[], &mut datagram);
+        (datagram, self.heading(towards))
+    }
+
+    /// The message that the sender of a segment is told that it cannot be delivered with, if it may be told.
+    pub(super) fn host_unreachable(
+        &self,
+        quoted: &Ipv4Header,
+        ports: (u16, u16),
+        seq: SeqNumber,
+    ) -> Option<ErrorReport> {
+        // What it forbids by the payload is about ICMP only.
+        if !error_is_allowed(quoted, &[]) {
+            return None;
+        }
+        let message = DestinationUnreachable {
+            code: UnreachableCode::Host,
+            next_hop_mtu: 0,
+            quoted: quote_segment(quoted, ports, seq),
+        };
+        Some(ErrorReport {
+            source: self.own,
+            destination: quoted.source,
+            message: IcmpMessage::DestinationUnreachable(message),
+        })
+    }
+
+    /// Ends: what is held back is to be sent on.
+    pub(super) fn close(&mut self) {
+        self.assistant.close();
+    }
+
+    pub(super) fn handle_event(&mut self, now: Instant, input: &Input<'_>) {
+        self.assistant.handle_event(now, input);
+    }
+
+    /// Does what is due.
+    pub(super) fn wake(&mut self, now: Instant) {
+        for _ in 0..WAKES_A_TURN {
+            if self.next_timeout().is_none_or(|at| at > now) {
+                break;
+            }
+            self.assistant.handle_timeout(now);
+        }
+    }
+
+    pub(super) fn next_timeout(&self) -> Option<Instant> {
+        self.assistant.next_timeout().map(|(at, _)| at)
+    }
+
+    /// Notes what the assistant has to tell.
+    pub(super) fn take_reports(&mut self) {
+        while let Some(report) = self.assistant.poll_report() {
+            match report {
+                Report::Did { flow, assist, what, packets, bytes } => {
+                    let deeds = self.deeds.entry(flow).or_default();
+                    let known = |deed: &&mut AssistDeed| deed.assist == assist.name() && deed.what == what;
+                    match deeds.iter_mut().find(known) {
+                        Some(deed) => {
+                            deed.times += 1;
+                            deed.packets += u64::from(packets);
+                            deed.bytes += bytes;
+                        }
+                        None => deeds.push(AssistDeed {
+                            assist: assist.name(),
+                            what,
+                            times: 1,
+                            packets: packets.into(),
+                            bytes,
+                        }),
+                    }
+                }
+                Report::Forgotten { flow, .. } => {
+                    self.deeds.remove(&flow);
+                }
+                // The last one is kept with the flow.
+                Report::Stalled { .. } => {}
+            }
+        }
+    }
+
+    /// What it is doing.
+    pub(super) fn status(&self, now: Instant) -> AssistStatus {
+        let (stored_packets, stored_bytes) = self.assistant.load();
+        let milliseconds = |span: std::time::Duration| span.as_secs_f64() * 1e3;
+        let flows = self.assistant.flows().map(|flow| AssistFlowStatus {
+            home_address: flow.key.mobile,
+            port: flow.key.mobile_port,
+            peer: flow.key.peer,
+            peer_port: flow.key.peer_port,
+            idle_s: now.saturating_duration_since(flow.last_seen).as_secs_f64(),
+            packets: flow.packets,
+            bytes: flow.bytes,
+            stall_ms: flow.last_stall.map(|(lasted, _)| milliseconds(lasted)),
+            stall_after_path_ms: flow.last_stall.map(|(_, after)| milliseconds(after)),
+            done: self.deeds.get(&flow.key).cloned().unwrap_or_default(),
+        });
+        AssistStatus { flows: flows.collect(), stored_packets, stored_bytes }
+    }
+
+    /// What was counted, by name.
+    pub(super) fn counters(&self) -> Vec<(String, u64)> {
+        let counters = self.assistant.counters();
+        let named = [
+            ("flows", counters.flows),
+            ("flows-evicted", counters.flows_evicted),
+            ("kept", counters.kept),
+            ("held", counters.held),
+            ("not-kept", counters.not_kept),
+            ("acknowledged", counters.acknowledged),
+            ("aged", counters.aged),
+            ("evicted", counters.evicted),
+            ("given-up", counters.given_up),
+            ("replayed", counters.replayed),
+            ("replayed-bytes", counters.replayed_bytes),
+            ("retransmissions-swallowed", counters.retransmissions_swallowed),
+            ("duplicates-dropped", counters.duplicates_dropped),
+            ("acks-injected", counters.acks_injected),
+            ("edits", counters.edits),
+            ("unreachables", counters.unreachables),
+            ("limited", counters.limited),
+            ("false-alarms", counters.false_alarms),
+            ("not-sent", self.not_sent),
+        ];
+        let named = named.into_iter().map(|(name, count)| (name.to_owned(), count));
+        named.chain(self.dropped.iter().map(|(name, count)| (format!("dropped-{name}"), *count))).collect()
+    }
+}
+
+/// Changes a TCP header.
+fn apply(edit: &Edit, segment: &mut [u8]) {
+    if let Some(window) = edit.window {
+        tcp_edit::set_window(segment, window, ChecksumField::Complete);
+    }
+    if let Some(ack) = edit.ack {
+        tcp_edit::set_ack(segment, ack, ChecksumField::Complete);
+    }
+    if edit.without_sack {
+        tcp_edit::remove_sack(segment, ChecksumField::Complete);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use careof_assist::Replay;
+    use careof_wire::Flags;
+
+    use super::*;
+
+    const MOBILE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 7);
+    const PEER: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 2);
+
+    fn assists() -> Assists {
+        let config = Config { replay: Some(Replay::DEFAULT), ..Config::none(Place::HomeAgent) };
+        Assists::new(config, PEER, 1480).unwrap()
+    }
+
+    /// A segment for the mobile node, with options that nobody knows in both headers.
+    fn opaque() -> Vec<u8> {
+        let segment = Segment { flags: Flags::ACK, seq: SeqNumber(7), payload_len: 3, ..Segment::default() };
+        let mut tcp = Vec::new();
+        segment.emit(PEER, MOBILE, b"abc", &mut tcp);
+        tcp.splice(20..20, [254, 4, 1, 2]);
+        tcp[12] = 6 << 4;
+        let mut datagram = Vec::new();
+        let (source, destination) = (PEER, MOBILE);
+        let payload_len = tcp.len() as u16;
+        Ipv4Header { source, destination, protocol: protocol::TCP, payload_len, ..Ipv4Header::default() }
+            .emit(&mut datagram);
+        datagram.extend(tcp);
+        datagram
+    }
+
+    #[test]
+    fn what_is_not_understood_is_stored_and_goes_on_as_it_is() {
+        let mut assists = assists();
+        let before = opaque();
+        let mut datagram = before.clone();
+        assert!(assists.show(Instant::from_secs(1), Heading::Out, None, &mut datagram));
+        assert_eq!(datagram, before);
+        assert_eq!(assists.take(Token(0)).map(|stored| stored.datagram), Some(before.into()));
+    }
+
+    #[test]
+    fn nonsense_goes_on() {
+        let mut assists = assists();
+        let whole = opaque();
+        for len in 0..whole.len() {
+            let mut cut = whole[..len].to_vec();
+            assert!(assists.show(Instant::from_secs(1), Heading::In, None, &mut cut));
+        }
+        assert_eq!(assists.status(Instant::from_secs(1)).stored_packets, 0);
+    }
+
+    #[test]
+    fn a_message_of_unreachability_quotes_the_segment() {
+        let quoted = Ipv4Header {
+            source: PEER,
+            destination: MOBILE,
+            protocol: protocol::TCP,
+            ..Ipv4Header::default()
+        };
+        let report = assists().host_unreachable(&quoted, (80, 40_000), SeqNumber(0x0102_0304)).unwrap();
+        assert_eq!(report.destination, PEER);
+        let IcmpMessage::DestinationUnreachable(message) = report.message else { panic!() };
+        assert_eq!(message.code, UnreachableCode::Host);
+        assert_eq!(message.quoted[20..], [0, 80, 0x9c, 0x40, 1, 2, 3, 4]);
+        let nobody = Ipv4Header { source: Ipv4Addr::UNSPECIFIED, ..quoted };
+        assert_eq!(assists().host_unreachable(&nobody, (80, 40_000), SeqNumber(0)), None);
+    }
+}
