@@ -18,20 +18,23 @@ KNOWS = {
     "tcp": {"base", "wire"},
     "mobility": {"base", "wire"},
     "document": {"base"},
+    "assist": {"base", "wire", "link", "mobility"},
     "scenario": {"base", "document", "link", "tcp"},
     "trace": {"base"},
     "metrics": {"base"},
-    "plan": {"base", "wire", "link", "mobility", "scenario", "trace", "metrics"},
-    "sim": {"base", "wire", "link", "tcp", "mobility", "scenario", "plan", "trace", "metrics"},
+    "plan": {"assist", "base", "wire", "link", "mobility", "scenario", "trace", "metrics"},
+    "sim": {"assist", "base", "wire", "link", "tcp", "mobility", "scenario", "plan", "trace", "metrics"},
     "oracle": {"base", "wire", "link", "tcp"},
     "lab": {"base", "link", "wire"},
     "testbed": {"lab"},
-    "agent": {"base", "document", "wire", "mobility", "lab"},
-    "linux": {"agent", "base", "wire", "link", "tcp", "mobility", "scenario", "plan", "trace", "metrics", "lab"},
+    "agent": {"assist", "base", "document", "wire", "mobility", "lab"},
+    "linux": {
+        "agent", "assist", "base", "wire", "link", "tcp", "mobility", "scenario", "plan", "trace", "metrics", "lab",
+    },
     "sweep": {"base", "document", "metrics", "plan", "scenario", "sim"},
     "python": {"base", "linux", "oracle", "plan", "scenario", "sim", "sweep", "trace", "metrics"},
 }  # fmt: skip
-PROTOCOL = ("base", "wire", "link", "tcp", "mobility")
+PROTOCOL = ("base", "wire", "link", "tcp", "mobility", "assist")
 OUT_OF_REACH = re.compile(r"\bstd::(net|time|thread|fs|env|process|collections::Hash\w+)\b")
 
 

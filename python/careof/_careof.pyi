@@ -16,10 +16,12 @@ __all__ = [
     "compare_kernel_trace",
     "evaluate_prediction",
     "event_schema",
+    "judge_round_trips",
     "metric_definitions",
     "prepare",
     "presets",
     "read_predictions",
+    "round_trip_steps",
     "transfer",
 ]
 __version__: Final[str]
@@ -38,6 +40,8 @@ def transfer(scene: str) -> str: ...
 def compare_kernel_trace(path: Path, file: str) -> str: ...
 def read_predictions(path: Path) -> str: ...
 def evaluate_prediction(row: str) -> str: ...
+def round_trip_steps() -> str: ...
+def judge_round_trips(series: str) -> str: ...
 
 @final
 class World:

@@ -220,8 +220,17 @@ def _in_handover(flow: str, number: int) -> str:
 def _chosen(
     known: dict[tuple[str, str], Difference], wanted: Iterable[tuple[str, str, str]]
 ) -> list[tuple[str, Difference]]:
-    rows = [(words, known[where, key]) for where, key, words in wanted if (where, key) in known]
-    return [(words, one) for words, one in rows if one.a is not None or one.b is not None]
+    found = ((key, words, known[where, key]) for where, key, words in wanted if (where, key) in known)
+    return [
+        (words, one)
+        for key, words, one in found
+        if one.a or one.b or (not _is_of_assists(key) and (one.a is not None or one.b is not None))
+    ]
+
+
+def _is_of_assists(key: str) -> bool:
+    """Whether a metric is zero in every run without assists, and then not worth a line."""
+    return key.rpartition(".")[2] in _OF_ASSISTS
 
 
 _OF_FLOW = (
@@ -233,7 +242,15 @@ _OF_FLOW = (
     ("segments_retransmitted", "sent again"),
     ("unnecessary_retransmissions", "of them unnecessarily"),
     ("duplicate_acks", "duplicate ACKs"),
+    ("packets_replayed", "replayed by assists"),
+    ("retransmissions_swallowed", "repetitions swallowed"),
+    ("acks_injected", "ACKs injected"),
+    ("unreachables_injected", "unreachables injected"),
+    ("advice_taken", "advice taken"),
     ("rtt_mean_s", "RTT, mean"),
+)
+_OF_ASSISTS = frozenset(
+    {"packets_replayed", "retransmissions_swallowed", "acks_injected", "unreachables_injected", "advice_taken"}
 )
 _OF_HANDOVER = (
     ("stall_after_s", "stall after it"),
@@ -243,6 +260,9 @@ _OF_HANDOVER = (
     ("unnecessary_retransmissions", "of them unnecessarily"),
     ("duplicate_acks", "duplicate ACKs"),
     ("out_of_order_arrivals", "out of order"),
+    ("packets_replayed", "replayed by assists"),
+    ("retransmissions_swallowed", "repetitions swallowed"),
+    ("goodput_after_bps", "goodput in the minute after"),
 )
 _TRACED = (
     ("first_timeout_s", "first timeout after"),

@@ -132,6 +132,25 @@ def evaluate_prediction(row: Json) -> Json:
         return _object(_careof.evaluate_prediction(json.dumps(row)))
 
 
+def round_trip_steps() -> list[Json]:
+    """Series of round trips with a step in each: ``name`` and ``samples``, pairs of seconds."""
+    with _no_panic():
+        return _objects(_careof.round_trip_steps())
+
+
+def judge_round_trips(series: Json) -> list[Json]:
+    """What the estimators of the retransmission timeout make of a series, a row an estimator and floor.
+
+    Raises:
+        InputError: it holds no round trips, or they are not in the order in which they began.
+    """
+    try:
+        with _no_panic():
+            return _objects(_careof.judge_round_trips(json.dumps(series)))
+    except ValueError as error:
+        raise InputError(f"{series['name']}: {error}") from None
+
+
 def check_world(world: str, name: str, text: str, overrides: Sequence[str] = ()) -> None:
     """Make sure that a world can do what a scenario asks for; what this machine has or lacks is not looked at.
 

@@ -12,6 +12,7 @@ import pytest
 
 from careof import native, studies
 from careof.errors import OutputError
+from careof.studies import _vertical_assists as assists
 from careof.studies import _vertical_runs as runs
 from careof.studies import vertical
 
@@ -28,7 +29,7 @@ MUST_MATCH = {"V1", "V2", "V3", "V4", "V5", "V7", "V9", "V11", "V13"}
 
 @pytest.fixture(scope="module")
 def study() -> Study:
-    return vertical.carry_out(None, None)
+    return vertical.thesis(None, quick=False)[0]
 
 
 @pytest.fixture(scope="module")
@@ -60,18 +61,21 @@ def test_rows_hold_numbers_where_the_thesis_has_them(study: Study) -> None:
 
 def test_the_text_says_what_hangs_on_the_instant_of_the_handover(study: Study) -> None:
     assert f"in {vertical.PHASES} steps" in study.text
-    assert vertical.carry_out(None, None, quick=True).text == ""
+    assert vertical.thesis(None, quick=True)[0].text == ""
 
 
 def test_progress_is_told_up_to_the_whole() -> None:
     told: list[tuple[float, float]] = []
     vertical.carry_out(None, lambda done, whole: told.append((done, whole)), quick=True)
     assert told == sorted(told)
-    assert told[-1] == (len(runs.SETUPS), len(runs.SETUPS))
+    whole = len(runs.SETUPS) + 2 * len(assists.cases(quick=True))
+    assert {all_of_it for _, all_of_it in told} == {whole}
+    assert told[-1][0] == whole
 
 
 def test_all_figures_are_drawn_and_the_page_needs_nothing_else(drawn: Path) -> None:
     expected = {"report.html", "rows.json", *(f"figure-7-{number}.png" for number in range(1, 12))}
+    expected |= {f"future-{to}-{style}.png" for to in ("to-gsm", "to-wavelan") for style in ("soft", "gap")}
     assert {path.name for path in drawn.iterdir()} == expected
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in drawn.glob("*.png"))
     page = (drawn / "report.html").read_text(encoding="utf-8")
@@ -79,7 +83,10 @@ def test_all_figures_are_drawn_and_the_page_needs_nothing_else(drawn: Path) -> N
     assert 'src="http' not in page.split("<script>")[0]
     assert "<link" not in head
     assert all(f"Figure 7-{number}:" in head for number in range(1, 12))
-    assert json.loads((drawn / "rows.json").read_text(encoding="utf-8"))[0]["id"] == "V1"
+    assert "What the thesis left as future work" in head
+    rows = json.loads((drawn / "rows.json").read_text(encoding="utf-8"))
+    assert rows[0]["id"] == "V1"
+    assert sum(row["id"].startswith("V15-") for row in rows) == len(assists.cases(quick=True))
 
 
 def test_the_same_study_gives_the_same_pictures(drawn: Path, tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ fn world_name(name: &str) -> PyResult<WorldName> {
 }
 
 fn parse(path: &str, text: &str, overrides: &[String]) -> PyResult<Scenario> {
-    Scenario::parse(path, text, overrides).map_err(|errors| ScenarioError::new_err(errors.to_string()))
+    Scenario::parse_beside(path, text, overrides).map_err(|errors| ScenarioError::new_err(errors.to_string()))
 }
 
 /// The resolved scenario as JSON.
@@ -130,6 +130,21 @@ fn read_predictions(path: PathBuf) -> String {
 fn evaluate_prediction(py: Python<'_>, row: &str) -> PyResult<String> {
     let row = serde_json::from_str(row).map_err(|error| PyValueError::new_err(error.to_string()))?;
     Ok(py.detach(|| careof_oracle::analytic::evaluate_json(&row).to_string()))
+}
+
+/// Series of round trips with a step in each, as JSON.
+#[pyfunction]
+fn round_trip_steps() -> String {
+    careof_oracle::rtt::steps_json().to_string()
+}
+
+/// What the estimators of the retransmission timeout make of a series of round trips, as JSON.
+#[pyfunction]
+fn judge_round_trips(py: Python<'_>, series: &str) -> PyResult<String> {
+    let series = serde_json::from_str(series).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    py.detach(|| careof_oracle::rtt::judge_json(&series))
+        .map(|rows| rows.to_string())
+        .map_err(PyValueError::new_err)
 }
 
 /// A run, in one world or another.
@@ -322,6 +337,8 @@ fn _careof(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(compare_kernel_trace, module)?,
         wrap_pyfunction!(read_predictions, module)?,
         wrap_pyfunction!(evaluate_prediction, module)?,
+        wrap_pyfunction!(round_trip_steps, module)?,
+        wrap_pyfunction!(judge_round_trips, module)?,
     ] {
         module.add_function(function)?;
     }

@@ -1,5 +1,6 @@
 //! Many runs.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -59,9 +60,16 @@ impl PyGrid {
             .iter()
             .map(|one| serde_json::json!({ "name": one.name, "type": one.arrow, "meaning": one.meaning }))
             .collect();
+        let traces: BTreeSet<&str> = scenario
+            .links
+            .iter()
+            .flat_map(|link| &link.traces)
+            .flatten()
+            .map(|file| file.sha256.as_str())
+            .collect();
         let plan = serde_json::json!({
             "axes": axes, "columns": columns, "runs": self.grid.runs(), "seed": scenario.seed,
-            "title": scenario.title,
+            "title": scenario.title, "traces_sha256": traces,
         });
         serde_json::to_string(&plan).map_err(|error| PyRuntimeError::new_err(error.to_string()))
     }

@@ -1,11 +1,11 @@
-"""`careof oracle kernel`, `analytic` and `all`: the models beside what this project did not write."""
+"""`careof oracle kernel`, `analytic`, `rtt` and `all`: the models beside what this project did not write."""
 
 from __future__ import annotations
 
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from careof.text import Style
 
@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from careof.progress import Progress
+
+
+TRACES: Final = Path("..", "shared", "traces")
+"""Where measured series are kept beside a checkout."""
 
 
 class Outcome(Protocol):
@@ -51,6 +55,19 @@ def add(oracles: Any, command: Adder, progress: Callable[[argparse.Namespace, st
         _tell(options, evaluation, evaluation.rows)
         return evaluation.exit_status
 
+    def rtt(options: argparse.Namespace) -> int:
+        from careof.oracles import rtt
+
+        directory = options.directory
+        if directory is None and TRACES.is_dir():
+            directory = TRACES
+        with progress(options, "series") as shown:
+            comparison = rtt.compare(directory, shown)
+        if directory is None:
+            comparison = comparison._replace(skipped=[f"{TRACES}: not there"])
+        _tell(options, comparison, comparison.rows)
+        return comparison.exit_status
+
     def everything(options: argparse.Namespace) -> int:
         from careof.oracles import families
 
@@ -65,6 +82,15 @@ def add(oracles: Any, command: Adder, progress: Callable[[argparse.Namespace, st
     table = command(oracles, "analytic", analytic, "predictions from RFCs and papers: does each hold?")
     table.add_argument("table", metavar="FILE", type=Path, help="table of predictions, analytic.tsv")
     table.add_argument("--json", action="store_true", help="print one row a prediction as JSON")
+    trips = command(oracles, "rtt", rtt, "estimators of the retransmission timeout on series of round trips")
+    trips.add_argument(
+        "directory",
+        metavar="DIR",
+        type=Path,
+        nargs="?",
+        help=f"directory of series, *.csv with columns t_s and rtt_ms (default: {TRACES}, where it is)",
+    )
+    trips.add_argument("--json", action="store_true", help="print a row a series, floor and estimator as JSON")
     whole = command(oracles, "all", everything, "one line a family: cases, passed, differing with reason")
     whole.add_argument(
         "directory", metavar="DIR", type=Path, help="holds kernel/ and analytic.tsv; what it lacks is said"

@@ -51,6 +51,21 @@ class Row:
     ``spread`` where it was measured several times. One that is only reported has None for its ``match``."""
     spread: tuple[float, float] | None = None
     """Where ours is the median of several measurements: the smallest and the largest."""
+    interval: tuple[float, float] | None = None
+    """Where ours is a mean: its 95 % confidence interval."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """New results, which no figure of a paper stands beside, in a form of their own."""
+
+    title: str
+    head: list[str]
+    lines: list[list[str]]
+    text: str
+    """What is to be said about them."""
+    rows: list[Row]
+    """What the lines show, and all that they leave out."""
 
 
 @dataclass(frozen=True)
@@ -67,10 +82,12 @@ class Study:
     """What our own figures are called."""
     beside: tuple[str, ...] = ()
     """Where every row has the same parts and they are best seen beside it: their names. Otherwise they follow it."""
+    tables: list[Table] = field(default_factory=list)
+    """What there is beyond the paper."""
 
     def rows_as_json(self) -> list[dict[str, Any]]:
-        """The rows, ready for JSON."""
-        return [asdict(row) for row in self.rows]
+        """The rows, and behind them those of the tables, ready for JSON."""
+        return [asdict(row) for row in (*self.rows, *(row for one in self.tables for row in one.rows))]
 
     def for_people(self, style: Style) -> str:
         """The table, what is to be said about it, and where the figures are."""
@@ -81,17 +98,27 @@ class Study:
             f"{sum(verdicts)} of {len(verdicts)} rows match",
             "\n".join(f"{row.id}: {row.explanation}" for row in self.rows if row.explanation),
             self.text.strip(),
+            *(
+                "\n\n".join(filter(None, (style.bold(one.title), table(one.head, one.lines), one.text)))
+                for one in self.tables
+            ),
             "\n".join(str(path) for path in self.files),
         ]
         return "\n\n".join(part for part in parts if part)
 
     def as_markdown(self) -> str:
         """The same as a page of Markdown."""
-        head = self._head()
-        cells = [[cell.replace("|", "\\|") for cell in line] for line in (head, ["---"] * len(head), *self._lines())]
-        lines = "\n".join(f"| {' | '.join(line)} |" for line in cells)
+        lines = _markdown(self._head(), self._lines())
         remarks = "\n".join(f"- {row.id}: {row.explanation}" for row in self.rows if row.explanation)
-        return "\n\n".join(part for part in (f"# {self.title}", lines, remarks, self.text.strip()) if part) + "\n"
+        more = self.tables_as_markdown()
+        return "\n\n".join(filter(None, (f"# {self.title}", lines, remarks, self.text.strip(), more))) + "\n"
+
+    def tables_as_markdown(self) -> str:
+        """What there is beyond the paper."""
+        return "\n\n".join(
+            "\n\n".join(filter(None, (f"### {one.title}", _markdown(one.head, one.lines), one.text)))
+            for one in self.tables
+        )
 
     def _head(self) -> list[str]:
         return ["id", "what", "paper", self.ours, "band", "match", *self.beside]
@@ -126,6 +153,11 @@ def names() -> list[str]:
 def load(name: str) -> StudyModule:
     """A study by its name, which is one of `names()`."""
     return cast("StudyModule", importlib.import_module(f"{__name__}.{name}"))
+
+
+def _markdown(head: list[str], lines: list[list[str]]) -> str:
+    cells = [[cell.replace("|", "\\|") for cell in line] for line in (head, ["---"] * len(head), *lines)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in cells)
 
 
 def _shown(value: object) -> str:

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
     from careof.native import Json
     from careof.plot.series import Series
-    from careof.studies import Study
+    from careof.studies import Study, Table
+    from careof.studies._vertical_assists_figures import Picture
     from careof.studies._vertical_figures import Arrow
 
 _OLD, _NEW = "#d55e00", "#0072b2"
@@ -45,12 +46,14 @@ def png(figure: Chart | Ladder) -> bytes:
     return buffer.getvalue()
 
 
-def page(study: Study, scenario: str, figures: Sequence[tuple[Chart | Ladder, bytes]]) -> str:
-    """One self-contained page: rows, words, every figure to zoom into beside its picture."""
+def page(
+    study: Study, scenario: str, figures: Sequence[tuple[Chart | Ladder, bytes]], pictures: Sequence[Picture] = ()
+) -> str:
+    """One self-contained page: rows, words, every figure to zoom into beside its picture, and what is beyond them."""
     drawn: list[Json] = []
     sections = [_section("Rows", _rows(study) + _words(study.text))]
     for figure, picture in figures:
-        image = f'<img alt="{escape(figure.title)}" src="data:image/png;base64,{base64.b64encode(picture).decode()}">'
+        image = _image(figure.title, picture)
         body = f"<p>In the thesis: {escape(figure.note)}</p>"
         if isinstance(figure, Chart):
             place = f"figure-{figure.number}"
@@ -60,6 +63,9 @@ def page(study: Study, scenario: str, figures: Sequence[tuple[Chart | Ladder, by
         else:
             body += image
         sections.append(_section(f"Figure {figure.number}: {figure.title}", body))
+    if study.tables:
+        drawings = "".join(_image(one.title, one.png) for one in pictures)
+        sections.append(_section("What the thesis left as future work", drawings + "".join(map(_table, study.tables))))
     sections.append(_section("The scenario of the first run", f"<pre>{escape(scenario)}</pre>"))
     data = json.dumps(drawn, separators=(",", ":")).replace("</", "<\\/")
     return (
@@ -87,6 +93,17 @@ td.no { font-weight: bold; color: #b00020; }
 
 def _section(title: str, body: str) -> str:
     return f"<section><h2>{escape(title)}</h2>{body}</section>"
+
+
+def _image(title: str, picture: bytes) -> str:
+    return f'<img alt="{escape(title)}" src="data:image/png;base64,{base64.b64encode(picture).decode()}">'
+
+
+def _table(table: Table) -> str:
+    head = "".join(f"<th>{escape(word)}</th>" for word in table.head)
+    lines = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in line)}</tr>" for line in table.lines)
+    body = f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table></div>'
+    return f"<h3>{escape(table.title)}</h3>{body}{_words(table.text)}"
 
 
 def _words(text: str) -> str:

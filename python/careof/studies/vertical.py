@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 from careof.errors import OutputError
 from careof.runs import SIMULATED
 from careof.staging import write_whole
-from careof.studies import Row, Study, _vertical_linux
+from careof.studies import Row, Study, _vertical_assists, _vertical_linux
+from careof.studies._vertical_assists_tables import tables
 from careof.studies._vertical_rows import findings
 from careof.studies._vertical_runs import SCENARIO, SETUPS, observe
 from careof.studies._vertical_words import text
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from careof.studies import Watcher
+    from careof.studies._vertical_assists import Cell
     from careof.studies._vertical_observed import Observed
     from careof.studies._vertical_rows import Finding
 
@@ -35,13 +37,13 @@ PHASES = 10
 
 
 def carry_out(out: Path | None, progress: Watcher | None, *, quick: bool = False, world: str = SIMULATED) -> Study:
-    """Run the thesis's measurements again and hold its figures beside ours.
+    """Run the thesis's measurements again and hold its figures beside ours, then those it left to others.
 
     Args:
         out: a directory for the figures and the page that holds them; it is made if need be.
         progress: told how many runs are done of how many.
-        quick: no second look at how far the results hang on the instant of the handover; on Linux one measurement of
-            each instead of several.
+        quick: no second look at how far the results hang on the instant of the handover, and of the thesis's future
+            work the default assists alone, in a few runs; on Linux one measurement of each instead of several.
         world: where to run it. On Linux hosts TCP is this kernel's, as it comes and made to resemble the thesis's.
 
     Raises:
@@ -52,6 +54,19 @@ def carry_out(out: Path | None, progress: Watcher | None, *, quick: bool = False
         _refuse(out)
     if world != SIMULATED:
         return _vertical_linux.carry_out(out, progress, quick=quick)
+    of = _vertical_assists.repetitions(quick=quick)
+    wanted = _vertical_assists.cases(quick=quick)
+    shared = _Progress(progress, len(SETUPS) * (1 if quick else PHASES), _vertical_assists.count(wanted, of))
+    study, at_the_instant = thesis(shared.first, quick=quick)
+    cells = _vertical_assists.carry_out(wanted, of, shared.second)
+    study.tables.extend(tables(cells))
+    if out is not None:
+        study.files.extend(_write(study, at_the_instant, cells, out))
+    return study
+
+
+def thesis(progress: Watcher | None, *, quick: bool) -> tuple[Study, dict[str, Observed]]:
+    """What the thesis measured, beside ours, and the runs at the thesis's instants."""
     phases = [0.0] if quick else [index / PHASES for index in range(PHASES)]
     work = [partial(observe, setup, phase) for phase in phases for setup in SETUPS]
     found: list[list[Finding]] = []
@@ -61,10 +76,28 @@ def carry_out(out: Path | None, progress: Watcher | None, *, quick: bool = False
         runs = {setup.key: next(observed) for setup in SETUPS}
         found.append(findings(runs))
         at_the_instant = at_the_instant or runs
-    study = _study(found)
-    if out is not None:
-        study.files.extend(_write(study, at_the_instant, out))
-    return study
+    return _study(found), at_the_instant
+
+
+class _Progress:
+    """How far two pieces of work are together, one after the other."""
+
+    def __init__(self, told: Watcher | None, first: int, second: int) -> None:
+        self._told = told
+        self._first = first
+        self._whole = first + second
+
+    def first(self, done: float, _whole: float) -> None:
+        """So much of the first is done."""
+        self._tell(done)
+
+    def second(self, done: float, whole: float) -> None:
+        """So much of the second is done, which may turn out to be less than was thought."""
+        self._tell(self._first + done / whole * (self._whole - self._first) if whole else self._whole)
+
+    def _tell(self, done: float) -> None:
+        if self._told is not None:
+            self._told(done, self._whole)
 
 
 def _study(found: list[list[Finding]]) -> Study:
@@ -105,19 +138,25 @@ def _refuse(out: Path) -> None:
         raise OutputError(f"{out}: cannot write there", hint="name a directory that can be made, with --out")
 
 
-def _write(study: Study, runs: dict[str, Observed], out: Path) -> list[Path]:
+def _write(study: Study, runs: dict[str, Observed], cells: list[Cell], out: Path) -> list[Path]:
+    from careof.studies._vertical_assists_figures import pictures
     from careof.studies._vertical_figures import figures
     from careof.studies._vertical_page import page, png
 
     drawn = [(figure, png(figure)) for figure in figures(runs)]
+    more = pictures(cells)
+    named = [
+        *((f"figure-{figure.number}", picture) for figure, picture in drawn),
+        *((one.name, one.png) for one in more),
+    ]
     files = []
     try:
         out.mkdir(parents=True, exist_ok=True)
-        for figure, picture in drawn:
-            files.append(out / f"figure-{figure.number}.png")
+        for name, picture in named:
+            files.append(out / f"{name}.png")
             files[-1].write_bytes(picture)
     except OSError as error:
         raise OutputError(f"{error.filename}: cannot write there: {error.strerror}") from error
     write_whole(out / "rows.json", json.dumps(study.rows_as_json(), indent=2, ensure_ascii=False) + "\n")
-    write_whole(out / "report.html", page(study, SCENARIO, drawn))
+    write_whole(out / "report.html", page(study, SCENARIO, drawn, more))
     return [out / "report.html", out / "rows.json", *files]

@@ -62,7 +62,7 @@ class Plan:
 
     def identity(self, about: Json) -> Json:
         """What makes two sweeps the same."""
-        return {
+        identity = {
             "careof": native.__version__,
             "scenario": Path(self.name).name,
             "scenario_sha256": hashlib.sha256(self.text.encode()).hexdigest(),
@@ -71,6 +71,8 @@ class Plan:
             "vary": list(self.varied),
             "repeat": self.repeat,
         }
+        # Files that the scenario names are as much a part of it as its text.
+        return identity | {"traces_sha256": about["traces_sha256"]} if about["traces_sha256"] else identity
 
 
 class Sweep:

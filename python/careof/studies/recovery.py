@@ -1,0 +1,170 @@
+"""How soon TCP is back at full speed after an outage, with the default assists and without.
+
+A path goes away for some time and comes back as a path of the same rate and delay. The far end is left as it is: in
+the simulator the model of Linux's sender, on Linux hosts the kernel itself. Every outage is measured with the default
+assists and without any, for downloads and uploads, at instants spread over a second; medians and 95th percentiles
+count. Then steps: from a fast path to a slow one and back, and handovers that are announced and do not happen.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import TYPE_CHECKING
+
+from careof.runs import SIMULATED
+from careof.staging import write_whole
+from careof.studies import Row, Study, _recovery_steps
+from careof.studies._recovery_runs import AT_ONCE, CASES, QUICK, Case, Measured, Setup, measure
+from careof.studies._recovery_steps import PROMISES, Step
+from careof.studies._recovery_words import text
+from careof.sweeps.traced import cores, in_turn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from careof.studies import Watcher
+
+TITLE = "Back at full speed after an outage"
+
+REPETITIONS = 10
+
+
+def carry_out(out: Path | None, progress: Watcher | None, *, quick: bool = False, world: str = SIMULATED) -> Study:
+    """Measure all outages with and without the default assists.
+
+    Args:
+        out: a directory for `rows.json` and `runs.json`, what every single run came to; it is made if need be.
+        progress: told how many runs are done of how many.
+        quick: two outages, one round trip, one congestion control, two repetitions; no steps and false alarms.
+        world: where to run it. On Linux hosts the whole takes about an hour, `quick` half a minute.
+
+    Raises:
+        OutputError: `out` cannot be written.
+        WorldError: this machine has no Linux hosts to offer.
+    """
+    cases = QUICK if quick else CASES
+    of = 2 if quick else REPETITIONS
+    setups = [
+        Setup(case, assist=assist, repetition=repetition, of=of, world=world)
+        for case in cases
+        for assist in ("default", "none")
+        for repetition in range(of)
+    ]
+    # The longest first, so that none is waited for alone at the end.
+    setups.sort(key=lambda setup: -setup.duration_s)
+    of_steps = [] if quick else _recovery_steps.work(world)
+    work: list[Callable[[Watcher | None], Measured | Step]] = [*of_steps, *(partial(measure, one) for one in setups)]
+    at_once = cores() if world == SIMULATED else AT_ONCE
+    made = list(in_turn(work, progress, at_once=at_once, ahead=len(work)))
+    steps = [one for one in made if isinstance(one, Step)]
+    measured = [one for one in made if isinstance(one, Measured)]
+    study = Study(
+        title=TITLE,
+        rows=[*(row(case, measured) for case in cases), *step_rows(steps)],
+        text=text(measured, world, of),
+        ours="median stall, RTT",
+        beside=_BESIDE,
+    )
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        files = {"rows.json": study.rows_as_json(), "runs.json": [one.as_json() for one in made]}
+        for name, content in files.items():
+            write_whole(out / name, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+            study.files.append(out / name)
+    return study
+
+
+_BESIDE = (
+    "95th",
+    "to 90 % of the rate, RTT",
+    "without: median stall",
+    "without: 95th",
+    "without: to 90 %",
+)
+
+
+def row(case: Case, measured: Sequence[Measured]) -> Row:
+    """What was measured of a case, held to what careof promises."""
+    of = {
+        assist: [one for one in measured if one.setup.case == case and one.setup.assist == assist]
+        for assist in ("default", "none")
+    }
+    with_, without = of["default"], of["none"]
+    stall = quantile([one.stall_rtt for one in with_], 0.5)
+    late = quantile([one.stall_rtt for one in with_], 0.95)
+    recovery = quantile([one.recovery_rtt for one in with_], 0.5)
+    bounds = {"stall": 1.0, "late": 2.0, "recovery": 2.0 if case.outage_s <= 3 else 6.0}
+    verdicts = {
+        "stall": stall <= bounds["stall"],
+        "late": late <= bounds["late"],
+        "recovery": recovery <= bounds["recovery"],
+    }
+    beside = (
+        (_BESIDE[0], late, bounds["late"], verdicts["late"]),
+        (_BESIDE[1], recovery, bounds["recovery"], verdicts["recovery"]),
+        (_BESIDE[2], quantile([one.stall_rtt for one in without], 0.5), None, None),
+        (_BESIDE[3], quantile([one.stall_rtt for one in without], 0.95), None, None),
+        (_BESIDE[4], quantile([one.recovery_rtt for one in without], 0.5), None, None),
+    )
+    return Row(
+        id=case.id,
+        what=case.what,
+        paper="-",
+        ours=_shown(stall),
+        low=None,
+        high=bounds["stall"],
+        match=all(verdicts.values()),
+        parts=[
+            {
+                "what": what,
+                "paper": "-",
+                "ours": _shown(value),
+                "low": None,
+                "high": high,
+                "match": verdict,
+            }
+            for what, value, high, verdict in beside
+        ],
+    )
+
+
+def step_rows(steps: Sequence[Step]) -> list[Row]:
+    """What was measured of the steps and the false alarms, downloads and uploads."""
+    rows = []
+    for promise in PROMISES:
+        for upload in (False, True):
+            if not steps:
+                continue
+            ours, without = (
+                _recovery_steps.shown(promise, steps, upload=upload, assist=assist) for assist in ("default", "none")
+            )
+            way = "upload" if upload else "download"
+            rows.append(
+                Row(
+                    id=f"{promise.id}, {way}",
+                    what=promise.what,
+                    paper="-",
+                    ours=_shown(ours),
+                    low=promise.low,
+                    high=promise.high,
+                    match=promise.holds(ours),
+                    explanation=f"without assists {_shown(without)}",
+                )
+            )
+    return rows
+
+
+def quantile(values: Sequence[float], of: float) -> float:
+    """The value that a share of them does not exceed, between two by interpolation; endless ones count as such."""
+    ordered = sorted(values)
+    place = of * (len(ordered) - 1)
+    below = int(place)
+    above = min(below + 1, len(ordered) - 1)
+    low, high = ordered[below], ordered[above]
+    return low if place == below or low == high else low + (high - low) * (place - below)
+
+
+def _shown(value: float) -> float | str:
+    return "never" if value == float("inf") else round(value, 2)
