@@ -12,7 +12,7 @@ NATIVE_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name
 
 ORACLES := ../shared/oracles
 
-.PHONY: help setup demo test lint format bench oracles lock clean docs/wavelan-to-gsm.png
+.PHONY: help setup demo test compiled lint format bench oracles lock clean docs/wavelan-to-gsm.png
 
 help:
 	@echo "make setup   build careof into $(VENV)"
@@ -50,9 +50,15 @@ demo: setup
 	$(BIN)/careof run $(SCENARIO) --out demo
 	@echo; echo "The report: demo/report.html"
 
-test: lint
+# The native module takes one core for most of its time, so the tests are compiled beside it.
+test:
+	@$(MAKE) --no-print-directory --jobs=2 setup compiled
+	@$(MAKE) --no-print-directory lint
 	cargo test --workspace --locked --quiet
 	$(BIN)/python -m pytest --quiet
+
+compiled: $(VENV)/.packages
+	cargo test --workspace --locked --quiet --no-run
 
 lint: setup
 	cargo fmt --all --check

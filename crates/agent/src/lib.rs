@@ -13,10 +13,10 @@ mod daemon;
 pub mod store;
 
 pub use carrier::{
-    AgentCounters, AssistDeed, AssistFlowStatus, AssistStatus, BindingStatus, BindingStore, Carrier, Device,
-    Error, ForeignSetup, HandoverStatus, HomeNetwork, HomeSetup, Hooks, HostOptions, InterfaceStatus,
-    MobileSetup, ParameterChange, ParameterLog, RegistrationStatus, Role, Setup, Status, StoreError,
-    StoreStatus, TimeOfDay, TunnelStatus, VisitorStatus,
+    AgentCounters, AssistDeed, AssistEvent, AssistFlowStatus, AssistNews, AssistStatus, BindingStatus,
+    BindingStore, Carrier, Device, Error, ForeignSetup, HandoverStatus, HomeNetwork, HomeSetup, Hooks,
+    HostOptions, InterfaceStatus, MobileSetup, PacketDeed, ParameterChange, ParameterLog, RegistrationStatus,
+    Role, Setup, Status, StoreError, StoreStatus, TimeOfDay, TunnelStatus, VisitorStatus,
 };
 #[doc(hidden)]
 pub use carrier::{abandon, refuse_readings};

@@ -73,9 +73,10 @@ impl AgentThread {
         random: RandomStream,
         reports: Sender<Report>,
     ) -> Result<Self, WorldError> {
-        let carrier = host
+        let mut carrier = host
             .run(move || Carrier::open(setup, clock, random, Hooks::default()))?
             .map_err(|error| WorldError::agent(host.name(), &error))?;
+        carrier.watch_assists();
         let failed = |call| move |errno| Error::System { doing: "start an agent".to_owned(), call, errno };
         let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
         let bell = Arc::new(EventFd::from_flags(flags).map_err(failed("eventfd"))?);
@@ -195,6 +196,9 @@ fn tell_events(carrier: &mut Carrier, node: NodeId, reports: &Sender<Report>) ->
         initiated |= matches!(event, Event::Handover(HandoverEvent::Initiated { .. }));
         let registered = carrier.is_registered();
         let _ = reports.send(Report::Agent { node, at, event, registered });
+    }
+    while let Some((at, event)) = carrier.poll_assist_event() {
+        let _ = reports.send(Report::Assist { node, at, event });
     }
     initiated
 }

@@ -193,6 +193,7 @@ impl Director {
                 }
                 self.books.note(at, Record::Agent { node, event });
             }
+            Report::Assist { node, at, event } => self.books.note(at, Record::Assist { node, event }),
             Report::StayedThere { at, interface } => {
                 self.books.note(at, Record::Path(true));
                 if let Err(error) = self.handover_is_ready(at, InterfaceId(interface as u16)) {

@@ -3,6 +3,7 @@
 use std::net::SocketAddrV4;
 use std::sync::mpsc::Sender;
 
+use careof_agent::AssistEvent;
 use careof_base::Instant;
 use careof_lab::TcpInfo;
 use careof_metrics::Summary;
@@ -24,6 +25,8 @@ pub(crate) enum Report {
         /// Mobile node: whether packets to it arrive.
         registered: bool,
     },
+    /// An agent's assists did something for a connection.
+    Assist { node: NodeId, at: Instant, event: AssistEvent },
     /// The mobile node was told to go where it is, and nobody else has to know.
     StayedThere { at: Instant, interface: usize },
     /// An application, or the programs of a flow, tell something.

@@ -18,6 +18,7 @@ use careof_wire::protocol;
 use careof_wire::tcp_edit::{self, ChecksumField};
 use careof_wire::{Segment, SeqNumber};
 
+use super::assist_events::{AssistEvents, PacketDeed};
 use super::error_reports::ErrorReport;
 use super::{AssistDeed, AssistFlowStatus, AssistStatus};
 
@@ -38,6 +39,8 @@ pub(super) enum Heading {
 pub(super) struct Stored {
     pub(super) datagram: Box<[u8]>,
     pub(super) heading: Heading,
+    /// The packet itself, which waits, and not a copy of one that went on.
+    is_held: bool,
 }
 
 /// An assistant, and what it has stored.
@@ -56,6 +59,7 @@ pub(super) struct Assists {
     dropped: BTreeMap<&'static str, u64>,
     /// Packets that were to be sent on and could not be.
     not_sent: u64,
+    pub(super) events: AssistEvents,
 }
 
 impl Assists {
@@ -70,6 +74,7 @@ impl Assists {
             deeds: BTreeMap::new(),
             dropped: BTreeMap::new(),
             not_sent: 0,
+            events: AssistEvents::default(),
         })
     }
 
@@ -117,33 +122,39 @@ impl Assists {
             segment: Some(&segment),
             is_opaque: has_other_options || header_len > usize::from(Ipv4Header::LEN),
         };
-        let verdict = self.assistant.handle_packet(now, self.towards(heading), path, &view);
+        let towards = self.towards(heading);
+        let flow = FlowKey::of(towards, &header, &segment);
+        let verdict = self.assistant.handle_packet(now, towards, path, &view);
         if let Some(edit) = verdict.edit {
             apply(&edit, datagram.get_mut(header_len..).unwrap_or_default());
         }
         if let Some(token) = verdict.keep {
-            self.store(token, heading, datagram);
+            self.store(token, Stored { datagram: (*datagram).into(), heading, is_held: false });
         }
         match verdict.fate {
             Fate::Pass => true,
             Fate::Hold(token) => {
-                self.store(token, heading, datagram);
+                self.store(token, Stored { datagram: (*datagram).into(), heading, is_held: true });
+                self.events.note(now, flow, towards, PacketDeed::Held);
                 false
             }
             Fate::Drop(reason) => {
                 self.note_dropped(reason);
+                if matches!(reason, DropReason::HeldAlready | DropReason::OnItsWay) {
+                    self.events.note(now, flow, towards, PacketDeed::Swallowed);
+                }
                 false
             }
         }
     }
 
-    fn store(&mut self, token: Token, heading: Heading, datagram: &[u8]) {
+    fn store(&mut self, token: Token, stored: Stored) {
         let at = token.0 as usize;
         if self.stored.len() <= at {
             self.stored.resize_with(at + 1, || None);
         }
         if let Some(place) = self.stored.get_mut(at) {
-            *place = Some(Stored { datagram: datagram.into(), heading });
+            *place = Some(stored);
         }
     }
 
@@ -152,13 +163,28 @@ impl Assists {
         *self.dropped.entry(reason.name()).or_default() += 1;
     }
 
-    /// Takes a stored packet, to be sent.
+    /// Takes a stored packet, to be sent: where it is a copy of one that went on, it is sent again.
+    pub(super) fn release(&mut self, now: Instant, token: Token) -> Option<Stored> {
+        let stored = self.take(token)?;
+        if !stored.is_held
+            && let Ok((header, payload)) = Ipv4Header::parse(&stored.datagram)
+            && let Ok((segment, _)) = Segment::peek(payload)
+        {
+            let towards = self.towards(stored.heading);
+            let flow = FlowKey::of(towards, &header, &segment);
+            self.events.note(now, flow, towards, PacketDeed::Replayed);
+        }
+        Some(stored)
+    }
+
+    /// Takes a stored packet.
     pub(super) fn take(&mut self, token: Token) -> Option<Stored> {
         self.stored.get_mut(token.0 as usize)?.take()
     }
 
-    /// Stores a packet again that was [taken](Self::take).
+    /// Stores a packet again that was [released](Self::release).
     pub(super) fn put_back(&mut self, token: Token, stored: Stored) {
+        let stored = Stored { is_held: false, ..stored };
         if let Some(place) = self.stored.get_mut(token.0 as usize) {
             *place = Some(stored);
         }
@@ -177,7 +203,8 @@ impl Assists {
 
     /// The datagram of an acknowledgement that the assistant has made, and its way.
     pub(super) fn acknowledgement(
-        &self,
+        &mut self,
+        now: Instant,
         header: &Ipv4Header,
         segment: &Segment,
         towards: Towards,
@@ -186,12 +213,16 @@ impl Assists {
         Ipv4Header { payload_len: segment.header_len(), protocol: protocol::TCP, ..*header }
             .emit(&mut datagram);
         segment.emit(header.source, header.destination, &[], &mut datagram);
+        // It is about data that goes the other way.
+        let flow = FlowKey::of(towards, header, segment);
+        self.events.note(now, flow, towards.back(), PacketDeed::AckInjected);
         (datagram, self.heading(towards))
     }
 
     /// The message that the sender of a segment is told that it cannot be delivered with, if it may be told.
     pub(super) fn host_unreachable(
-        &self,
+        &mut self,
+        now: Instant,
         quoted: &Ipv4Header,
         ports: (u16, u16),
         seq: SeqNumber,
@@ -200,6 +231,12 @@ impl Assists {
         if !error_is_allowed(quoted, &[]) {
             return None;
         }
+        // What cannot be delivered comes from the host.
+        let towards = self.towards(Heading::Out);
+        let (source_port, destination_port) = ports;
+        let flow =
+            FlowKey::of(towards, quoted, &Segment { source_port, destination_port, ..Segment::default() });
+        self.events.note(now, flow, towards, PacketDeed::UnreachableInjected);
         let message = DestinationUnreachable {
             code: UnreachableCode::Host,
             next_hop_mtu: 0,
@@ -236,8 +273,9 @@ impl Assists {
     }
 
     /// Notes what the assistant has to tell.
-    pub(super) fn take_reports(&mut self) {
+    pub(super) fn take_reports(&mut self, now: Instant) {
         while let Some(report) = self.assistant.poll_report() {
+            self.events.note_report(now, &report);
             match report {
                 Report::Did { flow, assist, what, packets, bytes } => {
                     let deeds = self.deeds.entry(flow).or_default();
@@ -308,6 +346,7 @@ impl Assists {
             ("limited", counters.limited),
             ("false-alarms", counters.false_alarms),
             ("not-sent", self.not_sent),
+            ("events-lost", self.events.lost),
         ];
         let named = named.into_iter().map(|(name, count)| (name.to_owned(), count));
         named.chain(self.dropped.iter().map(|(name, count)| (format!("dropped-{name}"), *count))).collect()
@@ -387,12 +426,13 @@ mod tests {
             protocol: protocol::TCP,
             ..Ipv4Header::default()
         };
-        let report = assists().host_unreachable(&quoted, (80, 40_000), SeqNumber(0x0102_0304)).unwrap();
+        let now = Instant::from_secs(1);
+        let report = assists().host_unreachable(now, &quoted, (80, 40_000), SeqNumber(0x0102_0304)).unwrap();
         assert_eq!(report.destination, PEER);
         let IcmpMessage::DestinationUnreachable(message) = report.message else { panic!() };
         assert_eq!(message.code, UnreachableCode::Host);
         assert_eq!(message.quoted[20..], [0, 80, 0x9c, 0x40, 1, 2, 3, 4]);
         let nobody = Ipv4Header { source: Ipv4Addr::UNSPECIFIED, ..quoted };
-        assert_eq!(assists().host_unreachable(&nobody, (80, 40_000), SeqNumber(0)), None);
+        assert_eq!(assists().host_unreachable(now, &nobody, (80, 40_000), SeqNumber(0)), None);
     }
 }

@@ -313,7 +313,7 @@ impl DataPlane {
                 break Err(error);
             }
         };
-        assists.take_reports();
+        assists.take_reports(now);
         self.assists = Some(assists);
         outcome
     }
@@ -327,7 +327,7 @@ impl DataPlane {
     ) -> Result<(), Error> {
         match action {
             Action::Release { token, via, keep } => {
-                let Some(stored) = assists.take(token) else { return Ok(()) };
+                let Some(stored) = assists.release(now, token) else { return Ok(()) };
                 let sent = self.send_on(now, stored.heading, &stored.datagram, via, decisions);
                 if keep {
                     assists.put_back(token, stored);
@@ -343,11 +343,11 @@ impl DataPlane {
                 assists.take(token);
             }
             Action::Inject { header, segment, towards } => {
-                let (datagram, heading) = assists.acknowledgement(&header, &segment, towards);
+                let (datagram, heading) = assists.acknowledgement(now, &header, &segment, towards);
                 self.send_on(now, heading, &datagram, None, decisions)?;
             }
             Action::HostUnreachable { quoted, ports, seq } => {
-                if let Some(report) = assists.host_unreachable(&quoted, ports, seq)
+                if let Some(report) = assists.host_unreachable(now, &quoted, ports, seq)
                     && self.limit.allows(now)
                 {
                     self.reports.push(report);

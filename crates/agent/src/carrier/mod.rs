@@ -2,6 +2,7 @@
 
 mod agent;
 mod announcements;
+mod assist_events;
 mod assists;
 mod data_plane;
 mod decisions;
@@ -34,6 +35,7 @@ use careof_base::{Instant, RandomStream};
 use careof_lab::{Clock, NetlinkMonitor};
 use careof_mobility::v4::{DeliveryMethod, Event, InterfaceId, MobileNode, Notice, Transmit};
 
+pub use assist_events::{AssistEvent, AssistNews, PacketDeed};
 pub use error::Error;
 pub use hooks::{BindingStore, Hooks, ParameterChange, ParameterLog, StoreError, TimeOfDay};
 pub use setup::{Device, ForeignSetup, HomeNetwork, HomeSetup, HostOptions, MobileSetup, Setup};
@@ -200,6 +202,19 @@ impl Carrier {
         self.events.pop()
     }
 
+    /// From now on what assists do is kept for [`Carrier::poll_assist_event`].
+    pub fn watch_assists(&mut self) {
+        if let Some(assists) = &mut self.data.assists {
+            assists.events.watch();
+        }
+    }
+
+    /// The next thing that assists did, and when, if they are [watched](Carrier::watch_assists). A bounded number is
+    /// kept; what was lost beyond is counted as `assist-events-lost`.
+    pub fn poll_assist_event(&mut self) -> Option<(Instant, AssistEvent)> {
+        self.data.assists.as_mut()?.events.pop()
+    }
+
     /// The interface that the agent's events call `id`.
     #[must_use]
     pub fn interface_name(&self, id: InterfaceId) -> Option<&str> {
@@ -334,11 +349,14 @@ impl Carrier {
     /// what the old ones held back goes its way.
     fn change_assists(&mut self, now: Instant, setup: Setup) -> Result<(), Error> {
         if setup.assist() != self.setup.assist() {
-            let new = assistance(&setup)?;
+            let mut new = assistance(&setup)?;
             if let Some(old) = &mut self.data.assists {
                 old.close();
             }
             self.data.drive_assists(now, &mut self.decisions)?;
+            if let (Some(old), Some(new)) = (&mut self.data.assists, &mut new) {
+                new.events = std::mem::take(&mut old.events);
+            }
             self.data.assists = new;
             self.setup = setup;
             self.tell_assists_all(now);

@@ -9,6 +9,7 @@ use careof_document::decode::{Field, Reader};
 use careof_document::error::Problems;
 use careof_document::section::Section;
 use careof_document::tree::Value;
+use careof_document::units;
 
 use super::fields::{count, given, prefix};
 use super::reference::{
@@ -192,7 +193,11 @@ fn take(kind: Kind, reader: Option<&Reader<'_>>, config: &mut Config, problems: 
                 let fits = |factor: f64| factor > 0.0 && factor <= 1000.0;
                 let expected = "it must be a number above 0 and at most 1000";
                 set(reader, "factor", &mut clamp.factor, problems, |f, p| f.number(fits, expected, p));
-                set(reader, "segments", &mut clamp.segments, problems, |field, p| number(field, 0, p));
+                set(reader, "plus", &mut clamp.segments, problems, |field, p| {
+                    field.quantity(units::parse_segments, "\"1 segment\"", p)
+                });
+                let origins = [("slower", false), ("always", true)];
+                set(reader, "from", &mut clamp.always, problems, |field, p| field.choice(&origins, &[], p));
             }
             config.window_clamp = Some(clamp);
         }

@@ -594,9 +594,15 @@ pub(crate) static ASSIST_WINDOW_CLAMP: Section = Section {
     intro: "Needs an `[[interface]]` with `rate` and `round_trip`; without, nothing is changed.",
     keys: &[
         key("factor", "number", "`1.0`", "Multiple of the bandwidth-delay product."),
-        key("segments", "whole number", "`1`", "Segments on top."),
+        key("plus", "segments", "`\"1 segment\"`", "On top of the product."),
+        key(
+            "from",
+            "word",
+            "`\"slower\"`",
+            "`\"slower\"` (for connections that come from a faster path) or `\"always\"`.",
+        ),
     ],
-    elsewhere: &[("plus", "write `segments`")],
+    elsewhere: &[("segments", "write `plus`")],
 };
 
 pub(crate) static HOST: Section = Section {

@@ -89,7 +89,7 @@ fn assist(role: &Section, text: &str) -> Result<Option<careof_assist::Config>, S
 
 #[test]
 fn assists_are_those_that_are_asked_for() {
-    use careof_assist::{Config, Exception, Place, Replay};
+    use careof_assist::{Config, Exception, Place, Replay, WindowClamp};
     assert_eq!(assist(&HOME, ""), Ok(None));
     assert_eq!(assist(&HOME, "[assist]\nuse = \"none\"\n"), Ok(None));
     let default = Config { window_clamp: None, ..Config::default_set(Place::HomeAgent) };
@@ -104,6 +104,11 @@ fn assists_are_those_that_are_asked_for() {
     expected.limits.bytes = 2 << 20;
     expected.except = vec![Exception { prefix: Some(network), port: Some(22) }];
     assert_eq!(assist(&HOME, text), Ok(Some(expected)));
+    let text = "[assist]\nuse = \"window-clamp\"\n\
+        window-clamp = { factor = 2, plus = \"3 segments\", from = \"always\" }\n";
+    let clamp = WindowClamp { factor: 2.0, segments: 3, always: true };
+    let expected = Config { window_clamp: Some(clamp), ..Config::none(Place::MobileNode) };
+    assert_eq!(assist(&MOBILE, text), Ok(Some(expected)));
 }
 
 #[test]

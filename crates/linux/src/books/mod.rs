@@ -9,12 +9,15 @@ mod datagrams;
 mod packets;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddrV4;
 use std::sync::Arc;
 
+use careof_agent::{AssistEvent, AssistNews, PacketDeed};
 use careof_base::{Duration, Instant};
 use careof_lab::TcpInfo;
 use careof_metrics::{
-    Direction, FlowMetrics, Handover, HandoverMetrics, NewPath, ProbeSummary, TcpSummary, Transmission,
+    AssistDeed, Direction, FlowMetrics, Handover, HandoverMetrics, NewPath, ProbeSummary, TcpSummary,
+    Transmission,
 };
 use careof_mobility::v4::{Event as AgentEvent, InterfaceId};
 use careof_plan::{
@@ -23,7 +26,7 @@ use careof_plan::{
 };
 use careof_scenario::Scenario;
 use careof_trace::{
-    Event, EventLog, FlowId as TraceFlow, LinkId as TraceLink, NodeId as TraceNode, TcpState,
+    AssistRecord, Event, EventLog, FlowId as TraceFlow, LinkId as TraceLink, NodeId as TraceNode, TcpState,
 };
 use careof_wire::SeqNumber;
 use careof_wire::ipv4::Reassembler;
@@ -44,6 +47,8 @@ pub(crate) enum Record {
     Seen(Box<Seen>),
     /// An agent told something.
     Agent { node: NodeId, event: AgentEvent },
+    /// An agent's assists did something.
+    Assist { node: NodeId, event: AssistEvent },
     /// A handover was announced: what is said about it, where it leads.
     Announced { text: String, way: OneWayId },
     /// A handover begins.
@@ -294,6 +299,7 @@ impl Books {
         match record {
             Record::Seen(seen) => self.enter_sighting(at, &seen),
             Record::Agent { node, event } => self.enter_agent_event(at, node, &event),
+            Record::Assist { node, event } => self.enter_assist(at, node, &event),
             Record::Announced { text, way } => {
                 let node = self.topology.entrance(way);
                 self.note_handover(at, node, Some(way), "announced", &text);
@@ -305,6 +311,49 @@ impl Books {
             Record::Sample { connection, side, info } => self.enter_sample(at, connection, side, &info),
             Record::Timeouts { connection, side, until, count, info } => {
                 self.enter_timeouts(connection, side, until, count, &info);
+            }
+        }
+    }
+
+    /// What an assist did counts for the sender of the data concerned.
+    fn enter_assist(&mut self, at: Instant, node: NodeId, event: &AssistEvent) {
+        let key = (event.mobile.port(), event.peer.port());
+        let is_of = |end: &ConnectionEnd, address: SocketAddrV4| {
+            self.own[usize::from(end.node.0)].contains(address.ip())
+        };
+        let known = self.by_ports.get(&key).into_iter().flatten();
+        let found = known.copied().find(|(id, mobile)| {
+            let ends = &self.connections[*id].ends;
+            is_of(&ends[mobile.index()], event.mobile) && is_of(&ends[mobile.peer().index()], event.peer)
+        });
+        let Some((id, mobile)) = found else { return };
+        let connection = &self.connections[id];
+        let measured = |side: Side| connection.ends[side.index()].measured;
+        match event.news {
+            AssistNews::Did { assist, what, packets, bytes } => {
+                let record = AssistRecord { assist, what, packets, bytes };
+                let flow = TraceFlow(connection.traced_as);
+                self.log.push(Event::assist(at, TraceNode(node.0), flow, record));
+            }
+            AssistNews::Packet { to_mobile, deed } => {
+                let sender = if to_mobile { mobile.peer() } else { mobile };
+                if let Some(index) = measured(sender) {
+                    self.flow_metrics[index].on_assist(match deed {
+                        PacketDeed::Replayed => AssistDeed::Replayed,
+                        PacketDeed::Held => AssistDeed::Held,
+                        PacketDeed::Swallowed => AssistDeed::Swallowed,
+                        PacketDeed::AckInjected => AssistDeed::AckInjected,
+                        PacketDeed::UnreachableInjected => AssistDeed::UnreachableInjected,
+                    });
+                }
+            }
+            AssistNews::Stalled { after_path } => {
+                // Of a connection with data both ways it is that of the data that is worth keeping there.
+                let is_mobile = connection.ends[mobile.index()].node == node;
+                let sender = if is_mobile { mobile } else { mobile.peer() };
+                if let Some(index) = measured(sender).or(measured(sender.peer())) {
+                    self.flow_metrics[index].on_assist_stall(after_path);
+                }
             }
         }
     }
