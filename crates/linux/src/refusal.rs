@@ -87,6 +87,9 @@ fn refuse_assist(assist: &Assist, mobility: &Mobility) -> Result<(), WorldError>
         let remedy = "the TCP of a kernel is as it is: use the simulator, or an assist that works with any, such as \"replay\"";
         return unsupported("assist.use", remedy);
     }
+    if matches!(assist, Assist::Split(_)) {
+        return unsupported("assist.use", "this world has no relay: use the simulator, or \"replay\"");
+    }
     if matches!(assist, Assist::PathQueue(_) | Assist::BufferForward(_) | Assist::Bicast) {
         let remedy =
             "the agents of this world show their assists TCP alone: use the simulator, or \"replay\"";
@@ -136,6 +139,13 @@ mod tests {
             let said = refused(name, &more.into_iter().collect::<Vec<_>>()).unwrap();
             assert!(said.contains(name) && said.contains("use the simulator"), "{said}");
         }
+    }
+
+    #[test]
+    fn a_relay_is_refused() {
+        let said = refused("split", &["mobility.routing=reverse-tunnel"]).unwrap();
+        assert!(said.contains("assist.use") && said.contains("\"split\""), "{said}");
+        assert!(said.contains("use the simulator"), "{said}");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use careof_plan::{
     AgentPlan, Digest, FlowId, InterfaceIndex, NodeId, Observation, OneWayId, Side, Unwrapped, Workload,
     lay_out, link_ends, measured_name, measured_senders, names, port, refuse_what_no_world_can,
 };
-use careof_scenario::{CareOf, LinkId, Scenario, Workload as Traffic};
+use careof_scenario::{Assist, CareOf, LinkId, Scenario, Workload as Traffic};
 use careof_tcp::{CongestionControl, Connection, Role as TcpRole};
 use careof_trace::EventLog;
 use careof_wire::SeqNumber;
@@ -40,6 +40,7 @@ impl Simulation {
     ) -> Result<Self, WorldError> {
         refuse_what_no_world_can(&scenario)?;
         refuse_what_is_a_kernels(&scenario)?;
+        refuse_relays(&scenario)?;
         let topology = lay_out(&scenario);
         change_senders(&mut scenario, &topology);
         let log =
@@ -298,6 +299,18 @@ fn refuse_what_is_a_kernels(scenario: &Scenario) -> Result<(), WorldError> {
         return Err(only_on_linux(&format!("flow.{index}.{key}"), &found, what));
     }
     Ok(())
+}
+
+/// Refuses the relay of `split`, which has yet to be built here.
+fn refuse_relays(scenario: &Scenario) -> Result<(), WorldError> {
+    match scenario.assists.iter().any(|assist| matches!(assist, Assist::Split(_))) {
+        true => Err(WorldError::Unsupported {
+            key: "assist.use".to_owned(),
+            found: "\"split\"".to_owned(),
+            remedy: "this world has no relay yet; \"snoop\" and \"m-tcp\" are the nearest to it".to_owned(),
+        }),
+        false => Ok(()),
+    }
 }
 
 fn only_on_linux(key: &str, found: &str, what: &str) -> WorldError {
