@@ -106,8 +106,8 @@ pub(crate) struct Surroundings {
     pub(crate) foreign_agents: bool,
     /// Whether what mobile nodes send passes the home agent.
     pub(crate) reverse_tunnels: bool,
-    /// The first rule of the policy table by which packets pass it on the way to a mobile node alone.
-    pub(crate) triangle: Option<usize>,
+    /// The first rule of the policy table by which packets of a flow may pass it in one direction alone.
+    pub(crate) one_way: Option<usize>,
     pub(crate) simultaneous_bindings: bool,
     /// Of the handovers in their order: how long before they are announced, and what becomes of queues. `None` if one
     /// of them could not be read.
@@ -313,15 +313,11 @@ impl Use {
         if !around.reverse_tunnels {
             let expected = "its relay needs both directions of a flow, and only one passes the home agent";
             self.wrong(expected, "write routing = \"reverse-tunnel\" in [mobility]", problems);
-        } else if let Some(rule) = around.triangle {
+        } else if let Some(rule) = around.one_way {
             let expected = format!(
-                "its relay needs both directions of a flow, and by mobility.policy.{rule} only one passes the home agent"
+                "its relay needs both directions of a flow, and by mobility.policy.{rule} only one may pass the home agent"
             );
-            self.wrong(
-                expected,
-                "write method = \"reverse-tunnel\" in the rule, or \"regular-ip\"",
-                problems,
-            );
+            self.wrong(expected, "write method = \"reverse-tunnel\" in the rule", problems);
         }
     }
 

@@ -78,7 +78,7 @@ pub(crate) fn scenario(
     let surroundings = mobility.as_ref().map(|mobility| Surroundings {
         foreign_agents: network.nodes.iter().any(|node| node.role == Role::ForeignAgent),
         reverse_tunnels: mobility.routing == Routing::ReverseTunnel,
-        triangle: mobility.policy.iter().position(|rule| rule.method == Routing::Triangle),
+        one_way: mobility.policy.iter().position(|rule| rule.method != Routing::ReverseTunnel),
         simultaneous_bindings: mobility.simultaneous_bindings,
         handovers: (unread == 0)
             .then(|| handovers.iter().map(|handover| (handover.notice, handover.queued)).collect()),

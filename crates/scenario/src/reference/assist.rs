@@ -332,7 +332,8 @@ pub(crate) static SPLIT: Section = Section {
     intro: "A relay answers each end in the other's name and joins two connections: what it reads from one it writes to the other, and a FIN, a \
 reset or a connection that is refused follows in its place. The sender never sees the wireless path, but an acknowledgement no longer says \
 that the receiver has the data: what the relay holds is lost with it (RFC 3135, sections 2.4 and 4.1.3). At the home agent, where a relay stays when the \
-mobile node moves, both directions must pass: `routing = \"reverse-tunnel\"`.",
+mobile node moves, both directions must pass: `routing = \"reverse-tunnel\"`.\n\n\
+In a summary the figures of the sender and its segments are those of its connection to the relay; delivered is what the receiver got.",
     keys: &[
         key(
             "at",
