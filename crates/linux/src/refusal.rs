@@ -1,9 +1,10 @@
 //! What Linux hosts cannot do, or not yet.
 
-use careof_plan::refuse_what_no_world_can;
+use careof_plan::{lay_out, refuse_what_no_world_can};
 use careof_scenario::{Assist, AssistPlace, Mobility, QueuedFate, Routing, Scenario};
 
 use crate::error::WorldError;
+use crate::relay::Splitter;
 use crate::tcp::choose;
 
 /// Refuses what no Linux host can do, without building any; what this machine lacks is not looked at.
@@ -15,6 +16,9 @@ pub fn check(scenario: &Scenario) -> Result<(), WorldError> {
     refuse_what_linux_cannot(scenario)?;
     for (index, flow) in scenario.flows.iter().enumerate() {
         choose(index, flow)?;
+    }
+    if let Some(splitter) = Splitter::new(scenario, &lay_out(scenario)) {
+        splitter.choices()?;
     }
     Ok(())
 }
@@ -48,6 +52,9 @@ pub(crate) fn refuse_what_linux_cannot(scenario: &Scenario) -> Result<(), WorldE
     }
     if let Some(mobility) = &scenario.mobility {
         scenario.assists.iter().try_for_each(|assist| refuse_assist(assist, mobility))?;
+        if let Some(splitter) = Splitter::new(scenario, &lay_out(scenario)) {
+            splitter.refuse()?;
+        }
     }
     for (index, handover) in scenario.handovers.iter().enumerate() {
         let unsupported = |remedy: String| {
@@ -86,9 +93,6 @@ fn refuse_assist(assist: &Assist, mobility: &Mobility) -> Result<(), WorldError>
     if assist.needs_changed_sender() {
         let remedy = "the TCP of a kernel is as it is: use the simulator, or an assist that works with any, such as \"replay\"";
         return unsupported("assist.use", remedy);
-    }
-    if matches!(assist, Assist::Split(_)) {
-        return unsupported("assist.use", "this world has no relay: use the simulator, or \"replay\"");
     }
     if matches!(assist, Assist::PathQueue(_) | Assist::BufferForward(_) | Assist::Bicast) {
         let remedy =
@@ -139,13 +143,6 @@ mod tests {
             let said = refused(name, &more.into_iter().collect::<Vec<_>>()).unwrap();
             assert!(said.contains(name) && said.contains("use the simulator"), "{said}");
         }
-    }
-
-    #[test]
-    fn a_relay_is_refused() {
-        let said = refused("split", &["mobility.routing=reverse-tunnel"]).unwrap();
-        assert!(said.contains("assist.use") && said.contains("\"split\""), "{said}");
-        assert!(said.contains("use the simulator"), "{said}");
     }
 
     #[test]

@@ -333,7 +333,10 @@ pub(crate) static SPLIT: Section = Section {
 reset or a connection that is refused follows in its place. The sender never sees the wireless path, but an acknowledgement no longer says \
 that the receiver has the data: what the relay holds is lost with it (RFC 3135, sections 2.4 and 4.1.3). At the home agent, where a relay stays when the \
 mobile node moves, both directions must pass: `routing = \"reverse-tunnel\"`.\n\n\
-In a summary the figures of the sender and its segments are those of its connection to the relay; delivered is what the receiver got.",
+In a summary the figures of the sender and its segments are those of its connection to the relay; delivered is what the receiver got.\n\n\
+In the Linux world both connections are a kernel's own. The switches of its TCP are one host's, so `tcp` can differ from the flow's in what is a \
+socket's, congestion control first. What is held lies in two sockets, which have half of `buffer` each, from 16 KiB to 2 GiB in all, the kernel's \
+bookkeeping included. A flow whose ports are not known before, as a `command`, has to be left alone by `except`.",
     keys: &[
         key(
             "at",
