@@ -37,6 +37,7 @@ mod sock_diag;
 mod socket;
 mod sysctl;
 mod tcp_option;
+mod tcp_queues;
 mod tun;
 mod tunnel_socket;
 mod unaddressed;
@@ -66,6 +67,7 @@ pub use scheduling::Scheduling;
 pub use sock_diag::{RecoveryState, SockDiag, TcpFilter, TcpInfo, TcpSocket, TcpState, TcpTimer};
 pub use sysctl::{set_sysctl, sysctl};
 pub use tcp_option::TcpOption;
+pub use tcp_queues::TcpQueues;
 pub use tun::Tun;
 pub use tunnel_socket::{
     Flushed, Outer, ReceiveBatch, SendBatch, SendFailure, SendFailureReason, TunnelError, TunnelPacket,

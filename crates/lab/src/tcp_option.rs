@@ -14,6 +14,9 @@ pub enum TcpOption {
     /// The receive buffer in bytes, which the kernel then leaves alone. About half of it can be advertised. Root may have
     /// any; others have what `net.core.rmem_max` allows.
     ReceiveBuffer(u32),
+    /// The send buffer in bytes, which the kernel then leaves alone: what was written and is not acknowledged, with the kernel's
+    /// bookkeeping. Root may have any; others have what `net.core.wmem_max` allows.
+    SendBuffer(u32),
     /// The largest window advertised, in bytes. To be set after [`TcpOption::ReceiveBuffer`], and before the
     /// connection is opened; a listening socket hands it on.
     WindowClamp(u32),
@@ -42,6 +45,7 @@ impl TcpOption {
     pub fn set(self, socket: BorrowedFd<'_>) -> Result<(), Error> {
         let (level, option, value, call) = match self {
             Self::ReceiveBuffer(bytes) => return set_receive_buffer(socket, bytes),
+            Self::SendBuffer(bytes) => return set_send_buffer(socket, bytes),
             Self::WindowClamp(bytes) => {
                 (libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, bytes, "setsockopt(TCP_WINDOW_CLAMP)")
             }
@@ -85,6 +89,21 @@ fn set_receive_buffer(socket: BorrowedFd<'_>, bytes: u32) -> Result<(), Error> {
     }
     set_number(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, bytes / 2).map_err(failed)?;
     let given = getsockopt(&socket, sockopt::RcvBuf).map_err(failed)?;
+    if given < bytes as usize / 2 * 2 { Err(failed(Errno::ENOBUFS)) } else { Ok(()) }
+}
+
+/// The kernel doubles what it is told, and does not say when that is more than it gives.
+fn set_send_buffer(socket: BorrowedFd<'_>, bytes: u32) -> Result<(), Error> {
+    let failed = |errno| {
+        let doing = format!("give a connection a send buffer of {bytes} bytes (net.core.wmem_max limits it)");
+        Error::system(doing, "setsockopt(SO_SNDBUF)", errno)
+    };
+    match set_number(socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, bytes / 2) {
+        Err(Errno::EPERM) => {}
+        done => return done.map_err(failed),
+    }
+    set_number(socket, libc::SOL_SOCKET, libc::SO_SNDBUF, bytes / 2).map_err(failed)?;
+    let given = getsockopt(&socket, sockopt::SndBuf).map_err(failed)?;
     if given < bytes as usize / 2 * 2 { Err(failed(Errno::ENOBUFS)) } else { Ok(()) }
 }
 

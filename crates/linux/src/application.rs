@@ -25,7 +25,7 @@ use crate::pattern::Pattern;
 use crate::report::{ApplicationEvent, Report};
 
 #[expect(clippy::disallowed_types, reason = "the real world's sockets; std accepts without a raw descriptor")]
-type Listener = std::net::TcpListener;
+pub(crate) type Listener = std::net::TcpListener;
 
 /// Bytes read and written at a time.
 const CHUNK: usize = 64 * 1024;

@@ -58,8 +58,8 @@ pub(crate) struct DirectedFlow {
     /// Whether it needs the mobile node to be reachable.
     pub(crate) mobile: bool,
     pub(crate) opened: bool,
-    /// Its connection, where it is one that is known before.
-    pub(crate) connection: Option<usize>,
+    /// Its connection, where it is one that is known before; with a relay the opener's and the acceptor's.
+    pub(crate) connections: Vec<usize>,
     /// Which ends' TCP is looked into.
     pub(crate) looked_into: Vec<Side>,
     pub(crate) worker: Worker,
@@ -76,6 +76,8 @@ pub(crate) struct Director {
     pub(crate) books: Books,
     pub(crate) agents: Vec<AgentThread>,
     pub(crate) flows: Vec<DirectedFlow>,
+    /// What makes two connections of one.
+    pub(crate) relay: Option<Worker>,
     pub(crate) sampler: Sampler,
     pub(crate) inbox: Receiver<Report>,
     pub(crate) outcome: Arc<Outcome>,
@@ -127,6 +129,7 @@ impl Director {
                     Ok(Report::Quit) | Err(RecvTimeoutError::Disconnected) => {
                         // Whoever uses the hosts goes first.
                         self.flows.clear();
+                        self.relay = None;
                         self.agents.clear();
                         return;
                     }
@@ -206,6 +209,9 @@ impl Director {
                 }
                 self.books.note(at, Record::Application { flow, event });
             }
+            Report::Relay { flow, at, what, bytes } => {
+                self.books.note(at, Record::Relay { flow, what, bytes });
+            }
             Report::Sample { connection, side, at, info } => {
                 self.books.note(at, Record::Sample { connection, side, info });
             }
@@ -235,13 +241,14 @@ impl Director {
     /// Has the kernel's TCP of a flow's ends looked into.
     fn look_into(&self, flow: usize, ends: [std::net::SocketAddrV4; 2]) {
         let Some(directed) = self.flows.get(flow) else { return };
-        let Some(connection) = directed.connection else { return };
-        let spec = &self.scenario.flows[flow];
         for side in &directed.looked_into {
-            let node = if *side == Side::Opener { spec.from } else { spec.to };
-            let Some(node) = self.topology.find(&self.scenario.node(node).name) else { continue };
             let (local, remote) = (ends[side.index()], ends[side.peer().index()]);
-            self.sampler.add(crate::books::NewConnection { connection, side: *side, node, local, remote });
+            // The sender's own, and that in which a relay sends on what the sender has sent.
+            for connection in directed.connections.iter().copied() {
+                let Some(node) = self.books.node_of(connection, *side) else { continue };
+                let side = *side;
+                self.sampler.add(crate::books::NewConnection { connection, side, node, local, remote });
+            }
         }
     }
 
@@ -497,6 +504,7 @@ impl Director {
         for flow in &mut self.flows {
             flow.worker.quit();
         }
+        self.relay = None;
         let agents = self.agents.iter_mut().filter_map(AgentThread::stop).collect();
         while let Ok(report) = self.inbox.try_recv() {
             match report {

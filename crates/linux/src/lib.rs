@@ -12,6 +12,7 @@ mod pattern;
 mod probe;
 mod programs;
 mod refusal;
+mod relay;
 mod report;
 mod run;
 mod sampler;

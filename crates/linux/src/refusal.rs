@@ -1,9 +1,10 @@
 //! What Linux hosts cannot do, or not yet.
 
-use careof_plan::refuse_what_no_world_can;
+use careof_plan::{lay_out, refuse_what_no_world_can};
 use careof_scenario::{Assist, AssistPlace, Mobility, QueuedFate, Routing, Scenario};
 
 use crate::error::WorldError;
+use crate::relay::Splitter;
 use crate::tcp::choose;
 
 /// Refuses what no Linux host can do, without building any; what this machine lacks is not looked at.
@@ -15,6 +16,9 @@ pub fn check(scenario: &Scenario) -> Result<(), WorldError> {
     refuse_what_linux_cannot(scenario)?;
     for (index, flow) in scenario.flows.iter().enumerate() {
         choose(index, flow)?;
+    }
+    if let Some(splitter) = Splitter::new(scenario, &lay_out(scenario)) {
+        splitter.choices()?;
     }
     Ok(())
 }
@@ -48,6 +52,9 @@ pub(crate) fn refuse_what_linux_cannot(scenario: &Scenario) -> Result<(), WorldE
     }
     if let Some(mobility) = &scenario.mobility {
         scenario.assists.iter().try_for_each(|assist| refuse_assist(assist, mobility))?;
+        if let Some(splitter) = Splitter::new(scenario, &lay_out(scenario)) {
+            splitter.refuse()?;
+        }
     }
     for (index, handover) in scenario.handovers.iter().enumerate() {
         let unsupported = |remedy: String| {
@@ -87,13 +94,18 @@ fn refuse_assist(assist: &Assist, mobility: &Mobility) -> Result<(), WorldError>
         let remedy = "the TCP of a kernel is as it is: use the simulator, or an assist that works with any, such as \"replay\"";
         return unsupported("assist.use", remedy);
     }
-    if matches!(assist, Assist::PathQueue(_) | Assist::BufferForward(_) | Assist::Bicast) {
+    if matches!(assist, Assist::PathQueue(_) | Assist::BufferForward(_)) {
         let remedy =
             "the agents of this world show their assists TCP alone: use the simulator, or \"replay\"";
         return unsupported("assist.use", remedy);
     }
-    // What the mobile node sends without a tunnel never passes the device at which its agent could see it.
+    // What the mobile node sends without a tunnel never passes the device at which an agent could see it.
     let own_packets_pass = mobility.routing == Routing::ReverseTunnel;
+    if matches!(assist, Assist::Snoop(_) | Assist::MTcp) && !own_packets_pass {
+        let remedy = "the foreign agents of this world see acknowledgements only on their way into a tunnel: write \
+                      routing = \"reverse-tunnel\" in [mobility], or use the simulator";
+        return unsupported("assist.use", remedy);
+    }
     if assist.places().contains(&AssistPlace::Mobile) && !own_packets_pass {
         let remedy = "at the mobile node it needs routing = \"reverse-tunnel\" in [mobility]";
         return match assist {
@@ -132,9 +144,19 @@ mod tests {
 
     #[test]
     fn an_assist_for_all_packets_is_refused() {
-        for (name, more) in [("path-queue", None), ("bicast", Some("mobility.simultaneous_bindings=true"))] {
-            let said = refused(name, &more.into_iter().collect::<Vec<_>>()).unwrap();
+        for name in ["path-queue", "buffer-forward"] {
+            let said = refused(name, &[]).unwrap();
             assert!(said.contains(name) && said.contains("use the simulator"), "{said}");
+        }
+    }
+
+    #[test]
+    fn an_assist_of_a_base_station_needs_the_acknowledgements_in_the_tunnel() {
+        const STATIONS: &str = "mobility.care_of=foreign-agent";
+        for name in ["snoop", "m-tcp"] {
+            let said = refused(name, &[STATIONS]).unwrap();
+            assert!(said.contains(name) && said.contains("routing = \"reverse-tunnel\""), "{said}");
+            assert_eq!(refused(name, &[STATIONS, "mobility.routing=reverse-tunnel"]), None);
         }
     }
 

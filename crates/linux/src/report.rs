@@ -31,6 +31,8 @@ pub(crate) enum Report {
     StayedThere { at: Instant, interface: usize },
     /// An application, or the programs of a flow, tell something.
     Application { flow: usize, at: Instant, event: ApplicationEvent },
+    /// The relay did something for a flow, with so many bytes of data.
+    Relay { flow: usize, at: Instant, what: &'static str, bytes: u64 },
     /// What a connection's TCP holds.
     Sample { connection: usize, side: Side, at: Instant, info: Box<TcpInfo> },
     /// A connection's retransmission timer ran out `count` times, between two looks at it.

@@ -5,6 +5,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
+use careof_agent::HostOptions;
 use careof_base::{Duration, Instant};
 use careof_lab::{Clock, Error, Sightings};
 use careof_metrics::Summary;
@@ -17,16 +18,19 @@ use careof_trace::{Columns, EventLog};
 use nix::errno::Errno;
 
 use crate::agents::{AgentThread, setup};
-use crate::application::{self, ApplicationConfig};
+use crate::application::{self, ApplicationConfig, Worker};
 use crate::books::{BookedFlow, Books};
 use crate::director::{DirectedFlow, Director, Outcome, schedule};
 use crate::error::WorldError;
 use crate::network::Network;
 use crate::programs::{ProgramOutput, refuse_missing};
 use crate::refusal::refuse_what_linux_cannot;
+use crate::relay::{self, RelayPlan, Splitter};
 use crate::report::Report;
 use crate::sampler::Sampler;
-use crate::tcp::{KernelChoice, choose, refuse_missing_congestion, sysctls_of_hosts};
+use crate::tcp::{
+    KernelChoice, choose, refuse_missing_congestion, refuse_missing_of_relay, sysctls_of_hosts,
+};
 
 /// A scenario under way on Linux hosts.
 ///
@@ -66,7 +70,12 @@ impl LinuxRun {
         refuse_missing_congestion(&choices)?;
         let topology = Arc::new(lay_out(&scenario));
         let scenario = Arc::new(scenario);
-        let sysctls = sysctls_of_hosts(&scenario, &topology, &choices)?;
+        let splitter = Splitter::new(&scenario, &topology);
+        let of_relay = splitter.as_ref().map(Splitter::choices).transpose()?;
+        refuse_missing_of_relay(of_relay.as_ref())?;
+        let sysctls = sysctls_of_hosts(&scenario, &topology, &choices, of_relay.as_ref())?;
+        let relay =
+            splitter.zip(of_relay.as_ref()).map(|(splitter, of_relay)| splitter.plan(&choices, of_relay));
         let log =
             if observation.trace { EventLog::new(names(&scenario, &topology)) } else { EventLog::off() };
         let capture = observation
@@ -99,13 +108,19 @@ impl LinuxRun {
             let host = network.host(node);
             agents.push(AgentThread::start(node, host, setup, clock, random, reports.clone())?);
         }
+        let relaying =
+            relay.as_ref().map(|plan| start_relay(plan, &scenario, &topology, &network, (clock, &reports)));
+        let relaying = relaying.transpose()?;
         let sampler = Sampler::start(&network.hosts, clock, reports.clone())?;
         let mut flows = Vec::new();
         for (index, (flow, choice)) in scenario.flows.iter().zip(&choices).enumerate() {
-            let parts = Parts { scenario: &scenario, topology: &topology, network: &network, clock };
+            let relay = relay.as_ref();
+            let parts = Parts { scenario: &scenario, topology: &topology, network: &network, clock, relay };
             flows.push(add_flow(&parts, index, flow, choice, &mut books, &reports)?);
         }
-        let remarks = choices.iter().filter_map(|choice| choice.remark.clone());
+        // The relay's TCP is one for all flows.
+        let of_relay = of_relay.iter().filter_map(|of_relay| of_relay.choices.values().next());
+        let remarks = choices.iter().chain(of_relay).filter_map(|choice| choice.remark.clone());
         let scheduling = network.emulator.scheduling();
         let late = scheduling.remedy().map(|remedy| {
             format!(
@@ -127,6 +142,7 @@ impl LinuxRun {
             books,
             agents,
             flows,
+            relay: relaying,
             sampler,
             inbox,
             outcome: Arc::clone(&outcome),
@@ -237,6 +253,22 @@ struct Parts<'a> {
     topology: &'a Topology,
     network: &'a Network,
     clock: Clock,
+    relay: Option<&'a RelayPlan>,
+}
+
+/// Starts the relay beside the home agent, whose tunnel device is one of the ways by which packets come in.
+fn start_relay(
+    plan: &RelayPlan,
+    scenario: &Scenario,
+    topology: &Topology,
+    network: &Network,
+    (clock, reports): (Clock, &Sender<Report>),
+) -> Result<Worker, WorldError> {
+    let links = topology.place(plan.node).interfaces.iter();
+    let mut interfaces: Vec<String> =
+        links.map(|interface| scenario.links[interface.out.0 as usize / 2].name.clone()).collect();
+    interfaces.push(HostOptions::default().tunnel_device);
+    Ok(relay::start(plan.clone(), network.host(plan.node), interfaces, clock, reports.clone())?)
 }
 
 fn add_flow(
@@ -247,7 +279,7 @@ fn add_flow(
     books: &mut Books,
     reports: &Sender<Report>,
 ) -> Result<DirectedFlow, WorldError> {
-    let Parts { scenario, topology, network, clock } = parts;
+    let Parts { scenario, topology, network, clock, relay } = parts;
     let id = FlowId(index as u16);
     let nodes =
         [flow.from, flow.to].map(|node| topology.find(&scenario.node(node).name).unwrap_or(NodeId(0)));
@@ -261,7 +293,7 @@ fn add_flow(
         connections: 0,
     });
     let senders = measured_senders(&flow.workload);
-    let mut connection = None;
+    let mut connections = Vec::new();
     let stop = flow.stop.map(|stop| Instant::ZERO + stop);
     let worker = match flow.workload {
         Traffic::Bulk { .. } | Traffic::RequestResponse { .. } | Traffic::Paced { .. } => {
@@ -271,7 +303,10 @@ fn add_flow(
                 .map(|(rank, side)| (*side, measured_name(&flow.name, rank)))
                 .collect();
             let ports = Side::BOTH.map(|side| port(id, side));
-            connection = Some(books.add_connection(index, ports, &named));
+            connections = match relay.filter(|relay| relay.splits(index)) {
+                Some(relay) => books.add_split_connections(index, relay.node, ports, &named).to_vec(),
+                None => vec![books.add_connection(index, ports, &named)],
+            };
             let config = ApplicationConfig {
                 id,
                 nodes,
@@ -295,7 +330,7 @@ fn add_flow(
         stop,
         mobile: nodes.iter().any(|node| Some(*node) == mobile),
         opened: false,
-        connection,
+        connections,
         looked_into: senders.to_vec(),
         worker,
     })

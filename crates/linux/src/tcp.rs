@@ -7,10 +7,11 @@ use careof_base::Duration;
 use careof_lab::{Error, TcpOption, ensure_congestion_control};
 use careof_metrics::TcpSummary;
 use careof_plan::{NodeId, Topology};
-use careof_scenario::{Flow, KernelProfile, Scenario, Tcp, Workload};
+use careof_scenario::{Flow, KernelProfile, Scenario, Split, Tcp, Workload};
 use careof_tcp::{IdleRestart, Profile, RtoEstimator, Variant};
 
 use crate::error::WorldError;
+use crate::relay::HalfTcp;
 
 /// Keys of a model's mechanisms for which a kernel has no switch.
 const NOT_SWITCHED: [&str; 18] = [
@@ -43,6 +44,9 @@ const RTO_MAX: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::fro
 /// What a kernel takes for `TCP_USER_TIMEOUT`: whole milliseconds in a signed number.
 const USER_TIMEOUT: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_secs(24 * 86_400);
 
+/// Where the scenario says which TCP a relay has towards the mobile node.
+const RELAYS_KEY: &str = "assist.split.tcp";
+
 /// Bytes that an endless flow has written and not sent, at most: so much is still sent after its stop.
 const AHEAD: u32 = 16 * 1024;
 
@@ -60,6 +64,21 @@ pub(crate) struct KernelChoice {
 }
 
 impl KernelChoice {
+    /// The sockets of a relay that holds up to `buffer` bytes of a flow and direction: half of that before it has taken
+    /// them over, and half behind, the kernel's bookkeeping included.
+    pub(crate) fn of_relay(&self, buffer: u32) -> HalfTcp {
+        let mut options = vec![TcpOption::ReceiveBuffer(buffer / 2), TcpOption::SendBuffer(buffer / 2)];
+        options.extend(self.options.iter().copied().filter(|option| match option {
+            TcpOption::ReceiveBuffer(_) | TcpOption::SendBuffer(_) => false,
+            // The relay has nothing of its own to say, so nothing waits in it that could be left unsaid.
+            TcpOption::NotSentLowWater(_) | TcpOption::PathMtuDiscovery(_) => false,
+            _ => true,
+        }));
+        // A router's message about too large a packet would go to the end in whose name it was sent.
+        options.push(TcpOption::PathMtuDiscovery(false));
+        HalfTcp { options, congestion: self.congestion.clone() }
+    }
+
     /// What a summary says of it.
     pub(crate) fn summary(&self) -> TcpSummary {
         TcpSummary {
@@ -75,8 +94,21 @@ impl KernelChoice {
 /// # Errors
 /// [`WorldError::Unsupported`] naming a key that asks for what no kernel does.
 pub(crate) fn choose(index: usize, flow: &Flow) -> Result<KernelChoice, WorldError> {
+    choose_as(&format!("flow.{index}.tcp"), flow)
+}
+
+/// The kernel's TCP for a relay's connection towards the mobile node, of a flow that is split.
+///
+/// # Errors
+/// As [`choose`].
+pub(crate) fn choose_for_relay(flow: &Flow, split: &Split) -> Result<KernelChoice, WorldError> {
+    choose_as(RELAYS_KEY, &Flow { tcp: (*split.tcp).clone(), ..flow.clone() })
+}
+
+/// The kernel's TCP for a flow whose `tcp` is at `key` in the scenario.
+fn choose_as(key: &str, flow: &Flow) -> Result<KernelChoice, WorldError> {
     let tcp = &flow.tcp;
-    refuse(index, flow)?;
+    refuse(key, flow)?;
     let (profile, congestion, remark) = match &tcp.kernel {
         Some(kernel) => {
             let profile = kernel.profile.map_or_else(|| stand_in(tcp.profile), Into::into);
@@ -87,8 +119,8 @@ pub(crate) fn choose(index: usize, flow: &Flow) -> Result<KernelChoice, WorldErr
             let profile = stand_in(tcp.profile);
             let congestion = tcp.config.congestion.name();
             let remark = format!(
-                "flow {}: the model \"{}\" is not what runs here, but the kernel's TCP that comes nearest: {congestion} with the profile \"{}\"",
-                flow.name,
+                "{}: the model \"{}\" is not what runs here, but the kernel's TCP that comes nearest: {congestion} with the profile \"{}\"",
+                if key == RELAYS_KEY { key.to_owned() } else { format!("flow {}", flow.name) },
                 tcp.profile.name(),
                 profile.name
             );
@@ -115,6 +147,20 @@ pub(crate) fn refuse_missing_congestion(choices: &[KernelChoice]) -> Result<(), 
         if let Err(error @ Error::NoCongestionControl { .. }) = ensure_congestion_control(&choice.congestion)
         {
             return Err(WorldError::Congestion { key: format!("flow.{index}.tcp.congestion"), error });
+        }
+    }
+    Ok(())
+}
+
+/// The same for the TCP of a relay.
+///
+/// # Errors
+/// [`WorldError::Congestion`], naming the key.
+pub(crate) fn refuse_missing_of_relay(of_relay: Option<&RelayChoices>) -> Result<(), WorldError> {
+    for choice in of_relay.iter().flat_map(|of_relay| of_relay.choices.values()) {
+        if let Err(error @ Error::NoCongestionControl { .. }) = ensure_congestion_control(&choice.congestion)
+        {
+            return Err(WorldError::Congestion { key: format!("{RELAYS_KEY}.congestion"), error });
         }
     }
     Ok(())
@@ -157,11 +203,11 @@ const fn stand_in(profile: Profile) -> Settings {
 }
 
 /// Refuses what no kernel does, by its key.
-fn refuse(index: usize, flow: &Flow) -> Result<(), WorldError> {
+fn refuse(table: &str, flow: &Flow) -> Result<(), WorldError> {
     let tcp = &flow.tcp;
     let unsupported = |key: &str, found: &str, remedy: &str| {
         Err(WorldError::Unsupported {
-            key: format!("flow.{index}.tcp.{key}"),
+            key: format!("{table}.{key}"),
             found: found.to_owned(),
             remedy: remedy.to_owned(),
         })
@@ -316,6 +362,23 @@ fn options(flow: &Flow) -> Vec<TcpOption> {
     options
 }
 
+/// The TCP of a relay towards the mobile node.
+#[derive(Clone, Debug)]
+pub(crate) struct RelayChoices {
+    /// Where the relay is.
+    pub(crate) node: NodeId,
+    /// By flow that is split.
+    pub(crate) choices: BTreeMap<usize, KernelChoice>,
+}
+
+/// Somebody at a host who needs the switches of `choice` there.
+struct Claim<'a> {
+    key: String,
+    of: String,
+    node: NodeId,
+    choice: &'a KernelChoice,
+}
+
 /// The sysctls of every host, one list a place.
 ///
 /// # Errors
@@ -324,28 +387,42 @@ pub(crate) fn sysctls_of_hosts(
     scenario: &Scenario,
     topology: &Topology,
     choices: &[KernelChoice],
+    relay: Option<&RelayChoices>,
 ) -> Result<Vec<Vec<(String, String)>>, WorldError> {
-    let mut hosts: Vec<BTreeMap<&'static str, (String, usize)>> =
-        vec![BTreeMap::new(); topology.places.len()];
+    let mut claims = Vec::new();
     for (index, (flow, choice)) in scenario.flows.iter().zip(choices).enumerate() {
         if matches!(flow.workload, Workload::Probe { .. }) {
             continue;
         }
-        for node in [flow.from, flow.to] {
-            let NodeId(place) = topology.find(&scenario.node(node).name).unwrap_or(NodeId(0));
-            let Some(host) = hosts.get_mut(usize::from(place)) else { continue };
-            for (name, value) in &choice.sysctls {
-                let (set, by) = host.entry(*name).or_insert_with(|| (value.clone(), index));
-                if set != value {
-                    let other = scenario.flows.get(*by).map_or("", |flow| flow.name.as_str());
-                    return Err(WorldError::Unsupported {
-                        key: format!("flow.{index}.tcp"),
-                        found: format!("net.ipv4.{name} = {value:?} at {}", scenario.node(node).name),
-                        remedy: format!(
-                            "all connections of a host share it, and flow {other} needs {set:?}: give both the same tcp"
-                        ),
-                    });
-                }
+        let ends = [flow.from, flow.to].map(|node| topology.find(&scenario.node(node).name));
+        let claim = |node| Claim {
+            key: format!("flow.{index}.tcp"),
+            of: format!("flow {}", flow.name),
+            node,
+            choice,
+        };
+        claims.extend(ends.into_iter().map(|node| claim(node.unwrap_or(NodeId(0)))));
+        // A relay has a connection with either end.
+        if let Some((node, choice)) = relay.and_then(|relay| Some((relay.node, relay.choices.get(&index)?))) {
+            claims.push(claim(node));
+            let (key, of) = (RELAYS_KEY.to_owned(), "the relay".to_owned());
+            claims.push(Claim { key, of, node, choice });
+        }
+    }
+    let mut hosts: Vec<BTreeMap<&'static str, (String, String)>> =
+        vec![BTreeMap::new(); topology.places.len()];
+    for Claim { key, of, node, choice } in claims {
+        let Some(host) = hosts.get_mut(usize::from(node.0)) else { continue };
+        for (name, value) in &choice.sysctls {
+            let (set, by) = host.entry(*name).or_insert_with(|| (value.clone(), of.clone()));
+            if set != value {
+                return Err(WorldError::Unsupported {
+                    key,
+                    found: format!("net.ipv4.{name} = {value:?} at {}", topology.place(node).name),
+                    remedy: format!(
+                        "all connections of a host share it, and {by} needs {set:?}: give both the same tcp"
+                    ),
+                });
             }
         }
     }
@@ -432,7 +509,7 @@ mod tests {
             let scenario = scenario(flows);
             let choices: Vec<_> =
                 scenario.flows.iter().enumerate().map(|(n, flow)| choose(n, flow).unwrap()).collect();
-            sysctls_of_hosts(&scenario, &careof_plan::lay_out(&scenario), &choices)
+            sysctls_of_hosts(&scenario, &careof_plan::lay_out(&scenario), &choices, None)
         };
         let hosts =
             check(&["tcp = \"reno\"", "tcp = { profile = \"legacy\", congestion = \"cubic\" }"]).unwrap();

@@ -155,8 +155,8 @@ fn take(scenario: &Scenario, assist: &Assist, config: &mut Config) {
         | Assist::TcpCm(_)
         | Assist::MobileTcp
         | Assist::RtoFastDecrease(_) => {}
-        // It is refused before anybody asks: see `refuse_what_no_world_can`.
-        Assist::Split => {}
+        // A relay is no part of an assistant: it ends connections, which that only watches.
+        Assist::Split(_) => {}
     }
 }
 

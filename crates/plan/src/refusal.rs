@@ -1,6 +1,6 @@
 //! What no world can do, or not yet.
 
-use careof_scenario::{Assist, CareOf, MovementDetection, QueuedFate, Role, Routing, Scenario};
+use careof_scenario::{Assist, AssistPlace, CareOf, MovementDetection, QueuedFate, Role, Routing, Scenario};
 
 /// Something a scenario asks for that a world does not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,15 +102,16 @@ pub fn refuse_what_no_world_can(scenario: &Scenario) -> Result<(), Unsupported> 
     Ok(())
 }
 
-/// The assist that neither world has.
+/// A place of an assist that neither world has.
 fn refuse_assists_not_carried_out(scenario: &Scenario) -> Result<(), Unsupported> {
-    if scenario.assists.iter().any(|assist| matches!(assist, Assist::Split)) {
+    let is_at_stations =
+        |assist: &Assist| matches!(assist, Assist::Split(split) if split.at == AssistPlace::ForeignAgent);
+    if scenario.assists.iter().any(is_at_stations) {
         return Err(Unsupported {
-            key: "assist.use".to_owned(),
-            found: "\"split\"".to_owned(),
-            remedy:
-                "no world of this version has that assist yet; \"snoop\" and \"m-tcp\" are the nearest to it"
-                    .to_owned(),
+            key: "assist.split.at".to_owned(),
+            found: "\"foreign-agent\"".to_owned(),
+            remedy: "a relay there would have to move with the mobile node; use at = \"home-agent\""
+                .to_owned(),
         });
     }
     Ok(())
@@ -121,18 +122,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_assist_that_no_world_has_is_refused_by_its_name() {
+    fn a_relay_that_would_have_to_move_is_refused() {
         const SCENARIO: &str =
             "duration = \"20 s\"\n[links]\na = \"wavelan\"\n[mobility]\ncare_of = \"foreign-agent\"\n";
-        let refused = |used: &str| {
-            let overrides = [format!("assist.use={used}")];
+        let refused = |used: &str, others: &[&str]| {
+            let mut overrides = vec![format!("assist.use={used}")];
+            overrides.extend(others.iter().map(|&text| text.to_owned()));
             let scenario = Scenario::parse("x.toml", SCENARIO, &overrides).unwrap();
             refuse_what_no_world_can(&scenario).err()
         };
-        assert_eq!(refused("none"), None);
-        assert_eq!(refused("default"), None);
-        let refusal = refused("split").unwrap();
-        assert_eq!((refusal.key.as_str(), refusal.found.as_str()), ("assist.use", "\"split\""));
-        assert!(refusal.remedy.contains("\"snoop\""), "{}", refusal.remedy);
+        assert_eq!(refused("none", &[]), None);
+        assert_eq!(refused("default", &[]), None);
+        assert_eq!(refused("split", &["mobility.routing=reverse-tunnel"]), None);
+        let refusal = refused("split", &["assist.split.at=foreign-agent"]).unwrap();
+        assert_eq!((refusal.key.as_str(), refusal.found.as_str()), ("assist.split.at", "\"foreign-agent\""));
+        assert!(refusal.remedy.contains("at = \"home-agent\""), "{}", refusal.remedy);
     }
 }

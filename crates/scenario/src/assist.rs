@@ -7,12 +7,13 @@ use crate::error::{Origin, Problems};
 use crate::mobility::{To, destination};
 use crate::model::{Assist, AssistPlace, QueueAtHandover, QueuedFate};
 use crate::reference::assist::{ASSIST, EXCEPT};
+use crate::tcp::TcpDraft;
 use crate::tree::{Value, quote};
 use crate::words::nearest;
 
 mod parameters;
 
-use parameters::with_parameters;
+use parameters::{Read, with_parameters};
 
 /// The assists by their names, in the order of [`Assist`].
 pub(crate) const NAMES: [&str; 18] = [
@@ -55,15 +56,22 @@ const ALIASES: [(&str, &str); 12] = [
     ("all", "write \"default\", or name those to use"),
 ];
 
+/// Why nobody advises a sender whose connection ends at a relay.
+const BEHIND_THE_RELAY: &str = "one of them advises the sender, whose connection the other ends at a relay";
+
 /// Assists of which at most one can be used, and why.
-const CONTRADICTIONS: [(&[&str], &str); 4] = [
+const CONTRADICTIONS: [(&[&str], &str); 8] = [
     (
         &["replay", "hold-last", "path-queue", "buffer-forward", "bicast", "snoop"],
         "both keep or copy the packets for the mobile node",
     ),
     (&["freeze", "ack-hold", "m-tcp"], "both rewrite the acknowledgements before a handover"),
-    (&["snoop", "split", "m-tcp"], "both stand between the ends at the base station"),
+    (&["snoop", "split", "m-tcp"], "both stand between the ends"),
     (&["rto-reset", "tcp-cm", "mobile-tcp"], "both say what the sender's timer is after a handover"),
+    (&["split", "ebsn"], BEHIND_THE_RELAY),
+    (&["split", "rto-reset"], BEHIND_THE_RELAY),
+    (&["split", "tcp-cm"], BEHIND_THE_RELAY),
+    (&["split", "mobile-tcp"], BEHIND_THE_RELAY),
 ];
 
 /// The `[assist]` table, before it is known whether the rest of the scenario suits it.
@@ -81,6 +89,8 @@ pub(crate) struct Use {
     path: String,
     /// Where its `at` is written, if it is.
     at: Option<(Origin, String)>,
+    /// TCP of its own, whose segment size depends on the links.
+    tcp: Option<TcpDraft>,
 }
 
 /// Flows that are left alone, a node not yet looked up.
@@ -94,6 +104,10 @@ pub(crate) struct ExceptDraft<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Surroundings {
     pub(crate) foreign_agents: bool,
+    /// Whether what mobile nodes send passes the home agent.
+    pub(crate) reverse_tunnels: bool,
+    /// The first rule of the policy table by which packets of a flow may pass it in one direction alone.
+    pub(crate) one_way: Option<usize>,
     pub(crate) simultaneous_bindings: bool,
     /// Of the handovers in their order: how long before they are announced, and what becomes of queues. `None` if one
     /// of them could not be read.
@@ -138,12 +152,17 @@ pub(crate) fn assist<'a>(field: &Field<'a>, problems: &mut Problems) -> AssistDr
             let hint = format!("add \"{name}\" to `use`, or leave its parameters out");
             table.wrong(format!("\"{name}\" is not in use"), Some(hint), problems);
         }
-        let Some((assist, at)) = with_parameters(name, table.as_ref(), problems) else { continue };
+        let Some(read) = with_parameters(name, table.as_ref(), problems) else { continue };
+        let Read { assist, at, mut tcp } = read;
+        if let (Some(tcp), Some(place), None) = (&mut tcp, place, &table) {
+            (tcp.origin, tcp.path) = (place.origin, place.path.clone());
+        }
         draft.uses.extend(place.map(|place| Use {
             assist,
             origin: place.origin,
             path: place.path.clone(),
             at,
+            tcp,
         }));
     }
     contradictions(&draft.uses, problems);
@@ -271,8 +290,34 @@ impl Use {
         if self.assist.places().contains(&AssistPlace::ForeignAgent) && !around.foreign_agents {
             self.check_agents(problems);
         }
+        if let Assist::Split(split) = &self.assist
+            && split.at == AssistPlace::HomeAgent
+        {
+            self.check_both_ways(around, problems);
+        }
         for (index, (_, queued)) in around.handovers.iter().flatten().enumerate() {
             self.check_queued(index, *queued, problems);
+        }
+    }
+
+    /// The assist with what depends on links of at least `mtu`.
+    pub(crate) fn resolve(mut self, mtu: u16, problems: &mut Problems) -> Option<Assist> {
+        if let (Assist::Split(split), Some(draft)) = (&mut self.assist, self.tcp) {
+            *split.tcp = draft.resolve(mtu, problems)?;
+        }
+        Some(self.assist)
+    }
+
+    /// A relay at the home agent needs both directions of every flow that it splits.
+    fn check_both_ways(&self, around: &Surroundings, problems: &mut Problems) {
+        if !around.reverse_tunnels {
+            let expected = "its relay needs both directions of a flow, and only one passes the home agent";
+            self.wrong(expected, "write routing = \"reverse-tunnel\" in [mobility]", problems);
+        } else if let Some(rule) = around.one_way {
+            let expected = format!(
+                "its relay needs both directions of a flow, and by mobility.policy.{rule} only one may pass the home agent"
+            );
+            self.wrong(expected, "write method = \"reverse-tunnel\" in the rule", problems);
         }
     }
 

@@ -53,8 +53,8 @@ pub use model::{
     Destination, Encapsulation, FastRetransmit, Fleet, Flow, Freeze, Handover, HandoverStyle, HoldLast,
     KeptEnd, KernelProfile, KernelTcp, LcdKick, Link, LinkId, Mobility, MovementDetection, Node, NodeId,
     PathQueue, PolicyRule, Programs, Protocol, QueueAtHandover, QueuedFate, Replay, ReplayAssist, ReplayRest,
-    Role, Round, Routing, RtoFastDecrease, RtoReset, Scenario, Snoop, Tcp, TcpCm, TraceFile, WindowClamp,
-    Workload,
+    Role, Round, Routing, RtoFastDecrease, RtoReset, Scenario, Snoop, Split, Tcp, TcpCm, TraceFile,
+    WindowClamp, Workload,
 };
 pub use presets::{Preset, preset, presets, presets_json};
 pub use trace::{NamedIn, ReadFile};

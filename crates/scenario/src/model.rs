@@ -9,7 +9,7 @@ mod assist;
 pub use assist::{
     AckHold, AdvisedBy, Assist, AssistException, AssistPlace, BufferForward, FastRetransmit, Freeze,
     HoldLast, KeptEnd, LcdKick, PathQueue, QueueAtHandover, ReplayAssist, ReplayRest, RtoFastDecrease,
-    RtoReset, Snoop, TcpCm, WindowClamp,
+    RtoReset, Snoop, Split, TcpCm, WindowClamp,
 };
 
 /// Everything a run needs to know.

@@ -781,7 +781,7 @@ in slow start, 1.2 times later (Linux's `fq`). Congestion control by `\"bbr\"` a
 };
 
 /// All sections in the order of the documentation.
-pub(crate) static SECTIONS: [&Section; 27] = [
+pub(crate) static SECTIONS: [&Section; 28] = [
     &ROOT,
     &LINK,
     &JITTER,
@@ -806,6 +806,7 @@ pub(crate) static SECTIONS: [&Section; 27] = [
     &assist::PATH_QUEUE,
     &assist::BUFFER_FORWARD,
     &assist::SNOOP,
+    &assist::SPLIT,
     &assist::RTO_RESET,
     &assist::TCP_CM,
     &assist::RTO_FAST_DECREASE,
@@ -831,7 +832,7 @@ fn long_form(keys: &[&str]) -> Option<&'static str> {
         ["links", _, "jitter" | "jitter_up"] => Some("spread"),
         ["links", _, "loss" | "loss_up"] => Some("p"),
         ["links", _, "trace" | "trace_up"] => Some("file"),
-        ["flow", _, "tcp"] => Some("profile"),
+        ["flow", _, "tcp"] | ["assist", "split", "tcp"] => Some("profile"),
         _ => None,
     }
 }

@@ -14,7 +14,7 @@ use crate::many::{MOBILES, RADIO, is_the_radio};
 use crate::mobility::{HandoverDraft, MobilityDraft, Reference, To, handover, mobility, round};
 use crate::model::{
     Assist, AssistException, CareOf, CopyNumber, Destination, Fleet, Flow, Handover, HandoverStyle, Link,
-    LinkId, Mobility, Node, NodeId, PolicyRule, Programs, Role, Scenario, Workload,
+    LinkId, Mobility, Node, NodeId, PolicyRule, Programs, Role, Routing, Scenario, Workload,
 };
 use crate::pattern::{is_pattern, numbered};
 use crate::presets::preset;
@@ -77,6 +77,8 @@ pub(crate) fn scenario(
     network.rounds(&rounds, &handovers, mobility.is_some(), problems);
     let surroundings = mobility.as_ref().map(|mobility| Surroundings {
         foreign_agents: network.nodes.iter().any(|node| node.role == Role::ForeignAgent),
+        reverse_tunnels: mobility.routing == Routing::ReverseTunnel,
+        one_way: mobility.policy.iter().position(|rule| rule.method != Routing::ReverseTunnel),
         simultaneous_bindings: mobility.simultaneous_bindings,
         handovers: (unread == 0)
             .then(|| handovers.iter().map(|handover| (handover.notice, handover.queued)).collect()),
@@ -592,7 +594,9 @@ impl Network {
             let peer = self.destination(&exception.peer, problems);
             except.extend(peer.map(|peer| AssistException { peer, port: exception.port }));
         }
-        let assists: Vec<Assist> = draft.uses.into_iter().map(|one| one.assist).collect();
+        let mtu = self.relayed_mtu();
+        let assists: Vec<Assist> =
+            draft.uses.into_iter().filter_map(|one| one.resolve(mtu, problems)).collect();
         // An exception to nothing is nothing: the digest does not tell it.
         except.truncate(if assists.is_empty() { 0 } else { except.len() });
         (assists, except)
@@ -814,6 +818,13 @@ impl Network {
                 problems.add((*origin, path), format!("\"{{{name}}}\""), expected, hint);
             }
         }
+    }
+
+    /// The least MTU of the links of the mobile nodes and of their home agent: between those runs what a relay sends.
+    fn relayed_mtu(&self) -> u16 {
+        let roles = self.nodes.iter().map(|node| node.role);
+        let of = |(role, mtu)| matches!(role, Role::Mobile | Role::HomeAgent).then_some(mtu);
+        roles.zip(self.mtus()).filter_map(of).min().unwrap_or(u16::MAX)
     }
 
     /// By node, the least MTU of its links.

@@ -4,7 +4,8 @@ use core::time::Duration;
 
 use careof_link::{Discipline, QueueLimit};
 use careof_scenario::{
-    AdvisedBy, Assist, AssistPlace, Destination, KeptEnd, QueueAtHandover, ReplayAssist, ReplayRest, Scenario,
+    AdvisedBy, Assist, AssistPlace, Destination, KeptEnd, QueueAtHandover, ReplayAssist, ReplayRest,
+    Scenario, Split,
 };
 use proptest::prelude::*;
 
@@ -43,9 +44,13 @@ const NAMES: [&str; 18] = [
     "rto-fast-decrease",
 ];
 
-/// What all assists need together: a warning, copies to the old address, base stations.
-const ALL_THERE: [&str; 3] =
-    ["handover.notice=1 s", "mobility.simultaneous_bindings=true", "mobility.care_of=foreign-agent"];
+/// What all assists need together: a warning, copies to the old address, base stations, both directions by the agents.
+const ALL_THERE: [&str; 4] = [
+    "handover.notice=1 s",
+    "mobility.simultaneous_bindings=true",
+    "mobility.care_of=foreign-agent",
+    "mobility.routing=reverse-tunnel",
+];
 
 /// [`GOOD`] with `[assist]` and overrides.
 fn parse(assist: &str, overrides: &[&str]) -> Result<Scenario, careof_scenario::ScenarioErrors> {
@@ -346,6 +351,15 @@ fn parameters_that_make_no_sense_are_refused() {
             "assist.path-queue.limit: found \"9 packets\"; RED needs room for 15 packets",
         ),
         ("buffer-forward", "limit = 0", "it must be a whole number between 1 and 1000000"),
+        (
+            "split",
+            "at = \"mobile\"",
+            "assist.split.at: found \"mobile\"; known are \"home-agent\" and \"foreign-agent\"",
+        ),
+        ("split", "buffer = \"0 B\"", "assist.split.buffer: found \"0 B\"; it must be above zero"),
+        ("split", "tcp = \"tahoo\"", "hint: did you mean \"tahoe\"?"),
+        ("split", "tcp = { mss = 3000 }", "assist.split.tcp.mss: found 3000; 1460 is the most that fits"),
+        ("split", "window = \"1 KiB\"", "hint: write it in the table of `tcp`"),
         ("rto-reset", "by = \"icmp\"", "known are \"signal\" and \"option\""),
         ("tcp-cm", "resend = 1", "it must be true or false, without quotes"),
         ("rto-fast-decrease", "samples = 0", "it must be a whole number between 1 and 1000000"),
@@ -370,7 +384,11 @@ fn assists_that_contradict_each_other_are_refused() {
         ("replay", "path-queue", "both keep or copy"),
         ("freeze", "ack-hold", "both rewrite the acknowledgements before a handover"),
         ("freeze", "m-tcp", "both rewrite the acknowledgements"),
-        ("split", "m-tcp", "both stand between the ends at the base station"),
+        ("split", "m-tcp", "both stand between the ends"),
+        ("ebsn", "split", "one of them advises the sender, whose connection the other ends at a relay"),
+        ("split", "rto-reset", "one of them advises the sender"),
+        ("split", "tcp-cm", "one of them advises the sender"),
+        ("split", "mobile-tcp", "one of them advises the sender"),
         ("rto-reset", "tcp-cm", "both say what the sender's timer is after a handover"),
         ("tcp-cm", "mobile-tcp", "both say what the sender's timer is"),
     ] {
@@ -414,7 +432,7 @@ fn what_an_assist_needs_of_the_network_has_to_be_there() {
         "error: x.toml:15:17: assist.replay.at: found \"foreign-agent\"; the scenario has no foreign agent\n  hint: write \
          care_of = \"foreign-agent\" in [mobility]"
     );
-    for name in ["snoop", "ebsn", "split", "m-tcp"] {
+    for name in ["snoop", "ebsn", "m-tcp"] {
         let said = message(&format!("use = \"{name}\""), &[]);
         assert!(
             said.contains("it runs at a foreign agent, and the scenario has none\n  hint: write care_of"),
@@ -427,6 +445,52 @@ fn what_an_assist_needs_of_the_network_has_to_be_there() {
         Scenario::parse("x.toml", fixed, &[]).unwrap_err().to_string(),
         "error: x.toml:5:8: assist.use.0: found \"replay\"; assists help across handovers, and nobody moves\n  hint: add \
          [mobility] with protocol = \"mobile-ipv4\""
+    );
+}
+
+#[test]
+fn a_relay_has_room_and_a_tcp_of_its_own() {
+    let split = |assist: &str, overrides: &[&str]| {
+        let scenario = good(assist, &[&ALL_THERE[..], overrides].concat());
+        let [Assist::Split(split)] = scenario.assists.as_slice() else { panic!("{:?}", scenario.assists) };
+        (split.clone(), scenario.flows[0].tcp.clone())
+    };
+    // Without a word about it the relay is at the home agent, and its TCP is that of a flow that says nothing of its own.
+    let (usual, of_a_flow) = split("use = \"split\"", &[]);
+    assert_eq!((usual.at, usual.buffer), (AssistPlace::HomeAgent, Split::BUFFER));
+    assert_eq!(*usual.tcp, of_a_flow);
+    assert_eq!(Split::BUFFER, 262_144, "the reference says 256 KiB");
+    let (given, _) =
+        split("use = \"split\"\nsplit = { buffer = \"9 kB\", tcp = { profile = \"reno\", mss = 536 } }", &[]);
+    assert_eq!((given.buffer, given.tcp.profile.name(), given.tcp.config.mss), (9000, "reno", 536));
+    // Its segments fit the links of the mobile node, which the flow's may not have to.
+    let (narrow, _) = split("use = \"split\"", &["assist.split.tcp=reno", "links.gsm.mtu=576"]);
+    assert_eq!((narrow.tcp.profile.name(), narrow.tcp.config.mss), ("reno", 536));
+    let (station, _) = split("use = \"split\"\nsplit = { at = \"foreign-agent\" }", &[]);
+    assert_eq!(station.at, AssistPlace::ForeignAgent);
+}
+
+#[test]
+fn a_relay_at_the_home_agent_needs_both_directions() {
+    assert_eq!(
+        message("use = \"split\"", &[]),
+        "error: x.toml:14:7: assist.use: found \"split\"; its relay needs both directions of a flow, and only one passes the \
+         home agent\n  hint: write routing = \"reverse-tunnel\" in [mobility]"
+    );
+    let policy =
+        |method: &str| format!("mobility.policy=[{{ to = \"correspondent\", method = \"{method}\" }}]");
+    let both = "mobility.routing=reverse-tunnel";
+    for method in ["triangle", "regular-ip"] {
+        let said = message("use = \"split\"", &[both, &policy(method)]);
+        assert!(said.contains("and by mobility.policy.0 only one may pass the home agent"), "{said}");
+    }
+    good("use = \"split\"", &[both, &policy("reverse-tunnel")]);
+    // A base station sees both directions whatever the home agent sees.
+    good("use = \"split\"\nsplit = { at = \"foreign-agent\" }", &["mobility.care_of=foreign-agent"]);
+    let said = message("use = \"split\"\nsplit = { at = \"foreign-agent\" }", &[]);
+    assert!(
+        said.contains("assist.split.at: found \"foreign-agent\"; the scenario has no foreign agent"),
+        "{said}"
     );
 }
 

@@ -39,7 +39,7 @@ use careof_metrics::AssistDeed;
 use careof_mobility::v4::{HandoverEvent, HandoverStyle, InterfaceId, PathProperties};
 use careof_plan::{FlowId, NodeId, OneWayId, Side, Topology, port};
 use careof_scenario::{AdvisedBy, Assist, Scenario};
-use careof_tcp::{Advice, NewPath, RtoEstimator, State};
+use careof_tcp::{Advice, Config, NewPath, RtoEstimator, State};
 use careof_trace::AssistRecord;
 use careof_wire::icmp::{IcmpMessage, OtherMessage, QuotedDatagram, quote_segment};
 use careof_wire::ipv4::Ipv4Header;
@@ -618,13 +618,22 @@ pub(crate) fn change_senders(scenario: &mut Scenario, topology: &Topology) {
         if except.iter().any(|exception| exception.covers(&key)) {
             continue;
         }
-        let config = &mut scenario.flows[index].tcp.config;
-        config.rto_initial = Some(config.effective_rto_initial());
-        config.rto_min = Some(config.effective_rto_min());
-        config.rto_max = Some(config.effective_rto_max());
-        config.rto = RtoEstimator::FastDecrease;
-        config.rto_evidence = samples;
+        decrease_fast(&mut scenario.flows[index].tcp.config, samples);
     }
+    // A relay has no flows that are excepted.
+    for assist in &mut scenario.assists {
+        if let Assist::Split(split) = assist {
+            decrease_fast(&mut split.tcp.config, samples);
+        }
+    }
+}
+
+fn decrease_fast(config: &mut Config, samples: u32) {
+    config.rto_initial = Some(config.effective_rto_initial());
+    config.rto_min = Some(config.effective_rto_min());
+    config.rto_max = Some(config.effective_rto_max());
+    config.rto = RtoEstimator::FastDecrease;
+    config.rto_evidence = samples;
 }
 
 /// Makes room for an option of `len` bytes: SACK blocks give way, data does not.

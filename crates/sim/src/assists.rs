@@ -51,7 +51,7 @@ enum Kept {
     Held(PacketRef),
 }
 
-/// Something for the node's own TCP. It waits until everything that goes to the network is on its way, for the answer may
+/// Something for the node's own TCP, or its relay. It waits until everything that goes to the network is on its way, for the answer may
 /// follow at once and must not overtake it.
 enum ForHere {
     Segment(PacketRef),
@@ -103,6 +103,9 @@ impl Simulation {
     /// A router with assists forwards a packet.
     #[inline(never)]
     pub(crate) fn forward_assisted(&mut self, node: NodeId, packet: PacketRef, route: Route) {
+        if self.relays.is_some() && self.relay_takes(node, packet) {
+            return;
+        }
         self.station_sees(node, packet);
         let goes_on = match self.direction(node, packet) {
             Some((towards, path)) => self.show(node, towards, path, packet),
@@ -164,7 +167,7 @@ impl Simulation {
 
     /// Which end of a mobile node's flow a packet goes to, and the path to the mobile node that it takes, as far as `node`
     /// knows; `None` for what no assist is shown.
-    fn direction(&self, node: NodeId, packet: PacketRef) -> Option<(Towards, Option<PathId>)> {
+    pub(crate) fn direction(&self, node: NodeId, packet: PacketRef) -> Option<(Towards, Option<PathId>)> {
         let Packet { header, outer, .. } = &self.pool[packet];
         if outer.is_some() {
             return None;
@@ -194,7 +197,13 @@ impl Simulation {
     }
 
     /// Shows a packet to the assists of `node`; whether it goes on.
-    fn show(&mut self, node: NodeId, towards: Towards, path: Option<PathId>, packet: PacketRef) -> bool {
+    pub(crate) fn show(
+        &mut self,
+        node: NodeId,
+        towards: Towards,
+        path: Option<PathId>,
+        packet: PacketRef,
+    ) -> bool {
         let now = self.now;
         let Some(anchor) = &mut self.nodes[usize::from(node.0)].assist else { return true };
         let shown = &self.pool[packet];
@@ -266,7 +275,7 @@ impl Simulation {
     }
 
     /// Does what the assists of a node ask for, and sets their timer.
-    fn drive_assist(&mut self, node: NodeId) {
+    pub(crate) fn drive_assist(&mut self, node: NodeId) {
         let mut for_here = Vec::new();
         while let Some(anchor) = &mut self.node_mut(node).assist
             && let Some(action) = anchor.assistant.poll_action()
@@ -296,6 +305,9 @@ impl Simulation {
         }
         for one in for_here {
             match one {
+                ForHere::Segment(packet) if self.is_for_relay(node, packet, Towards::Peer) => {
+                    self.deliver_to_relay(packet);
+                }
                 ForHere::Segment(packet) => self.deliver_segment(node, packet),
                 ForHere::Unreachable(to, message) => self.send_icmp(node, to, &message),
             }
@@ -355,7 +367,7 @@ impl Simulation {
     ) -> bool {
         let Packet { header, body, .. } = &self.pool[packet];
         let destination = header.destination;
-        if self.is_own(node, destination) {
+        if self.is_own(node, destination) || self.is_for_relay(node, packet, towards) {
             for_here.push(ForHere::Segment(packet));
             return true;
         }
@@ -454,7 +466,7 @@ impl Simulation {
         if let Some((flow, sender)) = self.sender_of(quoted, ports.0) {
             self.count_deed_of(flow, sender, AssistDeed::UnreachableInjected);
         }
-        if self.is_own(node, quoted.source) {
+        if self.is_own(node, quoted.source) || self.is_relays_own(node, quoted, ports.0) {
             for_here.push(ForHere::Unreachable(quoted.source, message));
         } else {
             self.send_icmp(node, quoted.source, &message);

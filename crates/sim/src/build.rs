@@ -10,7 +10,7 @@ use careof_plan::{
     AgentPlan, Digest, FlowId, InterfaceIndex, NodeId, Observation, OneWayId, Side, Unwrapped, Workload,
     lay_out, link_ends, measured_name, measured_senders, names, port, refuse_what_no_world_can,
 };
-use careof_scenario::{CareOf, LinkId, Scenario, Workload as Traffic};
+use careof_scenario::{Assist, CareOf, KernelTcp, LinkId, Scenario, Workload as Traffic};
 use careof_tcp::{CongestionControl, Connection, Role as TcpRole};
 use careof_trace::EventLog;
 use careof_wire::SeqNumber;
@@ -73,6 +73,7 @@ impl Simulation {
             registration_requests: 0,
             mobiles: topology.mobiles,
             senders: None,
+            relays: None,
             fleet: None,
             topology,
             scenario_file: file.to_owned(),
@@ -88,6 +89,7 @@ impl Simulation {
         simulation.add_agents()?;
         simulation.add_flows();
         simulation.add_senders();
+        simulation.add_relays();
         let (slot, first) = (simulation.script.slot, simulation.script.next_timeout());
         simulation.queue.set(slot, first);
         let absent: Vec<LinkId> = match &simulation.fleet {
@@ -276,6 +278,13 @@ fn start_of(scenario: &Scenario) -> Option<LinkId> {
 
 /// Refuses what only real hosts have: their TCP, programs, and links to be measured.
 fn refuse_what_is_a_kernels(scenario: &Scenario) -> Result<(), WorldError> {
+    let of_relays = scenario.assists.iter().find_map(|assist| match assist {
+        Assist::Split(split) => split.tcp.kernel.as_ref(),
+        _ => None,
+    });
+    if let Some(kernel) = of_relays {
+        return Err(tcp_only_on_linux("assist.split.tcp", kernel));
+    }
     for (index, flow) in scenario.flows.iter().enumerate() {
         let (key, found, what) = match (&flow.workload, &flow.tcp.kernel) {
             (Traffic::Command, _) => {
@@ -283,21 +292,23 @@ fn refuse_what_is_a_kernels(scenario: &Scenario) -> Result<(), WorldError> {
                 ("command", program.cloned().unwrap_or_default(), "programs run")
             }
             (Traffic::Probe { .. }, _) => ("kind", "probe".to_owned(), "links are measured"),
-            (_, Some(kernel)) => {
-                let (key, value) = &kernel.asked_by;
-                let what = if *key == "congestion" {
-                    let models: Vec<_> = CongestionControl::ALL.iter().map(|model| model.name()).collect();
-                    format!("there are models of {}, and a kernel's own runs", models.join(", "))
-                } else {
-                    "a kernel's TCP runs".to_owned()
-                };
-                return Err(only_on_linux(&format!("flow.{index}.tcp.{key}"), value, &what));
-            }
+            (_, Some(kernel)) => return Err(tcp_only_on_linux(&format!("flow.{index}.tcp"), kernel)),
             (_, None) => continue,
         };
         return Err(only_on_linux(&format!("flow.{index}.{key}"), &found, what));
     }
     Ok(())
+}
+
+fn tcp_only_on_linux(table: &str, kernel: &KernelTcp) -> WorldError {
+    let (key, value) = &kernel.asked_by;
+    let what = if *key == "congestion" {
+        let models: Vec<_> = CongestionControl::ALL.iter().map(|model| model.name()).collect();
+        format!("there are models of {}, and a kernel's own runs", models.join(", "))
+    } else {
+        "a kernel's TCP runs".to_owned()
+    };
+    only_on_linux(&format!("{table}.{key}"), value, &what)
 }
 
 fn only_on_linux(key: &str, found: &str, what: &str) -> WorldError {

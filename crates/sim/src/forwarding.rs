@@ -264,6 +264,9 @@ impl Simulation {
 
     /// Sends an ICMP message from `node`, with the address of the interface it leaves by.
     pub(crate) fn send_icmp(&mut self, node: NodeId, to: Ipv4Addr, message: &IcmpMessage) {
+        if self.relays.is_some() && self.relay_hears(node, message) {
+            return;
+        }
         let source = self.source_address(node, to);
         let mut bytes = Vec::new();
         message.emit(&mut bytes);
@@ -371,7 +374,12 @@ impl Simulation {
         }
     }
 
-    fn reassemble(&mut self, node: NodeId, header: &Ipv4Header, packet: PacketRef) -> Option<PacketRef> {
+    pub(crate) fn reassemble(
+        &mut self,
+        node: NodeId,
+        header: &Ipv4Header,
+        packet: PacketRef,
+    ) -> Option<PacketRef> {
         let now = self.now;
         let mut evicted = Vec::new();
         let outcome = self.nodes[usize::from(node.0)].reassembly.add(now, header, packet, &mut evicted);

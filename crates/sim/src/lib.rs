@@ -20,6 +20,7 @@ mod packet;
 mod path;
 mod queue;
 mod reassembly;
+mod relay;
 mod simulation;
 mod summary;
 mod transport;

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use careof_base::Instant;
 use careof_plan::{FlowId, LinkCapture, NodeId, OneWayId, Side};
+use careof_tcp::Connection;
 use careof_trace::{
     AssistRecord, Event, EventLog, FlowId as TraceFlow, LinkId as TraceLink, MessageRecord,
     NodeId as TraceNode, PacketRecord, SegmentRecord, TcpState,
@@ -212,16 +213,12 @@ impl Simulation {
         self.observer.log.push(event);
     }
 
-    fn segment_record(&self, id: FlowId, packet: &Packet) -> Option<SegmentRecord> {
+    /// What the trace says of a segment whose sender's windows count in units of two to the power of `shift`.
+    fn segment_record(packet: &Packet, shift: u8) -> Option<SegmentRecord> {
         let Body::Tcp(segment) = &packet.body else { return None };
         let origin = packet.origin.as_ref();
         // The window of a SYN is never scaled (RFC 7323 section 2.2).
-        let shift = match origin {
-            Some(origin) if !segment.flags.contains(Flags::SYN) => {
-                self.flows[usize::from(id.0)].ends[origin.sender.index()].window_shift
-            }
-            _ => 0,
-        };
+        let shift = if segment.flags.contains(Flags::SYN) { 0 } else { shift };
         Some(SegmentRecord {
             packet: packet.id,
             size_bytes: packet.size_bytes(),
@@ -250,8 +247,15 @@ impl Simulation {
         packet: PacketRef,
         event: fn(Instant, TraceNode, TraceFlow, SegmentRecord) -> Event,
     ) {
-        let Some(record) = self.segment_record(id, &self.pool[packet]) else { return };
-        let node = self.flows[usize::from(id.0)].ends[side.index()].node;
+        let seen = &self.pool[packet];
+        let ends = &self.flows[usize::from(id.0)].ends;
+        let shift = match (seen.origin.filter(|origin| origin.sender != side), self.half(id, side)) {
+            (Some(_), Some(half)) => half.window_shift,
+            (Some(origin), None) => ends[origin.sender.index()].window_shift,
+            (None, _) => ends[side.index()].window_shift,
+        };
+        let Some(record) = Self::segment_record(seen, shift) else { return };
+        let node = ends[side.index()].node;
         self.observer.log.push(event(self.now, trace_node(node), trace_flow(id), record));
     }
 
@@ -263,6 +267,47 @@ impl Simulation {
         }
     }
 
+    /// A relay sent a segment to `facing`, or got one from there.
+    pub(crate) fn trace_relay_segment(&mut self, id: FlowId, facing: Side, packet: PacketRef, sent: bool) {
+        let (true, Some(node), Some(half)) =
+            (self.observer.log.is_on(), self.relay_node(), self.half(id, facing))
+        else {
+            return;
+        };
+        let of_end = self.flows[usize::from(id.0)].ends[facing.index()].window_shift;
+        let shift = if sent { half.window_shift } else { of_end };
+        let Some(record) = Self::segment_record(&self.pool[packet], shift) else { return };
+        let event = if sent { Event::segment_sent } else { Event::segment_received };
+        self.observer.log.push(event(self.now, trace_node(node), trace_flow(id), record));
+    }
+
+    /// The state of the half of a relay that talks to `facing` may have changed.
+    pub(crate) fn trace_relay_state(&mut self, id: FlowId, facing: Side) {
+        let (true, now, Some(node)) = (self.observer.log.is_on(), self.now, self.relay_node()) else {
+            return;
+        };
+        let Some(half) = self.half_mut(id, facing).filter(|half| half.is_traced) else { return };
+        if half.traced_revision == Some(half.connection.revision()) {
+            return;
+        }
+        half.traced_revision = Some(half.connection.revision());
+        let state = tcp_state(&half.connection);
+        if half.traced != Some(state) {
+            half.traced = Some(state);
+            self.observer.log.push(Event::tcp_state(now, trace_node(node), trace_flow(id), state));
+        }
+    }
+
+    /// A retransmission timer of that half ran out.
+    pub(crate) fn trace_relay_timeout(&mut self, id: FlowId, facing: Side, seq: i64) {
+        if let (true, Some(node), Some(half)) =
+            (self.observer.log.is_on(), self.relay_node(), self.half(id, facing))
+        {
+            let state = tcp_state(&half.connection);
+            self.observer.log.push(Event::timeout(self.now, trace_node(node), trace_flow(id), seq, state));
+        }
+    }
+
     /// An assist on `node` did something for a flow.
     pub(crate) fn trace_assist(&mut self, node: NodeId, id: FlowId, record: AssistRecord) {
         if self.observer.log.is_on() {
@@ -271,15 +316,7 @@ impl Simulation {
     }
 
     fn tcp_state(&self, id: FlowId, side: Side) -> TcpState {
-        let snapshot = self.flows[usize::from(id.0)].ends[side.index()].connection.snapshot();
-        TcpState {
-            cwnd_bytes: snapshot.cwnd,
-            ssthresh_bytes: (snapshot.ssthresh != u32::MAX).then_some(snapshot.ssthresh),
-            flight_bytes: snapshot.flight,
-            srtt: snapshot.srtt,
-            rttvar: snapshot.rttvar,
-            rto: Some(snapshot.rto),
-        }
+        tcp_state(&self.flows[usize::from(id.0)].ends[side.index()].connection)
     }
 
     /// The state of an endpoint may have changed.
@@ -365,6 +402,18 @@ impl Simulation {
         if let (Note::Handover(phase), Some(way), Some(pcap)) = (note, way, &mut self.observer.pcap) {
             pcap.capture.comment(now, way, &format!("handover {phase}: {text}"));
         }
+    }
+}
+
+fn tcp_state(connection: &Connection) -> TcpState {
+    let snapshot = connection.snapshot();
+    TcpState {
+        cwnd_bytes: snapshot.cwnd,
+        ssthresh_bytes: (snapshot.ssthresh != u32::MAX).then_some(snapshot.ssthresh),
+        flight_bytes: snapshot.flight,
+        srtt: snapshot.srtt,
+        rttvar: snapshot.rttvar,
+        rto: Some(snapshot.rto),
     }
 }
 

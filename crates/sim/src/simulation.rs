@@ -24,6 +24,7 @@ use crate::observer::Observer;
 use crate::packet::{Packet, PacketPool, PacketRef};
 use crate::queue::{EventQueue, Slot};
 use crate::reassembly::Reassembly;
+use crate::relay::Relays;
 
 /// What a queue slot belongs to.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +39,8 @@ pub(crate) enum Component {
     Agent(NodeId),
     /// A timer of the assists on a node.
     Assist(NodeId),
+    /// A timer of the half of a relay that talks to this side.
+    Relay(FlowId, Side),
     /// A base station tells senders of its link.
     Station(NodeId),
     /// A reassembly time-out.
@@ -194,6 +197,8 @@ pub struct Simulation {
     pub(crate) mobiles: Option<Mobiles>,
     /// Where senders are told of handovers: who tells them.
     pub(crate) senders: Option<Box<Senders>>,
+    /// Where connections are split: what stands between their ends.
+    pub(crate) relays: Option<Box<Relays>>,
     /// Where many move: what moves them.
     pub(crate) fleet: Option<Box<Fleet>>,
     /// The static part of the nodes and what lies between them.
@@ -240,6 +245,7 @@ impl Simulation {
             Component::Flow(flow) => self.flow_timeout(flow),
             Component::Agent(node) => self.agent_timeout(node),
             Component::Assist(node) => self.assist_timeout(node),
+            Component::Relay(flow, side) => self.relay_timeout(flow, side),
             Component::Station(node) => self.station_timeout(node),
             Component::Reassembly(node) => self.reassembly_timeout(node),
             Component::Script => self.script_timeout(),

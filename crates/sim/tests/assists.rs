@@ -3,7 +3,7 @@
 use careof_base::{Duration, Instant};
 use careof_metrics::{FlowSummary, HandoverSummary, Summary, summary_json};
 use careof_scenario::Scenario;
-use careof_sim::{Observation, Simulation, WorldError};
+use careof_sim::{Observation, Simulation};
 use careof_trace::Columns;
 
 /// A walk out of reach: from one link to another like it, with nothing between them.
@@ -378,12 +378,4 @@ fn nothing_vanishes_with_queues_and_buffers_wherever_a_run_is_cut() {
         }
     }
     assert!(most_held > 10, "{most_held}");
-}
-
-#[test]
-fn an_assist_that_nobody_carries_out_is_refused_by_its_name() {
-    let scenario = scenario(OUTAGE, &["assist=split", "mobility.care_of=foreign-agent"]);
-    let error = Simulation::new(scenario, "test.toml", 0, Observation::default()).err().unwrap();
-    assert!(matches!(&error, WorldError::Unsupported { key, .. } if key == "assist.use"), "{error}");
-    assert!(error.to_string().contains("\"split\""), "{error}");
 }

@@ -46,6 +46,20 @@ fn run(overrides: &[&str], trace: bool) -> (Summary, Columns) {
 }
 
 #[test]
+fn relays_stand_between_each_of_many_mobile_nodes_and_its_peer() {
+    let split = ["assist=split", "mobility.routing=reverse-tunnel"];
+    let others: [&[&str]; 3] =
+        [&[], &["flow.download.from=mobile-*", "flow.download.to=correspondent"], &["flow.download.size=200 kB"]];
+    for other in others {
+        let (summary, events) = run(&[&split[..], other].concat(), true);
+        assert_eq!(summary.flows.len(), 6);
+        assert!(summary.flows.iter().all(|flow| flow.bytes_delivered >= 200_000), "{:?}", summary.flows);
+        let cause = events.by_name("cause").unwrap();
+        assert_eq!((0..events.rows()).filter(|row| cause.text(*row) == Some("open")).count(), 6);
+    }
+}
+
+#[test]
 fn every_mobile_node_registers_at_every_station_it_comes_to_and_goes_on_downloading() {
     let (summary, _) = run(&[], false);
     let roaming = summary.roaming.unwrap();

@@ -113,10 +113,12 @@ fn flows(random: &mut RandomStream, text: &mut String) {
     }
 }
 
-/// In half of the worlds with a chance of it, assists.
+/// In worlds with a chance of it, assists: more often where a relay can be.
 fn assists(random: &mut RandomStream, text: &mut String) {
     let at_agents = text.contains("care_of = \"foreign-agent\"");
-    let assist = match random.below(8) {
+    // With a rule for another way it depends on where the mobile node is.
+    let both_ways = text.contains("routing = \"reverse-tunnel\"") && !text.contains("policy");
+    let assist = match random.below(12) {
         0 | 1 => "use = \"default\"",
         2 => "use = \"replay\"\nreplay = { bytes = \"20 kB\", age = \"2 s\" }",
         3 => "use = \"replay\"\nreplay = { keep = \"newest\", packets = 5, rest = \"burst\" }",
@@ -124,6 +126,10 @@ fn assists(random: &mut RandomStream, text: &mut String) {
         5 if at_agents => {
             "use = \"replay\"\nreplay = { at = [\"home-agent\", \"foreign-agent\", \"mobile\"] }"
         }
+        6 if both_ways => "use = \"split\"",
+        7 if both_ways => "use = \"split\"\nsplit = { buffer = \"3 kB\", tcp = \"reno\" }",
+        8 if both_ways => "use = \"split+replay\"\nsplit = { tcp = { pmtu_discovery = false } }",
+        9 if both_ways => "use = \"split+lcd-kick+window-clamp\"\nsplit = { tcp = \"linux\" }",
         _ => return,
     };
     let _ = writeln!(text, "[assist]\n{assist}");

@@ -61,8 +61,9 @@ impl ReceiveWindow {
         let window = if room.saturating_sub(offered) >= self.least_step() && wanted.is_after(self.edge) {
             room >> shift
         } else {
-            // Rounded up, or the edge would creep back.
-            offered.div_ceil(1 << shift)
+            // Rounded up, or the edge would creep back; but not into room that unread data take.
+            let up = offered.div_ceil(1 << shift);
+            if unread == 0 || up << shift <= room { up } else { offered >> shift }
         };
         let field = u16::try_from(window).unwrap_or(u16::MAX);
         self.edge = self.edge.later(nxt.plus(u32::from(field) << shift));
@@ -133,6 +134,21 @@ mod tests {
             window.advertise(NXT.plus(read), u64::from(read), false);
             assert!(window.edge().is_at_or_after(before));
         }
+    }
+
+    #[test]
+    fn rounding_by_the_scale_never_promises_room_that_unread_data_take() {
+        let buffer = 1 << 20;
+        let mut window = window(buffer);
+        window.advertise(NXT, 0, false);
+        let mut taken = 0;
+        // Nobody reads, and the peer sends small segments as long as there is a window.
+        while window.edge().is_after(NXT.plus(taken)) && taken < 2 * buffer {
+            taken += 7.min(window.edge().bytes_since(NXT.plus(taken)));
+            let field = window.advertise(NXT.plus(taken), u64::from(taken), false);
+            assert!(taken + (u32::from(field) << window.shift) <= buffer);
+        }
+        assert_eq!(taken, buffer);
     }
 
     #[test]

@@ -179,7 +179,7 @@ pub struct AssistRecord {
     pub what: &'static str,
     /// Packets it concerned.
     pub packets: u32,
-    /// Bytes of these, whole IP datagrams.
+    /// Bytes of these, whole IP datagrams; of a relay that splits connections, the data that it holds or has passed on.
     pub bytes: u64,
 }
 

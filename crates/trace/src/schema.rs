@@ -127,7 +127,7 @@ columns! {
     AssistPackets "assist_packets" UInt32 true ""
         "Packets that what the assist did is about."
     AssistBytes "assist_bytes" UInt64 true "byte"
-        "Bytes of these packets, whole IP datagrams."
+        "Bytes of these packets, whole IP datagrams; of a relay (`split`) bytes of data."
     Detail "detail" Dictionary true ""
         "The event in one line, for people."
 }
@@ -275,7 +275,9 @@ pub const KINDS: &[KindSpec] = &[
         kind: EventKind::Assist,
         doc: "An assist on a node did something for a flow; `cause` says what: `replay`, `unreachable`, `close-window` and \
               the like; on the mobile node and base stations `tell` and `bad-state`; at a sender that is told, what it does: \
-              `reset-rto`, `set-rto`, `rearm`, `away`, `back`, `moved`.",
+              `reset-rto`, `set-rto`, `rearm`, `away`, `back`, `moved`; of a relay `open`, `hold` (what it holds of a direction \
+              now, in steps of an eighth of its buffer), `reset` (with what it held) and `close` (with what it passed on). \
+              Segments, state and timeouts of its own connection to the mobile node are rows of its node.",
         columns: &[C::Node, C::Flow, C::Cause, C::Assist, C::AssistPackets, C::AssistBytes],
     },
 ];

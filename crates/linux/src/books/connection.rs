@@ -14,6 +14,8 @@ const MOST_TIMED: usize = 4096;
 #[derive(Debug)]
 pub(super) struct ConnectionEnd {
     pub(super) node: NodeId,
+    /// Whose addresses it has: another node's where a relay speaks for that.
+    pub(super) speaks_for: NodeId,
     /// Index of the metrics of the data it sends, where that is measured.
     pub(super) measured: Option<usize>,
     /// Its sequence numbers, once its SYN was seen.
@@ -66,8 +68,14 @@ pub(super) struct Heard {
 
 impl ConnectionEnd {
     pub(super) fn new(node: NodeId) -> Self {
+        Self::speaking_for(node, node)
+    }
+
+    /// An end at `node` with the addresses of another node.
+    pub(super) fn speaking_for(speaks_for: NodeId, node: NodeId) -> Self {
         Self {
             node,
+            speaks_for,
             measured: None,
             sequence: None,
             sent: 0,
@@ -101,9 +109,21 @@ impl ConnectionEnd {
     }
 }
 
+/// Which part of a flow's way a connection is. With a relay both have the same addresses and ports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stretch {
+    /// All of it.
+    Whole,
+    /// Between the mobile node and a relay.
+    Mobile,
+    /// Between a relay and the fixed host.
+    Fixed,
+}
+
 /// A TCP connection between two nodes.
 #[derive(Debug)]
 pub(super) struct Connection {
+    pub(super) stretch: Stretch,
     /// The flow it belongs to, as traces number them.
     pub(super) flow: u16,
     /// What the trace calls it: the flow, or one of the connections of a flow that is a program.
@@ -113,6 +133,13 @@ pub(super) struct Connection {
 }
 
 impl Connection {
+    /// Whether the trace shows what `side` does. Of a relay it does on the mobile node's side alone: that of the fixed host
+    /// is seen from there, and a node that says two things of one flow says nothing.
+    pub(super) fn is_traced(&self, side: Side) -> bool {
+        let end = &self.ends[side.index()];
+        end.node == end.speaks_for || self.stretch != Stretch::Fixed
+    }
+
     /// `side` sent a segment at `now`.
     pub(super) fn sent(&mut self, now: Instant, side: Side, segment: &Segment) -> Sent {
         let ack = if segment.flags.contains(Flags::ACK) {
@@ -213,6 +240,7 @@ mod tests {
 
     fn connection() -> Connection {
         Connection {
+            stretch: Stretch::Whole,
             flow: 0,
             traced_as: 0,
             ends: [ConnectionEnd::new(NodeId(0)), ConnectionEnd::new(NodeId(1))],

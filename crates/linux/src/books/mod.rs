@@ -24,7 +24,7 @@ use careof_plan::{
     Digest, LinkCapture, NodeId, OneWayId, Side, Topology, arp_text, binding_text, handover_text,
     visitor_text,
 };
-use careof_scenario::Scenario;
+use careof_scenario::{Role, Scenario};
 use careof_trace::{
     AssistRecord, Event, EventLog, FlowId as TraceFlow, LinkId as TraceLink, NodeId as TraceNode, TcpState,
 };
@@ -32,7 +32,7 @@ use careof_wire::SeqNumber;
 use careof_wire::ipv4::Reassembler;
 
 use crate::report::ApplicationEvent;
-use connection::{Connection, ConnectionEnd, PendingTimeout};
+use connection::{Connection, ConnectionEnd, PendingTimeout, Stretch};
 use datagrams::Datagrams;
 use packets::Seen;
 pub(crate) use packets::{HANDOVER, NO_BUFFER, UNDELIVERABLE};
@@ -59,6 +59,8 @@ pub(crate) enum Record {
     Ready(Box<NewPath>),
     /// An application told something.
     Application { flow: usize, event: ApplicationEvent },
+    /// The relay did something for a flow.
+    Relay { flow: usize, what: &'static str, bytes: u64 },
     /// What a connection's TCP holds.
     Sample { connection: usize, side: Side, info: Box<TcpInfo> },
     /// A connection's timer ran out before `until`.
@@ -115,9 +117,13 @@ pub(crate) struct Books {
     pub(crate) digest: Digest,
     /// `gsm.down`, `gsm.up`, ...
     ways: Vec<String>,
+    /// Links of the mobile node, by number.
+    mobile_nodes: BTreeSet<u32>,
     /// Addresses of each node.
     own: Vec<Vec<std::net::Ipv4Addr>>,
     flows: Vec<BookedFlow>,
+    /// Where the relay is, if there is one.
+    relay: Option<NodeId>,
     connections: Vec<Connection>,
     /// Connections and senders by source and destination port.
     by_ports: BTreeMap<(u16, u16), Vec<(usize, Side)>>,
@@ -169,6 +175,8 @@ impl Books {
                 own
             })
             .collect();
+        let mobile = topology.places.iter().filter(|place| place.role == Role::Mobile);
+        let mobile_nodes = mobile.flat_map(|place| &place.interfaces).map(|own| own.out.0 / 2).collect();
         let copies = scenario.mobility.as_ref().is_some_and(|mobility| mobility.simultaneous_bindings);
         Self {
             topology,
@@ -176,8 +184,10 @@ impl Books {
             capture,
             digest: Digest::new(),
             ways,
+            mobile_nodes,
             own,
             flows: Vec::new(),
+            relay: None,
             connections: Vec::new(),
             by_ports: BTreeMap::new(),
             initial: BTreeMap::new(),
@@ -210,18 +220,61 @@ impl Books {
         ports: [u16; 2],
         measured: &[(Side, String)],
     ) -> usize {
-        let id = self.connections.len();
         let nodes = self.flows[flow].nodes;
         let ends = Side::BOTH.map(|side| ConnectionEnd::new(nodes[side.index()]));
+        let id = self.open_connection(flow, ports, Stretch::Whole, ends);
+        for (side, name) in measured {
+            self.measure(id, *side, name.clone());
+        }
+        id
+    }
+
+    /// Adds the two connections of a flow that a relay at `relay` makes of one: by side that of the end there. What is
+    /// measured of a sender is its own connection, and what the other end's application gets.
+    pub(crate) fn add_split_connections(
+        &mut self,
+        flow: usize,
+        relay: NodeId,
+        ports: [u16; 2],
+        measured: &[(Side, String)],
+    ) -> [usize; 2] {
+        self.relay = Some(relay);
+        let nodes = self.flows[flow].nodes;
+        let mobile = self.topology.find("mobile").filter(|_| self.topology.home_address().is_some());
+        let ids = Side::BOTH.map(|own| {
+            let stretch = if Some(nodes[own.index()]) == mobile { Stretch::Mobile } else { Stretch::Fixed };
+            let ends = Side::BOTH.map(|side| {
+                let node = nodes[side.index()];
+                ConnectionEnd::speaking_for(node, if side == own { node } else { relay })
+            });
+            self.open_connection(flow, ports, stretch, ends)
+        });
+        for (side, name) in measured {
+            self.measure(ids[side.index()], *side, name.clone());
+        }
+        ids
+    }
+
+    /// Where an end of a connection is that is to be looked into.
+    pub(crate) fn node_of(&self, connection: usize, side: Side) -> Option<NodeId> {
+        let connection = self.connections.get(connection).filter(|connection| connection.is_traced(side))?;
+        Some(connection.ends[side.index()].node)
+    }
+
+    fn open_connection(
+        &mut self,
+        flow: usize,
+        ports: [u16; 2],
+        stretch: Stretch,
+        ends: [ConnectionEnd; 2],
+    ) -> usize {
+        let id = self.connections.len();
         let traced_as = self.name_in_trace(flow);
-        self.connections.push(Connection { flow: flow as u16, traced_as, ends });
+        self.connections.push(Connection { stretch, flow: flow as u16, traced_as, ends });
         for side in Side::BOTH {
             let key = (ports[side.index()], ports[side.peer().index()]);
             // The latest first: it is the one that lives.
             self.by_ports.entry(key).or_default().insert(0, (id, side));
-        }
-        for (side, name) in measured {
-            self.measure(id, *side, name.clone());
         }
         id
     }
@@ -308,6 +361,12 @@ impl Books {
             Record::Path(usable) => self.handovers.on_path(at, usable),
             Record::Ready(path) => self.handovers.on_ready(at, *path),
             Record::Application { flow, event } => self.enter_application_event(at, flow, event),
+            Record::Relay { flow, what, bytes } => {
+                if let Some(node) = self.relay {
+                    let record = AssistRecord { assist: "split", what, packets: 0, bytes };
+                    self.log.push(Event::assist(at, TraceNode(node.0), TraceFlow(flow as u16), record));
+                }
+            }
             Record::Sample { connection, side, info } => self.enter_sample(at, connection, side, &info),
             Record::Timeouts { connection, side, until, count, info } => {
                 self.enter_timeouts(connection, side, until, count, &info);
@@ -522,9 +581,11 @@ impl Books {
         }
     }
 
-    /// The largest segments that the ends of a flow's first connection send, as far as that was looked at.
+    /// The largest segments that the ends of a flow's first connection send, as far as that was looked at; with a relay
+    /// those on the mobile node's side of it.
     pub(crate) fn mss(&self, flow: usize) -> Option<u32> {
-        let connection = self.connections.iter().find(|connection| usize::from(connection.flow) == flow)?;
+        let mut own = self.connections.iter().filter(|connection| usize::from(connection.flow) == flow);
+        let connection = own.find(|connection| connection.stretch != Stretch::Fixed)?;
         connection.ends.iter().filter_map(|end| end.mss).min()
     }
 }

@@ -14,7 +14,7 @@ use careof_trace::{
 use careof_wire::ipv4::{Ipv4Header, Reassembler, ReassemblyLimits};
 use careof_wire::{Flags, Segment, protocol};
 
-use super::connection::{Connection, Sent};
+use super::connection::{Connection, Sent, Stretch};
 use super::datagrams::{Entry, content, innermost};
 use super::{Books, NewConnection, Record};
 
@@ -67,6 +67,7 @@ impl Books {
         self.sightings += 1;
         let at = sighting.at.max(self.settled);
         let whole = innermost(sighting.bytes);
+        let mut is_tunnelled = whole.len() < sighting.bytes.len();
         let inner = Ipv4Header::parse(&whole).ok().map(|(header, payload)| Datagram { header, payload });
         let destination = inner.as_ref().map(|inner| inner.header.destination);
         let content = match &inner {
@@ -93,7 +94,11 @@ impl Books {
         // no part of what arrives.
         let reassembled =
             if fragment && (leaves || arrives) { self.reassemble(at, node, enters, &whole) } else { None };
-        let reassembled = reassembled.as_deref().map(innermost);
+        let reassembled = reassembled.as_deref().map(|whole| {
+            let inside = innermost(whole);
+            is_tunnelled |= inside.len() < whole.len();
+            inside
+        });
         let inner = match &reassembled {
             Some(whole) => {
                 Ipv4Header::parse(whole).ok().map(|(header, payload)| Datagram { header, payload })
@@ -108,7 +113,11 @@ impl Books {
             _ => (packet, content),
         };
         let what = match &inner {
-            Some(inner) => self.understand(inner, node, leaves, arrives),
+            Some(inner) => {
+                let stretch =
+                    if is_tunnelled || self.is_mobile_nodes(way) { Stretch::Mobile } else { Stretch::Fixed };
+                self.understand(inner, stretch, node, leaves, arrives)
+            }
             None => What::Other,
         };
         let seen = Seen {
@@ -137,6 +146,12 @@ impl Books {
 
     fn ends_here(&self, seen: &Seen) -> bool {
         matches!(seen.what, What::Segment { place: Place::End, .. } | What::Message { sent: false, .. })
+    }
+
+    /// Whether a link is one of the mobile node's. On others its packets are in a tunnel, but for those that go on from the
+    /// home agent to a fixed host, or come from there.
+    fn is_mobile_nodes(&self, way: OneWayId) -> bool {
+        self.mobile_nodes.contains(&(way.0 / 2))
     }
 
     /// The node at the far end of a one-way link.
@@ -173,14 +188,23 @@ impl Books {
     }
 
     /// Finds out what a datagram is to `node`, which it leaves, or where it arrives, or neither.
-    fn understand(&mut self, inner: &Datagram<'_>, node: NodeId, leaves: bool, arrives: bool) -> What {
+    /// With a relay on the flow's way it is on `stretch` of that.
+    fn understand(
+        &mut self,
+        inner: &Datagram<'_>,
+        stretch: Stretch,
+        node: NodeId,
+        leaves: bool,
+        arrives: bool,
+    ) -> What {
         let Datagram { header, payload } = inner;
         match header.protocol {
             protocol::TCP => {
                 let Ok((segment, _)) = Segment::parse(header.source, header.destination, payload) else {
                     return What::Other;
                 };
-                let Some((connection, side)) = self.connection_of(header, &segment, node, leaves) else {
+                let Some((connection, side)) = self.connection_of(header, &segment, stretch, node, leaves)
+                else {
                     return What::Other;
                 };
                 let ends = &self.connections[connection].ends;
@@ -226,16 +250,19 @@ impl Books {
         &mut self,
         header: &Ipv4Header,
         segment: &Segment,
+        stretch: Stretch,
         node: NodeId,
         leaves: bool,
     ) -> Option<(usize, Side)> {
         let key = (segment.source_port, segment.destination_port);
         let is_of = |connection: &Connection, side: Side| {
             let owns = |side: Side, address: Ipv4Addr| {
-                let node = connection.ends[side.index()].node;
+                let node = connection.ends[side.index()].speaks_for;
                 self.own[usize::from(node.0)].contains(&address)
             };
-            owns(side, header.source) && owns(side.peer(), header.destination)
+            [Stretch::Whole, stretch].contains(&connection.stretch)
+                && owns(side, header.source)
+                && owns(side.peer(), header.destination)
         };
         let is_syn = segment.flags.contains(Flags::SYN);
         let opens = is_syn && !segment.flags.contains(Flags::ACK);
@@ -376,8 +403,10 @@ impl Books {
                 self.transmissions.pop_first();
             }
         }
-        let record = segment_record(seen, segment, sent);
-        self.log.push(Event::segment_sent(at, node, flow, record));
+        if self.connections[id].is_traced(side) {
+            let record = segment_record(seen, segment, sent);
+            self.log.push(Event::segment_sent(at, node, flow, record));
+        }
     }
 
     fn enter_segment_received(&mut self, at: Instant, id: usize, side: Side, segment: &Segment, seen: &Seen) {
@@ -410,8 +439,10 @@ impl Books {
                 self.flow_metrics[index].on_rtt_sample(round_trip);
             }
         }
-        let record = segment_record(seen, segment, arrived);
-        self.log.push(Event::segment_received(at, node, traced_as, record));
+        if self.connections[id].is_traced(side.peer()) {
+            let record = segment_record(seen, segment, arrived);
+            self.log.push(Event::segment_received(at, node, traced_as, record));
+        }
         if self.flows[flow].is_open_ended && length > 0 {
             let total = self.connections[id].take_in(side, arrived.seq, length);
             let complete = self.connections[id].is_complete(side);

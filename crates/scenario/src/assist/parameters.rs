@@ -7,9 +7,10 @@ use crate::decode::{Field, Reader};
 use crate::error::{Origin, Problems};
 use crate::model::{
     AckHold, Assist, AssistPlace, BufferForward, FastRetransmit, Freeze, HoldLast, LcdKick, PathQueue,
-    ReplayAssist, RtoFastDecrease, RtoReset, Snoop, TcpCm, WindowClamp,
+    ReplayAssist, RtoFastDecrease, RtoReset, Snoop, Split, TcpCm, WindowClamp,
 };
 use crate::reference::assist::section_of;
+use crate::tcp::{TcpDraft, tcp};
 use crate::tree::Value;
 use crate::units;
 use crate::words::{
@@ -19,18 +20,26 @@ use crate::words::{
 /// Where an `at` is written.
 type At = Option<(Origin, String)>;
 
-/// The assist called `name` with what `table` says of it, and where that says `at`; `None` if something in it is wrong.
+/// An assist as its table gives it.
+pub(super) struct Read {
+    pub(super) assist: Assist,
+    pub(super) at: At,
+    /// TCP of its own, whose segment size depends on the links.
+    pub(super) tcp: Option<TcpDraft>,
+}
+
+/// The assist called `name` with what `table` says of it; `None` if something in it is wrong.
 pub(super) fn with_parameters(
     name: &str,
     table: Option<&Field<'_>>,
     problems: &mut Problems,
-) -> Option<(Assist, At)> {
+) -> Option<Read> {
     let before = problems.count();
     let mut given = Parameters { reader: None, problems };
     if let Some((table, section)) = table.zip(section_of(name)) {
         given.reader = Some(table.reader(section, given.problems)?);
     }
-    let mut at = None;
+    let (mut at, mut tcp) = (None, None);
     let assist = match name {
         "replay" => {
             let (replay, place) = replay(&mut given);
@@ -52,7 +61,11 @@ pub(super) fn with_parameters(
         "bicast" => Assist::Bicast,
         "snoop" => Assist::Snoop(snoop(&mut given)),
         "ebsn" => Assist::Ebsn,
-        "split" => Assist::Split,
+        "split" => {
+            let (split, place, draft) = split(&mut given)?;
+            (at, tcp) = (place, Some(draft));
+            Assist::Split(split)
+        }
         "m-tcp" => Assist::MTcp,
         "rto-reset" => Assist::RtoReset(rto_reset(&mut given)),
         "tcp-cm" => Assist::TcpCm(tcp_cm(&mut given)),
@@ -60,7 +73,7 @@ pub(super) fn with_parameters(
         "rto-fast-decrease" => Assist::RtoFastDecrease(rto_fast_decrease(&mut given)),
         _ => return None,
     };
-    (problems.count() == before).then_some((assist, at))
+    (problems.count() == before).then_some(Read { assist, at, tcp })
 }
 
 fn replay(given: &mut Parameters<'_, '_>) -> (ReplayAssist, At) {
@@ -178,6 +191,21 @@ fn snoop(given: &mut Parameters<'_, '_>) -> Snoop {
     given.set("packets", &mut snoop.packets, packets);
     given.set("least_timeout", &mut snoop.least_timeout, Field::positive_duration);
     snoop
+}
+
+fn split(given: &mut Parameters<'_, '_>) -> Option<(Split, At, TcpDraft)> {
+    const PLACES: [(&str, AssistPlace); 2] =
+        [("home-agent", AssistPlace::HomeAgent), ("foreign-agent", AssistPlace::ForeignAgent)];
+    let at = given.get("at").map(|field| (field.node.origin, field.path));
+    let mut place = AssistPlace::HomeAgent;
+    given.set("at", &mut place, |field, problems| field.choice(&PLACES, &[], problems));
+    let mut buffer = Split::BUFFER;
+    given.set("buffer", &mut buffer, Field::size);
+    let written = given.reader.as_ref().map(|reader| (reader.origin, reader.path.clone()));
+    let (origin, path) = written.unwrap_or((Origin::File(0), "assist.split".to_owned()));
+    let draft = tcp(given.get("tcp"), false, (origin, &format!("{path}.tcp")), given.problems)?;
+    let split = Split { at: place, buffer, tcp: Box::new(draft.tcp.clone()) };
+    Some((split, at, draft))
 }
 
 fn rto_reset(given: &mut Parameters<'_, '_>) -> RtoReset {

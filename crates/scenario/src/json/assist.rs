@@ -1,6 +1,6 @@
 //! Assists as JSON: the name, then the parameters.
 
-use super::{Json, queue};
+use super::{Json, queue, tcp};
 use crate::model::Assist;
 
 pub(super) fn assist(assist: &Assist) -> Json {
@@ -68,9 +68,14 @@ fn parameters(assist: &Assist) -> Json {
             "packets": snoop.packets,
             "least_timeout_ns": snoop.least_timeout,
         },
+        Assist::Split(split) => object! {
+            "at": split.at.name(),
+            "buffer_bytes": split.buffer,
+            "tcp": tcp(&split.tcp),
+        },
         Assist::RtoReset(reset) => object! { "slow_start": reset.slow_start, "by": reset.by.name() },
         Assist::TcpCm(manager) => object! { "resend": manager.resend, "suspend": manager.suspend },
         Assist::RtoFastDecrease(decrease) => object! { "samples": decrease.samples },
-        Assist::Bicast | Assist::Ebsn | Assist::Split | Assist::MTcp | Assist::MobileTcp => object! {},
+        Assist::Bicast | Assist::Ebsn | Assist::MTcp | Assist::MobileTcp => object! {},
     }
 }

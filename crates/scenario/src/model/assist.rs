@@ -3,7 +3,7 @@
 use careof_base::{Duration, Probability};
 use careof_link::QueueConfig;
 
-use super::Destination;
+use super::{Destination, Tcp};
 
 /// Something that helps TCP across handovers. A scenario has each at most once, in the order of this type.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,8 +32,8 @@ pub enum Assist {
     Snoop(Snoop),
     /// Explicit bad state notification: the base station has the sender start its timer anew (RFC 2757).
     Ebsn,
-    /// Two connections, joined at the base station (I-TCP; RFC 3135).
-    Split,
+    /// Two connections of one, joined at a relay (I-TCP, Bakre and Badrinath 1995; RFC 3135, section 2.4).
+    Split(Split),
     /// The base station keeps back the last byte's acknowledgement and closes the window with it (RFC 2757).
     MTcp,
     /// The sender forgets the old path's round trip.
@@ -217,6 +217,19 @@ pub struct Snoop {
     pub least_timeout: Duration,
 }
 
+/// Parameters of [`Assist::Split`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Split {
+    /// Where the relay is: the home agent, or every foreign agent.
+    pub at: AssistPlace,
+    /// Bytes that the relay holds of a flow and direction, at least 1: what it has acknowledged to the sending side, and
+    /// the receiving side has not acknowledged to it. Beyond it the window to the sending side is closed.
+    pub buffer: u64,
+    /// TCP of the relay's connection towards the mobile node. Its `mss` fits the links of the mobile node and of the home
+    /// agent. Towards the other end the relay has the flow's.
+    pub tcp: Box<Tcp>,
+}
+
 /// Parameters of [`Assist::RtoReset`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RtoReset {
@@ -358,6 +371,11 @@ impl Default for Snoop {
     }
 }
 
+impl Split {
+    /// What the relay holds of a flow and direction: 256 KiB, over a second of 2 Mbit/s.
+    pub const BUFFER: u64 = 256 << 10;
+}
+
 impl Default for TcpCm {
     /// Both.
     fn default() -> Self {
@@ -396,7 +414,7 @@ impl Assist {
             Self::Bicast => "bicast",
             Self::Snoop(_) => "snoop",
             Self::Ebsn => "ebsn",
-            Self::Split => "split",
+            Self::Split(_) => "split",
             Self::MTcp => "m-tcp",
             Self::RtoReset(_) => "rto-reset",
             Self::TcpCm(_) => "tcp-cm",
@@ -423,7 +441,7 @@ impl Assist {
             | Self::BufferForward(_)
             | Self::Bicast
             | Self::Snoop(_)
-            | Self::Split
+            | Self::Split(_)
             | Self::MTcp => false,
         }
     }
@@ -445,7 +463,8 @@ impl Assist {
             Self::Freeze(_) | Self::FastRetransmit(_) | Self::AckHold(_) => &[Mobile],
             Self::PathQueue(_) => &[HomeAgent, ForeignAgent, Mobile],
             Self::BufferForward(_) => &[HomeAgent, ForeignAgent],
-            Self::Snoop(_) | Self::Ebsn | Self::Split | Self::MTcp => &[ForeignAgent],
+            Self::Split(Split { at, .. }) => core::slice::from_ref(at),
+            Self::Snoop(_) | Self::Ebsn | Self::MTcp => &[ForeignAgent],
             Self::RtoReset(_) | Self::TcpCm(_) | Self::MobileTcp | Self::RtoFastDecrease(_) => &[],
         }
     }

@@ -24,7 +24,7 @@ keys are listed below: `replay = { age = \"10 s\" }`, or `--set assist.replay.ag
 | `snoop` | Repeats lost packets from the base station and hides the loss (RFC 3135). | foreign agent |\n\
 | `ebsn` | Has the sender start its timer anew by an ICMP message for each packet its link lost, and every 100 ms, for up to 5 s, while that is down \
 and data is unacknowledged (RFC 2757). | foreign agent, sender |\n\
-| `split` | Makes two connections of one (I-TCP). | foreign agent |\n\
+| `split` | Makes two connections of one, joined at a relay (I-TCP). | home agent |\n\
 | `m-tcp` | Keeps back the last byte's acknowledgement and closes the window with it (RFC 2757). | foreign agent |\n\
 | `rto-reset` | The sender forgets the old path's round trip. | sender |\n\
 | `tcp-cm` | The sender takes round trip and window from what is known of the new path. | sender |\n\
@@ -32,7 +32,7 @@ and data is unacknowledged (RFC 2757). | foreign agent, sender |\n\
 | `rto-fast-decrease` | The sender's RTO follows a round trip that has become shorter at once. | sender |\n\n\
 `ebsn` and the last four need a sender whose TCP knows of them; all others work with any. Of `replay`, `hold-last`, `path-queue`, \
 `buffer-forward`, `bicast` and `snoop`, of `freeze`, `ack-hold` and `m-tcp`, of `snoop`, `split` and `m-tcp`, and of `rto-reset`, `tcp-cm` and `mobile-tcp` \
-one can be used at a time.",
+one can be used at a time. Nor does `split` go with `ebsn`, `rto-reset`, `tcp-cm` or `mobile-tcp`: the sender that they advise sends to the relay.",
     keys: &[
         key(
             "use",
@@ -52,6 +52,7 @@ them, and `\"none\"` for none.",
         key("path-queue", "table", "see below", "Parameters of `path-queue`."),
         key("buffer-forward", "table", "see below", "Parameters of `buffer-forward`."),
         key("snoop", "table", "see below", "Parameters of `snoop`."),
+        key("split", "table", "see below", "Parameters of `split`."),
         key("rto-reset", "table", "see below", "Parameters of `rto-reset`."),
         key("tcp-cm", "table", "see below", "Parameters of `tcp-cm`."),
         key("rto-fast-decrease", "table", "see below", "Parameters of `rto-fast-decrease`."),
@@ -67,7 +68,7 @@ them, and `\"none\"` for none.",
         ("rto_option", "write `rto-reset = { by = \"option\" }`"),
         ("bicast", "\"bicast\" has no parameters; name it in `use`"),
         ("ebsn", "\"ebsn\" has no parameters; name it in `use`"),
-        ("split", "\"split\" has no parameters; name it in `use`"),
+        ("i_tcp", "write `split`"),
         ("m_tcp", "\"m-tcp\" has no parameters; name it in `use`"),
         ("mobile_tcp", "\"mobile-tcp\" has no parameters; name it in `use`"),
     ],
@@ -325,6 +326,46 @@ The defaults are ns-2's.",
     elsewhere: &[("timeout", "write `least_timeout`"), ("limit", "write `packets`")],
 };
 
+pub(crate) static SPLIT: Section = Section {
+    heading: "`assist.split`",
+    noun: "a split",
+    intro: "A relay answers each end in the other's name and joins two connections: what it reads from one it writes to the other, and a FIN, a \
+reset or a connection that is refused follows in its place. The sender never sees the wireless path, but an acknowledgement no longer says \
+that the receiver has the data: what the relay holds is lost with it (RFC 3135, sections 2.4 and 4.1.3). At the home agent, where a relay stays when the \
+mobile node moves, both directions must pass: `routing = \"reverse-tunnel\"`.\n\n\
+In a summary the figures of the sender and its segments are those of its connection to the relay; delivered is what the receiver got.\n\n\
+In the Linux world both connections are a kernel's own. The switches of its TCP are one host's, so `tcp` can differ from the flow's in what is a \
+socket's, congestion control first. What is held lies in two sockets, which have half of `buffer` each, from 16 KiB to 2 GiB in all, the kernel's \
+bookkeeping included. A flow whose ports are not known before, as a `command`, has to be left alone by `except`.",
+    keys: &[
+        key(
+            "at",
+            "word",
+            "`\"home-agent\"`",
+            "Where the relay is: `\"home-agent\"` or `\"foreign-agent\"`, which has to hand its connections on at a handover.",
+        ),
+        key(
+            "buffer",
+            "size",
+            "`\"256 KiB\"`",
+            "Held of a flow and direction, acknowledged to the one side and not yet by the other; a full relay closes the sender's window.",
+        ),
+        key(
+            "tcp",
+            "profile or table",
+            "`\"sack\"`",
+            "TCP of the relay towards the mobile node; see `tcp`. Towards the other end it has the flow's.",
+        ),
+    ],
+    elsewhere: &[
+        ("place", "write `at`"),
+        ("limit", "write `buffer`"),
+        ("bytes", "write `buffer`"),
+        ("profile", "write it in `tcp`"),
+        ("window", "write it in the table of `tcp`: `tcp = { window = \"16 KiB\" }`"),
+    ],
+};
+
 pub(crate) static RTO_RESET: Section = Section {
     heading: "`assist.rto-reset`",
     noun: "a reset of the RTO",
@@ -382,6 +423,7 @@ pub(crate) fn section_of(name: &str) -> Option<&'static Section> {
         "path-queue" => &PATH_QUEUE,
         "buffer-forward" => &BUFFER_FORWARD,
         "snoop" => &SNOOP,
+        "split" => &SPLIT,
         "rto-reset" => &RTO_RESET,
         "tcp-cm" => &TCP_CM,
         "rto-fast-decrease" => &RTO_FAST_DECREASE,

@@ -302,6 +302,7 @@ fn changes_of_assists() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
                 ("path-queue", "path-queue={ margin = 0 }\nassist.use=path-queue"),
                 ("buffer-forward", "buffer-forward={ limit = 1 }\nassist.use=buffer-forward"),
                 ("snoop", "snoop={ packets = 1 }\nassist.use=snoop\nmobility.care_of=foreign-agent"),
+                ("split", "split={ buffer = \"1 KiB\" }\nassist.use=split\nmobility.routing=reverse-tunnel"),
                 ("rto-reset", "rto-reset={ by = \"option\" }\nassist.use=rto-reset"),
                 ("tcp-cm", "tcp-cm={ resend = false }\nassist.use=tcp-cm"),
                 ("rto-fast-decrease", "rto-fast-decrease={ samples = 1 }\nassist.use=rto-fast-decrease"),
@@ -389,6 +390,11 @@ fn changes_of_assists() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
             &assist::SNOOP,
             "mobility.care_of=foreign-agent\nassist.use=snoop\nassist.snoop.",
             vec![("packets", "packets=65"), ("least_timeout", "least_timeout=1 s")],
+        ),
+        (
+            &assist::SPLIT,
+            "mobility.care_of=foreign-agent\nmobility.routing=reverse-tunnel\nassist.use=split\nassist.split.",
+            vec![("at", "at=foreign-agent"), ("buffer", "buffer=64 KiB"), ("tcp", "tcp=reno")],
         ),
         (
             &assist::RTO_RESET,
