@@ -20,6 +20,7 @@ from careof.studies._vertical_assists_runs import (
     METRICS,
     NAME,
     NONE,
+    REVERSE,
     SCENARIO,
     SENDERS,
     STATIONS,
@@ -52,6 +53,8 @@ ALWAYS_THERE = {
     "replay",
     "window-clamp",
     "none, base stations",
+    "none, reverse tunnel",
+    "split",
 }
 
 SOFT_TO_SLOW = World(to_slow=True, gap=False, upload=False, far=False)
@@ -170,6 +173,7 @@ def test_gains_are_those_over_the_baseline_at_the_same_instants() -> None:
     assert none.gain is None
     assert stations.gain is None
     assert baseline(cure("snoop")) is STATIONS
+    assert baseline(cure("split")) is REVERSE
 
 
 def test_rows_are_data() -> None:

@@ -48,8 +48,11 @@ fn run(overrides: &[&str], trace: bool) -> (Summary, Columns) {
 #[test]
 fn relays_stand_between_each_of_many_mobile_nodes_and_its_peer() {
     let split = ["assist=split", "mobility.routing=reverse-tunnel"];
-    let others: [&[&str]; 3] =
-        [&[], &["flow.download.from=mobile-*", "flow.download.to=correspondent"], &["flow.download.size=200 kB"]];
+    let others: [&[&str]; 3] = [
+        &[],
+        &["flow.download.from=mobile-*", "flow.download.to=correspondent"],
+        &["flow.download.size=200 kB"],
+    ];
     for other in others {
         let (summary, events) = run(&[&split[..], other].concat(), true);
         assert_eq!(summary.flows.len(), 6);

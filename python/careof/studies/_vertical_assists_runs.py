@@ -132,6 +132,8 @@ class Cure:
     settings: tuple[str, ...] = ()
     stations: bool = False
     """Whether it needs a base station: foreign agents instead of co-located care-of addresses."""
+    both_ways: bool = False
+    """Whether both directions have to pass the home agent: a reverse tunnel."""
     hides_queue: bool = False
     """Whether packets may wait in an agent instead of in front of the link."""
 
@@ -145,6 +147,7 @@ def _queues(red_or_codel: str, gsm: str = "") -> tuple[str, ...]:
 
 
 NONE = Cure("none", "nothing")
+REVERSE = Cure("none, reverse tunnel", "nothing, what the laptop sends tunnelled too", both_ways=True)
 STATIONS = Cure("none, base stations", "nothing, with base stations", stations=True)
 
 CURES = (
@@ -212,13 +215,16 @@ CURES = (
     Cure("snoop", "the base station repeats what is lost", ("assist=snoop",), stations=True),
     Cure("ebsn", "the base station has the sender's timer begin anew", ("assist=ebsn",), stations=True),
     Cure("m-tcp", "the base station closes the window", ("assist=m-tcp",), stations=True, hides_queue=True),
-    Cure("split", "two connections, joined at the base station", ("assist=split",), stations=True, hides_queue=True),
+    REVERSE,
+    Cure("split", "two connections, joined at the home agent", ("assist=split",), both_ways=True, hides_queue=True),
 )
 
 
 def baseline(cure: Cure) -> Cure:
     """What a cure is compared with."""
-    return STATIONS if cure.stations else NONE
+    if cure.stations:
+        return STATIONS
+    return REVERSE if cure.both_ways else NONE
 
 
 @dataclass(frozen=True)
@@ -265,6 +271,9 @@ class Setup:
             f"flow.0.to={ends[1]}",
             f'flow.0.tcp={{ {SENDERS[self.sender]}, mss = "{mss} B" }}',
             *self.cure.settings,
+            *(["mobility.routing=reverse-tunnel", "flow.0.tcp.mss=1420 B"] if self.cure.both_ways else []),
+            # Whoever sends over the wireless link is the sender that is tried.
+            *([f'assist.split.tcp={{ {SENDERS[self.sender]}, mss = "1420 B" }}'] if self.cure.key == "split" else []),
         ]
 
 
