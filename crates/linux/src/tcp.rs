@@ -101,8 +101,11 @@ pub(crate) fn choose(index: usize, flow: &Flow) -> Result<KernelChoice, WorldErr
 ///
 /// # Errors
 /// As [`choose`].
-pub(crate) fn choose_for_relay(flow: &Flow, split: &Split) -> Result<KernelChoice, WorldError> {
-    choose_as(RELAYS_KEY, &Flow { tcp: (*split.tcp).clone(), ..flow.clone() })
+pub(crate) fn choose_for_relay(index: usize, flow: &Flow, split: &Split) -> Result<KernelChoice, WorldError> {
+    match &split.tcp {
+        Some(tcp) => choose_as(RELAYS_KEY, &Flow { tcp: (**tcp).clone(), ..flow.clone() }),
+        None => choose(index, flow),
+    }
 }
 
 /// The kernel's TCP for a flow whose `tcp` is at `key` in the scenario.

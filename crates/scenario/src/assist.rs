@@ -153,10 +153,7 @@ pub(crate) fn assist<'a>(field: &Field<'a>, problems: &mut Problems) -> AssistDr
             table.wrong(format!("\"{name}\" is not in use"), Some(hint), problems);
         }
         let Some(read) = with_parameters(name, table.as_ref(), problems) else { continue };
-        let Read { assist, at, mut tcp } = read;
-        if let (Some(tcp), Some(place), None) = (&mut tcp, place, &table) {
-            (tcp.origin, tcp.path) = (place.origin, place.path.clone());
-        }
+        let Read { assist, at, tcp } = read;
         draft.uses.extend(place.map(|place| Use {
             assist,
             origin: place.origin,
@@ -303,7 +300,7 @@ impl Use {
     /// The assist with what depends on links of at least `mtu`.
     pub(crate) fn resolve(mut self, mtu: u16, problems: &mut Problems) -> Option<Assist> {
         if let (Assist::Split(split), Some(draft)) = (&mut self.assist, self.tcp) {
-            *split.tcp = draft.resolve(mtu, problems)?;
+            split.tcp = Some(Box::new(draft.resolve(mtu, problems)?));
         }
         Some(self.assist)
     }

@@ -453,20 +453,21 @@ fn a_relay_has_room_and_a_tcp_of_its_own() {
     let split = |assist: &str, overrides: &[&str]| {
         let scenario = good(assist, &[&ALL_THERE[..], overrides].concat());
         let [Assist::Split(split)] = scenario.assists.as_slice() else { panic!("{:?}", scenario.assists) };
-        (split.clone(), scenario.flows[0].tcp.clone())
+        split.clone()
     };
-    // Without a word about it the relay is at the home agent, and its TCP is that of a flow that says nothing of its own.
-    let (usual, of_a_flow) = split("use = \"split\"", &[]);
-    assert_eq!((usual.at, usual.buffer), (AssistPlace::HomeAgent, Split::BUFFER));
-    assert_eq!(*usual.tcp, of_a_flow);
+    // Without a word about it the relay is at the home agent, and its TCP is the flow's.
+    let usual = split("use = \"split\"", &[]);
+    assert_eq!(usual, Split { at: AssistPlace::HomeAgent, buffer: Split::BUFFER, tcp: None });
     assert_eq!(Split::BUFFER, 262_144, "the reference says 256 KiB");
-    let (given, _) =
+    let given =
         split("use = \"split\"\nsplit = { buffer = \"9 kB\", tcp = { profile = \"reno\", mss = 536 } }", &[]);
-    assert_eq!((given.buffer, given.tcp.profile.name(), given.tcp.config.mss), (9000, "reno", 536));
+    let tcp = given.tcp.unwrap();
+    assert_eq!((given.buffer, tcp.profile.name(), tcp.config.mss), (9000, "reno", 536));
     // Its segments fit the links of the mobile node, which the flow's may not have to.
-    let (narrow, _) = split("use = \"split\"", &["assist.split.tcp=reno", "links.gsm.mtu=576"]);
-    assert_eq!((narrow.tcp.profile.name(), narrow.tcp.config.mss), ("reno", 536));
-    let (station, _) = split("use = \"split\"\nsplit = { at = \"foreign-agent\" }", &[]);
+    let narrow = split("use = \"split\"", &["assist.split.tcp=reno", "links.gsm.mtu=576"]);
+    let tcp = narrow.tcp.unwrap();
+    assert_eq!((tcp.profile.name(), tcp.config.mss), ("reno", 536));
+    let station = split("use = \"split\"\nsplit = { at = \"foreign-agent\" }", &[]);
     assert_eq!(station.at, AssistPlace::ForeignAgent);
 }
 

@@ -38,7 +38,7 @@ use careof_link::DropCause;
 use careof_metrics::AssistDeed;
 use careof_mobility::v4::{HandoverEvent, HandoverStyle, InterfaceId, PathProperties};
 use careof_plan::{FlowId, NodeId, OneWayId, Side, Topology, port};
-use careof_scenario::{AdvisedBy, Assist, Scenario};
+use careof_scenario::{AdvisedBy, Assist, Scenario, Split};
 use careof_tcp::{Advice, Config, NewPath, RtoEstimator, State};
 use careof_trace::AssistRecord;
 use careof_wire::icmp::{IcmpMessage, OtherMessage, QuotedDatagram, quote_segment};
@@ -622,8 +622,8 @@ pub(crate) fn change_senders(scenario: &mut Scenario, topology: &Topology) {
     }
     // A relay has no flows that are excepted.
     for assist in &mut scenario.assists {
-        if let Assist::Split(split) = assist {
-            decrease_fast(&mut split.tcp.config, samples);
+        if let Assist::Split(Split { tcp: Some(tcp), .. }) = assist {
+            decrease_fast(&mut tcp.config, samples);
         }
     }
 }

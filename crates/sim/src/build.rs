@@ -279,7 +279,7 @@ fn start_of(scenario: &Scenario) -> Option<LinkId> {
 /// Refuses what only real hosts have: their TCP, programs, and links to be measured.
 fn refuse_what_is_a_kernels(scenario: &Scenario) -> Result<(), WorldError> {
     let of_relays = scenario.assists.iter().find_map(|assist| match assist {
-        Assist::Split(split) => split.tcp.kernel.as_ref(),
+        Assist::Split(split) => split.tcp.as_ref().and_then(|tcp| tcp.kernel.as_ref()),
         _ => None,
     });
     if let Some(kernel) = of_relays {

@@ -159,11 +159,12 @@ impl Simulation {
         if moves == [false, false] || ends.contains(&node) {
             return None;
         }
-        let (own, tcp) = (&split.tcp, spec.tcp.clone());
+        let of_the_flow = spec.tcp.clone();
         let mut random = self.stream(&format!("flow.{}.iss", spec.name));
         let numbers = Side::BOTH.map(|_| SeqNumber(random.next_u64() as u32));
         let halves = Side::BOTH.map(|facing| {
-            let tcp = if moves[facing.index()] { own } else { &tcp };
+            let own = split.tcp.as_deref().filter(|_| moves[facing.index()]);
+            let tcp = own.unwrap_or(&of_the_flow);
             let role = if facing == Side::Opener { Role::Passive } else { Role::Active };
             let iss = numbers[facing.peer().index()];
             let (local, remote) = (port(id, facing.peer()), port(id, facing));

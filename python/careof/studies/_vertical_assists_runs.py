@@ -272,8 +272,6 @@ class Setup:
             f'flow.0.tcp={{ {SENDERS[self.sender]}, mss = "{mss} B" }}',
             *self.cure.settings,
             *(["mobility.routing=reverse-tunnel", "flow.0.tcp.mss=1420 B"] if self.cure.both_ways else []),
-            # Whoever sends over the wireless link is the sender that is tried.
-            *([f'assist.split.tcp={{ {SENDERS[self.sender]}, mss = "1420 B" }}'] if self.cure.key == "split" else []),
         ]
 
 

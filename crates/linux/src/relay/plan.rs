@@ -72,7 +72,7 @@ impl<'a> Splitter<'a> {
         let flows = self.scenario.flows.iter().enumerate();
         let choices = flows
             .filter(|(index, flow)| self.splits(*index, flow))
-            .map(|(index, flow)| Ok((index, choose_for_relay(flow, self.split)?)))
+            .map(|(index, flow)| Ok((index, choose_for_relay(index, flow, self.split)?)))
             .collect::<Result<_, WorldError>>()?;
         Ok(RelayChoices { node: self.home_agent, choices })
     }

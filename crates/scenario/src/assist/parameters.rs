@@ -63,7 +63,7 @@ pub(super) fn with_parameters(
         "ebsn" => Assist::Ebsn,
         "split" => {
             let (split, place, draft) = split(&mut given)?;
-            (at, tcp) = (place, Some(draft));
+            (at, tcp) = (place, draft);
             Assist::Split(split)
         }
         "m-tcp" => Assist::MTcp,
@@ -193,7 +193,7 @@ fn snoop(given: &mut Parameters<'_, '_>) -> Snoop {
     snoop
 }
 
-fn split(given: &mut Parameters<'_, '_>) -> Option<(Split, At, TcpDraft)> {
+fn split(given: &mut Parameters<'_, '_>) -> Option<(Split, At, Option<TcpDraft>)> {
     const PLACES: [(&str, AssistPlace); 2] =
         [("home-agent", AssistPlace::HomeAgent), ("foreign-agent", AssistPlace::ForeignAgent)];
     let at = given.get("at").map(|field| (field.node.origin, field.path));
@@ -201,10 +201,14 @@ fn split(given: &mut Parameters<'_, '_>) -> Option<(Split, At, TcpDraft)> {
     given.set("at", &mut place, |field, problems| field.choice(&PLACES, &[], problems));
     let mut buffer = Split::BUFFER;
     given.set("buffer", &mut buffer, Field::size);
-    let written = given.reader.as_ref().map(|reader| (reader.origin, reader.path.clone()));
-    let (origin, path) = written.unwrap_or((Origin::File(0), "assist.split".to_owned()));
-    let draft = tcp(given.get("tcp"), false, (origin, &format!("{path}.tcp")), given.problems)?;
-    let split = Split { at: place, buffer, tcp: Box::new(draft.tcp.clone()) };
+    let draft = match given.get("tcp") {
+        None => None,
+        Some(field) => {
+            let (origin, path) = (field.node.origin, field.path.clone());
+            Some(tcp(Some(field), false, (origin, &path), given.problems)?)
+        }
+    };
+    let split = Split { at: place, buffer, tcp: draft.as_ref().map(|draft| Box::new(draft.tcp.clone())) };
     Some((split, at, draft))
 }
 

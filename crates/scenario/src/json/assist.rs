@@ -71,7 +71,7 @@ fn parameters(assist: &Assist) -> Json {
         Assist::Split(split) => object! {
             "at": split.at.name(),
             "buffer_bytes": split.buffer,
-            "tcp": tcp(&split.tcp),
+            "tcp": split.tcp.as_deref().map(tcp),
         },
         Assist::RtoReset(reset) => object! { "slow_start": reset.slow_start, "by": reset.by.name() },
         Assist::TcpCm(manager) => object! { "resend": manager.resend, "suspend": manager.suspend },

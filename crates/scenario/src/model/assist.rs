@@ -225,9 +225,9 @@ pub struct Split {
     /// Bytes that the relay holds of a flow and direction, at least 1: what it has acknowledged to the sending side, and
     /// the receiving side has not acknowledged to it. Beyond it the window to the sending side is closed.
     pub buffer: u64,
-    /// TCP of the relay's connection towards the mobile node. Its `mss` fits the links of the mobile node and of the home
-    /// agent. Towards the other end the relay has the flow's.
-    pub tcp: Box<Tcp>,
+    /// TCP of the relay's connection towards the mobile node, if it is not the flow's. Its `mss` fits the links of the mobile
+    /// node and of the home agent. Towards the other end the relay has the flow's.
+    pub tcp: Option<Box<Tcp>>,
 }
 
 /// Parameters of [`Assist::RtoReset`].

@@ -353,7 +353,7 @@ bookkeeping included. A flow whose ports are not known before, as a `command`, h
         key(
             "tcp",
             "profile or table",
-            "`\"sack\"`",
+            "the flow's",
             "TCP of the relay towards the mobile node; see `tcp`. Towards the other end it has the flow's.",
         ),
     ],
