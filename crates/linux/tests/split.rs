@@ -14,7 +14,7 @@ use common::{flow, parsed, run};
 fn scenario(assist: &str, flows: &str) -> String {
     format!(
         r#"
-assist = {{ use = "split", split = {{ tcp = {KERNEL} }}{assist} }}
+assist = {{ use = "split"{assist} }}
 duration = "12 s"
 [links.one]
 rate = "4 Mbit/s"
@@ -145,12 +145,13 @@ fn what_a_relay_cannot_do_is_refused_by_its_key() {
         Ok(()) => panic!("accepted: {text}"),
     };
     let download = bulk("download", "correspondent", "mobile");
-    let said = refused(&scenario("", &download).replace("split = {", "split = { buffer = \"4 KiB\","));
+    let said = refused(&scenario(", split = { buffer = \"4 KiB\" }", &download));
     assert!(said.starts_with("assist.split.buffer: 4096 B cannot be done on Linux"), "{said}");
-    let stations = scenario("", &download).replace("routing =", "care_of = \"foreign-agent\"\nrouting =");
-    let said = refused(&stations.replace("split = {", "split = { at = \"foreign-agent\","));
+    let stations = scenario(", split = { at = \"foreign-agent\" }", &download);
+    let said = refused(&stations.replace("routing =", "care_of = \"foreign-agent\"\nrouting ="));
     assert!(said.starts_with("assist.split.at: \"foreign-agent\""), "{said}");
-    let said = refused(&scenario("", &download).replacen("600 ms", "1 ns", 1));
+    let own = format!(", split = {{ tcp = {KERNEL} }}");
+    let said = refused(&scenario(&own, &download).replacen("600 ms", "1 ns", 1));
     assert!(said.starts_with("assist.split.tcp.rto_min:"), "{said}");
     let program = "[[flow]]\nfrom = \"correspondent\"\nto = \"mobile\"\ncommand = \"true\"\n";
     let said = refused(&scenario("", program));
@@ -159,7 +160,7 @@ fn what_a_relay_cannot_do_is_refused_by_its_key() {
     assert_eq!(check(&parsed(&scenario(by_peer, program))), Ok(()));
     // The switches of its two connections are one host's.
     let other = download.replace(KERNEL, "\"legacy\"");
-    let text = scenario("", &other);
+    let text = scenario(&own, &other);
     let observation = Observation { trace: false, ..Observation::default() };
     let Err(error) = LinuxRun::new(parsed(&text), "test.toml", 0, observation) else { panic!("accepted") };
     let said = error.to_string();

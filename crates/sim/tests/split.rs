@@ -167,6 +167,14 @@ fn what_the_relay_holds_is_bounded_whichever_side_is_slow() {
 }
 
 #[test]
+fn without_a_tcp_of_its_own_the_relay_has_the_flows() {
+    let digest = |own: &[&str]| run(&[&[SPLIT, "flow.bulk.tcp=reno"], own].concat()).digest;
+    let usual = digest(&[]);
+    assert_eq!(usual, digest(&["assist.split.tcp=reno"]));
+    assert_ne!(usual, digest(&["assist.split.tcp=linux"]));
+}
+
+#[test]
 fn both_directions_of_a_dialogue_pass() {
     let dialogue = [
         "flow.bulk.kind=request-response",
