@@ -66,7 +66,7 @@ pub(super) fn swallow(
 }
 
 /// A replay runs, or ran so recently that its acknowledgements may be on their way.
-fn is_active(now: Instant, stream: &Stream) -> bool {
+pub(super) fn is_active(now: Instant, stream: &Stream) -> bool {
     let state = &stream.replay;
     stream.kept.has_waiting() || state.last_release.is_some_and(|at| now < at + state.grace)
 }

@@ -145,6 +145,9 @@ pub(crate) fn on_packet(cx: &mut Context<'_>, flow: &mut Flow, passing: &Passing
 fn on_answered(cx: &mut Context<'_>, flow: &mut Flow, passing: &Passing<'_>) {
     let stream = flow.stream_mut(passing.towards.back());
     let Some(una) = stream.una else { return };
+    if duplicates::is_active(cx.now, stream) {
+        owed::forget_refused(cx.outbox, stream);
+    }
     if !passing.seen.acknowledges {
         duplicates::learn_of_holes(cx.now, stream, passing);
         return;

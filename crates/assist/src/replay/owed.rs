@@ -22,7 +22,7 @@ use careof_base::{DataRate, Instant};
 use careof_mobility::v4::PathProperties;
 use careof_wire::SeqNumber;
 
-use crate::context::Context;
+use crate::context::{Context, Outbox};
 use crate::flow::{Flow, Stream};
 use crate::keeping::{Kept, Sent, Whereabouts};
 use crate::paths::{self, Usable};
@@ -163,16 +163,7 @@ pub(super) fn begin(cx: &mut Context<'_>, flow: &mut Flow, rules: &Rules, which:
     };
     stream.kept.owe(cx.now, is_owed);
     stream.kept.begin_replay();
-    let echoed = stream.last_ack.and_then(|ack| ack.segment.timestamps);
-    let outbox = &mut *cx.outbox;
-    if let Some(echoed) = echoed {
-        let is_refused =
-            |kept: &Kept| kept.stamp.is_some_and(|stamp| (stamp.wrapping_sub(echoed.echo) as i32) < 0);
-        stream.kept.retain(
-            |kept| kept.whereabouts != Whereabouts::Owed || !is_refused(kept),
-            |kept| outbox.discard(&kept, None),
-        );
-    }
+    forget_refused(cx.outbox, stream);
     let leaves_out = rules.replay.swallow && (!has_sack || stream.replay.is_slower);
     if leaves_out {
         leave_out_repetitions(cx, stream);
@@ -188,6 +179,20 @@ pub(super) fn begin(cx: &mut Context<'_>, flow: &mut Flow, rules: &Rules, which:
     let round_trip = path.round_trip.max(stream.round_trip).unwrap_or(LEAST_TIMEOUT);
     stream.replay.grace = drain.min(rules.replay.wait) + 2 * round_trip;
     release::join(cx, flow, rules);
+}
+
+/// Does away with copies that have an older timestamp than the receiver echoes. A repetition was delivered in front of them, PAWS
+/// makes the receiver refuse them, and only their sender can still fill the holes that they were to fill: its repetitions are
+/// not to be taken for second ones.
+pub(super) fn forget_refused(outbox: &mut Outbox, stream: &mut Stream) {
+    let Some(echoed) = stream.last_ack.and_then(|ack| ack.segment.timestamps) else { return };
+    let is_refused = |kept: &Kept| {
+        let is_older = |stamp: u32| (stamp.wrapping_sub(echoed.echo) as i32) < 0;
+        kept.whereabouts != Whereabouts::Here && kept.stamp.is_some_and(is_older)
+    };
+    if stream.kept.iter().any(is_refused) {
+        stream.kept.retain(|kept| !is_refused(kept), |kept| outbox.discard(&kept, None));
+    }
 }
 
 /// Where a replay begins without acknowledgements in sight.

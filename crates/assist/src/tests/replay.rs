@@ -72,6 +72,25 @@ fn an_original_that_the_receiver_would_refuse_is_left_out() {
 }
 
 #[test]
+fn a_hole_whose_original_the_receiver_would_refuse_is_its_senders_to_fill() {
+    // As before, but the acknowledgement was lost with the path, and says so only when the replay has begun.
+    home_agent(Replay::DEFAULT).run(
+        "    0  path 1 rate 1092 rtt 16
+             0  syn
+             0  from mobile ack 0              -> pass
+            10  for mobile 0+1000              -> pass keep
+            11  for mobile 1000+1000           -> pass keep
+            12  for mobile 2000+1000           -> pass keep
+           300  for mobile 0+1000 again        -> pass keep
+           900  path 2 rate 1092 rtt 16 lost
+           900  > release 0+1000
+           905  from mobile ack 1000 echo 300  -> pass
+           906  for mobile 1000+1000 again     -> pass keep
+                = kept 1",
+    );
+}
+
+#[test]
 fn what_the_receiver_has_behind_a_hole_is_not_sent_again() {
     home_agent(Replay::DEFAULT).run(
         "    0  syn
