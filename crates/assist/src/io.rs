@@ -122,6 +122,12 @@ pub enum DropReason {
 }
 
 impl DropReason {
+    /// Whether a repetition is swallowed for what is here, or on its way from here.
+    #[must_use]
+    pub const fn swallows_repetition(self) -> bool {
+        matches!(self, Self::HeldAlready | Self::OnItsWay)
+    }
+
     /// The name in traces and metrics.
     #[must_use]
     pub const fn name(self) -> &'static str {

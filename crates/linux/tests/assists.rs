@@ -36,7 +36,7 @@ to = "mobile"
 tcp = {{ variant = "kernel", congestion = "reno", window = "96 KiB" }}
 {workload}"#
     );
-    let (summary, _) = run(&text)?;
+    let summary = run(&text)?.summary;
     Some(flow(&summary, "download").clone())
 }
 
@@ -89,7 +89,7 @@ to = "mobile"
 tcp = {{ variant = "kernel", congestion = "reno" }}
 "#
         );
-        let (summary, _) = run(&text)?;
+        let summary = run(&text)?.summary;
         Some(flow(&summary, "download").clone())
     };
     let (Some(alone), Some(bicast)) = (with("none"), with("bicast")) else { return };

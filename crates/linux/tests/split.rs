@@ -8,7 +8,7 @@ mod common;
 use careof_linux::{LinuxRun, Observation, check};
 use careof_metrics::{Resumption, summary_json};
 use careof_trace::Columns;
-use common::{flow, parsed, run};
+use common::{Ran, flow, parsed, run};
 
 /// Two links, a gap of a second between them, and a relay at the home agent.
 fn scenario(assist: &str, flows: &str) -> String {
@@ -66,7 +66,8 @@ fn relayed(events: &Columns, what: &str) -> Vec<i128> {
 
 #[test]
 fn the_fixed_sender_sees_nothing_of_the_gap_and_every_byte_arrives_in_its_place() {
-    let Some((summary, events)) = run(&scenario("", &bulk("download", "correspondent", "mobile"))) else {
+    let Some(Ran { summary, events, .. }) = run(&scenario("", &bulk("download", "correspondent", "mobile")))
+    else {
         return;
     };
     let download = flow(&summary, "download");
@@ -84,7 +85,8 @@ fn the_fixed_sender_sees_nothing_of_the_gap_and_every_byte_arrives_in_its_place(
 
 #[test]
 fn an_upload_that_a_gap_cut_reaches_the_fixed_host_whole() {
-    let Some((summary, events)) = run(&scenario("", &bulk("upload", "mobile", "correspondent"))) else {
+    let Some(Ran { summary, events, .. }) = run(&scenario("", &bulk("upload", "mobile", "correspondent")))
+    else {
         return;
     };
     let upload = flow(&summary, "upload");
@@ -99,7 +101,7 @@ fn requests_and_responses_pass_a_relay_both_ways() {
         "[[flow]]\nname = \"pages\"\nfrom = \"mobile\"\nto = \"correspondent\"\nkind = \"request-response\"\n\
          request = \"400 B\"\nresponse = \"30 kB\"\nthink = \"50 ms\"\ncount = 20\ntcp = {KERNEL}\n"
     );
-    let Some((summary, _)) = run(&scenario("", &flows)) else { return };
+    let Some(Ran { summary, .. }) = run(&scenario("", &flows)) else { return };
     let [responses, requests] = &summary.flows[..] else { panic!("{} flows", summary.flows.len()) };
     assert!(responses.complete && requests.complete, "{}", summary_json(&summary));
     assert_eq!((responses.bytes_delivered, requests.bytes_delivered), (600_000, 8000));
@@ -109,7 +111,9 @@ fn requests_and_responses_pass_a_relay_both_ways() {
 fn an_excepted_flow_stays_one_connection() {
     let flows = ["left-alone", "split"].map(|name| bulk(name, "correspondent", "mobile")).concat();
     // The port at which the first flow's acceptor listens.
-    let Some((summary, events)) = run(&scenario(", except = [{ port = 5001 }]", &flows)) else { return };
+    let Some(Ran { summary, events, .. }) = run(&scenario(", except = [{ port = 5001 }]", &flows)) else {
+        return;
+    };
     for name in ["left-alone", "split"] {
         let flow = flow(&summary, name);
         assert_eq!((flow.complete, flow.bytes_delivered), (true, BYTES), "{}", summary_json(&summary));
@@ -128,7 +132,8 @@ fn a_relay_stays_between_whether_the_node_is_at_home_or_behind_a_foreign_agent_o
         // What no longer fits is not reported to the relay, in whose name it was not sent.
         ("[links.two]", "[links.two]\nmtu = \"1000 B\""),
     ] {
-        let Some((summary, events)) = run(&scenario("", &download).replace(change.0, change.1)) else {
+        let Some(Ran { summary, events, .. }) = run(&scenario("", &download).replace(change.0, change.1))
+        else {
             return;
         };
         let download = flow(&summary, "download");

@@ -3,50 +3,13 @@
 
 #![allow(missing_docs)]
 
+mod common;
+
 use careof_base::{Duration, Instant};
-use careof_linux::{LinuxRun, Observation, ProgramOutput, WorldError};
-use careof_metrics::{Recovery, Resumption, Summary, summary_json};
+use careof_metrics::{Recovery, Resumption, summary_json};
 use careof_scenario::Scenario;
 use careof_trace::Columns;
-
-struct Ran {
-    summary: Summary,
-    events: Columns,
-    outputs: Vec<ProgramOutput>,
-    remarks: Vec<String>,
-}
-
-fn parsed(text: &str) -> Scenario {
-    Scenario::parse("test.toml", text, &[]).unwrap_or_else(|errors| panic!("{errors}"))
-}
-
-fn start(scenario: Scenario) -> Result<LinuxRun, WorldError> {
-    LinuxRun::new(scenario, "test.toml", 0, Observation { trace: true, ..Observation::default() })
-}
-
-/// Runs a scenario to its end; `None`, with the reason printed, where this machine does not give what it takes.
-fn run(text: &str) -> Option<Ran> {
-    run_scenario(parsed(text))
-}
-
-fn run_scenario(scenario: Scenario) -> Option<Ran> {
-    let mut world = match start(scenario) {
-        Ok(world) => world,
-        Err(WorldError::Lab(error)) if error.remedy().is_some() => {
-            careof_testbed::skip_for(&error);
-            return None;
-        }
-        Err(error) => panic!("{error}"),
-    };
-    let remarks = world.take_remarks();
-    let end = Instant::ZERO + world.duration();
-    assert_eq!(world.advance(Instant::MAX).unwrap_or_else(|error| panic!("{error}")), end);
-    let summary = world.finish().unwrap();
-    for (what, difference) in &summary.conservation {
-        assert_eq!(*difference, 0, "{what} in {}", summary_json(&summary));
-    }
-    Some(Ran { summary, events: world.take_events(), outputs: world.take_outputs(), remarks })
-}
+use common::{Ran, parsed, run, run_scenario, start};
 
 fn count(events: &Columns, kind: &str) -> usize {
     let kinds = events.by_name("kind").unwrap();

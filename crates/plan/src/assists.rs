@@ -1,6 +1,8 @@
 //! The assists of a node.
 
-use careof_assist::{Config, Exception, Place, Rest, Sack, Which};
+use std::net::Ipv4Addr;
+
+use careof_assist::{Config, Exception, FlowKey, Place, Rest, Sack, Which};
 use careof_mobility::v4::PathProperties;
 use careof_scenario::{
     Assist, AssistException, AssistPlace, Destination, KeptEnd, LinkId, QueueAtHandover, ReplayRest, Role,
@@ -8,8 +10,10 @@ use careof_scenario::{
 };
 
 use crate::agents::algorithm;
+use crate::flow::{FlowId, port};
 use crate::path::path_to_home_agent;
 use crate::topology::{NodeId, Topology};
+use crate::workload::Side;
 
 /// What whoever announces a handover knows of the path by an access link.
 #[must_use]
@@ -55,6 +59,18 @@ pub fn exceptions(scenario: &Scenario, topology: &Topology) -> Vec<Exception> {
         port: except.port,
     };
     scenario.assist_except.iter().map(exception).collect()
+}
+
+/// How assists know a flow whose `mobile` side moves; addresses of the sides, opener first.
+#[must_use]
+pub fn flow_key(id: FlowId, mobile: Side, addresses: [Ipv4Addr; 2]) -> FlowKey {
+    let peer = mobile.peer();
+    FlowKey {
+        mobile: addresses[mobile.index()],
+        peer: addresses[peer.index()],
+        mobile_port: port(id, mobile),
+        peer_port: port(id, peer),
+    }
 }
 
 /// Enters one assist with its parameters.

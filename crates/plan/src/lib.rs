@@ -26,7 +26,7 @@ mod topology;
 mod workload;
 
 pub use agents::{AgentPlan, agent, wall_clock};
-pub use assists::{announced_path, assists, exceptions};
+pub use assists::{announced_path, assists, exceptions, flow_key};
 pub use capture::LinkCapture;
 pub use digest::{Digest, of_bytes};
 pub use event_text::{arp_text, binding_text, handover_text, visitor_text};

@@ -32,12 +32,12 @@ use core::net::Ipv4Addr;
 use core::time::Duration;
 use std::collections::BTreeMap;
 
-use careof_assist::{Exception, FlowKey};
+use careof_assist::Exception;
 use careof_base::Instant;
 use careof_link::DropCause;
 use careof_metrics::AssistDeed;
 use careof_mobility::v4::{HandoverEvent, HandoverStyle, InterfaceId, PathProperties};
-use careof_plan::{FlowId, NodeId, OneWayId, Side, Topology, port};
+use careof_plan::{FlowId, NodeId, OneWayId, Side, Topology};
 use careof_scenario::{AdvisedBy, Assist, Scenario, Split};
 use careof_tcp::{Advice, Config, NewPath, RtoEstimator, State};
 use careof_trace::AssistRecord;
@@ -279,14 +279,9 @@ impl Simulation {
         let ends = senders.mobiles.get(&node.0).map_or(&[][..], |teller| &teller.ends);
         let concerns = |&(id, side): &(FlowId, Side)| {
             let flow = &self.flows[usize::from(id.0)];
-            let (end, peer) = (&flow.ends[side.index()], &flow.ends[side.peer().index()]);
+            let end = &flow.ends[side.index()];
             let state = end.connection.snapshot().state;
-            let key = FlowKey {
-                mobile: end.address,
-                peer: peer.address,
-                mobile_port: port(id, side),
-                peer_port: port(id, side.peer()),
-            };
+            let key = self.flow_key(id, side);
             flow.opened
                 && state.is_synchronized()
                 && state != State::TimeWait
@@ -570,13 +565,7 @@ impl Simulation {
     /// Explicit bad state notification: an ICMP message to the data's sender that quotes the packet, as an error would.
     fn send_bad_state(&mut self, node: NodeId, quoted: &Ipv4Header, ports: (u16, u16), seq: SeqNumber) {
         let Some((id, side)) = self.sender_of(quoted, ports.0) else { return };
-        let ends = &self.flows[usize::from(id.0)].ends;
-        let key = FlowKey {
-            mobile: ends[side.peer().index()].address,
-            peer: ends[side.index()].address,
-            mobile_port: ports.1,
-            peer_port: ports.0,
-        };
+        let key = self.flow_key(id, side.peer());
         let is_excepted = |senders: &Senders| senders.except.iter().any(|exception| exception.covers(&key));
         if self.senders.as_ref().is_some_and(|senders| is_excepted(senders)) {
             return;
@@ -609,12 +598,7 @@ pub(crate) fn change_senders(scenario: &mut Scenario, topology: &Topology) {
         };
         let mobile = if moves(ends[1]) { Side::Acceptor } else { Side::Opener };
         let id = FlowId(index as u16);
-        let key = FlowKey {
-            mobile: ends[mobile.index()].1,
-            peer: ends[mobile.peer().index()].1,
-            mobile_port: port(id, mobile),
-            peer_port: port(id, mobile.peer()),
-        };
+        let key = careof_plan::flow_key(id, mobile, ends.map(|(_, address)| address));
         if except.iter().any(|exception| exception.covers(&key)) {
             continue;
         }

@@ -7,8 +7,7 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use careof_assist::{
-    Action, Assistant, Config, DropReason, Edit, Fate, FlowKey, Input, PacketView, PathId, Report, Token,
-    Towards,
+    Action, Assistant, Config, Edit, Fate, FlowKey, Input, PacketView, PathId, Report, Token, Towards,
 };
 use careof_metrics::AssistDeed;
 use careof_mobility::v4::{HandoverEvent, InterfaceId, PathProperties, Tunnel};
@@ -229,7 +228,7 @@ impl Simulation {
                 false
             }
             Fate::Drop(reason) => {
-                if matches!(reason, DropReason::HeldAlready | DropReason::OnItsWay) {
+                if reason.swallows_repetition() {
                     self.count_deed(self.pool[packet].origin, AssistDeed::Swallowed);
                 }
                 self.drop_packet(node, packet, reason.into());
@@ -508,6 +507,12 @@ impl Simulation {
             }
             Report::Forgotten { .. } => {}
         }
+    }
+
+    /// How assists know a flow whose `mobile` side moves.
+    pub(crate) fn flow_key(&self, id: FlowId, mobile: Side) -> FlowKey {
+        let ends = &self.flows[usize::from(id.0)].ends;
+        careof_plan::flow_key(id, mobile, Side::BOTH.map(|side| ends[side.index()].address))
     }
 
     /// The flow that an assist has seen, and the side that moves.

@@ -18,7 +18,7 @@
 
 use std::net::Ipv4Addr;
 
-use careof_assist::{Exception, FlowKey, Towards};
+use careof_assist::{Exception, Towards};
 use careof_metrics::SegmentRange;
 use careof_plan::{FlowId, NodeId, Side, Unwrapped, port};
 use careof_scenario::{Assist, AssistPlace, Split};
@@ -252,14 +252,7 @@ impl Simulation {
             return false;
         }
         let mobile = if towards == Towards::Mobile { Side::Acceptor } else { Side::Opener };
-        let [of_mobile, of_peer] = [mobile, mobile.peer()]
-            .map(|side| self.flows[usize::from(origin.flow.0)].ends[side.index()].address);
-        let key = FlowKey {
-            mobile: of_mobile,
-            peer: of_peer,
-            mobile_port: port(origin.flow, mobile),
-            peer_port: port(origin.flow, mobile.peer()),
-        };
+        let key = self.flow_key(origin.flow, mobile);
         let Some(relays) = &mut self.relays else { return false };
         let is_excepted = relays.except.iter().any(|exception| exception.covers(&key));
         let Some(Some(relay)) = relays.flows.get_mut(usize::from(origin.flow.0)).filter(|_| !is_excepted)

@@ -77,6 +77,11 @@ impl AssistEvents {
         self.waiting.get_or_insert_default();
     }
 
+    /// Whether somebody does.
+    pub(super) const fn are_watched(&self) -> bool {
+        self.waiting.is_some()
+    }
+
     pub(super) fn pop(&mut self) -> Option<(Instant, AssistEvent)> {
         self.waiting.as_mut()?.pop_front()
     }

@@ -123,7 +123,6 @@ impl Assists {
             is_opaque: has_other_options || header_len > usize::from(Ipv4Header::LEN),
         };
         let towards = self.towards(heading);
-        let flow = FlowKey::of(towards, &header, &segment);
         let verdict = self.assistant.handle_packet(now, towards, path, &view);
         if let Some(edit) = verdict.edit {
             apply(&edit, datagram.get_mut(header_len..).unwrap_or_default());
@@ -135,12 +134,14 @@ impl Assists {
             Fate::Pass => true,
             Fate::Hold(token) => {
                 self.store(token, Stored { datagram: (*datagram).into(), heading, is_held: true });
+                let flow = FlowKey::of(towards, &header, &segment);
                 self.events.note(now, flow, towards, PacketDeed::Held);
                 false
             }
             Fate::Drop(reason) => {
                 self.note_dropped(reason);
-                if matches!(reason, DropReason::HeldAlready | DropReason::OnItsWay) {
+                if reason.swallows_repetition() {
+                    let flow = FlowKey::of(towards, &header, &segment);
                     self.events.note(now, flow, towards, PacketDeed::Swallowed);
                 }
                 false
@@ -167,6 +168,7 @@ impl Assists {
     pub(super) fn release(&mut self, now: Instant, token: Token) -> Option<Stored> {
         let stored = self.take(token)?;
         if !stored.is_held
+            && self.events.are_watched()
             && let Ok((header, payload)) = Ipv4Header::parse(&stored.datagram)
             && let Ok((segment, _)) = Segment::peek(payload)
         {

@@ -2,8 +2,8 @@
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use careof_assist::{Exception, FlowKey};
-use careof_plan::{FlowId, NodeId, Side, Topology, exceptions, port};
+use careof_assist::Exception;
+use careof_plan::{FlowId, NodeId, Side, Topology, exceptions, flow_key, port};
 use careof_scenario::{Assist, Flow, Scenario, Split, Workload};
 
 use super::{RelayPlan, RelayedFlow};
@@ -114,13 +114,11 @@ impl<'a> Splitter<'a> {
             return false;
         }
         // Those of a program are its own.
-        let ports = (flow.workload != Workload::Command)
-            .then(|| [own, own.peer()].map(|side| port(FlowId(index as u16), side)));
-        let peer = self.topology.address_of(peer);
-        let [mobile_port, peer_port] = ports.unwrap_or_default();
-        let key = FlowKey { mobile: self.home_address, peer, mobile_port, peer_port };
+        let has_known_ports = flow.workload != Workload::Command;
+        let addresses = nodes.map(|node| self.topology.address_of(node));
+        let key = flow_key(FlowId(index as u16), own, addresses);
         let covers =
-            |exception: &Exception| (ports.is_some() || exception.port.is_none()) && exception.covers(&key);
+            |exception: &Exception| (has_known_ports || exception.port.is_none()) && exception.covers(&key);
         !self.exceptions.iter().any(covers)
     }
 }
