@@ -163,6 +163,14 @@ impl Pair {
             && getsockopt(self.socket(side), sockopt::SocketError).is_ok_and(|error| error != 0)
     }
 
+    /// How much more the socket with `side` may be given: the half of what may be held that is behind the relay. The kernel
+    /// fills a packet of up to 64 KiB before it looks whether there is room for it.
+    fn room_behind(&self, side: Side) -> usize {
+        let queues = TcpQueues::of(self.socket(side).as_fd()).unwrap_or_default();
+        let room = (self.room / 2).saturating_sub(queues.unacknowledged.into());
+        usize::try_from(room).unwrap_or(usize::MAX)
+    }
+
     /// Carries what `side` has sent to the other side. Nothing is taken from one socket that the other did not take.
     fn carry(&mut self, side: Side) -> Result<(), Errno> {
         let way = side.index();
@@ -179,7 +187,9 @@ impl Pair {
                 Err(Errno::EINTR) => continue,
                 Err(errno) => return Err(errno),
             };
-            let arrived = self.buffer.get(..there).unwrap_or_default();
+            // A socket that is full by this is so by the kernel's measure, which counts more than data, and says when it is not.
+            let room = self.room_behind(side.peer());
+            let arrived = self.buffer.get(..there.min(room)).unwrap_or_default();
             let taken = match send(to, arrived, MsgFlags::MSG_NOSIGNAL) {
                 Ok(taken) => taken,
                 Err(Errno::EAGAIN) => 0,
