@@ -94,11 +94,6 @@ fn refuse_assist(assist: &Assist, mobility: &Mobility) -> Result<(), WorldError>
         let remedy = "the TCP of a kernel is as it is: use the simulator, or an assist that works with any, such as \"replay\"";
         return unsupported("assist.use", remedy);
     }
-    if matches!(assist, Assist::PathQueue(_) | Assist::BufferForward(_)) {
-        let remedy =
-            "the agents of this world show their assists TCP alone: use the simulator, or \"replay\"";
-        return unsupported("assist.use", remedy);
-    }
     // What the mobile node sends without a tunnel never passes the device at which an agent could see it.
     let own_packets_pass = mobility.routing == Routing::ReverseTunnel;
     if matches!(assist, Assist::Snoop(_) | Assist::MTcp) && !own_packets_pass {
@@ -143,14 +138,6 @@ mod tests {
     }
 
     #[test]
-    fn an_assist_for_all_packets_is_refused() {
-        for name in ["path-queue", "buffer-forward"] {
-            let said = refused(name, &[]).unwrap();
-            assert!(said.contains(name) && said.contains("use the simulator"), "{said}");
-        }
-    }
-
-    #[test]
     fn an_assist_of_a_base_station_needs_the_acknowledgements_in_the_tunnel() {
         const STATIONS: &str = "mobility.care_of=foreign-agent";
         for name in ["snoop", "m-tcp"] {
@@ -162,7 +149,7 @@ mod tests {
 
     #[test]
     fn an_assist_at_the_mobile_node_needs_its_packets_in_the_tunnel() {
-        for name in ["default", "freeze", "ack-hold", "hold-last"] {
+        for name in ["default", "freeze", "ack-hold", "hold-last", "path-queue"] {
             let said = refused(name, &[]).unwrap();
             assert!(said.contains("routing = \"reverse-tunnel\""), "{said}");
             assert_eq!(refused(name, &["mobility.routing=reverse-tunnel"]), None);
