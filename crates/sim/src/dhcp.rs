@@ -246,6 +246,7 @@ impl Simulation {
         let way = self.way_of(node, interface);
         let text = acquired_text(lease, took);
         self.note(node, way, Note::Handover("address-acquired"), format_args!("{text}"));
+        self.handover_has_address(interface);
         let address = InterfaceAddress {
             address: lease.address,
             prefix_length: lease.prefix_length.unwrap_or(Subnet::PREFIX_LEN),

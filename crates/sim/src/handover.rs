@@ -268,6 +268,14 @@ impl Simulation {
         }
     }
 
+    /// The mobile node has obtained its address on `to`: if that is where the handover under way leads, it is on record.
+    pub(crate) fn handover_has_address(&mut self, to: InterfaceId) {
+        let leads = self.script.current.map(|index| self.script.handovers[index].to);
+        if leads.is_some_and(|link| self.mobile_interface(link) == to) {
+            self.script.metrics.on_address(self.now);
+        }
+    }
+
     /// The mobile node uses `to`: if that is where the handover under way leads, its path is ready.
     fn handover_is_ready(&mut self, to: InterfaceId) {
         let Some(index) = self.script.current else { return };

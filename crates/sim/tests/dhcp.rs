@@ -91,6 +91,8 @@ fn an_address_without_a_check_adds_two_round_trips_of_the_access_link() {
     let ms = Duration::from_millis;
     let given = latency(&["mobility.care_of=co-located"]);
     assert!(is_about(given, ms(20)), "the registration alone: {given:?}");
+    let (summary, _) = run(&["mobility.care_of=co-located"], Observation::default());
+    assert!(!summary_json(&summary).contains("address_at_s"), "nothing was asked for");
     let asked = latency(&UNCHECKED);
     assert!(is_about(asked, ms(20 + 2 * 20)), "{asked:?}");
     let processed = latency(&[&UNCHECKED[..], &["mobility.dhcp.processing=7 ms"]].concat());
@@ -148,6 +150,7 @@ fn the_address_is_a_phase_of_the_handover_between_its_beginning_and_its_registra
     let registration = at("registered") - at("address-acquired");
     assert!(is_about(registration, Duration::from_millis(20)), "{registration:?}");
     assert_eq!(at("registered"), summary.handovers[0].ready_at.unwrap());
+    assert_eq!(Some(at("address-acquired")), summary.handovers[0].address_at);
 }
 
 #[test]
