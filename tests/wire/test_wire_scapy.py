@@ -18,6 +18,7 @@ from wire_vectors import (
     MOBILE_FOREIGN,
     MOBILE_HOME,
     MOBILE_NODE,
+    NO_ADDRESS,
     REPLY_CODES,
     SPIS,
     vectors,
@@ -189,7 +190,7 @@ def test_dhcp() -> None:
         message = bytes(message / dhcp.DHCP(options=[*options, "end"])).ljust(300, b"\x00")
         return bytes(inet.IP(src=src, dst=dst, id=0) / inet.UDP(sport=sport, dport=dport) / message)
 
-    nobody, everybody = "0.0.0.0", "255.255.255.255"
+    nobody, everybody = NO_ADDRESS, "255.255.255.255"
     options = [("message-type", "discover"), identifier, *asked]
     assert vectors()["dhcp_discover"] == packet(nobody, everybody, options, flags="B", secs=3)
     options = [("message-type", "offer"), *granted]

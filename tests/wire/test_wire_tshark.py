@@ -17,6 +17,7 @@ from wire_vectors import (
     FOREIGN_AGENT,
     HOME_AGENT,
     MOBILE_NODE,
+    NO_ADDRESS,
     REPLY_CODES,
     vectors,
 )
@@ -137,7 +138,7 @@ def test_dhcp_messages() -> None:
         "dhcp.option.dhcp_server_id",
         "dhcp.option.ip_address_lease_time",
     ]
-    nobody = "0.0.0.0"
+    nobody = NO_ADDRESS
     messages = {
         "discover": ("1", "1", nobody, nobody, [], [], []),
         "offer": ("2", "1", nobody, CO_LOCATED, [], [FOREIGN_AGENT], ["600"]),
