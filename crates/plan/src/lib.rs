@@ -2,7 +2,7 @@
 //!
 //! - [`Topology`] is the nodes with their interfaces, addresses and static routes;
 //! - [`agent`] is the configuration of the mobility agent on a node, [`assists`] that of the assists beside it;
-//! - [`dhcp`] is the configuration of who asks a node's link for an address, and of who leases it;
+//! - [`DhcpPlan`] is who asks for addresses on a node, and who leases them;
 //! - [`steps`] is when links come and go;
 //! - [`Workload`] is what the applications at both ends of a flow ask of their connection;
 //! - the rest are the words both worlds use for the same things: names, ports, messages, paths.
