@@ -1,7 +1,7 @@
 //! What Linux hosts cannot do, or not yet.
 
 use careof_plan::{lay_out, refuse_what_no_world_can};
-use careof_scenario::{Assist, AssistPlace, Mobility, QueuedFate, Routing, Scenario};
+use careof_scenario::{Assist, AssistPlace, CareOf, Mobility, QueuedFate, Routing, Scenario};
 
 use crate::error::WorldError;
 use crate::relay::Splitter;
@@ -51,6 +51,14 @@ pub(crate) fn refuse_what_linux_cannot(scenario: &Scenario) -> Result<(), WorldE
         });
     }
     if let Some(mobility) = &scenario.mobility {
+        if mobility.care_of == CareOf::Dhcp {
+            return Err(WorldError::Unsupported {
+                key: "mobility.care_of".to_owned(),
+                found: format!("\"{}\"", mobility.care_of),
+                remedy: "the hosts of this world have their addresses from the start: write care_of = \"co-located\", or use the simulator"
+                    .to_owned(),
+            });
+        }
         scenario.assists.iter().try_for_each(|assist| refuse_assist(assist, mobility))?;
         if let Some(splitter) = Splitter::new(scenario, &lay_out(scenario)) {
             splitter.refuse()?;
@@ -135,6 +143,14 @@ mod tests {
             assert!(said.contains("assist.use") && said.contains(name), "{said}");
             assert!(said.contains("use the simulator"), "{said}");
         }
+    }
+
+    #[test]
+    fn an_address_that_has_to_be_asked_for_is_refused() {
+        let said = refused("none", &["mobility.care_of=dhcp"]).unwrap();
+        assert!(said.contains("mobility.care_of: \"dhcp\""), "{said}");
+        assert!(said.contains("write care_of = \"co-located\", or use the simulator"), "{said}");
+        assert_eq!(refused("none", &["mobility.care_of=co-located"]), None);
     }
 
     #[test]

@@ -554,6 +554,7 @@ impl Network {
         Some(Mobility {
             protocol: draft.protocol,
             care_of: draft.care_of,
+            dhcp: draft.dhcp,
             routing: draft.routing,
             encapsulation: draft.encapsulation,
             start: start?,

@@ -10,7 +10,7 @@ use careof_plan::{
     AgentPlan, Digest, FlowId, InterfaceIndex, NodeId, Observation, OneWayId, Side, Unwrapped, Workload,
     lay_out, link_ends, measured_name, measured_senders, names, port, refuse_what_no_world_can,
 };
-use careof_scenario::{Assist, CareOf, KernelTcp, LinkId, Scenario, Workload as Traffic};
+use careof_scenario::{Assist, KernelTcp, LinkId, Scenario, Workload as Traffic};
 use careof_tcp::{CongestionControl, Connection, Role as TcpRole};
 use careof_trace::EventLog;
 use careof_wire::SeqNumber;
@@ -87,6 +87,7 @@ impl Simulation {
         simulation.add_fleet();
         simulation.add_links();
         simulation.add_agents()?;
+        simulation.add_dhcp()?;
         simulation.add_flows();
         simulation.add_senders();
         simulation.add_relays();
@@ -267,7 +268,7 @@ impl Simulation {
 
     /// Whether the mobile node has addresses of its own on the links it visits.
     pub(crate) fn is_co_located(&self) -> bool {
-        self.scenario.mobility.as_ref().is_some_and(|mobility| mobility.care_of == CareOf::CoLocated)
+        self.scenario.mobility.as_ref().is_some_and(|mobility| mobility.care_of.is_co_located())
     }
 }
 
