@@ -139,7 +139,11 @@ impl Queue {
 const fn reason(cause: DropCause) -> DropReason {
     match cause {
         DropCause::RedEarly | DropCause::CoDel => DropReason::QueueManagement,
-        DropCause::QueueFull | DropCause::Loss | DropCause::LinkDown | DropCause::MtuExceeded => {
+        DropCause::QueueFull
+        | DropCause::Loss
+        | DropCause::LinkDown
+        | DropCause::MtuExceeded
+        | DropCause::ExcessiveCollisions => {
             DropReason::QueueFull
         }
     }

@@ -325,6 +325,22 @@ pub enum ConfigError {
         /// [`Discipline::CoDel`]'s interval.
         interval: Duration,
     },
+    /// A shared medium on which nothing could be sent, or a bit would be too short to be told apart.
+    #[error("a shared medium of {found}; it must be above 0 and at most 1 Gbit/s")]
+    MediumRate {
+        /// [`MediumConfig::rate`](crate::MediumConfig::rate).
+        found: DataRate,
+    },
+    /// A shared medium so long that a station would not hear of a collision within its slot.
+    #[error(
+        "a shared medium of {found:?} from end to end; at its rate {most:?} is the longest on which every collision is heard"
+    )]
+    MediumDelay {
+        /// [`MediumConfig::delay`](crate::MediumConfig::delay).
+        found: Duration,
+        /// [`MediumConfig::longest_delay`](crate::MediumConfig::longest_delay).
+        most: Duration,
+    },
 }
 
 impl Config {
@@ -399,7 +415,7 @@ impl Jitter {
 }
 
 impl QueueConfig {
-    fn check(&self) -> Result<(), ConfigError> {
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
         match self.discipline {
             Discipline::DropTail if self.ecn => Err(ConfigError::NothingToMark),
             Discipline::DropTail => Ok(()),

@@ -17,15 +17,24 @@ pub enum DropCause {
     LinkDown,
     /// The packet is larger than the MTU.
     MtuExceeded,
+    /// A station on a shared medium gave its frame up after [`ATTEMPT_LIMIT`](crate::ATTEMPT_LIMIT) collisions.
+    ExcessiveCollisions,
 }
 
 impl DropCause {
     /// How many causes there are.
-    pub const COUNT: usize = 6;
+    pub const COUNT: usize = 7;
 
     /// Every cause, in the order of [`Counters::dropped`].
-    pub const ALL: [Self; Self::COUNT] =
-        [Self::QueueFull, Self::RedEarly, Self::CoDel, Self::Loss, Self::LinkDown, Self::MtuExceeded];
+    pub const ALL: [Self; Self::COUNT] = [
+        Self::QueueFull,
+        Self::RedEarly,
+        Self::CoDel,
+        Self::Loss,
+        Self::LinkDown,
+        Self::MtuExceeded,
+        Self::ExcessiveCollisions,
+    ];
 
     /// Place of this cause in [`Counters::dropped`].
     #[must_use]
@@ -33,7 +42,8 @@ impl DropCause {
         self as usize
     }
 
-    /// The name in traces and tables: `queue-full`, `red-early`, `codel`, `loss`, `link-down`, `mtu-exceeded`.
+    /// The name in traces and tables: `queue-full`, `red-early`, `codel`, `loss`, `link-down`, `mtu-exceeded`,
+    /// `excessive-collisions`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -43,6 +53,7 @@ impl DropCause {
             Self::Loss => "loss",
             Self::LinkDown => "link-down",
             Self::MtuExceeded => "mtu-exceeded",
+            Self::ExcessiveCollisions => "excessive-collisions",
         }
     }
 }

@@ -5,6 +5,8 @@
 //! while packets are on their way; a [`Trace`] changes rate, delay and loss by the clock. Two links make a path there and
 //! back.
 //!
+//! A [`Medium`] is the other way for nodes to be joined: half-duplex Ethernet, which all its stations share.
+//!
 //! A link knows tokens and sizes, not packets; instants and durations, not clocks.
 //!
 //! ```
@@ -36,6 +38,7 @@ mod counters;
 mod jitter;
 mod link;
 mod loss;
+mod medium;
 mod propagation;
 mod queue;
 mod red;
@@ -49,4 +52,8 @@ pub use config::{
 };
 pub use counters::{Counters, DropCause};
 pub use link::{Fate, Link, Output};
+pub use medium::{
+    ATTEMPT_LIMIT, BACKOFF_LIMIT, Contention, FRAME_OVERHEAD_BYTES, GAP_BITS, JAM_BITS, LEAST_FRAME_BYTES,
+    MEDIUM_MTU, Medium, MediumConfig, MediumOutput, PREAMBLE_BITS, SLOT_BITS, StationId,
+};
 pub use trace::{Trace, TraceError, TraceRow};

@@ -183,6 +183,16 @@ impl<P: Copy> Queue<P> {
         self.fifo.push(queued);
     }
 
+    /// What is in it, oldest first.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Queued<P>> {
+        (0..self.fifo.len()).filter_map(|n| self.fifo.packets.get(n))
+    }
+
+    /// Whether [`Self::take`] may drop something.
+    pub(crate) const fn drops_when_taken(&self) -> bool {
+        matches!(self.law, Law::CoDel(_))
+    }
+
     /// Its room.
     #[inline]
     pub(crate) fn limit(&self) -> QueueLimit {
