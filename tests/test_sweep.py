@@ -309,6 +309,8 @@ def test_two_sweeps_do_not_write_one_table(careof: Command, small: Path) -> None
         while not journal.exists() or not journal.stat().st_size:
             assert time.monotonic() < deadline
             time.sleep(0.02)
+        # However long the second takes to begin, the first is not done by then.
+        running.send_signal(signal.SIGSTOP)
         second = careof("sweep", small, *LONG, "--out", out, "--resume")
         assert second.returncode == 2
         assert "another sweep is writing it" in second.stderr
