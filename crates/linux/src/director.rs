@@ -298,13 +298,16 @@ impl Director {
     /// The agent that is to buffer until a handover is over hears of it, too.
     fn announce_to_agent(&self, handover: &Handover) {
         let node = self.topology.entrance(down_of(handover.from));
-        let assists = careof_plan::assists(&self.scenario, &self.topology, node);
-        let buffers = assists.is_some_and(|config| config.buffer_forward.is_some());
+        let buffers = self.assists_at(node).is_some_and(|config| config.buffer_forward.is_some());
         let agent = self.agents.iter().find(|agent| buffers && agent.node == node);
         if let (Some(agent), Some(mobile)) = (agent, self.topology.home_address()) {
             let new = announced_path(&self.scenario, &self.topology, handover.to);
             agent.announce_departure(mobile, handover.notice, new);
         }
+    }
+
+    fn assists_at(&self, node: NodeId) -> Option<careof_assist::Config> {
+        careof_plan::assists(&self.scenario, &self.topology, node)
     }
 
     fn begin_handover(&mut self, at: Instant, index: usize) -> Result<(), WorldError> {
@@ -358,11 +361,14 @@ impl Director {
         Ok(())
     }
 
-    /// A home agent at the fixed end of an access link knows what that does.
+    /// A home agent at the fixed end of an access link knows what that does, where it queues or buffers for it. Others learn it from
+    /// the next registration, as from a mobile node that is elsewhere: their copies do not depend on it, and ICMP messages during
+    /// the outage (`lcd-kick`) have been seen to cost BBR more than they gain.
     fn tell_home_agent(&self, link: LinkId, up: bool) {
         let anchor = self.topology.entrance(down_of(link));
         let (Some(mobile), Some(index)) = (self.mobile(), self.interface_of(link)) else { return };
         if self.topology.place(anchor).role == Role::HomeAgent
+            && self.assists_at(anchor).is_some_and(|config| config.is_for_all_packets())
             && let Some(agent) = self.agents.iter().find(|agent| agent.node == anchor)
         {
             agent.reachable(self.topology.place(mobile).interfaces[index].address, up);
