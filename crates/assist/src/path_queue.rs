@@ -143,9 +143,7 @@ const fn reason(cause: DropCause) -> DropReason {
         | DropCause::Loss
         | DropCause::LinkDown
         | DropCause::MtuExceeded
-        | DropCause::ExcessiveCollisions => {
-            DropReason::QueueFull
-        }
+        | DropCause::ExcessiveCollisions => DropReason::QueueFull,
     }
 }
 

@@ -15,6 +15,7 @@ mod forwarding;
 mod handover;
 mod handover_option;
 mod ledger;
+mod media;
 mod observer;
 mod packet;
 mod path;
