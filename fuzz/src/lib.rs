@@ -10,6 +10,7 @@
 use core::net::Ipv4Addr;
 
 use careof_base::{Duration, Instant};
+use careof_wire::dhcp::DhcpMessage;
 use careof_wire::icmp::{IcmpMessage, QuotedDatagram, error_is_allowed};
 use careof_wire::ipv4::{Ipv4Header, Reassembler, ReassemblyLimits, fragment};
 use careof_wire::mip4::{Algorithm, Extension, Message, verify_authentication};
@@ -21,8 +22,9 @@ use careof_wire::{Segment, protocol};
 pub type Entry = fn(&[u8]);
 
 /// Every entry by its name.
-pub const ENTRIES: [(&str, Entry); 8] = [
+pub const ENTRIES: [(&str, Entry); 9] = [
     ("mip4", mip4),
+    ("dhcp", dhcp),
     ("icmp", icmp),
     ("ipv4", ipv4),
     ("udp", udp),
@@ -83,6 +85,12 @@ pub fn mip4(data: &[u8]) {
             }
         }
     }
+}
+
+/// DHCP messages: where an option stands is not kept, what it says is.
+pub fn dhcp(data: &[u8]) {
+    let Ok(message) = DhcpMessage::parse(data) else { return };
+    assert_eq!(DhcpMessage::parse(&message.emit()), Ok(message));
 }
 
 /// ICMP messages, and what is relayed of them.

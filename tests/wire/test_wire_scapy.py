@@ -18,6 +18,7 @@ from wire_vectors import (
     MOBILE_FOREIGN,
     MOBILE_HOME,
     MOBILE_NODE,
+    NO_ADDRESS,
     REPLY_CODES,
     SPIS,
     vectors,
@@ -27,6 +28,7 @@ from wire_vectors import (
 inet = pytest.importorskip("scapy.layers.inet", reason="scapy is not installed: make setup does it")
 l2 = pytest.importorskip("scapy.layers.l2")
 mobileip = pytest.importorskip("scapy.layers.mobileip")
+dhcp = pytest.importorskip("scapy.layers.dhcp")
 
 CHECKED = (inet.IP, inet.UDP, inet.TCP, inet.ICMP)
 
@@ -172,3 +174,35 @@ def test_icmp() -> None:
         mtu = {"nexthopmtu": 1480} if code == 4 else {}
         unreachable = inet.ICMP(type=3, code=code, **mtu) / bytes(quoted)
         assert vectors()[f"unreachable_{code}"] == packet(HOME_AGENT, CORRESPONDENT, unreachable)
+
+
+def test_dhcp() -> None:
+    client = bytes.fromhex("02000000002a")
+    identifier = ("client_id", b"\x01" + client)
+    server = ("server_id", FOREIGN_AGENT)
+    times = [("lease_time", 600), ("renewal_time", 300), ("rebinding_time", 525)]
+    granted = [server, *times, ("subnet_mask", "255.255.255.0"), ("router", FOREIGN_AGENT)]
+    asked = [("max_dhcp_size", 576), ("param_req_list", [1, 3, 51, 58, 59])]
+
+    def packet(src: str, dst: str, options: list[Any], **fields: object) -> bytes:
+        sport, dport = (67, 68) if src == FOREIGN_AGENT else (68, 67)
+        message = dhcp.BOOTP(op=2 if sport == 67 else 1, xid=0xA1A2A3A4, chaddr=client, **fields)
+        message = bytes(message / dhcp.DHCP(options=[*options, "end"])).ljust(300, b"\x00")
+        return bytes(inet.IP(src=src, dst=dst, id=0) / inet.UDP(sport=sport, dport=dport) / message)
+
+    nobody, everybody = NO_ADDRESS, "255.255.255.255"
+    options = [("message-type", "discover"), identifier, *asked]
+    assert vectors()["dhcp_discover"] == packet(nobody, everybody, options, flags="B", secs=3)
+    options = [("message-type", "offer"), *granted]
+    assert vectors()["dhcp_offer"] == packet(FOREIGN_AGENT, everybody, options, flags="B", yiaddr=CO_LOCATED)
+    asks_for = ("requested_addr", CO_LOCATED)
+    options = [("message-type", "request"), identifier, server, asks_for, ("lease_time", 0xFFFFFFFF), *asked]
+    assert vectors()["dhcp_request"] == packet(nobody, everybody, options)
+    options = [("message-type", "ack"), *granted]
+    assert vectors()["dhcp_ack"] == packet(FOREIGN_AGENT, CO_LOCATED, options, yiaddr=CO_LOCATED)
+    options = [("message-type", "decline"), identifier, server, asks_for, ("error_message", b"in use")]
+    assert vectors()["dhcp_decline"] == packet(nobody, everybody, options)
+    options = [("message-type", "nak"), identifier, server]
+    assert vectors()["dhcp_nak"] == packet(FOREIGN_AGENT, everybody, options)
+    options = [("message-type", "release"), identifier, server]
+    assert vectors()["dhcp_release"] == packet(CO_LOCATED, FOREIGN_AGENT, options, ciaddr=CO_LOCATED)

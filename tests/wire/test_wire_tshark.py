@@ -17,6 +17,7 @@ from wire_vectors import (
     FOREIGN_AGENT,
     HOME_AGENT,
     MOBILE_NODE,
+    NO_ADDRESS,
     REPLY_CODES,
     vectors,
 )
@@ -123,6 +124,41 @@ def test_reply_codes_have_a_name() -> None:
     ]
     # It was assigned after tshark learned the others.
     assert {code for name, code in named if name == "Unknown"} <= {"194"}
+
+
+def test_dhcp_messages() -> None:
+    wanted = [
+        "dhcp.option.dhcp",
+        "dhcp.id",
+        "dhcp.flags.bc",
+        "dhcp.ip.client",
+        "dhcp.ip.your",
+        "dhcp.hw.mac_addr",
+        "dhcp.option.requested_ip_address",
+        "dhcp.option.dhcp_server_id",
+        "dhcp.option.ip_address_lease_time",
+    ]
+    nobody = NO_ADDRESS
+    messages = {
+        "discover": ("1", "1", nobody, nobody, [], [], []),
+        "offer": ("2", "1", nobody, CO_LOCATED, [], [FOREIGN_AGENT], ["600"]),
+        "request": ("3", "0", nobody, nobody, [CO_LOCATED], [FOREIGN_AGENT], ["4294967295"]),
+        "decline": ("4", "0", nobody, nobody, [CO_LOCATED], [FOREIGN_AGENT], []),
+        "ack": ("5", "0", nobody, CO_LOCATED, [], [FOREIGN_AGENT], ["600"]),
+        "nak": ("6", "0", nobody, nobody, [], [FOREIGN_AGENT], []),
+        "release": ("7", "0", CO_LOCATED, nobody, [], [FOREIGN_AGENT], []),
+    }
+    for name, (kind, broadcast, client, yours, requested, server, lease) in messages.items():
+        found = fields(f"dhcp_{name}", *wanted)
+        # The client-identifier shows the link-layer address once more.
+        found[5] = found[5][:1]
+        told = [[kind], ["0xa1a2a3a4"], [broadcast], [client], [yours], ["02:00:00:00:00:2a"]]
+        assert found == [*told, requested, server, lease], name
+    wanted = ["dhcp.option.subnet_mask", "dhcp.option.router", "dhcp.option.renewal_time_value"]
+    wanted += ["dhcp.option.rebinding_time_value"]
+    assert fields("dhcp_ack", *wanted) == [["255.255.255.0"], [FOREIGN_AGENT], ["300"], ["525"]]
+    asked = fields("dhcp_discover", "dhcp.option.request_list_item", "dhcp.option.dhcp_max_message_size")
+    assert asked == [["1", "3", "51", "58", "59"], ["576"]]
 
 
 def test_agent_advertisements() -> None:

@@ -17,6 +17,8 @@ HOME_AGENT = "10.0.0.1"
 FOREIGN_AGENT = "192.0.2.9"
 CO_LOCATED = "192.0.2.77"
 CORRESPONDENT = "198.51.100.7"
+# The source of a host that has no address yet; nothing is bound to it.
+NO_ADDRESS = "0.0.0.0"  # noqa: S104
 
 IDENTIFICATION = 0xE5A1B2C3_80000001
 

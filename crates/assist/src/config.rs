@@ -76,6 +76,12 @@ impl Config {
         config
     }
 
+    /// Whether every packet of the mobile nodes is to be shown, and not only the whole segments of TCP.
+    #[must_use]
+    pub const fn is_for_all_packets(&self) -> bool {
+        self.path_queue.is_some() || self.buffer_forward.is_some()
+    }
+
     /// Whether a flow is left alone.
     #[must_use]
     pub fn excepts(&self, flow: &FlowKey) -> bool {

@@ -1,5 +1,6 @@
 //! The mobility agents of a run, each carried on its host by a thread of its own.
 
+use std::net::Ipv4Addr;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -10,7 +11,7 @@ use careof_agent::{
 };
 use careof_base::{Duration, RandomStream};
 use careof_lab::{Clock, Error, Host};
-use careof_mobility::v4::{Event, HandoverEvent, Notice};
+use careof_mobility::v4::{Event, HandoverEvent, Notice, PathProperties};
 use careof_plan::{AgentPlan, NodeId, Topology};
 use careof_scenario::Scenario;
 use nix::errno::Errno;
@@ -26,6 +27,10 @@ enum Command {
     SwitchTo(usize, String, Notice),
     /// Mobile node: a handover to the interface of this name is announced, which may not come.
     Announce(String, Duration),
+    /// Agent: the path to the mobile node of this home address is announced to end, and what the next one is like.
+    AnnounceDeparture(Ipv4Addr, Duration, PathProperties),
+    /// Home agent: whether packets reach a care-of address that is on a link of its host.
+    Reachable(Ipv4Addr, bool),
     /// Say what you are doing, and end.
     Stop(Sender<Status>),
 }
@@ -106,6 +111,16 @@ impl AgentThread {
         self.tell(Command::Announce(name.to_owned(), within));
     }
 
+    /// Agent: the path to the mobile node of this home address is announced to end, and what the next one is like.
+    pub(crate) fn announce_departure(&self, mobile: Ipv4Addr, within: Duration, new: PathProperties) {
+        self.tell(Command::AnnounceDeparture(mobile, within, new));
+    }
+
+    /// Home agent: whether packets reach a care-of address that is on a link of its host.
+    pub(crate) fn reachable(&self, care_of: Ipv4Addr, reachable: bool) {
+        self.tell(Command::Reachable(care_of, reachable));
+    }
+
     /// Ends it; what it was doing, unless it had ended before.
     pub(crate) fn stop(&mut self) -> Option<Status> {
         let (status, answer) = channel();
@@ -145,20 +160,23 @@ fn carry(
         // Read before the commands are, so that none is slept over.
         let _ = bell.read();
         while let Ok(command) = commands.try_recv() {
-            match command {
+            let told = match command {
                 Command::SwitchTo(index, interface, notice) => {
-                    switch(&mut carrier, node, name, clock, (index, &interface, notice), reports);
+                    switch(&mut carrier, node, clock, (index, &interface, notice), reports)
                 }
-                Command::Announce(interface, within) => {
-                    if let Err(error) = carrier.announce_handover(&interface, within) {
-                        let _ = reports.send(Report::Failed(WorldError::agent(name, &error)));
-                    }
+                Command::Announce(interface, within) => carrier.announce_handover(&interface, within),
+                Command::AnnounceDeparture(mobile, within, new) => {
+                    carrier.announce_departure(mobile, within, new)
                 }
+                Command::Reachable(care_of, reachable) => carrier.care_of_reachable(care_of, reachable),
                 Command::Stop(status) => {
                     let _ = status.send(carrier.status());
                     // What it changed goes with the host.
                     return;
                 }
+            };
+            if let Err(error) = told {
+                let _ = reports.send(Report::Failed(WorldError::agent(name, &error)));
             }
         }
         if let Err(error) = carrier.turn() {
@@ -174,19 +192,16 @@ fn carry(
 fn switch(
     carrier: &mut Carrier,
     node: NodeId,
-    name: &str,
     clock: Clock,
     (index, interface, notice): (usize, &str, Notice),
     reports: &Sender<Report>,
-) {
+) -> Result<(), careof_agent::Error> {
     tell_events(carrier, node, reports);
-    if let Err(error) = carrier.switch_to(interface, notice) {
-        let _ = reports.send(Report::Failed(WorldError::agent(name, &error)));
-        return;
-    }
+    carrier.switch_to(interface, notice)?;
     if !tell_events(carrier, node, reports) && carrier.is_registered() {
         let _ = reports.send(Report::StayedThere { at: clock.now(), interface: index });
     }
+    Ok(())
 }
 
 /// Passes on what the agent tells; whether a handover began.

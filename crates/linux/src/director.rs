@@ -14,7 +14,9 @@ use careof_metrics::Handover as MeasuredHandover;
 use careof_mobility::v4::{
     Change as BindingChange, DeliveryMethod, Event, HandoverEvent, InterfaceId, Notice,
 };
-use careof_plan::{NodeId, Side, Step, Topology, Tunnelling, down_of, first_peer, new_path, up_of};
+use careof_plan::{
+    NodeId, Side, Step, Topology, Tunnelling, announced_path, down_of, first_peer, new_path, up_of,
+};
 use careof_scenario::{
     CareOf, Encapsulation, Handover, HandoverStyle, LinkId, MovementDetection, QueuedFate, Role, Scenario,
 };
@@ -279,6 +281,7 @@ impl Director {
                 {
                     agent.announce(&self.scenario.link(handover.to).name, handover.notice);
                 }
+                self.announce_to_agent(handover);
             }
             Step::Begin(index) => self.begin_handover(at, index)?,
             Step::NewLink(index) => {
@@ -290,6 +293,18 @@ impl Director {
             }
         }
         Ok(())
+    }
+
+    /// The agent that is to buffer until a handover is over hears of it, too.
+    fn announce_to_agent(&self, handover: &Handover) {
+        let node = self.topology.entrance(down_of(handover.from));
+        let assists = careof_plan::assists(&self.scenario, &self.topology, node);
+        let buffers = assists.is_some_and(|config| config.buffer_forward.is_some());
+        let agent = self.agents.iter().find(|agent| buffers && agent.node == node);
+        if let (Some(agent), Some(mobile)) = (agent, self.topology.home_address()) {
+            let new = announced_path(&self.scenario, &self.topology, handover.to);
+            agent.announce_departure(mobile, handover.notice, new);
+        }
     }
 
     fn begin_handover(&mut self, at: Instant, index: usize) -> Result<(), WorldError> {
@@ -339,7 +354,19 @@ impl Director {
         if advertises_on(&self.scenario, link) {
             self.network.set_carrier(link, 0, up)?;
         }
+        self.tell_home_agent(link, up);
         Ok(())
+    }
+
+    /// A home agent at the fixed end of an access link knows what that does.
+    fn tell_home_agent(&self, link: LinkId, up: bool) {
+        let anchor = self.topology.entrance(down_of(link));
+        let (Some(mobile), Some(index)) = (self.mobile(), self.interface_of(link)) else { return };
+        if self.topology.place(anchor).role == Role::HomeAgent
+            && let Some(agent) = self.agents.iter().find(|agent| agent.node == anchor)
+        {
+            agent.reachable(self.topology.place(mobile).interfaces[index].address, up);
+        }
     }
 
     fn switch_to(&self, link: LinkId, notice: Notice) {

@@ -1,7 +1,7 @@
 //! What Linux hosts cannot do, or not yet.
 
 use careof_plan::{lay_out, refuse_what_no_world_can};
-use careof_scenario::{Assist, AssistPlace, Mobility, QueuedFate, Routing, Scenario};
+use careof_scenario::{Assist, AssistPlace, CareOf, Mobility, QueuedFate, Routing, Scenario};
 
 use crate::error::WorldError;
 use crate::relay::Splitter;
@@ -60,6 +60,14 @@ pub(crate) fn refuse_what_linux_cannot(scenario: &Scenario) -> Result<(), WorldE
         });
     }
     if let Some(mobility) = &scenario.mobility {
+        if mobility.care_of == CareOf::Dhcp {
+            return Err(WorldError::Unsupported {
+                key: "mobility.care_of".to_owned(),
+                found: format!("\"{}\"", mobility.care_of),
+                remedy: "the hosts of this world have their addresses from the start: write care_of = \"co-located\", or use the simulator"
+                    .to_owned(),
+            });
+        }
         scenario.assists.iter().try_for_each(|assist| refuse_assist(assist, mobility))?;
         if let Some(splitter) = Splitter::new(scenario, &lay_out(scenario)) {
             splitter.refuse()?;
@@ -101,11 +109,6 @@ fn refuse_assist(assist: &Assist, mobility: &Mobility) -> Result<(), WorldError>
     };
     if assist.needs_changed_sender() {
         let remedy = "the TCP of a kernel is as it is: use the simulator, or an assist that works with any, such as \"replay\"";
-        return unsupported("assist.use", remedy);
-    }
-    if matches!(assist, Assist::PathQueue(_) | Assist::BufferForward(_)) {
-        let remedy =
-            "the agents of this world show their assists TCP alone: use the simulator, or \"replay\"";
         return unsupported("assist.use", remedy);
     }
     // What the mobile node sends without a tunnel never passes the device at which an agent could see it.
@@ -160,11 +163,11 @@ mod tests {
     }
 
     #[test]
-    fn an_assist_for_all_packets_is_refused() {
-        for name in ["path-queue", "buffer-forward"] {
-            let said = refused(name, &[]).unwrap();
-            assert!(said.contains(name) && said.contains("use the simulator"), "{said}");
-        }
+    fn an_address_that_has_to_be_asked_for_is_refused() {
+        let said = refused("none", &["mobility.care_of=dhcp"]).unwrap();
+        assert!(said.contains("mobility.care_of: \"dhcp\""), "{said}");
+        assert!(said.contains("write care_of = \"co-located\", or use the simulator"), "{said}");
+        assert_eq!(refused("none", &["mobility.care_of=co-located"]), None);
     }
 
     #[test]
@@ -179,7 +182,7 @@ mod tests {
 
     #[test]
     fn an_assist_at_the_mobile_node_needs_its_packets_in_the_tunnel() {
-        for name in ["default", "freeze", "ack-hold", "hold-last"] {
+        for name in ["default", "freeze", "ack-hold", "hold-last", "path-queue"] {
             let said = refused(name, &[]).unwrap();
             assert!(said.contains("routing = \"reverse-tunnel\""), "{said}");
             assert_eq!(refused(name, &["mobility.routing=reverse-tunnel"]), None);

@@ -93,8 +93,11 @@ impl Director {
         let mut discarded = BTreeMap::<String, u64>::new();
         for agent in &finished.agents {
             for (name, count) in &agent.counters {
-                if let (Some(reason), 1..) = (name.strip_prefix("dropped-"), *count) {
-                    *discarded.entry(reason.to_owned()).or_default() += count;
+                // What assists drop is called as in the simulator.
+                let of_assist = name.strip_prefix("assist-dropped-").map(|reason| format!("assist-{reason}"));
+                let reason = of_assist.or_else(|| name.strip_prefix("dropped-").map(str::to_owned));
+                if let (Some(reason), 1..) = (reason, *count) {
+                    *discarded.entry(reason).or_default() += count;
                 }
             }
         }

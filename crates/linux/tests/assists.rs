@@ -5,7 +5,7 @@
 
 mod common;
 
-use careof_metrics::FlowSummary;
+use careof_metrics::{FlowSummary, Summary};
 use common::{flow, run};
 
 /// A download to a mobile node behind foreign agents, far from the sender, by a window that overflows no queue.
@@ -98,4 +98,104 @@ tcp = {{ variant = "kernel", congestion = "reno" }}
     }
     // Each that gets through is answered.
     assert!(2 * bicast.duplicate_acks < alone.duplicate_acks, "{bicast:?} {alone:?}");
+}
+
+/// From one link to another like it, with the narrowest part of the way there.
+fn between_two_links(ends: [&str; 2], window: Option<&str>, assist: &str, handover: &str) -> Option<Summary> {
+    let [from, to] = ends;
+    let tcp = window.map_or_else(String::new, |window| format!(", window = \"{window}\""));
+    let text = format!(
+        r#"
+assist = {assist}
+duration = "4 s"
+[links.wan]
+between = ["correspondent", "home-agent"]
+rate = "100 Mbit/s"
+delay = "1 ms"
+[links]
+first = {{ rate = "10 Mbit/s", delay = "5 ms", queue = "1000 packets" }}
+second = {{ rate = "10 Mbit/s", delay = "5 ms", queue = "1000 packets" }}
+[mobility]
+routing = "reverse-tunnel"
+[[handover]]
+at = "2 s"
+from = "first"
+to = "second"
+{handover}
+[[flow]]
+name = "bulk"
+from = "{from}"
+to = "{to}"
+tcp = {{ variant = "kernel", congestion = "reno"{tcp} }}
+"#
+    );
+    Some(run(&text)?.summary)
+}
+
+const DOWN: [&str; 2] = ["correspondent", "mobile"];
+const SOFT: &str = "style = \"make-before-break\"";
+
+#[test]
+fn the_queue_of_a_path_stands_in_the_agent_and_not_at_the_link() {
+    for ends in [DOWN, ["mobile", "correspondent"]] {
+        let with = |assist| between_two_links(ends, None, assist, SOFT);
+        let (Some(alone), Some(queued)) = (with("\"none\""), with("\"path-queue\"")) else { return };
+        let deepest = |summary: &Summary, link: &str| {
+            let ways = summary.links.iter().filter(|way| way.name.contains(link));
+            ways.map(|way| way.max_queue_bytes).max().unwrap()
+        };
+        for link in ["first", "second"] {
+            // 10 Mbit/s for the 12 ms there and back; a busy machine may be late by as much again.
+            let product = 15_000;
+            let depths = (deepest(&alone, link), deepest(&queued, link));
+            assert!(depths.0 > 4 * product && depths.1 < 2 * product, "{link} {ends:?}: {depths:?}");
+        }
+        let delivered = |summary: &Summary| flow(summary, "bulk").bytes_delivered as f64;
+        assert!(delivered(&queued) > 0.85 * delivered(&alone), "{queued:?} {alone:?}");
+        let rtt = |summary: &Summary| flow(summary, "bulk").rtt_mean.unwrap();
+        assert!(rtt(&queued) < rtt(&alone) / 2, "{queued:?} {alone:?}");
+        assert!(queued.mobility.unwrap().discarded["assist-queue-management"] > 0);
+    }
+}
+
+#[test]
+fn what_waits_in_the_agent_takes_the_new_path_in_order_or_is_dropped_or_goes_by_the_old_one() {
+    let with = |at_handover: &str| {
+        let queue = "discipline = \"drop-tail\", limit = \"200 packets\"";
+        let assist = format!(
+            "{{ use = \"path-queue\", path-queue = {{ {queue}, at_handover = \"{at_handover}\" }} }}"
+        );
+        between_two_links(DOWN, None, &assist, SOFT)
+    };
+    let [Some(along), Some(gone), Some(late)] = ["re-route", "drop", "drain-late"].map(with) else { return };
+    let dropped = |summary: &Summary| {
+        let discarded = &summary.mobility.as_ref().unwrap().discarded;
+        discarded.get("assist-handover").copied().unwrap_or_default()
+    };
+    assert_eq!((dropped(&along), flow(&along, "bulk").out_of_order_arrivals), (0, 0), "{along:?}");
+    assert!(dropped(&gone) > 20, "{gone:?}");
+    assert_eq!(dropped(&late), 0, "{late:?}");
+    // By two paths at a time packets overtake each other.
+    assert!(flow(&late, "bulk").out_of_order_arrivals > 20, "{late:?}");
+}
+
+#[test]
+fn a_buffer_saves_what_comes_while_there_is_no_path() {
+    // The whole window is in the buffer when the path ends, and less time passes than a sender waits.
+    let handover = "style = \"break-before-make\"\ninterruption = \"50 ms\"\nnotice = \"60 ms\"";
+    let with = |limit: usize| {
+        let buffer = format!("{{ use = \"buffer-forward\", buffer-forward = {{ limit = {limit} }} }}");
+        between_two_links(DOWN, Some("64 KiB"), &buffer, handover)
+    };
+    let (Some(large), Some(small)) = (with(500), with(10)) else { return };
+    let discarded = |summary: &Summary| {
+        let discarded = &summary.mobility.as_ref().unwrap().discarded;
+        discarded.get("assist-queue-full").copied().unwrap_or_default()
+    };
+    let bulk = |summary: &Summary| flow(summary, "bulk").clone();
+    assert!(bulk(&large).packets_held > 20 && discarded(&large) == 0, "{large:?}");
+    assert_eq!(bulk(&small).packets_held, 10, "{small:?}");
+    assert!(discarded(&small) > 10, "{small:?}");
+    assert!(bulk(&large).segments_retransmitted < 5, "{large:?}");
+    assert!(bulk(&small).segments_retransmitted > 10, "{small:?}");
 }

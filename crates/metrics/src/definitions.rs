@@ -345,6 +345,14 @@ pub const DEFINITIONS: &[Definition] = &[
     define(Handover, "style", "", "`make-before-break` or `break-before-make`."),
     define(
         Handover,
+        "address_at_s",
+        "s",
+        "When the mobile node could use its address on the new link, where it has to ask for one (`care_of = \"dhcp\"`): from \
+         `at_s` to here is the acquisition of the address with whatever interruption came before it, from here to `ready_at_s` the \
+         registration. Absent where the address is there with the link, or was not obtained in the period.",
+    ),
+    define(
+        Handover,
         "ready_at_s",
         "s",
         "When the new path first carried packets both ways: the link is up and the registration by it was accepted. Null \

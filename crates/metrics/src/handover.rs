@@ -145,6 +145,13 @@ pub struct HandoverSummary {
     pub to: String,
     /// How.
     pub style: String,
+    /// When the mobile node had an address on the new link that it had to ask for.
+    #[serde(
+        rename = "address_at_s",
+        serialize_with = "optional_instant",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub address_at: Option<Instant>,
     /// When the new path first carried packets both ways.
     #[serde(rename = "ready_at_s", serialize_with = "optional_instant")]
     pub ready_at: Option<Instant>,
@@ -198,6 +205,7 @@ struct Record {
     at: Instant,
     until: Instant,
     handover: Handover,
+    address_at: Option<Instant>,
     ready_at: Option<Instant>,
     interruption: Duration,
     recovery: Recovery,
@@ -275,6 +283,7 @@ impl HandoverMetrics {
             at: now,
             until: now,
             handover,
+            address_at: None,
             ready_at: None,
             interruption: Duration::ZERO,
             recovery: Recovery::NotReady,
@@ -296,6 +305,13 @@ impl HandoverMetrics {
             self.unusable_since.get_or_insert(now);
         } else if let (Some(since), Some(last)) = (self.unusable_since.take(), self.records.last_mut()) {
             last.interruption += now - since;
+        }
+    }
+
+    /// The mobile node has obtained its address on the link that the current handover leads to.
+    pub fn on_address(&mut self, now: Instant) {
+        if let Some(record) = self.records.last_mut().filter(|record| record.ready_at.is_none()) {
+            record.address_at = Some(now);
         }
     }
 
@@ -451,6 +467,7 @@ fn summary(record: Record, measured: &[MeasuredFlow]) -> HandoverSummary {
         from: record.handover.from,
         to: record.handover.to,
         style: record.handover.style,
+        address_at: record.address_at,
         ready_at: record.ready_at,
         interruption: record.interruption,
         stall_after: longest.filter(|_| stall == Resumption::Resumed),

@@ -370,6 +370,7 @@ pub(crate) mod tests {
         handovers.on_handover(Instant::from_secs(12), handover, core::slice::from_ref(&flow));
         let rate = PathRate::of(DataRate::from_bits_per_second(9600), 15_000, 1460);
         let path = NewPath { to_mobile: rate, from_mobile: rate, round_trip: Duration::from_millis(700) };
+        handovers.on_address(Instant::from_nanos(12_100_000_001));
         handovers.on_ready(Instant::from_nanos(12_345_678_901), path);
         let link = LinkSummary {
             name: "gsm.down".into(),
@@ -417,6 +418,7 @@ pub(crate) mod tests {
     fn times_are_seconds_with_their_nanoseconds() {
         let json = summary_json(&example());
         for line in [
+            "\"address_at_s\": 12.100000001,",
             "\"ready_at_s\": 12.345678901,",
             "\"at_s\": 12.0,",
             "\"stall_after_s\": null,",

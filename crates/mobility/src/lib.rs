@@ -8,4 +8,5 @@
 
 extern crate alloc;
 
+pub mod dhcp;
 pub mod v4;

@@ -179,7 +179,7 @@ fn mobile_interfaces(
     let interface = |(n, i): (usize, &crate::topology::Interface)| InterfaceConfig {
         id: InterfaceId(n as u16),
         care_of: match mobility.care_of {
-            CareOf::CoLocated => CareOfChoice::CoLocated,
+            CareOf::CoLocated | CareOf::Dhcp => CareOfChoice::CoLocated,
             CareOf::ForeignAgent => CareOfChoice::ForeignAgent,
         },
         preference: 0,

@@ -1,5 +1,7 @@
 //! What agents tell, in the words of traces.
 
+use careof_base::Duration;
+use careof_mobility::dhcp::Lease;
 use careof_mobility::v4::{
     ArpEvent, BindingChanged, HandoverEvent, HandoverFailure, HandoverStyle, InterfaceId, VisitorChanged,
 };
@@ -32,6 +34,12 @@ pub fn arp_text(event: &ArpEvent) -> (&'static str, Option<InterfaceId>, String)
             ("gratuitous", Some(*interface), format!("{home_address} is here"))
         }
     }
+}
+
+/// An address obtained by DHCP: which, from whom, in what time.
+#[must_use]
+pub fn acquired_text(lease: &Lease, took: Duration) -> String {
+    format!("{} from {} for {} after {} ms", lease.address, lease.server, lease.lease_time, took.as_millis())
 }
 
 /// A phase of a handover: where, and what there is to say beyond its name.

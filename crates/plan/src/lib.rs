@@ -2,6 +2,7 @@
 //!
 //! - [`Topology`] is the nodes with their interfaces, addresses and static routes;
 //! - [`agent`] is the configuration of the mobility agent on a node, [`assists`] that of the assists beside it;
+//! - [`DhcpPlan`] is who asks for addresses on a node, and who leases them;
 //! - [`steps`] is when links come and go;
 //! - [`Workload`] is what the applications at both ends of a flow ask of their connection;
 //! - the rest are the words both worlds use for the same things: names, ports, messages, paths.
@@ -12,6 +13,7 @@
 mod agents;
 mod assists;
 mod capture;
+mod dhcp;
 mod digest;
 mod event_text;
 mod flow;
@@ -28,8 +30,9 @@ mod workload;
 pub use agents::{AgentPlan, agent, wall_clock};
 pub use assists::{announced_path, assists, exceptions, flow_key};
 pub use capture::LinkCapture;
+pub use dhcp::{DhcpPlan, dhcp};
 pub use digest::{Digest, of_bytes};
-pub use event_text::{arp_text, binding_text, handover_text, visitor_text};
+pub use event_text::{acquired_text, arp_text, binding_text, handover_text, visitor_text};
 pub use flow::{FlowId, kind, measured_name, measured_senders, port};
 pub use layout::{lay_out, link_ends, names, stream};
 pub use message_text::describe;

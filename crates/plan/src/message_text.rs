@@ -1,5 +1,8 @@
 //! Signalling messages in a line of words, for traces.
 
+use core::net::Ipv4Addr;
+
+use careof_wire::dhcp::{self, DhcpMessage};
 use careof_wire::icmp::{IcmpMessage, RouterAdvertisement};
 use careof_wire::ipv4::Ipv4Header;
 use careof_wire::mip4::{Message, RegistrationReply, RegistrationRequest};
@@ -9,11 +12,16 @@ use careof_wire::udp::UdpHeader;
 /// The name and the gist of a signalling datagram.
 pub fn describe(header: &Ipv4Header, payload: &[u8]) -> (&'static str, String) {
     match header.protocol {
-        protocol::UDP => match UdpHeader::parse(header.source, header.destination, payload)
-            .and_then(|(_, payload)| Message::parse(payload))
-        {
-            Ok(Message::Request(request)) => ("RegistrationRequest", request_text(&request)),
-            Ok(Message::Reply(reply)) => ("RegistrationReply", reply_text(&reply)),
+        protocol::UDP => match UdpHeader::parse(header.source, header.destination, payload) {
+            Ok((udp, payload)) if is_dhcp(udp.destination_port) => match DhcpMessage::parse(payload) {
+                Ok(message) => (message.kind.name(), dhcp_text(&message)),
+                Err(error) => ("Malformed", error.to_string()),
+            },
+            Ok((_, payload)) => match Message::parse(payload) {
+                Ok(Message::Request(request)) => ("RegistrationRequest", request_text(&request)),
+                Ok(Message::Reply(reply)) => ("RegistrationReply", reply_text(&reply)),
+                Err(error) => ("Malformed", error.to_string()),
+            },
             Err(error) => ("Malformed", error.to_string()),
         },
         protocol::ICMP => match IcmpMessage::parse(payload) {
@@ -45,6 +53,29 @@ fn reply_text(reply: &RegistrationReply) -> String {
         reply.lifetime.as_secs(),
         reply.identification.0
     )
+}
+
+const fn is_dhcp(port: u16) -> bool {
+    port == dhcp::SERVER_PORT || port == dhcp::CLIENT_PORT
+}
+
+fn dhcp_text(message: &DhcpMessage) -> String {
+    let mut text = format!("client {}, xid {:08x}", message.chaddr, message.xid);
+    let address = |address: Ipv4Addr| (!address.is_unspecified()).then_some(address);
+    for (what, address) in [
+        ("has", address(message.ciaddr)),
+        ("gets", address(message.yiaddr)),
+        ("asks for", message.requested_address),
+        ("server", message.server_identifier),
+    ] {
+        if let Some(address) = address {
+            text.push_str(&format!(", {what} {address}"));
+        }
+    }
+    if let Some(lease_time) = message.lease_time {
+        text.push_str(&format!(", for {lease_time}"));
+    }
+    text
 }
 
 fn icmp_text(message: &IcmpMessage) -> (&'static str, String) {

@@ -6,7 +6,7 @@ use careof_base::DataRate;
 use careof_link::Config as LinkConfig;
 use careof_metrics::{NewPath, PathRate};
 use careof_mobility::v4::PathProperties;
-use careof_scenario::{CareOf, LinkId, Role, Scenario};
+use careof_scenario::{LinkId, Role, Scenario};
 use careof_wire::ipv4::Ipv4Header;
 use careof_wire::mip4::{
     Algorithm, AuthenticationExtension, PathReport, RegistrationReply, RegistrationRequest,
@@ -125,7 +125,7 @@ fn ways_through(
     let home_agent = topology.find("home-agent").unwrap_or(NodeId(0));
     let anchor = topology.entrance(down_of(link));
     let overhead = tunnelling.overhead;
-    let co_located = scenario.mobility.as_ref().is_some_and(|mobility| mobility.care_of == CareOf::CoLocated);
+    let co_located = scenario.mobility.as_ref().is_some_and(|mobility| mobility.care_of.is_co_located());
     // A tunnel to a foreign agent ends before the access link.
     let on_access = if co_located { overhead } else { 0 };
     let walk = |from, to| walk(topology, from, to);

@@ -46,7 +46,7 @@ pub fn refuse_what_no_world_can(scenario: &Scenario) -> Result<(), Unsupported> 
             });
         }
         let by_advertisements = mobility.movement_detection != MovementDetection::LinkTrigger;
-        if by_advertisements && mobility.care_of == CareOf::CoLocated {
+        if by_advertisements && mobility.care_of.is_co_located() {
             return Err(Unsupported {
                 key: "mobility.movement_detection".to_owned(),
                 found: format!("\"{}\"", mobility.movement_detection),

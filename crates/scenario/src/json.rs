@@ -7,8 +7,8 @@ use serde::{Serialize, Serializer};
 use sha2::{Digest, Sha256};
 
 use crate::model::{
-    AssistException, CopyNumber, Destination, Flow, Handover, Link, Medium, Mobility, NodeId, Scenario, Tcp,
-    TraceFile, Workload,
+    AssistException, ClientCheck, CopyNumber, Destination, Dhcp, Flow, Handover, Link, Medium, Mobility,
+    NodeId, Scenario, Tcp, TraceFile, Workload,
 };
 
 /// A JSON value whose objects keep the order in which they were built.
@@ -274,6 +274,9 @@ fn queue(queue: &QueueConfig) -> Json {
 
 fn mobility(scenario: &Scenario, mobility: &Mobility) -> Json {
     let mut json = rules(scenario, mobility);
+    if let (Json::Object(entries), Some(dhcp)) = (&mut json, &mobility.dhcp) {
+        entries.push(("dhcp", address_acquisition(dhcp)));
+    }
     if let (Json::Object(entries), Some(fleet)) = (&mut json, &mobility.fleet) {
         let stations = fleet.stations.iter().map(|station| scenario.node_name(*station)).collect::<Json>();
         entries.push(("nodes", (fleet.count as u64).into()));
@@ -304,6 +307,21 @@ fn rules(scenario: &Scenario, mobility: &Mobility) -> Json {
             "port": rule.port,
             "method": rule.method.name(),
         }).collect::<Json>(),
+    }
+}
+
+fn address_acquisition(dhcp: &Dhcp) -> Json {
+    let (least, most) = dhcp.start_delay.range();
+    // Probes of a check that does not happen are nothing.
+    let probes = if dhcp.client_check == ClientCheck::None { 0 } else { dhcp.probes };
+    object! {
+        "client_check": dhcp.client_check.name(),
+        "probes": probes,
+        "server_check_ns": dhcp.server_check,
+        "start_delay_least_ns": least,
+        "start_delay_most_ns": most,
+        "lease_ns": dhcp.lease,
+        "processing_ns": dhcp.processing,
     }
 }
 

@@ -8,7 +8,8 @@ use crate::decode::{Field, Reader};
 use crate::error::{Origin, Problems};
 use crate::link::MOST_COPIES;
 use crate::model::{
-    Algorithm, CareOf, Encapsulation, HandoverStyle, MovementDetection, Protocol, QueuedFate, Replay, Routing,
+    Algorithm, CareOf, Dhcp, Encapsulation, HandoverStyle, MovementDetection, Protocol, QueuedFate, Replay,
+    Routing,
 };
 use crate::reference::{HANDOVER, MOBILITY, POLICY};
 use crate::tree::Value;
@@ -41,6 +42,7 @@ pub(crate) struct MobilityDraft<'a> {
     pub(crate) nodes: Option<usize>,
     pub(crate) protocol: Protocol,
     pub(crate) care_of: CareOf,
+    pub(crate) dhcp: Option<Dhcp>,
     pub(crate) routing: Routing,
     pub(crate) encapsulation: Encapsulation,
     pub(crate) start: Option<Reference<'a>>,
@@ -96,11 +98,13 @@ pub(crate) fn mobility<'a>(field: &Field<'a>, problems: &mut Problems) -> Option
             problems,
         );
     }
+    let care_of = care_of(&reader, nodes.is_some(), problems);
     Some(MobilityDraft {
         origin: reader.origin,
         nodes: nodes.map(|nodes| usize::try_from(nodes).unwrap_or(usize::MAX)),
         protocol: protocol.unwrap_or_default(),
-        care_of: care_of(&reader, nodes.is_some(), problems),
+        care_of,
+        dhcp: crate::dhcp::dhcp(&reader, care_of, problems),
         routing: routing.unwrap_or_default(),
         encapsulation: word(&reader, "encapsulation", problems),
         start: reader.get("start").and_then(|field| Reference::read(&field, problems)),
@@ -125,8 +129,8 @@ fn word<W: crate::words::Word + Default>(reader: &Reader<'_>, key: &str, problem
 
 fn care_of(reader: &Reader<'_>, many: bool, problems: &mut Problems) -> CareOf {
     let given: Option<CareOf> = reader.get("care_of").and_then(|field| {
-        let care_of = field.word(problems)?;
-        if many && care_of == CareOf::CoLocated {
+        let care_of: CareOf = field.word(problems)?;
+        if many && care_of.is_co_located() {
             let hint = "leave `care_of` out, or write \"foreign-agent\"".to_owned();
             field.wrong("with `nodes` the stations are foreign agents", Some(hint), problems);
         }

@@ -5,12 +5,14 @@ use core::net::Ipv4Addr;
 use careof_base::{DataRate, Duration};
 
 mod assist;
+mod dhcp;
 
 pub use assist::{
     AckHold, AdvisedBy, Assist, AssistException, AssistPlace, BufferForward, FastRetransmit, Freeze,
     HoldLast, KeptEnd, LcdKick, PathQueue, QueueAtHandover, ReplayAssist, ReplayRest, RtoFastDecrease,
     RtoReset, Snoop, Split, TcpCm, WindowClamp,
 };
+pub use dhcp::{ClientCheck, Dhcp, StartDelay};
 
 /// Everything a run needs to know.
 ///
@@ -136,6 +138,8 @@ pub struct Mobility {
     pub protocol: Protocol,
     /// Whose address the tunnel ends at.
     pub care_of: CareOf,
+    /// How the care-of address is obtained; there with [`CareOf::Dhcp`], and only then.
+    pub dhcp: Option<Dhcp>,
     /// How the mobile node's own packets travel while it is away from home, where no rule of [`Mobility::policy`]
     /// says otherwise. Never [`Routing::RegularIp`].
     pub routing: Routing,
@@ -237,6 +241,16 @@ pub enum CareOf {
     CoLocated,
     /// The foreign agent's address.
     ForeignAgent,
+    /// The mobile node's own address on the link it visits, which it has to ask for there.
+    Dhcp,
+}
+
+impl CareOf {
+    /// Whether the tunnel ends at the mobile node.
+    #[must_use]
+    pub const fn is_co_located(self) -> bool {
+        matches!(self, Self::CoLocated | Self::Dhcp)
+    }
 }
 
 /// How packets of the mobile node travel: MosquitoNet's three choices.

@@ -3,6 +3,7 @@
 use careof_document::section::{Dialect, Section, key};
 
 pub(crate) mod assist;
+pub(crate) mod dhcp;
 pub(crate) mod medium;
 
 pub(crate) static ROOT: Section = Section {
@@ -335,7 +336,14 @@ node *i* of *N* begins at station *i*, counted round; `[[handover]]` with `every
             "care_of",
             "word",
             "`\"co-located\"`; with `nodes` `\"foreign-agent\"`",
-            "`\"co-located\"` or `\"foreign-agent\"`; with `nodes` only that.",
+            "`\"co-located\"`, `\"dhcp\"` (co-located too, but first to be obtained; see `[mobility.dhcp]`) or \
+`\"foreign-agent\"`; with `nodes` only that.",
+        ),
+        key(
+            "dhcp",
+            "table",
+            "see there",
+            "How addresses are obtained with `care_of = \"dhcp\"`; see `[mobility.dhcp]`.",
         ),
         key(
             "routing",
@@ -789,7 +797,7 @@ in slow start, 1.2 times later (Linux's `fq`). Congestion control by `\"bbr\"` a
 };
 
 /// All sections in the order of the documentation.
-pub(crate) static SECTIONS: [&Section; 29] = [
+pub(crate) static SECTIONS: [&Section; 30] = [
     &ROOT,
     &LINK,
     &medium::MEDIUM,
@@ -799,6 +807,7 @@ pub(crate) static SECTIONS: [&Section; 29] = [
     &TRACE,
     &FRAMING,
     &MOBILITY,
+    &dhcp::DHCP,
     &POLICY,
     &HANDOVER,
     &FLOW,

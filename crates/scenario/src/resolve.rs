@@ -582,6 +582,7 @@ impl Network {
         Some(Mobility {
             protocol: draft.protocol,
             care_of: draft.care_of,
+            dhcp: draft.dhcp,
             routing: draft.routing,
             encapsulation: draft.encapsulation,
             start: start?,

@@ -10,8 +10,9 @@ use careof_tcp::{
 };
 
 use crate::model::{
-    AdvisedBy, Algorithm, AssistPlace, CareOf, Encapsulation, HandoverStyle, KeptEnd, KernelProfile,
-    MovementDetection, Protocol, QueueAtHandover, QueuedFate, Replay, ReplayRest, Role, Routing,
+    AdvisedBy, Algorithm, AssistPlace, CareOf, ClientCheck, Encapsulation, HandoverStyle, KeptEnd,
+    KernelProfile, MovementDetection, Protocol, QueueAtHandover, QueuedFate, Replay, ReplayRest, Role,
+    Routing,
 };
 
 /// A type whose values have names.
@@ -52,7 +53,8 @@ macro_rules! words {
 words!(Role: Correspondent = "correspondent", HomeAgent = "home-agent", ForeignAgent = "foreign-agent",
     Mobile = "mobile", Host = "host");
 words!(Protocol: MobileIpv4 = "mobile-ipv4");
-words!(CareOf: CoLocated = "co-located", ForeignAgent = "foreign-agent");
+words!(CareOf: CoLocated = "co-located", Dhcp = "dhcp", ForeignAgent = "foreign-agent");
+words!(ClientCheck: BeforeUse = "before-use", Background = "background", None = "none");
 words!(Routing: Triangle = "triangle", ReverseTunnel = "reverse-tunnel", RegularIp = "regular-ip");
 words!(Encapsulation: IpInIp = "ip-in-ip", Minimal = "minimal", Gre = "gre");
 words!(MovementDetection: LinkTrigger = "link-trigger", MissedAdvertisements = "missed-advertisements",

@@ -586,3 +586,28 @@ fn programs_and_probes_are_checked_before_anything_runs() {
         assert!(message.contains(part), "{keys}: {message}");
     }
 }
+
+#[test]
+fn parameters_of_dhcp_without_dhcp_or_beyond_its_fields_are_refused() {
+    let said = overridden("mobility.dhcp.probes=2");
+    assert!(
+        said.contains("mobility.dhcp: found a table; no address is asked for with another `care_of`"),
+        "{said}"
+    );
+    assert!(said.contains("hint: write care_of = \"dhcp\" in [mobility]"), "{said}");
+    let asked = |others: &[&str]| errors(GOOD, &[&["mobility.care_of=dhcp"], others].concat()).to_string();
+    for (given, expected) in [
+        ("lease=1500 ms", "leases are whole seconds\n  hint: write \"2 s\""),
+        ("probes=0", "mobility.dhcp.probes"),
+        ("server_check=0 s", "it must be above zero"),
+        ("client_check=before", "hint: did you mean \"before-use\"?"),
+        ("lease_time=9 s", "hint: write `lease`"),
+    ] {
+        let said = asked(&[&format!("mobility.dhcp.{given}")]);
+        assert!(said.contains(expected), "{given}: {said}");
+    }
+    let said = asked(&["mobility.dhcp.client_check=none", "mobility.dhcp.probes=2"]);
+    assert!(said.contains("a client that does not check sends no probes"), "{said}");
+    let said = asked(&["mobility.nodes=2"]);
+    assert!(said.contains("with `nodes` the stations are foreign agents"), "{said}");
+}

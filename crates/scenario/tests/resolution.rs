@@ -5,7 +5,8 @@ use core::net::Ipv4Addr;
 use careof_base::{DataRate, Duration};
 use careof_link::{Discipline, Jitter, Loss, QueueLimit, UNLIMITED_RATE};
 use careof_scenario::{
-    Destination, HandoverStyle, MovementDetection, QueuedFate, Role, Routing, Scenario, Workload,
+    ClientCheck, Destination, HandoverStyle, MovementDetection, QueuedFate, Role, Routing, Scenario,
+    StartDelay, Workload,
 };
 use careof_tcp::{DelayedAck, InitialWindow, Profile, RtoEstimator, Variant};
 
@@ -441,4 +442,28 @@ fn a_kernels_tcp_is_asked_for_by_what_no_model_has() {
     assert_eq!(kernel("{ congestion = \"dctcp\" }"), Some((modern, dctcp.clone(), "congestion")));
     assert_eq!(kernel("{ profile = \"sack\", congestion = \"dctcp\" }"), Some((None, dctcp, "congestion")));
     assert_eq!(kernel("{ congestion = \"cubic\" }"), None, "models have it too");
+}
+
+#[test]
+fn an_address_is_asked_for_with_both_checks_unless_the_file_says_otherwise() {
+    let dhcp = |overrides: &[&str]| {
+        let overrides = [&["mobility.care_of=dhcp"], overrides].concat();
+        small(&overrides).mobility.and_then(|mobility| mobility.dhcp).expect("an address has to be asked for")
+    };
+    let default = dhcp(&[]);
+    assert_eq!((default.client_check, default.probes), (ClientCheck::BeforeUse, 3));
+    assert_eq!(default.server_check, Some(Duration::from_secs(1)));
+    assert_eq!(default.start_delay.range(), (Duration::ZERO, Duration::ZERO));
+    assert_eq!(default.lease, Some(Duration::from_secs(43_200)));
+    let given = dhcp(&[
+        "mobility.dhcp.client_check=none",
+        "mobility.dhcp.server_check=none",
+        "mobility.dhcp.start_delay=rfc-2131",
+        "mobility.dhcp.lease=infinity",
+        "mobility.dhcp.processing=5 ms",
+    ]);
+    assert_eq!((given.client_check, given.server_check, given.lease), (ClientCheck::None, None, None));
+    assert_eq!(given.start_delay, StartDelay::Rfc2131);
+    assert_eq!(given.processing, Duration::from_millis(5));
+    assert_eq!(small(&[]).mobility.and_then(|mobility| mobility.dhcp), None);
 }

@@ -120,7 +120,7 @@ impl Simulation {
         self.queue.set(slot, deadline);
     }
 
-    fn send_for_agent(&mut self, node: NodeId, transmit: Transmit) {
+    pub(crate) fn send_for_agent(&mut self, node: NodeId, transmit: Transmit) {
         let Transmit { interface, source, destination, ttl, payload } = transmit;
         let interface = interface.map(|interface| InterfaceIndex(interface.0));
         if is_group(destination)
@@ -205,7 +205,7 @@ impl Simulation {
     }
 
     /// The one-way link that leaves `node` by an interface; `None` where the node has no such interface.
-    fn way_of(&self, node: NodeId, interface: InterfaceId) -> Option<OneWayId> {
+    pub(crate) fn way_of(&self, node: NodeId, interface: InterfaceId) -> Option<OneWayId> {
         self.node(node).place.interfaces.get(usize::from(interface.0)).map(|interface| interface.out)
     }
 
@@ -217,6 +217,9 @@ impl Simulation {
         header: &Ipv4Header,
         bytes: &[u8],
     ) {
+        if self.dhcp_receives(node, interface, header, bytes) {
+            return;
+        }
         let interface = InterfaceId(interface.0);
         let (source, destination, ttl) = (header.source, header.destination, header.ttl);
         match header.protocol {

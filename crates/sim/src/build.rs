@@ -11,7 +11,7 @@ use careof_plan::{
     down_of, lay_out, link_ends, measured_name, measured_senders, names, port, refuse_what_no_world_can,
     up_of,
 };
-use careof_scenario::{Assist, CareOf, KernelTcp, LinkId, Scenario, Workload as Traffic};
+use careof_scenario::{Assist, KernelTcp, LinkId, Scenario, Workload as Traffic};
 use careof_tcp::{CongestionControl, Connection, Role as TcpRole};
 use careof_trace::EventLog;
 use careof_wire::SeqNumber;
@@ -92,6 +92,7 @@ impl Simulation {
         simulation.find_interfaces_on_media();
         simulation.take_down_absent_links();
         simulation.add_agents()?;
+        simulation.add_dhcp()?;
         simulation.add_flows();
         simulation.add_senders();
         simulation.add_relays();
@@ -281,7 +282,7 @@ impl Simulation {
 
     /// Whether the mobile node has addresses of its own on the links it visits.
     pub(crate) fn is_co_located(&self) -> bool {
-        self.scenario.mobility.as_ref().is_some_and(|mobility| mobility.care_of == CareOf::CoLocated)
+        self.scenario.mobility.as_ref().is_some_and(|mobility| mobility.care_of.is_co_located())
     }
 }
 

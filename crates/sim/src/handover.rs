@@ -123,11 +123,12 @@ impl Simulation {
                 self.tell_anchor(handover.from, false);
                 let interface = self.mobile_interface(handover.from);
                 self.agent_input(self.mobile(), Input::LinkDown { interface });
+                self.dhcp_link(self.mobile(), interface, false);
             }
         }
     }
 
-    /// The link comes up, and the mobile node has its address there.
+    /// The link comes up, and the mobile node has its address there, or asks for it.
     fn raise_link(&mut self, link: LinkId) {
         for way in [down_of(link), up_of(link)] {
             self.bring_up(way);
@@ -137,6 +138,9 @@ impl Simulation {
         let interface = self.mobile_interface(link);
         let place = self.node(node).place.interfaces[usize::from(interface.0)];
         self.agent_input(node, Input::LinkUp { interface });
+        if self.dhcp_link(node, interface, true) {
+            return;
+        }
         if self.is_co_located() || self.is_home_address_of(node, place.address) {
             let address = InterfaceAddress {
                 address: place.address,
@@ -179,14 +183,20 @@ impl Simulation {
             let _ = mobile.switch_to(now, interface, notice);
         }
         self.drive_agent(node);
-        // A handover that takes back one of which nobody else has heard leads to the path that never stopped
-        // working.
+        self.settle_in_place(interface);
+    }
+
+    /// A handover that takes back one of which nobody else has heard leads to the path that never stopped working: it is over
+    /// as soon as the mobile node has its address there.
+    pub(crate) fn settle_in_place(&mut self, interface: InterfaceId) {
+        let node = self.mobile();
         if let Agent::Mobile(mobile) = &self.node(node).agent
             && !self.script.initiated
             && mobile.is_registered()
             && mobile.active() == Some(interface)
+            && self.has_address(node, interface)
         {
-            self.script.metrics.on_path(now, true);
+            self.script.metrics.on_path(self.now, true);
             self.handover_is_ready(interface);
         }
     }
@@ -252,6 +262,14 @@ impl Simulation {
         self.handover_is_ready(to);
         for index in 0..self.flows.len() {
             self.open_flow(FlowId(index as u16));
+        }
+    }
+
+    /// The mobile node has obtained its address on `to`: if that is where the handover under way leads, it is on record.
+    pub(crate) fn handover_has_address(&mut self, to: InterfaceId) {
+        let leads = self.script.current.map(|index| self.script.handovers[index].to);
+        if leads.is_some_and(|link| self.mobile_interface(link) == to) {
+            self.script.metrics.on_address(self.now);
         }
     }
 

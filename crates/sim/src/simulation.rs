@@ -15,6 +15,7 @@ use crate::advice::Senders;
 use crate::agents::Agent;
 use crate::assists::Anchor;
 use crate::bytes::PacketBytes;
+use crate::dhcp::DhcpHost;
 use crate::drop_cause::{Cause, NodeDrop};
 use crate::fleet::Fleet;
 use crate::flow::Flow;
@@ -40,6 +41,8 @@ pub(crate) enum Component {
     Flow(FlowId),
     /// A timer of a mobility agent.
     Agent(NodeId),
+    /// A timer of the DHCP clients and servers on a node.
+    Dhcp(NodeId),
     /// A timer of the assists on a node.
     Assist(NodeId),
     /// A timer of the half of a relay that talks to this side.
@@ -94,6 +97,8 @@ pub(crate) struct Node {
     pub(crate) place: Place,
     pub(crate) agent: Agent,
     pub(crate) agent_slot: Slot,
+    /// The DHCP clients and servers here.
+    pub(crate) dhcp: Option<Box<DhcpHost>>,
     /// The assists that run here.
     pub(crate) assist: Option<Box<Anchor>>,
     pub(crate) reassembly: Reassembly,
@@ -253,6 +258,7 @@ impl Simulation {
             Component::Connection(flow, side) => self.connection_timeout(flow, side),
             Component::Flow(flow) => self.flow_timeout(flow),
             Component::Agent(node) => self.agent_timeout(node),
+            Component::Dhcp(node) => self.dhcp_timeout(node),
             Component::Assist(node) => self.assist_timeout(node),
             Component::Relay(flow, side) => self.relay_timeout(flow, side),
             Component::Station(node) => self.station_timeout(node),
@@ -431,6 +437,7 @@ impl Simulation {
             place,
             agent: Agent::None,
             agent_slot: self.add_component(Component::Agent(id)),
+            dhcp: None,
             assist: None,
             reassembly: Reassembly::default(),
             reassembly_slot: self.add_component(Component::Reassembly(id)),

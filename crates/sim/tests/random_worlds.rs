@@ -44,9 +44,9 @@ fn links(random: &mut RandomStream, text: &mut String) {
 }
 
 fn mobility(random: &mut RandomStream, text: &mut String) {
-    let care_of = pick(random, &["co-located", "foreign-agent"]);
+    let care_of = pick(random, &["co-located", "dhcp", "foreign-agent"]);
     let detection = match care_of {
-        "co-located" => "link-trigger",
+        "co-located" | "dhcp" => "link-trigger",
         _ => pick(random, &["link-trigger", "missed-advertisements", "lifetime", "prefix"]),
     };
     let _ = writeln!(text, "[mobility]\nprotocol = \"mobile-ipv4\"");
@@ -63,8 +63,20 @@ fn mobility(random: &mut RandomStream, text: &mut String) {
     }
     let _ = writeln!(text, "simultaneous_bindings = {}", pick(random, &["true", "false"]));
     text.push_str(pick(random, &["", "home = \"a\"\n", "home = \"b\"\n"]));
-    if care_of == "co-located" && random.below(3) == 0 {
+    if care_of != "foreign-agent" && random.below(3) == 0 {
         text.push_str("policy = [{ to = \"correspondent\", method = \"regular-ip\" }]\n");
+    }
+    if care_of == "dhcp" {
+        let _ = writeln!(text, "[mobility.dhcp]");
+        for (key, value) in [
+            ("client_check", pick(random, &["none", "background", "before-use"])),
+            ("server_check", pick(random, &["none", "200 ms"])),
+            ("start_delay", pick(random, &["0 s", "300 ms", "rfc-2131"])),
+            ("lease", pick(random, &["2 s", "12 h", "infinity"])),
+            ("processing", pick(random, &["0 s", "20 ms"])),
+        ] {
+            let _ = writeln!(text, "{key} = \"{value}\"");
+        }
     }
 }
 

@@ -192,6 +192,7 @@ mod tests {
             from: "a".to_owned(),
             to: "b".to_owned(),
             style: "make-before-break".to_owned(),
+            address_at: None,
             ready_at: None,
             interruption: Duration::from_millis(1500),
             stall_after: None,

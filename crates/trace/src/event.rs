@@ -157,10 +157,10 @@ pub struct PacketRecord {
     pub queue_bytes: u64,
 }
 
-/// A signalling message: Mobile IP or ICMP.
+/// A signalling message: Mobile IP, DHCP or ICMP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageRecord {
-    /// The RFC's name of it: `RegistrationRequest`, `AgentAdvertisement`, `DestinationUnreachable`.
+    /// The RFC's name of it: `RegistrationRequest`, `DHCPOFFER`, `AgentAdvertisement`, `DestinationUnreachable`.
     pub message: &'static str,
     /// The datagram that carries it, if it travels in one of its own.
     pub packet: Option<u64>,
@@ -372,7 +372,7 @@ impl Event {
         Self::at_node(time, EventKind::Binding, node, None, Body::Cause { cause, detail })
     }
 
-    /// `node` decided about ARP on `link`: `proxy-start`, `proxy-stop`, `gratuitous`.
+    /// `node` decided about ARP on `link`: `proxy-on`, `proxy-off`, `gratuitous`, `probe`, and others.
     #[must_use]
     pub fn arp(
         time: Instant,
@@ -384,8 +384,8 @@ impl Event {
         Self::at_node(time, EventKind::Arp, node, link, Body::Cause { cause, detail })
     }
 
-    /// A handover of `node` to `link` reached the phase `cause`: `initiated`, `link-down`, `link-up`,
-    /// `registered` or `terminated`.
+    /// A handover of `node` to `link` reached the phase `cause`: `initiated`, `link-down`, `link-up`, `address-acquired`,
+    /// `registered`, `terminated`, and others.
     #[must_use]
     pub fn handover(
         time: Instant,

@@ -252,13 +252,14 @@ pub const KINDS: &[KindSpec] = &[
     KindSpec {
         kind: EventKind::Arp,
         doc: "A home agent or mobile node decided about ARP: answer for the mobile node, stop doing so, or announce it \
-              with a gratuitous ARP.",
+              with a gratuitous ARP; a mobile node that asks for its address probes it (`probe`), announces it \
+              (`announcement`) or finds it in use (`conflict`).",
         columns: &[C::Node, C::Link, C::Cause, C::Detail],
     },
     KindSpec {
         kind: EventKind::Handover,
-        doc: "A phase of a handover of `node` to `link`. `cause` is `initiated`, `link-down`, `link-up`, `registered` \
-              or `terminated`.",
+        doc: "A phase of a handover of `node` to `link`. `cause` is `announced`, `initiated`, `link-down`, `link-up`, \
+              `registered`, `terminated` or `failed`; with `care_of = \"dhcp\"` also `address-acquired` and `address-lost`.",
         columns: &[C::Node, C::Link, C::Cause, C::Detail],
     },
     KindSpec {

@@ -3,6 +3,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`mip4`] | Mobile IPv4 registration and its authentication (RFC 5944, RFC 3024) |
+//! | [`dhcp`] | the messages by which an address is obtained (RFC 2131, RFC 2132) |
 //! | [`icmp`] | agent discovery (RFC 1256, RFC 5944), errors and what they quote, echo |
 //! | [`tunnel`] | IP within IP (RFC 2003), minimal encapsulation (RFC 2004), GRE (RFC 2784, RFC 2890) |
 //! | [`ipv4`] | the header, fragmentation, reassembly (RFC 791) |
@@ -32,6 +33,7 @@ extern crate alloc;
 
 mod bits;
 mod checksum;
+pub mod dhcp;
 mod error;
 mod extension;
 mod fixed;

@@ -30,8 +30,17 @@ fn seeds() -> Vec<Vec<u8>> {
         seeds.push([&[0, 68], &datagram[..]].concat());
         seeds.push(datagram);
     }
-    // Long samples repeat a pattern, and quadratic work on it teaches nothing.
+    // Long samples repeat a pattern, and quadratic work on it teaches nothing; of DHCP it is what pads.
     seeds.retain(|seed| seed.len() <= 200);
+    let padded = samples::samples().into_iter().filter(|(name, _)| name.starts_with("dhcp_"));
+    seeds.extend(
+        padded.map(|(_, datagram)| datagram[28..].to_vec()).filter(|message| message.len() == 300).map(
+            |message| {
+                let end = message.iter().rposition(|&byte| byte != 0).expect("an end option");
+                message[..=end].to_vec()
+            },
+        ),
+    );
     seeds
 }
 

@@ -4,6 +4,7 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use careof_base::{DataRate, Instant};
+use careof_wire::dhcp::{DhcpMessage, HardwareAddress, LeaseTime, MessageType, UnknownOption};
 use careof_wire::icmp::{
     AdvertisementExtension, AgentFlags, DestinationUnreachable, Echo, IcmpMessage,
     MobilityAgentAdvertisement, OtherMessage, RouterAddress, RouterAdvertisement, RouterSolicitation,
@@ -109,6 +110,44 @@ prop_compose! {
         Message::Reply(RegistrationReply {
             code, lifetime, home_address, home_agent, identification, extensions,
         })
+    }
+}
+
+fn hardware_address() -> impl Strategy<Value = HardwareAddress> {
+    (any::<u8>(), bytes(HardwareAddress::MAX_LEN))
+        .prop_map(|(kind, bytes)| HardwareAddress::new(kind, &bytes).expect("short enough"))
+}
+
+fn unknown_options() -> impl Strategy<Value = Vec<UnknownOption>> {
+    vec((any::<u8>(), bytes(600)), 0..4).prop_map(|options| {
+        let mut options: Vec<_> =
+            options.iter().filter_map(|(code, data)| UnknownOption::new(*code, data)).collect();
+        options.sort_by_key(UnknownOption::code);
+        options.dedup_by_key(|option| option.code());
+        options
+    })
+}
+
+prop_compose! {
+    fn dhcp_message()(
+        kind in prop::sample::select(MessageType::ALL.to_vec()),
+        (hops, xid, secs, broadcast) in any::<(u8, u32, u16, bool)>(),
+        (ciaddr, yiaddr, siaddr, giaddr) in (address(), address(), address(), address()),
+        chaddr in hardware_address(),
+        (prefix_length, max_message_size) in (option::of(0_u8..=32), option::of(576_u16..)),
+        routers in vec(address(), 0..70),
+        (requested_address, server_identifier) in (option::of(address()), option::of(address())),
+        times in any::<[Option<u32>; 3]>(),
+        parameter_requests in bytes(300),
+        client_identifier in option::of(vec(any::<u8>(), 2..300)),
+        others in unknown_options(),
+    ) -> DhcpMessage {
+        let [lease_time, renewal_time, rebinding_time] = times.map(|time| time.map(LeaseTime::from_secs));
+        DhcpMessage {
+            kind, hops, xid, secs, broadcast, ciaddr, yiaddr, siaddr, giaddr, chaddr, prefix_length, routers,
+            requested_address, lease_time, server_identifier, parameter_requests, max_message_size, renewal_time,
+            rebinding_time, client_identifier, others,
+        }
     }
 }
 
@@ -292,6 +331,11 @@ proptest! {
             placed.extension.emit(&mut extension);
             prop_assert_eq!(&bytes[placed.offset..placed.end()], &extension);
         }
+    }
+
+    #[test]
+    fn dhcp_messages(message in dhcp_message()) {
+        prop_assert_eq!(DhcpMessage::parse(&message.emit()), Ok(message));
     }
 
     #[test]

@@ -101,11 +101,11 @@ impl Assists {
     }
 
     /// Whether packets with this header are shown to the assistant.
-    pub(super) const fn wants(header: &Ipv4Header) -> bool {
-        header.protocol == protocol::TCP && !header.is_fragment()
+    pub(super) const fn wants(&self, header: &Ipv4Header) -> bool {
+        is_segment(header) || self.config().is_for_all_packets()
     }
 
-    /// Shows a datagram of TCP, whose checksum is complete, before it goes on; it may be changed. Whether it goes on.
+    /// Shows a datagram, whose checksum is complete, before it goes on; it may be changed. Whether it goes on.
     pub(super) fn show(
         &mut self,
         now: Instant,
@@ -114,15 +114,21 @@ impl Assists {
         datagram: &mut [u8],
     ) -> bool {
         let Ok((header, payload)) = Ipv4Header::parse(datagram) else { return true };
-        let Ok((segment, has_other_options)) = Segment::peek(payload) else { return true };
+        let segment = if is_segment(&header) { Segment::peek(payload).ok() } else { None };
+        if segment.is_none() && !self.config().is_for_all_packets() {
+            return true;
+        }
         // Options are not part of a header as it is read.
         let header_len = datagram.first().map_or(0, |first| usize::from(first & 0x0f) * 4);
+        let has_other_options = segment.is_some_and(|(_, has_other_options)| has_other_options);
+        let segment = segment.map(|(segment, _)| segment);
         let view = PacketView {
             header: &header,
-            segment: Some(&segment),
+            segment: segment.as_ref(),
             is_opaque: has_other_options || header_len > usize::from(Ipv4Header::LEN),
         };
         let towards = self.towards(heading);
+        let flow = segment.map(|segment| FlowKey::of(towards, &header, &segment));
         let verdict = self.assistant.handle_packet(now, towards, path, &view);
         if let Some(edit) = verdict.edit {
             apply(&edit, datagram.get_mut(header_len..).unwrap_or_default());
@@ -134,14 +140,14 @@ impl Assists {
             Fate::Pass => true,
             Fate::Hold(token) => {
                 self.store(token, Stored { datagram: (*datagram).into(), heading, is_held: true });
-                let flow = FlowKey::of(towards, &header, &segment);
-                self.events.note(now, flow, towards, PacketDeed::Held);
+                if let Some(flow) = flow {
+                    self.events.note(now, flow, towards, PacketDeed::Held);
+                }
                 false
             }
             Fate::Drop(reason) => {
                 self.note_dropped(reason);
-                if reason.swallows_repetition() {
-                    let flow = FlowKey::of(towards, &header, &segment);
+                if let Some(flow) = flow.filter(|_| reason.swallows_repetition()) {
                     self.events.note(now, flow, towards, PacketDeed::Swallowed);
                 }
                 false
@@ -353,6 +359,11 @@ impl Assists {
         let named = named.into_iter().map(|(name, count)| (name.to_owned(), count));
         named.chain(self.dropped.iter().map(|(name, count)| (format!("dropped-{name}"), *count))).collect()
     }
+}
+
+/// Whether this is the header of a whole segment of TCP.
+const fn is_segment(header: &Ipv4Header) -> bool {
+    header.protocol == protocol::TCP && !header.is_fragment()
 }
 
 /// Changes a TCP header.

@@ -16,6 +16,7 @@ use careof_wire::tunnel::{Encapsulation, EncapsulationError, Origin, Tunnel, rel
 use super::assists::{Assists, Heading};
 use super::decisions::{Decisions, Entrance, path_to};
 use super::error_reports::{ErrorReport, Problem, RateLimit, report, tellable};
+use crate::Role;
 
 /// Packets received, or sent, by one system call.
 const BATCH: usize = 64;
@@ -84,15 +85,14 @@ pub(super) struct DataPlane {
     /// Errors that wait to be sent.
     reports: Vec<ErrorReport>,
     pub(super) limit: RateLimit,
-    /// A home agent is on the network that its packets are for.
-    is_home: bool,
+    role: Role,
     /// `None`: packets go their way.
     pub(super) assists: Option<Box<Assists>>,
 }
 
 impl DataPlane {
     /// Opens the sockets, with a tunnel device that is there already.
-    pub(super) fn open(tun: OffloadTun, is_home: bool) -> Result<Self, Error> {
+    pub(super) fn open(tun: OffloadTun, role: Role) -> Result<Self, Error> {
         let lane = |protocol| {
             Ok::<_, Error>(Lane {
                 socket: TunnelSocket::open(protocol)?,
@@ -111,9 +111,14 @@ impl DataPlane {
             uncarried: Uncarried::default(),
             reports: Vec::new(),
             limit: RateLimit::new(),
-            is_home,
+            role,
             assists: None,
         })
+    }
+
+    /// A home agent is on the network that its packets are for.
+    const fn is_home(&self) -> bool {
+        matches!(self.role, Role::Home)
     }
 
     /// What to wait at for packets of this host.
@@ -183,7 +188,7 @@ impl DataPlane {
             self.frame.discard();
             return Ok(());
         }
-        let is_assisted = self.assists.is_some() && Assists::wants(&header);
+        let is_assisted = self.assists.as_ref().is_some_and(|assists| assists.wants(&header));
         match decisions.entrances_for(&header) {
             [] if is_assisted => self.put_in_assisted(now, &header, decisions),
             [] => {
@@ -369,6 +374,10 @@ impl DataPlane {
         let Ok((header, _)) = Ipv4Header::parse(datagram) else { return Ok(false) };
         match heading {
             Heading::Out => self.put_copies(now, &header, datagram, Origin::Local, via, decisions),
+            // A foreign agent has no other way to a mobile node than its own link.
+            Heading::In if self.role == Role::Foreign && !decisions.delivers(header.destination, via) => {
+                Ok(false)
+            }
             Heading::In if decisions.entrances_for(&header).is_empty() => {
                 self.tun.send(datagram).map(|()| true)
             }
@@ -410,39 +419,59 @@ impl DataPlane {
                 continue;
             }
             has_way = true;
-            let (mut tunnel, interface) = (way_for(entrance.tunnel, header), entrance.interface);
-            let lane = lane_of(tunnel.encapsulation);
-            if header.dont_fragment
-                && let Some(mtu) = too_long(now, &self.lanes, entrance, datagram.len())
+            let mtu = header.dont_fragment.then(|| mtu_of(now, &self.lanes, entrance));
+            let way = (way_for(entrance.tunnel, header), entrance.interface);
+            if let Some(used) = self.put_copy(now, way, mtu, datagram, origin, decisions)?
+                && let Some(entrance) = decisions.entrances_for(header).get_mut(n)
             {
-                self.uncarried.too_long += 1;
-                self.report(now, Problem::TooLong { mtu }, tunnel.entry, datagram);
-                continue;
+                entrance.traffic.note(1, datagram.len() as u64);
+                entrance.tunnel.encapsulation = counted(entrance.tunnel, used);
             }
-            let Some(Lane { batch, .. }) = self.lanes.get_mut(lane) else { continue };
-            if batch.is_full() {
-                self.flush(now, lane, decisions)?;
-            }
-            let Some(Lane { batch, .. }) = self.lanes.get_mut(lane) else { continue };
-            match batch.push_one(&mut tunnel, interface, datagram, origin) {
-                Ok(true) => {
-                    if let Some(entrance) = decisions.entrances_for(header).get_mut(n) {
-                        entrance.traffic.note(1, datagram.len() as u64);
-                        entrance.tunnel.encapsulation = counted(entrance.tunnel, tunnel);
-                    }
-                }
-                // Blocked: a copy less.
-                Ok(false) => self.uncarried.refused += 1,
-                Err(error) => {
-                    self.refuse(error);
-                    if error == EncapsulationError::TtlExpired {
-                        // Expired only where it was forwarded; RFC 2003 section 3.1.
-                        self.report(now, Problem::Expired, tunnel.entry, datagram);
-                    }
+        }
+        if let (false, true, Some(left)) = (has_way, self.is_home(), via)
+            && let Some(last) = decisions.entrances_for(header).last()
+        {
+            // What drains late goes where the mobile node was, as far as anything is known of it still.
+            let tunnel = Tunnel { exit: Ipv4Addr::from_bits(left.0), ..way_for(last.tunnel, header) };
+            has_way = true;
+            self.put_copy(now, (tunnel, None), None, datagram, origin, decisions)?;
+        }
+        Ok(has_way)
+    }
+
+    /// Puts a datagram into a tunnel, that is no longer than this if it must not be: the tunnel as it is then, if there was room.
+    fn put_copy(
+        &mut self,
+        now: Instant,
+        (mut tunnel, interface): (Tunnel, Option<u32>),
+        mtu: Option<u16>,
+        datagram: &[u8],
+        origin: Origin,
+        decisions: &mut Decisions,
+    ) -> Result<Option<Tunnel>, Error> {
+        if let Some(mtu) = mtu.filter(|mtu| datagram.len() > usize::from(*mtu)) {
+            self.uncarried.too_long += 1;
+            self.report(now, Problem::TooLong { mtu }, tunnel.entry, datagram);
+            return Ok(None);
+        }
+        let lane = lane_of(tunnel.encapsulation);
+        if self.lanes.get(lane).is_some_and(|lane| lane.batch.is_full()) {
+            self.flush(now, lane, decisions)?;
+        }
+        let Some(Lane { batch, .. }) = self.lanes.get_mut(lane) else { return Ok(None) };
+        match batch.push_one(&mut tunnel, interface, datagram, origin) {
+            Ok(true) => return Ok(Some(tunnel)),
+            // Blocked: a copy less.
+            Ok(false) => self.uncarried.refused += 1,
+            Err(error) => {
+                self.refuse(error);
+                if error == EncapsulationError::TtlExpired {
+                    // Expired only where it was forwarded; RFC 2003 section 3.1.
+                    self.report(now, Problem::Expired, tunnel.entry, datagram);
                 }
             }
         }
-        Ok(has_way)
+        Ok(None)
     }
 
     /// A datagram must not enter a tunnel.
@@ -553,7 +582,7 @@ impl DataPlane {
         exit.traffic.note(1, out.datagram.len() as u64);
         let (onwards, path) = (exit.onwards, exit.path);
         let onwards = onwards && !decisions.entrances_for(&inner).is_empty();
-        if self.assists.is_some() && Assists::wants(&inner) {
+        if self.assists.as_ref().is_some_and(|assists| assists.wants(&inner)) {
             return self.take_out_assisted(now, &inner, &out.datagram, path, onwards, decisions);
         }
         if onwards {
@@ -605,7 +634,8 @@ impl DataPlane {
     ) -> Result<(), Error> {
         // From one mobile node to another it is shown as what comes from the first, then as what goes to the second; a
         // foreign agent only passes on what its visitor sends.
-        let passes = (onwards && !self.is_home) || self.is_shown_and_passes(now, Heading::In, path, datagram);
+        let passes =
+            (onwards && !self.is_home()) || self.is_shown_and_passes(now, Heading::In, path, datagram);
         if passes && onwards {
             let path = decisions.entrances_for(header).last().map(|entrance| entrance.path);
             if self.is_shown_and_passes(now, Heading::Out, path, datagram) {
@@ -656,7 +686,7 @@ impl DataPlane {
             // The kernel has taken it in, however little it quotes, and is asked with the next packet.
             decisions.forget_path_mtus_to(error.exit);
             // What cannot be relayed says nothing that anybody could use.
-            let Ok(mut relayed) = relay_error(&error.message, error.entry, self.is_home) else { continue };
+            let Ok(mut relayed) = relay_error(&error.message, error.entry, self.is_home()) else { continue };
             // Anybody can write an error about a datagram that was never sent: only what belongs into this tunnel is
             // told of.
             let is_ours = QuotedDatagram::parse(&relayed.message.quoted)
@@ -667,7 +697,7 @@ impl DataPlane {
             }
             if let Some(assists) = &mut self.assists
                 && matches!(relayed.message.code, UnreachableCode::Net | UnreachableCode::Host)
-                && self.is_home
+                && self.role == Role::Home
             {
                 assists.handle_event(now, &Input::Unreachable { path: path_to(error.exit) });
             }

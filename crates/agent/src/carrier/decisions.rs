@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
+use std::ops::RangeInclusive;
 
 use careof_assist::PathId;
 use careof_mobility::v4::{ForeignAgent, HomeAgent, InterfaceId, MobileNode, Tunnel};
@@ -154,6 +155,12 @@ impl Decisions {
                 .any(|entrance| is_from_here(entrance.tunnel) && entrance.tunnel.exit == header.destination)
     }
 
+    /// Foreign agent: whether `address` is a visitor's that is reached here, by this path if one is named.
+    pub(super) fn delivers(&self, address: Ipv4Addr, via: Option<PathId>) -> bool {
+        let mut exits = self.exits_by_destination.range(keys_of(address));
+        exits.any(|(_, exit)| via.is_none() || exit.path == via)
+    }
+
     /// All entrances.
     pub(super) fn entrances(&self) -> impl Iterator<Item = &Entrance> {
         self.entrances.values().flatten()
@@ -264,15 +271,18 @@ impl Decisions {
     }
 }
 
+/// The keys of all exits of one mobile node.
+const fn keys_of(address: Ipv4Addr) -> RangeInclusive<(Ipv4Addr, Ipv4Addr)> {
+    RangeInclusive::new((address, Ipv4Addr::UNSPECIFIED), (address, Ipv4Addr::BROADCAST))
+}
+
 /// Wants packets of one mobile node to come out of these tunnels and no others.
 fn set_exits(
     exits: &mut BTreeMap<(Ipv4Addr, Ipv4Addr), Exit>,
     address: Ipv4Addr,
     wanted: impl Iterator<Item = (Ipv4Addr, Exit)>,
 ) {
-    let lowest = (address, Ipv4Addr::UNSPECIFIED);
-    let highest = (address, Ipv4Addr::BROADCAST);
-    let keys: Vec<_> = exits.range(lowest..=highest).map(|(key, _)| *key).collect();
+    let keys: Vec<_> = exits.range(keys_of(address)).map(|(key, _)| *key).collect();
     let mut old: Vec<_> = keys.into_iter().filter_map(|key| Some((key.1, exits.remove(&key)?))).collect();
     for (there, exit) in wanted {
         let known = old.iter().position(|(other, _)| *other == there).map(|at| old.swap_remove(at).1);

@@ -33,7 +33,7 @@ use std::time::Duration;
 
 use careof_base::{Instant, RandomStream};
 use careof_lab::{Clock, NetlinkMonitor};
-use careof_mobility::v4::{DeliveryMethod, Event, InterfaceId, MobileNode, Notice, Transmit};
+use careof_mobility::v4::{DeliveryMethod, Event, InterfaceId, MobileNode, Notice, PathProperties, Transmit};
 
 pub use assist_events::{AssistEvent, AssistNews, PacketDeed};
 pub use error::Error;
@@ -138,7 +138,7 @@ impl Carrier {
         // Only now: who has the device has no living agent beside it whose routes these could be.
         let main_rule = mobile_routes::main_rule(setup.host());
         host.remove_remains(setup.host(), |rule| *rule == main_rule)?;
-        let mut data = DataPlane::open(tun, role == Role::Home)?;
+        let mut data = DataPlane::open(tun, role)?;
         data.assists = assistance(&setup)?;
         let signalling = Signalling::open(role)?;
         let waiting = Waiting::new(&monitor, &signalling, &data)?;
@@ -250,12 +250,44 @@ impl Carrier {
     /// [`Error::UnknownInterface`], or what [`Carrier::turn`] says.
     pub fn announce_handover(&mut self, interface: &str, within: Duration) -> Result<(), Error> {
         let id = self.id_of(interface)?;
-        let now = self.clock.now();
-        if let (Setup::Mobile(setup), Some(assists)) = (&self.setup, &mut self.data.assists) {
+        if let Setup::Mobile(setup) = &self.setup {
             let new = setup.config.interfaces.iter().find(|known| known.id == id);
             let new = new.map(|known| known.path).unwrap_or_default();
             let mobile = setup.config.home_address;
-            assists.handle_event(now, &careof_assist::Input::Announced { mobile, within, new });
+            return self.tell_assist(&careof_assist::Input::Announced { mobile, within, new });
+        }
+        self.finish_turn()
+    }
+
+    /// Home and foreign agent: as [`Carrier::announce_handover`], for the mobile node with this home address, which will be
+    /// reached by a path with these properties.
+    ///
+    /// # Errors
+    /// What [`Carrier::turn`] says.
+    pub fn announce_departure(
+        &mut self,
+        mobile: Ipv4Addr,
+        within: Duration,
+        new: PathProperties,
+    ) -> Result<(), Error> {
+        self.tell_assist(&careof_assist::Input::Announced { mobile, within, new })
+    }
+
+    /// Home agent: whether packets reach this care-of address, from somebody who knows - as the link layer does where the
+    /// address is on a link of this host. Only assists are told.
+    ///
+    /// # Errors
+    /// What [`Carrier::turn`] says.
+    pub fn care_of_reachable(&mut self, care_of: Ipv4Addr, reachable: bool) -> Result<(), Error> {
+        use careof_assist::Input::{LinkDown, LinkUp};
+        let path = decisions::path_to(care_of);
+        self.tell_assist(&if reachable { LinkUp { path } } else { LinkDown { path } })
+    }
+
+    fn tell_assist(&mut self, input: &careof_assist::Input<'_>) -> Result<(), Error> {
+        let now = self.clock.now();
+        if let Some(assists) = &mut self.data.assists {
+            assists.handle_event(now, input);
         }
         self.finish_turn()
     }

@@ -32,6 +32,7 @@ pub use binding::MobilityBinding;
 pub use careof_wire::tunnel::Tunnel;
 pub use drop_reason::{Counters, DropReason};
 pub use error::ConfigError;
+pub(crate) use error::is_unicast;
 pub use event::{
     AgentEvent, AgentLoss, ArpEvent, ArpOwner, BindingChanged, Change, Event, RegistrationEvent,
     RegistrationStep, VisitorChanged,

@@ -175,6 +175,7 @@ fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
             vec![
                 ("nodes", concat!("nodes=2\nhandover=[]\nflow.bulk.to=mobile-*\n", many!())),
                 ("care_of", "care_of=foreign-agent"),
+                ("dhcp", "dhcp={ probes = 2 }\nmobility.care_of=dhcp"),
                 ("routing", "routing=reverse-tunnel"),
                 ("encapsulation", "encapsulation=gre"),
                 ("start", "start=wifi2\nhandover=[]"),
@@ -187,6 +188,18 @@ fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
                 ("simultaneous_bindings", "simultaneous_bindings=true"),
                 ("keep_old", "keep_old=2 s"),
                 ("policy", "policy=[{ method = \"triangle\" }]"),
+            ],
+        ),
+        (
+            &dhcp::DHCP,
+            "mobility.care_of=dhcp\nmobility.dhcp.",
+            vec![
+                ("client_check", "client_check=background"),
+                ("probes", "probes=2"),
+                ("server_check", "server_check=none"),
+                ("start_delay", "start_delay=rfc-2131"),
+                ("lease", "lease=60 s"),
+                ("processing", "processing=5 ms"),
             ],
         ),
         (

@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use careof_base::DataRate;
+use careof_wire::dhcp::{self, DhcpMessage, HardwareAddress, LeaseTime, MessageType, UnknownOption};
 use careof_wire::icmp::{
     AdvertisementExtension, AgentFlags, DestinationUnreachable, Echo, IcmpMessage,
     MobilityAgentAdvertisement, RouterAddress, RouterAdvertisement, RouterSolicitation, TimeExceeded,
@@ -44,6 +45,7 @@ pub(crate) fn samples() -> Vec<(String, Vec<u8>)> {
     samples.registration();
     samples.discovery();
     samples.icmp();
+    samples.dhcp();
     samples.tcp();
     samples.tunnels();
     samples.all
@@ -237,6 +239,75 @@ impl Samples {
         ];
         let message = IcmpMessage::RouterAdvertisement(advertisement);
         self.add("advertisement_padded", icmp(HOME_AGENT, ALL_SYSTEMS, 1, &message));
+    }
+
+    /// An address is looked for, offered, asked for, granted; found in use, refused, asked for again, given back.
+    fn dhcp(&mut self) {
+        let server = FOREIGN_AGENT;
+        let client = HardwareAddress::ethernet([0x02, 0, 0, 0, 0, 0x2a]);
+        let message = |kind| DhcpMessage {
+            client_identifier: (kind != MessageType::Offer && kind != MessageType::Ack)
+                .then(|| vec![1, 0x02, 0, 0, 0, 0, 0x2a]),
+            ..DhcpMessage::new(kind, 0xa1a2_a3a4, client)
+        };
+        let parameters = |kind| DhcpMessage {
+            yiaddr: CO_LOCATED,
+            prefix_length: Some(24),
+            routers: vec![server],
+            lease_time: Some(LeaseTime::from_secs(600)),
+            server_identifier: Some(server),
+            renewal_time: Some(LeaseTime::from_secs(300)),
+            rebinding_time: Some(LeaseTime::from_secs(525)),
+            ..message(kind)
+        };
+        let asking = |kind| DhcpMessage {
+            parameter_requests: vec![1, 3, 51, 58, 59],
+            max_message_size: Some(576),
+            ..message(kind)
+        };
+        let about = |kind| DhcpMessage {
+            requested_address: Some(CO_LOCATED),
+            server_identifier: Some(server),
+            ..message(kind)
+        };
+        let note = UnknownOption::new(56, b"in use").into_iter().collect();
+        let up = [
+            ("discover", DhcpMessage { broadcast: true, secs: 3, ..asking(MessageType::Discover) }),
+            (
+                "request",
+                DhcpMessage {
+                    requested_address: Some(CO_LOCATED),
+                    server_identifier: Some(server),
+                    lease_time: Some(LeaseTime::INFINITE),
+                    ..asking(MessageType::Request)
+                },
+            ),
+            ("decline", DhcpMessage { others: note, ..about(MessageType::Decline) }),
+        ];
+        for (name, message) in up {
+            let ports = (dhcp::CLIENT_PORT, dhcp::SERVER_PORT);
+            let datagram = udp(Ipv4Addr::UNSPECIFIED, Ipv4Addr::BROADCAST, ports, &message.emit());
+            self.add(format!("dhcp_{name}"), datagram);
+        }
+        let release =
+            DhcpMessage { ciaddr: CO_LOCATED, requested_address: None, ..about(MessageType::Release) };
+        let ports = (dhcp::CLIENT_PORT, dhcp::SERVER_PORT);
+        self.add("dhcp_release", udp(CO_LOCATED, server, ports, &release.emit()));
+        let long = UnknownOption::new(43, &payload(300)).into_iter().collect();
+        let down = [
+            ("offer", DhcpMessage { broadcast: true, ..parameters(MessageType::Offer) }, Ipv4Addr::BROADCAST),
+            ("ack", parameters(MessageType::Ack), CO_LOCATED),
+            ("ack_long", DhcpMessage { others: long, ..parameters(MessageType::Ack) }, CO_LOCATED),
+            (
+                "nak",
+                DhcpMessage { server_identifier: Some(server), ..message(MessageType::Nak) },
+                Ipv4Addr::BROADCAST,
+            ),
+        ];
+        for (name, message, destination) in down {
+            let ports = (dhcp::SERVER_PORT, dhcp::CLIENT_PORT);
+            self.add(format!("dhcp_{name}"), udp(server, destination, ports, &message.emit()));
+        }
     }
 
     fn icmp(&mut self) {
