@@ -18,12 +18,13 @@ pub fn stream(scenario: &Scenario, run: u64, name: &str) -> RandomStream {
 #[must_use]
 pub fn lay_out(scenario: &Scenario) -> Topology {
     let fleet = scenario.mobility.as_ref().and_then(|mobility| mobility.fleet.as_ref());
-    // The radios of many mobile nodes are the last links.
+    // The radios of many mobile nodes are the last links, and before them stand those over which no route leads.
     let wired = fleet.map_or(scenario.links.len(), |fleet| fleet.radio.0);
     let cables: Vec<Cable<'_>> = scenario
         .links
         .iter()
         .take(wired)
+        .take_while(|link| !link.straight)
         .map(|link| Cable {
             name: &link.name,
             between: link.ends.map(|end| scenario.node(end).name.as_str()),

@@ -7,8 +7,8 @@ use serde::{Serialize, Serializer};
 use sha2::{Digest, Sha256};
 
 use crate::model::{
-    AssistException, ClientCheck, CopyNumber, Destination, Dhcp, Flow, Handover, Link, Mobility, NodeId,
-    Scenario, Tcp, TraceFile, Workload,
+    AssistException, ClientCheck, CopyNumber, Destination, Dhcp, Flow, Handover, Link, Medium, Mobility,
+    NodeId, Scenario, Tcp, TraceFile, Workload,
 };
 
 /// A JSON value whose objects keep the order in which they were built.
@@ -114,7 +114,20 @@ fn scenario(scenario: &Scenario) -> Json {
             |one: &AssistException| object! { "peer": destination(scenario, one.peer), "port": one.port };
         entries.push(("assist_except", scenario.assist_except.iter().map(exception).collect()));
     }
+    if let (Json::Object(entries), [_, ..]) = (&mut json, scenario.media.as_slice()) {
+        entries.push(("media", scenario.media.iter().map(|one| medium(scenario, one)).collect()));
+    }
     json
+}
+
+fn medium(scenario: &Scenario, medium: &Medium) -> Json {
+    object! {
+        "name": medium.name.as_str(),
+        "kind": "csma-cd",
+        "stations": medium.stations.iter().map(|node| scenario.node_name(*node)).collect::<Json>(),
+        // Rate, delay and queue, as those of a link.
+        "each": direction(&medium.config.as_link()),
+    }
 }
 
 fn parts(scenario: &Scenario) -> Json {
@@ -160,7 +173,7 @@ fn link(scenario: &Scenario, link: &Link) -> Json {
 }
 
 fn one_link(scenario: &Scenario, link: &Link) -> Json {
-    object! {
+    let mut json = object! {
         "name": link.name.as_str(),
         "preset": link.preset,
         "implied": link.implied,
@@ -168,7 +181,13 @@ fn one_link(scenario: &Scenario, link: &Link) -> Json {
         "access": link.access,
         "down": traced(&link.down, link.traces[0].as_ref()),
         "up": traced(&link.up, link.traces[1].as_ref()),
+    };
+    let medium = link.medium.and_then(|id| scenario.media.get(id.0));
+    if let (Json::Object(entries), Some(medium)) = (&mut json, medium) {
+        entries.push(("medium", medium.name.as_str().into()));
+        entries.push(("straight", link.straight.into()));
     }
+    json
 }
 
 /// One direction of a link that may go by a trace. One that does not stays as it is, so that it keeps its digest.

@@ -35,6 +35,7 @@ mod json;
 mod link;
 mod load;
 mod many;
+mod medium;
 mod mobility;
 mod model;
 mod pattern;
@@ -52,10 +53,10 @@ pub use document::reference_markdown;
 pub use model::{
     AckHold, AdvisedBy, Algorithm, Assist, AssistException, AssistPlace, BufferForward, CareOf, ClientCheck,
     CopyNumber, Destination, Dhcp, Encapsulation, FastRetransmit, Fleet, Flow, Freeze, Handover,
-    HandoverStyle, HoldLast, KeptEnd, KernelProfile, KernelTcp, LcdKick, Link, LinkId, Mobility,
-    MovementDetection, Node, NodeId, PathQueue, PolicyRule, Programs, Protocol, QueueAtHandover, QueuedFate,
-    Replay, ReplayAssist, ReplayRest, Role, Round, Routing, RtoFastDecrease, RtoReset, Scenario, Snoop,
-    Split, StartDelay, Tcp, TcpCm, TraceFile, WindowClamp, Workload,
+    HandoverStyle, HoldLast, KeptEnd, KernelProfile, KernelTcp, LcdKick, Link, LinkId, Medium, MediumId,
+    Mobility, MovementDetection, Node, NodeId, PathQueue, PolicyRule, Programs, Protocol, QueueAtHandover,
+    QueuedFate, Replay, ReplayAssist, ReplayRest, Role, Round, Routing, RtoFastDecrease, RtoReset, Scenario,
+    Snoop, Split, StartDelay, Tcp, TcpCm, TraceFile, WindowClamp, Workload,
 };
 pub use presets::{Preset, preset, presets, presets_json};
 pub use trace::{NamedIn, ReadFile};

@@ -6,7 +6,8 @@ use careof_link::{
 
 use crate::decode::{Field, Reader, check_name};
 use crate::error::{Origin, Problems};
-use crate::model::TraceFile;
+use crate::medium::{self, MediumDraft};
+use crate::model::{MediumId, TraceFile};
 use crate::pattern::name_or_pattern;
 use crate::presets::{Preset, preset, presets};
 use crate::reference::{FRAMING, JITTER, LINK, LOSS, QUEUE};
@@ -29,6 +30,8 @@ pub(crate) struct LinkDraft<'a> {
     pub(crate) path: String,
     pub(crate) preset: Option<&'static str>,
     pub(crate) between: Option<Between<'a>>,
+    /// The medium it is on.
+    pub(crate) medium: Option<MediumId>,
     /// How often it stands there, and where that is written.
     pub(crate) count: Option<(usize, Origin, String)>,
     /// Down and up; `None` if there was an error in them.
@@ -67,6 +70,7 @@ pub(crate) struct Between<'a> {
 pub(crate) fn link<'a>(
     entry: &'a Entry,
     implied: bool,
+    media: &[MediumDraft<'_>],
     files: &ReadFile<'_>,
     problems: &mut Problems,
 ) -> LinkDraft<'a> {
@@ -81,6 +85,7 @@ pub(crate) fn link<'a>(
         path,
         preset: None,
         between: None,
+        medium: None,
         count: None,
         directions: None,
         traces: [None, None],
@@ -96,7 +101,11 @@ pub(crate) fn link<'a>(
             let Some(reader) = field.reader(&LINK, problems) else { return draft };
             let mut base = None;
             let mut preset_failed = false;
-            if let Some(field) = reader.get("preset") {
+            let on_medium = medium::chosen(&reader, media, problems);
+            draft.medium = on_medium.and_then(Result::ok);
+            if on_medium.is_some() {
+                // What else it is made of comes from there.
+            } else if let Some(field) = reader.get("preset") {
                 base = preset_of(&field, problems);
                 preset_failed = base.is_none();
             } else if implied {
@@ -109,7 +118,11 @@ pub(crate) fn link<'a>(
                 Some((usize::try_from(count).unwrap_or(usize::MAX), field.node.origin, field.path.clone()))
             });
             let errors_before = problems.count();
-            let directions = directions(&reader, base, preset_failed, files, problems);
+            let directions = match draft.medium.and_then(|id| media.get(id.0)) {
+                Some(medium) => medium::directions(&reader, medium, problems),
+                None if on_medium.is_some() => None,
+                None => directions(&reader, base, preset_failed, files, problems),
+            };
             if let Some(Directions { configs, traces }) = directions
                 && problems.count() == errors_before
                 && !preset_failed
@@ -413,7 +426,7 @@ fn bernoulli(p: careof_base::Probability) -> Loss {
     if p == careof_base::Probability::ZERO { Loss::None } else { Loss::Bernoulli { p } }
 }
 
-fn queue(field: &Field<'_>, base: QueueConfig, problems: &mut Problems) -> Option<QueueConfig> {
+pub(crate) fn queue(field: &Field<'_>, base: QueueConfig, problems: &mut Problems) -> Option<QueueConfig> {
     let Value::Table(_) = field.node.value else {
         return units::read_queue_limit(field, problems).map(|limit| QueueConfig { limit, ..base });
     };

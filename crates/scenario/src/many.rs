@@ -130,6 +130,8 @@ impl Network {
                 implied: false,
                 ends: [station, mobile],
                 access: true,
+                medium: None,
+                straight: false,
                 copy: Some(CopyNumber { number: n + 1, of: count }),
                 down: down.clone(),
                 up: up.clone(),
@@ -193,6 +195,16 @@ pub(crate) fn is_the_radio(
     if let Some((count, origin, path)) = &draft.count {
         let expected = "there are as many radios as mobile nodes, which is `nodes` of [mobility]";
         problems.add((*origin, path), count.to_string(), expected, Some("leave `count` out".to_owned()));
+        return false;
+    }
+    if draft.medium.is_some() {
+        let expected = "each mobile node has a radio to itself, which is on no medium";
+        problems.add(
+            (draft.origin, &draft.path),
+            quote(draft.name),
+            expected,
+            Some("leave `medium` out".to_owned()),
+        );
         return false;
     }
     let Some(other) = other else { return true };

@@ -32,6 +32,8 @@ pub struct Scenario {
     pub nodes: Vec<Node>,
     /// Every link, implied ones included, in the order of the file and then in that of their need. Names are unique.
     pub links: Vec<Link>,
+    /// The media that links share, in the order of the file. Each has at least two stations.
+    pub media: Vec<Medium>,
     /// Who moves, and by which protocol; `None` for a fixed network.
     pub mobility: Option<Mobility>,
     /// In the order of time, none beyond the duration; empty without [`Scenario::mobility`].
@@ -52,6 +54,21 @@ pub struct NodeId(pub usize);
 /// Index into [`Scenario::links`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkId(pub usize);
+
+/// Index into [`Scenario::media`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MediumId(pub usize);
+
+/// A cable that links share.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Medium {
+    /// Letters, digits, `-` and `_`.
+    pub name: String,
+    /// Half-duplex Ethernet.
+    pub config: careof_link::MediumConfig,
+    /// The nodes at the ends of the links that are on it, each once. A link joins each two of them.
+    pub stations: Vec<NodeId>,
+}
 
 /// A host or router.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,6 +107,11 @@ pub struct Link {
     pub ends: [NodeId; 2],
     /// Whether the second end is the mobile node, so that handovers can move to and from this link.
     pub access: bool,
+    /// The medium it is on. Its directions are then what can be said of it as long as nobody else sends.
+    pub medium: Option<MediumId>,
+    /// Whether it joins two stations of a medium that no link of the file joins there. No route leads over it, but what would go
+    /// round by other stations takes it. These follow the links that routes lead over.
+    pub straight: bool,
     /// Which it is of the links that its table stands for; `None` where that is one.
     pub copy: Option<CopyNumber>,
     /// The direction from the first end to the second, called `<name>.down` in traces and random streams.

@@ -4,6 +4,7 @@ use careof_document::section::{Dialect, Section, key};
 
 pub(crate) mod assist;
 pub(crate) mod dhcp;
+pub(crate) mod medium;
 
 pub(crate) static ROOT: Section = Section {
     heading: "The file",
@@ -20,6 +21,7 @@ pub(crate) static ROOT: Section = Section {
             "From which every random number is derived. The same file with the same seed gives the same run.",
         ),
         key("links", "table of links", "required", "See `[links]`. At least one."),
+        key("media", "table of media", "none", "See `[media]`."),
         key("mobility", "table", "nobody moves", "See `[mobility]`."),
         key("handover", "array of tables", "none", "See `[[handover]]`. Needs `[mobility]`."),
         key("flow", "array of tables", "none", "See `[[flow]]`."),
@@ -111,6 +113,12 @@ nodes for one of them than `count`, these are shared out evenly and in order: wi
             "array of two node names",
             "required without `[mobility]`; see there",
             "The ends of the link. The nodes exist by being named here.",
+        ),
+        key(
+            "medium",
+            "name of a medium",
+            "none",
+            "The medium of `[media]` that the link is on. Of what else a link has, it then has only `between`, `count` and `mtu`, at most 1500 bytes.",
         ),
         key(
             "count",
@@ -789,9 +797,10 @@ in slow start, 1.2 times later (Linux's `fq`). Congestion control by `\"bbr\"` a
 };
 
 /// All sections in the order of the documentation.
-pub(crate) static SECTIONS: [&Section; 29] = [
+pub(crate) static SECTIONS: [&Section; 30] = [
     &ROOT,
     &LINK,
+    &medium::MEDIUM,
     &JITTER,
     &LOSS,
     &QUEUE,
@@ -837,7 +846,7 @@ fn long_form(keys: &[&str]) -> Option<&'static str> {
     match keys {
         ["assist"] => Some("use"),
         ["links", _] => Some("preset"),
-        ["links", _, "queue" | "queue_up"] => Some("limit"),
+        ["links", _, "queue" | "queue_up"] | ["media", _, "queue"] => Some("limit"),
         ["links", _, "jitter" | "jitter_up"] => Some("spread"),
         ["links", _, "loss" | "loss_up"] => Some("p"),
         ["links", _, "trace" | "trace_up"] => Some("file"),

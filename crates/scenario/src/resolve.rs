@@ -11,10 +11,11 @@ use crate::error::{Origin, Problems};
 use crate::flow::{FlowDraft, ProgramsDraft, Work, flow};
 use crate::link::{Between, IMPLIED_PRESET, LinkDraft, link};
 use crate::many::{MOBILES, RADIO, is_the_radio};
+use crate::medium::{MediumDraft, media};
 use crate::mobility::{HandoverDraft, MobilityDraft, Reference, To, handover, mobility, round};
 use crate::model::{
     Assist, AssistException, CareOf, CopyNumber, Destination, Fleet, Flow, Handover, HandoverStyle, Link,
-    LinkId, Mobility, Node, NodeId, PolicyRule, Programs, Role, Routing, Scenario, Workload,
+    LinkId, Medium, Mobility, Node, NodeId, PolicyRule, Programs, Role, Routing, Scenario, Workload,
 };
 use crate::pattern::{is_pattern, numbered};
 use crate::presets::preset;
@@ -49,7 +50,8 @@ pub(crate) fn scenario(
     let seed = top.get("seed").and_then(|field| field.integer(0, u64::MAX, problems));
     let mobility_given = top.get("mobility");
     let mobility = mobility_given.as_ref().and_then(|field| mobility(field, problems));
-    let links = links(&top, mobility_given.is_some(), files, problems);
+    let media = media(&top, problems);
+    let links = links(&top, mobility_given.is_some(), &media, files, problems);
     let given = tables(&top, "handover", problems);
     let (mut handovers, mut rounds, mut unread) = (Vec::new(), Vec::new(), 0);
     for field in &given {
@@ -67,7 +69,8 @@ pub(crate) fn scenario(
     let assists = top.get("assist").map(|field| assist(&field, problems)).unwrap_or_default();
 
     // From here on names are looked up, which is pointless where what they name could not be read.
-    let mut network = network(&links, mobility.as_ref(), mobility_given.is_some(), &handovers, problems)?;
+    let mut network =
+        network(&links, &media, mobility.as_ref(), mobility_given.is_some(), &handovers, problems)?;
     if mobility_given.is_none()
         && let Some(field) = top.get("handover")
     {
@@ -101,6 +104,7 @@ pub(crate) fn scenario(
         seed: seed.unwrap_or(1),
         nodes: network.nodes,
         links: network.links,
+        media: network.media,
         mobility,
         handovers,
         flows,
@@ -119,6 +123,7 @@ fn tables<'a>(top: &Reader<'a>, key: &str, problems: &mut Problems) -> Vec<Field
 fn links<'a>(
     top: &Reader<'a>,
     mobile: bool,
+    media: &[MediumDraft<'_>],
     files: &ReadFile<'_>,
     problems: &mut Problems,
 ) -> Vec<LinkDraft<'a>> {
@@ -132,7 +137,7 @@ fn links<'a>(
         problems.add(field.place(), "no link", EXPECTED, None);
     }
     let implied = |entry| mobile && may_be_implied(entry, table);
-    table.entries.iter().map(|entry| link(entry, implied(entry), files, problems)).collect()
+    table.entries.iter().map(|entry| link(entry, implied(entry), media, files, problems)).collect()
 }
 
 /// Whether a link of this name exists without being given, so that its table only changes it.
@@ -148,6 +153,7 @@ pub(crate) struct Network {
     /// By name, as they may be many.
     pub(crate) by_name: BTreeMap<String, NodeId>,
     pub(crate) links: Vec<Link>,
+    pub(crate) media: Vec<Medium>,
     mobile: bool,
     pub(crate) fleet: Option<Fleet>,
 }
@@ -155,13 +161,20 @@ pub(crate) struct Network {
 /// Joins the links to a network; `None` if something a link is made of could not be read.
 fn network(
     drafts: &[LinkDraft<'_>],
+    media: &[MediumDraft<'_>],
     mobility: Option<&MobilityDraft<'_>>,
     mobile: bool,
     handovers: &[HandoverDraft<'_>],
     problems: &mut Problems,
 ) -> Option<Network> {
-    let mut network =
-        Network { nodes: Vec::new(), by_name: BTreeMap::new(), links: Vec::new(), mobile, fleet: None };
+    let mut network = Network {
+        nodes: Vec::new(),
+        by_name: BTreeMap::new(),
+        links: Vec::new(),
+        media: Vec::new(),
+        mobile,
+        fleet: None,
+    };
     if drafts.is_empty() || (mobile && mobility.is_none()) {
         return None;
     }
@@ -259,6 +272,7 @@ fn network(
         }
     }
     network.put_radios_last();
+    network.lay_media(media, problems);
     Some(network)
 }
 
@@ -342,8 +356,20 @@ impl Network {
         // A link that could not be read still takes its place, so that names can be looked up.
         let unknown = || Config { mtu: u16::MAX, ..Config::default() };
         let [down, up] = draft.directions.clone().unwrap_or_else(|| [unknown(), unknown()]);
-        let (preset, traces) = (draft.preset, draft.traces.clone());
-        self.links.push(Link { name, preset, implied: false, ends, access, copy, down, up, traces });
+        let (preset, medium, traces) = (draft.preset, draft.medium, draft.traces.clone());
+        self.links.push(Link {
+            name,
+            preset,
+            implied: false,
+            ends,
+            access,
+            medium,
+            straight: false,
+            copy,
+            down,
+            up,
+            traces,
+        });
     }
 
     /// Adds the links that are understood: correspondent to home agent, and home agent to foreign agents.
@@ -397,6 +423,8 @@ impl Network {
                 implied: given.is_none(),
                 ends,
                 access: false,
+                medium: given.and_then(|draft| draft.medium),
+                straight: false,
                 copy: None,
                 down,
                 up,

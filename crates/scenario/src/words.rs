@@ -95,6 +95,12 @@ words_of_tcp!(
     IdleRestart
 );
 
+/// How stations share a medium.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MediumKind {
+    CsmaCd,
+}
+
 /// How [`Jitter`](careof_link::Jitter) deviates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum JitterKind {
@@ -177,6 +183,7 @@ macro_rules! private_words {
     };
 }
 
+private_words!(MediumKind: CsmaCd = "csma-cd");
 private_words!(JitterKind: None = "none", Uniform = "uniform", Normal = "normal", Pareto = "pareto");
 private_words!(LossKind: None = "none", Bernoulli = "bernoulli", GilbertElliott = "gilbert-elliott");
 private_words!(DisciplineKind: DropTail = "drop-tail", Red = "red", CoDel = "codel");

@@ -8,7 +8,8 @@ use careof_metrics::{Direction, FlowMetrics};
 use careof_mobility::v4::{ConfigError, ForeignAgent, HomeAgent, MobileNode};
 use careof_plan::{
     AgentPlan, Digest, FlowId, InterfaceIndex, NodeId, Observation, OneWayId, Side, Unwrapped, Workload,
-    lay_out, link_ends, measured_name, measured_senders, names, port, refuse_what_no_world_can,
+    down_of, lay_out, link_ends, measured_name, measured_senders, names, port, refuse_what_no_world_can,
+    up_of,
 };
 use careof_scenario::{Assist, KernelTcp, LinkId, Scenario, Workload as Traffic};
 use careof_tcp::{CongestionControl, Connection, Role as TcpRole};
@@ -59,6 +60,7 @@ impl Simulation {
             queue,
             components: std::mem::take(&mut components),
             links: Vec::new(),
+            media: Vec::new(),
             nodes: Vec::new(),
             pool: PacketPool::default(),
             flows: Vec::new(),
@@ -86,6 +88,9 @@ impl Simulation {
         }
         simulation.add_fleet();
         simulation.add_links();
+        simulation.add_media();
+        simulation.find_interfaces_on_media();
+        simulation.take_down_absent_links();
         simulation.add_agents()?;
         simulation.add_dhcp()?;
         simulation.add_flows();
@@ -129,8 +134,20 @@ impl Simulation {
         self.scenario.nodes.iter().map(|node| find(&node.name)).collect()
     }
 
-    fn add_links(&mut self) {
+    /// Where the mobile node is not yet, its links are down; the script raises them when it comes.
+    fn take_down_absent_links(&mut self) {
         let start = start_of(&self.scenario);
+        for index in 0..self.scenario.links.len() {
+            let link = LinkId(index);
+            if self.scenario.link(link).access && start != Some(link) {
+                for way in [down_of(link), up_of(link)] {
+                    self.take_down(way, Fate::Drop, Fate::Drop);
+                }
+            }
+        }
+    }
+
+    fn add_links(&mut self) {
         let nodes = self.nodes_of_the_scenario();
         for index in 0..self.scenario.links.len() {
             let link = self.scenario.links[index].clone();
@@ -139,11 +156,7 @@ impl Simulation {
                 let id = OneWayId(self.links.len() as u32);
                 let name = format!("{}.{direction}", link.name);
                 let stream = |purpose| self.stream(&format!("link.{name}.{purpose}"));
-                let mut one_way = Link::new(config, stream("loss"), stream("jitter"), stream("queue"));
-                if link.access && start != Some(LinkId(index)) {
-                    // The mobile node is not there yet; the script raises the link when it comes.
-                    one_way.set_down(Instant::ZERO, Fate::Drop, Fate::Drop);
-                }
+                let one_way = Link::new(config, stream("loss"), stream("jitter"), stream("queue"));
                 let opposite = OneWayId(id.0 ^ 1);
                 let interfaces = &self.node(to).place.interfaces;
                 // A radio leads to a station's cell, and finds out which when its mobile node arrives there.
@@ -152,6 +165,7 @@ impl Simulation {
                 let slot = self.add_component(Component::Link(id));
                 self.links.push(OneWay {
                     link: one_way,
+                    medium: None,
                     name,
                     from,
                     to,

@@ -118,8 +118,7 @@ impl Simulation {
                     _ => Fate::Keep,
                 };
                 for way in [down_of(handover.from), up_of(handover.from)] {
-                    self.links[way.0 as usize].link.set_down(now, queued, Fate::Drop);
-                    self.link_timeout(way);
+                    self.take_down(way, queued, Fate::Drop);
                 }
                 self.tell_anchor(handover.from, false);
                 let interface = self.mobile_interface(handover.from);
@@ -131,10 +130,8 @@ impl Simulation {
 
     /// The link comes up, and the mobile node has its address there, or asks for it.
     fn raise_link(&mut self, link: LinkId) {
-        let now = self.now;
         for way in [down_of(link), up_of(link)] {
-            self.links[way.0 as usize].link.set_up(now);
-            self.link_timeout(way);
+            self.bring_up(way);
         }
         self.tell_anchor(link, true);
         let node = self.mobile();
@@ -217,8 +214,8 @@ impl Simulation {
 
     /// Does with what waits at the entrance of a link that was left what the scenario asks for.
     fn settle_queue(&mut self, way: OneWayId, fate: QueuedFate) {
-        let (now, node) = (self.now, self.links[way.0 as usize].from);
-        for packet in self.links[way.0 as usize].link.drain_queue(now) {
+        let node = self.links[way.0 as usize].from;
+        for packet in self.drain_way(way) {
             self.pool.settle(packet);
             let whole = !self.pool[packet].outermost().is_fragment();
             let segment = match &self.pool[packet].body {

@@ -16,6 +16,7 @@ mod forwarding;
 mod handover;
 mod handover_option;
 mod ledger;
+mod media;
 mod observer;
 mod packet;
 mod path;

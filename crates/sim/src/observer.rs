@@ -104,7 +104,7 @@ impl Simulation {
     }
 
     fn packet_record(&self, way: OneWayId, packet: &Packet) -> PacketRecord {
-        let (packets, bytes) = self.links[way.0 as usize].link.queue_len();
+        let (packets, bytes) = self.queue_before(way);
         PacketRecord {
             packet: packet.id,
             size_bytes: packet.size_bytes(),

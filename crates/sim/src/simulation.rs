@@ -21,6 +21,7 @@ use crate::fleet::Fleet;
 use crate::flow::Flow;
 use crate::handover::Script;
 use crate::ledger::Ledger;
+use crate::media::{OnMedium, SharedMedium};
 use crate::observer::Observer;
 use crate::packet::{Packet, PacketPool, PacketRef};
 use crate::queue::{EventQueue, Slot};
@@ -32,6 +33,8 @@ use crate::relay::Relays;
 pub(crate) enum Component {
     /// The next delivery of a one-way link.
     Link(OneWayId),
+    /// What happens on a medium that links share.
+    Medium(u16),
     /// A timer of a TCP endpoint.
     Connection(FlowId, Side),
     /// A flow's start, next message or stop.
@@ -56,7 +59,10 @@ pub(crate) enum Component {
 
 /// One direction of a link, and where it leads.
 pub(crate) struct OneWay {
+    /// On a medium, what stands for it in what is asked of links.
     pub(crate) link: Link<PacketRef>,
+    /// Its place on the medium that it is on.
+    pub(crate) medium: Option<Box<OnMedium>>,
     pub(crate) name: String,
     pub(crate) from: NodeId,
     pub(crate) to: NodeId,
@@ -184,6 +190,8 @@ pub struct Simulation {
     pub(crate) queue: EventQueue,
     pub(crate) components: Vec<Component>,
     pub(crate) links: Vec<OneWay>,
+    /// Those that links share.
+    pub(crate) media: Vec<SharedMedium>,
     pub(crate) nodes: Vec<Node>,
     pub(crate) pool: PacketPool,
     pub(crate) flows: Vec<Flow>,
@@ -246,6 +254,7 @@ impl Simulation {
     fn wake(&mut self, component: Component) {
         match component {
             Component::Link(id) => self.link_timeout(id),
+            Component::Medium(index) => self.medium_timeout(index),
             Component::Connection(flow, side) => self.connection_timeout(flow, side),
             Component::Flow(flow) => self.flow_timeout(flow),
             Component::Agent(node) => self.agent_timeout(node),
@@ -268,7 +277,7 @@ impl Simulation {
     /// Packets times links crossed, so far.
     #[must_use]
     pub fn packet_hops(&self) -> u64 {
-        self.links.iter().map(|way| way.link.counters().delivered).sum()
+        self.links.iter().map(|way| way.counters().delivered).sum()
     }
 
     /// Events handled so far.
@@ -320,6 +329,9 @@ impl Simulation {
     pub(crate) fn offer(&mut self, id: OneWayId, packet: PacketRef, size: u32) {
         let now = self.now;
         let way = &mut self.links[id.0 as usize];
+        if way.medium.is_some() {
+            return self.offer_on_medium(id, packet, size);
+        }
         let outcome = if way.link.marks() && self.pool[packet].outermost().is_ecn_capable() {
             way.link.enqueue_ecn_capable(now, packet, size)
         } else {
@@ -398,7 +410,7 @@ impl Simulation {
 
     /// Takes a packet out that a link dropped: `late` when it had been accepted before.
     #[inline(never)]
-    fn drop_on_link(&mut self, id: OneWayId, packet: PacketRef, cause: Cause, late: bool) {
+    pub(crate) fn drop_on_link(&mut self, id: OneWayId, packet: PacketRef, cause: Cause, late: bool) {
         self.digest.drop(self.now, self.pool.hop(packet).id, cause.name());
         self.observe_link_drop(id, packet, cause, late);
         if self.senders.is_some() {

@@ -33,11 +33,13 @@ impl Simulation {
             let now = self.now;
             self.links[id].link.advance(now);
         }
+        self.advance_media();
         if let Some(pcap) = self.observer.pcap.take() {
             pcap.finish()?;
         }
         let now = self.now;
-        let links: Vec<LinkSummary> = self.links.iter().map(|way| link_summary(way, now)).collect();
+        let links: Vec<LinkSummary> =
+            self.links.iter().map(|way| link_summary(way, self.on_the_way(way), now)).collect();
         let packets = self.packet_summary();
         let mut conservation: BTreeMap<String, i64> =
             links.iter().map(|link| (format!("link {}", link.name), link.ledger().difference())).collect();
@@ -105,8 +107,10 @@ impl Simulation {
             *dropped.entry(cause.name().to_owned()).or_default() += count;
         }
         let held: u64 = self.nodes.iter().map(|node| node.reassembly.held() + node.held_by_assist()).sum();
-        let queued: u64 = self.links.iter().map(|way| way.link.queue_len().0 as u64).sum();
-        let in_flight: u64 = self.links.iter().map(|way| way.link.in_flight() as u64).sum();
+        let (mut queued, mut in_flight) = (0, 0);
+        for (waiting, sent) in self.links.iter().map(|way| self.on_the_way(way)) {
+            (queued, in_flight) = (queued + waiting, in_flight + sent);
+        }
         PacketSummary {
             created: self.pool.created(),
             delivered: self.ledger.consumed,
@@ -149,12 +153,13 @@ impl Simulation {
 }
 
 fn drops(way: &OneWay) -> impl Iterator<Item = (&'static str, u64)> + '_ {
-    let counters = way.link.counters();
+    let counters = way.counters();
     DropCause::ALL.into_iter().map(|cause| (cause.name(), counters.dropped_by(cause))).filter(|(_, n)| *n > 0)
 }
 
-fn link_summary(way: &OneWay, now: Instant) -> LinkSummary {
-    let counters = way.link.counters();
+/// What became of a one-way link by `now`, with so many packets in its queue and in flight.
+fn link_summary(way: &OneWay, (queued, in_flight): (u64, u64), now: Instant) -> LinkSummary {
+    let counters = way.counters();
     let config = way.link.config();
     let framing = config.framing;
     let sent_bits = (u128::from(counters.delivered_bytes)
@@ -169,8 +174,8 @@ fn link_summary(way: &OneWay, now: Instant) -> LinkSummary {
         dropped_packets: drops(way).map(|(cause, count)| (cause.to_owned(), count)).collect(),
         marked_packets: counters.marked,
         drained_packets: counters.drained,
-        queued_packets: way.link.queue_len().0 as u64,
-        in_flight_packets: way.link.in_flight() as u64,
+        queued_packets: queued,
+        in_flight_packets: in_flight,
         utilisation: LinkSummary::utilisation(sent_bits, config.bits_by(now)),
         max_queue_packets: way.longest_queue.0 as u64,
         max_queue_bytes: way.longest_queue.1,

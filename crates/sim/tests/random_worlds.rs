@@ -180,27 +180,59 @@ fn scenario(world: u64) -> String {
     text
 }
 
+/// The same, with links that share a medium: those between fixed nodes, and perhaps one of the mobile node's.
+fn on_a_medium(world: u64) -> String {
+    let random = &mut RandomStream::new(world, 0, "random medium");
+    let text = scenario(world);
+    let queue = pick(random, &["\"3 packets\"", "\"100 packets\"", "{ discipline = \"codel\" }"]);
+    let (rate, delay) = (pick(random, &["1 Mbit/s", "10 Mbit/s"]), pick(random, &["0 us", "2 us", "20 us"]));
+    let medium = format!("[media.lan]\nrate = \"{rate}\"\ndelay = \"{delay}\"\nqueue = {queue}\n[links]\n");
+    let mut links = medium;
+    let mtu = |random: &mut RandomStream| pick(random, &["300", "1000", "1450", "1500"]).to_owned();
+    let _ = writeln!(links, "ethernet = {{ medium = \"lan\", mtu = \"{} B\" }}", mtu(random));
+    let shared = pick(random, &["none", "a", "b", "c"]);
+    for link in ["a", "b", "c"] {
+        let is_home = text.contains(&format!("home = \"{link}\""));
+        if text.contains("care_of = \"foreign-agent\"") && !is_home && random.below(3) > 0 {
+            let _ = writeln!(links, "{link}-backhaul = {{ medium = \"lan\", mtu = \"{} B\" }}", mtu(random));
+        }
+    }
+    let text = text.replacen("[links]\n", &links, 1);
+    let line = |line: &str| match line.split_once(" = ") {
+        Some((link, _)) if link == shared => format!("{link} = {{ medium = \"lan\" }}\n"),
+        _ => format!("{line}\n"),
+    };
+    text.lines().map(line).collect()
+}
+
+/// Runs a world; returns how often senders were told something.
+fn check(world: u64, text: &str) -> u64 {
+    let parsed = Scenario::parse("world.toml", text, &[]).unwrap_or_else(|errors| panic!("{errors}\n{text}"));
+    let observation = Observation {
+        trace: world.is_multiple_of(3),
+        pcap: world.is_multiple_of(2).then(|| Box::new(std::io::sink()) as Box<_>),
+        snap_length: None,
+    };
+    let mut simulation = Simulation::new(parsed, "world.toml", 0, observation)
+        .unwrap_or_else(|error| panic!("{error}\n{text}"));
+    simulation.advance(Instant::MAX).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let summary = simulation.finish().unwrap();
+    let unbalanced: Vec<_> = summary.conservation.iter().filter(|(_, n)| **n != 0).collect();
+    assert!(unbalanced.is_empty(), "{unbalanced:?}\n{text}");
+    let sane = |h: &HandoverSummary| h.ready_at.is_none_or(|ready| h.at <= ready && ready <= h.until);
+    assert!(summary.handovers.iter().all(sane), "{:?}\n{text}", summary.handovers);
+    summary.flows.iter().map(|flow| flow.advice_taken).sum()
+}
+
 #[test]
 fn no_world_panics_or_loses_a_packet_in_silence() {
-    let mut told = 0;
-    for world in 0..WORLDS {
-        let text = scenario(world);
-        let parsed =
-            Scenario::parse("world.toml", &text, &[]).unwrap_or_else(|errors| panic!("{errors}\n{text}"));
-        let observation = Observation {
-            trace: world % 3 == 0,
-            pcap: (world % 2 == 0).then(|| Box::new(std::io::sink()) as Box<_>),
-            snap_length: None,
-        };
-        let mut simulation = Simulation::new(parsed, "world.toml", 0, observation)
-            .unwrap_or_else(|error| panic!("{error}\n{text}"));
-        simulation.advance(Instant::MAX).unwrap_or_else(|error| panic!("{error}\n{text}"));
-        let summary = simulation.finish().unwrap();
-        told += summary.flows.iter().map(|flow| flow.advice_taken).sum::<u64>();
-        let unbalanced: Vec<_> = summary.conservation.iter().filter(|(_, n)| **n != 0).collect();
-        assert!(unbalanced.is_empty(), "{unbalanced:?}\n{text}");
-        let sane = |h: &HandoverSummary| h.ready_at.is_none_or(|ready| h.at <= ready && ready <= h.until);
-        assert!(summary.handovers.iter().all(sane), "{:?}\n{text}", summary.handovers);
-    }
+    let told: u64 = (0..WORLDS).map(|world| check(world, &scenario(world))).sum();
     assert!(told > 100, "senders were told of {told} things in all");
+}
+
+#[test]
+fn no_world_on_a_medium_panics_or_loses_a_packet_in_silence() {
+    for world in 0..WORLDS {
+        check(world, &on_a_medium(world));
+    }
 }

@@ -89,8 +89,10 @@ impl MediumConfig {
         self.queue.check()
     }
 
-    /// A link that has such a queue before it, and takes as long for a packet.
-    pub(crate) fn as_link(&self) -> Config {
+    /// A link that has such a queue before it, and takes as long for a packet: what can be said of the path between two stations
+    /// as long as nobody else sends.
+    #[must_use]
+    pub fn as_link(&self) -> Config {
         Config {
             rate: self.rate,
             delay: self.delay,

@@ -70,6 +70,10 @@ fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
                 ("duration", "duration=121 s"),
                 ("seed", "seed=2"),
                 ("links", "links.extra={ preset = \"lte\", between = [\"a\", \"c\"] }"),
+                (
+                    "media",
+                    "media.lan={ rate = \"9 Mbit/s\", delay = \"1 us\" }\nlinks.extra={ medium=\"lan\", between=[\"a\", \"c\"] }",
+                ),
                 ("mobility", "mobility={ routing = \"reverse-tunnel\" }"),
                 ("handover", "handover=[]"),
                 ("flow", "flow=[]"),
@@ -97,10 +101,19 @@ fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
                 ("mtu", "mtu=1400"),
                 ("framing", "framing=async-ppp"),
                 (
+                    "medium",
+                    "medium=\"lan\"\nlinks.wifi={}\nlinks.wifi.medium=\"lan\"\nmedia.lan={ rate = \"9 Mbit/s\", delay = \"1 us\" }",
+                ),
+                (
                     "between",
                     "between=[\"foreign\", \"mobile\"]\nlinks.f={ preset=\"lte\", between=[\"home-agent\", \"foreign\"] }",
                 ),
             ],
+        ),
+        (
+            &medium::MEDIUM,
+            "media.lan={ rate = \"9 Mbit/s\", delay = \"1 us\" }\nlinks.extra={ medium=\"lan\", between=[\"a\", \"c\"] }\nmedia.lan.",
+            vec![("rate", "rate=10 Mbit/s"), ("delay", "delay=2 us"), ("queue", "queue=7 packets")],
         ),
         (
             &JITTER,
@@ -429,8 +442,10 @@ fn changes_of_assists() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
 
 #[test]
 fn every_documented_key_means_something() {
-    // This has one value only.
-    let mut seen: BTreeSet<(&str, &str)> = [("`[mobility]`", "protocol")].into();
+    // These have one value only.
+    let mut seen: BTreeSet<(&str, &str)> = [("`[mobility]`", "protocol"), ("`[media]`", "kind")].into();
+    let lan = "media.lan={ rate = \"9 Mbit/s\", delay = \"1 us\" }\nlinks.extra={ medium=\"lan\", between=[\"a\", \"c\"] }";
+    assert_eq!(digest(&format!("{lan}\nmedia.lan.kind=csma-cd")), digest(lan));
     assert_eq!(digest("mobility.protocol=mobile-ipv4\nassist.use=[\"none\"]\nassist=none"), digest(""));
     for (section, path, keys) in changes().into_iter().chain(changes_of_assists()) {
         // What a path sets before its last line is there without the change, too.

@@ -1,0 +1,152 @@
+//! Links that share a medium: what a file may say of it, and what becomes of that.
+
+use careof_base::{DataRate, Duration};
+use careof_link::{MediumConfig, QueueLimit};
+use careof_scenario::{Link, Scenario};
+
+const GOOD: &str = r#"duration = "9 s"
+[media.lan]
+rate = "10 Mbit/s"
+delay = "1 us"
+[links]
+ethernet = { medium = "lan", mtu = "1450 B" }
+home = { medium = "lan" }
+cell = { preset = "ethernet-10m" }
+cell-backhaul = { medium = "lan" }
+[mobility]
+care_of = "foreign-agent"
+home = "home"
+[[flow]]
+from = "correspondent"
+to = "mobile"
+"#;
+
+fn read(text: &str) -> Scenario {
+    Scenario::parse("x.toml", text, &[]).unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+/// The message for [`GOOD`] with `old` replaced by `new`.
+fn edited(old: &str, new: &str) -> String {
+    assert!(GOOD.contains(old), "{old}");
+    Scenario::parse("x.toml", &GOOD.replacen(old, new, 1), &[]).expect_err(new).to_string()
+}
+
+#[test]
+fn links_that_name_a_medium_are_on_it_and_their_nodes_are_its_stations() {
+    let scenario = read(GOOD);
+    let [lan] = scenario.media.as_slice() else { panic!("{:?}", scenario.media) };
+    let expected = MediumConfig {
+        rate: DataRate::from_megabits_per_second(10),
+        delay: Duration::from_micros(1),
+        ..MediumConfig::default()
+    };
+    assert_eq!((lan.name.as_str(), &lan.config), ("lan", &expected));
+    let mut names: Vec<&str> = lan.stations.iter().map(|id| scenario.node(*id).name.as_str()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["correspondent", "foreign-agent-cell", "home-agent", "mobile"]);
+    for link in &scenario.links {
+        assert_eq!(link.medium.is_some(), link.name != "cell", "{}", link.name);
+    }
+    let mtu = |name| scenario.link(scenario.link_named(name).unwrap()).down.mtu;
+    assert_eq!((mtu("ethernet"), mtu("home")), (1450, 1500));
+}
+
+#[test]
+fn every_two_stations_are_joined_and_only_the_links_of_the_file_can_be_moved_to() {
+    let scenario = read(GOOD);
+    let straight: Vec<&Link> = scenario.links.iter().filter(|link| link.straight).collect();
+    let names: Vec<&str> = straight.iter().map(|link| link.name.as_str()).collect();
+    assert_eq!(straight.len(), 4 * 3 / 2 - 3, "{names:?}");
+    assert!(straight.iter().all(|link| link.implied && !link.access));
+    let first = scenario.links.iter().position(|link| link.straight).unwrap();
+    assert_eq!(first + straight.len(), scenario.links.len(), "they come last");
+    let access: Vec<_> = scenario.access_links().map(|(_, link)| link.name.as_str()).collect();
+    assert_eq!(access, ["home", "cell"]);
+}
+
+#[test]
+fn a_queue_of_a_medium_is_written_as_that_of_a_link() {
+    let limit = |text: &str| {
+        let queue = format!("delay = \"1 us\"\nqueue = {text}");
+        read(&GOOD.replacen("delay = \"1 us\"", &queue, 1)).media[0].config.queue.limit
+    };
+    assert_eq!(limit("\"7 packets\""), QueueLimit::Packets(7));
+    assert_eq!(limit("{ limit = \"20 kB\" }"), QueueLimit::Bytes(20_000));
+}
+
+#[test]
+fn what_is_wrong_with_a_medium_is_said_with_its_place_and_remedy() {
+    for (old, new, place, parts) in [
+        (
+            "home = { medium = \"lan\" }",
+            "home = { medium = \"lam\" }",
+            ":7:",
+            ["links.home.medium", "\"lan\"?"],
+        ),
+        (
+            "medium = \"lan\", mtu",
+            "rate = \"1 Mbit/s\", medium = \"lan\", mtu",
+            ":6:",
+            ["ethernet.rate", "[media.lan]"],
+        ),
+        ("1450 B", "60 B", ":6:", ["links.ethernet.mtu", "68"]),
+        ("1450 B", "1501 B", ":6:", ["links.ethernet.mtu", "1500"]),
+        ("delay = \"1 us\"", "delay = \"25 us\"", ":4:", ["media.lan.delay", "at most \"24 us\""]),
+        ("rate = \"10 Mbit/s\"", "rate = \"0 bit/s\"", ":3:", ["media.lan.rate", "1 Gbit/s"]),
+        ("rate = \"10 Mbit/s\"", "kind = \"token-ring\"", ":3:", ["media.lan.kind", "csma-cd"]),
+        ("rate = \"10 Mbit/s\"\n", "", ":2:", ["media.lan.rate", "rate = \"10 Mbit/s\""]),
+        ("delay = \"1 us\"", "delay = \"1 us\"\nmtu = 9", ":5:", ["media.lan.mtu", "in the table of a link"]),
+        (
+            "[links]",
+            "[media.other]\nrate = \"1 Mbit/s\"\ndelay = \"1 us\"\n[links]",
+            ":5:",
+            ["media.other", "medium = \"other\""],
+        ),
+        (
+            "cell = { preset = \"ethernet-10m\" }",
+            "cell = { medium = \"lan\" }",
+            ":2:",
+            ["media.lan", "a medium of its own"],
+        ),
+    ] {
+        let said = edited(old, new);
+        assert!(said.contains(place) && parts.iter().all(|part| said.contains(part)), "{new}: {said}");
+    }
+    let said = Scenario::parse(
+        "x.toml",
+        &GOOD.replace("[media.lan]\nrate = \"10 Mbit/s\"\ndelay = \"1 us\"\n", ""),
+        &[],
+    );
+    let said = said.unwrap_err().to_string();
+    assert!(said.contains("add [media.lan] with rate"), "{said}");
+}
+
+#[test]
+fn a_medium_whose_values_are_wrong_is_reported_once() {
+    let said = edited("delay = \"1 us\"", "delay = \"1 parsec\"");
+    assert_eq!(said.matches("error:").count(), 1, "{said}");
+}
+
+#[test]
+fn a_radio_is_on_no_medium() {
+    let text = r#"duration = "9 s"
+[media.lan]
+rate = "10 Mbit/s"
+delay = "1 us"
+[links]
+wire = { preset = "lte", between = ["home-agent", "station-*"], count = 2 }
+radio = { medium = "lan", between = ["station-*", "mobile-*"] }
+[mobility]
+nodes = 3
+"#;
+    let said = Scenario::parse("x.toml", text, &[]).unwrap_err().to_string();
+    assert!(said.contains("links.radio") && said.contains("leave `medium` out"), "{said}");
+    let wired = text
+        .replace("preset = \"lte\", b", "medium = \"lan\", b")
+        .replace("radio = { medium = \"lan\",", "radio = { preset = \"lte\",");
+    let scenario = read(&wired);
+    let fleet = scenario.mobility.as_ref().unwrap().fleet.as_ref().unwrap();
+    assert_eq!(fleet.radio.0 + fleet.count, scenario.links.len(), "radios come last");
+    assert_eq!(scenario.media[0].stations.len(), 3);
+    assert_eq!(scenario.links.iter().filter(|link| link.straight).count(), 1);
+}
