@@ -362,8 +362,8 @@ impl Director {
     }
 
     /// A home agent at the fixed end of an access link knows what that does, where it queues or buffers for it. Others learn it from
-    /// the next registration, as from a mobile node that is elsewhere: their copies do not depend on it, and ICMP messages during
-    /// the outage (`lcd-kick`) have been seen to cost BBR more than they gain.
+    /// the next registration, as from a mobile node that is elsewhere: their copies do not depend on it, and with ICMP messages
+    /// during the outage (`lcd-kick`) BBR was measured to stall more often (docs/studies/recovery.md).
     fn tell_home_agent(&self, link: LinkId, up: bool) {
         let anchor = self.topology.entrance(down_of(link));
         let (Some(mobile), Some(index)) = (self.mobile(), self.interface_of(link)) else { return };
