@@ -132,6 +132,11 @@ tcp = {{ variant = "kernel", congestion = "reno"{tcp} }}
     Some(run(&text)?.summary)
 }
 
+/// Packets and messages that agents discarded for `reason`.
+fn discarded(summary: &Summary, reason: &str) -> u64 {
+    summary.mobility.as_ref().unwrap().discarded.get(reason).copied().unwrap_or_default()
+}
+
 const DOWN: [&str; 2] = ["correspondent", "mobile"];
 const SOFT: &str = "style = \"make-before-break\"";
 
@@ -154,7 +159,7 @@ fn the_queue_of_a_path_stands_in_the_agent_and_not_at_the_link() {
         assert!(delivered(&queued) > 0.85 * delivered(&alone), "{queued:?} {alone:?}");
         let rtt = |summary: &Summary| flow(summary, "bulk").rtt_mean.unwrap();
         assert!(rtt(&queued) < rtt(&alone) / 2, "{queued:?} {alone:?}");
-        assert!(queued.mobility.unwrap().discarded["assist-queue-management"] > 0);
+        assert!(discarded(&queued, "assist-queue-management") > 0, "{queued:?}");
     }
 }
 
@@ -168,10 +173,7 @@ fn what_waits_in_the_agent_takes_the_new_path_in_order_or_is_dropped_or_goes_by_
         between_two_links(DOWN, None, &assist, SOFT)
     };
     let [Some(along), Some(gone), Some(late)] = ["re-route", "drop", "drain-late"].map(with) else { return };
-    let dropped = |summary: &Summary| {
-        let discarded = &summary.mobility.as_ref().unwrap().discarded;
-        discarded.get("assist-handover").copied().unwrap_or_default()
-    };
+    let dropped = |summary: &Summary| discarded(summary, "assist-handover");
     // Nothing but what had left for the old link already can be overtaken.
     assert!(dropped(&along) == 0 && flow(&along, "bulk").out_of_order_arrivals < 5, "{along:?}");
     assert!(dropped(&gone) > 20, "{gone:?}");
@@ -189,14 +191,11 @@ fn a_buffer_saves_what_comes_while_there_is_no_path() {
         between_two_links(DOWN, Some("64 KiB"), &buffer, handover)
     };
     let (Some(large), Some(small)) = (with(500), with(10)) else { return };
-    let discarded = |summary: &Summary| {
-        let discarded = &summary.mobility.as_ref().unwrap().discarded;
-        discarded.get("assist-queue-full").copied().unwrap_or_default()
-    };
+    let dropped = |summary: &Summary| discarded(summary, "assist-queue-full");
     let bulk = |summary: &Summary| flow(summary, "bulk").clone();
-    assert!(bulk(&large).packets_held > 20 && discarded(&large) == 0, "{large:?}");
+    assert!(bulk(&large).packets_held > 20 && dropped(&large) == 0, "{large:?}");
     assert_eq!(bulk(&small).packets_held, 10, "{small:?}");
-    assert!(discarded(&small) > 10, "{small:?}");
+    assert!(dropped(&small) > 10, "{small:?}");
     assert!(bulk(&large).segments_retransmitted < 5, "{large:?}");
     assert!(bulk(&small).segments_retransmitted > 10, "{small:?}");
 }

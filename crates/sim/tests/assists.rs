@@ -1,10 +1,13 @@
 //! Assists in whole worlds: what they do for flows across handovers, and that nothing gets lost with them.
 
+mod common;
+
 use careof_base::{Duration, Instant};
 use careof_metrics::{FlowSummary, HandoverSummary, Summary, summary_json};
 use careof_scenario::Scenario;
 use careof_sim::{Observation, Simulation};
 use careof_trace::Columns;
+use common::balanced;
 
 /// A walk out of reach: from one link to another like it, with nothing between them.
 const OUTAGE: &str = r#"
@@ -48,14 +51,6 @@ fn run_until(text: &str, overrides: &[&str], until: Instant) -> Summary {
 
 fn run(text: &str, overrides: &[&str]) -> Summary {
     run_until(text, overrides, Instant::MAX)
-}
-
-/// Nothing appears or vanishes in any run of any test.
-fn balanced(summary: Summary) -> Summary {
-    for (what, difference) in &summary.conservation {
-        assert_eq!(*difference, 0, "{what} in {}", summary_json(&summary));
-    }
-    summary
 }
 
 fn only<T>(all: &[T]) -> &T {

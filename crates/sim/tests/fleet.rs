@@ -1,5 +1,7 @@
 //! Many mobile nodes on their way round base stations.
 
+mod common;
+
 use std::time::Duration;
 
 use careof_base::Instant;
@@ -7,6 +9,7 @@ use careof_metrics::{Summary, summary_json};
 use careof_scenario::Scenario;
 use careof_sim::{Observation, Simulation, WorldError};
 use careof_trace::Columns;
+use common::finish;
 
 const TREE: &str = r#"
 duration = "30 s"
@@ -35,14 +38,7 @@ fn simulation(overrides: &[&str], trace: bool) -> Simulation {
 
 /// The summary and the events of a run, nothing of which appears or vanishes.
 fn run(overrides: &[&str], trace: bool) -> (Summary, Columns) {
-    let mut simulation = simulation(overrides, trace);
-    simulation.advance(Instant::MAX).unwrap();
-    let events = simulation.take_events();
-    let summary = simulation.finish().unwrap();
-    for (what, difference) in &summary.conservation {
-        assert_eq!(*difference, 0, "{what} in {}", summary_json(&summary));
-    }
-    (summary, events)
+    finish(simulation(overrides, trace))
 }
 
 #[test]

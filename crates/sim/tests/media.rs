@@ -1,12 +1,15 @@
 //! Links that share a medium: what crosses it how often, and what is lost there.
 
+mod common;
+
 use std::path::Path;
 
 use careof_base::Instant;
-use careof_metrics::{LinkSummary, Resumption, Summary, summary_json};
+use careof_metrics::{LinkSummary, Resumption, Summary};
 use careof_scenario::Scenario;
 use careof_sim::{Observation, Simulation};
 use careof_trace::Columns;
+use common::finish;
 
 fn scenario(name: &str, overrides: &[&str]) -> Scenario {
     let overrides: Vec<String> = overrides.iter().map(|o| (*o).to_owned()).collect();
@@ -16,14 +19,7 @@ fn scenario(name: &str, overrides: &[&str]) -> Scenario {
 
 fn run_of(scenario: Scenario, trace: bool) -> (Summary, Columns) {
     let observation = Observation { trace, ..Observation::default() };
-    let mut simulation = Simulation::new(scenario, "test.toml", 0, observation).unwrap();
-    simulation.advance(Instant::MAX).unwrap();
-    let events = simulation.take_events();
-    let summary = simulation.finish().unwrap();
-    for (what, difference) in &summary.conservation {
-        assert_eq!(*difference, 0, "{what} in {}", summary_json(&summary));
-    }
-    (summary, events)
+    finish(Simulation::new(scenario, "test.toml", 0, observation).unwrap())
 }
 
 /// One of the ready scenarios, with a smaller file.

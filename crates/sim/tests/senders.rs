@@ -1,10 +1,13 @@
 //! Senders that are told of handovers and of links, in whole worlds.
 
+mod common;
+
 use careof_base::{Duration, Instant};
 use careof_metrics::{FlowSummary, HandoverSummary, Summary, summary_json};
 use careof_scenario::Scenario;
 use careof_sim::{Observation, Simulation};
 use careof_trace::Columns;
+use common::finish;
 
 /// From a fast link to a slow one, whose round trip is two hundred times as long; nothing is lost between them.
 const TO_SLOW: &str = r#"
@@ -50,17 +53,6 @@ fn simulation(text: &str, overrides: &[&str], observation: Observation) -> Simul
     let overrides: Vec<String> = overrides.iter().map(|o| (*o).to_owned()).collect();
     let scenario = Scenario::parse("test.toml", text, &overrides).unwrap_or_else(|errors| panic!("{errors}"));
     Simulation::new(scenario, "test.toml", 0, observation).unwrap()
-}
-
-/// Runs to the end. Nothing appears or vanishes in any run of any test.
-fn finish(mut simulation: Simulation) -> (Summary, Columns) {
-    simulation.advance(Instant::MAX).unwrap();
-    let events = simulation.take_events();
-    let summary = simulation.finish().unwrap();
-    for (what, difference) in &summary.conservation {
-        assert_eq!(*difference, 0, "{what} in {}", summary_json(&summary));
-    }
-    (summary, events)
 }
 
 fn traced(text: &str, overrides: &[&str]) -> (Summary, Columns) {

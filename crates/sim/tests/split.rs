@@ -1,11 +1,14 @@
 //! A relay at the home agent that makes two connections of one: what the ends get and see of it, what it may hold, and that nothing
 //! gets lost with it in silence.
 
+mod common;
+
 use careof_base::{Duration, Instant};
 use careof_metrics::{FlowSummary, Summary, summary_json};
 use careof_scenario::Scenario;
 use careof_sim::{Observation, Simulation, WorldError};
 use careof_trace::Columns;
+use common::balanced;
 
 /// A walk out of reach: from one link to another like it, with a second between them.
 const OUTAGE: &str = r#"
@@ -42,14 +45,6 @@ fn simulation(overrides: &[&str], trace: bool) -> Simulation {
         Scenario::parse("test.toml", OUTAGE, &overrides).unwrap_or_else(|errors| panic!("{errors}"));
     let observation = Observation { trace, ..Observation::default() };
     Simulation::new(scenario, "test.toml", 0, observation).unwrap()
-}
-
-/// Nothing appears or vanishes in any run of any test.
-fn balanced(summary: Summary) -> Summary {
-    for (what, difference) in &summary.conservation {
-        assert_eq!(*difference, 0, "{what} in {}", summary_json(&summary));
-    }
-    summary
 }
 
 fn run(overrides: &[&str]) -> Summary {

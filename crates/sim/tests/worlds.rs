@@ -1,10 +1,13 @@
 //! Whole worlds: what a scenario does to packets, flows and handovers.
 
+mod common;
+
 use careof_base::Instant;
 use careof_metrics::{FlowSummary, Summary, summary_json};
 use careof_scenario::Scenario;
 use careof_sim::{Observation, Simulation, WorldError};
 use careof_trace::Columns;
+use common::balanced;
 
 fn simulation(text: &str, overrides: &[&str], trace: bool) -> Simulation {
     let overrides: Vec<String> = overrides.iter().map(|o| (*o).to_owned()).collect();
@@ -23,14 +26,6 @@ fn traced(text: &str, overrides: &[&str]) -> (Summary, Columns) {
     simulation.advance(Instant::MAX).unwrap();
     let events = simulation.take_events();
     (balanced(simulation.finish().unwrap()), events)
-}
-
-/// Nothing appears or vanishes in any run of any test.
-fn balanced(summary: Summary) -> Summary {
-    for (what, difference) in &summary.conservation {
-        assert_eq!(*difference, 0, "{what} in {}", summary_json(&summary));
-    }
-    summary
 }
 
 fn only_flow(summary: &Summary) -> &FlowSummary {

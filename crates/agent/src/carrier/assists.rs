@@ -128,7 +128,6 @@ impl Assists {
             is_opaque: has_other_options || header_len > usize::from(Ipv4Header::LEN),
         };
         let towards = self.towards(heading);
-        let flow = segment.map(|segment| FlowKey::of(towards, &header, &segment));
         let verdict = self.assistant.handle_packet(now, towards, path, &view);
         if let Some(edit) = verdict.edit {
             apply(&edit, datagram.get_mut(header_len..).unwrap_or_default());
@@ -140,14 +139,15 @@ impl Assists {
             Fate::Pass => true,
             Fate::Hold(token) => {
                 self.store(token, Stored { datagram: (*datagram).into(), heading, is_held: true });
-                if let Some(flow) = flow {
-                    self.events.note(now, flow, towards, PacketDeed::Held);
+                if let Some(segment) = &segment {
+                    self.events.note(now, FlowKey::of(towards, &header, segment), towards, PacketDeed::Held);
                 }
                 false
             }
             Fate::Drop(reason) => {
                 self.note_dropped(reason);
-                if let Some(flow) = flow.filter(|_| reason.swallows_repetition()) {
+                if let Some(segment) = segment.as_ref().filter(|_| reason.swallows_repetition()) {
+                    let flow = FlowKey::of(towards, &header, segment);
                     self.events.note(now, flow, towards, PacketDeed::Swallowed);
                 }
                 false
