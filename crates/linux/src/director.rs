@@ -269,7 +269,10 @@ impl Director {
         match step {
             Step::Attach(link) => {
                 self.raise_link(link)?;
-                self.switch_to(link, Notice::None);
+                // What its owner has chosen an eager node would not leave.
+                if !self.is_eager() {
+                    self.switch_to(link, Notice::None);
+                }
             }
             Step::Announce(index) => {
                 let handover = &self.scenario.handovers[index];
@@ -284,6 +287,13 @@ impl Director {
                 self.announce_to_agent(handover);
             }
             Step::Begin(index) => self.begin_handover(at, index)?,
+            Step::OldLink(index) => {
+                if self.current == Some(index) {
+                    // The new path is not ready.
+                    self.books.note(at, Record::Path(false));
+                }
+                self.set_carriers(self.scenario.handovers[index].from, false)?;
+            }
             Step::NewLink(index) => {
                 let to = self.scenario.handovers[index].to;
                 self.raise_link(to)?;
@@ -325,7 +335,10 @@ impl Director {
                 } else {
                     Notice::None
                 };
-                self.switch_to(handover.to, notice);
+                // Where the old link goes, too, whoever is to find out by itself is left to.
+                if handover.overlap.is_none() || !self.detects_movement() {
+                    self.switch_to(handover.to, notice);
+                }
             }
             HandoverStyle::BreakBeforeMake => {
                 self.books.note(at, Record::Path(false));
@@ -519,6 +532,11 @@ impl Director {
         self.scenario.mobility.as_ref().is_some_and(|mobility| mobility.care_of == CareOf::CoLocated)
     }
 
+    fn is_eager(&self) -> bool {
+        let mobility = self.scenario.mobility.as_ref();
+        mobility.is_some_and(|mobility| mobility.movement_detection == MovementDetection::Eager)
+    }
+
     /// Whether the mobile node has to find out by itself that it moved.
     fn detects_movement(&self) -> bool {
         let detection = self.scenario.mobility.as_ref().map(|mobility| mobility.movement_detection);
@@ -573,18 +591,22 @@ pub(crate) fn schedule(
                 let handover = &scenario.handovers[*index];
                 match handover.style {
                     HandoverStyle::MakeBeforeBreak => network.up(handover.to),
-                    HandoverStyle::BreakBeforeMake => {
-                        let queued = match handover.queued {
-                            QueuedFate::Drop => Fate::Drop,
-                            _ => Fate::Keep,
-                        };
-                        network.down(handover.from, queued)
-                    }
+                    HandoverStyle::BreakBeforeMake => lowered(network, handover),
                 }
             }
+            Step::OldLink(index) => lowered(network, &scenario.handovers[*index]),
             Step::NewLink(index) => network.up(scenario.handovers[*index].to),
         };
         network.emulator.schedule(*at, changes)?;
     }
     Ok(())
+}
+
+/// The link that a handover leaves goes down.
+fn lowered(network: &Network, handover: &Handover) -> Vec<Change> {
+    let queued = match handover.queued {
+        QueuedFate::Drop => Fate::Drop,
+        _ => Fate::Keep,
+    };
+    network.down(handover.from, queued)
 }

@@ -8,7 +8,8 @@ use careof_mobility::v4::{
     ServedMobileNode, WallClock,
 };
 use careof_scenario::{
-    CareOf, Destination, Encapsulation, LinkId, Mobility, MovementDetection, Replay, Role, Routing, Scenario,
+    CareOf, Destination, Discovery, Encapsulation, LinkId, Mobility, MovementDetection, Replay, Role,
+    Routing, Scenario,
 };
 use careof_wire::mip4::{Algorithm, Lifetime, Spi};
 
@@ -109,6 +110,7 @@ fn agent_with_reports(
                 Encapsulation::Gre => EncapsulationChoice::Gre,
             };
             config.movement = movement(mobility);
+            config.solicitation.enabled = mobility.discovery.solicitation;
             if mobility.movement_detection != MovementDetection::LinkTrigger {
                 // Where advertisements tell, the node goes where it hears an agent.
                 config.selection = Selection::Preferred { hold: Duration::ZERO };
@@ -240,9 +242,14 @@ fn method(routing: Routing) -> DeliveryMethod {
 }
 
 fn advertiser(mobility: &Mobility) -> AdvertiserConfig {
+    let discovery = &mobility.discovery;
     AdvertiserConfig {
-        prefix_length: Some(Subnet::PREFIX_LEN),
-        ..AdvertiserConfig::every(mobility.advertisement_interval)
+        min_interval: discovery.least_interval,
+        max_response_delay: discovery.response_delay,
+        rate_limit: discovery.least_interval.min(Discovery::RECOMMENDED_INTERVAL),
+        on_link_up: discovery.on_link_up,
+        prefix_length: discovery.prefix.then_some(Subnet::PREFIX_LEN),
+        ..AdvertiserConfig::every(discovery.interval)
     }
 }
 
@@ -254,13 +261,19 @@ fn lifetime(mobility: &Mobility) -> Lifetime {
 }
 
 fn movement(mobility: &Mobility) -> MovementConfig {
-    let nothing =
-        MovementConfig { lifetime: false, missed_advertisements: None, prefix: false, link_layer: false };
+    let nothing = MovementConfig {
+        lifetime: false,
+        missed_advertisements: None,
+        margin_permille: mobility.discovery.margin_permille,
+        eager: false,
+        prefix: false,
+        link_layer: false,
+    };
+    let missed_advertisements = Some(mobility.discovery.missed);
     match mobility.movement_detection {
         MovementDetection::LinkTrigger => MovementConfig { link_layer: true, ..nothing },
-        MovementDetection::MissedAdvertisements => {
-            MovementConfig { missed_advertisements: Some(3), ..nothing }
-        }
+        MovementDetection::MissedAdvertisements => MovementConfig { missed_advertisements, ..nothing },
+        MovementDetection::Eager => MovementConfig { missed_advertisements, eager: true, ..nothing },
         MovementDetection::Lifetime => MovementConfig { lifetime: true, ..nothing },
         // A prefix tells agents of one link apart; that a link is gone shows when its agent's lifetime ends.
         MovementDetection::Prefix => MovementConfig { prefix: true, lifetime: true, ..nothing },

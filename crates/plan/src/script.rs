@@ -16,6 +16,8 @@ pub enum Step {
     Begin(usize),
     /// After an interruption, the new link is there.
     NewLink(usize),
+    /// After both links were up together, the old one goes down.
+    OldLink(usize),
 }
 
 /// The steps of `handovers` in order of time, beginning on `start`.
@@ -37,6 +39,9 @@ pub fn steps(start: Option<LinkId>, handovers: &[Handover]) -> Vec<(Instant, Ste
         if handover.style == HandoverStyle::BreakBeforeMake {
             steps.push((at + handover.interruption, Step::NewLink(index)));
         }
+        if let Some(overlap) = handover.overlap {
+            steps.push((at + overlap, Step::OldLink(index)));
+        }
     }
     steps.sort_by_key(|(at, _)| *at);
     steps
@@ -53,6 +58,7 @@ mod tests {
             from: LinkId(0),
             to: LinkId(1),
             style: HandoverStyle::BreakBeforeMake,
+            overlap: None,
             interruption: Duration::ZERO,
             queued: careof_scenario::QueuedFate::default(),
             notice: Duration::from_secs(1),

@@ -7,8 +7,8 @@ use serde::{Serialize, Serializer};
 use sha2::{Digest, Sha256};
 
 use crate::model::{
-    AssistException, ClientCheck, CopyNumber, Destination, Dhcp, Flow, Handover, Link, Medium, Mobility,
-    NodeId, Scenario, Tcp, TraceFile, Workload,
+    AssistException, ClientCheck, CopyNumber, Destination, Dhcp, Discovery, Flow, Handover, Link, Medium,
+    Mobility, NodeId, Scenario, Tcp, TraceFile, Workload,
 };
 
 /// A JSON value whose objects keep the order in which they were built.
@@ -277,6 +277,12 @@ fn mobility(scenario: &Scenario, mobility: &Mobility) -> Json {
     if let (Json::Object(entries), Some(dhcp)) = (&mut json, &mobility.dhcp) {
         entries.push(("dhcp", address_acquisition(dhcp)));
     }
+    // What is not asked for leaves no trace, so that a scenario without it keeps its digest.
+    if let Json::Object(entries) = &mut json
+        && mobility.discovery != Discovery::every(mobility.discovery.interval)
+    {
+        entries.push(("discovery", discovery(&mobility.discovery)));
+    }
     if let (Json::Object(entries), Some(fleet)) = (&mut json, &mobility.fleet) {
         let stations = fleet.stations.iter().map(|station| scenario.node_name(*station)).collect::<Json>();
         entries.push(("nodes", (fleet.count as u64).into()));
@@ -296,7 +302,7 @@ fn rules(scenario: &Scenario, mobility: &Mobility) -> Json {
         "start": scenario.link_name(mobility.start),
         "home": mobility.home.map(|home| scenario.link_name(home)),
         "lifetime_ns": mobility.lifetime,
-        "advertisement_interval_ns": mobility.advertisement_interval,
+        "advertisement_interval_ns": mobility.discovery.interval,
         "movement_detection": mobility.movement_detection.name(),
         "algorithm": mobility.algorithm.name(),
         "replay": mobility.replay.name(),
@@ -307,6 +313,18 @@ fn rules(scenario: &Scenario, mobility: &Mobility) -> Json {
             "port": rule.port,
             "method": rule.method.name(),
         }).collect::<Json>(),
+    }
+}
+
+fn discovery(discovery: &Discovery) -> Json {
+    object! {
+        "least_interval_ns": discovery.least_interval,
+        "missed": u64::from(discovery.missed),
+        "margin_permille": u64::from(discovery.margin_permille),
+        "solicitation": discovery.solicitation,
+        "on_link_up": discovery.on_link_up,
+        "response_delay_ns": discovery.response_delay,
+        "prefix": discovery.prefix,
     }
 }
 
@@ -337,6 +355,9 @@ fn handover(scenario: &Scenario, handover: &Handover) -> Json {
     let mut json = one_handover(scenario, handover);
     if let (Json::Object(entries), true) = (&mut json, handover.cancelled) {
         entries.push(("cancelled", true.into()));
+    }
+    if let (Json::Object(entries), Some(overlap)) = (&mut json, handover.overlap) {
+        entries.push(("overlap_ns", overlap.into()));
     }
     json
 }

@@ -29,6 +29,7 @@
 
 mod assist;
 mod dhcp;
+mod discovery;
 mod document;
 mod flow;
 mod json;
@@ -52,7 +53,7 @@ use careof_document::{decode, error, tree};
 pub use document::reference_markdown;
 pub use model::{
     AckHold, AdvisedBy, Algorithm, Assist, AssistException, AssistPlace, BufferForward, CareOf, ClientCheck,
-    CopyNumber, Destination, Dhcp, Encapsulation, FastRetransmit, Fleet, Flow, Freeze, Handover,
+    CopyNumber, Destination, Dhcp, Discovery, Encapsulation, FastRetransmit, Fleet, Flow, Freeze, Handover,
     HandoverStyle, HoldLast, KeptEnd, KernelProfile, KernelTcp, LcdKick, Link, LinkId, Medium, MediumId,
     Mobility, MovementDetection, Node, NodeId, PathQueue, PolicyRule, Programs, Protocol, QueueAtHandover,
     QueuedFate, Replay, ReplayAssist, ReplayRest, Role, Round, Routing, RtoFastDecrease, RtoReset, Scenario,

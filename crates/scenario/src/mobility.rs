@@ -8,8 +8,8 @@ use crate::decode::{Field, Reader};
 use crate::error::{Origin, Problems};
 use crate::link::MOST_COPIES;
 use crate::model::{
-    Algorithm, CareOf, Dhcp, Encapsulation, HandoverStyle, MovementDetection, Protocol, QueuedFate, Replay,
-    Routing,
+    Algorithm, CareOf, Dhcp, Discovery, Encapsulation, HandoverStyle, MovementDetection, Protocol,
+    QueuedFate, Replay, Routing,
 };
 use crate::reference::{HANDOVER, MOBILITY, POLICY};
 use crate::tree::Value;
@@ -48,7 +48,7 @@ pub(crate) struct MobilityDraft<'a> {
     pub(crate) start: Option<Reference<'a>>,
     pub(crate) home: Option<Reference<'a>>,
     pub(crate) lifetime: Option<Duration>,
-    pub(crate) advertisement_interval: Duration,
+    pub(crate) discovery: Discovery,
     pub(crate) movement_detection: MovementDetection,
     pub(crate) algorithm: Algorithm,
     pub(crate) replay: Replay,
@@ -88,7 +88,7 @@ pub(crate) fn mobility<'a>(field: &Field<'a>, problems: &mut Problems) -> Option
     let reader = field.reader(&MOBILITY, problems)?;
     let protocol = reader.get("protocol").and_then(|field| field.word_or_later(&LATER_PROTOCOLS, problems));
     let routing = reader.get("routing").and_then(|field| default_routing(&field, problems));
-    let interval = reader.get("advertisement_interval").and_then(|field| field.positive_duration(problems));
+    let movement_detection = word(&reader, "movement_detection", problems);
     let policy = reader.get("policy").map(|field| policy(&field, problems));
     let nodes = reader.get("nodes").map(|field| field.integer(1, MOST_COPIES, problems).unwrap_or(1));
     if nodes.is_some() {
@@ -110,8 +110,8 @@ pub(crate) fn mobility<'a>(field: &Field<'a>, problems: &mut Problems) -> Option
         start: reader.get("start").and_then(|field| Reference::read(&field, problems)),
         home: reader.get("home").and_then(|field| Reference::read(&field, problems)),
         lifetime: lifetime(reader.get("lifetime").as_ref(), problems),
-        advertisement_interval: interval.unwrap_or(Duration::from_secs(1)),
-        movement_detection: word(&reader, "movement_detection", problems),
+        discovery: crate::discovery::discovery(&reader, movement_detection, problems),
+        movement_detection,
         algorithm: word(&reader, "algorithm", problems),
         replay: word(&reader, "replay", problems),
         simultaneous_bindings: reader
@@ -234,6 +234,7 @@ pub(crate) struct HandoverDraft<'a> {
     pub(crate) to: Reference<'a>,
     pub(crate) style: HandoverStyle,
     pub(crate) interruption: Duration,
+    pub(crate) overlap: Option<Duration>,
     pub(crate) queued: QueuedFate,
     pub(crate) notice: Duration,
     pub(crate) cancelled: bool,
@@ -279,7 +280,7 @@ pub(crate) fn round(field: &Field<'_>, problems: &mut Problems) -> Option<Option
     let given = reader.get("every")?;
     let every = given.positive_duration(problems);
     reader.refuse(
-        &["at", "from", "to", "notice", "cancelled"],
+        &["at", "from", "to", "notice", "cancelled", "overlap"],
         "with `every` the handovers lead round the stations, each mobile node in its own time",
         problems,
     );
@@ -335,6 +336,10 @@ pub(crate) fn handover<'a>(field: &Field<'a>, problems: &mut Problems) -> Option
         let hint = "write style = \"break-before-make\", or leave `interruption` out".to_owned();
         field.wrong("make-before-break has no interruption", Some(hint), problems);
     }
+    if style == HandoverStyle::BreakBeforeMake {
+        reader.refuse(&["overlap"], "with break-before-make the links are never up together", problems);
+    }
+    let overlap = reader.get("overlap").and_then(|field| field.duration(problems));
     let queued = word(&reader, "queued", problems);
     let notice = reader.get("notice").map(|field| (field.duration(problems), field));
     if let (Some((Some(span), field)), Some(at)) = (&notice, &at)
@@ -350,7 +355,7 @@ pub(crate) fn handover<'a>(field: &Field<'a>, problems: &mut Problems) -> Option
         }
         if cancelled {
             reader.refuse(
-                &["queued", "interruption"],
+                &["queued", "interruption", "overlap"],
                 "a cancelled handover leaves the link alone",
                 problems,
             );
@@ -368,6 +373,7 @@ pub(crate) fn handover<'a>(field: &Field<'a>, problems: &mut Problems) -> Option
         to: to?,
         style,
         interruption: span(interruption),
+        overlap,
         queued,
         notice: span(notice),
         cancelled: cancelled.unwrap_or(false),

@@ -6,6 +6,7 @@ use careof_base::{DataRate, Duration};
 
 mod assist;
 mod dhcp;
+mod discovery;
 
 pub use assist::{
     AckHold, AdvisedBy, Assist, AssistException, AssistPlace, BufferForward, FastRetransmit, Freeze,
@@ -13,6 +14,7 @@ pub use assist::{
     RtoReset, Snoop, Split, TcpCm, WindowClamp,
 };
 pub use dhcp::{ClientCheck, Dhcp, StartDelay};
+pub use discovery::Discovery;
 
 /// Everything a run needs to know.
 ///
@@ -151,8 +153,8 @@ pub struct Mobility {
     pub home: Option<LinkId>,
     /// Lifetime asked for in a registration, whole seconds; `None` is infinity (65,535 on the wire).
     pub lifetime: Option<Duration>,
-    /// Between two advertisements of an agent.
-    pub advertisement_interval: Duration,
+    /// How the mobile node and its agents find each other.
+    pub discovery: Discovery,
     /// How the mobile node notices that it moved.
     pub movement_detection: MovementDetection,
     /// By which registrations are authenticated.
@@ -289,6 +291,8 @@ pub enum MovementDetection {
     Lifetime,
     /// An advertisement of another prefix came (algorithm 2).
     Prefix,
+    /// An agent is heard that was not heard before (eager cell switching): the node goes there at once.
+    Eager,
 }
 
 /// Authentication of registrations.
@@ -349,6 +353,8 @@ pub struct Handover {
     pub to: LinkId,
     /// Whether both links are up together.
     pub style: HandoverStyle,
+    /// Make-before-break: how long both links are up, until the old one goes down; `None` is to the end.
+    pub overlap: Option<Duration>,
     /// How long neither link is up; zero with make-before-break. The new link comes up at `at + interruption`.
     pub interruption: Duration,
     /// What becomes of the packets in the old link's queues.

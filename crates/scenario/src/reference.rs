@@ -4,6 +4,7 @@ use careof_document::section::{Dialect, Section, key};
 
 pub(crate) mod assist;
 pub(crate) mod dhcp;
+pub(crate) mod discovery;
 pub(crate) mod medium;
 
 pub(crate) static ROOT: Section = Section {
@@ -376,13 +377,25 @@ node *i* of *N* begins at station *i*, counted round; `[[handover]]` with `every
             "`\"600 s\"`",
             "Asked for in registrations; whole seconds, at most 65534.",
         ),
-        key("advertisement_interval", "duration", "`\"1 s\"`", "Between two advertisements of an agent."),
+        key(
+            "advertisement_interval",
+            "duration",
+            "`\"1 s\"`",
+            "The longest time between two advertisements of an agent; below 1 s it has to be meant, see `[mobility.discovery]`.",
+        ),
+        key(
+            "discovery",
+            "table",
+            "see there",
+            "How the mobile node and its agents find each other; see `[mobility.discovery]`.",
+        ),
         key(
             "movement_detection",
             "word",
             "`\"link-trigger\"`",
             "`\"link-trigger\"` (the link layer says so at once), `\"missed-advertisements\"` (three in a row), \
-`\"lifetime\"` (of the last advertisement) or `\"prefix\"` (an advertisement of another prefix).",
+`\"lifetime\"` (of the last advertisement), `\"prefix\"` (an advertisement of another prefix) or `\"eager\"` (the node goes \
+to every agent that it begins to hear; where cells overlap, before it has lost the old one).",
         ),
         key(
             "algorithm",
@@ -478,6 +491,13 @@ once. A radio serves one station at a time: these handovers break before they ma
             "`\"make-before-break\"` or `\"break-before-make\"`; with `every` only that.",
         ),
         key("interruption", "duration", "`\"0 s\"`", "Time without any link; only with `break-before-make`."),
+        key(
+            "overlap",
+            "duration",
+            "to the end",
+            "Only with `make-before-break`: how long both links are up; then the old one goes down as with \
+`break-before-make`. A mobile node that has to find out by advertisements that it moved is not told to change, either.",
+        ),
         key(
             "queued",
             "word",
@@ -797,7 +817,7 @@ in slow start, 1.2 times later (Linux's `fq`). Congestion control by `\"bbr\"` a
 };
 
 /// All sections in the order of the documentation.
-pub(crate) static SECTIONS: [&Section; 30] = [
+pub(crate) static SECTIONS: [&Section; 31] = [
     &ROOT,
     &LINK,
     &medium::MEDIUM,
@@ -808,6 +828,7 @@ pub(crate) static SECTIONS: [&Section; 30] = [
     &FRAMING,
     &MOBILITY,
     &dhcp::DHCP,
+    &discovery::DISCOVERY,
     &POLICY,
     &HANDOVER,
     &FLOW,

@@ -588,7 +588,7 @@ impl Network {
             start: start?,
             home: home.flatten(),
             lifetime: draft.lifetime,
-            advertisement_interval: draft.advertisement_interval,
+            discovery: draft.discovery,
             movement_detection: draft.movement_detection,
             algorithm: draft.algorithm,
             replay: draft.replay,
@@ -643,7 +643,7 @@ impl Network {
         let mut free = None;
         for draft in drafts {
             let at = &draft.at;
-            let ends = at.time + draft.interruption;
+            let ends = at.time + draft.interruption + draft.overlap.unwrap_or_default();
             if let Some(duration) = duration.filter(|duration| ends >= *duration) {
                 let found = if at.time >= duration {
                     at.written.clone()
@@ -688,6 +688,7 @@ impl Network {
                 from,
                 to,
                 style: draft.style,
+                overlap: draft.overlap,
                 interruption: draft.interruption,
                 queued: draft.queued,
                 notice: draft.notice,

@@ -58,7 +58,7 @@ words!(ClientCheck: BeforeUse = "before-use", Background = "background", None = 
 words!(Routing: Triangle = "triangle", ReverseTunnel = "reverse-tunnel", RegularIp = "regular-ip");
 words!(Encapsulation: IpInIp = "ip-in-ip", Minimal = "minimal", Gre = "gre");
 words!(MovementDetection: LinkTrigger = "link-trigger", MissedAdvertisements = "missed-advertisements",
-    Lifetime = "lifetime", Prefix = "prefix");
+    Lifetime = "lifetime", Prefix = "prefix", Eager = "eager");
 words!(Algorithm: HmacMd5 = "hmac-md5", HmacSha256 = "hmac-sha-256");
 words!(Replay: Timestamps = "timestamps", Nonces = "nonces");
 words!(KernelProfile: Modern = "modern", Legacy = "legacy");

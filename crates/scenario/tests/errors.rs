@@ -588,6 +588,25 @@ fn programs_and_probes_are_checked_before_anything_runs() {
 }
 
 #[test]
+fn advertisements_closer_than_the_rfc_has_them_have_to_be_meant() {
+    let said = overridden("mobility.advertisement_interval=10 ms");
+    assert!(said.contains("advertisement_interval: found \"10 ms\"; RFC 5944 (section 2.3) calls"), "{said}");
+    assert!(said.contains("hint: add discovery = { above_recommended_rate = true } to [mobility]"), "{said}");
+    for (given, expected) in [
+        ("least_interval=2 s", "it must be at most `advertisement_interval`, which is 1 s"),
+        ("missed=0", "mobility.discovery.missed"),
+        ("margin=2", "mobility.discovery.margin"),
+        ("jitter=1 ms", "hint: write `least_interval`"),
+    ] {
+        let said = overridden(&format!("mobility.discovery.{given}"));
+        assert!(said.contains(expected), "{given}: {said}");
+    }
+    let said =
+        errors(GOOD, &["mobility.movement_detection=prefix", "mobility.discovery.prefix=false"]).to_string();
+    assert!(said.contains("goes by the prefix that is told"), "{said}");
+}
+
+#[test]
 fn parameters_of_dhcp_without_dhcp_or_beyond_its_fields_are_refused() {
     let said = overridden("mobility.dhcp.probes=2");
     assert!(

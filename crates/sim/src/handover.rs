@@ -61,7 +61,10 @@ impl Simulation {
             match step {
                 Step::Attach(link) => {
                     self.raise_link(link);
-                    self.switch_to(link, Notice::None);
+                    // What its owner has chosen an eager node would not leave.
+                    if !self.is_eager() {
+                        self.switch_to(link, Notice::None);
+                    }
                 }
                 Step::Announce(index) => {
                     let handover = self.script.handovers[index].clone();
@@ -76,6 +79,14 @@ impl Simulation {
                     self.assist_announced(&handover);
                 }
                 Step::Begin(index) => self.begin_handover(index),
+                Step::OldLink(index) => {
+                    if self.script.current == Some(index) {
+                        // The new path is not ready.
+                        self.script.metrics.on_path(self.now, false);
+                    }
+                    let handover = self.script.handovers[index].clone();
+                    self.lower_link(&handover);
+                }
                 Step::NewLink(index) => {
                     let to = self.script.handovers[index].to;
                     self.raise_link(to);
@@ -109,23 +120,31 @@ impl Simulation {
                 } else {
                     Notice::None
                 };
-                self.switch_to(handover.to, notice);
+                // Where the old link goes, too, whoever is to find out by itself is left to.
+                if handover.overlap.is_none() || !self.detects_movement() {
+                    self.switch_to(handover.to, notice);
+                }
             }
             HandoverStyle::BreakBeforeMake => {
                 self.script.metrics.on_path(now, false);
-                let queued = match handover.queued {
-                    QueuedFate::Drop => Fate::Drop,
-                    _ => Fate::Keep,
-                };
-                for way in [down_of(handover.from), up_of(handover.from)] {
-                    self.take_down(way, queued, Fate::Drop);
-                }
-                self.tell_anchor(handover.from, false);
-                let interface = self.mobile_interface(handover.from);
-                self.agent_input(self.mobile(), Input::LinkDown { interface });
-                self.dhcp_link(self.mobile(), interface, false);
+                self.lower_link(&handover);
             }
         }
+    }
+
+    /// The link that a handover leaves goes down.
+    fn lower_link(&mut self, handover: &Handover) {
+        let queued = match handover.queued {
+            QueuedFate::Drop => Fate::Drop,
+            _ => Fate::Keep,
+        };
+        for way in [down_of(handover.from), up_of(handover.from)] {
+            self.take_down(way, queued, Fate::Drop);
+        }
+        self.tell_anchor(handover.from, false);
+        let interface = self.mobile_interface(handover.from);
+        self.agent_input(self.mobile(), Input::LinkDown { interface });
+        self.dhcp_link(self.mobile(), interface, false);
     }
 
     /// The link comes up, and the mobile node has its address there, or asks for it.
@@ -157,6 +176,11 @@ impl Simulation {
             .mobility
             .as_ref()
             .is_some_and(|mobility| mobility.movement_detection != MovementDetection::LinkTrigger)
+    }
+
+    fn is_eager(&self) -> bool {
+        let mobility = self.scenario.mobility.as_ref();
+        mobility.is_some_and(|mobility| mobility.movement_detection == MovementDetection::Eager)
     }
 
     /// The agent at the fixed end of an access link, if one is there, notices what its link does.

@@ -47,7 +47,7 @@ fn mobility(random: &mut RandomStream, text: &mut String) {
     let care_of = pick(random, &["co-located", "dhcp", "foreign-agent"]);
     let detection = match care_of {
         "co-located" | "dhcp" => "link-trigger",
-        _ => pick(random, &["link-trigger", "missed-advertisements", "lifetime", "prefix"]),
+        _ => pick(random, &["link-trigger", "missed-advertisements", "lifetime", "prefix", "eager"]),
     };
     let _ = writeln!(text, "[mobility]\nprotocol = \"mobile-ipv4\"");
     for (key, value) in [
@@ -61,6 +61,14 @@ fn mobility(random: &mut RandomStream, text: &mut String) {
     ] {
         let _ = writeln!(text, "{key} = \"{value}\"");
     }
+    let _ = writeln!(
+        text,
+        "discovery = {{ above_recommended_rate = true, missed = {}, margin = {}, solicitation = {}, on_link_up = {} }}",
+        pick(random, &["1", "3"]),
+        pick(random, &["0", "0.5"]),
+        pick(random, &["true", "false"]),
+        pick(random, &["true", "false"]),
+    );
     let _ = writeln!(text, "simultaneous_bindings = {}", pick(random, &["true", "false"]));
     text.push_str(pick(random, &["", "home = \"a\"\n", "home = \"b\"\n"]));
     if care_of != "foreign-agent" && random.below(3) == 0 {

@@ -29,7 +29,11 @@ pub struct AdvertiserConfig {
     pub registration_lifetime: Lifetime,
     /// A solicitation is answered after a random time up to this (MAX_RESPONSE_DELAY is 2 s in RFC 1256).
     pub max_response_delay: Duration,
-    /// The least time between two advertisements, however many solicitations come; the RFC recommends 1 s.
+    /// Whether the agent speaks up when its link comes up, as if it were asked. Otherwise it goes on as if the link
+    /// had been up all the time.
+    pub on_link_up: bool,
+    /// The least time between an advertisement and one that was asked for, however many solicitations come; the RFC
+    /// recommends 1 s.
     pub rate_limit: Duration,
     /// Where they go: 224.0.0.1, or 255.255.255.255 for links without multicast.
     pub destination: Ipv4Addr,
@@ -57,7 +61,8 @@ impl AdvertiserConfig {
             lifetime: Duration::from_secs((max_interval * 3).as_millis().div_ceil(1000) as u64),
             registration_lifetime: Lifetime::from_secs(600),
             max_response_delay: Duration::from_millis(100),
-            rate_limit: max_interval.min(Duration::from_secs(1)),
+            on_link_up: true,
+            rate_limit: (max_interval * 3 / 4).min(Duration::from_secs(1)),
             destination: ALL_SYSTEMS,
             preference: Some(0),
             prefix_length: None,
@@ -153,8 +158,13 @@ impl Advertiser {
 
     /// The link came up or went down.
     pub(crate) fn link(&mut self, now: Instant, up: bool, random: &mut RandomStream) {
-        self.up = up;
-        self.solicited(now, random);
+        let was_up = core::mem::replace(&mut self.up, up);
+        if self.config.on_link_up {
+            self.solicited(now, random);
+        } else if up && !was_up && self.next < now {
+            // Where it would be by now in its intervals is as good as anywhere in one.
+            self.next = now + random.duration_up_to(self.config.max_interval);
+        }
     }
 
     pub(crate) fn deadline(&self) -> Option<Instant> {
@@ -173,8 +183,7 @@ impl Advertiser {
             return None;
         }
         let spread = self.config.max_interval.saturating_sub(self.config.min_interval);
-        self.next =
-            now + self.config.min_interval.max(self.config.rate_limit) + random.duration_up_to(spread);
+        self.next = now + self.config.min_interval + random.duration_up_to(spread);
         self.last = Some(now);
         let message = self.message(flags, care_of_addresses);
         self.sequence = following(self.sequence);

@@ -18,6 +18,12 @@ pub struct MovementConfig {
     /// This many advertisements in a row have not come, going by the interval observed between them, or, as
     /// long as only one came, by a third of its lifetime.
     pub missed_advertisements: Option<u8>,
+    /// How long after the last of them was due an agent counts as lost, thousandths of that interval: agents
+    /// draw their intervals, so that the next advertisement may come later than the observed ones would have it.
+    pub margin_permille: u16,
+    /// An agent is gone to as soon as it is first heard, although the one in use is heard as well (eager cell
+    /// switching). Otherwise the one in use is kept for as long as it is heard (lazy cell switching).
+    pub eager: bool,
     /// An advertisement shows another network prefix than that of the agent registered with
     /// (section 2.4.2.2).
     pub prefix: bool,
@@ -26,9 +32,16 @@ pub struct MovementConfig {
 }
 
 impl Default for MovementConfig {
-    /// Everything, with three missed advertisements.
+    /// Everything but eagerness, with three missed advertisements and half an interval more.
     fn default() -> Self {
-        Self { lifetime: true, missed_advertisements: Some(3), prefix: true, link_layer: true }
+        Self {
+            lifetime: true,
+            missed_advertisements: Some(3),
+            margin_permille: 500,
+            eager: false,
+            prefix: true,
+            link_layer: true,
+        }
     }
 }
 
@@ -67,6 +80,8 @@ pub(crate) struct Agent {
     pub(crate) address: Ipv4Addr,
     pub(crate) advertised: Advertised,
     heard: Instant,
+    /// When it was first heard.
+    since: Instant,
     /// Observed time between its advertisements.
     interval: Option<Duration>,
     /// It advertises, but has not answered several requests.
@@ -137,7 +152,14 @@ impl AgentList {
         }
         let Some(agent) = self.agents.iter_mut().find(|agent| agent.address == address) else {
             let replaced = self.make_room(keep);
-            self.agents.push(Agent { address, advertised, heard: now, interval: None, silent: false });
+            self.agents.push(Agent {
+                address,
+                advertised,
+                heard: now,
+                since: now,
+                interval: None,
+                silent: false,
+            });
             return Observation::New { replaced };
         };
         let rebooted = shows_reboot(agent.advertised.sequence, advertised.sequence, now - agent.heard);
@@ -177,7 +199,7 @@ impl AgentList {
     }
 
     /// The foreign agent to register with: `current` if it still offers its services, else the one heard
-    /// last that does. One that does not answer is the last choice.
+    /// last that does. Who is eager takes the one that was first heard last. One that does not answer is the last choice.
     pub(crate) fn foreign_agent(&self, current: Option<Ipv4Addr>) -> Option<(&Agent, Ipv4Addr)> {
         let offers = |agent: &Agent| {
             let advertised = &agent.advertised;
@@ -187,7 +209,10 @@ impl AgentList {
             advertised.care_of.filter(|&care_of| serves && free && is_unicast(care_of))
         };
         let offering = self.agents.iter().filter_map(|agent| Some((agent, offers(agent)?)));
-        offering.max_by_key(|(agent, _)| (!agent.silent, current == Some(agent.address), agent.heard))
+        let newest = |agent: &Agent| self.config.eager.then_some(agent.since);
+        offering.max_by_key(|(agent, _)| {
+            (!agent.silent, newest(agent), current == Some(agent.address), agent.heard)
+        })
     }
 
     /// Whether a home agent is heard whose address `is_ours`, and which answers.
@@ -248,11 +273,8 @@ impl Agent {
         let expiry = config.lifetime.then(|| (self.heard + lifetime, Wake::AdvertisementLifetime));
         let missed = config.missed_advertisements.map(|count| {
             let interval = self.interval.unwrap_or(lifetime / 3);
-            // Half an interval more, as the sender's intervals vary by chance.
-            (
-                self.heard + interval.saturating_mul(u32::from(count)) + interval / 2,
-                Wake::MissedAdvertisements,
-            )
+            let margin = interval.saturating_mul(u32::from(config.margin_permille)) / 1000;
+            (self.heard + interval.saturating_mul(u32::from(count)) + margin, Wake::MissedAdvertisements)
         });
         super::io::earliest(expiry, missed)
     }

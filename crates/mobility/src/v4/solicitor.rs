@@ -7,6 +7,8 @@ use careof_base::{Instant, RandomStream};
 /// How a mobile node solicits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SolicitorConfig {
+    /// Whether it solicits at all, or waits for agents to advertise themselves.
+    pub enabled: bool,
     /// The first solicitation waits a random time up to this, so that nodes that woke together do not all
     /// ask together.
     pub initial_delay: Duration,
@@ -20,6 +22,7 @@ impl Default for SolicitorConfig {
     /// 3 solicitations a second apart, then doubling up to 60 s; the first after at most 100 ms.
     fn default() -> Self {
         Self {
+            enabled: true,
             initial_delay: Duration::from_millis(100),
             initial_count: 3,
             max_interval: Duration::from_secs(60),
@@ -48,7 +51,7 @@ impl Solicitor {
 
     /// Begins a search, unless one is under way.
     pub(crate) fn start(&mut self, now: Instant, random: &mut RandomStream) {
-        if self.next.is_some() {
+        if self.next.is_some() || !self.config.enabled {
             return;
         }
         let due = now + random.duration_up_to(self.config.initial_delay);

@@ -387,11 +387,18 @@ impl MobileNode {
             // Of equals the first.
             Some((index, (interface.config.preference, core::cmp::Reverse(index)), interface.viable_since?))
         });
+        let eager = self.config.movement.eager;
         let current = self.desired.and_then(|index| self.interfaces.get(index));
         let current = current.filter(|interface| interface.viable_since.is_some());
         let choice = match current {
             // What the owner chose stays as long as it works.
             Some(_) if self.pinned && self.desired.is_some() => None,
+            // Of those that are as good, the one that came last.
+            Some(current) if eager => viable
+                .filter(|(_, (preference, _), since)| {
+                    *preference >= current.config.preference && Some(*since) > current.viable_since
+                })
+                .max_by_key(|(_, rank, since)| (*since, *rank)),
             Some(current) => viable
                 .filter(|(_, (preference, _), since)| {
                     *preference > current.config.preference && *since + hold <= now
