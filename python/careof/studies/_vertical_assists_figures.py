@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import io
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from careof.plot.look import CYCLE
+from careof.studies._pictures import Picture, as_png
 from careof.studies._vertical_assists_runs import GAP_S, SENDERS
 
 if TYPE_CHECKING:
@@ -18,15 +18,6 @@ if TYPE_CHECKING:
 
     from careof.studies._vertical_assists import Cell
     from careof.studies._vertical_assists_runs import World
-
-
-class Picture(NamedTuple):
-    """A figure, drawn."""
-
-    name: str
-    """Of its file, without the ending."""
-    title: str
-    png: bytes
 
 
 def pictures(cells: Sequence[Cell]) -> list[Picture]:
@@ -61,9 +52,7 @@ def _png(cells: list[Cell], title: str) -> bytes:
     handles, labels = picture.axes[0].get_legend_handles_labels()
     picture.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False, fontsize=8)
     picture.suptitle(title, fontsize=12)
-    buffer = io.BytesIO()
-    picture.savefig(buffer, format="png", dpi=110, metadata={"Software": "careof"})
-    return buffer.getvalue()
+    return as_png(picture)
 
 
 def _heading(world: World) -> str:

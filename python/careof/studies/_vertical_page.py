@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import io
 import json
 from html import escape
 from importlib import resources
@@ -15,6 +14,7 @@ from matplotlib.figure import Figure
 from careof.plot.interactive import page_figure
 from careof.plot.look import SHADE, look
 from careof.plot.series import Panel, Role, Shape, Span
+from careof.studies._pictures import as_png
 from careof.studies._vertical_figures import Chart, Ladder
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from careof.native import Json
     from careof.plot.series import Series
     from careof.studies import Study, Table
-    from careof.studies._vertical_assists_figures import Picture
+    from careof.studies._pictures import Picture
     from careof.studies._vertical_figures import Arrow
 
 _OLD, _NEW = "#d55e00", "#0072b2"
@@ -41,9 +41,7 @@ def png(figure: Chart | Ladder) -> bytes:
         _draw_ladder(picture.add_subplot(), figure)
     picture.suptitle(f"{figure.number}  {figure.title}", fontsize=12)
     picture.supxlabel(f"In the thesis: {figure.note}", fontsize=8, color="#555555")
-    buffer = io.BytesIO()
-    picture.savefig(buffer, format="png", dpi=110, metadata={"Software": "careof"})
-    return buffer.getvalue()
+    return as_png(picture)
 
 
 def page(

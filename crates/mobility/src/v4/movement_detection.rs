@@ -137,6 +137,11 @@ impl AgentList {
         Self { config, agents: Vec::new() }
     }
 
+    /// Whether the link layer is believed.
+    pub(crate) const fn trusts_link(&self) -> bool {
+        self.config.link_layer
+    }
+
     /// Takes in an advertisement of the agent at `address`. `keep` is the agent registered with, which is
     /// not forgotten for a new one.
     pub(crate) fn heard(

@@ -133,7 +133,9 @@ impl Interface {
             None => home_network.contains(address),
         };
         let hears_home = self.agents.hears_home_agent(is_home_agent);
-        if hears_home || self.address.is_some_and(|own| own.address == home_address) {
+        // Its home address an interface may have wherever it is: it says so on a link that is known to be there only.
+        let is_home = self.address.is_some_and(|own| own.address == home_address) && self.agents.trusts_link();
+        if hears_home || is_home {
             return Some(Attachment::Home);
         }
         let choice = self.config.care_of;
