@@ -39,15 +39,6 @@ pub(crate) fn refuse_what_linux_cannot(scenario: &Scenario) -> Result<(), WorldE
                 .to_owned(),
         });
     }
-    if let Some((medium, link)) = scenario.links.iter().find_map(|link| Some((link.medium?, link))) {
-        let name = scenario.media.get(medium.0).map_or("", |medium| medium.name.as_str());
-        return Err(WorldError::Unsupported {
-            key: format!("links.{}.medium", link.name),
-            found: format!("\"{name}\""),
-            remedy: "the links of this world share nothing: give them rate and delay instead, or use the simulator"
-                .to_owned(),
-        });
-    }
     // Every node is a host with network namespaces of its own, and every link end a device.
     if scenario.nodes.len() > MAX_HOSTS {
         let counted = |link: &careof_scenario::Link| link.copy.is_some_and(|copy| copy.number == 1);
@@ -143,14 +134,6 @@ mod tests {
         let scenario =
             Scenario::parse("x.toml", SCENARIO, &overrides).unwrap_or_else(|errors| panic!("{errors}"));
         refuse_what_linux_cannot(&scenario).err().map(|error| error.to_string())
-    }
-
-    #[test]
-    fn a_shared_medium_is_refused() {
-        let lan = "media.lan={ rate = \"10 Mbit/s\", delay = \"1 us\" }";
-        let said = refused("none", &[lan, "links.ethernet={ medium = \"lan\" }"]).unwrap();
-        assert!(said.contains("links.ethernet.medium") && said.contains("\"lan\""), "{said}");
-        assert!(said.contains("rate and delay") && said.contains("use the simulator"), "{said}");
     }
 
     #[test]

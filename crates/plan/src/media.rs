@@ -43,8 +43,7 @@ impl Media {
                 if link.medium.is_none_or(|medium| medium.0 != index) {
                     continue;
                 }
-                let station =
-                    |end| medium.stations.iter().position(|node| *node == end).unwrap_or_default();
+                let station = |end| medium.stations.iter().position(|node| *node == end).unwrap_or_default();
                 let [a, b] = link.ends.map(station);
                 for (way, from, to) in [(2 * n, a, b), (2 * n + 1, b, a)] {
                     // On one cable there is one way from a station to another, however many links join them.
@@ -184,7 +183,11 @@ mod tests {
         let drawn = topology.straight_way(way("ethernet"), home, |node| node != agent);
         assert_eq!(drawn, way("ethernet"), "the home agent sees to it");
         let own = topology.home_agent_address.unwrap();
-        assert_eq!(topology.straight_way(way("ethernet"), own, |_| true), way("ethernet"), "it is for the agent");
+        assert_eq!(
+            topology.straight_way(way("ethernet"), own, |_| true),
+            way("ethernet"),
+            "it is for the agent"
+        );
         let everybody = core::net::Ipv4Addr::BROADCAST;
         assert_eq!(topology.straight_way(way("home"), everybody, |_| true), way("home"));
         let correspondent = topology.address_of(topology.find("correspondent").unwrap());

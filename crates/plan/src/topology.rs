@@ -241,12 +241,8 @@ pub struct Topology {
 impl Topology {
     /// Lays the links and computes shortest routes, counting hops; ties go to the link named first.
     pub fn build(cables: &[Cable<'_>], home: Option<&HomeNetwork<'_>>) -> Self {
-        let mut topology = Self {
-            places: Vec::new(),
-            home_agent_address: None,
-            mobiles: None,
-            media: Media::default(),
-        };
+        let mut topology =
+            Self { places: Vec::new(), home_agent_address: None, mobiles: None, media: Media::default() };
         for (index, cable) in cables.iter().enumerate() {
             let subnet = Subnet(index as u16 + 1);
             let [a, b] = cable.between.map(|name| topology.place_named(name));

@@ -151,7 +151,8 @@ impl Simulation {
         let now = self.now;
         let way = &mut self.links[id.0 as usize];
         let Some(on) = &mut way.medium else { return way.link.drain_queue(now) };
-        let drained = self.media[usize::from(on.place.medium)].medium.drain_queue(now, on.place.from, on.place.to);
+        let drained =
+            self.media[usize::from(on.place.medium)].medium.drain_queue(now, on.place.from, on.place.to);
         on.counters.drained += drained.len() as u64;
         drained
     }
