@@ -1,20 +1,22 @@
 //! Emulated links between TUN devices.
 //!
-//! One thread carries every link: it waits in one `epoll` for packets, for the next deadline of any link, and for
-//! orders. What a packet meets on its way is `careof_link`'s business, the same code as in the simulator; here
+//! One thread carries every link: it waits in one `epoll` for packets, for the next deadline of any link or medium, and
+//! for orders. What a packet meets on its way is `careof_link`'s business, the same code as in the simulator; here
 //! are only the buffers that its tokens stand for, and the clock.
 
 mod event_loop;
+mod medium;
 mod path;
 mod slab;
 mod tap;
 
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{Builder, JoinHandle};
 
 use careof_base::{Duration, Instant, RandomStream};
-use careof_link::{Config, Counters, Fate};
+use careof_link::{Config, Counters, Fate, Medium, MediumConfig, StationId};
 use nix::errno::Errno;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
@@ -23,7 +25,8 @@ use crate::error::Error;
 use crate::scheduling::Scheduling;
 use crate::tun::Tun;
 use event_loop::{EventLoop, Order};
-use path::Path;
+use medium::{OnMedium, SharedMedium};
+use path::{Path, Way, own_link};
 
 pub use tap::{Passage, Sighting, Sightings, Tap, TapConfig};
 
@@ -72,6 +75,53 @@ pub struct LinkSpec {
     pub backward: Config,
 }
 
+/// Half-duplex Ethernet to be emulated, which links share.
+#[derive(Clone, Debug)]
+pub struct MediumSpec {
+    /// Its name, which its random streams are derived from as in the simulator.
+    pub name: String,
+    /// Its laws.
+    pub config: MediumConfig,
+    /// The names of its stations, in the order of their [`StationId`]s.
+    pub stations: Vec<String>,
+}
+
+/// A medium of an emulator. It means nothing to another emulator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MediumId(u32);
+
+/// A link between two stations of a medium.
+///
+/// On one cable there is one way from a station to another: of several links between the same two, the one that was added first carries
+/// what is sent by any of them.
+#[derive(Debug)]
+pub struct SharedLinkSpec {
+    /// Its name.
+    pub name: String,
+    /// The medium.
+    pub medium: MediumId,
+    /// The station at either end.
+    pub stations: [StationId; 2],
+    /// The device at one end.
+    pub a: Tun,
+    /// The device at the other end.
+    pub b: Tun,
+    /// Whether what is sent by the devices is for this link. If not, only shortcuts lead over it, and the devices, which it hands
+    /// packets to, are clones of those of the stations' other links.
+    pub is_read: bool,
+}
+
+/// By which way of its station a packet leaves that is for certain addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shortcut {
+    /// An address of the network.
+    pub network: Ipv4Addr,
+    /// How many of its bits count, at most 32.
+    pub prefix_length: u8,
+    /// The way: from the same station over the same medium.
+    pub by: (LinkId, Direction),
+}
+
 /// A link of an emulator. It means nothing to another emulator. By default the first one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LinkId(u32);
@@ -90,11 +140,16 @@ impl Direction {
     pub const ALL: [Self; 2] = [Self::Forward, Self::Backward];
 }
 
+/// Two paths a link: forward, backward.
+const fn number_of(link: LinkId, direction: Direction) -> usize {
+    link.0 as usize * 2 + matches!(direction, Direction::Backward) as usize
+}
+
 /// A change of one direction of a link while packets are on their way; see `careof_link::Link` for what becomes
 /// of them.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
-    /// Other laws.
+    /// Other laws. A link on a medium has none of its own.
     Reconfigure {
         /// The link.
         link: LinkId,
@@ -103,13 +158,13 @@ pub enum Change {
         /// What packets meet from now on.
         config: Config,
     },
-    /// Down.
+    /// Down. On a medium the station at the direction's beginning leaves the cable: it neither sends nor receives.
     SetDown {
         /// The link.
         link: LinkId,
         /// The direction.
         direction: Direction,
-        /// What becomes of packets in the queue, and of those offered while the link is down.
+        /// What becomes of packets in the queue - on a medium the station's - and of those offered while the link is down.
         queued: Fate,
         /// What becomes of packets being sent and on the wire.
         in_flight: Fate,
@@ -134,6 +189,17 @@ pub enum Change {
         from: (LinkId, Direction),
         /// Where its packets go.
         to: (LinkId, Direction),
+    },
+    /// On a medium, packets that a host sends by a link go straight to whom they are for, as Ethernet's address resolution
+    /// brings about; in place of what was said of that link before. What no shortcut is for takes the link. Of several, the longest
+    /// prefix counts.
+    SetShortcuts {
+        /// The link that the host's routes lead over.
+        link: LinkId,
+        /// The direction.
+        direction: Direction,
+        /// What else its packets take.
+        shortcuts: Vec<Shortcut>,
     },
 }
 
@@ -166,7 +232,7 @@ impl Lateness {
 /// What became of the packets of one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DirectionReport {
-    /// Packets read from the sending end's device.
+    /// Packets read from a device of the sending end, and sent this way.
     pub received: u64,
     /// Packets that came from the queue of another path ([`Change::MoveQueue`]).
     pub moved_in: u64,
@@ -290,24 +356,50 @@ impl Emulator {
         }
         let LinkSpec { name, a, b, forward, backward } = spec;
         let path = |device: Tun, direction: &str, config: Config| {
-            let stream = |user: &str| {
-                RandomStream::new(
-                    self.options.seed,
-                    self.options.run,
-                    &format!("link.{name}.{direction}.{user}"),
-                )
-            };
-            Box::new(Path::new(device, config, stream))
+            let stream = |user: &str| self.stream(&format!("link.{name}.{direction}.{user}"));
+            Box::new(Path::new(device, own_link(config, stream)))
         };
         // The simulator's words for the two directions, so that the same seed draws the same losses.
         let paths = [path(a, "down", forward), path(b, "up", backward)];
-        self.ask(|reply| Order::AddLink { name: name.clone(), paths, reply })?.map(LinkId)
+        self.ask(|reply| Order::AddLink { name, paths, is_read: true, reply })?.map(LinkId)
+    }
+
+    /// Adds a medium, with nobody on it yet.
+    ///
+    /// # Errors
+    /// [`Error::MediumConfig`] or [`Error::EmulatorGone`].
+    pub fn add_medium(&self, spec: MediumSpec) -> Result<MediumId, Error> {
+        let MediumSpec { name, config, stations } = spec;
+        config.check().map_err(|problem| Error::MediumConfig { medium: name.clone(), problem })?;
+        // The simulator's names, so that the same seed draws the same back-offs.
+        let stream = |user: &str| self.stream(&format!("medium.{name}.{user}"));
+        let queues: Vec<_> = stations.iter().map(|station| stream(&format!("{station}.queue"))).collect();
+        let shared = SharedMedium::new(Medium::new(config, stream("backoff"), queues));
+        self.ask(|reply| Order::AddMedium(Box::new(shared), reply)).map(MediumId)
+    }
+
+    /// Adds a link on a medium.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchStation`], [`Error::EmulatorGone`], or [`Error::System`] naming `epoll_ctl`.
+    pub fn add_shared_link(&self, spec: SharedLinkSpec) -> Result<LinkId, Error> {
+        let SharedLinkSpec { name, medium, stations: [first, second], a, b, is_read } = spec;
+        let path = |device, from, to| {
+            Box::new(Path::new(device, Way::Medium(OnMedium::new(medium.0 as usize, from, to))))
+        };
+        let paths = [path(a, first, second), path(b, second, first)];
+        self.ask(|reply| Order::AddLink { name, paths, is_read, reply })?.map(LinkId)
+    }
+
+    fn stream(&self, name: &str) -> RandomStream {
+        RandomStream::new(self.options.seed, self.options.run, name)
     }
 
     /// Makes changes, all at one instant, which is returned.
     ///
     /// # Errors
-    /// [`Error::NoSuchLink`] or [`Error::LinkConfig`], and nothing has been changed; [`Error::EmulatorGone`].
+    /// [`Error::NoSuchLink`], [`Error::LinkConfig`], [`Error::LawsOfMedium`] or [`Error::NoShortcut`], and nothing has been changed;
+    /// [`Error::EmulatorGone`].
     pub fn apply(&self, changes: Vec<Change>) -> Result<Instant, Error> {
         check_all(&changes)?;
         self.ask(|reply| Order::Apply { changes, reply })?

@@ -189,6 +189,26 @@ pub enum Error {
         /// What is wrong.
         problem: ConfigError,
     },
+    /// A medium configuration that states no law.
+    #[error("the medium {medium:?} cannot be made: {problem}")]
+    MediumConfig {
+        /// Name of the medium.
+        medium: String,
+        /// What is wrong.
+        problem: ConfigError,
+    },
+    /// A link between stations that are not two stations of its medium.
+    #[error("the link {link:?} does not join two stations of a medium of this emulator")]
+    NoSuchStation {
+        /// Name of the link.
+        link: String,
+    },
+    /// Other laws for one link of a medium.
+    #[error("a link on a medium has no laws of its own")]
+    LawsOfMedium,
+    /// A shortcut between links that do not begin at one station of one medium, or for more than 32 bits of an address.
+    #[error("a shortcut leads from a link on a medium to another one of the same station there")]
+    NoShortcut,
 }
 
 impl Error {

@@ -50,8 +50,8 @@ pub use congestion::{
     set_congestion_control,
 };
 pub use emulator::{
-    Change, Direction, DirectionReport, Emulator, Lateness, LinkId, LinkReport, LinkSpec, Options, Passage,
-    Sighting, Sightings, Tap, TapConfig, Timing,
+    Change, Direction, DirectionReport, Emulator, Lateness, LinkId, LinkReport, LinkSpec, MediumId,
+    MediumSpec, Options, Passage, SharedLinkSpec, Shortcut, Sighting, Sightings, Tap, TapConfig, Timing,
 };
 pub use error::{Barrier, Error};
 pub use icmp_socket::{IcmpDatagram, IcmpSocket, OutgoingIcmp};

@@ -13,7 +13,7 @@ use careof_base::{Duration, RandomStream};
 use careof_lab::{Clock, Error, Host};
 use careof_mobility::v4::{Event, HandoverEvent, Notice, PathProperties};
 use careof_plan::{AgentPlan, NodeId, Topology};
-use careof_scenario::Scenario;
+use careof_scenario::{Flow, Scenario};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
@@ -55,7 +55,12 @@ pub(crate) fn setup(scenario: &Scenario, topology: &Topology, node: NodeId, plan
             Device::new(index as u16, link.name.clone())
         })
         .collect();
-    let host = HostOptions::default();
+    // The daemon's TCP knows of the tunnel; who asks for no discovery of path MTUs wants to see what happens without.
+    let of_mobile =
+        |flow: &Flow| [flow.from, flow.to].iter().any(|end| scenario.node(*end).name == place.name);
+    let mut flows = scenario.flows.iter().filter(|flow| of_mobile(flow));
+    let host =
+        HostOptions { leave_room: flows.all(|flow| flow.tcp.pmtu_discovery), ..HostOptions::default() };
     let assist = careof_plan::assists(scenario, topology, node);
     match plan {
         AgentPlan::Home(config) => {

@@ -18,13 +18,15 @@ use careof_plan::{
     NodeId, Side, Step, Topology, Tunnelling, announced_path, down_of, first_peer, new_path, up_of,
 };
 use careof_scenario::{
-    CareOf, Encapsulation, Handover, HandoverStyle, LinkId, MovementDetection, QueuedFate, Role, Scenario,
+    CareOf, Encapsulation, Handover, HandoverStyle, LinkId, MovementDetection, QueuedFate, Role, Routing,
+    Scenario,
 };
 
 use crate::agents::AgentThread;
 use crate::application::Worker;
 use crate::books::{Books, HOLD, Record};
 use crate::error::WorldError;
+use crate::media::{Attention, shortcuts};
 use crate::network::{Network, give_address};
 use crate::programs::ProgramOutput;
 use crate::report::{ApplicationEvent, Report};
@@ -89,6 +91,8 @@ pub(crate) struct Director {
     pub(crate) current: Option<usize>,
     /// Care-of addresses that the home agent sends to.
     pub(crate) bindings: BTreeSet<Ipv4Addr>,
+    /// Who has more to do with packets on a medium than to pass them on.
+    pub(crate) attention: Attention,
     pub(crate) is_reachable: bool,
     /// Whether the mobile node's own packets take the tunnel too, by the plan.
     pub(crate) plan: Option<Box<careof_mobility::v4::MobileNodeConfig>>,
@@ -430,9 +434,30 @@ impl Director {
                         self.bindings.remove(&change.care_of);
                     }
                 }
+                let is_away = !self.bindings.is_empty();
+                self.pay_attention(|attention, _| {
+                    attention.home_agent(node, change.home_address, is_away);
+                })?;
                 self.binding_changed()?;
             }
+            Event::Visitor(visitor) => {
+                self.pay_attention(|attention, routing| attention.foreign_agent(node, visitor, routing))?;
+            }
             _ => {}
+        }
+        Ok(())
+    }
+
+    /// An agent draws other packets than before: on a medium they take another way from now on.
+    fn pay_attention(&mut self, change: impl FnOnce(&mut Attention, Routing)) -> Result<(), WorldError> {
+        let Some(routing) = self.scenario.mobility.as_ref().map(|mobility| mobility.routing) else {
+            return Ok(());
+        };
+        let before = self.attention.clone();
+        change(&mut self.attention, routing);
+        if self.attention != before {
+            let changes = shortcuts(&self.scenario, &self.topology, &self.network, &self.attention);
+            self.network.emulator.apply(changes)?;
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ mod application;
 mod books;
 mod director;
 mod error;
+mod media;
 mod network;
 mod pattern;
 mod probe;

@@ -7,10 +7,11 @@ use std::sync::mpsc::Receiver;
 use careof_base::{Duration, Instant};
 use careof_lab::{
     Change, Clock, Direction, Emulator, Error, Host, InterfaceConfig, LinkId as EmulatedLink, LinkReport,
-    LinkSpec, Netlink, Options, Realm, Route as KernelRoute, Tap, TapConfig, Tun, set_sysctl,
+    LinkSpec, MediumSpec, Netlink, Options, Realm, Route as KernelRoute, SharedLinkSpec, Tap, TapConfig, Tun,
+    set_sysctl,
 };
 use careof_link::Fate;
-use careof_plan::{NodeId, OneWayId, Place, Route, Subnet, Topology};
+use careof_plan::{NodeId, OneWayId, Place, Route, Subnet, Topology, down_of};
 use careof_scenario::{LinkId, Role, Scenario};
 
 use crate::director::advertises_on;
@@ -29,8 +30,11 @@ pub(crate) struct Network {
     pub(crate) emulator: Emulator,
     /// One a link of the scenario.
     links: Vec<EmulatedLink>,
-    /// By link: the devices at its ends, for their carrier.
+    /// By link: the devices at its ends, for their carrier. One between stations of a medium that no link of the file joins has
+    /// those by which they receive there.
     devices: Vec<[Tun; 2]>,
+    /// By link: whether it is on a medium.
+    on_medium: Vec<bool>,
 }
 
 impl Network {
@@ -49,15 +53,21 @@ impl Network {
             set_all(host, kernel_parameters(place.forwards))?;
             set_all(host, sysctls.clone())?;
         }
-        let mut ends = Vec::new();
+        let mut devices: Vec<[Tun; 2]> = Vec::new();
         for (index, link) in scenario.links.iter().enumerate() {
+            let ways = [OneWayId(2 * index as u32), OneWayId(2 * index as u32 + 1)];
+            if link.straight {
+                let ends = [ways[1], ways[0]].map(|way| receiving_device(&devices, topology, way));
+                let [Some(a), Some(b)] = ends else { continue };
+                devices.push([a.try_clone()?, b.try_clone()?]);
+                continue;
+            }
             // Access links wait for the mobile node, and whoever there has to know what they do knows that.
             let waits = [link.access && advertises_on(scenario, LinkId(index)), link.access];
             let attach = |end: usize, mtu: u16| {
-                let way = OneWayId(2 * index as u32 + end as u32);
-                attach(&hosts, topology, way, &link.name, mtu, (waits[end], link.access && end == 1))
+                attach(&hosts, topology, ways[end], &link.name, mtu, (waits[end], link.access && end == 1))
             };
-            ends.push([attach(0, link.down.mtu)?, attach(1, link.up.mtu)?]);
+            devices.push([attach(0, link.down.mtu)?, attach(1, link.up.mtu)?]);
         }
         let mobile = scenario.node_with_role(Role::Mobile).map(|id| scenario.node(id).name.clone());
         for (host, place) in hosts.iter().zip(&topology.places) {
@@ -70,13 +80,9 @@ impl Network {
         let options = Options { seed: scenario.seed, run, ..Options::default() };
         let emulator = Emulator::start(clock, options)?;
         let tap = emulator.tap(TapConfig::default())?;
-        let (mut links, mut devices) = (Vec::new(), Vec::new());
-        for (link, [a, b]) in scenario.links.iter().zip(ends) {
-            devices.push([a.try_clone()?, b.try_clone()?]);
-            let (forward, backward) = (link.down.clone(), link.up.clone());
-            links.push(emulator.add_link(LinkSpec { name: link.name.clone(), a, b, forward, backward })?);
-        }
-        Ok((Self { hosts: Arc::new(hosts), emulator, links, devices }, clock, tap))
+        let links = add_links(scenario, topology, &emulator, &devices)?;
+        let on_medium = scenario.links.iter().map(|link| link.medium.is_some()).collect();
+        Ok((Self { hosts: Arc::new(hosts), emulator, links, devices, on_medium }, clock, tap))
     }
 
     /// The host of a node.
@@ -89,17 +95,28 @@ impl Network {
         self.links[link.0]
     }
 
+    /// The direction of an emulated link that a one-way link of the scenario is.
+    pub(crate) fn direction(&self, way: OneWayId) -> (EmulatedLink, Direction) {
+        let direction = if way.0.is_multiple_of(2) { Direction::Forward } else { Direction::Backward };
+        (self.emulated(LinkId(way.0 as usize / 2)), direction)
+    }
+
     /// The one-way link of the scenario that a direction of an emulated link is.
     pub(crate) fn way(&self, link: EmulatedLink, direction: Direction) -> OneWayId {
         let index = self.links.iter().position(|own| *own == link).unwrap_or_default();
         OneWayId(2 * index as u32 + u32::from(direction == Direction::Backward))
     }
 
-    /// Takes both directions of a link down.
+    /// Takes both directions of an access link down. On a medium the mobile node leaves the cable, and what others send to it is
+    /// lost.
     pub(crate) fn down(&self, link: LinkId, queued: Fate) -> Vec<Change> {
+        let directions = match self.on_medium.get(link.0) {
+            Some(true) => vec![Direction::Backward],
+            _ => Direction::ALL.to_vec(),
+        };
         let link = self.emulated(link);
         let down = |direction| Change::SetDown { link, direction, queued, in_flight: Fate::Drop };
-        Direction::ALL.map(down).to_vec()
+        directions.into_iter().map(down).collect()
     }
 
     /// Takes both directions of a link up.
@@ -122,8 +139,46 @@ impl Network {
     }
 }
 
+/// The device by which the node at the end of a one-way link of a medium receives what comes over it.
+fn receiving_device<'a>(devices: &'a [[Tun; 2]], topology: &Topology, way: OneWayId) -> Option<&'a Tun> {
+    let node = topology.entrance(OneWayId(way.0 ^ 1));
+    let out = topology.place(node).interface(topology.receiving_interface(way)?).out;
+    devices.get(out.0 as usize / 2)?.get(out.0 as usize % 2)
+}
+
+/// Has the emulator carry the links between their devices.
+fn add_links(
+    scenario: &Scenario,
+    topology: &Topology,
+    emulator: &Emulator,
+    devices: &[[Tun; 2]],
+) -> Result<Vec<EmulatedLink>, Error> {
+    let mut media = Vec::new();
+    for medium in &scenario.media {
+        let stations = medium.stations.iter().map(|node| scenario.node(*node).name.clone()).collect();
+        let spec = MediumSpec { name: medium.name.clone(), config: medium.config.clone(), stations };
+        media.push(emulator.add_medium(spec)?);
+    }
+    let mut links = Vec::new();
+    for ((index, link), [a, b]) in scenario.links.iter().enumerate().zip(devices) {
+        let (name, a, b) = (link.name.clone(), a.try_clone()?, b.try_clone()?);
+        let place = topology.media.place(down_of(LinkId(index)));
+        links.push(match place.and_then(|place| Some((place, *media.get(usize::from(place.medium))?))) {
+            Some((place, medium)) => {
+                let (stations, is_read) = ([place.from, place.to], !link.straight);
+                emulator.add_shared_link(SharedLinkSpec { name, medium, stations, a, b, is_read })?
+            }
+            None => {
+                let (forward, backward) = (link.down.clone(), link.up.clone());
+                emulator.add_link(LinkSpec { name, a, b, forward, backward })?
+            }
+        });
+    }
+    Ok(links)
+}
+
 fn refuse_long_names(scenario: &Scenario) -> Result<(), WorldError> {
-    for link in &scenario.links {
+    for link in scenario.links.iter().filter(|link| !link.straight) {
         let taken = ["lo", "careof0", "all", "default"].contains(&link.name.as_str());
         if link.name.len() > LONGEST_NAME || taken {
             return Err(WorldError::Unsupported {

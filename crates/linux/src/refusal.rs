@@ -1,7 +1,7 @@
 //! What Linux hosts cannot do, or not yet.
 
 use careof_plan::{lay_out, refuse_what_no_world_can};
-use careof_scenario::{Assist, AssistPlace, CareOf, Mobility, QueuedFate, Routing, Scenario};
+use careof_scenario::{Assist, AssistPlace, CareOf, Mobility, QueuedFate, Routing, Scenario, Workload};
 
 use crate::error::WorldError;
 use crate::relay::Splitter;
@@ -39,14 +39,20 @@ pub(crate) fn refuse_what_linux_cannot(scenario: &Scenario) -> Result<(), WorldE
                 .to_owned(),
         });
     }
-    if let Some((medium, link)) = scenario.links.iter().find_map(|link| Some((link.medium?, link))) {
-        let name = scenario.media.get(medium.0).map_or("", |medium| medium.name.as_str());
-        return Err(WorldError::Unsupported {
-            key: format!("links.{}.medium", link.name),
-            found: format!("\"{name}\""),
-            remedy: "the links of this world share nothing: give them rate and delay instead, or use the simulator"
-                .to_owned(),
-        });
+    for (index, flow) in scenario.flows.iter().enumerate() {
+        if let Workload::Probe { link } = flow.workload
+            && scenario.link(link).straight
+        {
+            let ends = scenario.link(link).ends.map(|end| scenario.node(end).name.as_str());
+            return Err(WorldError::Unsupported {
+                key: format!("flow.{index}.link"),
+                found: format!("\"{}\"", scenario.link(link).name),
+                remedy: format!(
+                    "its ends have no interface of its own: give {} and {} a link of the file on that medium",
+                    ends[0], ends[1]
+                ),
+            });
+        }
     }
     // Every node is a host with network namespaces of its own, and every link end a device.
     if scenario.nodes.len() > MAX_HOSTS {
@@ -146,11 +152,21 @@ mod tests {
     }
 
     #[test]
-    fn a_shared_medium_is_refused() {
-        let lan = "media.lan={ rate = \"10 Mbit/s\", delay = \"1 us\" }";
-        let said = refused("none", &[lan, "links.ethernet={ medium = \"lan\" }"]).unwrap();
-        assert!(said.contains("links.ethernet.medium") && said.contains("\"lan\""), "{said}");
-        assert!(said.contains("rate and delay") && said.contains("use the simulator"), "{said}");
+    fn a_probe_needs_a_link_of_the_file() {
+        let scenario = |link: &str| {
+            let text = format!(
+                "duration = \"9 s\"\n[media.lan]\nrate = \"10 Mbit/s\"\ndelay = \"1 us\"\n[links]\n\
+                 one = {{ medium = \"lan\", between = [\"a\", \"b\"] }}\n\
+                 two = {{ medium = \"lan\", between = [\"b\", \"c\"] }}\n\
+                 [[flow]]\nkind = \"probe\"\n{link}\n"
+            );
+            Scenario::parse("x.toml", &text, &[]).unwrap_or_else(|errors| panic!("{errors}"))
+        };
+        let implied =
+            refuse_what_linux_cannot(&scenario("from = \"a\"\nto = \"c\"")).unwrap_err().to_string();
+        assert!(implied.contains("flow.0.link: \"lan-a-c\""), "{implied}");
+        assert!(implied.contains("give a and c a link of the file"), "{implied}");
+        assert!(refuse_what_linux_cannot(&scenario("from = \"a\"\nto = \"b\"")).is_ok());
     }
 
     #[test]

@@ -22,6 +22,7 @@ use crate::application::{self, ApplicationConfig, Worker};
 use crate::books::{BookedFlow, Books};
 use crate::director::{DirectedFlow, Director, Outcome, schedule};
 use crate::error::WorldError;
+use crate::media::{Attention, shortcuts};
 use crate::network::Network;
 use crate::programs::{ProgramOutput, refuse_missing};
 use crate::refusal::refuse_what_linux_cannot;
@@ -87,6 +88,8 @@ impl LinuxRun {
 
         let (network, clock, tap) = Network::build(&scenario, &topology, run, &sysctls)?;
         let start = scenario.mobility.as_ref().map(|mobility| mobility.start);
+        let attention = Attention::default();
+        network.emulator.apply(shortcuts(&scenario, &topology, &network, &attention))?;
         prepare_access_links(&network, &scenario)?;
         let script = steps(start, &scenario.handovers);
         schedule(&network, &scenario, &script)?;
@@ -150,6 +153,7 @@ impl LinuxRun {
             next_step: 0,
             current: None,
             bindings: std::collections::BTreeSet::new(),
+            attention,
             is_reachable: false,
             plan,
             end,

@@ -6,7 +6,8 @@ use careof_base::RandomStream;
 use careof_scenario::{LinkId, Role, Scenario};
 use careof_trace::Names;
 
-use crate::topology::{Cable, FleetNetwork, HomeNetwork, Topology};
+use crate::media::Media;
+use crate::topology::{Cable, FleetNetwork, HomeNetwork, NodeId, Topology};
 
 /// The random stream of a user of chance: the same in both worlds.
 #[must_use]
@@ -55,6 +56,7 @@ pub fn lay_out(scenario: &Scenario) -> Topology {
     for place in &mut topology.places {
         place.role = roles.get(place.name.as_str()).copied().unwrap_or(Role::Host);
     }
+    topology.media = Media::new(scenario, |name| topology.find(name).unwrap_or(NodeId(0)));
     topology
 }
 

@@ -4,6 +4,8 @@ use core::net::Ipv4Addr;
 
 use careof_scenario::{LinkId, Role};
 
+use crate::media::Media;
+
 /// Index of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NodeId(pub u16);
@@ -232,12 +234,15 @@ pub struct Topology {
     pub home_agent_address: Option<Ipv4Addr>,
     /// The mobile nodes.
     pub mobiles: Option<Mobiles>,
+    /// The media that links share.
+    pub media: Media,
 }
 
 impl Topology {
     /// Lays the links and computes shortest routes, counting hops; ties go to the link named first.
     pub fn build(cables: &[Cable<'_>], home: Option<&HomeNetwork<'_>>) -> Self {
-        let mut topology = Self { places: Vec::new(), home_agent_address: None, mobiles: None };
+        let mut topology =
+            Self { places: Vec::new(), home_agent_address: None, mobiles: None, media: Media::default() };
         for (index, cable) in cables.iter().enumerate() {
             let subnet = Subnet(index as u16 + 1);
             let [a, b] = cable.between.map(|name| topology.place_named(name));
@@ -362,6 +367,9 @@ impl Topology {
     /// The node that packets enter a one-way link from.
     #[must_use]
     pub fn entrance(&self, way: OneWayId) -> NodeId {
+        if let Some(node) = self.media.entrance(way) {
+            return node;
+        }
         let leads_out = |place: &Place| place.interfaces.iter().any(|interface| interface.out == way);
         NodeId(self.places.iter().position(leads_out).unwrap_or_default() as u16)
     }

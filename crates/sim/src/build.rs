@@ -89,7 +89,6 @@ impl Simulation {
         simulation.add_fleet();
         simulation.add_links();
         simulation.add_media();
-        simulation.find_interfaces_on_media();
         simulation.take_down_absent_links();
         simulation.add_agents()?;
         simulation.add_dhcp()?;

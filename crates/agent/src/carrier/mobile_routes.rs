@@ -189,7 +189,7 @@ impl Writer<'_> {
         let at_home = self.node.is_at_home();
         // What comes back passes a tunnel on the same link: a TCP that is told so does not fill it up.
         let link_mtu = interface.state.as_ref().map_or(u32::MAX, |state| state.mtu);
-        let narrow = delivery.source == home_address && !at_home;
+        let narrow = delivery.source == home_address && !at_home && self.setup.host.leave_room;
         let mtu = narrow.then(|| link_mtu.saturating_sub(20).min(u32::from(self.setup.host.tunnel_mtu)));
         let no_address = interface.address.is_none();
         if at_home && no_address {

@@ -39,6 +39,9 @@ pub struct HostOptions {
     /// Whether the kernel parameters that the agent needs are set, and set back in the end: forwarding on an agent;
     /// reverse path filter and ARP behaviour. Without it the administrator has to.
     pub set_kernel_parameters: bool,
+    /// On a mobile node that is away, whether its kernel's TCP is to leave room on its links for the tunnel that what comes back
+    /// passes, so that nothing is too long for that. Without it full packets are cut in the tunnel, or refused where they may not be.
+    pub leave_room: bool,
 }
 
 impl HostOptions {
@@ -49,7 +52,7 @@ impl HostOptions {
 }
 
 impl Default for HostOptions {
-    /// `careof0`, 1480 bytes, tables from 43400, priorities from 4340, kernel parameters set.
+    /// `careof0`, 1480 bytes, tables from 43400, priorities from 4340, kernel parameters set, room left.
     fn default() -> Self {
         Self {
             tunnel_device: "careof0".to_owned(),
@@ -57,6 +60,7 @@ impl Default for HostOptions {
             first_table: 43_400,
             first_priority: 4_340,
             set_kernel_parameters: true,
+            leave_room: true,
         }
     }
 }

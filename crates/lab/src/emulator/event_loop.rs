@@ -12,18 +12,32 @@ use nix::sys::eventfd::EventFd;
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 
-use super::path::{Device, Path};
-use super::slab::Slab;
+use super::medium::{OnMedium, SharedMedium};
+use super::path::{Common, Device, Path, Way};
 use super::tap::TapWriter;
-use super::{Change, Direction, LinkId, LinkReport, Timing};
+use super::{Change, Direction, LinkId, LinkReport, Shortcut, Timing, number_of};
 use crate::clock::Clock;
 use crate::error::Error;
 
 /// What the thread is asked to do.
 pub(super) enum Order {
-    AddLink { name: String, paths: [Box<Path>; 2], reply: Sender<Result<u32, Error>> },
-    Apply { changes: Vec<Change>, reply: Sender<Result<Instant, Error>> },
-    Schedule { at: Instant, changes: Vec<Change>, reply: Sender<Result<(), Error>> },
+    AddMedium(Box<SharedMedium>, Sender<u32>),
+    /// `is_read`: what is sent by the devices is for this link.
+    AddLink {
+        name: String,
+        paths: [Box<Path>; 2],
+        is_read: bool,
+        reply: Sender<Result<u32, Error>>,
+    },
+    Apply {
+        changes: Vec<Change>,
+        reply: Sender<Result<Instant, Error>>,
+    },
+    Schedule {
+        at: Instant,
+        changes: Vec<Change>,
+        reply: Sender<Result<(), Error>>,
+    },
     Tap(Box<TapWriter>, Sender<()>),
     Report(Sender<Vec<LinkReport>>),
     ReportAt(Instant, Sender<Vec<LinkReport>>),
@@ -45,13 +59,16 @@ const EARLY: Duration = Duration::from_micros(60);
 const TIMER: u64 = u64::MAX;
 const BELL: u64 = u64::MAX - 1;
 
+/// Packets taken from a device before the others, and the deadlines, have their turn.
+const PACKETS_A_TURN: u32 = 32;
+
 /// Larger than any IP packet.
 const BUFFER_BYTES: usize = 1 << 16;
 
 /// Everything the thread owns.
 ///
-/// A turn of the loop: wait; take packets from devices that have some, and orders; then poll every link whose
-/// deadline has passed. Whoever touches a link also delivers from it, so that its deadline is always current.
+/// A turn of the loop: wait; take packets from devices that have some, and orders; then poll every link and medium whose
+/// deadline has passed. Whoever touches one also delivers from it, so that its deadline is always current.
 pub(super) struct EventLoop {
     clock: Clock,
     timing: Timing,
@@ -64,8 +81,7 @@ pub(super) struct EventLoop {
     /// Changes to come, by instant and, of one instant, in the order in which they were asked for.
     script: BTreeMap<(Instant, u64), Act>,
     scheduled: u64,
-    slab: Slab,
-    tap: Option<TapWriter>,
+    common: Common,
     buffer: Box<[u8]>,
     names: Vec<String>,
     /// Two a link: forward, backward. What one reads is written to the other's device.
@@ -97,8 +113,7 @@ impl EventLoop {
             inbox,
             script: BTreeMap::new(),
             scheduled: 0,
-            slab: Slab::default(),
-            tap: None,
+            common: Common::default(),
             buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
             names: Vec::new(),
             paths: Vec::new(),
@@ -109,7 +124,7 @@ impl EventLoop {
     pub(super) fn run(&mut self) {
         let mut events = [EpollEvent::empty(); 32];
         loop {
-            let handed_over = self.tap.as_mut().is_none_or(TapWriter::hand_over);
+            let handed_over = self.common.tap.as_mut().is_none_or(TapWriter::hand_over);
             let timeout = self.set_alarm(handed_over);
             let ready = match self.epoll.wait(&mut events, timeout) {
                 Ok(ready) => ready,
@@ -136,9 +151,10 @@ impl EventLoop {
     /// something to hand over, that is tried again soon.
     fn set_alarm(&mut self, handed_over: bool) -> EpollTimeout {
         let idle = if handed_over { EpollTimeout::NONE } else { EpollTimeout::from(1_u8) };
-        let deadlines = self.paths.iter().filter_map(|path| path.deadline);
+        let links = self.paths.iter().filter_map(|path| path.deadline);
+        let media = self.common.media.iter().filter_map(|shared| shared.deadline);
         let changes = self.script.first_key_value().map(|((at, _), _)| *at);
-        let Some(deadline) = deadlines.chain(changes).min() else { return idle };
+        let Some(deadline) = links.chain(media).chain(changes).min() else { return idle };
         let alarm = match self.timing {
             Timing::Hybrid => deadline.saturating_sub(EARLY),
             Timing::Timer => deadline,
@@ -165,26 +181,73 @@ impl EventLoop {
     }
 
     fn receive(&mut self, index: usize) {
-        let Some(path) = self.paths.get_mut(index) else { return };
-        if path.receive(self.clock, &mut self.slab, &mut self.tap, &mut self.buffer) == Device::Gone {
-            // Its interface was removed. Deregistering fails only when it is not registered.
-            let _ = self.epoll.delete(&path.device);
+        for _ in 0..PACKETS_A_TURN {
+            let Some(path) = self.paths.get(index) else { return };
+            let length = match path.read(&mut self.buffer) {
+                Device::Packet(length) => length,
+                Device::Silent => break,
+                Device::Gone => {
+                    // Deregistering fails only when it is not registered.
+                    let _ = self.epoll.delete(&path.device);
+                    break;
+                }
+            };
+            let packet = self.buffer.get(..length).unwrap_or_default();
+            let taken = path.path_of(&self.common, packet);
+            if let Some(path) = self.paths.get_mut(taken) {
+                path.take_in(self.clock.now(), &mut self.common, packet);
+            }
         }
         self.deliver(index);
     }
 
     fn deliver_due(&mut self) {
         let now = self.clock.now();
+        let is_due = |deadline: Option<Instant>| deadline.is_some_and(|deadline| deadline <= now);
         for index in 0..self.paths.len() {
-            if self.paths.get(index).and_then(|path| path.deadline).is_some_and(|deadline| deadline <= now) {
+            if self.paths.get(index).is_some_and(|path| is_due(path.deadline)) {
                 self.deliver(index);
+            }
+        }
+        for medium in 0..self.common.media.len() {
+            if self.common.media.get(medium).is_some_and(|shared| is_due(shared.deadline)) {
+                self.deliver_on_medium(medium);
             }
         }
     }
 
+    /// Delivers what has arrived on a path, and on its medium.
     fn deliver(&mut self, index: usize) {
-        if let Ok([path, far]) = self.paths.get_disjoint_mut([index, index ^ 1]) {
-            path.deliver(self.clock, &mut self.slab, &mut self.tap, &far.device);
+        let Ok([path, far]) = self.paths.get_disjoint_mut([index, index ^ 1]) else { return };
+        match &path.way {
+            Way::Link(_) => path.deliver(self.clock, &mut self.common, &far.device),
+            Way::Medium(on) => {
+                let medium = on.medium;
+                self.deliver_on_medium(medium);
+            }
+        }
+    }
+
+    fn deliver_on_medium(&mut self, medium: usize) {
+        let mut now = self.clock.now();
+        while let Some((index, token, crossed)) =
+            self.common.media.get_mut(medium).and_then(|shared| shared.poll(now))
+        {
+            if let Ok([path, far]) = self.paths.get_disjoint_mut([index, index ^ 1]) {
+                path.end(now, &mut self.common, token, crossed, &far.device);
+            }
+            now = self.clock.now();
+        }
+    }
+
+    fn deliver_everything(&mut self) {
+        for index in 0..self.paths.len() {
+            if self.paths.get(index).is_some_and(|path| matches!(path.way, Way::Link(_))) {
+                self.deliver(index);
+            }
+        }
+        for medium in 0..self.common.media.len() {
+            self.deliver_on_medium(medium);
         }
     }
 
@@ -196,8 +259,14 @@ impl EventLoop {
             use std::sync::mpsc::TryRecvError;
             // Whoever asked waits for the answer; if not, it is of no consequence.
             match self.inbox.try_recv() {
-                Ok(Order::AddLink { name, paths, reply }) => {
-                    let _ = reply.send(self.add_link(name, paths));
+                Ok(Order::AddMedium(medium, reply)) => {
+                    self.common.media.push(*medium);
+                    // Memory ends before u32 does.
+                    let number = u32::try_from(self.common.media.len() - 1).unwrap_or(u32::MAX);
+                    let _ = reply.send(number);
+                }
+                Ok(Order::AddLink { name, paths, is_read, reply }) => {
+                    let _ = reply.send(self.add_link(name, paths, is_read));
                 }
                 Ok(Order::Apply { changes, reply }) => {
                     let _ = reply.send(self.apply(changes));
@@ -206,11 +275,11 @@ impl EventLoop {
                     let _ = reply.send(self.schedule(at, changes));
                 }
                 Ok(Order::Tap(tap, reply)) => {
-                    self.tap = Some(*tap);
+                    self.common.tap = Some(*tap);
                     let _ = reply.send(());
                 }
                 Ok(Order::Report(reply)) => {
-                    if let Some(tap) = &mut self.tap {
+                    if let Some(tap) = &mut self.common.tap {
                         tap.hand_over_now();
                     }
                     let _ = reply.send(self.report());
@@ -222,15 +291,29 @@ impl EventLoop {
         }
     }
 
-    fn add_link(&mut self, name: String, mut paths: [Box<Path>; 2]) -> Result<u32, Error> {
+    fn add_link(&mut self, name: String, mut paths: [Box<Path>; 2], is_read: bool) -> Result<u32, Error> {
         let first = self.paths.len();
         // Links count from 0, two paths each; memory ends before u32 does.
         let link = u32::try_from(first / 2).map_err(|_| Error::NoSuchLink)?;
-        let devices = paths.each_ref().map(|path| &path.device);
-        register(&self.epoll, devices, first as u64)
-            .map_err(|errno| Error::system(format!("add the link {name:?}"), "epoll_ctl", errno))?;
-        for (path, direction) in paths.iter_mut().zip(Direction::ALL) {
+        for path in &paths {
+            if let Way::Medium(on) = &path.way
+                && !self.common.media.get(on.medium).is_some_and(|shared| on.fits(shared))
+            {
+                return Err(Error::NoSuchStation { link: name });
+            }
+        }
+        if is_read {
+            let devices = paths.each_ref().map(|path| &path.device);
+            register(&self.epoll, devices, first as u64)
+                .map_err(|errno| Error::system(format!("add the link {name:?}"), "epoll_ctl", errno))?;
+        }
+        for ((path, direction), number) in paths.iter_mut().zip(Direction::ALL).zip(first..) {
             path.place = (LinkId(link), direction);
+            if let Way::Medium(on) = &path.way
+                && let Some(shared) = self.common.media.get_mut(on.medium)
+            {
+                shared.add(on, number);
+            }
         }
         self.names.push(name);
         self.paths.extend(paths);
@@ -238,8 +321,17 @@ impl EventLoop {
     }
 
     fn index_of(&self, link: LinkId, direction: Direction) -> Result<usize, Error> {
-        let index = link.0 as usize * 2 + usize::from(direction == Direction::Backward);
+        let index = number_of(link, direction);
         if index < self.paths.len() { Ok(index) } else { Err(Error::NoSuchLink) }
+    }
+
+    /// The path that `link` and `direction` are, on a medium.
+    fn on_medium(&self, link: LinkId, direction: Direction) -> Result<&OnMedium, Error> {
+        match self.paths.get(number_of(link, direction)).map(|path| &path.way) {
+            Some(Way::Medium(on)) => Ok(on),
+            Some(Way::Link(_)) => Err(Error::NoShortcut),
+            None => Err(Error::NoSuchLink),
+        }
     }
 
     fn apply(&mut self, changes: Vec<Change>) -> Result<Instant, Error> {
@@ -248,9 +340,7 @@ impl EventLoop {
         for change in changes {
             self.make(now, change)?;
         }
-        for index in 0..self.paths.len() {
-            self.deliver(index);
-        }
+        self.deliver_everything();
         Ok(now)
     }
 
@@ -276,10 +366,8 @@ impl EventLoop {
                     let _ = self.apply(changes);
                 }
                 Act::Report(reply) => {
-                    for index in 0..self.paths.len() {
-                        self.deliver(index);
-                    }
-                    if let Some(mut tap) = self.tap.take() {
+                    self.deliver_everything();
+                    if let Some(mut tap) = self.common.tap.take() {
                         tap.hand_over_now();
                     }
                     let _ = reply.send(self.report());
@@ -288,12 +376,17 @@ impl EventLoop {
         }
     }
 
-    /// Whether every link that is to be changed exists.
+    /// Whether every link that is to be changed exists, and can be changed so.
     fn check(&self, changes: &[Change]) -> Result<(), Error> {
         for change in changes {
             match change {
-                Change::Reconfigure { link, direction, .. }
-                | Change::SetDown { link, direction, .. }
+                Change::Reconfigure { link, direction, .. } => {
+                    let index = self.index_of(*link, *direction)?;
+                    if self.paths.get(index).is_some_and(|path| matches!(path.way, Way::Medium(_))) {
+                        return Err(Error::LawsOfMedium);
+                    }
+                }
+                Change::SetDown { link, direction, .. }
                 | Change::SetUp { link, direction }
                 | Change::DropQueue { link, direction } => {
                     self.index_of(*link, *direction)?;
@@ -301,6 +394,15 @@ impl EventLoop {
                 Change::MoveQueue { from, to } => {
                     self.index_of(from.0, from.1)?;
                     self.index_of(to.0, to.1)?;
+                }
+                Change::SetShortcuts { link, direction, shortcuts } => {
+                    let on = self.on_medium(*link, *direction)?;
+                    for shortcut in shortcuts {
+                        let by = self.on_medium(shortcut.by.0, shortcut.by.1)?;
+                        if !on.begins_like(by) || shortcut.prefix_length > 32 {
+                            return Err(Error::NoShortcut);
+                        }
+                    }
                 }
             }
         }
@@ -310,36 +412,49 @@ impl EventLoop {
     fn make(&mut self, now: Instant, change: Change) -> Result<(), Error> {
         match change {
             Change::Reconfigure { link, direction, config } => {
-                self.path(link, direction)?.link.reconfigure(now, config);
+                self.path(link, direction)?.0.reconfigure(now, config)?;
             }
             Change::SetDown { link, direction, queued, in_flight } => {
-                self.path(link, direction)?.link.set_down(now, queued, in_flight);
+                let (path, common) = self.path(link, direction)?;
+                path.set_down(now, common, queued, in_flight);
             }
-            Change::SetUp { link, direction } => self.path(link, direction)?.link.set_up(now),
+            Change::SetUp { link, direction } => {
+                let (path, common) = self.path(link, direction)?;
+                path.set_up(now, common);
+            }
             Change::MoveQueue { from, to } => {
+                let (path, common) = self.path(from.0, from.1)?;
+                let packets = path.take_queue(now, common);
                 let to = self.index_of(to.0, to.1)?;
-                let from = self.index_of(from.0, from.1)?;
-                let Some(path) = self.paths.get_mut(from) else { return Err(Error::NoSuchLink) };
-                let packets = path.take_queue(now, &self.slab, &mut self.tap);
                 for token in packets {
-                    if let Some(path) = self.paths.get_mut(to) {
-                        path.take_over(now, &mut self.slab, &mut self.tap, token);
+                    let packet = self.common.slab.packet(token);
+                    let taken = self.paths.get(to).map_or(to, |path| path.path_of(&self.common, packet));
+                    if let Some(path) = self.paths.get_mut(taken) {
+                        path.take_over(now, &mut self.common, token);
                     }
                 }
             }
             Change::DropQueue { link, direction } => {
-                let index = self.index_of(link, direction)?;
-                if let Some(path) = self.paths.get_mut(index) {
-                    path.drop_queue(now, &mut self.slab, &mut self.tap);
+                let (path, common) = self.path(link, direction)?;
+                path.drop_queue(now, common);
+            }
+            Change::SetShortcuts { link, direction, shortcuts } => {
+                if let Way::Medium(on) = &mut self.path(link, direction)?.0.way {
+                    let paths = shortcuts.iter().map(|shortcut| {
+                        let Shortcut { network, prefix_length, by } = *shortcut;
+                        (network, prefix_length, number_of(by.0, by.1))
+                    });
+                    on.set_shortcuts(paths);
                 }
             }
         }
         Ok(())
     }
 
-    fn path(&mut self, link: LinkId, direction: Direction) -> Result<&mut Path, Error> {
+    fn path(&mut self, link: LinkId, direction: Direction) -> Result<(&mut Path, &mut Common), Error> {
         let index = self.index_of(link, direction)?;
-        self.paths.get_mut(index).map(AsMut::as_mut).ok_or(Error::NoSuchLink)
+        let path = self.paths.get_mut(index).map(AsMut::as_mut).ok_or(Error::NoSuchLink)?;
+        Ok((path, &mut self.common))
     }
 
     fn report(&self) -> Vec<LinkReport> {
@@ -348,8 +463,8 @@ impl EventLoop {
         links
             .map(|(name, [forward, backward])| LinkReport {
                 name: name.clone(),
-                forward: forward.report(),
-                backward: backward.report(),
+                forward: forward.report(&self.common.media),
+                backward: backward.report(&self.common.media),
             })
             .collect()
     }

@@ -87,7 +87,7 @@ impl Pair {
     }
 }
 
-fn socket(host: &Host, here: Ipv4Addr, there: Ipv4Addr) -> Udp {
+pub(crate) fn socket(host: &Host, here: Ipv4Addr, there: Ipv4Addr) -> Udp {
     let socket = host
         .run(move || {
             let socket = Udp::bind((here, PORT))?;

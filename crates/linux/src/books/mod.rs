@@ -175,8 +175,11 @@ impl Books {
                 own
             })
             .collect();
-        let mobile = topology.places.iter().filter(|place| place.role == Role::Mobile);
-        let mobile_nodes = mobile.flat_map(|place| &place.interfaces).map(|own| own.out.0 / 2).collect();
+        let is_mobile_nodes = |link: &u32| {
+            let ends = [2 * link, 2 * link + 1].map(|way| topology.entrance(OneWayId(way)));
+            ends.iter().any(|end| topology.place(*end).role == Role::Mobile)
+        };
+        let mobile_nodes = (0..scenario.links.len() as u32).filter(is_mobile_nodes).collect();
         let copies = scenario.mobility.as_ref().is_some_and(|mobility| mobility.simultaneous_bindings);
         Self {
             topology,

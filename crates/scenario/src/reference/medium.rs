@@ -20,7 +20,8 @@ Every node at an end of such a link is one station, with one queue, however many
 directions of all of them compete. Stations hear each other: a packet that the routes would lead over several links of one \
 medium crosses it once, straight to the last of these nodes, unless one on the way has to see to it, as a home agent does with \
 what is for a mobile node that is away. Two stations that no link of the file joins have one of their own for that, \
-`MEDIUM-FIRST-SECOND`, over which no route leads.\n\n\
+`MEDIUM-FIRST-SECOND`, over which no route leads. On Linux hosts, which have an interface for each link of the file, it is the link \
+emulator that brings packets there, as address resolution would.\n\n\
 Stations follow IEEE 802.3: preamble, frames of 64 to 1518 bytes, a gap of 96 bit times, a jam of 32, slots of 512, back-off over \
 at most 1024 of them. A frame that has collided 16 times is dropped as `excessive-collisions`. Every station is `delay` away \
 from every other.",

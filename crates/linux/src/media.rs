@@ -1,0 +1,91 @@
+//! Which way over a medium packets take, by who sees to them at the moment.
+//!
+//! The hosts' routes lead over the links of the file. Where these share a medium the emulator does what Ethernet does by address
+//! resolution: it brings a packet to the station that has its destination, or is the router towards it, unless an agent on the
+//! way draws it.
+
+use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
+
+use careof_lab::{Change, Shortcut};
+use careof_mobility::v4::{Change as Became, VisitorChanged};
+use careof_plan::{NodeId, OneWayId, Subnet, Topology};
+use careof_scenario::{Routing, Scenario};
+
+use crate::network::Network;
+
+/// Agents that have more to do with packets than to pass them on, as far as they have told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Attention {
+    /// For which destination.
+    drawn: BTreeSet<(NodeId, Ipv4Addr)>,
+    /// Foreign agents of visitors whose own packets go by the tunnel: every packet may be one.
+    all: BTreeSet<NodeId>,
+}
+
+impl Attention {
+    /// A home agent has a tunnel to the mobile node of this address, or has none any more.
+    pub(crate) fn home_agent(&mut self, node: NodeId, home_address: Ipv4Addr, is_away: bool) {
+        if is_away {
+            self.drawn.insert((node, home_address));
+        } else {
+            self.drawn.remove(&(node, home_address));
+        }
+    }
+
+    /// A foreign agent told of a visitor.
+    pub(crate) fn foreign_agent(&mut self, node: NodeId, visitor: &VisitorChanged, routing: Routing) {
+        let key = (node, visitor.home_address);
+        match visitor.change {
+            Became::Created | Became::Updated => {
+                self.drawn.insert(key);
+                if routing == Routing::ReverseTunnel {
+                    self.all.insert(node);
+                }
+            }
+            Became::Removed | Became::Expired => {
+                self.drawn.remove(&key);
+                if !self.drawn.iter().any(|(other, _)| *other == node) {
+                    self.all.remove(&node);
+                }
+            }
+        }
+    }
+
+    fn leaves_to_routes(&self, node: NodeId, destination: Ipv4Addr) -> bool {
+        !self.all.contains(&node) && !self.drawn.contains(&(node, destination))
+    }
+}
+
+/// Every address of the network, and of every subnet one that nobody has.
+fn destinations(topology: &Topology) -> BTreeSet<(Ipv4Addr, u8)> {
+    let interfaces = topology.places.iter().flat_map(|place| &place.interfaces);
+    let known = [topology.home_agent_address, topology.home_address()];
+    let addresses: Vec<Ipv4Addr> =
+        interfaces.map(|interface| interface.address).chain(known.into_iter().flatten()).collect();
+    let subnets = addresses.iter().filter_map(|address| Subnet::of(*address));
+    let unused = subnets.map(|subnet| (subnet.host(254), Subnet::PREFIX_LEN));
+    addresses.iter().map(|address| (*address, 32)).chain(unused).collect()
+}
+
+/// The ways that packets take from each link end on a medium, other than over that link.
+pub(crate) fn shortcuts(
+    scenario: &Scenario,
+    topology: &Topology,
+    network: &Network,
+    attention: &Attention,
+) -> Vec<Change> {
+    let destinations = destinations(topology);
+    let links = scenario.links.iter().enumerate().filter(|(_, link)| link.medium.is_some() && !link.straight);
+    let ways = links.flat_map(|(index, _)| [OneWayId(2 * index as u32), OneWayId(2 * index as u32 + 1)]);
+    ways.map(|way| {
+        let by = |(network_address, prefix_length): &(Ipv4Addr, u8)| {
+            let leaves = |node| attention.leaves_to_routes(node, *network_address);
+            let by = topology.straight_way(way, *network_address, leaves);
+            Shortcut { network: *network_address, prefix_length: *prefix_length, by: network.direction(by) }
+        };
+        let (link, direction) = network.direction(way);
+        Change::SetShortcuts { link, direction, shortcuts: destinations.iter().map(by).collect() }
+    })
+    .collect()
+}
