@@ -14,9 +14,19 @@ import pytest
 from careof import native
 from careof.studies import overheads
 from careof.studies._overheads_rows import Mean, o4, o6
-from careof.studies._overheads_runs import PLACEMENTS, Walk, Walked, transfer_scenario, walk_scenario
+from careof.studies._overheads_runs import (
+    PLACEMENTS,
+    Transfer,
+    Walk,
+    Walked,
+    transfer,
+    transfer_scenario,
+    walk,
+    walk_scenario,
+)
 from careof.studies._overheads_tables import CURES
 from careof.text import Style
+from linux_hosts import need_linux_hosts
 
 if TYPE_CHECKING:
     from careof.studies import Row, Study, Table
@@ -139,6 +149,24 @@ def test_a_mean_says_how_sure_it_is() -> None:
     assert not found.holds(3.2)
     assert Mean.of([1.0, float("inf")]).shown() == "never"
     assert not Mean.of([1.0, float("inf")]).holds(1.0)
+
+
+def test_a_file_through_the_tunnel_takes_a_kernel_about_as_long_as_the_simulator() -> None:
+    need_linux_hosts()
+    small = ("flow.0.size=3 MB", "duration=15 s")
+    for placement in PLACEMENTS:
+        if placement.letter in "DE":
+            here, there = (transfer(Transfer(placement, world=world, settings=small)) for world in native.WORLDS)
+            # A loaded machine is slower by what it likes; an Ethernet that were none, or a dogleg missing, is far off.
+            assert here.seconds == pytest.approx(there.seconds, rel=0.5), placement.letter
+
+
+def test_a_kernel_is_without_a_path_until_the_third_advertisement_is_missed() -> None:
+    need_linux_hosts()
+    walked = walk(Walk("network 0.2", 0.2, 4, world="linux"))
+    for latency, detection in zip(walked.network_s, walked.detection_s, strict=True):
+        # 2 to 3 intervals, and what a loaded machine adds.
+        assert 0.35 < detection <= latency < 2.0
 
 
 def test_the_page_holds_what_is_printed() -> None:

@@ -32,7 +32,8 @@ _SAME = 0.05
 def carry_out(out: Path | None, progress: Watcher | None, *, world: str, quick: bool) -> Study:
     """Carry out the set-ups, D and E alone with `quick`, and handovers, beside the simulator's."""
     placements = [one for one in PLACEMENTS if not quick or one.letter in QUICK]
-    transfers = [Transfer(one, world=world) for one in placements]
+    # A run on hosts lasts as long as it says, whether its file is through or not.
+    transfers = [Transfer(one, world=world, settings=("duration=100 s",)) for one in placements]
     walks = [
         Walk(f"network {interval}", interval, handovers, world=world)
         for interval, handovers in (((1.0, 10), (0.1, 32)) if quick else ((1.0, 60), (0.1, 200)))
