@@ -153,7 +153,7 @@ def test_a_mean_says_how_sure_it_is() -> None:
 
 def test_a_file_through_the_tunnel_takes_a_kernel_about_as_long_as_the_simulator() -> None:
     need_linux_hosts()
-    small = ("flow.0.size=3 MB", "duration=15 s")
+    small = ("flow.0.size=1 MB", "duration=6 s")
     for placement in PLACEMENTS:
         if placement.letter in "DE":
             here, there = (transfer(Transfer(placement, world=world, settings=small)) for world in native.WORLDS)

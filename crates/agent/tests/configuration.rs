@@ -87,7 +87,7 @@ fn everything_can_be_said() {
          advertisements = { interval = \"1 s\", lifetime = \"9 s\", registration_lifetime = \"60 s\", \
          destination = \"broadcast\", default_router = false }\n\
          host = { tunnel_device = \"tun7\", tunnel_mtu = 1400, first_table = 1000, first_priority = 99, \
-         set_kernel_parameters = false }\n\
+         offloads = false, set_kernel_parameters = false }\n\
          control = { socket = \"here.sock\" }\nmetrics = { listen = \"[::1]:7\" }\n\
          log = { level = \"debug\", format = \"json\" }\nstore = { directory = \"/srv\" }\n\
          [[mobile_node]]\nhome_address = \"192.0.2.10\"\nspi = 257\nkey = \"48f1c2a77d09be43516a0c7f92e5d3b4\"\n\
@@ -107,7 +107,7 @@ fn everything_can_be_said() {
     assert!(advertisements.destination.is_broadcast());
     assert_eq!((setup.host.tunnel_device.as_str(), setup.host.tunnel_mtu), ("tun7", 1400));
     assert_eq!((setup.host.first_table, setup.host.first_priority), (1000, 99));
-    assert!(!setup.host.set_kernel_parameters);
+    assert!(!setup.host.set_kernel_parameters && !setup.host.offloads);
     assert_eq!(configuration.service.control, Path::new("/etc/careof/here.sock"));
     assert_eq!(configuration.service.metrics, Some("[::1]:7".parse().unwrap()));
     assert_eq!(configuration.service.level, Level::Debug);

@@ -89,6 +89,18 @@ impl OffloadTun {
             Err(Error::System { errno: Errno::EINVAL, .. }) => (Tun::open(name)?, Offloads::default()),
             Err(error) => return Err(error),
         };
+        Self::over(tun, offloads)
+    }
+
+    /// The same without offloads: the host cuts its segments before it hands them over, and packets come in one by one.
+    ///
+    /// # Errors
+    /// Those of [`Tun::open`].
+    pub fn open_plain(name: &str) -> Result<Self, Error> {
+        Self::over(Tun::open(name)?, Offloads::default())
+    }
+
+    fn over(tun: Tun, offloads: Offloads) -> Result<Self, Error> {
         let network = Socket::open("find an interface's MTU", libc::AF_INET, libc::SOCK_DGRAM, 0)?;
         let (coalescer, counters) = (Coalescer::new(), TunCounters::default());
         Ok(Self { tun, offloads, coalescer, counters, network, mtu: 0, finishing: None })

@@ -20,6 +20,8 @@ use crate::error::Error;
 
 /// How often to look whether it is over, milliseconds.
 const LOOK: u8 = 100;
+/// The interface between home agent and mobile node, on either.
+const DEVICE: &str = "far0";
 /// How long a registration may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -36,7 +38,7 @@ pub(crate) fn home_agent(
     host: &Host,
     address: Ipv4Addr,
     home_address: Ipv4Addr,
-    device: &'static str,
+    offloads: bool,
     clock: Clock,
 ) -> Result<Running, Error> {
     let network = Prefix::new(home_address, 24);
@@ -46,9 +48,9 @@ pub(crate) fn home_agent(
             advertisements: None,
             ..HomeAgentConfig::new(address, network, InterfaceId(0))
         },
-        devices: vec![Device::new(0, device)],
+        devices: vec![Device::new(0, DEVICE)],
         home_network: HomeNetwork::Routed,
-        host: HostOptions::default(),
+        host: HostOptions { offloads, ..HostOptions::default() },
         assist: None,
     };
     Running::start("home agent", host, Setup::Home(setup), clock, None)
@@ -59,7 +61,7 @@ pub(crate) fn mobile_node(
     host: &Host,
     home_agent: Ipv4Addr,
     home_address: Ipv4Addr,
-    device: &'static str,
+    offloads: bool,
     clock: Clock,
 ) -> Result<Running, Error> {
     let interfaces = vec![InterfaceConfig::new(InterfaceId(0))];
@@ -69,11 +71,11 @@ pub(crate) fn mobile_node(
             policy: PolicyTable::new(DeliveryMethod::ReverseTunnel, []),
             ..MobileNodeConfig::new(home_address, network, home_agent, security()?, interfaces)
         },
-        devices: vec![Device::new(0, device)],
-        host: HostOptions::default(),
+        devices: vec![Device::new(0, DEVICE)],
+        host: HostOptions { offloads, ..HostOptions::default() },
         assist: None,
     };
-    Running::start("mobile node", host, Setup::Mobile(setup), clock, Some(device))
+    Running::start("mobile node", host, Setup::Mobile(setup), clock, Some(DEVICE))
 }
 
 fn security() -> Result<SecurityAssociation, Error> {

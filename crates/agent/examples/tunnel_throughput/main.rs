@@ -6,6 +6,7 @@
 //! - `router`: sender, veth, router, veth, receiver; the kernel forwards.
 //! - `tunnel`: sender, veth, home agent, veth, mobile node, registered, each driven by a thread; acknowledgements
 //!   come back through the tunnel.
+//! - `tunnel-plain`: the same, with tunnel devices that have no offloads.
 //! - `forwarder`: sender, TUN device, one thread that copies packet by packet, TUN device, receiver.
 //!
 //! Run it with `cargo run --release -p careof-agent --example tunnel_throughput -- [--json] [--seconds S]
@@ -37,7 +38,7 @@ fn main() -> ExitCode {
         Ok(options) => options,
         Err(problem) => {
             eprintln!(
-                "error: {problem}\n  hint: --json, --seconds S, --rounds N, --only router|tunnel|forwarder"
+                "error: {problem}\n  hint: --json, --seconds S, --rounds N, --only router|tunnel|tunnel-plain|forwarder"
             );
             return ExitCode::from(2);
         }
@@ -114,7 +115,7 @@ fn rate_of(results: &[(Case, Vec<Measured>)], case: Case) -> Option<f64> {
 
 fn print_table(results: &[(Case, Vec<Measured>)]) {
     println!(
-        "{:<12}{:>9}{:>12}{:>15}{:>18}  rounds, Gbit/s",
+        "{:<14}{:>9}{:>12}{:>15}{:>18}  rounds, Gbit/s",
         "case", "Gbit/s", "of router", "of forwarder", "retransmissions"
     );
     for (case, measured) in results {
@@ -125,7 +126,7 @@ fn print_table(results: &[(Case, Vec<Measured>)]) {
         };
         let rounds: Vec<_> = measured.iter().map(|one| format!("{:.2}", one.gigabits_per_second)).collect();
         println!(
-            "{:<12}{:>9.2}{:>12}{:>15}{:>18}  {}",
+            "{:<14}{:>9.2}{:>12}{:>15}{:>18}  {}",
             case.name(),
             middle.gigabits_per_second,
             ratio(Case::Router),

@@ -14,6 +14,7 @@ use crate::forwarder::Forwarder;
 pub(crate) enum Case {
     Router,
     Tunnel,
+    TunnelPlain,
     Forwarder,
 }
 
@@ -40,12 +41,13 @@ pub(crate) struct Topology {
 }
 
 impl Case {
-    pub(crate) const ALL: [Self; 3] = [Self::Router, Self::Tunnel, Self::Forwarder];
+    pub(crate) const ALL: [Self; 4] = [Self::Router, Self::Tunnel, Self::TunnelPlain, Self::Forwarder];
 
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Router => "router",
             Self::Tunnel => "tunnel",
+            Self::TunnelPlain => "tunnel-plain",
             Self::Forwarder => "forwarder",
         }
     }
@@ -59,12 +61,12 @@ impl Case {
                 add_route(&receiver, "far0", Ipv4Addr::UNSPECIFIED, 0, Some(FAR))?;
                 Ok(Topology::of(sender, Some(middle), receiver, RECEIVER))
             }
-            Self::Tunnel => {
+            Self::Tunnel | Self::TunnelPlain => {
                 let ((sender, receiver), middle) = (hosts()?, chain_middle(realm)?);
                 chain(&sender, &middle, &receiver)?;
                 add_route(&receiver, "far0", Ipv4Addr::UNSPECIFIED, 0, Some(FAR))?;
                 let mut topology = Topology::of(sender, Some(middle), receiver, HOME);
-                topology.start_agents()?;
+                topology.start_agents(self == Self::Tunnel)?;
                 Ok(topology)
             }
             Self::Forwarder => {
@@ -88,11 +90,11 @@ impl Topology {
         Self { sender, receiver, address, middle, agents: Vec::new(), forwarder: None }
     }
 
-    fn start_agents(&mut self) -> Result<(), Error> {
+    fn start_agents(&mut self, offloads: bool) -> Result<(), Error> {
         let Some(home) = &self.middle else { return Ok(()) };
         let clock = Clock::start();
-        self.agents.push(carriers::home_agent(home, FAR, HOME, "far0", clock)?);
-        let mut mobile = carriers::mobile_node(&self.receiver, FAR, HOME, "far0", clock)?;
+        self.agents.push(carriers::home_agent(home, FAR, HOME, offloads, clock)?);
+        let mut mobile = carriers::mobile_node(&self.receiver, FAR, HOME, offloads, clock)?;
         mobile.wait_registered()?;
         self.agents.push(mobile);
         Ok(())

@@ -30,6 +30,9 @@ pub struct HostOptions {
     pub tunnel_device: String,
     /// The MTU of the tunnel device in bytes; 1480 leaves room for a second IP header on a link of 1500.
     pub tunnel_mtu: u16,
+    /// Whether the tunnel device takes segments from its host, and hands them to it, before they are cut into packets. Without
+    /// it every packet passes by itself: slower, and every one seen by whoever looks at the device.
+    pub offloads: bool,
     /// The first of the [`HostOptions::TABLES`] routing tables that belong to the agent. What is found in them at the
     /// start is of a former life and removed.
     pub first_table: u32,
@@ -52,11 +55,12 @@ impl HostOptions {
 }
 
 impl Default for HostOptions {
-    /// `careof0`, 1480 bytes, tables from 43400, priorities from 4340, kernel parameters set, room left.
+    /// `careof0`, 1480 bytes, offloads, tables from 43400, priorities from 4340, kernel parameters set, room left.
     fn default() -> Self {
         Self {
             tunnel_device: "careof0".to_owned(),
             tunnel_mtu: 1480,
+            offloads: true,
             first_table: 43_400,
             first_priority: 4_340,
             set_kernel_parameters: true,

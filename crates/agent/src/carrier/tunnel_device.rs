@@ -19,7 +19,7 @@ pub(super) fn make(
 ) -> Result<(OffloadTun, u32), Error> {
     let options = setup.host();
     let name = &options.tunnel_device;
-    let tun = OffloadTun::open(name)?;
+    let tun = if options.offloads { OffloadTun::open(name)? } else { OffloadTun::open_plain(name)? };
     let netlink = host.netlink();
     let index = netlink.index_of(name)?;
     // Otherwise it would be asked for IPv6 routers.

@@ -613,6 +613,13 @@ pub(crate) static HOST: Section = Section {
         key("tunnel_device", "interface", "`\"careof0\"`", "The tunnel's TUN device, which the agent makes."),
         key("tunnel_mtu", "size or bytes", "`\"1480 B\"`", "Its MTU."),
         key(
+            "offloads",
+            "true or false",
+            "`true`",
+            "Whether it takes TCP's segments from the kernel, and hands them to it, before they are cut into packets. Without, \
+it is several times slower, and a capture on the device has every packet as it is in the tunnel.",
+        ),
+        key(
             "first_table",
             "whole number",
             "`43400`",

@@ -148,6 +148,9 @@ pub(super) fn host(reader: &Reader<'_>, problems: &mut Problems) -> HostOptions 
     if let Some(mtu) = given(&reader, "tunnel_mtu", problems, |field, p| field.packet_size(576, 65_515, p)) {
         host.tunnel_mtu = mtu;
     }
+    if let Some(offloads) = given(&reader, "offloads", problems, |field, p| field.boolean(p)) {
+        host.offloads = offloads;
+    }
     // Tables 253 to 255 are the kernel's own, and lower ones people's.
     let last = u64::from(u32::MAX - HostOptions::TABLES);
     if let Some(table) = given(&reader, "first_table", problems, |field, p| field.integer(256, last, p)) {

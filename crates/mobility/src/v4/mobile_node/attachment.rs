@@ -134,7 +134,8 @@ impl Interface {
         };
         let hears_home = self.agents.hears_home_agent(is_home_agent);
         // Its home address an interface may have wherever it is: it says so on a link that is known to be there only.
-        let is_home = self.address.is_some_and(|own| own.address == home_address) && self.agents.trusts_link();
+        let is_home =
+            self.address.is_some_and(|own| own.address == home_address) && self.agents.trusts_link();
         if hears_home || is_home {
             return Some(Attachment::Home);
         }
