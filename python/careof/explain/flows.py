@@ -1,0 +1,216 @@
+"""Flow by flow: the path and the bytes, put into parts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from careof.explain import Explained
+from careof.explain.crossings import Crossings, Lineage, Seen
+from careof.explain.handovers import phases, split
+from careof.explain.parts import BYTES, TIMES, WAITS
+from careof.explain.segments import Segments
+from careof.explain.service import Service
+from careof.explain.table import ABSENT, events_of
+from careof.explain.topology import Topology
+from careof.explain.walk import Step, Walk
+from careof.runs import SIMULATED
+
+if TYPE_CHECKING:
+    from careof.explain.handovers import Phase
+    from careof.explain.table import Ints
+    from careof.native import Json
+    from careof.runs import Run
+
+_NANO = 1e-9
+_TIMES = {key: index for index, key in enumerate(TIMES)}
+
+
+class Explainer:
+    """Holds what the flows of a run have in common."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._topology = Topology(run.scenario)
+        self._events = events_of(run)
+        self._crossings = Crossings(self._events, self._topology)
+        self._lineage = Lineage(self._events)
+        self._service = Service(self._crossings)
+        self._real = run.summary["world"] != SIMULATED
+
+    def other_bytes(self) -> int:
+        """Bytes that links delivered of no flow."""
+        chosen = self._crossings.delivered & (self._crossings.flow < 0)
+        return int(self._crossings.size[chosen].sum())
+
+    def delivered_bytes(self) -> int:
+        """Bytes that links delivered."""
+        return int(self._crossings.size[self._crossings.delivered].sum())
+
+    def explain(self, row: Json) -> Explained:
+        """One flow of the summary."""
+        name, source, target = str(row["name"]), str(row["from"]), str(row["to"])
+        flow, both_ways = self._flow(name)
+        segments = Segments(self._events, self._lineage, flow, source, target, both_ways=both_ways)
+        seen = Seen(self._crossings, self._lineage, segments, self._topology, flow)
+        start = None if row["start_s"] is None else _nanos(row["start_s"])
+        deliveries = self._deliveries(flow, target)
+        end = self._end(row, start, deliveries)
+        time = np.zeros(len(TIMES))
+        by_link = np.zeros((len(self._crossings.ways), len(TIMES)))
+        steps: list[Step] = []
+        if start is not None and end is not None:
+            if len(deliveries):
+                walk = Walk(
+                    self._events,
+                    self._crossings,
+                    self._lineage,
+                    segments,
+                    flow,
+                    kind=str(row["kind"]),
+                    real=self._real,
+                )
+                steps = walk.steps(start, int(deliveries[-1]))
+            last = steps[0].end if steps else start
+            if last < end:
+                steps.insert(0, Step(last, end, ABSENT, "unfinished"))
+            times = self._events["time_ns"][deliveries]
+            found = phases(self._events, self._run.summary["handovers"], times, end)
+            self._add_up(steps, found, seen, time, by_link)
+        count, bytes_by_link, dropped = self._bytes(seen, segments)
+        links = {}
+        for number, link in enumerate(self._events.names["link"]):
+            spent = {key: float(by_link[number, index] * _NANO) for key, index in _TIMES.items() if by_link[number, index]}
+            if spent or link in bytes_by_link:
+                links[link] = (spent, bytes_by_link.get(link, {}))
+        return Explained(
+            name=name,
+            source=source,
+            target=target,
+            kind=str(row["kind"]),
+            complete=bool(row["complete"]),
+            bytes_delivered=int(row["bytes_delivered"]),
+            start_s=None if start is None else start * _NANO,
+            end_s=None if end is None else end * _NANO,
+            transfer_s=0.0 if start is None or end is None else (end - start) * _NANO,
+            time_s={key: float(time[index] * _NANO) for key, index in _TIMES.items()},
+            bytes=count,
+            dropped_bytes=dropped,
+            links=links,
+            steps=len(steps),
+            notes=self._notes(seen, start is not None, bool(row["complete"])),
+        )
+
+    def _flow(self, name: str) -> tuple[int, bool]:
+        """The flow's code in the trace, and whether both of its directions are measured."""
+        known = self._events.names["flow"]
+        base = name if name in known else name.removesuffix(".requests")
+        both = any(str(other["name"]) == f"{base}.requests" for other in self._run.summary["flows"])
+        return self._events.code("flow", base), both
+
+    def _deliveries(self, flow: int, target: str) -> Ints:
+        rows = self._events.rows_of("data-delivered")
+        at = self._events.code("node", target)
+        chosen = (self._events["flow"][rows] == flow) & (self._events["node"][rows] == at)
+        return rows[chosen]
+
+    def _end(self, row: Json, start: int | None, deliveries: Ints) -> int | None:
+        if start is None:
+            return None
+        last = int(self._events["time_ns"][deliveries[-1]]) if len(deliveries) else start
+        return last if row["complete"] else max(start + _nanos(row["active_s"]), last)
+
+    def _add_up(
+        self,
+        steps: list[Step],
+        found: list[Phase],
+        seen: Seen,
+        time: np.ndarray[tuple[int], np.dtype[np.float64]],
+        by_link: np.ndarray[tuple[int, int], np.dtype[np.float64]],
+    ) -> None:
+        crossed = []
+        for step in steps:
+            for piece in split(step.begin, step.end, found):
+                if step.crossing >= 0:
+                    crossed.append((step.crossing, piece.begin, piece.end, _TIMES.get(piece.part, ABSENT)))
+                else:
+                    part = piece.part if piece.part and step.part in WAITS else step.part
+                    time[_TIMES[part]] += piece.end - piece.begin
+        if crossed:
+            self._add_crossings(np.array(crossed, np.int64), seen, by_link)
+            time += by_link.sum(axis=0)
+
+    def _add_crossings(
+        self, crossed: Ints, seen: Seen, by_link: np.ndarray[tuple[int, int], np.dtype[np.float64]]
+    ) -> None:
+        """Time in queues and on wires, by what the links did meanwhile."""
+        crossing, begin, end, phase = crossed.T
+        crossings, service = self._crossings, self._service
+        link = crossings.link[crossing]
+        own = np.full(len(crossings), ABSENT, np.int64)
+        own[seen.index] = np.arange(len(seen.index))
+        # Up to the end of its frame a packet waits or is sent; then it is on its way.
+        sent = np.clip(service.end[crossing], begin, end)
+        on_way = np.where(own[crossing] >= 0, seen.whole_part[own[crossing]], "")
+        for part in np.unique(on_way).tolist():
+            chosen = on_way == part
+            np.add.at(by_link, (link[chosen], _TIMES[part or "propagation"]), (end - sent)[chosen])
+        shares = seen.shares()
+        for resource in sorted({name for name in (service.resource[one] for one in np.unique(link)) if name is not None}):
+            chosen = np.array([name == resource for name in service.resource])[link]
+            low, high, over = begin[chosen], sent[chosen], link[chosen]
+            busy = service.timeline(resource, seen, shares).between(low, high)
+            silent = (high - low).astype(float)
+            for key, spent in busy.items():
+                np.add.at(by_link, (over, _TIMES[key]), spent)
+                silent -= spent
+            way = self._topology.ways[self._events.names["link"][int(over[0])]]
+            if way.medium is not None:
+                np.add.at(by_link, (over, _TIMES["contention"]), silent)
+            else:
+                charged = np.where(phase[chosen] >= 0, phase[chosen], _TIMES["outage"])
+                np.add.at(by_link, (over, charged), silent)
+
+    def _bytes(self, seen: Seen, segments: Segments) -> tuple[dict[str, int], dict[str, dict[str, int]], int]:
+        crossings = self._crossings
+        own = np.where(seen.segment >= 0, segments.own[seen.segment], True) if len(segments) else np.ones(
+            len(seen.index), bool
+        )
+        delivered = crossings.delivered[seen.index] & own
+        parts = seen.bytes_of(delivered)
+        link = crossings.link[seen.index]
+        by_link: dict[str, dict[str, int]] = {}
+        for key, values in parts.items():
+            sums = np.bincount(link, weights=values, minlength=len(crossings.ways))
+            for number in np.flatnonzero(sums).tolist():
+                by_link.setdefault(self._events.names["link"][number], {})[key] = int(sums[number])
+        dropped = int(crossings.size[seen.index][crossings.dropped[seen.index] & own].sum())
+        return {key: int(parts[key].sum()) for key in BYTES}, by_link, dropped
+
+    def _notes(self, seen: Seen, opened: bool, complete: bool) -> list[str]:
+        notes = []
+        if not opened:
+            notes.append("The flow was never opened.")
+        elif not complete:
+            notes.append("The flow was not complete: its time ends with its stop or with the run.")
+        if self._real:
+            notes.append(
+                "Real hosts: what they send within 1 ms of an arrival is taken for the answer to it, and whose a fragment "
+                "is the trace does not say."
+            )
+        used = sorted({int(link) for link in np.unique(self._crossings.link[seen.index])})
+        for number in used:
+            way = self._crossings.ways[number]
+            if way is not None and way.traced:
+                notes.append(
+                    f"{way.name} follows a trace, which the run's directory does not hold: time on it is divided as if it "
+                    "had its mean rate and the least delay that was seen."
+                )
+            elif way is not None and way.jitter:
+                notes.append(f"{way.name} has jitter: when a packet was sent is inferred from its queue.")
+        return notes
+
+
+def _nanos(seconds: float) -> int:
+    return round(seconds * 1e9)

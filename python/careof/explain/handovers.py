@@ -1,0 +1,87 @@
+"""The phases of a run's handovers, as one flow met them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from careof.explain.parts import HANDOVER
+
+if TYPE_CHECKING:
+    from careof.explain.table import Events, Ints
+    from careof.native import Json
+
+
+class Phase(NamedTuple):
+    """A stretch of a handover."""
+
+    begin: int
+    end: int
+    part: str
+
+
+def phases(events: Events, handovers: list[Json], deliveries: Ints, end: int) -> list[Phase]:
+    """The phases of all handovers in order, none overlapping another.
+
+    A phase that the trace does not show takes no time. `deliveries` are the instants at which the flow delivered
+    something, `end` is when it was over.
+    """
+    found: list[Phase] = []
+    for handover in handovers:
+        begin, until = _nanos(handover["at_s"]), min(_nanos(handover["until_s"]), end)
+        ready = until if handover["ready_at_s"] is None else _nanos(handover["ready_at_s"])
+        new = str(handover["to"])
+        bounds = [
+            begin,
+            _first(events, "link-up", new, begin, ready),
+            _first(events, "initiated", new, begin, ready),
+            _first(events, "address-acquired", new, begin, ready),
+            ready,
+            _moved(deliveries, ready, until),
+        ]
+        if bounds[3] is None:
+            bounds[3] = bounds[2]
+        for index in range(1, len(bounds)):
+            # What was not seen to happen had not happened before the next thing that did.
+            known = [bound for bound in bounds[index:] if bound is not None]
+            low, high = bounds[index - 1] or begin, bounds[index] if bounds[index] is not None else known[0]
+            bounds[index] = min(max(low, high), until)
+        times = [int(bound) for bound in bounds if bound is not None]
+        found += [
+            Phase(low, high, part) for part, low, high in zip(HANDOVER, times, times[1:], strict=False) if high > low
+        ]
+    return found
+
+
+def split(begin: int, end: int, found: list[Phase]) -> list[Phase]:
+    """A stretch of time cut where phases begin and end; what lies in none has an empty part."""
+    pieces: list[Phase] = []
+    for phase in found:
+        if phase.end <= begin or phase.begin >= end:
+            continue
+        if phase.begin > begin:
+            pieces.append(Phase(begin, phase.begin, ""))
+        pieces.append(Phase(max(begin, phase.begin), min(end, phase.end), phase.part))
+        begin = min(end, phase.end)
+    if begin < end:
+        pieces.append(Phase(begin, end, ""))
+    return pieces
+
+
+def _first(events: Events, cause: str, link: str, begin: int, end: int) -> int | None:
+    rows = events.rows_of("handover")
+    ways = [events.code("link", f"{link}.{direction}") for direction in ("up", "down")]
+    rows = rows[(events["cause"][rows] == events.code("cause", cause)) & np.isin(events["link"][rows], ways)]
+    times = events["time_ns"][rows]
+    times = times[(times >= begin) & (times <= end)]
+    return int(times[0]) if len(times) else None
+
+
+def _moved(deliveries: Ints, ready: int, until: int) -> int:
+    later = deliveries[deliveries >= ready]
+    return min(int(later[0]), until) if len(later) else until
+
+
+def _nanos(seconds: float) -> int:
+    return round(seconds * 1e9)
