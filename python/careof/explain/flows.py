@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from careof.runs import Run
 
 _NANO = 1e-9
+_ROUNDING_NS = 0.01
+"""What sums of parts of nanoseconds may miss."""
 _TIMES = {key: index for index, key in enumerate(TIMES)}
 
 
@@ -69,6 +71,7 @@ class Explainer:
                     segments,
                     flow,
                     kind=str(row["kind"]),
+                    paces=self._paces(name, row),
                     real=self._real,
                 )
                 steps = walk.steps(start, int(deliveries[-1]))
@@ -108,6 +111,11 @@ class Explainer:
         base = name if name in known else name.removesuffix(".requests")
         both = any(str(other["name"]) == f"{base}.requests" for other in self._run.summary["flows"])
         return self._events.code("flow", base), both
+
+    def _paces(self, name: str, row: Json) -> bool:
+        """Whether the sender's TCP spreads its segments over time."""
+        settings = [one["tcp"] for one in self._run.scenario["flows"] if one["name"] in (name, name.removesuffix(".requests"))]
+        return "bbr" in str(row["variant"]) or any(bool((one or {}).get("pacing")) for one in settings)
 
     def _deliveries(self, flow: int, target: str) -> Ints:
         rows = self._events.rows_of("data-delivered")
@@ -165,6 +173,7 @@ class Explainer:
             for key, spent in busy.items():
                 np.add.at(by_link, (over, _TIMES[key]), spent)
                 silent -= spent
+            silent[silent < _ROUNDING_NS] = 0.0
             way = self._topology.ways[self._events.names["link"][int(over[0])]]
             if way.medium is not None:
                 np.add.at(by_link, (over, _TIMES["contention"]), silent)

@@ -103,6 +103,14 @@ PARTS = (
         "",
     ),
     Part(
+        "icmp",
+        "waiting: ICMP",
+        "timers",
+        "The sender waited until an ICMP message said what had become of a packet: that it was too large for a tunnel, or "
+        "had no way.",
+        "",
+    ),
+    Part(
         "pacing",
         "waiting: pacing",
         "timers",
@@ -212,7 +220,7 @@ BYTES = tuple(part.key for part in PARTS if part.bytes)
 HANDOVER = ("handover_link", "handover_detection", "handover_address", "handover_registration", "handover_transport")
 """The phases of a handover, in order."""
 
-WAITS = frozenset({"timer_rto", "timer_delayed_ack", "timer_other", "closed_window", "outage", "hosts", "unfinished"})
+WAITS = frozenset({"timer_rto", "timer_delayed_ack", "timer_other", "icmp", "closed_window", "outage", "hosts", "unfinished"})
 """Waiting that a handover under way is charged with."""
 
 SERVED = (

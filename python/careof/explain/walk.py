@@ -68,10 +68,11 @@ class Walk:
         flow: int,
         *,
         kind: str,
+        paces: bool,
         real: bool,
     ) -> None:
         self._events, self._crossings, self._lineage, self._segments = events, crossings, lineage, segments
-        self._kind = kind
+        self._kind, self._paces = kind, paces
         self._soon = _SOON_NS if real else 0
         self._steps: list[Step] = []
         self._start = self._cursor = 0
@@ -79,6 +80,8 @@ class Walk:
         received = np.flatnonzero(of_flow & (events["kind"] == events.code("kind", "segment-received")))
         timeouts = np.flatnonzero(of_flow & (events["kind"] == events.code("kind", "timeout")))
         nodes = np.unique(np.concatenate([events["node"][received], segments.node])).tolist()
+        messages = events.rows_of("message-received")
+        self._messages = {node: messages[events["node"][messages] == node].tolist() for node in nodes}
         self._received = {node: self._arrivals(received[events["node"][received] == node]) for node in nodes}
         self._sent = {node: self._departures(node) for node in nodes}
         self._timeouts = {node: timeouts[events["node"][timeouts] == node].tolist() for node in nodes}
@@ -230,18 +233,27 @@ class Walk:
         sent, arrived = self._sent[node], self._received[node]
         segment = sent.places[place]
         if self._segments.repeated[segment]:
-            return self._from_latest(node, place, last, "timer_other")
+            now, row = int(self._segments.time[segment]), sent.rows[place]
+            told = self._was_told(node, now, row)
+            return self._from_latest(node, place, last, "icmp" if told else "timer_other")
         furthest = sent.furthest[place - 1] if place > 0 else 0
         length = int(self._segments.length[segment])
         if last >= 0 and furthest + length > arrived.acks[last] + arrived.windows[last]:
             return self._from_latest(node, place, last, "closed_window")
         if self._kind == "bulk":
-            return self._from_latest(node, place, last, "pacing")
+            # A probe for lost tails sends something new where there is something (RFC 8985, section 7.3).
+            return self._from_latest(node, place, last, "pacing" if self._paces else "timer_other")
         # Nobody is silent while what was sent is under way and no data comes back: then the application's silence
         # began with what it sent before.
         while last >= 0 and not arrived.is_data[last] and arrived.acks[last] < furthest:
             last -= 1
         return self._from_latest(node, place, last, "application")
+
+    def _was_told(self, node: int, now: int, row: int) -> bool:
+        """Whether a message had just reached a node."""
+        messages = self._messages.get(node, [])
+        last = bisect_left(messages, row) - 1
+        return last >= 0 and now - int(self._events["time_ns"][messages[last]]) <= self._soon
 
     def _from_latest(self, node: int, place: int, last: int, part: str) -> tuple[str, int, int] | None:
         """Back to the last thing that an endpoint sent or received."""
