@@ -136,6 +136,9 @@ class Seen:
     ) -> None:
         self.index: Ints = np.flatnonzero(crossings.flow == flow)
         """Which of all crossings are its own."""
+        self.place: Ints = np.full(len(crossings), ABSENT, np.int64)
+        """Of each crossing its place among these, or `ABSENT`."""
+        self.place[self.index] = np.arange(len(self.index))
         self._all = crossings
         self._topology = topology
         packets = crossings.packet[self.index]
@@ -155,7 +158,7 @@ class Seen:
         """The segment that each of them carries, by its place among the flow's; `ABSENT` where that is unknown."""
 
     def _whole_sizes(self, roots: list[int], unique: Ints, lineage: Lineage) -> dict[int, int]:
-        """The least size with which each packet crossed a link whole: on real hosts a sender may be a tunnel's entrance."""
+        """The least size of each packet on a link, whole: on real hosts a sender may be a tunnel's entrance."""
         least = np.full(len(unique), np.iinfo(np.int64).max)
         np.minimum.at(least, self._which, self._all.size[self.index])
         return {
@@ -168,7 +171,7 @@ class Seen:
     def direct(self) -> Flags:
         """Which crossings the direct route has."""
         link = self._all.link[self.index]
-        forward = self._segments.forward[self.segment] | (self.segment < 0)
+        forward = self._with_segment(self._segments.forward) | (self.segment < 0)
         access = self._access()
         found = np.zeros(len(self.index), bool)
         ends = (self._segments.source, self._segments.target)
@@ -202,7 +205,9 @@ class Seen:
             places[number] = last
         first = next((place for place in places if place >= 0), ABSENT)
         filled = np.array([first if place < 0 else place for place in places], np.int64)
-        return np.where(self.segment >= 0, filled[self.segment], first) if len(filled) else np.full(len(link), first)
+        access = np.full(len(link), first, np.int64)
+        access[self.segment >= 0] = filled[self.segment[self.segment >= 0]]
+        return access
 
     @cached_property
     def _is_fragment(self) -> Flags:
@@ -221,25 +226,30 @@ class Seen:
     @cached_property
     def further_fragment(self) -> Flags:
         """Which are fragments, but not the first ones."""
-        return self._is_fragment & ~self._cut_first[self._which]
+        further: Flags = self._is_fragment & ~self._cut_first[self._which]
+        return further
 
     @cached_property
     def whole_part(self) -> NDArray[np.str_]:
         """The part that a crossing belongs to whole, or empty where it is divided."""
         part = np.full(len(self.index), "", "U32")
         part[~self.direct] = "path_stretch"
-        part[self._repeats(self._segments.needed)] = "retransmissions_needed"
-        part[self._repeats(self._segments.unnecessary)] = "retransmissions_unnecessary"
+        part[self._with_segment(self._segments.needed)] = "retransmissions_needed"
+        part[self._with_segment(self._segments.unnecessary)] = "retransmissions_unnecessary"
         part[self._copy[self._which]] = "copies"
         return part
 
-    def _repeats(self, chosen: Flags) -> Flags:
-        return chosen[self.segment] & (self.segment >= 0)
+    def _with_segment(self, chosen: Flags) -> Flags:
+        """Which carry one of the chosen segments."""
+        known = self.segment >= 0
+        found = np.zeros(len(self.index), bool)
+        found[known] = chosen[self.segment[known]]
+        return found
 
     @cached_property
     def has_data(self) -> Flags:
         """Which carry data, or what else the sender of data says; the rest are acknowledgements."""
-        return self._segments.is_data[self.segment] & (self.segment >= 0)
+        return self._with_segment(self._segments.is_data)
 
     def shares(self) -> dict[str, Numbers]:
         """Of the time that each crossing keeps its link busy, what goes to which part: they sum to 1."""
@@ -282,7 +292,9 @@ class Seen:
 
     def _data_in(self, rest: Ints, cut: Ints) -> Ints:
         """Bytes of data: what is not headers of TCP and IP, which stand in a packet's first fragment."""
-        length = np.where(self.segment >= 0, self._segments.length[self.segment], 0)
+        length = np.zeros(len(self.index), np.int64)
+        known = self.segment >= 0
+        length[known] = self._segments.length[self.segment[known]]
         header = np.maximum(self._base[self._which] - length, 0)
         header = np.where(cut > 0, 0, header)
         return np.maximum(np.minimum(rest - header, np.where(self._is_fragment, rest, length)), 0)

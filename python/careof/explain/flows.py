@@ -84,7 +84,8 @@ class Explainer:
         count, bytes_by_link, dropped = self._bytes(seen, segments)
         links = {}
         for number, link in enumerate(self._events.names["link"]):
-            spent = {key: float(by_link[number, index] * _NANO) for key, index in _TIMES.items() if by_link[number, index]}
+            on_it = by_link[number]
+            spent = {key: float(on_it[index] * _NANO) for key, index in _TIMES.items() if on_it[index]}
             if spent or link in bytes_by_link:
                 links[link] = (spent, bytes_by_link.get(link, {}))
         return Explained(
@@ -114,14 +115,15 @@ class Explainer:
 
     def _paces(self, name: str, row: Json) -> bool:
         """Whether the sender's TCP spreads its segments over time."""
-        settings = [one["tcp"] for one in self._run.scenario["flows"] if one["name"] in (name, name.removesuffix(".requests"))]
+        names = (name, name.removesuffix(".requests"))
+        settings = [one["tcp"] for one in self._run.scenario["flows"] if one["name"] in names]
         return "bbr" in str(row["variant"]) or any(bool((one or {}).get("pacing")) for one in settings)
 
     def _deliveries(self, flow: int, target: str) -> Ints:
         rows = self._events.rows_of("data-delivered")
         at = self._events.code("node", target)
-        chosen = (self._events["flow"][rows] == flow) & (self._events["node"][rows] == at)
-        return rows[chosen]
+        chosen: Ints = rows[(self._events["flow"][rows] == flow) & (self._events["node"][rows] == at)]
+        return chosen
 
     def _end(self, row: Json, start: int | None, deliveries: Ints) -> int | None:
         if start is None:
@@ -156,16 +158,17 @@ class Explainer:
         crossing, begin, end, phase = crossed.T
         crossings, service = self._crossings, self._service
         link = crossings.link[crossing]
-        own = np.full(len(crossings), ABSENT, np.int64)
-        own[seen.index] = np.arange(len(seen.index))
         # Up to the end of its frame a packet waits or is sent; then it is on its way.
         sent = np.clip(service.end[crossing], begin, end)
-        on_way = np.where(own[crossing] >= 0, seen.whole_part[own[crossing]], "")
+        place = seen.place[crossing]
+        on_way = np.full(len(crossing), "", seen.whole_part.dtype)
+        on_way[place >= 0] = seen.whole_part[place[place >= 0]]
         for part in np.unique(on_way).tolist():
             chosen = on_way == part
             np.add.at(by_link, (link[chosen], _TIMES[part or "propagation"]), (end - sent)[chosen])
         shares = seen.shares()
-        for resource in sorted({name for name in (service.resource[one] for one in np.unique(link)) if name is not None}):
+        used = {service.resource[one] for one in np.unique(link).tolist()}
+        for resource in sorted(name for name in used if name is not None):
             chosen = np.array([name == resource for name in service.resource])[link]
             low, high, over = begin[chosen], sent[chosen], link[chosen]
             busy = service.timeline(resource, seen, shares).between(low, high)
@@ -183,9 +186,9 @@ class Explainer:
 
     def _bytes(self, seen: Seen, segments: Segments) -> tuple[dict[str, int], dict[str, dict[str, int]], int]:
         crossings = self._crossings
-        own = np.where(seen.segment >= 0, segments.own[seen.segment], True) if len(segments) else np.ones(
-            len(seen.index), bool
-        )
+        own = np.ones(len(seen.index), bool)
+        known = seen.segment >= 0
+        own[known] = segments.own[seen.segment[known]]
         delivered = crossings.delivered[seen.index] & own
         parts = seen.bytes_of(delivered)
         link = crossings.link[seen.index]
@@ -205,15 +208,15 @@ class Explainer:
             notes.append("The flow was not complete: its time ends with its stop or with the run.")
         if self._real:
             notes.append(
-                "Real hosts: what they send within 1 ms of an arrival is taken for the answer to it, and whose a fragment "
-                "is the trace does not say."
+                "Real hosts: what they send within 1 ms of an arrival is taken for the answer to it, and whose a "
+                "fragment is the trace does not say."
             )
         used = sorted({int(link) for link in np.unique(self._crossings.link[seen.index])})
         for number in used:
             way = self._crossings.ways[number]
             if way is not None and way.traced:
                 notes.append(
-                    f"{way.name} follows a trace, which the run's directory does not hold: time on it is divided as if it "
+                    f"{way.name} follows a file that the run's directory does not hold: time on it is divided as if it "
                     "had its mean rate and the least delay that was seen."
                 )
             elif way is not None and way.jitter:

@@ -32,25 +32,20 @@ def phases(events: Events, handovers: list[Json], deliveries: Ints, end: int) ->
         begin, until = _nanos(handover["at_s"]), min(_nanos(handover["until_s"]), end)
         ready = until if handover["ready_at_s"] is None else _nanos(handover["ready_at_s"])
         new = str(handover["to"])
-        bounds = [
-            begin,
-            _first(events, "link-up", new, begin, ready),
-            _first(events, "initiated", new, begin, ready),
-            _first(events, "address-acquired", new, begin, ready),
-            ready,
-            _moved(deliveries, ready, until),
-        ]
-        if bounds[3] is None:
-            bounds[3] = bounds[2]
-        for index in range(1, len(bounds)):
-            # What was not seen to happen had not happened before the next thing that did.
-            known = [bound for bound in bounds[index:] if bound is not None]
-            low, high = bounds[index - 1] or begin, bounds[index] if bounds[index] is not None else known[0]
-            bounds[index] = min(max(low, high), until)
-        times = [int(bound) for bound in bounds if bound is not None]
-        found += [
-            Phase(low, high, part) for part, low, high in zip(HANDOVER, times, times[1:], strict=False) if high > low
-        ]
+        up, initiated, address = (
+            _first(events, cause, new, begin, ready) for cause in ("link-up", "initiated", "address-acquired")
+        )
+        # What was not seen to happen had not happened before the next thing that did; who need not ask has an address.
+        initiated = address if initiated is None else initiated
+        address = initiated if address is None else address
+        up = initiated if up is None else up
+        bounds = [ready if bound is None else bound for bound in (up, initiated, address)]
+        low = begin
+        for part, bound in zip(HANDOVER, (*bounds, ready, _moved(deliveries, ready, until)), strict=True):
+            high = min(max(low, bound), until)
+            if high > low:
+                found.append(Phase(low, high, part))
+            low = high
     return found
 
 

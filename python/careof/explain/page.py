@@ -10,7 +10,7 @@ from careof.explain.parts import PARTS, named
 from careof.explain.words import LINK_HEADS, headline, link_rows, part_rows, total_row
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from careof.explain import Explained
 
@@ -48,7 +48,8 @@ def section(flows: Sequence[Explained]) -> str:
             f"<h3>{escape(flow.name)}</h3><p>{escape(headline(flow))}</p>"
             f"{_bar('time', flow.time_s, text.seconds(flow.transfer_s), text.seconds)}"
             f"{_bar('bytes', flow.bytes, text.size(sum(flow.bytes.values())), text.size)}"
-            f'<div class="row">{table(heads, [*rows, map(escape, total_row(flow))])}{table(LINK_HEADS, links)}</div>{notes}'
+            f'<div class="row">{table(heads, [*rows, map(escape, total_row(flow))])}{table(LINK_HEADS, links)}</div>'
+            f"{notes}"
         )
     return "".join(pieces)
 
@@ -62,16 +63,17 @@ def colour(key: str) -> str:
     return f"hsl({hue} {saturation}% {lightness:.0f}%)"
 
 
-def _bar(what: str, parts: Mapping[str, float], whole: str, shown: object) -> str:
+def _bar(what: str, parts: Mapping[str, float], whole: str, shown: Callable[[float], str]) -> str:
     total = sum(parts.values())
-    if not total or not callable(shown):
+    if not total:
         return ""
     pieces = []
     for part in PARTS:
         value = parts.get(part.key, 0)
         if value / total >= _LEAST_SHARE:
-            title = f"{part.name}: {shown(value)}, {value / total:.1%}"
-            pieces.append(f'<i title="{escape(title)}" style="flex-grow:{value / total:.6f};background:{colour(part.key)}"></i>')
+            title = escape(f"{part.name}: {shown(value)}, {value / total:.1%}")
+            style = f"flex-grow:{value / total:.6f};background:{colour(part.key)}"
+            pieces.append(f'<i title="{title}" style="{style}"></i>')
     label = f"{what}: {whole}"
     return f'<div class="stack" role="img" aria-label="{escape(label)}"><b>{escape(label)}</b>{"".join(pieces)}</div>'
 

@@ -60,15 +60,16 @@ PARTS = (
         "path_stretch",
         "path stretch",
         "mobile-ip",
-        "Sending and propagation on a link that the direct route does not have. Of several crossings of a shared medium "
-        "the direct route has the one to the station where it leaves the medium, or ends.",
+        "Sending and propagation on a link that the direct route does not have. Of several crossings of a shared "
+        "medium the direct route has the one to the station where it leaves the medium, or ends.",
         "Everything on links that the direct route does not have.",
     ),
     Part(
         "retransmissions_needed",
         "retransmissions, needed",
         "loss",
-        "Sending and propagation, on whatever link, of segments sent again that no earlier transmission made superfluous.",
+        "Sending and propagation, on whatever link, of segments sent again that no earlier transmission made "
+        "superfluous.",
         "The same segments, whole packets.",
     ),
     Part(
@@ -106,8 +107,8 @@ PARTS = (
         "icmp",
         "waiting: ICMP",
         "timers",
-        "The sender waited until an ICMP message said what had become of a packet: that it was too large for a tunnel, or "
-        "had no way.",
+        "The sender waited until an ICMP message said what had become of a packet: that it was too large for a "
+        "tunnel, or had no way.",
         "",
     ),
     Part(
@@ -149,8 +150,8 @@ PARTS = (
         "outage",
         "link silent or slower",
         "queueing",
-        "The awaited packet waited for a link of its own that sent nothing: it was down, or took longer for a packet than "
-        "at its rate in the scenario. Outside of handovers.",
+        "The awaited packet waited for a link of its own that sent nothing: it was down, or took longer for a packet "
+        "than at its rate in the scenario. Outside of handovers.",
         "",
     ),
     Part(
@@ -220,7 +221,9 @@ BYTES = tuple(part.key for part in PARTS if part.bytes)
 HANDOVER = ("handover_link", "handover_detection", "handover_address", "handover_registration", "handover_transport")
 """The phases of a handover, in order."""
 
-WAITS = frozenset({"timer_rto", "timer_delayed_ack", "timer_other", "icmp", "closed_window", "outage", "hosts", "unfinished"})
+WAITS = frozenset(
+    {"timer_rto", "timer_delayed_ack", "timer_other", "icmp", "closed_window", "outage", "hosts", "unfinished"}
+)
 """Waiting that a handover under way is charged with."""
 
 SERVED = (

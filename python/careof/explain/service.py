@@ -63,13 +63,11 @@ class Service:
     def timeline(self, resource: str, seen: Seen, shares: Mapping[str, Numbers]) -> Timeline:
         """What a resource was busy with, as one flow sees it."""
         frames = self.frames[resource]
-        own = np.full(len(self._crossings), ABSENT, np.int64)
-        own[seen.index] = np.arange(len(seen.index))
-        mine = own[frames]
+        mine = seen.place[frames]
         weights = {}
         for key in SERVED:
-            weight = np.where(mine >= 0, shares[key][mine] if len(seen.index) else 0.0, 0.0)
-            weights[key] = weight
+            weights[key] = np.zeros(len(frames))
+            weights[key][mine >= 0] = shares[key][mine[mine >= 0]]
         other = mine < 0
         flow = self._crossings.flow[frames]
         weights["other_flows"] = (other & (flow >= 0)).astype(float)
@@ -109,7 +107,8 @@ def _ends(way: Way, offered: Ints, came_out: Ints, takes: Numbers) -> Numbers:
     else:
         ends = came_out - float(way.delay_ns)
     if not way.jitter:
-        return np.maximum(ends, offered)
+        known: Numbers = np.maximum(ends, offered)
+        return known
     # Jitter hides when a packet was sent, but the link is a queue: it is sent when it came, or when the one before it
     # was. Where the link was down in between, the bound on the jitter says that it was sent later.
     order = np.argsort(offered, kind="stable")
@@ -118,4 +117,5 @@ def _ends(way: Way, offered: Ints, came_out: Ints, takes: Numbers) -> Numbers:
     by_queue[order] = sent + np.maximum.accumulate(offered[order] - (sent - takes[order]))
     if way.jitter_ns:
         by_queue = np.maximum(by_queue, ends - way.jitter_ns)
-    return np.maximum(np.minimum(by_queue, came_out), offered)
+    inferred: Numbers = np.maximum(np.minimum(by_queue, came_out), offered)
+    return inferred

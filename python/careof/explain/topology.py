@@ -58,7 +58,8 @@ class Topology:
         mobility = scenario.get("mobility") or {}
         if "nodes" in mobility:
             raise InputError(
-                f"a run of many mobile nodes ({mobility['nodes']} `nodes`) cannot be explained: its radios have no fixed ends",
+                f"a run of many mobile nodes (`nodes = {mobility['nodes']}`) cannot be explained: their radios go from "
+                "station to station, and routes with them",
                 hint="explain a run of one mobile node",
             )
         self.mobiles = {str(node["name"]) for node in scenario["nodes"] if node["role"] == "mobile"}

@@ -49,13 +49,11 @@ def total_row(flow: Explained) -> list[str]:
 
 
 def link_rows(flow: Explained) -> list[list[str]]:
-    """A row a link: the time the path spent there, what of it was waiting for others or for nothing, the bytes it took."""
+    """A row a link: the time that the path spent there, what of it was queueing, and the bytes it delivered."""
     rows = []
     for name, (time, count) in flow.links.items():
         waited = sum(time.get(key, 0.0) for key in QUEUEING)
-        rows.append(
-            [name, text.seconds(sum(time.values())), text.seconds(waited), text.size(sum(count.values()))]
-        )
+        rows.append([name, text.seconds(sum(time.values())), text.seconds(waited), text.size(sum(count.values()))])
     return rows
 
 

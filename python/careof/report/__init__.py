@@ -188,12 +188,12 @@ def _explained(page: Page, run: Run) -> None:
     if not flows or "nodes" in (run.scenario["mobility"] or {}):
         return
     heading = "Where the time went, and what the bytes were"
-    if run.events.num_rows > _EVENTS_EXPLAINED or len(flows) > summary.MOST_ROWS:
+    if run.count_of_events() > _EVENTS_EXPLAINED or len(flows) > summary.MOST_ROWS:
         page.add(heading, "<p>This is a large run: <code>careof explain</code> with its directory says it.</p>")
         return
     note = (
-        '<p class="note">Along the critical path of each transfer, from its last delivery back to its start; point at a '
-        "name for what the part means.</p>"
+        '<p class="note">Along the critical path of each transfer, from its last delivery back to its start; point at '
+        "a name for what the part means.</p>"
     )
     page.add(heading, note + section(explain(run).flows))
 
