@@ -433,7 +433,7 @@ def _compare(options: argparse.Namespace) -> int:
 
 
 def _explain(options: argparse.Namespace) -> int:
-    from careof.explain import explain
+    from careof.explanation import explain
 
     with _progress(options, "flows") as progress:
         explanation = explain(options.directory, flow=options.flow, progress=progress)

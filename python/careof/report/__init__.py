@@ -181,8 +181,8 @@ def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 def _explained(page: Page, run: Run) -> None:
     """Where the time went, if that can be said of such a run and soon."""
-    from careof.explain import explain
-    from careof.explain.page import section
+    from careof.explanation import explain
+    from careof.explanation.page import section
 
     flows = [str(flow["name"]) for flow in run.summary["flows"] if flow["start_s"] is not None]
     if not flows or "nodes" in (run.scenario["mobility"] or {}):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from careof import text
-from careof.explain.parts import PARTS
+from careof.explanation.parts import PARTS
 from careof.summary import MOST_ROWS, spread
 
 if TYPE_CHECKING:
-    from careof.explain import Explained, Explanation
+    from careof.explanation import Explained, Explanation
     from careof.text import Style
 
 QUEUEING = ("other_flows", "signalling", "contention", "outage")

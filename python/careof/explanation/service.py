@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from careof.explain.crossings import frame_bits
-from careof.explain.parts import SERVED
-from careof.explain.table import ABSENT
+from careof.explanation.crossings import frame_bits
+from careof.explanation.parts import SERVED
+from careof.explanation.table import ABSENT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from careof.explain.crossings import Crossings, Numbers, Seen
-    from careof.explain.table import Ints
-    from careof.explain.topology import Way
+    from careof.explanation.crossings import Crossings, Numbers, Seen
+    from careof.explanation.table import Ints
+    from careof.explanation.topology import Way
 
 _NANOS = 1e9
 

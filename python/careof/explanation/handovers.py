@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from careof.explain.parts import HANDOVER
+from careof.explanation.parts import HANDOVER
 
 if TYPE_CHECKING:
-    from careof.explain.table import Events, Ints
+    from careof.explanation.table import Events, Ints
     from careof.native import Json
 
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from careof.explain.table import ABSENT
+from careof.explanation.table import ABSENT
 
 if TYPE_CHECKING:
-    from careof.explain.crossings import Lineage
-    from careof.explain.table import Events, Flags, Ints
+    from careof.explanation.crossings import Lineage
+    from careof.explanation.table import Events, Flags, Ints
 
 
 class Segments:

@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from careof.explain import Explained
-from careof.explain.crossings import Crossings, Lineage, Seen
-from careof.explain.handovers import phases, split
-from careof.explain.parts import BYTES, TIMES, WAITS
-from careof.explain.segments import Segments
-from careof.explain.service import Service
-from careof.explain.table import ABSENT, events_of
-from careof.explain.topology import Topology
-from careof.explain.walk import Step, Walk
+from careof.explanation import Explained
+from careof.explanation.crossings import Crossings, Lineage, Seen
+from careof.explanation.handovers import phases, split
+from careof.explanation.parts import BYTES, TIMES, WAITS
+from careof.explanation.segments import Segments
+from careof.explanation.service import Service
+from careof.explanation.table import ABSENT, events_of
+from careof.explanation.topology import Topology
+from careof.explanation.walk import Step, Walk
 from careof.runs import SIMULATED
 
 if TYPE_CHECKING:
-    from careof.explain.handovers import Phase
-    from careof.explain.table import Ints
+    from careof.explanation.handovers import Phase
+    from careof.explanation.table import Ints
     from careof.native import Json
     from careof.runs import Run
 

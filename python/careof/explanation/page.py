@@ -6,13 +6,13 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from careof import text
-from careof.explain.parts import PARTS, named
-from careof.explain.words import LINK_HEADS, headline, link_rows, part_rows, total_row
+from careof.explanation.parts import PARTS, named
+from careof.explanation.words import LINK_HEADS, headline, link_rows, part_rows, total_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from careof.explain import Explained
+    from careof.explanation import Explained
 
 # Of each group the hue and how light its first and its last part are: told apart by colour-blind eyes too.
 _HUES = {

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from careof.errors import InputError
-from careof.explain.parts import BYTES, TIMES
+from careof.explanation.parts import BYTES, TIMES
 from careof.runs import Run, load
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class Explanation:
 
     def for_people(self, style: Style) -> str:
         """For a terminal."""
-        from careof.explain import words
+        from careof.explanation import words
 
         return words.for_people(self, style)
 
@@ -111,7 +111,7 @@ def explain(
         NotARunError: the directory holds no run, or one without a trace, or its trace is damaged.
         InputError: the run has no such flow, or is one of many mobile nodes.
     """
-    from careof.explain.flows import Explainer
+    from careof.explanation.flows import Explainer
 
     run = run if isinstance(run, Run) else load(run)
     rows = _chosen(run.summary["flows"], flow)

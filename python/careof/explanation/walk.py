@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from careof.explain.crossings import Crossings, Lineage
-    from careof.explain.segments import Segments
-    from careof.explain.table import Events
+    from careof.explanation.crossings import Crossings, Lineage
+    from careof.explanation.segments import Segments
+    from careof.explanation.table import Events
 
 _SOON_NS = 1_000_000
 """Real hosts take time to answer. What they send so soon after something arrived is taken for their answer; the

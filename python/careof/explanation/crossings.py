@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from careof.explain.parts import SERVED
-from careof.explain.table import ABSENT
+from careof.explanation.parts import SERVED
+from careof.explanation.table import ABSENT
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from careof.explain.segments import Segments
-    from careof.explain.table import Events, Flags, Ints
-    from careof.explain.topology import Topology
+    from careof.explanation.segments import Segments
+    from careof.explanation.table import Events, Flags, Ints
+    from careof.explanation.topology import Topology
 
     Numbers = NDArray[np.float64]
 
