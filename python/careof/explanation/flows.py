@@ -53,7 +53,7 @@ class Explainer:
     def explain(self, row: Json) -> Explained:
         """One flow of the summary."""
         name, source, target = str(row["name"]), str(row["from"]), str(row["to"])
-        flow, both_ways = self._flow(name)
+        flow, rank, both_ways = self._flow(name)
         segments = Segments(self._events, self._lineage, flow, source, target, both_ways=both_ways)
         seen = Seen(self._crossings, self._lineage, segments, self._topology, flow)
         start = None if row["start_s"] is None else _nanos(row["start_s"])
@@ -81,7 +81,7 @@ class Explainer:
             times = self._events["time_ns"][deliveries]
             found = phases(self._events, self._run.summary["handovers"], times, end)
             self._add_up(steps, found, seen, time, by_link)
-        count, bytes_by_link, dropped = self._bytes(seen, segments)
+        count, bytes_by_link, dropped = self._bytes(seen, segments, rank)
         links = {}
         for number, link in enumerate(self._events.names["link"]):
             on_it = by_link[number]
@@ -106,12 +106,12 @@ class Explainer:
             notes=self._notes(seen, start is not None, bool(row["complete"])),
         )
 
-    def _flow(self, name: str) -> tuple[int, bool]:
-        """The flow's code in the trace, and whether both of its directions are measured."""
+    def _flow(self, name: str) -> tuple[int, int, bool]:
+        """The flow's code in the trace, which of its directions this is, and whether both are measured."""
         known = self._events.names["flow"]
         base = name if name in known else name.removesuffix(".requests")
         both = any(str(other["name"]) == f"{base}.requests" for other in self._run.summary["flows"])
-        return self._events.code("flow", base), both
+        return self._events.code("flow", base), int(name != base), both
 
     def _paces(self, name: str, row: Json) -> bool:
         """Whether the sender's TCP spreads its segments over time."""
@@ -184,9 +184,12 @@ class Explainer:
                 charged = np.where(phase[chosen] >= 0, phase[chosen], _TIMES["outage"])
                 np.add.at(by_link, (over, charged), silent)
 
-    def _bytes(self, seen: Seen, segments: Segments) -> tuple[dict[str, int], dict[str, dict[str, int]], int]:
+    def _bytes(
+        self, seen: Seen, segments: Segments, rank: int
+    ) -> tuple[dict[str, int], dict[str, dict[str, int]], int]:
         crossings = self._crossings
-        own = np.ones(len(seen.index), bool)
+        # What no endpoint sent, an assist's acknowledgements, counts for the first direction.
+        own = np.full(len(seen.index), rank == 0)
         known = seen.segment >= 0
         own[known] = segments.own[seen.segment[known]]
         delivered = crossings.delivered[seen.index] & own

@@ -72,7 +72,8 @@ class Walk:
         real: bool,
     ) -> None:
         self._events, self._crossings, self._lineage, self._segments = events, crossings, lineage, segments
-        self._kind, self._paces = kind, paces
+        self._flow, self._kind, self._paces = flow, kind, paces
+        self._passing: dict[str, tuple[list[int], list[int]]] = {}
         self._soon = _SOON_NS if real else 0
         self._steps: list[Step] = []
         self._start = self._cursor = 0
@@ -142,9 +143,11 @@ class Walk:
     def _from_arrival(self, node: int, place: int) -> tuple[str, int, int] | None:
         """Back over the links that a packet came by, to where it was sent."""
         arrived = self._received[node]
-        packet, before = arrived.packets[place], arrived.rows[place]
         self._wait(arrived.times[place], "hosts")
-        here = self._events.names["node"][node]
+        return self._from_packet(arrived.packets[place], self._events.names["node"][node], arrived.rows[place])
+
+    def _from_packet(self, packet: int, here: str, before: int) -> tuple[str, int, int] | None:
+        """Back from where a packet was before a row."""
         while True:
             crossing = self._last_crossing(packet, here, before)
             if crossing is not None:
@@ -153,14 +156,30 @@ class Walk:
                 here, before = here if way is None else way.source, int(self._crossings.row[crossing])
             elif packet in self._lineage.parent:
                 packet = self._lineage.parent[packet]
-            else:
+            elif packet in self._segments.of_packet:
                 break
-        sent = self._segments.of_packet.get(packet)
-        if sent is None:
-            return None
+            else:
+                # No endpoint sent it: an assist made it there, of what had come by last.
+                crossing = self._last_passing(here, before)
+                if crossing is None:
+                    return None
+                packet = int(self._crossings.packet[crossing])
+        sent = self._segments.of_packet[packet]
         self._wait(int(self._segments.time[sent]), "hosts")
         sender = int(self._segments.node[sent])
         return "sent", sender, bisect_left(self._sent[sender].rows, int(self._segments.row[sent]))
+
+    def _last_passing(self, target: str, before: int) -> int | None:
+        """The last crossing of the flow that had come to a node."""
+        if target not in self._passing:
+            crossings = self._crossings
+            to_it = np.array([way is not None and way.target == target for way in crossings.ways], bool)
+            index = np.flatnonzero((crossings.flow == self._flow) & crossings.delivered & to_it[crossings.link])
+            index = index[np.argsort(crossings.last_row[index])]
+            self._passing[target] = (crossings.last_row[index].tolist(), index.tolist())
+        rows, places = self._passing[target]
+        last = bisect_left(rows, before) - 1
+        return places[last] if last >= 0 else None
 
     def _last_crossing(self, packet: int, target: str, before: int) -> int | None:
         crossings = self._crossings
@@ -184,9 +203,14 @@ class Walk:
             return self._from_timeout(node, expiry)
         if last >= 0 and now - arrived.times[last] <= self._soon:
             return "received", node, last
-        if now - self._start <= self._soon or (last < 0 and place == 0):
-            self._wait(self._start, "hosts" if now - self._start <= self._soon else "unknown")
+        if now - self._start <= self._soon:
+            self._wait(self._start, "hosts")
             return None
+        if last < 0 and place == 0:
+            # A relay that opens its connection: what it opens it for is not for it.
+            here = self._events.names["node"][node]
+            crossing = self._last_passing(here, row)
+            return None if crossing is None else self._from_packet(int(self._crossings.packet[crossing]), here, row)
         if self._segments.length[segment] == 0 and self._segments.until[segment] == self._segments.seq[segment]:
             return self._from_late_acknowledgement(node, place, last)
         return self._from_late_data(node, place, last)
