@@ -444,6 +444,17 @@ def test_a_flow_that_is_stuck_is_charged_to_its_end() -> None:
     assert parts == {"timer_rto": 200 * MS, "retransmissions_needed": 2 * MS, "unfinished": 298 * MS}
 
 
+def test_a_flow_whose_application_is_silent_is_not_stuck() -> None:
+    story = lost_and_sent_again()
+    story.kind = "paced"
+    parts = story.explained(complete=False, active_ns=500 * MS)
+    assert parts == {"timer_rto": 200 * MS, "retransmissions_needed": 2 * MS, "application": 298 * MS}
+    story.send(300 * MS, "correspondent", 4, seq=961)
+    story.cross(300 * MS, 302 * MS, "air.down", 4, 1000, cause="loss")
+    parts = story.explained(complete=False, active_ns=500 * MS)
+    assert parts == {"timer_rto": 200 * MS, "retransmissions_needed": 2 * MS, "unfinished": 298 * MS}
+
+
 def test_what_the_trace_does_not_say_is_unknown_and_still_sums() -> None:
     story = Story()
     story.begin()

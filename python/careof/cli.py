@@ -435,7 +435,7 @@ def _compare(options: argparse.Namespace) -> int:
 def _explain(options: argparse.Namespace) -> int:
     from careof.explanation import explain
 
-    with _progress(options, "flows") as progress:
+    with _progress(options, "steps") as progress:
         explanation = explain(options.directory, flow=options.flow, progress=progress)
     if options.json:
         _print_json(explanation.as_json())

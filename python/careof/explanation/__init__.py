@@ -105,22 +105,24 @@ def explain(
     Args:
         run: a run, or its directory.
         flow: only this one, by its name in the summary.
-        progress: called now and then with how many flows are explained and how many there are.
+        progress: called now and then with how many steps of the work are done and how many there are.
 
     Raises:
         NotARunError: the directory holds no run, or one without a trace, or its trace is damaged.
         InputError: the run has no such flow, or is one of many mobile nodes.
     """
-    from careof.explanation.flows import Explainer
+    from careof.explanation.flows import AT_FIRST, EACH, Explainer
 
     run = run if isinstance(run, Run) else load(run)
     rows = _chosen(run.summary["flows"], flow)
-    explainer = Explainer(run)
-    explained = []
-    for number, row in enumerate(rows):
+    steps = AT_FIRST + EACH * len(rows)
+
+    def done(step: int) -> None:
         if progress is not None:
-            progress(number, len(rows))
-        explained.append(explainer.explain(row))
+            progress(step, steps)
+
+    explainer = Explainer(run, done)
+    explained = [explainer.explain(row, number) for number, row in enumerate(rows)]
     return Explanation(run, explained, explainer.other_bytes(), explainer.delivered_bytes())
 
 

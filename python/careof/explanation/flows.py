@@ -18,12 +18,16 @@ from careof.explanation.walk import Step, Walk
 from careof.runs import SIMULATED
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from careof.explanation.handovers import Phase
     from careof.explanation.table import Ints
     from careof.native import Json
     from careof.runs import Run
 
 _NANO = 1e-9
+AT_FIRST, EACH = 3, 3
+"""Steps of work, for showing how far it is: before the first flow, and of each flow."""
 _ROUNDING_NS = 0.01
 """What sums of parts of nanoseconds may miss."""
 _TIMES = {key: index for index, key in enumerate(TIMES)}
@@ -32,13 +36,16 @@ _TIMES = {key: index for index, key in enumerate(TIMES)}
 class Explainer:
     """Holds what the flows of a run have in common."""
 
-    def __init__(self, run: Run) -> None:
-        self._run = run
+    def __init__(self, run: Run, done: Callable[[int], None]) -> None:
+        self._run, self._done = run, done
         self._topology = Topology(run.scenario)
         self._events = events_of(run)
+        done(1)
         self._crossings = Crossings(self._events, self._topology)
         self._lineage = Lineage(self._events)
+        done(2)
         self._service = Service(self._crossings)
+        done(AT_FIRST)
         self._real = run.summary["world"] != SIMULATED
 
     def other_bytes(self) -> int:
@@ -50,12 +57,14 @@ class Explainer:
         """Bytes that links delivered."""
         return int(self._crossings.size[self._crossings.delivered].sum())
 
-    def explain(self, row: Json) -> Explained:
-        """One flow of the summary."""
+    def explain(self, row: Json, number: int) -> Explained:
+        """One flow of the summary, the `number`-th that is explained."""
+        before = AT_FIRST + EACH * number
         name, source, target = str(row["name"]), str(row["from"]), str(row["to"])
         flow, rank, both_ways = self._flow(name)
         segments = Segments(self._events, self._lineage, flow, source, target, both_ways=both_ways)
         seen = Seen(self._crossings, self._lineage, segments, self._topology, flow)
+        self._done(before + 1)
         start = None if row["start_s"] is None else _nanos(row["start_s"])
         deliveries = self._deliveries(flow, target)
         end = self._end(row, start, deliveries)
@@ -75,16 +84,19 @@ class Explainer:
                     real=self._real,
                 )
                 steps = walk.steps(start, int(deliveries[-1]))
+                self._done(before + 2)
             last = steps[0].end if steps else start
             if last < end:
-                steps.insert(0, Step(last, end, ABSENT, "unfinished"))
+                idle = str(row["kind"]) != "bulk" and self._all_delivered(segments, deliveries)
+                steps.insert(0, Step(last, end, ABSENT, "application" if idle else "unfinished"))
             times = self._events["time_ns"][deliveries]
             found = phases(self._events, self._run.summary["handovers"], times, end)
             self._add_up(steps, found, seen, time, by_link)
         count, bytes_by_link, dropped = self._bytes(seen, segments, rank)
+        self._done(before + EACH)
         links = {}
-        for number, link in enumerate(self._events.names["link"]):
-            on_it = by_link[number]
+        for place, link in enumerate(self._events.names["link"]):
+            on_it = by_link[place]
             spent = {key: float(on_it[index] * _NANO) for key, index in _TIMES.items() if on_it[index]}
             if spent or link in bytes_by_link:
                 links[link] = (spent, bytes_by_link.get(link, {}))
@@ -108,15 +120,20 @@ class Explainer:
 
     def _flow(self, name: str) -> tuple[int, int, bool]:
         """The flow's code in the trace, which of its directions this is, and whether both are measured."""
+        base = self._base(name)
+        directions = [other for other in self._run.summary["flows"] if self._base(str(other["name"])) == base]
+        return self._events.code("flow", base), int(name != base), len(directions) > 1
+
+    def _base(self, name: str) -> str:
+        """The name that a direction of a flow has in the trace: there both of them have the first one's."""
         known = self._events.names["flow"]
-        base = name if name in known else name.removesuffix(".requests")
-        both = any(str(other["name"]) == f"{base}.requests" for other in self._run.summary["flows"])
-        return self._events.code("flow", base), int(name != base), both
+        base = name.removesuffix(".requests").removesuffix(".back")
+        return name if name in known or base not in known else base
 
     def _paces(self, name: str, row: Json) -> bool:
         """Whether the sender's TCP spreads its segments over time."""
-        names = (name, name.removesuffix(".requests"))
-        settings = [one["tcp"] for one in self._run.scenario["flows"] if one["name"] in names]
+        base = self._base(name)
+        settings = [one["tcp"] for one in self._run.scenario["flows"] if one["name"] == base]
         return "bbr" in str(row["variant"]) or any(bool((one or {}).get("pacing")) for one in settings)
 
     def _deliveries(self, flow: int, target: str) -> Ints:
@@ -124,6 +141,12 @@ class Explainer:
         at = self._events.code("node", target)
         chosen: Ints = rows[(self._events["flow"][rows] == flow) & (self._events["node"][rows] == at)]
         return chosen
+
+    def _all_delivered(self, segments: Segments, deliveries: Ints) -> bool:
+        """Whether the application got all that its sender has sent."""
+        sent = segments.until[(segments.length > 0) & segments.forward]
+        got = int(self._events["delivered_bytes"][deliveries[-1]]) if len(deliveries) else 0
+        return got >= int(sent.max(initial=1)) - 1
 
     def _end(self, row: Json, start: int | None, deliveries: Ints) -> int | None:
         if start is None:

@@ -208,7 +208,8 @@ PARTS = (
         "unfinished",
         "after the last delivery",
         "other",
-        "Of a flow that was not complete: from its last delivery to its stop or the end of the run.",
+        "Of a flow that was not complete, while it had something to carry: from its last delivery to its stop or the end "
+        "of the run.",
         "",
     ),
     Part("unknown", "unknown", "other", "The trace does not say what was waited for.", ""),
