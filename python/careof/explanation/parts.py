@@ -208,7 +208,7 @@ PARTS = (
         "unfinished",
         "after the last delivery",
         "other",
-        "Of a flow that was not complete, while it had something to carry: from its last delivery to its stop or the end "
+        "Of a flow that was not complete, if it had something to carry: from its last delivery to its stop or the end "
         "of the run.",
         "",
     ),
