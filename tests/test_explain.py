@@ -25,14 +25,9 @@ MICROSECOND = 1e-6
 
 
 @pytest.fixture(scope="module")
-def overheads(tmp_path_factory: pytest.TempPathFactory) -> dict[str, careof.Explanation]:
-    """The five set-ups with transfers of 3 MB, explained."""
-    here = tmp_path_factory.mktemp("overheads")
-    found = {}
-    for name in "abcde":
-        careof.run(OVERHEADS / f"{name}.toml", out=here / name, set={"flow.0.size": "3 MB"})
-        found[name] = careof.explain(here / name)
-    return found
+def overheads() -> dict[str, careof.Explanation]:
+    """The five set-ups, explained."""
+    return {name: careof.explain(careof.run(OVERHEADS / f"{name}.toml")) for name in "abcde"}
 
 
 def conserved(explanation: careof.Explanation) -> None:
@@ -116,10 +111,9 @@ def test_nothing_takes_longer_than_the_links_were_busy_with_it(overheads: dict[s
 
 
 @pytest.fixture(scope="module")
-def forced(tmp_path_factory: pytest.TempPathFactory) -> careof.Explanation:
+def forced() -> careof.Explanation:
     """A handover that is noticed by missed advertisements, while the flow times out."""
-    out = tmp_path_factory.mktemp("forced") / "run"
-    return careof.explain(careof.run(ROOT / "scenarios" / "foreign-agents.toml", out=out, set={"duration": "40 s"}))
+    return careof.explain(careof.run(ROOT / "scenarios" / "foreign-agents.toml", set={"duration": "40 s"}))
 
 
 def test_a_forced_handover_is_charged_phase_by_phase(forced: careof.Explanation) -> None:
@@ -135,17 +129,17 @@ def test_a_forced_handover_is_charged_phase_by_phase(forced: careof.Explanation)
     assert flow.time_s["timer_rto"] == 0
 
 
-def test_the_address_is_a_phase_of_its_own(tmp_path: Path) -> None:
-    run = careof.run(ROOT / "scenarios" / "dhcp.toml", out=tmp_path / "run", set={"duration": "32 s"})
+def test_the_address_is_a_phase_of_its_own() -> None:
+    run = careof.run(ROOT / "scenarios" / "dhcp.toml", set={"duration": "32 s"})
     explanation = careof.explain(run)
     conserved(explanation)
     (flow,), (handover,) = explanation.flows, run.summary["handovers"]
     assert flow.time_s["handover_address"] == pytest.approx(handover["address_at_s"] - handover["at_s"], abs=0.05)
 
 
-def test_a_gap_between_two_cells_is_no_link(tmp_path: Path) -> None:
+def test_a_gap_between_two_cells_is_no_link() -> None:
     settings = {"handover.0.style": "break-before-make", "handover.0.interruption": "1 s", "duration": "20 s"}
-    run = careof.run(SMALL, out=tmp_path / "run", set=settings)
+    run = careof.run(SMALL, set=settings)
     explanation = careof.explain(run)
     conserved(explanation)
     assert explanation.flows[0].time_s["handover_link"] == pytest.approx(1, abs=0.01)
@@ -167,9 +161,8 @@ def test_a_gap_between_two_cells_is_no_link(tmp_path: Path) -> None:
         ("starlink", {"duration": "10 s"}),
     ],
 )
-def test_time_and_bytes_are_conserved(scenario: str, settings: dict[str, str], tmp_path: Path) -> None:
-    run = careof.run(ROOT / "scenarios" / f"{scenario}.toml", out=tmp_path / "run", set=settings)
-    conserved(careof.explain(run))
+def test_time_and_bytes_are_conserved(scenario: str, settings: dict[str, str]) -> None:
+    conserved(careof.explain(careof.run(ROOT / "scenarios" / f"{scenario}.toml", set=settings)))
 
 
 def test_the_command_prints_parts_and_json(careof: Command, finished: Path) -> None:
@@ -242,9 +235,9 @@ def test_a_trace_of_an_earlier_version_can_be_explained(own: Path) -> None:
     conserved(careof.explain(own))
 
 
-def test_many_mobile_nodes_are_refused(tmp_path: Path) -> None:
+def test_many_mobile_nodes_are_refused() -> None:
     scenario = next(path for path in (ROOT / "scenarios" / "bench").glob("*.toml") if "nodes =" in path.read_text())
-    run = careof.run(scenario, out=tmp_path / "fleet", set={"duration": "2 s", "mobility.nodes": "3"})
+    run = careof.run(scenario, set={"duration": "2 s", "mobility.nodes": "3"})
     with pytest.raises(InputError, match="many mobile nodes"):
         careof.explain(run)
 
@@ -275,8 +268,8 @@ def test_a_run_without_flows_has_nothing_to_explain(careof: Command, tmp_path: P
     assert "nothing to explain" in done.stdout
 
 
-def test_a_flow_that_never_moves_is_explained_to_the_end(tmp_path: Path) -> None:
-    run = careof.run(SMALL, out=tmp_path / "stuck", set={"links.wavelan.loss": "100 %", "links.gsm.loss": "100 %"})
+def test_a_flow_that_never_moves_is_explained_to_the_end() -> None:
+    run = careof.run(SMALL, set={"links.wavelan.loss": "100 %", "links.gsm.loss": "100 %"})
     explanation = careof.explain(run)
     (flow,) = explanation.flows
     assert flow.start_s is None or flow.time_s["unfinished"] + sum(
