@@ -165,6 +165,66 @@ def test_time_and_bytes_are_conserved(scenario: str, settings: dict[str, str]) -
     conserved(careof.explain(careof.run(ROOT / "scenarios" / f"{scenario}.toml", set=settings)))
 
 
+MIXED = """\
+title = "Both ways, with losses and two gaps"
+duration = "12 s"
+
+[links]
+wifi = { preset = "wifi-good", loss = "1 %" }
+lte = "lte"
+ethernet = { preset = "ethernet-1g", delay = "10 ms" }
+
+[mobility]
+routing = "reverse-tunnel"
+care_of = "foreign-agent"
+
+[[handover]]
+at = "4 s"
+from = "wifi"
+to = "lte"
+style = "break-before-make"
+interruption = "500 ms"
+notice = "300 ms"
+
+[[handover]]
+at = "8 s"
+from = "lte"
+to = "wifi"
+notice = "200 ms"
+
+[[flow]]
+name = "down"
+from = "correspondent"
+to = "mobile"
+kind = "bulk"
+tcp = { profile = "linux", window = "64 kB" }
+
+[[flow]]
+name = "up"
+from = "mobile"
+to = "correspondent"
+kind = "bulk"
+size = "1 MB"
+start = "1 s"
+
+[[flow]]
+name = "pages"
+from = "mobile"
+to = "correspondent"
+kind = "request-response"
+request = "400 B"
+response = "60 kB"
+think = "200 ms"
+"""
+
+
+@pytest.mark.parametrize(
+    "assist", ["none", "replay", "freeze", "path-queue", "buffer-forward", "snoop", "split", "m-tcp", "tcp-cm"]
+)
+def test_whatever_assists_hold_copy_and_relay_is_conserved(assist: str) -> None:
+    conserved(careof.explain(careof.run(MIXED, set={"assist.use": [assist]}, seed=len(assist))))
+
+
 def test_the_command_prints_parts_and_json(careof: Command, finished: Path) -> None:
     printed = careof("explain", finished)
     assert printed.returncode == 0, printed.stderr

@@ -42,16 +42,14 @@ class Segments:
         from_target = self.node == events.code("node", target)
         with_data = self.length > 0
         self.is_data: Flags = with_data | (from_source & (self.until > self.seq))
-        # A relay's segments with data go on to the target, its acknowledgements back to the source.
-        self.forward: Flags = from_source | (~from_target & with_data)
-        self.own: Flags = with_data & from_source
-        if both_ways:
-            # Each direction has the data of its sender, and the acknowledgements that this is answered with.
-            self.own = (with_data & from_source) | (~with_data & from_target)
-        else:
-            self.own = np.ones(len(self.row), bool)
         self.arrived: Ints = self._arrivals(events, lineage, received)
         """The row in which each reached an endpoint first, or `ABSENT`."""
+        self.forward: Flags = from_source | (~from_target & self._goes_to_target(events))
+        """Which go from the source to the target."""
+        self.own: Flags = np.ones(len(self.row), bool)
+        """Which are this direction's: data, and what the other way answers it with."""
+        if both_ways:
+            self.own = with_data == self.forward
         self.unnecessary: Flags = self._superfluous()
         self.needed: Flags = self.repeated & ~self.unnecessary
 
@@ -72,6 +70,14 @@ class Segments:
             if place is not None:
                 arrived[place] = row
         return arrived
+
+    def _goes_to_target(self, events: Events) -> Flags:
+        """Where a relay's segments go: where they arrived; if they did not, to the end whose name comes first."""
+        there = self.source > self.target
+        went = np.full(len(self.row), there)
+        known = self.arrived >= 0
+        went[known] = events["node"][self.arrived[known]] == events.code("node", self.target)
+        return went
 
     def _superfluous(self) -> Flags:
         """Repetitions of which an earlier transmission, or several together, reached the other end."""
