@@ -12,7 +12,7 @@ import pytest
 
 import careof
 from careof.errors import InputError, NotARunError
-from careof.explanation.parts import BYTES, PARTS, TIMES, markdown
+from careof.explanation.parts import BYTES, HANDOVER, PARTS, TIMES, markdown
 from conftest import ROOT, SMALL
 
 if TYPE_CHECKING:
@@ -40,6 +40,9 @@ def conserved(explanation: careof.Explanation) -> None:
         assert sum(flow.time_s.values()) == pytest.approx(flow.transfer_s, rel=1e-9, abs=1e-9)
         assert flow.transfer_s == pytest.approx(row["active_s"], abs=2e-9)
         assert flow.time_s["unknown"] == 0
+        for key in HANDOVER:
+            assert sum(one[key] for one in flow.handovers) == pytest.approx(flow.time_s[key], abs=1e-9)
+        assert len(flow.handovers) == len(summary["handovers"])
         on_links = [sum(count.values()) for _, count in flow.links.values()]
         assert sum(on_links) == sum(flow.bytes.values())
     explained = sum(sum(flow.bytes.values()) for flow in explanation.flows) + explanation.other_bytes

@@ -42,6 +42,8 @@ class Explained:
     """Bytes of the flow that links had accepted and did not deliver; no part of `bytes`."""
     links: dict[str, tuple[dict[str, float], dict[str, int]]]
     """By one-way link the time that the path spent there, and the bytes it delivered."""
+    handovers: list[dict[str, float]]
+    """Of each of the run's handovers the time by phase."""
     steps: int
     """Of how many stretches the critical path was made."""
     notes: list[str] = field(default_factory=list)
@@ -63,6 +65,7 @@ class Explained:
             "bytes": self.bytes,
             "dropped_bytes": self.dropped_bytes,
             "links": [{"name": name, "time_s": time, "bytes": count} for name, (time, count) in self.links.items()],
+            "handovers": self.handovers,
             "steps": self.steps,
             "notes": self.notes,
         }

@@ -8,8 +8,8 @@ import numpy as np
 
 from careof.explanation import Explained
 from careof.explanation.crossings import Crossings, Lineage, Seen
-from careof.explanation.handovers import phases, split
-from careof.explanation.parts import BYTES, TIMES, WAITS
+from careof.explanation.handovers import Split, phases
+from careof.explanation.parts import BYTES, HANDOVER, TIMES, WAITS
 from careof.explanation.segments import Segments
 from careof.explanation.service import Service
 from careof.explanation.table import ABSENT, events_of
@@ -31,6 +31,16 @@ AT_FIRST, EACH = 3, 3
 _ROUNDING_NS = 0.01
 """What sums of parts of nanoseconds may miss."""
 _TIMES = {key: index for index, key in enumerate(TIMES)}
+_PHASES = {key: index for index, key in enumerate(HANDOVER)}
+
+
+class _Sums:
+    """What is added up of one flow, in nanoseconds: by part, by link and part, by handover and phase."""
+
+    def __init__(self, links: int, handovers: int) -> None:
+        self.time = np.zeros(len(TIMES))
+        self.link = np.zeros((links, len(TIMES)))
+        self.handover = np.zeros((handovers, len(HANDOVER)))
 
 
 class Explainer:
@@ -68,8 +78,7 @@ class Explainer:
         start = None if row["start_s"] is None else _nanos(row["start_s"])
         deliveries = self._deliveries(flow, target)
         end = self._end(row, start, deliveries)
-        time = np.zeros(len(TIMES))
-        by_link = np.zeros((len(self._crossings.ways), len(TIMES)))
+        sums = _Sums(len(self._crossings.ways), len(self._run.summary["handovers"]))
         steps: list[Step] = []
         if start is not None and end is not None:
             if len(deliveries):
@@ -91,12 +100,12 @@ class Explainer:
                 steps.insert(0, Step(last, end, ABSENT, "application" if idle else "unfinished"))
             times = self._events["time_ns"][deliveries]
             found = phases(self._events, self._run.summary["handovers"], times, end)
-            self._add_up(steps, found, seen, time, by_link)
+            self._add_up(steps, found, seen, sums)
         count, bytes_by_link, dropped = self._bytes(seen, segments, rank)
         self._done(before + EACH)
         links = {}
         for place, link in enumerate(self._events.names["link"]):
-            on_it = by_link[place]
+            on_it = sums.link[place]
             spent = {key: float(on_it[index] * _NANO) for key, index in _TIMES.items() if on_it[index]}
             if spent or link in bytes_by_link:
                 links[link] = (spent, bytes_by_link.get(link, {}))
@@ -110,10 +119,13 @@ class Explainer:
             start_s=None if start is None else start * _NANO,
             end_s=None if end is None else end * _NANO,
             transfer_s=0.0 if start is None or end is None else (end - start) * _NANO,
-            time_s={key: float(time[index] * _NANO) for key, index in _TIMES.items()},
+            time_s={key: float(sums.time[index] * _NANO) for key, index in _TIMES.items()},
             bytes=count,
             dropped_bytes=dropped,
             links=links,
+            handovers=[
+                {key: float(of_one[index] * _NANO) for key, index in _PHASES.items()} for of_one in sums.handover
+            ],
             steps=len(steps),
             notes=self._notes(seen, start is not None, bool(row["complete"])),
         )
@@ -154,31 +166,27 @@ class Explainer:
         last = int(self._events["time_ns"][deliveries[-1]]) if len(deliveries) else start
         return last if row["complete"] else max(start + _nanos(row["active_s"]), last)
 
-    def _add_up(
-        self,
-        steps: list[Step],
-        found: list[Phase],
-        seen: Seen,
-        time: np.ndarray[tuple[int], np.dtype[np.float64]],
-        by_link: np.ndarray[tuple[int, int], np.dtype[np.float64]],
-    ) -> None:
+    def _add_up(self, steps: list[Step], found: list[Phase], seen: Seen, sums: _Sums) -> None:
         crossed = []
+        split = Split(found)
         for step in steps:
-            for piece in split(step.begin, step.end, found):
+            for piece in split.of(step.begin, step.end):
                 if step.crossing >= 0:
-                    crossed.append((step.crossing, piece.begin, piece.end, _TIMES.get(piece.part, ABSENT)))
+                    phase = _PHASES.get(piece.part, ABSENT)
+                    crossed.append((step.crossing, piece.begin, piece.end, phase, piece.handover))
+                elif piece.part and step.part in WAITS:
+                    sums.time[_TIMES[piece.part]] += piece.end - piece.begin
+                    sums.handover[piece.handover, _PHASES[piece.part]] += piece.end - piece.begin
                 else:
-                    part = piece.part if piece.part and step.part in WAITS else step.part
-                    time[_TIMES[part]] += piece.end - piece.begin
+                    sums.time[_TIMES[step.part]] += piece.end - piece.begin
         if crossed:
-            self._add_crossings(np.array(crossed, np.int64), seen, by_link)
-            time += by_link.sum(axis=0)
+            self._add_crossings(np.array(crossed, np.int64), seen, sums)
+            sums.time += sums.link.sum(axis=0)
 
-    def _add_crossings(
-        self, crossed: Ints, seen: Seen, by_link: np.ndarray[tuple[int, int], np.dtype[np.float64]]
-    ) -> None:
+    def _add_crossings(self, crossed: Ints, seen: Seen, sums: _Sums) -> None:
         """Time in queues and on wires, by what the links did meanwhile."""
-        crossing, begin, end, phase = crossed.T
+        by_link = sums.link
+        crossing, begin, end, phase, handover = crossed.T
         crossings, service = self._crossings, self._service
         link = crossings.link[crossing]
         # Up to the end of its frame a packet waits or is sent; then it is on its way.
@@ -204,8 +212,11 @@ class Explainer:
             if way.medium is not None:
                 np.add.at(by_link, (over, _TIMES["contention"]), silent)
             else:
-                charged = np.where(phase[chosen] >= 0, phase[chosen], _TIMES["outage"])
-                np.add.at(by_link, (over, charged), silent)
+                during, of_one = phase[chosen], handover[chosen]
+                within = during >= 0
+                np.add.at(by_link, (over[~within], _TIMES["outage"]), silent[~within])
+                np.add.at(by_link, (over[within], _TIMES[HANDOVER[0]] + during[within]), silent[within])
+                np.add.at(sums.handover, (of_one[within], during[within]), silent[within])
 
     def _bytes(
         self, seen: Seen, segments: Segments, rank: int

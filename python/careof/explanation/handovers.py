@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from careof.explanation.parts import HANDOVER
+from careof.explanation.table import ABSENT
 
 if TYPE_CHECKING:
     from careof.explanation.table import Events, Ints
@@ -19,6 +21,8 @@ class Phase(NamedTuple):
     begin: int
     end: int
     part: str
+    handover: int
+    """Its place among the run's."""
 
 
 def phases(events: Events, handovers: list[Json], deliveries: Ints, end: int) -> list[Phase]:
@@ -28,7 +32,7 @@ def phases(events: Events, handovers: list[Json], deliveries: Ints, end: int) ->
     something, `end` is when it was over.
     """
     found: list[Phase] = []
-    for handover in handovers:
+    for number, handover in enumerate(handovers):
         begin, until = _nanos(handover["at_s"]), min(_nanos(handover["until_s"]), end)
         ready = until if handover["ready_at_s"] is None else _nanos(handover["ready_at_s"])
         new = str(handover["to"])
@@ -44,24 +48,32 @@ def phases(events: Events, handovers: list[Json], deliveries: Ints, end: int) ->
         for part, bound in zip(HANDOVER, (*bounds, ready, _moved(deliveries, ready, until)), strict=True):
             high = min(max(low, bound), until)
             if high > low:
-                found.append(Phase(low, high, part))
+                found.append(Phase(low, high, part, number))
             low = high
     return found
 
 
-def split(begin: int, end: int, found: list[Phase]) -> list[Phase]:
-    """A stretch of time cut where phases begin and end; what lies in none has an empty part."""
-    pieces: list[Phase] = []
-    for phase in found:
-        if phase.end <= begin or phase.begin >= end:
-            continue
-        if phase.begin > begin:
-            pieces.append(Phase(begin, phase.begin, ""))
-        pieces.append(Phase(max(begin, phase.begin), min(end, phase.end), phase.part))
-        begin = min(end, phase.end)
-    if begin < end:
-        pieces.append(Phase(begin, end, ""))
-    return pieces
+class Split:
+    """Cuts stretches of time where phases begin and end."""
+
+    def __init__(self, found: list[Phase]) -> None:
+        self._found = found
+        self._ends = [phase.end for phase in found]
+
+    def of(self, begin: int, end: int) -> list[Phase]:
+        """The pieces of a stretch in order; what lies in no phase has an empty part."""
+        pieces: list[Phase] = []
+        for number in range(bisect_right(self._ends, begin), len(self._found)):
+            phase = self._found[number]
+            if phase.begin >= end:
+                break
+            if phase.begin > begin:
+                pieces.append(Phase(begin, phase.begin, "", ABSENT))
+            pieces.append(Phase(max(begin, phase.begin), min(end, phase.end), phase.part, phase.handover))
+            begin = min(end, phase.end)
+        if begin < end:
+            pieces.append(Phase(begin, end, "", ABSENT))
+        return pieces
 
 
 def _first(events: Events, cause: str, link: str, begin: int, end: int) -> int | None:

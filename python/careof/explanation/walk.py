@@ -216,17 +216,12 @@ class Walk:
         return self._from_late_data(node, place, last)
 
     def _from_timeout(self, node: int, row: int) -> tuple[str, int, int] | None:
-        """Back to where a retransmission timer was started (RFC 6298, section 5)."""
-        sent, arrived, timeouts = self._sent[node], self._received[node], self._timeouts[node]
+        """Back to where a retransmission timer was started (RFC 6298, section 5), over all expiries since then."""
+        sent, arrived = self._sent[node], self._received[node]
         self._wait(int(self._events["time_ns"][row]), "hosts")
         last = bisect_left(arrived.rows, row) - 1
         news = arrived.advanced[last] if last >= 0 else -1
         news_row = arrived.rows[news] if news >= 0 else -1
-        number = bisect_left(timeouts, row)
-        earlier = timeouts[number - 1] if number > 0 else -1
-        if earlier > news_row:
-            self._wait(int(self._events["time_ns"][earlier]), "timer_rto")
-            return self._from_timeout(node, earlier)
         before = bisect_left(sent.rows, news_row) - 1 if news >= 0 else -1
         outstanding = before >= 0 and sent.furthest[before] > arrived.acks[news]
         first = before + 1
