@@ -322,6 +322,32 @@ def test_many_flows_are_summed_up(careof: Command, tmp_path: Path) -> None:
     assert "careof explain" in (tmp_path / "many" / "report.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("hubs", [3, 6])
+def test_links_and_flows_that_stand_for_many_are_each_explained(hubs: int) -> None:
+    scenario = f"""\
+duration = "3 s"
+
+[links]
+left = {{ rate = "100 Mbit/s", delay = "5 ms", between = ["sender-*", "hub-*"], count = 6 }}
+spoke = {{ rate = "100 Mbit/s", delay = "1 ms", between = ["hub-*", "router-left"], count = {hubs} }}
+middle = {{ rate = "10 Mbit/s", delay = "20 ms", between = ["router-left", "router-right"] }}
+right = {{ rate = "100 Mbit/s", delay = "5 ms", between = ["router-right", "receiver-*"], count = 6 }}
+
+[[flow]]
+name = "bulk"
+from = "sender-*"
+to = "receiver-*"
+kind = "bulk"
+"""
+    explanation = careof.explain(careof.run(scenario))
+    conserved(explanation)
+    assert len(explanation.flows) == 6
+    for flow in explanation.flows:
+        assert flow.bytes["path_stretch"] == 0
+        assert flow.time_s["hosts"] == 0
+        assert flow.time_s["other_flows"] > 0
+
+
 def test_a_run_without_flows_has_nothing_to_explain(careof: Command, tmp_path: Path) -> None:
     path = tmp_path / "none.toml"
     path.write_text('duration = "1 s"\n[links]\nwavelan = "wavelan"\n[mobility]\n', encoding="utf-8")

@@ -82,6 +82,7 @@ class Story:
             "world": "sim",
             "seed": 1,
             "handovers": self.handovers,
+            "links": [{"name": f"{one['name']}.{way}"} for one in self.links for way in ("down", "up")],
             "flows": [
                 {
                     "name": "file",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from careof.errors import NotARunError
 from careof.explanation import Explained
 from careof.explanation.crossings import Crossings, Lineage, Seen
 from careof.explanation.handovers import Split, phases
@@ -48,8 +50,13 @@ class Explainer:
 
     def __init__(self, run: Run, done: Callable[[int], None]) -> None:
         self._run, self._done = run, done
-        self._topology = Topology(run.scenario)
+        self._topology = Topology(run.scenario, [str(link["name"]) for link in run.summary["links"]])
         self._events = events_of(run)
+        for link in self._events.names["link"]:
+            if link not in self._topology.ways:
+                raise NotARunError(
+                    f"the run's events are of a link {link!r} that its scenario has not", hint="make the run again"
+                )
         done(1)
         self._crossings = Crossings(self._events, self._topology)
         self._lineage = Lineage(self._events)
@@ -144,8 +151,9 @@ class Explainer:
 
     def _paces(self, name: str, row: Json) -> bool:
         """Whether the sender's TCP spreads its segments over time."""
-        base = self._base(name)
-        settings = [one["tcp"] for one in self._run.scenario["flows"] if one["name"] == base]
+        # Of many flows that are alike the scenario has the first.
+        alike = re.sub(r"\d+", "1", self._base(name))
+        settings = [one["tcp"] for one in self._run.scenario["flows"] if re.sub(r"\d+", "1", one["name"]) == alike]
         return "bbr" in str(row["variant"]) or any(bool((one or {}).get("pacing")) for one in settings)
 
     def _deliveries(self, flow: int, target: str) -> Ints:

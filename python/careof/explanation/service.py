@@ -117,5 +117,6 @@ def _ends(way: Way, offered: Ints, came_out: Ints, takes: Numbers) -> Numbers:
     by_queue[order] = sent + np.maximum.accumulate(offered[order] - (sent - takes[order]))
     if way.jitter_ns:
         by_queue = np.maximum(by_queue, ends - way.jitter_ns)
-    inferred: Numbers = np.maximum(np.minimum(by_queue, came_out), offered)
+    latest = np.minimum(ends + way.jitter_ns, came_out) if way.jitter_ns else came_out
+    inferred: Numbers = np.maximum(np.minimum(by_queue, latest), offered)
     return inferred

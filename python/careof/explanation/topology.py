@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from careof.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from careof.native import Json
 
 # Half-duplex Ethernet (IEEE 802.3, clauses 3 and 4.4.2): preamble and gap in bits, addresses and check sequence and the
@@ -54,7 +56,8 @@ class Way:
 class Topology:
     """The links of a resolved scenario, and the routes over them."""
 
-    def __init__(self, scenario: Json) -> None:
+    def __init__(self, scenario: Json, names: Sequence[str]) -> None:
+        """`names` are those of all one-way links in order: a scenario names only the first of many that are alike."""
         mobility = scenario.get("mobility") or {}
         if "nodes" in mobility:
             raise InputError(
@@ -64,11 +67,12 @@ class Topology:
             )
         self.mobiles = {str(node["name"]) for node in scenario["nodes"] if node["role"] == "mobile"}
         self.ways: dict[str, Way] = {}
+        named = iter(names)
         for link in scenario["links"]:
-            ends = [str(end) for end in link["between"]]
-            for direction, (source, target) in (("down", ends), ("up", ends[::-1])):
-                way = _way(f"{link['name']}.{direction}", source, target, link, link[direction])
-                self.ways[way.name] = way
+            for ends in _ends_of(link):
+                for direction, (source, target) in (("down", ends), ("up", ends[::-1])):
+                    way = _way(next(named, ""), source, target, link, link[direction])
+                    self.ways[way.name] = way
 
     def direct(self, source: str, target: str, access: str | None) -> frozenset[str]:
         """The one-way links of the direct route, with the mobile node on the link `access`.
@@ -108,6 +112,31 @@ class Topology:
             route.append(came[here])
             here = came[here].source
         return route[::-1]
+
+
+def _ends_of(link: Json) -> Iterator[list[str]]:
+    """The ends of each link that an entry of the scenario stands for."""
+    first = [str(end) for end in link["between"]]
+    copies = link.get("copies")
+    if copies is None:
+        yield first
+        return
+    count = int(copies["count"])
+    for number in range(1, count + 1):
+        yield [
+            _numbered(one, str(last), number, count) for one, last in zip(first, copies["last_between"], strict=True)
+        ]
+
+
+def _numbered(first: str, last: str, number: int, count: int) -> str:
+    """The node of one of `count` links, which have those from `first` to `last` in turn, or share them out in order."""
+    for at, char in enumerate(first):
+        rest = first[at + 1 :]
+        nodes = last[at : len(last) - len(rest)]
+        if char == "1" and nodes.isdecimal() and f"{first[:at]}{nodes}{rest}" == last:
+            place = number if int(nodes) >= count else (number - 1) * int(nodes) // count + 1
+            return f"{first[:at]}{place}{rest}"
+    return first
 
 
 def _way(name: str, source: str, target: str, link: Json, how: Json) -> Way:
