@@ -328,8 +328,8 @@ def test_links_and_flows_that_stand_for_many_are_each_explained(hubs: int) -> No
 duration = "3 s"
 
 [links]
-left = {{ rate = "100 Mbit/s", delay = "5 ms", between = ["sender-*", "hub-*"], count = 6 }}
 spoke = {{ rate = "100 Mbit/s", delay = "1 ms", between = ["hub-*", "router-left"], count = {hubs} }}
+left = {{ rate = "100 Mbit/s", delay = "5 ms", between = ["sender-*", "hub-*"], count = 6 }}
 middle = {{ rate = "10 Mbit/s", delay = "20 ms", between = ["router-left", "router-right"] }}
 right = {{ rate = "100 Mbit/s", delay = "5 ms", between = ["router-right", "receiver-*"], count = 6 }}
 
