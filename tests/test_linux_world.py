@@ -198,6 +198,19 @@ def test_both_worlds_are_compared(careof: Command, both: tuple[Path, Path], tmp_
     assert "RTO at it" in printed
 
 
+def test_both_worlds_are_explained_alike(both: tuple[Path, Path]) -> None:
+    for explanation in map(library.explain, both):
+        (flow,), (row,) = explanation.flows, explanation.run.summary["flows"]
+        assert sum(flow.time_s.values()) == pytest.approx(flow.transfer_s, rel=1e-9)
+        assert flow.transfer_s == pytest.approx(row["active_s"], abs=1e-3)
+        assert flow.time_s["unknown"] == 0
+        assert flow.time_s["hosts"] < 0.05 * flow.transfer_s
+        # WaveLAN for 2 s, then GSM: links at work, and their round trips.
+        assert flow.time_s["payload"] > 0.5 * flow.transfer_s
+        explained = sum(flow.bytes.values()) + explanation.other_bytes
+        assert explained == sum(link["delivered_bytes"] for link in explanation.run.summary["links"])
+
+
 def test_the_library_runs_it_beside_whatever_it_does(tmp_path: Path) -> None:
     need_linux_hosts()
     told: list[tuple[float, float]] = []

@@ -26,12 +26,14 @@ from careof.native import __version__, event_schema, metric_definitions, presets
 
 if TYPE_CHECKING:
     from careof.comparison import Comparison, compare
+    from careof.explanation import Explanation, explain
     from careof.runs import Run, load, run
     from careof.sweeps import Sweep, load_sweep, plot_table, sweep
 else:
     # Imported when it is first asked for: the command has no use for most of it, and starts sooner without.
     _LATER = {
         "comparison": ("Comparison", "compare"),
+        "explanation": ("Explanation", "explain"),
         "runs": ("Run", "load", "run"),
         "sweeps": ("Sweep", "load_sweep", "plot_table", "sweep"),
     }
@@ -53,6 +55,7 @@ __all__ = [
     "ClusterError",
     "Comparison",
     "ConservationError",
+    "Explanation",
     "InputError",
     "InternalError",
     "NotARunError",
@@ -66,6 +69,7 @@ __all__ = [
     "__version__",
     "compare",
     "event_schema",
+    "explain",
     "load",
     "load_sweep",
     "metric_definitions",

@@ -123,6 +123,7 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
         ("sweep", _sweep, _arguments_of_sweep, "run a grid of values with repetitions: one table of all runs"),
         ("plot", _plot, _arguments_of_plot, "means of a sweep with confidence intervals, in numbers and as a graph"),
         ("compare", _compare, _arguments_of_compare, "two runs side by side"),
+        ("explain", _explain, _arguments_of_explain, "where the time of a run's flows went, and what their bytes were"),
         ("check", _check, _arguments_of_check, "read a scenario and say what it means, without running it"),
         ("presets", _presets, _arguments_of_presets, "list the link presets with their sources"),
         ("report", _report, _arguments_of_report, "make a run's report again"),
@@ -230,6 +231,12 @@ def _arguments_of_compare(parser: argparse.ArgumentParser) -> None:
         "--out", metavar="FILE", type=Path, help="also write a page that lays their graphs over each other"
     )
     _add_json(parser, "the comparison")
+
+
+def _arguments_of_explain(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("directory", metavar="RUN", type=Path, help="directory of a run, made with its trace")
+    parser.add_argument("--flow", metavar="NAME", help="only this flow, by its name in the summary")
+    _add_json(parser, "the parts of time and bytes")
 
 
 def _arguments_of_check(parser: argparse.ArgumentParser) -> None:
@@ -422,6 +429,18 @@ def _compare(options: argparse.Namespace) -> int:
         print(comparison.for_people(Style(sys.stdout)))
         if options.out is not None:
             print(f"\n{options.out}")
+    return 0
+
+
+def _explain(options: argparse.Namespace) -> int:
+    from careof.explanation import explain
+
+    with _progress(options, "steps") as progress:
+        explanation = explain(options.directory, flow=options.flow, progress=progress)
+    if options.json:
+        _print_json(explanation.as_json())
+    else:
+        print(explanation.for_people(Style(sys.stdout)))
     return 0
 
 

@@ -154,6 +154,19 @@ def read(path: Path, kind: str | None = None, columns: Sequence[str] | None = No
     return table.unify_dictionaries()
 
 
+def shape(path: Path) -> tuple[list[str], int]:
+    """The names of the columns of a Parquet file, and its rows, without reading them.
+
+    Raises:
+        NotARunError: the file cannot be read.
+    """
+    try:
+        metadata = pq.read_metadata(path)
+    except (OSError, pa.ArrowException) as error:
+        raise NotARunError(f"{path}: cannot be read: {error}", hint="make the run again") from error
+    return metadata.schema.to_arrow_schema().names, int(metadata.num_rows)
+
+
 def _own_dictionaries(group: pa.Table) -> pa.Table:
     columns = [
         column.cast(pa.string()).combine_chunks().dictionary_encode() if pa.types.is_dictionary(column.type) else column

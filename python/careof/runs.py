@@ -97,6 +97,18 @@ class Run:
 
         return events.read(self.path / EVENTS)
 
+    def count_of_events(self) -> int:
+        """How many events there are, without reading them.
+
+        Raises:
+            NotARunError: the run was made without a trace, or its file is damaged.
+        """
+        if self._events is not None or self.path is None or not self.traced:
+            return int(self.events.num_rows)
+        from careof import events
+
+        return events.shape(self.path / EVENTS)[1]
+
     @cached_property
     def flows(self) -> pa.Table:
         """A row a flow: its name and its metrics."""

@@ -330,21 +330,27 @@ impl Simulation {
             debug_assert!(false, "only what is stored is released");
             return;
         };
-        let (packet, was_held) = match what {
-            Kept::Held(packet) => (packet, true),
+        // Of a packet that is sent again, what it was when it was kept.
+        let (packet, kept) = match what {
+            Kept::Held(packet) => (packet, None),
             Kept::Copy(copy) if keep => {
                 let packet = self.pool.insert((*copy).clone());
+                let id = copy.id;
                 anchor.store(token, Stored { towards, what: Kept::Copy(copy) });
-                (packet, false)
+                (packet, Some(id))
             }
-            Kept::Copy(copy) => (self.pool.insert(*copy), false),
+            Kept::Copy(copy) => {
+                let id = copy.id;
+                (self.pool.insert(*copy), Some(id))
+            }
         };
-        if was_held && keep {
+        if kept.is_none() && keep {
             let copy = Box::new(self.pool[packet].clone());
             anchor.store(token, Stored { towards, what: Kept::Copy(copy) });
         }
-        if !was_held {
+        if let Some(of_packet) = kept {
             self.count_deed(self.pool[packet].origin, AssistDeed::Replayed);
+            self.trace_derived(node, packet, of_packet, "replay");
         }
         if !self.send_stored(node, towards, via, packet, for_here) {
             self.drop_packet(node, packet, NodeDrop::NoRoute);

@@ -127,7 +127,9 @@ impl Simulation {
         for n in 1..others {
             let Some(tunnel) = self.node(node).agent.tunnel_to(destination, n) else { break };
             let copy = self.pool[packet].clone();
+            let original = copy.id;
             let copy = self.insert(copy);
+            self.trace_derived(node, copy, original, "copy");
             self.encapsulate(node, copy, tunnel);
         }
         self.encapsulate(node, packet, first);
@@ -215,11 +217,11 @@ impl Simulation {
             self.fragmentation_needed(node, packet, mtu);
             return self.drop_packet(node, packet, NodeDrop::FragmentationNeeded);
         }
-        self.fragment(packet, mtu, out);
+        self.fragment(node, packet, mtu, out);
     }
 
     /// Cuts a packet into fragments of at most `mtu` bytes (RFC 791 section 3.2) for a one-way link.
-    fn fragment(&mut self, packet: PacketRef, mtu: u16, out: OneWayId) {
+    fn fragment(&mut self, node: NodeId, packet: PacketRef, mtu: u16, out: OneWayId) {
         let whole = self.pool[packet].clone();
         let header = *whole.outermost();
         let step = (mtu - 20) & !7;
@@ -232,6 +234,7 @@ impl Simulation {
             part_header.payload_len = len;
             part_header.more_fragments = header.more_fragments || offset + len < header.payload_len;
             let part = self.insert(part);
+            self.trace_derived(node, part, whole.id, "fragment");
             let size = self.pool.hop(part).size;
             self.offer(out, part, size);
             offset += len;

@@ -213,6 +213,23 @@ impl Simulation {
         self.observer.log.push(event);
     }
 
+    /// A node made `packet` of the one with the number `of_packet`.
+    #[inline]
+    pub(crate) fn trace_derived(
+        &mut self,
+        node: NodeId,
+        packet: PacketRef,
+        of_packet: u64,
+        cause: &'static str,
+    ) {
+        if self.observer.log.is_on() {
+            let made = &self.pool[packet];
+            let (id, size, flow) = (made.id, made.size_bytes(), flow_of(made));
+            let event = Event::packet_derived(self.now, trace_node(node), flow, id, size, of_packet, cause);
+            self.observer.log.push(event);
+        }
+    }
+
     /// What the trace says of a segment whose sender's windows count in units of two to the power of `shift`.
     fn segment_record(packet: &Packet, shift: u8) -> Option<SegmentRecord> {
         let Body::Tcp(segment) = &packet.body else { return None };

@@ -420,6 +420,7 @@ struct Table<'a> {
     assist: Words,
     assist_packets: Values<u32>,
     assist_bytes: Values<u64>,
+    of_packet: Values<u64>,
     detail: Values<i32>,
     detail_index: Vec<i32>,
     detail_texts: Strings,
@@ -472,6 +473,7 @@ impl<'a> Table<'a> {
             assist: Words::new(rows),
             assist_packets: Values::new(rows),
             assist_bytes: Values::new(rows),
+            of_packet: Values::new(rows),
             detail: Values::new(rows),
             detail_index: vec![-1; details.len()],
             detail_texts: Strings::default(),
@@ -544,6 +546,11 @@ impl<'a> Table<'a> {
                 self.cause.set(row, what);
                 self.assist_packets.set(row, packets);
                 self.assist_bytes.set(row, bytes);
+            }
+            Body::Derived { packet, size_bytes, of_packet, cause } => {
+                self.set_packet(row, packet, size_bytes);
+                self.of_packet.set(row, of_packet);
+                self.cause.set(row, cause);
             }
         }
     }
@@ -620,6 +627,7 @@ impl<'a> Table<'a> {
             dictionary(ColumnName::Assist, rows, assist, assists),
             numbers(ColumnName::AssistPackets, rows, self.assist_packets, ColumnData::UInt32),
             numbers(ColumnName::AssistBytes, rows, self.assist_bytes, ColumnData::UInt64),
+            numbers(ColumnName::OfPacket, rows, self.of_packet, ColumnData::UInt64),
             dictionary(ColumnName::Detail, rows, self.detail, self.detail_texts),
         ];
         debug_assert!(columns.iter().zip(COLUMNS).all(|(column, spec)| column.column == spec.column));

@@ -53,11 +53,13 @@ pub enum EventKind {
     FlowEnd,
     /// An assist acted on a flow.
     Assist,
+    /// A node made a packet of another one.
+    PacketDerived,
 }
 
 impl EventKind {
     /// Every kind, in the order of the column's dictionary.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::SegmentSent,
         Self::SegmentReceived,
         Self::TcpState,
@@ -74,6 +76,7 @@ impl EventKind {
         Self::FlowStart,
         Self::FlowEnd,
         Self::Assist,
+        Self::PacketDerived,
     ];
 
     /// The name in the `kind` column.
@@ -96,6 +99,7 @@ impl EventKind {
             Self::FlowStart => "flow-start",
             Self::FlowEnd => "flow-end",
             Self::Assist => "assist",
+            Self::PacketDerived => "packet-derived",
         }
     }
 }
@@ -205,6 +209,7 @@ pub(crate) enum Body {
     Cause { cause: &'static str, detail: Detail },
     Flow { detail: Detail },
     Assist { assist: &'static str, what: &'static str, packets: u32, bytes: u64 },
+    Derived { packet: u64, size_bytes: u32, of_packet: u64, cause: &'static str },
 }
 
 /// A [`MessageRecord`] with the missing packet as a number.
@@ -415,6 +420,22 @@ impl Event {
         let AssistRecord { assist, what, packets, bytes } = record;
         let body = Body::Assist { assist, what, packets, bytes };
         Self::at_flow(time, EventKind::Assist, node, flow, body)
+    }
+
+    /// `node` made a packet of `of_packet`: a `fragment` of it, a `copy`, or again what was kept of it (`replay`).
+    #[must_use]
+    pub fn packet_derived(
+        time: Instant,
+        node: NodeId,
+        flow: Option<FlowId>,
+        packet: u64,
+        size_bytes: u32,
+        of_packet: u64,
+        cause: &'static str,
+    ) -> Self {
+        let body = Body::Derived { packet, size_bytes, of_packet, cause };
+        let event = Self::at_node(time, EventKind::PacketDerived, node, None, body);
+        Self { flow: flow_or_none(flow), ..event }
     }
 
     /// When it happened.

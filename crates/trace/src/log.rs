@@ -220,6 +220,7 @@ fn detail_of(event: &mut Event) -> Option<&mut Detail> {
         | Body::Packet(_)
         | Body::Dropped { .. }
         | Body::DroppedAtNode { .. }
-        | Body::Assist { .. } => None,
+        | Body::Assist { .. }
+        | Body::Derived { .. } => None,
     }
 }

@@ -128,6 +128,8 @@ columns! {
         "Packets that what the assist did is about."
     AssistBytes "assist_bytes" UInt64 true "byte"
         "Bytes of these packets, whole IP datagrams; of a relay (`split`) bytes of data."
+    OfPacket "of_packet" UInt64 true ""
+        "Number of the datagram that a packet was made of."
     Detail "detail" Dictionary true ""
         "The event in one line, for people."
 }
@@ -280,6 +282,14 @@ pub const KINDS: &[KindSpec] = &[
               now, in steps of an eighth of its buffer), `reset` (with what it held) and `close` (with what it passed on). \
               Segments, state and timeouts of its own connection to the mobile node are rows of its node.",
         columns: &[C::Node, C::Flow, C::Cause, C::Assist, C::AssistPackets, C::AssistBytes],
+    },
+    KindSpec {
+        kind: EventKind::PacketDerived,
+        doc: "A node made a packet of another one, which has a number of its own: `cause` is `fragment`, `copy` (a home \
+              agent's for a further care-of address) or `replay` (an assist's, of what it had kept). Put together again, \
+              fragments go on under the number of the one that came last. In the simulator only: of real hosts a copy keeps \
+              its number, and whose a fragment is stays unknown.",
+        columns: &[C::Node, C::Flow, C::Cause, C::Packet, C::SizeBytes, C::OfPacket],
     },
 ];
 

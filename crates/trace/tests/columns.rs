@@ -79,6 +79,7 @@ fn one_of_each(log: &mut EventLog) -> Vec<Event> {
             FLOW,
             AssistRecord { assist: "replay", what: "replay", packets: 14, bytes: 21_000 },
         ),
+        Event::packet_derived(at(17), NodeId(0), Some(FLOW), 78, 40, 77, "fragment"),
     ]
 }
 

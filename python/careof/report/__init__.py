@@ -28,6 +28,8 @@ _LADDERS_SHOWN = 12
 _VIEWS = 12
 _LINKS_SHOWN = 60
 _COLUMNS = 6
+_EVENTS_EXPLAINED = 1_000_000
+"""More would take longer than all the rest of the report."""
 _PRINTED = 10_000
 """Characters of what a program printed."""
 
@@ -124,6 +126,7 @@ def report_html(run: Run) -> str:
     if run.programs:
         page.add("Programs", "".join(map(_program, run.programs)))
     if run.traced:
+        _explained(page, run)
         _graphs(page, run)
         views(page, run)
         _ladders(page, run)
@@ -174,6 +177,25 @@ def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     head = "".join(f"<th>{cell}</th>" for cell in heads)
     body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
     return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def _explained(page: Page, run: Run) -> None:
+    """Where the time went, if that can be said of such a run and soon."""
+    from careof.explanation import explain
+    from careof.explanation.page import section
+
+    flows = [str(flow["name"]) for flow in run.summary["flows"] if flow["start_s"] is not None]
+    if not flows or "nodes" in (run.scenario["mobility"] or {}):
+        return
+    heading = "Where the time went, and what the bytes were"
+    if run.count_of_events() > _EVENTS_EXPLAINED or len(flows) > summary.MOST_ROWS:
+        page.add(heading, "<p>This is a large run: <code>careof explain</code> with its directory says it.</p>")
+        return
+    note = (
+        '<p class="note">Along the critical path of each transfer, from its last delivery back to its start; point at '
+        "a name for what the part means.</p>"
+    )
+    page.add(heading, note + section(explain(run).flows))
 
 
 def _graphs(page: Page, run: Run) -> None:
