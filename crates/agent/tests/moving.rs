@@ -202,3 +202,20 @@ fn a_link_that_becomes_narrower_is_noticed() {
     // The host's TCP is told by the route.
     assert!(state_of(&world.mobile).iter().any(|route| route.contains("mtu: Some(980)")));
 }
+
+#[test]
+fn room_for_the_tunnel_is_left_on_a_foreign_link_unless_it_is_not_wanted() {
+    let Some(realm) = realm_or_skip() else { return };
+    for leave_room in [true, false] {
+        let world = World::new(realm);
+        let _home = world.home_agent(home_setup(), Hooks::default());
+        let mut setup = mobile_setup();
+        setup.config.policy = PolicyTable::new(DeliveryMethod::Triangle, []);
+        setup.host.leave_room = leave_room;
+        let mobile = world.mobile_node(setup);
+        mobile.with(|node| node.switch_to("wlan0", Notice::None)).unwrap();
+        mobile.wait_registered("wlan0");
+        let is_narrow = state_of(&world.mobile).iter().any(|route| route.contains("mtu: Some(1480)"));
+        assert_eq!(is_narrow, leave_room);
+    }
+}

@@ -13,7 +13,7 @@ use careof_base::{Duration, RandomStream};
 use careof_lab::{Clock, Error, Host};
 use careof_mobility::v4::{Event, HandoverEvent, Notice, PathProperties};
 use careof_plan::{AgentPlan, NodeId, Topology};
-use careof_scenario::{Flow, Scenario};
+use careof_scenario::{Flow, Role, Scenario};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
@@ -55,12 +55,7 @@ pub(crate) fn setup(scenario: &Scenario, topology: &Topology, node: NodeId, plan
             Device::new(index as u16, link.name.clone())
         })
         .collect();
-    // The daemon's TCP knows of the tunnel; who asks for no discovery of path MTUs wants to see what happens without.
-    let of_mobile =
-        |flow: &Flow| [flow.from, flow.to].iter().any(|end| scenario.node(*end).name == place.name);
-    let mut flows = scenario.flows.iter().filter(|flow| of_mobile(flow));
-    let host =
-        HostOptions { leave_room: flows.all(|flow| flow.tcp.pmtu_discovery), ..HostOptions::default() };
+    let host = host_options(scenario);
     let assist = careof_plan::assists(scenario, topology, node);
     match plan {
         AgentPlan::Home(config) => {
@@ -71,6 +66,21 @@ pub(crate) fn setup(scenario: &Scenario, topology: &Topology, node: NodeId, plan
         AgentPlan::Foreign(config) => Setup::Foreign(ForeignSetup { config: *config, devices, host, assist }),
         AgentPlan::Mobile(config) => Setup::Mobile(MobileSetup { config: *config, devices, host, assist }),
     }
+}
+
+/// How agents work on the hosts of a scenario: as they come, unless a flow of the mobile node's discovers no path MTU. Who asks for
+/// that wants to see full packets cut: by the tunnel's entry, once they are wrapped, and put together at its exit, as in the simulator.
+fn host_options(scenario: &Scenario) -> HostOptions {
+    let is_mobile = |end: careof_scenario::NodeId| scenario.node(end).role == Role::Mobile;
+    let is_blind = |flow: &Flow| !flow.tcp.pmtu_discovery && (is_mobile(flow.from) || is_mobile(flow.to));
+    let host = HostOptions::default();
+    if !scenario.flows.iter().any(is_blind) {
+        return host;
+    }
+    // Wrapped it still has to be an IP packet.
+    let longest = scenario.links.iter().flat_map(|link| [link.down.mtu, link.up.mtu]).max();
+    let tunnel_mtu = longest.map_or(host.tunnel_mtu, |mtu| mtu.clamp(host.tunnel_mtu, u16::MAX - 20));
+    HostOptions { leave_room: false, tunnel_mtu, ..host }
 }
 
 impl AgentThread {

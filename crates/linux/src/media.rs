@@ -89,3 +89,55 @@ pub(crate) fn shortcuts(
     })
     .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use careof_mobility::v4::InterfaceId;
+    use careof_wire::mip4::Lifetime;
+
+    use super::*;
+
+    const AGENT: NodeId = NodeId(1);
+    const HOME: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 2);
+    const ELSEWHERE: Ipv4Addr = Ipv4Addr::new(10, 0, 1, 1);
+
+    fn visitor(change: Became) -> VisitorChanged {
+        VisitorChanged {
+            home_address: HOME,
+            interface: InterfaceId(0),
+            care_of: Ipv4Addr::new(10, 0, 3, 1),
+            lifetime: Lifetime::from_secs(60),
+            change,
+            path: None,
+        }
+    }
+
+    /// Whether the agent leaves to the routes what is for the mobile node, and for others.
+    fn leaves(attention: &Attention) -> [bool; 2] {
+        [HOME, ELSEWHERE].map(|destination| attention.leaves_to_routes(AGENT, destination))
+    }
+
+    #[test]
+    fn a_home_agent_draws_what_is_for_a_mobile_node_that_is_away() {
+        let mut attention = Attention::default();
+        assert_eq!(leaves(&attention), [true, true]);
+        attention.home_agent(AGENT, HOME, true);
+        assert_eq!(leaves(&attention), [false, true]);
+        assert!(attention.leaves_to_routes(NodeId(2), HOME), "another node");
+        attention.home_agent(AGENT, HOME, false);
+        assert_eq!(attention, Attention::default());
+    }
+
+    #[test]
+    fn a_foreign_agent_sees_to_its_visitors_and_with_a_reverse_tunnel_to_all() {
+        for (routing, others) in [(Routing::Triangle, true), (Routing::ReverseTunnel, false)] {
+            let mut attention = Attention::default();
+            for change in [Became::Created, Became::Updated] {
+                attention.foreign_agent(AGENT, &visitor(change), routing);
+                assert_eq!(leaves(&attention), [false, others]);
+            }
+            attention.foreign_agent(AGENT, &visitor(Became::Expired), routing);
+            assert_eq!(attention, Attention::default());
+        }
+    }
+}

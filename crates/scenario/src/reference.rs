@@ -801,7 +801,8 @@ in slow start, 1.2 times later (Linux's `fq`). Congestion control by `\"bbr\"` a
             "true or false",
             "`true`",
             "Packets carry DF, and ICMP \"fragmentation needed\" shrinks the segments (RFC 1191). On Linux hosts the mobile node also \
-             leaves room for the tunnel in its segments and asks for such, unless a flow of its has `false`.",
+             leaves room for the tunnel in its segments and asks for such, unless a flow of its has `false`: then packets that are \
+             too long in the tunnel are cut there.",
         ),
     ],
     elsewhere: &[

@@ -183,7 +183,9 @@ impl Writer<'_> {
             });
             let tunnel = self.tunnel;
             let most = u32::from(self.setup.host.tunnel_mtu);
-            self.route(table, (ANY, 0), tunnel, Some(home_address)).mtu = mtu.filter(|&mtu| mtu < most);
+            let leave_room = self.setup.host.leave_room;
+            let mtu = mtu.filter(|&mtu| leave_room && mtu < most);
+            self.route(table, (ANY, 0), tunnel, Some(home_address)).mtu = mtu;
             return;
         };
         let at_home = self.node.is_at_home();

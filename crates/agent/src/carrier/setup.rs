@@ -42,8 +42,8 @@ pub struct HostOptions {
     /// Whether the kernel parameters that the agent needs are set, and set back in the end: forwarding on an agent;
     /// reverse path filter and ARP behaviour. Without it the administrator has to.
     pub set_kernel_parameters: bool,
-    /// On a mobile node that is away, whether its kernel's TCP is to leave room on its links for the tunnel that what comes back
-    /// passes, so that nothing is too long for that. Without it full packets are cut in the tunnel, or refused where they may not be.
+    /// On a mobile node that is away, whether its kernel's TCP is to leave room for the tunnel, in what it sends and in what it asks
+    /// for, so that nothing is too long. Without it full packets are cut in the tunnel, or refused where they may not be.
     pub leave_room: bool,
 }
 
