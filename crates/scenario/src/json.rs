@@ -235,6 +235,7 @@ pub(crate) fn direction(config: &Config) -> Json {
         },
         "queue": queue(&config.queue),
         "mtu_bytes": config.mtu,
+        "filters_icmp": config.filters_icmp,
         "framing": object! {
             "bits_per_byte": config.framing.bits_per_byte,
             "overhead_bytes": config.framing.overhead_bytes,

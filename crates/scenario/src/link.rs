@@ -213,6 +213,9 @@ pub(crate) fn directions(
         if let Some(loss) = get("loss").and_then(|field| loss(&field, problems)) {
             directions.iter_mut().for_each(|direction| direction.loss = loss);
         }
+        if let Some(filtered) = get("icmp").and_then(|field| icmp(&field, problems)) {
+            directions.iter_mut().for_each(|direction| direction.filters_icmp = filtered);
+        }
         if let Some(field) = get("queue") {
             for direction in directions {
                 // Each direction keeps what the table leaves out; one report of an error is enough.
@@ -293,6 +296,11 @@ fn traces(
         }
     }
     found
+}
+
+/// Whether ICMP errors are filtered.
+fn icmp(field: &Field<'_>, problems: &mut Problems) -> Option<bool> {
+    field.choice(&[("carried", false), ("filtered", true)], &[], problems)
 }
 
 fn rate(field: &Field<'_>, problems: &mut Problems) -> Option<careof_base::DataRate> {

@@ -103,6 +103,14 @@ nodes for one of them than `count`, these are shared out evenly and in order: wi
             "Largest IP packet, 68 to 65535 bytes, in both directions.",
         ),
         key(
+            "icmp",
+            "word",
+            "`\"carried\"`",
+            "`\"filtered\"` drops ICMP errors that would enter the link, as badly made packet filters do (destination unreachable, time exceeded, parameter \
+problem, redirect, source quench; echoes and advertisements pass, and so does what is inside a tunnel): cause `icmp-filtered`.",
+        ),
+        key("icmp_up", "word", "`icmp`", "The same, from the second node to the first."),
+        key(
             "framing",
             "`\"none\"`, `\"async-ppp\"` or table",
             "the preset's, else `\"none\"`",

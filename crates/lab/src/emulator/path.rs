@@ -4,6 +4,7 @@ use std::io::ErrorKind;
 
 use careof_base::{Instant, RandomStream};
 use careof_link::{Config, Link, Output};
+use careof_wire::icmp::error_in;
 use nix::errno::Errno;
 
 use super::slab::Slab;
@@ -80,7 +81,9 @@ impl Path {
     /// Puts a packet on the link.
     fn offer(&mut self, now: Instant, slab: &mut Slab, tap: &mut Option<TapWriter>, token: u32) {
         let size = u32::try_from(slab.packet(token).len()).unwrap_or(u32::MAX);
-        let outcome = if self.link.marks() && slab.is_ecn_capable(token) {
+        let outcome = if self.link.config().filters_icmp && error_in(slab.packet(token)).is_some() {
+            Err(self.link.refuse_filtered(now, size))
+        } else if self.link.marks() && slab.is_ecn_capable(token) {
             self.link.enqueue_ecn_capable(now, token, size)
         } else {
             self.link.enqueue(now, token, size)
