@@ -16,6 +16,8 @@ use crate::tree::{Entry, Value, join};
 use crate::units;
 use crate::words::{DisciplineKind, JitterKind, LossKind, ReadWord as _, nearest};
 
+/// Why a link has a least MTU.
+const LEAST_REASON: &str = "every IPv4 node passes on 68 bytes whole (RFC 791, section 3.2)";
 /// The preset of links that are understood without being given.
 pub(crate) const IMPLIED_PRESET: &str = "ethernet-10m";
 
@@ -228,7 +230,9 @@ pub(crate) fn directions(
             }
         }
     }
-    if let Some(mtu) = reader.get("mtu").and_then(|field| field.packet_size(MINIMUM_MTU, u16::MAX, problems))
+    if let Some(mtu) = reader
+        .get("mtu")
+        .and_then(|field| field.packet_size_for(MINIMUM_MTU, u16::MAX, Some(LEAST_REASON), problems))
     {
         both.iter_mut().for_each(|direction| direction.mtu = mtu);
     }

@@ -154,7 +154,10 @@ fn values_of_the_wrong_kind_are_refused() {
 #[test]
 fn impossible_links_are_refused() {
     for (value, part) in [
-        ("mtu = 67", "links.gsm.mtu: found 67; it must lie between 68 and 65535 bytes"),
+        (
+            "mtu = 67",
+            "links.gsm.mtu: found 67; it must lie between 68 and 65535 bytes: every IPv4 node passes on 68",
+        ),
         ("mtu = \"70 kB\"", "it must lie between 68 and 65535 bytes"),
         ("loss = \"101 %\"", "a probability lies between 0 and 1, such as 0.01 or \"1 %\""),
         ("loss = 2", "hint: write \"2 %\""),
