@@ -10,6 +10,11 @@ use common::{flow, run};
 
 /// A tunnel of 1400 bytes between two routers; `core` is the home agent's link to them, `more` stands in its table.
 fn download(core: &str, routing: &str, assist: &str) -> Option<Summary> {
+    download_by(core, routing, assist, "")
+}
+
+/// The same with more in the table of its TCP.
+fn download_by(core: &str, routing: &str, assist: &str, tcp: &str) -> Option<Summary> {
     let text = format!(
         r#"
 assist = {assist}
@@ -26,7 +31,7 @@ name = "download"
 from = "correspondent"
 to = "mobile"
 size = "1 MB"
-tcp = {{ variant = "kernel", congestion = "reno" }}
+tcp = {{ variant = "kernel", congestion = "reno"{tcp} }}
 "#
     );
     Some(run(&text)?.summary)
@@ -71,4 +76,37 @@ fn clamped_segments_never_meet_the_black_hole() {
     let Some(summary) = download(FILTERED, "reverse-tunnel", clamp) else { return };
     assert!(flow(&summary, "download").complete, "{summary:?}");
     assert!(summary.icmp_filtered.is_empty(), "{summary:?}");
+}
+
+#[test]
+fn a_sender_that_probes_needs_no_help() {
+    let Some(summary) = download_by(FILTERED, "triangle", "\"none\"", ", mtu_probing = true") else { return };
+    assert!(flow(&summary, "download").complete, "{summary:?}");
+}
+
+/// Both links carry full packets, and a while nothing gets through at all.
+#[test]
+fn a_gap_at_a_handover_is_no_black_hole() {
+    let text = r#"
+duration = "9 s"
+assist = "black-hole"
+[links]
+first = { rate = "10 Mbit/s", delay = "5 ms" }
+second = { rate = "4 Mbit/s", delay = "20 ms", loss = 0.02 }
+[mobility]
+[[handover]]
+at = "2 s"
+from = "first"
+to = "second"
+style = "break-before-make"
+interruption = "3 s"
+queued = "drop"
+[[flow]]
+name = "download"
+from = "correspondent"
+to = "mobile"
+tcp = { variant = "kernel", congestion = "reno" }
+"#;
+    let Some(run) = run(text) else { return };
+    assert_eq!(run.summary.black_holes, []);
 }

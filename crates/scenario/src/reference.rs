@@ -777,6 +777,13 @@ in slow start, 1.2 times later (Linux's `fq`). Congestion control by `\"bbr\"` a
             "the profile's",
             "After silence: `\"off\"`, `\"initial-window\"` or `\"decay\"`.",
         ),
+        key(
+            "mtu_probing",
+            "true or false",
+            "`false`",
+            "After three timeouts in a row segments of at most 1024 bytes are tried, then ever smaller ones, as where a path swallows large packets and nobody says so (RFC 4821; \
+`tcp_mtu_probing` of Linux, which also searches for larger ones later: that is not modelled).",
+        ),
         key("nagle", "true or false", "the profile's", "RFC 896."),
         key(
             "max_retransmissions",

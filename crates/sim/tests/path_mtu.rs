@@ -173,6 +173,17 @@ fn clamped_segments_never_meet_the_black_hole() {
 }
 
 #[test]
+fn a_sender_that_probes_needs_no_help() {
+    for profile in ["linux", "sack", "newreno"] {
+        let tcp = format!("flow.tcp={{ profile = \"{profile}\", mtu_probing = true }}");
+        let (summary, _) = run(&[FILTERED, &tcp]);
+        let flow = only_flow(&summary);
+        assert!(flow.complete, "{flow:?}");
+        assert!(flow.timeouts >= 4, "{flow:?}");
+    }
+}
+
+#[test]
 fn without_path_mtu_discovery_there_is_no_black_hole() {
     let (summary, _) =
         run(&[FILTERED, "flow.tcp={ profile = \"linux\", pmtu_discovery = false }", "assist=black-hole"]);
