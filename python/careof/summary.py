@@ -178,7 +178,7 @@ def black_hole_table(holes: list[Json]) -> str:
 
 
 def filtered_in_words(summary: Json) -> list[str]:
-    """What links filtered of the messages that packets were too large; where nobody worked around it, what would help."""
+    """What links filtered of the messages that packets were too large, and what would help where nobody saw it."""
     lines = [
         f"{one['link']} filtered {_counted(one['messages'], 'ICMP message')} since {text.seconds(one['first_at_s'])}: "
         f"packets for {one['towards']} are too large for a link of {one['mtu_bytes']} bytes behind it"

@@ -18,7 +18,7 @@
 //! - **The rule that this bends.** RFC 2003 section 3.1 has the DF bit of the inner header copied into the outer one. Here the
 //!   outer datagram is made in fragments, without it. The datagram inside stays whole and keeps its bit, for the tunnel's exit puts
 //!   the fragments together before it looks inside; it is never fragmented under an identification that need not be
-//!   unique (RFC 6864 section 4.1). RFC 4459 section 3.1 weighs this against nothing getting through.
+//!   unique (RFC 6864 section 4.1). Minimal encapsulation has one header for both, and so loses the bit. RFC 4459 section 3.1 weighs this against nothing getting through.
 //! - **Late, missing or wrong.** Late, the sender's timer has backed off further. A false alarm costs headers and
 //!   fragments until it is old. Whatever got through whole on a path is no reason for suspicion there.
 //! - **Risks.** Fragments cost the exit memory, and a lost one the whole datagram. Not more than
@@ -102,11 +102,11 @@ pub(crate) struct State {
     sent_at: Option<Instant>,
     /// The shortest silence before a repetition that may have been a timeout.
     shortest_timeout: Option<Duration>,
-    /// Segments sent since fragments have helped, as long as they are few.
-    since_help: Option<u32>,
+    /// Segments of this size and more sent since fragments have helped, as long as they are few.
+    since_help: Option<(u32, u16)>,
 }
 
-/// The last segment that the sender sent, by which its progress is judged.
+/// The segment by which the sender's progress is judged: the first that it has repeated, or the last one.
 #[derive(Clone, Copy, Debug)]
 struct Watched {
     seq: SeqNumber,
@@ -114,7 +114,7 @@ struct Watched {
     /// Of the outer datagram.
     size: u16,
     at: Tunnel,
-    /// How often it was sent again, one time after the other.
+    /// How often it was sent again.
     repeats: u32,
     /// The last time it went in fragments.
     is_tried: bool,
@@ -154,39 +154,47 @@ pub(crate) fn on_packet(
     let is_back =
         before.is_some_and(|watched| seq.is_at_or_before(watched.seq)) && passing.seen.is_repetition;
     let shortest = flow.black_hole.shortest_timeout;
-    let is_timeout = is_back
-        && silence.is_some_and(|silence| {
-            silence >= LEAST_TIMEOUT && shortest.is_none_or(|least| silence >= least / 2)
-        });
+    let is_after_silence = silence
+        .is_some_and(|silence| silence >= LEAST_TIMEOUT && shortest.is_none_or(|least| silence >= least / 2));
+    let is_timeout = is_back && is_after_silence;
     if is_timeout {
         flow.black_hole.shortest_timeout = shortest.min(silence).or(silence);
     }
+    let is_repetition = passing.seen.is_repetition;
     let repeats = match before {
-        Some(watched) if watched.seq == seq => watched.repeats.saturating_add(1),
+        Some(watched) if watched.seq == seq => Some(watched.repeats.saturating_add(1)),
         // Back to an earlier one: that is where the sender stands.
-        Some(watched) if seq.is_before(watched.seq) => u32::from(passing.seen.is_repetition),
+        Some(watched) if seq.is_before(watched.seq) => Some(u32::from(is_repetition)),
+        // Where acknowledgements pass they say what arrived; of what is repeated behind it, some may be lost again.
+        Some(_) if hears_acks(cx, flow) => None,
+        Some(watched) if is_repetition && !watched.is_tried && watched.repeats > 0 && !is_after_silence => {
+            None
+        }
         Some(watched) => {
             // Who repeats one segment over and over, and then sends the next one, has had it acknowledged.
-            if watched.is_tried || watched.repeats >= 2 {
+            if watched.is_tried || (watched.repeats >= 2 && !is_repetition) {
                 got_through(cx, holes, flow, Some(path), &watched);
             }
-            0
+            Some(0)
         }
-        None => u32::from(passing.seen.is_repetition),
+        None => Some(u32::from(is_repetition)),
     };
     let hole = holes.entry(cx.now, at, cx.config.limits.flows);
-    if let Some(since) = flow.black_hole.since_help.filter(|_| !is_back) {
-        flow.black_hole.since_help = Some(since + 1).filter(|since| *since <= UNHEARD);
+    if let Some((since, least)) = flow.black_hole.since_help.filter(|(_, least)| !is_back && size >= *least) {
+        flow.black_hole.since_help = Some((since + 1, least)).filter(|(since, _)| *since <= UNHEARD);
         if since >= UNHEARD && hole.assumed.latest().is_none() {
             // They arrive whole: it was an outage.
             hole.helped = 0;
         }
     }
-    let watched = Watched { seq, end, size, at, repeats, is_tried: false };
-    flow.black_hole.watched = Some(watched);
+    if let Some(repeats) = repeats {
+        flow.black_hole.watched = Some(Watched { seq, end, size, at, repeats, is_tried: false });
+    }
     if let Some(mtu) = hole.assumed.get(cx.now).filter(|mtu| size > *mtu) {
         verdict.fragments = Some(mtu);
-        flow.black_hole.watched = None;
+        if repeats.is_some() {
+            flow.black_hole.watched = None;
+        }
         cx.counters.fragmented += 1;
         cx.outbox.did(flow.key, Kind::BlackHole, "in-fragments", 1, u64::from(header.total_len()));
         cx.outbox.report(Report::Hole { flow: flow.key, path, news: HoleNews::InFragments });
@@ -195,12 +203,22 @@ pub(crate) fn on_packet(
     let is_proven = hole.proven.get(cx.now).is_some_and(|proven| proven >= size);
     // Where the path was one for this size, less is needed; where fragments have helped just now, a timeout is enough.
     let needed = if hole.assumed.latest().is_some_and(|mtu| size > mtu) { 1 } else { config.repeats };
-    let is_suspected = repeats > needed || (is_timeout && flow.black_hole.since_help.is_some());
+    let is_suspected = repeats.is_some_and(|repeats| repeats > needed)
+        || (is_timeout && flow.black_hole.since_help.is_some());
     if !is_proven && is_suspected && size > careof_mobility::path_mtu::LEAST {
         verdict.fragments = Some(plateau_below(size));
-        flow.black_hole.watched = Some(Watched { is_tried: true, ..watched });
+        if let Some(watched) = &mut flow.black_hole.watched {
+            watched.is_tried = true;
+        }
         cx.outbox.did(flow.key, Kind::BlackHole, "trial", 1, u64::from(header.total_len()));
     }
+}
+
+/// Whether the receiver's acknowledgements of what goes into the tunnel pass here, since this path is in use.
+fn hears_acks(cx: &Context<'_>, flow: &Flow) -> bool {
+    let heard = flow.stream(cx.config.place.enters()).progress_at;
+    let since = cx.paths.in_use_since(flow.key.mobile);
+    heard.is_some_and(|at| since.is_none_or(|since| at >= since))
 }
 
 /// Another path, or none: what waits for an answer gets none.
@@ -219,8 +237,8 @@ fn got_through(
     let Some(config) = cx.config.black_hole else { return };
     let hole = holes.entry(cx.now, watched.at, cx.config.limits.flows);
     if !watched.is_tried {
-        // Whole. Of one that was sent several times each may have been the one.
-        if hole.proven.get(cx.now).is_none_or(|proven| proven <= watched.size) {
+        // Whole, if it was sent but once: a repetition may have been in smaller segments.
+        if watched.repeats == 0 && hole.proven.get(cx.now).is_none_or(|proven| proven <= watched.size) {
             hole.proven.learn(cx.now, watched.size, config.lifetime);
         }
         if hole.assumed.latest().is_none() {
@@ -231,7 +249,7 @@ fn got_through(
     hole.helped = hole.helped.saturating_add(1);
     // What is above an assumption that has become old has been found out before.
     let is_known = hole.assumed.latest().is_some_and(|mtu| watched.size > mtu);
-    let again = flow.black_hole.since_help.replace(0).is_some();
+    let again = flow.black_hole.since_help.replace((0, watched.size / 2)).is_some();
     if hole.helped < TRIALS && !is_known && !again {
         return;
     }

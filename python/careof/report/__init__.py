@@ -122,7 +122,8 @@ def report_html(run: Run) -> str:
         holes = run.summary["black_holes"]
         page.add("Black holes", metrics_table("black_holes[]", "met", holes, [str(one["node"]) for one in holes]))
     if run.summary.get("icmp_filtered"):
-        page.add("ICMP messages filtered", "".join(f"<p>{escape(line)}</p>" for line in summary.filtered_in_words(run.summary)))
+        lines = summary.filtered_in_words(run.summary)
+        page.add("ICMP messages filtered", "".join(f"<p>{escape(line)}</p>" for line in lines))
     if run.summary.get("probes"):
         probes = run.summary["probes"]
         page.add("Links, measured", metrics_table("probes[]", "measurement", probes), beside=True)

@@ -230,6 +230,25 @@ fn the_mobile_node_watches_what_it_sends_itself() {
 }
 
 #[test]
+fn small_pieces_that_arrive_and_what_is_repeated_for_them_do_not_hide_what_does_not() {
+    // As a kernel does that was told of 1420 bytes: pieces of 28 bytes arrive and are acknowledged selectively, others are repeated.
+    Script::new(watching(Place::HomeAgent)).run(
+        "   0  path 1
+            0  syn
+            5  from mobile ack 0                  -> pass
+           10  for mobile 0+1400 by 1             -> pass
+           10  for mobile 1400+28 by 1            -> pass
+           10  for mobile 1428+1400 by 1          -> pass
+           60  from mobile ack 0 sack 1400-1428   -> pass
+          310  for mobile 0+1400 by 1             -> pass
+          320  for mobile 1428+1400 by 1          -> pass
+          920  for mobile 0+1400 by 1             -> pass
+          930  for mobile 1428+1400 by 1          -> pass
+         2130  for mobile 0+1400 by 1             -> pass fragments 1006",
+    );
+}
+
+#[test]
 fn copies_are_kept_beside() {
     let replay = Some(Replay::DEFAULT);
     Script::new(Config { replay, ..watching(Place::HomeAgent) }).run(
