@@ -146,6 +146,22 @@ def test_every_ready_scenario_is_good(careof: Command) -> None:
         assert careof("check", scenario).returncode == 0, scenario
 
 
+def test_a_black_hole_is_named_in_summary_and_report_and_a_hint_where_nobody_found_it(
+    careof: Command, tmp_path: Path
+) -> None:
+    scenario = ROOT / "scenarios" / "black-hole.toml"
+    met = careof("run", scenario, "--set", "duration=30 s", "--out", tmp_path / "met")
+    assert met.returncode == 0
+    assert "black hole" in met.stdout
+    assert "home-agent" in met.stdout
+    assert "hint:" not in met.stdout
+    assert "Black holes" in (tmp_path / "met" / "report.html").read_text()
+    stuck = careof("run", scenario, "--set", "duration=30 s", "--set", "assist=none", "--out", tmp_path / "stuck")
+    assert stuck.returncode == 0
+    assert "core.up filtered" in stuck.stdout
+    assert 'hint: download may have died in this black hole: try assist.use = "black-hole"' in stuck.stdout
+
+
 def test_a_report_can_be_made_again(careof: Command, small: Path) -> None:
     out = small.parent / "o"
     careof("run", small, "--out", out)

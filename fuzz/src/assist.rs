@@ -9,9 +9,9 @@ use core::time::Duration;
 use std::collections::BTreeMap;
 
 use careof_assist::{
-    AckHold, Action, Assistant, BufferForward, Config, Edit, FastRetransmit, Fate, Freeze, HoldLast, Input,
-    LcdKick, Limits, PacketView, PathId, PathQueue, Place, QueueAtHandover, Replay, Sack, Snoop, Token,
-    Towards, WindowClamp,
+    AckHold, Action, Assistant, BlackHole, BufferForward, Config, Edit, FastRetransmit, Fate, Freeze,
+    HoldLast, Input, LcdKick, Limits, MssClamp, PacketView, PathId, PathQueue, Place, QueueAtHandover,
+    Replay, Sack, Snoop, Token, Towards, WindowClamp,
 };
 use careof_base::{DataRate, Instant};
 use careof_link::{Discipline, QueueConfig, QueueLimit, RedConfig};
@@ -223,6 +223,9 @@ fn config(bytes: &mut Bytes<'_>) -> Config {
         snoop: (which & 0x83 == 0x83)
             .then_some(Snoop { packets: 20, least_timeout: Duration::from_millis(50) }),
         m_tcp: which & 0x88 == 0x88,
+        mss_clamp: (what & 4 != 0).then(|| MssClamp { mtu: u16::from(bytes.byte()) * 8 }),
+        black_hole: (what & 8 != 0)
+            .then(|| BlackHole { repeats: u32::from(bytes.byte() & 3), ..BlackHole::DEFAULT }),
         limits: if what & 32 == 0 {
             Limits::DEFAULT
         } else {
@@ -279,7 +282,8 @@ impl World {
             self.finish(towards, &mut segment);
             if how & 8 == 0 || self.incarnation > 1 {
                 let edit = self.show(towards, &segment, None, true);
-                assert_eq!(edit, None, "SYNs are not changed");
+                let only_size = |edit: Edit| edit == Edit { mss: edit.mss, ..Edit::default() };
+                assert!(edit.is_none_or(only_size), "SYNs are not changed but for their segment size");
             } else {
                 self.ends[at(towards)].receive(&segment);
             }
@@ -319,7 +323,8 @@ impl World {
                 } else {
                     let header = header(towards, &segment);
                     let fragment = Ipv4Header { more_fragments: true, ..header };
-                    let view = PacketView { header: &fragment, segment: None, is_opaque: false };
+                    let view =
+                        PacketView { header: &fragment, segment: None, is_opaque: false, overhead: 20 };
                     let verdict = self.assistant.handle_packet(self.now, towards, None, &view);
                     assert_eq!((verdict.keep, verdict.edit), (None, None));
                     if let Fate::Hold(token) = verdict.fate {
@@ -410,18 +415,27 @@ impl World {
         arrives: bool,
     ) -> Option<Edit> {
         let header = header(towards, segment);
-        let view = PacketView { header: &header, segment: Some(segment), is_opaque: self.is_opaque };
+        let view =
+            PacketView { header: &header, segment: Some(segment), is_opaque: self.is_opaque, overhead: 20 };
         if !self.assistant.flows().any(|flow| flow.key.mobile_port == MOBILE_PORT) {
             // It was forgotten, or never seen: then what left before is not known.
             self.ends.iter_mut().for_each(|end| end.ack_left = None);
         }
         let verdict = self.assistant.handle_packet(self.now, towards, path, &view);
+        assert!(verdict.fragments.is_none_or(|longest| longest >= 68 && verdict.fate == Fate::Pass));
         let mut changed = *segment;
         if let Some(edit) = verdict.edit {
             assert!(!self.is_opaque, "what cannot be read is not changed");
-            assert!(segment.flags.are_of_a_stream());
+            let of_syn =
+                edit == Edit { mss: edit.mss, ..Edit::default() } && segment.flags.contains(Flags::SYN);
+            assert!(segment.flags.are_of_a_stream() || of_syn);
             changed.window = edit.window.unwrap_or(segment.window);
             changed.ack = edit.ack.unwrap_or(segment.ack);
+            assert!(
+                edit.mss.is_none_or(|mss| segment.mss.is_some_and(|said| mss < said)),
+                "never raised, nor added"
+            );
+            changed.mss = edit.mss.or(segment.mss);
         }
         let key = (self.incarnation, towards, Some(changed));
         if let Some(token) = verdict.keep {
@@ -578,11 +592,16 @@ impl World {
             Towards::Peer => (port, PEER_PORT),
         };
         let header = header(towards, &segment);
-        let view = PacketView { header: &header, segment: Some(&segment), is_opaque: how & 0xe0 == 0xe0 };
+        let view = PacketView {
+            header: &header,
+            segment: Some(&segment),
+            is_opaque: how & 0xe0 == 0xe0,
+            overhead: 20,
+        };
         let verdict = self.assistant.handle_packet(self.now, towards, None, &view);
         assert!(
-            verdict.edit.is_none() || segment.flags.are_of_a_stream(),
-            "only acknowledgements are changed"
+            verdict.edit.is_none() || segment.flags.are_of_a_stream() || segment.flags.contains(Flags::SYN),
+            "only acknowledgements and SYNs are changed"
         );
         let held = match verdict.fate {
             Fate::Hold(token) => Some(token),
@@ -633,7 +652,8 @@ impl World {
                 assert!(is_said || end.ack_left.is_some() || end.was_kept_back);
                 self.leave(towards, &segment, None);
             }
-            Action::HostUnreachable { quoted, ports, seq } => {
+            Action::HostUnreachable { quoted, ports, seq }
+            | Action::FragmentationNeeded { quoted, ports, seq, .. } => {
                 let towards = match quoted.source {
                     PEER => Towards::Mobile,
                     MOBILE => Towards::Peer,

@@ -59,6 +59,10 @@ def for_people(run: Run, style: Style, place: Path) -> str:
         parts.append(handover_table(summary["handovers"]))
     if summary.get("roaming"):
         parts.append(roaming_table(summary["roaming"]))
+    if summary.get("black_holes"):
+        parts.append(black_hole_table(summary["black_holes"]))
+    if summary.get("icmp_filtered"):
+        parts.append("\n".join(filtered_in_words(summary)))
     if summary.get("probes"):
         parts.append(probe_table(summary["probes"]))
     written = [
@@ -151,6 +155,43 @@ def roaming_table(roaming: Json) -> str:
         )
         + f"\n{_counted(nodes, 'mobile node')} round {_counted(stations, 'station')}"
     )
+
+
+def black_hole_table(holes: list[Json]) -> str:
+    """A row a tunnel that swallowed large packets: what was assumed of it, and done."""
+    return text.table(
+        ["black hole", "towards", "at", "lost in one piece", "MTU assumed", "senders told", "in fragments"],
+        [
+            [
+                str(one["node"]),
+                str(one["towards"]),
+                text.seconds(one["at_s"]),
+                value("failed_bytes", one["failed_bytes"]),
+                value("assumed_mtu_bytes", one["assumed_mtu_bytes"]),
+                str(one["senders_told"]),
+                str(one["packets_in_fragments"]),
+            ]
+            for one in holes
+        ],
+        left=2,
+    )
+
+
+def filtered_in_words(summary: Json) -> list[str]:
+    """What links filtered of the messages that packets were too large, and what would help where nobody saw it."""
+    lines = [
+        f"{one['link']} filtered {_counted(one['messages'], 'ICMP message')} since {text.seconds(one['first_at_s'])}: "
+        f"packets for {one['towards']} are too large for a link of {one['mtu_bytes']} bytes behind it"
+        for one in summary["icmp_filtered"]
+    ]
+    stuck = [text.printable(str(flow["name"])) for flow in summary["flows"] if not flow["complete"]]
+    if stuck and not summary.get("black_holes"):
+        smallest = min(one["mtu_bytes"] for one in summary["icmp_filtered"])
+        lines.append(
+            f'hint: {", ".join(stuck)} may have died in this black hole: try assist.use = "black-hole", or "mss-clamp" '
+            f"with mss-clamp = {{ mtu = {smallest} }}"
+        )
+    return lines
 
 
 def probe_table(probes: list[Json]) -> str:

@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use careof_base::Instant;
 use careof_wire::{Flags, Segment};
 
+use crate::black_hole::Holes;
 use crate::buffer_forward::Buffers;
 use crate::context::{Context, Outbox, Passing};
 use crate::flow::{Flow, Stall};
@@ -20,8 +21,8 @@ use crate::replay::{Replays, Rules};
 use crate::timers::{Owner, Timers};
 use crate::{
     Action, Config, ConfigError, Counters, DropReason, Fate, FlowKey, FlowStatus, Input, PacketView, PathId,
-    Report, Towards, Verdict, Wake, ack_hold, bicast, fast_retransmit, freeze, lcd_kick, m_tcp, replay,
-    snoop, window_clamp,
+    Report, Towards, Verdict, Wake, ack_hold, bicast, black_hole, fast_retransmit, freeze, lcd_kick, m_tcp,
+    mss_clamp, replay, snoop, window_clamp,
 };
 
 /// How long after the announced end of a path it is taken for a false alarm, if nothing else says so.
@@ -40,6 +41,7 @@ pub struct Assistant {
     replays: Replays,
     queues: PathQueues,
     buffers: Buffers,
+    holes: Holes,
     counters: Counters,
 }
 
@@ -80,6 +82,7 @@ impl Assistant {
             replays: Replays::default(),
             queues: PathQueues::default(),
             buffers: Buffers::default(),
+            holes: Holes::default(),
             counters: Counters::default(),
             config,
         })
@@ -158,7 +161,8 @@ impl Assistant {
             }
             flow.is_opaque |= packet.is_opaque;
             let seen = flow.learn(now, towards, packet.header, segment);
-            let passing = Passing { towards, path, header: packet.header, segment, seen };
+            let passing =
+                Passing { towards, path, header: packet.header, segment, seen, overhead: packet.overhead };
             if seen.acknowledges {
                 end_stall(cx, flow);
             }
@@ -172,6 +176,8 @@ impl Assistant {
             window_clamp::on_packet(cx, flow, &passing, &mut verdict);
             lcd_kick::on_packet(cx, flow, &passing);
             replay::on_packet(cx, flow, &passing, &mut verdict);
+            mss_clamp::on_packet(cx, &self.holes, flow, &passing, &mut verdict);
+            black_hole::on_packet(cx, &mut self.holes, flow, &passing, &mut verdict);
             debug_assert!(verdict.keep.is_none() || !matches!(verdict.fate, Fate::Hold(_)), "held or kept");
             cx.counters.edits += u64::from(verdict.edit.is_some());
             verdict
@@ -266,6 +272,7 @@ impl Assistant {
                 flow.unreachables = 0;
                 flow.acks_injected = 0;
                 note_stall(cx, flow, event);
+                black_hole::on_path(flow);
                 signal(cx, flow, event);
                 replay::on_path(cx, flow, event);
             });
@@ -369,6 +376,13 @@ impl Assistant {
     #[must_use]
     pub fn next_timeout(&self) -> Option<(Instant, Wake)> {
         self.timers.next()
+    }
+
+    /// The MTU that a path is taken to have, bytes of the outer datagram, if it swallows what is larger. What is sent on from a store
+    /// has to mind it, too.
+    #[must_use]
+    pub fn assumed_mtu(&self, now: Instant, mobile: Ipv4Addr, path: PathId) -> Option<u16> {
+        self.holes.assumed(now, self.config.place, mobile, path)
     }
 
     /// The flows followed at present.

@@ -37,6 +37,10 @@ pub struct Config {
     pub snoop: Option<Snoop>,
     /// The last byte's acknowledgement as a lever.
     pub m_tcp: bool,
+    /// The segment size in SYNs.
+    pub mss_clamp: Option<MssClamp>,
+    /// Tunnels that swallow large packets.
+    pub black_hole: Option<BlackHole>,
     /// Bounds.
     pub limits: Limits,
     /// Flows that are left alone.
@@ -61,6 +65,8 @@ impl Config {
             bicast: false,
             snoop: None,
             m_tcp: false,
+            mss_clamp: None,
+            black_hole: None,
             limits: Limits::DEFAULT,
             except: Vec::new(),
         }
@@ -129,6 +135,9 @@ impl Config {
                 return Err(ConfigError::NothingLeft);
             }
         }
+        if self.black_hole.is_some_and(|hole| hole.repeats == 0) {
+            return Err(ConfigError::NoRepeats);
+        }
         let limits = &self.limits;
         if limits.flows == 0 || limits.packets == 0 || limits.bytes == 0 {
             return Err(ConfigError::NoRoom);
@@ -172,6 +181,9 @@ pub enum ConfigError {
         "the margin of `path-queue` is the share of the path's rate that is not used: a number from 0 to less than 1"
     )]
     NothingLeft,
+    /// A suspicion without a reason.
+    #[error("`black-hole` needs a segment that was repeated: `repeats` is 1 at least")]
+    NoRepeats,
     /// A bound of zero.
     #[error("an assistant needs room for at least one flow, one packet and one byte: use no assist instead")]
     NoRoom,
@@ -398,6 +410,32 @@ pub struct WindowClamp {
 impl WindowClamp {
     /// The product plus one segment, on a path slower than the one before.
     pub const DEFAULT: Self = Self { factor: 1.0, segments: 1, always: false };
+}
+
+/// The segment size in SYNs fits the tunnel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MssClamp {
+    /// MTU of the tunnel's path, bytes of the outer datagram.
+    pub mtu: u16,
+}
+
+impl MssClamp {
+    /// That of Ethernet.
+    pub const DEFAULT: Self = Self { mtu: 1_500 };
+}
+
+/// Tunnels that swallow large packets are found and crossed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlackHole {
+    /// How often a segment is repeated whole before fragments of it are tried.
+    pub repeats: u32,
+    /// How long an MTU that was found so is believed.
+    pub lifetime: Duration,
+}
+
+impl BlackHole {
+    /// Two repetitions; ten minutes (RFC 1191 section 6.3).
+    pub const DEFAULT: Self = Self { repeats: 2, lifetime: careof_mobility::path_mtu::LIFETIME };
 }
 
 /// The queue of the path in the agent.

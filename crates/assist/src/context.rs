@@ -23,6 +23,8 @@ pub(crate) struct Passing<'a> {
     pub(crate) header: &'a Ipv4Header,
     pub(crate) segment: &'a Segment,
     pub(crate) seen: Seen,
+    /// What the tunnel of the mobile node adds.
+    pub(crate) overhead: u16,
 }
 
 /// Everything but the flow.

@@ -41,6 +41,10 @@ pub struct Counters {
     pub unreachables: u64,
     /// ICMP messages and acknowledgements not sent because of a limit.
     pub limited: u64,
+    /// Packets that went on in fragments, for the tunnel swallows them whole.
+    pub fragmented: u64,
+    /// MTUs that were found to be lower without anybody having said so.
+    pub black_holes: u64,
     /// Announced handovers that did not happen.
     pub false_alarms: u64,
 }

@@ -7,7 +7,9 @@ use careof_wire::ipv4::Ipv4Header;
 use careof_wire::{Flags, Segment, SeqNumber};
 
 use crate::keeping::Queue;
-use crate::{FlowKey, Towards, ack_hold, bicast, freeze, lcd_kick, m_tcp, replay, snoop, window_clamp};
+use crate::{
+    FlowKey, Towards, ack_hold, bicast, black_hole, freeze, lcd_kick, m_tcp, replay, snoop, window_clamp,
+};
 
 /// The largest shift count (RFC 7323 section 2.3).
 const MAX_SCALE: u8 = 14;
@@ -97,6 +99,7 @@ pub(crate) struct Flow {
     /// What the assists remember.
     pub(crate) ack_hold: ack_hold::State,
     pub(crate) bicast: bicast::State,
+    pub(crate) black_hole: black_hole::State,
     pub(crate) freeze: freeze::State,
     pub(crate) clamp: window_clamp::State,
     pub(crate) kick: lcd_kick::State,
@@ -146,6 +149,7 @@ impl Flow {
             acks_injected: 0,
             ack_hold: ack_hold::State::default(),
             bicast: bicast::State::default(),
+            black_hole: black_hole::State::default(),
             freeze: freeze::State::default(),
             clamp: window_clamp::State::default(),
             kick: lcd_kick::State::default(),

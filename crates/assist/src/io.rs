@@ -39,6 +39,15 @@ impl Place {
             Self::MobileNode => Towards::Peer,
         }
     }
+
+    /// The direction of what is put into a tunnel here.
+    #[must_use]
+    pub const fn enters(self) -> Towards {
+        match self {
+            Self::HomeAgent => Towards::Mobile,
+            Self::ForeignAgent | Self::MobileNode => Towards::Peer,
+        }
+    }
 }
 
 /// The end a packet goes to.
@@ -71,6 +80,8 @@ pub struct PacketView<'a> {
     /// There are IP options, or TCP options beyond maximum segment size, window scale, SACK and timestamps (TCP MD5, TCP-AO,
     /// Multipath TCP): it may be kept and sent again, but not changed, and nothing is made up in its name.
     pub is_opaque: bool,
+    /// How many bytes the tunnel of its mobile node adds to a datagram; 0 where there is none.
+    pub overhead: u16,
 }
 
 /// What is to be done with a packet that was shown.
@@ -82,11 +93,14 @@ pub struct Verdict {
     pub keep: Option<Token>,
     /// Changes to make before it goes on.
     pub edit: Option<Edit>,
+    /// It goes on in fragments of the tunnel's outer datagram of at most so many bytes each, whatever its DF bit says; the
+    /// datagram inside stays whole.
+    pub fragments: Option<u16>,
 }
 
 impl Verdict {
     /// On its way, unchanged.
-    pub const PASS: Self = Self { fate: Fate::Pass, keep: None, edit: None };
+    pub const PASS: Self = Self { fate: Fate::Pass, keep: None, edit: None, fragments: None };
 }
 
 /// Whether a packet goes on.
@@ -154,6 +168,8 @@ pub struct Edit {
     pub ack: Option<SeqNumber>,
     /// Overwrite the SACK option by no-operations.
     pub without_sack: bool,
+    /// The maximum segment size in a SYN that has one.
+    pub mss: Option<u16>,
 }
 
 /// What the owner is to do.
@@ -194,6 +210,18 @@ pub enum Action {
         ports: (u16, u16),
         /// Its sequence number.
         seq: SeqNumber,
+    },
+    /// Send an ICMP destination unreachable, code 4 (fragmentation needed), to `quoted.source`, quoting as with
+    /// [`Self::HostUnreachable`] (RFC 1191 section 4).
+    FragmentationNeeded {
+        /// The header of the datagram that is too large.
+        quoted: Ipv4Header,
+        /// Its ports, source first.
+        ports: (u16, u16),
+        /// Its sequence number.
+        seq: SeqNumber,
+        /// What would fit, bytes of the datagram as its sender makes it.
+        mtu: u16,
     },
 }
 
@@ -275,6 +303,10 @@ pub enum Kind {
     Snoop,
     /// The last byte's acknowledgement as a lever on the sender's window.
     MTcp,
+    /// The maximum segment size in SYNs fits the tunnel.
+    MssClamp,
+    /// Tunnels that swallow large packets are found and crossed.
+    BlackHole,
 }
 
 impl Kind {
@@ -294,6 +326,8 @@ impl Kind {
             Self::Bicast => "bicast",
             Self::Snoop => "snoop",
             Self::MTcp => "m-tcp",
+            Self::MssClamp => "mss-clamp",
+            Self::BlackHole => "black-hole",
         }
     }
 }
@@ -323,6 +357,15 @@ pub enum Report {
         /// Time from the new path's being usable to that progress.
         after_path: Duration,
     },
+    /// Something about a tunnel that swallows large packets.
+    Hole {
+        /// The flow by which it showed.
+        flow: FlowKey,
+        /// The path of the tunnel.
+        path: PathId,
+        /// What.
+        news: HoleNews,
+    },
     /// The flow is not followed any longer.
     Forgotten {
         /// The flow.
@@ -330,6 +373,25 @@ pub enum Report {
         /// How far it had come.
         phase: Phase,
     },
+}
+
+/// What is told of a tunnel that swallows large packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HoleNews {
+    /// Its path is taken to have this MTU from now on, for what was larger got through in fragments only.
+    Assumed {
+        /// Bytes of the outer datagram.
+        mtu: u16,
+        /// The size that failed, likewise.
+        failed: u16,
+    },
+    /// A sender was told what fits.
+    Told {
+        /// What it was told: bytes of the datagram as it makes it.
+        mtu: u16,
+    },
+    /// A packet went on in fragments.
+    InFragments,
 }
 
 /// Why an assistant wants to be woken.

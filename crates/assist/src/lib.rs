@@ -26,6 +26,7 @@ mod ack_hold;
 mod acknowledgement;
 mod assistant;
 mod bicast;
+mod black_hole;
 mod buffer_forward;
 mod config;
 mod context;
@@ -39,6 +40,7 @@ mod io;
 mod keeping;
 mod lcd_kick;
 mod m_tcp;
+mod mss_clamp;
 mod path_queue;
 mod paths;
 mod rate_limit;
@@ -52,13 +54,13 @@ mod tests;
 
 pub use assistant::Assistant;
 pub use config::{
-    AckHold, BufferForward, Config, ConfigError, Exception, FastRetransmit, Freeze, HoldLast, LcdKick,
-    Limits, PathQueue, QueueAtHandover, Replay, Rest, Sack, Snoop, Which, WindowClamp,
+    AckHold, BlackHole, BufferForward, Config, ConfigError, Exception, FastRetransmit, Freeze, HoldLast,
+    LcdKick, Limits, MssClamp, PathQueue, QueueAtHandover, Replay, Rest, Sack, Snoop, Which, WindowClamp,
 };
 pub use counters::Counters;
 pub use flow::{FlowStatus, Phase};
 pub use flow_key::FlowKey;
 pub use io::{
-    Action, DropReason, Edit, Fate, Input, Kind, PacketView, PathId, Place, Report, Token, Towards, Verdict,
-    Wake,
+    Action, DropReason, Edit, Fate, HoleNews, Input, Kind, PacketView, PathId, Place, Report, Token, Towards,
+    Verdict, Wake,
 };

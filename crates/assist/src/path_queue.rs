@@ -143,7 +143,8 @@ const fn reason(cause: DropCause) -> DropReason {
         | DropCause::Loss
         | DropCause::LinkDown
         | DropCause::MtuExceeded
-        | DropCause::ExcessiveCollisions => DropReason::QueueFull,
+        | DropCause::ExcessiveCollisions
+        | DropCause::IcmpFiltered => DropReason::QueueFull,
     }
 }
 

@@ -174,6 +174,17 @@ impl<'a> Field<'a> {
 
     /// A size of a packet, where a plain number counts bytes, within `least` and `most`.
     pub fn packet_size(&self, least: u16, most: u16, problems: &mut Problems) -> Option<u16> {
+        self.packet_size_for(least, most, None, problems)
+    }
+
+    /// The same, with the reason for its bounds.
+    pub fn packet_size_for(
+        &self,
+        least: u16,
+        most: u16,
+        reason: Option<&str>,
+        problems: &mut Problems,
+    ) -> Option<u16> {
         let bytes = match &self.node.value {
             Value::Integer(text) => text.parse().ok(),
             _ => Some(self.quantity(units::parse_size, "\"1500 B\"", problems)?),
@@ -181,7 +192,8 @@ impl<'a> Field<'a> {
         match bytes.and_then(|bytes: u64| u16::try_from(bytes).ok()) {
             Some(bytes) if (least..=most).contains(&bytes) => Some(bytes),
             _ => {
-                self.wrong(format!("it must lie between {least} and {most} bytes"), None, problems);
+                let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
+                self.wrong(format!("it must lie between {least} and {most} bytes{reason}"), None, problems);
                 None
             }
         }

@@ -34,6 +34,9 @@ pub struct Config {
     pub queue: QueueConfig,
     /// Largest IP packet in bytes, without framing. Larger ones are refused, not fragmented.
     pub mtu: u16,
+    /// ICMP errors, as far as they are in no tunnel, are dropped on their way into the link, as badly made packet filters
+    /// do. A link does not know what a packet is: whoever offers it says so, by [`Link::refuse_filtered`](crate::Link::refuse_filtered).
+    pub filters_icmp: bool,
     /// What the link layer adds to each byte and each packet.
     pub framing: Framing,
     /// What the link does by the clock. Of `rate`, `delay` and `loss` what it says comes instead of what they say; they
@@ -50,6 +53,7 @@ impl Default for Config {
             loss: Loss::None,
             queue: QueueConfig::default(),
             mtu: 1500,
+            filters_icmp: false,
             framing: Framing::default(),
             trace: None,
         }

@@ -19,11 +19,13 @@ pub enum DropCause {
     MtuExceeded,
     /// A station on a shared medium gave its frame up after [`ATTEMPT_LIMIT`](crate::ATTEMPT_LIMIT) collisions.
     ExcessiveCollisions,
+    /// An ICMP error that the link filters ([`Config::filters_icmp`](crate::Config::filters_icmp)).
+    IcmpFiltered,
 }
 
 impl DropCause {
     /// How many causes there are.
-    pub const COUNT: usize = 7;
+    pub const COUNT: usize = 8;
 
     /// Every cause, in the order of [`Counters::dropped`].
     pub const ALL: [Self; Self::COUNT] = [
@@ -34,6 +36,7 @@ impl DropCause {
         Self::LinkDown,
         Self::MtuExceeded,
         Self::ExcessiveCollisions,
+        Self::IcmpFiltered,
     ];
 
     /// Place of this cause in [`Counters::dropped`].
@@ -43,7 +46,7 @@ impl DropCause {
     }
 
     /// The name in traces and tables: `queue-full`, `red-early`, `codel`, `loss`, `link-down`, `mtu-exceeded`,
-    /// `excessive-collisions`.
+    /// `excessive-collisions`, `icmp-filtered`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -54,6 +57,7 @@ impl DropCause {
             Self::LinkDown => "link-down",
             Self::MtuExceeded => "mtu-exceeded",
             Self::ExcessiveCollisions => "excessive-collisions",
+            Self::IcmpFiltered => "icmp-filtered",
         }
     }
 }

@@ -217,6 +217,15 @@ impl<P: Copy> Link<P> {
         self.offer(now, packet, size_bytes, Ecn::Capable)
     }
 
+    /// Refuses an ICMP error of `size_bytes` bytes of IP, which the link filters ([`Config::filters_icmp`]): it counts as offered and dropped.
+    pub fn refuse_filtered(&mut self, now: Instant, size_bytes: u32) -> DropCause {
+        self.advance(now);
+        self.counters.offered += 1;
+        self.counters.offered_bytes += u64::from(size_bytes);
+        self.counters.count_drop(DropCause::IcmpFiltered);
+        DropCause::IcmpFiltered
+    }
+
     #[inline(always)]
     fn offer(&mut self, now: Instant, packet: P, size_bytes: u32, ecn: Ecn) -> Result<(), DropCause> {
         self.advance(now);

@@ -160,6 +160,7 @@ fn plain_configs() -> impl Strategy<Value = Config> {
             queue,
             mtu,
             framing,
+            filters_icmp: false,
             trace: None,
         },
     )

@@ -127,10 +127,12 @@ fn refuse_assist(assist: &Assist, mobility: &Mobility) -> Result<(), WorldError>
     if assist.places().contains(&AssistPlace::Mobile) && !own_packets_pass {
         let remedy = "at the mobile node it needs routing = \"reverse-tunnel\" in [mobility]";
         return match assist {
-            Assist::Replay(_) | Assist::WindowClamp(_) => unsupported(
-                &format!("assist.{}.at", assist.name()),
-                &format!("{remedy}; or write at = \"home-agent\""),
-            ),
+            Assist::Replay(_) | Assist::WindowClamp(_) | Assist::MssClamp(_) | Assist::BlackHole(_) => {
+                unsupported(
+                    &format!("assist.{}.at", assist.name()),
+                    &format!("{remedy}; or write at = \"home-agent\""),
+                )
+            }
             _ => unsupported("assist.use", remedy),
         };
     }

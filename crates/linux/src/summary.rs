@@ -39,6 +39,7 @@ impl Director {
         conservation.insert("packets alive".to_owned(), difference);
         conservation.insert("sightings that were missed".to_owned(), self.tap.missed() as i64);
         let metrics = self.books.handovers.clone();
+        let (black_holes, icmp_filtered) = self.books.black_holes.summaries();
         Summary {
             careof: env!("CARGO_PKG_VERSION").to_owned(),
             title: self.scenario.title.clone(),
@@ -56,6 +57,8 @@ impl Director {
             flows: self.flow_summaries(at),
             handovers: metrics.finish(at, &self.books.flow_metrics),
             roaming: None,
+            black_holes,
+            icmp_filtered,
             links,
             probes: self.books.probes.clone(),
             mobility: self.mobility_summary(finished),

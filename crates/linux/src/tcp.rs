@@ -306,7 +306,7 @@ fn sysctls(tcp: &Tcp, settings: Settings, programs: bool) -> BTreeMap<&'static s
             if switched("tail_loss_probe", config.tail_loss_probe) { "3" } else { "0" }.to_owned(),
         ),
         ("tcp_ecn", bit(config.ecn)),
-        ("tcp_mtu_probing", "0".to_owned()),
+        ("tcp_mtu_probing", bit(config.mtu_probing)),
         // What one connection learnt must not help the next, nor one run another.
         ("tcp_no_metrics_save", "1".to_owned()),
     ]);

@@ -16,6 +16,10 @@ pub enum Section {
     FlowInHandover,
     /// `roaming`.
     Roaming,
+    /// An entry of `black_holes`.
+    BlackHole,
+    /// An entry of `icmp_filtered`.
+    Filtered,
     /// An entry of `links`.
     Link,
     /// An entry of `probes`.
@@ -28,12 +32,14 @@ pub enum Section {
 
 impl Section {
     /// Every section in the order of the summary.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::Run,
         Self::Flow,
         Self::Handover,
         Self::FlowInHandover,
         Self::Roaming,
+        Self::BlackHole,
+        Self::Filtered,
         Self::Link,
         Self::Probe,
         Self::Mobility,
@@ -49,6 +55,8 @@ impl Section {
             Self::Handover => "handovers[]",
             Self::FlowInHandover => "handovers[].flows[]",
             Self::Roaming => "roaming",
+            Self::BlackHole => "black_holes[]",
+            Self::Filtered => "icmp_filtered[]",
             Self::Link => "links[]",
             Self::Probe => "probes[]",
             Self::Mobility => "mobility",
@@ -63,6 +71,8 @@ impl Section {
             Self::Handover => "A handover (`handovers[]`)",
             Self::FlowInHandover => "A flow in a handover (`handovers[].flows[]`)",
             Self::Roaming => "Many mobile nodes (`roaming`)",
+            Self::BlackHole => "A tunnel that swallowed large packets (`black_holes[]`)",
+            Self::Filtered => "Messages that were filtered (`icmp_filtered[]`)",
             Self::Link => "A one-way link (`links[]`)",
             Self::Probe => "The measurement of a link (`probes[]`)",
             Self::Mobility => "The agents (`mobility`)",
@@ -93,7 +103,9 @@ const fn define(
     Definition { section, key, unit, definition }
 }
 
-use Section::{Flow, FlowInHandover, Handover, Link, Mobility, Packets, Probe, Roaming, Run};
+use Section::{
+    BlackHole, Filtered, Flow, FlowInHandover, Handover, Link, Mobility, Packets, Probe, Roaming, Run,
+};
 
 /// Every key of the summary, in its order.
 pub const DEFINITIONS: &[Definition] = &[
@@ -133,6 +145,18 @@ pub const DEFINITIONS: &[Definition] = &[
         "",
         "The handovers of many mobile nodes (`nodes` in `[mobility]`), counted; there only with them. Each of them is in the \
          trace.",
+    ),
+    define(
+        Run,
+        "black_holes",
+        "",
+        "Tunnels that swallowed large packets without a word, as the assist `black-hole` met and worked around them, in order; there only if there were any.",
+    ),
+    define(
+        Run,
+        "icmp_filtered",
+        "",
+        "Messages that packets were too large for the next link, which a link with `icmp = \"filtered\"` dropped; there only if there were any.",
     ),
     define(Run, "links", "", "The one-way links: `.down` towards the mobile node, `.up` away from it."),
     define(
@@ -498,6 +522,39 @@ pub const DEFINITIONS: &[Definition] = &[
     ),
     define(Roaming, "stall_after_median_s", "s", "Its median over all handovers that got so far, to 2 %."),
     define(Roaming, "stall_after_max_s", "s", "The longest such time."),
+    define(BlackHole, "node", "", "Node at which the tunnel begins."),
+    define(
+        BlackHole,
+        "towards",
+        "",
+        "Where its path leads: the care-of address, or the link that the mobile node sends by.",
+    ),
+    define(BlackHole, "flow", "", "The flow by which it showed."),
+    define(BlackHole, "at_s", "s", "When the smaller MTU was assumed."),
+    define(
+        BlackHole,
+        "failed_bytes",
+        "byte",
+        "Size of the tunnelled datagrams that got through in fragments only.",
+    ),
+    define(BlackHole, "assumed_mtu_bytes", "byte", "MTU that the path was taken to have from then on."),
+    define(BlackHole, "senders_told", "", "ICMP messages that told senders what fits."),
+    define(
+        BlackHole,
+        "packets_in_fragments",
+        "",
+        "Packets that were too large still and went on in fragments.",
+    ),
+    define(Filtered, "link", "", "The one-way link that filtered them."),
+    define(
+        Filtered,
+        "towards",
+        "",
+        "Whom the packets that were too large were for: of tunnelled ones the tunnel's end.",
+    ),
+    define(Filtered, "mtu_bytes", "byte", "What would have fitted, as they said."),
+    define(Filtered, "messages", "", "How many."),
+    define(Filtered, "first_at_s", "s", "When the first was filtered."),
     define(Link, "name", "", "The link with its direction: `gsm.down`."),
     define(Link, "offered_packets", "", "Packets handed to the link, refused ones included."),
     define(Link, "offered_bytes", "byte", "Bytes of IP of those packets, without framing."),
@@ -654,6 +711,8 @@ mod tests {
                 Handover => &summary["handovers"][0],
                 FlowInHandover => &summary["handovers"][0]["flows"][0],
                 Roaming => &summary["roaming"],
+                BlackHole => &summary["black_holes"][0],
+                Filtered => &summary["icmp_filtered"][0],
                 Link => &summary["links"][0],
                 Probe => &summary["probes"][0],
                 Mobility => &summary["mobility"],

@@ -13,6 +13,7 @@
 
 extern crate alloc;
 
+mod black_hole;
 mod definitions;
 mod flow;
 mod handover;
@@ -24,6 +25,7 @@ mod roaming;
 mod seconds;
 mod summary;
 
+pub use black_hole::{BlackHoleSummary, BlackHoles, FilteredSummary};
 pub use definitions::{DEFINITIONS, Definition, Section, definitions_markdown};
 pub use flow::{AssistDeed, FlowCounters, FlowMetrics, RttSummary, SegmentRange, Transmission};
 pub use handover::{

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use careof_base::{Duration, Instant};
 use serde::Serialize;
 
+use crate::black_hole::{BlackHoleSummary, FilteredSummary};
 use crate::flow::FlowMetrics;
 use crate::handover::HandoverSummary;
 use crate::ledger::Ledger;
@@ -331,6 +332,12 @@ pub struct Summary {
     /// The handovers of many mobile nodes; `None` where one moves, or nobody.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub roaming: Option<RoamingSummary>,
+    /// Tunnels that swallowed large packets, as assists met them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub black_holes: Vec<BlackHoleSummary>,
+    /// Messages that packets were too large which links filtered.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub icmp_filtered: Vec<FilteredSummary>,
     /// The one-way links.
     pub links: Vec<LinkSummary>,
     /// Measurements of links.
@@ -383,6 +390,10 @@ pub(crate) mod tests {
         let tcp =
             TcpSummary { profile: Some("linux-2.0".into()), variant: "reno".into(), rto: "linux-2.0".into() };
         let end = Instant::from_secs(120);
+        let mut holes = crate::BlackHoles::new();
+        holes.on_assumed(end, ("home-agent", "10.0.3.2".into()), "download", 1_500, 1_492);
+        holes.on_filtered(end, "path.up", "10.0.3.2".into(), 1_400);
+        let (met, filtered) = holes.summaries();
         Summary {
             careof: "0.1.0".into(),
             title: "WaveLAN to GSM".into(),
@@ -398,6 +409,8 @@ pub(crate) mod tests {
             flows: vec![FlowSummary::new("download", ["correspondent", "mobile"], "bulk", tcp, &flow, end)],
             handovers: handovers.finish(end, core::slice::from_ref(&flow)),
             roaming: Some(RoamingSummary::default()),
+            black_holes: met,
+            icmp_filtered: filtered,
             conservation: BTreeMap::from([("link gsm.down".into(), link.ledger().difference())]),
             links: vec![link],
             probes: vec![ProbeSummary::default()],

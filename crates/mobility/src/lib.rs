@@ -9,4 +9,5 @@
 extern crate alloc;
 
 pub mod dhcp;
+pub mod path_mtu;
 pub mod v4;

@@ -8,6 +8,7 @@ use careof_scenario::{
     Assist, AssistException, AssistPlace, Destination, KeptEnd, LinkId, QueueAtHandover, ReplayRest, Role,
     Scenario,
 };
+use careof_wire::tunnel::Encapsulation;
 
 use crate::agents::algorithm;
 use crate::flow::{FlowId, port};
@@ -42,6 +43,19 @@ pub fn assists(scenario: &Scenario, topology: &Topology, node: NodeId) -> Option
     }
     config.except = exceptions(scenario, topology);
     is_used.then_some(config)
+}
+
+/// How many bytes a tunnel of the scenario adds to a datagram.
+#[must_use]
+pub fn tunnel_overhead(scenario: &Scenario) -> u16 {
+    let encapsulation = scenario.mobility.as_ref().map(|mobility| mobility.encapsulation);
+    encapsulation.map_or(0, |encapsulation| match encapsulation {
+        careof_scenario::Encapsulation::IpInIp => Encapsulation::IpInIp.max_overhead(),
+        careof_scenario::Encapsulation::Minimal => Encapsulation::Minimal.max_overhead(),
+        careof_scenario::Encapsulation::Gre => {
+            Encapsulation::Gre { key: None, sequence: None }.max_overhead()
+        }
+    })
 }
 
 /// The flows that no assist touches.
@@ -163,6 +177,13 @@ fn take(scenario: &Scenario, assist: &Assist, config: &mut Config) {
                 packets: buffer.limit as usize,
                 from_notice: buffer.from_notice,
             });
+        }
+        Assist::MssClamp(clamp) => {
+            config.mss_clamp = Some(careof_assist::MssClamp { mtu: clamp.mtu });
+        }
+        Assist::BlackHole(hole) => {
+            config.black_hole =
+                Some(careof_assist::BlackHole { repeats: hole.repeats, lifetime: hole.lifetime });
         }
         Assist::Bicast => config.bicast = true,
         // These are for senders; a base station with the first looks at what passes, and changes nothing.

@@ -29,7 +29,7 @@ mod topology;
 mod workload;
 
 pub use agents::{AgentPlan, agent, wall_clock};
-pub use assists::{announced_path, assists, exceptions, flow_key};
+pub use assists::{announced_path, assists, exceptions, flow_key, tunnel_overhead};
 pub use capture::LinkCapture;
 pub use dhcp::{DhcpPlan, dhcp};
 pub use digest::{Digest, of_bytes};

@@ -102,6 +102,16 @@ pub(crate) fn path_to_home_agent(
     PathProperties { downlink: rate(&access.down), uplink: rate(&access.up), round_trip }
 }
 
+/// The one-way links between the home agent and the mobile node by way of an access link, in both directions.
+pub(crate) fn ways_to_home_agent(topology: &Topology, link: LinkId) -> Vec<OneWayId> {
+    let home_agent = topology.places.iter().position(|place| place.role == Role::HomeAgent);
+    let inside = home_agent.map(|index| {
+        let (home_agent, anchor) = (NodeId(index as u16), topology.entrance(down_of(link)));
+        walk(topology, anchor, home_agent).into_iter().chain(walk(topology, home_agent, anchor))
+    });
+    [up_of(link), down_of(link)].into_iter().chain(inside.into_iter().flatten()).collect()
+}
+
 fn config(scenario: &Scenario, way: OneWayId) -> &LinkConfig {
     let link = scenario.link(LinkId(way.0 as usize / 2));
     if way.0.is_multiple_of(2) { &link.down } else { &link.up }

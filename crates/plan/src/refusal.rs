@@ -1,6 +1,13 @@
 //! What no world can do, or not yet.
 
-use careof_scenario::{Assist, AssistPlace, CareOf, MovementDetection, QueuedFate, Role, Routing, Scenario};
+use careof_mobility::path_mtu;
+use careof_scenario::{
+    Assist, AssistPlace, CareOf, LinkId, MovementDetection, QueuedFate, Role, Routing, Scenario,
+};
+
+use crate::assists::tunnel_overhead;
+use crate::layout::lay_out;
+use crate::path::ways_to_home_agent;
 
 /// Something a scenario asks for that a world does not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +68,7 @@ pub fn refuse_what_no_world_can(scenario: &Scenario) -> Result<(), Unsupported> 
                 remedy: "the mobile node has no address of its own behind a foreign agent; use care_of = \"co-located\"".to_owned(),
             });
         }
+        refuse_narrow_tunnels(scenario)?;
         for link in &scenario.links {
             let mtu = link.down.mtu.max(link.up.mtu);
             if mtu > MAX_TUNNELLED_MTU {
@@ -102,6 +110,39 @@ pub fn refuse_what_no_world_can(scenario: &Scenario) -> Result<(), Unsupported> 
     Ok(())
 }
 
+/// Refuses a link on the way of a tunnel, from the home agent to an access link, that leaves less inside than every node passes on
+/// whole (RFC 791 section 3.2): registrations themselves would not fit.
+fn refuse_narrow_tunnels(scenario: &Scenario) -> Result<(), Unsupported> {
+    let overhead = tunnel_overhead(scenario);
+    let least = path_mtu::LEAST + overhead;
+    if scenario.links.iter().all(|link| link.down.mtu.min(link.up.mtu) >= least) {
+        return Ok(());
+    }
+    let topology = lay_out(scenario);
+    for index in 0..scenario.links.len() {
+        let access = LinkId(index);
+        if !scenario.link(access).access {
+            continue;
+        }
+        for way in ways_to_home_agent(&topology, access) {
+            let link = scenario.link(LinkId(way.0 as usize / 2));
+            let mtu = if way.0.is_multiple_of(2) { link.down.mtu } else { link.up.mtu };
+            if mtu < least {
+                return Err(Unsupported {
+                    key: format!("links.{}.mtu", link.name),
+                    found: format!("{mtu} B"),
+                    remedy: format!(
+                        "a tunnel to the mobile node crosses it, whose header takes {overhead} bytes, and of what is inside every \
+                         node passes on {} whole (RFC 791): write at least {least} B",
+                        path_mtu::LEAST
+                    ),
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
 /// A place of an assist that neither world has.
 fn refuse_assists_not_carried_out(scenario: &Scenario) -> Result<(), Unsupported> {
     let is_at_stations =
@@ -120,6 +161,27 @@ fn refuse_assists_not_carried_out(scenario: &Scenario) -> Result<(), Unsupported
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_link_that_leaves_no_room_inside_the_tunnel_is_refused_with_the_reason() {
+        const SCENARIO: &str = "duration = \"20 s\"\n[links]\n\
+            core = { rate = \"1 Mbit/s\", delay = \"1 ms\", between = [\"home-agent\", \"far\"] }\n\
+            a = { rate = \"1 Mbit/s\", delay = \"1 ms\", between = [\"far\", \"mobile\"] }\n[mobility]\n";
+        let refused = |overrides: &[&str]| {
+            let overrides: Vec<String> = overrides.iter().map(|&text| text.to_owned()).collect();
+            refuse_what_no_world_can(&Scenario::parse("x.toml", SCENARIO, &overrides).unwrap()).err()
+        };
+        assert_eq!(refused(&["links.core.mtu=88"]), None);
+        let refusal = refused(&["links.core.mtu=87"]).unwrap();
+        assert_eq!((refusal.key.as_str(), refusal.found.as_str()), ("links.core.mtu", "87 B"));
+        assert!(
+            refusal.remedy.contains("20 bytes") && refusal.remedy.contains("at least 88 B"),
+            "{refusal:?}"
+        );
+        assert!(refused(&["links.a.mtu=91", "mobility.encapsulation=gre"]).unwrap().remedy.contains("92 B"));
+        // No tunnel comes to the correspondent.
+        assert_eq!(refused(&["links.ethernet={ preset = \"ethernet-10m\", mtu = 68 }"]), None);
+    }
 
     #[test]
     fn a_relay_that_would_have_to_move_is_refused() {

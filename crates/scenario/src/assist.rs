@@ -16,7 +16,7 @@ mod parameters;
 use parameters::{Read, with_parameters};
 
 /// The assists by their names, in the order of [`Assist`].
-pub(crate) const NAMES: [&str; 18] = [
+pub(crate) const NAMES: [&str; 20] = [
     "replay",
     "hold-last",
     "lcd-kick",
@@ -35,13 +35,15 @@ pub(crate) const NAMES: [&str; 18] = [
     "tcp-cm",
     "mobile-tcp",
     "rto-fast-decrease",
+    "mss-clamp",
+    "black-hole",
 ];
 
 /// What `"default"` stands for: what is safe with unmodified ends that know nothing of it.
 pub(crate) const DEFAULT: [&str; 3] = ["replay", "lcd-kick", "window-clamp"];
 
 /// Names that people bring from papers and other programs, and what to write instead.
-const ALIASES: [(&str, &str); 12] = [
+const ALIASES: [(&str, &str); 15] = [
     ("tcp-lcd", "write \"lcd-kick\""),
     ("freeze-tcp", "write \"freeze\""),
     ("re-route", "write \"path-queue\", which moves its queue: path-queue = { at_handover = \"re-route\" }"),
@@ -52,6 +54,9 @@ const ALIASES: [(&str, &str); 12] = [
     ("simultaneous-bindings", "write \"bicast\", and simultaneous_bindings = true in [mobility]"),
     ("i-tcp", "write \"split\""),
     ("codel", "write \"path-queue\", whose discipline is \"codel\""),
+    ("adjust-mss", "write \"mss-clamp\""),
+    ("tcpmss", "write \"mss-clamp\""),
+    ("pmtu", "write \"black-hole\", or \"mss-clamp\""),
     ("off", "write \"none\""),
     ("all", "write \"default\", or name those to use"),
 ];

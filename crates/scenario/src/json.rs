@@ -235,6 +235,7 @@ pub(crate) fn direction(config: &Config) -> Json {
         },
         "queue": queue(&config.queue),
         "mtu_bytes": config.mtu,
+        "filters_icmp": config.filters_icmp,
         "framing": object! {
             "bits_per_byte": config.framing.bits_per_byte,
             "overhead_bytes": config.framing.overhead_bytes,
@@ -511,6 +512,7 @@ fn model(tcp: &Tcp) -> Json {
         "window_validation": config.window_validation,
         "limited_transmit_counts": config.limited_transmit_counts,
         "idle_restart": config.idle_restart.name(),
+        "mtu_probing": config.mtu_probing,
         "nagle": config.nagle,
         "max_retransmissions": config.max_retransmissions,
         "time_wait_ns": config.time_wait,

@@ -52,12 +52,13 @@ pub use careof_document::error::{DocumentError as ScenarioError, DocumentErrors 
 use careof_document::{decode, error, tree};
 pub use document::reference_markdown;
 pub use model::{
-    AckHold, AdvisedBy, Algorithm, Assist, AssistException, AssistPlace, BufferForward, CareOf, ClientCheck,
-    CopyNumber, Destination, Dhcp, Discovery, Encapsulation, FastRetransmit, Fleet, Flow, Freeze, Handover,
-    HandoverStyle, HoldLast, KeptEnd, KernelProfile, KernelTcp, LcdKick, Link, LinkId, Medium, MediumId,
-    Mobility, MovementDetection, Node, NodeId, PathQueue, PolicyRule, Programs, Protocol, QueueAtHandover,
-    QueuedFate, Replay, ReplayAssist, ReplayRest, Role, Round, Routing, RtoFastDecrease, RtoReset, Scenario,
-    Snoop, Split, StartDelay, Tcp, TcpCm, TraceFile, WindowClamp, Workload,
+    AckHold, AdvisedBy, Algorithm, Assist, AssistException, AssistPlace, BlackHole, BufferForward, CareOf,
+    ClientCheck, CopyNumber, Destination, Dhcp, Discovery, Encapsulation, FastRetransmit, Fleet, Flow,
+    Freeze, Handover, HandoverStyle, HoldLast, KeptEnd, KernelProfile, KernelTcp, LcdKick, Link, LinkId,
+    Medium, MediumId, Mobility, MovementDetection, MssClamp, Node, NodeId, PathQueue, PolicyRule, Programs,
+    Protocol, QueueAtHandover, QueuedFate, Replay, ReplayAssist, ReplayRest, Role, Round, Routing,
+    RtoFastDecrease, RtoReset, Scenario, Snoop, Split, StartDelay, Tcp, TcpCm, TraceFile, WindowClamp,
+    Workload,
 };
 pub use presets::{Preset, preset, presets, presets_json};
 pub use trace::{NamedIn, ReadFile};

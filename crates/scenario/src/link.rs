@@ -16,6 +16,8 @@ use crate::tree::{Entry, Value, join};
 use crate::units;
 use crate::words::{DisciplineKind, JitterKind, LossKind, ReadWord as _, nearest};
 
+/// Why a link has a least MTU.
+const LEAST_REASON: &str = "every IPv4 node passes on 68 bytes whole (RFC 791, section 3.2)";
 /// The preset of links that are understood without being given.
 pub(crate) const IMPLIED_PRESET: &str = "ethernet-10m";
 
@@ -213,6 +215,9 @@ pub(crate) fn directions(
         if let Some(loss) = get("loss").and_then(|field| loss(&field, problems)) {
             directions.iter_mut().for_each(|direction| direction.loss = loss);
         }
+        if let Some(filtered) = get("icmp").and_then(|field| icmp(&field, problems)) {
+            directions.iter_mut().for_each(|direction| direction.filters_icmp = filtered);
+        }
         if let Some(field) = get("queue") {
             for direction in directions {
                 // Each direction keeps what the table leaves out; one report of an error is enough.
@@ -225,7 +230,9 @@ pub(crate) fn directions(
             }
         }
     }
-    if let Some(mtu) = reader.get("mtu").and_then(|field| field.packet_size(MINIMUM_MTU, u16::MAX, problems))
+    if let Some(mtu) = reader
+        .get("mtu")
+        .and_then(|field| field.packet_size_for(MINIMUM_MTU, u16::MAX, Some(LEAST_REASON), problems))
     {
         both.iter_mut().for_each(|direction| direction.mtu = mtu);
     }
@@ -293,6 +300,11 @@ fn traces(
         }
     }
     found
+}
+
+/// Whether ICMP errors are filtered.
+fn icmp(field: &Field<'_>, problems: &mut Problems) -> Option<bool> {
+    field.choice(&[("carried", false), ("filtered", true)], &[], problems)
 }
 
 fn rate(field: &Field<'_>, problems: &mut Problems) -> Option<careof_base::DataRate> {

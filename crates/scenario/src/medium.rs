@@ -16,7 +16,7 @@ use crate::words::{MediumKind, ReadWord as _, nearest};
 const MOST_STATIONS: usize = 100;
 
 /// Keys of a link that the medium has in its place.
-const OF_THE_MEDIUM: [&str; 14] = [
+const OF_THE_MEDIUM: [&str; 16] = [
     "preset",
     "rate",
     "rate_up",
@@ -30,6 +30,8 @@ const OF_THE_MEDIUM: [&str; 14] = [
     "queue_up",
     "trace",
     "trace_up",
+    "icmp",
+    "icmp_up",
     "framing",
 ];
 

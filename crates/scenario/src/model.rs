@@ -9,9 +9,9 @@ mod dhcp;
 mod discovery;
 
 pub use assist::{
-    AckHold, AdvisedBy, Assist, AssistException, AssistPlace, BufferForward, FastRetransmit, Freeze,
-    HoldLast, KeptEnd, LcdKick, PathQueue, QueueAtHandover, ReplayAssist, ReplayRest, RtoFastDecrease,
-    RtoReset, Snoop, Split, TcpCm, WindowClamp,
+    AckHold, AdvisedBy, Assist, AssistException, AssistPlace, BlackHole, BufferForward, FastRetransmit,
+    Freeze, HoldLast, KeptEnd, LcdKick, MssClamp, PathQueue, QueueAtHandover, ReplayAssist, ReplayRest,
+    RtoFastDecrease, RtoReset, Snoop, Split, TcpCm, WindowClamp,
 };
 pub use dhcp::{ClientCheck, Dhcp, StartDelay};
 pub use discovery::Discovery;

@@ -104,6 +104,14 @@ nodes for one of them than `count`, these are shared out evenly and in order: wi
             "Largest IP packet, 68 to 65535 bytes, in both directions.",
         ),
         key(
+            "icmp",
+            "word",
+            "`\"carried\"`",
+            "`\"filtered\"` drops ICMP errors that would enter the link, as badly made packet filters do (destination unreachable, time exceeded, parameter \
+problem, redirect, source quench; echoes and advertisements pass, and so does what is inside a tunnel): cause `icmp-filtered`.",
+        ),
+        key("icmp_up", "word", "`icmp`", "The same, from the second node to the first."),
+        key(
             "framing",
             "`\"none\"`, `\"async-ppp\"` or table",
             "the preset's, else `\"none\"`",
@@ -788,6 +796,13 @@ in slow start, 1.2 times later (Linux's `fq`). Congestion control by `\"bbr\"` a
             "word",
             "the profile's",
             "After silence: `\"off\"`, `\"initial-window\"` or `\"decay\"`.",
+        ),
+        key(
+            "mtu_probing",
+            "true or false",
+            "`false`",
+            "After three timeouts in a row segments of at most 1024 bytes are tried, then ever smaller ones, as where a path swallows large packets and nobody says so (RFC 4821; \
+`tcp_mtu_probing` of Linux, which also searches for larger ones later: that is not modelled).",
         ),
         key("nagle", "true or false", "the profile's", "RFC 896."),
         key(

@@ -349,6 +349,7 @@ fn parts(reader: &Reader<'_>, config: &mut Config, problems: &mut Problems) {
         ("rescue_retransmission", &mut config.rescue_retransmission),
         ("linux20_fast_retransmit", &mut config.linux20_fast_retransmit),
         ("window_validation", &mut config.window_validation),
+        ("mtu_probing", &mut config.mtu_probing),
         ("nagle", &mut config.nagle),
     ] {
         if let Some(value) = boolean(reader, key, problems) {

@@ -23,7 +23,7 @@ from = "correspondent"
 to = "mobile"
 "#;
 
-const NAMES: [&str; 18] = [
+const NAMES: [&str; 20] = [
     "replay",
     "hold-last",
     "lcd-kick",
@@ -42,6 +42,8 @@ const NAMES: [&str; 18] = [
     "tcp-cm",
     "mobile-tcp",
     "rto-fast-decrease",
+    "mss-clamp",
+    "black-hole",
 ];
 
 /// What all assists need together: a warning, copies to the old address, base stations, both directions by the agents.

@@ -46,7 +46,7 @@ fn an_unknown_key_is_refused_with_the_nearest_one() {
     assert_eq!(
         edited("queue =", "rato = "),
         "error: scenarios/x.toml:5:29: links.gsm.rato: found an unknown key; a link has the keys preset, rate, \
-         rate_up, delay, delay_up, jitter, jitter_up, loss, loss_up, queue, queue_up, trace, trace_up, mtu, framing, between, medium, count\n  \
+         rate_up, delay, delay_up, jitter, jitter_up, loss, loss_up, queue, queue_up, trace, trace_up, mtu, icmp, icmp_up, framing, between, medium, count\n  \
          hint: did you mean `rate`?"
     );
     assert!(edited("queue =", "queue-up =").ends_with("hint: write `queue_up`"));
@@ -154,7 +154,10 @@ fn values_of_the_wrong_kind_are_refused() {
 #[test]
 fn impossible_links_are_refused() {
     for (value, part) in [
-        ("mtu = 67", "links.gsm.mtu: found 67; it must lie between 68 and 65535 bytes"),
+        (
+            "mtu = 67",
+            "links.gsm.mtu: found 67; it must lie between 68 and 65535 bytes: every IPv4 node passes on 68",
+        ),
         ("mtu = \"70 kB\"", "it must lie between 68 and 65535 bytes"),
         ("loss = \"101 %\"", "a probability lies between 0 and 1, such as 0.01 or \"1 %\""),
         ("loss = 2", "hint: write \"2 %\""),

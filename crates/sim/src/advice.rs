@@ -385,7 +385,8 @@ impl Simulation {
                 ..Ipv4Header::default()
             };
             let body = Body::Message(payload.clone().into());
-            let packet = self.insert(Packet { id: 0, header, outer: None, body, origin: None });
+            let packet =
+                self.insert(Packet { id: 0, header, outer: None, body, origin: None, in_fragments: 0 });
             self.trace_message(node, packet, true);
             self.trace_advice(node, flow, "tell", 1, u64::from(header.payload_len) + 20);
             self.originate(node, packet, 0);

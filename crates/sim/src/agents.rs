@@ -275,6 +275,12 @@ impl Simulation {
                 _ => {}
             }
         } else if self.is_own(node, quoted.header.source) {
+            if let IcmpMessage::DestinationUnreachable(error) = message
+                && error.code == UnreachableCode::FragmentationNeeded
+            {
+                let Ipv4Header { destination, .. } = quoted.header;
+                self.tunnel_mtu_learnt(node, destination, quoted.header.total_len(), error.next_hop_mtu);
+            }
             self.assist_unreachable(node, quoted.header.destination, message);
             if let Ok(relayed) = relay_error(message, quoted.header.source, true) {
                 self.send_icmp(node, relayed.to, &IcmpMessage::DestinationUnreachable(relayed.message));
@@ -352,6 +358,11 @@ impl Simulation {
         {
             return;
         }
-        self.transmit(node, interface, packet);
+        let longest = self.pool[packet].in_fragments;
+        if longest == 0 {
+            return self.transmit(node, interface, packet);
+        }
+        self.pool[packet].outermost_mut().dont_fragment = false;
+        self.cut(node, packet, longest).into_iter().for_each(|part| self.transmit(node, interface, part));
     }
 }

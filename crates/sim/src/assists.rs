@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use careof_assist::{
-    Action, Assistant, Config, Edit, Fate, FlowKey, Input, PacketView, PathId, Report, Token, Towards,
+    Action, Assistant, Config, Edit, Fate, FlowKey, HoleNews, Input, PacketView, PathId, Report, Token,
+    Towards,
 };
 use careof_metrics::AssistDeed;
 use careof_mobility::v4::{HandoverEvent, InterfaceId, PathProperties, Tunnel};
@@ -35,6 +36,8 @@ pub(crate) struct Anchor {
     /// Mobile nodes whose binding has just changed, and whether what was on its way by the path before is lost, if they said.
     moved: BTreeMap<Ipv4Addr, Option<bool>>,
     slot: Slot,
+    /// What a tunnel adds to a datagram.
+    overhead: u16,
 }
 
 /// A packet under a token, and the end it goes to.
@@ -94,8 +97,15 @@ impl Simulation {
     fn add_anchor(&mut self, node: NodeId, config: Config) -> Result<(), WorldError> {
         let assistant = Assistant::new(config).map_err(|error| WorldError::Assist(error.to_string()))?;
         let slot = self.add_component(Component::Assist(node));
-        self.node_mut(node).assist =
-            Some(Box::new(Anchor { assistant, stored: Vec::new(), held: 0, moved: BTreeMap::new(), slot }));
+        let overhead = careof_plan::tunnel_overhead(&self.scenario);
+        self.node_mut(node).assist = Some(Box::new(Anchor {
+            assistant,
+            stored: Vec::new(),
+            held: 0,
+            moved: BTreeMap::new(),
+            slot,
+            overhead,
+        }));
         Ok(())
     }
 
@@ -210,10 +220,14 @@ impl Simulation {
             Body::Tcp(segment) if !shown.header.is_fragment() => Some(segment),
             Body::Tcp(_) | Body::Message(_) => None,
         };
-        let view = PacketView { header: &shown.header, segment, is_opaque: false };
+        let overhead = anchor.overhead;
+        let view = PacketView { header: &shown.header, segment, is_opaque: false, overhead };
         let verdict = anchor.assistant.handle_packet(now, towards, path, &view);
         if let Some(edit) = verdict.edit {
             self.edit(packet, edit);
+        }
+        if let Some(longest) = verdict.fragments {
+            self.pool[packet].in_fragments = longest;
         }
         let Some(anchor) = &mut self.nodes[usize::from(node.0)].assist else { return true };
         if let Some(token) = verdict.keep {
@@ -248,6 +262,9 @@ impl Simulation {
                 origin.ack += i64::from(ack.0.wrapping_sub(segment.ack.0) as i32);
             }
             segment.ack = ack;
+        }
+        if let (Some(_), Some(mss)) = (segment.mss, edit.mss) {
+            segment.mss = Some(mss);
         }
         if edit.without_sack {
             segment.sack = SackBlocks::default();
@@ -294,6 +311,10 @@ impl Simulation {
                 }
                 Action::HostUnreachable { quoted, ports, seq } => {
                     self.host_unreachable(node, &quoted, ports, seq, &mut for_here);
+                }
+                Action::FragmentationNeeded { quoted, ports, seq, mtu } => {
+                    let code = UnreachableCode::FragmentationNeeded;
+                    self.tell_sender(node, (code, mtu), (&quoted, ports, seq), &mut for_here);
                 }
             }
         }
@@ -370,6 +391,7 @@ impl Simulation {
         packet: PacketRef,
         for_here: &mut Vec<ForHere>,
     ) -> bool {
+        self.mind_black_hole(node, towards, via, packet);
         let Packet { header, body, .. } = &self.pool[packet];
         let destination = header.destination;
         if self.is_own(node, destination) || self.is_for_relay(node, packet, towards) {
@@ -421,6 +443,22 @@ impl Simulation {
         true
     }
 
+    /// What was stored goes in fragments where its path swallows large packets.
+    fn mind_black_hole(&mut self, node: NodeId, towards: Towards, via: Option<PathId>, packet: PacketRef) {
+        let Some(anchor) = &self.node(node).assist else { return };
+        let config = anchor.assistant.config();
+        let header = self.pool[packet].header;
+        if config.black_hole.is_none() || towards != config.place.enters() || !header.dont_fragment {
+            return;
+        }
+        let mobile = if towards == Towards::Mobile { header.destination } else { header.source };
+        let path = via.or_else(|| self.direction(node, packet)?.1);
+        let assumed = path.and_then(|path| anchor.assistant.assumed_mtu(self.now, mobile, path));
+        if let Some(mtu) = assumed.filter(|mtu| header.total_len() + anchor.overhead > *mtu) {
+            self.pool[packet].in_fragments = mtu;
+        }
+    }
+
     /// Sends an acknowledgement in the name of the end it does not go to. One of a flow that is none of the scenario's can
     /// not be: what an assist has seen is of such a flow.
     fn inject(
@@ -448,7 +486,8 @@ impl Simulation {
             ..*header
         };
         let body = Body::Tcp(*segment);
-        let packet = self.insert(Packet { id: 0, header, outer: None, body, origin: Some(origin) });
+        let packet =
+            self.insert(Packet { id: 0, header, outer: None, body, origin: Some(origin), in_fragments: 0 });
         self.count_deed(Some(Origin { sender: sender.peer(), ..origin }), AssistDeed::AckInjected);
         if !self.send_stored(node, towards, None, packet, for_here) {
             self.drop_packet(node, packet, NodeDrop::NoRoute);
@@ -463,14 +502,25 @@ impl Simulation {
         seq: SeqNumber,
         for_here: &mut Vec<ForHere>,
     ) {
-        let message = IcmpMessage::DestinationUnreachable(DestinationUnreachable {
-            code: UnreachableCode::Host,
-            next_hop_mtu: 0,
-            quoted: quote_segment(quoted, ports, seq),
-        });
         if let Some((flow, sender)) = self.sender_of(quoted, ports.0) {
             self.count_deed_of(flow, sender, AssistDeed::UnreachableInjected);
         }
+        self.tell_sender(node, (UnreachableCode::Host, 0), (quoted, ports, seq), for_here);
+    }
+
+    /// Sends an ICMP error, with what it says of the next hop, about a segment.
+    fn tell_sender(
+        &mut self,
+        node: NodeId,
+        (code, next_hop_mtu): (UnreachableCode, u16),
+        (quoted, ports, seq): (&Ipv4Header, (u16, u16), SeqNumber),
+        for_here: &mut Vec<ForHere>,
+    ) {
+        let message = IcmpMessage::DestinationUnreachable(DestinationUnreachable {
+            code,
+            next_hop_mtu,
+            quoted: quote_segment(quoted, ports, seq),
+        });
         if self.is_own(node, quoted.source) || self.is_relays_own(node, quoted, ports.0) {
             for_here.push(ForHere::Unreachable(quoted.source, message));
         } else {
@@ -511,7 +561,29 @@ impl Simulation {
                     self.flow_metrics[index].on_assist_stall(after_path);
                 }
             }
+            Report::Hole { flow, path, news } => self.note_hole(node, &flow, path, news),
             Report::Forgotten { .. } => {}
+        }
+    }
+
+    /// Notes what shows of a tunnel that swallows large packets.
+    fn note_hole(&mut self, node: NodeId, flow: &FlowKey, path: PathId, news: HoleNews) {
+        let name = &self.nodes[usize::from(node.0)].place.name;
+        let towards = match self.nodes[usize::from(node.0)].agent {
+            Agent::Home(_) => Ipv4Addr::from_bits(path.0).to_string(),
+            _ => {
+                let way = u16::try_from(path.0).ok().and_then(|id| self.way_of(node, InterfaceId(id)));
+                way.map_or_else(|| path.0.to_string(), |way| self.links[way.0 as usize].name.clone())
+            }
+        };
+        match news {
+            HoleNews::Assumed { mtu, failed } => {
+                let of = self.flow_of(flow).map(|(id, _)| self.flows[usize::from(id.0)].name.clone());
+                let of = of.unwrap_or_default();
+                self.black_holes.on_assumed(self.now, (name, towards), &of, failed, mtu);
+            }
+            HoleNews::Told { .. } => self.black_holes.on_told(name, &towards),
+            HoleNews::InFragments => self.black_holes.on_fragments(name, &towards),
         }
     }
 

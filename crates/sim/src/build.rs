@@ -71,6 +71,8 @@ impl Simulation {
             observer: Observer { log, pcap },
             bytes: PacketBytes::default(),
             events: 0,
+            tunnel_mtus: std::collections::BTreeMap::new(),
+            black_holes: careof_metrics::BlackHoles::new(),
             malformed_messages: 0,
             registration_requests: 0,
             mobiles: topology.mobiles,
@@ -163,6 +165,7 @@ impl Simulation {
                     interfaces.iter().position(|interface| interface.out == opposite).unwrap_or_default();
                 let slot = self.add_component(Component::Link(id));
                 self.links.push(OneWay {
+                    filters_icmp: one_way.config().filters_icmp,
                     link: one_way,
                     medium: None,
                     name,

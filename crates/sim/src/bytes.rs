@@ -129,7 +129,14 @@ mod tests {
                 payload_len: segment.header_len() + 12 + payload_len,
                 ..Ipv4Header::default()
             };
-            let whole = Packet { id: 0, header, outer: None, body: Body::Tcp(segment), origin: Some(origin) };
+            let whole = Packet {
+                id: 0,
+                header,
+                outer: None,
+                body: Body::Tcp(segment),
+                origin: Some(origin),
+                in_fragments: 0,
+            };
             let written = bytes.of(&whole)[20..].to_vec();
             assert_eq!(written.len(), usize::from(header.payload_len));
             let (read, data) = Segment::parse(header.source, header.destination, &written).unwrap();

@@ -12,6 +12,7 @@ use crate::drop_cause::{Cause, NodeDrop};
 use crate::packet::{Body, Outer, Packet, PacketRef};
 use crate::reassembly::Reassembled;
 use crate::simulation::Simulation;
+use careof_mobility::path_mtu;
 use careof_mobility::v4::Tunnel;
 use careof_plan::{InterfaceIndex, NodeId, OneWayId, Route};
 
@@ -138,13 +139,21 @@ impl Simulation {
 
     /// Puts a packet into a tunnel and sends it on.
     pub(crate) fn encapsulate(&mut self, node: NodeId, packet: PacketRef, tunnel: Tunnel) {
-        if self.put_in_tunnel(node, packet, tunnel) {
-            self.route_on(node, packet);
+        if !self.put_in_tunnel(node, packet, tunnel) {
+            return;
+        }
+        match self.pool[packet].in_fragments {
+            0 => self.route_on(node, packet),
+            longest => self.cut(node, packet, longest).into_iter().for_each(|part| self.route_on(node, part)),
         }
     }
 
     /// Writes the outer header; `false` when the packet had to be dropped instead.
     pub(crate) fn put_in_tunnel(&mut self, node: NodeId, packet: PacketRef, tunnel: Tunnel) -> bool {
+        if self.exceeds_tunnel(node, packet, tunnel) {
+            self.drop_packet(node, packet, NodeDrop::FragmentationNeeded);
+            return false;
+        }
         let identification = self.next_identification(node);
         let inner = &mut self.pool[packet];
         // A packet from the tunnel's exit would go round in circles (RFC 2003 section 3.2); a tunnel within a
@@ -167,7 +176,7 @@ impl Simulation {
                 ttl: if minimal { inner.header.ttl } else { tunnel.ttl },
                 tos: inner.header.tos,
                 identification: if minimal { inner.header.identification } else { identification },
-                dont_fragment: inner.header.dont_fragment,
+                dont_fragment: inner.header.dont_fragment && inner.in_fragments == 0,
                 more_fragments: false,
                 fragment_offset: 0,
                 payload_len: inner.header.payload_len
@@ -217,11 +226,43 @@ impl Simulation {
             self.fragmentation_needed(node, packet, mtu);
             return self.drop_packet(node, packet, NodeDrop::FragmentationNeeded);
         }
-        self.fragment(node, packet, mtu, out);
+        for part in self.cut(node, packet, mtu) {
+            let size = self.pool.hop(part).size;
+            self.offer(out, part, size);
+        }
     }
 
-    /// Cuts a packet into fragments of at most `mtu` bytes (RFC 791 section 3.2) for a one-way link.
-    fn fragment(&mut self, node: NodeId, packet: PacketRef, mtu: u16, out: OneWayId) {
+    /// Whether a packet that must not be fragmented is larger than the tunnel is known to take: then its sender is told
+    /// (RFC 2003 section 5.1).
+    fn exceeds_tunnel(&mut self, node: NodeId, packet: PacketRef, tunnel: Tunnel) -> bool {
+        if self.tunnel_mtus.is_empty() {
+            return false;
+        }
+        let Packet { header, in_fragments, .. } = &self.pool[packet];
+        let overhead = tunnel.overhead(header.source);
+        let known = self.tunnel_mtus.get(&(node, tunnel.exit)).and_then(|mtu| mtu.get(self.now));
+        let Some(mtu) = known.map(|mtu| mtu.saturating_sub(overhead)) else { return false };
+        if !header.dont_fragment || *in_fragments != 0 || header.total_len() <= mtu {
+            return false;
+        }
+        let (to, inner) = (header.source, self.pool[packet].clone());
+        self.tell_too_large(node, to, &inner, mtu);
+        true
+    }
+
+    /// A router on the way of a tunnel that begins at `node` says that a datagram is too large for its next link.
+    pub(crate) fn tunnel_mtu_learnt(&mut self, node: NodeId, exit: Ipv4Addr, len: u16, next_hop_mtu: u16) {
+        // One that does not know RFC 1191 says 0.
+        let mtu = if next_hop_mtu == 0 { path_mtu::plateau_below(len) } else { next_hop_mtu };
+        self.tunnel_mtus.entry((node, exit)).or_default().lower(self.now, mtu, path_mtu::LIFETIME);
+    }
+
+    /// Cuts a packet into fragments of at most `mtu` bytes (RFC 791 section 3.2).
+    pub(crate) fn cut(&mut self, node: NodeId, packet: PacketRef, mtu: u16) -> Vec<PacketRef> {
+        if self.pool.hop(packet).size <= u32::from(mtu) {
+            return vec![packet];
+        }
+        let mut parts = Vec::new();
         let whole = self.pool[packet].clone();
         let header = *whole.outermost();
         let step = (mtu - 20) & !7;
@@ -235,12 +276,12 @@ impl Simulation {
             part_header.more_fragments = header.more_fragments || offset + len < header.payload_len;
             let part = self.insert(part);
             self.trace_derived(node, part, whole.id, "fragment");
-            let size = self.pool.hop(part).size;
-            self.offer(out, part, size);
+            parts.push(part);
             offset += len;
         }
         self.ledger.fragmented += 1;
         self.release(packet);
+        parts
     }
 
     /// Tells whoever can do something about it that a packet is too large (RFC 1191, RFC 2003 section 5.1).
@@ -252,11 +293,17 @@ impl Simulation {
             Some(outer) => {
                 let overhead = outer.tunnel().overhead(too_large.header.source);
                 let inner = Packet { outer: None, ..too_large.clone() };
-                (too_large.header.source, mtu - overhead, inner)
+                (too_large.header.source, mtu.saturating_sub(overhead), inner)
             }
             None => (too_large.outermost().source, mtu, too_large.clone()),
         };
-        let quoted = self.bytes.quote(&quoted);
+        self.tell_too_large(node, to, &quoted, next_hop_mtu);
+    }
+
+    fn tell_too_large(&mut self, node: NodeId, to: Ipv4Addr, too_large: &Packet, next_hop_mtu: u16) {
+        let quoted = self.bytes.quote(too_large);
+        // No sender is told less than every node passes on whole (RFC 1191 section 3).
+        let next_hop_mtu = next_hop_mtu.max(path_mtu::LEAST);
         let message = IcmpMessage::DestinationUnreachable(DestinationUnreachable {
             code: UnreachableCode::FragmentationNeeded,
             next_hop_mtu,
@@ -306,6 +353,7 @@ impl Simulation {
             outer: None,
             body: Body::Message(payload.into()),
             origin: None,
+            in_fragments: 0,
         });
         self.trace_message(node, packet, true);
         match interface {
@@ -434,6 +482,7 @@ impl Simulation {
             self.pool[packet].header.mark_congestion();
         }
         self.pool[packet].outer = None;
+        self.pool[packet].in_fragments = 0;
         self.pool.refresh(packet);
         if self.is_own(node, inner.destination) {
             return self.deliver(node, interface, packet);

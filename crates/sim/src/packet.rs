@@ -76,6 +76,8 @@ pub(crate) struct Packet {
     pub(crate) body: Body,
     /// The TCP flow it belongs to; `None` for signalling.
     pub(crate) origin: Option<Origin>,
+    /// Where it is not 0, an assist has it enter its tunnel in fragments of so many bytes at most, whatever its DF bit says.
+    pub(crate) in_fragments: u16,
 }
 
 impl Packet {
@@ -194,6 +196,7 @@ impl PacketPool {
             outer: None,
             body: Body::Tcp(Segment::default()),
             origin: None,
+            in_fragments: 0,
         };
         self.hops.push(Hop::of(&packet));
         self.packets.push(packet);
@@ -294,6 +297,7 @@ impl Place<'_> {
         packet.id = *next_id;
         packet.header = *header;
         packet.outer = None;
+        packet.in_fragments = 0;
         packet.origin = Some(*origin);
         *next_id += 1;
         reference

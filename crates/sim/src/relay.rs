@@ -432,6 +432,7 @@ impl Simulation {
             outer: None,
             body: Body::Tcp(segment),
             origin: Some(origin),
+            in_fragments: 0,
         };
         let packet = self.insert(packet);
         if is_traced {

@@ -1,15 +1,19 @@
 //! The world: virtual time, and everything that happens in it.
 
 use core::net::Ipv4Addr;
+use std::collections::BTreeMap;
 
 use careof_base::{Duration, Instant, RandomStream};
 use careof_link::{Link, Output};
-use careof_metrics::FlowMetrics;
+use careof_metrics::{BlackHoles, FlowMetrics};
+use careof_mobility::path_mtu::PathMtu;
 use careof_plan::{
     Digest, FlowId, InterfaceIndex, Mobiles, NodeId, OneWayId, Place, Route, Side, Subnet, Topology,
     Unsupported,
 };
 use careof_scenario::Scenario;
+use careof_wire::icmp::{IcmpMessage, QuotedDatagram, UnreachableCode, is_error};
+use careof_wire::protocol;
 
 use crate::advice::Senders;
 use crate::agents::Agent;
@@ -23,7 +27,7 @@ use crate::handover::Script;
 use crate::ledger::Ledger;
 use crate::media::{OnMedium, SharedMedium};
 use crate::observer::Observer;
-use crate::packet::{Packet, PacketPool, PacketRef};
+use crate::packet::{Body, Packet, PacketPool, PacketRef};
 use crate::queue::{EventQueue, Slot};
 use crate::reassembly::Reassembly;
 use crate::relay::Relays;
@@ -63,6 +67,8 @@ pub(crate) struct OneWay {
     pub(crate) link: Link<PacketRef>,
     /// Its place on the medium that it is on.
     pub(crate) medium: Option<Box<OnMedium>>,
+    /// ICMP errors are dropped at its entrance.
+    pub(crate) filters_icmp: bool,
     pub(crate) name: String,
     pub(crate) from: NodeId,
     pub(crate) to: NodeId,
@@ -202,6 +208,10 @@ pub struct Simulation {
     pub(crate) flow_metrics: Vec<FlowMetrics>,
     pub(crate) observer: Observer,
     pub(crate) bytes: PacketBytes,
+    /// What the entries of tunnels know of their paths, by node and tunnel's exit: soft state (RFC 2003 section 5).
+    pub(crate) tunnel_mtus: BTreeMap<(NodeId, Ipv4Addr), PathMtu>,
+    /// What is noted of tunnels that swallow large packets.
+    pub(crate) black_holes: BlackHoles,
     /// Signalling datagrams no node could read.
     pub(crate) malformed_messages: u64,
     /// Registration requests the mobile node sent.
@@ -332,6 +342,10 @@ impl Simulation {
         if way.medium.is_some() {
             return self.offer_on_medium(id, packet, size);
         }
+        if way.filters_icmp && self.is_filtered(id, packet) {
+            return;
+        }
+        let way = &mut self.links[id.0 as usize];
         let outcome = if way.link.marks() && self.pool[packet].outermost().is_ecn_capable() {
             way.link.enqueue_ecn_capable(now, packet, size)
         } else {
@@ -342,6 +356,33 @@ impl Simulation {
             Ok(()) => self.observe_enqueued(id, packet),
             Err(cause) => self.drop_on_link(id, packet, Cause::Link(cause), false),
         }
+    }
+
+    /// Whether a packet is an ICMP error, outside of any tunnel, which the link then drops.
+    #[cold]
+    fn is_filtered(&mut self, id: OneWayId, packet: PacketRef) -> bool {
+        let Packet { header, outer: None, body: Body::Message(bytes), .. } = &self.pool[packet] else {
+            return false;
+        };
+        let is_error = header.protocol == protocol::ICMP
+            && header.fragment_offset == 0
+            && bytes.first().is_some_and(|kind| is_error(*kind));
+        if !is_error {
+            return false;
+        }
+        if let Ok(IcmpMessage::DestinationUnreachable(error)) = IcmpMessage::parse(bytes)
+            && error.code == UnreachableCode::FragmentationNeeded
+            && let Ok(quoted) = QuotedDatagram::parse(&error.quoted)
+        {
+            let name = &self.links[id.0 as usize].name;
+            let towards = quoted.header.destination.to_string();
+            self.black_holes.on_filtered(self.now, name, towards, error.next_hop_mtu);
+        }
+        let way = &mut self.links[id.0 as usize];
+        let cause = way.link.refuse_filtered(self.now, self.pool.hop(packet).size);
+        way.look_after(&mut self.queue);
+        self.drop_on_link(id, packet, Cause::Link(cause), false);
+        true
     }
 
     /// The deadline of a one-way link has come: packets arrive or are lost. The commonest event by far, one packet that

@@ -49,6 +49,7 @@ impl Simulation {
         conservation.insert("packets alive".to_owned(), self.pool.live() as i64 - somewhere as i64);
         let flows = self.flow_summaries();
         let metrics = std::mem::take(&mut self.script.metrics);
+        let (black_holes, icmp_filtered) = self.black_holes.summaries();
         Ok(Summary {
             careof: env!("CARGO_PKG_VERSION").to_owned(),
             title: self.scenario.title.clone(),
@@ -64,6 +65,8 @@ impl Simulation {
             flows,
             handovers: metrics.finish(now, &self.flow_metrics),
             roaming: self.fleet.as_ref().map(|fleet| fleet.metrics.summary()),
+            black_holes,
+            icmp_filtered,
             links,
             probes: Vec::new(),
             mobility: self.mobility_summary(),

@@ -244,3 +244,14 @@ fn no_world_on_a_medium_panics_or_loses_a_packet_in_silence() {
         check(world, &on_a_medium(world));
     }
 }
+
+#[test]
+fn no_world_that_filters_icmp_panics_or_loses_a_packet_in_silence() {
+    const ASSIST: &str = "[assist]\nuse = \"mss-clamp+black-hole\"\nmss-clamp = { at = \"home-agent+mobile\", mtu = 300 }\n\
+        black-hole = { at = \"home-agent+mobile\", repeats = 1, lifetime = \"3 s\" }\n";
+    for world in 0..WORLDS / 2 {
+        let text = scenario(world).replace(", queue = ", ", icmp = \"filtered\", queue = ");
+        let assist = if text.contains("[assist]") { "" } else { ASSIST };
+        check(world, &format!("{text}{assist}"));
+    }
+}

@@ -20,6 +20,11 @@ use crate::timer::Timer;
 use crate::timestamps::TimestampState;
 use crate::{Counters, MIN_MSS};
 
+/// Timeouts in a row after which the path is in doubt (RFC 1122 section 4.2.3.5).
+const R1: u32 = 3;
+/// What nearly every path carries (RFC 4821 section 7.2).
+const BASE_MSS: u16 = 1024;
+
 /// Which side opens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
@@ -178,6 +183,9 @@ impl Connection {
             self.receiver.acks.expired(self.sender.estimator.rto());
         }
         recovery::rack_tlp::on_timer(&mut self.sender, now, &mut self.journal);
+        if self.config.mtu_probing && self.sender.timer.is_due(now) {
+            self.try_smaller_segments(now);
+        }
         if self.sender.timer.is_due(now) && !self.sender.on_timeout(now, &mut self.journal) {
             self.finish(Event::GivenUp);
         }
@@ -333,6 +341,20 @@ impl Connection {
     pub fn path_mtu_changed(&mut self, now: Instant, mtu: u16) {
         let limit = mtu.saturating_sub(40).max(MIN_MSS);
         self.ordinary = false;
+        if limit < self.segment_limit {
+            self.segment_limit = limit;
+            self.sender.shrink_mss(now, self.effective_mss());
+            self.journal.revision += 1;
+        }
+    }
+
+    /// The timer runs out once more: if it has done so often, large segments may be what does not get through.
+    fn try_smaller_segments(&mut self, now: Instant) {
+        if !self.state.is_synchronized() || self.sender.timeouts_so_far() < R1 {
+            return;
+        }
+        let limit = if self.segment_limit > BASE_MSS { BASE_MSS } else { self.segment_limit / 2 };
+        let limit = limit.max(MIN_MSS);
         if limit < self.segment_limit {
             self.segment_limit = limit;
             self.sender.shrink_mss(now, self.effective_mss());

@@ -3,7 +3,7 @@
 //!
 //! Everything takes the payload of an IP datagram, from the TCP header on. What is not there is not changed: `false`.
 
-use etherparse::tcp_option::{KIND_END, KIND_NOOP, KIND_SELECTIVE_ACK};
+use etherparse::tcp_option::{KIND_END, KIND_MAXIMUM_SEGMENT_SIZE, KIND_NOOP, KIND_SELECTIVE_ACK};
 
 use crate::SeqNumber;
 
@@ -12,6 +12,8 @@ const DATA_OFFSET: usize = 12;
 const WINDOW: usize = 14;
 const CHECKSUM: usize = 16;
 const OPTIONS: usize = 20;
+/// Of the option with the maximum segment size (RFC 9293 section 3.2).
+const MSS_LEN: usize = 4;
 
 /// What the checksum field of a segment holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -32,10 +34,18 @@ pub fn set_ack(segment: &mut [u8], ack: SeqNumber, field: ChecksumField) -> bool
     replace(segment, ACK, &ack.0.to_be_bytes(), field)
 }
 
+/// Sets the maximum segment size in the option of a SYN; `false` if there is none.
+pub fn set_mss(segment: &mut [u8], mss: u16, field: ChecksumField) -> bool {
+    match find_option(segment, KIND_MAXIMUM_SEGMENT_SIZE) {
+        Some((at, MSS_LEN)) => replace(segment, at + 2, &mss.to_be_bytes(), field),
+        _ => false,
+    }
+}
+
 /// Overwrites the SACK options by no-operations; `false` if there is none.
 pub fn remove_sack(segment: &mut [u8], field: ChecksumField) -> bool {
     let mut removed = false;
-    while let Some((at, len)) = find_sack(segment) {
+    while let Some((at, len)) = find_option(segment, KIND_SELECTIVE_ACK) {
         // The longest option there can be.
         let nothing = [KIND_NOOP; u8::MAX as usize];
         if !replace(segment, at, nothing.get(..len).unwrap_or_default(), field) {
@@ -46,8 +56,8 @@ pub fn remove_sack(segment: &mut [u8], field: ChecksumField) -> bool {
     removed
 }
 
-/// Where the first SACK option is, and its length.
-fn find_sack(segment: &[u8]) -> Option<(usize, usize)> {
+/// Where the first option of a kind is, and its length.
+fn find_option(segment: &[u8], wanted: u8) -> Option<(usize, usize)> {
     let end = usize::from(segment.get(DATA_OFFSET)? >> 4) * 4;
     let header = segment.get(..end)?;
     let mut at = OPTIONS;
@@ -58,7 +68,7 @@ fn find_sack(segment: &[u8]) -> Option<(usize, usize)> {
             [kind, len, ..] => {
                 let len = usize::from(len);
                 header.get(at..at + len.max(2))?;
-                if kind == KIND_SELECTIVE_ACK {
+                if kind == wanted {
                     return (len >= 2).then_some((at, len));
                 }
                 if len < 2 {
@@ -162,6 +172,24 @@ mod tests {
         let (read, data) = Segment::parse(A, B, &bytes).unwrap();
         assert_eq!((read, data), (Segment { sack: SackBlocks::EMPTY, ..segment }, &b"abcde"[..]));
         assert!(!remove_sack(&mut bytes, ChecksumField::Complete));
+    }
+
+    #[test]
+    fn a_segment_size_is_changed_where_it_stands_also_at_an_odd_place() {
+        let syn = Segment { flags: Flags::SYN, mss: Some(1_460), payload_len: 5, ..Segment::default() };
+        let mut bytes = emitted(&syn);
+        assert!(set_mss(&mut bytes, 1_340, ChecksumField::Complete));
+        assert_eq!(bytes, emitted(&Segment { mss: Some(1_340), ..syn }));
+        // Behind a no-operation, in front of which another option may have an odd length.
+        let mut odd = emitted(&Segment { mss: None, timestamps: None, ..syn });
+        odd.splice(20..20, [1, 2, 4, 0x05, 0xb4, 1, 1, 1]);
+        odd[12] = 7 << 4;
+        let whole = |bytes: &[u8]| super::sum(bytes);
+        let before = whole(&odd);
+        assert!(set_mss(&mut odd, 536, ChecksumField::Complete));
+        assert_eq!((odd[23], odd[24]), (2, 24));
+        assert_eq!(whole(&odd), before, "the checksum makes up for it");
+        assert!(!set_mss(&mut emitted(&acknowledgement()), 536, ChecksumField::Complete));
     }
 
     #[test]

@@ -120,6 +120,12 @@ def report_html(run: Run) -> str:
         page.add("Handovers", _handovers(run.summary["handovers"]), beside=True)
     if run.summary.get("roaming"):
         page.add("Handovers", metrics_table("roaming", "all nodes", [run.summary["roaming"]], ["number"]), beside=True)
+    if run.summary.get("black_holes"):
+        holes = run.summary["black_holes"]
+        page.add("Black holes", metrics_table("black_holes[]", "met", holes, [str(one["node"]) for one in holes]))
+    if run.summary.get("icmp_filtered"):
+        lines = summary.filtered_in_words(run.summary)
+        page.add("ICMP messages filtered", "".join(f"<p>{escape(line)}</p>" for line in lines))
     if run.summary.get("probes"):
         probes = run.summary["probes"]
         page.add("Links, measured", metrics_table("probes[]", "measurement", probes), beside=True)

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::net::SocketAddrV4;
 
-use careof_assist::{FlowKey, Report, Towards};
+use careof_assist::{FlowKey, HoleNews, PathId, Report, Towards};
 use careof_base::{Duration, Instant};
 
 /// What became of one packet, or was said in somebody's name.
@@ -41,6 +41,13 @@ pub enum AssistNews {
         to_mobile: bool,
         /// What.
         deed: PacketDeed,
+    },
+    /// A tunnel swallows large packets.
+    Hole {
+        /// Its path: at a home agent the bits of the care-of address, else the interface.
+        path: PathId,
+        /// What shows of it, or is done about it.
+        news: HoleNews,
     },
     /// Data is acknowledged again after a handover.
     Stalled {
@@ -99,6 +106,7 @@ impl AssistEvents {
             Report::Stalled { flow, after_path, .. } => {
                 self.push(now, flow, AssistNews::Stalled { after_path });
             }
+            Report::Hole { flow, path, news } => self.push(now, flow, AssistNews::Hole { path, news }),
             Report::Forgotten { .. } => {}
         }
     }

@@ -34,6 +34,17 @@ pub(super) enum Heading {
     In,
 }
 
+/// What becomes of a packet that was shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shown {
+    /// It goes on.
+    Passes,
+    /// It goes on in fragments of the tunnel's datagram of so many bytes at most.
+    PassesInFragments(u16),
+    /// It does not go on.
+    Stays,
+}
+
 /// A packet that is stored for the assistant.
 #[derive(Debug)]
 pub(super) struct Stored {
@@ -105,18 +116,20 @@ impl Assists {
         is_segment(header) || self.config().is_for_all_packets()
     }
 
-    /// Shows a datagram, whose checksum is complete, before it goes on; it may be changed. Whether it goes on.
+    /// Shows a datagram, whose checksum is complete, before it goes on; it may be changed. The tunnel of its mobile node adds
+    /// `overhead` bytes.
     pub(super) fn show(
         &mut self,
         now: Instant,
         heading: Heading,
         path: Option<PathId>,
+        overhead: u16,
         datagram: &mut [u8],
-    ) -> bool {
-        let Ok((header, payload)) = Ipv4Header::parse(datagram) else { return true };
+    ) -> Shown {
+        let Ok((header, payload)) = Ipv4Header::parse(datagram) else { return Shown::Passes };
         let segment = if is_segment(&header) { Segment::peek(payload).ok() } else { None };
         if segment.is_none() && !self.config().is_for_all_packets() {
-            return true;
+            return Shown::Passes;
         }
         // Options are not part of a header as it is read.
         let header_len = datagram.first().map_or(0, |first| usize::from(first & 0x0f) * 4);
@@ -126,6 +139,7 @@ impl Assists {
             header: &header,
             segment: segment.as_ref(),
             is_opaque: has_other_options || header_len > usize::from(Ipv4Header::LEN),
+            overhead,
         };
         let towards = self.towards(heading);
         let verdict = self.assistant.handle_packet(now, towards, path, &view);
@@ -136,13 +150,13 @@ impl Assists {
             self.store(token, Stored { datagram: (*datagram).into(), heading, is_held: false });
         }
         match verdict.fate {
-            Fate::Pass => true,
+            Fate::Pass => verdict.fragments.map_or(Shown::Passes, Shown::PassesInFragments),
             Fate::Hold(token) => {
                 self.store(token, Stored { datagram: (*datagram).into(), heading, is_held: true });
                 if let Some(segment) = &segment {
                     self.events.note(now, FlowKey::of(towards, &header, segment), towards, PacketDeed::Held);
                 }
-                false
+                Shown::Stays
             }
             Fate::Drop(reason) => {
                 self.note_dropped(reason);
@@ -150,7 +164,7 @@ impl Assists {
                     let flow = FlowKey::of(towards, &header, segment);
                     self.events.note(now, flow, towards, PacketDeed::Swallowed);
                 }
-                false
+                Shown::Stays
             }
         }
     }
@@ -245,16 +259,49 @@ impl Assists {
         let flow =
             FlowKey::of(towards, quoted, &Segment { source_port, destination_port, ..Segment::default() });
         self.events.note(now, flow, towards, PacketDeed::UnreachableInjected);
-        let message = DestinationUnreachable {
-            code: UnreachableCode::Host,
-            next_hop_mtu: 0,
-            quoted: quote_segment(quoted, ports, seq),
-        };
-        Some(ErrorReport {
+        Some(self.about_segment((UnreachableCode::Host, 0), quoted, ports, seq))
+    }
+
+    /// The message that the sender of a segment is told with what fits the tunnel, if it may be told.
+    pub(super) fn fragmentation_needed(
+        &self,
+        quoted: &Ipv4Header,
+        ports: (u16, u16),
+        seq: SeqNumber,
+        mtu: u16,
+    ) -> Option<ErrorReport> {
+        let code = UnreachableCode::FragmentationNeeded;
+        error_is_allowed(quoted, &[]).then(|| self.about_segment((code, mtu), quoted, ports, seq))
+    }
+
+    fn about_segment(
+        &self,
+        (code, next_hop_mtu): (UnreachableCode, u16),
+        quoted: &Ipv4Header,
+        ports: (u16, u16),
+        seq: SeqNumber,
+    ) -> ErrorReport {
+        let quoted_bytes = quote_segment(quoted, ports, seq);
+        let message = DestinationUnreachable { code, next_hop_mtu, quoted: quoted_bytes };
+        ErrorReport {
             source: self.own,
             destination: quoted.source,
             message: IcmpMessage::DestinationUnreachable(message),
-        })
+        }
+    }
+
+    /// The longest fragments in which a packet enters a tunnel by this path that swallows what is larger.
+    pub(super) fn longest_fragments(
+        &self,
+        now: Instant,
+        header: &Ipv4Header,
+        path: PathId,
+        overhead: u16,
+    ) -> Option<u16> {
+        let place = self.config().place;
+        let mobile = if place.enters() == Towards::Mobile { header.destination } else { header.source };
+        let assumed = self.assistant.assumed_mtu(now, mobile, path);
+        assumed.filter(|mtu| header.dont_fragment && header.total_len().saturating_add(overhead) > *mtu)
     }
 
     /// Ends: what is held back is to be sent on.
@@ -306,8 +353,8 @@ impl Assists {
                 Report::Forgotten { flow, .. } => {
                     self.deeds.remove(&flow);
                 }
-                // The last one is kept with the flow.
-                Report::Stalled { .. } => {}
+                // The last one is kept with the flow; what there is to a black hole is among the deeds.
+                Report::Stalled { .. } | Report::Hole { .. } => {}
             }
         }
     }
@@ -351,6 +398,8 @@ impl Assists {
             ("acks-injected", counters.acks_injected),
             ("edits", counters.edits),
             ("unreachables", counters.unreachables),
+            ("fragmented", counters.fragmented),
+            ("black-holes", counters.black_holes),
             ("limited", counters.limited),
             ("false-alarms", counters.false_alarms),
             ("not-sent", self.not_sent),
@@ -373,6 +422,9 @@ fn apply(edit: &Edit, segment: &mut [u8]) {
     }
     if let Some(ack) = edit.ack {
         tcp_edit::set_ack(segment, ack, ChecksumField::Complete);
+    }
+    if let Some(mss) = edit.mss {
+        tcp_edit::set_mss(segment, mss, ChecksumField::Complete);
     }
     if edit.without_sack {
         tcp_edit::remove_sack(segment, ChecksumField::Complete);
@@ -415,7 +467,8 @@ mod tests {
         let mut assists = assists();
         let before = opaque();
         let mut datagram = before.clone();
-        assert!(assists.show(Instant::from_secs(1), Heading::Out, None, &mut datagram));
+        let shown = assists.show(Instant::from_secs(1), Heading::Out, None, 20, &mut datagram);
+        assert_eq!(shown, Shown::Passes);
         assert_eq!(datagram, before);
         assert_eq!(assists.take(Token(0)).map(|stored| stored.datagram), Some(before.into()));
     }
@@ -426,7 +479,8 @@ mod tests {
         let whole = opaque();
         for len in 0..whole.len() {
             let mut cut = whole[..len].to_vec();
-            assert!(assists.show(Instant::from_secs(1), Heading::In, None, &mut cut));
+            let shown = assists.show(Instant::from_secs(1), Heading::In, None, 20, &mut cut);
+            assert_eq!(shown, Shown::Passes);
         }
         assert_eq!(assists.status(Instant::from_secs(1)).stored_packets, 0);
     }

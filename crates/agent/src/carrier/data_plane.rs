@@ -2,6 +2,7 @@
 
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
 
 use careof_assist::{Action, Input, PathId};
 use careof_base::Instant;
@@ -13,7 +14,7 @@ use careof_wire::ipv4::Ipv4Header;
 use careof_wire::protocol;
 use careof_wire::tunnel::{Encapsulation, EncapsulationError, Origin, Tunnel, relay_error};
 
-use super::assists::{Assists, Heading};
+use super::assists::{Assists, Heading, Shown, Stored};
 use super::decisions::{Decisions, Entrance, path_to};
 use super::error_reports::{ErrorReport, Problem, RateLimit, report, tellable};
 use crate::Role;
@@ -26,6 +27,10 @@ const FRAMES_A_TURN: usize = 64;
 const BATCHES_A_TURN: usize = 8;
 /// Errors read in one turn.
 const ERRORS_A_TURN: usize = 64;
+/// How long an MTU is believed before the kernel is asked again. The kernel itself ages what it has learnt from
+/// routers (`net.ipv4.route.mtu_expires`, ten minutes as RFC 1191 section 6.3 wants); this bounds how long a change
+/// of a link of ours stays unnoticed.
+const KERNEL_BELIEVED: Duration = Duration::from_secs(30);
 
 /// What became of packets that were not carried.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -258,8 +263,11 @@ impl DataPlane {
             let Some(len) = self.frame.next_len() else { break Ok(()) };
             scratch.resize(len, 0);
             self.frame.take(&mut scratch);
-            if self.is_shown_and_passes(now, Heading::Out, path, &mut scratch) {
-                match self.put_copies(now, header, &scratch, Origin::Local, None, decisions) {
+            let overhead = decisions.overhead(header);
+            let shown = self.show(now, Heading::Out, path, overhead, &mut scratch);
+            if shown != Shown::Stays {
+                let way = Way { via: None, fragments: fragments(shown) };
+                match self.put_copies(now, header, &scratch, Origin::Local, way, decisions) {
                     Ok(true) => {}
                     Ok(false) => self.uncarried.no_way += 1,
                     Err(error) => break Err(error),
@@ -273,15 +281,17 @@ impl DataPlane {
         outcome
     }
 
-    /// Whether an assist, if there is one, lets a datagram through, which it may change.
-    fn is_shown_and_passes(
+    /// What an assist, if there is one, wants to become of a datagram, which it may change.
+    fn show(
         &mut self,
         now: Instant,
         heading: Heading,
         path: Option<PathId>,
+        overhead: u16,
         datagram: &mut [u8],
-    ) -> bool {
-        self.assists.as_mut().is_none_or(|assists| assists.show(now, heading, path, datagram))
+    ) -> Shown {
+        let assists = self.assists.as_mut();
+        assists.map_or(Shown::Passes, |assists| assists.show(now, heading, path, overhead, datagram))
     }
 
     /// Whether there is room for a packet in every lane, if need be after sending what is there.
@@ -333,7 +343,9 @@ impl DataPlane {
         match action {
             Action::Release { token, via, keep } => {
                 let Some(stored) = assists.release(now, token) else { return Ok(()) };
-                let sent = self.send_on(now, stored.heading, &stored.datagram, via, decisions);
+                let fragments = longest_fragments(now, assists, &stored, via, decisions);
+                let way = Way { via, fragments };
+                let sent = self.send_on(now, stored.heading, &stored.datagram, way, decisions);
                 if keep {
                     assists.put_back(token, stored);
                 }
@@ -349,10 +361,17 @@ impl DataPlane {
             }
             Action::Inject { header, segment, towards } => {
                 let (datagram, heading) = assists.acknowledgement(now, &header, &segment, towards);
-                self.send_on(now, heading, &datagram, None, decisions)?;
+                self.send_on(now, heading, &datagram, Way::PRESENT, decisions)?;
             }
             Action::HostUnreachable { quoted, ports, seq } => {
                 if let Some(report) = assists.host_unreachable(now, &quoted, ports, seq)
+                    && self.limit.allows(now)
+                {
+                    self.reports.push(report);
+                }
+            }
+            Action::FragmentationNeeded { quoted, ports, seq, mtu } => {
+                if let Some(report) = assists.fragmentation_needed(&quoted, ports, seq, mtu)
                     && self.limit.allows(now)
                 {
                     self.reports.push(report);
@@ -368,20 +387,22 @@ impl DataPlane {
         now: Instant,
         heading: Heading,
         datagram: &[u8],
-        via: Option<PathId>,
+        way: Way,
         decisions: &mut Decisions,
     ) -> Result<bool, Error> {
         let Ok((header, _)) = Ipv4Header::parse(datagram) else { return Ok(false) };
         match heading {
-            Heading::Out => self.put_copies(now, &header, datagram, Origin::Local, via, decisions),
+            Heading::Out => self.put_copies(now, &header, datagram, Origin::Local, way, decisions),
             // A foreign agent has no other way to a mobile node than its own link.
-            Heading::In if self.role == Role::Foreign && !decisions.delivers(header.destination, via) => {
+            Heading::In if self.role == Role::Foreign && !decisions.delivers(header.destination, way.via) => {
                 Ok(false)
             }
             Heading::In if decisions.entrances_for(&header).is_empty() => {
                 self.tun.send(datagram).map(|()| true)
             }
-            Heading::In => self.put_copies(now, &header, datagram, Origin::Forwarded, None, decisions),
+            Heading::In => {
+                self.put_copies(now, &header, datagram, Origin::Forwarded, Way::PRESENT, decisions)
+            }
         }
     }
 
@@ -396,7 +417,7 @@ impl DataPlane {
         while let Some(len) = self.frame.next_len() {
             scratch.resize(len, 0);
             self.frame.take(&mut scratch);
-            self.put_copies(now, header, &scratch, Origin::Local, None, decisions)?;
+            self.put_copies(now, header, &scratch, Origin::Local, Way::PRESENT, decisions)?;
         }
         self.scratch = scratch;
         Ok(())
@@ -409,7 +430,7 @@ impl DataPlane {
         header: &Ipv4Header,
         datagram: &[u8],
         origin: Origin,
-        via: Option<PathId>,
+        Way { via, fragments }: Way,
         decisions: &mut Decisions,
     ) -> Result<bool, Error> {
         let mut has_way = false;
@@ -419,9 +440,13 @@ impl DataPlane {
                 continue;
             }
             has_way = true;
-            let mtu = header.dont_fragment.then(|| mtu_of(now, &self.lanes, entrance));
+            let fits = match fragments {
+                Some(longest) => Fits::Fragments(longest),
+                None if header.dont_fragment => Fits::Whole(mtu_of(now, &self.lanes, entrance)),
+                None => Fits::Any,
+            };
             let way = (way_for(entrance.tunnel, header), entrance.interface);
-            if let Some(used) = self.put_copy(now, way, mtu, datagram, origin, decisions)?
+            if let Some(used) = self.put_copy(now, way, fits, datagram, origin, decisions)?
                 && let Some(entrance) = decisions.entrances_for(header).get_mut(n)
             {
                 entrance.traffic.note(1, datagram.len() as u64);
@@ -434,22 +459,24 @@ impl DataPlane {
             // What drains late goes where the mobile node was, as far as anything is known of it still.
             let tunnel = Tunnel { exit: Ipv4Addr::from_bits(left.0), ..way_for(last.tunnel, header) };
             has_way = true;
-            self.put_copy(now, (tunnel, None), None, datagram, origin, decisions)?;
+            self.put_copy(now, (tunnel, None), Fits::Any, datagram, origin, decisions)?;
         }
         Ok(has_way)
     }
 
-    /// Puts a datagram into a tunnel, that is no longer than this if it must not be: the tunnel as it is then, if there was room.
+    /// Puts a datagram into a tunnel, if it fits: the tunnel as it is then, if there was room.
     fn put_copy(
         &mut self,
         now: Instant,
         (mut tunnel, interface): (Tunnel, Option<u32>),
-        mtu: Option<u16>,
+        fits: Fits,
         datagram: &[u8],
         origin: Origin,
         decisions: &mut Decisions,
     ) -> Result<Option<Tunnel>, Error> {
-        if let Some(mtu) = mtu.filter(|mtu| datagram.len() > usize::from(*mtu)) {
+        if let Fits::Whole(mtu) = fits
+            && datagram.len() > usize::from(mtu)
+        {
             self.uncarried.too_long += 1;
             self.report(now, Problem::TooLong { mtu }, tunnel.entry, datagram);
             return Ok(None);
@@ -459,7 +486,13 @@ impl DataPlane {
             self.flush(now, lane, decisions)?;
         }
         let Some(Lane { batch, .. }) = self.lanes.get_mut(lane) else { return Ok(None) };
-        match batch.push_one(&mut tunnel, interface, datagram, origin) {
+        let pushed = match fits {
+            Fits::Fragments(longest) => {
+                batch.push_in_fragments(&mut tunnel, interface, datagram, origin, longest)
+            }
+            Fits::Whole(_) | Fits::Any => batch.push_one(&mut tunnel, interface, datagram, origin),
+        };
+        match pushed {
             Ok(true) => return Ok(Some(tunnel)),
             // Blocked: a copy less.
             Ok(false) => self.uncarried.refused += 1,
@@ -523,7 +556,7 @@ impl DataPlane {
                     let Ok((inner, _)) = Ipv4Header::parse(&datagram) else { continue };
                     let mtu = decisions.entrance(&inner, exit).map_or(0, |entrance| {
                         if path_mtu > 0 {
-                            entrance.path_mtu.learn(now, path_mtu);
+                            entrance.path_mtu.learn(now, path_mtu, KERNEL_BELIEVED);
                         }
                         entrance.tunnel.mtu(path_mtu)
                     });
@@ -632,14 +665,17 @@ impl DataPlane {
         onwards: bool,
         decisions: &mut Decisions,
     ) -> Result<(), Error> {
+        let overhead = decisions.overhead(header);
         // From one mobile node to another it is shown as what comes from the first, then as what goes to the second; a
         // foreign agent only passes on what its visitor sends.
-        let passes =
-            (onwards && !self.is_home()) || self.is_shown_and_passes(now, Heading::In, path, datagram);
+        let passes = (onwards && !self.is_home())
+            || self.show(now, Heading::In, path, overhead, datagram) != Shown::Stays;
         if passes && onwards {
             let path = decisions.entrances_for(header).last().map(|entrance| entrance.path);
-            if self.is_shown_and_passes(now, Heading::Out, path, datagram) {
-                self.put_copies(now, header, datagram, Origin::Forwarded, None, decisions)?;
+            let shown = self.show(now, Heading::Out, path, overhead, datagram);
+            if shown != Shown::Stays {
+                let way = Way { via: None, fragments: fragments(shown) };
+                self.put_copies(now, header, datagram, Origin::Forwarded, way, decisions)?;
             }
         } else if passes {
             self.tun.send(datagram)?;
@@ -658,7 +694,9 @@ impl DataPlane {
         let entrances = decisions.entrances_for(header).iter_mut();
         let mtu = entrances.map(|entrance| mtu_of(now, &self.lanes, entrance)).min().unwrap_or(u16::MAX);
         if !self.unfinished.hold_unfinished(datagram, mtu) {
-            return self.put_copies(now, header, datagram, Origin::Forwarded, None, decisions).map(drop);
+            return self
+                .put_copies(now, header, datagram, Origin::Forwarded, Way::PRESENT, decisions)
+                .map(drop);
         }
         let mut scratch = std::mem::take(&mut self.scratch);
         let mut outcome = Ok(());
@@ -667,7 +705,8 @@ impl DataPlane {
         {
             scratch.resize(len, 0);
             self.unfinished.take(&mut scratch);
-            outcome = self.put_copies(now, header, &scratch, Origin::Forwarded, None, decisions).map(drop);
+            outcome =
+                self.put_copies(now, header, &scratch, Origin::Forwarded, Way::PRESENT, decisions).map(drop);
         }
         self.scratch = scratch;
         outcome
@@ -723,6 +762,52 @@ impl DataPlane {
     }
 }
 
+/// How a datagram enters its tunnels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Way {
+    /// The one of this path only.
+    via: Option<PathId>,
+    /// In fragments of at most so many bytes, whatever its DF bit says.
+    fragments: Option<u16>,
+}
+
+impl Way {
+    /// By all that there are at present, as it is.
+    const PRESENT: Self = Self { via: None, fragments: None };
+}
+
+/// What a tunnel takes of a datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fits {
+    /// A datagram of at most so many bytes.
+    Whole(u16),
+    /// One of any length, in fragments of at most so many bytes of its outside.
+    Fragments(u16),
+    /// One of any length, which others may make fragments of.
+    Any,
+}
+
+const fn fragments(shown: Shown) -> Option<u16> {
+    match shown {
+        Shown::PassesInFragments(longest) => Some(longest),
+        Shown::Passes | Shown::Stays => None,
+    }
+}
+
+/// The longest fragments in which a stored packet may enter its tunnel, where that swallows what is larger.
+fn longest_fragments(
+    now: Instant,
+    assists: &Assists,
+    stored: &Stored,
+    via: Option<PathId>,
+    decisions: &mut Decisions,
+) -> Option<u16> {
+    let (header, _) = Ipv4Header::parse(&stored.datagram).ok().filter(|_| stored.heading == Heading::Out)?;
+    let present = || decisions.entrances_for(&header).last().map(|entrance| entrance.path);
+    let path = via.or_else(present)?;
+    assists.longest_fragments(now, &header, path, decisions.overhead(&header))
+}
+
 /// Minimal encapsulation has no room for a fragment (RFC 2004 section 2); it travels IP within IP.
 fn way_for(tunnel: Tunnel, header: &Ipv4Header) -> Tunnel {
     match tunnel.encapsulation {
@@ -755,7 +840,7 @@ fn mtu_of(now: Instant, lanes: &[Lane; 3], entrance: &mut Entrance) -> u16 {
         let asked = lane.and_then(|lane| lane.socket.path_mtu(entry, exit, entrance.interface).ok());
         // Without an answer the packet itself will show.
         let mtu = asked.unwrap_or(u16::MAX);
-        entrance.path_mtu.learn(now, mtu);
+        entrance.path_mtu.learn(now, mtu, KERNEL_BELIEVED);
         mtu
     });
     entrance.tunnel.mtu(path_mtu)

@@ -8,12 +8,13 @@ use std::net::Ipv4Addr;
 use std::ops::RangeInclusive;
 
 use careof_assist::PathId;
+use careof_mobility::path_mtu::PathMtu;
 use careof_mobility::v4::{ForeignAgent, HomeAgent, InterfaceId, MobileNode, Tunnel};
 use careof_wire::ipv4::Ipv4Header;
 use careof_wire::protocol;
+use careof_wire::tunnel::Encapsulation;
 
 use super::interfaces::Interfaces;
-use super::path_mtu::PathMtu;
 
 /// Packets and the bytes of their datagrams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -159,6 +160,14 @@ impl Decisions {
     pub(super) fn delivers(&self, address: Ipv4Addr, via: Option<PathId>) -> bool {
         let mut exits = self.exits_by_destination.range(keys_of(address));
         exits.any(|(_, exit)| via.is_none() || exit.path == via)
+    }
+
+    /// How many bytes the tunnel of a mobile node adds to a datagram to it, or from it.
+    pub(super) fn overhead(&self, header: &Ipv4Header) -> u16 {
+        let of = |address| self.entrances.get(&address).and_then(|entrances| entrances.last());
+        let entrance = of(header.source).or_else(|| of(header.destination));
+        // What only comes out of a tunnel here may have come by any; the one of RFC 2003 is what all have.
+        entrance.map_or(Encapsulation::IpInIp, |entrance| entrance.tunnel.encapsulation).max_overhead()
     }
 
     /// All entrances.

@@ -15,7 +15,6 @@ mod interfaces;
 mod mobile_routes;
 mod neighbourhood;
 mod parameters;
-mod path_mtu;
 mod persistence;
 mod reactions;
 mod reading;

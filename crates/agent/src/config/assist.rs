@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use careof_assist::{
-    Config, Exception, FastRetransmit, HoldLast, Kind, LcdKick, Place, Replay, Rest, Which, WindowClamp,
+    BlackHole, Config, Exception, FastRetransmit, HoldLast, Kind, LcdKick, MssClamp, Place, Replay, Rest,
+    Which, WindowClamp,
 };
 use careof_document::decode::{Field, Reader};
 use careof_document::error::Problems;
@@ -13,17 +14,19 @@ use careof_document::units;
 
 use super::fields::{count, given, prefix};
 use super::reference::{
-    ASSIST, ASSIST_EXCEPT, ASSIST_FAST_RETRANSMIT, ASSIST_HOLD_LAST, ASSIST_LCD_KICK, ASSIST_REPLAY,
-    ASSIST_WINDOW_CLAMP,
+    ASSIST, ASSIST_BLACK_HOLE, ASSIST_EXCEPT, ASSIST_FAST_RETRANSMIT, ASSIST_HOLD_LAST, ASSIST_LCD_KICK,
+    ASSIST_MSS_CLAMP, ASSIST_REPLAY, ASSIST_WINDOW_CLAMP,
 };
 
 /// The assists of a daemon, the sections of their parameters, and whether they run on mobile nodes only.
-const KNOWN: [(Kind, &Section, bool); 5] = [
+const KNOWN: [(Kind, &Section, bool); 7] = [
     (Kind::Replay, &ASSIST_REPLAY, false),
     (Kind::HoldLast, &ASSIST_HOLD_LAST, false),
     (Kind::LcdKick, &ASSIST_LCD_KICK, false),
     (Kind::FastRetransmit, &ASSIST_FAST_RETRANSMIT, true),
     (Kind::WindowClamp, &ASSIST_WINDOW_CLAMP, true),
+    (Kind::MssClamp, &ASSIST_MSS_CLAMP, false),
+    (Kind::BlackHole, &ASSIST_BLACK_HOLE, false),
 ];
 
 /// Those of a scenario that need what a daemon does not have.
@@ -44,6 +47,8 @@ const ELSEWHERE: [&str; 13] = [
 ];
 
 const MOST: u64 = 10_000_000;
+/// The tunnel's header and 40 bytes of IP and TCP leave some of it for every encapsulation.
+const LEAST_CLAMPED_MTU: u16 = 128;
 
 /// The assists that `assist` asks for; `None`: none.
 pub(super) fn assist(reader: &Reader<'_>, place: Place, problems: &mut Problems) -> Option<Config> {
@@ -200,6 +205,23 @@ fn take(kind: Kind, reader: Option<&Reader<'_>>, config: &mut Config, problems: 
                 set(reader, "from", &mut clamp.always, problems, |field, p| field.choice(&origins, &[], p));
             }
             config.window_clamp = Some(clamp);
+        }
+        Kind::MssClamp => {
+            let mut clamp = MssClamp::DEFAULT;
+            if let Some(reader) = reader {
+                set(reader, "mtu", &mut clamp.mtu, problems, |field, p| {
+                    field.packet_size(LEAST_CLAMPED_MTU, u16::MAX, p)
+                });
+            }
+            config.mss_clamp = Some(clamp);
+        }
+        Kind::BlackHole => {
+            let mut hole = BlackHole::DEFAULT;
+            if let Some(reader) = reader {
+                set(reader, "repeats", &mut hole.repeats, problems, |field, p| number(field, 1, p));
+                set(reader, "lifetime", &mut hole.lifetime, problems, Field::positive_duration);
+            }
+            config.black_hole = Some(hole);
         }
         // No others are known here.
         _ => {}

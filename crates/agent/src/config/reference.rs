@@ -452,7 +452,9 @@ unless it is asked for. The ends of the connections need not know of it. `assist
 | `hold-last` | The same with the last packets of a flow. | all agents |\n\
 | `lcd-kick` | Takes back the sender's timer by ICMP host unreachable (RFC 6069). | all agents |\n\
 | `fast-retransmit` | Repeats the last acknowledgement on the new path. | mobile node |\n\
-| `window-clamp` | Lowers the advertised window to the new path's bandwidth-delay product. | mobile node |\n\n\
+| `window-clamp` | Lowers the advertised window to the new path's bandwidth-delay product. | mobile node |\n\
+| `mss-clamp` | Lowers the segment size in SYNs to what fits the tunnel. | all agents |\n\
+| `black-hole` | Finds a tunnel that swallows large packets where ICMP is filtered, and crosses it in fragments. | all agents |\n\n\
 A home or foreign agent does it for downloads, a mobile node for uploads and by the acknowledgements it sends. It acts on packets that \
 pass the tunnel device: a mobile node therefore needs `routing = \"reverse-tunnel\"`, also in `[[policy]]`; at a home agent replay is \
 best where the acknowledgements come back through the tunnel, too. What the mobile node's `report_paths` tells of a path is used: how \
@@ -476,6 +478,8 @@ TCP-AO, Multipath TCP), packets are at most sent again as they were. `careof-age
         key("lcd-kick", "table", "see below", "Parameters of `lcd-kick`."),
         key("fast-retransmit", "table", "see below", "Parameters of `fast-retransmit`."),
         key("window-clamp", "table", "see below", "Parameters of `window-clamp`."),
+        key("mss-clamp", "table", "see below", "Parameters of `mss-clamp`."),
+        key("black-hole", "table", "see below", "Parameters of `black-hole`."),
     ],
     elsewhere: &[("name", "write `use`"), ("names", "write `use`"), ("exclude", "write `except`")],
 };
@@ -605,6 +609,43 @@ pub(crate) static ASSIST_WINDOW_CLAMP: Section = Section {
     elsewhere: &[("segments", "write `plus`")],
 };
 
+pub(crate) static ASSIST_MSS_CLAMP: Section = Section {
+    heading: "`[assist.mss-clamp]`",
+    noun: "a clamp of the segment size",
+    intro: "The maximum segment size in SYNs is lowered to what fits a path of `mtu` bytes beside the tunnel's header and 40 bytes of IP and TCP. Of a download the SYN \
+of the mobile node counts: configure it there, or at the home agent with a reverse tunnel.",
+    keys: &[key(
+        "mtu",
+        "size or bytes",
+        "`1500`",
+        "Of the tunnel's path, the tunnel's header included; at least 128.",
+    )],
+    elsewhere: &[("mss", "write `mtu`: the segment size, 40 bytes and the tunnel's header")],
+};
+
+pub(crate) static ASSIST_BLACK_HOLE: Section = Section {
+    heading: "`[assist.black-hole]`",
+    noun: "a watch for black holes",
+    intro: "A segment that is repeated over and over, though nothing says that it is too large, is sent in fragments; where that helps twice, and whole ones failed in between, the path is \
+taken to have the next smaller usual MTU (RFC 1191, section 7.1). The sender is told by ICMP, and what it still sends too large goes in fragments. The outer datagram then lacks the DF \
+bit that RFC 2003, section 3.1, has copied from the inner one, which stays whole. `careof-agent status` shows what was done for which connection, `black-holes` counts them.",
+    keys: &[
+        key(
+            "repeats",
+            "whole number",
+            "`2`",
+            "How often a segment is repeated whole before fragments are tried.",
+        ),
+        key(
+            "lifetime",
+            "duration",
+            "`\"600 s\"`",
+            "How long a smaller MTU is believed; then larger packets are tried again.",
+        ),
+    ],
+    elsewhere: &[("age", "write `lifetime`")],
+};
+
 pub(crate) static HOST: Section = Section {
     heading: "`[host]`",
     noun: "the host's part",
@@ -698,7 +739,7 @@ A crash in that time would lose what is not written.",
 };
 
 /// All sections in the order of the documentation.
-pub(crate) static SECTIONS: [&Section; 21] = [
+pub(crate) static SECTIONS: [&Section; 23] = [
     &HOME,
     &FOREIGN,
     &MOBILE,
@@ -715,6 +756,8 @@ pub(crate) static SECTIONS: [&Section; 21] = [
     &ASSIST_LCD_KICK,
     &ASSIST_FAST_RETRANSMIT,
     &ASSIST_WINDOW_CLAMP,
+    &ASSIST_MSS_CLAMP,
+    &ASSIST_BLACK_HOLE,
     &HOST,
     &CONTROL,
     &METRICS,

@@ -63,6 +63,12 @@ fn around(section: &'static Section) -> (String, String, String, &'static str) {
         heading if heading == ASSIST_WINDOW_CLAMP.heading => {
             (parameters("window-clamp", &mobile, own), "", "", "assist.window-clamp.")
         }
+        heading if heading == ASSIST_MSS_CLAMP.heading => {
+            (parameters("mss-clamp", &mobile, own), "", "", "assist.mss-clamp.")
+        }
+        heading if heading == ASSIST_BLACK_HOLE.heading => {
+            (parameters("black-hole", &mobile, own), "", "", "assist.black-hole.")
+        }
         heading if heading == HOST.heading => (format!("{home}{node}[host]\n"), "", "", "host."),
         heading if heading == CONTROL.heading => (format!("{home}{node}[control]\n"), "", "", "control."),
         heading if heading == METRICS.heading => (format!("{home}{node}[metrics]\n"), "", "", "metrics."),
@@ -109,6 +115,14 @@ fn assists_are_those_that_are_asked_for() {
     let clamp = WindowClamp { factor: 2.0, segments: 3, always: true };
     let expected = Config { window_clamp: Some(clamp), ..Config::none(Place::MobileNode) };
     assert_eq!(assist(&MOBILE, text), Ok(Some(expected)));
+    let text = "[assist]\nuse = \"mss-clamp+black-hole\"\nmss-clamp = { mtu = 1400 }\nblack-hole = { lifetime = \"60 s\" }\n";
+    let lifetime = std::time::Duration::from_secs(60);
+    let expected = Config {
+        mss_clamp: Some(careof_assist::MssClamp { mtu: 1_400 }),
+        black_hole: Some(careof_assist::BlackHole { lifetime, ..careof_assist::BlackHole::DEFAULT }),
+        ..Config::none(Place::HomeAgent)
+    };
+    assert_eq!(assist(&HOME, text), Ok(Some(expected)));
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn show(assistant: &mut Assistant, at: u64, towards: Towards, tos: u8, segment: 
         payload_len: segment.header_len() + segment.payload_len,
         ..Ipv4Header::default()
     };
-    let view = PacketView { header: &header, segment: Some(&segment), is_opaque: false };
+    let view = PacketView { header: &header, segment: Some(&segment), is_opaque: false, overhead: 20 };
     assistant.handle_packet(Instant::from_millis(at), towards, None, &view);
 }
 

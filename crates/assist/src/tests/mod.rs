@@ -3,12 +3,14 @@
 mod ack_hold;
 mod acknowledgement;
 mod bicast;
+mod black_hole;
 mod buffer_forward;
 mod common;
 mod fast_retransmit;
 mod freeze;
 mod lcd_kick;
 mod m_tcp;
+mod mss_clamp;
 mod path_queue;
 mod replay;
 mod replay_properties;

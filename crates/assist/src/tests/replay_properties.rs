@@ -196,7 +196,9 @@ impl World {
                 }
                 // The last acknowledgement once more: what it may say, the test of arbitrary headers holds up.
                 Action::Inject { segment, .. } => assert_eq!(segment.seq_len(), 0, "it has no data"),
-                Action::HostUnreachable { .. } => panic!("not of replay"),
+                Action::HostUnreachable { .. } | Action::FragmentationNeeded { .. } => {
+                    panic!("not of replay")
+                }
             }
         }
         while self.assistant.poll_report().is_some() {}
@@ -244,7 +246,7 @@ impl World {
         let value = self.now.since_start().as_millis() as u32;
         segment.timestamps = Some(Timestamps { value, echo: 0 });
         let header = header_of((source, destination), &segment);
-        let view = PacketView { header: &header, segment: Some(&segment), is_opaque: false };
+        let view = PacketView { header: &header, segment: Some(&segment), is_opaque: false, overhead: 20 };
         let verdict = self.assistant.handle_packet(self.now, towards, None, &view);
         let index = self.arrived[flow];
         let mut stored = Stored { flow, index, size: header.total_len(), has_gone_on: true };

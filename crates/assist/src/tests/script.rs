@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!     0  syn                          both SYNs pass: segments of 1000 bytes, scale 7, SACK, timestamps
-//!     0  syn-from mobile              a SYN alone; `syn-answer` is the peer's
+//!     0  syn-from mobile              a SYN alone, with `mss 1460` for another segment size; `syn-answer` is the peer's
 //!    10  for mobile 0+1000            -> pass keep
 //!    60  from mobile ack 1000         -> pass
 //!   100  for mobile 1000+1000 again   -> pass keep
@@ -130,16 +130,24 @@ impl Script {
         self.path = number(&input, "by").map(PathId);
         match input.as_slice() {
             ["syn", rest @ ..] => {
-                self.syn(Towards::Peer, false, !rest.contains(&"plain"));
-                self.syn(Towards::Mobile, true, !rest.contains(&"plain"));
+                for (towards, is_answer) in [(Towards::Peer, false), (Towards::Mobile, true)] {
+                    let found = self.syn(towards, is_answer, !rest.contains(&"plain"), 1_000);
+                    assert_eq!(found, "pass", "a SYN passes");
+                }
             }
-            ["syn-from", end] => self.syn(towards(end).back(), false, true),
-            ["syn-answer"] => self.syn(Towards::Mobile, true, true),
+            ["syn-from", end, rest @ ..] => {
+                let mss = number(rest, "mss").map_or(1_000, |mss| mss as u16);
+                let found = self.syn(towards(end).back(), rest.contains(&"answers"), true, mss);
+                assert_eq!(found, expected.as_deref().unwrap_or("pass"), "{line}");
+            }
+            ["syn-answer"] => {
+                assert_eq!(self.syn(Towards::Mobile, true, true, 1_000), "pass", "a SYN passes")
+            }
             ["other", end, size] => {
                 let payload_len = size.parse::<u16>().expect("a length") - 20;
                 let (source, destination) = addresses(towards(end));
                 let header = Ipv4Header { source, destination, payload_len, ..Ipv4Header::default() };
-                let view = PacketView { header: &header, segment: None, is_opaque: false };
+                let view = PacketView { header: &header, segment: None, is_opaque: false, overhead: 20 };
                 let found = self.show(towards(end), &view, "other");
                 assert_eq!(Some(found), expected, "{line}");
             }
@@ -241,25 +249,29 @@ impl Script {
                     let to = if quoted.source == PEER { "peer" } else { "mobile" };
                     format!("unreachable {} for {to}", seq.bytes_since(FIRST))
                 }
+                Action::FragmentationNeeded { quoted, seq, mtu, .. } => {
+                    let to = if quoted.source == PEER { "peer" } else { "mobile" };
+                    format!("too-large {} mtu {mtu} for {to}", seq.bytes_since(FIRST))
+                }
             };
             self.done.push_back((self.now, text));
         }
         while self.assistant.poll_report().is_some() {}
     }
 
-    fn syn(&mut self, towards: Towards, is_answer: bool, sack_permitted: bool) {
+    fn syn(&mut self, towards: Towards, is_answer: bool, sack_permitted: bool, mss: u16) -> String {
         let flags = if is_answer { Flags::SYN.with(Flags::ACK) } else { Flags::SYN };
         let segment = Segment {
             flags,
             seq: FIRST.minus(1),
             ack: if is_answer { FIRST } else { SeqNumber(0) },
-            mss: Some(1_000),
+            mss: Some(mss),
             window_scale: Some(7),
             sack_permitted,
             window: 65_535,
             ..Segment::default()
         };
-        assert_eq!(self.packet(towards, segment, "syn", &[]), "pass", "a SYN passes");
+        self.packet(towards, segment, "syn", &[])
     }
 
     fn data(&mut self, towards: Towards, what: &str, rest: &[&str]) -> String {
@@ -314,13 +326,14 @@ impl Script {
             Towards::Peer => (mobile_port, PEER_PORT),
         };
         let header = header_of((source, destination), &segment);
-        let view = PacketView { header: &header, segment: Some(&segment), is_opaque: self.opaque };
+        let view =
+            PacketView { header: &header, segment: Some(&segment), is_opaque: self.opaque, overhead: 20 };
         self.show(towards, &view, what)
     }
 
     fn show(&mut self, towards: Towards, view: &PacketView<'_>, what: &str) -> String {
         let verdict = self.assistant.handle_packet(self.now, towards, self.path, view);
-        let Verdict { fate, keep, edit } = verdict;
+        let Verdict { fate, keep, edit, fragments } = verdict;
         let mut text = match fate {
             Fate::Pass => "pass".to_string(),
             Fate::Hold(token) => {
@@ -333,7 +346,10 @@ impl Script {
             self.stored.insert(token, what.to_string());
             text += " keep";
         }
-        if let Some(Edit { window, ack, without_sack }) = edit {
+        if let Some(Edit { window, ack, without_sack, mss }) = edit {
+            if let Some(mss) = mss {
+                text += &format!(" mss {mss}");
+            }
             if let Some(window) = window {
                 text += &format!(" win {window}");
             }
@@ -343,6 +359,9 @@ impl Script {
             if without_sack {
                 text += " without sack";
             }
+        }
+        if let Some(longest) = fragments {
+            text += &format!(" fragments {longest}");
         }
         self.drain();
         text

@@ -4,6 +4,7 @@ use std::io::ErrorKind;
 
 use careof_base::{Instant, RandomStream};
 use careof_link::{Config, Fate, Link, Output};
+use careof_wire::icmp::error_in;
 use nix::errno::Errno;
 
 use super::medium::{Crossed, OnMedium, SharedMedium};
@@ -112,6 +113,9 @@ impl Path {
         let size = u32::try_from(slab.packet(token).len()).unwrap_or(u32::MAX);
         let number = self.number();
         let outcome = match &mut self.way {
+            Way::Link(link) if link.config().filters_icmp && error_in(slab.packet(token)).is_some() => {
+                Err(link.refuse_filtered(now, size))
+            }
             Way::Link(link) if link.marks() && slab.is_ecn_capable(token) => {
                 link.enqueue_ecn_capable(now, token, size)
             }

@@ -49,6 +49,8 @@ pub struct SendBatch {
     packets: usize,
     capacity: usize,
     sending: Sending,
+    /// Of the last datagram that was put in in fragments.
+    identification: u16,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -115,6 +117,7 @@ impl SendBatch {
             packets,
             capacity,
             sending: Sending::new(packets),
+            identification: 0,
         }
     }
 
@@ -274,6 +277,57 @@ impl SendBatch {
             interface,
         };
         self.slots.push(Slot { outer, start, end: self.bytes.len() });
+        if let Encapsulation::Gre { sequence: Some(sequence), .. } = &mut tunnel.encapsulation {
+            *sequence = sequence.wrapping_add(1);
+        }
+        Ok(true)
+    }
+
+    /// As [`push_one`](Self::push_one), in fragments of at most `longest` bytes each (RFC 791 section 3.2), whatever the DF bit says; the
+    /// datagram inside stays whole and keeps its bit.
+    ///
+    /// # Errors
+    /// Why it must not enter the tunnel.
+    pub fn push_in_fragments(
+        &mut self,
+        tunnel: &mut Tunnel,
+        interface: Option<u32>,
+        datagram: &[u8],
+        origin: Origin,
+        longest: u16,
+    ) -> Result<bool, EncapsulationError> {
+        // Of the kernel's own choice is only what is whole.
+        self.identification = self.identification.checked_add(1).unwrap_or(1);
+        let wrapped = tunnel.encapsulate(datagram, origin, self.identification)?;
+        let (header, payload) = Ipv4Header::parse(&wrapped)?;
+        let header = Ipv4Header { identification: self.identification, dont_fragment: false, ..header };
+        let header_len = usize::from(Ipv4Header::LEN);
+        let step = (usize::from(longest).saturating_sub(header_len) & !7).max(8);
+        let parts = payload.len().div_ceil(step);
+        let room = payload.len() + parts * header_len;
+        if self.slots.len() + parts > self.packets || self.bytes.len() + room > self.capacity {
+            return Ok(false);
+        }
+        let outer = Outer {
+            source: tunnel.entry,
+            destination: tunnel.exit,
+            protocol: header.protocol,
+            tos: header.tos,
+            ttl: header.ttl,
+            dont_fragment: false,
+            interface,
+        };
+        let mut offset = 0_u16;
+        for part in payload.chunks(step) {
+            let payload_len = u16::try_from(part.len()).unwrap_or(u16::MAX);
+            let start = self.bytes.len();
+            let more_fragments = usize::from(offset) + part.len() < payload.len();
+            Ipv4Header { fragment_offset: offset, more_fragments, payload_len, ..header }
+                .emit(&mut self.bytes);
+            self.bytes.extend_from_slice(part);
+            self.slots.push(Slot { outer, start, end: self.bytes.len() });
+            offset = offset.saturating_add(payload_len);
+        }
         if let Encapsulation::Gre { sequence: Some(sequence), .. } = &mut tunnel.encapsulation {
             *sequence = sequence.wrapping_add(1);
         }

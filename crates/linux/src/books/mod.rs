@@ -9,15 +9,16 @@ mod datagrams;
 mod packets;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::SocketAddrV4;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 
 use careof_agent::{AssistEvent, AssistNews, PacketDeed};
+use careof_assist::{HoleNews, PathId};
 use careof_base::{Duration, Instant};
 use careof_lab::TcpInfo;
 use careof_metrics::{
-    AssistDeed, Direction, FlowMetrics, Handover, HandoverMetrics, NewPath, ProbeSummary, TcpSummary,
-    Transmission,
+    AssistDeed, BlackHoles, Direction, FlowMetrics, Handover, HandoverMetrics, NewPath, ProbeSummary,
+    TcpSummary, Transmission,
 };
 use careof_mobility::v4::{Event as AgentEvent, InterfaceId};
 use careof_plan::{
@@ -136,6 +137,8 @@ pub(crate) struct Books {
     pub(crate) handovers: HandoverMetrics,
     pub(crate) registrations: Registrations,
     pub(crate) probes: Vec<ProbeSummary>,
+    /// What is noted of tunnels that swallow large packets.
+    pub(crate) black_holes: BlackHoles,
     /// Whether a datagram may be seen after it arrived: the home agent sends copies.
     copies: bool,
     datagrams: Datagrams,
@@ -200,6 +203,7 @@ impl Books {
             handovers: HandoverMetrics::new(),
             registrations: Registrations::default(),
             probes: Vec::new(),
+            black_holes: BlackHoles::new(),
             copies,
             datagrams: Datagrams::default(),
             reassemblers: BTreeMap::new(),
@@ -409,6 +413,11 @@ impl Books {
                     });
                 }
             }
+            AssistNews::Hole { path, news } => {
+                let flow = connection.ends.iter().find_map(|end| end.measured);
+                let flow = flow.map_or_else(String::new, |index| self.measured[index].name.clone());
+                self.enter_hole(at, node, &flow, path, news);
+            }
             AssistNews::Stalled { after_path } => {
                 // Of a connection with data both ways it is that of the data that is worth keeping there.
                 let is_mobile = connection.ends[mobile.index()].node == node;
@@ -417,6 +426,27 @@ impl Books {
                     self.flow_metrics[index].on_assist_stall(after_path);
                 }
             }
+        }
+    }
+
+    /// What shows of a tunnel that swallows large packets.
+    fn enter_hole(&mut self, at: Instant, node: NodeId, flow: &str, path: PathId, news: HoleNews) {
+        let place = self.topology.place(node);
+        let towards = match place.role {
+            Role::HomeAgent => Ipv4Addr::from_bits(path.0).to_string(),
+            _ => {
+                let interface = u16::try_from(path.0).ok().map(InterfaceId);
+                let way = interface.and_then(|interface| self.way_of(node, interface));
+                way.and_then(|way| self.ways.get(way.0 as usize).cloned())
+                    .unwrap_or_else(|| path.0.to_string())
+            }
+        };
+        match news {
+            HoleNews::Assumed { mtu, failed } => {
+                self.black_holes.on_assumed(at, (&place.name, towards), flow, failed, mtu);
+            }
+            HoleNews::Told { .. } => self.black_holes.on_told(&place.name, &towards),
+            HoleNews::InFragments => self.black_holes.on_fragments(&place.name, &towards),
         }
     }
 

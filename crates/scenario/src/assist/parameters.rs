@@ -6,8 +6,8 @@ use careof_link::{Discipline, RedConfig};
 use crate::decode::{Field, Reader};
 use crate::error::{Origin, Problems};
 use crate::model::{
-    AckHold, Assist, AssistPlace, BufferForward, FastRetransmit, Freeze, HoldLast, LcdKick, PathQueue,
-    ReplayAssist, RtoFastDecrease, RtoReset, Snoop, Split, TcpCm, WindowClamp,
+    AckHold, Assist, AssistPlace, BlackHole, BufferForward, FastRetransmit, Freeze, HoldLast, LcdKick,
+    MssClamp, PathQueue, ReplayAssist, RtoFastDecrease, RtoReset, Snoop, Split, TcpCm, WindowClamp,
 };
 use crate::reference::assist::section_of;
 use crate::tcp::{TcpDraft, tcp};
@@ -71,6 +71,16 @@ pub(super) fn with_parameters(
         "tcp-cm" => Assist::TcpCm(tcp_cm(&mut given)),
         "mobile-tcp" => Assist::MobileTcp,
         "rto-fast-decrease" => Assist::RtoFastDecrease(rto_fast_decrease(&mut given)),
+        "mss-clamp" => {
+            let (clamp, place) = mss_clamp(&mut given);
+            at = place;
+            Assist::MssClamp(clamp)
+        }
+        "black-hole" => {
+            let (hole, place) = black_hole(&mut given);
+            at = place;
+            Assist::BlackHole(hole)
+        }
         _ => return None,
     };
     (problems.count() == before).then_some(Read { assist, at, tcp })
@@ -154,6 +164,23 @@ fn window_clamp(given: &mut Parameters<'_, '_>) -> (WindowClamp, At) {
     });
     given.is("from", ClampFrom::Always, &mut clamp.always);
     (clamp, at)
+}
+
+fn mss_clamp(given: &mut Parameters<'_, '_>) -> (MssClamp, At) {
+    let mut clamp = MssClamp::default();
+    let at = given.places(AssistPlace::WORDS, &mut clamp.at);
+    given.set("mtu", &mut clamp.mtu, |field, problems| {
+        field.packet_size(MssClamp::LEAST_MTU, u16::MAX, problems)
+    });
+    (clamp, at)
+}
+
+fn black_hole(given: &mut Parameters<'_, '_>) -> (BlackHole, At) {
+    let mut hole = BlackHole::default();
+    let at = given.places(AssistPlace::WORDS, &mut hole.at);
+    given.set("repeats", &mut hole.repeats, |field, problems| count(field, 1, problems));
+    given.set("lifetime", &mut hole.lifetime, Field::positive_duration);
+    (hole, at)
 }
 
 fn path_queue(given: &mut Parameters<'_, '_>) -> PathQueue {

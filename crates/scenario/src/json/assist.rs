@@ -76,6 +76,15 @@ fn parameters(assist: &Assist) -> Json {
         Assist::RtoReset(reset) => object! { "slow_start": reset.slow_start, "by": reset.by.name() },
         Assist::TcpCm(manager) => object! { "resend": manager.resend, "suspend": manager.suspend },
         Assist::RtoFastDecrease(decrease) => object! { "samples": decrease.samples },
+        Assist::MssClamp(clamp) => object! {
+            "at": clamp.at.iter().map(|place| place.name()).collect::<Json>(),
+            "mtu_bytes": clamp.mtu,
+        },
+        Assist::BlackHole(hole) => object! {
+            "at": hole.at.iter().map(|place| place.name()).collect::<Json>(),
+            "repeats": hole.repeats,
+            "lifetime_ns": hole.lifetime,
+        },
         Assist::Bicast | Assist::Ebsn | Assist::MTcp | Assist::MobileTcp => object! {},
     }
 }

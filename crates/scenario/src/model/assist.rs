@@ -44,6 +44,10 @@ pub enum Assist {
     MobileTcp,
     /// The sender's RTO follows a round trip that has become shorter within a few samples.
     RtoFastDecrease(RtoFastDecrease),
+    /// The segment size in SYNs is lowered to what fits the tunnel.
+    MssClamp(MssClamp),
+    /// Tunnels that swallow large packets without a word are found and crossed (RFC 1191, section 7.1; RFC 2923, section 2.1).
+    BlackHole(BlackHole),
 }
 
 /// A node on which an assist runs.
@@ -174,6 +178,26 @@ pub struct WindowClamp {
     pub plus: u32,
     /// On every path, not only on one that is slower than the one before.
     pub always: bool,
+}
+
+/// Parameters of [`Assist::MssClamp`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MssClamp {
+    /// Where it runs, each place once and in the order of the type.
+    pub at: Vec<AssistPlace>,
+    /// MTU of the tunnel's path in bytes, the tunnel's header included; at least 128, so that a segment is left.
+    pub mtu: u16,
+}
+
+/// Parameters of [`Assist::BlackHole`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlackHole {
+    /// Where it runs, each place once and in the order of the type.
+    pub at: Vec<AssistPlace>,
+    /// How often a segment is repeated whole before fragments are tried, at least 1.
+    pub repeats: u32,
+    /// How long an MTU that was found so is believed. Above zero.
+    pub lifetime: Duration,
 }
 
 /// Parameters of [`Assist::PathQueue`].
@@ -341,6 +365,25 @@ impl Default for WindowClamp {
     }
 }
 
+impl MssClamp {
+    /// The least MTU: the tunnel's header and 40 bytes of IP and TCP leave some of it for every encapsulation.
+    pub const LEAST_MTU: u16 = 128;
+}
+
+impl Default for MssClamp {
+    /// At the home agent and the mobile node, for a path of Ethernets.
+    fn default() -> Self {
+        Self { at: vec![AssistPlace::HomeAgent, AssistPlace::Mobile], mtu: 1_500 }
+    }
+}
+
+impl Default for BlackHole {
+    /// At the home agent: after two repetitions, for ten minutes.
+    fn default() -> Self {
+        Self { at: vec![AssistPlace::HomeAgent], repeats: 2, lifetime: Duration::from_secs(600) }
+    }
+}
+
 impl Default for PathQueue {
     /// 50 packets under CoDel, 3 % below the path's rate.
     fn default() -> Self {
@@ -420,6 +463,8 @@ impl Assist {
             Self::TcpCm(_) => "tcp-cm",
             Self::MobileTcp => "mobile-tcp",
             Self::RtoFastDecrease(_) => "rto-fast-decrease",
+            Self::MssClamp(_) => "mss-clamp",
+            Self::BlackHole(_) => "black-hole",
         }
     }
 
@@ -442,7 +487,9 @@ impl Assist {
             | Self::Bicast
             | Self::Snoop(_)
             | Self::Split(_)
-            | Self::MTcp => false,
+            | Self::MTcp
+            | Self::MssClamp(_)
+            | Self::BlackHole(_) => false,
         }
     }
 
@@ -457,7 +504,10 @@ impl Assist {
     pub fn places(&self) -> &[AssistPlace] {
         use AssistPlace::{ForeignAgent, HomeAgent, Mobile};
         match self {
-            Self::Replay(ReplayAssist { at, .. }) | Self::WindowClamp(WindowClamp { at, .. }) => at,
+            Self::Replay(ReplayAssist { at, .. })
+            | Self::WindowClamp(WindowClamp { at, .. })
+            | Self::MssClamp(MssClamp { at, .. })
+            | Self::BlackHole(BlackHole { at, .. }) => at,
             // Downloads are helped at the agent, uploads at the mobile node.
             Self::HoldLast(_) | Self::LcdKick(_) | Self::Bicast => &[HomeAgent, Mobile],
             Self::Freeze(_) | Self::FastRetransmit(_) | Self::AckHold(_) => &[Mobile],

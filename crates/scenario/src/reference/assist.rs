@@ -29,8 +29,10 @@ and data is unacknowledged (RFC 2757). | foreign agent, sender |\n\
 | `rto-reset` | The sender forgets the old path's round trip. | sender |\n\
 | `tcp-cm` | The sender takes round trip and window from what is known of the new path. | sender |\n\
 | `mobile-tcp` | The same, told in a TCP option of the next three segments from the mobile node, the first at once. | sender |\n\
-| `rto-fast-decrease` | The sender's RTO follows a round trip that has become shorter at once. | sender |\n\n\
-`ebsn` and the last four need a sender whose TCP knows of them; all others work with any. Of `replay`, `hold-last`, `path-queue`, \
+| `rto-fast-decrease` | The sender's RTO follows a round trip that has become shorter at once. | sender |\n\
+| `mss-clamp` | Lowers the segment size in SYNs to what fits the tunnel. | home agent, mobile node |\n\
+| `black-hole` | Finds a tunnel that swallows large packets where ICMP is filtered, and crosses it in fragments. | home agent |\n\n\
+`ebsn`, `rto-reset`, `tcp-cm`, `mobile-tcp` and `rto-fast-decrease` need a sender whose TCP knows of them; all others work with any. Of `replay`, `hold-last`, `path-queue`, \
 `buffer-forward`, `bicast` and `snoop`, of `freeze`, `ack-hold` and `m-tcp`, of `snoop`, `split` and `m-tcp`, and of `rto-reset`, `tcp-cm` and `mobile-tcp` \
 one can be used at a time. Nor does `split` go with `ebsn`, `rto-reset`, `tcp-cm` or `mobile-tcp`: the sender that they advise sends to the relay.",
     keys: &[
@@ -56,6 +58,8 @@ them, and `\"none\"` for none.",
         key("rto-reset", "table", "see below", "Parameters of `rto-reset`."),
         key("tcp-cm", "table", "see below", "Parameters of `tcp-cm`."),
         key("rto-fast-decrease", "table", "see below", "Parameters of `rto-fast-decrease`."),
+        key("mss-clamp", "table", "see below", "Parameters of `mss-clamp`."),
+        key("black-hole", "table", "see below", "Parameters of `black-hole`."),
     ],
     elsewhere: &[
         ("name", "write `use`"),
@@ -410,6 +414,63 @@ round trip, make it begin anew with the largest of them.",
     elsewhere: &[("count", "write `samples`")],
 };
 
+pub(crate) static MSS_CLAMP: Section = Section {
+    heading: "`assist.mss-clamp`",
+    noun: "a clamp of the segment size",
+    intro: "The maximum segment size in SYNs that pass is lowered to what fits a path of `mtu` bytes beside the tunnel's header and 40 bytes of IP and TCP; where \
+`black-hole` assumes less, to that. It is never raised. Of a download the SYN of the mobile node counts, which passes the home agent with a reverse \
+tunnel only.",
+    keys: &[
+        key(
+            "at",
+            "array of words, or text",
+            "`[\"home-agent\", \"mobile\"]`",
+            "Where it runs: `\"home-agent\"`, `\"foreign-agent\"`, `\"mobile\"`.",
+        ),
+        key(
+            "mtu",
+            "size or bytes",
+            "`1500`",
+            "Of the tunnel's path, the tunnel's header included; at least 128.",
+        ),
+    ],
+    elsewhere: &[
+        ("mss", "write `mtu`: the segment size, 40 bytes and the tunnel's header"),
+        ("place", "write `at`"),
+    ],
+};
+
+pub(crate) static BLACK_HOLE: Section = Section {
+    heading: "`assist.black-hole`",
+    noun: "a watch for black holes",
+    intro: "Where a router in the tunnel drops what is too large for its next link, and its ICMP message is filtered, full segments are repeated for ever. One that was repeated \
+`repeats` times is sent in fragments; where that helps twice, while whole ones failed again in between, the path of this care-of address is taken to have the next smaller usual \
+MTU (RFC 1191, section 7.1). The sender is told by ICMP fragmentation needed, and what it still sends too large goes in fragments, so that a transfer completes even if that is \
+filtered, too. The outer datagram then lacks the DF bit that RFC 2003, section 3.1, has copied from the inner one; the datagram inside stays whole, for the tunnel's end puts it \
+together. A handover begins the count anew, and sizes that got through whole are not suspected. The summary names every black hole that was met.",
+    keys: &[
+        key(
+            "at",
+            "array of words, or text",
+            "`[\"home-agent\"]`",
+            "Where it runs: `\"home-agent\"` for downloads, `\"foreign-agent\"` or `\"mobile\"` for uploads with a reverse tunnel.",
+        ),
+        key(
+            "repeats",
+            "whole number",
+            "`2`",
+            "How often a segment is repeated whole before fragments are tried.",
+        ),
+        key(
+            "lifetime",
+            "duration",
+            "`\"600 s\"`",
+            "How long a smaller MTU is believed; then larger packets are tried again.",
+        ),
+    ],
+    elsewhere: &[("age", "write `lifetime`"), ("place", "write `at`")],
+};
+
 /// The parameters of the assist `name`, if it has any.
 pub(crate) fn section_of(name: &str) -> Option<&'static Section> {
     Some(match name {
@@ -427,6 +488,8 @@ pub(crate) fn section_of(name: &str) -> Option<&'static Section> {
         "rto-reset" => &RTO_RESET,
         "tcp-cm" => &TCP_CM,
         "rto-fast-decrease" => &RTO_FAST_DECREASE,
+        "mss-clamp" => &MSS_CLAMP,
+        "black-hole" => &BLACK_HOLE,
         _ => return None,
     })
 }

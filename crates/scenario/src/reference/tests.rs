@@ -99,6 +99,8 @@ fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
                 ("trace", "trace=losses.csv"),
                 ("trace_up", "trace_up=losses.csv"),
                 ("mtu", "mtu=1400"),
+                ("icmp", "icmp=filtered"),
+                ("icmp_up", "icmp_up=filtered"),
                 ("framing", "framing=async-ppp"),
                 (
                     "medium",
@@ -320,6 +322,7 @@ fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
                 ("window_validation", "window_validation=true"),
                 ("limited_transmit_counts", "limited_transmit_counts=true"),
                 ("idle_restart", "idle_restart=off"),
+                ("mtu_probing", "mtu_probing=true"),
                 ("nagle", "nagle=false"),
                 ("max_retransmissions", "max_retransmissions=3"),
                 ("pmtu_discovery", "pmtu_discovery=false"),
@@ -351,6 +354,8 @@ fn changes_of_assists() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
                 ("rto-reset", "rto-reset={ by = \"option\" }\nassist.use=rto-reset"),
                 ("tcp-cm", "tcp-cm={ resend = false }\nassist.use=tcp-cm"),
                 ("rto-fast-decrease", "rto-fast-decrease={ samples = 1 }\nassist.use=rto-fast-decrease"),
+                ("mss-clamp", "mss-clamp={ mtu = 1400 }\nassist.use=mss-clamp"),
+                ("black-hole", "black-hole={ repeats = 1 }\nassist.use=black-hole"),
             ],
         ),
         (
@@ -415,6 +420,16 @@ fn changes_of_assists() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
                 ("plus", "plus=2 segments"),
                 ("from", "from=always"),
             ],
+        ),
+        (
+            &assist::MSS_CLAMP,
+            "assist.use=mss-clamp\nassist.mss-clamp.",
+            vec![("at", "at=mobile"), ("mtu", "mtu=1400")],
+        ),
+        (
+            &assist::BLACK_HOLE,
+            "assist.use=black-hole\nassist.black-hole.",
+            vec![("at", "at=home-agent+mobile"), ("repeats", "repeats=3"), ("lifetime", "lifetime=1 s")],
         ),
         (
             &assist::PATH_QUEUE,

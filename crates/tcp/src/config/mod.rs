@@ -112,6 +112,9 @@ pub struct Config {
     pub limited_transmit_counts: bool,
     /// After silence.
     pub idle_restart: IdleRestart,
+    /// After timeouts in a row smaller segments are tried, as where a path swallows large ones without a word: RFC 4821 section 7.7, as
+    /// far as Linux does it with `tcp_mtu_probing` = 1. The search for larger ones that may follow is not modelled.
+    pub mtu_probing: bool,
     /// Hold small segments while data is unacknowledged (RFC 896).
     pub nagle: bool,
     /// Timeouts in a row without any acknowledgement before the connection is given up (RFC 1122's R2).
@@ -162,6 +165,7 @@ impl Default for Config {
             max_cwnd: u32::MAX,
             ack_counting: AckCounting::PerAck,
             window_validation: true,
+            mtu_probing: false,
             limited_transmit_counts: false,
             idle_restart: IdleRestart::InitialWindow,
             nagle: true,

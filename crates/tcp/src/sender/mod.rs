@@ -331,6 +331,11 @@ impl Sender {
         self.queue.una().plus(self.snd_wnd)
     }
 
+    /// The timeouts since data was last acknowledged, whichever sender it is.
+    pub(crate) fn timeouts_so_far(&self) -> u32 {
+        if self.variant == Variant::Linux { self.linux.timeouts() } else { self.timeouts_in_a_row }
+    }
+
     pub(crate) fn timeouts_in_a_row(&self) -> u32 {
         self.timeouts_in_a_row
     }

@@ -208,6 +208,38 @@ fn a_path_that_narrows_under_way_loses_nothing() {
 }
 
 #[test]
+fn where_large_segments_are_swallowed_a_sender_that_probes_gets_through_and_another_does_not() {
+    for &variant in Variant::ALL {
+        for (path, mss) in [(1_100, 1_024), (600, 512)] {
+            let config = Config { sack: true, mss: 1_460, mtu_probing: true, ..config(variant) };
+            let mut world = World::alike(&config, 50);
+            world.swallows_above = Some(path);
+            world.ends[CLIENT].write(100_000);
+            world.run_until(Instant::from_secs(300));
+            assert_eq!(world.ends[SERVER].received(), 100_000, "{variant}");
+            assert_eq!(world.ends[CLIENT].snapshot().mss, mss, "{variant}");
+        }
+        let mut world = World::alike(&Config { sack: true, mss: 1_460, ..config(variant) }, 50);
+        world.swallows_above = Some(1_100);
+        world.ends[CLIENT].write(100_000);
+        world.run_until(Instant::from_secs(100));
+        assert_eq!(world.ends[SERVER].received(), 0, "{variant}");
+    }
+}
+
+#[test]
+fn an_outage_of_fewer_timeouts_leaves_segments_as_they_are() {
+    for &variant in Variant::ALL {
+        let mut world = World::alike(&Config { mtu_probing: true, ..config(variant) }, 50);
+        world.outages = [(Instant::from_millis(700), Instant::from_millis(1_700))].into();
+        world.ends[CLIENT].write(200_000);
+        world.run_until(Instant::from_secs(60));
+        assert_eq!(world.ends[SERVER].received(), 200_000, "{variant}");
+        assert_eq!(world.ends[CLIENT].snapshot().mss, u32::from(config(variant).mss), "{variant}");
+    }
+}
+
+#[test]
 fn data_flows_both_ways_at_once() {
     for &variant in Variant::ALL {
         let mut world = World::alike(&Config { sack: true, ..config(variant) }, 20);

@@ -79,6 +79,7 @@ pub(super) fn any_config() -> impl Strategy<Value = Config> {
                     nagle,
                     window_scaling: scaling,
                     window_validation: validation,
+                    mtu_probing: numbers.2 % 2 == 1,
                     linux20_fast_retransmit: quirk,
                     mss: numbers.0,
                     receive_window: if scaling { numbers.1 } else { numbers.1.min(65_535) },

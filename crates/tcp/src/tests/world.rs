@@ -90,6 +90,8 @@ pub(super) struct World {
     /// A new data segment is lost whenever the client's window reaches this many bytes, once in a recovery.
     pub(super) drop_at_window: Option<u32>,
     armed: bool,
+    /// Segments with more data than this are swallowed.
+    pub(super) swallows_above: Option<u16>,
     /// Nothing passes within.
     pub(super) outages: Vec<(Instant, Instant)>,
     pub(super) loss: Probability,
@@ -124,6 +126,7 @@ impl World {
             open: Open::default(),
             drop_at_window: None,
             armed: true,
+            swallows_above: None,
             outages: Vec::new(),
             loss: Probability::ZERO,
             duplication: Probability::ZERO,
@@ -148,6 +151,9 @@ impl World {
 
     fn is_lost(&mut self, from: usize, sent: &Transmission) -> bool {
         if self.outages.iter().any(|outage| outage.0 <= self.now && self.now < outage.1) {
+            return true;
+        }
+        if self.swallows_above.is_some_and(|most| sent.segment.payload_len > most) {
             return true;
         }
         if self.chance.chance(self.loss) {

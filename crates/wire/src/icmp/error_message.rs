@@ -96,6 +96,26 @@ codes! {
     }
 }
 
+/// Whether a message of this type is an error: Destination Unreachable, Source Quench, Redirect, Time Exceeded and Parameter
+/// Problem (RFC 1122 section 3.2.2).
+#[must_use]
+pub const fn is_error(kind: u8) -> bool {
+    matches!(kind, 3 | 4 | 5 | 11 | 12)
+}
+
+/// The ICMP error that a datagram is, from its type on; `None` for any other datagram, what is in a tunnel included, and for all
+/// fragments but the first, which do not show what they are.
+#[must_use]
+pub fn error_in(datagram: &[u8]) -> Option<&[u8]> {
+    // What a packet filter looks at, cheap enough to be asked of every packet.
+    if datagram.get(9) != Some(&crate::protocol::ICMP) {
+        return None;
+    }
+    let (header, payload) = crate::ipv4::Ipv4Header::parse(datagram).ok()?;
+    let kind = *payload.first()?;
+    (header.fragment_offset == 0 && is_error(kind)).then_some(payload)
+}
+
 /// Destination Unreachable.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct DestinationUnreachable {

@@ -20,6 +20,7 @@ use etherparse::{Icmpv4Header, Icmpv4Slice, Icmpv4Type};
 
 pub use advertisement_extension::{AdvertisementExtension, AgentFlags, MobilityAgentAdvertisement};
 pub use error_message::{DestinationUnreachable, TimeExceeded, TimeExceededCode, UnreachableCode};
+pub use error_message::{error_in, is_error};
 pub use quoted::{QuotedDatagram, QuotedPorts, error_is_allowed, quote, quote_segment};
 pub use router_discovery::{RouterAddress, RouterAdvertisement, RouterSolicitation};
 

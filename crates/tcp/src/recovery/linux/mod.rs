@@ -151,6 +151,11 @@ fn micros(at: Instant) -> u64 {
 }
 
 impl Linux {
+    /// Timeouts since something was acknowledged.
+    pub(crate) const fn timeouts(&self) -> u32 {
+        self.timeouts
+    }
+
     pub(crate) fn new(config: &Config, iss: SeqNumber) -> Self {
         let usual_reordering = u32::from(config.duplicate_ack_threshold);
         Self {

@@ -1,0 +1,287 @@
+//! Tunnels that swallow large packets: found without ICMP, told to the sender, and crossed in fragments.
+//!
+//! Where a router on the tunnel's path drops what is too large for its next link and its ICMP message is filtered, nobody
+//! learns: small packets pass, full ones never do, and the connection stands still (RFC 2923 section 2.1).
+//!
+//! - **Where.** At the entry of the tunnel: the home agent for downloads, the foreign agent or the mobile node with a reverse
+//!   tunnel for uploads. No end host changes.
+//! - **What it needs.** Repetitions of data with the DF bit, the path that they take, and how much the tunnel adds. Where
+//!   acknowledgements do not pass, that the sender goes on after it repeated one segment over and over says that it arrived.
+//! - **What it does.** A segment that was repeated [`crate::BlackHole::repeats`] times, and nothing else of the flow in between, is sent
+//!   in fragments the next time, as a trial; if the flow goes on, they got through where the whole did not. An outage
+//!   that ended in between looks the same, so that large packets go whole again, and only when these fail once more, after
+//!   a silence as of a timeout, and fragments help once more the path is taken to have a smaller MTU: the next plateau below the size that
+//!   failed (RFC 1191 section 7.1), and again the next one if that fails, too. It is soft state of the path, for [`crate::BlackHole::lifetime`];
+//!   when it is old, one failure of two repetitions says that nothing has changed.
+//!   What is larger goes on in fragments as large as that, and its sender is told by ICMP fragmentation needed (RFC 1191 section 4), once
+//!   a second at most: if that is filtered, too, the transfer completes all the same.
+//! - **The rule that this bends.** RFC 2003 section 3.1 has the DF bit of the inner header copied into the outer one. Here the
+//!   outer datagram is made in fragments, without it. The datagram inside stays whole and keeps its bit, for the tunnel's exit puts
+//!   the fragments together before it looks inside; it is never fragmented under an identification that need not be
+//!   unique (RFC 6864 section 4.1). Minimal encapsulation has one header for both, and so loses the bit. RFC 4459 section 3.1 weighs this against nothing getting through.
+//! - **Late, missing or wrong.** Late, the sender's timer has backed off further. A false alarm costs headers and
+//!   fragments until it is old. Whatever got through whole on a path is no reason for suspicion there.
+//! - **Risks.** Fragments cost the exit memory, and a lost one the whole datagram. Not more than
+//!   [`crate::Limits::flows`] paths are remembered.
+
+use alloc::collections::BTreeMap;
+use core::net::Ipv4Addr;
+use core::time::Duration;
+
+use careof_base::Instant;
+use careof_mobility::path_mtu::{PathMtu, plateau_below};
+use careof_wire::SeqNumber;
+use careof_wire::ipv4::Ipv4Header;
+
+use crate::context::{Context, Passing};
+use crate::flow::Flow;
+use crate::{Action, Fate, HoleNews, Kind, PathId, Place, Report, Verdict};
+
+/// How often large packets have to fail and fragments to help before a path is taken for a black hole.
+const TRIALS: u32 = 2;
+/// Between two messages to a sender.
+const BETWEEN_MESSAGES: Duration = Duration::from_secs(1);
+/// The least timeout of any sender in use, Linux's; RFC 6298 section 2.4 has a second.
+const LEAST_TIMEOUT: Duration = Duration::from_millis(200);
+/// Segments that a sender sends at most before the next timeout, when the one that it repeated is acknowledged but none of
+/// these: two in slow start, three with appropriate byte counting (RFC 3465), and what a probe adds. Who sends more has heard of them.
+const UNHEARD: u32 = 8;
+
+/// A tunnel: a home agent's leads to a care-of address, whoever is there; others lead one mobile node's packets home.
+type Tunnel = (Ipv4Addr, PathId);
+
+const fn tunnel(place: Place, mobile: Ipv4Addr, path: PathId) -> Tunnel {
+    match place {
+        Place::HomeAgent => (Ipv4Addr::UNSPECIFIED, path),
+        Place::ForeignAgent | Place::MobileNode => (mobile, path),
+    }
+}
+
+/// What is known of a path.
+#[derive(Clone, Copy, Debug, Default)]
+struct Hole {
+    /// The largest outer datagram of late that got through whole, and until when that says anything.
+    proven: PathMtu,
+    /// How often fragments have helped where the whole did not get through.
+    helped: u32,
+    /// The MTU that it is taken to have.
+    assumed: PathMtu,
+    seen: Instant,
+}
+
+/// What is known of all paths.
+#[derive(Debug, Default)]
+pub(crate) struct Holes {
+    by_tunnel: BTreeMap<Tunnel, Hole>,
+}
+
+impl Holes {
+    /// The MTU that a path is taken to have, if it is a black hole for what is larger: bytes of the outer datagram.
+    pub(crate) fn assumed(&self, now: Instant, place: Place, mobile: Ipv4Addr, path: PathId) -> Option<u16> {
+        self.by_tunnel.get(&tunnel(place, mobile, path))?.assumed.get(now)
+    }
+
+    fn entry(&mut self, now: Instant, at: Tunnel, most: usize) -> &mut Hole {
+        if self.by_tunnel.len() >= most
+            && !self.by_tunnel.contains_key(&at)
+            && let Some(oldest) = self.by_tunnel.iter().min_by_key(|(_, hole)| hole.seen).map(|(at, _)| *at)
+        {
+            self.by_tunnel.remove(&oldest);
+        }
+        let hole = self.by_tunnel.entry(at).or_default();
+        hole.seen = now;
+        hole
+    }
+}
+
+/// What is remembered of a flow.
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    watched: Option<Watched>,
+    told_at: Option<Instant>,
+    sent_at: Option<Instant>,
+    /// The shortest silence before a repetition that may have been a timeout.
+    shortest_timeout: Option<Duration>,
+    /// Segments of this size and more sent since fragments have helped, as long as they are few.
+    since_help: Option<(u32, u16)>,
+}
+
+/// The segment by which the sender's progress is judged: the first that it has repeated, or the last one.
+#[derive(Clone, Copy, Debug)]
+struct Watched {
+    seq: SeqNumber,
+    end: SeqNumber,
+    /// Of the outer datagram.
+    size: u16,
+    at: Tunnel,
+    /// How often it was sent again.
+    repeats: u32,
+    /// The last time it went in fragments.
+    is_tried: bool,
+}
+
+/// A segment passes: what is large may be in trouble.
+pub(crate) fn on_packet(
+    cx: &mut Context<'_>,
+    holes: &mut Holes,
+    flow: &mut Flow,
+    passing: &Passing<'_>,
+    verdict: &mut Verdict,
+) {
+    let Some(config) = cx.config.black_hole else { return };
+    let place = cx.config.place;
+    if passing.towards != place.enters() {
+        if passing.seen.acknowledges
+            && let Some(watched) = flow.black_hole.watched
+            && flow.stream(place.enters()).una.is_some_and(|una| una.is_at_or_after(watched.end))
+        {
+            flow.black_hole.watched = None;
+            got_through(cx, holes, flow, passing.path, &watched);
+        }
+        return;
+    }
+    let (segment, header) = (passing.segment, passing.header);
+    let Some(path) = passing.path.filter(|_| segment.payload_len > 0 && header.dont_fragment) else { return };
+    if verdict.fate != Fate::Pass || cx.paths.lost_since(flow.key.mobile).is_some() {
+        return;
+    }
+    let at = tunnel(place, flow.key.mobile, path);
+    let size = header.total_len().saturating_add(passing.overhead);
+    let (seq, end) = (segment.seq, segment.end_seq());
+    let before = flow.black_hole.watched.filter(|watched| watched.at == at);
+    let silence = flow.black_hole.sent_at.map(|at| cx.now.saturating_duration_since(at));
+    flow.black_hole.sent_at = Some(cx.now);
+    let is_back =
+        before.is_some_and(|watched| seq.is_at_or_before(watched.seq)) && passing.seen.is_repetition;
+    let shortest = flow.black_hole.shortest_timeout;
+    let is_after_silence = silence
+        .is_some_and(|silence| silence >= LEAST_TIMEOUT && shortest.is_none_or(|least| silence >= least / 2));
+    let is_timeout = is_back && is_after_silence;
+    if is_timeout {
+        flow.black_hole.shortest_timeout = shortest.min(silence).or(silence);
+    }
+    let is_repetition = passing.seen.is_repetition;
+    let repeats = match before {
+        Some(watched) if watched.seq == seq => Some(watched.repeats.saturating_add(1)),
+        // Back to an earlier one: that is where the sender stands.
+        Some(watched) if seq.is_before(watched.seq) => Some(u32::from(is_repetition)),
+        // Where acknowledgements pass they say what arrived; of what is repeated behind it, some may be lost again.
+        Some(_) if hears_acks(cx, flow) => None,
+        Some(watched) if is_repetition && !watched.is_tried && watched.repeats > 0 && !is_after_silence => {
+            None
+        }
+        Some(watched) => {
+            // Who repeats one segment over and over, and then sends the next one, has had it acknowledged.
+            if watched.is_tried || (watched.repeats >= 2 && !is_repetition) {
+                got_through(cx, holes, flow, Some(path), &watched);
+            }
+            Some(0)
+        }
+        None => Some(u32::from(is_repetition)),
+    };
+    let hole = holes.entry(cx.now, at, cx.config.limits.flows);
+    if let Some((since, least)) = flow.black_hole.since_help.filter(|(_, least)| !is_back && size >= *least) {
+        flow.black_hole.since_help = Some((since + 1, least)).filter(|(since, _)| *since <= UNHEARD);
+        if since >= UNHEARD && hole.assumed.latest().is_none() {
+            // They arrive whole: it was an outage.
+            hole.helped = 0;
+        }
+    }
+    if let Some(repeats) = repeats {
+        flow.black_hole.watched = Some(Watched { seq, end, size, at, repeats, is_tried: false });
+    }
+    if let Some(mtu) = hole.assumed.get(cx.now).filter(|mtu| size > *mtu) {
+        verdict.fragments = Some(mtu);
+        if repeats.is_some() {
+            flow.black_hole.watched = None;
+        }
+        cx.counters.fragmented += 1;
+        cx.outbox.did(flow.key, Kind::BlackHole, "in-fragments", 1, u64::from(header.total_len()));
+        cx.outbox.report(Report::Hole { flow: flow.key, path, news: HoleNews::InFragments });
+        return tell(cx, flow, passing, path, mtu.saturating_sub(passing.overhead));
+    }
+    let is_proven = hole.proven.get(cx.now).is_some_and(|proven| proven >= size);
+    // Where the path was one for this size, less is needed; where fragments have helped just now, a timeout is enough.
+    let needed = if hole.assumed.latest().is_some_and(|mtu| size > mtu) { 1 } else { config.repeats };
+    let is_suspected = repeats.is_some_and(|repeats| repeats > needed)
+        || (is_timeout && flow.black_hole.since_help.is_some());
+    if !is_proven && is_suspected && size > careof_mobility::path_mtu::LEAST {
+        verdict.fragments = Some(plateau_below(size));
+        if let Some(watched) = &mut flow.black_hole.watched {
+            watched.is_tried = true;
+        }
+        cx.outbox.did(flow.key, Kind::BlackHole, "trial", 1, u64::from(header.total_len()));
+    }
+}
+
+/// Whether the receiver's acknowledgements of what goes into the tunnel pass here, since this path is in use.
+fn hears_acks(cx: &Context<'_>, flow: &Flow) -> bool {
+    let heard = flow.stream(cx.config.place.enters()).progress_at;
+    let since = cx.paths.in_use_since(flow.key.mobile);
+    heard.is_some_and(|at| since.is_none_or(|since| at >= since))
+}
+
+/// Another path, or none: what waits for an answer gets none.
+pub(crate) fn on_path(flow: &mut Flow) {
+    flow.black_hole = State { told_at: flow.black_hole.told_at, ..State::default() };
+}
+
+/// The sender goes on behind what is watched.
+fn got_through(
+    cx: &mut Context<'_>,
+    holes: &mut Holes,
+    flow: &mut Flow,
+    path: Option<PathId>,
+    watched: &Watched,
+) {
+    let Some(config) = cx.config.black_hole else { return };
+    let hole = holes.entry(cx.now, watched.at, cx.config.limits.flows);
+    if !watched.is_tried {
+        // Whole, if it was sent but once: a repetition may have been in smaller segments.
+        if watched.repeats == 0 && hole.proven.get(cx.now).is_none_or(|proven| proven <= watched.size) {
+            hole.proven.learn(cx.now, watched.size, config.lifetime);
+        }
+        if hole.assumed.latest().is_none() {
+            hole.helped = 0;
+        }
+        return;
+    }
+    hole.helped = hole.helped.saturating_add(1);
+    // What is above an assumption that has become old has been found out before.
+    let is_known = hole.assumed.latest().is_some_and(|mtu| watched.size > mtu);
+    let again = flow.black_hole.since_help.replace((0, watched.size / 2)).is_some();
+    if hole.helped < TRIALS && !is_known && !again {
+        return;
+    }
+    let mtu = plateau_below(watched.size);
+    hole.assumed.learn(cx.now, mtu, config.lifetime);
+    hole.helped = 0;
+    let path = path.unwrap_or(watched.at.1);
+    cx.counters.black_holes += 1;
+    cx.outbox.did(flow.key, Kind::BlackHole, "black-hole", 1, u64::from(watched.size));
+    let news = HoleNews::Assumed { mtu, failed: watched.size };
+    cx.outbox.report(Report::Hole { flow: flow.key, path, news });
+}
+
+/// Tells the sender of a packet what fits the tunnel.
+fn tell(cx: &mut Context<'_>, flow: &mut Flow, passing: &Passing<'_>, path: PathId, mtu: u16) {
+    let is_due =
+        flow.black_hole.told_at.is_none_or(|at| cx.now.saturating_duration_since(at) >= BETWEEN_MESSAGES);
+    if !is_due {
+        return;
+    }
+    if !cx.unreachables.allows(cx.now) {
+        cx.counters.limited += 1;
+        return;
+    }
+    flow.black_hole.told_at = Some(cx.now);
+    let quoted: Ipv4Header = *passing.header;
+    let ports = (passing.segment.source_port, passing.segment.destination_port);
+    let seq = passing.segment.seq;
+    // No sender is told less than every node passes on whole (RFC 1191 section 3).
+    let mtu = mtu.max(careof_mobility::path_mtu::LEAST);
+    cx.outbox.act(Action::FragmentationNeeded { quoted, ports, seq, mtu });
+    cx.counters.unreachables += 1;
+    cx.outbox.did(flow.key, Kind::BlackHole, "told-sender", 1, u64::from(quoted.total_len()));
+    cx.outbox.report(Report::Hole { flow: flow.key, path, news: HoleNews::Told { mtu } });
+}

@@ -1,0 +1,49 @@
+//! Segments that fit the tunnel from the start: the maximum segment size in SYNs is lowered (MSS clamping).
+//!
+//! - **Where.** At both ends of a tunnel. What a receiver says in its SYN is about the segments that are sent to it: the SYN of a
+//!   mobile node passes itself and its foreign agent, the home agent only with a reverse tunnel.
+//! - **What it needs.** A SYN that passes, and the MTU of the tunnel's path: [`crate::MssClamp::mtu`], or less where a
+//!   black hole was met.
+//! - **What it does.** The option is lowered to what fits the path beside the tunnel's header, and 40 bytes of IP and TCP
+//!   (RFC 9293 section 3.7.1); it is never raised, and none is added: who says nothing gets 536 bytes.
+//! - **Late, missing or wrong.** Connections that were open before keep their segments. An MTU that is too large leaves things
+//!   as they were, one that is too small costs headers.
+//! - **Risks.** A SYN whose options are authenticated (TCP-AO, TCP MD5) is left alone.
+
+use careof_wire::Flags;
+
+use crate::black_hole::Holes;
+use crate::context::{Context, Passing};
+use crate::flow::Flow;
+use crate::{Kind, Verdict};
+
+/// IP and TCP header without options.
+const HEADERS: u16 = 40;
+/// What every tunnel carries: the datagram that every host can put together (RFC 9293 section 3.7.1), less its headers.
+const LEAST_MSS: u16 = 28;
+
+/// A SYN passes.
+pub(crate) fn on_packet(
+    cx: &mut Context<'_>,
+    holes: &Holes,
+    flow: &mut Flow,
+    passing: &Passing<'_>,
+    verdict: &mut Verdict,
+) {
+    let Some(config) = cx.config.mss_clamp else { return };
+    let segment = passing.segment;
+    if !segment.flags.contains(Flags::SYN) || flow.is_opaque {
+        return;
+    }
+    let Some(mss) = segment.mss else { return };
+    let path = passing.path.or_else(|| cx.paths.present(flow.key.mobile));
+    let assumed = path.and_then(|path| holes.assumed(cx.now, cx.config.place, flow.key.mobile, path));
+    let mtu = assumed.map_or(config.mtu, |assumed| assumed.min(config.mtu));
+    let fits = mtu.saturating_sub(passing.overhead).saturating_sub(HEADERS).max(LEAST_MSS);
+    if mss > fits {
+        verdict.edit.get_or_insert_default().mss = Some(fits);
+        // What the sender will go by.
+        flow.stream_mut(passing.towards.back()).mss = Some(fits);
+        cx.outbox.did(flow.key, Kind::MssClamp, "lower-mss", 1, u64::from(passing.header.total_len()));
+    }
+}

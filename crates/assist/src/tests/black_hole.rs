@@ -1,0 +1,262 @@
+//! Tunnels that swallow large packets. A segment of 1400 bytes is an outer datagram of 1472 bytes here, with timestamps.
+
+use alloc::format;
+
+use super::script::Script;
+use crate::{BlackHole, Config, Place, Replay};
+
+fn watching(place: Place) -> Config {
+    Config { black_hole: Some(BlackHole::DEFAULT), ..Config::none(place) }
+}
+
+/// Large packets go by path 1 and never arrive whole; acknowledgements do not pass.
+const SWALLOWED: &str = "
+     0  path 1
+     0  syn
+    10  for mobile 0+1400 by 1             -> pass
+    10  for mobile 1400+1400 by 1          -> pass
+   310  for mobile 0+1400 by 1             -> pass
+   910  for mobile 0+1400 by 1             -> pass
+  2110  for mobile 0+1400 by 1             -> pass fragments 1006
+  2200  for mobile 1400+1400 by 1          -> pass
+  2200  for mobile 2800+1400 by 1          -> pass
+  2500  for mobile 1400+1400 by 1          -> pass fragments 1006";
+
+#[test]
+fn what_gets_through_in_fragments_only_twice_is_a_black_hole_and_its_sender_is_told() {
+    let mut script = Script::new(watching(Place::HomeAgent));
+    script.run(SWALLOWED);
+    script.run(
+        "3200  for mobile 2800+1400 by 1          -> pass fragments 1006
+         3200  > too-large 2800 mtu 986 for peer
+         3201  for mobile 4200+1400 by 1          -> pass fragments 1006
+         3202  for mobile 5600+914 by 1           -> pass",
+    );
+    assert_eq!(script.assistant.counters().black_holes, 1);
+}
+
+#[test]
+fn a_sender_that_goes_on_too_large_is_told_once_a_second_and_served_all_the_same() {
+    let mut script = Script::new(watching(Place::HomeAgent));
+    script.run(SWALLOWED);
+    script.run(
+        "3200  for mobile 2800+1400 by 1          -> pass fragments 1006
+         3200  > too-large 2800 mtu 986 for peer
+         4199  for mobile 4200+1400 by 1          -> pass fragments 1006
+         4200  for mobile 5600+1400 by 1          -> pass fragments 1006
+         4200  > too-large 5600 mtu 986 for peer",
+    );
+}
+
+#[test]
+fn an_outage_that_ends_while_fragments_are_tried_is_none() {
+    Script::new(watching(Place::HomeAgent)).run(
+        "   0  path 1
+            0  syn
+           10  for mobile 0+1400 by 1             -> pass
+          310  for mobile 0+1400 by 1             -> pass
+          910  for mobile 0+1400 by 1             -> pass
+         2110  for mobile 0+1400 by 1             -> pass fragments 1006
+         2200  for mobile 1400+1400 by 1          -> pass
+         2200  for mobile 2800+1400 by 1          -> pass
+         2300  from mobile ack 4200               -> pass
+         2300  for mobile 4200+1400 by 1          -> pass
+         9000  for mobile 4200+1400 by 1          -> pass
+         9600  for mobile 4200+1400 by 1          -> pass
+        10800  for mobile 4200+1400 by 1          -> pass
+        13200  for mobile 4200+1400 by 1          -> pass",
+    );
+}
+
+#[test]
+fn an_outage_is_none_either_where_acknowledgements_do_not_pass() {
+    let mut script = Script::new(watching(Place::HomeAgent));
+    script.run(
+        "   0  path 1
+            0  syn
+           10  for mobile 0+1400 by 1             -> pass
+          310  for mobile 0+1400 by 1             -> pass
+          910  for mobile 0+1400 by 1             -> pass
+         2110  for mobile 0+1400 by 1             -> pass fragments 1006",
+    );
+    // Slow start: more and more go whole, and are heard of.
+    for segment in 1..12 {
+        script.run(&format!("{} for mobile {}+1400 by 1 -> pass", 2200 + segment, 1400 * segment));
+    }
+    // Another loss, by a timeout.
+    script.run(
+        "3000  for mobile 7000+1400 by 1          -> pass
+         3600  for mobile 7000+1400 by 1          -> pass
+         4800  for mobile 7000+1400 by 1          -> pass fragments 1006
+         4900  for mobile 8400+1400 by 1          -> pass",
+    );
+    assert_eq!(script.assistant.counters().black_holes, 0);
+}
+
+#[test]
+fn a_repetition_at_once_after_fragments_helped_is_no_timeout() {
+    Script::new(watching(Place::HomeAgent)).run(
+        "   0  path 1
+            0  syn
+           10  for mobile 0+1400 by 1             -> pass
+          310  for mobile 0+1400 by 1             -> pass
+          910  for mobile 0+1400 by 1             -> pass
+         2110  for mobile 0+1400 by 1             -> pass fragments 1006
+         2200  for mobile 1400+1400 by 1          -> pass
+         2201  for mobile 2800+1400 by 1          -> pass
+         2290  for mobile 1400+1400 by 1          -> pass",
+    );
+}
+
+#[test]
+fn a_path_on_which_large_packets_arrived_whole_is_not_suspected_when_they_are_lost() {
+    Script::new(watching(Place::HomeAgent)).run(
+        "   0  path 1
+            0  syn
+           10  for mobile 0+1400 by 1             -> pass
+           60  from mobile ack 1400               -> pass
+           70  for mobile 1400+1400 by 1          -> pass
+          370  for mobile 1400+1400 by 1          -> pass
+          970  for mobile 1400+1400 by 1          -> pass
+         2170  for mobile 1400+1400 by 1          -> pass
+         4570  for mobile 1400+1400 by 1          -> pass",
+    );
+}
+
+#[test]
+fn a_handover_begins_the_count_anew_and_a_lost_path_is_no_evidence() {
+    Script::new(watching(Place::HomeAgent)).run(
+        "   0  path 1
+            0  syn
+           10  for mobile 0+1400 by 1             -> pass
+          310  for mobile 0+1400 by 1             -> pass
+          910  for mobile 0+1400 by 1             -> pass
+         1000  down 1
+         2110  for mobile 0+1400 by 1             -> pass
+         4510  for mobile 0+1400 by 1             -> pass
+         5000  path 2
+         9310  for mobile 0+1400 by 2             -> pass
+        18910  for mobile 0+1400 by 2             -> pass",
+    );
+}
+
+#[test]
+fn repetitions_of_one_loss_among_others_are_no_evidence() {
+    Script::new(watching(Place::HomeAgent)).run(
+        "   0  path 1
+            0  syn
+           10  for mobile 0+1400 by 1             -> pass
+           11  for mobile 1400+1400 by 1          -> pass
+           80  for mobile 0+1400 by 1             -> pass
+           81  for mobile 2800+1400 by 1          -> pass
+          160  for mobile 0+1400 by 1             -> pass
+          161  for mobile 4200+1400 by 1          -> pass
+          240  for mobile 0+1400 by 1             -> pass
+          241  for mobile 5600+1400 by 1          -> pass
+          320  for mobile 0+1400 by 1             -> pass",
+    );
+}
+
+#[test]
+fn what_may_be_fragmented_is_left_to_the_routers_and_what_goes_home_to_nobody() {
+    Script::new(watching(Place::HomeAgent)).run(
+        "   0  syn
+           10  for mobile 0+1400                  -> pass
+          310  for mobile 0+1400                  -> pass
+          910  for mobile 0+1400                  -> pass
+         2110  for mobile 0+1400                  -> pass
+         4510  for mobile 0+1400                  -> pass",
+    );
+}
+
+#[test]
+fn an_assumed_mtu_that_is_too_large_still_is_lowered_at_the_next_failure() {
+    let mut script = Script::new(watching(Place::HomeAgent));
+    script.run(SWALLOWED);
+    script.run(
+        "3200  for mobile 2800+1400 by 1          -> pass fragments 1006
+         3200  > too-large 2800 mtu 986 for peer
+         3300  for mobile 4200+934 by 1           -> pass
+         3600  for mobile 4200+934 by 1           -> pass fragments 508
+         4300  for mobile 5134+934 by 1           -> pass fragments 508
+         4300  > too-large 5134 mtu 488 for peer",
+    );
+    assert_eq!(script.assistant.counters().black_holes, 2);
+}
+
+#[test]
+fn when_the_soft_state_is_old_large_packets_are_tried_and_one_failure_is_enough() {
+    let mut script = Script::new(watching(Place::HomeAgent));
+    script.run(SWALLOWED);
+    script.run(
+        "  3200  for mobile 2800+1400 by 1        -> pass fragments 1006
+           3200  > too-large 2800 mtu 986 for peer
+         603300  for mobile 4200+1400 by 1        -> pass
+         603600  for mobile 4200+1400 by 1        -> pass
+         604200  for mobile 4200+1400 by 1        -> pass fragments 1006
+         604300  for mobile 5600+1400 by 1        -> pass fragments 1006
+         604300  > too-large 5600 mtu 986 for peer",
+    );
+}
+
+#[test]
+fn other_connections_by_the_same_care_of_address_profit() {
+    let mut script = Script::new(watching(Place::HomeAgent));
+    script.run(SWALLOWED);
+    script.run(
+        "3200  for mobile 2800+1400 by 1          -> pass fragments 1006
+         3200  > too-large 2800 mtu 986 for peer
+         3300  for mobile 0+1400 flow 2 by 1      -> pass fragments 1006
+         3300  > too-large 0 mtu 986 for peer
+         3400  for mobile 1400+1400 flow 2 by 2   -> pass",
+    );
+}
+
+#[test]
+fn the_mobile_node_watches_what_it_sends_itself() {
+    Script::new(watching(Place::MobileNode)).run(
+        "   0  syn
+           10  for peer 0+1400 by 1               -> pass
+          310  for peer 0+1400 by 1               -> pass
+          910  for peer 0+1400 by 1               -> pass
+         2110  for peer 0+1400 by 1               -> pass fragments 1006
+         2200  from peer ack 1400                 -> pass
+         2200  for peer 1400+1400 by 1            -> pass
+         2500  for peer 1400+1400 by 1            -> pass fragments 1006
+         3200  from peer ack 2800                 -> pass
+         3200  for peer 2800+1400 by 1            -> pass fragments 1006
+         3200  > too-large 2800 mtu 986 for mobile",
+    );
+}
+
+#[test]
+fn small_pieces_that_arrive_and_what_is_repeated_for_them_do_not_hide_what_does_not() {
+    // As a kernel does that was told of 1420 bytes: pieces of 28 bytes arrive and are acknowledged selectively, others are repeated.
+    Script::new(watching(Place::HomeAgent)).run(
+        "   0  path 1
+            0  syn
+            5  from mobile ack 0                  -> pass
+           10  for mobile 0+1400 by 1             -> pass
+           10  for mobile 1400+28 by 1            -> pass
+           10  for mobile 1428+1400 by 1          -> pass
+           60  from mobile ack 0 sack 1400-1428   -> pass
+          310  for mobile 0+1400 by 1             -> pass
+          320  for mobile 1428+1400 by 1          -> pass
+          920  for mobile 0+1400 by 1             -> pass
+          930  for mobile 1428+1400 by 1          -> pass
+         2130  for mobile 0+1400 by 1             -> pass fragments 1006",
+    );
+}
+
+#[test]
+fn copies_are_kept_beside() {
+    let replay = Some(Replay::DEFAULT);
+    Script::new(Config { replay, ..watching(Place::HomeAgent) }).run(
+        "   0  path 1 rate 10000 rtt 100
+            0  syn
+           10  for mobile 0+1400 by 1             -> pass keep
+          310  for mobile 0+1400 by 1             -> pass keep
+          910  for mobile 0+1400 by 1             -> pass keep
+         2110  for mobile 0+1400 by 1             -> pass keep fragments 1006",
+    );
+}
