@@ -1,11 +1,11 @@
 //! The agents' configurations.
 
-use careof_base::Duration;
+use careof_base::{Duration, RandomStream};
 use careof_mobility::v4::{
     AdvertiserConfig, CareOfChoice, ConfigError, DeliveryMethod, EncapsulationChoice, ForeignAgentConfig,
     ForeignLink, HomeAgentConfig, InterfaceConfig, InterfaceId, MobileNodeConfig, MovementConfig, NtpTime,
-    PathProperties, PolicyEntry, PolicyTable, Prefix, ReplayProtection, SecurityAssociation, Selection,
-    ServedMobileNode, WallClock,
+    PathProperties, PeerSecurity, PolicyEntry, PolicyTable, Prefix, ReplayProtection, SecurityAssociation,
+    Selection, ServedMobileNode, WallClock,
 };
 use careof_scenario::{
     CareOf, Destination, Encapsulation, LinkId, Mobility, MovementDetection, Replay, Role, Routing, Scenario,
@@ -21,6 +21,9 @@ const EPOCH_UNIX: Duration = Duration::from_secs(946_684_800);
 
 /// The SPI of the security association between the mobile node and its home agent.
 const SPI: Spi = Spi(256);
+
+/// That of the association between the mobile node and a foreign agent.
+const VISITOR_SPI: Spi = Spi(257);
 
 /// What runs on a node beyond forwarding.
 #[derive(Clone, Debug)]
@@ -89,8 +92,17 @@ fn agent_with_reports(
             }
             Some(AgentPlan::Home(Box::new(config)))
         }
-        Role::ForeignAgent => foreign_agent(topology, node, mobility, &mobiles)
-            .map(|config| AgentPlan::Foreign(Box::new(config))),
+        Role::ForeignAgent => {
+            let Some(mut config) = foreign_agent(topology, node, mobility, &mobiles) else { return Ok(None) };
+            config.clock = wall_clock();
+            config.smooth_handoff = mobility.smooth_handoff;
+            if mobility.smooth_handoff {
+                let security = visitor_security(scenario, run, mobility, &place.name)?;
+                let address = topology.address_of(mobiles.first);
+                config.mobile_nodes.push(PeerSecurity { address, security });
+            }
+            Some(AgentPlan::Foreign(Box::new(config)))
+        }
         Role::Mobile => {
             let mut config = MobileNodeConfig::new(
                 topology.address_of(node),
@@ -115,6 +127,18 @@ fn agent_with_reports(
             }
             config.policy = policy(scenario, topology, mobility);
             config.report_paths = report_paths;
+            config.smooth_handoff = mobility.smooth_handoff;
+            if mobility.smooth_handoff {
+                for interface in &place.interfaces {
+                    let agent = topology.place(interface.peer);
+                    if agent.role == Role::ForeignAgent {
+                        let security = visitor_security(scenario, run, mobility, &agent.name)?;
+                        config
+                            .foreign_agents
+                            .push(PeerSecurity { address: interface.peer_address, security });
+                    }
+                }
+            }
             Some(AgentPlan::Mobile(Box::new(config)))
         }
         _ => None,
@@ -201,12 +225,26 @@ fn security(
         Some(_) => stream(scenario, run, &format!("mobility.key.{name}")),
         None => stream(scenario, run, "mobility.key"),
     };
-    let key = [random.next_u64().to_be_bytes(), random.next_u64().to_be_bytes()].concat();
     let replay = match mobility.replay {
         Replay::Timestamps => ReplayProtection::TIMESTAMPS,
         Replay::Nonces => ReplayProtection::Nonces,
     };
-    SecurityAssociation::new(SPI, algorithm(mobility), key, replay)
+    SecurityAssociation::new(SPI, algorithm(mobility), key(&mut random), replay)
+}
+
+fn key(random: &mut RandomStream) -> Vec<u8> {
+    [random.next_u64().to_be_bytes(), random.next_u64().to_be_bytes()].concat()
+}
+
+/// What the mobile node and the foreign agent `name` have agreed on.
+fn visitor_security(
+    scenario: &Scenario,
+    run: u64,
+    mobility: &Mobility,
+    name: &str,
+) -> Result<SecurityAssociation, ConfigError> {
+    let mut random = stream(scenario, run, &format!("mobility.key.{name}"));
+    SecurityAssociation::new(VISITOR_SPI, algorithm(mobility), key(&mut random), ReplayProtection::TIMESTAMPS)
 }
 
 pub(crate) const fn algorithm(mobility: &Mobility) -> Algorithm {

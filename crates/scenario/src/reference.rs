@@ -406,6 +406,13 @@ bindings, the home agent goes on sending copies there. With `\"until-down\"` tha
 down.",
         ),
         key(
+            "smooth_handoff",
+            "true or false",
+            "`false`",
+            "Whether the foreign agent that the mobile node comes to tells the one it comes from, which then sends on through \
+a tunnel what still arrives there (draft-ietf-mobileip-optim). Needs `care_of = \"foreign-agent\"`.",
+        ),
+        key(
             "policy",
             "array of tables",
             "none",
@@ -425,6 +432,7 @@ down.",
         ("tunnel", "write `encapsulation`"),
         ("reverse_tunnel", "write `routing = \"reverse-tunnel\"`"),
         ("bicast", "write `simultaneous_bindings` and `keep_old`"),
+        ("smooth_handover", "write `smooth_handoff`"),
     ],
 };
 

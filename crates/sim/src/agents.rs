@@ -64,7 +64,9 @@ impl Agent {
             Self::None => false,
             Self::Home(agent) => agent.accepts_reverse_tunnel(inner.source, outer.source),
             Self::Foreign(agent) => {
-                agent.deliver(inner.destination).is_some() || agent.reverse_tunnel(inner.source).is_some()
+                agent.deliver(inner.destination).is_some()
+                    || agent.reverse_tunnel(inner.source).is_some()
+                    || agent.passes_on(inner.destination)
             }
             Self::Mobile(mobile) => mobile.listens_on(InterfaceId(interface.0)),
         }

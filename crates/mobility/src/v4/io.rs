@@ -150,6 +150,8 @@ pub enum Wake {
     MissedAdvertisements,
     /// A better interface has been usable for long enough.
     HoldTime,
+    /// A binding update has had no acknowledgement for too long, or what it told ends.
+    BindingUpdateLifetime,
     /// The old interface of a handover need not be listened to any longer.
     OldInterfaceRelease,
 }

@@ -5,7 +5,9 @@
 
 mod advertiser;
 mod authentication;
+mod back_off;
 mod binding;
+mod binding_cache;
 mod drop_reason;
 mod error;
 mod event;
@@ -29,6 +31,7 @@ mod visitor;
 
 pub use advertiser::AdvertiserConfig;
 pub use binding::MobilityBinding;
+pub use binding_cache::CachedBinding;
 pub use careof_wire::tunnel::Tunnel;
 pub use drop_reason::{Counters, DropReason};
 pub use error::ConfigError;

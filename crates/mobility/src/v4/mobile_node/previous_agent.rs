@@ -1,0 +1,123 @@
+//! Smooth hand-off (draft-ietf-mobileip-optim): the foreign agent that the node came from is told where it is, by way of the
+//! one that it has come to.
+
+use core::net::Ipv4Addr;
+
+use careof_base::Instant;
+use careof_wire::mip4::{
+    AuthenticationKind, BindingAcknowledge, Identification, Lifetime, Message, PreviousForeignAgent,
+};
+
+use super::MobileNode;
+use super::attachment::{Attachment, Interface};
+use super::registration::{Pending, Purpose};
+use crate::v4::{DropReason, authentication};
+
+/// A foreign agent that may still be getting packets for the node.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PreviousAgent {
+    /// As it advertised itself: that names the security association.
+    agent: Ipv4Addr,
+    /// The care-of address held there, at which the agent is reached from elsewhere.
+    care_of: Ipv4Addr,
+    /// When it takes the node for gone by itself.
+    expires: Instant,
+    /// Where the node has come to since.
+    at: Attachment,
+    /// The first and the last request that were to tell of it.
+    told: Option<(Identification, Identification)>,
+}
+
+impl MobileNode {
+    /// What the request `pending`, which gets this Identification, is to say of the agent before.
+    pub(super) fn notification(
+        &mut self,
+        now: Instant,
+        pending: &Pending,
+        identification: Identification,
+    ) -> Option<PreviousForeignAgent> {
+        let Attachment::ForeignAgent { agent, care_of } = pending.attachment else { return None };
+        if !self.config.smooth_handoff || pending.purpose != Purpose::Register {
+            return None;
+        }
+        self.find_previous_agent(pending.attachment);
+        self.previous_agent = self.previous_agent.filter(|previous| previous.expires > now);
+        let home_address = self.config.home_address;
+        let previous = self.previous_agent.as_mut().filter(|previous| previous.at == pending.attachment)?;
+        // The new agent asks for proof of who we are.
+        self.foreign_agents.get(&agent)?;
+        let association = self.foreign_agents.get(&previous.agent)?;
+        let first = previous.told.map_or(identification, |(first, _)| first);
+        previous.told = Some((first, identification));
+        let left = previous.expires.saturating_duration_since(now).as_secs();
+        let lifetime = match previous.expires {
+            Instant::MAX => Lifetime::INFINITE,
+            _ => Lifetime::from_secs(u16::try_from(left.max(1)).unwrap_or(u16::MAX - 1)),
+        };
+        Some(PreviousForeignAgent::authenticated(
+            lifetime,
+            previous.care_of,
+            care_of,
+            (home_address, identification),
+            (association.spi(), association.algorithm(), association.key()),
+        ))
+    }
+
+    /// Remembers the agent that is being left for `attachment`.
+    fn find_previous_agent(&mut self, attachment: Attachment) {
+        let held = self.active.and_then(|active| self.interfaces.get(active)).and_then(|i| i.held);
+        let Some(held) = held.filter(|held| held.attachment != attachment) else { return };
+        let Attachment::ForeignAgent { agent, care_of } = held.attachment else { return };
+        // Another link of the same agent.
+        if attachment.care_of() == Some(care_of) {
+            return;
+        }
+        let known = self.previous_agent.is_some_and(|p| p.agent == agent && p.at == attachment);
+        if !known {
+            let expires = held.expires;
+            self.previous_agent = Some(PreviousAgent { agent, care_of, expires, at: attachment, told: None });
+        }
+    }
+
+    /// The interface by which to send while the one in use carries nothing and the registration that replaces it is under
+    /// way: the agent there has heard from the one before that this node is who it says, and delivers to it.
+    pub(super) fn early_interface(&self) -> Option<(&Interface, Ipv4Addr)> {
+        let (index, attachment) = self.early?;
+        let interface = self.interfaces.get(index).filter(|interface| interface.up)?;
+        interface.pending.as_ref().filter(|pending| pending.attachment == attachment)?;
+        let in_use = self.active.and_then(|active| self.interfaces.get(active));
+        let carries = in_use.is_some_and(|in_use| in_use.up && self.active != Some(index));
+        attachment.agent().filter(|_| !carries).map(|agent| (interface, agent))
+    }
+
+    /// The agent before has answered; by way of the agent that we are at.
+    pub(super) fn handle_binding_acknowledge(
+        &mut self,
+        source: Ipv4Addr,
+        bytes: &[u8],
+        acknowledge: BindingAcknowledge,
+    ) {
+        let Some(previous) = self.previous_agent else {
+            return self.outbox.drop(DropReason::UnexpectedReply, source);
+        };
+        let told =
+            previous.told.is_some_and(|(first, last)| (first..=last).contains(&acknowledge.identification));
+        if acknowledge.home_address != self.config.home_address || !told {
+            return self.outbox.drop(DropReason::IdentificationMismatch, source);
+        }
+        let association = self.foreign_agents.get(&previous.agent);
+        let refused = acknowledge.negative;
+        let message = Message::BindingAcknowledge(acknowledge);
+        let kind = AuthenticationKind::RouteOptimization;
+        match authentication::check(bytes, &message, kind, association.into_iter()) {
+            Ok(_) => {
+                // Refused or not: saying it again would not change that.
+                self.previous_agent = None;
+                let here = |i: &Interface| i.pending.as_ref().is_some_and(|p| p.attachment == previous.at);
+                let index = self.interfaces.iter().position(here).filter(|_| !refused);
+                self.early = index.map(|index| (index, previous.at));
+            }
+            Err(reason) => self.outbox.drop(reason, source),
+        }
+    }
+}
