@@ -1,11 +1,14 @@
 //! The agents' configurations.
 
+use core::net::Ipv4Addr;
+use std::collections::BTreeSet;
+
 use careof_base::{Duration, RandomStream};
 use careof_mobility::v4::{
-    AdvertiserConfig, CareOfChoice, ConfigError, DeliveryMethod, EncapsulationChoice, ForeignAgentConfig,
-    ForeignLink, HomeAgentConfig, InterfaceConfig, InterfaceId, MobileNodeConfig, MovementConfig, NtpTime,
-    PathProperties, PeerSecurity, PolicyEntry, PolicyTable, Prefix, ReplayProtection, SecurityAssociation,
-    Selection, ServedMobileNode, WallClock,
+    AdvertiserConfig, BindingAuthority, CareOfChoice, ConfigError, CorrespondentNodeConfig, DeliveryMethod,
+    EncapsulationChoice, ForeignAgentConfig, ForeignLink, HomeAgentConfig, InterfaceConfig, InterfaceId,
+    MobileNodeConfig, MovementConfig, NtpTime, PathProperties, PeerSecurity, PolicyEntry, PolicyTable,
+    Prefix, ReplayProtection, SecurityAssociation, Selection, ServedMobileNode, WallClock,
 };
 use careof_scenario::{
     CareOf, Destination, Encapsulation, LinkId, Mobility, MovementDetection, Replay, Role, Routing, Scenario,
@@ -14,7 +17,7 @@ use careof_wire::mip4::{Algorithm, Lifetime, Spi};
 
 use crate::layout::stream;
 use crate::path::path_to_home_agent;
-use crate::topology::{Cell, Mobiles, NodeId, Subnet, Topology};
+use crate::topology::{Cell, Mobiles, NodeId, Route, Subnet, Topology};
 
 /// Midnight of 1 January 2000, the time of day at the beginning of every run: registrations carry it.
 const EPOCH_UNIX: Duration = Duration::from_secs(946_684_800);
@@ -25,6 +28,9 @@ const SPI: Spi = Spi(256);
 /// That of the association between the mobile node and a foreign agent.
 const VISITOR_SPI: Spi = Spi(257);
 
+/// That of the association between the home agent and a correspondent.
+const UPDATE_SPI: Spi = Spi(258);
+
 /// What runs on a node beyond forwarding.
 #[derive(Clone, Debug)]
 pub enum AgentPlan {
@@ -34,6 +40,8 @@ pub enum AgentPlan {
     Foreign(Box<ForeignAgentConfig>),
     /// The mobile node.
     Mobile(Box<MobileNodeConfig>),
+    /// A host that tunnels to mobile nodes itself.
+    Correspondent(Box<CorrespondentNodeConfig>),
 }
 
 /// The clock of every agent.
@@ -90,6 +98,11 @@ fn agent_with_reports(
                 let security = security(scenario, run, mobility, &topology.place(mobile).name)?;
                 config.mobile_nodes.push(ServedMobileNode::new(topology.address_of(mobile), security));
             }
+            for node in correspondents(scenario, topology) {
+                let (address, name) = (address_towards_home(topology, node), &topology.place(node).name);
+                let security = update_security(scenario, run, mobility, name)?;
+                config.correspondents.push(PeerSecurity { address, security });
+            }
             Some(AgentPlan::Home(Box::new(config)))
         }
         Role::ForeignAgent => {
@@ -141,8 +154,43 @@ fn agent_with_reports(
             }
             Some(AgentPlan::Mobile(Box::new(config)))
         }
+        _ if correspondents(scenario, topology).contains(&node) => {
+            let authority = BindingAuthority {
+                home_agent: agent_address,
+                home_network,
+                security: update_security(scenario, run, mobility, &place.name)?,
+            };
+            let mut config = CorrespondentNodeConfig::new(address_towards_home(topology, node), authority);
+            config.clock = wall_clock();
+            Some(AgentPlan::Correspondent(Box::new(config)))
+        }
         _ => None,
     })
+}
+
+/// The nodes that run careof although they do not move: with route optimisation the other ends of the mobile nodes' flows.
+fn correspondents(scenario: &Scenario, topology: &Topology) -> BTreeSet<NodeId> {
+    let optimized = scenario.mobility.as_ref().is_some_and(|mobility| mobility.route_optimization);
+    let (Some(mobiles), true) = (topology.mobiles, optimized) else { return BTreeSet::new() };
+    let ends = scenario
+        .flows
+        .iter()
+        .map(|flow| [flow.from, flow.to].map(|end| topology.find(&scenario.node(end).name)));
+    let moves = |node: &Option<NodeId>| node.is_some_and(|node| mobiles.index(node).is_some());
+    let peers = ends.filter(|ends| ends.iter().any(moves)).flatten().flatten();
+    // A home agent tunnels anyway, and a foreign agent has visitors of its own.
+    let is_host = |node: &NodeId| matches!(topology.place(*node).role, Role::Correspondent | Role::Host);
+    peers.filter(is_host).collect()
+}
+
+/// The address from which a node sends to mobile nodes.
+fn address_towards_home(topology: &Topology, node: NodeId) -> Ipv4Addr {
+    let place = topology.place(node);
+    let home = topology.home_agent_address.map(|address| place.route(address));
+    match home {
+        Some(Route::Via(interface)) => place.interface(interface).address,
+        _ => topology.address_of(node),
+    }
 }
 
 fn foreign_agent(
@@ -179,7 +227,7 @@ fn foreign_agent(
         .iter()
         .find(|i| i.peer != mobile)
         .or(place.interfaces.first())
-        .map_or(core::net::Ipv4Addr::UNSPECIFIED, |i| i.address);
+        .map_or(Ipv4Addr::UNSPECIFIED, |i| i.address);
     let mut config = ForeignAgentConfig::new(address, address, links.next()?);
     config.links.extend(links);
     Some(config)
@@ -234,6 +282,17 @@ fn security(
 
 fn key(random: &mut RandomStream) -> Vec<u8> {
     [random.next_u64().to_be_bytes(), random.next_u64().to_be_bytes()].concat()
+}
+
+/// What the home agent and the correspondent `name` have agreed on.
+fn update_security(
+    scenario: &Scenario,
+    run: u64,
+    mobility: &Mobility,
+    name: &str,
+) -> Result<SecurityAssociation, ConfigError> {
+    let mut random = stream(scenario, run, &format!("mobility.key.{name}"));
+    SecurityAssociation::new(UPDATE_SPI, algorithm(mobility), key(&mut random), ReplayProtection::TIMESTAMPS)
 }
 
 /// What the mobile node and the foreign agent `name` have agreed on.

@@ -54,6 +54,7 @@ pub(crate) struct MobilityDraft<'a> {
     pub(crate) replay: Replay,
     pub(crate) simultaneous_bindings: bool,
     pub(crate) keep_old: Option<Duration>,
+    pub(crate) route_optimization: bool,
     pub(crate) smooth_handoff: bool,
     pub(crate) policy: Vec<PolicyDraft<'a>>,
 }
@@ -121,6 +122,10 @@ pub(crate) fn mobility<'a>(field: &Field<'a>, problems: &mut Problems) -> Option
             .and_then(|field| field.boolean(problems))
             .unwrap_or(false),
         keep_old: reader.get("keep_old").and_then(|field| keep_old(&field, problems)),
+        route_optimization: reader
+            .get("route_optimization")
+            .and_then(|field| field.boolean(problems))
+            .unwrap_or(false),
         smooth_handoff: smooth_handoff(&reader, care_of, replay, nodes.is_some(), problems),
         policy: policy.unwrap_or_default(),
     })

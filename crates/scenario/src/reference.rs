@@ -406,6 +406,13 @@ bindings, the home agent goes on sending copies there. With `\"until-down\"` tha
 down.",
         ),
         key(
+            "route_optimization",
+            "true or false",
+            "`false`",
+            "Whether the other ends of the flows run careof: the home agent tells them the care-of address, and they tunnel \
+to it themselves (draft-ietf-mobileip-optim). Not with an assist at the home agent, which then sees nothing.",
+        ),
+        key(
             "smooth_handoff",
             "true or false",
             "`false`",
@@ -433,6 +440,7 @@ a tunnel what still arrives there (draft-ietf-mobileip-optim). Needs `care_of = 
         ("reverse_tunnel", "write `routing = \"reverse-tunnel\"`"),
         ("bicast", "write `simultaneous_bindings` and `keep_old`"),
         ("smooth_handover", "write `smooth_handoff`"),
+        ("route_optimisation", "write `route_optimization`"),
     ],
 };
 

@@ -173,7 +173,7 @@ impl Simulation {
         }
         let (to, from) = (header.destination, header.source);
         match &self.node(node).agent {
-            Agent::None => None,
+            Agent::None | Agent::Correspondent(_) => None,
             Agent::Home(agent) if agent.serves(to) => {
                 Some((Towards::Mobile, agent.tunnels(to).last().map(|tunnel| path_to(tunnel.exit))))
             }
@@ -550,7 +550,7 @@ impl Simulation {
                     let path = agent.deliver(mobile).map(|interface| (behind(interface), known(reported)));
                     path.into_iter().collect()
                 }
-                Agent::None | Agent::Mobile(_) => return,
+                Agent::None | Agent::Mobile(_) | Agent::Correspondent(_) => return,
             };
             self.assist_event(node, &Input::Paths { mobile, paths: &paths, old_lost });
         }
@@ -589,7 +589,7 @@ impl Simulation {
                 let interfaces = &self.node(self.mobile()).place.interfaces;
                 path_to(interfaces[usize::from(self.mobile_interface(link).0)].address)
             }
-            Agent::None | Agent::Mobile(_) => return,
+            Agent::None | Agent::Mobile(_) | Agent::Correspondent(_) => return,
         };
         self.assist_event(node, &if up { Input::LinkUp { path } } else { Input::LinkDown { path } });
     }

@@ -124,9 +124,11 @@ impl Simulation {
         let Agent::Home(agent) = &self.node(node).agent else { return false };
         let tunnels = agent.tunnels(destination);
         let (Some(first), others) = (tunnels.first().copied(), tunnels.len()) else { return false };
+        let tells = agent.has_correspondents();
         if let Some(outer) = self.pool[packet].outer {
             return self.intercept_returned(node, packet, &outer);
         }
+        let source = self.pool[packet].header.source;
         for n in 1..others {
             let Some(tunnel) = self.node(node).agent.tunnel_to(destination, n) else { break };
             let copy = self.pool[packet].clone();
@@ -134,7 +136,19 @@ impl Simulation {
             self.encapsulate(node, copy, tunnel);
         }
         self.encapsulate(node, packet, first);
+        if tells {
+            self.tell_correspondent(node, destination, source);
+        }
         true
+    }
+
+    /// Home agent: who sent what was tunnelled can tunnel it itself the next time.
+    fn tell_correspondent(&mut self, node: NodeId, home_address: Ipv4Addr, source: Ipv4Addr) {
+        let now = self.now;
+        if let Agent::Home(agent) = &mut self.node_mut(node).agent {
+            agent.tunnelled(now, home_address, source);
+            self.drive_agent(node);
+        }
     }
 
     /// Home agent: a packet in a special tunnel, one that leads to the home address itself, comes from somebody who was sent it
@@ -148,7 +162,11 @@ impl Simulation {
         let Agent::Home(agent) = &self.node(node).agent else { return false };
         let elsewhere = agent.tunnels(destination).iter().find(|tunnel| tunnel.exit != outer.header.source);
         match elsewhere.copied() {
-            Some(tunnel) => self.encapsulate(node, packet, tunnel),
+            Some(tunnel) => {
+                let source = self.pool[packet].header.source;
+                self.encapsulate(node, packet, tunnel);
+                self.tell_correspondent(node, destination, source);
+            }
             None => self.drop_packet(node, packet, NodeDrop::TunnelLoop),
         }
         true
