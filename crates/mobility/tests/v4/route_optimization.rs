@@ -75,16 +75,16 @@ impl Pair {
             c.request.lifetime = Lifetime::from_secs(seconds);
             c.request.flags = c.request.flags.with(flags);
         });
-        self.to_home(&craft.transmit());
+        self.reach_home(&craft.transmit());
         assert_eq!(self.home.counters().dropped_total(), 0);
     }
 
-    fn to_home(&mut self, transmit: &Transmit) {
+    fn reach_home(&mut self, transmit: &Transmit) {
         self.home.handle_input(self.now, input(transmit));
         self.drain();
     }
 
-    fn to_correspondent(&mut self, transmit: &Transmit) {
+    fn reach_correspondent(&mut self, transmit: &Transmit) {
         self.correspondent.handle_input(self.now, input(transmit));
         self.drain();
     }
@@ -123,8 +123,8 @@ impl Pair {
             while self.wire.front().is_some_and(|(at, _)| *at <= now) {
                 let Some((_, transmit)) = self.wire.pop_front() else { break };
                 match transmit.destination {
-                    HA => self.to_home(&transmit),
-                    CORRESPONDENT => self.to_correspondent(&transmit),
+                    HA => self.reach_home(&transmit),
+                    CORRESPONDENT => self.reach_correspondent(&transmit),
                     // Replies to the mobile node.
                     _ => {}
                 }
@@ -341,15 +341,15 @@ fn a_forged_update_changes_nothing_and_is_not_answered() {
     ];
     for (transmit, reason) in cases {
         let (before, seen) = (pair.correspondent.counters().dropped(reason), pair.seen.len());
-        pair.to_correspondent(&transmit);
+        pair.reach_correspondent(&transmit);
         assert_eq!(pair.correspondent.counters().dropped(reason), before + 1, "{reason:?}");
         assert_eq!(pair.seen.len(), seen, "{reason:?}");
         assert_eq!(pair.exit(), Some(CARE_OF[0]), "{reason:?}");
     }
     let good = from_home(good);
-    pair.to_correspondent(&good);
+    pair.reach_correspondent(&good);
     assert_eq!(pair.exit(), Some(CARE_OF[1]));
-    pair.to_correspondent(&good);
+    pair.reach_correspondent(&good);
     assert_eq!(pair.correspondent.counters().dropped(DropReason::Replayed), 2, "once only");
 }
 
@@ -368,7 +368,7 @@ fn an_answer_to_a_request_cannot_be_played_again() {
         HA,
         &with_home_agent(),
     );
-    pair.to_correspondent(&again);
+    pair.reach_correspondent(&again);
     assert_eq!(pair.correspondent.counters().dropped(DropReason::Replayed), 1);
 }
 
@@ -376,7 +376,7 @@ fn an_answer_to_a_request_cannot_be_played_again() {
 fn a_tunnel_to_the_correspondent_itself_is_refused() {
     let mut pair = Pair::new();
     let to_itself = BindingUpdate { care_of_address: CORRESPONDENT, ..update(pair.now) };
-    pair.to_correspondent(&signed(Message::BindingUpdate(to_itself), HA, &with_home_agent()));
+    pair.reach_correspondent(&signed(Message::BindingUpdate(to_itself), HA, &with_home_agent()));
     assert_eq!(pair.exit(), None);
     let refused = |(_, message): &(Instant, Message)| match message {
         Message::BindingAcknowledge(BindingAcknowledge { negative, .. }) => *negative,
@@ -432,9 +432,9 @@ fn a_full_cache_gives_the_oldest_up_and_the_home_agent_tells_again_when_asked_by
     let mut pair = Pair::with(CorrespondentNodeConfig { max_bindings: 1, ..correspondent_config() });
     let other = Ipv4Addr::new(10, 0, 0, 9);
     let at = pair.now;
-    pair.to_correspondent(&signed(Message::BindingUpdate(update(at)), HA, &with_home_agent()));
+    pair.reach_correspondent(&signed(Message::BindingUpdate(update(at)), HA, &with_home_agent()));
     let later = BindingUpdate { home_address: other, ..update(at + Duration::from_secs(1)) };
-    pair.to_correspondent(&signed(Message::BindingUpdate(later), HA, &with_home_agent()));
+    pair.reach_correspondent(&signed(Message::BindingUpdate(later), HA, &with_home_agent()));
     assert_eq!(pair.exit(), None);
     assert_eq!(pair.correspondent.bindings().count(), 1);
     assert!(pair.correspondent.tunnel(other).is_some());
@@ -448,12 +448,12 @@ fn warnings_and_requests_move_the_home_agent_for_those_it_knows_only() {
         let warning = BindingWarning { home_address, target, extensions: Vec::new() };
         udp(FA[0], HA, 64, Message::BindingWarning(warning).emit())
     };
-    pair.to_home(&warning(HOME, Ipv4Addr::new(10, 9, 9, 9)));
+    pair.reach_home(&warning(HOME, Ipv4Addr::new(10, 9, 9, 9)));
     assert_eq!(pair.home.counters().dropped(DropReason::NotOffered), 1);
-    pair.to_home(&warning(Ipv4Addr::new(10, 0, 0, 8), CORRESPONDENT));
+    pair.reach_home(&warning(Ipv4Addr::new(10, 0, 0, 8), CORRESPONDENT));
     assert_eq!(pair.home.counters().dropped(DropReason::UnknownHomeAddress), 1);
     for _ in 0..1000 {
-        pair.to_home(&warning(HOME, CORRESPONDENT));
+        pair.reach_home(&warning(HOME, CORRESPONDENT));
     }
     assert_eq!(pair.updates().len(), 1, "a flood of them is one update");
     pair.run_for(Duration::from_millis(100));
@@ -480,7 +480,7 @@ fn warnings_and_requests_move_the_home_agent_for_those_it_knows_only() {
         ),
     ] {
         let before = pair.home.counters().dropped(reason);
-        pair.to_home(&transmit);
+        pair.reach_home(&transmit);
         assert_eq!(pair.home.counters().dropped(reason), before + 1, "{reason:?}");
     }
     let stray = BindingAcknowledge {
@@ -489,7 +489,7 @@ fn warnings_and_requests_move_the_home_agent_for_those_it_knows_only() {
         identification: Identification(1),
         extensions: Vec::new(),
     };
-    pair.to_home(&signed(Message::BindingAcknowledge(stray), CORRESPONDENT, &with_home_agent()));
+    pair.reach_home(&signed(Message::BindingAcknowledge(stray), CORRESPONDENT, &with_home_agent()));
     assert_eq!(pair.home.counters().dropped(DropReason::UnexpectedReply), 1);
     assert_eq!(pair.updates().len(), seen);
 }

@@ -345,33 +345,60 @@ fn an_agent_sends_no_update_for_who_has_not_proved_itself() {
     assert_eq!(sent, [HA, FA[1]], "the registration goes first");
 }
 
+fn acknowledge(identification: Identification, negative: bool) -> Vec<u8> {
+    let answer = careof_wire::mip4::BindingAcknowledge {
+        negative,
+        home_address: HOME,
+        identification,
+        extensions: Vec::new(),
+    };
+    Message::BindingAcknowledge(answer).emit()
+}
+
 #[test]
-fn an_acknowledgement_from_elsewhere_or_of_something_else_opens_no_door() {
+fn an_acknowledgement_from_elsewhere_or_of_something_else_ends_nothing() {
     let mut bench = Bench::new(smooth_agent(0));
     let craft = bench.request(Some(notification(FA[1], FA[0])), true);
-    let acknowledge = |identification, negative| {
-        let answer = careof_wire::mip4::BindingAcknowledge {
-            negative,
-            home_address: HOME,
-            identification,
-            extensions: Vec::new(),
-        };
-        Message::BindingAcknowledge(answer).emit()
-    };
     let right = craft.request.identification;
     let wrong = Identification(right.0 ^ 1);
     bench.handle(UPSTREAM, &udp(FA[1], FA[0], 64, acknowledge(wrong, false)));
     assert_eq!(bench.dropped(DropReason::UnexpectedReply), 1);
     bench.handle(UPSTREAM, &udp(CORRESPONDENT, FA[0], 64, acknowledge(right, false)));
     assert_eq!(bench.dropped(DropReason::UnexpectedSource), 1);
-    assert_eq!(bench.agent.deliver(HOME), None);
+    let repeated = |bench: &mut Bench| {
+        bench.now += Duration::from_millis(2_100);
+        bench.agent.handle_timeout(bench.now);
+        std::iter::from_fn(|| bench.agent.poll_transmit(bench.now)).filter(is_update).count()
+    };
+    assert_eq!(repeated(&mut bench), 1);
     bench.handle(UPSTREAM, &udp(FA[1], FA[0], 64, acknowledge(right, true)));
-    assert_eq!(bench.agent.deliver(HOME), None, "a refusal");
-    bench.handle(UPSTREAM, &udp(FA[1], FA[0], 64, acknowledge(right, false)));
+    let to_mobile = &bench.sent[0];
+    assert_eq!((to_mobile.destination, to_mobile.interface), (HOME, Some(DOWNSTREAM)));
+    assert_eq!(repeated(&mut bench), 0, "one that refuses is not asked again");
+}
+
+#[test]
+fn packets_are_delivered_to_who_has_proved_to_be_here_and_to_nobody_else() {
+    let mut bench = Bench::new(smooth_agent(0));
+    let craft = bench.request(None, false);
+    assert_eq!(bench.dropped(DropReason::MissingAuthenticator), 1);
+    assert_eq!(bench.agent.deliver(HOME), None);
+    let craft = bench.request(None, true).with(|new| assert!(new.request != craft.request));
     assert_eq!(bench.agent.deliver(HOME), Some(DOWNSTREAM));
     // Whom the home agent denies is nobody's visitor.
     let denied = reply(&craft.request, ReplyCode::HomeAdministrativelyProhibited);
     bench.handle(UPSTREAM, &udp(HA, FA[0], 64, denied));
+    assert_eq!(bench.agent.deliver(HOME), None);
+    // Played again the same words prove nothing, whatever the home agent will say.
+    let mut bytes = craft.bytes();
+    sign(&mut bytes, AuthenticationKind::MobileForeign, &with_agent(0));
+    bench.handle(DOWNSTREAM, &udp(HOME, FA[0], 64, bytes));
+    assert_eq!(bench.agent.deliver(HOME), None);
+    // Nor is anybody waited for.
+    bench.request(None, true);
+    assert_eq!(bench.agent.deliver(HOME), Some(DOWNSTREAM));
+    bench.now += Duration::from_secs(8);
+    bench.agent.handle_timeout(bench.now);
     assert_eq!(bench.agent.deliver(HOME), None);
 }
 

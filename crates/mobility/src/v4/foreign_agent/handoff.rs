@@ -39,7 +39,6 @@ struct Notification {
     bytes: Vec<u8>,
     attempts: u32,
     back_off: BackOff,
-    acknowledged: bool,
     /// Where the mobile node waits.
     way: Way,
     /// When nobody waits for it any longer.
@@ -48,14 +47,22 @@ struct Notification {
 
 impl Notification {
     fn deadline(&self) -> Instant {
-        let waits = !self.acknowledged && self.attempts < ATTEMPTS;
-        if waits { self.expires.min(self.back_off.next()) } else { self.expires }
+        if self.attempts < ATTEMPTS { self.expires.min(self.back_off.next()) } else { self.expires }
     }
+}
+
+/// A mobile node that has proved to be on one of our links, and waits for its home agent's word.
+#[derive(Clone, Copy, Debug)]
+struct Expected {
+    interface: InterfaceId,
+    expires: Instant,
 }
 
 /// What a foreign agent knows of those who come from others, and of those who have gone to others.
 #[derive(Debug)]
 pub(super) struct Handoffs {
+    /// By home address.
+    expected: BTreeMap<Ipv4Addr, Expected>,
     /// By home address.
     notifications: BTreeMap<Ipv4Addr, Notification>,
     /// Where visitors went.
@@ -70,6 +77,7 @@ pub(super) struct Handoffs {
 impl Handoffs {
     pub(super) fn new(max: usize) -> Self {
         Self {
+            expected: BTreeMap::new(),
             notifications: BTreeMap::new(),
             departed: BindingCache::new(max),
             guards: BTreeMap::new(),
@@ -79,21 +87,23 @@ impl Handoffs {
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {
+        let expected = self.expected.values().map(|expected| expected.expires).min();
         let notifications = self.notifications.values().map(Notification::deadline).min();
-        [notifications, self.departed.deadline()].into_iter().flatten().min()
+        [expected, notifications, self.departed.deadline()].into_iter().flatten().min()
     }
 
-    /// Where somebody waits whose previous foreign agent has said that it sends packets on.
+    /// Where somebody waits who is here already, and will be a visitor if the home agent agrees.
     pub(super) fn expected(&self, home_address: Ipv4Addr) -> Option<InterfaceId> {
-        let notification = self.notifications.get(&home_address)?;
-        notification.acknowledged.then_some(notification.way.interface)
+        self.expected.get(&home_address).map(|expected| expected.interface)
     }
 
     pub(super) fn departed(&self, home_address: Ipv4Addr) -> Option<&CachedBinding> {
         self.departed.get(home_address)
     }
 
-    pub(super) fn forget_notification(&mut self, home_address: Ipv4Addr) {
+    /// The home agent will have no visitor here.
+    pub(super) fn denied(&mut self, home_address: Ipv4Addr) {
+        self.expected.remove(&home_address);
         self.notifications.remove(&home_address);
     }
 }
@@ -177,17 +187,21 @@ impl ForeignAgent {
         });
     }
 
-    /// A request of a mobile node that we have an association with, authenticated: nothing it said before counts any
-    /// longer.
-    pub(super) fn saw_request(&mut self, now: Instant, request: &RegistrationRequest) {
-        if self.config.smooth_handoff && self.mobile_nodes.contains_key(&request.home_address) {
-            let clock = self.config.clock.at(now);
-            // Whether the home agent believes it is the home agent's business; here it only moves time on.
-            let _ = guard_of(&mut self.handoffs.guards, request.home_address).check(
-                request.identification,
-                clock,
-                &mut self.random,
-            );
+    /// A request of a mobile node that we have an association with, authenticated: if it is fresh, the node is on our link,
+    /// and nothing it said before counts any longer. What its previous foreign agent sends on need not wait for the home
+    /// agent's word.
+    pub(super) fn expect(&mut self, now: Instant, interface: InterfaceId, request: &RegistrationRequest) {
+        let home_address = request.home_address;
+        if !self.config.smooth_handoff || !self.mobile_nodes.contains_key(&home_address) {
+            return;
+        }
+        let clock = self.config.clock.at(now);
+        let guard = guard_of(&mut self.handoffs.guards, home_address);
+        let fresh = guard.check(request.identification, clock, &mut self.random).outcome.is_ok();
+        let is_ours = self.config.care_of_addresses.contains(&request.care_of_address);
+        if fresh && is_ours && !request.lifetime.is_zero() {
+            let expires = now + self.config.pending_timeout;
+            self.handoffs.expected.insert(home_address, Expected { interface, expires });
         }
     }
 
@@ -218,9 +232,6 @@ impl ForeignAgent {
         }
         let update = Message::BindingUpdate(wish.update(home_address, request.identification));
         let bytes = update.emit();
-        // A request sent again does not undo what was acknowledged.
-        let old = notifications.get(&home_address);
-        let acknowledged = old.is_some_and(|old| old.acknowledged && old.agent == wish.agent);
         notifications.insert(
             home_address,
             Notification {
@@ -229,7 +240,6 @@ impl ForeignAgent {
                 bytes: bytes.clone(),
                 attempts: 1,
                 back_off: BackOff::begin(now),
-                acknowledged,
                 way,
                 expires: now + self.config.pending_timeout,
             },
@@ -240,8 +250,9 @@ impl ForeignAgent {
     /// Sends again what has not been acknowledged, and forgets what has ended.
     pub(super) fn handle_handoff_timeout(&mut self, now: Instant) {
         let mut due = Vec::new();
+        self.handoffs.expected.retain(|_, expected| expected.expires > now);
         self.handoffs.notifications.retain(|_, notification| {
-            let again = !notification.acknowledged && notification.attempts < ATTEMPTS;
+            let again = notification.attempts < ATTEMPTS;
             if notification.expires > now && again && notification.back_off.allows(now) {
                 notification.attempts += 1;
                 due.push((notification.agent, notification.bytes.clone()));
@@ -326,6 +337,7 @@ impl ForeignAgent {
 
     /// Somebody is here, or nowhere: what comes is not sent on.
     pub(super) fn welcome(&mut self, home_address: Ipv4Addr) {
+        self.handoffs.expected.remove(&home_address);
         if let Some(departed) = self.handoffs.departed.remove(home_address) {
             self.outbox.event(Event::Binding(departed.event(Change::Removed)));
         }
@@ -347,8 +359,8 @@ impl ForeignAgent {
         self.send_binding(origin.destination, origin.source, bytes);
     }
 
-    /// The previous foreign agent has been told. The mobile node can check that; we believe it because it names the
-    /// update, which nobody but that agent has got.
+    /// The previous foreign agent has been told. The mobile node can check that; here it only ends the repetitions, and
+    /// whoever names the update may do that.
     pub(super) fn handle_acknowledge(
         &mut self,
         origin: Origin,
@@ -362,9 +374,8 @@ impl ForeignAgent {
         if notification.agent != origin.source {
             return self.outbox.drop(DropReason::UnexpectedSource, origin.source);
         }
-        // One that refused is not asked again.
+        // Refused or not: it is not asked again.
         notification.attempts = ATTEMPTS;
-        notification.acknowledged = !acknowledge.negative;
         let way = notification.way;
         self.send_to_mobile_node(way, bytes.to_vec());
     }

@@ -104,14 +104,15 @@ impl ForeignAgent {
     }
 
     /// The interface behind which `home_address` visits, for a packet that came out of a tunnel; `None`
-    /// when it is not a visitor here, or has its own care-of address. Also where one waits for its registration whose
-    /// previous foreign agent sends packets on already. Cheap enough for every packet.
+    /// when it is not a visitor here, or has its own care-of address. With smooth hand-off also where one waits for its
+    /// registration that has proved to be here. Cheap enough for every packet.
     #[must_use]
     pub fn deliver(&self, home_address: Ipv4Addr) -> Option<InterfaceId> {
-        match self.visitors.get(home_address) {
-            Some(visitor) => (!visitor.co_located).then_some(visitor.interface),
-            None => self.handoffs.expected(home_address),
-        }
+        let expected = self.handoffs.expected(home_address);
+        expected.or_else(|| {
+            let visitor = self.visitors.get(home_address).filter(|visitor| !visitor.co_located);
+            visitor.map(|visitor| visitor.interface)
+        })
     }
 
     /// The tunnel for packets from `home_address`; `None` when they are routed as any others (RFC 3024).
@@ -331,7 +332,7 @@ impl ForeignAgent {
                     expires: now + wait,
                 });
                 self.relay_request(bytes.get(..admitted.end).unwrap_or(bytes), request);
-                self.saw_request(now, request);
+                self.expect(now, origin.interface, request);
                 if let Some(wish) = wish {
                     let way = Way {
                         interface: origin.interface,
@@ -426,7 +427,7 @@ impl ForeignAgent {
         }
 
         if !reply.code.is_accepted() {
-            self.handoffs.forget_notification(reply.home_address);
+            self.handoffs.denied(reply.home_address);
         }
         let mut relayed = bytes.get(..place.end).unwrap_or(bytes).to_vec();
         if let Some(association) = self.mobile_nodes.get(&reply.home_address) {
@@ -500,7 +501,7 @@ impl ForeignAgent {
 
     fn deny_pending(&mut self, request: &PendingRequest, code: ReplyCode) {
         let (home_address, home_agent) = (request.home_address, request.home_agent);
-        self.handoffs.forget_notification(home_address);
+        self.handoffs.denied(home_address);
         self.deny(request.way(), home_address, home_agent, request.identification, code, request.lifetime);
     }
 

@@ -37,7 +37,7 @@ impl MobileNode {
     pub fn delivery_by(&self, wish: DeliveryMethod, destination: Ipv4Addr) -> Option<Delivery> {
         if let Some((interface, agent)) = self.early_interface() {
             // The agent tunnels nothing back for who has not registered.
-            return (wish == DeliveryMethod::Triangle).then(|| Delivery {
+            return (wish == DeliveryMethod::Triangle).then_some(Delivery {
                 method: DeliveryMethod::Triangle,
                 interface: interface.config.id,
                 source: self.config.home_address,

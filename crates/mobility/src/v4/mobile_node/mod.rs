@@ -79,8 +79,6 @@ pub struct MobileNode {
     left: bool,
     /// The foreign agent that the node came from, until that knows where it is.
     previous_agent: Option<PreviousAgent>,
-    /// The interface, and the foreign agent there, by which packets come already although the registration is under way.
-    early: Option<(usize, Attachment)>,
     /// What the owner was last told about answering ARP.
     answers_arp: Option<bool>,
     identifications: IdentificationSource,
@@ -116,7 +114,6 @@ impl MobileNode {
             farewells: Vec::new(),
             left: false,
             previous_agent: None,
-            early: None,
             answers_arp: None,
             identifications: IdentificationSource::new(config.security.replay()),
             pace: Pace::default(),

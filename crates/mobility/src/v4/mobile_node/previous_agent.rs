@@ -79,15 +79,25 @@ impl MobileNode {
         }
     }
 
-    /// The interface by which to send while the one in use carries nothing and the registration that replaces it is under
-    /// way: the agent there has heard from the one before that this node is who it says, and delivers to it.
+    /// The interface by which to send, and the foreign agent there, while the one in use carries nothing and the registration
+    /// that replaces it is under way: the agent knows from the request who this is.
     pub(super) fn early_interface(&self) -> Option<(&Interface, Ipv4Addr)> {
-        let (index, attachment) = self.early?;
-        let interface = self.interfaces.get(index).filter(|interface| interface.up)?;
-        interface.pending.as_ref().filter(|pending| pending.attachment == attachment)?;
+        if !self.config.smooth_handoff {
+            return None;
+        }
         let in_use = self.active.and_then(|active| self.interfaces.get(active));
-        let carries = in_use.is_some_and(|in_use| in_use.up && self.active != Some(index));
-        attachment.agent().filter(|_| !carries).map(|agent| (interface, agent))
+        let in_place = |index: usize| {
+            let held = in_use.and_then(|in_use| in_use.held).map(|held| held.attachment);
+            held.is_some() && self.attachment(index) == held
+        };
+        if in_use.is_some_and(|in_use| in_use.up) && self.active.is_some_and(in_place) {
+            return None;
+        }
+        let index = self.desired?;
+        let interface = self.interfaces.get(index).filter(|interface| interface.up)?;
+        let pending = interface.pending.as_ref().filter(|pending| pending.was_sent())?;
+        let Attachment::ForeignAgent { agent, .. } = pending.attachment else { return None };
+        self.foreign_agents.contains_key(&agent).then_some((interface, agent))
     }
 
     /// The agent before has answered; by way of the agent that we are at.
@@ -106,17 +116,11 @@ impl MobileNode {
             return self.outbox.drop(DropReason::IdentificationMismatch, source);
         }
         let association = self.foreign_agents.get(&previous.agent);
-        let refused = acknowledge.negative;
         let message = Message::BindingAcknowledge(acknowledge);
         let kind = AuthenticationKind::RouteOptimization;
         match authentication::check(bytes, &message, kind, association.into_iter()) {
-            Ok(_) => {
-                // Refused or not: saying it again would not change that.
-                self.previous_agent = None;
-                let here = |i: &Interface| i.pending.as_ref().is_some_and(|p| p.attachment == previous.at);
-                let index = self.interfaces.iter().position(here).filter(|_| !refused);
-                self.early = index.map(|index| (index, previous.at));
-            }
+            // Refused or not: saying it again would not change that.
+            Ok(_) => self.previous_agent = None,
             Err(reason) => self.outbox.drop(reason, source),
         }
     }
