@@ -88,9 +88,7 @@ BINDING_MESSAGES = {
     "binding_update": struct.pack(
         "!BBH4s4sQ", 18, 0xE0, 599, *map(socket.inet_aton, (MOBILE_NODE, FOREIGN_AGENT)), IDENTIFICATION
     ),
-    "binding_update_bare": struct.pack(
-        "!BBH4s4s", 18, 0x20, 599, *map(socket.inet_aton, (MOBILE_NODE, FOREIGN_AGENT))
-    ),
+    "binding_update_bare": struct.pack("!BBH4s4s", 18, 0x20, 599, *map(socket.inet_aton, (MOBILE_NODE, FOREIGN_AGENT))),
     "binding_acknowledge": struct.pack("!BB2x4sQ", 19, 0x80, socket.inet_aton(MOBILE_NODE), IDENTIFICATION),
     "binding_request": struct.pack("!B3x4sQ", 17, socket.inet_aton(MOBILE_NODE), IDENTIFICATION),
 }
