@@ -102,6 +102,8 @@ pub(crate) fn mobility<'a>(field: &Field<'a>, problems: &mut Problems) -> Option
     }
     let care_of = care_of(&reader, nodes.is_some(), problems);
     let replay: Replay = word(&reader, "replay", problems);
+    let simultaneous_bindings =
+        reader.get("simultaneous_bindings").and_then(|field| field.boolean(problems)).unwrap_or(false);
     Some(MobilityDraft {
         origin: reader.origin,
         nodes: nodes.map(|nodes| usize::try_from(nodes).unwrap_or(usize::MAX)),
@@ -117,16 +119,20 @@ pub(crate) fn mobility<'a>(field: &Field<'a>, problems: &mut Problems) -> Option
         movement_detection: word(&reader, "movement_detection", problems),
         algorithm: word(&reader, "algorithm", problems),
         replay,
-        simultaneous_bindings: reader
-            .get("simultaneous_bindings")
-            .and_then(|field| field.boolean(problems))
-            .unwrap_or(false),
+        simultaneous_bindings,
         keep_old: reader.get("keep_old").and_then(|field| keep_old(&field, problems)),
         route_optimization: reader
             .get("route_optimization")
             .and_then(|field| field.boolean(problems))
             .unwrap_or(false),
-        smooth_handoff: smooth_handoff(&reader, care_of, replay, nodes.is_some(), problems),
+        smooth_handoff: smooth_handoff(
+            &reader,
+            care_of,
+            replay,
+            simultaneous_bindings,
+            nodes.is_some(),
+            problems,
+        ),
         policy: policy.unwrap_or_default(),
     })
 }
@@ -190,6 +196,7 @@ fn smooth_handoff(
     reader: &Reader<'_>,
     care_of: CareOf,
     replay: Replay,
+    simultaneous: bool,
     many: bool,
     problems: &mut Problems,
 ) -> bool {
@@ -200,6 +207,10 @@ fn smooth_handoff(
         _ if many => {
             ("it is for one mobile node", "leave it out, or leave `nodes` out and name access links")
         }
+        _ if simultaneous => (
+            "with simultaneous bindings the home agent sends to both foreign agents itself",
+            "leave one of the two out",
+        ),
         (CareOf::CoLocated | CareOf::Dhcp, _) => {
             ("hand-offs are made smooth by foreign agents", "write care_of = \"foreign-agent\"")
         }

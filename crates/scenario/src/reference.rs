@@ -417,7 +417,8 @@ to it themselves (draft-ietf-mobileip-optim). Not with an assist at the home age
             "true or false",
             "`false`",
             "Whether the foreign agent that the mobile node comes to tells the one it comes from, which then sends on through \
-a tunnel what still arrives there (draft-ietf-mobileip-optim). Needs `care_of = \"foreign-agent\"`.",
+a tunnel what still arrives there (draft-ietf-mobileip-optim); at home, or with an address of its own, the node tells it itself. Needs \
+`care_of = \"foreign-agent\"` and `replay = \"timestamps\"`, and not `simultaneous_bindings`.",
         ),
         key(
             "policy",

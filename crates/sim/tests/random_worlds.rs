@@ -208,7 +208,8 @@ fn on_a_medium(world: u64) -> String {
 /// A world whose correspondents run careof and whose foreign agents help each other, as far as it has them.
 fn optimized(world: u64, text: &str) -> String {
     let mut keys = "route_optimization = true\n".to_owned();
-    if text.contains("care_of = \"foreign-agent\"") && text.contains("replay = \"timestamps\"") {
+    let single = text.contains("simultaneous_bindings = false");
+    if single && text.contains("care_of = \"foreign-agent\"") && text.contains("replay = \"timestamps\"") {
         keys.push_str("smooth_handoff = true\n");
     }
     // Without an assist, of which many act at the home agent; in one world of three one that does not.

@@ -187,6 +187,21 @@ fn between_the_same_two_agents_and_back_nothing_goes_round() {
 }
 
 #[test]
+fn a_foreign_agent_hears_of_the_return_home_from_the_mobile_node_itself() {
+    let home = [
+        "links.base={ rate = \"2 Mbit/s\", delay = \"1 ms\" }",
+        "mobility.home=base",
+        "handover=[{ at = \"20 s\", from = \"first\", to = \"base\", style = \"break-before-make\" }]",
+    ];
+    let (summary, events) = ready("smooth-handoff.toml", &home);
+    assert_eq!(sent(&events, "mobile", "BindingUpdate"), 1);
+    assert_eq!(sent(&events, "foreign-agent-first", "BindingAcknowledge"), 1);
+    let gone = bindings(&events, "foreign-agent-first").pop().unwrap();
+    assert!(gone.starts_with("removed visitor 10.0.6.2"), "{gone}");
+    assert!(summary.mobility.unwrap().discarded.is_empty());
+}
+
+#[test]
 fn advertisements_that_stay_away_leave_nothing_to_be_smoothed() {
     let detection = "mobility.movement_detection=missed-advertisements";
     let (plain, _) = ready("smooth-handoff.toml", &[detection, "mobility.smooth_handoff=false"]);

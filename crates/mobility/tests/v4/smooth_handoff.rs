@@ -157,6 +157,51 @@ fn who_comes_back_is_delivered_to_and_its_old_words_count_no_longer() {
 }
 
 #[test]
+fn with_an_address_of_its_own_the_node_tells_the_agent_before_itself() {
+    let mut world = World::with(smooth_mobile(), home_config(), [smooth_agent(0), smooth_agent(1)]);
+    world.switch(IF_CELL);
+    world.run_until(at(20_000));
+    world.switch(IF_WLAN);
+    world.run_until(at(20_100));
+    assert_eq!(world.exits(), [WLAN]);
+    let updates: Vec<_> =
+        world.messages(Who::Mobile).into_iter().filter(|(.., t)| is_update(t)).map(|(.., t)| t).collect();
+    assert_eq!(updates.len(), 1);
+    assert_eq!((updates[0].source, updates[0].interface), (WLAN, Some(IF_WLAN)));
+    let now = world.now;
+    assert_eq!(world.foreign[0].pass_on(now, HOME, HA).map(|tunnel| tunnel.exit), Some(WLAN));
+    assert_eq!(drops(&world), 0, "the answer was understood");
+    // At home there is no care-of address: what still comes goes back to the home agent.
+    world.switch(IF_CELL);
+    world.run_until(at(30_000));
+    assert_eq!(world.foreign[0].deliver(HOME), Some(DOWNSTREAM));
+    world.link(IF_HOME, true);
+    world.switch(IF_HOME);
+    world.run_for(Duration::from_millis(100));
+    let told = world.sent.iter().rev().find(|(_, who, t)| *who == Who::Mobile && is_update(t)).cloned();
+    let (.., told) = told.unwrap();
+    assert_eq!((told.source, told.destination), (HOME, FA[0]));
+    // That world knows no way from home to there.
+    world.inject(Who::Foreign(0), UPSTREAM, told);
+    let now = world.now;
+    assert_eq!(world.foreign[0].departed().count(), 0);
+    assert_eq!(world.foreign[0].pass_on(now, HOME, HA).map(|tunnel| tunnel.exit), Some(HOME));
+}
+
+#[test]
+fn with_simultaneous_bindings_the_agent_before_goes_on_delivering() {
+    let config = MobileNodeConfig { simultaneous: true, ..smooth_mobile() };
+    let mut world = World::with(config, home_config(), [smooth_agent(0), smooth_agent(1)]);
+    world.switch(IF_CELL);
+    world.run_until(at(20_000));
+    world.switch(IF_WLAN);
+    world.run_until(at(21_000));
+    assert_eq!(world.exits(), [FA[0], WLAN]);
+    assert!(!world.sent.iter().any(|(.., transmit)| is_update(transmit)));
+    assert_eq!(world.foreign[0].deliver(HOME), Some(DOWNSTREAM));
+}
+
+#[test]
 fn nonces_cannot_be_told_from_old_ones_by_a_foreign_agent() {
     let security = SecurityAssociation::new(
         Spi(256),

@@ -1,17 +1,19 @@
 //! Smooth hand-off (draft-ietf-mobileip-optim): the foreign agent that the node came from is told where it is, by way of the
-//! one that it has come to.
+//! one that it has come to, or where there is none by the node itself.
 
 use core::net::Ipv4Addr;
 
 use careof_base::Instant;
 use careof_wire::mip4::{
     AuthenticationKind, BindingAcknowledge, Identification, Lifetime, Message, PreviousForeignAgent,
+    RequestFlags,
 };
 
 use super::MobileNode;
 use super::attachment::{Attachment, Interface};
 use super::registration::{Pending, Purpose};
-use crate::v4::{DropReason, authentication};
+use crate::v4::io::{DEFAULT_TTL, REGISTRATION_PORT};
+use crate::v4::{DropReason, Transmit, TransmitPayload, authentication};
 
 /// A foreign agent that may still be getting packets for the node.
 #[derive(Clone, Copy, Debug)]
@@ -29,14 +31,38 @@ pub(super) struct PreviousAgent {
 }
 
 impl MobileNode {
-    /// What the request `pending`, which gets this Identification, is to say of the agent before.
+    /// What the request `pending`, which gets this Identification, is to say of the agent before to the one it goes to.
     pub(super) fn notification(
+        &mut self,
+        now: Instant,
+        pending: &Pending,
+        flags: RequestFlags,
+        identification: Identification,
+    ) -> Option<PreviousForeignAgent> {
+        // Where the home agent goes on sending to both, the one before is to deliver what it gets.
+        if flags.contains(RequestFlags::SIMULTANEOUS_BINDINGS) {
+            return None;
+        }
+        let notification = self.compose_notification(now, pending, identification)?;
+        // The new agent asks for proof of who we are.
+        let agent = pending.attachment.agent().filter(|agent| self.foreign_agents.contains_key(agent));
+        match (agent, pending.attachment) {
+            (Some(_), Attachment::ForeignAgent { .. }) => Some(notification),
+            (None, Attachment::ForeignAgent { .. }) => None,
+            // Nobody else is there to say it.
+            (_, attachment) => {
+                self.tell_previous_agent(attachment, &notification, identification);
+                None
+            }
+        }
+    }
+
+    fn compose_notification(
         &mut self,
         now: Instant,
         pending: &Pending,
         identification: Identification,
     ) -> Option<PreviousForeignAgent> {
-        let Attachment::ForeignAgent { agent, care_of } = pending.attachment else { return None };
         if !self.config.smooth_handoff || pending.purpose != Purpose::Register {
             return None;
         }
@@ -44,8 +70,6 @@ impl MobileNode {
         self.previous_agent = self.previous_agent.filter(|previous| previous.expires > now);
         let home_address = self.config.home_address;
         let previous = self.previous_agent.as_mut().filter(|previous| previous.at == pending.attachment)?;
-        // The new agent asks for proof of who we are.
-        self.foreign_agents.get(&agent)?;
         let association = self.foreign_agents.get(&previous.agent)?;
         let first = previous.told.map_or(identification, |(first, _)| first);
         previous.told = Some((first, identification));
@@ -57,10 +81,36 @@ impl MobileNode {
         Some(PreviousForeignAgent::authenticated(
             lifetime,
             previous.care_of,
-            care_of,
+            // At home: nothing is to be sent on but what the home agent gets back.
+            pending.attachment.care_of().unwrap_or(home_address),
             (home_address, identification),
             (association.spi(), association.algorithm(), association.key()),
         ))
+    }
+
+    /// Sends the agent before, from home or from an address of the node's own, what a foreign agent would send it.
+    fn tell_previous_agent(
+        &mut self,
+        attachment: Attachment,
+        notification: &PreviousForeignAgent,
+        identification: Identification,
+    ) {
+        let home_address = self.config.home_address;
+        let carrier = self.interfaces.iter().find(|interface| {
+            interface.pending.as_ref().is_some_and(|pending| pending.attachment == attachment)
+        });
+        let update = Message::BindingUpdate(notification.update(home_address, identification));
+        self.outbox.transmit(Transmit {
+            interface: carrier.map(|interface| interface.config.id),
+            source: attachment.care_of().unwrap_or(home_address),
+            destination: notification.agent,
+            ttl: DEFAULT_TTL,
+            payload: TransmitPayload::Udp {
+                source_port: REGISTRATION_PORT,
+                destination_port: REGISTRATION_PORT,
+                bytes: update.emit(),
+            },
+        });
     }
 
     /// Remembers the agent that is being left for `attachment`.

@@ -48,7 +48,7 @@ impl MobileNode {
         if wishes.encapsulating_delivery {
             Extension::EncapsulatingDeliveryStyle.emit(&mut bytes);
         }
-        if let Some(notification) = self.notification(now, pending, identification) {
+        if let Some(notification) = self.notification(now, pending, wishes.flags, identification) {
             Extension::PreviousForeignAgent(notification).emit(&mut bytes);
         }
         if let Some(association) = agent.and_then(|agent| self.foreign_agents.get(&agent)) {
