@@ -405,6 +405,14 @@ impl Simulation {
             }
             (Agent::Foreign(agent), Towards::Mobile, via) => {
                 let behind = agent.deliver(destination).map(|interface| PathId(interface.0.into()));
+                if let (None, Some(tunnel)) = (behind, agent.tunnel_after(destination)) {
+                    // What was kept for who has left follows it.
+                    let leads_there = via.is_none_or(|path| path == path_to(tunnel.exit));
+                    if leads_there {
+                        self.encapsulate(node, packet, tunnel);
+                    }
+                    return leads_there;
+                }
                 if behind.is_none() || via.is_some_and(|path| Some(path) != behind) {
                     return false;
                 }
@@ -538,7 +546,7 @@ impl Simulation {
     pub(crate) fn assist_paths(&mut self, node: NodeId) {
         let Some(anchor) = &mut self.node_mut(node).assist else { return };
         let known = |report: Option<PathReport>| report.map(PathProperties::from).unwrap_or_default();
-        for (mobile, old_lost) in core::mem::take(&mut anchor.moved) {
+        for (mobile, mut old_lost) in core::mem::take(&mut anchor.moved) {
             let paths: Vec<(PathId, PathProperties)> = match &self.node(node).agent {
                 Agent::Home(agent) => {
                     let bindings = agent.bindings_of(mobile).iter();
@@ -547,8 +555,11 @@ impl Simulation {
                 Agent::Foreign(agent) => {
                     let reported = agent.visitor(mobile).and_then(|visitor| visitor.path);
                     let behind = |interface: InterfaceId| PathId(interface.0.into());
-                    let path = agent.deliver(mobile).map(|interface| (behind(interface), known(reported)));
-                    path.into_iter().collect()
+                    let here = agent.deliver(mobile).map(|interface| (behind(interface), known(reported)));
+                    // One that has told where it went does not hear this agent any longer.
+                    let gone = agent.tunnel_after(mobile).filter(|_| here.is_none());
+                    old_lost = old_lost.or(gone.map(|_| true));
+                    here.or(gone.map(|tunnel| (path_to(tunnel.exit), known(None)))).into_iter().collect()
                 }
                 Agent::None | Agent::Mobile(_) | Agent::Correspondent(_) => return,
             };

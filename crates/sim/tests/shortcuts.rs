@@ -211,6 +211,29 @@ fn advertisements_that_stay_away_leave_nothing_to_be_smoothed() {
 }
 
 #[test]
+fn what_an_assist_of_the_old_foreign_agent_kept_follows_the_mobile_node() {
+    let late = "mobility.movement_detection=missed-advertisements";
+    for assist in [
+        "assist={ use = \"replay\", replay = { at = \"foreign-agent\" } }",
+        "assist={ use = \"buffer-forward\" }",
+    ] {
+        let (alone, _) = ready("smooth-handoff.toml", &[late, assist, "mobility.smooth_handoff=false"]);
+        let (smooth, _) = ready("smooth-handoff.toml", &[late, assist]);
+        let stall = |summary: &Summary| summary.handovers[0].stall_after.unwrap().as_secs_f64();
+        // The seconds until the move is noticed are lost either way; what comes behind them is not.
+        assert!(
+            stall(&smooth) < 0.1 && stall(&alone) > 1.0,
+            "{assist}: {} {}",
+            stall(&smooth),
+            stall(&alone)
+        );
+        assert_eq!(dropped(&smooth, "no-route"), 0, "{assist}");
+        let (at_once, _) = ready("smooth-handoff.toml", &[assist]);
+        assert!(at_once.flows[0].timeouts == 0 && dropped(&at_once, "no-route") == 0, "{assist}");
+    }
+}
+
+#[test]
 fn many_mobile_nodes_are_followed_each() {
     const FLEET: &str = r#"
 duration = "12 s"

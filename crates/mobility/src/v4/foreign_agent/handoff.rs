@@ -149,6 +149,12 @@ impl ForeignAgent {
         Some(Tunnel { entry, exit: home_address, encapsulation, ttl: crate::v4::TUNNEL_TTL })
     }
 
+    /// The tunnel to where a visitor that told of it went.
+    #[must_use]
+    pub fn tunnel_after(&self, home_address: Ipv4Addr) -> Option<Tunnel> {
+        self.handoffs.departed(home_address).map(|departed| departed.tunnel)
+    }
+
     /// Where visitors who told of it went, by home address.
     pub fn departed(&self) -> impl Iterator<Item = &CachedBinding> {
         self.handoffs.departed.iter()
