@@ -14,11 +14,15 @@ from wire_vectors import (
     FOREIGN_AGENT,
     FOREIGN_HOME,
     HOME_AGENT,
+    IDENTIFICATION,
     KEYS,
     MOBILE_FOREIGN,
     MOBILE_HOME,
     MOBILE_NODE,
+    PREVIOUS_AGENT,
+    PREVIOUS_FOREIGN_AGENT,
     REPLY_CODES,
+    ROUTE_OPTIMIZATION,
     SPIS,
     VENDOR,
     checksum,
@@ -50,6 +54,7 @@ EXTENSIONS = {
     "request_every_flag_and_nai": [131, MOBILE_HOME],
     "request_with_path": [VENDOR, VENDOR, MOBILE_HOME],
     "request_deregister": [MOBILE_HOME],
+    "request_notifying": [MOBILE_HOME, PREVIOUS_FOREIGN_AGENT, MOBILE_FOREIGN],
     **{f"reply_{code}": [MOBILE_HOME, FOREIGN_HOME] for code in REPLY_CODES},
 }
 
@@ -72,6 +77,47 @@ def test_authenticators_are_those_of_rfc_5944(name: str) -> None:
         covered = message[: offset + 6]
         digest = DIGESTS[len(authenticator)]
         assert hmac.new(KEYS[kind], covered, digest).digest() == authenticator
+
+
+# Of draft-ietf-mobileip-optim: what stands before the authentication extension.
+BINDING_MESSAGES = {
+    "binding_update_notified": struct.pack(
+        "!BBH4s4sQ", 18, 0xC0, 580, *map(socket.inet_aton, (MOBILE_NODE, FOREIGN_AGENT)), IDENTIFICATION
+    ),
+    "binding_warning": struct.pack("!B3x4s4s", 16, *map(socket.inet_aton, (MOBILE_NODE, CORRESPONDENT))),
+    "binding_update": struct.pack(
+        "!BBH4s4sQ", 18, 0xE0, 599, *map(socket.inet_aton, (MOBILE_NODE, FOREIGN_AGENT)), IDENTIFICATION
+    ),
+    "binding_update_bare": struct.pack("!BBH4s4s", 18, 0x20, 599, *map(socket.inet_aton, (MOBILE_NODE, FOREIGN_AGENT))),
+    "binding_acknowledge": struct.pack("!BB2x4sQ", 19, 0x80, socket.inet_aton(MOBILE_NODE), IDENTIFICATION),
+    "binding_request": struct.pack("!B3x4sQ", 17, socket.inet_aton(MOBILE_NODE), IDENTIFICATION),
+}
+
+
+def test_every_message_of_route_optimisation_is_looked_at() -> None:
+    assert BINDING_MESSAGES.keys() == with_prefix("binding_").keys()
+
+
+@pytest.mark.parametrize("name", BINDING_MESSAGES)
+def test_messages_of_route_optimisation_have_the_layout_of_the_draft(name: str) -> None:
+    message = payload_of(vectors()[name])[8:]
+    plain = BINDING_MESSAGES[name]
+    assert message[: len(plain)] == plain
+    if name == "binding_warning":
+        assert message == plain
+        return
+    covered = plain + struct.pack("!BBI", ROUTE_OPTIMIZATION, 20, SPIS[ROUTE_OPTIMIZATION])
+    assert message == covered + hmac.new(KEYS[ROUTE_OPTIMIZATION], covered, "md5").digest()
+
+
+def test_a_notification_holds_what_an_update_needs_beyond_its_request() -> None:
+    message = payload_of(vectors()["request_notifying"])[8:]
+    (data,) = (data for _, kind, data in extensions(message) if kind == PREVIOUS_FOREIGN_AGENT)
+    lifetime, agent, care_of, spi = struct.unpack("!H4s4sI", data[:14])
+    assert (lifetime, spi) == (580, SPIS[ROUTE_OPTIMIZATION])
+    assert (agent, care_of) == (socket.inet_aton(PREVIOUS_AGENT), socket.inet_aton(FOREIGN_AGENT))
+    # The authenticator is that of the update which the new foreign agent makes of it.
+    assert payload_of(vectors()["binding_update_notified"])[8:].endswith(data[14:])
 
 
 def test_the_path_report_is_a_vendor_extension_of_rfc_3115() -> None:

@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 MOBILE_NODE = "10.0.0.5"
 HOME_AGENT = "10.0.0.1"
 FOREIGN_AGENT = "192.0.2.9"
+PREVIOUS_AGENT = "203.0.113.9"
 CO_LOCATED = "192.0.2.77"
 CORRESPONDENT = "198.51.100.7"
 # The source of a host that has no address yet; nothing is bound to it.
@@ -23,9 +24,16 @@ NO_ADDRESS = "0.0.0.0"  # noqa: S104
 IDENTIFICATION = 0xE5A1B2C3_80000001
 
 # The digest, the key and the SPI of each kind of authentication extension in the samples.
-MOBILE_HOME, MOBILE_FOREIGN, FOREIGN_HOME = 32, 33, 34
-KEYS = {MOBILE_HOME: b"mobile-home key!", MOBILE_FOREIGN: b"mobile-foreign k", FOREIGN_HOME: b"\xa5" * 80}
-SPIS = {MOBILE_HOME: 256, MOBILE_FOREIGN: 300, FOREIGN_HOME: 0x10000}
+MOBILE_HOME, MOBILE_FOREIGN, FOREIGN_HOME, ROUTE_OPTIMIZATION = 32, 33, 34, 35
+KEYS = {
+    MOBILE_HOME: b"mobile-home key!",
+    MOBILE_FOREIGN: b"mobile-foreign k",
+    FOREIGN_HOME: b"\xa5" * 80,
+    ROUTE_OPTIMIZATION: b"route-optimizing",
+}
+SPIS = {MOBILE_HOME: 256, MOBILE_FOREIGN: 300, FOREIGN_HOME: 0x10000, ROUTE_OPTIMIZATION: 258}
+# The draft's notification of the foreign agent that was left.
+PREVIOUS_FOREIGN_AGENT = 96
 # A vendor's extension (RFC 3115).
 VENDOR = 134
 DIGESTS = {16: "md5", 32: "sha256"}

@@ -44,7 +44,14 @@ pub(crate) struct AgentThread {
 }
 
 /// What an agent needs to be carried on the host of `node`.
-pub(crate) fn setup(scenario: &Scenario, topology: &Topology, node: NodeId, plan: AgentPlan) -> Setup {
+///
+/// `None` for what no [`Carrier`] carries; a scenario that has it was refused.
+pub(crate) fn setup(
+    scenario: &Scenario,
+    topology: &Topology,
+    node: NodeId,
+    plan: AgentPlan,
+) -> Option<Setup> {
     let place = topology.place(node);
     let devices = place
         .interfaces
@@ -57,7 +64,7 @@ pub(crate) fn setup(scenario: &Scenario, topology: &Topology, node: NodeId, plan
         .collect();
     let host = host_options(scenario);
     let assist = careof_plan::assists(scenario, topology, node);
-    match plan {
+    Some(match plan {
         AgentPlan::Home(config) => {
             let has_link = scenario.mobility.as_ref().is_some_and(|mobility| mobility.home.is_some());
             let home_network = if has_link { HomeNetwork::Link } else { HomeNetwork::Routed };
@@ -65,7 +72,8 @@ pub(crate) fn setup(scenario: &Scenario, topology: &Topology, node: NodeId, plan
         }
         AgentPlan::Foreign(config) => Setup::Foreign(ForeignSetup { config: *config, devices, host, assist }),
         AgentPlan::Mobile(config) => Setup::Mobile(MobileSetup { config: *config, devices, host, assist }),
-    }
+        AgentPlan::Correspondent(_) => return None,
+    })
 }
 
 /// How agents work on the hosts of a scenario: as they come, unless a flow of the mobile node's discovers no path MTU. Who asks for

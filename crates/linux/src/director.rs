@@ -539,7 +539,7 @@ impl Director {
         let address = self.topology.address_of(peer);
         let method = self.plan.as_ref().map(|plan| plan.policy.lookup(address, None));
         let reverse = !is_home && method == Some(DeliveryMethod::ReverseTunnel);
-        let tunnelling = Tunnelling { overhead: u32::from(overhead), reverse };
+        let tunnelling = Tunnelling { overhead: u32::from(overhead), reverse, straight: false };
         new_path(&self.scenario, &self.topology, link, tunnelling, mss)
     }
 

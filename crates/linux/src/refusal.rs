@@ -74,6 +74,18 @@ pub(crate) fn refuse_what_linux_cannot(scenario: &Scenario) -> Result<(), WorldE
                     .to_owned(),
             });
         }
+        for (key, wanted) in
+            [("route_optimization", mobility.route_optimization), ("smooth_handoff", mobility.smooth_handoff)]
+        {
+            if wanted {
+                return Err(WorldError::Unsupported {
+                    key: format!("mobility.{key}"),
+                    found: "true".to_owned(),
+                    remedy: "the hosts of this world tunnel at the home agent only: leave it out, or use the simulator"
+                        .to_owned(),
+                });
+            }
+        }
         scenario.assists.iter().try_for_each(|assist| refuse_assist(assist, mobility))?;
         if let Some(splitter) = Splitter::new(scenario, &lay_out(scenario)) {
             splitter.refuse()?;
@@ -178,6 +190,21 @@ mod tests {
             assert!(said.contains("assist.use") && said.contains(name), "{said}");
             assert!(said.contains("use the simulator"), "{said}");
         }
+    }
+
+    #[test]
+    fn tunnels_that_begin_elsewhere_than_at_the_home_agent_are_refused() {
+        let said = refused("none", &["mobility.route_optimization=true"]).unwrap();
+        assert!(
+            said.contains("mobility.route_optimization: true") && said.contains("use the simulator"),
+            "{said}"
+        );
+        let smooth = ["mobility.smooth_handoff=true", "mobility.care_of=foreign-agent"];
+        let said = refused("none", &smooth).unwrap();
+        assert!(
+            said.contains("mobility.smooth_handoff: true") && said.contains("use the simulator"),
+            "{said}"
+        );
     }
 
     #[test]

@@ -107,7 +107,7 @@ impl LinuxRun {
             }
             let place = topology.place(node);
             let random = stream(&scenario, run, &format!("agent.{}", place.name));
-            let setup = setup(&scenario, &topology, node, found);
+            let Some(setup) = setup(&scenario, &topology, node, found) else { continue };
             let host = network.host(node);
             agents.push(AgentThread::start(node, host, setup, clock, random, reports.clone())?);
         }

@@ -1,11 +1,14 @@
 //! The agents' configurations.
 
-use careof_base::Duration;
+use core::net::Ipv4Addr;
+use std::collections::BTreeSet;
+
+use careof_base::{Duration, RandomStream};
 use careof_mobility::v4::{
-    AdvertiserConfig, CareOfChoice, ConfigError, DeliveryMethod, EncapsulationChoice, ForeignAgentConfig,
-    ForeignLink, HomeAgentConfig, InterfaceConfig, InterfaceId, MobileNodeConfig, MovementConfig, NtpTime,
-    PathProperties, PolicyEntry, PolicyTable, Prefix, ReplayProtection, SecurityAssociation, Selection,
-    ServedMobileNode, WallClock,
+    AdvertiserConfig, BindingAuthority, CareOfChoice, ConfigError, CorrespondentNodeConfig, DeliveryMethod,
+    EncapsulationChoice, ForeignAgentConfig, ForeignLink, HomeAgentConfig, InterfaceConfig, InterfaceId,
+    MobileNodeConfig, MovementConfig, NtpTime, PathProperties, PeerSecurity, PolicyEntry, PolicyTable,
+    Prefix, ReplayProtection, SecurityAssociation, Selection, ServedMobileNode, WallClock,
 };
 use careof_scenario::{
     CareOf, Destination, Discovery, Encapsulation, LinkId, Mobility, MovementDetection, Replay, Role,
@@ -15,13 +18,19 @@ use careof_wire::mip4::{Algorithm, Lifetime, Spi};
 
 use crate::layout::stream;
 use crate::path::path_to_home_agent;
-use crate::topology::{Cell, Mobiles, NodeId, Subnet, Topology};
+use crate::topology::{Cell, Mobiles, NodeId, Route, Subnet, Topology};
 
 /// Midnight of 1 January 2000, the time of day at the beginning of every run: registrations carry it.
 const EPOCH_UNIX: Duration = Duration::from_secs(946_684_800);
 
 /// The SPI of the security association between the mobile node and its home agent.
 const SPI: Spi = Spi(256);
+
+/// That of the association between the mobile node and a foreign agent.
+const VISITOR_SPI: Spi = Spi(257);
+
+/// That of the association between the home agent and a correspondent.
+const UPDATE_SPI: Spi = Spi(258);
 
 /// What runs on a node beyond forwarding.
 #[derive(Clone, Debug)]
@@ -32,6 +41,8 @@ pub enum AgentPlan {
     Foreign(Box<ForeignAgentConfig>),
     /// The mobile node.
     Mobile(Box<MobileNodeConfig>),
+    /// A host that tunnels to mobile nodes itself.
+    Correspondent(Box<CorrespondentNodeConfig>),
 }
 
 /// The clock of every agent.
@@ -88,10 +99,24 @@ fn agent_with_reports(
                 let security = security(scenario, run, mobility, &topology.place(mobile).name)?;
                 config.mobile_nodes.push(ServedMobileNode::new(topology.address_of(mobile), security));
             }
+            for node in correspondents(scenario, topology) {
+                let (address, name) = (address_towards_home(topology, node), &topology.place(node).name);
+                let security = update_security(scenario, run, mobility, name)?;
+                config.correspondents.push(PeerSecurity { address, security });
+            }
             Some(AgentPlan::Home(Box::new(config)))
         }
-        Role::ForeignAgent => foreign_agent(topology, node, mobility, &mobiles)
-            .map(|config| AgentPlan::Foreign(Box::new(config))),
+        Role::ForeignAgent => {
+            let Some(mut config) = foreign_agent(topology, node, mobility, &mobiles) else { return Ok(None) };
+            config.clock = wall_clock();
+            config.smooth_handoff = mobility.smooth_handoff;
+            if mobility.smooth_handoff {
+                let security = visitor_security(scenario, run, mobility, &place.name)?;
+                let address = topology.address_of(mobiles.first);
+                config.mobile_nodes.push(PeerSecurity { address, security });
+            }
+            Some(AgentPlan::Foreign(Box::new(config)))
+        }
         Role::Mobile => {
             let mut config = MobileNodeConfig::new(
                 topology.address_of(node),
@@ -117,10 +142,57 @@ fn agent_with_reports(
             }
             config.policy = policy(scenario, topology, mobility);
             config.report_paths = report_paths;
+            config.smooth_handoff = mobility.smooth_handoff;
+            if mobility.smooth_handoff {
+                for interface in &place.interfaces {
+                    let agent = topology.place(interface.peer);
+                    if agent.role == Role::ForeignAgent {
+                        let security = visitor_security(scenario, run, mobility, &agent.name)?;
+                        config
+                            .foreign_agents
+                            .push(PeerSecurity { address: interface.peer_address, security });
+                    }
+                }
+            }
             Some(AgentPlan::Mobile(Box::new(config)))
+        }
+        _ if correspondents(scenario, topology).contains(&node) => {
+            let authority = BindingAuthority {
+                home_agent: agent_address,
+                home_network,
+                security: update_security(scenario, run, mobility, &place.name)?,
+            };
+            let mut config = CorrespondentNodeConfig::new(address_towards_home(topology, node), authority);
+            config.clock = wall_clock();
+            Some(AgentPlan::Correspondent(Box::new(config)))
         }
         _ => None,
     })
+}
+
+/// The nodes that run careof although they do not move: with route optimisation the other ends of the mobile nodes' flows.
+fn correspondents(scenario: &Scenario, topology: &Topology) -> BTreeSet<NodeId> {
+    let optimized = scenario.mobility.as_ref().is_some_and(|mobility| mobility.route_optimization);
+    let (Some(mobiles), true) = (topology.mobiles, optimized) else { return BTreeSet::new() };
+    let ends = scenario
+        .flows
+        .iter()
+        .map(|flow| [flow.from, flow.to].map(|end| topology.find(&scenario.node(end).name)));
+    let moves = |node: &Option<NodeId>| node.is_some_and(|node| mobiles.index(node).is_some());
+    let peers = ends.filter(|ends| ends.iter().any(moves)).flatten().flatten();
+    // A home agent tunnels anyway, and a foreign agent has visitors of its own.
+    let is_host = |node: &NodeId| matches!(topology.place(*node).role, Role::Correspondent | Role::Host);
+    peers.filter(is_host).collect()
+}
+
+/// The address from which a node sends to mobile nodes.
+fn address_towards_home(topology: &Topology, node: NodeId) -> Ipv4Addr {
+    let place = topology.place(node);
+    let home = topology.home_agent_address.map(|address| place.route(address));
+    match home {
+        Some(Route::Via(interface)) => place.interface(interface).address,
+        _ => topology.address_of(node),
+    }
 }
 
 fn foreign_agent(
@@ -157,7 +229,7 @@ fn foreign_agent(
         .iter()
         .find(|i| i.peer != mobile)
         .or(place.interfaces.first())
-        .map_or(core::net::Ipv4Addr::UNSPECIFIED, |i| i.address);
+        .map_or(Ipv4Addr::UNSPECIFIED, |i| i.address);
     let mut config = ForeignAgentConfig::new(address, address, links.next()?);
     config.links.extend(links);
     Some(config)
@@ -203,12 +275,37 @@ fn security(
         Some(_) => stream(scenario, run, &format!("mobility.key.{name}")),
         None => stream(scenario, run, "mobility.key"),
     };
-    let key = [random.next_u64().to_be_bytes(), random.next_u64().to_be_bytes()].concat();
     let replay = match mobility.replay {
         Replay::Timestamps => ReplayProtection::TIMESTAMPS,
         Replay::Nonces => ReplayProtection::Nonces,
     };
-    SecurityAssociation::new(SPI, algorithm(mobility), key, replay)
+    SecurityAssociation::new(SPI, algorithm(mobility), key(&mut random), replay)
+}
+
+fn key(random: &mut RandomStream) -> Vec<u8> {
+    [random.next_u64().to_be_bytes(), random.next_u64().to_be_bytes()].concat()
+}
+
+/// What the home agent and the correspondent `name` have agreed on.
+fn update_security(
+    scenario: &Scenario,
+    run: u64,
+    mobility: &Mobility,
+    name: &str,
+) -> Result<SecurityAssociation, ConfigError> {
+    let mut random = stream(scenario, run, &format!("mobility.key.{name}"));
+    SecurityAssociation::new(UPDATE_SPI, algorithm(mobility), key(&mut random), ReplayProtection::TIMESTAMPS)
+}
+
+/// What the mobile node and the foreign agent `name` have agreed on.
+fn visitor_security(
+    scenario: &Scenario,
+    run: u64,
+    mobility: &Mobility,
+    name: &str,
+) -> Result<SecurityAssociation, ConfigError> {
+    let mut random = stream(scenario, run, &format!("mobility.key.{name}"));
+    SecurityAssociation::new(VISITOR_SPI, algorithm(mobility), key(&mut random), ReplayProtection::TIMESTAMPS)
 }
 
 pub(crate) const fn algorithm(mobility: &Mobility) -> Algorithm {

@@ -5,7 +5,7 @@ use core::net::Ipv4Addr;
 use careof_wire::dhcp::{self, DhcpMessage};
 use careof_wire::icmp::{IcmpMessage, RouterAdvertisement};
 use careof_wire::ipv4::Ipv4Header;
-use careof_wire::mip4::{Message, RegistrationReply, RegistrationRequest};
+use careof_wire::mip4::{BindingAcknowledge, BindingUpdate, Message, RegistrationReply, RegistrationRequest};
 use careof_wire::protocol;
 use careof_wire::udp::UdpHeader;
 
@@ -20,6 +20,17 @@ pub fn describe(header: &Ipv4Header, payload: &[u8]) -> (&'static str, String) {
             Ok((_, payload)) => match Message::parse(payload) {
                 Ok(Message::Request(request)) => ("RegistrationRequest", request_text(&request)),
                 Ok(Message::Reply(reply)) => ("RegistrationReply", reply_text(&reply)),
+                Ok(Message::BindingWarning(warning)) => {
+                    ("BindingWarning", format!("home {}, target {}", warning.home_address, warning.target))
+                }
+                Ok(Message::BindingRequest(request)) => (
+                    "BindingRequest",
+                    format!("home {}, id {:016x}", request.home_address, request.identification.0),
+                ),
+                Ok(Message::BindingUpdate(update)) => ("BindingUpdate", update_text(&update)),
+                Ok(Message::BindingAcknowledge(acknowledge)) => {
+                    ("BindingAcknowledge", acknowledge_text(&acknowledge))
+                }
                 Err(error) => ("Malformed", error.to_string()),
             },
             Err(error) => ("Malformed", error.to_string()),
@@ -53,6 +64,21 @@ fn reply_text(reply: &RegistrationReply) -> String {
         reply.lifetime.as_secs(),
         reply.identification.0
     )
+}
+
+fn update_text(update: &BindingUpdate) -> String {
+    let what = if update.forgets() {
+        "forget".to_owned()
+    } else {
+        format!("care-of {} for {}", update.care_of_address, update.lifetime)
+    };
+    let identification = update.identification.map_or_else(String::new, |id| format!(", id {:016x}", id.0));
+    format!("home {} {what}{identification}", update.home_address)
+}
+
+fn acknowledge_text(acknowledge: &BindingAcknowledge) -> String {
+    let outcome = if acknowledge.negative { "refused" } else { "done" };
+    format!("{outcome}, home {}, id {:016x}", acknowledge.home_address, acknowledge.identification.0)
 }
 
 const fn is_dhcp(port: u16) -> bool {

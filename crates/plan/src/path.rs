@@ -25,6 +25,8 @@ pub struct Tunnelling {
     pub overhead: u32,
     /// Whether the mobile node sends through the tunnel too.
     pub reverse: bool,
+    /// Whether its peers begin the tunnel to it themselves, so that it passes the home agent by.
+    pub straight: bool,
 }
 
 /// The fixed end of the first flow that has the mobile node as its other end.
@@ -141,8 +143,11 @@ fn ways_through(
     let walk = |from, to| walk(topology, from, to);
     let plain = |ways: Vec<OneWayId>, bytes: u32| ways.into_iter().map(move |way| (way, bytes));
 
-    let mut down: Vec<_> = plain(walk(peer, home_agent), 0).collect();
-    down.extend(plain(walk(home_agent, anchor), overhead));
+    let mut down: Vec<_> = if tunnelling.straight {
+        plain(walk(peer, anchor), overhead).collect()
+    } else {
+        plain(walk(peer, home_agent), 0).chain(plain(walk(home_agent, anchor), overhead)).collect()
+    };
     down.push((down_of(link), on_access));
 
     let mut up = vec![(up_of(link), if tunnelling.reverse { on_access } else { 0 })];
@@ -193,7 +198,8 @@ mod tests {
         let topology = lay_out(&scenario);
         let round_trip = |link: &str, overhead| {
             let link = scenario.link_named(link).unwrap();
-            new_path(&scenario, &topology, link, Tunnelling { overhead, reverse: false }, 1460).round_trip
+            new_path(&scenario, &topology, link, Tunnelling { overhead, ..Tunnelling::default() }, 1460)
+                .round_trip
         };
         // 38 bytes of preamble, header, check sequence and gap around each packet, at 100 ns a bit.
         let crossing = |bytes: u64| Duration::from_nanos((bytes + 38) * 800 + 1_000);

@@ -69,6 +69,19 @@ pub fn refuse_what_no_world_can(scenario: &Scenario) -> Result<(), Unsupported> 
             });
         }
         refuse_narrow_tunnels(scenario)?;
+        let at_home_agent = |assist: &&Assist| assist.places().contains(&AssistPlace::HomeAgent);
+        if let Some(assist) =
+            scenario.assists.iter().find(at_home_agent).filter(|_| mobility.route_optimization)
+        {
+            return Err(Unsupported {
+                key: "mobility.route_optimization".to_owned(),
+                found: "true".to_owned(),
+                remedy: format!(
+                    "packets pass the home agent by, at which the assist \"{}\" acts: leave one of them out, or write at = \"mobile\" where the assist has that",
+                    assist.name()
+                ),
+            });
+        }
         for link in &scenario.links {
             let mtu = link.down.mtu.max(link.up.mtu);
             if mtu > MAX_TUNNELLED_MTU {

@@ -309,6 +309,8 @@ fn rules(scenario: &Scenario, mobility: &Mobility) -> Json {
         "replay": mobility.replay.name(),
         "simultaneous_bindings": mobility.simultaneous_bindings,
         "keep_old_ns": mobility.keep_old,
+        "route_optimization": mobility.route_optimization,
+        "smooth_handoff": mobility.smooth_handoff,
         "policy": mobility.policy.iter().map(|rule| object! {
             "to": destination(scenario, rule.to),
             "port": rule.port,

@@ -54,6 +54,8 @@ pub(crate) struct MobilityDraft<'a> {
     pub(crate) replay: Replay,
     pub(crate) simultaneous_bindings: bool,
     pub(crate) keep_old: Option<Duration>,
+    pub(crate) route_optimization: bool,
+    pub(crate) smooth_handoff: bool,
     pub(crate) policy: Vec<PolicyDraft<'a>>,
 }
 
@@ -99,6 +101,9 @@ pub(crate) fn mobility<'a>(field: &Field<'a>, problems: &mut Problems) -> Option
         );
     }
     let care_of = care_of(&reader, nodes.is_some(), problems);
+    let replay: Replay = word(&reader, "replay", problems);
+    let simultaneous_bindings =
+        reader.get("simultaneous_bindings").and_then(|field| field.boolean(problems)).unwrap_or(false);
     Some(MobilityDraft {
         origin: reader.origin,
         nodes: nodes.map(|nodes| usize::try_from(nodes).unwrap_or(usize::MAX)),
@@ -113,12 +118,21 @@ pub(crate) fn mobility<'a>(field: &Field<'a>, problems: &mut Problems) -> Option
         discovery: crate::discovery::discovery(&reader, movement_detection, problems),
         movement_detection,
         algorithm: word(&reader, "algorithm", problems),
-        replay: word(&reader, "replay", problems),
-        simultaneous_bindings: reader
-            .get("simultaneous_bindings")
+        replay,
+        simultaneous_bindings,
+        keep_old: reader.get("keep_old").and_then(|field| keep_old(&field, problems)),
+        route_optimization: reader
+            .get("route_optimization")
             .and_then(|field| field.boolean(problems))
             .unwrap_or(false),
-        keep_old: reader.get("keep_old").and_then(|field| keep_old(&field, problems)),
+        smooth_handoff: smooth_handoff(
+            &reader,
+            care_of,
+            replay,
+            simultaneous_bindings,
+            nodes.is_some(),
+            problems,
+        ),
         policy: policy.unwrap_or_default(),
     })
 }
@@ -175,6 +189,38 @@ fn keep_old(field: &Field<'_>, problems: &mut Problems) -> Option<Duration> {
         }
         _ => field.duration(problems),
     }
+}
+
+/// Whether foreign agents are to help each other, where there are any that could.
+fn smooth_handoff(
+    reader: &Reader<'_>,
+    care_of: CareOf,
+    replay: Replay,
+    simultaneous: bool,
+    many: bool,
+    problems: &mut Problems,
+) -> bool {
+    let Some(field) = reader.get("smooth_handoff") else { return false };
+    let wanted = field.boolean(problems).unwrap_or(false);
+    let (expected, hint) = match (care_of, replay) {
+        _ if !wanted => return false,
+        _ if many => {
+            ("it is for one mobile node", "leave it out, or leave `nodes` out and name access links")
+        }
+        _ if simultaneous => (
+            "with simultaneous bindings the home agent sends to both foreign agents itself",
+            "leave one of the two out",
+        ),
+        (CareOf::CoLocated | CareOf::Dhcp, _) => {
+            ("hand-offs are made smooth by foreign agents", "write care_of = \"foreign-agent\"")
+        }
+        (CareOf::ForeignAgent, Replay::Nonces) => {
+            ("foreign agents tell updates from old ones by their time", "write replay = \"timestamps\"")
+        }
+        (CareOf::ForeignAgent, Replay::Timestamps) => return true,
+    };
+    field.wrong(expected, Some(hint.to_owned()), problems);
+    false
 }
 
 fn policy<'a>(field: &Field<'a>, problems: &mut Problems) -> Vec<PolicyDraft<'a>> {

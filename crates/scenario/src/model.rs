@@ -166,6 +166,12 @@ pub struct Mobility {
     /// How long after a handover the mobile node goes on listening to the interface it left and, with simultaneous
     /// bindings, the home agent goes on sending copies there; `None` is until the interface's link goes down.
     pub keep_old: Option<Duration>,
+    /// Whether the other ends of the mobile nodes' flows run careof, and are told where to tunnel to
+    /// (draft-ietf-mobileip-optim).
+    pub route_optimization: bool,
+    /// Whether foreign agents tell each other of who moves between them, and send on what arrives late
+    /// (draft-ietf-mobileip-optim). Only with [`CareOf::ForeignAgent`], [`Replay::Timestamps`] and one mobile node.
+    pub smooth_handoff: bool,
     /// The first rule that matches a packet of the mobile node says how it travels.
     pub policy: Vec<PolicyRule>,
     /// The mobile nodes where there are many; `None` is the one called `mobile`.

@@ -427,6 +427,21 @@ bindings, the home agent goes on sending copies there. With `\"until-down\"` tha
 down.",
         ),
         key(
+            "route_optimization",
+            "true or false",
+            "`false`",
+            "Whether the other ends of the flows run careof: the home agent tells them the care-of address, and they tunnel \
+to it themselves (draft-ietf-mobileip-optim). Not with an assist at the home agent, which then sees nothing.",
+        ),
+        key(
+            "smooth_handoff",
+            "true or false",
+            "`false`",
+            "Whether the foreign agent that the mobile node comes to tells the one it comes from, which then sends on through \
+a tunnel what still arrives there (draft-ietf-mobileip-optim); at home, or with an address of its own, the node tells it itself. Needs \
+`care_of = \"foreign-agent\"` and `replay = \"timestamps\"`, and not `simultaneous_bindings`.",
+        ),
+        key(
             "policy",
             "array of tables",
             "none",
@@ -446,6 +461,8 @@ down.",
         ("tunnel", "write `encapsulation`"),
         ("reverse_tunnel", "write `routing = \"reverse-tunnel\"`"),
         ("bicast", "write `simultaneous_bindings` and `keep_old`"),
+        ("smooth_handover", "write `smooth_handoff`"),
+        ("route_optimisation", "write `route_optimization`"),
     ],
 };
 

@@ -594,6 +594,8 @@ impl Network {
             replay: draft.replay,
             simultaneous_bindings: draft.simultaneous_bindings,
             keep_old: draft.keep_old,
+            route_optimization: draft.route_optimization,
+            smooth_handoff: draft.smooth_handoff,
             policy,
             fleet: self.fleet.clone(),
         })

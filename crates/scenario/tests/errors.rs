@@ -440,6 +440,20 @@ fn mobility_is_checked() {
         ("keep_old = \"forever\"", "it must be a duration, such as \"2 s\", or \"until-down\""),
         ("keep_old = 2", "mobility.keep_old: found 2"),
         ("bicast = true", "hint: write `simultaneous_bindings` and `keep_old`"),
+        (
+            "smooth_handoff = true",
+            "hand-offs are made smooth by foreign agents\n  hint: write care_of = \"foreign-agent\"",
+        ),
+        (
+            "smooth_handoff = true\ncare_of = \"foreign-agent\"\nreplay = \"nonces\"",
+            "hint: write replay = \"timestamps\"",
+        ),
+        (
+            "smooth_handoff = true\ncare_of = \"foreign-agent\"\nsimultaneous_bindings = true",
+            "with simultaneous bindings the home agent sends to both foreign agents itself",
+        ),
+        ("route_optimization = \"yes\"", "it must be true or false, without quotes"),
+        ("route_optimisation = true", "hint: write `route_optimization`"),
         ("home = \"lte\"", "mobility.home: found \"lte\"; the mobile node's links are"),
         ("policy = [{ to = \"10.0.0.1/8\", method = \"triangle\" }]", "hint: write \"10.0.0.0/8\""),
         ("policy = [{ to = \"10.0.0.0/33\", method = \"triangle\" }]", "it must be a node or an IPv4 prefix"),

@@ -3,8 +3,8 @@
 use core::net::Ipv4Addr;
 
 use careof_mobility::v4::{
-    ArpEvent, Event, ForeignAgent, HandoverEvent, HomeAgent, Input, InterfaceId, MobileNode,
-    RegistrationStep, Transmit, TransmitPayload, Tunnel,
+    ArpEvent, CorrespondentNode, Event, ForeignAgent, HandoverEvent, HomeAgent, Input, InterfaceId,
+    MobileNode, RegistrationStep, Transmit, TransmitPayload, Tunnel,
 };
 use careof_plan::{
     InterfaceIndex, NodeId, OneWayId, Route, arp_text, binding_text, handover_text, visitor_text,
@@ -31,6 +31,8 @@ pub(crate) enum Agent {
     Foreign(Box<ForeignAgent>),
     /// The mobile node.
     Mobile(Box<MobileNode>),
+    /// A host that tunnels to mobile nodes itself.
+    Correspondent(Box<CorrespondentNode>),
 }
 
 impl Agent {
@@ -46,7 +48,7 @@ impl Agent {
     #[inline]
     pub(crate) fn leaves_to_routes(&self, destination: Ipv4Addr) -> bool {
         match self {
-            Self::None => true,
+            Self::None | Self::Correspondent(_) => true,
             Self::Home(agent) => agent.tunnels(destination).is_empty(),
             Self::Foreign(agent) => !agent.has_reverse_tunnels() && agent.deliver(destination).is_none(),
             Self::Mobile(_) => false,
@@ -61,10 +63,12 @@ impl Agent {
         inner: &Ipv4Header,
     ) -> bool {
         match self {
-            Self::None => false,
+            Self::None | Self::Correspondent(_) => false,
             Self::Home(agent) => agent.accepts_reverse_tunnel(inner.source, outer.source),
             Self::Foreign(agent) => {
-                agent.deliver(inner.destination).is_some() || agent.reverse_tunnel(inner.source).is_some()
+                agent.deliver(inner.destination).is_some()
+                    || agent.reverse_tunnel(inner.source).is_some()
+                    || agent.passes_on(inner.destination)
             }
             Self::Mobile(mobile) => mobile.listens_on(InterfaceId(interface.0)),
         }
@@ -79,6 +83,7 @@ macro_rules! on_agent {
             Agent::Home($bound) => $call,
             Agent::Foreign($bound) => $call,
             Agent::Mobile($bound) => $call,
+            Agent::Correspondent($bound) => $call,
         }
     };
 }
@@ -332,6 +337,12 @@ impl Simulation {
 
     /// Sends what a node made itself; the mobile node consults its policy table.
     pub(crate) fn originate(&mut self, node: NodeId, packet: PacketRef, port: u16) {
+        if let Agent::Correspondent(agent) = &mut self.nodes[usize::from(node.0)].agent {
+            let destination = self.pool.hop(packet).destination;
+            if let Some(tunnel) = agent.tunnel(destination) {
+                return self.encapsulate(node, packet, tunnel);
+            }
+        }
         let here = self.node(node);
         let Agent::Mobile(_) = &here.agent else {
             return match here.next_way(self.pool.hop(packet).destination) {

@@ -183,7 +183,7 @@ impl Simulation {
         }
         let (to, from) = (header.destination, header.source);
         match &self.node(node).agent {
-            Agent::None => None,
+            Agent::None | Agent::Correspondent(_) => None,
             Agent::Home(agent) if agent.serves(to) => {
                 Some((Towards::Mobile, agent.tunnels(to).last().map(|tunnel| path_to(tunnel.exit))))
             }
@@ -433,6 +433,14 @@ impl Simulation {
             }
             (Agent::Foreign(agent), Towards::Mobile, via) => {
                 let behind = agent.deliver(destination).map(|interface| PathId(interface.0.into()));
+                if let (None, Some(tunnel)) = (behind, agent.tunnel_after(destination)) {
+                    // What was kept for who has left follows it.
+                    let leads_there = via.is_none_or(|path| path == path_to(tunnel.exit));
+                    if leads_there {
+                        self.encapsulate(node, packet, tunnel);
+                    }
+                    return leads_there;
+                }
                 if behind.is_none() || via.is_some_and(|path| Some(path) != behind) {
                     return false;
                 }
@@ -616,7 +624,7 @@ impl Simulation {
     pub(crate) fn assist_paths(&mut self, node: NodeId) {
         let Some(anchor) = &mut self.node_mut(node).assist else { return };
         let known = |report: Option<PathReport>| report.map(PathProperties::from).unwrap_or_default();
-        for (mobile, old_lost) in core::mem::take(&mut anchor.moved) {
+        for (mobile, mut old_lost) in core::mem::take(&mut anchor.moved) {
             let paths: Vec<(PathId, PathProperties)> = match &self.node(node).agent {
                 Agent::Home(agent) => {
                     let bindings = agent.bindings_of(mobile).iter();
@@ -625,10 +633,13 @@ impl Simulation {
                 Agent::Foreign(agent) => {
                     let reported = agent.visitor(mobile).and_then(|visitor| visitor.path);
                     let behind = |interface: InterfaceId| PathId(interface.0.into());
-                    let path = agent.deliver(mobile).map(|interface| (behind(interface), known(reported)));
-                    path.into_iter().collect()
+                    let here = agent.deliver(mobile).map(|interface| (behind(interface), known(reported)));
+                    // One that has told where it went does not hear this agent any longer.
+                    let gone = agent.tunnel_after(mobile).filter(|_| here.is_none());
+                    old_lost = old_lost.or(gone.map(|_| true));
+                    here.or(gone.map(|tunnel| (path_to(tunnel.exit), known(None)))).into_iter().collect()
                 }
-                Agent::None | Agent::Mobile(_) => return,
+                Agent::None | Agent::Mobile(_) | Agent::Correspondent(_) => return,
             };
             self.assist_event(node, &Input::Paths { mobile, paths: &paths, old_lost });
         }
@@ -667,7 +678,7 @@ impl Simulation {
                 let interfaces = &self.node(self.mobile()).place.interfaces;
                 path_to(interfaces[usize::from(self.mobile_interface(link).0)].address)
             }
-            Agent::None | Agent::Mobile(_) => return,
+            Agent::None | Agent::Mobile(_) | Agent::Correspondent(_) => return,
         };
         self.assist_event(node, &if up { Input::LinkUp { path } } else { Input::LinkDown { path } });
     }

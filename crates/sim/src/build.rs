@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use careof_base::Instant;
 use careof_link::{Fate, Link};
 use careof_metrics::{Direction, FlowMetrics};
-use careof_mobility::v4::{ConfigError, ForeignAgent, HomeAgent, MobileNode};
+use careof_mobility::v4::{ConfigError, CorrespondentNode, ForeignAgent, HomeAgent, MobileNode};
 use careof_plan::{
     AgentPlan, Digest, FlowId, InterfaceIndex, NodeId, Observation, OneWayId, Side, Unwrapped, Workload,
     down_of, lay_out, link_ends, measured_name, measured_senders, names, port, refuse_what_no_world_can,
@@ -273,6 +273,9 @@ impl Simulation {
                     Some(AgentPlan::Mobile(config)) => {
                         Agent::Mobile(Box::new(MobileNode::new(self.now, *config, stream).map_err(refused)?))
                     }
+                    Some(AgentPlan::Correspondent(config)) => Agent::Correspondent(Box::new(
+                        CorrespondentNode::new(*config, stream).map_err(refused)?,
+                    )),
                     None => Agent::None,
                 };
             self.node_mut(id).agent = agent;

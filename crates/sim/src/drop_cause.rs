@@ -18,6 +18,8 @@ pub(crate) enum NodeDrop {
     ReassemblyTimeout,
     /// A tunnelled packet from somebody who has no business sending it.
     ForeignTunnel,
+    /// A packet for a mobile node that came back to who had tunnelled it, or whom nobody knows where to find.
+    TunnelLoop,
     /// A host that does not forward got a packet of somebody else.
     NotForUs,
     /// A message that cannot be read.
@@ -46,13 +48,14 @@ pub(crate) enum NodeDrop {
 
 impl NodeDrop {
     /// All causes in order.
-    pub(crate) const ALL: [Self; 18] = [
+    pub(crate) const ALL: [Self; 19] = [
         Self::TtlExpired,
         Self::NoRoute,
         Self::NoBinding,
         Self::FragmentationNeeded,
         Self::ReassemblyTimeout,
         Self::ForeignTunnel,
+        Self::TunnelLoop,
         Self::NotForUs,
         Self::Malformed,
         Self::LeftCell,
@@ -76,6 +79,7 @@ impl NodeDrop {
             Self::FragmentationNeeded => "fragmentation-needed",
             Self::ReassemblyTimeout => "reassembly-timeout",
             Self::ForeignTunnel => "foreign-tunnel",
+            Self::TunnelLoop => "tunnel-loop",
             Self::NotForUs => "not-for-us",
             Self::Malformed => "malformed",
             Self::LeftCell => "left-cell",

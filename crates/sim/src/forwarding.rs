@@ -125,6 +125,11 @@ impl Simulation {
         let Agent::Home(agent) = &self.node(node).agent else { return false };
         let tunnels = agent.tunnels(destination);
         let (Some(first), others) = (tunnels.first().copied(), tunnels.len()) else { return false };
+        let tells = agent.has_correspondents();
+        if let Some(outer) = self.pool[packet].outer {
+            return self.intercept_returned(node, packet, &outer);
+        }
+        let source = self.pool[packet].header.source;
         for n in 1..others {
             let Some(tunnel) = self.node(node).agent.tunnel_to(destination, n) else { break };
             let copy = self.pool[packet].clone();
@@ -134,6 +139,39 @@ impl Simulation {
             self.encapsulate(node, copy, tunnel);
         }
         self.encapsulate(node, packet, first);
+        if tells {
+            self.tell_correspondent(node, destination, source);
+        }
+        true
+    }
+
+    /// Home agent: who sent what was tunnelled can tunnel it itself the next time.
+    fn tell_correspondent(&mut self, node: NodeId, home_address: Ipv4Addr, source: Ipv4Addr) {
+        let now = self.now;
+        if let Agent::Home(agent) = &mut self.node_mut(node).agent {
+            agent.tunnelled(now, home_address, source);
+            self.drive_agent(node);
+        }
+    }
+
+    /// Home agent: a packet in a special tunnel, one that leads to the home address itself, comes from somebody who was sent it
+    /// and does not know the mobile node any longer. It goes to wherever else the node is (draft-ietf-mobileip-optim).
+    fn intercept_returned(&mut self, node: NodeId, packet: PacketRef, outer: &Outer) -> bool {
+        let destination = self.pool[packet].header.destination;
+        if outer.header.destination != destination {
+            return false;
+        }
+        self.strip_outer(packet, outer);
+        let Agent::Home(agent) = &self.node(node).agent else { return false };
+        let elsewhere = agent.tunnels(destination).iter().find(|tunnel| tunnel.exit != outer.header.source);
+        match elsewhere.copied() {
+            Some(tunnel) => {
+                let source = self.pool[packet].header.source;
+                self.encapsulate(node, packet, tunnel);
+                self.tell_correspondent(node, destination, source);
+            }
+            None => self.drop_packet(node, packet, NodeDrop::TunnelLoop),
+        }
         true
     }
 
@@ -474,6 +512,18 @@ impl Simulation {
         if !self.node(node).agent.accepts_tunnel(interface, &outer.header, &inner) {
             return self.drop_packet(node, packet, NodeDrop::ForeignTunnel);
         }
+        self.strip_outer(packet, &outer);
+        if self.is_own(node, inner.destination) {
+            return self.deliver(node, interface, packet);
+        }
+        // What came out of a tunnel is forwarded like anything else (RFC 2003 section 3.1).
+        if self.count_down(node, packet) && !self.passed_on(node, packet, outer.header.source) {
+            self.route_on(node, packet);
+        }
+    }
+
+    /// Takes the outer header off.
+    fn strip_outer(&mut self, packet: PacketRef, outer: &Outer) {
         if outer.encapsulation == Encapsulation::Minimal {
             self.pool[packet].header.ttl = outer.header.ttl;
         }
@@ -484,13 +534,24 @@ impl Simulation {
         self.pool[packet].outer = None;
         self.pool[packet].in_fragments = 0;
         self.pool.refresh(packet);
-        if self.is_own(node, inner.destination) {
-            return self.deliver(node, interface, packet);
+    }
+
+    /// Foreign agent: sees to a packet out of a tunnel that began at `from` whose mobile node is not here any longer; whether
+    /// it was one.
+    fn passed_on(&mut self, node: NodeId, packet: PacketRef, from: Ipv4Addr) -> bool {
+        let (now, destination) = (self.now, self.pool[packet].header.destination);
+        let Agent::Foreign(agent) = &mut self.node_mut(node).agent else { return false };
+        if agent.deliver(destination).is_some() || !agent.passes_on(destination) {
+            return false;
         }
-        // What came out of a tunnel is forwarded like anything else (RFC 2003 section 3.1).
-        if self.count_down(node, packet) {
-            self.route_on(node, packet);
+        match agent.pass_on(now, destination, from) {
+            Some(tunnel) => {
+                self.encapsulate(node, packet, tunnel);
+                self.drive_agent(node);
+            }
+            None => self.drop_packet(node, packet, NodeDrop::TunnelLoop),
         }
+        true
     }
 
     /// Counts and traces a packet dropped by a node, and gives its place back.

@@ -30,6 +30,8 @@ impl Simulation {
             _ => false,
         };
         let overhead = tunnel.map_or(0, |tunnel| u32::from(tunnel.encapsulation.max_overhead()));
-        new_path(&self.scenario, &self.topology, link, Tunnelling { overhead, reverse }, mss)
+        let straight = tunnel.is_some() && matches!(self.node(peer).agent, Agent::Correspondent(_));
+        let tunnelling = Tunnelling { overhead, reverse, straight };
+        new_path(&self.scenario, &self.topology, link, tunnelling, mss)
     }
 }

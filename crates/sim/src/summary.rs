@@ -134,6 +134,7 @@ impl Simulation {
                 Agent::None => continue,
                 Agent::Home(agent) => agent.counters(),
                 Agent::Foreign(agent) => agent.counters(),
+                Agent::Correspondent(agent) => agent.counters(),
                 Agent::Mobile(mobile) => {
                     let counters = mobile.counters();
                     summary.registrations_accepted += counters.accepted;

@@ -75,6 +75,7 @@ fn take_apart(datagram: &[u8], found: &mut Found) -> Result<(), Error> {
                 match message {
                     Message::Request(_) => "request",
                     Message::Reply(_) => "reply",
+                    _ => "route optimisation",
                 }
             }
         }

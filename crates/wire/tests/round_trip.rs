@@ -12,9 +12,10 @@ use careof_wire::icmp::{
 };
 use careof_wire::ipv4::{Ipv4Header, Reassembler, ReassemblyLimits, fragment};
 use careof_wire::mip4::{
-    Algorithm, AuthenticationExtension, AuthenticationKind, Extension, Identification, Lifetime, Message,
-    PathReport, RegistrationReply, RegistrationRequest, ReplyCode, RequestFlags, Spi, VendorExtension,
-    append_authentication, verify_authentication,
+    Algorithm, AuthenticationExtension, AuthenticationKind, BindingAcknowledge, BindingRequest,
+    BindingUpdate, BindingWarning, Extension, Identification, Lifetime, Message, PathReport,
+    PreviousForeignAgent, RegistrationReply, RegistrationRequest, ReplyCode, RequestFlags, Spi,
+    VendorExtension, append_authentication, verify_authentication,
 };
 use careof_wire::tcp_edit::{self, ChecksumField};
 use careof_wire::tunnel::{Encapsulation, Origin, Tunnel, decapsulate};
@@ -41,6 +42,7 @@ fn authentication_kind() -> impl Strategy<Value = AuthenticationKind> {
         Just(AuthenticationKind::MobileHome),
         Just(AuthenticationKind::MobileForeign),
         Just(AuthenticationKind::ForeignHome),
+        Just(AuthenticationKind::RouteOptimization),
     ]
 }
 
@@ -65,6 +67,17 @@ prop_compose! {
     }
 }
 
+prop_compose! {
+    fn previous_foreign_agent()(
+        lifetime in any::<u16>().prop_map(Lifetime::from_secs),
+        (agent, care_of_address) in (address(), address()),
+        spi in any::<u32>().prop_map(Spi),
+        authenticator in bytes(PreviousForeignAgent::MAX_AUTHENTICATOR_LEN),
+    ) -> PreviousForeignAgent {
+        PreviousForeignAgent::new(lifetime, agent, care_of_address, spi, &authenticator).expect("short enough")
+    }
+}
+
 fn extension() -> impl Strategy<Value = Extension> {
     let authentication = (
         authentication_kind(),
@@ -77,6 +90,7 @@ fn extension() -> impl Strategy<Value = Extension> {
         )),
         Just(Extension::OneBytePadding),
         Just(Extension::EncapsulatingDeliveryStyle),
+        previous_foreign_agent().prop_map(Extension::PreviousForeignAgent),
         vendor_extension().prop_map(Extension::Vendor),
         path_report().prop_map(|report| report.extension()),
         // 130 is the encapsulating delivery style, 134 a vendor's extension.
@@ -111,6 +125,62 @@ prop_compose! {
             code, lifetime, home_address, home_agent, identification, extensions,
         })
     }
+}
+
+prop_compose! {
+    fn binding_warning()(
+        (home_address, target) in (address(), address()),
+        extensions in vec(extension(), 0..5),
+    ) -> Message {
+        Message::BindingWarning(BindingWarning { home_address, target, extensions })
+    }
+}
+
+prop_compose! {
+    fn binding_request()(
+        home_address in address(),
+        identification in any::<u64>().prop_map(Identification),
+        extensions in vec(extension(), 0..5),
+    ) -> Message {
+        Message::BindingRequest(BindingRequest { home_address, identification, extensions })
+    }
+}
+
+prop_compose! {
+    fn binding_update()(
+        (acknowledge, minimal_encapsulation, gre) in any::<(bool, bool, bool)>(),
+        lifetime in any::<u16>().prop_map(Lifetime::from_secs),
+        (home_address, care_of_address) in (address(), address()),
+        identification in option::of(any::<u64>().prop_map(Identification)),
+        extensions in vec(extension(), 0..5),
+    ) -> Message {
+        Message::BindingUpdate(BindingUpdate {
+            acknowledge, minimal_encapsulation, gre, lifetime, home_address, care_of_address, identification, extensions,
+        })
+    }
+}
+
+prop_compose! {
+    fn binding_acknowledge()(
+        negative in any::<bool>(),
+        home_address in address(),
+        identification in any::<u64>().prop_map(Identification),
+        extensions in vec(extension(), 0..5),
+    ) -> Message {
+        Message::BindingAcknowledge(BindingAcknowledge { negative, home_address, identification, extensions })
+    }
+}
+
+/// Any message to port 434.
+fn message() -> impl Strategy<Value = Message> {
+    prop_oneof![
+        request(),
+        reply(),
+        binding_warning(),
+        binding_request(),
+        binding_update(),
+        binding_acknowledge(),
+    ]
 }
 
 fn hardware_address() -> impl Strategy<Value = HardwareAddress> {
@@ -323,7 +393,7 @@ proptest! {
 
 proptest! {
     #[test]
-    fn registration_messages(message in prop_oneof![request(), reply()]) {
+    fn registration_messages(message in message()) {
         let bytes = message.emit();
         prop_assert_eq!(Message::parse(&bytes), Ok(message.clone()));
         for placed in message.placed_extensions() {
@@ -340,7 +410,7 @@ proptest! {
 
     #[test]
     fn authenticators(
-        message in prop_oneof![request(), reply()],
+        message in message(),
         kind in authentication_kind(),
         spi in any::<u32>().prop_map(Spi),
         algorithm in prop_oneof![Just(Algorithm::HmacMd5), Just(Algorithm::HmacSha256)],

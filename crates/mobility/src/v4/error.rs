@@ -81,6 +81,9 @@ pub enum ConfigError {
         /// The longest.
         max: Duration,
     },
+    /// Something whose messages are told from old ones by their time.
+    #[error("{0} needs timestamps as replay protection, and nonces are configured")]
+    NeedsTimestamps(&'static str),
     /// A number that must lie within bounds.
     #[error("{what} is {found}; it must lie within {low} and {high}")]
     OutOfRange {

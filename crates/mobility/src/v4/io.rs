@@ -150,6 +150,10 @@ pub enum Wake {
     MissedAdvertisements,
     /// A better interface has been usable for long enough.
     HoldTime,
+    /// A binding update has had no acknowledgement for too long, or what it told ends.
+    BindingUpdateLifetime,
+    /// A correspondent's binding that is in use is to be asked for again.
+    BindingRefresh,
     /// The old interface of a handover need not be listened to any longer.
     OldInterfaceRelease,
 }

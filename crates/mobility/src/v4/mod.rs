@@ -1,11 +1,15 @@
-//! Mobile IPv4 (RFC 5944) with reverse tunnelling (RFC 3024).
+//! Mobile IPv4 (RFC 5944) with reverse tunnelling (RFC 3024), route optimisation and smooth hand-off
+//! (draft-ietf-mobileip-optim).
 //!
-//! [`HomeAgent`], [`ForeignAgent`] and [`MobileNode`] decide; their owner carries. Each takes [`Input`]s and the
+//! [`HomeAgent`], [`ForeignAgent`], [`MobileNode`] and [`CorrespondentNode`] decide; their owner carries. Each takes [`Input`]s and the
 //! time, and hands out [`Transmit`]s, [`Event`]s and a deadline with its reason ([`Wake`]).
 
 mod advertiser;
 mod authentication;
+mod back_off;
 mod binding;
+mod binding_cache;
+mod correspondent_node;
 mod drop_reason;
 mod error;
 mod event;
@@ -29,7 +33,9 @@ mod visitor;
 
 pub use advertiser::AdvertiserConfig;
 pub use binding::MobilityBinding;
+pub use binding_cache::CachedBinding;
 pub use careof_wire::tunnel::Tunnel;
+pub use correspondent_node::{BindingAuthority, CorrespondentNode, CorrespondentNodeConfig};
 pub use drop_reason::{Counters, DropReason};
 pub use error::ConfigError;
 pub(crate) use error::is_unicast;

@@ -92,6 +92,14 @@ impl ReplayGuard {
         }
     }
 
+    /// Whether this is the Identification that was accepted last, by its timestamp.
+    pub(crate) fn accepted_last(&self, identification: Identification) -> bool {
+        match self {
+            Self::Timestamps { last, .. } => *last == Some(NtpTime::from_bits(identification.0)),
+            Self::Nonces { .. } => false,
+        }
+    }
+
     /// Judges the Identification of a request whose authenticator was found right, and remembers it if it
     /// is fresh. `clock` is the home agent's time of day.
     pub fn check(

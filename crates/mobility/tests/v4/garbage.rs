@@ -14,8 +14,8 @@ use crate::world::*;
 /// Bytes that are nearly messages: emitted ones with changes, signed or not, or plain noise.
 fn nearly_message() -> impl Strategy<Value = Vec<u8>> {
     let noise = proptest::collection::vec(any::<u8>(), 0..80);
-    let fixed =
-        (prop_oneof![Just(1u8), Just(3u8)], proptest::collection::vec(any::<u8>(), 24), any::<[bool; 5]>());
+    let kinds = prop_oneof![2 => Just(1u8), 2 => Just(3u8), 1 => 16u8..=19];
+    let fixed = (kinds, proptest::collection::vec(any::<u8>(), 24), any::<[bool; 5]>());
     let message = fixed.prop_map(|(kind, mut bytes, [ours, known, foreign, home, cut])| {
         bytes[0] = kind;
         if ours {
@@ -27,11 +27,19 @@ fn nearly_message() -> impl Strategy<Value = Vec<u8>> {
         if foreign {
             bytes[12..16].copy_from_slice(&FA[0].octets());
         }
-        if kind == 3 {
-            bytes.truncate(20);
+        if kind == 18 {
+            bytes[1] |= 0x40;
         }
-        if home {
+        bytes.truncate(match kind {
+            1 => 24,
+            16 => 12,
+            17 | 19 => 16,
+            _ => 20,
+        });
+        if home && kind < 16 {
             sign(&mut bytes, AuthenticationKind::MobileHome, &security());
+        } else if home {
+            sign(&mut bytes, AuthenticationKind::RouteOptimization, &security());
         }
         if cut {
             bytes.pop();
@@ -146,9 +154,22 @@ proptest! {
         let mut foreign = foreign_config(0);
         foreign.max_pending = 5;
         foreign.max_visitors = 2;
-        let mut world = World::with(config, home_config(), [foreign, foreign_config(1)]);
+        let mut home = home_config();
+        if automatic {
+            config.smooth_handoff = true;
+            config.foreign_agents = vec![PeerSecurity { address: FA[0], security: security() }];
+            foreign.smooth_handoff = true;
+            foreign.clock = clock();
+            foreign.mobile_nodes = vec![PeerSecurity { address: HOME, security: security() }];
+            home.correspondents = vec![PeerSecurity { address: CORRESPONDENT, security: security() }];
+        }
+        let mut world = World::with(config, home, [foreign, foreign_config(1)]);
         for step in steps {
             take(&mut world, step);
+            let now = world.now;
+            world.home.tunnelled(now, HOME, CORRESPONDENT);
+            let _ = world.foreign[0].pass_on(now, HOME, CORRESPONDENT);
+            prop_assert!(world.foreign[0].departed().count() <= 2);
             prop_assert!(world.foreign[0].pending_requests() <= 5);
             prop_assert!(world.foreign[0].visitors().count() <= 2);
             prop_assert!(world.home.bindings().count() <= 4);

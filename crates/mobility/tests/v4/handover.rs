@@ -163,7 +163,7 @@ fn a_home_agent_without_simultaneous_bindings_says_so_and_the_node_believes_it()
     assert_eq!(world.exits(), [GSM]);
     let codes = world.messages(Who::Home).into_iter().map(|(_, message, _)| match message {
         Message::Reply(reply) => reply.code,
-        Message::Request(_) => panic!(),
+        other => panic!("{other:?}"),
     });
     assert_eq!(
         codes.collect::<Vec<_>>(),

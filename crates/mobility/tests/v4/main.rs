@@ -8,5 +8,7 @@ mod handover;
 mod home_agent;
 mod path_report;
 mod registration;
+mod route_optimization;
 mod security;
+mod smooth_handoff;
 mod world;

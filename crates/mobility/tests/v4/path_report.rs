@@ -35,7 +35,7 @@ fn world(mobile: MobileNodeConfig) -> World {
 fn requests(world: &World) -> Vec<RegistrationRequest> {
     let requests = world.messages(Who::Mobile).into_iter().filter_map(|(_, message, _)| match message {
         Message::Request(request) => Some(request),
-        Message::Reply(_) => None,
+        _ => None,
     });
     requests.collect()
 }

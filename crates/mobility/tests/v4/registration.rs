@@ -11,7 +11,7 @@ fn requests(world: &World) -> Vec<(careof_base::Instant, careof_wire::mip4::Regi
     let messages = world.messages(Who::Mobile).into_iter();
     let requests = messages.map(|(at, message, transmit)| match message {
         Message::Request(request) => (at, request, transmit),
-        Message::Reply(_) => panic!("a mobile node does not reply"),
+        other => panic!("a mobile node sends requests, not {other:?}"),
     });
     requests.collect()
 }

@@ -16,7 +16,7 @@ use crate::world::*;
 fn last_request(world: &World) -> RegistrationRequest {
     match world.messages(Who::Mobile).pop().unwrap().1 {
         Message::Request(request) => request,
-        Message::Reply(_) => panic!("a mobile node does not reply"),
+        other => panic!("a mobile node sends requests, not {other:?}"),
     }
 }
 

@@ -190,6 +190,8 @@ fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
                 ("replay", "replay=nonces"),
                 ("simultaneous_bindings", "simultaneous_bindings=true"),
                 ("keep_old", "keep_old=2 s"),
+                ("route_optimization", "route_optimization=true"),
+                ("smooth_handoff", "smooth_handoff=true\nmobility.care_of=foreign-agent"),
                 ("policy", "policy=[{ method = \"triangle\" }]"),
             ],
         ),

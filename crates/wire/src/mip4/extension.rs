@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 use core::fmt;
 
+use super::PreviousForeignAgent;
 use super::vendor::{VENDOR_HEADER_LEN, VendorExtension};
 use crate::extension::{Frame, HEADER_LEN, ONE_BYTE_PADDING};
 use crate::{Error, UnknownExtension};
@@ -12,6 +13,8 @@ pub(super) const SPI_LEN: usize = 4;
 const MOBILE_HOME_AUTHENTICATION: u8 = 32;
 const MOBILE_FOREIGN_AUTHENTICATION: u8 = 33;
 const FOREIGN_HOME_AUTHENTICATION: u8 = 34;
+const ROUTE_OPTIMIZATION_AUTHENTICATION: u8 = 35;
+const PREVIOUS_FOREIGN_AGENT: u8 = 96;
 const ENCAPSULATING_DELIVERY_STYLE: u8 = 130;
 const VENDOR: u8 = 134;
 
@@ -33,7 +36,8 @@ impl fmt::Display for Spi {
     }
 }
 
-/// Which two parties an authentication extension is between (RFC 5944 sections 3.5.2 to 3.5.4).
+/// Which two parties an authentication extension is between (RFC 5944 sections 3.5.2 to 3.5.4; the last of
+/// draft-ietf-mobileip-optim).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AuthenticationKind {
     /// Mobile-Home, type 32.
@@ -42,6 +46,8 @@ pub enum AuthenticationKind {
     MobileForeign,
     /// Foreign-Home, type 34.
     ForeignHome,
+    /// Whoever keeps a binding and whoever may tell of one, type 35.
+    RouteOptimization,
 }
 
 impl AuthenticationKind {
@@ -52,6 +58,7 @@ impl AuthenticationKind {
             Self::MobileHome => MOBILE_HOME_AUTHENTICATION,
             Self::MobileForeign => MOBILE_FOREIGN_AUTHENTICATION,
             Self::ForeignHome => FOREIGN_HOME_AUTHENTICATION,
+            Self::RouteOptimization => ROUTE_OPTIMIZATION_AUTHENTICATION,
         }
     }
 }
@@ -62,6 +69,7 @@ impl fmt::Display for AuthenticationKind {
             Self::MobileHome => "Mobile-Home",
             Self::MobileForeign => "Mobile-Foreign",
             Self::ForeignHome => "Foreign-Home",
+            Self::RouteOptimization => "Route Optimization",
         })
     }
 }
@@ -119,8 +127,10 @@ impl AuthenticationExtension {
 pub enum Extension {
     /// Type 0: a single byte without Length (RFC 5944 section 1.8).
     OneBytePadding,
-    /// Types 32 to 34.
+    /// Types 32 to 35.
     Authentication(AuthenticationExtension),
+    /// Type 96: the foreign agent that the mobile node comes from is to be told.
+    PreviousForeignAgent(PreviousForeignAgent),
     /// Encapsulating Delivery Style, type 130 (RFC 3024 section 3.3): the mobile node tunnels what it sends
     /// to the foreign agent, which consumes the extension. It stands behind the Mobile-Home authentication,
     /// and only in a request with the `T` bit.
@@ -138,6 +148,7 @@ impl Extension {
         match self {
             Self::OneBytePadding => ONE_BYTE_PADDING,
             Self::Authentication(extension) => extension.kind.number(),
+            Self::PreviousForeignAgent(_) => PREVIOUS_FOREIGN_AGENT,
             Self::EncapsulatingDeliveryStyle => ENCAPSULATING_DELIVERY_STYLE,
             Self::Vendor(_) => VENDOR,
             Self::Unknown(extension) => extension.kind(),
@@ -152,6 +163,7 @@ impl Extension {
             Self::Authentication(extension) => {
                 AuthenticationExtension::OVERHEAD + extension.authenticator.len()
             }
+            Self::PreviousForeignAgent(extension) => HEADER_LEN + extension.data_len(),
             Self::EncapsulatingDeliveryStyle => HEADER_LEN,
             Self::Vendor(extension) => HEADER_LEN + VENDOR_HEADER_LEN + extension.value().len(),
             Self::Unknown(extension) => HEADER_LEN + extension.data().len(),
@@ -171,6 +183,7 @@ impl Extension {
                 bytes.extend(&extension.authenticator);
             }
             Self::OneBytePadding | Self::EncapsulatingDeliveryStyle => {}
+            Self::PreviousForeignAgent(extension) => extension.emit(bytes),
             Self::Vendor(extension) => extension.emit(bytes),
             Self::Unknown(extension) => bytes.extend(extension.data()),
         }
@@ -189,6 +202,8 @@ impl Extension {
             MOBILE_HOME_AUTHENTICATION => authentication(AuthenticationKind::MobileHome),
             MOBILE_FOREIGN_AUTHENTICATION => authentication(AuthenticationKind::MobileForeign),
             FOREIGN_HOME_AUTHENTICATION => authentication(AuthenticationKind::ForeignHome),
+            ROUTE_OPTIMIZATION_AUTHENTICATION => authentication(AuthenticationKind::RouteOptimization),
+            PREVIOUS_FOREIGN_AGENT => PreviousForeignAgent::decode(frame).map(Self::PreviousForeignAgent),
             ENCAPSULATING_DELIVERY_STYLE if frame.data.is_empty() => Ok(Self::EncapsulatingDeliveryStyle),
             ENCAPSULATING_DELIVERY_STYLE => Err(frame.wrong_length("0")),
             VENDOR => VendorExtension::decode(frame.data)

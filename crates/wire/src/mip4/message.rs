@@ -1,4 +1,4 @@
-//! Registration requests and replies.
+//! Registration requests and replies, and the message that is any of those to port 434.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -6,7 +6,8 @@ use core::net::Ipv4Addr;
 use core::time::Duration;
 
 use super::extension::{self, AuthenticationExtension, AuthenticationKind, Extension, PlacedExtension};
-use super::{PathReport, ReplyCode, RequestFlags};
+use super::route_optimization::{self, BindingAcknowledge, BindingRequest, BindingUpdate, BindingWarning};
+use super::{PathReport, PreviousForeignAgent, ReplyCode, RequestFlags};
 use crate::Error;
 use crate::fixed::Fixed;
 
@@ -153,13 +154,20 @@ impl RegistrationRequest {
         self.extensions.iter().for_each(|extension| extension.emit(bytes));
     }
 
+    /// What the foreign agent it goes to is to tell the one before: the first such extension behind the Mobile-Home
+    /// authentication, for it is no business of the home agent's.
+    #[must_use]
+    pub fn previous_foreign_agent(&self) -> Option<&PreviousForeignAgent> {
+        let behind = self.extensions.iter().skip_while(|extension| !is_mobile_home(extension));
+        behind.into_iter().find_map(|extension| match extension {
+            Extension::PreviousForeignAgent(notification) => Some(notification),
+            _ => None,
+        })
+    }
+
     /// What the mobile node says of its path: the first report before the Mobile-Home authentication, which covers it.
     #[must_use]
     pub fn path_report(&self) -> Option<PathReport> {
-        let is_mobile_home = |extension: &Extension| match extension {
-            Extension::Authentication(found) => found.kind() == AuthenticationKind::MobileHome,
-            _ => false,
-        };
         let covered = self.extensions.iter().position(is_mobile_home)?;
         self.extensions.iter().take(covered).find_map(|extension| match extension {
             Extension::Vendor(vendor) => vendor.path_report(),
@@ -179,6 +187,10 @@ impl RegistrationRequest {
             extensions: Extension::parse_all(rest, request::LEN)?,
         })
     }
+}
+
+fn is_mobile_home(extension: &Extension) -> bool {
+    matches!(extension, Extension::Authentication(found) if found.kind() == AuthenticationKind::MobileHome)
 }
 
 /// A Registration Reply (RFC 5944 section 3.4).
@@ -237,6 +249,14 @@ pub enum Message {
     Request(RegistrationRequest),
     /// Type 3.
     Reply(RegistrationReply),
+    /// Type 16.
+    BindingWarning(BindingWarning),
+    /// Type 17.
+    BindingRequest(BindingRequest),
+    /// Type 18.
+    BindingUpdate(BindingUpdate),
+    /// Type 19.
+    BindingAcknowledge(BindingAcknowledge),
 }
 
 impl Message {
@@ -250,11 +270,17 @@ impl Message {
         match bytes.first() {
             Some(&TYPE_REQUEST) => RegistrationRequest::parse(bytes).map(Self::Request),
             Some(&TYPE_REPLY) => RegistrationReply::parse(bytes).map(Self::Reply),
+            Some(&route_optimization::TYPE_WARNING) => BindingWarning::parse(bytes).map(Self::BindingWarning),
+            Some(&route_optimization::TYPE_REQUEST) => BindingRequest::parse(bytes).map(Self::BindingRequest),
+            Some(&route_optimization::TYPE_UPDATE) => BindingUpdate::parse(bytes).map(Self::BindingUpdate),
+            Some(&route_optimization::TYPE_ACKNOWLEDGE) => {
+                BindingAcknowledge::parse(bytes).map(Self::BindingAcknowledge)
+            }
             Some(&found) => Err(Error::Invalid {
                 field: "registration message Type",
                 offset: 0,
                 found: u32::from(found),
-                expected: "1 or 3",
+                expected: "1, 3 or 16 to 19",
             }),
             None => Err(Error::Truncated { what: "registration message", offset: 0, needed: 1, found: 0 }),
         }
@@ -267,6 +293,10 @@ impl Message {
         match self {
             Self::Request(request) => request.emit(&mut bytes),
             Self::Reply(reply) => reply.emit(&mut bytes),
+            Self::BindingWarning(warning) => warning.emit(&mut bytes),
+            Self::BindingRequest(request) => request.emit(&mut bytes),
+            Self::BindingUpdate(update) => update.emit(&mut bytes),
+            Self::BindingAcknowledge(acknowledge) => acknowledge.emit(&mut bytes),
         }
         bytes
     }
@@ -277,6 +307,10 @@ impl Message {
         match self {
             Self::Request(request) => &request.extensions,
             Self::Reply(reply) => &reply.extensions,
+            Self::BindingWarning(warning) => &warning.extensions,
+            Self::BindingRequest(request) => &request.extensions,
+            Self::BindingUpdate(update) => &update.extensions,
+            Self::BindingAcknowledge(acknowledge) => &acknowledge.extensions,
         }
     }
 
@@ -286,6 +320,10 @@ impl Message {
         let fixed_len = match self {
             Self::Request(_) => request::LEN,
             Self::Reply(_) => reply::LEN,
+            Self::BindingWarning(_) => BindingWarning::FIXED_LEN,
+            Self::BindingRequest(_) => BindingRequest::FIXED_LEN,
+            Self::BindingUpdate(update) => update.fixed_len(),
+            Self::BindingAcknowledge(_) => BindingAcknowledge::FIXED_LEN,
         };
         extension::placed(self.extensions(), fixed_len)
     }
@@ -373,7 +411,7 @@ mod tests {
     #[test]
     fn another_type_is_named_in_the_error() {
         let error = Message::parse(&[7; 24]).unwrap_err();
-        assert_eq!(error.to_string(), "registration message Type at offset 0 is 7, not 1 or 3");
+        assert_eq!(error.to_string(), "registration message Type at offset 0 is 7, not 1, 3 or 16 to 19");
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Mobile IPv4 registration (RFC 5944, with the reverse tunnelling of RFC 3024).
+//! Mobile IPv4 registration (RFC 5944, with the reverse tunnelling of RFC 3024), and route optimisation with smooth hand-off
+//! (draft-ietf-mobileip-optim).
 //!
 //! Messages travel in UDP datagrams to and from [`PORT`]. A [`Message`] is a plain value; extensions stay
 //! in their order, because the order says what an authenticator covers. Left out, and silently discarded
@@ -12,6 +13,7 @@ mod extension;
 mod flags;
 mod message;
 mod path_report;
+mod route_optimization;
 mod vendor;
 
 pub use authentication::{Algorithm, append_authentication, verify_authentication};
@@ -20,6 +22,9 @@ pub use extension::{AuthenticationExtension, AuthenticationKind, Extension, Plac
 pub use flags::RequestFlags;
 pub use message::{Identification, Lifetime, Message, RegistrationReply, RegistrationRequest};
 pub use path_report::PathReport;
+pub use route_optimization::{
+    BindingAcknowledge, BindingRequest, BindingUpdate, BindingWarning, PreviousForeignAgent,
+};
 pub use vendor::{ENTERPRISE, VendorExtension};
 
 pub use crate::extension::UnknownExtension;

@@ -13,8 +13,9 @@ use careof_wire::icmp::{
 };
 use careof_wire::ipv4::{Ipv4Header, fragment};
 use careof_wire::mip4::{
-    self, Algorithm, AuthenticationKind, Extension, Identification, Lifetime, Message, PathReport,
-    RegistrationReply, RegistrationRequest, ReplyCode, RequestFlags, Spi, UnknownExtension, VendorExtension,
+    self, Algorithm, AuthenticationKind, BindingAcknowledge, BindingRequest, BindingUpdate, BindingWarning,
+    Extension, Identification, Lifetime, Message, PathReport, PreviousForeignAgent, RegistrationReply,
+    RegistrationRequest, ReplyCode, RequestFlags, Spi, UnknownExtension, VendorExtension,
     append_authentication,
 };
 use careof_wire::tunnel::{Encapsulation, Origin, Tunnel, relay_error};
@@ -24,6 +25,8 @@ use careof_wire::{Flags, Segment, SeqNumber, Timestamps, protocol};
 const MOBILE_NODE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 5);
 const HOME_AGENT: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const FOREIGN_AGENT: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 9);
+/// The foreign agent that the mobile node has left.
+const PREVIOUS_AGENT: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 9);
 const CO_LOCATED: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 77);
 const CORRESPONDENT: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
 /// All systems on the link.
@@ -36,6 +39,7 @@ const IDENTIFICATION: Identification = Identification::from_halves(0xe5a1_b2c3, 
 /// Keys of the security associations, by the parties' initials.
 const MOBILE_HOME_KEY: &[u8] = b"mobile-home key!";
 const MOBILE_FOREIGN_KEY: &[u8] = b"mobile-foreign k";
+const ROUTE_OPTIMIZATION_KEY: &[u8] = b"route-optimizing";
 /// Longer than a block of the hash, so that HMAC hashes it first.
 const FOREIGN_HOME_KEY: &[u8] = &[0xa5; 80];
 
@@ -43,6 +47,7 @@ const FOREIGN_HOME_KEY: &[u8] = &[0xa5; 80];
 pub(crate) fn samples() -> Vec<(String, Vec<u8>)> {
     let mut samples = Samples::default();
     samples.registration();
+    samples.route_optimization();
     samples.discovery();
     samples.icmp();
     samples.dhcp();
@@ -198,6 +203,74 @@ impl Samples {
             let ports = (mip4::PORT, mip4::PORT);
             self.add(format!("reply_{}", code.number()), udp(HOME_AGENT, FOREIGN_AGENT, ports, &bytes));
         }
+    }
+
+    /// A visitor has moved; a correspondent is told, and asks again.
+    fn route_optimization(&mut self) {
+        let (kind, spi) = (AuthenticationKind::RouteOptimization, Spi(258));
+        let signed = |message: Message| {
+            let mut bytes = message.emit();
+            append_authentication(&mut bytes, kind, spi, Algorithm::HmacMd5, ROUTE_OPTIMIZATION_KEY);
+            bytes
+        };
+        let ports = (mip4::PORT, mip4::PORT);
+        let (home_address, identification) = (MOBILE_NODE, IDENTIFICATION);
+
+        let notification = PreviousForeignAgent::authenticated(
+            Lifetime::from_secs(580),
+            PREVIOUS_AGENT,
+            FOREIGN_AGENT,
+            (home_address, identification),
+            (spi, Algorithm::HmacMd5, ROUTE_OPTIMIZATION_KEY),
+        );
+        let mut bytes = Message::Request(RegistrationRequest {
+            flags: RequestFlags::default(),
+            lifetime: Lifetime::from_secs(600),
+            home_address,
+            home_agent: HOME_AGENT,
+            care_of_address: FOREIGN_AGENT,
+            identification,
+            extensions: Vec::new(),
+        })
+        .emit();
+        let mobile_home = AuthenticationKind::MobileHome;
+        append_authentication(&mut bytes, mobile_home, Spi(256), Algorithm::HmacMd5, MOBILE_HOME_KEY);
+        Extension::PreviousForeignAgent(notification.clone()).emit(&mut bytes);
+        let mobile_foreign = AuthenticationKind::MobileForeign;
+        append_authentication(&mut bytes, mobile_foreign, Spi(300), Algorithm::HmacMd5, MOBILE_FOREIGN_KEY);
+        self.add("request_notifying", udp(MOBILE_NODE, FOREIGN_AGENT, ports, &bytes));
+
+        let bytes = Message::BindingUpdate(notification.update(home_address, identification)).emit();
+        self.add("binding_update_notified", udp(FOREIGN_AGENT, PREVIOUS_AGENT, ports, &bytes));
+
+        let warning = BindingWarning { home_address, target: CORRESPONDENT, extensions: Vec::new() };
+        let bytes = Message::BindingWarning(warning).emit();
+        self.add("binding_warning", udp(PREVIOUS_AGENT, HOME_AGENT, ports, &bytes));
+
+        let update = BindingUpdate {
+            acknowledge: true,
+            minimal_encapsulation: true,
+            gre: false,
+            lifetime: Lifetime::from_secs(599),
+            home_address,
+            care_of_address: FOREIGN_AGENT,
+            identification: Some(identification),
+            extensions: Vec::new(),
+        };
+        let bytes = signed(Message::BindingUpdate(update.clone()));
+        self.add("binding_update", udp(HOME_AGENT, CORRESPONDENT, ports, &bytes));
+        let bare = BindingUpdate { acknowledge: false, identification: None, ..update };
+        let bytes = signed(Message::BindingUpdate(bare));
+        self.add("binding_update_bare", udp(HOME_AGENT, CORRESPONDENT, ports, &bytes));
+
+        let answer =
+            BindingAcknowledge { negative: true, home_address, identification, extensions: Vec::new() };
+        let bytes = signed(Message::BindingAcknowledge(answer));
+        self.add("binding_acknowledge", udp(CORRESPONDENT, HOME_AGENT, ports, &bytes));
+
+        let request = BindingRequest { home_address, identification, extensions: Vec::new() };
+        let bytes = signed(Message::BindingRequest(request));
+        self.add("binding_request", udp(CORRESPONDENT, HOME_AGENT, ports, &bytes));
     }
 
     fn discovery(&mut self) {

@@ -8,7 +8,7 @@ use careof_wire::mip4::Lifetime;
 
 use crate::v4::error::{check_distinct, check_unicast};
 use crate::v4::home_agent::PeerSecurity;
-use crate::v4::{AdvertiserConfig, ConfigError, InterfaceId, Prefix, ReverseTunnel};
+use crate::v4::{AdvertiserConfig, ConfigError, InterfaceId, Prefix, ReverseTunnel, WallClock};
 
 /// A link on which a foreign agent receives visitors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +49,12 @@ pub struct ForeignAgentConfig {
     pub minimal_encapsulation: bool,
     /// Whether GRE is offered (G).
     pub gre: bool,
+    /// Whether the agent takes part in smooth hand-offs (draft-ietf-mobileip-optim) of the mobile nodes it has a
+    /// security association with: it tells the agents they come from, and sends on what arrives for those that have
+    /// gone elsewhere and told of it.
+    pub smooth_handoff: bool,
+    /// The agent's time of day, by which updates are told from old ones that are replayed.
+    pub clock: WallClock,
     /// Mobile nodes with which there is a security association, by home address.
     pub mobile_nodes: Vec<PeerSecurity>,
     /// Home agents with which there is a security association.
@@ -76,6 +82,8 @@ impl ForeignAgentConfig {
             encapsulating_delivery: true,
             minimal_encapsulation: true,
             gre: true,
+            smooth_handoff: false,
+            clock: WallClock::default(),
             mobile_nodes: Vec::new(),
             home_agents: Vec::new(),
             admitted: None,

@@ -1,9 +1,11 @@
-//! The foreign agent (RFC 5944 sections 3.7 and 4.2.2; reverse tunnelling: RFC 3024).
+//! The foreign agent (RFC 5944 sections 3.7 and 4.2.2; reverse tunnelling: RFC 3024; smooth hand-off:
+//! draft-ietf-mobileip-optim).
 //!
 //! Left out: challenges (RFC 4721), several mobile nodes with one private home address, multicast.
 
 mod admission;
 mod config;
+mod handoff;
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -18,6 +20,7 @@ use careof_wire::mip4::{
 };
 
 pub use config::{ForeignAgentConfig, ForeignLink};
+use handoff::Handoffs;
 
 use super::advertiser::Advertiser;
 use super::authentication::{self, Found};
@@ -67,6 +70,7 @@ pub struct ForeignAgent {
     advertisers: Vec<Advertiser>,
     visitors: VisitorList,
     pending: PendingRequests,
+    handoffs: Handoffs,
     random: RandomStream,
     outbox: Outbox,
 }
@@ -92,6 +96,7 @@ impl ForeignAgent {
             home_agents: config.home_agents.drain(..).map(|p| (p.address, p.security)).collect(),
             visitors: VisitorList::default(),
             pending: PendingRequests::new(config.max_pending),
+            handoffs: Handoffs::new(config.max_visitors),
             config,
             random,
             outbox: Outbox::default(),
@@ -99,10 +104,15 @@ impl ForeignAgent {
     }
 
     /// The interface behind which `home_address` visits, for a packet that came out of a tunnel; `None`
-    /// when it is not a visitor here, or has its own care-of address. Cheap enough for every packet.
+    /// when it is not a visitor here, or has its own care-of address. With smooth hand-off also where one waits for its
+    /// registration that has proved to be here. Cheap enough for every packet.
     #[must_use]
     pub fn deliver(&self, home_address: Ipv4Addr) -> Option<InterfaceId> {
-        self.visitors.get(home_address).filter(|visitor| !visitor.co_located).map(|visitor| visitor.interface)
+        let expected = self.handoffs.expected(home_address);
+        expected.or_else(|| {
+            let visitor = self.visitors.get(home_address).filter(|visitor| !visitor.co_located);
+            visitor.map(|visitor| visitor.interface)
+        })
     }
 
     /// The tunnel for packets from `home_address`; `None` when they are routed as any others (RFC 3024).
@@ -156,7 +166,11 @@ impl ForeignAgent {
         let visitors = self.visitors.deadline().map(|at| (at, Wake::VisitorLifetime));
         let pending = self.pending.deadline().map(|at| (at, Wake::PendingRequest));
         let advertisers = self.advertisers.iter().filter_map(Advertiser::deadline).min();
-        earliest(earliest(visitors, pending), advertisers.map(|at| (at, Wake::AdvertisementDue)))
+        let handoffs = self.handoffs.deadline().map(|at| (at, Wake::BindingUpdateLifetime));
+        earliest(
+            earliest(earliest(visitors, pending), handoffs),
+            advertisers.map(|at| (at, Wake::AdvertisementDue)),
+        )
     }
 
     /// Does what is due by `now`.
@@ -168,6 +182,7 @@ impl ForeignAgent {
         while let Some(request) = self.pending.expire(now) {
             self.deny_pending(&request, ReplyCode::ForeignRegistrationTimeout);
         }
+        self.handle_handoff_timeout(now);
         let flags = self.flags();
         for advertiser in &mut self.advertisers {
             let care_of = &self.config.care_of_addresses;
@@ -193,6 +208,15 @@ impl ForeignAgent {
                             self.handle_request(now, origin, payload, &message, request);
                         }
                         Message::Reply(reply) => self.handle_reply(now, origin, payload, &message, reply),
+                        Message::BindingUpdate(update) => {
+                            self.handle_update(now, origin, payload, &message, update);
+                        }
+                        Message::BindingAcknowledge(acknowledge) => {
+                            self.handle_acknowledge(origin, payload, acknowledge);
+                        }
+                        Message::BindingWarning(_) | Message::BindingRequest(_) => {
+                            self.outbox.drop(DropReason::NotForUs, source);
+                        }
                     },
                     Err(WireError::UnknownExtension { .. }) => {
                         self.outbox.drop(DropReason::UnknownExtension, source);
@@ -279,6 +303,11 @@ impl ForeignAgent {
         let Some(address) = link.map(Advertiser::address) else {
             return self.outbox.drop(DropReason::NotForUs, origin.source);
         };
+        let wish = request.previous_foreign_agent();
+        if wish.is_some() && !self.config.smooth_handoff {
+            // Of a type that must be understood (section 1.8).
+            return self.outbox.drop(DropReason::UnknownExtension, origin.source);
+        }
         self.trace(RegistrationStep::RequestReceived, request, Some(origin.interface));
         let agent_address = if self.is_own(origin.destination) { origin.destination } else { address };
         match self.admit(origin.ttl, bytes, message, request) {
@@ -303,6 +332,16 @@ impl ForeignAgent {
                     expires: now + wait,
                 });
                 self.relay_request(bytes.get(..admitted.end).unwrap_or(bytes), request);
+                self.expect(now, origin.interface, request);
+                if let Some(wish) = wish {
+                    let way = Way {
+                        interface: origin.interface,
+                        agent_address,
+                        destination: reply_destination(request.flags, origin.source, request.home_address),
+                        port: origin.source_port,
+                    };
+                    self.notify(now, origin.source, way, request, wish);
+                }
             }
             Err(refusal) => {
                 self.outbox.drop(refusal.reason, origin.source);
@@ -387,6 +426,9 @@ impl ForeignAgent {
             return self.deny_pending(&request, ReplyCode::ForeignInsufficientResources);
         }
 
+        if !reply.code.is_accepted() {
+            self.handoffs.denied(reply.home_address);
+        }
         let mut relayed = bytes.get(..place.end).unwrap_or(bytes).to_vec();
         if let Some(association) = self.mobile_nodes.get(&reply.home_address) {
             authentication::append(&mut relayed, AuthenticationKind::MobileForeign, association);
@@ -425,6 +467,7 @@ impl ForeignAgent {
         if !known && self.visitors.len() >= self.config.max_visitors {
             return false;
         }
+        self.welcome(request.home_address);
         let encapsulation = if request.flags.contains(RequestFlags::MINIMAL_ENCAPSULATION) {
             EncapsulationChoice::Minimal
         } else if request.flags.contains(RequestFlags::GRE) {
@@ -458,6 +501,7 @@ impl ForeignAgent {
 
     fn deny_pending(&mut self, request: &PendingRequest, code: ReplyCode) {
         let (home_address, home_agent) = (request.home_address, request.home_agent);
+        self.handoffs.denied(home_address);
         self.deny(request.way(), home_address, home_agent, request.identification, code, request.lifetime);
     }
 

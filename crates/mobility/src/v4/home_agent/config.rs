@@ -52,6 +52,9 @@ pub struct HomeAgentConfig {
     pub mobile_nodes: Vec<ServedMobileNode>,
     /// Foreign agents with which there is a security association.
     pub foreign_agents: Vec<PeerSecurity>,
+    /// Correspondents that are told where mobile nodes are, so that they tunnel themselves
+    /// (draft-ietf-mobileip-optim). There, too, updates are told from old ones by timestamps.
+    pub correspondents: Vec<PeerSecurity>,
     /// The longest lifetime granted.
     pub max_lifetime: Lifetime,
     /// Care-of addresses one mobile node can have at a time; with 1, a request for several is accepted
@@ -82,6 +85,7 @@ impl HomeAgentConfig {
             home_interface,
             mobile_nodes: Vec::new(),
             foreign_agents: Vec::new(),
+            correspondents: Vec::new(),
             max_lifetime: Lifetime::from_secs(1800),
             max_bindings_per_node: 4,
             max_bindings: 100_000,
@@ -100,6 +104,7 @@ impl HomeAgentConfig {
         check_unicast("the home agent's address", self.address)?;
         check_distinct("the mobile node", self.mobile_nodes.iter().map(|node| node.home_address))?;
         check_distinct("the foreign agent", self.foreign_agents.iter().map(|peer| peer.address))?;
+        check_distinct("the correspondent", self.correspondents.iter().map(|peer| peer.address))?;
         for node in &self.mobile_nodes {
             check_served(node)?;
         }

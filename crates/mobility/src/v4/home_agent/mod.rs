@@ -1,9 +1,11 @@
-//! The home agent (RFC 5944 sections 3.8, 4.2.3 and 4.6; reverse tunnelling: RFC 3024).
+//! The home agent (RFC 5944 sections 3.8, 4.2.3 and 4.6; reverse tunnelling: RFC 3024; route optimisation:
+//! draft-ietf-mobileip-optim).
 //!
 //! Left out: home addresses handed out by the agent (RFC 4433), broadcasts of the home link to mobile nodes
 //! (the B bit is kept in the binding; forwarding is the owner's), multicast routing.
 
 mod config;
+mod correspondents;
 mod record;
 
 use alloc::collections::BTreeMap;
@@ -14,11 +16,12 @@ use careof_base::{Instant, RandomStream};
 use careof_wire::Error as WireError;
 use careof_wire::icmp::{AgentFlags, IcmpMessage};
 use careof_wire::mip4::{
-    AuthenticationKind, Identification, Lifetime, Message, RegistrationReply, RegistrationRequest, ReplyCode,
-    RequestFlags, Spi,
+    AuthenticationKind, Extension, Identification, Lifetime, Message, RegistrationReply, RegistrationRequest,
+    ReplyCode, RequestFlags, Spi,
 };
 
 pub use config::{HomeAgentConfig, PeerSecurity, ServedMobileNode};
+use correspondents::Correspondents;
 pub use record::{BindingRecord, MobileNodeRecord};
 
 use super::advertiser::Advertiser;
@@ -74,6 +77,7 @@ pub struct HomeAgent {
     nodes: BTreeMap<Ipv4Addr, Served>,
     foreign_agents: BTreeMap<Ipv4Addr, SecurityAssociation>,
     bindings: BindingTable,
+    correspondents: Correspondents,
     advertiser: Option<Advertiser>,
     random: RandomStream,
     outbox: Outbox,
@@ -100,6 +104,8 @@ impl HomeAgent {
         });
         let nodes = nodes.collect();
         let foreign_agents = config.foreign_agents.drain(..).map(|p| (p.address, p.security)).collect();
+        let peers = config.correspondents.drain(..).map(|p| (p.address, p.security)).collect();
+        let correspondents = Correspondents::new(peers, config.max_bindings);
         let (interface, address) = (config.home_interface, config.address);
         let advertiser =
             config.advertisements.map(|how| Advertiser::new(now, how, interface, address, &mut random));
@@ -108,6 +114,7 @@ impl HomeAgent {
             nodes,
             foreign_agents,
             bindings: BindingTable::default(),
+            correspondents,
             advertiser,
             random,
             outbox: Outbox::default(),
@@ -173,7 +180,8 @@ impl HomeAgent {
     pub fn next_timeout(&self) -> Option<(Instant, Wake)> {
         let bindings = self.bindings.deadline().map(|at| (at, Wake::BindingLifetime));
         let advertiser = self.advertiser.as_ref().and_then(Advertiser::deadline);
-        earliest(bindings, advertiser.map(|at| (at, Wake::AdvertisementDue)))
+        let correspondents = self.correspondents.deadline().map(|at| (at, Wake::BindingUpdateLifetime));
+        earliest(earliest(bindings, correspondents), advertiser.map(|at| (at, Wake::AdvertisementDue)))
     }
 
     /// Does what is due by `now`.
@@ -182,7 +190,9 @@ impl HomeAgent {
         while let Some(change) = self.bindings.expire(now) {
             self.tell(change);
             self.arp_after_removal(change.home_address);
+            self.tell_correspondents(now, change.home_address);
         }
+        self.handle_correspondents_timeout(now);
         let flags = self.flags();
         if let Some(advertiser) = &mut self.advertiser
             && let Some(transmit) = advertiser.poll(now, flags, &[], &mut self.random)
@@ -249,9 +259,23 @@ impl HomeAgent {
     }
 
     fn handle_message(&mut self, now: Instant, origin: Origin, bytes: &[u8], message: &Message) {
-        let Message::Request(request) = message else {
-            return self.outbox.drop(DropReason::NotForUs, origin.source);
+        let request = match message {
+            Message::Request(request) => request,
+            Message::BindingWarning(warning) => return self.handle_warning(now, origin, warning),
+            Message::BindingRequest(request) => {
+                return self.handle_binding_request(now, origin, bytes, message, request);
+            }
+            Message::BindingAcknowledge(acknowledge) => {
+                return self.handle_acknowledge(origin, bytes, message, acknowledge);
+            }
+            Message::Reply(_) | Message::BindingUpdate(_) => {
+                return self.outbox.drop(DropReason::NotForUs, origin.source);
+            }
         };
+        // For foreign agents, of a type that must be understood (section 1.8).
+        if message.extensions().iter().any(|e| matches!(e, Extension::PreviousForeignAgent(_))) {
+            return self.outbox.drop(DropReason::UnknownExtension, origin.source);
+        }
         self.outbox.event(Event::Registration(RegistrationEvent {
             step: RegistrationStep::RequestReceived,
             home_address: request.home_address,
@@ -279,6 +303,7 @@ impl HomeAgent {
                     }
                 };
                 self.reply(origin, request, answer, Some(spi));
+                self.tell_correspondents(now, request.home_address);
             }
             Err((reason, code, identification)) => {
                 self.outbox.drop(reason, origin.source);

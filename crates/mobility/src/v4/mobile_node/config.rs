@@ -10,7 +10,7 @@ use crate::v4::error::{check_distinct, check_unicast};
 use crate::v4::home_agent::PeerSecurity;
 use crate::v4::{
     ConfigError, EncapsulationChoice, InterfaceAddress, InterfaceId, MovementConfig, PathProperties,
-    PolicyTable, Prefix, SecurityAssociation, SolicitorConfig, WallClock,
+    PolicyTable, Prefix, ReplayProtection, SecurityAssociation, SolicitorConfig, WallClock,
 };
 
 /// Which kind of care-of address an interface uses.
@@ -167,6 +167,10 @@ pub struct MobileNodeConfig {
     /// Whether requests tell the agents what is known of the path ([`careof_wire::mip4::PathReport`]). With it a node
     /// registers again when a link that was lost is back, as only that tells what was lost with it.
     pub report_paths: bool,
+    /// Whether the foreign agent that the node comes to is asked to tell the one it comes from
+    /// (draft-ietf-mobileip-optim), where there is a security association with both. The identifications must be
+    /// timestamps.
+    pub smooth_handoff: bool,
     /// Which traffic travels how.
     pub policy: PolicyTable,
     /// The interfaces.
@@ -205,6 +209,7 @@ impl MobileNodeConfig {
             selection: Selection::Manual,
             keep_old: None,
             report_paths: false,
+            smooth_handoff: false,
             policy: PolicyTable::default(),
             interfaces,
         }
@@ -223,6 +228,9 @@ impl MobileNodeConfig {
                 return Err(ConfigError::Missing("home agent address, as its home network has no broadcast"));
             }
             None => {}
+        }
+        if self.smooth_handoff && self.security.replay() == ReplayProtection::Nonces {
+            return Err(ConfigError::NeedsTimestamps("smooth hand-off"));
         }
         if self.interfaces.is_empty() {
             return Err(ConfigError::Missing("interface"));

@@ -35,6 +35,16 @@ impl MobileNode {
     /// the table to its kernel instead of asking for every packet.
     #[must_use]
     pub fn delivery_by(&self, wish: DeliveryMethod, destination: Ipv4Addr) -> Option<Delivery> {
+        if let Some((interface, agent)) = self.early_interface() {
+            // The agent tunnels nothing back for who has not registered.
+            return (wish == DeliveryMethod::Triangle).then_some(Delivery {
+                method: DeliveryMethod::Triangle,
+                interface: interface.config.id,
+                source: self.config.home_address,
+                tunnel: None,
+                via: Some(agent),
+            });
+        }
         let interface = self.interfaces.get(self.active?).filter(|interface| interface.up)?;
         match interface.held {
             Some(held) => self.deliver_registered(interface, &held, wish, destination),

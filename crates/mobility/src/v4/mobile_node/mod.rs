@@ -1,5 +1,5 @@
-//! The mobile node (RFC 5944 sections 2.4, 3.6, 4.2.1 and 4.6; reverse tunnelling: RFC 3024), with several
-//! interfaces and the delivery methods of MosquitoNet.
+//! The mobile node (RFC 5944 sections 2.4, 3.6, 4.2.1 and 4.6; reverse tunnelling: RFC 3024; smooth hand-off:
+//! draft-ietf-mobileip-optim), with several interfaces and the delivery methods of MosquitoNet.
 //!
 //! Left out: network access identifiers (RFC 2794), home addresses handed out by the home agent, requests to
 //! the all-mobility-agents group, link-layer addresses of foreign agents (the owner's neighbour table has
@@ -8,6 +8,7 @@
 mod attachment;
 mod config;
 mod delivery;
+mod previous_agent;
 mod registration;
 mod reply;
 mod request;
@@ -27,6 +28,7 @@ pub use config::{CareOfChoice, InterfaceConfig, MobileNodeConfig, Retransmission
 pub use delivery::Delivery;
 
 use attachment::{Attachment, Interface};
+use previous_agent::PreviousAgent;
 use registration::{Pending, Purpose};
 use switching::{Handover, Retiring};
 
@@ -75,6 +77,8 @@ pub struct MobileNode {
     farewells: Vec<Pending>,
     /// The owner has ended the service.
     left: bool,
+    /// The foreign agent that the node came from, until that knows where it is.
+    previous_agent: Option<PreviousAgent>,
     /// What the owner was last told about answering ARP.
     answers_arp: Option<bool>,
     identifications: IdentificationSource,
@@ -109,6 +113,7 @@ impl MobileNode {
             retiring: None,
             farewells: Vec::new(),
             left: false,
+            previous_agent: None,
             answers_arp: None,
             identifications: IdentificationSource::new(config.security.replay()),
             pace: Pace::default(),
@@ -347,6 +352,9 @@ impl MobileNode {
                     return self.outbox.drop(DropReason::NotForUs, source);
                 }
                 match Message::parse(payload) {
+                    Ok(Message::BindingAcknowledge(acknowledge)) => {
+                        self.handle_binding_acknowledge(source, payload, acknowledge);
+                    }
                     Ok(message) => {
                         self.handle_reply(now, source, source_port, payload, &message);
                         self.reconcile(now);

@@ -48,6 +48,9 @@ impl MobileNode {
         if wishes.encapsulating_delivery {
             Extension::EncapsulatingDeliveryStyle.emit(&mut bytes);
         }
+        if let Some(notification) = self.notification(now, pending, wishes.flags, identification) {
+            Extension::PreviousForeignAgent(notification).emit(&mut bytes);
+        }
         if let Some(association) = agent.and_then(|agent| self.foreign_agents.get(&agent)) {
             authentication::append(&mut bytes, AuthenticationKind::MobileForeign, association);
         }
