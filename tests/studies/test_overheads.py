@@ -15,6 +15,7 @@ from careof import native
 from careof.studies import overheads
 from careof.studies._overheads_rows import Mean, o4, o6
 from careof.studies._overheads_runs import (
+    HAND_OFF_SCENARIO,
     PLACEMENTS,
     Transfer,
     Walk,
@@ -105,6 +106,19 @@ def test_the_cures_shorten_what_they_are_for() -> None:
     assert helped - slow < 0.1
 
 
+def test_route_optimisation_takes_the_dogleg_away_and_a_reverse_tunnel_adds_one() -> None:
+    of_home = {line[0]: float(line[3]) for line in table(whole(), "O8: other routes").lines}
+    assert of_home["E, route optimisation"] < 1.15
+    assert of_home["C, route optimisation"] < 1.25
+    assert of_home["D, reverse tunnel"] > 1.7
+    assert of_home["E, reverse tunnel"] > 1.9
+
+
+def test_a_smooth_hand_off_loses_less() -> None:
+    lost = {line[0]: float(line[1].split()[0]) for line in table(whole(), "O8: smooth hand-off").lines}
+    assert lost["link-trigger, smooth"] < 0.5 * lost["link-trigger, as it comes"]
+
+
 def test_an_address_without_checks_is_there_far_sooner() -> None:
     lines = {line[0]: float(line[1].split()[0]) for line in table(whole(), "What the care-of address costs").lines}
     assert lines["DHCP, no check"] < 0.04 * lines["DHCP, both look"]
@@ -124,6 +138,9 @@ def test_the_study_runs_the_scenarios_that_lie_ready() -> None:
         for one in (there, here):
             del one["title"], one["description"]
         assert here == there, placement.letter
+    ready = native.check("x.toml", (ROOT / "scenarios" / "smooth-handoff.toml").read_text())
+    ours = native.check("x.toml", HAND_OFF_SCENARIO)
+    assert ours | {"description": ""} == ready | {"description": ""}
 
 
 def test_every_walk_asks_for_what_the_simulator_can_do() -> None:

@@ -384,3 +384,91 @@ TODAY = tuple(
     for placement in PLACEMENTS
     for flag, words in (("false", "fragments allowed"), ("true", "path MTU discovered"))
 )
+
+
+_OPTIMIZED = "mobility.route_optimization=true"
+_SMALL = "flow.0.tcp.mss=1410 B"
+"""Segments as small as E's: an MTU of 1450 bytes would be that of the tunnel, too, which begins at the correspondent."""
+
+ROUTES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    ("C, route optimisation", "C", (_OPTIMIZED,)),
+    ("E, route optimisation", "C", (_OPTIMIZED, _SMALL)),
+    ("D, reverse tunnel", "D", ("mobility.routing=reverse-tunnel",)),
+    ("E, reverse tunnel", "E", ("mobility.routing=reverse-tunnel",)),
+)
+"""Other ways for the packets: what it is called, of which set-up, and what it changes there."""
+
+ROUTED = tuple(
+    Transfer(placement, repetition=repetition, settings=settings, variant=name)
+    for name, letter, settings in ROUTES
+    for placement in PLACEMENTS
+    if placement.letter == letter
+    for repetition in range(5)
+)
+
+
+@dataclass(frozen=True)
+class HandOff:
+    """A handover between two foreign agents far from home, with or without smooth hand-off."""
+
+    smooth: bool
+    detection: str
+    number: int
+
+
+HAND_OFFS = 20
+"""Of each kind, at instants spread over a second."""
+
+
+@dataclass(frozen=True)
+class HandedOff:
+    """What it cost."""
+
+    of: HandOff
+    lost: int
+    """Segments of the download that did not arrive."""
+    stall_s: float
+    """From the new path's being ready to the first new data."""
+
+
+HAND_OFF_SCENARIO = """\
+title = "Smooth hand-off between two foreign agents"
+duration = "60 s"
+[links]
+wan = { rate = "1.5 Mbit/s", delay = "60 ms", queue = "50 packets", between = ["home-agent", "campus"] }
+first-lan = { preset = "ethernet-10m", between = ["campus", "foreign-agent-first"] }
+second-lan = { preset = "ethernet-10m", between = ["campus", "foreign-agent-second"] }
+first = "wavelan"
+second = "wavelan"
+[mobility]
+care_of = "foreign-agent"
+smooth_handoff = true
+[[handover]]
+at = "20 s"
+from = "first"
+to = "second"
+style = "break-before-make"
+queued = "drop"
+[[flow]]
+name = "download"
+from = "correspondent"
+to = "mobile"
+kind = "bulk"
+tcp = { profile = "newreno", window = "64 kB" }
+"""
+
+
+def hand_off(of: HandOff, progress: Watcher | None = None) -> HandedOff:
+    """Carry it out."""
+    flag = "true" if of.smooth else "false"
+    settings = [
+        f"mobility.smooth_handoff={flag}",
+        f"mobility.movement_detection={of.detection}",
+        f"handover.0.at={20 + of.number / HAND_OFFS:.3f} s",
+    ]
+    result = run(HAND_OFF_SCENARIO, set=settings, repetition=of.number, trace=False, progress=progress)
+    (handover,) = result.summary["handovers"]
+    (flow,) = result.summary["flows"]
+    stall = handover["stall_after_s"]
+    lost = flow["segments_sent"] - flow["segments_arrived"]
+    return HandedOff(of, lost, float("inf") if stall is None else float(stall))

@@ -16,6 +16,8 @@ from careof.studies._overheads_runs import (
     FILE_MB,
     LOST,
     PLACEMENTS,
+    ROUTES,
+    SWITCHED,
     TOLD,
     UNASKED,
     UNCHECKED,
@@ -25,7 +27,7 @@ from careof.studies._overheads_runs import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from careof.studies._overheads_runs import Acquisition, Transferred, Walked
+    from careof.studies._overheads_runs import Acquisition, HandedOff, Transferred, Walked
 
 _WAYS: tuple[tuple[str, bool, tuple[str, ...]], ...] = (
     ("three missed advertisements, cells overlap (the paper)", True, (LOST, *UNASKED, *BY_THE_CLOCK)),
@@ -50,13 +52,25 @@ def tables(
     means: Mapping[str, Mean],
     walks: Sequence[Walked],
     acquired: Sequence[tuple[Acquisition, float]],
-    today: Sequence[Transferred],
+    variants: Sequence[Transferred],
+    handed_off: Sequence[HandedOff],
     *,
     quick: bool,
 ) -> list[Table]:
     """All of them; with `quick` the paper's own alone."""
     paper = [_table_1(), _table_2(), _table_3(means), _intervals(walks)]
-    return paper if quick else [*paper, _cures(walks), _acquisition(acquired), _today(today)]
+    if quick:
+        return paper
+    today = [one for one in variants if one.of.variant.startswith(SWITCHED)]
+    routed = [one for one in variants if one not in today]
+    return [
+        *paper,
+        _routes(means, routed),
+        _cures(walks),
+        _hand_off(handed_off),
+        _acquisition(acquired),
+        _today(today),
+    ]
 
 
 def _table_1() -> Table:
@@ -161,6 +175,42 @@ def _cures(walks: Sequence[Walked]) -> Table:
         ],
         lines,
         words.CURES.format(count=_OF_CURES),
+        rows,
+    )
+
+
+def _routes(means: Mapping[str, Mean], routed: Sequence[Transferred]) -> Table:
+    lines, rows = [], []
+    for name, _, _ in ROUTES:
+        mean = Mean.of([one.seconds for one in routed if one.of.variant == name])
+        # As the paper's pairs: downloads beside A, uploads beside B.
+        base, away = means["B" if name.startswith("D") else "A"], means[name[0]]
+        lines.append([name, mean.shown(), f"{mean.value / away.value:.3f}", f"{mean.value / base.value:.3f}"])
+        rows.append(_row(f"O8, {name}", "transfer time (s)", mean))
+    return Table(
+        "O8: other routes",
+        ["set-up", "time of 30.2 MB (s)", "of the same without", "of the same at home"],
+        lines,
+        words.ROUTES,
+        rows,
+    )
+
+
+def _hand_off(handed_off: Sequence[HandedOff]) -> Table:
+    lines, rows = [], []
+    for detection in dict.fromkeys(one.of.detection for one in handed_off):
+        for smooth in (False, True):
+            found = [one for one in handed_off if one.of.detection == detection and one.of.smooth == smooth]
+            lost, stall = Mean.of([float(one.lost) for one in found]), Mean.of([one.stall_s for one in found])
+            name = f"{detection}, {'smooth' if smooth else 'as it comes'}"
+            lines.append([name, lost.shown(1), _ms(stall)])
+            rows.append(_row(f"O8, {name}", "segments lost", lost))
+            rows.append(_row(f"O8, {name}", "stall after the registration (s)", stall))
+    return Table(
+        "O8: smooth hand-off between foreign agents",
+        ["how the node finds out", "segments lost", "stall after the registration (ms)"],
+        lines,
+        words.HAND_OFF.format(count=len(handed_off) // 4),
         rows,
     )
 

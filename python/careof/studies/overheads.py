@@ -19,17 +19,22 @@ from careof.studies._overheads_figures import Course, course, pictures
 from careof.studies._overheads_rows import o1, o2, o3, o4, o5, o6, o7, times
 from careof.studies._overheads_runs import (
     ACQUISITIONS,
+    HAND_OFFS,
     LOST,
     PLACEMENTS,
+    ROUTED,
     TODAY,
     UNASKED,
     Acquisition,
+    HandedOff,
+    HandOff,
     Long,
     Transfer,
     Transferred,
     Walk,
     Walked,
     acquire,
+    hand_off,
     long_transfer,
     transfer,
     tunnelled_sizes,
@@ -111,7 +116,13 @@ def _simulated(progress: Watcher | None, *, quick: bool) -> tuple[Study, list[An
     if not quick:
         work += [partial(walk, one) for one in CURES]
         work += [partial(acquire, one, repetition) for one in ACQUISITIONS for repetition in range(30)]
-        work += [partial(transfer, one) for one in TODAY]
+        work += [partial(transfer, one) for one in (*ROUTED, *TODAY)]
+        work += [
+            partial(hand_off, HandOff(smooth, detection, number))
+            for detection in ("link-trigger", "missed-advertisements")
+            for smooth in (False, True)
+            for number in range(HAND_OFFS)
+        ]
     results = list(in_turn(work, progress))
     walks = _of(results, Walked)
     means = times(_of(results, Transferred))
@@ -127,6 +138,7 @@ def _simulated(progress: Watcher | None, *, quick: bool) -> tuple[Study, list[An
             walks,
             [one for one in results if isinstance(one, tuple) and isinstance(one[0], Acquisition)],
             [one for one in _of(results, Transferred) if one.of.variant],
+            _of(results, HandedOff),
             quick=quick,
         ),
     )
