@@ -166,8 +166,8 @@ def black_hole_table(holes: list[Json]) -> str:
                 str(one["node"]),
                 str(one["towards"]),
                 text.seconds(one["at_s"]),
-                value("failed_bytes", one["failed_bytes"]),
-                value("assumed_mtu_bytes", one["assumed_mtu_bytes"]),
+                f"{one['failed_bytes']} bytes",
+                f"{one['assumed_mtu_bytes']} bytes",
                 str(one["senders_told"]),
                 str(one["packets_in_fragments"]),
             ]

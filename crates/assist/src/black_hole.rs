@@ -6,13 +6,15 @@
 //! - **Where.** At the entry of the tunnel: the home agent for downloads, the foreign agent or the mobile node with a reverse
 //!   tunnel for uploads. No end host changes.
 //! - **What it needs.** Repetitions of data with the DF bit, the path that they take, and how much the tunnel adds. Where
-//!   acknowledgements do not pass, that the sender goes on after it repeated one segment over and over says that it arrived.
-//! - **What it does.** A segment that was repeated [`crate::BlackHole::repeats`] times, and nothing else of the flow in between, is sent
+//!   acknowledgements pass, they say where the flow stands, and their time stamps which transmission they answer (RFC 3522):
+//!   a whole segment that arrived late makes no black hole. Where they do not pass, that the sender goes on after it
+//!   repeated one segment over and over says that it arrived.
+//! - **What it does.** A segment at which the flow stands and that was repeated [`crate::BlackHole::repeats`] times is sent
 //!   in fragments the next time, as a trial; if the flow goes on, they got through where the whole did not. An outage
 //!   that ended in between looks the same, so that large packets go whole again, and only when these fail once more, after
-//!   a silence as of a timeout, and fragments help once more the path is taken to have a smaller MTU: the next plateau below the size that
-//!   failed (RFC 1191 section 7.1), and again the next one if that fails, too. It is soft state of the path, for [`crate::BlackHole::lifetime`];
-//!   when it is old, one failure of two repetitions says that nothing has changed.
+//!   a silence as of a timeout, and fragments help once more the path is taken to have a smaller MTU: the next plateau below
+//!   the size that failed (RFC 1191 section 7.1), and again the next one if that fails, too. It is soft state of the path,
+//!   for [`crate::BlackHole::lifetime`]; when it is old, one failure of two repetitions says that nothing has changed.
 //!   What is larger goes on in fragments as large as that, and its sender is told by ICMP fragmentation needed (RFC 1191 section 4), once
 //!   a second at most: if that is filtered, too, the transfer completes all the same.
 //! - **The rule that this bends.** RFC 2003 section 3.1 has the DF bit of the inner header copied into the outer one. Here the
@@ -20,7 +22,7 @@
 //!   the fragments together before it looks inside; it is never fragmented under an identification that need not be
 //!   unique (RFC 6864 section 4.1). Minimal encapsulation has one header for both, and so loses the bit. RFC 4459 section 3.1 weighs this against nothing getting through.
 //! - **Late, missing or wrong.** Late, the sender's timer has backed off further. A false alarm costs headers and
-//!   fragments until it is old. Whatever got through whole on a path is no reason for suspicion there.
+//!   fragments until it is old. What got through whole on a path is suspected there after [`DOUBTS`] repetitions more only.
 //! - **Risks.** Fragments cost the exit memory, and a lost one the whole datagram. Not more than
 //!   [`crate::Limits::flows`] paths are remembered.
 
@@ -39,6 +41,8 @@ use crate::{Action, Fate, HoleNews, Kind, PathId, Place, Report, Verdict};
 
 /// How often large packets have to fail and fragments to help before a path is taken for a black hole.
 const TRIALS: u32 = 2;
+/// Repetitions more until a path is suspected on which packets of this size have arrived whole.
+const DOUBTS: u32 = 3;
 /// Between two messages to a sender.
 const BETWEEN_MESSAGES: Duration = Duration::from_secs(1);
 /// The least timeout of any sender in use, Linux's; RFC 6298 section 2.4 has a second.
@@ -116,6 +120,10 @@ struct Watched {
     at: Tunnel,
     /// How often it was sent again.
     repeats: u32,
+    /// It was not sent before it was watched.
+    is_new: bool,
+    /// Its time stamp the last time.
+    stamp: Option<u32>,
     /// The last time it went in fragments.
     is_tried: bool,
 }
@@ -136,6 +144,19 @@ pub(crate) fn on_packet(
             && flow.stream(place.enters()).una.is_some_and(|una| una.is_at_or_after(watched.end))
         {
             flow.black_hole.watched = None;
+            // Eifel detection (RFC 3522): which transmission arrived. Where an older one did, whole, the timeouts were spurious;
+            // where fragments of one did before, nothing is said of this one.
+            let echo = passing.segment.timestamps.map(|stamps| stamps.echo);
+            let hole = holes.by_tunnel.get(&watched.at);
+            let is_known = hole.is_some_and(|hole| hole.assumed.get(cx.now).is_some());
+            let is_late =
+                echo.zip(watched.stamp).is_some_and(|(echo, stamp)| (echo.wrapping_sub(stamp) as i32) < 0);
+            let is_alone = !is_known || (watched.is_new && watched.repeats == 0);
+            let is_answer = !is_late && (watched.is_tried || is_alone);
+            if !is_answer && !watched.is_tried {
+                return;
+            }
+            let watched = Watched { is_tried: watched.is_tried && is_answer, ..watched };
             got_through(cx, holes, flow, passing.path, &watched);
         }
         return;
@@ -148,7 +169,9 @@ pub(crate) fn on_packet(
     let at = tunnel(place, flow.key.mobile, path);
     let size = header.total_len().saturating_add(passing.overhead);
     let (seq, end) = (segment.seq, segment.end_seq());
-    let before = flow.black_hole.watched.filter(|watched| watched.at == at);
+    let heard = flow.stream(place.enters()).una.filter(|_| hears_acks(cx, flow));
+    let is_open = |end: SeqNumber| heard.is_none_or(|una| una.is_before(end));
+    let before = flow.black_hole.watched.filter(|watched| watched.at == at && is_open(watched.end));
     let silence = flow.black_hole.sent_at.map(|at| cx.now.saturating_duration_since(at));
     flow.black_hole.sent_at = Some(cx.now);
     let is_back =
@@ -161,18 +184,22 @@ pub(crate) fn on_packet(
         flow.black_hole.shortest_timeout = shortest.min(silence).or(silence);
     }
     let is_repetition = passing.seen.is_repetition;
+    let is_known = holes.assumed(cx.now, place, flow.key.mobile, path).is_some();
+    let stamp = segment.timestamps.map(|stamps| stamps.value);
     let repeats = match before {
+        // It crossed its acknowledgement.
+        _ if !is_open(end) => None,
         Some(watched) if watched.seq == seq => Some(watched.repeats.saturating_add(1)),
         // Back to an earlier one: that is where the sender stands.
         Some(watched) if seq.is_before(watched.seq) => Some(u32::from(is_repetition)),
-        // Where acknowledgements pass they say what arrived; of what is repeated behind it, some may be lost again.
-        Some(_) if hears_acks(cx, flow) => None,
-        Some(watched) if is_repetition && !watched.is_tried && watched.repeats > 0 && !is_after_silence => {
-            None
-        }
+        // Where acknowledgements pass they say what arrived, and their time stamps which transmission did; of what is
+        // repeated behind, some may be lost again.
+        Some(_) if stamp.is_some() && heard.is_some() => None,
+        // On a path that is known for it, small pieces that arrive have others repeated.
+        Some(watched) if is_known && is_repetition && watched.repeats > 0 && !is_after_silence => None,
         Some(watched) => {
             // Who repeats one segment over and over, and then sends the next one, has had it acknowledged.
-            if watched.is_tried || (watched.repeats >= 2 && !is_repetition) {
+            if watched.is_tried || watched.repeats >= 2 {
                 got_through(cx, holes, flow, Some(path), &watched);
             }
             Some(0)
@@ -188,7 +215,9 @@ pub(crate) fn on_packet(
         }
     }
     if let Some(repeats) = repeats {
-        flow.black_hole.watched = Some(Watched { seq, end, size, at, repeats, is_tried: false });
+        let is_new = !is_repetition;
+        flow.black_hole.watched =
+            Some(Watched { seq, end, size, at, repeats, is_new, stamp, is_tried: false });
     }
     if let Some(mtu) = hole.assumed.get(cx.now).filter(|mtu| size > *mtu) {
         verdict.fragments = Some(mtu);
@@ -203,9 +232,11 @@ pub(crate) fn on_packet(
     let is_proven = hole.proven.get(cx.now).is_some_and(|proven| proven >= size);
     // Where the path was one for this size, less is needed; where fragments have helped just now, a timeout is enough.
     let needed = if hole.assumed.latest().is_some_and(|mtu| size > mtu) { 1 } else { config.repeats };
+    // A path may have become one.
+    let is_stuck = repeats.is_some_and(|repeats| repeats > config.repeats.saturating_add(DOUBTS));
     let is_suspected = repeats.is_some_and(|repeats| repeats > needed)
         || (is_timeout && flow.black_hole.since_help.is_some());
-    if !is_proven && is_suspected && size > careof_mobility::path_mtu::LEAST {
+    if (is_stuck || (is_suspected && !is_proven)) && size > careof_mobility::path_mtu::LEAST {
         verdict.fragments = Some(plateau_below(size));
         if let Some(watched) = &mut flow.black_hole.watched {
             watched.is_tried = true;
@@ -237,8 +268,8 @@ fn got_through(
     let Some(config) = cx.config.black_hole else { return };
     let hole = holes.entry(cx.now, watched.at, cx.config.limits.flows);
     if !watched.is_tried {
-        // Whole, if it was sent but once: a repetition may have been in smaller segments.
-        if watched.repeats == 0 && hole.proven.get(cx.now).is_none_or(|proven| proven <= watched.size) {
+        // Whole: of one that was sent several times each may have been the one.
+        if hole.proven.get(cx.now).is_none_or(|proven| proven <= watched.size) {
             hole.proven.learn(cx.now, watched.size, config.lifetime);
         }
         if hole.assumed.latest().is_none() {

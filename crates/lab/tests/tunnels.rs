@@ -243,6 +243,25 @@ fn one_failure_in_a_batch_keeps_no_other_back() {
 }
 
 #[test]
+fn fragments_made_at_the_entry_arrive_as_one_and_the_datagram_inside_keeps_its_bit() {
+    let Some((left, right)) = pair() else { return };
+    for encapsulation in [Encapsulation::IpInIp, Encapsulation::Gre { key: Some(7), sequence: None }] {
+        let protocol = encapsulation.protocol();
+        let (sender, receiver) = (open(&left, protocol), open(&right, protocol));
+        let mut tunnel = Tunnel { encapsulation, entry: LEFT, exit: RIGHT, ttl: 9 };
+        let mut batch = SendBatch::new(64);
+        let inner = datagram(1400, true);
+        assert!(batch.push_in_fragments(&mut tunnel, None, &inner, Origin::Local, 508).unwrap());
+        // 488 bytes of payload at most, a multiple of eight.
+        assert_eq!(batch.len(), 3);
+        sender.send_batch(&mut batch, |failure| panic!("{:?}", failure.reason)).unwrap();
+        let [(_, header, inside)] = &receive(&receiver)[..] else { panic!() };
+        assert_eq!((header.dont_fragment, header.ttl, header.is_fragment()), (false, 9, false));
+        assert_eq!(inside, &inner);
+    }
+}
+
+#[test]
 fn the_path_mtu_is_learnt_from_inside_the_tunnel() {
     let Some(realm) = realm_or_skip() else { return };
     let (left, middle, right) = (host(realm, "left"), host(realm, "middle"), host(realm, "right"));

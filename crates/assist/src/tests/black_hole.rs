@@ -59,7 +59,7 @@ fn an_outage_that_ends_while_fragments_are_tried_is_none() {
          2110  for mobile 0+1400 by 1             -> pass fragments 1006
          2200  for mobile 1400+1400 by 1          -> pass
          2200  for mobile 2800+1400 by 1          -> pass
-         2300  from mobile ack 4200               -> pass
+         2300  from mobile ack 4200 echo 2200     -> pass
          2300  for mobile 4200+1400 by 1          -> pass
          9000  for mobile 4200+1400 by 1          -> pass
          9600  for mobile 4200+1400 by 1          -> pass
@@ -109,17 +109,19 @@ fn a_repetition_at_once_after_fragments_helped_is_no_timeout() {
 }
 
 #[test]
-fn a_path_on_which_large_packets_arrived_whole_is_not_suspected_when_they_are_lost() {
+fn a_path_on_which_large_packets_arrived_whole_is_suspected_late() {
     Script::new(watching(Place::HomeAgent)).run(
         "   0  path 1
             0  syn
            10  for mobile 0+1400 by 1             -> pass
-           60  from mobile ack 1400               -> pass
+           60  from mobile ack 1400 echo 10       -> pass
            70  for mobile 1400+1400 by 1          -> pass
           370  for mobile 1400+1400 by 1          -> pass
           970  for mobile 1400+1400 by 1          -> pass
          2170  for mobile 1400+1400 by 1          -> pass
-         4570  for mobile 1400+1400 by 1          -> pass",
+         4570  for mobile 1400+1400 by 1          -> pass
+         9370  for mobile 1400+1400 by 1          -> pass
+        18970  for mobile 1400+1400 by 1          -> pass fragments 1006",
     );
 }
 
@@ -220,13 +222,34 @@ fn the_mobile_node_watches_what_it_sends_itself() {
           310  for peer 0+1400 by 1               -> pass
           910  for peer 0+1400 by 1               -> pass
          2110  for peer 0+1400 by 1               -> pass fragments 1006
-         2200  from peer ack 1400                 -> pass
+         2200  from peer ack 1400 echo 2110       -> pass
          2200  for peer 1400+1400 by 1            -> pass
          2500  for peer 1400+1400 by 1            -> pass fragments 1006
-         3200  from peer ack 2800                 -> pass
+         3200  from peer ack 2800 echo 2500       -> pass
          3200  for peer 2800+1400 by 1            -> pass fragments 1006
          3200  > too-large 2800 mtu 986 for mobile",
     );
+}
+
+#[test]
+fn a_whole_segment_that_arrives_late_says_that_the_timeouts_were_spurious() {
+    let mut script = Script::new(watching(Place::HomeAgent));
+    script.run(
+        "   0  path 1
+            0  syn
+            5  from mobile ack 0                  -> pass
+           10  for mobile 0+1400 by 1             -> pass
+           10  for mobile 1400+1400 by 1          -> pass
+          310  for mobile 0+1400 by 1             -> pass
+          910  for mobile 0+1400 by 1             -> pass
+         2110  for mobile 0+1400 by 1             -> pass fragments 1006
+         2200  from mobile ack 1400 echo 10       -> pass
+         2500  for mobile 1400+1400 by 1          -> pass
+         2900  for mobile 1400+1400 by 1          -> pass
+         3700  for mobile 1400+1400 by 1          -> pass
+         5300  for mobile 1400+1400 by 1          -> pass",
+    );
+    assert_eq!(script.assistant.counters().black_holes, 0);
 }
 
 #[test]
