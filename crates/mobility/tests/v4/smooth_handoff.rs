@@ -111,6 +111,9 @@ fn packets_reach_the_new_cell_and_leave_it_before_the_home_agent_has_answered() 
     assert_eq!(world.foreign[1].deliver(HOME), Some(DOWNSTREAM));
     let delivery = world.mobile.delivery(CORRESPONDENT, None).unwrap();
     assert_eq!((delivery.source, delivery.via, delivery.tunnel), (HOME, Some(FA[1]), None));
+    // Where a reverse tunnel is wished for, nobody can have one yet.
+    let wished = world.mobile.delivery_by(DeliveryMethod::ReverseTunnel, CORRESPONDENT).unwrap();
+    assert_eq!((wished.method, wished.via), (DeliveryMethod::Triangle, Some(FA[1])));
     // Nobody is waited for when no answer comes.
     world.run_until(at(21_300) + Duration::from_secs(60));
     world.cells.clear();

@@ -3,8 +3,8 @@
 //! that it has left.
 //!
 //! The draft never became an RFC. Its message types, 16 to 19, were given away again later (RFC 4857 uses 18 and 19
-//! for regional registration, RFC 4881 others), and Wireshark names them so. The layouts, reserved bits sent as zero and
-//! ignored:
+//! for regional registration, RFC 4881 the others), and Wireshark names them so. Its editions differ in details; where they
+//! do, what careof speaks is this, reserved bits sent as zero and ignored:
 //!
 //! ```text
 //! Binding Warning       16 | reserved (24)              | home address | target node address

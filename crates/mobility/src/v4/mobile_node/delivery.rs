@@ -36,8 +36,8 @@ impl MobileNode {
     #[must_use]
     pub fn delivery_by(&self, wish: DeliveryMethod, destination: Ipv4Addr) -> Option<Delivery> {
         if let Some((interface, agent)) = self.early_interface() {
-            // The agent tunnels nothing back for who has not registered.
-            return (wish == DeliveryMethod::Triangle).then_some(Delivery {
+            // Nobody tunnels back yet for who is about to register.
+            return Some(Delivery {
                 method: DeliveryMethod::Triangle,
                 interface: interface.config.id,
                 source: self.config.home_address,
