@@ -86,7 +86,7 @@ def test_a_latency_beside_its_prediction_is_no_match() -> None:
 
 def test_the_cures_shorten_what_they_are_for() -> None:
     study = whole()
-    title = "O8"
+    title = "O8: the paper's cures"
     network = {
         way: mean(study, title, f"O8, {way}", "network")
         for way in (

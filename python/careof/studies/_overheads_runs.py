@@ -388,7 +388,7 @@ TODAY = tuple(
 
 _OPTIMIZED = "mobility.route_optimization=true"
 _SMALL = "flow.0.tcp.mss=1410 B"
-"""Segments as small as E's: an MTU of 1450 bytes would be that of the tunnel, too, which begins at the correspondent."""
+"""Segments as small as E's: an MTU of 1450 bytes would be that of the correspondent's own tunnel, too."""
 
 ROUTES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("C, route optimisation", "C", (_OPTIMIZED,)),
