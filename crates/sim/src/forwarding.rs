@@ -568,3 +568,70 @@ impl Simulation {
         self.release(packet);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use careof_base::Instant;
+    use careof_plan::Observation;
+    use careof_scenario::Scenario;
+
+    use super::*;
+
+    /// The mobile node visits `second`, and has never been at `first`.
+    const VISIT: &str = "duration = \"9 s\"\n[links]\nfirst = \"ethernet-10m\"\nsecond = \"ethernet-10m\"\n[mobility]\n\
+        care_of = \"foreign-agent\"\nsmooth_handoff = true\nstart = \"second\"\n";
+
+    /// A datagram of the correspondent's, which nobody can read, reaches a foreign agent from a tunnel that begins at
+    /// `from`, when the mobile node is registered: how many were not understood, and what was dropped.
+    fn tunnelled_to(agent: &str, from: &str) -> (u64, Vec<(NodeDrop, u64)>) {
+        let scenario = Scenario::parse("x.toml", VISIT, &[]).unwrap_or_else(|errors| panic!("{errors}"));
+        let mut simulation = Simulation::new(scenario, "x.toml", 0, Observation::default()).unwrap();
+        simulation.advance(Instant::from_secs(5)).unwrap();
+        let find = |name: &str| simulation.topology.find(name).unwrap();
+        let (agent, correspondent) = (find(agent), find("correspondent"));
+        let address = |name: &str| match name {
+            "home-agent" => simulation.topology.home_agent_address.unwrap(),
+            name => simulation.topology.address_of(find(name)),
+        };
+        let home_address = simulation.mobiles.unwrap().home_address;
+        let (entry, exit) = (address(from), simulation.topology.address_of(agent));
+        let source = simulation.topology.address_of(correspondent);
+        let packet = simulation.insert(Packet {
+            id: 0,
+            header: Ipv4Header {
+                source,
+                destination: home_address,
+                protocol: protocol::UDP,
+                ttl: 60,
+                payload_len: 8,
+                ..Ipv4Header::default()
+            },
+            outer: None,
+            body: Body::Message(vec![0; 8].into()),
+            origin: None,
+        });
+        assert_eq!((simulation.malformed_messages, simulation.ledger.dropped_at_nodes().count()), (0, 0));
+        let encapsulation = Encapsulation::IpInIp;
+        assert!(simulation.put_in_tunnel(
+            correspondent,
+            packet,
+            Tunnel { encapsulation, entry, exit, ttl: 60 }
+        ));
+        simulation.look_closer(agent, InterfaceIndex(0), packet);
+        // Before anybody advertises or renews.
+        simulation.advance(Instant::from_secs(5) + careof_base::Duration::from_millis(20)).unwrap();
+        (simulation.malformed_messages, simulation.ledger.dropped_at_nodes().collect())
+    }
+
+    #[test]
+    fn a_packet_at_an_agent_that_knows_nothing_finds_the_mobile_node_by_way_of_its_home_agent() {
+        for from in ["correspondent", "home-agent"] {
+            assert_eq!(tunnelled_to("foreign-agent-first", from), (1, Vec::new()), "{from}");
+        }
+    }
+
+    #[test]
+    fn a_packet_at_the_agent_where_the_mobile_node_is_takes_no_detour() {
+        assert_eq!(tunnelled_to("foreign-agent-second", "correspondent"), (1, Vec::new()));
+    }
+}

@@ -125,6 +125,36 @@ fn the_correspondent_follows_the_mobile_node_from_link_to_link_and_home() {
 }
 
 #[test]
+fn what_the_correspondent_still_tunnels_to_a_foreign_agent_follows_the_mobile_node_home() {
+    let overrides = |smooth: bool| {
+        vec![
+            "mobility.care_of=foreign-agent".to_owned(),
+            format!("mobility.smooth_handoff={smooth}"),
+            "links.first={ rate = \"5 Mbit/s\", delay = \"2 ms\" }".to_owned(),
+            "links.second={ rate = \"5 Mbit/s\", delay = \"2 ms\" }".to_owned(),
+            "links.cell={ rate = \"10 Mbit/s\", delay = \"1 ms\", between = [\"exchange\", \"foreign-agent-first\"] }"
+                .to_owned(),
+            "links.near={ rate = \"10 Mbit/s\", delay = \"20 ms\", between = [\"correspondent\", \"exchange\"] }"
+                .to_owned(),
+            "handover=[{ at = \"10 s\", from = \"first\", to = \"home\", style = \"break-before-make\", queued = \"drop\" }]"
+                .to_owned(),
+            "flow=[{ from = \"correspondent\", to = \"mobile\", kind = \"paced\", rate = \"1 Mbit/s\", message = \"1000 B\" }]"
+                .to_owned(),
+        ]
+    };
+    let [plain, smooth] = [false, true].map(|smooth| {
+        let scenario = Scenario::parse("test.toml", NEAR, &overrides(smooth));
+        simulate(scenario.unwrap_or_else(|errors| panic!("{errors}")))
+    });
+    // From when the agent hears of it until the correspondent's last packet has come: 40 ms of one each 8 ms.
+    let lost = [&plain, &smooth].map(|(summary, _)| dropped(summary, "link-down"));
+    assert!(lost[0] >= lost[1] + 3, "{lost:?}");
+    for cause in ["tunnel-loop", "foreign-tunnel", "ttl-expired", "no-binding"] {
+        assert_eq!(dropped(&smooth.0, cause), 0, "{cause}");
+    }
+}
+
+#[test]
 fn a_binding_in_use_outlives_its_lifetime() {
     let (summary, events) = run(NEAR, &["mobility.lifetime=4 s"]);
     assert!(sent(&events, "correspondent", "BindingRequest") >= 4);
