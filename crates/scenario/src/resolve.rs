@@ -1,28 +1,29 @@
 //! From the file to a [`Scenario`]: names looked up, what is understood made explicit, the whole checked.
 
+mod flows;
+mod mobility;
+
 use std::collections::{BTreeMap, BTreeSet};
 
-use careof_base::Duration;
 use careof_link::Config;
 
 use crate::assist::{AssistDraft, Surroundings, assist};
 use crate::decode::{Field, Reader};
 use crate::error::{Origin, Problems};
-use crate::flow::{FlowDraft, ProgramsDraft, Work, flow};
+use crate::flow::flow;
 use crate::link::{Between, IMPLIED_PRESET, LinkDraft, link};
 use crate::many::{MOBILES, RADIO, is_the_radio};
 use crate::medium::{MediumDraft, media};
 use crate::mobility::{HandoverDraft, MobilityDraft, Reference, To, handover, mobility, round};
 use crate::model::{
-    Assist, AssistException, CareOf, CopyNumber, Destination, Fleet, Flow, Handover, HandoverStyle, Link,
-    LinkId, Medium, Mobility, Node, NodeId, PolicyRule, Programs, Role, Routing, Scenario, Workload,
+    Assist, AssistException, CareOf, CopyNumber, Destination, Fleet, Link, LinkId, Medium, Node, NodeId,
+    Role, Routing, Scenario,
 };
 use crate::pattern::{is_pattern, numbered};
 use crate::presets::preset;
 use crate::reference::ROOT;
 use crate::trace::ReadFile;
 use crate::tree::{Entry, Table, Value, quote};
-use crate::units;
 use crate::words::{nearest, one_of};
 
 const CORRESPONDENT: &str = "correspondent";
@@ -559,48 +560,6 @@ impl Network {
         }
     }
 
-    fn mobility(
-        &self,
-        draft: MobilityDraft<'_>,
-        handovers: &[HandoverDraft<'_>],
-        problems: &mut Problems,
-    ) -> Option<Mobility> {
-        let home = draft.home.as_ref().map(|home| self.look_up_access(home, problems));
-        let start = match (&draft.start, handovers.first()) {
-            (Some(start), _) => self.look_up_access(start, problems),
-            // Its error is reported with the handover.
-            (None, Some(first)) => {
-                self.links.iter().position(|l| l.access && l.name == first.from.name).map(LinkId)
-            }
-            (None, None) => self.links.iter().position(|link| link.access).map(LinkId),
-        };
-        let mut policy = Vec::new();
-        for rule in draft.policy {
-            let to = self.destination(&rule.to, problems);
-            policy.extend(to.map(|to| PolicyRule { to, port: rule.port, method: rule.method }));
-        }
-        Some(Mobility {
-            protocol: draft.protocol,
-            care_of: draft.care_of,
-            dhcp: draft.dhcp,
-            routing: draft.routing,
-            encapsulation: draft.encapsulation,
-            start: start?,
-            home: home.flatten(),
-            lifetime: draft.lifetime,
-            discovery: draft.discovery,
-            movement_detection: draft.movement_detection,
-            algorithm: draft.algorithm,
-            replay: draft.replay,
-            simultaneous_bindings: draft.simultaneous_bindings,
-            keep_old: draft.keep_old,
-            route_optimization: draft.route_optimization,
-            smooth_handoff: draft.smooth_handoff,
-            policy,
-            fleet: self.fleet.clone(),
-        })
-    }
-
     fn destination(&self, to: &To<'_>, problems: &mut Problems) -> Option<Destination> {
         match to {
             To::Any => Some(Destination::Any),
@@ -633,225 +592,6 @@ impl Network {
         (assists, except)
     }
 
-    /// Looks up the links of the handovers and, from the link `active` at first, follows them through time.
-    fn handovers(
-        &self,
-        drafts: Vec<HandoverDraft<'_>>,
-        mut active: Option<LinkId>,
-        duration: Option<Duration>,
-        problems: &mut Problems,
-    ) -> Vec<Handover> {
-        let mut handovers = Vec::new();
-        let mut free = None;
-        for draft in drafts {
-            let at = &draft.at;
-            let ends = at.time + draft.interruption + draft.overlap.unwrap_or_default();
-            if let Some(duration) = duration.filter(|duration| ends >= *duration) {
-                let found = if at.time >= duration {
-                    at.written.clone()
-                } else {
-                    format!("a handover that is over at {}", units::duration(ends))
-                };
-                let expected = format!("the run ends at {}", units::duration(duration));
-                problems.add(at.place(), found, expected, Some("raise `duration` or lower `at`".to_owned()));
-            }
-            if let Some(free) = free.filter(|free| at.time <= *free) {
-                let over = units::duration(free);
-                let expected =
-                    format!("handovers stand in the order of time, and the one before is over at {over}");
-                problems.add(at.place(), at.written.as_str(), expected, None);
-            }
-            free = Some(ends);
-            let from = self.look_up_access(&draft.from, problems);
-            let to = self.look_up_access(&draft.to, problems);
-            let (Some(from), Some(to)) = (from, to) else {
-                active = None;
-                continue;
-            };
-            if from == to {
-                let expected = "a handover leads to another link than it leaves";
-                problems.add(draft.to.place(), quote(draft.to.name), expected, None);
-            } else if let Some(active) = active.filter(|active| *active != from) {
-                let name = self.links.get(active.0).map_or("", |link| link.name.as_str());
-                let expected = format!("the link in use at that time is \"{name}\"");
-                problems.add(
-                    draft.from.place(),
-                    quote(draft.from.name),
-                    expected,
-                    Some(format!("write from = \"{name}\"")),
-                );
-            }
-            if !draft.cancelled {
-                active = active.map(|_| to);
-            }
-            debug_assert!(draft.style == HandoverStyle::BreakBeforeMake || draft.interruption.is_zero());
-            handovers.push(Handover {
-                at: at.time,
-                from,
-                to,
-                style: draft.style,
-                overlap: draft.overlap,
-                interruption: draft.interruption,
-                queued: draft.queued,
-                notice: draft.notice,
-                // Each link has its own care-of address, and at home there is none.
-                address_changes: self.anchor_differs(from, to),
-                cancelled: draft.cancelled,
-            });
-        }
-        handovers
-    }
-
-    /// Whether the care-of address changes between two access links: always, but between links of one foreign agent.
-    fn anchor_differs(&self, from: LinkId, to: LinkId) -> bool {
-        let anchor = |id: LinkId| self.links.get(id.0).map(|link| link.ends[0]);
-        anchor(from) != anchor(to) || anchor(from).is_some_and(|id| self.role(id) != Role::ForeignAgent)
-    }
-
-    fn flows(&self, drafts: Vec<FlowDraft<'_>>, problems: &mut Problems) -> Vec<Flow> {
-        let mut given: Vec<(&str, usize)> = Vec::new();
-        for (index, draft) in drafts.iter().enumerate() {
-            let Some(name) = draft.name else { continue };
-            if let Some((_, first)) = given.iter().find(|(other, _)| *other == name) {
-                let (origin, path) = &draft.place;
-                problems.add(
-                    (*origin, path),
-                    quote(name),
-                    format!("no two flows share a name, and flow.{first} has it already"),
-                    Some("give this one another name, or none".to_owned()),
-                );
-            }
-            given.push((name, index));
-        }
-        let (reach, mtus) = (self.reach(), self.mtus());
-        let mut flows: Vec<Flow> = Vec::new();
-        let mut names: BTreeSet<String> = given.iter().map(|(name, _)| (*name).to_owned()).collect();
-        for (index, draft) in drafts.into_iter().enumerate() {
-            let name = match draft.name {
-                Some(name) => name.to_owned(),
-                None => unused_name(index + 1, |name| names.contains(name)),
-            };
-            names.insert(name.clone());
-            let all_from =
-                draft.from.as_ref().map(|from| self.look_up_nodes(from, problems)).unwrap_or_default();
-            let all_to = draft.to.as_ref().map(|to| self.look_up_nodes(to, problems)).unwrap_or_default();
-            let (false, false, Some(written)) = (all_from.is_empty(), all_to.is_empty(), &draft.to) else {
-                continue;
-            };
-            let patterns =
-                [&draft.from, &draft.to].map(|end| end.as_ref().is_some_and(|end| is_pattern(end.name)));
-            let of = all_from.len().max(all_to.len());
-            if patterns == [true, true] && all_from.len() != all_to.len() {
-                let expected =
-                    format!("node by node, and of those it is to be joined to there are {}", all_from.len());
-                problems.add(written.place(), format!("{} nodes", all_to.len()), expected, None);
-                continue;
-            }
-            let is_copied = patterns.contains(&true);
-            let start = draft.from.as_ref().map_or("", |from| from.name);
-            for (number, (from, to)) in all_from
-                .iter()
-                .cycle()
-                .zip(all_to.iter().cycle())
-                .map(|(from, to)| (*from, *to))
-                .take(of)
-                .enumerate()
-            {
-                let name = if is_copied { format!("{name}-{}", number + 1) } else { name.clone() };
-                if is_copied && !names.insert(name.clone()) {
-                    let expected = "no two flows share a name, and another flow has this one";
-                    problems.add((draft.place.0, &draft.place.1), quote(&name), expected, None);
-                    break;
-                }
-                if from == to {
-                    problems.add(
-                        written.place(),
-                        quote(written.name),
-                        "a flow joins two different nodes",
-                        None,
-                    );
-                    break;
-                }
-                if reach[from.0].is_disjoint(&reach[to.0]) {
-                    let expected = format!("no path of links leads there from \"{start}\"");
-                    let hint = "join them in [links]".to_owned();
-                    problems.add(written.place(), quote(written.name), expected, Some(hint));
-                    break;
-                }
-                let before = problems.count();
-                let mtu = mtus[from.0].min(mtus[to.0]);
-                let tcp = draft.tcp.clone().and_then(|tcp| tcp.resolve(mtu, problems));
-                let (Some(work), Some(tcp)) = (&draft.workload, tcp) else { break };
-                let (workload, programs) = match work {
-                    Work::Model(workload) => (*workload, None),
-                    Work::Programs(draft) => {
-                        self.check_placeholders(draft, problems);
-                        (Workload::Command, Some(draft.programs.clone()))
-                    }
-                    Work::Probe(link) => {
-                        let Some(link) = self.probed(link.as_ref(), [from, to], written, problems) else {
-                            break;
-                        };
-                        (Workload::Probe { link }, None)
-                    }
-                };
-                let (start, stop) = (draft.start, draft.stop);
-                let copy = is_copied.then_some(CopyNumber { number: number + 1, of });
-                flows.push(Flow { name, from, to, start, stop, workload, programs, tcp, copy });
-                if problems.count() > before {
-                    break;
-                }
-            }
-        }
-        flows
-    }
-
-    /// The link that a probe between `ends` measures.
-    fn probed(
-        &self,
-        link: Option<&Reference<'_>>,
-        ends: [NodeId; 2],
-        to: &Reference<'_>,
-        problems: &mut Problems,
-    ) -> Option<LinkId> {
-        let joins = |link: &Link| link.ends.iter().all(|end| ends.contains(end));
-        let Some(named) = link else {
-            let found = self.links.iter().position(joins);
-            if found.is_none() {
-                let expected = "a probe measures a link that joins its two nodes, and none does";
-                problems.add(to.place(), quote(to.name), expected, None);
-            }
-            return found.map(LinkId);
-        };
-        let found = self.links.iter().position(|link| link.name == named.name && joins(link));
-        if found.is_none() {
-            let joining: Vec<&str> =
-                self.links.iter().filter(|link| joins(link)).map(|link| link.name.as_str()).collect();
-            let expected = match joining.as_slice() {
-                [] => "no link joins the probe's two nodes".to_owned(),
-                _ => format!("the probe's two nodes are joined by {}", listed(&joining)),
-            };
-            problems.add(named.place(), quote(named.name), expected, None);
-        }
-        found.map(LinkId)
-    }
-
-    /// Whether everything in braces in the words of programs is a node.
-    fn check_placeholders(&self, draft: &ProgramsDraft, problems: &mut Problems) {
-        let programs = [Some(&draft.programs.command), draft.programs.server.as_ref()];
-        for (words, (origin, path)) in programs.into_iter().flatten().zip(&draft.places) {
-            for word in words {
-                let known = |name: &str| self.nodes.iter().any(|node| node.name == name).then(String::new);
-                let Err(name) = Programs::fill(word, known) else { continue };
-                let names: Vec<&str> = self.nodes.iter().map(|node| node.name.as_str()).collect();
-                let hint =
-                    nearest(name, names.iter().copied()).map(|near| format!("did you mean \"{{{near}}}\"?"));
-                let expected = format!("in braces stand nodes, and those are {}", listed(&names));
-                problems.add((*origin, path), format!("\"{{{name}}}\""), expected, hint);
-            }
-        }
-    }
-
     /// The least MTU of the links of the mobile nodes and of their home agent: between those runs what a relay sends.
     fn relayed_mtu(&self) -> u16 {
         let roles = self.nodes.iter().map(|node| node.role);
@@ -871,11 +611,6 @@ impl Network {
         }
         mtus
     }
-}
-
-/// `flow-N` with the first free N from `number`.
-fn unused_name(number: usize, taken: impl Fn(&str) -> bool) -> String {
-    (number..).map(|number| format!("flow-{number}")).find(|name| !taken(name)).unwrap_or_default()
 }
 
 fn listed(names: &[&str]) -> String {
