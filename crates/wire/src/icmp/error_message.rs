@@ -182,6 +182,30 @@ mod tests {
     use crate::icmp::IcmpMessage;
 
     #[test]
+    fn what_a_filter_of_errors_sees_is_their_type_in_the_outermost_datagram() {
+        use crate::{ipv4::Ipv4Header, protocol};
+        let datagram = |protocol, fragment_offset, kind: u8| {
+            let mut bytes = Vec::new();
+            Ipv4Header { protocol, fragment_offset, payload_len: 8, ..Ipv4Header::default() }
+                .emit(&mut bytes);
+            bytes.extend([kind, 0, 0, 0, 0, 0, 0, 0]);
+            bytes
+        };
+        for kind in 0..=u8::MAX {
+            let found = error_in(&datagram(protocol::ICMP, 0, kind)).is_some();
+            assert_eq!(found, [3, 4, 5, 11, 12].contains(&kind), "{kind}");
+        }
+        assert_eq!(
+            error_in(&datagram(protocol::ICMP, 8, 3)),
+            None,
+            "a later fragment does not show its type"
+        );
+        assert_eq!(error_in(&datagram(protocol::IP_IN_IP, 0, 3)), None);
+        let whole = datagram(protocol::ICMP, 0, 3);
+        assert!((0..20).all(|len| error_in(&whole[..len]).is_none()));
+    }
+
+    #[test]
     fn datagram_too_big_tells_the_next_hop_mtu() {
         let message = IcmpMessage::DestinationUnreachable(DestinationUnreachable {
             code: UnreachableCode::FragmentationNeeded,
