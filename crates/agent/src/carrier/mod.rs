@@ -23,6 +23,7 @@ mod signalling;
 mod snapshot;
 mod status;
 mod tunnel_device;
+mod tunnel_entry;
 mod turn;
 
 use std::collections::BTreeMap;
