@@ -459,7 +459,7 @@ tcp = { profile = "newreno", window = "64 kB" }
 
 
 _COUNTED = ("flow.0.size=6 MB", "flow.0.tcp.mss=1440 B")
-"""So that what did not arrive was lost at the handover: nothing is on its way at the end, nor too large for the tunnel."""
+"""So that what did not arrive was lost at the handover: nothing is under way at the end, or too large."""
 
 
 def hand_off(of: HandOff, progress: Watcher | None = None) -> HandedOff:

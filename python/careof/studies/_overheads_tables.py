@@ -191,7 +191,7 @@ def _routes(means: Mapping[str, Mean], routed: Sequence[Transferred]) -> Table:
         "O8: other routes",
         ["set-up", "time of 30.2 MB (s)", "of the same without", "of the same at home"],
         lines,
-        words.ROUTES,
+        words.ROUTES.format(count=len(routed) // len(ROUTES)),
         rows,
     )
 
