@@ -116,7 +116,9 @@ def test_route_optimisation_takes_the_dogleg_away_and_a_reverse_tunnel_adds_one(
 
 def test_a_smooth_hand_off_loses_less() -> None:
     lost = {line[0]: float(line[1].split()[0]) for line in table(whole(), "O8: smooth hand-off").lines}
-    assert lost["link-trigger, smooth"] < 0.5 * lost["link-trigger, as it comes"]
+    assert lost["link-trigger, smooth"] < 0.1 * lost["link-trigger, as it comes"]
+    # No more than the window has segments, and so nothing of what was on its way at the end.
+    assert all(segments < 64_000 / 1440 + 3 for segments in lost.values())
 
 
 def test_an_address_without_checks_is_there_far_sooner() -> None:
@@ -161,9 +163,11 @@ def test_a_quick_study_writes_its_rows_and_figures(tmp_path: Path) -> None:
 def test_a_mean_says_how_sure_it_is() -> None:
     found = Mean.of([1.0, 2.0, 3.0])
     assert found.value == 2.0
-    assert found.half == pytest.approx(1.96 / 3**0.5)
-    assert found.holds(3.0)
-    assert not found.holds(3.2)
+    # Student's t with two degrees of freedom is below 4.303 with 97.5 %.
+    assert found.half == pytest.approx(4.303 / 3**0.5, rel=1e-3)
+    assert found.holds(4.4)
+    assert not found.holds(4.5)
+    assert not Mean.of([2.0]).holds(2.1)
     assert Mean.of([1.0, float("inf")]).shown() == "never"
     assert not Mean.of([1.0, float("inf")]).holds(1.0)
 

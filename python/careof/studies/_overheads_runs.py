@@ -425,7 +425,7 @@ class HandedOff:
     """What it cost."""
 
     of: HandOff
-    lost: int
+    lost: float
     """Segments of the download that did not arrive."""
     stall_s: float
     """From the new path's being ready to the first new data."""
@@ -458,6 +458,10 @@ tcp = { profile = "newreno", window = "64 kB" }
 """
 
 
+_COUNTED = ("flow.0.size=6 MB", "flow.0.tcp.mss=1440 B")
+"""So that what did not arrive was lost at the handover: nothing is under way at the end, or too large."""
+
+
 def hand_off(of: HandOff, progress: Watcher | None = None) -> HandedOff:
     """Carry it out."""
     flag = "true" if of.smooth else "false"
@@ -465,10 +469,11 @@ def hand_off(of: HandOff, progress: Watcher | None = None) -> HandedOff:
         f"mobility.smooth_handoff={flag}",
         f"mobility.movement_detection={of.detection}",
         f"handover.0.at={20 + of.number / HAND_OFFS:.3f} s",
+        *_COUNTED,
     ]
     result = run(HAND_OFF_SCENARIO, set=settings, repetition=of.number, trace=False, progress=progress)
     (handover,) = result.summary["handovers"]
     (flow,) = result.summary["flows"]
     stall = handover["stall_after_s"]
-    lost = flow["segments_sent"] - flow["segments_arrived"]
+    lost = float(flow["segments_sent"] - flow["segments_arrived"]) if flow["complete"] else float("inf")
     return HandedOff(of, lost, float("inf") if stall is None else float(stall))

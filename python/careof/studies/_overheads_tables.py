@@ -191,7 +191,7 @@ def _routes(means: Mapping[str, Mean], routed: Sequence[Transferred]) -> Table:
         "O8: other routes",
         ["set-up", "time of 30.2 MB (s)", "of the same without", "of the same at home"],
         lines,
-        words.ROUTES,
+        words.ROUTES.format(count=len(routed) // len(ROUTES)),
         rows,
     )
 
@@ -201,7 +201,7 @@ def _hand_off(handed_off: Sequence[HandedOff]) -> Table:
     for detection in dict.fromkeys(one.of.detection for one in handed_off):
         for smooth in (False, True):
             found = [one for one in handed_off if one.of.detection == detection and one.of.smooth == smooth]
-            lost, stall = Mean.of([float(one.lost) for one in found]), Mean.of([one.stall_s for one in found])
+            lost, stall = Mean.of([one.lost for one in found]), Mean.of([one.stall_s for one in found])
             name = f"{detection}, {'smooth' if smooth else 'as it comes'}"
             lines.append([name, lost.shown(1), _ms(stall)])
             rows.append(_row(f"O8, {name}", "segments lost", lost))
