@@ -609,6 +609,7 @@ mod tests {
             outer: None,
             body: Body::Message(vec![0; 8].into()),
             origin: None,
+            in_fragments: 0,
         });
         assert_eq!((simulation.malformed_messages, simulation.ledger.dropped_at_nodes().count()), (0, 0));
         let encapsulation = Encapsulation::IpInIp;
