@@ -658,7 +658,7 @@ pub(crate) static HOST: Section = Section {
             "true or false",
             "`true`",
             "Whether it takes TCP's segments from the kernel, and hands them to it, before they are cut into packets. Without, \
-it is several times slower, and a capture on the device has every packet as it is in the tunnel.",
+it is slower, and a capture on the device has every packet as it is in the tunnel.",
         ),
         key(
             "first_table",
