@@ -187,6 +187,12 @@ impl PendingRequests {
         if at > now { None } else { self.take(key) }
     }
 
+    /// Takes out one request of `home_address`; to be called until `None`.
+    pub(crate) fn take_one_of(&mut self, home_address: Ipv4Addr) -> Option<PendingRequest> {
+        let (&key, _) = self.of(home_address).next()?;
+        self.take(key)
+    }
+
     /// Takes out one request to `home_agent`; to be called until `None`.
     pub(crate) fn take_one_to(&mut self, home_agent: Ipv4Addr) -> Option<PendingRequest> {
         let (&key, _) = self.requests.iter().find(|(_, request)| request.home_agent == home_agent)?;

@@ -503,14 +503,66 @@ fn a_home_agent_without_correspondents_tells_nobody() {
 }
 
 #[test]
-fn a_configuration_that_believes_nobody_or_one_twice_is_refused() {
+fn a_configuration_that_believes_nobody_or_one_twice_or_has_no_room_is_refused() {
     let new = |config| CorrespondentNode::new(config, RandomStream::new(3, 0, "c")).unwrap_err();
     let nobody = CorrespondentNodeConfig { home_agents: Vec::new(), ..correspondent_config() };
     assert_eq!(new(nobody), ConfigError::Missing("home agent"));
     let mut twice = correspondent_config();
     twice.home_agents.push(twice.home_agents[0].clone());
     assert_eq!(new(twice), ConfigError::DuplicateAddress { what: "the home agent", address: HA });
+    // It would be woken for what it does not keep.
+    let roomless = CorrespondentNodeConfig { max_bindings: 0, ..correspondent_config() };
+    assert!(matches!(new(roomless), ConfigError::OutOfRange { found: 0, low: 1, .. }));
     let multicast =
         CorrespondentNodeConfig { address: Ipv4Addr::new(224, 0, 0, 1), ..correspondent_config() };
     assert!(matches!(new(multicast), ConfigError::NotUnicast { .. }));
+}
+
+#[test]
+fn an_update_from_before_an_answer_does_not_undo_it() {
+    let mut pair = Pair::new();
+    pair.register(CARE_OF[0], 100, NONE);
+    pair.tunnelled();
+    pair.run_for(Duration::from_millis(100));
+    pair.exit();
+    pair.run_for(Duration::from_secs(73));
+    // The home agent's, held back by somebody.
+    let held_back = signed(Message::BindingUpdate(update(pair.now)), HA, &with_home_agent());
+    pair.run_for(Duration::from_secs(3));
+    assert_eq!((pair.requests(), pair.exit()), (1, Some(CARE_OF[0])));
+    pair.reach_correspondent(&held_back);
+    assert_eq!(pair.exit(), Some(CARE_OF[0]));
+    assert_eq!(pair.correspondent.counters().dropped(DropReason::Replayed), 1);
+}
+
+#[test]
+fn warnings_of_a_mobile_node_at_home_move_the_home_agent_now_and_then_only() {
+    let mut pair = Pair::new();
+    let warning = BindingWarning { home_address: HOME, target: CORRESPONDENT, extensions: Vec::new() };
+    let warning = udp(FA[0], HA, 64, Message::BindingWarning(warning).emit());
+    // Each after the correspondent has answered.
+    for _ in 0..100 {
+        pair.reach_home(&warning);
+        pair.run_for(Duration::from_millis(30));
+    }
+    assert!(pair.updates().len() <= 2, "{}", pair.updates().len());
+    // It hears of a new binding as anybody.
+    pair.register(CARE_OF[0], 300, NONE);
+    pair.tunnelled();
+    pair.run_for(Duration::from_millis(30));
+    assert_eq!(pair.exit(), Some(CARE_OF[0]));
+    pair.run_for(Duration::from_secs(400));
+    assert_eq!(pair.home.next_timeout(), None, "nothing is remembered for ever");
+}
+
+#[test]
+fn in_the_last_second_of_a_binding_not_every_packet_makes_an_update() {
+    let mut pair = Pair::new();
+    pair.register(CARE_OF[0], 2, NONE);
+    pair.run_for(Duration::from_millis(1_500));
+    for _ in 0..40 {
+        pair.tunnelled();
+        pair.run_for(Duration::from_millis(10));
+    }
+    assert_eq!((pair.updates().len(), pair.dropped()), (1, 0));
 }

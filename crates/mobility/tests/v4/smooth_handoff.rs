@@ -481,3 +481,18 @@ fn who_tunnels_to_where_nobody_is_any_longer_is_told_of_at_the_home_agent_and_no
         assert_eq!(Message::parse(transmit.payload.bytes()), Ok(Message::BindingWarning(warning.clone())));
     }
 }
+
+#[test]
+fn who_leaves_while_a_renewal_is_under_way_has_left() {
+    let mut bench = Bench::new(smooth_agent(0));
+    bench.register();
+    let renewal = bench.request(None, true);
+    bench.now += Duration::from_millis(50);
+    let left = signed(update(bench.now), &with_agent(0));
+    bench.handle(UPSTREAM, &left);
+    assert_eq!(bench.agent.departed().count(), 1);
+    assert_eq!(bench.agent.deliver(HOME), None, "it waits for nothing here");
+    // The answer to what it said before it left.
+    bench.handle(UPSTREAM, &udp(HA, FA[0], 64, reply(&renewal.request, ReplyCode::Accepted)));
+    assert_eq!((bench.agent.deliver(HOME), bench.agent.departed().count()), (None, 1));
+}

@@ -26,7 +26,7 @@ pub struct CorrespondentNodeConfig {
     pub address: Ipv4Addr,
     /// The home agents it believes; at least one.
     pub home_agents: Vec<BindingAuthority>,
-    /// Bindings cached at a time; where there is no room, the one that would end first goes.
+    /// Bindings cached at a time, at least one; where there is no room, the one that would end first goes.
     pub max_bindings: usize,
     /// The longest a binding is cached.
     pub max_lifetime: Lifetime,
@@ -51,6 +51,10 @@ impl CorrespondentNodeConfig {
         check_unicast("the correspondent node's address", self.address)?;
         if self.home_agents.is_empty() {
             return Err(ConfigError::Missing("home agent"));
+        }
+        if self.max_bindings == 0 {
+            let what = "the number of bindings cached at a time";
+            return Err(ConfigError::OutOfRange { what, found: 0, low: 1, high: usize::MAX as u64 });
         }
         for authority in &self.home_agents {
             check_unicast("a home agent's address", authority.home_agent)?;

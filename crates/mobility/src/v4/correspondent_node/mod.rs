@@ -297,13 +297,15 @@ impl CorrespondentNode {
         if authority.answered == Some(identification) {
             return Err(DropReason::Replayed);
         }
+        let clock = self.config.clock.at(now);
+        let fresh = authority.guard.check(identification, clock, &mut self.random).outcome;
         let asked = self.refreshes.get(&update.home_address).and_then(|refresh| refresh.asked);
         if asked == Some(identification) {
+            // What was signed before we asked is old from now on, as the guard has seen.
             authority.answered = asked;
             return Ok(identification);
         }
-        let clock = self.config.clock.at(now);
-        match authority.guard.check(identification, clock, &mut self.random).outcome {
+        match fresh {
             Ok(()) => Ok(identification),
             Err(_) => Err(DropReason::Replayed),
         }

@@ -322,6 +322,9 @@ impl ForeignAgent {
     }
 
     fn depart(&mut self, now: Instant, update: &BindingUpdate) {
+        // What it asked for before it left is answered too late.
+        self.handoffs.expected.remove(&update.home_address);
+        while self.pending.take_one_of(update.home_address).is_some() {}
         let visitor = self.visitors.remove(update.home_address);
         if let Some(visitor) = &visitor {
             self.tell(visitor, Change::Removed);

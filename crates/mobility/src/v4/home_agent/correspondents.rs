@@ -126,8 +126,13 @@ impl HomeAgent {
     pub(super) fn tell_correspondents(&mut self, now: Instant, home_address: Ipv4Addr) {
         let care_of = self.bindings.of(home_address).last().map(|binding| binding.care_of);
         for key in self.correspondents.of(home_address) {
-            if self.correspondents.told.get(&key).is_some_and(|told| told.care_of != care_of) {
-                self.update(now, key, None, None);
+            match self.correspondents.told.get(&key) {
+                Some(told) if told.care_of == care_of => {}
+                // Who knows of none is no better off than who was never told.
+                Some(told) if told.care_of.is_none() && told.acknowledged => {
+                    self.correspondents.remove(key);
+                }
+                _ => self.update(now, key, None, None),
             }
         }
     }
@@ -190,11 +195,9 @@ impl HomeAgent {
             return self.outbox.drop(DropReason::UnexpectedReply, origin.source);
         }
         if let Some(told) = self.correspondents.remove(key) {
-            // That there is no binding need not be remembered once it is known; one that was refused is told again when
-            // its packets come this way, as anybody's.
-            if told.care_of.is_some() {
-                self.correspondents.insert(key, Told { acknowledged: true, ..told });
-            }
+            // Also that there is no binding: otherwise every warning would have it told again. One that was refused is told
+            // again when its packets come this way, as anybody's.
+            self.correspondents.insert(key, Told { acknowledged: true, ..told });
         }
     }
 
@@ -217,7 +220,6 @@ impl HomeAgent {
             return self.outbox.drop(DropReason::TableFull, peer);
         }
         let Some(association) = self.correspondents.peers.get(&peer) else { return };
-        let binding = self.bindings.of(home_address).last().copied();
         let clock = self.config.clock;
         let identification =
             answers.unwrap_or_else(|| self.correspondents.identifications.next(now, clock, &mut self.random));
@@ -229,6 +231,9 @@ impl HomeAgent {
                 Lifetime::from_secs(u16::try_from(seconds).unwrap_or(u16::MAX - 1))
             }
         };
+        // In its last second a binding is as good as none: a lifetime of zero has it forgotten.
+        let binding = self.bindings.of(home_address).last().copied();
+        let binding = binding.filter(|binding| !left(binding.expires).is_zero());
         let lifetime = binding.map_or(Lifetime::ZERO, |binding| left(binding.expires));
         let choice = binding.map(|binding| EncapsulationChoice::of(binding.tunnel.encapsulation));
         let update = BindingUpdate {
