@@ -240,6 +240,10 @@ fn mistakes() -> Vec<(String, &'static str)> {
         (mobile("lifetime = \"infinity\""), "a duration is a number and a unit"),
         (mobile("renew_after = \"99 %\""), "a whole percentage from 1 % to 95 %"),
         (
+            home("advertisements = { interval = \"200 ms\" }"),
+            "RFC 5944 (section 2.3) calls one advertisement a second the reasonable maximum\n  hint: add above_recommended_rate = true",
+        ),
+        (
             home("advertisements = { interval = \"10 s\", lifetime = \"20 s\" }"),
             "it must be at least three intervals, 30 s",
         ),

@@ -283,11 +283,19 @@ fn advertisements(
 ) -> Option<AdvertiserConfig> {
     let before = problems.count();
     let reader = field.reader(&ADVERTISEMENTS, problems)?;
+    let is_meant =
+        given(&reader, "above_recommended_rate", problems, |field, problems| field.boolean(problems));
     let interval = given(&reader, "interval", problems, |field, problems| {
         let interval = field.positive_duration(problems)?;
         // An advertisement's lifetime is 16 bits of seconds.
-        if interval < Duration::from_millis(100) || interval > Duration::from_secs(21_000) {
-            field.wrong("it must lie between 100 ms and 21000 s", None, problems);
+        if interval < Duration::from_millis(10) || interval > Duration::from_secs(21_000) {
+            field.wrong("it must lie between 10 ms and 21000 s", None, problems);
+            return None;
+        }
+        if interval < Duration::from_secs(1) && is_meant != Some(true) {
+            let expected = "RFC 5944 (section 2.3) calls one advertisement a second the reasonable maximum";
+            let hint = "add above_recommended_rate = true to [advertisements] if it is meant".to_owned();
+            field.wrong(expected, Some(hint), problems);
             return None;
         }
         Some(interval)

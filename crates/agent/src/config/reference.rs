@@ -410,6 +410,12 @@ pub(crate) static ADVERTISEMENTS: Section = Section {
             "The longest time between two; the shortest is three quarters of it.",
         ),
         key(
+            "above_recommended_rate",
+            "true or false",
+            "`false`",
+            "Whether an `interval` below 1 s, down to 10 ms, is meant: RFC 5944 calls one advertisement a second the reasonable maximum.",
+        ),
+        key(
             "lifetime",
             "duration",
             "three intervals",

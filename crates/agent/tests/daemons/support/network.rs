@@ -251,7 +251,7 @@ impl Network {
     pub(crate) fn start_foreign_agent(&self) -> Daemon {
         let configuration = format!(
             "role = \"foreign\"\ncare_of = \"{FOREIGN_AGENT}\"\n\
-             advertisements = {{ interval = \"500 ms\", lifetime = \"2 s\" }}\n\
+             advertisements = {{ interval = \"500 ms\", above_recommended_rate = true, lifetime = \"2 s\" }}\n\
              [[interface]]\nname = \"visit0\"\naddress = \"172.16.0.1\"\n"
         );
         Daemon::start(self.foreign(), self.directory(), "foreign", &configuration)
