@@ -6,6 +6,7 @@ use core::time::Duration;
 use alloc::vec::Vec;
 
 use careof_base::Instant;
+use careof_wire::ipv4::Ipv4Header;
 use careof_wire::{Flags, Segment};
 
 use crate::black_hole::Holes;
@@ -378,11 +379,20 @@ impl Assistant {
         self.timers.next()
     }
 
-    /// The MTU that a path is taken to have, bytes of the outer datagram, if it swallows what is larger. What is sent on from a store
-    /// has to mind it, too.
+    /// The longest fragments, bytes of the outer datagram, in which a packet that is sent on from a store has to enter its tunnel,
+    /// which adds `overhead` bytes, by a path that swallows what is larger; `None` where it can go as it is.
     #[must_use]
-    pub fn assumed_mtu(&self, now: Instant, mobile: Ipv4Addr, path: PathId) -> Option<u16> {
-        self.holes.assumed(now, self.config.place, mobile, path)
+    pub fn longest_fragments(
+        &self,
+        now: Instant,
+        header: &Ipv4Header,
+        path: PathId,
+        overhead: u16,
+    ) -> Option<u16> {
+        let place = self.config.place;
+        let mobile = if place.enters() == Towards::Mobile { header.destination } else { header.source };
+        let assumed = self.holes.assumed(now, place, mobile, path);
+        assumed.filter(|mtu| header.dont_fragment && header.total_len().saturating_add(overhead) > *mtu)
     }
 
     /// The flows followed at present.

@@ -9,18 +9,15 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use careof_agent::Status;
 use careof_base::{Duration, Instant};
 use careof_lab::{Change, Clock, Direction, Error, LinkReport, Sightings, Tap};
-use careof_link::Fate;
 use careof_metrics::Handover as MeasuredHandover;
 use careof_mobility::v4::{
     Change as BindingChange, DeliveryMethod, Event, HandoverEvent, InterfaceId, Notice,
 };
 use careof_plan::{
-    NodeId, Side, Step, Topology, Tunnelling, announced_path, down_of, first_peer, new_path, up_of,
+    NodeId, Side, Step, Topology, Tunnelling, announced_path, down_of, fate_of_queue, first_peer, is_told,
+    new_path, tunnel_overhead, up_of,
 };
-use careof_scenario::{
-    CareOf, Encapsulation, Handover, HandoverStyle, LinkId, MovementDetection, QueuedFate, Role, Routing,
-    Scenario,
-};
+use careof_scenario::{CareOf, Handover, HandoverStyle, LinkId, QueuedFate, Role, Routing, Scenario};
 
 use crate::agents::AgentThread;
 use crate::application::Worker;
@@ -273,8 +270,7 @@ impl Director {
         match step {
             Step::Attach(link) => {
                 self.raise_link(link)?;
-                // What its owner has chosen an eager node would not leave.
-                if !self.is_eager() {
+                if is_told(&self.scenario, step) {
                     self.switch_to(link, Notice::None);
                 }
             }
@@ -301,7 +297,7 @@ impl Director {
             Step::NewLink(index) => {
                 let to = self.scenario.handovers[index].to;
                 self.raise_link(to)?;
-                if !self.detects_movement() {
+                if is_told(&self.scenario, step) {
                     self.switch_to(to, Notice::None);
                 }
             }
@@ -339,8 +335,7 @@ impl Director {
                 } else {
                     Notice::None
                 };
-                // Where the old link goes, too, whoever is to find out by itself is left to.
-                if handover.overlap.is_none() || !self.detects_movement() {
+                if is_told(&self.scenario, Step::Begin(index)) {
                     self.switch_to(handover.to, notice);
                 }
             }
@@ -526,15 +521,7 @@ impl Director {
         });
         let mobility = self.scenario.mobility.as_ref();
         let is_home = mobility.is_some_and(|mobility| mobility.home == Some(link));
-        let encapsulation = mobility.map(|mobility| mobility.encapsulation).unwrap_or_default();
-        let overhead = match encapsulation {
-            _ if is_home => 0,
-            Encapsulation::IpInIp => careof_wire::tunnel::Encapsulation::IpInIp.max_overhead(),
-            Encapsulation::Minimal => careof_wire::tunnel::Encapsulation::Minimal.max_overhead(),
-            Encapsulation::Gre => {
-                careof_wire::tunnel::Encapsulation::Gre { key: None, sequence: None }.max_overhead()
-            }
-        };
+        let overhead = if is_home { 0 } else { tunnel_overhead(&self.scenario) };
         let peer = first.map_or_else(|| self.topology.entrance(down_of(link)), |(_, peer)| peer);
         let address = self.topology.address_of(peer);
         let method = self.plan.as_ref().map(|plan| plan.policy.lookup(address, None));
@@ -555,17 +542,6 @@ impl Director {
 
     fn is_co_located(&self) -> bool {
         self.scenario.mobility.as_ref().is_some_and(|mobility| mobility.care_of == CareOf::CoLocated)
-    }
-
-    fn is_eager(&self) -> bool {
-        let mobility = self.scenario.mobility.as_ref();
-        mobility.is_some_and(|mobility| mobility.movement_detection == MovementDetection::Eager)
-    }
-
-    /// Whether the mobile node has to find out by itself that it moved.
-    fn detects_movement(&self) -> bool {
-        let detection = self.scenario.mobility.as_ref().map(|mobility| mobility.movement_detection);
-        detection.is_some_and(|detection| detection != MovementDetection::LinkTrigger)
     }
 
     /// Ends the run at `at`: takes the last of everything, and lets nothing go on.
@@ -629,9 +605,5 @@ pub(crate) fn schedule(
 
 /// The link that a handover leaves goes down.
 fn lowered(network: &Network, handover: &Handover) -> Vec<Change> {
-    let queued = match handover.queued {
-        QueuedFate::Drop => Fate::Drop,
-        _ => Fate::Keep,
-    };
-    network.down(handover.from, queued)
+    network.down(handover.from, fate_of_queue(handover))
 }

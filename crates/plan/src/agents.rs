@@ -1,7 +1,6 @@
 //! The agents' configurations.
 
 use core::net::Ipv4Addr;
-use std::collections::BTreeSet;
 
 use careof_base::{Duration, RandomStream};
 use careof_mobility::v4::{
@@ -99,9 +98,10 @@ fn agent_with_reports(
                 let security = security(scenario, run, mobility, &topology.place(mobile).name)?;
                 config.mobile_nodes.push(ServedMobileNode::new(topology.address_of(mobile), security));
             }
-            for node in correspondents(scenario, topology) {
+            let nodes = (0..topology.places.len()).map(|index| NodeId(index as u16));
+            for node in nodes.filter(|node| is_correspondent(scenario, topology, *node)) {
                 let (address, name) = (address_towards_home(topology, node), &topology.place(node).name);
-                let security = update_security(scenario, run, mobility, name)?;
+                let security = association(scenario, run, mobility, UPDATE_SPI, name)?;
                 config.correspondents.push(PeerSecurity { address, security });
             }
             Some(AgentPlan::Home(Box::new(config)))
@@ -111,7 +111,7 @@ fn agent_with_reports(
             config.clock = wall_clock();
             config.smooth_handoff = mobility.smooth_handoff;
             if mobility.smooth_handoff {
-                let security = visitor_security(scenario, run, mobility, &place.name)?;
+                let security = association(scenario, run, mobility, VISITOR_SPI, &place.name)?;
                 let address = topology.address_of(mobiles.first);
                 config.mobile_nodes.push(PeerSecurity { address, security });
             }
@@ -147,7 +147,7 @@ fn agent_with_reports(
                 for interface in &place.interfaces {
                     let agent = topology.place(interface.peer);
                     if agent.role == Role::ForeignAgent {
-                        let security = visitor_security(scenario, run, mobility, &agent.name)?;
+                        let security = association(scenario, run, mobility, VISITOR_SPI, &agent.name)?;
                         config
                             .foreign_agents
                             .push(PeerSecurity { address: interface.peer_address, security });
@@ -156,11 +156,11 @@ fn agent_with_reports(
             }
             Some(AgentPlan::Mobile(Box::new(config)))
         }
-        _ if correspondents(scenario, topology).contains(&node) => {
+        _ if is_correspondent(scenario, topology, node) => {
             let authority = BindingAuthority {
                 home_agent: agent_address,
                 home_network,
-                security: update_security(scenario, run, mobility, &place.name)?,
+                security: association(scenario, run, mobility, UPDATE_SPI, &place.name)?,
             };
             let mut config = CorrespondentNodeConfig::new(address_towards_home(topology, node), authority);
             config.clock = wall_clock();
@@ -170,19 +170,18 @@ fn agent_with_reports(
     })
 }
 
-/// The nodes that run careof although they do not move: with route optimisation the other ends of the mobile nodes' flows.
-fn correspondents(scenario: &Scenario, topology: &Topology) -> BTreeSet<NodeId> {
-    let optimized = scenario.mobility.as_ref().is_some_and(|mobility| mobility.route_optimization);
-    let (Some(mobiles), true) = (topology.mobiles, optimized) else { return BTreeSet::new() };
-    let ends = scenario
-        .flows
-        .iter()
-        .map(|flow| [flow.from, flow.to].map(|end| topology.find(&scenario.node(end).name)));
-    let moves = |node: &Option<NodeId>| node.is_some_and(|node| mobiles.index(node).is_some());
-    let peers = ends.filter(|ends| ends.iter().any(moves)).flatten().flatten();
+/// Whether a node runs careof although it does not move: with route optimisation the other ends of the mobile nodes' flows.
+fn is_correspondent(scenario: &Scenario, topology: &Topology, node: NodeId) -> bool {
+    let place = topology.place(node);
     // A home agent tunnels anyway, and a foreign agent has visitors of its own.
-    let is_host = |node: &NodeId| matches!(topology.place(*node).role, Role::Correspondent | Role::Host);
-    peers.filter(is_host).collect()
+    let is_host = matches!(place.role, Role::Correspondent | Role::Host);
+    let optimized = scenario.mobility.as_ref().is_some_and(|mobility| mobility.route_optimization);
+    is_host
+        && optimized
+        && scenario.flows.iter().any(|flow| {
+            let ends = [flow.from, flow.to].map(|end| scenario.node(end));
+            ends.iter().any(|end| end.name == place.name) && ends.iter().any(|end| end.role == Role::Mobile)
+        })
 }
 
 /// The address from which a node sends to mobile nodes.
@@ -286,26 +285,16 @@ fn key(random: &mut RandomStream) -> Vec<u8> {
     [random.next_u64().to_be_bytes(), random.next_u64().to_be_bytes()].concat()
 }
 
-/// What the home agent and the correspondent `name` have agreed on.
-fn update_security(
+/// What the node `name` has agreed on with the home agent ([`UPDATE_SPI`]) or with the mobile node ([`VISITOR_SPI`]).
+fn association(
     scenario: &Scenario,
     run: u64,
     mobility: &Mobility,
+    spi: Spi,
     name: &str,
 ) -> Result<SecurityAssociation, ConfigError> {
     let mut random = stream(scenario, run, &format!("mobility.key.{name}"));
-    SecurityAssociation::new(UPDATE_SPI, algorithm(mobility), key(&mut random), ReplayProtection::TIMESTAMPS)
-}
-
-/// What the mobile node and the foreign agent `name` have agreed on.
-fn visitor_security(
-    scenario: &Scenario,
-    run: u64,
-    mobility: &Mobility,
-    name: &str,
-) -> Result<SecurityAssociation, ConfigError> {
-    let mut random = stream(scenario, run, &format!("mobility.key.{name}"));
-    SecurityAssociation::new(VISITOR_SPI, algorithm(mobility), key(&mut random), ReplayProtection::TIMESTAMPS)
+    SecurityAssociation::new(spi, algorithm(mobility), key(&mut random), ReplayProtection::TIMESTAMPS)
 }
 
 pub(crate) const fn algorithm(mobility: &Mobility) -> Algorithm {

@@ -12,6 +12,7 @@
 
 mod agents;
 mod assists;
+mod black_hole;
 mod capture;
 mod dhcp;
 mod digest;
@@ -30,6 +31,7 @@ mod workload;
 
 pub use agents::{AgentPlan, agent, wall_clock};
 pub use assists::{announced_path, assists, exceptions, flow_key, tunnel_overhead};
+pub use black_hole::{note_filtered, note_hole};
 pub use capture::LinkCapture;
 pub use dhcp::{DhcpPlan, dhcp};
 pub use digest::{Digest, of_bytes};
@@ -41,7 +43,7 @@ pub use message_text::describe;
 pub use observation::Observation;
 pub use path::{Tunnelling, first_peer, new_path};
 pub use refusal::{Unsupported, refuse_what_no_world_can};
-pub use script::{Step, steps};
+pub use script::{Step, fate_of_queue, is_told, steps};
 pub use sequence::Unwrapped;
 pub use topology::{
     Cable, Cell, FleetNetwork, HomeNetwork, Interface, InterfaceIndex, Mobiles, NodeId, OneWayId, Place,

@@ -3,7 +3,8 @@
 use core::time::Duration;
 
 use careof_base::Instant;
-use careof_scenario::{Handover, HandoverStyle, LinkId};
+use careof_link::Fate;
+use careof_scenario::{Handover, HandoverStyle, LinkId, MovementDetection, QueuedFate, Scenario};
 
 /// What happens at one instant of the script. Handovers go by their index in the scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +46,33 @@ pub fn steps(start: Option<LinkId>, handovers: &[Handover]) -> Vec<(Instant, Ste
     }
     steps.sort_by_key(|(at, _)| *at);
     steps
+}
+
+/// Whether the mobile node is told to change to the link that a step brings, by its owner or its link layer. Otherwise it has to
+/// find out by itself.
+#[must_use]
+pub fn is_told(scenario: &Scenario, step: Step) -> bool {
+    let detection = scenario.mobility.as_ref().map(|mobility| mobility.movement_detection);
+    let by_link_layer = detection.is_none_or(|detection| detection == MovementDetection::LinkTrigger);
+    match step {
+        // What its owner has chosen an eager node would not leave.
+        Step::Attach(_) => detection != Some(MovementDetection::Eager),
+        // Where the old link goes, too, whoever is to find out is left to.
+        Step::Begin(index) => {
+            by_link_layer || scenario.handovers.get(index).is_some_and(|one| one.overlap.is_none())
+        }
+        Step::NewLink(_) => by_link_layer,
+        Step::Announce(_) | Step::OldLink(_) => false,
+    }
+}
+
+/// What becomes of the packets that wait for a link when a handover takes it down.
+#[must_use]
+pub const fn fate_of_queue(handover: &Handover) -> Fate {
+    match handover.queued {
+        QueuedFate::Drop => Fate::Drop,
+        _ => Fate::Keep,
+    }
 }
 
 #[cfg(test)]

@@ -374,6 +374,6 @@ impl Simulation {
             return self.transmit(node, interface, packet);
         }
         self.pool[packet].outermost_mut().dont_fragment = false;
-        self.cut(node, packet, longest).into_iter().for_each(|part| self.transmit(node, interface, part));
+        self.cut(node, packet, longest, |this, part| this.transmit(node, interface, part));
     }
 }

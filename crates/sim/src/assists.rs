@@ -12,7 +12,7 @@ use careof_assist::{
 };
 use careof_metrics::AssistDeed;
 use careof_mobility::v4::{HandoverEvent, InterfaceId, PathProperties, Tunnel};
-use careof_plan::{FlowId, InterfaceIndex, NodeId, Route, Side, announced_path, down_of, port};
+use careof_plan::{FlowId, InterfaceIndex, NodeId, Route, Side, announced_path, down_of, note_hole, port};
 use careof_scenario::{Handover, LinkId};
 use careof_trace::AssistRecord;
 use careof_wire::icmp::{DestinationUnreachable, IcmpMessage, UnreachableCode, quote_segment};
@@ -456,15 +456,12 @@ impl Simulation {
         let Some(anchor) = &self.node(node).assist else { return };
         let config = anchor.assistant.config();
         let header = self.pool[packet].header;
-        if config.black_hole.is_none() || towards != config.place.enters() || !header.dont_fragment {
+        if config.black_hole.is_none() || towards != config.place.enters() {
             return;
         }
-        let mobile = if towards == Towards::Mobile { header.destination } else { header.source };
-        let path = via.or_else(|| self.direction(node, packet)?.1);
-        let assumed = path.and_then(|path| anchor.assistant.assumed_mtu(self.now, mobile, path));
-        if let Some(mtu) = assumed.filter(|mtu| header.total_len() + anchor.overhead > *mtu) {
-            self.pool[packet].in_fragments = mtu;
-        }
+        let Some(path) = via.or_else(|| self.direction(node, packet)?.1) else { return };
+        let longest = anchor.assistant.longest_fragments(self.now, &header, path, anchor.overhead);
+        self.pool[packet].in_fragments = longest.unwrap_or(self.pool[packet].in_fragments);
     }
 
     /// Sends an acknowledgement in the name of the end it does not go to. One of a flow that is none of the scenario's can
@@ -584,15 +581,8 @@ impl Simulation {
                 way.map_or_else(|| path.0.to_string(), |way| self.links[way.0 as usize].name.clone())
             }
         };
-        match news {
-            HoleNews::Assumed { mtu, failed } => {
-                let of = self.flow_of(flow).map(|(id, _)| self.flows[usize::from(id.0)].name.clone());
-                let of = of.unwrap_or_default();
-                self.black_holes.on_assumed(self.now, (name, towards), &of, failed, mtu);
-            }
-            HoleNews::Told { .. } => self.black_holes.on_told(name, &towards),
-            HoleNews::InFragments => self.black_holes.on_fragments(name, &towards),
-        }
+        let of = self.flow_of(flow).map_or("", |(id, _)| self.flows[usize::from(id.0)].name.as_str());
+        note_hole(&mut self.black_holes, self.now, (name, towards), of, news);
     }
 
     /// How assists know a flow whose `mobile` side moves.

@@ -182,7 +182,7 @@ impl Simulation {
         }
         match self.pool[packet].in_fragments {
             0 => self.route_on(node, packet),
-            longest => self.cut(node, packet, longest).into_iter().for_each(|part| self.route_on(node, part)),
+            longest => self.cut(node, packet, longest, |this, part| this.route_on(node, part)),
         }
     }
 
@@ -264,10 +264,10 @@ impl Simulation {
             self.fragmentation_needed(node, packet, mtu);
             return self.drop_packet(node, packet, NodeDrop::FragmentationNeeded);
         }
-        for part in self.cut(node, packet, mtu) {
-            let size = self.pool.hop(part).size;
-            self.offer(out, part, size);
-        }
+        self.cut(node, packet, mtu, |this, part| {
+            let size = this.pool.hop(part).size;
+            this.offer(out, part, size);
+        });
     }
 
     /// Whether a packet that must not be fragmented is larger than the tunnel is known to take: then its sender is told
@@ -295,12 +295,17 @@ impl Simulation {
         self.tunnel_mtus.entry((node, exit)).or_default().lower(self.now, mtu, path_mtu::LIFETIME);
     }
 
-    /// Cuts a packet into fragments of at most `mtu` bytes (RFC 791 section 3.2).
-    pub(crate) fn cut(&mut self, node: NodeId, packet: PacketRef, mtu: u16) -> Vec<PacketRef> {
+    /// Cuts a packet into fragments of at most `mtu` bytes (RFC 791 section 3.2), if it has to be, and sends each on.
+    pub(crate) fn cut(
+        &mut self,
+        node: NodeId,
+        packet: PacketRef,
+        mtu: u16,
+        send: impl Fn(&mut Self, PacketRef),
+    ) {
         if self.pool.hop(packet).size <= u32::from(mtu) {
-            return vec![packet];
+            return send(self, packet);
         }
-        let mut parts = Vec::new();
         let whole = self.pool[packet].clone();
         let header = *whole.outermost();
         let step = (mtu - 20) & !7;
@@ -314,12 +319,11 @@ impl Simulation {
             part_header.more_fragments = header.more_fragments || offset + len < header.payload_len;
             let part = self.insert(part);
             self.trace_derived(node, part, whole.id, "fragment");
-            parts.push(part);
+            send(self, part);
             offset += len;
         }
         self.ledger.fragmented += 1;
         self.release(packet);
-        parts
     }
 
     /// Tells whoever can do something about it that a packet is too large (RFC 1191, RFC 2003 section 5.1).

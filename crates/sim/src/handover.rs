@@ -6,8 +6,10 @@ use careof_base::Instant;
 use careof_link::Fate;
 use careof_metrics::{Handover as MeasuredHandover, HandoverMetrics};
 use careof_mobility::v4::{Input, InterfaceAddress, InterfaceId, Notice};
-use careof_plan::{FlowId, Mobiles, NodeId, OneWayId, Route, Step, Subnet, down_of, steps, up_of};
-use careof_scenario::{Handover, HandoverStyle, LinkId, MovementDetection, QueuedFate};
+use careof_plan::{
+    FlowId, Mobiles, NodeId, OneWayId, Route, Step, Subnet, down_of, fate_of_queue, is_told, steps, up_of,
+};
+use careof_scenario::{Handover, HandoverStyle, LinkId, QueuedFate};
 use careof_wire::icmp::{DestinationUnreachable, IcmpMessage, UnreachableCode};
 
 use crate::agents::Agent;
@@ -61,8 +63,7 @@ impl Simulation {
             match step {
                 Step::Attach(link) => {
                     self.raise_link(link);
-                    // What its owner has chosen an eager node would not leave.
-                    if !self.is_eager() {
+                    if is_told(&self.scenario, step) {
                         self.switch_to(link, Notice::None);
                     }
                 }
@@ -90,7 +91,7 @@ impl Simulation {
                 Step::NewLink(index) => {
                     let to = self.script.handovers[index].to;
                     self.raise_link(to);
-                    if !self.detects_movement() {
+                    if is_told(&self.scenario, step) {
                         self.switch_to(to, Notice::None);
                     }
                 }
@@ -120,8 +121,7 @@ impl Simulation {
                 } else {
                     Notice::None
                 };
-                // Where the old link goes, too, whoever is to find out by itself is left to.
-                if handover.overlap.is_none() || !self.detects_movement() {
+                if is_told(&self.scenario, Step::Begin(index)) {
                     self.switch_to(handover.to, notice);
                 }
             }
@@ -134,10 +134,7 @@ impl Simulation {
 
     /// The link that a handover leaves goes down.
     fn lower_link(&mut self, handover: &Handover) {
-        let queued = match handover.queued {
-            QueuedFate::Drop => Fate::Drop,
-            _ => Fate::Keep,
-        };
+        let queued = fate_of_queue(handover);
         for way in [down_of(handover.from), up_of(handover.from)] {
             self.take_down(way, queued, Fate::Drop);
         }
@@ -168,19 +165,6 @@ impl Simulation {
             };
             self.agent_input(node, Input::AddressChanged { interface, address: Some(address) });
         }
-    }
-
-    /// Whether the mobile node has to find out by itself that it moved, instead of being told by its link layer.
-    fn detects_movement(&self) -> bool {
-        self.scenario
-            .mobility
-            .as_ref()
-            .is_some_and(|mobility| mobility.movement_detection != MovementDetection::LinkTrigger)
-    }
-
-    fn is_eager(&self) -> bool {
-        let mobility = self.scenario.mobility.as_ref();
-        mobility.is_some_and(|mobility| mobility.movement_detection == MovementDetection::Eager)
     }
 
     /// The agent at the fixed end of an access link, if one is there, notices what its link does.

@@ -9,10 +9,10 @@ use careof_metrics::{BlackHoles, FlowMetrics};
 use careof_mobility::path_mtu::PathMtu;
 use careof_plan::{
     Digest, FlowId, InterfaceIndex, Mobiles, NodeId, OneWayId, Place, Route, Side, Subnet, Topology,
-    Unsupported,
+    Unsupported, note_filtered,
 };
 use careof_scenario::Scenario;
-use careof_wire::icmp::{IcmpMessage, QuotedDatagram, UnreachableCode, is_error};
+use careof_wire::icmp::is_error;
 use careof_wire::protocol;
 
 use crate::advice::Senders;
@@ -370,14 +370,7 @@ impl Simulation {
         if !is_error {
             return false;
         }
-        if let Ok(IcmpMessage::DestinationUnreachable(error)) = IcmpMessage::parse(bytes)
-            && error.code == UnreachableCode::FragmentationNeeded
-            && let Ok(quoted) = QuotedDatagram::parse(&error.quoted)
-        {
-            let name = &self.links[id.0 as usize].name;
-            let towards = quoted.header.destination.to_string();
-            self.black_holes.on_filtered(self.now, name, towards, error.next_hop_mtu);
-        }
+        note_filtered(&mut self.black_holes, self.now, &self.links[id.0 as usize].name, bytes);
         let way = &mut self.links[id.0 as usize];
         let cause = way.link.refuse_filtered(self.now, self.pool.hop(packet).size);
         way.look_after(&mut self.queue);

@@ -14,7 +14,7 @@ from careof.explanation.handovers import Split, phases
 from careof.explanation.parts import BYTES, HANDOVER, TIMES, WAITS
 from careof.explanation.segments import Segments
 from careof.explanation.service import Service
-from careof.explanation.table import ABSENT, events_of
+from careof.explanation.table import ABSENT, events_of, nanos
 from careof.explanation.topology import Topology
 from careof.explanation.walk import Step, Walk
 from careof.runs import SIMULATED
@@ -82,7 +82,7 @@ class Explainer:
         segments = Segments(self._events, self._lineage, flow, source, target, both_ways=both_ways)
         seen = Seen(self._crossings, self._lineage, segments, self._topology, flow)
         self._done(before + 1)
-        start = None if row["start_s"] is None else _nanos(row["start_s"])
+        start = None if row["start_s"] is None else nanos(row["start_s"])
         deliveries = self._deliveries(flow, target)
         end = self._end(row, start, deliveries)
         sums = _Sums(len(self._crossings.ways), len(self._run.summary["handovers"]))
@@ -172,7 +172,7 @@ class Explainer:
         if start is None:
             return None
         last = int(self._events["time_ns"][deliveries[-1]]) if len(deliveries) else start
-        return last if row["complete"] else max(start + _nanos(row["active_s"]), last)
+        return last if row["complete"] else max(start + nanos(row["active_s"]), last)
 
     def _add_up(self, steps: list[Step], found: list[Phase], seen: Seen, sums: _Sums) -> None:
         crossed = []
@@ -267,7 +267,3 @@ class Explainer:
             elif way is not None and way.jitter:
                 notes.append(f"{way.name} has jitter: when a packet was sent is inferred from its queue.")
         return notes
-
-
-def _nanos(seconds: float) -> int:
-    return round(seconds * 1e9)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from careof.explanation.parts import HANDOVER
-from careof.explanation.table import ABSENT
+from careof.explanation.table import ABSENT, nanos
 
 if TYPE_CHECKING:
     from careof.explanation.table import Events, Ints
@@ -33,8 +33,8 @@ def phases(events: Events, handovers: list[Json], deliveries: Ints, end: int) ->
     """
     found: list[Phase] = []
     for number, handover in enumerate(handovers):
-        begin, until = _nanos(handover["at_s"]), min(_nanos(handover["until_s"]), end)
-        ready = until if handover["ready_at_s"] is None else _nanos(handover["ready_at_s"])
+        begin, until = nanos(handover["at_s"]), min(nanos(handover["until_s"]), end)
+        ready = until if handover["ready_at_s"] is None else nanos(handover["ready_at_s"])
         new = str(handover["to"])
         up, initiated, address = (
             _first(events, cause, new, begin, ready) for cause in ("link-up", "initiated", "address-acquired")
@@ -88,7 +88,3 @@ def _first(events: Events, cause: str, link: str, begin: int, end: int) -> int |
 def _moved(deliveries: Ints, ready: int, until: int) -> int:
     later = deliveries[deliveries >= ready]
     return min(int(later[0]), until) if len(later) else until
-
-
-def _nanos(seconds: float) -> int:
-    return round(seconds * 1e9)

@@ -36,6 +36,11 @@ _LATER = "of_packet"
 """Not in the traces of earlier versions."""
 
 
+def nanos(seconds: float) -> int:
+    """A time of a summary as the events have it."""
+    return round(seconds * 1e9)
+
+
 class Events:
     """Columns of the event table. Names are codes: `events.code("kind", "timeout")`, `events.names["link"]`."""
 

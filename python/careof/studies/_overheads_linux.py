@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from careof.staging import write_whole
 from careof.studies import Row, Study
 from careof.studies import _overheads_words as words
+from careof.studies._files import as_json, write
 from careof.studies._overheads_rows import PAPER_S, Mean, all_match, part
 from careof.studies._overheads_runs import PLACEMENTS, Transfer, Transferred, Walk, Walked, transfer, walk
 from careof.sweeps.traced import in_turn
@@ -57,9 +56,7 @@ def carry_out(out: Path | None, progress: Watcher | None, *, world: str, quick: 
         text=words.LINUX.format(kernel=kernel),
     )
     if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
-        write_whole(out / "rows.json", json.dumps(study.rows_as_json(), indent=2, ensure_ascii=False) + "\n")
-        study.files.append(out / "rows.json")
+        study.files.extend(write(out, {"rows.json": as_json(study.rows_as_json())}))
     return study
 
 

@@ -14,7 +14,7 @@ from careof.sweeps.confidence import LEVEL, student_quantile
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from careof.studies._overheads_runs import Long, Transferred, Walked
+    from careof.studies._overheads_runs import TookLong, Transferred, Walked
 
 PAPER_S = {"A": (41.21, 1.81), "B": (43.30, 1.04), "C": (78.22, 1.43), "D": (46.17, 1.14), "E": (75.62, 1.33)}
 """Mean and standard deviation of the paper's Table 3, seconds."""
@@ -295,7 +295,7 @@ _ETHERNET_BYTES = 18 + 8 + 12
 """Header and check sequence, preamble, gap."""
 
 
-def o7(longs: Sequence[tuple[Long, float]]) -> Row:
+def o7(longs: Sequence[TookLong]) -> Row:
     """A long transfer with a handover every 30 s."""
     profiles = sorted({of.tcp for of, _ in longs})
     base = {

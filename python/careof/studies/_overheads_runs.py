@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow.compute as pc
 
@@ -125,17 +125,25 @@ WHOLE_SEGMENTS_B = 1460 * 1410 // 10
 """A file that segments of either size fill to the last byte."""
 
 
-def tunnelled_sizes(letter: str) -> dict[int, int]:
+class Sizes(NamedTuple):
+    """What crossed a tunnel's link."""
+
+    letter: str
+    by_size: dict[int, int]
+    """Datagrams, by their size in bytes."""
+
+
+def tunnelled_sizes(letter: str, progress: Watcher | None = None) -> Sizes:
     """How many datagrams of which size cross the tunnel's link with a file of whole segments, for every MTU."""
     placement = next(one for one in PLACEMENTS if one.letter == letter)
-    result = run(transfer_scenario(placement), set=[f"flow.0.size={WHOLE_SEGMENTS_B} B"])
+    result = run(transfer_scenario(placement), set=[f"flow.0.size={WHOLE_SEGMENTS_B} B"], progress=progress)
     events = result.events
     kinds, links, sizes, flows = (events.column(name).to_pylist() for name in ("kind", "link", "size_bytes", "flow"))
     found: dict[int, int] = {}
     for kind, link, size, flow in zip(kinds, links, sizes, flows, strict=True):
         if kind == "packet-enqueued" and link == "cell-backhaul.down" and flow == "file":
             found[size] = found.get(size, 0) + 1
-    return found
+    return Sizes(letter, found)
 
 
 LOST = "mobility.movement_detection=missed-advertisements"
@@ -169,6 +177,8 @@ class Walk:
     assist: str = "none"
     repetition: int = 0
     world: str = SIMULATED
+    every_s: float | None = None
+    """From one handover to the next; None is as soon as may be."""
 
     @property
     def period_s(self) -> float:
@@ -177,6 +187,8 @@ class Walk:
         Registrations are a second apart at least (RFC 5944, section 3.6), and the timer of a sender that was left alone
         has run out by then.
         """
+        if self.every_s is not None:
+            return self.every_s
         return max(8 * self.interval_s, 2.5) if self.tcp is None else 9 * self.interval_s + 2
 
     @property
@@ -186,14 +198,11 @@ class Walk:
         return [self.period_s * (number + 1) + self.interval_s * chance.random() for number in range(self.handovers)]
 
 
-def walk_scenario(of: Walk, every_s: float | None = None, duration_s: float | None = None) -> str:
-    """The scenario of a walk; with `every_s` its handovers are that far apart, in a run of `duration_s`."""
+def walk_scenario(of: Walk) -> str:
+    """The scenario of a walk."""
     overlap = OVERLAP * of.interval_s if of.overlap else 0.0
     handovers = []
-    losses = of.losses_s
-    if every_s is not None:
-        losses = [loss + (every_s - of.period_s) * (number + 1) for number, loss in enumerate(losses)]
-    for number, loss in enumerate(losses):
+    for number, loss in enumerate(of.losses_s):
         old, new = ("home", "away") if number % 2 == 0 else ("away", "home")
         style = f'overlap = "{_us(overlap)} us"' if of.overlap else 'style = "break-before-make"'
         handovers.append(
@@ -205,7 +214,7 @@ def walk_scenario(of: Walk, every_s: float | None = None, duration_s: float | No
     fast = "above_recommended_rate = true\n" if of.interval_s < 1 else ""
     return f"""\
 title = "Mobile IP between two cells"
-duration = "{duration_s or of.period_s * (of.handovers + 1) + of.interval_s:.6f} s"
+duration = "{of.period_s * (of.handovers + 1) + of.interval_s:.6f} s"
 [links]
 home = "ethernet-10m"
 away = "ethernet-10m"
@@ -294,31 +303,28 @@ class Long:
     tcp: str
     handovers: bool
     repetition: int = 0
-    settings: tuple[str, ...] = ()
-    assist: str = "none"
 
 
-LONG_S = 180.0
 EVERY_S = 30.0
 _LONG_MB = 210
-"""About what crosses 10 Mbit/s in that time."""
+"""About what crosses 10 Mbit/s in three minutes."""
 
 
-def long_transfer(of: Long, progress: Watcher | None = None) -> float:
+class TookLong(NamedTuple):
+    """How long a long transfer took."""
+
+    of: Long
+    seconds: float
+
+
+def long_transfer(of: Long, progress: Watcher | None = None) -> TookLong:
     """How long the file took, seconds."""
-    walk = Walk(
-        "long",
-        1.0,
-        12 if of.handovers else 0,
-        tcp=of.tcp,
-        repetition=of.repetition,
-        settings=of.settings or Walk("", 1, 0).settings,
-    )
-    text = walk_scenario(walk, every_s=EVERY_S, duration_s=420.0)
-    settings = [*walk.settings, f"flow.0.size={_LONG_MB} MB", *([] if of.assist == "none" else [f"assist={of.assist}"])]
-    result = run(text, set=settings, trace=False, repetition=of.repetition, progress=progress)
+    handovers = 12 if of.handovers else 0
+    walk = Walk("long", 1.0, handovers, tcp=of.tcp, repetition=of.repetition, every_s=EVERY_S)
+    settings = [*walk.settings, "duration=420 s", f"flow.0.size={_LONG_MB} MB"]
+    result = run(walk_scenario(walk), set=settings, trace=False, repetition=of.repetition, progress=progress)
     (flow,) = result.summary["flows"]
-    return float(flow["active_s"]) if flow["complete"] else float("inf")
+    return TookLong(of, float(flow["active_s"]) if flow["complete"] else float("inf"))
 
 
 @dataclass(frozen=True)
@@ -365,11 +371,18 @@ size = "1 B"
 """
 
 
-def acquire(of: Acquisition, repetition: int, progress: Watcher | None = None) -> tuple[Acquisition, float]:
+class Acquired(NamedTuple):
+    """How long it took."""
+
+    of: Acquisition
+    seconds: float
+
+
+def acquire(of: Acquisition, repetition: int, progress: Watcher | None = None) -> Acquired:
     """From the loss of the old link to the registration by the new one, seconds."""
     result = run(_ACQUISITION, set=list(of.settings), repetition=repetition, trace=False, progress=progress)
     (handover,) = result.summary["handovers"]
-    return of, float("inf") if handover["ready_at_s"] is None else float(handover["interruption_s"])
+    return Acquired(of, float("inf") if handover["ready_at_s"] is None else float(handover["interruption_s"]))
 
 
 SWITCHED = "1 Gbit/s, switched"

@@ -27,7 +27,7 @@ from careof.studies._overheads_runs import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from careof.studies._overheads_runs import Acquisition, HandedOff, Transferred, Walked
+    from careof.studies._overheads_runs import Acquired, HandedOff, Transferred, Walked
 
 _WAYS: tuple[tuple[str, bool, tuple[str, ...]], ...] = (
     ("three missed advertisements, cells overlap (the paper)", True, (LOST, *UNASKED, *BY_THE_CLOCK)),
@@ -51,7 +51,7 @@ CURES = tuple(
 def tables(
     means: Mapping[str, Mean],
     walks: Sequence[Walked],
-    acquired: Sequence[tuple[Acquisition, float]],
+    acquired: Sequence[Acquired],
     variants: Sequence[Transferred],
     handed_off: Sequence[HandedOff],
     *,
@@ -215,7 +215,7 @@ def _hand_off(handed_off: Sequence[HandedOff]) -> Table:
     )
 
 
-def _acquisition(acquired: Sequence[tuple[Acquisition, float]]) -> Table:
+def _acquisition(acquired: Sequence[Acquired]) -> Table:
     lines, rows, means = [], [], []
     for one in ACQUISITIONS:
         mean = Mean.of([seconds for of, seconds in acquired if of == one])

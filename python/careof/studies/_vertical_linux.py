@@ -8,7 +8,6 @@ count.
 
 from __future__ import annotations
 
-import json
 import statistics
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,8 +16,8 @@ from typing import TYPE_CHECKING
 
 from careof.comparison import compare
 from careof.runs import SIMULATED, run
-from careof.staging import write_whole
 from careof.studies import Row, Study
+from careof.studies._files import as_json, write
 from careof.studies._vertical_linux_rows import TARGETS, Target
 from careof.studies._vertical_runs import SCENARIO, SETUPS, look_at, overrides
 from careof.sweeps.traced import in_turn
@@ -204,8 +203,7 @@ def _text(runs: list[Run], planned: list[Measurement]) -> str:
 def _write(study: Study, out: Path, planned: list[Measurement], runs: list[Run]) -> list[Path]:
     """The rows, and pages that lay the runs over each other: model and kernel, kernel of then and of today."""
     made = {(one.setup.key, one.flavour.key, one.repetition): run for one, run in zip(planned, runs, strict=True)}
-    files = [out / "rows.json"]
-    write_whole(files[0], json.dumps(study.rows_as_json(), indent=2, ensure_ascii=False) + "\n")
+    files = write(out, {"rows.json": as_json(study.rows_as_json())})
     for setup in _DURATIONS:
         for a, b in (("simulated", "legacy"), ("legacy", "cubic")):
             files.append(out / f"{setup}-{a}-{b}.html")

@@ -8,13 +8,12 @@ of today, and part of it is carried out on Linux hosts.
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from careof.runs import SIMULATED
-from careof.staging import write_whole
 from careof.studies import Study, _overheads_linux
+from careof.studies._files import as_json, refuse, write
 from careof.studies._overheads_figures import Course, course, pictures
 from careof.studies._overheads_rows import o1, o2, o3, o4, o5, o6, o7, times
 from careof.studies._overheads_runs import (
@@ -25,10 +24,12 @@ from careof.studies._overheads_runs import (
     ROUTED,
     TODAY,
     UNASKED,
-    Acquisition,
+    Acquired,
     HandedOff,
     HandOff,
     Long,
+    Sizes,
+    TookLong,
     Transfer,
     Transferred,
     Walk,
@@ -68,7 +69,7 @@ def carry_out(out: Path | None, progress: Watcher | None, *, quick: bool = False
     """Run the paper's measurements again, and what it proposed.
 
     Args:
-        out: a directory for the figures, `rows.json` and what the single runs came to; it is made if need be.
+        out: a directory for the figures and `rows.json`; it is made if need be.
         progress: told how many runs are done of how many.
         quick: fewer repetitions, and none of what is beyond the paper.
         world: where to run it; on Linux hosts, in about two minutes, set-ups D and E and the handovers.
@@ -77,16 +78,14 @@ def carry_out(out: Path | None, progress: Watcher | None, *, quick: bool = False
         OutputError: `out` cannot be written.
         WorldError: this machine has no Linux hosts to offer.
     """
+    refuse(out)
     if world != SIMULATED:
         return _overheads_linux.carry_out(out, progress, world=world, quick=quick)
     study, results = _simulated(progress, quick=quick)
     if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
-        write_whole(out / "rows.json", json.dumps(study.rows_as_json(), indent=2, ensure_ascii=False) + "\n")
-        study.files.append(out / "rows.json")
-        for picture in pictures(_of(results, Walked), _of(results, Course)[0]):
-            (out / f"{picture.name}.png").write_bytes(picture.png)
-            study.files.append(out / f"{picture.name}.png")
+        drawn = pictures(_of(results, Walked), _of(results, Course)[0])
+        files = {f"{picture.name}.png": picture.png for picture in drawn}
+        study.files.extend(write(out, {"rows.json": as_json(study.rows_as_json()), **files}))
     return study
 
 
@@ -100,18 +99,15 @@ def _simulated(progress: Watcher | None, *, quick: bool) -> tuple[Study, list[An
         for placement in PLACEMENTS
     ]
     work += [partial(walk, Walk(f"network {a}", a, count)) for a in INTERVALS_S]
-    work += [
-        partial(walk, Walk(f"network {a} at random", a, count, clockwork=False, settings=(LOST, *UNASKED)))
-        for a in (1.0,)
-    ]
+    work.append(partial(walk, Walk("network 1.0 at random", 1.0, count, clockwork=False, settings=(LOST, *UNASKED))))
     work += [partial(walk, Walk(f"tcp {a}", a, with_tcp, tcp=profile)) for a in INTERVALS_TCP_S for profile in PROFILES]
     work += [
-        partial(_long, Long(profile, handovers=handovers, repetition=repetition))
+        partial(long_transfer, Long(profile, handovers=handovers, repetition=repetition))
         for profile in PROFILES
         for handovers in (False, True)
         for repetition in range(files if handovers else 1)
     ]
-    work += [partial(_sizes, letter) for letter in ("C", "E")]
+    work += [partial(tunnelled_sizes, letter) for letter in ("C", "E")]
     work.append(course)
     if not quick:
         work += [partial(walk, one) for one in CURES]
@@ -126,17 +122,15 @@ def _simulated(progress: Watcher | None, *, quick: bool) -> tuple[Study, list[An
     results = list(in_turn(work, progress))
     walks = _of(results, Walked)
     means = times(_of(results, Transferred))
-    sizes: dict[str, dict[int, int]] = dict(
-        one for one in results if isinstance(one, tuple) and isinstance(one[0], str)
-    )
+    sizes = {one.letter: one.by_size for one in _of(results, Sizes)}
     fast = next(one for one in walks if one.of.key.startswith("network") and one.of.interval_s == INTERVALS_S[0])
     study = Study(
         title=TITLE,
-        rows=[o1(means), o2(means), o3(sizes), o4(walks), o5(walks), o6(fast), o7(_longs(results))],
+        rows=[o1(means), o2(means), o3(sizes), o4(walks), o5(walks), o6(fast), o7(_of(results, TookLong))],
         tables=tables(
             means,
             walks,
-            [one for one in results if isinstance(one, tuple) and isinstance(one[0], Acquisition)],
+            _of(results, Acquired),
             [one for one in _of(results, Transferred) if one.of.variant],
             _of(results, HandedOff),
             quick=quick,
@@ -147,16 +141,3 @@ def _simulated(progress: Watcher | None, *, quick: bool) -> tuple[Study, list[An
 
 def _of(results: list[Any], kind: type[T]) -> list[T]:
     return [one for one in results if isinstance(one, kind)]
-
-
-def _long(of: Long, progress: Watcher) -> tuple[Long, float]:
-    return of, long_transfer(of, progress)
-
-
-def _sizes(letter: str, progress: Watcher) -> tuple[str, dict[int, int]]:
-    del progress
-    return letter, tunnelled_sizes(letter)
-
-
-def _longs(results: list[Any]) -> list[tuple[Long, float]]:
-    return [one for one in results if isinstance(one, tuple) and isinstance(one[0], Long)]

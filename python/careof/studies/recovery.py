@@ -8,13 +8,12 @@ count. Then steps: from a fast path to a slow one and back, and handovers that a
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from typing import TYPE_CHECKING
 
 from careof.runs import SIMULATED
-from careof.staging import write_whole
 from careof.studies import Row, Study, _recovery_steps
+from careof.studies._files import as_json, refuse, write
 from careof.studies._recovery_runs import AT_ONCE, CASES, QUICK, Case, Measured, Setup, measure
 from careof.studies._recovery_steps import PROMISES, Step
 from careof.studies._recovery_words import text
@@ -44,6 +43,7 @@ def carry_out(out: Path | None, progress: Watcher | None, *, quick: bool = False
         OutputError: `out` cannot be written.
         WorldError: this machine has no Linux hosts to offer.
     """
+    refuse(out)
     cases = QUICK if quick else CASES
     of = 2 if quick else REPETITIONS
     setups = [
@@ -68,11 +68,8 @@ def carry_out(out: Path | None, progress: Watcher | None, *, quick: bool = False
         beside=_BESIDE,
     )
     if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
-        files = {"rows.json": study.rows_as_json(), "runs.json": [one.as_json() for one in made]}
-        for name, content in files.items():
-            write_whole(out / name, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
-            study.files.append(out / name)
+        rows, runs = as_json(study.rows_as_json()), as_json([one.as_json() for one in made])
+        study.files.extend(write(out, {"rows.json": rows, "runs.json": runs}))
     return study
 
 

@@ -7,15 +7,12 @@ one link to the other. Here the same network is simulated, with links from the p
 
 from __future__ import annotations
 
-import json
-import os
 from functools import partial
 from typing import TYPE_CHECKING
 
-from careof.errors import OutputError
 from careof.runs import SIMULATED
-from careof.staging import write_whole
 from careof.studies import Row, Study, _vertical_assists, _vertical_linux
+from careof.studies._files import as_json, refuse, write
 from careof.studies._vertical_assists_tables import tables
 from careof.studies._vertical_rows import findings
 from careof.studies._vertical_runs import SCENARIO, SETUPS, observe
@@ -50,8 +47,7 @@ def carry_out(out: Path | None, progress: Watcher | None, *, quick: bool = False
         OutputError: `out` cannot be written.
         WorldError: this machine has no Linux hosts to offer.
     """
-    if out is not None:
-        _refuse(out)
+    refuse(out)
     if world != SIMULATED:
         return _vertical_linux.carry_out(out, progress, quick=quick)
     of = _vertical_assists.repetitions(quick=quick)
@@ -129,15 +125,6 @@ def _row(finding: Finding) -> Row:
     )
 
 
-def _refuse(out: Path) -> None:
-    """An `out` that cannot be written is found before anything is run."""
-    place = out
-    while not place.exists():
-        place = place.parent
-    if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
-        raise OutputError(f"{out}: cannot write there", hint="name a directory that can be made, with --out")
-
-
 def _write(study: Study, runs: dict[str, Observed], cells: list[Cell], out: Path) -> list[Path]:
     from careof.studies._vertical_assists_figures import pictures
     from careof.studies._vertical_figures import figures
@@ -149,14 +136,11 @@ def _write(study: Study, runs: dict[str, Observed], cells: list[Cell], out: Path
         *((f"figure-{figure.number}", picture) for figure, picture in drawn),
         *((one.name, one.png) for one in more),
     ]
-    files = []
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        for name, picture in named:
-            files.append(out / f"{name}.png")
-            files[-1].write_bytes(picture)
-    except OSError as error:
-        raise OutputError(f"{error.filename}: cannot write there: {error.strerror}") from error
-    write_whole(out / "rows.json", json.dumps(study.rows_as_json(), indent=2, ensure_ascii=False) + "\n")
-    write_whole(out / "report.html", page(study, SCENARIO, drawn, more))
-    return [out / "report.html", out / "rows.json", *files]
+    return write(
+        out,
+        {
+            "report.html": page(study, SCENARIO, drawn, more),
+            "rows.json": as_json(study.rows_as_json()),
+            **{f"{name}.png": picture for name, picture in named},
+        },
+    )

@@ -290,7 +290,7 @@ impl Assists {
         }
     }
 
-    /// The longest fragments in which a packet enters a tunnel by this path that swallows what is larger.
+    /// As [`Assistant::longest_fragments`].
     pub(super) fn longest_fragments(
         &self,
         now: Instant,
@@ -298,10 +298,7 @@ impl Assists {
         path: PathId,
         overhead: u16,
     ) -> Option<u16> {
-        let place = self.config().place;
-        let mobile = if place.enters() == Towards::Mobile { header.destination } else { header.source };
-        let assumed = self.assistant.assumed_mtu(now, mobile, path);
-        assumed.filter(|mtu| header.dont_fragment && header.total_len().saturating_add(overhead) > *mtu)
+        self.assistant.longest_fragments(now, header, path, overhead)
     }
 
     /// Ends: what is held back is to be sent on.

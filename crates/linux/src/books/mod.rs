@@ -22,7 +22,7 @@ use careof_metrics::{
 };
 use careof_mobility::v4::{Event as AgentEvent, InterfaceId};
 use careof_plan::{
-    Digest, LinkCapture, NodeId, OneWayId, Side, Topology, arp_text, binding_text, handover_text,
+    Digest, LinkCapture, NodeId, OneWayId, Side, Topology, arp_text, binding_text, handover_text, note_hole,
     visitor_text,
 };
 use careof_scenario::{Role, Scenario};
@@ -441,13 +441,7 @@ impl Books {
                     .unwrap_or_else(|| path.0.to_string())
             }
         };
-        match news {
-            HoleNews::Assumed { mtu, failed } => {
-                self.black_holes.on_assumed(at, (&place.name, towards), flow, failed, mtu);
-            }
-            HoleNews::Told { .. } => self.black_holes.on_told(&place.name, &towards),
-            HoleNews::InFragments => self.black_holes.on_fragments(&place.name, &towards),
-        }
+        note_hole(&mut self.black_holes, at, (&place.name, towards), flow, news);
     }
 
     fn enter_agent_event(&mut self, at: Instant, node: NodeId, event: &AgentEvent) {

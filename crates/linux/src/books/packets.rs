@@ -7,12 +7,12 @@ use careof_lab::{Passage, Sighting};
 use careof_link::DropCause;
 use careof_metrics::SegmentRange;
 use careof_mobility::v4::REGISTRATION_PORT;
-use careof_plan::{NodeId, OneWayId, Side, describe};
+use careof_plan::{NodeId, OneWayId, Side, describe, note_filtered};
 use careof_trace::{
     Event, FlowId as TraceFlow, LinkId as TraceLink, MessageRecord, NodeId as TraceNode, PacketRecord,
     SegmentRecord,
 };
-use careof_wire::icmp::{IcmpMessage, QuotedDatagram, UnreachableCode, error_in};
+use careof_wire::icmp::error_in;
 use careof_wire::ipv4::{Ipv4Header, Reassembler, ReassemblyLimits};
 use careof_wire::{Flags, Segment, protocol};
 
@@ -64,19 +64,6 @@ struct Datagram<'a> {
 }
 
 impl Books {
-    /// A link filtered an ICMP error; one that a packet was too large leaves a black hole.
-    fn note_filtered(&mut self, at: Instant, way: OneWayId, datagram: &[u8]) {
-        let message = error_in(datagram).and_then(|message| IcmpMessage::parse(message).ok());
-        if let Some(IcmpMessage::DestinationUnreachable(error)) = message
-            && error.code == UnreachableCode::FragmentationNeeded
-            && let Ok(quoted) = QuotedDatagram::parse(&error.quoted)
-            && let Some(link) = self.ways.get(way.0 as usize)
-        {
-            let towards = quoted.header.destination.to_string();
-            self.black_holes.on_filtered(at, link, towards, error.next_hop_mtu);
-        }
-    }
-
     /// Takes a sighting in: the packet is recognised and captured at once, the rest waits for its turn.
     pub(crate) fn see(&mut self, sighting: &Sighting<'_>, way: OneWayId) {
         self.sightings += 1;
@@ -100,8 +87,10 @@ impl Books {
             Entry { id: self.datagrams.leave(sighting.number).unwrap_or(0), is_moved: false }
         };
         self.capture(sighting, at, way, packet);
-        if sighting.passage == Passage::Refused(DropCause::IcmpFiltered) {
-            self.note_filtered(at, way, sighting.bytes);
+        if sighting.passage == Passage::Refused(DropCause::IcmpFiltered)
+            && let (Some(message), Some(link)) = (error_in(sighting.bytes), self.ways.get(way.0 as usize))
+        {
+            note_filtered(&mut self.black_holes, at, link, message);
         }
         let node = if enters { self.topology.entrance(way) } else { self.exit(way) };
         // Whether its host sends it here, and has not done so before.

@@ -1,11 +1,13 @@
 //! What waits to be polled by the owner.
 
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 
 use careof_base::Instant;
 
-use super::{Counters, DropReason, Event, Transmit};
+use super::io::DEFAULT_TTL;
+use super::{Counters, DropReason, Event, InterfaceId, REGISTRATION_PORT, Transmit, TransmitPayload};
 
 /// Messages and events of an agent or node that its owner has not polled yet.
 #[derive(Debug, Default)]
@@ -27,6 +29,27 @@ impl Outbox {
     pub(crate) fn transmit(&mut self, transmit: Transmit) {
         self.counters.sent = self.counters.sent.saturating_add(1);
         self.transmits.push_back(transmit);
+    }
+
+    /// A message of Mobile IP from one agent's port to another's; without an interface it goes where the routes lead.
+    pub(crate) fn message(
+        &mut self,
+        interface: Option<InterfaceId>,
+        source: Ipv4Addr,
+        destination: Ipv4Addr,
+        bytes: Vec<u8>,
+    ) {
+        self.transmit(Transmit {
+            interface,
+            source,
+            destination,
+            ttl: DEFAULT_TTL,
+            payload: TransmitPayload::Udp {
+                source_port: REGISTRATION_PORT,
+                destination_port: REGISTRATION_PORT,
+                bytes,
+            },
+        });
     }
 
     pub(crate) fn event(&mut self, event: Event) {

@@ -20,12 +20,12 @@ pub use config::{BindingAuthority, CorrespondentNodeConfig};
 
 use super::binding_cache::{BindingCache, CachedBinding};
 use super::error::is_unicast;
-use super::io::{DEFAULT_TTL, REGISTRATION_PORT, earliest};
+use super::io::{REGISTRATION_PORT, earliest};
 use super::outbox::Outbox;
 use super::replay::IdentificationSource;
 use super::{
     Change, ConfigError, Counters, DropReason, Event, Input, Prefix, ReplayGuard, ReplayProtection,
-    SecurityAssociation, Transmit, TransmitPayload, Tunnel, Wake, authentication,
+    SecurityAssociation, Transmit, Tunnel, Wake, authentication,
 };
 
 /// A home agent that is believed.
@@ -164,21 +164,7 @@ impl CorrespondentNode {
         let request = BindingRequest { home_address, identification, extensions: Vec::new() };
         let mut bytes = Message::BindingRequest(request).emit();
         authentication::append(&mut bytes, AuthenticationKind::RouteOptimization, &authority.security);
-        self.send(home_agent, bytes);
-    }
-
-    fn send(&mut self, destination: Ipv4Addr, bytes: Vec<u8>) {
-        self.outbox.transmit(Transmit {
-            interface: None,
-            source: self.config.address,
-            destination,
-            ttl: DEFAULT_TTL,
-            payload: TransmitPayload::Udp {
-                source_port: REGISTRATION_PORT,
-                destination_port: REGISTRATION_PORT,
-                bytes,
-            },
-        });
+        self.outbox.message(None, self.config.address, home_agent, bytes);
     }
 
     /// Takes something in.
@@ -341,7 +327,7 @@ impl CorrespondentNode {
         let answer = BindingAcknowledge { negative, home_address, identification, extensions: Vec::new() };
         let mut bytes = Message::BindingAcknowledge(answer).emit();
         authentication::append(&mut bytes, AuthenticationKind::RouteOptimization, &authority.security);
-        self.send(home_agent, bytes);
+        self.outbox.message(None, self.config.address, home_agent, bytes);
     }
 }
 

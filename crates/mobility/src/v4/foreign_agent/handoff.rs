@@ -20,10 +20,8 @@ use super::{ForeignAgent, Origin, Way};
 use crate::v4::back_off::BackOff;
 use crate::v4::binding_cache::{BindingCache, CachedBinding};
 use crate::v4::error::is_unicast;
-use crate::v4::io::{DEFAULT_TTL, REGISTRATION_PORT};
 use crate::v4::{
-    Change, DropReason, Event, InterfaceId, ReplayGuard, ReplayProtection, Transmit, TransmitPayload, Tunnel,
-    authentication,
+    Change, DropReason, Event, InterfaceId, ReplayGuard, ReplayProtection, Tunnel, authentication,
 };
 
 /// Updates sent for one notification until it is acknowledged.
@@ -176,21 +174,7 @@ impl ForeignAgent {
             return;
         }
         let warning = BindingWarning { home_address, target, extensions: Vec::new() };
-        self.send_binding(self.config.address, home_agent, Message::BindingWarning(warning).emit());
-    }
-
-    fn send_binding(&mut self, source: Ipv4Addr, destination: Ipv4Addr, bytes: Vec<u8>) {
-        self.outbox.transmit(Transmit {
-            interface: None,
-            source,
-            destination,
-            ttl: DEFAULT_TTL,
-            payload: TransmitPayload::Udp {
-                source_port: REGISTRATION_PORT,
-                destination_port: REGISTRATION_PORT,
-                bytes,
-            },
-        });
+        self.outbox.message(None, self.config.address, home_agent, Message::BindingWarning(warning).emit());
     }
 
     /// A request of a mobile node that we have an association with, authenticated: if it is fresh, the node is on our link,
@@ -250,7 +234,7 @@ impl ForeignAgent {
                 expires: now + self.config.pending_timeout,
             },
         );
-        self.send_binding(self.config.address, wish.agent, bytes);
+        self.outbox.message(None, self.config.address, wish.agent, bytes);
     }
 
     /// Sends again what has not been acknowledged, and forgets what has ended.
@@ -266,7 +250,7 @@ impl ForeignAgent {
             notification.expires > now
         });
         for (agent, bytes) in due {
-            self.send_binding(self.config.address, agent, bytes);
+            self.outbox.message(None, self.config.address, agent, bytes);
         }
         while let Some(departed) = self.handoffs.departed.expire(now) {
             self.outbox.event(Event::Binding(departed.event(Change::Expired)));
@@ -365,7 +349,7 @@ impl ForeignAgent {
         if let Some(association) = self.mobile_nodes.get(&home_address) {
             authentication::append(&mut bytes, AuthenticationKind::RouteOptimization, association);
         }
-        self.send_binding(origin.destination, origin.source, bytes);
+        self.outbox.message(None, origin.destination, origin.source, bytes);
     }
 
     /// The previous foreign agent has been told. The mobile node can check that; here it only ends the repetitions, and

@@ -373,17 +373,7 @@ impl ForeignAgent {
             authentication::append(&mut bytes, AuthenticationKind::ForeignHome, association);
         }
         self.trace(RegistrationStep::RequestRelayed, request, None);
-        self.outbox.transmit(Transmit {
-            interface: None,
-            source: self.config.address,
-            destination: request.home_agent,
-            ttl: DEFAULT_TTL,
-            payload: TransmitPayload::Udp {
-                source_port: REGISTRATION_PORT,
-                destination_port: REGISTRATION_PORT,
-                bytes,
-            },
-        });
+        self.outbox.message(None, self.config.address, request.home_agent, bytes);
     }
 
     /// Checks a reply (section 3.7.3.1), and passes it on (3.7.3.2).

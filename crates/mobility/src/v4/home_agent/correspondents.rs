@@ -17,13 +17,9 @@ use careof_wire::mip4::{
 
 use super::{HomeAgent, Origin};
 use crate::v4::back_off::BackOff;
-use crate::v4::io::{DEFAULT_TTL, REGISTRATION_PORT};
 use crate::v4::lifetime::end_of;
 use crate::v4::replay::IdentificationSource;
-use crate::v4::{
-    DropReason, EncapsulationChoice, ReplayProtection, SecurityAssociation, Transmit, TransmitPayload,
-    authentication,
-};
+use crate::v4::{DropReason, EncapsulationChoice, ReplayProtection, SecurityAssociation, authentication};
 
 /// Updates sent until one is acknowledged; later ones follow only what the correspondent sends.
 const ATTEMPTS: u32 = 5;
@@ -265,16 +261,6 @@ impl HomeAgent {
                 until,
             },
         );
-        self.outbox.transmit(Transmit {
-            interface: None,
-            source: self.config.address,
-            destination: peer,
-            ttl: DEFAULT_TTL,
-            payload: TransmitPayload::Udp {
-                source_port: REGISTRATION_PORT,
-                destination_port: REGISTRATION_PORT,
-                bytes,
-            },
-        });
+        self.outbox.message(None, self.config.address, peer, bytes);
     }
 }

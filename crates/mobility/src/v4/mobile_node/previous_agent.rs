@@ -12,8 +12,7 @@ use careof_wire::mip4::{
 use super::MobileNode;
 use super::attachment::{Attachment, Interface};
 use super::registration::{Pending, Purpose};
-use crate::v4::io::{DEFAULT_TTL, REGISTRATION_PORT};
-use crate::v4::{DropReason, Transmit, TransmitPayload, authentication};
+use crate::v4::{DropReason, authentication};
 
 /// A foreign agent that may still be getting packets for the node.
 #[derive(Clone, Copy, Debug)]
@@ -100,17 +99,9 @@ impl MobileNode {
             interface.pending.as_ref().is_some_and(|pending| pending.attachment == attachment)
         });
         let update = Message::BindingUpdate(notification.update(home_address, identification));
-        self.outbox.transmit(Transmit {
-            interface: carrier.map(|interface| interface.config.id),
-            source: attachment.care_of().unwrap_or(home_address),
-            destination: notification.agent,
-            ttl: DEFAULT_TTL,
-            payload: TransmitPayload::Udp {
-                source_port: REGISTRATION_PORT,
-                destination_port: REGISTRATION_PORT,
-                bytes: update.emit(),
-            },
-        });
+        let interface = carrier.map(|interface| interface.config.id);
+        let source = attachment.care_of().unwrap_or(home_address);
+        self.outbox.message(interface, source, notification.agent, update.emit());
     }
 
     /// Remembers the agent that is being left for `attachment`.

@@ -1,0 +1,31 @@
+//! What the books note of tunnels that swallow large packets.
+
+use careof_assist::HoleNews;
+use careof_base::Instant;
+use careof_metrics::BlackHoles;
+use careof_wire::icmp::{IcmpMessage, QuotedDatagram, UnreachableCode};
+
+/// Notes what an assist on `node` has to say of the path `towards` something, on which a packet of `flow` was.
+pub fn note_hole(
+    holes: &mut BlackHoles,
+    at: Instant,
+    (node, towards): (&str, String),
+    flow: &str,
+    news: HoleNews,
+) {
+    match news {
+        HoleNews::Assumed { mtu, failed } => holes.on_assumed(at, (node, towards), flow, failed, mtu),
+        HoleNews::Told { .. } => holes.on_told(node, &towards),
+        HoleNews::InFragments => holes.on_fragments(node, &towards),
+    }
+}
+
+/// Notes an ICMP message that a link filtered, if it said that a packet was too large: that leaves a black hole.
+pub fn note_filtered(holes: &mut BlackHoles, at: Instant, link: &str, message: &[u8]) {
+    if let Ok(IcmpMessage::DestinationUnreachable(error)) = IcmpMessage::parse(message)
+        && error.code == UnreachableCode::FragmentationNeeded
+        && let Ok(quoted) = QuotedDatagram::parse(&error.quoted)
+    {
+        holes.on_filtered(at, link, quoted.header.destination.to_string(), error.next_hop_mtu);
+    }
+}
