@@ -1,0 +1,14 @@
+//! The agents: as a library, as processes on real hosts, and as others see them.
+
+mod assists;
+mod configuration;
+mod daemons;
+mod ethernet;
+mod faults;
+mod handover;
+mod moving;
+mod one_host;
+mod path_mtu;
+mod restart;
+mod support;
+mod trespass;

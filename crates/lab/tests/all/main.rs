@@ -1,0 +1,17 @@
+//! Real hosts, real packets. Tests that need a process of one thread, or count what it allocates, are programs of their own.
+
+mod agent_sockets;
+mod congestion;
+mod hosts;
+mod links;
+mod media;
+mod merged_by_the_kernel;
+mod monitor;
+mod netlink;
+mod processes;
+mod sock_diag;
+#[path = "../support/mod.rs"]
+mod support;
+mod taps;
+mod tunnel_transfer;
+mod tunnels;

@@ -1,0 +1,217 @@
+//! News of a namespace: links that come and go, addresses, default routes, and news that were lost.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use crate::support::{LEFT, PATIENCE, RIGHT, realm_or_skip};
+use careof_lab::{
+    Clock, Error, Host, InterfaceConfig, Netlink, NetlinkMonitor, NetworkChange, Route, Rule, Tun,
+};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+/// A host with the interface `up0`, and who listens to it.
+struct Scene {
+    host: Host,
+    tun: Tun,
+    index: u32,
+    monitor: NetlinkMonitor,
+}
+
+fn scene() -> Option<Scene> {
+    let host = realm_or_skip()?.host("watched").unwrap();
+    let tun = host.attach(&InterfaceConfig::new("up0", LEFT.into(), 24)).unwrap();
+    let index = ask(&host, |netlink| netlink.index_of("up0"));
+    let monitor = host.run(NetlinkMonitor::open).unwrap().unwrap();
+    Some(Scene { host, tun, index, monitor })
+}
+
+fn ask<T: Send + 'static>(
+    host: &Host,
+    work: impl FnOnce(&mut Netlink) -> Result<T, Error> + Send + 'static,
+) -> T {
+    host.run(|| work(&mut Netlink::open()?)).unwrap().unwrap()
+}
+
+impl Scene {
+    /// The next change, or `None` when none comes within `patience`.
+    fn next_within(&mut self, patience: Duration) -> Option<NetworkChange> {
+        let clock = Clock::start();
+        loop {
+            if let Some(change) = self.monitor.poll_change().unwrap() {
+                return Some(change);
+            }
+            let left = patience.checked_sub(clock.now().since_start())?;
+            let timeout = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
+            poll(&mut [PollFd::new(self.monitor.as_fd(), PollFlags::POLLIN)], timeout).unwrap();
+        }
+    }
+
+    /// The next change that `wanted` makes something of.
+    fn find<T>(&mut self, wanted: impl Fn(NetworkChange) -> Option<T>) -> T {
+        loop {
+            let change = self.next_within(PATIENCE).expect("the change was not reported");
+            if let Some(found) = wanted(change) {
+                return found;
+            }
+        }
+    }
+
+    /// Waits until the interface is said to have its carrier, or not.
+    fn wait_for_carrier(&mut self, wanted: bool) {
+        let index = self.index;
+        self.find(|change| match change {
+            NetworkChange::Link { state } if state.index == index && state.has_carrier == wanted => Some(()),
+            _ => None,
+        });
+    }
+}
+
+#[test]
+fn an_interface_comes_up_without_a_carrier_where_that_is_asked_for() {
+    let Some(mut scene) = scene() else { return };
+    let config = InterfaceConfig::new("up1", RIGHT.into(), 24);
+    let tun = scene.host.attach(&InterfaceConfig { has_carrier: false, ..config }).unwrap();
+    scene.index = ask(&scene.host, |netlink| netlink.index_of("up1"));
+    let index = scene.index;
+    let state = ask(&scene.host, move |netlink| netlink.interface(index));
+    assert!(state.is_up && !state.has_carrier, "{state:?}");
+    tun.set_carrier(true).unwrap();
+    scene.wait_for_carrier(true);
+}
+
+#[test]
+fn nothing_is_reported_while_nothing_changes() {
+    let Some(mut scene) = scene() else { return };
+    assert_eq!(scene.next_within(crate::support::SILENCE), None);
+}
+
+#[test]
+fn a_carrier_that_goes_and_comes_back_is_reported() {
+    let Some(mut scene) = scene() else { return };
+    for _ in 0..3 {
+        scene.tun.set_carrier(false).unwrap();
+        scene.wait_for_carrier(false);
+        scene.tun.set_carrier(true).unwrap();
+        scene.wait_for_carrier(true);
+    }
+}
+
+#[test]
+fn a_carrier_that_flaps_is_reported_as_it_is_in_the_end() {
+    let Some(mut scene) = scene() else { return };
+    for number in 0..101 {
+        scene.tun.set_carrier(number % 2 == 1).unwrap();
+    }
+    scene.wait_for_carrier(false);
+    // The kernel held back what came in between.
+    assert_eq!(scene.next_within(crate::support::SILENCE), None);
+    scene.tun.set_carrier(true).unwrap();
+    scene.wait_for_carrier(true);
+}
+
+#[test]
+fn an_interface_taken_down_and_up_is_reported() {
+    let Some(mut scene) = scene() else { return };
+    let index = scene.index;
+    ask(&scene.host, move |netlink| netlink.set_down(index));
+    let state = scene.find(|change| match change {
+        NetworkChange::Link { state } => Some(state),
+        _ => None,
+    });
+    assert!(!state.is_up && !state.has_carrier && state.name == "up0");
+    ask(&scene.host, move |netlink| netlink.set_up(index));
+    scene.wait_for_carrier(true);
+}
+
+#[test]
+fn addresses_that_come_and_go_are_reported() {
+    let Some(mut scene) = scene() else { return };
+    let (index, address) = (scene.index, IpAddr::V4(RIGHT));
+    ask(&scene.host, move |netlink| {
+        netlink.add_address(index, address, 32)?;
+        netlink.remove_address(index, address, 32)
+    });
+    assert_eq!(
+        scene.next_within(PATIENCE),
+        Some(NetworkChange::AddressAdded { index, address, prefix_length: 32 })
+    );
+    assert_eq!(
+        scene.next_within(PATIENCE),
+        Some(NetworkChange::AddressRemoved { index, address, prefix_length: 32 })
+    );
+}
+
+#[test]
+fn default_routes_are_reported_and_others_are_not() {
+    let Some(mut scene) = scene() else { return };
+    let index = scene.index;
+    ask(&scene.host, move |netlink| {
+        let default = Route {
+            via: Some(RIGHT.into()),
+            metric: Some(30),
+            ..Route::default_through(index, IpAddr::V4(Ipv4Addr::UNSPECIFIED))
+        };
+        netlink.add_route(&Route::to("192.0.2.0".parse().unwrap(), 24, index))?;
+        netlink.add_rule(&Rule::new(5, 5))?;
+        netlink.add_route(&default)?;
+        netlink.remove_route(&default)
+    });
+    match (scene.next_within(PATIENCE), scene.next_within(PATIENCE)) {
+        (
+            Some(NetworkChange::DefaultRouteAdded { route }),
+            Some(NetworkChange::DefaultRouteRemoved { route: removed }),
+        ) => {
+            assert_eq!(route, removed);
+            assert_eq!((route.via, route.interface), (Some(RIGHT.into()), index));
+            assert_eq!((route.table, route.metric), (Some(Route::MAIN_TABLE), Some(30)));
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn an_interface_that_goes_is_reported_with_its_address() {
+    let Some(mut scene) = scene() else { return };
+    let index = scene.index;
+    ask(&scene.host, move |netlink| netlink.remove_interface(index));
+    let mut lost_address = false;
+    loop {
+        match scene.next_within(PATIENCE).expect("the end was not reported") {
+            NetworkChange::AddressRemoved { address, .. } => lost_address |= address == IpAddr::V4(LEFT),
+            NetworkChange::LinkRemoved { index: gone, name } => {
+                assert_eq!((gone, name.as_str()), (index, "up0"));
+                break;
+            }
+            NetworkChange::Link { state } => assert!(!state.has_carrier),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(lost_address);
+}
+
+#[test]
+fn another_namespace_is_not_listened_to() {
+    let Some(mut scene) = scene() else { return };
+    let Some(other) = self::scene() else { return };
+    other.tun.set_carrier(false).unwrap();
+    assert_eq!(scene.next_within(crate::support::SILENCE), None);
+}
+
+#[test]
+fn news_that_nobody_reads_end_in_an_overrun() {
+    let Some(mut scene) = scene() else { return };
+    let index = scene.index;
+    ask(&scene.host, move |netlink| {
+        for _ in 0..10_000 {
+            netlink.add_address(index, RIGHT.into(), 32)?;
+            netlink.remove_address(index, RIGHT.into(), 32)?;
+        }
+        Ok(())
+    });
+    scene.find(|change| (change == NetworkChange::Overrun).then_some(()));
+    // What was received before is still there; afterwards it goes on as before.
+    while scene.monitor.poll_change().unwrap().is_some() {}
+    scene.tun.set_carrier(false).unwrap();
+    scene.wait_for_carrier(false);
+}

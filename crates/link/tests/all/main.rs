@@ -1,0 +1,8 @@
+//! Links and shared media, against what is known of them otherwise.
+
+mod laws;
+mod medium;
+mod medium_capacity;
+mod properties;
+mod reference;
+mod traces;

@@ -1,0 +1,12 @@
+//! Scenarios on real hosts.
+//!
+//! Where this machine has no namespaces or no TUN devices for this user the tests say so and pass; with
+//! `CAREOF_REQUIRE_LAB` set they fail.
+
+mod assists;
+mod common;
+mod dhcp;
+mod media;
+mod path_mtu;
+mod split;
+mod worlds;

@@ -1,0 +1,158 @@
+//! Links that share a medium, between real hosts: what crosses it how often, and that its books hold.
+
+use std::path::Path;
+
+use crate::common::{Ran, parsed, run_scenario};
+use careof_metrics::{LinkSummary, Resumption, Summary, summary_json};
+use careof_scenario::Scenario;
+
+/// One of the ready scenarios, with a smaller file.
+fn run(name: &str) -> Option<Ran> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/overheads").join(name);
+    let overrides = ["flow.file.size=1 MB", "duration=5 s"].map(str::to_owned);
+    run_scenario(Scenario::load(&file, &overrides).unwrap_or_else(|errors| panic!("{errors}")))
+}
+
+fn link<'a>(summary: &'a Summary, name: &str) -> &'a LinkSummary {
+    summary.links.iter().find(|link| link.name == name).unwrap_or_else(|| panic!("{name}"))
+}
+
+fn delivered(summary: &Summary, name: &str) -> u64 {
+    link(summary, name).delivered_packets
+}
+
+/// The file in segments of `mss` bytes.
+const fn segments(mss: u64) -> u64 {
+    1_000_000_u64.div_ceil(mss)
+}
+
+/// So many other packets than those of the file cross a link: a handshake, registrations, advertisements.
+const FEW: u64 = 20;
+
+#[test]
+fn at_home_what_one_sends_to_the_other_crosses_the_cable_once_and_passes_no_router() {
+    for (name, data, acks) in [
+        ("a.toml", "lan-correspondent-mobile.down", "lan-correspondent-mobile.up"),
+        ("b.toml", "lan-correspondent-mobile.up", "lan-correspondent-mobile.down"),
+    ] {
+        let Some(Ran { summary, .. }) = run(name) else { return };
+        assert!(summary.flows[0].complete, "{name}: {}", summary_json(&summary));
+        assert!(delivered(&summary, data) >= segments(1460), "{name}");
+        assert!(delivered(&summary, acks) > segments(1460) / 50, "{name}");
+        for other in ["ethernet.down", "ethernet.up", "home.up"] {
+            assert!(delivered(&summary, other) < FEW, "{name}: {other}");
+        }
+    }
+}
+
+#[test]
+fn a_download_through_a_tunnel_crosses_the_cable_twice_and_in_fragments_only_where_it_does_not_fit() {
+    for (name, mss, fragments) in [("c.toml", 1460, 2), ("e.toml", 1410, 1)] {
+        let Some(Ran { summary, .. }) = run(name) else { return };
+        assert!(summary.flows[0].complete, "{name}: {}", summary_json(&summary));
+        let full = segments(mss) - 1;
+        let plain = delivered(&summary, "ethernet.down");
+        assert!((full..full + 2 * FEW).contains(&plain), "{name}: {plain}");
+        let tunnelled = delivered(&summary, "cell-backhaul.down");
+        let expected = fragments * full;
+        assert!((expected..expected + 2 * FEW).contains(&tunnelled), "{name}: {tunnelled} of {plain}");
+        // The foreign agent puts them together again.
+        let whole = delivered(&summary, "cell.down");
+        assert!((full..full + 2 * FEW).contains(&whole), "{name}: {whole}");
+        // Acknowledgements go straight from the foreign agent to the correspondent.
+        assert!(delivered(&summary, "lan-correspondent-foreign-agent-cell.up") > full / 50, "{name}");
+        assert!(delivered(&summary, "ethernet.up") < FEW, "{name}: none of them passes the home agent");
+    }
+}
+
+#[test]
+fn an_upload_from_elsewhere_crosses_the_cable_once() {
+    let Some(Ran { summary, .. }) = run("d.toml") else { return };
+    assert!(summary.flows[0].complete, "{}", summary_json(&summary));
+    let straight = delivered(&summary, "lan-correspondent-foreign-agent-cell.up");
+    assert!(straight >= segments(1460), "{straight}");
+    for way in ["ethernet.down", "cell-backhaul.down"] {
+        let acks = delivered(&summary, way);
+        assert!(acks > segments(1460) / 50 && acks < segments(1460), "{way}: {acks}");
+    }
+    assert!(delivered(&summary, "ethernet.up") < FEW);
+}
+
+/// From home, where the medium is shared with the correspondent, to a cell and back.
+const JOURNEY: &str = r#"
+duration = "9 s"
+[media.lan]
+rate = "10 Mbit/s"
+delay = "1 us"
+[links]
+ethernet = { medium = "lan" }
+home = { medium = "lan" }
+cell = "ethernet-10m"
+cell-backhaul = { medium = "lan" }
+[mobility]
+care_of = "foreign-agent"
+home = "home"
+[[handover]]
+at = "3 s"
+from = "home"
+to = "cell"
+style = "break-before-make"
+queued = "drop"
+[[handover]]
+at = "6 s"
+from = "cell"
+to = "home"
+[[flow]]
+name = "down"
+from = "correspondent"
+to = "mobile"
+tcp = "reno"
+[[flow]]
+name = "up"
+from = "mobile"
+to = "correspondent"
+tcp = "reno"
+"#;
+
+#[test]
+fn a_mobile_node_leaves_a_medium_and_comes_back() {
+    let Some(Ran { summary, .. }) = run_scenario(parsed(JOURNEY)) else { return };
+    let [away, back] = &summary.handovers[..] else { panic!("{}", summary_json(&summary)) };
+    for handover in [away, back] {
+        assert!(handover.flows.iter().all(|flow| flow.stall == Resumption::Resumed), "{handover:?}");
+    }
+    // What the correspondent sends before it is tunnelled finds nobody there.
+    let home = link(&summary, "lan-correspondent-mobile.down");
+    assert!(home.dropped_packets.get("link-down").is_some_and(|lost| *lost > 0), "{home:?}");
+    assert!(delivered(&summary, "cell.down") > 500, "it was away");
+    assert!(delivered(&summary, "ethernet.down") > 500, "the home agent drew its packets meanwhile");
+    assert!(home.delivered_packets > 1000, "and let them go straight before or afterwards");
+}
+
+#[test]
+fn a_cable_carries_what_its_rate_allows_and_two_who_always_send_share_it() {
+    let text = r#"
+        duration = "6 s"
+        [media.lan]
+        rate = "10 Mbit/s"
+        delay = "1 us"
+        [links]
+        office = { medium = "lan", between = ["server", "client-*"], count = 3 }
+        [[flow]]
+        from = "client-1"
+        to = "server"
+        tcp = "reno"
+        [[flow]]
+        from = "client-2"
+        to = "client-3"
+        tcp = "reno"
+    "#;
+    let Some(Ran { summary, .. }) = run_scenario(parsed(text)) else { return };
+    let carried: u64 = summary.links.iter().map(|link| link.delivered_bytes).sum();
+    let most = 6 * 10_000_000 / 8;
+    assert!(carried < most && carried > most / 2, "{carried} of {most} bytes");
+    for flow in &summary.flows {
+        assert!(flow.bytes_delivered > most / 20, "{}", summary_json(&summary));
+    }
+    assert!(delivered(&summary, "lan-client-2-client-3.down") > 100, "not by way of the server");
+}

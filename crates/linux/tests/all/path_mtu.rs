@@ -1,0 +1,108 @@
+//! A small MTU in the middle of a tunnel, with the kernel's own TCP and ICMP. Where this machine has no namespaces or no TUN
+//! devices for this user the tests say so and pass.
+
+use crate::common::{flow, run};
+use careof_metrics::Summary;
+
+/// A tunnel of 1400 bytes between two routers; `core` is the home agent's link to them, `more` stands in its table.
+fn download(core: &str, routing: &str, assist: &str) -> Option<Summary> {
+    download_by(core, routing, assist, "")
+}
+
+/// The same with more in the table of its TCP.
+fn download_by(core: &str, routing: &str, assist: &str, tcp: &str) -> Option<Summary> {
+    let text = format!(
+        r#"
+assist = {assist}
+duration = "12 s"
+[links]
+core = {{ rate = "100 Mbit/s", delay = "2 ms", between = ["home-agent", "near"]{core} }}
+narrow = {{ rate = "20 Mbit/s", delay = "5 ms", mtu = 1400, between = ["near", "far"] }}
+wifi = {{ rate = "20 Mbit/s", delay = "2 ms", between = ["far", "mobile"] }}
+[mobility]
+routing = "{routing}"
+start = "wifi"
+[[flow]]
+name = "download"
+from = "correspondent"
+to = "mobile"
+size = "1 MB"
+tcp = {{ variant = "kernel", congestion = "reno"{tcp} }}
+"#
+    );
+    Some(run(&text)?.summary)
+}
+
+const FILTERED: &str = ", icmp_up = \"filtered\"";
+
+#[test]
+fn what_a_router_inside_the_tunnel_says_is_relayed_to_the_sender() {
+    let Some(summary) = download("", "triangle", "\"none\"") else { return };
+    assert!(flow(&summary, "download").complete, "{summary:?}");
+    assert!(summary.black_holes.is_empty() && summary.icmp_filtered.is_empty(), "{summary:?}");
+}
+
+#[test]
+fn a_filtered_message_leaves_a_black_hole_that_the_summary_names() {
+    let Some(summary) = download(FILTERED, "triangle", "\"none\"") else { return };
+    let flow = flow(&summary, "download");
+    assert_eq!((flow.complete, flow.bytes_delivered), (false, 0), "{summary:?}");
+    let [filtered] = &summary.icmp_filtered[..] else { panic!("{:?}", summary.icmp_filtered) };
+    assert_eq!((filtered.link.as_str(), filtered.mtu_bytes), ("core.up", 1400));
+    assert_eq!(filtered.messages, summary.packets.dropped["icmp-filtered"]);
+}
+
+#[test]
+fn with_the_assist_the_download_completes_and_the_summary_says_what_was_met() {
+    for routing in ["triangle", "reverse-tunnel"] {
+        let Some(summary) = download(FILTERED, routing, "\"black-hole\"") else { return };
+        assert!(flow(&summary, "download").complete, "{routing}: {summary:?}");
+        let met: Vec<_> =
+            summary.black_holes.iter().map(|hole| (hole.failed_bytes, hole.assumed_mtu_bytes)).collect();
+        assert_eq!(met, [(1500, 1492), (1492, 1006)], "{routing}");
+        let last = summary.black_holes.last().unwrap();
+        assert_eq!((last.node.as_str(), last.flow.as_str()), ("home-agent", "download"), "{routing}");
+        assert!(last.senders_told > 0 && last.packets_in_fragments > 0, "{routing}: {last:?}");
+    }
+}
+
+#[test]
+fn clamped_segments_never_meet_the_black_hole() {
+    let clamp = "{ use = \"mss-clamp\", mss-clamp = { mtu = 1400 } }";
+    let Some(summary) = download(FILTERED, "reverse-tunnel", clamp) else { return };
+    assert!(flow(&summary, "download").complete, "{summary:?}");
+    assert!(summary.icmp_filtered.is_empty(), "{summary:?}");
+}
+
+#[test]
+fn a_sender_that_probes_needs_no_help() {
+    let Some(summary) = download_by(FILTERED, "triangle", "\"none\"", ", mtu_probing = true") else { return };
+    assert!(flow(&summary, "download").complete, "{summary:?}");
+}
+
+/// Both links carry full packets, and a while nothing gets through at all.
+#[test]
+fn a_gap_at_a_handover_is_no_black_hole() {
+    let text = r#"
+duration = "9 s"
+assist = "black-hole"
+[links]
+first = { rate = "10 Mbit/s", delay = "5 ms" }
+second = { rate = "4 Mbit/s", delay = "20 ms", loss = 0.02 }
+[mobility]
+[[handover]]
+at = "2 s"
+from = "first"
+to = "second"
+style = "break-before-make"
+interruption = "3 s"
+queued = "drop"
+[[flow]]
+name = "download"
+from = "correspondent"
+to = "mobile"
+tcp = { variant = "kernel", congestion = "reno" }
+"#;
+    let Some(run) = run(text) else { return };
+    assert_eq!(run.summary.black_holes, []);
+}

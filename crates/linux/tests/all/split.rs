@@ -1,0 +1,169 @@
+//! The relay of `split` on real hosts. Where this machine has no namespaces or no TUN devices for this user the tests
+//! say so and pass.
+
+use crate::common::{Ran, flow, parsed, run};
+use careof_linux::{LinuxRun, Observation, check};
+use careof_metrics::{Resumption, summary_json};
+use careof_trace::Columns;
+
+/// Two links, a gap of a second between them, and a relay at the home agent.
+fn scenario(assist: &str, flows: &str) -> String {
+    format!(
+        r#"
+assist = {{ use = "split"{assist} }}
+duration = "12 s"
+[links.one]
+rate = "4 Mbit/s"
+delay = "5 ms"
+[links.two]
+rate = "4 Mbit/s"
+delay = "5 ms"
+[mobility]
+routing = "reverse-tunnel"
+[[handover]]
+at = "2 s"
+from = "one"
+to = "two"
+style = "break-before-make"
+interruption = "1 s"
+queued = "drop"
+{flows}"#
+    )
+}
+
+/// Shorter than the gap, and longer than a busy machine makes a flow wait.
+const KERNEL: &str = "{ variant = \"kernel\", congestion = \"reno\", rto_min = \"600 ms\" }";
+const BYTES: u64 = 1_500_000;
+/// The default.
+const BUFFER: i128 = 256 << 10;
+
+fn bulk(name: &str, from: &str, to: &str) -> String {
+    format!(
+        "[[flow]]\nname = \"{name}\"\nfrom = \"{from}\"\nto = \"{to}\"\nsize = \"{BYTES} B\"\ntcp = {KERNEL}\n"
+    )
+}
+
+/// Segments that left a node for a flow.
+fn segments(events: &Columns, flow: &str, node: &str) -> usize {
+    let column = |name| events.by_name(name).unwrap();
+    let is = |row: &usize, name, value: &str| column(name).text(*row) == Some(value);
+    (0..events.rows())
+        .filter(|row| is(row, "kind", "segment-sent") && is(row, "flow", flow) && is(row, "node", node))
+        .count()
+}
+
+/// What the relay said it did, in bytes.
+fn relayed(events: &Columns, what: &str) -> Vec<i128> {
+    let column = |name| events.by_name(name).unwrap();
+    let is = |row: &usize, name, value: &str| column(name).text(*row) == Some(value);
+    let rows = (0..events.rows()).filter(|row| is(row, "kind", "assist") && is(row, "cause", what));
+    rows.filter_map(|row| column("assist_bytes").number(row)).collect()
+}
+
+#[test]
+fn the_fixed_sender_sees_nothing_of_the_gap_and_every_byte_arrives_in_its_place() {
+    let Some(Ran { summary, events, .. }) = run(&scenario("", &bulk("download", "correspondent", "mobile")))
+    else {
+        return;
+    };
+    let download = flow(&summary, "download");
+    assert_eq!((download.complete, download.bytes_delivered), (true, BYTES), "{}", summary_json(&summary));
+    assert_eq!(summary.handovers[0].flows[0].stall, Resumption::Resumed);
+    assert_eq!(download.timeouts, 0, "its path lost nothing");
+    let dropped = &summary.packets.dropped;
+    assert!(dropped.contains_key("link-down"), "the relay's did: {dropped:?}");
+    assert!(segments(&events, "download", "correspondent") > 0);
+    assert!(segments(&events, "download", "home-agent") > 0, "it goes on by another connection");
+    let held = relayed(&events, "hold");
+    assert!(held.iter().max().is_some_and(|most| (1..=BUFFER).contains(most)), "{held:?}");
+    assert_eq!(relayed(&events, "close"), [i128::from(BYTES)]);
+}
+
+#[test]
+fn an_upload_that_a_gap_cut_reaches_the_fixed_host_whole() {
+    let Some(Ran { summary, events, .. }) = run(&scenario("", &bulk("upload", "mobile", "correspondent")))
+    else {
+        return;
+    };
+    let upload = flow(&summary, "upload");
+    assert_eq!((upload.complete, upload.bytes_delivered), (true, BYTES), "{}", summary_json(&summary));
+    assert!(upload.timeouts > 0, "its own path is the one with the gap");
+    assert!(segments(&events, "upload", "home-agent") > 0);
+}
+
+#[test]
+fn requests_and_responses_pass_a_relay_both_ways() {
+    let flows = format!(
+        "[[flow]]\nname = \"pages\"\nfrom = \"mobile\"\nto = \"correspondent\"\nkind = \"request-response\"\n\
+         request = \"400 B\"\nresponse = \"30 kB\"\nthink = \"50 ms\"\ncount = 20\ntcp = {KERNEL}\n"
+    );
+    let Some(Ran { summary, .. }) = run(&scenario("", &flows)) else { return };
+    let [responses, requests] = &summary.flows[..] else { panic!("{} flows", summary.flows.len()) };
+    assert!(responses.complete && requests.complete, "{}", summary_json(&summary));
+    assert_eq!((responses.bytes_delivered, requests.bytes_delivered), (600_000, 8000));
+}
+
+#[test]
+fn an_excepted_flow_stays_one_connection() {
+    let flows = ["left-alone", "split"].map(|name| bulk(name, "correspondent", "mobile")).concat();
+    // The port at which the first flow's acceptor listens.
+    let Some(Ran { summary, events, .. }) = run(&scenario(", except = [{ port = 5001 }]", &flows)) else {
+        return;
+    };
+    for name in ["left-alone", "split"] {
+        let flow = flow(&summary, name);
+        assert_eq!((flow.complete, flow.bytes_delivered), (true, BYTES), "{}", summary_json(&summary));
+    }
+    assert_eq!(segments(&events, "left-alone", "home-agent"), 0);
+    assert!(segments(&events, "split", "home-agent") > 0);
+    assert!(flow(&summary, "left-alone").timeouts > 0 && flow(&summary, "split").timeouts == 0);
+}
+
+#[test]
+fn a_relay_stays_between_whether_the_node_is_at_home_or_behind_a_foreign_agent_or_a_narrow_link() {
+    let download = bulk("download", "correspondent", "mobile");
+    for change in [
+        ("routing =", "home = \"one\"\nrouting ="),
+        ("routing =", "care_of = \"foreign-agent\"\nrouting ="),
+        // What no longer fits is not reported to the relay, in whose name it was not sent.
+        ("[links.two]", "[links.two]\nmtu = \"1000 B\""),
+    ] {
+        let Some(Ran { summary, events, .. }) = run(&scenario("", &download).replace(change.0, change.1))
+        else {
+            return;
+        };
+        let download = flow(&summary, "download");
+        let got = (download.complete, download.bytes_delivered, download.timeouts);
+        assert_eq!(got, (true, BYTES, 0), "{change:?}: {}", summary_json(&summary));
+        assert!(segments(&events, "download", "home-agent") > 0, "{change:?}");
+    }
+}
+
+#[test]
+fn what_a_relay_cannot_do_is_refused_by_its_key() {
+    let refused = |text: &str| match check(&parsed(text)) {
+        Err(error) => error.to_string(),
+        Ok(()) => panic!("accepted: {text}"),
+    };
+    let download = bulk("download", "correspondent", "mobile");
+    let said = refused(&scenario(", split = { buffer = \"4 KiB\" }", &download));
+    assert!(said.starts_with("assist.split.buffer: 4096 B cannot be done on Linux"), "{said}");
+    let stations = scenario(", split = { at = \"foreign-agent\" }", &download);
+    let said = refused(&stations.replace("routing =", "care_of = \"foreign-agent\"\nrouting ="));
+    assert!(said.starts_with("assist.split.at: \"foreign-agent\""), "{said}");
+    let own = format!(", split = {{ tcp = {KERNEL} }}");
+    let said = refused(&scenario(&own, &download).replacen("600 ms", "1 ns", 1));
+    assert!(said.starts_with("assist.split.tcp.rto_min:"), "{said}");
+    let program = "[[flow]]\nfrom = \"correspondent\"\nto = \"mobile\"\ncommand = \"true\"\n";
+    let said = refused(&scenario("", program));
+    assert!(said.starts_with("flow.0.command:") && said.contains("`except ="), "{said}");
+    let by_peer = ", except = [{ prefix = \"correspondent\" }]";
+    assert_eq!(check(&parsed(&scenario(by_peer, program))), Ok(()));
+    // The switches of its two connections are one host's.
+    let other = download.replace(KERNEL, "\"legacy\"");
+    let text = scenario(&own, &other);
+    let observation = Observation { trace: false, ..Observation::default() };
+    let Err(error) = LinuxRun::new(parsed(&text), "test.toml", 0, observation) else { panic!("accepted") };
+    let said = error.to_string();
+    assert!(said.starts_with("assist.split.tcp: net.ipv4.tcp_") && said.contains("flow download"), "{said}");
+}

@@ -1,0 +1,9 @@
+//! What scenarios mean, and what is said of those that mean nothing.
+
+mod assists;
+mod errors;
+mod many;
+mod media;
+mod ready_scenarios;
+mod resolution;
+mod traces;

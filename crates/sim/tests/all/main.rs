@@ -1,0 +1,16 @@
+//! Whole worlds in the simulator.
+
+mod assists;
+mod common;
+mod dhcp;
+mod discovery;
+mod fairness;
+mod fleet;
+mod media;
+mod path_mtu;
+mod random_worlds;
+mod senders;
+mod shortcuts;
+mod split;
+mod traces;
+mod worlds;

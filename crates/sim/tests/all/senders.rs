@@ -1,0 +1,326 @@
+//! Senders that are told of handovers and of links, in whole worlds.
+
+use crate::common::finish;
+use careof_base::{Duration, Instant};
+use careof_metrics::{FlowSummary, HandoverSummary, Summary, summary_json};
+use careof_scenario::Scenario;
+use careof_sim::{Observation, Simulation};
+use careof_trace::Columns;
+
+/// From a fast link to a slow one, whose round trip is two hundred times as long; nothing is lost between them.
+const TO_SLOW: &str = r#"
+duration = "90 s"
+[links]
+first = "wavelan"
+second = "gsm-csd"
+[mobility]
+protocol = "mobile-ipv4"
+[[handover]]
+at = "40 s"
+from = "first"
+to = "second"
+[[flow]]
+name = "bulk"
+from = "correspondent"
+to = "mobile"
+kind = "bulk"
+tcp = "linux-2.0"
+"#;
+
+const UPLOAD: [&str; 2] = ["flow.bulk.from=mobile", "flow.bulk.to=correspondent"];
+
+/// From the slow link to the fast one, two seconds without any between them.
+fn to_fast() -> String {
+    TO_SLOW
+        .replace("first = \"wavelan\"\nsecond = \"gsm-csd\"", "first = \"gsm-csd\"\nsecond = \"wavelan\"")
+        .replace("to = \"second\"", "to = \"second\"\nstyle = \"break-before-make\"\ninterruption = \"2 s\"")
+}
+
+/// As many ways of telling a sender of a handover as there are.
+const RESPONSES: [&str; 7] = [
+    "rto-reset",
+    "{ use = \"rto-reset\", rto-reset = { slow_start = true } }",
+    "{ use = \"rto-reset\", rto-reset = { by = \"option\" } }",
+    "{ use = \"rto-reset\", rto-reset = { by = \"option\", slow_start = true } }",
+    "tcp-cm",
+    "{ use = \"tcp-cm\", tcp-cm = { resend = false, suspend = false } }",
+    "mobile-tcp",
+];
+
+fn simulation(text: &str, overrides: &[&str], observation: Observation) -> Simulation {
+    let overrides: Vec<String> = overrides.iter().map(|o| (*o).to_owned()).collect();
+    let scenario = Scenario::parse("test.toml", text, &overrides).unwrap_or_else(|errors| panic!("{errors}"));
+    Simulation::new(scenario, "test.toml", 0, observation).unwrap()
+}
+
+fn traced(text: &str, overrides: &[&str]) -> (Summary, Columns) {
+    finish(simulation(text, overrides, Observation { trace: true, ..Observation::default() }))
+}
+
+fn run(text: &str, overrides: &[&str]) -> Summary {
+    finish(simulation(text, overrides, Observation::default())).0
+}
+
+fn with(text: &str, assist: &str, overrides: &[&str]) -> Summary {
+    run(text, &[&[&*format!("assist={assist}")], overrides].concat())
+}
+
+fn flow(summary: &Summary) -> &FlowSummary {
+    &summary.flows[0]
+}
+
+fn handover(summary: &Summary) -> &HandoverSummary {
+    &summary.handovers[0]
+}
+
+fn rows<'a>(events: &'a Columns, kind: &'a str) -> impl Iterator<Item = usize> + 'a {
+    let kinds = events.by_name("kind").unwrap();
+    (0..events.rows()).filter(move |row| kinds.text(*row) == Some(kind))
+}
+
+/// Node, assist and cause of every event of an assist, in order.
+fn said(events: &Columns) -> Vec<[String; 3]> {
+    let text = |column: &str, row: usize| events.by_name(column).unwrap().text(row).unwrap().to_owned();
+    rows(events, "assist").map(|row| ["node", "assist", "cause"].map(|column| text(column, row))).collect()
+}
+
+#[test]
+fn on_a_slower_path_a_sender_that_was_told_has_fewer_spurious_timeouts_in_both_directions() {
+    for direction in [&[][..], &UPLOAD] {
+        let without = with(TO_SLOW, "none", direction);
+        assert!(flow(&without).spurious_timeouts >= 6, "{:?}", flow(&without));
+        assert_eq!(flow(&without).advice_taken, 0);
+        for assist in RESPONSES {
+            let told = with(TO_SLOW, assist, direction);
+            let (told, without) = (flow(&told), flow(&without));
+            assert!(told.spurious_timeouts < without.spurious_timeouts, "{assist} {direction:?}: {told:?}");
+            assert_eq!(told.advice_taken, 1, "{assist} {direction:?}");
+        }
+    }
+}
+
+#[test]
+fn on_a_faster_path_after_losses_a_sender_that_was_told_does_not_wait_for_the_old_paths_timeout() {
+    let text = to_fast();
+    for direction in [&[][..], &UPLOAD] {
+        for tcp in ["linux-2.0", "linux"] {
+            let tcp = format!("flow.bulk.tcp={tcp}");
+            let how = [direction, &[&*tcp]].concat();
+            let stall = |assist: &str| handover(&with(&text, assist, &how)).stall_after.unwrap();
+            let without = stall("none");
+            assert!(without > Duration::from_secs(19), "{how:?}: {without:?}");
+            for assist in RESPONSES {
+                let told = stall(assist);
+                // The initial timeout of Linux 2.0, and a round trip.
+                assert!(told < Duration::from_millis(3_100), "{assist} {how:?}: {told:?}");
+            }
+            // Whoever sends again at once does not wait for any timeout: less than two round trips.
+            for assist in ["tcp-cm", "mobile-tcp"] {
+                let told = stall(assist);
+                assert!(told < Duration::from_millis(20), "{assist} {how:?}: {told:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_estimator_that_follows_a_fall_needs_nobody_to_tell_it() {
+    // A second after a soft handover to the fast link, losses: the next handover has a gap.
+    let text = to_fast()
+        .replace("style = \"break-before-make\"\ninterruption = \"2 s\"\n", "")
+        .replace("second = \"wavelan\"", "second = \"wavelan\"\nthird = \"wavelan\"");
+    let gap = "[[handover]]\nat = \"41 s\"\nfrom = \"second\"\nto = \"third\"\nstyle = \"break-before-make\"\n\
+               interruption = \"300 ms\"\n[[flow]]";
+    let text = text.replace("[[flow]]", gap);
+    // As many samples in a row as never come: what is left is RFC 6298 with the floor there was.
+    let never = "{ use = \"rto-fast-decrease\", rto-fast-decrease = { samples = 100000 } }";
+    for tcp in ["sack", "linux"] {
+        let tcp = format!("flow.bulk.tcp={tcp}");
+        let stall = |assist: &str| with(&text, assist, &[&tcp]).handovers[1].stall_after.unwrap();
+        assert!(stall("none") > Duration::from_secs(10), "{tcp}: {:?}", stall("none"));
+        assert!(stall(never) > Duration::from_secs(10), "{tcp}: {:?}", stall(never));
+        assert!(stall("rto-fast-decrease") < Duration::from_secs(1), "{tcp}");
+    }
+    let summary = with(&text, "rto-fast-decrease", &[]);
+    assert_eq!((flow(&summary).tcp.rto.as_str(), flow(&summary).advice_taken), ("fast-decrease", 0));
+    // A flow that is excepted keeps what it has.
+    let except = "{ use = \"rto-fast-decrease\", except = [{ prefix = \"correspondent\" }] }";
+    assert_eq!(flow(&with(&text, except, &[])).tcp.rto, flow(&with(&text, "none", &[])).tcp.rto);
+}
+
+#[test]
+fn a_sender_that_knows_that_the_path_is_gone_has_no_timeout_in_the_outage() {
+    let text = to_fast().replace("gsm-csd", "wavelan");
+    let timeouts = |assist: &str| handover(&with(&text, assist, &UPLOAD)).flows[0].timeouts;
+    assert!(timeouts("none") >= 2, "{}", timeouts("none"));
+    assert!(timeouts("{ use = \"tcp-cm\", tcp-cm = { suspend = false } }") >= 2);
+    assert_eq!(timeouts("tcp-cm"), 0);
+    assert_eq!(timeouts("mobile-tcp"), 0);
+}
+
+#[test]
+fn the_trace_says_who_told_whom_and_by_which_way() {
+    let first = |assist: &str, direction: &[&str]| {
+        let assist = format!("assist={assist}");
+        let (_, events) = traced(TO_SLOW, &[&[&*assist], direction].concat());
+        said(&events)
+    };
+    let owned = |all: &[[&str; 3]]| all.iter().map(|row| row.map(str::to_owned)).collect::<Vec<_>>();
+    // At once, and nothing on the way.
+    assert_eq!(first("rto-reset", &[]).last(), owned(&[["correspondent", "rto-reset", "reset-rto"]]).last());
+    let by_datagram = first("tcp-cm", &[]);
+    let expected =
+        [["mobile", "tcp-cm", "back"], ["mobile", "tcp-cm", "tell"], ["correspondent", "tcp-cm", "back"]];
+    assert_eq!(by_datagram, owned(&expected));
+    let by_option = first("mobile-tcp", &[]);
+    let heard = by_option.iter().filter(|[node, _, cause]| node == "correspondent" && cause == "back");
+    let told = by_option.iter().filter(|[_, _, cause]| cause == "tell");
+    assert_eq!((heard.count(), told.count()), (1, 3));
+}
+
+#[test]
+fn an_option_takes_its_bytes_in_acknowledgements_and_in_nothing_else() {
+    // 12 bytes in each of three segments, and what the first of them is more than there would have been: 40 + 12.
+    let up = |assist: &str| {
+        let (summary, events) = traced(TO_SLOW, &[&format!("assist={assist}"), "duration=50 s"]);
+        let size = |row: usize| events.by_name("size_bytes").unwrap().number(row).unwrap();
+        let node = |row: usize| events.by_name("node").unwrap().text(row) == Some("mobile");
+        let sizes: Vec<u64> =
+            rows(&events, "segment-sent").filter(|row| node(*row)).map(|row| size(row) as u64).collect();
+        (summary, sizes)
+    };
+    let option = "{ use = \"rto-reset\", rto-reset = { by = \"option\" } }";
+    let (_, with_option) = up(option);
+    let count = |sizes: &[u64], bytes: u64| sizes.iter().filter(|size| **size == bytes).count();
+    assert_eq!(count(&with_option, 52), 3);
+    let (_, without) = up("rto-reset");
+    assert_eq!(count(&without, 52), 0);
+    let (_, mobile_tcp) = up("mobile-tcp");
+    assert_eq!(count(&mobile_tcp, 56), 3);
+}
+
+#[test]
+fn an_option_or_a_datagram_that_is_lost_tells_nothing() {
+    for assist in ["mobile-tcp", "{ use = \"rto-reset\", rto-reset = { by = \"option\" } }", "tcp-cm"] {
+        let summary = with(TO_SLOW, assist, &[]);
+        assert_eq!(flow(&summary).advice_taken, 1, "{assist}");
+        let mut heard = 0;
+        for seed in 0..12 {
+            let how = [&*format!("seed={seed}"), "links.second.loss_up=0.5", "duration=70 s"];
+            let lost = with(TO_SLOW, assist, &how);
+            assert!(flow(&lost).advice_taken <= 1, "{assist}");
+            heard += flow(&lost).advice_taken;
+        }
+        assert!((1..12).contains(&heard), "{assist}: {heard} of 12");
+    }
+}
+
+#[test]
+fn a_handover_back_and_forth_tells_each_time() {
+    let there_and_back = TO_SLOW
+        .replace("[[flow]]", "[[handover]]\nat = \"60 s\"\nfrom = \"second\"\nto = \"first\"\n[[flow]]");
+    for direction in [&[][..], &UPLOAD] {
+        for assist in RESPONSES {
+            let summary = with(&there_and_back, assist, direction);
+            assert_eq!(flow(&summary).advice_taken, 2, "{assist} {direction:?}");
+        }
+    }
+}
+
+#[test]
+fn a_flow_that_is_excepted_is_told_nothing() {
+    let except = "except = [{ prefix = \"correspondent\", port = 5001 }]";
+    for assist in ["rto-reset", "tcp-cm", "mobile-tcp"] {
+        for direction in [&[][..], &UPLOAD] {
+            let summary = with(TO_SLOW, &format!("{{ use = \"{assist}\", {except} }}"), direction);
+            assert_eq!(flow(&summary).advice_taken, 0);
+        }
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_however_the_run_is_cut_and_looked_at() {
+    for assist in RESPONSES {
+        for direction in [&[][..], &UPLOAD] {
+            let assist = format!("assist={assist}");
+            let how = [&[&*assist, "duration=55 s"], direction].concat();
+            let at_once = summary_json(&run(TO_SLOW, &how));
+            let observation =
+                Observation { trace: true, pcap: Some(Box::new(std::io::sink())), ..Observation::default() };
+            let mut pieces = simulation(TO_SLOW, &how, observation);
+            let mut until = Instant::ZERO;
+            while pieces.advance(until).unwrap() < Instant::ZERO + pieces.duration() {
+                pieces.take_events();
+                until += Duration::from_micros(1_123_457);
+            }
+            assert_eq!(at_once, summary_json(&pieces.finish().unwrap()));
+        }
+    }
+}
+
+/// A cell whose link fails for a second and a half; the queue of the base station waits.
+const FADE: &str = r#"
+duration = "20 s"
+[links]
+first = { rate = "2 Mbit/s", delay = "5 ms", queue = "100 packets" }
+second = { rate = "2 Mbit/s", delay = "5 ms", queue = "100 packets" }
+[mobility]
+care_of = "foreign-agent"
+[[handover]]
+at = "8 s"
+from = "first"
+to = "second"
+style = "break-before-make"
+interruption = "1.5 s"
+[[handover]]
+at = "9.6 s"
+from = "second"
+to = "first"
+[[flow]]
+name = "bulk"
+from = "correspondent"
+to = "mobile"
+kind = "bulk"
+tcp = "linux"
+"#;
+
+#[test]
+fn a_base_station_whose_link_fails_keeps_the_senders_timer_from_running_out() {
+    let timeouts = |assist: &str| flow(&with(FADE, assist, &[])).timeouts;
+    assert!(timeouts("none") > 0);
+    assert_eq!(timeouts("ebsn"), 0);
+    let (summary, events) = traced(FADE, &["assist=ebsn"]);
+    let said = said(&events);
+    let by = |who: &str, what: &str| {
+        said.iter()
+            .filter(|[node, assist, cause]| (&**node, &**assist, &**cause) == (who, "ebsn", what))
+            .count()
+    };
+    // One as it goes down, and one every 100 ms.
+    let sent = by("foreign-agent-first", "bad-state");
+    assert!(sent >= 15, "{said:?}");
+    assert_eq!(by("correspondent", "rearm") as u64, flow(&summary).advice_taken);
+    // It knows nothing of what goes the other way.
+    assert_eq!(flow(&with(FADE, "ebsn", &UPLOAD)).advice_taken, 0);
+}
+
+#[test]
+fn a_base_station_gives_a_visitor_up_that_has_gone_elsewhere() {
+    let gone = FADE.replace("[[handover]]\nat = \"9.6 s\"\nfrom = \"second\"\nto = \"first\"\n", "");
+    let summary = with(&gone, "ebsn", &[]);
+    assert!(flow(&summary).bytes_delivered > 2_500_000, "{:?}", flow(&summary));
+    let stall = handover(&summary).stall_after.unwrap();
+    assert!(stall < Duration::from_secs(5), "{stall:?}");
+}
+
+#[test]
+fn a_base_station_tells_of_each_packet_that_its_link_lost() {
+    let (start, rest) = FADE.split_once("[[handover]]").unwrap();
+    let still = format!("{start}[[flow]]{}", rest.split_once("[[flow]]").unwrap().1);
+    let how = ["links.first.loss=0.02", "assist=ebsn"];
+    let (summary, events) = traced(&still, &how);
+    let told = said(&events).iter().filter(|[_, _, cause]| cause == "bad-state").count() as u64;
+    let lost = summary.links.iter().find(|link| link.name == "first.down").unwrap().dropped_packets["loss"];
+    // Agent advertisements are lost, too, and nobody is told of those.
+    assert!(told <= lost && told * 10 > lost * 8, "{told} of {lost}");
+}
