@@ -469,7 +469,7 @@ mod tests {
                 assert_eq!(choice.sysctls[off], "0", "{model} {off}");
             }
         }
-        let sack = chosen("");
+        let sack = chosen("tcp = \"sack\"");
         assert_eq!(says(&sack), words("legacy-sack", "kernel-reno", true));
         assert_eq!((sack.sysctls["tcp_sack"].as_str(), sack.sysctls["tcp_recovery"].as_str()), ("1", "0"));
     }
@@ -489,6 +489,7 @@ mod tests {
         let model = chosen("tcp = { profile = \"reno\", congestion = \"cubic\" }");
         assert_eq!(says(&model), words("legacy", "kernel-cubic", true));
         assert_eq!(says(&chosen("tcp = \"linux\"")), words("modern", "kernel-cubic", false));
+        assert_eq!(says(&chosen("")), words("modern", "kernel-cubic", false), "what Linux hosts send today");
         assert_eq!(says(&chosen("tcp = { congestion = \"bbr\" }")), words("modern", "kernel-bbr", false));
     }
 

@@ -616,7 +616,7 @@ stands for a node's address.",
         key(
             "tcp",
             "profile or table",
-            "`\"sack\"`; of programs `\"modern\"`",
+            "`\"linux\"`; of programs `\"modern\"`",
             "TCP of both ends; see `tcp`.",
         ),
     ],
@@ -646,7 +646,7 @@ an error in the simulator.",
         key(
             "profile",
             "word",
-            "the profile called like `variant`; `\"linux\"` with `congestion` alone; else `\"sack\"`",
+            "the profile called like `variant`; without both `\"linux\"`",
             "What to begin with: `\"tahoe\"`, `\"reno\"`, `\"newreno\"`, `\"sack\"`, `\"vegas\"` (as papers and ns-2 mean them), \
 `\"linux-2.0\"` or `\"linux\"` (today's, with its defaults); on Linux hosts also \
 the kernel's own, `\"modern\"` (as it comes) or `\"legacy\"` (what the 1990s did not have is off: SACK, timestamps, F-RTO, \

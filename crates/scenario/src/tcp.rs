@@ -16,6 +16,9 @@ use crate::words::{ReadWord as _, Word as _, one_of};
 /// IP and TCP headers without options, bytes.
 pub(crate) const HEADERS: u16 = 40;
 
+/// What a flow has that names neither profile nor variant: what Linux hosts send today.
+const USUAL: Profile = Profile::Linux;
+
 /// TCP of a flow as the file gives it; its segment size may depend on the links.
 #[derive(Clone, Debug)]
 pub(crate) struct TcpDraft {
@@ -72,7 +75,7 @@ fn draft(profile: AnyProfile, given: Vec<&'static str>, origin: Origin, path: St
     let (profile, kernel) = match profile {
         AnyProfile::Model(profile) => (profile, None),
         AnyProfile::Kernel(profile) => (
-            Profile::Sack,
+            USUAL,
             Some(KernelTcp {
                 congestion: None,
                 profile: Some(profile),
@@ -137,18 +140,17 @@ fn kernel(
 }
 
 /// Reads the value of `tcp` of a flow at `origin`; `None` if something in it is wrong. A flow that says nothing has
-/// the model `sack`, and one of programs, which only a kernel runs, the kernel's TCP as it comes.
+/// the profile [`USUAL`]; one of programs, which only a kernel runs, has the kernel's TCP as it comes.
 pub(crate) fn tcp(
     field: Option<Field<'_>>,
     of_programs: bool,
     (origin, path): (Origin, &str),
     problems: &mut Problems,
 ) -> Option<TcpDraft> {
-    let model = AnyProfile::Model;
+    let usual =
+        if of_programs { AnyProfile::Kernel(KernelProfile::Modern) } else { AnyProfile::Model(USUAL) };
     let Some(field) = field else {
-        let profile =
-            if of_programs { AnyProfile::Kernel(KernelProfile::Modern) } else { model(Profile::Sack) };
-        return Some(draft(profile, Vec::new(), origin, path.to_owned()));
+        return Some(draft(usual, Vec::new(), origin, path.to_owned()));
     };
     match &field.node.value {
         Value::Text(_) => {
@@ -161,13 +163,11 @@ pub(crate) fn tcp(
             let given = reader.get("profile").map(|field| profile(&field, problems));
             let variant = reader.get("variant").and_then(|field| variant(&field, problems));
             let like_variant = match variant {
-                Some(AnyVariant::Model(variant)) => Profile::from_name(variant.name()).map(model),
+                Some(AnyVariant::Model(variant)) => Profile::from_name(variant.name()).map(AnyProfile::Model),
                 Some(AnyVariant::Kernel) | None => None,
             };
             let congestion = congestion(&reader, problems);
-            // A congestion control by itself is that of a Linux host.
-            let usual = if congestion.is_some() { Profile::Linux } else { Profile::Sack };
-            let base = given.flatten().or(like_variant).unwrap_or(model(usual));
+            let base = given.flatten().or(like_variant).unwrap_or(AnyProfile::Model(USUAL));
             let keys = TCP.keys.iter().map(|key| key.name).filter(|key| reader.get(key).is_some()).collect();
             let mut draft = draft(base, keys, field.node.origin, field.path.clone());
             let config = &mut draft.tcp.config;

@@ -368,6 +368,7 @@ from = "correspondent"
 to = "mobile"
 kind = "bulk"
 size = "1 B"
+tcp = "sack"
 """
 
 

@@ -282,7 +282,7 @@ fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
         ),
         (
             &TCP,
-            "flow.bulk.tcp.",
+            "flow.bulk.tcp.profile=sack\nflow.bulk.tcp.",
             vec![
                 ("profile", "profile=tahoe"),
                 ("variant", "variant=reno"),

@@ -331,7 +331,7 @@ fn a_window_of_zero_is_refused() {
 fn impossible_tcp_is_refused() {
     for (value, part) in [
         (
-            "window = \"100 kB\"",
+            "profile = \"sack\", window = \"100 kB\"",
             "without window scaling the largest window is 65535 B\n  hint: add `window_scaling = true`",
         ),
         (
@@ -360,7 +360,7 @@ fn impossible_tcp_is_refused() {
             "known are \"rfc6298\", \"linux\", \"linux-2.0\", \"bsd\" and \"fast-decrease\"\n  hint: did you mean \"linux-2.0\"?",
         ),
         (
-            "rto_min = \"61 s\"",
+            "profile = \"sack\", rto_min = \"61 s\"",
             "found a least RTO of 61 s and a greatest of 60 s; rto_min must not be above rto_max",
         ),
         ("delayed_ack = \"600 ms\"", "RFC 1122 allows at most 500 ms"),

@@ -8,7 +8,7 @@ use careof_scenario::{
     ClientCheck, Destination, HandoverStyle, MovementDetection, QueuedFate, Role, Routing, Scenario,
     StartDelay, Workload,
 };
-use careof_tcp::{DelayedAck, InitialWindow, Profile, RtoEstimator, Variant};
+use careof_tcp::{Config, DelayedAck, InitialWindow, Profile, RtoEstimator, Variant};
 
 const SMALL: &str = r#"
 duration = "120 s"
@@ -96,7 +96,8 @@ fn defaults_make_the_small_file_whole() {
     assert_eq!(scenario.handovers[0].queued, QueuedFate::DrainLate);
     let flow = &scenario.flows[0];
     assert_eq!((flow.name.as_str(), flow.workload), ("flow-1", Workload::Bulk { size: None }));
-    assert_eq!((flow.tcp.profile, flow.tcp.pmtu_discovery), (Profile::Sack, true));
+    assert_eq!((flow.tcp.profile, flow.tcp.pmtu_discovery), (Profile::Linux, true));
+    assert_eq!(flow.tcp.config, Config::from(Profile::Linux));
     assert_eq!((flow.start, flow.stop), (Duration::ZERO, None));
 }
 
