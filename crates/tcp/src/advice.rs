@@ -107,6 +107,7 @@ impl Connection {
             Advice::Away | Advice::Back(_) | Advice::Moved(_) => {}
         }
         self.journal.revision += 1;
+        self.after_input();
     }
 
     /// An acknowledgement without data leaves with the next [`poll_transmit`](Self::poll_transmit), whether or not one is

@@ -196,6 +196,7 @@ impl Connection {
         if self.time_wait.is_due(now) {
             self.finish(Event::Closed);
         }
+        self.after_input();
     }
 
     /// When to call [`handle_timeout`](Self::handle_timeout) at the latest, and what for. `None`: not until
@@ -254,6 +255,7 @@ impl Connection {
         if bytes > 0 {
             self.sender.wake();
         }
+        self.after_input();
     }
 
     /// Bytes written that have not been sent once.
@@ -265,6 +267,7 @@ impl Connection {
     /// The application takes back what it has written and what has not been sent once.
     pub fn discard_unsent(&mut self) {
         self.sender.queue.discard_unsent();
+        self.after_input();
     }
 
     /// The application has nothing more to send: a FIN follows what was written.
@@ -279,6 +282,7 @@ impl Connection {
                 self.sender.wake();
             }
         }
+        self.after_input();
     }
 
     /// Ends the connection at once with a reset.
@@ -292,6 +296,7 @@ impl Connection {
         if tell_peer {
             self.reply = Some(Reply::Reset { seq: self.sender.queue.end(), ack: Some(self.receiver.nxt()) });
         }
+        self.after_input();
     }
 
     /// Whether what arrives in order is read at once (it is, to begin with).
@@ -342,10 +347,9 @@ impl Connection {
         let limit = mtu.saturating_sub(40).max(MIN_MSS);
         self.ordinary = false;
         if limit < self.segment_limit {
-            self.segment_limit = limit;
-            self.sender.shrink_mss(now, self.effective_mss());
-            self.journal.revision += 1;
+            self.limit_segments(now, limit);
         }
+        self.after_input();
     }
 
     /// The timer runs out once more: if it has done so often, large segments may be what does not get through.
@@ -356,10 +360,16 @@ impl Connection {
         let limit = if self.segment_limit > BASE_MSS { BASE_MSS } else { self.segment_limit / 2 };
         let limit = limit.max(MIN_MSS);
         if limit < self.segment_limit {
-            self.segment_limit = limit;
-            self.sender.shrink_mss(now, self.effective_mss());
-            self.journal.revision += 1;
+            self.limit_segments(now, limit);
         }
+    }
+
+    fn limit_segments(&mut self, now: Instant, limit: u16) {
+        self.segment_limit = limit;
+        if self.state != State::Closed {
+            self.sender.shrink_mss(now, self.effective_mss());
+        }
+        self.journal.revision += 1;
     }
 
     /// An ICMP message said that the peer cannot be reached: network or host unreachable (codes 0 and 1), for a segment
@@ -367,10 +377,14 @@ impl Connection {
     /// [`Config::icmp_unreachable`] it takes a back-off of the timer back (RFC 6069).
     pub fn icmp_unreachable(&mut self, now: Instant, quoted: SeqNumber) {
         self.ordinary = false;
+        if self.state == State::Closed {
+            return;
+        }
         if recovery::icmp_unreachable::on_message(&mut self.sender, now, quoted) {
             self.handle_timeout(now);
         }
         self.journal.revision += 1;
+        self.after_input();
     }
 
     /// Bytes of data in a full-sized segment: what is left of the limit beside the timestamps (RFC 6691).

@@ -25,6 +25,7 @@ impl Connection {
         } else {
             self.handle_general(now, segment, congestion_experienced);
         }
+        self.after_input();
     }
 
     #[inline(never)]

@@ -46,6 +46,7 @@ mod ecn;
 mod events;
 mod handshake;
 mod input;
+mod liveness;
 mod ordinary;
 mod output;
 mod pacing;

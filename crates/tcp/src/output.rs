@@ -55,6 +55,7 @@ impl Connection {
         let next = if rests { None } else { self.next_transmission(now) };
         if next.is_none() {
             self.ordinary = self.is_ordinary();
+            self.after_last_transmission();
         }
         next
     }

@@ -206,6 +206,7 @@ fn take(sender: &mut Sender, now: Instant, ack: SeqNumber, journal: &mut Journal
         while_retransmitting |= sender.linux20.retransmits > 0;
         if sender.queue.is_empty() {
             sender.linux20.retransmits = 0;
+            sender.linux20.narrowed = false;
         }
         sender.linux20.send_next = sender.linux20.send_next.saturating_sub(1);
         sender.linux20.packets_out = sender.linux20.packets_out.saturating_sub(1);

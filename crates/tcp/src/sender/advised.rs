@@ -26,7 +26,10 @@ impl Sender {
 
     /// What waits for an acknowledgement waits from now on.
     pub(crate) fn restart_timers(&mut self, now: Instant) {
-        if self.away.is_some() || self.queue.is_empty() {
+        if self.away.is_some() {
+            return self.wait_for_path();
+        }
+        if self.queue.is_empty() {
             return;
         }
         if self.variant == Variant::Linux {
@@ -93,17 +96,23 @@ impl Sender {
         if let Some(state) = &mut self.rack_tlp {
             state.stop();
         }
+        self.stop_timer();
         self.timer.arm(until);
     }
 
-    /// The path is away: nothing leaves. Whatever an acknowledgement did to the timer, it runs.
-    #[cold]
-    pub(super) fn stay_silent(&mut self) -> Option<Outgoing> {
+    /// The path is away: whatever an acknowledgement did to the timer, it runs.
+    fn wait_for_path(&mut self) {
         if let Some(until) = self.away
             && !self.timer.is_armed()
         {
             self.timer.arm(until);
         }
+    }
+
+    /// The path is away: nothing leaves.
+    #[cold]
+    pub(super) fn stay_silent(&mut self) -> Option<Outgoing> {
+        self.wait_for_path();
         None
     }
 
@@ -116,18 +125,17 @@ impl Sender {
             return false;
         }
         self.arrive();
-        if self.queue.is_empty() {
-            self.timer.stop();
-        } else if self.variant == Variant::Linux {
+        let outstanding = !self.queue.is_empty();
+        if outstanding && self.variant == Variant::Linux {
             recovery::linux::expect_timeout(self);
         }
-        !self.queue.is_empty()
+        outstanding
     }
 
     fn arrive(&mut self) {
         if self.away.take().is_some() {
             self.may_send = true;
-            self.timer.stop();
+            self.stop_timer();
             self.linux.wake();
         }
     }

@@ -693,9 +693,15 @@ impl Sender {
             .is_some_and(|most| self.waiting_since.is_some_and(|since| now - since >= most))
     }
 
+    /// Stops the timer, whatever it runs for.
+    pub(crate) fn stop_timer(&mut self) {
+        self.timer.stop();
+        self.linux.forget_purpose();
+    }
+
     pub(crate) fn stop_timers(&mut self) {
         self.away = None;
-        self.timer.stop();
+        self.stop_timer();
         self.persist.stop();
         self.pacing.stop();
         self.linux.stop();

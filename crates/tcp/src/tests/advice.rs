@@ -9,10 +9,11 @@ use careof_wire::SeqNumber;
 use proptest::prelude::*;
 
 use super::robustness::any_config;
+use super::script::{Peer, plain, play};
 use super::world::{CLIENT, Direction, SERVER, Sent, World};
 use crate::{
-    Advice, Config, CongestionControl, Connection, Event, NewPath, Phase, Profile, Role, RtoEstimator,
-    Variant,
+    Advice, Config, CongestionControl, Connection, Event, InitialWindow, NewPath, Phase, Profile, Role,
+    RtoEstimator, Variant,
 };
 
 const SLOW: NewPath = NewPath {
@@ -110,6 +111,70 @@ fn a_reset_estimator_has_its_initial_timeout_and_takes_no_sample_of_what_left_be
         world.run_until(told + Duration::from_secs(20));
         assert!(world.ends[CLIENT].snapshot().srtt >= Some(Duration::from_millis(300)), "{}", name(&config));
     }
+}
+
+#[test]
+fn a_reordering_suspected_while_the_path_was_away_leaves_a_timer_for_what_is_outstanding() {
+    let config = Config {
+        variant: Variant::Linux,
+        sack: true,
+        rack: true,
+        initial_window: InitialWindow::Segments(4),
+        ..plain()
+    };
+    let peer = Peer { sack: true, ..Peer::default() };
+    play(
+        config,
+        &peer,
+        "   0 write 3000
+            0 > 0+1000
+            0 > 1000+1000
+            0 > 2000+1000
+           90 away
+          100 < ack 0 sack 1000-2000
+          101 moved
+         1101 > 0+1000 again",
+    );
+}
+
+#[test]
+fn a_connection_that_is_over_is_not_woken_by_what_icmp_says() {
+    for variant in [Variant::Linux, Variant::NewReno] {
+        let config =
+            Config { variant, icmp_unreachable: true, initial_window: InitialWindow::Segments(2), ..plain() };
+        let script = "
+            0 write 2000
+            0 > 0+1000
+            0 > 1000+1000
+          300 > 0+1000 again
+          400 < rst
+              = state CLOSED
+          410 unreachable 0
+          410 mtu 500
+        10000 silence";
+        let mut ended = play(config, &Peer::default(), script);
+        assert_eq!(ended.connection.next_timeout(), None, "{variant}");
+        assert_eq!(ended.connection.poll_transmit(Instant::from_secs(30)), None, "{variant}");
+    }
+}
+
+#[test]
+fn a_narrower_path_does_not_keep_linux_2_0_from_closing() {
+    let config = Config { variant: Variant::Linux20, initial_window: InitialWindow::Segments(2), ..plain() };
+    play(
+        config,
+        &Peer::default(),
+        "   0 write 2000
+            0 > 0+1000
+            0 > 1000+1000
+           10 mtu 540
+           10 > 0+500 again
+           10 > 500+500 again
+           10 > 1000+500 again
+          100 < ack 2000
+          200 close
+          200 > 2000+0 fin",
+    );
 }
 
 #[test]

@@ -22,7 +22,7 @@ use core::time::Duration;
 use careof_base::Instant;
 use careof_wire::{Flags, SackBlocks, Segment, SeqNumber, Timestamps};
 
-use crate::{Config, Connection, Event, Role, Transmission};
+use crate::{Advice, Config, Connection, Event, NewPath, Role, Transmission};
 
 pub(super) const ISS: SeqNumber = SeqNumber(u32::MAX - 7_000);
 pub(super) const PEER_ISS: SeqNumber = SeqNumber(900_000);
@@ -181,6 +181,8 @@ impl Script {
             "unreachable" => {
                 self.connection.icmp_unreachable(self.now, ISS.plus(1).plus(words[1].parse().unwrap()))
             }
+            "away" => self.connection.advise(self.now, &Advice::Away),
+            "moved" => self.connection.advise(self.now, &Advice::Moved(NewPath::default())),
             "mtu" => self.connection.path_mtu_changed(self.now, words[1].parse().unwrap()),
             "silence" => {}
             other => panic!("`{}`: unknown word {other}", self.line),

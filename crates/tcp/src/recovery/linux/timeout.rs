@@ -134,7 +134,8 @@ fn mark_all_lost(sender: &mut Sender, now: Instant) {
 }
 
 /// What is outstanding was sent over a path that is gone: it is lost, but for what the receiver has reported, and that
-/// says nothing about congestion. The window is the caller's.
+/// says nothing about congestion. The window is the caller's, and so is the timer, which is off: nothing that it may have
+/// run for still counts.
 pub(crate) fn path_replaced(sender: &mut Sender, now: Instant) {
     let Sender { queue, linux, .. } = sender;
     linux.outbox.clear();
@@ -151,11 +152,11 @@ pub(crate) fn path_replaced(sender: &mut Sender, now: Instant) {
     linux.forget_undo();
     linux.frto = false;
     linux.probe.forget();
-    timers::forget(linux);
     if linux.lost_out > 0 {
         linux.high_seq = queue.end();
         states::set(sender, now, CaState::Loss);
     }
+    sender.stop_timer();
 }
 
 /// The path takes smaller segments now: those that are too large are lost, which says nothing about congestion

@@ -75,8 +75,7 @@ pub(crate) fn on_syn_sent(sender: &mut Sender, now: Instant) {
 /// (`tcp_rearm_rto`).
 pub(super) fn rearm(sender: &mut Sender, now: Instant) {
     if sender.queue.is_empty() {
-        sender.linux.pending = Pending::Nothing;
-        sender.timer.stop();
+        sender.stop_timer();
         return;
     }
     let ticks = match sender.linux.pending {
@@ -101,9 +100,16 @@ pub(crate) fn restart(sender: &mut Sender, now: Instant) {
     }
 }
 
-/// The timer runs for nothing that still counts.
-pub(super) fn forget(linux: &mut Linux) {
-    linux.pending = Pending::Nothing;
+impl Linux {
+    /// Whether the timer runs for something.
+    pub(crate) fn timer_has_purpose(&self) -> bool {
+        self.pending != Pending::Nothing
+    }
+
+    /// The timer was stopped.
+    pub(crate) fn forget_purpose(&mut self) {
+        self.pending = Pending::Nothing;
+    }
 }
 
 /// What the timer runs out for next is a timeout.
