@@ -12,12 +12,13 @@ NATIVE_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name
 
 ORACLES := ../shared/oracles
 
-.PHONY: help setup demo test compiled lint format bench oracles lock clean docs/wavelan-to-gsm.png
+.PHONY: help setup demo test compiled hunt lint format bench oracles lock clean docs/wavelan-to-gsm.png
 
 help:
 	@echo "make setup   build careof into $(VENV)"
 	@echo "make demo    simulate a download from WaveLAN to GSM, with report, into demo/"
 	@echo "make test    everything that must pass: lint, the Rust tests, the tests across languages"
+	@echo "make hunt    random cases that no test has drawn before; SEED=N draws those of N again, ROUNDS=N as many seeds"
 	@echo "make lint    formatting, clippy, ruff, types"
 	@echo "make format  format all sources"
 	@echo "make bench   packet-hops per CPU second beside ns-2 and ns-3, throughput of a tunnel on this machine"
@@ -59,6 +60,10 @@ test:
 
 compiled: $(VENV)/.packages
 	cargo test --workspace --locked --quiet --no-run
+
+# Prints the seed of each round; `make test` draws the same cases each time.
+hunt:
+	@$(PYTHON) tests/hunt.py $(if $(SEED),--seed $(SEED)) $(if $(ROUNDS),--rounds $(ROUNDS))
 
 lint: setup
 	cargo fmt --all --check
