@@ -19,7 +19,9 @@ const FOUND: [u64; 0] = [];
 /// [`FIRST_WORLD`] says where to begin.
 fn worlds(count: u64) -> impl Iterator<Item = u64> {
     let first = std::env::var(FIRST_WORLD).map_or(0, |first| {
-        first.parse::<u32>().unwrap_or_else(|_| panic!("{FIRST_WORLD} = {first:?}: must be a number below 2^32"))
+        first
+            .parse::<u32>()
+            .unwrap_or_else(|_| panic!("{FIRST_WORLD} = {first:?}: must be a number below 2^32"))
     });
     (u64::from(first)..).take(count as usize).chain(FOUND)
 }
