@@ -65,6 +65,24 @@ def test_the_summary_holds_what_scripts_rely_on(finished: Path) -> None:
     assert not any(summary["conservation"].values())
 
 
+def test_the_longest_silence_leads_what_is_printed(careof: Command, tmp_path: Path) -> None:
+    demo = ROOT / "scenarios" / "wavelan-to-gsm.toml"
+    done = careof("run", demo, "--no-trace", "--out", tmp_path / "o")
+    assert done.returncode == 0, done.stderr
+    summary = json.loads((tmp_path / "o" / "summary.json").read_text())
+    longest = f"{summary['handovers'][0]['longest_silence_s']:.1f} s"
+    printed = done.stdout.splitlines()
+    head = next(line for line in printed if line.startswith("handover "))
+    row = printed[printed.index(head) + 1]
+    assert row.split()[4:6] == longest.split()
+    assert summary["handovers"][0]["longest_silence_s"] > 20
+    listed = [line for line in printed if line.startswith("download") and line.endswith(longest)]
+    assert len(listed) == 1
+    # Where the README shows it, that is what is printed.
+    for line in (head, row, *listed):
+        assert line in (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+
+
 def test_without_a_trace_there_are_only_summary_and_scenario(careof: Command, small: Path) -> None:
     assert careof("run", small, "--out", small.parent / "o", "--no-trace").returncode == 0
     names = {path.name for path in (small.parent / "o").iterdir()}

@@ -16,6 +16,7 @@ from careof.plot.interactive import LIMIT, page_figure
 from careof.plot.series import Outage, Panel, Role, Series, Shape, Span
 from careof.plot.thin import thin
 from careof.plot.trace import Step
+from conftest import SMALL
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +66,29 @@ def test_graphs_are_figures_for_notebooks(run: careof.Run) -> None:
         assert figure.to_json()
     with pytest.raises(careof.InputError, match="no flow 'upload'"):
         run.plot.cwnd("upload")
+
+
+def test_the_bands_cover_the_time_in_which_nothing_was_delivered(run: careof.Run) -> None:
+    (handover,) = run.summary["handovers"]
+    delivered = run.plot.trace.delivered("download")["time"]
+    after = np.concatenate([[handover["at_s"]], delivered[delivered > handover["at_s"]]])
+    longest = int(np.argmax(np.diff(after)))
+    assert after[longest + 1] - after[longest] > 20
+    bands = [span for span in run.plot.panels("download")[0].spans if span.stall]
+    assert any(
+        (span.start_s, span.end_s) == pytest.approx((after[longest], after[longest + 1]), abs=1e-6) for span in bands
+    )
+    gaps = np.diff(delivered)
+    assert len(bands) == np.count_nonzero(gaps >= run.summary["stall_threshold_s"])
+
+
+def test_a_silence_too_short_for_a_stall_is_shaded_after_a_handover() -> None:
+    quick = careof.run(SMALL, set={"links.gsm": "wavelan", "duration": "4 s"})
+    assert quick.summary["stalls"] == []
+    ((flow,),) = (one["flows"] for one in quick.summary["handovers"])
+    (band,) = [span for span in series.spans(quick.plot.trace, "download") if span.stall]
+    assert band.start_s == flow["longest_silence_at_s"]
+    assert band.end_s - band.start_s == pytest.approx(flow["longest_silence_s"])
 
 
 def test_a_close_up_follows_the_switch_to_the_new_path() -> None:

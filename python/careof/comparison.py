@@ -234,6 +234,10 @@ def _is_of_assists(key: str) -> bool:
 
 
 _OF_FLOW = (
+    ("longest_silence_s", "longest silence"),
+    ("stalls", "stalls"),
+    ("stalled_s", "stalled in all"),
+    ("waiting_s", "waiting in all"),
     ("goodput_bps", "goodput"),
     ("bytes_delivered", "delivered"),
     ("timeouts", "timeouts"),
@@ -253,7 +257,10 @@ _OF_ASSISTS = frozenset(
     {"packets_replayed", "retransmissions_swallowed", "acks_injected", "unreachables_injected", "advice_taken"}
 )
 _OF_HANDOVER = (
-    ("stall_after_s", "stall after it"),
+    ("longest_silence_s", "longest silence"),
+    ("stalls", "stalls"),
+    ("stalled_s", "stalled in all"),
+    ("stall_after_s", "ready to data"),
     ("timeouts", "timeouts"),
     ("spurious_timeouts", "of them spurious"),
     ("segments_retransmitted", "sent again"),
@@ -266,7 +273,6 @@ _OF_HANDOVER = (
 )
 _TRACED = (
     ("first_timeout_s", "first timeout after"),
-    ("longest_silence_s", "longest silence"),
     ("delivered_before_bytes", "delivered before it"),
     ("goodput_before_bps", "goodput before it"),
     ("goodput_after_bps", "goodput on the new path"),

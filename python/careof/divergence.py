@@ -51,7 +51,7 @@ def figures(run: Run) -> Figures:
     """Of each flow in each handover: (flow, number of the handover, key) and the value; None where it has none.
 
     The keys end in their units; `first_timeout_s` is counted from the handover. What comes after a flow has carried
-    everything, or was stopped, is no part of it: nobody is silent who has nothing more to say.
+    everything, or was stopped, is no part of it.
     """
     found: Figures = {}
     for flow in run.summary["flows"]:
@@ -122,10 +122,8 @@ def _in_handover(
         return
     inside = (state["time"] >= begin) & (state["time"] < until)
     expired = timeouts[(timeouts >= begin) & (timeouts < until)]
-    arrivals = delivered["time"][(delivered["time"] > begin) & (delivered["time"] < until)]
     yield "goodput_after_bps", carried(ready, until)
     yield "first_timeout_s", float(expired[0]) - begin if len(expired) else None
-    yield "longest_silence_s", float(np.max(np.diff(np.concatenate([[begin], arrivals, [until]]))))
     yield "rto_highest_s", float(np.nanmax(state["rto"][inside], initial=-np.inf))
     yield "srtt_at_end_s", at("srtt", until)
     yield "rto_at_end_s", at("rto", until)

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from careof.text import Style
 
 _FLOW_COLUMNS = (
+    ("longest_silence_s", "longest silence"),
+    ("stalls", "stalls"),
+    ("waiting_s", "waiting"),
     ("goodput_bps", "goodput"),
     ("bytes_delivered", "delivered"),
     ("timeouts", "timeouts"),
@@ -57,6 +60,8 @@ def for_people(run: Run, style: Style, place: Path) -> str:
         parts.append(flow_table(summary["flows"]))
     if summary["handovers"]:
         parts.append(handover_table(summary["handovers"]))
+    if summary.get("stalls"):
+        parts.append(stall_table(summary["stalls"], summary["stall_threshold_s"]))
     if summary.get("roaming"):
         parts.append(roaming_table(summary["roaming"]))
     if summary.get("black_holes"):
@@ -82,15 +87,34 @@ def flow_table(flows: list[Json]) -> str:
     if len(flows) > MOST_ROWS:
         keys = [key for key, _ in _FLOW_COLUMNS]
         rows = spread(flows, keys)
-        rows["in all"] = {key: sum(flow[key] for flow in flows) for key in keys}
+        rows["in all"] = {key: sum(flow[key] for flow in flows) for key in keys if key != "longest_silence_s"}
         return text.table(
             [f"{len(flows)} flows", *(title for _, title in _FLOW_COLUMNS)],
-            [[name, *(value(key, row[key]) for key in keys)] for name, row in rows.items()],
+            [[name, *(value(key, row.get(key)) for key in keys)] for name, row in rows.items()],
         )
     return text.table(
         ["flow", *(title for _, title in _FLOW_COLUMNS)],
         [[str(flow["name"]), *(value(key, flow[key]) for key, _ in _FLOW_COLUMNS)] for flow in flows],
     )
+
+
+def stall_table(stalls: list[Json], threshold_s: float) -> str:
+    """A row a stall; of many the longest."""
+    shown = sorted(sorted(stalls, key=lambda one: -one["length_s"])[:MOST_ROWS], key=lambda one: one["begin_s"])
+    words = text.table(
+        [f"stalls of {text.seconds(threshold_s)} or more", "from", "to", "length"],
+        [
+            [
+                str(one["flow"]),
+                f"{one['begin_s']:.3f} s",
+                f"{one['begin_s'] + one['length_s']:.3f} s",
+                text.seconds(one["length_s"]) + ("" if one["ended_by"] != "end-of-run" else ", to the end"),
+            ]
+            for one in shown
+        ],
+    )
+    more = len(stalls) - len(shown)
+    return words + (f"\n{_counted(more, 'shorter stall')} in {SUMMARY}" if more else "")
 
 
 def spread(rows: list[Json], keys: Iterable[str]) -> dict[str, Json]:
@@ -110,23 +134,24 @@ def spread(rows: list[Json], keys: Iterable[str]) -> dict[str, Json]:
 def handover_table(handovers: list[Json]) -> str:
     """A row a handover; of many handovers their spread."""
     if len(handovers) > MOST_ROWS:
-        times = ("interruption_s", "stall_after_s", "recovery_90_s")
+        times = ("longest_silence_s", "interruption_s", "stall_after_s", "recovery_90_s")
         rows = spread(handovers, times)
         missing = {key: sum(one[key] is None for one in handovers) for key in times}
         return text.table(
-            [f"{len(handovers)} handovers", "interruption", "stall after", "90 % of the rate"],
+            [f"{len(handovers)} handovers", *_HANDOVER_TIMES],
             [
                 *([name, *(_or_why(row[key], "-") for key in times)] for name, row in rows.items()),
                 ["without", *(str(missing[key]) for key in times)],
             ],
         )
     return text.table(
-        ["handover", "from", "to", "interruption", "stall after", "90 % of the rate"],
+        ["handover", "from", "to", *_HANDOVER_TIMES],
         [
             [
                 text.seconds(one["at_s"]),
                 str(one["from"]),
                 str(one["to"]),
+                _silence(one),
                 text.seconds(one["interruption_s"]),
                 _or_why(one["stall_after_s"], one["stall"]),
                 _or_why(one["recovery_90_s"], one["recovery"]),
@@ -135,6 +160,16 @@ def handover_table(handovers: list[Json]) -> str:
         ],
         left=3,
     )
+
+
+_HANDOVER_TIMES = ("longest silence", "interruption", "ready to data", "90 % of the rate")
+
+
+def _silence(handover: Json) -> str:
+    """The longest silence from a handover on, with the flow's name where several may be meant."""
+    words = _or_why(handover["longest_silence_s"], "-")
+    several = len(handover["flows"]) > 1 and handover["longest_silence_flow"] is not None
+    return f"{words} ({handover['longest_silence_flow']})" if several else words
 
 
 def roaming_table(roaming: Json) -> str:

@@ -203,6 +203,8 @@ struct Application {
     reporter: Reporter,
     buffer: Vec<u8>,
     opened: bool,
+    /// What it was last said to want.
+    wanted: [u64; 2],
 }
 
 impl Application {
@@ -215,6 +217,7 @@ impl Application {
             reporter,
             buffer: vec![0; CHUNK],
             opened: false,
+            wanted: [0, 0],
         }
     }
 
@@ -304,6 +307,7 @@ impl Application {
         let (socket, own, refused) = opened?;
         let text = format!("{} to {}", own.ip(), there.ip());
         self.reporter.tell(ApplicationEvent::Opening { ends: Some([own, there]), text });
+        self.tell_wanted();
         match refused {
             None => self.ends[0].socket = Some(socket),
             Some(errno) => self.over(Side::Opener, errno.desc()),
@@ -358,9 +362,18 @@ impl Application {
         Ok(())
     }
 
+    fn tell_wanted(&mut self) {
+        let totals = self.config.workload.wanted();
+        if totals != self.wanted {
+            self.wanted = totals;
+            self.reporter.tell(ApplicationEvent::Wanted { totals });
+        }
+    }
+
     fn ask(&mut self, ask: Ask) -> Result<(), WorldError> {
         match ask {
             Ask::Write(side, bytes) => {
+                self.tell_wanted();
                 let end = &mut self.ends[side.index()];
                 end.to_write = end.to_write.saturating_add(bytes);
                 self.write(side);

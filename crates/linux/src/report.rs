@@ -54,6 +54,8 @@ pub(crate) enum Report {
 pub(crate) enum ApplicationEvent {
     /// It opens the connection, or starts the programs.
     Opening { ends: Option<[SocketAddrV4; 2]>, text: String },
+    /// It wants so many bytes delivered in all, by the side that sends them.
+    Wanted { totals: [u64; 2] },
     /// `side` has got `total` bytes in order.
     Delivered { side: Side, total: u64 },
     /// The peer of `side` will send no more: it has sent everything, unless it was cut short.

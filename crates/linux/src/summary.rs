@@ -6,7 +6,9 @@ use std::{fs, io};
 use careof_base::Instant;
 use careof_lab::{DirectionReport, LinkReport};
 use careof_link::{Config, DropCause};
-use careof_metrics::{FlowSummary, LinkSummary, MobilitySummary, PacketSummary, Summary, World};
+use careof_metrics::{
+    FlowSummary, LinkSummary, MobilitySummary, PacketSummary, StallSummary, Summary, World,
+};
 
 use crate::books::{HANDOVER, NO_BUFFER, UNDELIVERABLE};
 use crate::director::{Director, Finished};
@@ -54,7 +56,12 @@ impl Director {
             overrides: Vec::new(),
             duration: at.since_start(),
             digest: self.books.digest.to_string(),
+            stall_threshold: self.books.stall_threshold,
             flows: self.flow_summaries(at),
+            stalls: StallSummary::of(
+                self.books.measured.iter().map(|flow| flow.name.as_str()).zip(&self.books.flow_metrics),
+                at,
+            ),
             handovers: metrics.finish(at, &self.books.flow_metrics),
             roaming: None,
             black_holes,

@@ -10,6 +10,8 @@ pub enum Section {
     Run,
     /// An entry of `flows`.
     Flow,
+    /// An entry of `stalls`.
+    Stall,
     /// An entry of `handovers`.
     Handover,
     /// An entry of `flows` within a handover.
@@ -32,9 +34,10 @@ pub enum Section {
 
 impl Section {
     /// Every section in the order of the summary.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Run,
         Self::Flow,
+        Self::Stall,
         Self::Handover,
         Self::FlowInHandover,
         Self::Roaming,
@@ -52,6 +55,7 @@ impl Section {
         match self {
             Self::Run => "",
             Self::Flow => "flows[]",
+            Self::Stall => "stalls[]",
             Self::Handover => "handovers[]",
             Self::FlowInHandover => "handovers[].flows[]",
             Self::Roaming => "roaming",
@@ -68,6 +72,7 @@ impl Section {
         match self {
             Self::Run => "The run",
             Self::Flow => "A flow (`flows[]`)",
+            Self::Stall => "A stall (`stalls[]`)",
             Self::Handover => "A handover (`handovers[]`)",
             Self::FlowInHandover => "A flow in a handover (`handovers[].flows[]`)",
             Self::Roaming => "Many mobile nodes (`roaming`)",
@@ -104,7 +109,7 @@ const fn define(
 }
 
 use Section::{
-    BlackHole, Filtered, Flow, FlowInHandover, Handover, Link, Mobility, Packets, Probe, Roaming, Run,
+    BlackHole, Filtered, Flow, FlowInHandover, Handover, Link, Mobility, Packets, Probe, Roaming, Run, Stall,
 };
 
 /// Every key of the summary, in its order.
@@ -137,7 +142,22 @@ pub const DEFINITIONS: &[Definition] = &[
          with the same digest were the same run. Real hosts never repeat themselves, so on Linux it names a run and \
          nothing else.",
     ),
+    define(
+        Run,
+        "stall_threshold_s",
+        "s",
+        "The shortest silence that is a stall: 1 s, or twice the time that the scenario's slowest link takes for a packet of \
+         its MTU, whichever is longer, so that a slow link does not stall between any two packets (3.1 s with `gsm-csd`). \
+         1 s is about as long as a user's flow of thought stays uninterrupted (Nielsen 1993), and the least timeout of RFC 6298.",
+    ),
     define(Run, "flows", "", "Each direction of each flow that carries data."),
+    define(
+        Run,
+        "stalls",
+        "",
+        "Silences of at least `stall_threshold_s`, anywhere in the run and with or without a handover, in order: of each flow \
+         the hundred longest.",
+    ),
     define(Run, "handovers", "", "The handovers in order; of many mobile nodes none is listed."),
     define(
         Run,
@@ -211,6 +231,29 @@ pub const DEFINITIONS: &[Definition] = &[
         "",
         "Whether everything the flow had to carry was delivered. An endless flow never is.",
     ),
+    define(
+        Flow,
+        "longest_silence_s",
+        "s",
+        "The longest time in which the flow was waited for and its application got nothing new. A flow is waited for while an \
+         application wants data of it: a bulk flow from its opening until everything is delivered; a request until it is \
+         delivered, and the response from the request on; a paced message from when it is written until it is delivered. \
+         Thinking between requests, and the time after a stop, is no silence. A silence begins with the last delivery, or when \
+         the wait does; it ends with the next delivery, with the wait, or with the run. Of a program's connection it is not \
+         known what it wants: it is waited for while something that it has sent is not acknowledged, so what it waits for \
+         without sending, the answer to a request above all, is in the other direction, and only once that has begun to send. \
+         Null if the flow was never waited for.",
+    ),
+    define(Flow, "longest_silence_at_s", "s", "When that silence began; of several the first."),
+    define(
+        Flow,
+        "waiting_s",
+        "s",
+        "The time in which the flow was waited for, silent or not: all the time of a bulk flow, of requests and responses what \
+         the user spent on waiting.",
+    ),
+    define(Flow, "stalls", "", "Silences of at least `stall_threshold_s`."),
+    define(Flow, "stalled_s", "s", "Their sum."),
     define(
         Flow,
         "bytes_delivered",
@@ -352,6 +395,16 @@ pub const DEFINITIONS: &[Definition] = &[
     define(Flow, "rtt_min_s", "s", "The smallest sample; null without one."),
     define(Flow, "rtt_mean_s", "s", "Arithmetic mean of the samples; null without one."),
     define(Flow, "rtt_max_s", "s", "The largest sample; null without one."),
+    define(Stall, "flow", "", "Name of the flow."),
+    define(Stall, "begin_s", "s", "The last delivery before it, or when the application began to want data."),
+    define(Stall, "length_s", "s", "How long it lasted."),
+    define(
+        Stall,
+        "ended_by",
+        "",
+        "`data`: new data came; `not-wanted`: the flow was stopped, or all that a program had sent was acknowledged; \
+         `end-of-run`.",
+    ),
     define(
         Handover,
         "at_s",
@@ -382,6 +435,14 @@ pub const DEFINITIONS: &[Definition] = &[
         "When the new path first carried packets both ways: the link is up and the registration by it was accepted. Null \
          if that did not happen in the period.",
     ),
+    define(
+        Handover,
+        "longest_silence_s",
+        "s",
+        "The longest silence of a flow to or from the mobile node, from the handover on: see the flow's. Null if none was \
+         waited for.",
+    ),
+    define(Handover, "longest_silence_flow", "", "The flow that was silent so long; of several the first."),
     define(
         Handover,
         "interruption_s",
@@ -420,7 +481,8 @@ pub const DEFINITIONS: &[Definition] = &[
         "recovery",
         "",
         "`reached`: see `recovery_90_s`. `never`: not in the period. `not-ready`: the new path was not ready in the period. \
-         `not-measured`: no flow had anything to carry when it became ready, or the path has no rate.",
+         `not-measured`: what the flows of either direction wanted when it became ready would not have filled a window, or \
+         the path has no rate.",
     ),
     define(
         Handover,
@@ -451,18 +513,34 @@ pub const DEFINITIONS: &[Definition] = &[
     define(FlowInHandover, "name", "", "Name of the flow."),
     define(
         FlowInHandover,
+        "longest_silence_s",
+        "s",
+        "The longest silence of the flow (as in `flows[]`) from the handover on: of one that had begun before, the part from \
+         `at_s` on. A silence that begins in the period counts to its end, even where the next handover comes first. Null \
+         if the flow was not waited for.",
+    ),
+    define(FlowInHandover, "longest_silence_at_s", "s", "When that silence began, not before `at_s`."),
+    define(FlowInHandover, "waiting_s", "s", "As for the flow, within the period."),
+    define(
+        FlowInHandover,
+        "stalls",
+        "",
+        "Silences from the handover on, counted as for `longest_silence_s`, of at least `stall_threshold_s`.",
+    ),
+    define(FlowInHandover, "stalled_s", "s", "Their sum."),
+    define(
+        FlowInHandover,
         "stall_after_s",
         "s",
         "From `ready_at_s` until the first new in-order byte reaches the receiving application, by whatever path. It is \
-         measured on through later handovers to the end of the run. A flow that pauses by itself (paced, or between \
-         requests) includes the pause. Null unless `stall` is `resumed`.",
+         measured on through later handovers to the end of the run. Null unless `stall` is `resumed`.",
     ),
     define(
         FlowInHandover,
         "stall",
         "",
         "`resumed`; `never`: no new byte before the run ended; `not-ready`: the new path was not ready in the period; \
-         `idle`: the flow had not begun, or was complete or stopped, when the new path became ready.",
+         `idle`: the flow was not waited for when the new path became ready: not begun, thinking, complete or stopped.",
     ),
     define(FlowInHandover, "bytes_delivered", "byte", "As for the flow, within the period."),
     define(FlowInHandover, "timeouts", "", "As for the flow, within the period."),
@@ -708,6 +786,7 @@ mod tests {
             let object = match section {
                 Run => &summary,
                 Flow => &summary["flows"][0],
+                Stall => &summary["stalls"][0],
                 Handover => &summary["handovers"][0],
                 FlowInHandover => &summary["handovers"][0]["flows"][0],
                 Roaming => &summary["roaming"],

@@ -1,11 +1,13 @@
 //! What one direction of a flow sent, repeated and delivered.
 
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
 use careof_base::{Duration, Instant};
 
 use crate::order::{ArrivalOrder, Place};
 use crate::ranges::ArrivedRanges;
+use crate::silence::{STALL, Silence, SilenceMeter, Silences};
 
 /// Timeouts whose verdict is remembered as open. A sender backs off exponentially, so this many span hours.
 const MOST_OPEN_TIMEOUTS: usize = 64;
@@ -157,9 +159,9 @@ struct OpenTimeout {
 ///
 /// A flow whose both ends send data has two of these. The sender's world calls `on_start`,
 /// `on_segment_sent`, `on_timeout`, `on_duplicate_ack` and `on_rtt_sample`; the receiver's calls
-/// `on_segment_arrival`, `on_delivered` and `on_complete`. What has arrived is recorded here, so a world that
+/// `on_segment_arrival`, `on_delivered` and `on_complete`; whoever knows the applications calls `on_wanted` and `on_stop`. What has arrived is recorded here, so a world that
 /// sees only packets can feed it as well as one that knows the endpoints' insides.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct FlowMetrics {
     counters: FlowCounters,
     rtt: RttSamples,
@@ -167,6 +169,9 @@ pub struct FlowMetrics {
     last_delivery: Option<Instant>,
     stopped: Option<Instant>,
     completed: bool,
+    /// Bytes that the receiving application wants in all.
+    wanted: u64,
+    silence: SilenceMeter,
     /// The longest stall an assist saw.
     assist_stall: Option<Duration>,
     transmissions: u64,
@@ -175,11 +180,37 @@ pub struct FlowMetrics {
     open_timeouts: VecDeque<OpenTimeout>,
 }
 
+impl Default for FlowMetrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl FlowMetrics {
-    /// A flow that has not begun.
+    /// A flow that has not begun; silences of at least [`STALL`] are stalls.
     #[must_use]
     pub fn new() -> Self {
-        Self::default()
+        Self::with_stalls_from(STALL)
+    }
+
+    /// The same, with another shortest stall.
+    #[must_use]
+    pub fn with_stalls_from(threshold: Duration) -> Self {
+        Self {
+            counters: FlowCounters::default(),
+            rtt: RttSamples::default(),
+            started: None,
+            last_delivery: None,
+            stopped: None,
+            completed: false,
+            wanted: 0,
+            silence: SilenceMeter::new(threshold),
+            assist_stall: None,
+            transmissions: 0,
+            order: ArrivalOrder::default(),
+            arrived: ArrivedRanges::default(),
+            open_timeouts: VecDeque::new(),
+        }
     }
 
     /// The application opened the flow. Only the first call counts.
@@ -264,7 +295,23 @@ impl FlowMetrics {
         if total_bytes > self.counters.bytes_delivered {
             self.counters.bytes_delivered = total_bytes;
             self.last_delivery = Some(now);
+            self.silence.on_data(now, self.wanted > total_bytes);
         }
+    }
+
+    /// From now on the applications want `total_bytes` of this direction delivered in all: what one has written, or
+    /// what the other waits for; `u64::MAX` is without end. While that is more than was delivered, the flow is waited
+    /// for, and silent until data comes.
+    pub fn on_wanted(&mut self, now: Instant, total_bytes: u64) {
+        // A program's last segments may leave after it has ended.
+        let total_bytes = if self.stopped.is_some() { 0 } else { total_bytes };
+        self.wanted = total_bytes;
+        self.silence.on_wanting(now, total_bytes > self.counters.bytes_delivered);
+    }
+
+    /// A handover begins: the silences from here on are counted apart, too.
+    pub(crate) fn on_handover(&mut self, now: Instant) {
+        self.silence.on_handover(now);
     }
 
     /// Everything the flow had to carry is delivered: its time ends with the last delivery.
@@ -272,9 +319,10 @@ impl FlowMetrics {
         self.completed = true;
     }
 
-    /// The flow was told to stop before the run ends. Only the first call counts.
+    /// The flow was told to stop before the run ends: nothing is wanted any more. Only the first call counts.
     pub fn on_stop(&mut self, now: Instant) {
         self.stopped.get_or_insert(now);
+        self.on_wanted(now, 0);
     }
 
     /// An assist on the path did something.
@@ -299,6 +347,35 @@ impl FlowMetrics {
     #[must_use]
     pub const fn assist_stall(&self) -> Option<Duration> {
         self.assist_stall
+    }
+
+    /// Whether the applications want data that was not delivered yet.
+    #[must_use]
+    pub const fn is_waited_for(&self) -> bool {
+        self.silence.is_wanting()
+    }
+
+    /// How much of it.
+    #[must_use]
+    pub const fn outstanding_bytes(&self) -> u64 {
+        self.wanted.saturating_sub(self.counters.bytes_delivered)
+    }
+
+    /// The silences of a run that ends at `end_of_run`.
+    #[must_use]
+    pub fn silences(&self, end_of_run: Instant) -> Silences {
+        self.silence.silences(end_of_run)
+    }
+
+    /// The longest stalls, at most a hundred, in order of time.
+    #[must_use]
+    pub fn stalls(&self, end_of_run: Instant) -> Vec<Silence> {
+        self.silence.stalls(end_of_run)
+    }
+
+    /// The silences from each handover on that this was told of.
+    pub(crate) fn silences_of_handovers(&self, end_of_run: Instant) -> Vec<Silences> {
+        self.silence.of_handovers(end_of_run)
     }
 
     /// What was counted.

@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::flow::{FlowCounters, FlowMetrics};
 use crate::recovery::{RecoveryMeter, window};
 use crate::seconds::{instant, optional_instant, optional_span, span};
+use crate::silence::{Silence, Silences};
 
 /// The time after a handover over which goodput is averaged: what a user of the new path waits through, and long enough
 /// that the slowest paths carry tens of packets in it.
@@ -80,7 +81,7 @@ pub enum Resumption {
     Never,
     /// The new path was not ready before the next handover or the end of the run.
     NotReady,
-    /// There was nothing to carry when the new path became ready.
+    /// Nothing was wanted when the new path became ready.
     Idle,
 }
 
@@ -94,7 +95,7 @@ pub enum Recovery {
     Never,
     /// The new path was not ready before the next handover or the end of the run.
     NotReady,
-    /// No flow crossed the new path, or the path has no rate.
+    /// No direction was wanted enough to fill the new path, or the path has no rate.
     NotMeasured,
 }
 
@@ -103,6 +104,20 @@ pub enum Recovery {
 pub struct FlowHandoverSummary {
     /// The flow's name.
     pub name: String,
+    /// The longest silence from the handover on.
+    #[serde(rename = "longest_silence_s", serialize_with = "optional_span")]
+    pub longest_silence: Option<Duration>,
+    /// When that began.
+    #[serde(rename = "longest_silence_at_s", serialize_with = "optional_instant")]
+    pub longest_silence_at: Option<Instant>,
+    /// Time in which data was wanted, from this handover to the next.
+    #[serde(rename = "waiting_s", serialize_with = "span")]
+    pub waiting: Duration,
+    /// Silences from the handover on that are stalls.
+    pub stalls: u64,
+    /// Their sum.
+    #[serde(rename = "stalled_s", serialize_with = "span")]
+    pub stalled: Duration,
     /// From the new path being ready to the first new byte at the application.
     #[serde(rename = "stall_after_s", serialize_with = "optional_span")]
     pub stall_after: Option<Duration>,
@@ -155,6 +170,11 @@ pub struct HandoverSummary {
     /// When the new path first carried packets both ways.
     #[serde(rename = "ready_at_s", serialize_with = "optional_instant")]
     pub ready_at: Option<Instant>,
+    /// The longest silence of a flow from the handover on.
+    #[serde(rename = "longest_silence_s", serialize_with = "optional_span")]
+    pub longest_silence: Option<Duration>,
+    /// Which flow's that is.
+    pub longest_silence_flow: Option<String>,
     /// Total time in which no path could carry packets.
     #[serde(rename = "interruption_s", serialize_with = "span")]
     pub interruption: Duration,
@@ -183,7 +203,6 @@ pub struct HandoverSummary {
 struct MeasuredFlow {
     name: String,
     direction: Direction,
-    active: bool,
     /// Handovers whose new path is ready and which wait for new data of this flow.
     waiting: Vec<usize>,
     /// What was counted when the current handover began.
@@ -247,22 +266,14 @@ impl HandoverMetrics {
         self.flows.push(MeasuredFlow {
             name: name.into(),
             direction,
-            active: false,
             waiting: Vec::new(),
             baseline: FlowCounters::default(),
         });
         self.flows.len() - 1
     }
 
-    /// A flow has something to carry from now on, or has no longer.
-    pub fn on_flow_active(&mut self, flow: usize, active: bool) {
-        if let Some(flow) = self.flows.get_mut(flow) {
-            flow.active = active;
-        }
-    }
-
     /// A handover begins; the one before it ends its period.
-    pub fn on_handover(&mut self, now: Instant, handover: Handover, flows: &[FlowMetrics]) {
+    pub fn on_handover(&mut self, now: Instant, handover: Handover, flows: &mut [FlowMetrics]) {
         self.end_period(now, flows);
         // An outage that is under way when a handover begins is the reason for it and counts for it whole, unless the
         // handover before is still waiting for its path: then each takes its part.
@@ -294,6 +305,7 @@ impl HandoverMetrics {
         });
         for (flow, metrics) in self.flows.iter_mut().zip(flows) {
             flow.baseline = *metrics.counters();
+            metrics.on_handover(now);
         }
     }
 
@@ -316,24 +328,27 @@ impl HandoverMetrics {
     }
 
     /// The new path of the current handover carries packets both ways. Only the first call a handover counts.
-    pub fn on_ready(&mut self, now: Instant, path: NewPath) {
+    pub fn on_ready(&mut self, now: Instant, path: NewPath, flows: &[FlowMetrics]) {
         self.on_path(now, true);
         let handover = self.records.len().wrapping_sub(1);
         let Some(record) = self.records.last_mut().filter(|record| record.ready_at.is_none()) else { return };
         record.ready_at = Some(now);
         self.after_until = now + AFTER;
-        let (mut to_mobile, mut from_mobile) = (false, false);
-        for (flow, in_record) in self.flows.iter_mut().zip(&mut record.flows) {
-            if !flow.active || flow.direction == Direction::Elsewhere {
+        let (mut to_mobile, mut from_mobile) = (0, 0);
+        for ((flow, metrics), in_record) in self.flows.iter_mut().zip(flows).zip(&mut record.flows) {
+            if !metrics.is_waited_for() || flow.direction == Direction::Elsewhere {
                 in_record.stall = Resumption::Idle;
                 continue;
             }
             in_record.stall = Resumption::Never;
             flow.waiting.push(handover);
-            to_mobile |= flow.direction == Direction::ToMobile;
-            from_mobile |= flow.direction == Direction::FromMobile;
+            let wanted =
+                if flow.direction == Direction::ToMobile { &mut to_mobile } else { &mut from_mobile };
+            *wanted = metrics.outstanding_bytes().saturating_add(*wanted);
         }
-        let meter = |used: bool, rate| if used { RecoveryMeter::new(rate, path.round_trip) } else { None };
+        let meter = |wanted: u64, rate| {
+            RecoveryMeter::new(rate, path.round_trip).filter(|meter| wanted >= meter.target_bytes())
+        };
         self.to_mobile = meter(to_mobile, path.to_mobile);
         self.from_mobile = meter(from_mobile, path.from_mobile);
         let windows = [
@@ -341,8 +356,8 @@ impl HandoverMetrics {
             self.from_mobile.as_ref().map(|_| window(path.from_mobile, path.round_trip)),
         ];
         record.recovery_window = windows.into_iter().flatten().max();
-        record.rates[0].1 = to_mobile.then_some(path.to_mobile.payload_rate);
-        record.rates[1].1 = from_mobile.then_some(path.from_mobile.payload_rate);
+        record.rates[0].1 = (to_mobile > 0).then_some(path.to_mobile.payload_rate);
+        record.rates[1].1 = (from_mobile > 0).then_some(path.from_mobile.payload_rate);
     }
 
     /// The receiving application of `flow` got `new_bytes` more in order.
@@ -401,7 +416,15 @@ impl HandoverMetrics {
         self.end_period(now, flows);
         self.on_path(now, true);
         let measured = &self.flows;
-        self.records.into_iter().map(|record| summary(record, measured)).collect()
+        let silences: Vec<_> = flows.iter().map(|flow| flow.silences_of_handovers(now)).collect();
+        let handovers = self.records.len();
+        let of = |handover: usize, flow: usize| {
+            // A flow that was added later knows the last handovers only.
+            let known = silences.get(flow)?;
+            known.get((handover + known.len()).checked_sub(handovers)?).copied()
+        };
+        let records = self.records.into_iter().enumerate();
+        records.map(|(index, record)| summary(record, measured, |flow| of(index, flow))).collect()
     }
 }
 
@@ -418,7 +441,12 @@ fn millionths(bytes: u64, time: Duration, rate: DataRate) -> Option<u128> {
     bits.checked_div(u128::from(rate.bits_per_second()) * time.as_nanos())
 }
 
-fn summary(record: Record, measured: &[MeasuredFlow]) -> HandoverSummary {
+/// The summary of a handover, `silences` being those of a flow from it on.
+fn summary(
+    record: Record,
+    measured: &[MeasuredFlow],
+    silences: impl Fn(usize) -> Option<Silences>,
+) -> HandoverSummary {
     let after = record.ready_at.map(|ready_at| (record.until - ready_at).min(AFTER));
     let in_direction = |direction| {
         let flows = measured.iter().zip(&record.flows).filter(|(flow, _)| flow.direction == direction);
@@ -433,9 +461,16 @@ fn summary(record: Record, measured: &[MeasuredFlow]) -> HandoverSummary {
     let flows: Vec<FlowHandoverSummary> = measured
         .iter()
         .zip(record.flows)
-        .filter(|(flow, _)| flow.direction != Direction::Elsewhere)
-        .map(|(flow, in_record)| FlowHandoverSummary {
+        .enumerate()
+        .filter(|(_, (flow, _))| flow.direction != Direction::Elsewhere)
+        .map(|(index, (flow, in_record))| (silences(index).unwrap_or_default(), flow, in_record))
+        .map(|(silences, flow, in_record)| FlowHandoverSummary {
             name: flow.name.clone(),
+            longest_silence: silences.longest.map(|silence| silence.length),
+            longest_silence_at: silences.longest.map(|Silence { begin, .. }| begin),
+            waiting: silences.waiting,
+            stalls: silences.stalls,
+            stalled: silences.stalled,
             stall_after: in_record.stall_after,
             stall: in_record.stall,
             bytes_delivered: in_record.counted.bytes_delivered,
@@ -461,6 +496,7 @@ fn summary(record: Record, measured: &[MeasuredFlow]) -> HandoverSummary {
         Resumption::Idle
     };
     let longest = flows.iter().filter_map(|flow| flow.stall_after).max();
+    let silent = flows.iter().rev().max_by_key(|flow| flow.longest_silence);
     HandoverSummary {
         at: record.at,
         until: record.until,
@@ -469,6 +505,10 @@ fn summary(record: Record, measured: &[MeasuredFlow]) -> HandoverSummary {
         style: record.handover.style,
         address_at: record.address_at,
         ready_at: record.ready_at,
+        longest_silence: silent.and_then(|flow| flow.longest_silence),
+        longest_silence_flow: silent
+            .filter(|flow| flow.longest_silence.is_some())
+            .map(|flow| flow.name.clone()),
         interruption: record.interruption,
         stall_after: longest.filter(|_| stall == Resumption::Resumed),
         stall,
@@ -501,20 +541,26 @@ mod tests {
         Instant::from_millis(millis)
     }
 
+    /// A flow that always has data to send.
+    fn endless() -> FlowMetrics {
+        let mut flow = FlowMetrics::new();
+        flow.on_wanted(Instant::ZERO, u64::MAX);
+        flow
+    }
+
     fn download() -> (HandoverMetrics, Vec<FlowMetrics>) {
         let mut metrics = HandoverMetrics::new();
-        let flow = metrics.add_flow("download", Direction::ToMobile);
-        metrics.on_flow_active(flow, true);
-        (metrics, vec![FlowMetrics::new()])
+        metrics.add_flow("download", Direction::ToMobile);
+        (metrics, vec![endless()])
     }
 
     #[test]
     fn make_before_break_has_no_interruption_and_a_stall_all_the_same() {
-        let (mut metrics, flows) = download();
+        let (mut metrics, mut flows) = download();
         metrics.on_delivered(at(11_900), 0, 1460);
-        metrics.on_handover(at(12_000), to("gsm"), &flows);
+        metrics.on_handover(at(12_000), to("gsm"), &mut flows);
         metrics.on_delivered(at(12_100), 0, 1460);
-        metrics.on_ready(at(12_700), gsm());
+        metrics.on_ready(at(12_700), gsm(), &flows);
         metrics.on_delivered(at(20_700), 0, 1460);
         metrics.on_delivered(at(20_800), 0, 1460);
         let [handover] = &metrics.finish(at(60_000), &flows)[..] else { panic!() };
@@ -530,24 +576,24 @@ mod tests {
 
     #[test]
     fn an_interruption_is_the_sum_of_what_was_down() {
-        let (mut metrics, flows) = download();
+        let (mut metrics, mut flows) = download();
         metrics.on_path(at(11_500), false);
-        metrics.on_handover(at(12_000), to("gsm"), &flows);
+        metrics.on_handover(at(12_000), to("gsm"), &mut flows);
         metrics.on_path(at(12_200), false);
         metrics.on_path(at(13_000), true);
         metrics.on_path(at(14_000), false);
-        metrics.on_ready(at(14_250), gsm());
+        metrics.on_ready(at(14_250), gsm(), &flows);
         let [handover] = &metrics.finish(at(60_000), &flows)[..] else { panic!() };
         assert_eq!(handover.interruption, Duration::from_millis(1500 + 250));
     }
 
     #[test]
     fn handovers_that_chase_each_other_share_the_outage_between_them() {
-        let (mut metrics, flows) = download();
-        metrics.on_handover(at(1000), to("a"), &flows);
+        let (mut metrics, mut flows) = download();
+        metrics.on_handover(at(1000), to("a"), &mut flows);
         metrics.on_path(at(1000), false);
-        metrics.on_handover(at(3000), to("b"), &flows);
-        metrics.on_ready(at(3500), gsm());
+        metrics.on_handover(at(3000), to("b"), &mut flows);
+        metrics.on_ready(at(3500), gsm(), &flows);
         let handovers = metrics.finish(at(10_000), &flows);
         assert_eq!(handovers[0].interruption, Duration::from_secs(2));
         assert_eq!((handovers[0].stall, handovers[0].recovery), (Resumption::NotReady, Recovery::NotReady));
@@ -556,8 +602,8 @@ mod tests {
 
     #[test]
     fn an_outage_that_lasts_to_the_end_counts_to_the_end() {
-        let (mut metrics, flows) = download();
-        metrics.on_handover(at(1000), to("a"), &flows);
+        let (mut metrics, mut flows) = download();
+        metrics.on_handover(at(1000), to("a"), &mut flows);
         metrics.on_path(at(2000), false);
         let handovers = metrics.finish(at(10_000), &flows);
         assert_eq!(handovers[0].interruption, Duration::from_secs(8));
@@ -566,10 +612,10 @@ mod tests {
 
     #[test]
     fn a_stall_goes_on_through_the_next_handover() {
-        let (mut metrics, flows) = download();
+        let (mut metrics, mut flows) = download();
         for (begin, ready) in [(1000, 1500), (5000, 5500)] {
-            metrics.on_handover(at(begin), to("gsm"), &flows);
-            metrics.on_ready(at(ready), gsm());
+            metrics.on_handover(at(begin), to("gsm"), &mut flows);
+            metrics.on_ready(at(ready), gsm(), &flows);
         }
         metrics.on_delivered(at(7500), 0, 1);
         let handovers = metrics.finish(at(10_000), &flows);
@@ -581,17 +627,15 @@ mod tests {
     fn the_handover_has_the_longest_stall_and_none_if_a_flow_never_resumes() {
         let (mut metrics, mut flows) = download();
         let upload = metrics.add_flow("upload", Direction::FromMobile);
-        metrics.on_flow_active(upload, true);
         let idle = metrics.add_flow("later", Direction::ToMobile);
         let wired = metrics.add_flow("wired", Direction::Elsewhere);
-        metrics.on_flow_active(wired, true);
-        flows.resize(4, FlowMetrics::new());
-        metrics.on_handover(at(1000), to("gsm"), &flows);
-        metrics.on_ready(at(1000), gsm());
+        flows.extend([endless(), FlowMetrics::new(), endless()]);
+        metrics.on_handover(at(1000), to("gsm"), &mut flows);
+        metrics.on_ready(at(1000), gsm(), &flows);
         metrics.on_delivered(at(2000), 0, 1);
         let mut unfinished = metrics.clone();
         metrics.on_delivered(at(4000), upload, 1);
-        metrics.on_flow_active(idle, true);
+        flows[idle].on_wanted(at(8000), u64::MAX);
         metrics.on_delivered(at(9000), idle, 1);
         let [handover] = &metrics.finish(at(10_000), &flows)[..] else { panic!() };
         assert_eq!(handover.stall_after, Some(Duration::from_secs(3)));
@@ -606,9 +650,9 @@ mod tests {
 
     #[test]
     fn recovery_begins_with_the_first_delivery_at_the_full_rate() {
-        let (mut metrics, flows) = download();
-        metrics.on_handover(at(1000), to("gsm"), &flows);
-        metrics.on_ready(at(2000), gsm());
+        let (mut metrics, mut flows) = download();
+        metrics.on_handover(at(1000), to("gsm"), &mut flows);
+        metrics.on_ready(at(2000), gsm(), &flows);
         for index in 0..20 {
             metrics.on_delivered(at(5000) + gsm().to_mobile.packet_time * index, 0, 1460);
         }
@@ -626,10 +670,10 @@ mod tests {
         let range = SegmentRange { seq: 1, end: 1461 };
         flows[0].on_segment_sent(range, false);
         flows[0].on_timeout(1);
-        metrics.on_handover(at(1000), to("gsm"), &flows);
+        metrics.on_handover(at(1000), to("gsm"), &mut flows);
         flows[0].on_timeout(1);
         flows[0].on_segment_sent(range, true);
-        metrics.on_handover(at(2000), to("wavelan"), &flows);
+        metrics.on_handover(at(2000), to("wavelan"), &mut flows);
         flows[0].on_segment_sent(range, true);
         flows[0].on_duplicate_ack();
         let handovers = metrics.finish(at(3000), &flows);
@@ -644,11 +688,10 @@ mod tests {
     fn goodput_after_a_handover_is_that_of_a_minute_in_the_worse_direction() {
         let (mut metrics, mut flows) = download();
         let upload = metrics.add_flow("upload", Direction::FromMobile);
-        metrics.on_flow_active(upload, true);
-        flows.push(FlowMetrics::new());
-        metrics.on_handover(at(1000), to("gsm"), &flows);
+        flows.push(endless());
+        metrics.on_handover(at(1000), to("gsm"), &mut flows);
         metrics.on_delivered(at(1500), 0, 1_000_000);
-        metrics.on_ready(at(2000), gsm());
+        metrics.on_ready(at(2000), gsm(), &flows);
         metrics.on_delivered(at(3000), 0, 30_000);
         metrics.on_delivered(at(4000), upload, 56_062);
         metrics.on_delivered(at(62_000), 0, 15_000);
@@ -660,7 +703,7 @@ mod tests {
         assert_eq!(handover.goodput_after_share, Some(0.802_675));
         assert_eq!(handover.flows[1].goodput_after_bps, Some(7474.933));
 
-        short.on_handover(at(62_001), to("wavelan"), &flows);
+        short.on_handover(at(62_001), to("wavelan"), &mut flows);
         short.on_delivered(at(62_002), 0, 1_000_000);
         let handovers = short.finish(at(63_000), &flows);
         assert_eq!(handovers[0].goodput_after_bps, Some(6000.0));
@@ -668,12 +711,70 @@ mod tests {
     }
 
     #[test]
+    fn a_flow_that_thinks_when_the_path_is_ready_is_idle_and_says_nothing_of_the_rate() {
+        let (mut metrics, mut flows) = download();
+        flows[0] = FlowMetrics::new();
+        flows[0].on_wanted(at(0), 60_000);
+        flows[0].on_delivered(at(800), 60_000);
+        metrics.on_handover(at(1000), to("gsm"), &mut flows);
+        metrics.on_ready(at(1000), gsm(), &flows);
+        flows[0].on_wanted(at(9000), 60_500);
+        flows[0].on_delivered(at(9300), 60_500);
+        metrics.on_delivered(at(9300), 0, 500);
+        let [handover] = &metrics.finish(at(20_000), &flows)[..] else { panic!() };
+        assert_eq!((handover.stall, handover.recovery), (Resumption::Idle, Recovery::NotMeasured));
+        assert_eq!(handover.longest_silence, Some(Duration::from_millis(300)));
+        assert_eq!(handover.flows[0].waiting, Duration::from_millis(300));
+    }
+
+    #[test]
+    fn a_flow_that_wants_less_than_a_window_says_nothing_of_the_rate() {
+        let (mut metrics, mut flows) = download();
+        flows[0] = FlowMetrics::new();
+        flows[0].on_wanted(at(0), 10_000);
+        metrics.on_handover(at(1000), to("gsm"), &mut flows);
+        metrics.on_ready(at(1000), gsm(), &flows);
+        let [handover] = &metrics.finish(at(20_000), &flows)[..] else { panic!() };
+        assert_eq!((handover.stall, handover.recovery), (Resumption::Never, Recovery::NotMeasured));
+    }
+
+    #[test]
+    fn the_longest_silence_of_a_handover_is_that_of_the_flow_it_hurt_most() {
+        let (mut metrics, mut flows) = download();
+        let upload = metrics.add_flow("upload", Direction::FromMobile);
+        flows.push(endless());
+        for flow in &mut flows {
+            flow.on_delivered(at(900), 1460);
+        }
+        metrics.on_handover(at(1000), to("gsm"), &mut flows);
+        flows[0].on_delivered(at(2000), 2920);
+        flows[upload].on_delivered(at(27_700), 2920);
+        flows[0].on_delivered(at(27_000), 4380);
+        // A program's connection that is only noticed now.
+        metrics.add_flow("late", Direction::ToMobile);
+        flows.push(FlowMetrics::new());
+        metrics.on_handover(at(28_000), to("wavelan"), &mut flows);
+        flows[2].on_wanted(at(28_500), 1);
+        let handovers = metrics.finish(at(28_600), &flows);
+        assert_eq!(handovers[0].longest_silence, Some(Duration::from_millis(26_700)));
+        assert_eq!(handovers[0].longest_silence_flow.as_deref(), Some("upload"));
+        let of_download = &handovers[0].flows[0];
+        assert_eq!(of_download.longest_silence_at, Some(at(2000)));
+        assert_eq!(
+            (of_download.stalls, of_download.stalled),
+            (3, Duration::from_millis(1000 + 25_000 + 1600))
+        );
+        assert_eq!(handovers[1].flows[2].longest_silence, Some(Duration::from_millis(100)));
+        assert_eq!((handovers[0].flows.len(), handovers[1].flows.len()), (2, 3));
+    }
+
+    #[test]
     fn goodput_is_averaged_over_no_more_than_the_period() {
-        let (mut metrics, flows) = download();
-        metrics.on_handover(at(1000), to("gsm"), &flows);
-        metrics.on_ready(at(2000), gsm());
+        let (mut metrics, mut flows) = download();
+        metrics.on_handover(at(1000), to("gsm"), &mut flows);
+        metrics.on_ready(at(2000), gsm(), &flows);
         metrics.on_delivered(at(3000), 0, 1000);
-        metrics.on_handover(at(6000), to("wavelan"), &flows);
+        metrics.on_handover(at(6000), to("wavelan"), &mut flows);
         metrics.on_delivered(at(7000), 0, 1_000_000);
         let handovers = metrics.finish(at(90_000), &flows);
         assert_eq!(handovers[0].goodput_after_bps, Some(2000.0));
@@ -691,7 +792,7 @@ mod tests {
         Begin,
         Path(bool),
         Ready,
-        Active(usize, bool),
+        Wanted(usize, u64),
         Delivered(usize),
     }
 
@@ -700,7 +801,8 @@ mod tests {
             Just(Call::Begin),
             any::<bool>().prop_map(Call::Path),
             Just(Call::Ready),
-            (0_usize..4, any::<bool>()).prop_map(|(flow, active)| Call::Active(flow, active)),
+            (0_usize..4, prop_oneof![Just(0), 0..100_000_u64, Just(u64::MAX)])
+                .prop_map(|(flow, total)| Call::Wanted(flow, total)),
             (0_usize..4).prop_map(Call::Delivered),
         ]
     }
@@ -718,12 +820,16 @@ mod tests {
                 now += Duration::from_millis(gap);
                 match call {
                     Call::Begin => {
-                        metrics.on_handover(now, to("gsm"), &flows);
+                        metrics.on_handover(now, to("gsm"), &mut flows);
                         handovers += 1;
                     }
                     Call::Path(usable) => metrics.on_path(now, usable),
-                    Call::Ready => metrics.on_ready(now, gsm()),
-                    Call::Active(flow, active) => metrics.on_flow_active(flow, active),
+                    Call::Ready => metrics.on_ready(now, gsm(), &flows),
+                    Call::Wanted(flow, total) => {
+                        if let Some(flow) = flows.get_mut(flow) {
+                            flow.on_wanted(now, total);
+                        }
+                    }
                     Call::Delivered(flow) => metrics.on_delivered(now, flow, 1460),
                 }
             }

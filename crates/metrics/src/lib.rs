@@ -23,6 +23,7 @@ mod ranges;
 mod recovery;
 mod roaming;
 mod seconds;
+mod silence;
 mod summary;
 
 pub use black_hole::{BlackHoleSummary, BlackHoles, FilteredSummary};
@@ -34,7 +35,8 @@ pub use handover::{
 };
 pub use ledger::Ledger;
 pub use roaming::{RoamingMetrics, RoamingSummary};
+pub use silence::{STALL, Silence, SilenceEnd, Silences};
 pub use summary::{
-    FlowSummary, LinkSummary, MobilitySummary, PacketSummary, ProbeSummary, Summary, TcpSummary, World,
-    summary_json,
+    FlowSummary, LinkSummary, MobilitySummary, PacketSummary, ProbeSummary, StallSummary, Summary,
+    TcpSummary, World, summary_json,
 };

@@ -50,6 +50,11 @@ impl RecoveryMeter {
         })
     }
 
+    /// Bytes that a window at the full rate has to bring.
+    pub(crate) const fn target_bytes(&self) -> u64 {
+        self.target_bytes
+    }
+
     /// The receiving application got `bytes`.
     pub(crate) fn on_delivery(&mut self, now: Instant, bytes: u64) {
         if self.reached.is_some() {

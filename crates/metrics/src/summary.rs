@@ -13,6 +13,7 @@ use crate::handover::HandoverSummary;
 use crate::ledger::Ledger;
 use crate::roaming::RoamingSummary;
 use crate::seconds::{optional_instant, optional_span, span};
+use crate::silence::Silence;
 
 /// Which world a run took place in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -57,6 +58,20 @@ pub struct FlowSummary {
     pub last_delivery: Option<Instant>,
     /// Whether everything it had to carry was delivered.
     pub complete: bool,
+    /// The longest silence.
+    #[serde(rename = "longest_silence_s", serialize_with = "optional_span")]
+    pub longest_silence: Option<Duration>,
+    /// When that began.
+    #[serde(rename = "longest_silence_at_s", serialize_with = "optional_instant")]
+    pub longest_silence_at: Option<Instant>,
+    /// Time in which data was wanted.
+    #[serde(rename = "waiting_s", serialize_with = "span")]
+    pub waiting: Duration,
+    /// Silences that are stalls.
+    pub stalls: u64,
+    /// Their sum.
+    #[serde(rename = "stalled_s", serialize_with = "span")]
+    pub stalled: Duration,
     /// Bytes delivered in order.
     pub bytes_delivered: u64,
     /// The time goodput is averaged over.
@@ -122,6 +137,7 @@ impl FlowSummary {
         end_of_run: Instant,
     ) -> Self {
         let (counters, rtt) = (metrics.counters(), metrics.rtt());
+        let silences = metrics.silences(end_of_run);
         Self {
             name: name.into(),
             from: from.into(),
@@ -131,6 +147,11 @@ impl FlowSummary {
             start: metrics.started(),
             last_delivery: metrics.last_delivery(),
             complete: metrics.is_complete(),
+            longest_silence: silences.longest.map(|silence| silence.length),
+            longest_silence_at: silences.longest.map(|silence| silence.begin),
+            waiting: silences.waiting,
+            stalls: silences.stalls,
+            stalled: silences.stalled,
             bytes_delivered: counters.bytes_delivered,
             active: metrics.active_time(end_of_run),
             goodput_bps: metrics.goodput_bps(end_of_run),
@@ -155,6 +176,32 @@ impl FlowSummary {
             rtt_mean: rtt.mean,
             rtt_max: rtt.max,
         }
+    }
+}
+
+/// A stall; each field is defined in [`DEFINITIONS`](crate::DEFINITIONS).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct StallSummary {
+    /// The flow's name.
+    pub flow: String,
+    /// When, how long, and what ended it.
+    #[serde(flatten)]
+    pub silence: Silence,
+}
+
+impl StallSummary {
+    /// The stalls of the flows that have these names and metrics, in order of time.
+    pub fn of<'a>(
+        flows: impl IntoIterator<Item = (&'a str, &'a FlowMetrics)>,
+        end_of_run: Instant,
+    ) -> Vec<Self> {
+        let of_flow = |(name, metrics): (&str, &FlowMetrics)| {
+            let stalls = metrics.stalls(end_of_run).into_iter();
+            stalls.map(|silence| Self { flow: name.into(), silence }).collect::<Vec<_>>()
+        };
+        let mut stalls: Vec<_> = flows.into_iter().flat_map(of_flow).collect();
+        stalls.sort_by_key(|stall| stall.silence.begin);
+        stalls
     }
 }
 
@@ -325,8 +372,13 @@ pub struct Summary {
     pub duration: Duration,
     /// Fingerprint of everything that happened, in hexadecimal.
     pub digest: String,
+    /// The shortest silence that is a stall.
+    #[serde(rename = "stall_threshold_s", serialize_with = "span")]
+    pub stall_threshold: Duration,
     /// Each direction of each flow that carries data.
     pub flows: Vec<FlowSummary>,
+    /// The stalls of all flows, in order of time.
+    pub stalls: Vec<StallSummary>,
     /// The handovers in order.
     pub handovers: Vec<HandoverSummary>,
     /// The handovers of many mobile nodes; `None` where one moves, or nobody.
@@ -369,16 +421,17 @@ pub(crate) mod tests {
     pub(crate) fn example() -> Summary {
         let mut flow = FlowMetrics::new();
         flow.on_start(Instant::from_millis(500));
+        flow.on_wanted(Instant::from_millis(500), 1_234_567);
         flow.on_delivered(Instant::from_secs(7), 1_234_567);
         let mut handovers = HandoverMetrics::new();
         handovers.add_flow("download", Direction::ToMobile);
         let handover =
             Handover { from: "wavelan".into(), to: "gsm".into(), style: "make-before-break".into() };
-        handovers.on_handover(Instant::from_secs(12), handover, core::slice::from_ref(&flow));
+        handovers.on_handover(Instant::from_secs(12), handover, core::slice::from_mut(&mut flow));
         let rate = PathRate::of(DataRate::from_bits_per_second(9600), 15_000, 1460);
         let path = NewPath { to_mobile: rate, from_mobile: rate, round_trip: Duration::from_millis(700) };
         handovers.on_address(Instant::from_nanos(12_100_000_001));
-        handovers.on_ready(Instant::from_nanos(12_345_678_901), path);
+        handovers.on_ready(Instant::from_nanos(12_345_678_901), path, core::slice::from_ref(&flow));
         let link = LinkSummary {
             name: "gsm.down".into(),
             offered_packets: 3,
@@ -406,7 +459,9 @@ pub(crate) mod tests {
             overrides: vec!["duration=120 s".into()],
             duration: Duration::from_secs(120),
             digest: "00ff".into(),
+            stall_threshold: Duration::from_secs(1),
             flows: vec![FlowSummary::new("download", ["correspondent", "mobile"], "bulk", tcp, &flow, end)],
+            stalls: StallSummary::of([("download", &flow)], end),
             handovers: handovers.finish(end, core::slice::from_ref(&flow)),
             roaming: Some(RoamingSummary::default()),
             black_holes: met,

@@ -1,6 +1,8 @@
 //! Flows: their numbers, ports, and whose data is measured.
 
-use careof_scenario::Workload as Traffic;
+use careof_base::Duration;
+use careof_metrics::STALL;
+use careof_scenario::{Scenario, Workload as Traffic};
 
 use crate::workload::Side;
 
@@ -31,6 +33,15 @@ pub fn measured_senders(workload: &Traffic) -> &'static [Side] {
 #[must_use]
 pub fn measured_name(flow: &str, rank: usize) -> String {
     if rank == 0 { flow.to_owned() } else { format!("{flow}.requests") }
+}
+
+/// The shortest silence that is a stall in this scenario: [`STALL`], or twice the time that a full-sized packet takes on
+/// its slowest link, so that a slow link does not stall between any two of them.
+#[must_use]
+pub fn stall_threshold(scenario: &Scenario) -> Duration {
+    let ways = scenario.links.iter().flat_map(|link| [&link.down, &link.up]);
+    let slowest = ways.filter_map(|way| way.rate.time_for_bits(way.framing.bits(way.mtu.into()))).max();
+    slowest.map_or(STALL, |slowest| slowest.saturating_mul(2).max(STALL))
 }
 
 /// The word of a summary for what a flow carries.

@@ -36,7 +36,7 @@ pub use capture::LinkCapture;
 pub use dhcp::{DhcpPlan, dhcp};
 pub use digest::{Digest, of_bytes};
 pub use event_text::{acquired_text, arp_text, binding_text, handover_text, visitor_text};
-pub use flow::{FlowId, kind, measured_name, measured_senders, port};
+pub use flow::{FlowId, kind, measured_name, measured_senders, port, stall_threshold};
 pub use layout::{lay_out, link_ends, names, stream};
 pub use media::{Media, OnMedium};
 pub use message_text::describe;

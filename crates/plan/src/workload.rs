@@ -80,6 +80,24 @@ impl Workload {
         }
     }
 
+    /// Bytes that the applications want delivered in all, by the side that sends them, once the connection is opened:
+    /// what has been written or is about to be, and the response to each request. `u64::MAX` is without end.
+    #[must_use]
+    pub fn wanted(&self) -> [u64; 2] {
+        match self.traffic {
+            Traffic::Bulk { size } => [size.unwrap_or(u64::MAX), 0],
+            Traffic::RequestResponse { request, response, .. } => {
+                let asked = self.asked.max(1);
+                [request.saturating_mul(asked), response.saturating_mul(asked)]
+            }
+            Traffic::Paced { message, size, .. } => {
+                [self.asked.max(size.map_or(message, |size| size.min(message))), 0]
+            }
+            // What a program wants is not known.
+            Traffic::Command | Traffic::Probe { .. } => [0, 0],
+        }
+    }
+
     /// Whether what is received changes what is said next.
     pub fn is_dialogue(&self) -> bool {
         matches!(self.traffic, Traffic::RequestResponse { .. })
@@ -193,13 +211,16 @@ mod tests {
             count: Some(2),
         };
         let mut work = Workload::new(traffic, None);
+        assert_eq!(work.wanted(), [100, 1000]);
         assert_eq!(work.connected(at(0)), [Some(Ask::Write(Side::Opener, 100)), None]);
         assert_eq!(work.received(at(5), Side::Acceptor, 99), None);
         assert_eq!(work.received(at(6), Side::Acceptor, 100), Some(Ask::Write(Side::Acceptor, 1000)));
         assert_eq!(work.received(at(7), Side::Acceptor, 100), None, "a request is answered once");
         assert_eq!(work.received(at(9), Side::Opener, 1000), None);
         assert_eq!(work.next_timeout(), Some(at(59)));
+        assert_eq!(work.wanted(), [100, 1000], "thinking wants nothing");
         assert_eq!(work.handle_timeout(at(59)), Some(Ask::Write(Side::Opener, 100)));
+        assert_eq!(work.wanted(), [200, 2000]);
         assert_eq!(work.next_timeout(), None);
         assert_eq!(work.received(at(70), Side::Opener, 2000), Some(Ask::Close(Side::Opener)));
     }
@@ -210,9 +231,10 @@ mod tests {
             Traffic::Paced { rate: DataRate::from_kilobits_per_second(64), message: 160, size: None };
         let mut work = Workload::new(traffic, Some(at(50)));
         assert_eq!(work.connected(at(3)), [None, None]);
-        for due in [3, 23, 43] {
+        for (number, due) in [(1, 3), (2, 23), (3, 43)] {
             assert_eq!(work.next_timeout(), Some(at(due)));
             assert_eq!(work.handle_timeout(at(due)), Some(Ask::Write(Side::Opener, 160)));
+            assert_eq!(work.wanted(), [160 * number, 0]);
         }
         assert_eq!(work.next_timeout(), Some(at(50)));
         assert_eq!(work.handle_timeout(at(50)), Some(Ask::Stop(Side::Opener)));

@@ -9,7 +9,7 @@ use careof_mobility::v4::{ConfigError, CorrespondentNode, ForeignAgent, HomeAgen
 use careof_plan::{
     AgentPlan, Digest, FlowId, InterfaceIndex, NodeId, Observation, OneWayId, Side, Unwrapped, Workload,
     down_of, lay_out, link_ends, measured_name, measured_senders, names, port, refuse_what_no_world_can,
-    up_of,
+    stall_threshold, up_of,
 };
 use careof_scenario::{Assist, KernelTcp, LinkId, Scenario, Workload as Traffic};
 use careof_tcp::{CongestionControl, Connection, Role as TcpRole};
@@ -181,6 +181,7 @@ impl Simulation {
 
     fn add_flows(&mut self) {
         let places = self.nodes_of_the_scenario();
+        let threshold = stall_threshold(&self.scenario);
         let mobiles = self.mobiles;
         let roamer = |node: NodeId| mobiles.and_then(|mobiles| mobiles.index(node));
         for index in 0..self.scenario.flows.len() {
@@ -224,7 +225,7 @@ impl Simulation {
             for (rank, sender) in measured_senders(&spec.workload).iter().enumerate() {
                 let ends = [*sender, sender.peer()].map(|side| roamer(nodes[side.index()]).is_some());
                 measured[sender.index()] = Some(self.flow_metrics.len());
-                self.flow_metrics.push(FlowMetrics::new());
+                self.flow_metrics.push(FlowMetrics::with_stalls_from(threshold));
                 let direction = match ends {
                     [true, _] => Direction::FromMobile,
                     [_, true] => Direction::ToMobile,
@@ -251,7 +252,6 @@ impl Simulation {
                 measured,
                 mobile: moving.is_some(),
                 roamer: moving.filter(|_| self.fleet.is_some()).map(|mobile| mobile as u32),
-                is_active: false,
                 pmtu_discovery: spec.tcp.pmtu_discovery,
             });
         }

@@ -234,7 +234,8 @@ impl Simulation {
         let first = fleet.flows.partition_point(|(other, _)| *other < mobile as u32);
         let mut carries = false;
         for (_, flow) in fleet.flows[first..].iter().take_while(|(other, _)| *other == mobile as u32) {
-            carries |= self.flows[usize::from(flow.0)].is_active;
+            let mut measured = self.flows[usize::from(flow.0)].measured.into_iter().flatten();
+            carries |= measured.any(|index| self.flow_metrics[index].is_waited_for());
         }
         fleet.metrics.on_ready(mobile, now, carries);
         for at in first.. {

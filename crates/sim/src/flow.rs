@@ -51,8 +51,6 @@ pub(crate) struct Flow {
     pub(crate) roamer: Option<u32>,
     /// Whether its packets carry DF and listen to ICMP "fragmentation needed".
     pub(crate) pmtu_discovery: bool,
-    /// Whether it has something to carry.
-    pub(crate) is_active: bool,
     /// Whether an end is a mobile node.
     pub(crate) mobile: bool,
     /// Whether the connection has been opened.

@@ -111,7 +111,7 @@ impl Simulation {
         let name = |link: LinkId| self.scenario.link(link).name.clone();
         let measured =
             MeasuredHandover { from: name(handover.from), to: name(handover.to), style: style.to_owned() };
-        self.script.metrics.on_handover(now, measured, &self.flow_metrics);
+        self.script.metrics.on_handover(now, measured, &mut self.flow_metrics);
         self.script.current = Some(index);
         match handover.style {
             HandoverStyle::MakeBeforeBreak => {
@@ -288,7 +288,7 @@ impl Simulation {
         if self.mobile_interface(link) == to {
             self.script.current = None;
             let path = self.new_path(link);
-            self.script.metrics.on_ready(self.now, path);
+            self.script.metrics.on_ready(self.now, path, &self.flow_metrics);
             let Handover { from, queued, .. } = self.script.handovers[index];
             if queued != QueuedFate::DrainLate && from != link {
                 self.settle_queue(up_of(from), queued);

@@ -5,9 +5,11 @@ use std::io;
 
 use careof_base::Instant;
 use careof_link::DropCause;
-use careof_metrics::{FlowSummary, LinkSummary, MobilitySummary, PacketSummary, Summary, TcpSummary, World};
+use careof_metrics::{
+    FlowSummary, LinkSummary, MobilitySummary, PacketSummary, StallSummary, Summary, TcpSummary, World,
+};
 use careof_mobility::v4::{Counters, DropReason};
-use careof_plan::{Side, kind, measured_name, measured_senders};
+use careof_plan::{Side, kind, measured_name, measured_senders, stall_threshold};
 use careof_trace::Columns;
 
 use crate::agents::Agent;
@@ -48,6 +50,8 @@ impl Simulation {
         let somewhere = packets.queued + packets.in_flight;
         conservation.insert("packets alive".to_owned(), self.pool.live() as i64 - somewhere as i64);
         let flows = self.flow_summaries();
+        let names: Vec<String> = flows.iter().map(|flow| flow.name.clone()).collect();
+        let names = names.iter().map(String::as_str);
         let metrics = std::mem::take(&mut self.script.metrics);
         let (black_holes, icmp_filtered) = self.black_holes.summaries();
         Ok(Summary {
@@ -62,6 +66,8 @@ impl Simulation {
             overrides: Vec::new(),
             duration: now.since_start(),
             digest: self.digest.to_string(),
+            stall_threshold: stall_threshold(&self.scenario),
+            stalls: StallSummary::of(names.zip(&self.flow_metrics), now),
             flows,
             handovers: metrics.finish(now, &self.flow_metrics),
             roaming: self.fleet.as_ref().map(|fleet| fleet.metrics.summary()),

@@ -34,12 +34,11 @@ impl Simulation {
         let flow = &mut self.flows[usize::from(id.0)];
         (flow.ends[0].way, flow.ends[1].way) = (ways[0], ways[1]);
         flow.opened = true;
-        flow.is_active = true;
         flow.ends[0].connection.open(now);
         for index in flow.measured.into_iter().flatten() {
             self.flow_metrics[index].on_start(now);
-            self.script.metrics.on_flow_active(index, true);
         }
+        self.note_wanted(id);
         self.trace_flow(id, Side::Opener, format_args!("{opener} to {acceptor}"), true);
         self.pump(id, Side::Opener);
         self.arm_flow(id);
@@ -62,11 +61,22 @@ impl Simulation {
         self.queue.set(flow.slot, deadline);
     }
 
+    /// Tells the metrics what the applications of a flow want.
+    fn note_wanted(&mut self, id: FlowId) {
+        let flow = &self.flows[usize::from(id.0)];
+        for (index, total) in flow.measured.into_iter().zip(flow.workload.wanted()) {
+            if let Some(index) = index {
+                self.flow_metrics[index].on_wanted(self.now, total);
+            }
+        }
+    }
+
     fn ask(&mut self, id: FlowId, ask: Ask) {
         let flow = &mut self.flows[usize::from(id.0)];
         let side = match ask {
             Ask::Write(side, bytes) => {
                 flow.end(side).connection.write(bytes);
+                self.note_wanted(id);
                 side
             }
             Ask::Close(side) => {
@@ -182,20 +192,14 @@ impl Simulation {
                 // Everything the other end had to send has come, unless the scenario stopped it half-way; and
                 // the application has nothing more to say.
                 let flow = &self.flows[usize::from(id.0)];
-                if let Some(index) = flow.measured[side.peer().index()] {
-                    if !flow.workload.was_cut_short() {
-                        self.flow_metrics[index].on_complete();
-                    }
-                    self.script.metrics.on_flow_active(index, false);
-                    self.flows[usize::from(id.0)].is_active = false;
+                if let (Some(index), false) =
+                    (flow.measured[side.peer().index()], flow.workload.was_cut_short())
+                {
+                    self.flow_metrics[index].on_complete();
                 }
                 self.ask(id, Ask::Close(side));
             }
             TcpEvent::Closed | TcpEvent::Reset | TcpEvent::GivenUp => {
-                for index in self.flows[usize::from(id.0)].measured.into_iter().flatten() {
-                    self.script.metrics.on_flow_active(index, false);
-                }
-                self.flows[usize::from(id.0)].is_active = false;
                 self.trace_flow(id, side, format_args!("{event:?}"), false);
             }
             TcpEvent::Connected | TcpEvent::FastRetransmit { .. } => {}

@@ -49,8 +49,14 @@ pub fn columns() -> &'static [Column] {
 }
 
 /// What a row has besides its flow's summary.
-const OWN: [(&str, &str, &str); 9] = [
+const OWN: [(&str, &str, &str); 10] = [
     ("handovers", "int64", "Handovers of the run."),
+    (
+        "longest_silence_after_s",
+        "float64",
+        "The flow's longest `longest_silence_s` from a handover on. Null for a flow that no handover touches or that was \
+         not waited for.",
+    ),
     ("interruption_s", "float64", "The sum of `interruption_s` over the run's handovers."),
     (
         "stall",
@@ -83,6 +89,7 @@ const OWN: [(&str, &str, &str); 9] = [
 fn example() -> Map<String, Value> {
     let mut metrics = FlowMetrics::new();
     metrics.on_start(Instant::ZERO);
+    metrics.on_wanted(Instant::ZERO, 1);
     metrics.on_delivered(Instant::from_secs(1), 1);
     metrics.on_rtt_sample(Duration::from_millis(1));
     metrics.on_assist_stall(Duration::from_millis(1));
@@ -133,7 +140,7 @@ fn flat(value: &Value) -> Value {
     }
 }
 
-fn handovers(handovers: &[HandoverSummary], flow: Option<&str>) -> [Value; 7] {
+fn handovers(handovers: &[HandoverSummary], flow: Option<&str>) -> [Value; 8] {
     let interruption: Duration = handovers.iter().map(|one| one.interruption).sum();
     let mine =
         handovers.iter().filter_map(|one| one.flows.iter().find(|other| Some(other.name.as_str()) == flow));
@@ -141,6 +148,7 @@ fn handovers(handovers: &[HandoverSummary], flow: Option<&str>) -> [Value; 7] {
     let stall = [Resumption::Never, Resumption::NotReady, Resumption::Resumed, Resumption::Idle]
         .into_iter()
         .find(|&word| mine.iter().any(|one| one.stall == word));
+    let silence = mine.iter().filter_map(|one| one.longest_silence).max();
     let recovery = [Recovery::Never, Recovery::NotReady, Recovery::Reached, Recovery::NotMeasured]
         .into_iter()
         .find(|&word| handovers.iter().any(|one| one.recovery == word));
@@ -154,6 +162,7 @@ fn handovers(handovers: &[HandoverSummary], flow: Option<&str>) -> [Value; 7] {
     let seconds = |span: Option<Duration>| span.map(|span| span.as_nanos() as f64 / 1e9);
     [
         json!(handovers.len()),
+        json!(seconds(silence)),
         json!(seconds(Some(interruption))),
         json!(stall),
         json!(seconds(stall_after)),
@@ -170,6 +179,11 @@ mod tests {
     fn flow(stall: Resumption, after: Option<u64>) -> FlowHandoverSummary {
         FlowHandoverSummary {
             name: "x".to_owned(),
+            longest_silence: after.map(|after| Duration::from_secs(after + 10)),
+            longest_silence_at: None,
+            waiting: Duration::ZERO,
+            stalls: 0,
+            stalled: Duration::ZERO,
             stall_after: after.map(Duration::from_secs),
             stall,
             bytes_delivered: 0,
@@ -194,6 +208,8 @@ mod tests {
             style: "make-before-break".to_owned(),
             address_at: None,
             ready_at: None,
+            longest_silence: None,
+            longest_silence_flow: None,
             interruption: Duration::from_millis(1500),
             stall_after: None,
             stall: flow.stall,
@@ -236,20 +252,37 @@ mod tests {
             handover(flow(Resumption::Resumed, Some(2)), Recovery::NotMeasured, None),
             handover(flow(Resumption::Resumed, Some(1)), Recovery::Reached, Some(2)),
         ];
-        let expected =
-            [json!(3), json!(4.5), json!("resumed"), json!(3.0), json!("reached"), json!(4.0), json!(0.2)];
+        let expected = [
+            json!(3),
+            json!(13.0),
+            json!(4.5),
+            json!("resumed"),
+            json!(3.0),
+            json!("reached"),
+            json!(4.0),
+            json!(0.2),
+        ];
         assert_eq!(handovers(&both, Some("x")), expected);
         let stuck = [both[0].clone(), handover(flow(Resumption::Never, None), Recovery::Never, None)];
-        let expected =
-            [json!(2), json!(3.0), json!("never"), Value::Null, json!("never"), Value::Null, json!(0.4)];
+        let expected = [
+            json!(2),
+            json!(13.0),
+            json!(3.0),
+            json!("never"),
+            Value::Null,
+            json!("never"),
+            Value::Null,
+            json!(0.4),
+        ];
         assert_eq!(handovers(&stuck, Some("x")), expected);
     }
 
     #[test]
     fn a_flow_that_no_handover_touches_has_no_stall() {
         let one = [handover(flow(Resumption::Resumed, Some(3)), Recovery::Reached, Some(4))];
-        assert_eq!(handovers(&one, Some("y"))[2..4], [Value::Null, Value::Null]);
-        let none = [&[json!(0), json!(0.0)][..], &vec![Value::Null; 5]].concat();
+        assert_eq!(handovers(&one, Some("y"))[1], Value::Null);
+        assert_eq!(handovers(&one, Some("y"))[3..5], [Value::Null, Value::Null]);
+        let none = [&[json!(0), Value::Null, json!(0.0)][..], &vec![Value::Null; 5]].concat();
         assert_eq!(handovers(&[], Some("x")).to_vec(), none);
     }
 }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from numpy.typing import NDArray
 
@@ -71,7 +71,7 @@ class Span:
     end_s: float
     label: str
     stall: bool = False
-    """A flow waits for its first new data on a path that is ready, rather than for the path."""
+    """A flow is silent while its application waits, rather than a handover under way."""
 
 
 @dataclass(frozen=True)
@@ -159,19 +159,30 @@ def queues(trace: Trace, end_s: float) -> Panel:
     return _panel(trace, "queues", "Queues", "packets waiting", series, end_s)
 
 
-def handover_spans(handovers: Sequence[Json], flow: str | None = None) -> list[Span]:
-    """Each handover until its new path was ready, and then, for one flow, until new data arrived."""
-    spans = []
-    for handover in handovers:
+def spans(trace: Trace, flow: str | None = None) -> list[Span]:
+    """Each handover until its new path was ready; of one flow its stalls, and the longest silence from each on."""
+    handovers, silences = [], []
+    for handover in trace.handovers:
         ready_s = handover["ready_at_s"]
         words = f"handover to {handover['to']}" + (", never ready" if ready_s is None else "")
-        spans.append(Span(handover["at_s"], handover["until_s"] if ready_s is None else ready_s, words))
-        spans += [
-            Span(ready_s, ready_s + one["stall_after_s"], "", stall=True)
+        handovers.append(Span(handover["at_s"], handover["until_s"] if ready_s is None else ready_s, words))
+        silences += [
+            (one["longest_silence_at_s"], one["longest_silence_at_s"] + one["longest_silence_s"])
             for one in handover["flows"]
-            if one["name"] == flow and one["stall_after_s"]
+            if one["name"] == flow and one.get("longest_silence_s")
         ]
-    return spans
+    stalls = [(one["begin_s"], one["begin_s"] + one["length_s"]) for one in trace.stalls if one["flow"] == flow]
+    # A silence that is a stall is there already.
+    stalls += [
+        (begin, end)
+        for begin, end in silences
+        if not any(from_s <= begin and end <= to_s + _SAME_S for from_s, to_s in stalls)
+    ]
+    return handovers + [Span(begin, end, "", stall=True) for begin, end in stalls]
+
+
+_SAME_S = 1e-6
+"""Sums of seconds that are nearer to each other are the same instant."""
 
 
 _LONG_S = 60.0
@@ -286,7 +297,7 @@ def _panel(
     log_y: bool = False,
 ) -> Panel:
     shown = [one for one in map(_finite, series) if len(one.x)]
-    return Panel(key, title, y_title, shown, handover_spans(trace.handovers, flow), log_y, end_s)
+    return Panel(key, title, y_title, shown, spans(trace, flow), log_y, end_s)
 
 
 def _finite(series: Series) -> Series:

@@ -66,6 +66,12 @@ class Trace:
         self._cache: dict[str, pa.Table] = {}
 
     @property
+    def stalls(self) -> list[Json]:
+        """The stalls as the summary has them; none in one from before they were listed."""
+        found: list[Json] = self._run.summary.get("stalls", [])
+        return found
+
+    @property
     def handovers(self) -> list[Json]:
         """The handovers as the summary has them."""
         found: list[Json] = self._run.summary["handovers"]

@@ -23,7 +23,7 @@ use careof_metrics::{
 use careof_mobility::v4::{Event as AgentEvent, InterfaceId};
 use careof_plan::{
     Digest, LinkCapture, NodeId, OneWayId, Side, Topology, arp_text, binding_text, handover_text, note_hole,
-    visitor_text,
+    stall_threshold, visitor_text,
 };
 use careof_scenario::{Role, Scenario};
 use careof_trace::{
@@ -134,6 +134,8 @@ pub(crate) struct Books {
     answered: BTreeSet<usize>,
     pub(crate) measured: Vec<Measured>,
     pub(crate) flow_metrics: Vec<FlowMetrics>,
+    /// The shortest silence that is a stall.
+    pub(crate) stall_threshold: Duration,
     pub(crate) handovers: HandoverMetrics,
     pub(crate) registrations: Registrations,
     pub(crate) probes: Vec<ProbeSummary>,
@@ -200,6 +202,7 @@ impl Books {
             answered: BTreeSet::new(),
             measured: Vec::new(),
             flow_metrics: Vec::new(),
+            stall_threshold: stall_threshold(scenario),
             handovers: HandoverMetrics::new(),
             registrations: Registrations::default(),
             probes: Vec::new(),
@@ -313,7 +316,7 @@ impl Books {
         };
         let index = self.flow_metrics.len();
         self.handovers.add_flow(&name, direction);
-        self.flow_metrics.push(FlowMetrics::new());
+        self.flow_metrics.push(FlowMetrics::with_stalls_from(self.stall_threshold));
         let BookedFlow { kind, tcp, .. } = &self.flows[flow];
         self.measured.push(Measured { name, from, to, kind, tcp: tcp.clone() });
         self.connections[connection].ends[side.index()].measured = Some(index);
@@ -364,9 +367,9 @@ impl Books {
                 let node = self.topology.entrance(way);
                 self.note_handover(at, node, Some(way), "announced", &text);
             }
-            Record::Handover(handover) => self.handovers.on_handover(at, handover, &self.flow_metrics),
+            Record::Handover(handover) => self.handovers.on_handover(at, handover, &mut self.flow_metrics),
             Record::Path(usable) => self.handovers.on_path(at, usable),
-            Record::Ready(path) => self.handovers.on_ready(at, *path),
+            Record::Ready(path) => self.handovers.on_ready(at, *path, &self.flow_metrics),
             Record::Application { flow, event } => self.enter_application_event(at, flow, event),
             Record::Relay { flow, what, bytes } => {
                 if let Some(node) = self.relay {
@@ -515,7 +518,13 @@ impl Books {
                 self.log.push(Event::flow_start(at, node(Side::Opener), trace_flow, detail));
                 for index in self.measured_of(flow) {
                     self.flow_metrics[index].on_start(at);
-                    self.handovers.on_flow_active(index, true);
+                }
+            }
+            ApplicationEvent::Wanted { totals } => {
+                for (side, total) in Side::BOTH.into_iter().zip(totals) {
+                    if let Some(index) = self.measured_sender(flow, side) {
+                        self.flow_metrics[index].on_wanted(at, total);
+                    }
                 }
             }
             ApplicationEvent::Delivered { side, total } => {
@@ -525,11 +534,8 @@ impl Books {
                 }
             }
             ApplicationEvent::PeerClosed { side, cut_short } => {
-                if let Some(index) = self.measured_sender(flow, side.peer()) {
-                    if !cut_short {
-                        self.flow_metrics[index].on_complete();
-                    }
-                    self.handovers.on_flow_active(index, false);
+                if let Some(index) = self.measured_sender(flow, side.peer()).filter(|_| !cut_short) {
+                    self.flow_metrics[index].on_complete();
                 }
             }
             ApplicationEvent::Stopped => {
@@ -540,9 +546,6 @@ impl Books {
             ApplicationEvent::Ended { side, how } => {
                 let detail = self.log.detail(format_args!("{how}"));
                 self.log.push(Event::flow_end(at, node(side), trace_flow, detail));
-                for index in self.measured_of(flow) {
-                    self.handovers.on_flow_active(index, false);
-                }
             }
             ApplicationEvent::ProgramEnded { which, how } => {
                 let side = if which == "server" { Side::Acceptor } else { Side::Opener };
@@ -551,7 +554,6 @@ impl Books {
                 if which == "command" {
                     for index in self.measured_of(flow) {
                         self.flow_metrics[index].on_stop(at);
-                        self.handovers.on_flow_active(index, false);
                     }
                 }
             }

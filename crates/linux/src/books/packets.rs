@@ -395,7 +395,7 @@ impl Books {
         let node = TraceNode(end.node.0);
         if let (true, Some(index), 1..) = (is_program, end.measured, segment.payload_len) {
             // Of a program it is known that it has something to carry while something is not acknowledged.
-            self.handovers.on_flow_active(index, true);
+            self.flow_metrics[index].on_wanted(at, u64::MAX);
         }
         if sent.retransmission
             && let Some(timeout) = end.timeout.take()
@@ -437,7 +437,7 @@ impl Books {
         let listener = &connection.ends[side.peer().index()];
         if let Some(index) = listener.measured {
             if self.flows[flow].is_open_ended && listener.has_nothing_out() {
-                self.handovers.on_flow_active(index, false);
+                self.flow_metrics[index].on_wanted(at, 0);
             }
             if heard.is_duplicate {
                 self.flow_metrics[index].on_duplicate_ack();

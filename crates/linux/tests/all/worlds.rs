@@ -107,6 +107,19 @@ count = 5
 tcp = { variant = "kernel", congestion = "reno" }
 "#;
 
+/// The longest time without a delivery of `flow` from `from` to `until`, read off the trace.
+fn longest_gap(events: &Columns, flow: &str, from: Instant, until: Instant) -> Duration {
+    let column = |name| events.by_name(name).unwrap();
+    let mine = (0..events.rows()).filter(|row| {
+        column("kind").text(*row) == Some("data-delivered") && column("flow").text(*row) == Some(flow)
+    });
+    let times =
+        mine.map(|row| Instant::from_nanos(u64::try_from(column("time_ns").number(row).unwrap()).unwrap()));
+    let mut before = from;
+    let gap = |at: Instant| at - std::mem::replace(&mut before, at);
+    times.filter(|at| *at > from).chain([until]).map(gap).max().unwrap()
+}
+
 #[test]
 fn a_gap_without_any_link_is_an_interruption_and_the_connection_outlives_it() {
     let Some(Ran { summary, events, .. }) = run(WALK) else { return };
@@ -115,7 +128,13 @@ fn a_gap_without_any_link_is_an_interruption_and_the_connection_outlives_it() {
     assert!(upload.bytes_delivered > 700_000, "{}", upload.bytes_delivered);
     assert!(pages.complete && requests.complete, "{}", summary_json(&summary));
     assert_eq!((pages.bytes_delivered, requests.bytes_delivered), (15_000, 2000));
+    // Four times the user thinks, and waits for nothing then.
+    let took = pages.last_delivery.unwrap() - pages.start.unwrap();
+    assert!(pages.waiting + Duration::from_millis(4 * 50) <= took, "{:?} of {took:?}", pages.waiting);
     let handover = &summary.handovers[0];
+    let silence = longest_gap(&events, "upload", handover.at, Instant::ZERO + summary.duration);
+    assert_eq!(handover.flows[0].longest_silence, Some(silence));
+    assert_eq!(upload.stalls as usize, summary.stalls.iter().filter(|stall| stall.flow == "upload").count());
     let interruption = handover.interruption;
     assert!(interruption >= Duration::from_millis(500) && interruption < Duration::from_secs(2));
     assert_eq!(handover.flows[0].stall, Resumption::Resumed);

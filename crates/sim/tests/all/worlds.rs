@@ -1,8 +1,8 @@
 //! Whole worlds: what a scenario does to packets, flows and handovers.
 
 use crate::common::balanced;
-use careof_base::Instant;
-use careof_metrics::{FlowSummary, Summary, summary_json};
+use careof_base::{Duration, Instant};
+use careof_metrics::{FlowSummary, Recovery, Resumption, Summary, summary_json};
 use careof_scenario::Scenario;
 use careof_sim::{Observation, Simulation, WorldError};
 use careof_trace::Columns;
@@ -478,4 +478,81 @@ fn what_only_a_kernel_has_is_refused_by_its_key() {
         let error = Simulation::new(scenario, "x.toml", 0, Observation::default()).err().unwrap().to_string();
         assert!(error.contains(expected) && error.contains("--world linux"), "{error}");
     }
+}
+
+/// The times without a delivery of `flow` from `from` to `until`, read off the trace; the flow wants data all the time.
+fn gaps(events: &Columns, flow: &str, from: Instant, until: Instant) -> Vec<(Instant, Duration)> {
+    let time = events.by_name("time_ns").unwrap();
+    let mine = rows(events, "data-delivered").filter(|row| text(events, "flow", *row) == flow);
+    let at = |row| Instant::from_nanos(u64::try_from(time.number(row).unwrap()).unwrap());
+    let inside = mine.map(at).filter(|at| (from..until).contains(at)).chain([until]);
+    let mut before = from;
+    inside.map(|at| (std::mem::replace(&mut before, at), at)).map(|(from, to)| (from, to - from)).collect()
+}
+
+#[test]
+fn the_demo_says_how_long_its_download_is_silent() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/wavelan-to-gsm.toml");
+    let (summary, events) = traced(&std::fs::read_to_string(file).unwrap(), &[]);
+    let handover = &summary.handovers[0];
+    let found = gaps(&events, "download", handover.at, handover.until);
+    let (at, longest) = *found.iter().rev().max_by_key(|(_, length)| length).unwrap();
+    assert!(longest > Duration::from_secs(20), "{longest:?} from {at}: it is no demonstration of anything");
+    assert_eq!(
+        (handover.longest_silence, handover.longest_silence_flow.as_deref()),
+        (Some(longest), Some("download"))
+    );
+    let flow = &handover.flows[0];
+    assert_eq!((flow.longest_silence, flow.longest_silence_at), (Some(longest), Some(at)));
+    // Whatever is as long as a stall is listed, and a GSM link that delivers packet by packet is none.
+    assert_eq!(summary.stall_threshold.as_millis(), 3139, "two packets of 1507 bytes of 10 bits each");
+    let all = gaps(&events, "download", only_flow(&summary).start.unwrap(), Instant::ZERO + summary.duration);
+    let stalls = all.into_iter().filter(|(_, length)| *length >= summary.stall_threshold);
+    let listed = summary.stalls.iter().map(|stall| (stall.silence.begin, stall.silence.length));
+    assert_eq!(listed.collect::<Vec<_>>(), stalls.collect::<Vec<_>>());
+    assert_eq!(only_flow(&summary).stalls, summary.stalls.len() as u64);
+    assert_eq!(
+        only_flow(&summary).waiting,
+        summary.duration - only_flow(&summary).start.unwrap().since_start()
+    );
+}
+
+#[test]
+fn a_user_who_thinks_waits_for_nothing() {
+    let pages = r#"
+        duration = "60 s"
+        [links]
+        first = { rate = "10 Mbit/s", delay = "20 ms" }
+        second = { rate = "10 Mbit/s", delay = "20 ms" }
+        [mobility]
+        [[handover]]
+        at = "20 s"
+        from = "first"
+        to = "second"
+        style = "break-before-make"
+        interruption = "300 ms"
+        [[flow]]
+        name = "pages"
+        from = "mobile"
+        to = "correspondent"
+        kind = "request-response"
+        request = "400 B"
+        response = "60 kB"
+        think = "12 s"
+    "#;
+    let summary = run(pages, &[]);
+    assert!(summary.stalls.is_empty());
+    for flow in &summary.flows {
+        assert!(flow.longest_silence.unwrap() < Duration::from_millis(200), "{flow:#?}");
+        assert!(flow.waiting < Duration::from_secs(3), "{flow:#?}");
+    }
+    let handover = &summary.handovers[0];
+    assert_eq!((handover.stall, handover.recovery), (Resumption::Idle, Recovery::NotMeasured));
+
+    // Whoever asks in the gap waits for its end.
+    let asked = run(pages, &["handover.0.at=12.2 s", "handover.0.interruption=4 s", "flow.0.think=12 s"]);
+    let [responses, requests] = &asked.flows[..] else { panic!("{} flows", asked.flows.len()) };
+    assert!(responses.longest_silence.unwrap() > Duration::from_secs(3), "{responses:#?}");
+    assert!(requests.longest_silence.unwrap() > Duration::from_secs(3), "{requests:#?}");
+    assert_eq!(asked.stalls.len(), 2);
 }
