@@ -21,7 +21,8 @@ help:
 	@echo "make hunt    random cases that no test has drawn before; SEED=N draws those of N again, ROUNDS=N as many seeds"
 	@echo "make lint    formatting, clippy, ruff, types"
 	@echo "make format  format all sources"
-	@echo "make bench   packet-hops per CPU second beside ns-2 and ns-3, throughput of a tunnel on this machine"
+	@echo "make bench   packet-hops per CPU second beside ns-2 and ns-3, throughput of a tunnel on this machine,"
+	@echo "             what assists bring on real hosts"
 	@echo "make oracles the TCP models beside real kernels, printed predictions and ns-2, as far as these are there"
 	@echo "make lock    renew requirements.lock"
 	@echo "make clean   remove everything that was built"
@@ -56,7 +57,7 @@ test:
 	@$(MAKE) --no-print-directory --jobs=2 setup compiled
 	@$(MAKE) --no-print-directory lint
 	cargo test --workspace --locked --quiet
-	$(BIN)/python -m pytest --quiet
+	$(BIN)/python -m pytest --quiet --numprocesses=auto --dist=loadfile
 
 compiled: $(VENV)/.packages
 	cargo test --workspace --locked --quiet --no-run
@@ -85,6 +86,7 @@ docs/wavelan-to-gsm.png: setup
 
 bench: setup
 	$(BIN)/python benches/run.py
+	cargo test --workspace --locked --quiet --test all -- --ignored
 
 # One line a family; what is not on this machine is named with what it needs.
 oracles: setup

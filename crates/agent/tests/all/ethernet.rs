@@ -12,11 +12,11 @@ use careof_wire::mip4::{Identification, Lifetime, Message, RegistrationRequest, 
 
 const PORT: u16 = 7000;
 
-/// Sends datagrams from `from` and returns whether one of them comes back from the mobile node within a second.
+/// Sends datagrams from `from` until one of them comes back from the mobile node, or patience ends.
 fn answers(from: &Udp, to: Ipv4Addr) -> bool {
     let mut buffer = [0; 2000];
     from.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
-    (0u32..5).any(|number| {
+    (0..5 * PATIENCE.as_secs() as u32).any(|number| {
         from.send_to(&number.to_be_bytes(), (to, PORT)).unwrap();
         from.recv_from(&mut buffer).is_ok_and(|(_, source)| source.ip() == to)
     })

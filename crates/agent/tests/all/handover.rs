@@ -54,7 +54,7 @@ fn a_connection_survives_a_handover_between_two_links() {
         let status = mobile.status();
         let tunnel = &status.tunnels[0];
         assert!(tunnel.packets_in > 2000, "{tunnel:?}");
-        assert_eq!(tunnel.packets_out > 500, method == DeliveryMethod::ReverseTunnel, "{tunnel:?}");
+        assert_eq!(tunnel.packets_out > 0, method == DeliveryMethod::ReverseTunnel, "{tunnel:?}");
         assert_eq!(status.handovers.len(), 4);
         assert_eq!(unreachable.heard(), 0);
         home.close().unwrap();

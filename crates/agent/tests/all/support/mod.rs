@@ -48,7 +48,9 @@ pub(crate) const GSM: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
 pub(crate) const ANY: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 
 /// Longer than anything here takes on the busiest machine; only waited for where it does not happen.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+/// How long to listen for what must not come.
+pub(crate) const SILENCE: Duration = Duration::from_millis(500);
 
 /// Starts a thread; the tests are a world.
 #[expect(clippy::disallowed_methods, reason = "the real world is what is tested")]
@@ -434,7 +436,7 @@ pub(crate) fn pattern(len: usize) -> Vec<u8> {
 /// A socket of `host`.
 pub(crate) fn udp(host: &Host, address: Ipv4Addr, port: u16) -> Udp {
     let socket = host.run(move || Udp::bind((address, port))).unwrap().unwrap();
-    socket.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
     socket
 }
 
