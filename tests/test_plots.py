@@ -150,6 +150,7 @@ def test_the_report_holds_what_one_needs(run: careof.Run, finished: Path) -> Non
     for one in careof.metric_definitions():
         assert one["definition"] in told
     assert "gsm-csd" in page
+    assert "<h2>Stalls</h2>" in page
     assert re.search(r'id="figure-0"', page)
 
 

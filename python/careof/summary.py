@@ -98,9 +98,14 @@ def flow_table(flows: list[Json]) -> str:
     )
 
 
+def longest_stalls(stalls: list[Json]) -> list[Json]:
+    """As many as a table has room for, in the order of time."""
+    return sorted(sorted(stalls, key=lambda one: -one["length_s"])[:MOST_ROWS], key=lambda one: one["begin_s"])
+
+
 def stall_table(stalls: list[Json], threshold_s: float) -> str:
     """A row a stall; of many the longest."""
-    shown = sorted(sorted(stalls, key=lambda one: -one["length_s"])[:MOST_ROWS], key=lambda one: one["begin_s"])
+    shown = longest_stalls(stalls)
     words = text.table(
         [f"stalls of {text.seconds(threshold_s)} or more", "from", "to", "length"],
         [
@@ -174,7 +179,7 @@ def _silence(handover: Json) -> str:
 
 def roaming_table(roaming: Json) -> str:
     """The handovers of many mobile nodes."""
-    titles = (("interruption", "interruption"), ("stall_after", "stall after"))
+    titles = (("interruption", "interruption"), ("stall_after", "ready to data"))
     nodes, stations = roaming["nodes"], roaming["stations"]
     return (
         text.table(

@@ -37,7 +37,8 @@ _TALL = ("time-sequence", "since-handover")
 
 _EXPLAINED = {
     "time-sequence": "What the sender sent and what came back, at the sender. Zoom in and segments become as high "
-    "as they are long. Grey is the end of the window that the receiver offers; a cross is a segment that was dropped.",
+    "as they are long. Shaded are handovers and the times in which the application waited and got "
+    "nothing. Grey is the end of the window that the receiver offers; a cross is a segment that was dropped.",
     "cwnd": "What the sender allows itself (cwnd), where slow start ends (ssthresh) and what is under way (flight).",
     "rtt": "The sender's smoothed round-trip time, and how long it waits for an ACK before it sends again.",
     "since-handover": "Time and sequence once the new path was ready, in each run counted from what was "
@@ -118,6 +119,12 @@ def report_html(run: Run) -> str:
     page.add("Flows", _flows(run.summary["flows"]), beside=True)
     if run.summary["handovers"]:
         page.add("Handovers", _handovers(run.summary["handovers"]), beside=True)
+    if run.summary.get("stalls"):
+        stalls = summary.longest_stalls(run.summary["stalls"])
+        more = len(run.summary["stalls"]) - len(stalls)
+        rest = f'<p class="note">{more:,} more were shorter; they are in {SUMMARY}.</p>' if more else ""
+        numbers = [str(number) for number in range(1, len(stalls) + 1)]
+        page.add("Stalls", metrics_table("stalls[]", "stall", stalls, numbers) + rest, beside=True)
     if run.summary.get("roaming"):
         page.add("Handovers", metrics_table("roaming", "all nodes", [run.summary["roaming"]], ["number"]), beside=True)
     if run.summary.get("black_holes"):
