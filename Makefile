@@ -12,7 +12,7 @@ NATIVE_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name
 
 ORACLES := ../shared/oracles
 
-.PHONY: help setup demo test compiled hunt lint format bench oracles lock clean docs/wavelan-to-gsm.png
+.PHONY: help setup demo test compiled hunt lint format bench oracles worlds lock clean docs/wavelan-to-gsm.png
 
 help:
 	@echo "make setup   build careof into $(VENV)"
@@ -87,6 +87,16 @@ docs/wavelan-to-gsm.png: setup
 bench: setup
 	$(BIN)/python benches/run.py
 	cargo test --workspace --locked --quiet --test all -- --ignored
+
+# The same scenarios in both worlds, over ten phases of their handovers each: an hour and a half, less with JOBS=4 on a machine
+# that has nothing else to do.
+WORLDS ?= wavelan-to-gsm gsm-to-wavelan wifi-to-lte lte-to-lte
+worlds: setup
+	@for name in $(WORLDS); do for congestion in reno cubic; do \
+		$(BIN)/careof compare scenarios/$$name.toml --worlds --repeat 10 $(if $(JOBS),--jobs $(JOBS)) \
+			--out run/worlds/$$name-$$congestion --set flow.tcp.profile=linux --set flow.tcp.variant=linux \
+			--set flow.tcp.congestion=$$congestion $$([ $$name = wavelan-to-gsm ] && echo --set duration=40s) || exit; \
+	done; done
 
 # One line a family; what is not on this machine is named with what it needs.
 oracles: setup

@@ -22,6 +22,8 @@ from careof.runs import LARGEST_PACKET, LARGEST_SEED, SIMULATED, plan
 from careof.staging import SUMMARY, space_hint
 from careof.text import Style, printable
 
+MOST_REPETITIONS = 1000
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from types import FrameType
@@ -169,7 +171,8 @@ def _arguments_of_run(parser: argparse.ArgumentParser) -> None:
         default=SIMULATED,
         help="where to run it: simulated (sim, the default), or in real time on Linux hosts inside this machine",
     )
-    _add_json(parser, "the content of summary.json")
+    _add_repeat(parser, "run it N times, the handovers spread over a segment time or an RTO, and print medians")
+    _add_json(parser, "the content of summary.json, with --repeat of repetitions.json")
 
 
 def _arguments_of_sweep(parser: argparse.ArgumentParser) -> None:
@@ -225,11 +228,25 @@ def _arguments_of_plot(parser: argparse.ArgumentParser) -> None:
 
 
 def _arguments_of_compare(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("a", metavar="A", type=Path, help="directory of a run")
-    parser.add_argument("b", metavar="B", type=Path, help="directory of another run")
     parser.add_argument(
-        "--out", metavar="FILE", type=Path, help="also write a page that lays their graphs over each other"
+        "a",
+        metavar="A",
+        type=Path,
+        help="directory of a run, or of a series that `run --repeat` made; with --worlds a scenario",
     )
+    parser.add_argument("b", metavar="B", type=Path, nargs="?", help="directory of another run or series")
+    parser.add_argument(
+        "--out",
+        metavar="FILE",
+        type=Path,
+        help="also write a page that lays their graphs over each other; with --worlds the directory for the series "
+        "(default: run/NAME-worlds)",
+    )
+    parser.add_argument(
+        "--worlds", action="store_true", help="run scenario A in both worlds, with --repeat, and compare the two series"
+    )
+    _add_repeat(parser, "with --worlds: so many runs in each world, the handovers spread over a segment time or an RTO")
+    _add_set(parser)
     _add_json(parser, "the comparison")
 
 
@@ -301,6 +318,16 @@ def _add_set(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_repeat(parser: argparse.ArgumentParser, what: str) -> None:
+    parser.add_argument("--repeat", metavar="N", type=_repetitions, help=what)
+    parser.add_argument(
+        "--jobs",
+        metavar="N",
+        type=_positive,
+        help="with --repeat: runs at a time (default: simulated as many as there are cores, on Linux half of that)",
+    )
+
+
 def _add_json(parser: argparse.ArgumentParser, what: str) -> None:
     parser.add_argument("--json", action="store_true", help=f"print {what} as JSON")
 
@@ -311,6 +338,10 @@ def _whole_number(text: str) -> int:
 
 def _positive(text: str) -> int:
     return _number(text, 1, LARGEST_SEED)
+
+
+def _repetitions(text: str) -> int:
+    return _number(text, 1, MOST_REPETITIONS)
 
 
 def _snap_length(text: str) -> int:
@@ -349,8 +380,12 @@ def _run(options: argparse.Namespace) -> int:
         snap_length=options.snaplen,
         plots=options.plot is not None,
     )
+    if options.repeat is not None:
+        return _run_series(options, job)
+    if options.jobs is not None:
+        raise InputError("--jobs has no meaning for a single run", hint="add --repeat N")
     carry_out = _how_to_carry_out(options.world)
-    with _progress(options, "s simulated" if options.world == SIMULATED else "s of real time") as progress:
+    with _progress(options, _unit(options.world)) as progress:
         result = carry_out(job, progress, progress.remark)
     if options.json:
         print((out / SUMMARY).read_text(encoding="utf-8"), end="")
@@ -359,6 +394,26 @@ def _run(options: argparse.Namespace) -> int:
 
         print(summary.for_people(result, Style(sys.stdout), out))
     return 0
+
+
+def _run_series(options: argparse.Namespace, job: Job) -> int:
+    from careof import phases
+
+    if options.plot is not None:
+        raise InputError(
+            "--plot png has no meaning for a series", hint="draw one of its runs: careof report DIR/00 --plot png"
+        )
+    with _progress(options, _unit(options.world)) as progress:
+        series = phases.carry_out(job, options.repeat, jobs=options.jobs, progress=progress, remark=progress.remark)
+    if options.json:
+        _print_json(series.as_json())
+    else:
+        print(series.for_people(Style(sys.stdout)))
+    return 0
+
+
+def _unit(world: str) -> str:
+    return "s simulated" if world == SIMULATED else "s of real time"
 
 
 def _how_to_carry_out(world: str) -> Callable[[Job, Watcher, Remark], Run]:
@@ -418,8 +473,25 @@ def _plot(options: argparse.Namespace) -> int:
 
 
 def _compare(options: argparse.Namespace) -> int:
+    from careof import phases
     from careof.comparison import compare
 
+    if options.worlds:
+        return _compare_worlds(options)
+    if options.b is None:
+        raise InputError("compare needs two directories", hint="careof compare A B, or careof compare FILE --worlds")
+    for option, given in (("--repeat", options.repeat), ("--jobs", options.jobs), ("--set", options.overrides)):
+        if given:
+            raise InputError(f"{option} has no meaning for runs that are made", hint="add --worlds and name a scenario")
+    series = [phases.is_series(one) for one in (options.a, options.b)]
+    if all(series):
+        if options.out is not None:
+            raise InputError("--out has no meaning for series", hint="compare two of their runs: A/00 and B/00")
+        return _compare_series(options, options.a, options.b)
+    if any(series):
+        raise InputError(
+            "a run cannot be compared with a series", hint="name a run of the series, such as its directory 00"
+        )
     comparison = compare(options.a, options.b)
     if options.out is not None:
         comparison.write(options.out)
@@ -429,6 +501,34 @@ def _compare(options: argparse.Namespace) -> int:
         print(comparison.for_people(Style(sys.stdout)))
         if options.out is not None:
             print(f"\n{options.out}")
+    return 0
+
+
+def _compare_worlds(options: argparse.Namespace) -> int:
+    from careof import phases
+
+    if options.b is not None:
+        raise InputError("--worlds takes one scenario", hint="careof compare FILE --worlds --repeat N")
+    name = Path(options.a).stem or "scenario"
+    out = options.out if options.out is not None else Path("run") / f"{name}-worlds"
+    made = []
+    for world in native.WORLDS:
+        job = plan(options.a, world=world, set=options.overrides, out=out / world)
+        with _progress(options, _unit(world)) as progress:
+            made.append(
+                phases.carry_out(job, options.repeat or 1, jobs=options.jobs, progress=progress, remark=progress.remark)
+            )
+    return _compare_series(options, *(series.path for series in made))
+
+
+def _compare_series(options: argparse.Namespace, a: Path, b: Path) -> int:
+    from careof.series_comparison import compare_series
+
+    comparison = compare_series(a, b)
+    if options.json:
+        _print_json(comparison.as_json())
+    else:
+        print(comparison.for_people(Style(sys.stdout)))
     return 0
 
 

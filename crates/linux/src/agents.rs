@@ -13,7 +13,7 @@ use careof_base::{Duration, RandomStream};
 use careof_lab::{Clock, Error, Host};
 use careof_mobility::v4::{Event, HandoverEvent, Notice, PathProperties};
 use careof_plan::{AgentPlan, NodeId, Topology};
-use careof_scenario::{Flow, Role, Scenario};
+use careof_scenario::Scenario;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
@@ -76,19 +76,16 @@ pub(crate) fn setup(
     })
 }
 
-/// How agents work on the hosts of a scenario: as they come, unless a flow of the mobile node's discovers no path MTU. Who asks for
-/// that wants to see full packets cut: by the tunnel's entry, once they are wrapped, and put together at its exit, as in the simulator.
+/// How agents work on the hosts of a scenario: as they come, unless the mobile node is not to leave room for the tunnel. Then the
+/// tunnel's entry is shown full packets, and cuts or refuses them once they are wrapped, as in the simulator.
 fn host_options(scenario: &Scenario) -> HostOptions {
-    let is_mobile = |end: careof_scenario::NodeId| scenario.node(end).role == Role::Mobile;
-    let is_blind = |flow: &Flow| !flow.tcp.pmtu_discovery && (is_mobile(flow.from) || is_mobile(flow.to));
     let host = HostOptions::default();
-    if !scenario.flows.iter().any(is_blind) {
-        return host;
-    }
+    let leave_room = careof_plan::leaves_room(scenario);
     // Wrapped it still has to be an IP packet.
     let longest = scenario.links.iter().flat_map(|link| [link.down.mtu, link.up.mtu]).max();
-    let tunnel_mtu = longest.map_or(host.tunnel_mtu, |mtu| mtu.clamp(host.tunnel_mtu, u16::MAX - 20));
-    HostOptions { leave_room: false, tunnel_mtu, ..host }
+    let most = longest.map(|mtu| if leave_room { mtu.saturating_sub(20) } else { mtu });
+    let tunnel_mtu = most.map_or(host.tunnel_mtu, |mtu| mtu.clamp(host.tunnel_mtu, u16::MAX - 20));
+    HostOptions { leave_room, tunnel_mtu, ..host }
 }
 
 impl AgentThread {

@@ -346,7 +346,7 @@ fn options(flow: &Flow) -> Vec<TcpOption> {
         options.push(TcpOption::ReceiveBuffer(window.saturating_mul(4).max(64 * 1024)));
         options.push(TcpOption::WindowClamp(window));
     }
-    if given("mss") {
+    if given("mss") || tcp.kernel.is_none() {
         options.push(TcpOption::MaxSegment(config.mss));
     }
     if given("nagle") {

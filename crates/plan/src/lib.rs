@@ -24,6 +24,7 @@ mod message_text;
 mod observation;
 mod path;
 mod refusal;
+mod room;
 mod script;
 mod sequence;
 mod topology;
@@ -43,6 +44,7 @@ pub use message_text::describe;
 pub use observation::Observation;
 pub use path::{Tunnelling, first_peer, new_path};
 pub use refusal::{Unsupported, refuse_what_no_world_can};
+pub use room::leaves_room;
 pub use script::{Step, fate_of_queue, is_told, steps};
 pub use sequence::Unwrapped;
 pub use topology::{

@@ -300,6 +300,7 @@ fn rules(scenario: &Scenario, mobility: &Mobility) -> Json {
         "care_of": mobility.care_of.name(),
         "routing": mobility.routing.name(),
         "encapsulation": mobility.encapsulation.name(),
+        "leave_room": mobility.leave_room,
         "start": scenario.link_name(mobility.start),
         "home": mobility.home.map(|home| scenario.link_name(home)),
         "lifetime_ns": mobility.lifetime,

@@ -147,6 +147,8 @@ pub struct Mobility {
     pub routing: Routing,
     /// The tunnel's header.
     pub encapsulation: Encapsulation,
+    /// Whether a mobile node's TCP leaves room for the tunnel, in what it sends and in what it asks for, while the node is away.
+    pub leave_room: bool,
     /// The access link in use when the run begins.
     pub start: LinkId,
     /// The access link on which the mobile node is at home, if there is one.

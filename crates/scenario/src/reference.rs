@@ -368,6 +368,15 @@ node *i* of *N* begins at station *i*, counted round; `[[handover]]` with `every
             "`\"ip-in-ip\"` (RFC 2003), `\"minimal\"` (RFC 2004) or `\"gre\"` (RFC 2784).",
         ),
         key(
+            "leave_room",
+            "true or false",
+            "`true`",
+            "Whether a mobile node away from home has its TCP leave room for the tunnel, in the segments it sends and in the \
+size it asks for: 20 bytes with IP-in-IP. Without it flows begin with segments that the tunnel refuses, and discover their path \
+MTU (RFC 1191). It holds for all flows, and for none where a flow of the mobile node's has `pmtu_discovery = false`: who asks \
+for that wants to see full packets cut.",
+        ),
+        key(
             "start",
             "link name",
             "`from` of the first handover, else the first access link",

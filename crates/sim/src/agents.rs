@@ -315,6 +315,21 @@ impl Simulation {
         }
     }
 
+    /// What a host's TCP knows of the MTU towards a peer before it has sent anything: that of the interface, and on a mobile node that
+    /// leaves room for the tunnel what is left of it. `None` where there is no way.
+    pub(crate) fn mtu_towards(&self, node: NodeId, peer: Ipv4Addr, port: u16) -> Option<u16> {
+        let of = |way: OneWayId| self.links[way.0 as usize].link.mtu();
+        let Agent::Mobile(mobile) = &self.node(node).agent else {
+            let place = &self.node(node).place;
+            let Route::Via(interface) = place.route(peer) else { return None };
+            return place.interfaces.get(usize::from(interface.0)).map(|interface| of(interface.out));
+        };
+        let delivery = mobile.delivery(peer, Some(port))?;
+        let mtu = of(self.way_of(node, delivery.interface)?);
+        let beside = mobile.mtu_beside_tunnel(&delivery, mtu).filter(|_| self.leaves_room);
+        Some(beside.unwrap_or(mtu))
+    }
+
     /// Whether packets reach a node and come back: it does not move, is at home, or its binding stands.
     pub(crate) fn is_reachable(&self, node: NodeId) -> bool {
         match &self.node(node).agent {

@@ -71,6 +71,7 @@ impl Simulation {
             observer: Observer { log, pcap },
             bytes: PacketBytes::default(),
             events: 0,
+            leaves_room: careof_plan::leaves_room(&scenario),
             tunnel_mtus: std::collections::BTreeMap::new(),
             black_holes: careof_metrics::BlackHoles::new(),
             malformed_messages: 0,

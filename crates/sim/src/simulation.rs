@@ -208,6 +208,8 @@ pub struct Simulation {
     pub(crate) flow_metrics: Vec<FlowMetrics>,
     pub(crate) observer: Observer,
     pub(crate) bytes: PacketBytes,
+    /// Whether mobile nodes leave room for their tunnels.
+    pub(crate) leaves_room: bool,
     /// What the entries of tunnels know of their paths, by node and tunnel's exit: soft state (RFC 2003 section 5).
     pub(crate) tunnel_mtus: BTreeMap<(NodeId, Ipv4Addr), PathMtu>,
     /// What is noted of tunnels that swallow large packets.

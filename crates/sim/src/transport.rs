@@ -34,6 +34,13 @@ impl Simulation {
         let flow = &mut self.flows[usize::from(id.0)];
         (flow.ends[0].way, flow.ends[1].way) = (ways[0], ways[1]);
         flow.opened = true;
+        let peers = [(acceptor, Side::Acceptor), (opener, Side::Opener)];
+        for (i, (peer, side)) in peers.into_iter().enumerate() {
+            if let Some(mtu) = self.mtu_towards(nodes[i], peer, port(id, side)) {
+                self.flows[usize::from(id.0)].ends[i].connection.limit_mtu(mtu);
+            }
+        }
+        let flow = &mut self.flows[usize::from(id.0)];
         flow.ends[0].connection.open(now);
         for index in flow.measured.into_iter().flatten() {
             self.flow_metrics[index].on_start(now);

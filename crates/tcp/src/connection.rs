@@ -341,6 +341,17 @@ impl Connection {
         !matches!(self.state, State::Closed | State::Listen | State::SynSent) && self.receiver.queue.has(seq)
     }
 
+    /// Before the connection opens: this host's way to the peer takes datagrams of `mtu` bytes at most, as the interface or the route
+    /// says. What is announced and what is sent are no longer than that (RFC 9293 section 3.7.1).
+    pub fn limit_mtu(&mut self, mtu: u16) {
+        let mss = mtu.saturating_sub(40).max(MIN_MSS);
+        if matches!(self.state, State::Closed | State::Listen) && mss < self.segment_limit {
+            self.config.mss = mss;
+            self.segment_limit = mss;
+            self.receiver.window.limit_segments(mss.into());
+        }
+    }
+
     /// The path takes datagrams of `mtu` bytes at most (ICMP fragmentation needed, RFC 1191): segments become
     /// smaller, and what no longer fits is sent again. A greater `mtu` than before changes nothing.
     pub fn path_mtu_changed(&mut self, now: Instant, mtu: u16) {

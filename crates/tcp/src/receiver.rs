@@ -5,7 +5,7 @@ use core::time::Duration;
 use careof_base::Instant;
 use careof_wire::{Flags, Segment, SeqNumber};
 
-use crate::config::Config;
+use crate::config::{Config, DelayedAck};
 use crate::delayed_ack::{Acknowledger, Due, Received};
 use crate::events::Journal;
 use crate::receive_queue::{Arrival, ReceiveQueue};
@@ -34,7 +34,11 @@ impl Receiver {
     pub(crate) fn new(config: &Config) -> Self {
         Self {
             queue: ReceiveQueue::new(SeqNumber(0)),
-            window: ReceiveWindow::new(config.receive_window),
+            window: ReceiveWindow::new(
+                config.receive_window,
+                u32::from(config.mss),
+                config.delayed_ack == DelayedAck::Linux,
+            ),
             acks: Acknowledger::new(config.delayed_ack),
             mss: u32::from(config.mss),
             auto_read: true,

@@ -176,10 +176,10 @@ impl Writer<'_> {
         let by_link = delivery.filter(|delivery| delivery.tunnel.is_none());
         let link = by_link.and_then(|delivery| Some((delivery, self.interfaces.get(delivery.interface)?)));
         let Some((delivery, interface, index)) = link.and_then(|(d, i)| Some((d, i, i.index()?))) else {
-            let through = delivery.and_then(|delivery| Some((delivery.tunnel?, delivery.interface)));
-            let mtu = through.and_then(|(tunnel, interface)| {
-                let link = self.interfaces.get(interface)?.state.as_ref()?;
-                Some(u32::from(tunnel.mtu(u16::try_from(link.mtu).unwrap_or(u16::MAX))))
+            let mtu = delivery.and_then(|delivery| {
+                let link = self.interfaces.get(delivery.interface)?.state.as_ref()?;
+                let mtu = self.node.mtu_beside_tunnel(&delivery, u16::try_from(link.mtu).unwrap_or(u16::MAX));
+                mtu.map(u32::from)
             });
             let tunnel = self.tunnel;
             let most = u32::from(self.setup.host.tunnel_mtu);
@@ -189,10 +189,11 @@ impl Writer<'_> {
             return;
         };
         let at_home = self.node.is_at_home();
-        // What comes back passes a tunnel on the same link: a TCP that is told so does not fill it up.
+        // A TCP that is told so does not fill up the tunnel by which its answers come.
         let link_mtu = interface.state.as_ref().map_or(u32::MAX, |state| state.mtu);
-        let narrow = delivery.source == home_address && !at_home && self.setup.host.leave_room;
-        let mtu = narrow.then(|| link_mtu.saturating_sub(20).min(u32::from(self.setup.host.tunnel_mtu)));
+        let beside = self.node.mtu_beside_tunnel(&delivery, u16::try_from(link_mtu).unwrap_or(u16::MAX));
+        let beside = beside.filter(|_| self.setup.host.leave_room);
+        let mtu = beside.map(|mtu| u32::from(mtu.min(self.setup.host.tunnel_mtu)));
         let no_address = interface.address.is_none();
         if at_home && no_address {
             let network = self.setup.config.home_network;

@@ -180,6 +180,7 @@ fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
                 ("dhcp", "dhcp={ probes = 2 }\nmobility.care_of=dhcp"),
                 ("routing", "routing=reverse-tunnel"),
                 ("encapsulation", "encapsulation=gre"),
+                ("leave_room", "leave_room=false"),
                 ("start", "start=wifi2\nhandover=[]"),
                 ("home", "home=wifi"),
                 ("lifetime", "lifetime=infinity"),

@@ -36,6 +36,7 @@ impl Network {
             dhcp: draft.dhcp,
             routing: draft.routing,
             encapsulation: draft.encapsulation,
+            leave_room: draft.leave_room,
             start: start?,
             home: home.flatten(),
             lifetime: draft.lifetime,

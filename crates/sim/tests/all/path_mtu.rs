@@ -64,7 +64,7 @@ fn told(events: &Columns, node: &str) -> Vec<String> {
 
 #[test]
 fn the_entry_of_a_tunnel_relays_what_a_router_inside_says_and_remembers_it() {
-    let (summary, events) = run(&[]);
+    let (summary, events) = run(&["mobility.leave_room=false"]);
     let flow = only_flow(&summary);
     assert!(flow.complete);
     let needed = |mtu: u32| format!("fragmentation needed and DF set, next hop {mtu} bytes");
@@ -237,4 +237,24 @@ fn no_ready_scenario_is_taken_for_a_black_hole() {
         }
     }
     assert!(tried >= 30, "{tried}");
+}
+
+/// What each end announces, and the most data that a segment carries on a path of 1500 bytes: as a kernel's TCP has it from its routes.
+#[test]
+fn a_flow_begins_with_segments_that_the_tunnel_takes() {
+    let wide = "links.narrow.mtu=1500";
+    for (more, longest, refused) in [
+        (&[wide][..], 1_428, 0),
+        (&[wide, "mobility.routing=reverse-tunnel"], 1_428, 0),
+        (&[wide, "mobility.encapsulation=gre"], 1_424, 0),
+        (&[wide, "flow.from=mobile", "flow.to=correspondent"], 1_428, 0),
+        (&[wide, "mobility.leave_room=false"], 1_448, 10),
+    ] {
+        let (summary, events) = run(more);
+        let data = events.by_name("len_bytes").unwrap();
+        let sent = rows(&events, "segment-sent").filter_map(|row| data.number(row)).max();
+        assert_eq!(sent, Some(longest), "{more:?}");
+        let dropped = summary.packets.dropped.get("fragmentation-needed").copied();
+        assert_eq!(dropped.unwrap_or_default(), refused, "{more:?}");
+    }
 }

@@ -296,7 +296,7 @@ fn assists_of_the_agent_and_of_the_mobile_node_help_the_relay() {
 #[test]
 fn segments_too_large_for_the_tunnel_are_the_relays_to_make_smaller() {
     // 1500 bytes do not fit into a tunnel over a link of 1500: the agent tells the relay, which is itself.
-    let (summary, events) = traced(&[SPLIT, "flow.bulk.size=1 MB"]);
+    let (summary, events) = traced(&[SPLIT, "flow.bulk.size=1 MB", "mobility.leave_room=false"]);
     let largest = |node: &str| {
         let rows = rows(&events, "segment-sent", node);
         // The first flight is too large for the tunnel; it is sent again.

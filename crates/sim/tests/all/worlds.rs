@@ -144,7 +144,7 @@ fn packets_sent_into_a_link_that_is_gone_are_counted_and_the_flow_goes_on() {
 
 #[test]
 fn a_packet_too_large_for_the_tunnel_is_reported_to_its_sender_who_shrinks_it() {
-    let (summary, events) = traced(WALK, &[]);
+    let (summary, events) = traced(WALK, &["mobility.leave_room=false"]);
     assert!(summary.packets.dropped["fragmentation-needed"] > 0);
     assert_eq!(summary.packets.fragmented, 0);
     let unreachable = rows(&events, "message-received")

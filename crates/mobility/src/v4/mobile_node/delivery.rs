@@ -54,6 +54,20 @@ impl MobileNode {
         }
     }
 
+    /// The longest datagram that a flow by this delivery can send and ask for, if nothing of it is to be too long for a tunnel: `None`
+    /// where there is none either way. `link_mtu` is that of the interface, bytes.
+    #[must_use]
+    pub fn mtu_beside_tunnel(&self, delivery: &Delivery, link_mtu: u16) -> Option<u16> {
+        if let Some(tunnel) = delivery.tunnel {
+            return Some(tunnel.mtu(link_mtu));
+        }
+        // What comes back to the home address passes a tunnel on the same link.
+        let away = delivery.source == self.config.home_address && !self.is_at_home();
+        let held = self.active.and_then(|index| self.interfaces.get(index)).and_then(|i| i.held);
+        let overhead = held.map_or(20, |held| held.encapsulation.encapsulation().max_overhead());
+        away.then(|| link_mtu.saturating_sub(overhead))
+    }
+
     fn deliver_registered(
         &self,
         interface: &Interface,
