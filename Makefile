@@ -88,7 +88,7 @@ bench: setup
 	$(BIN)/python benches/run.py
 	cargo test --workspace --locked --quiet --test all -- --ignored
 
-# The same scenarios in both worlds, over ten phases of their handovers each: an hour and a half, less with JOBS=4 on a machine
+# The same scenarios in both worlds, over ten phases of their handovers each: two hours, less with JOBS=4 on a machine
 # that has nothing else to do.
 WORLDS ?= wavelan-to-gsm gsm-to-wavelan wifi-to-lte lte-to-lte
 worlds: setup
