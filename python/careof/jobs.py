@@ -37,6 +37,9 @@ def carry_out(job: Job, progress: Watcher | None, remark: Remark | None) -> Run:
     with ExitStack() as stack:
         staging = None if job.out is None else stack.enter_context(Staging(Path(job.out)))
         directory = None if staging is None else staging.path
+        if staging is not None and remark is not None:
+            for path, size in staging.removed:
+                remark(f"{path}: removed, {size / 1e6:.1f} MB that a killed run had left")
         try:
             if job.world != SIMULATED:
                 _prepare(job)

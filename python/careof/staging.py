@@ -7,7 +7,9 @@ is there. Whatever ends the run before that - an error, Ctrl-C, a termination si
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
+import re
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Self
@@ -40,6 +42,8 @@ class Staging:
     def __init__(self, target: Path) -> None:
         self.target = Path(os.path.realpath(target))
         self._made: list[Path] = []
+        self.removed: list[tuple[Path, int]] = []
+        """What killed runs had left beside the directory, with its bytes; it is gone."""
         try:
             str(target).encode()
         except UnicodeEncodeError:
@@ -47,7 +51,8 @@ class Staging:
         try:
             self._refuse_what_must_stay(target)
             self._make_parents()
-            self.path = _make_beside(self.target)
+            self.removed = _remove_abandoned(self.target.parent)
+            self.path, self._lock = _make_beside(self.target)
         except OSError as error:
             self._forget_parents()
             raise not_written(target, error, "name a directory that can be made, with --out") from error
@@ -58,9 +63,12 @@ class Staging:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self.path.exists():
-            _remove(self.path)
-            self._forget_parents()
+        try:
+            if self.path.exists():
+                _remove(self.path)
+                self._forget_parents()
+        finally:
+            os.close(self._lock)
 
     def commit(self) -> Path:
         """Put the directory in its place, instead of the run that may be there. Returns its path.
@@ -125,13 +133,56 @@ class Staging:
                 directory.rmdir()
 
 
-def _make_beside(target: Path) -> Path:
+_PARTIAL = re.compile(r"\..+\.[0-9a-f]{12}\.partial")
+
+
+def _make_beside(target: Path) -> tuple[Path, int]:
+    """A directory beside `target`, and the descriptor that locks it while the run is at work."""
     # tempfile makes such a directory as well, but takes longer to load than all of a short run.
     while True:
         path = target.with_name(f".{target.name[:200]}.{os.urandom(6).hex()}.partial")
         with suppress(FileExistsError):
             path.mkdir()
-            return path
+            # Before it is locked, another run may take it for an abandoned one.
+            with suppress(FileNotFoundError):
+                lock = _open_directory(path)
+                with suppress(OSError):  # a file system without locks: nobody can tell that a run is dead, either
+                    fcntl.flock(lock, fcntl.LOCK_EX)
+                if os.fstat(lock).st_nlink > 0 and path.exists():
+                    return path, lock
+                os.close(lock)
+
+
+def _remove_abandoned(parent: Path) -> list[tuple[Path, int]]:
+    """Remove what runs left in `parent` that were killed: directories that no process has locked."""
+    removed = []
+    try:
+        beside = sorted(parent.iterdir())
+    except PermissionError:
+        return []  # Files can be made there, but not listed.
+    for path in beside:
+        if not _PARTIAL.fullmatch(path.name) or path.is_symlink():
+            continue
+        try:
+            lock = _open_directory(path)
+        except OSError:
+            continue
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            entries = list(path.iterdir())
+            if all(_is_ours(entry.name) for entry in entries):
+                size = sum(entry.lstat().st_size for entry in entries)
+                _remove(path)
+                removed.append((path, size))
+        except OSError:
+            continue  # Somebody is at work there, or it is somebody else's.
+        finally:
+            os.close(lock)
+    return removed
+
+
+def _open_directory(path: Path) -> int:
+    return os.open(path, os.O_RDONLY | os.O_DIRECTORY)
 
 
 def _remove(directory: Path) -> None:
