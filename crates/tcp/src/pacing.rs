@@ -154,10 +154,12 @@ impl Pacing {
         self.burst = None;
     }
 
-    /// A retransmission timeout: what it repeats leaves at once.
+    /// A retransmission timeout, or another path: what waits leaves at once.
     pub(crate) fn release(&mut self, now: Instant) {
         self.next = self.next.min(now);
-        self.timer.stop();
+        if self.timer.is_armed() {
+            self.timer.arm(self.next);
+        }
     }
 
     /// A segment waits for its time.

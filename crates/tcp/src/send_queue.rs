@@ -42,6 +42,8 @@ impl Marks {
     pub(crate) const REPAIRED: Self = Self(16);
     /// Known to be lost, and not sent again since: RACK no longer looks at it ([`crate::Variant::Linux`]).
     pub(crate) const UNWATCHED: Self = Self(32);
+    /// It left in one packet with the record before, which a device cut into segments ([`crate::Variant::Linux`]).
+    pub(crate) const JOINED: Self = Self(64);
     /// The scoreboard's three.
     pub(crate) const SCORED: Self = Self(4 | 8 | 16);
 
@@ -66,6 +68,17 @@ impl Record {
 
     pub(crate) const fn end(&self) -> SeqNumber {
         self.seq.plus(self.seq_len())
+    }
+
+    /// Whether it is a part of the packet that `first` begins, and has the same history.
+    fn continues(&self, first: &Self) -> bool {
+        let history = |record: &Self| {
+            let mut marks = record.marks;
+            marks.clear(Marks::JOINED);
+            marks.clear(Marks::FIN);
+            (marks, record.transmissions, record.sent_at)
+        };
+        self.marks.has(Marks::JOINED) && history(self) == history(first)
     }
 }
 
@@ -285,6 +298,25 @@ impl SendQueue {
         }
     }
 
+    /// The last record left in one packet with the one before.
+    pub(crate) fn join_last(&mut self) {
+        if let Some(last) = self.records.back_mut() {
+            last.marks.set(Marks::JOINED);
+        }
+    }
+
+    /// Packets in all, as they left.
+    pub(crate) fn packets(&self) -> usize {
+        self.records.iter().filter(|record| !record.marks.has(Marks::JOINED)).count()
+    }
+
+    /// How many records from `index` on are one packet still: they left together, and whatever happened to one happened to all.
+    pub(crate) fn packet_at(&self, index: usize) -> usize {
+        let Some(first) = self.records.get(index) else { return 0 };
+        let others = self.records.range(index + 1..);
+        1 + others.take_while(|record| record.continues(first)).count()
+    }
+
     /// Notes that record `index` is sent again and returns it.
     pub(crate) fn resend(&mut self, index: usize, now: Instant) -> Option<Record> {
         let pipe = self.pipe();
@@ -501,7 +533,7 @@ impl SendQueue {
         self.scoreboard.pipe(self.outstanding())
     }
 
-    /// Cuts records with more than `mss` bytes into pieces; returns whether there were any.
+    /// Cuts packets of segments with more than `mss` bytes anew; returns whether there were any.
     pub(crate) fn split_larger_than(&mut self, mss: u16) -> bool {
         let mss = mss.max(1);
         if self.records.iter().all(|record| record.len <= mss) {
@@ -509,21 +541,32 @@ impl SendQueue {
         }
         let nxt = self.nxt();
         let mut pieces = VecDeque::with_capacity(self.records.len() * 2);
-        if let Some(delivery) = &mut self.delivery {
-            let counts = self.records.iter().map(|record| usize::from(record.len.div_ceil(mss).max(1)));
-            delivery.split(&counts.collect::<Vec<usize>>());
-        }
-        for record in &self.records {
-            let mut rest = *record;
-            while rest.len > mss {
-                let mut piece = rest;
-                piece.len = mss;
-                piece.marks.clear(Marks::FIN);
-                rest.seq = rest.seq.plus(u32::from(mss));
-                rest.len -= mss;
-                pieces.push_back(piece);
+        let mut counts = Vec::with_capacity(self.records.len());
+        let mut index = 0;
+        while let Some(&first) = self.records.get(index) {
+            let mut packet = if first.len > mss { self.packet_at(index) } else { 1 };
+            let bytes_of = |packet| {
+                self.records.range(index..index + packet).map(|record| u32::from(record.len)).sum::<u32>()
+            };
+            // After a part of it was acknowledged, a packet may have fewer segments than records: these are cut one by one.
+            if bytes_of(packet).div_ceil(u32::from(mss)) < packet as u32 {
+                packet = 1;
             }
-            pieces.push_back(rest);
+            let last = self.records[index + packet - 1];
+            let before = pieces.len();
+            cut(&mut pieces, first, bytes_of(packet), mss);
+            if let Some(end) = pieces.back_mut()
+                && last.marks.has(Marks::FIN)
+            {
+                end.marks.set(Marks::FIN);
+            }
+            // Whatever is known of a segment is known of the pieces in its place; the last has those beyond.
+            counts.extend(core::iter::repeat_n(1, packet - 1));
+            counts.push(pieces.len() - before + 1 - packet);
+            index += packet;
+        }
+        if let Some(delivery) = &mut self.delivery {
+            delivery.split(&counts);
         }
         self.records = pieces;
         self.next = self.records.iter().take_while(|record| record.seq.is_before(nxt)).count();
@@ -548,6 +591,23 @@ impl SendQueue {
         assert_eq!(seq, self.end);
         assert!(self.next <= self.records.len());
         assert!(self.delivery.as_ref().is_none_or(|delivery| delivery.len() == self.records.len()));
+    }
+}
+
+/// Adds the segments of a packet of `bytes` bytes that begins with `first`, which are of `mss` bytes but for the last.
+fn cut(pieces: &mut VecDeque<Record>, first: Record, bytes: u32, mss: u16) {
+    let mut piece = first;
+    piece.marks.clear(Marks::FIN);
+    let mut rest = bytes;
+    loop {
+        piece.len = u16::try_from(rest).unwrap_or(u16::MAX).min(mss);
+        pieces.push_back(piece);
+        rest -= u32::from(piece.len);
+        if rest == 0 {
+            return;
+        }
+        piece.seq = piece.seq.plus(u32::from(piece.len));
+        piece.marks.set(Marks::JOINED);
     }
 }
 
@@ -608,5 +668,24 @@ mod tests {
         assert_eq!(lens, [400, 400, 200, 400, 400, 200]);
         assert!(queue.at_end());
         queue.check();
+    }
+
+    #[test]
+    fn a_packet_is_cut_as_a_whole_when_the_path_narrows() {
+        let mut queue = SendQueue::new(SeqNumber(0));
+        queue.write(7 * 1_448);
+        for segment in 0..7 {
+            queue.push_new(NOW, 1_448);
+            if segment != 0 && segment != 5 {
+                queue.join_last();
+            }
+        }
+        // The third of five has arrived: what is on either side of it is a packet of its own.
+        queue.record_mut(2).unwrap().marks.set(Marks::UNWATCHED);
+        assert_eq!([0, 2, 3, 5].map(|index| queue.packet_at(index)), [2, 1, 2, 2]);
+        assert!(queue.split_larger_than(1_428));
+        let lens: alloc::vec::Vec<u16> = queue.records.iter().map(|r| r.len).collect();
+        assert_eq!(lens, [1_428, 1_428, 40, 1_428, 20, 1_428, 1_428, 40, 1_428, 1_428, 40]);
+        queue.check_order();
     }
 }

@@ -1,8 +1,12 @@
 //! A small MTU in the middle of a tunnel, with the kernel's own TCP and ICMP. Where this machine has no namespaces or no TUN
 //! devices for this user the tests say so and pass.
 
-use crate::common::{flow, run};
+use std::collections::BTreeMap;
+
+use crate::common::{flow, parsed, run};
+use careof_base::Instant;
 use careof_metrics::Summary;
+use careof_trace::Columns;
 
 /// A tunnel of 1400 bytes between two routers; `core` is the home agent's link to them, `more` stands in its table.
 fn download(core: &str, routing: &str, assist: &str) -> Option<Summary> {
@@ -105,4 +109,62 @@ tcp = { variant = "kernel", congestion = "reno" }
 "#;
     let Some(run) = run(text) else { return };
     assert_eq!(run.summary.black_holes, []);
+}
+
+/// Sizes of the segments with data that the correspondent sent from `from` on, each with how many there were.
+fn segment_sizes(events: &Columns, from: Instant) -> BTreeMap<i128, u32> {
+    let column = |name| events.by_name(name).unwrap();
+    let (time, kind, node, len) = (column("time_ns"), column("kind"), column("node"), column("len_bytes"));
+    let mut sizes = BTreeMap::new();
+    for row in 0..events.rows() {
+        let sent = kind.text(row) == Some("segment-sent") && node.text(row) == Some("correspondent");
+        if sent && time.number(row).unwrap() >= i128::from(from.as_nanos()) {
+            *sizes.entry(len.number(row).unwrap_or(0)).or_insert(0) += 1;
+        }
+    }
+    sizes.remove(&0);
+    sizes
+}
+
+/// The path narrows in the middle of a long transfer. What was packed for the old one is a send buffer full at most: soon the
+/// segments are full again; the receiver's window holds 13 of them. A packet of the old size would end with a small segment, one in six with this window; what an application
+/// writes ends with one at most every 24 segments, however late it writes.
+#[test]
+fn segments_are_full_again_soon_after_the_path_narrowed_in_both_worlds() {
+    let scenario = |tcp: &str| {
+        format!(
+            r#"
+duration = "8 s"
+[links]
+wide = {{ rate = "8 Mbit/s", delay = "10 ms", queue = "60 packets" }}
+narrow = {{ rate = "8 Mbit/s", delay = "10 ms", queue = "60 packets", mtu = 1300 }}
+[mobility]
+[[handover]]
+at = "3 s"
+from = "wide"
+to = "narrow"
+style = "make-before-break"
+[[flow]]
+name = "download"
+from = "correspondent"
+to = "mobile"
+tcp = {{ {tcp}, congestion = "cubic", window = "15964 B" }}
+"#
+        )
+    };
+    let observation = careof_sim::Observation { trace: true, ..Default::default() };
+    let scenario_of = |tcp| parsed(&scenario(tcp));
+    let mut simulation =
+        careof_sim::Simulation::new(scenario_of("profile = \"linux\""), "test.toml", 0, observation).unwrap();
+    simulation.advance(Instant::MAX).unwrap();
+    let worlds =
+        [Some(simulation.take_events()), run(&scenario("variant = \"kernel\"")).map(|run| run.events)];
+    for events in worlds.into_iter().flatten() {
+        let before = segment_sizes(&events, Instant::ZERO);
+        let after = segment_sizes(&events, Instant::from_millis(4_500));
+        let (&full, &count) = after.last_key_value().unwrap();
+        let all: u32 = after.values().sum();
+        assert_eq!(full, 1_228, "{before:?}, then {after:?}");
+        assert!((all - count) * 20 < all, "{before:?}, then {after:?}");
+    }
 }

@@ -159,6 +159,25 @@ fn a_connection_that_is_over_is_not_woken_by_what_icmp_says() {
 }
 
 #[test]
+fn what_waits_for_its_time_on_the_old_path_leaves_at_once_on_the_new_one() {
+    let config = Config {
+        variant: Variant::Linux,
+        pacing: true,
+        initial_window: InitialWindow::Segments(10),
+        ..plain()
+    };
+    let segments: alloc::string::String =
+        (0..10).map(|n| alloc::format!("0 > {}+1000\n", n * 1_000)).collect();
+    let mut script = play(config, &Peer::default(), &["0 write 10000\n", &segments].concat());
+    script.play(
+        "   1 < ack 10000
+            2 close
+            3 moved
+            3 > 10000+0 fin",
+    );
+}
+
+#[test]
 fn a_narrower_path_does_not_keep_linux_2_0_from_closing() {
     let config = Config { variant: Variant::Linux20, initial_window: InitialWindow::Segments(2), ..plain() };
     play(

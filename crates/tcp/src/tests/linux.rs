@@ -552,3 +552,22 @@ fn duplicates_that_the_header_prediction_lets_by_count_for_nothing_in_westwood()
     // 76 and 9 a millisecond go through the filters to 74. 100 ms take 7 segments.
     westwood_without_sack("60000", "= cwnd 7 ssthresh 7 phase open");
 }
+
+#[test]
+fn a_closed_window_keeps_the_congestion_window_until_it_opens() {
+    let opened = [
+        "
+    100  < ack 10000 win 0
+         = cwnd 20
+    400  > 9999+0 probe
+    500  < win 0
+         = cwnd 20
+   1000  > 9999+0 probe
+   1100  < win 0
+         = cwnd 20
+   2000  < win 65535\n",
+        &segments(10, 20, "2000"),
+        "= cwnd 10",
+    ];
+    after_ten(linux(), &opened.concat());
+}

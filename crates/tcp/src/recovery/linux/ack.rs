@@ -131,7 +131,11 @@ fn take(
         sender.linux.timeouts = 0;
     }
     let highest_before = sender.linux.highest_sacked();
+    let offered = sender.snd_wnd();
     news.window_updated = sender.follow_window(ack);
+    if sender.snd_wnd() != offered && sender.linux.packets.head().is_some() {
+        usage::restart_after_idle(sender, now);
+    }
     sender.linux.una = ack.ack;
     if !ack.sack.is_empty() && sender.linux.sack {
         blocks::take(sender, micros(now), ack, una_before, &mut news);

@@ -2,7 +2,7 @@
 //!
 //! The kernel fills packets of many segments, as far as half of the largest window the peer has offered allows, and
 //! sends them piece by piece. Where one ends a piece is smaller, and the last may wait for more. Left out: the limit
-//! of the send buffer; what the application writes at once is packed at once.
+//! of the send buffer while a path keeps its size: what the application writes at once is packed at once.
 
 use alloc::collections::VecDeque;
 
@@ -49,9 +49,15 @@ impl Packets {
 
     /// Bytes of `unsent` that are not in a packet yet. What was discarded is taken out.
     pub(super) fn missing(&mut self, unsent: u64) -> u64 {
-        while self.packed > unsent {
+        self.keep(unsent);
+        unsent - self.packed
+    }
+
+    /// Keeps at most the first `bytes` bytes in packets.
+    pub(super) fn keep(&mut self, bytes: u64) {
+        while self.packed > bytes {
             let Some(last) = self.runs.back_mut() else { break };
-            let excess = self.packed - unsent;
+            let excess = self.packed - bytes;
             let len = u64::from(last.len);
             let whole = (excess / len.max(1)).min(last.count);
             if whole > 0 {
@@ -70,7 +76,6 @@ impl Packets {
                 self.packed -= excess;
             }
         }
-        unsent - self.packed
     }
 
     /// Fills the last packet up to `goal` bytes, or begins another, with up to `bytes`; returns how many it took, and

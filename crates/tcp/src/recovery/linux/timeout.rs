@@ -162,9 +162,14 @@ pub(crate) fn path_replaced(sender: &mut Sender, now: Instant) {
 /// The path takes smaller segments now: those that are too large are lost, which says nothing about congestion
 /// (`tcp_simple_retransmit`). They are cut here.
 pub(crate) fn path_narrowed(sender: &mut Sender, now: Instant, mss: u16) {
+    transmit::pack_anew(sender);
     let Sender { queue, linux, .. } = sender;
+    let mut packet_end = 0;
     for index in 0..queue.len() {
-        if let Some(record) = queue.record_mut(index).filter(|record| record.len > mss) {
+        if queue.record(index).is_some_and(|record| record.len > mss) {
+            packet_end = packet_end.max(index + queue.packet_at(index));
+        }
+        if let Some(record) = queue.record_mut(index).filter(|_| index < packet_end) {
             linux.mark_lost(record);
         }
     }

@@ -8,7 +8,7 @@ use careof_base::Instant;
 
 use super::ack::Again;
 use super::packets::Head;
-use super::{micros, timers, usage};
+use super::{micros, send_buffer, timers, usage};
 use crate::congestion::{CaState, Controller};
 use crate::send_queue::Marks;
 use crate::sender::{Outgoing, Sender};
@@ -213,6 +213,7 @@ fn pack(sender: &mut Sender, now: Instant, send: bool) {
     }
     let mss = segment_size(sender);
     let goal = packet_goal(sender, mss);
+    usage::restart_after_idle(sender, now);
     while send && missing > 0 {
         let (taken, full) = sender.linux.packets.fill(missing, goal);
         missing -= taken;
@@ -233,11 +234,17 @@ fn pack(sender: &mut Sender, now: Instant, send: bool) {
     sender.linux.packets.fill_all(missing, goal, half);
 }
 
+/// The path takes smaller segments: what the application would not have written yet, for want of room in the send buffer, is
+/// packed by their size.
+pub(super) fn pack_anew(sender: &mut Sender) {
+    let segments = sender.window.segments().max(sender.linux.reordering + 1);
+    let size = send_buffer::size(segments, sender.mss);
+    let used = send_buffer::used(sender.queue.outstanding(), sender.queue.packets());
+    sender.linux.packets.keep(size.saturating_sub(used));
+}
+
 /// Sends new data.
 pub(super) fn send_new(sender: &mut Sender, now: Instant, push: Push) {
-    if sender.queue.is_empty() {
-        usage::restart_after_idle(sender, now);
-    }
     pack(sender, now, push == Push::Usual);
     send_packets(sender, now, push);
 }
@@ -379,6 +386,9 @@ fn send_packet(sender: &mut Sender, now: Instant, mss: u32, len: u32) -> u32 {
         out.push |= sender.linux.packets.sent(size);
         sender.pacing.on_sent(now, out.len);
         let end = sender.queue.end();
+        if sent > 0 {
+            sender.queue.join_last();
+        }
         let linux = &mut sender.linux;
         if alone {
             linux.lone_end = Some(end);

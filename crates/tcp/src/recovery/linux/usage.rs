@@ -93,9 +93,12 @@ fn give_up_unused(sender: &mut Sender, now: Instant) {
     sender.linux.usage.stamp = now;
 }
 
-/// Something is to be sent when nothing is outstanding: a window that rested for longer than an RTO is halved for
-/// each.
+/// The application writes, or the peer's window changes while something waits: a window that rested for longer than an RTO
+/// is halved for each, if nothing is outstanding (`tcp_slow_start_after_idle_check`).
 pub(super) fn restart_after_idle(sender: &mut Sender, now: Instant) {
+    if !sender.queue.is_empty() {
+        return;
+    }
     let mut idle = ticks(now) - ticks(sender.linux.last_sent).min(ticks(now));
     let rto = rto(sender).max(1);
     if sender.idle_restart() == IdleRestart::Off || idle <= rto || sender.is_modeled() {
