@@ -131,18 +131,29 @@ fn an_estimator_that_follows_a_fall_needs_nobody_to_tell_it() {
         .replace("second = \"wavelan\"", "second = \"wavelan\"\nthird = \"wavelan\"")
         // How far the timer has come down in that second depends on when the last segments leave the slow link.
         .replace("[mobility]", "[mobility]\nleave_room = false");
-    let gap = "[[handover]]\nat = \"41 s\"\nfrom = \"second\"\nto = \"third\"\nstyle = \"break-before-make\"\n\
-               interruption = \"300 ms\"\n[[flow]]";
-    let text = text.replace("[[flow]]", gap);
+    let at = |instant: &str| {
+        let gap = format!(
+            "[[handover]]\nat = \"{instant}\"\nfrom = \"second\"\nto = \"third\"\nstyle = \"break-before-make\"\n\
+             interruption = \"300 ms\"\n[[flow]]"
+        );
+        text.replace("[[flow]]", &gap)
+    };
     // As many samples in a row as never come: what is left is RFC 6298 with the floor there was.
     let never = "{ use = \"rto-fast-decrease\", rto-fast-decrease = { samples = 100000 } }";
     for tcp in ["sack", "linux"] {
         let tcp = format!("flow.bulk.tcp={tcp}");
-        let stall = |assist: &str| with(&text, assist, &[&tcp]).handovers[1].stall_after.unwrap();
-        assert!(stall("none") > Duration::from_secs(10), "{tcp}: {:?}", stall("none"));
-        assert!(stall(never) > Duration::from_secs(10), "{tcp}: {:?}", stall(never));
-        assert!(stall("rto-fast-decrease") < Duration::from_secs(1), "{tcp}");
+        // How far the timer has come down by then depends on when the last segments left the slow link.
+        let median = |assist: &str| {
+            let stall = |instant| with(&at(instant), assist, &[&tcp]).handovers[1].stall_after.unwrap();
+            let mut stalls = ["40.8 s", "40.9 s", "41 s", "41.1 s", "41.2 s", "41.3 s", "41.4 s"].map(stall);
+            stalls.sort_unstable();
+            stalls[3]
+        };
+        let (none, never, fast) = (median("none"), median(never), median("rto-fast-decrease"));
+        assert!(none.min(never) > Duration::from_secs(4), "{tcp}: {none:?}, {never:?}");
+        assert!(fast < Duration::from_secs(1), "{tcp}: {fast:?}");
     }
+    let text = at("41 s");
     let summary = with(&text, "rto-fast-decrease", &[]);
     assert_eq!((flow(&summary).tcp.rto.as_str(), flow(&summary).advice_taken), ("fast-decrease", 0));
     // A flow that is excepted keeps what it has.
