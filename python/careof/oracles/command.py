@@ -76,7 +76,8 @@ def add(oracles: Any, command: Adder, progress: Callable[[argparse.Namespace, st
         _tell(options, report, report.as_json())
         return report.exit_status
 
-    traces = command(oracles, "kernel", kernel, "traces of real Linux senders: the same segments, order and windows?")
+    question = "traces of real Linux senders: the same segments, order, windows and times?"
+    traces = command(oracles, "kernel", kernel, question)
     traces.add_argument("directory", metavar="DIR", type=Path, help="directory of traces, *.csv or *.csv.gz")
     traces.add_argument("--json", action="store_true", help="print one row a trace as JSON")
     table = command(oracles, "analytic", analytic, "predictions from RFCs and papers: does each hold?")
@@ -93,7 +94,7 @@ def add(oracles: Any, command: Adder, progress: Callable[[argparse.Namespace, st
     trips.add_argument("--json", action="store_true", help="print a row a series, floor and estimator as JSON")
     whole = command(oracles, "all", everything, "one line a family: cases, passed, differing with reason")
     whole.add_argument(
-        "directory", metavar="DIR", type=Path, help="holds kernel/ and analytic.tsv; what it lacks is said"
+        "directory", metavar="DIR", type=Path, help="holds kernel*/ and analytic.tsv; what it lacks is said"
     )
     whole.add_argument("--json", action="store_true", help="print the families as JSON")
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from careof.text import Style
 
 Json = dict[str, Any]
-OPEN, CLOSED, ANALYTIC = "kernel, open loop", "kernel, closed loop", "analytic"
+KERNEL, ANALYTIC = "kernel", "analytic"
 AVERAGES, NS2 = "long-run averages", "ns-2"
 
 
@@ -39,6 +39,8 @@ class Family(NamedTuple):
     """Cases with the reason why they were not run."""
     stale: list[Known]
     """Reasons for differences that are no more."""
+    whole: bool = False
+    """Every case has to be run."""
 
     @property
     def unexplained(self) -> list[Difference]:
@@ -61,8 +63,14 @@ class Report(NamedTuple):
 
     @property
     def exit_status(self) -> int:
-        """0: every difference has its reason, and no reason is stale; 1 otherwise. What is absent does not count."""
-        return 1 if any(family.unexplained or family.stale for family in self.families) else 0
+        """0: every difference has its reason, no reason is stale, every trace was run whole; 1 otherwise.
+
+        What is absent does not count.
+        """
+        failing = any(
+            family.unexplained or family.stale or (family.whole and family.not_run) for family in self.families
+        )
+        return 1 if failing else 0
 
     def for_people(self, style: Style) -> str:
         """A line a family, then the differences by their reasons."""
@@ -112,16 +120,17 @@ def run(directory: Path, progress: Callable[[float, float], None]) -> Report:
         problem = "is no directory" if directory.exists() else "does not exist"
         raise InputError(
             f"{directory} {problem}",
-            hint="name the one that holds kernel/ and analytic.tsv; an empty one does for the rest",
+            hint="name the one that holds kernel*/ and analytic.tsv; an empty one does for the rest",
         )
     families: list[Family] = []
     absent: list[Absent] = []
-    try:
-        rows = kernel.compare(directory / "kernel", progress).rows
-    except InputError as error:
-        absent += [Absent(name, f"it needs traces of Linux senders: {error}") for name in (OPEN, CLOSED)]
-    else:
-        families += [_of_traces(OPEN, "open", rows), _of_traces(CLOSED, "closed", rows)]
+    for traces in sorted(directory.glob(f"{KERNEL}*")) or [directory / KERNEL]:
+        try:
+            rows = kernel.compare(traces, progress).rows
+        except InputError as error:
+            absent.append(Absent(traces.name, f"it needs traces of Linux senders: {error}"))
+        else:
+            families.append(of_traces(traces.name, rows))
     try:
         evaluation = analytic.evaluate(directory / "analytic.tsv", progress)
     except InputError as error:
@@ -138,24 +147,18 @@ def run(directory: Path, progress: Callable[[float, float], None]) -> Report:
     return Report(families, absent)
 
 
-def _of_traces(name: str, loop: str, rows: Sequence[Json]) -> Family:
+def of_traces(name: str, rows: Sequence[Json]) -> Family:
+    """The traces of a directory, both loops, as a family."""
     found = []
     for row in rows:
-        case = kernel.short(row["file"])
-        result = row[loop]
-        if result is None or (result["same_segments"] and result["same_order"] and kernel.is_near(result)):
+        if row["error"] or row["agrees"]:
             continue
-        difference = result["first_difference"]
+        difference = row["first_difference"]
         words = "nothing" if difference is None else kernel.in_words(difference)
-        found.append((case, f"cwnd {kernel.share(result['cwnd_agreement'])}; {words}"))
-    compared = [row for row in rows if row[loop] is not None]
-    not_run = [
-        (kernel.short(row["file"]), row["error"]["message"] if row["error"] else "the trace leaves rows out")
-        for row in rows
-        if row[loop] is None
-    ]
-    names = [kernel.short(row["file"]) for row in compared]
-    return _family(name, names, found, not_run)
+        found.append((kernel.short(row["file"]), f"{'; '.join(kernel.failed(row))}; first: {words}"))
+    run = [kernel.short(row["file"]) for row in rows if not row["error"]]
+    not_run = [(kernel.short(row["file"]), row["error"]["message"]) for row in rows if row["error"]]
+    return _family(name, run, found, not_run)._replace(whole=True)
 
 
 def of_predictions(evaluation: analytic.Evaluation) -> Family:

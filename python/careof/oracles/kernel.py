@@ -28,8 +28,8 @@ class KernelComparison(NamedTuple):
 
     @property
     def differing(self) -> list[Json]:
-        """Traces with other segments or another order than the model's, or windows that agree too rarely."""
-        return [row for row in self.rows if row["open"] or row["closed"] if not _agrees(row)]
+        """Traces that were run whole and in which a loop has other segments, order, windows or times than the model."""
+        return [row for row in self.rows if not row["error"] and not row["agrees"]]
 
     @property
     def unread(self) -> list[Json]:
@@ -52,9 +52,11 @@ class KernelComparison(NamedTuple):
             "cwnd",
             "open: order",
             "open: cwnd",
+            "open: times",
             "closed: order",
             "closed: cwnd",
             "closed: times",
+            "fails in",
         )
         lines = [_cells(row) for row in self.rows if row["open"] or row["closed"]]
         parts = [table(headers, lines)] if lines else []
@@ -69,18 +71,11 @@ class KernelComparison(NamedTuple):
 
     def summary(self) -> str:
         """How many of how many."""
-        compared = [row for row in self.rows if row["open"] or row["closed"]]
-        same = sum(1 for row in compared if row["same_segments"] and row["same_order"])
-        wide = sum(1 for row in compared if is_near(row))
-        words = (
-            f"{len(self.rows)} traces: {same} with the same segments in the same order, "
-            f"{wide} with the same cwnd and ssthresh after at least {WANTED_CWND_AGREEMENT:.0%} of the ACKs"
+        agree = sum(1 for row in self.rows if row["agrees"] and not row["error"])
+        return (
+            f"{len(self.rows)} traces: {agree} agree in segments, order, windows and times, "
+            f"{len(self.differing)} differ, {len(self.unread)} not run or not wholly"
         )
-        return f"{words}, {len(self.unread)} not or not wholly compared" if self.unread else words
-
-
-WANTED_CWND_AGREEMENT = 0.9
-"""From this share on a window that differs now and then is the kernel's rounding, not another mechanism."""
 
 
 def traces_in(directory: Path) -> list[Path]:
@@ -118,16 +113,6 @@ def _row(path: Path) -> Json:
     return native.compare_kernel_trace(path, path.name)
 
 
-def _agrees(row: Json) -> bool:
-    return bool(row["same_segments"] and row["same_order"]) and is_near(row)
-
-
-def is_near(found: Json) -> bool:
-    """Whether the windows agree as often as they should."""
-    agreement = found["cwnd_agreement"]
-    return agreement is not None and bool(agreement >= WANTED_CWND_AGREEMENT)
-
-
 def short(file: str) -> str:
     """The name of a trace without its ending."""
     for ending in sorted(ENDINGS, key=len, reverse=True):
@@ -140,9 +125,16 @@ def _cells(row: Json) -> tuple[str, ...]:
     cells = [short(row["file"]), _same(row["same_segments"]), _same(row["same_order"]), share(row["cwnd_agreement"])]
     for name in ("open", "closed"):
         found = row[name]
-        cells += ["-", "-"] if found is None else [_same(found["same_order"]), share(found["cwnd_agreement"])]
-    cells.append("-" if row["closed"] is None else share(row["closed"]["same_time"]))
+        shares = [] if found is None else [share(found["cwnd_agreement"]), share(found["same_time"])]
+        cells += ["-"] * 3 if found is None else [_same(found["same_order"]), *shares]
+    cells.append("; ".join(failed(row)))
     return tuple(cells)
+
+
+def failed(row: Json) -> list[str]:
+    """In what a trace does not agree, a loop each: `open: times`."""
+    loops = [(name, row[name]["failed"]) for name in ("open", "closed") if row[name] is not None]
+    return [f"{name}: {', '.join(criteria)}" for name, criteria in loops if criteria]
 
 
 def _same(same: bool) -> str:

@@ -86,6 +86,10 @@ impl Difference {
     }
 }
 
+/// The least share of windows, and of times, that agree where model and kernel do: what differs now and then is rounding,
+/// not another mechanism.
+pub const WANTED_SHARE: f64 = 0.95;
+
 /// One loop's findings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Loop {
@@ -99,7 +103,8 @@ pub struct Loop {
     pub window: Share,
     /// Segments that left after the same acknowledgement (open loop).
     pub moments: Share,
-    /// Segments that left at the same time (closed loop).
+    /// Segments that left at the same time: what a timer sent, within the interval in which the kernel's may fire (open
+    /// loop); all of them within a millisecond and a thousandth (closed loop).
     pub times: Share,
     /// The first difference of each kind.
     pub differences: Vec<Difference>,
@@ -119,8 +124,24 @@ impl Loop {
         self.differences.iter().min_by_key(|difference| difference.line)
     }
 
+    /// What keeps it from agreeing.
+    #[must_use]
+    pub fn failed(&self) -> Vec<&'static str> {
+        let rare = |share: Share| share.ratio().is_none_or(|ratio| ratio < WANTED_SHARE);
+        [
+            ("segments", !self.same_segments),
+            ("order", !self.same_order),
+            ("windows", rare(self.window)),
+            ("times", rare(self.times)),
+        ]
+        .into_iter()
+        .filter_map(|(criterion, fails)| fails.then_some(criterion))
+        .collect()
+    }
+
     fn json(&self, name: &str) -> Value {
         json!({
+            "failed": self.failed(),
             "same_segments": self.same_segments,
             "same_order": self.same_order,
             "retransmissions": { "kernel": self.retransmissions.0, "model": self.retransmissions.1 },
@@ -178,16 +199,19 @@ impl Comparison {
         shares.iter().sum::<f64>() / shares.len().max(1) as f64
     }
 
-    /// The first difference of the open loop, then of the closed one.
+    /// The first difference of a loop that does not agree, the open one before the closed; of any where both do.
     #[must_use]
     pub fn first_difference(&self) -> Option<(&'static str, &Difference)> {
-        self.loops().find_map(|(name, found)| Some((name, found.first_difference()?)))
+        let failing = self.loops().filter(|(_, found)| !found.failed().is_empty());
+        failing.chain(self.loops()).find_map(|(name, found)| Some((name, found.first_difference()?)))
     }
 
-    /// Whether something was compared, and nothing that counts differs: the segments and their order in both loops.
+    /// Whether all was compared, and nothing that counts differs in either loop: segments, order, windows, times.
     #[must_use]
     pub fn agrees(&self) -> bool {
-        self.error.is_none() && self.same_segments() && self.same_order()
+        self.error.is_none()
+            && self.loops().next().is_some()
+            && self.loops().all(|(_, found)| found.failed().is_empty())
     }
 
     /// The loops in which nothing was compared: without the sender's windows the segments say too little.
@@ -200,6 +224,7 @@ impl Comparison {
     pub fn json(&self, file: &str) -> Value {
         json!({
             "file": file,
+            "agrees": self.agrees(),
             "same_segments": self.same_segments(),
             "same_order": self.same_order(),
             "cwnd_agreement": self.cwnd_agreement(),
@@ -215,6 +240,7 @@ impl Comparison {
 pub(super) fn error_json(file: &str, error: &Error) -> Value {
     json!({
         "file": file,
+        "agrees": null,
         "same_segments": null,
         "same_order": null,
         "cwnd_agreement": null,

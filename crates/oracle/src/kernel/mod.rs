@@ -17,11 +17,11 @@ use std::path::Path;
 use careof_tcp::CongestionControl;
 use serde_json::Value;
 
-pub use comparison::{Comparison, Difference, Kind, Loop, Share};
+pub use comparison::{Comparison, Difference, Kind, Loop, Share, WANTED_SHARE};
 pub use error::{Error, Problem};
 pub use link::{Fate, Link, Packet, Way};
 pub use script::{Cause, Script};
-pub use setup::Setup;
+pub use setup::{Setup, Write};
 pub use trace::{Event, Row, SenderState, Trace};
 
 /// Reads a trace and runs the model beside it.
@@ -77,7 +77,7 @@ const DRAWS: u64 = 24;
 /// There is no such model.
 pub fn compare_with(trace: &Trace, setup: &Setup) -> Result<Comparison, Error> {
     let open = if trace.is_thinned() { None } else { Some(open::run(trace, setup)?) };
-    let closed = Script::of(trace).and_then(|script| closed_loop(trace, setup, script));
+    let closed = Script::of(trace).and_then(|script| closed::run(trace, setup, &script));
     let (closed, error) = match closed {
         Ok(found) => (Some(found), None),
         Err(error) => (None, Some(error)),
@@ -90,16 +90,4 @@ pub fn compare_with(trace: &Trace, setup: &Setup) -> Result<Comparison, Error> {
         found.error = Some(Error { file: trace.file.clone(), line: None, problem });
     }
     Ok(found)
-}
-
-/// The closed loop. Whether a queue of Q packets counts the one that is being serialised, a trace does not say; where
-/// its queue was full, it is the count with which model and kernel have the same losses that tells.
-fn closed_loop(trace: &Trace, setup: &Setup, mut script: Script) -> Result<Loop, Error> {
-    let found = closed::run(trace, setup, &script)?;
-    if found.same_order || !trace.rows.iter().any(|row| row.queue_full) {
-        return Ok(found);
-    }
-    script.queue += 1;
-    let other = closed::run(trace, setup, &script)?;
-    Ok(if other.same_order { other } else { found })
 }

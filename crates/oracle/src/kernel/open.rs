@@ -5,8 +5,10 @@
 //! wheel never fires early): it fires together with the kernel's next segment that no acknowledgement explains, or,
 //! when the interval is over, by itself.
 
+use std::collections::VecDeque;
+
 use careof_base::Instant;
-use careof_tcp::{ConfigError, Connection, Role};
+use careof_tcp::{ConfigError, Connection, Role, Transmission};
 use careof_wire::{Flags, Segment, SeqNumber, Timestamps};
 
 use super::comparison::{Difference, Kind, Loop};
@@ -30,10 +32,33 @@ pub(super) struct Sent {
     pub(super) after: usize,
     pub(super) at_us: u64,
     pub(super) retransmission: bool,
+    /// The timer that sent it, where one did.
+    pub(super) timer: Option<Deadline>,
 }
 
-/// How late a kernel timer may be, beyond an eighth of its length: a tick, and what the link's program took to notice.
-pub(super) const TICK_US: u64 = 1_500;
+impl Sent {
+    /// What to compare of a transmission: SYNs, data and probes; `None` for mere acknowledgements.
+    pub(super) fn of(out: &Transmission, after: usize, at_us: u64, timer: Option<Deadline>) -> Option<Self> {
+        let segment = &out.segment;
+        let compared = segment.payload_len > 0 || segment.flags.contains(Flags::SYN) || out.probe;
+        compared.then(|| Self {
+            seq: segment.seq.0.wrapping_sub(ISS.0),
+            len: u32::from(segment.payload_len),
+            after,
+            at_us,
+            retransmission: out.retransmission && segment.payload_len > 0,
+            timer,
+        })
+    }
+}
+
+/// What the link's program took to notice a segment at most, microseconds.
+const NOTICED_US: u64 = 500;
+/// The tick by which the model rounds its timeouts, microseconds.
+const MODEL_TICK_US: u64 = 1_000;
+/// What an acknowledgement or a write causes leaves at once; the row may have been written this much later, and what the
+/// program took to notice at most.
+const SAME_US: u64 = 1_000;
 /// How much earlier than the model's a kernel timer may be: rounding of its parts to ticks.
 pub(super) const EARLY_US: u64 = 1_000;
 
@@ -57,10 +82,18 @@ impl Deadline {
         self.due.map(|due| due.as_nanos().div_ceil(1_000))
     }
 
-    /// The last moment at which the kernel's timer may fire.
-    pub(super) fn latest_us(self) -> Option<u64> {
+    /// The last moment at which a kernel's timer may fire that goes by ticks of `tick_us`: the wheel is late by up to an
+    /// eighth and a tick; where its ticks are longer than the model's, the timeout itself is rounded up to one.
+    pub(super) fn latest_us(self, tick_us: u64) -> Option<u64> {
         let due = self.due_us()?;
-        Some(due + due.saturating_sub(self.set_us) / 8 + TICK_US)
+        let rounding = if tick_us > MODEL_TICK_US { tick_us } else { 0 };
+        Some(due + due.saturating_sub(self.set_us) / 8 + tick_us + rounding + NOTICED_US)
+    }
+
+    /// Whether a kernel's timer may fire then.
+    fn allows(self, at_us: u64, tick_us: u64) -> bool {
+        let (Some(due), Some(latest)) = (self.due_us(), self.latest_us(tick_us)) else { return false };
+        (due.saturating_sub(EARLY_US)..=latest).contains(&at_us)
     }
 }
 
@@ -68,6 +101,10 @@ struct Run<'a> {
     setup: &'a Setup,
     connection: Connection,
     deadline: Deadline,
+    /// The timer that is firing.
+    firing: Option<Deadline>,
+    /// When the application writes what it has not written yet: on the model's clock, in bytes.
+    writes: VecDeque<(u64, u64)>,
     /// The model's clock, microseconds; the trace's plus the phase.
     now_us: u64,
     sent: Vec<Sent>,
@@ -81,6 +118,8 @@ pub(super) fn run(trace: &Trace, setup: &Setup) -> Result<Loop, Error> {
         setup,
         connection: sender(trace, setup)?,
         deadline: Deadline::default(),
+        firing: None,
+        writes: VecDeque::new(),
         now_us: 0,
         sent: Vec::new(),
         acks: 0,
@@ -93,14 +132,16 @@ pub(super) fn run(trace: &Trace, setup: &Setup) -> Result<Loop, Error> {
     for (index, row) in trace.rows.iter().enumerate() {
         let at_us = run.moment(trace, index);
         run.overdue(at_us);
+        run.write_until(at_us, row.is_deed());
         match row.event {
             Event::Sent if row.flags.contains(Flags::SYN) && !opened => {
                 opened = true;
+                kernel.push((row, 0));
                 run.now_us = at_us;
                 run.connection.open(run.now());
                 run.drain();
             }
-            Event::Sent if row.len == 0 => run.timers_due(at_us),
+            Event::Sent if !row.is_deed() => {}
             Event::Sent => {
                 kernel.push((row, run.acks));
                 while run.sent.len() < kernel.len() {
@@ -122,7 +163,7 @@ pub(super) fn run(trace: &Trace, setup: &Setup) -> Result<Loop, Error> {
             Event::AckLost | Event::Released => {}
         }
     }
-    compare_segments(&kernel, &run.sent, setup, &mut found);
+    compare_segments(&kernel, &run.sent, trace, setup, &mut found);
     Ok(found)
 }
 
@@ -143,7 +184,7 @@ pub(super) fn impossible(trace: &Trace, error: &ConfigError) -> Error {
 }
 
 /// The least shift with which every window of the trace can be told exactly.
-fn shift_for(trace: &Trace) -> u8 {
+pub(super) fn shift_for(trace: &Trace) -> u8 {
     let acks =
         || trace.rows.iter().filter(|row| row.event == Event::Received && !row.flags.contains(Flags::SYN));
     (0..=14).find(|shift| acks().all(|row| row.window >> shift <= 65_535)).unwrap_or(14)
@@ -188,15 +229,8 @@ impl Run<'_> {
             {
                 self.first_stamp = stamps.value;
             }
-            if segment.payload_len > 0 {
-                self.sent.push(Sent {
-                    seq: segment.seq.0.wrapping_sub(ISS.0),
-                    len: u32::from(segment.payload_len),
-                    after: self.acks,
-                    at_us: self.now_us.saturating_sub(self.setup.phase_us),
-                    retransmission: out.retransmission,
-                });
-            }
+            let at_us = self.now_us.saturating_sub(self.setup.phase_us);
+            self.sent.extend(Sent::of(&out, self.acks, at_us, self.firing));
         }
         self.deadline.follow(&self.connection, self.now_us);
     }
@@ -205,9 +239,8 @@ impl Run<'_> {
     fn overdue(&mut self, until_us: u64) {
         // A timer that is set again to the same deadline would never let go.
         for _ in 0..64 {
-            let (Some(due), Some(latest)) = (self.deadline.due_us(), self.deadline.latest_us()) else {
-                return;
-            };
+            let latest = self.deadline.latest_us(self.setup.tick_us);
+            let (Some(due), Some(latest)) = (self.deadline.due_us(), latest) else { return };
             if latest >= until_us {
                 return;
             }
@@ -215,18 +248,24 @@ impl Run<'_> {
         }
     }
 
-    fn timers_due(&mut self, at_us: u64) {
-        if let Some(due) = self.deadline.due_us()
-            && due <= at_us
-        {
-            self.fire(at_us);
+    /// The application's writes up to now. It wakes up a little late: where the kernel sends something then, it may be that
+    /// the write is what it waited for.
+    fn write_until(&mut self, at_us: u64, kernel_sends: bool) {
+        while let Some(&(due, bytes)) = self.writes.front().filter(|&&(due, _)| due <= at_us) {
+            self.writes.pop_front();
+            let late = kernel_sends && at_us - due <= LATE_WRITE_US + due / 1_000;
+            self.now_us = self.now_us.max(if late { at_us } else { due });
+            self.connection.write(bytes);
+            self.drain();
         }
     }
 
     fn fire(&mut self, at_us: u64) {
         self.now_us = self.now_us.max(at_us);
+        self.firing = Some(self.deadline);
         self.connection.handle_timeout(self.now());
         self.drain();
+        self.firing = None;
     }
 
     fn take(&mut self, row: &Row, at_us: u64) {
@@ -257,12 +296,17 @@ impl Run<'_> {
         }
         self.connection.handle_segment(self.now(), &segment);
         if is_syn {
-            // The application writes everything at once into a send buffer that takes it.
-            self.connection.write(self.setup.bytes);
+            self.writes =
+                self.setup.writes.iter().map(|write| (at_us + write.after_us, write.bytes)).collect();
+            // The send buffer takes whatever is written.
+            self.write_until(at_us, false);
         }
         self.drain();
     }
 }
+
+/// How late the application may wake up, beyond a thousandth of the time: it sleeps in steps of a clock.
+const LATE_WRITE_US: u64 = 1_000;
 
 /// What an acknowledgement causes follows it within this time.
 const CAUSED_US: u64 = 100;
@@ -299,7 +343,13 @@ pub(super) fn in_words((cwnd, ssthresh): (u32, Option<u32>)) -> String {
 }
 
 /// The sequences of segments, side by side.
-fn compare_segments(kernel: &[(&Row, usize)], model: &[Sent], setup: &Setup, found: &mut Loop) {
+fn compare_segments(
+    kernel: &[(&Row, usize)],
+    model: &[Sent],
+    trace: &Trace,
+    setup: &Setup,
+    found: &mut Loop,
+) {
     let mut theirs: Vec<(u32, u32)> = Vec::new();
     for (row, _) in kernel.iter().filter(|(row, _)| row.transmission.unwrap_or(1) > 1) {
         theirs.push((row.seq, row.len));
@@ -329,6 +379,24 @@ fn compare_segments(kernel: &[(&Row, usize)], model: &[Sent], setup: &Setup, fou
                 at_us: row.at_us,
                 kernel: format!("sent {} after ACK {after}", segment(row.seq, row.len, setup)),
                 model: format!("sent it after ACK {}", sent.after),
+            });
+        }
+        let same_time = match sent.timer {
+            Some(timer) => timer.allows(row.at_us + setup.phase_us, setup.tick_us),
+            None => row.at_us.abs_diff(sent.at_us) <= SAME_US + trace.late_max_us,
+        };
+        found.times.count(same_time);
+        if !same_time {
+            let due = sent.timer.and_then(Deadline::due_us).map(|due| due.saturating_sub(setup.phase_us));
+            found.note(Difference {
+                kind: Kind::Time,
+                line: row.line,
+                at_us: row.at_us,
+                kernel: format!("sent {} then", segment(row.seq, row.len, setup)),
+                model: match due {
+                    Some(due) => format!("has a timer that is due at {:.6} s", due as f64 / 1e6),
+                    None => format!("sent it at {:.6} s", sent.at_us as f64 / 1e6),
+                },
             });
         }
     }
@@ -366,6 +434,9 @@ fn segment_difference(
 /// A segment in words: its number where it is a full one.
 pub(super) fn segment(seq: u32, len: u32, setup: &Setup) -> String {
     let before = seq.wrapping_sub(1);
+    if (seq, len) == (0, 0) {
+        return "the SYN".to_owned();
+    }
     if len == setup.mss && before.is_multiple_of(setup.mss) {
         format!("segment {}", before / setup.mss + 1)
     } else {

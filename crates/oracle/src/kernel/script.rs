@@ -30,7 +30,7 @@ pub struct Script {
     pub rate: u64,
     /// One-way delay, microseconds.
     pub owd_us: u64,
-    /// Packets the queue holds beside the one being serialised.
+    /// Packets the queue holds, the one being serialised among them.
     pub queue: usize,
     /// Packets do not overtake each other when the delay becomes shorter.
     pub fifo: bool,
@@ -48,17 +48,26 @@ pub struct Script {
     pub delay_steps: Vec<(Cause, u64)>,
     /// `--reorder k:n`: segment k is held until n later ones have arrived.
     pub reorders: Vec<(u32, u32)>,
-    /// `--spike seg:K,d`: nothing arrives before d us have passed.
+    /// `--spike seg:K,d`: what enters from then on arrives no sooner than d us after.
     pub spikes: Vec<(Cause, u64)>,
     /// `--ackmod n`: only every n-th acknowledgement survives.
     pub ack_modulus: Option<u32>,
+    /// `--syndrop n`: the first n SYNs are lost.
+    pub syn_drops: u32,
+    /// `--synackdrop n`: the first n SYN-ACKs are lost.
+    pub syn_ack_drops: u32,
+    /// `--zerowin t,size`: nothing is read before t us, from a receive buffer of that many bytes.
+    pub reads_from: Option<(u64, u32)>,
     /// `--ackdrop a-b`: these acknowledgements are lost, counted from 1.
     pub ack_drops: Vec<(u32, u32)>,
 }
 
 /// Flags that say how the sender is set, which is [`super::Setup`]'s and stands in the `# sysctl` line too, or nothing
-/// about the run.
-const NOT_OF_THE_LINK: &[&str] = &["name", "cc", "sack", "ts", "spin", "mode", "classic", "sysctl"];
+/// about the run. `compact` files leave rows out, which shows.
+const NOT_OF_THE_LINK: &[&str] = &[
+    "name", "cc", "sack", "ts", "spin", "mode", "classic", "sysctl", "app", "nodelay", "initcwnd", "hystart",
+    "compact",
+];
 
 impl Script {
     /// The script in a trace's command line.
@@ -117,6 +126,9 @@ impl Script {
                     self.reorders.push((whole(flag, segment)?, whole(flag, later)?));
                 }
             }
+            "syndrop" => self.syn_drops = whole(flag, value)?,
+            "synackdrop" => self.syn_ack_drops = whole(flag, value)?,
+            "zerowin" => self.reads_from = Some(reading(flag, value)?),
             "ackmod" => match whole(flag, value)? {
                 0 | 1 => self.ack_modulus = None,
                 modulus => self.ack_modulus = Some(modulus),
@@ -148,6 +160,9 @@ impl Script {
             reorders: Vec::new(),
             spikes: Vec::new(),
             ack_modulus: None,
+            syn_drops: 0,
+            syn_ack_drops: 0,
+            reads_from: None,
             ack_drops: Vec::new(),
         }
     }
@@ -190,11 +205,22 @@ pub(super) fn segments(trace: &Trace) -> Result<u32, Error> {
     }
 }
 
-fn wrong(flag: &str, found: &str, expected: &'static str) -> Problem {
+/// `t,size`: when the reader begins, and the bytes of the receive buffer.
+fn reading(flag: &str, text: &str) -> Result<(u64, u32), Problem> {
+    let form =
+        || wrong(flag, text, "t,size: microseconds until the reader begins, bytes of the receive buffer");
+    let (at, size) = text.split_once(',').ok_or_else(form)?;
+    match (whole(flag, at)?, whole(flag, size)?) {
+        (at, size) if at <= LATEST_US && size > 0 => Ok((at, size)),
+        _ => Err(form()),
+    }
+}
+
+pub(super) fn wrong(flag: &str, found: &str, expected: &'static str) -> Problem {
     Problem::BadFlag { flag: format!("--{flag}"), found: found.to_owned(), expected }
 }
 
-fn whole<T: TryFrom<u64>>(flag: &str, text: &str) -> Result<T, Problem> {
+pub(super) fn whole<T: TryFrom<u64>>(flag: &str, text: &str) -> Result<T, Problem> {
     let value = text.trim().parse::<u64>().ok().and_then(|value| T::try_from(value).ok());
     value.ok_or_else(|| wrong(flag, text, "a whole number that fits"))
 }

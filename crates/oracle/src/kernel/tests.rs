@@ -1,6 +1,6 @@
 //! A small trace, made up for these tests: four segments that fit into the first window.
 
-use careof_tcp::{Config, DelayedAck, InitialWindow, RtoEstimator, Variant};
+use careof_tcp::{Config, DelayedAck, HyStart, InitialWindow, RtoEstimator, Variant};
 
 use super::{Kind, Setup, Trace, compare_with};
 
@@ -56,6 +56,8 @@ fn a_model_that_does_the_same_is_found_to_agree() {
     for found in [found.open.as_ref().unwrap(), found.closed.as_ref().unwrap()] {
         assert!(found.same_segments && found.same_order, "{found:?}");
         assert_eq!((found.window.agree, found.window.of), (4, 4), "{found:?}");
+        assert_eq!((found.times.agree, found.times.of), (5, 5), "{found:?}");
+        assert!(found.failed().is_empty());
         assert_eq!(found.first_difference(), None);
     }
     assert!(found.agrees());
@@ -114,9 +116,94 @@ fn a_shifted_time_is_found_by_the_closed_loop() {
     }
     let found = compared(&text);
     let closed = found.closed.as_ref().unwrap();
-    assert_eq!(closed.times.agree, 0);
+    // The SYN alone left when it should.
+    assert_eq!(closed.times.agree, 1);
+    assert_eq!(closed.failed(), ["times"]);
+    assert!(!found.agrees());
     assert_eq!(closed.first_difference().map(|d| d.kind), Some(Kind::Time));
     assert!(closed.same_order);
+}
+
+/// The small trace of a connection whose first SYN is lost: the second leaves after `after_us`.
+fn with_a_lost_syn(after_us: u64) -> String {
+    let header = HEADER.replace("--segs 4", "--segs 4 --syndrop 1");
+    let mut text = header;
+    for line in ROWS.lines() {
+        match line.split_once(',') {
+            Some(("1", rest)) => {
+                text += &format!(
+                    "{line}\n{},{}\n",
+                    after_us + 1,
+                    rest.replacen(",0,0,,,", &format!(",{},0,,,", after_us / 1_000), 1)
+                );
+            }
+            Some((at, rest)) if at != "t_us" => {
+                text += &format!("{},{rest}\n", at.parse::<u64>().unwrap() + after_us);
+            }
+            _ => text += &format!("{line}\n"),
+        }
+    }
+    text
+}
+
+fn has_other_times(found: &super::Loop) -> bool {
+    found.differences.iter().any(|difference| difference.kind == Kind::Time)
+}
+
+#[test]
+fn a_timer_may_be_an_eighth_and_a_tick_late_and_no_more() {
+    // The model's timeout is a second.
+    for (after_us, allowed) in [
+        (990_000, false),
+        (1_000_000, true),
+        (1_060_000, true),
+        (1_126_000, true),
+        (1_130_000, false),
+        (1_400_000, false),
+    ] {
+        let found = compared(&with_a_lost_syn(after_us));
+        for found in [found.open.unwrap(), found.closed.unwrap()] {
+            let second_syn = found.differences.iter().find(|difference| difference.line == 7);
+            assert_eq!(second_syn.is_none(), allowed, "{after_us}: {second_syn:?}");
+        }
+    }
+}
+
+#[test]
+fn a_model_whose_timer_is_400_ms_late_does_not_agree() {
+    let trace = Trace::parse("late.csv", &with_a_lost_syn(1_000_000)).unwrap();
+    let late = |by_ms: u64| {
+        let mut setup = Setup::of(&trace).unwrap();
+        setup.sender.rto_initial = Some(std::time::Duration::from_millis(1_000 + by_ms));
+        compare_with(&trace, &setup).unwrap()
+    };
+    assert!(!has_other_times(late(0).closed.as_ref().unwrap()));
+    let found = late(400);
+    assert!(found.closed.as_ref().unwrap().failed().contains(&"times"), "{found:?}");
+    // Fed with the answer to a SYN that it has not repeated yet, it never does.
+    assert!(found.open.as_ref().unwrap().failed().contains(&"order"), "{found:?}");
+    assert!(!late(400).agrees());
+}
+
+#[test]
+fn the_application_writes_when_the_header_says() {
+    let text = small().replace("--segs 4", "--segs 1 --app -1:1448,30000:4344");
+    let setup = Setup::of(&Trace::parse("x", &text).unwrap()).unwrap();
+    assert_eq!(
+        setup.writes.iter().map(|w| (w.after_us, w.bytes)).collect::<Vec<_>>(),
+        [(0, 1_448), (30_000, 4_344)]
+    );
+    assert_eq!(setup.bytes, 5_792);
+    // The trace's application wrote all at once: the model's later segments leave later.
+    let found = compared(&text);
+    for found in [found.open.unwrap(), found.closed.unwrap()] {
+        assert!(has_other_times(&found), "{found:?}");
+    }
+    for wrong in ["", "5", "x:5", "-2:5", "7:5,6:5", "0:x"] {
+        let text = small().replace("--segs 4", &format!("--segs 4 --app {wrong}"));
+        let error = Setup::of(&Trace::parse("x", &text).unwrap()).unwrap_err();
+        assert!(error.to_string().contains("--app"), "{wrong}: {error}");
+    }
 }
 
 #[test]
@@ -166,9 +253,56 @@ fn switches_follow_the_header() {
     );
     let sender = classic.sender;
     assert!(!sender.rack && !sender.tail_loss_probe && !sender.frto && sender.sack);
+    let cubic = setup(&small().replace("--cc reno", "--cc cubic"));
+    assert_eq!(cubic.sender.hystart, HyStart::Linux);
+    for without in [
+        small().replace("small.reno", "small.cubic-nohs").replace("--cc reno", "--cc cubic"),
+        small().replace("--cc reno", "--cc cubic --hystart 0"),
+    ] {
+        assert_eq!(setup(&without).sender.hystart, HyStart::Off);
+    }
+    let two = setup(&small().replace("--segs 4", "--segs 4 --initcwnd 2 --nodelay 1"));
+    assert_eq!((two.sender.initial_window, two.sender.nagle), (InitialWindow::Segments(2), false));
+    assert!(setup(&small()).sender.nagle);
+    // Nothing could tell a spurious repetition.
+    let bare = small()
+        .replace("--sack 1 --ts 1", "--sack 0 --ts 0")
+        .replace("tcp_dsack=1", "tcp_dsack=0")
+        .replace("tcp_frto=2", "tcp_frto=0");
+    assert!(!setup(&bare).sender.eifel && setup(&small()).sender.eifel);
+    assert_eq!(setup(&bare).sender.check(), Ok(()));
     let error =
         Setup::of(&Trace::parse("x", &small().replace("--cc reno", "--cc illinois")).unwrap()).unwrap_err();
     assert!(error.to_string().contains("illinois"), "{error}");
+}
+
+#[test]
+fn the_kernel_and_its_clock_are_read() {
+    let trace = Trace::parse("x", &small()).unwrap();
+    assert_eq!((trace.release, trace.late_max_us), (None, 0));
+    assert_eq!(Setup::of(&trace).unwrap().tick_us, 1_000);
+    let text = small()
+        .replace(
+            "# cmd=",
+            "# kernel=Linux 6.18.44-fc-v657 x86_64\n# end t_us=5 rc=0 late_max_us=536 of 576\n# cmd=",
+        )
+        .replace("251000", "252000");
+    let trace = Trace::parse("x", &text).unwrap();
+    assert_eq!((trace.release, trace.late_max_us), (Some((6, 18)), 536));
+    // All its timeouts are multiples of 4 ms.
+    assert_eq!(Setup::of(&trace).unwrap().tick_us, 4_000);
+}
+
+#[test]
+fn a_receiver_that_does_not_read_has_the_traces_windows() {
+    let text =
+        small().replace("--segs 4", "--segs 4 --zerowin 300000,65536").replace("5793,8387328", "5793,0");
+    let found = compared(&text);
+    assert!(found.closed.as_ref().unwrap().same_order, "{found:?}");
+    let error = Setup::of(&Trace::parse("x", &small()).unwrap())
+        .and_then(|_| super::Script::of(&Trace::parse("x", &text.replace("300000,65536", "300000")).unwrap()))
+        .unwrap_err();
+    assert!(error.to_string().contains("--zerowin"), "{error}");
 }
 
 #[test]

@@ -75,8 +75,8 @@ pub struct Row {
     pub ordinal: Option<u32>,
     /// The how-manieth transmission of this sequence number.
     pub transmission: Option<u32>,
-    /// The link's queue was full (`fate` is `qdrop`).
-    pub queue_full: bool,
+    /// The sender looks whether the peer's window is still closed: an empty segment just below what is acknowledged.
+    pub probe: bool,
     /// The sender's state, where the row has it.
     pub state: Option<SenderState>,
 }
@@ -87,6 +87,12 @@ impl Row {
     pub fn is_data(&self) -> bool {
         self.event == Event::Sent && self.len > 0
     }
+
+    /// Whether the sender did something by itself that a model does as well: a SYN, data, a probe of a closed window.
+    #[must_use]
+    pub fn is_deed(&self) -> bool {
+        self.event == Event::Sent && (self.len > 0 || self.flags.contains(Flags::SYN) || self.probe)
+    }
 }
 
 /// A trace.
@@ -96,6 +102,10 @@ pub struct Trace {
     pub file: String,
     /// `# name=`.
     pub name: String,
+    /// `# kernel=`: the sender's release, major and minor number, where the file says it.
+    pub release: Option<(u16, u16)>,
+    /// `# end ... late_max_us=`: how late the program between the kernels was at most, microseconds.
+    pub late_max_us: u64,
     /// `# cmd=`, flags and their values in order.
     pub command: Vec<(String, String)>,
     /// The line of `# cmd=`.
@@ -143,6 +153,7 @@ impl Trace {
         let mut header = Header::default();
         let mut columns: Option<Columns> = None;
         let mut rows: Vec<Row> = Vec::new();
+        let mut acknowledged = 0;
         for (index, line) in text.lines().enumerate() {
             let number = index + 1;
             let here = |problem| fail(Some(number), problem);
@@ -151,7 +162,14 @@ impl Trace {
             } else if line.trim().is_empty() {
                 continue;
             } else if let Some(columns) = &columns {
-                let row = columns.row(number, line).map_err(here)?;
+                let mut row = columns.row(number, line).map_err(here)?;
+                if row.event == Event::Received {
+                    acknowledged = acknowledged.max(row.ack);
+                }
+                row.probe = row.event == Event::Sent
+                    && row.len == 0
+                    && row.flags == Flags::ACK
+                    && row.seq < acknowledged;
                 if let Some(before) = rows.last().map(|row| row.at_us)
                     && row.at_us < before
                 {
@@ -170,6 +188,8 @@ impl Trace {
         Ok(Self {
             file: file.to_owned(),
             name: header.name.ok_or_else(|| missing("name="))?,
+            release: header.release,
+            late_max_us: header.late_max_us,
             command,
             command_line,
             sysctls: header.sysctls.ok_or_else(|| missing("sysctl"))?,
@@ -219,6 +239,8 @@ fn read_problem(error: &io::Error, packed: bool) -> Problem {
 #[derive(Default)]
 struct Header {
     name: Option<String>,
+    release: Option<(u16, u16)>,
+    late_max_us: u64,
     command: Option<(usize, Vec<(String, String)>)>,
     sysctls: Option<BTreeMap<String, String>>,
     mtu: Option<u16>,
@@ -229,6 +251,11 @@ impl Header {
     fn take(&mut self, line: usize, comment: &str) -> Result<(), Problem> {
         if let Some(name) = comment.strip_prefix("name=") {
             self.name = Some(name.trim().to_owned());
+        } else if let Some(kernel) = comment.strip_prefix("kernel=") {
+            self.release = release(kernel);
+        } else if let Some(end) = comment.strip_prefix("end ") {
+            let late = end.split_whitespace().find_map(|word| word.strip_prefix("late_max_us="));
+            self.late_max_us = late.map_or(Ok(0), |value| number("late_max_us", value))?;
         } else if let Some(command) = comment.strip_prefix("cmd=") {
             self.command = Some((line, flags(command)));
         } else if let Some(list) = comment.strip_prefix("sysctl") {
@@ -245,6 +272,13 @@ impl Header {
         }
         Ok(())
     }
+}
+
+/// `Linux 6.1.176 x86_64`: 6 and 1.
+fn release(kernel: &str) -> Option<(u16, u16)> {
+    let mut parts =
+        kernel.split_whitespace().find(|word| word.starts_with(|c: char| c.is_ascii_digit()))?.split('.');
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 
 /// `--flag value` pairs; a flag that another follows has no value.
@@ -274,9 +308,9 @@ struct Columns {
     at: [usize; NAMES.len()],
 }
 
-const NAMES: [&str; 22] = [
+const NAMES: [&str; 21] = [
     "t_us", "ev", "flags", "seq", "len", "ack", "wnd", "sack", "tsval", "tsecr", "k", "tx", "cwnd",
-    "ssthresh", "srtt_us", "rto_us", "ca", "fate", "unacked", "sacked", "lost", "retrans",
+    "ssthresh", "srtt_us", "rto_us", "ca", "unacked", "sacked", "lost", "retrans",
 ];
 
 impl Columns {
@@ -322,10 +356,10 @@ impl Columns {
                 rto_us: number("rto_us", field(15))?,
                 ca: number("ca", field(16))?,
                 flight: {
-                    let unacked: u32 = number("unacked", field(18))?;
+                    let unacked: u32 = number("unacked", field(17))?;
                     let (sacked, lost): (u32, u32) =
-                        (number("sacked", field(19))?, number("lost", field(20))?);
-                    let again: u32 = number("retrans", field(21))?;
+                        (number("sacked", field(18))?, number("lost", field(19))?);
+                    let again: u32 = number("retrans", field(20))?;
                     unacked.saturating_add(again).saturating_sub(sacked.saturating_add(lost))
                 },
             })
@@ -346,7 +380,7 @@ impl Columns {
             timestamps,
             ordinal: optional("k", field(10))?,
             transmission: optional("tx", field(11))?,
-            queue_full: field(17) == "qdrop",
+            probe: false,
             state,
         })
     }
