@@ -61,8 +61,8 @@ impl Direction {
     /// A packet that leaves at `now` is still there. A model's host answers at once, so that what an acknowledgement sets off
     /// meets departures at the very same instant, round after round; a kernel takes time, and longer for what begins a
     /// round after a pause, so that the queue is emptied a few microseconds after what follows comes (1 to 26 in the traces
-    /// with a queue of 20). Their losses are those of this rule. ns-2's are, too: of two events at one instant the one
-    /// scheduled first is first, and that is the arrival.
+    /// with a queue of 20). Their losses are those of this rule. ns-2's are, too, where an
+    /// acknowledgement is longer on its way than a packet in the serialiser: of two events at one instant the one scheduled first is first.
     fn leave(&mut self, now: Instant) {
         while self.departures.front().is_some_and(|&left| left < now) {
             self.departures.pop_front();
