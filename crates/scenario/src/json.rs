@@ -515,6 +515,7 @@ fn model(tcp: &Tcp) -> Json {
         "window_validation": config.window_validation,
         "limited_transmit_counts": config.limited_transmit_counts,
         "idle_restart": config.idle_restart.name(),
+        "kernel": config.kernel.name(),
         "mtu_probing": config.mtu_probing,
         "nagle": config.nagle,
         "max_retransmissions": config.max_retransmissions,

@@ -824,6 +824,14 @@ in slow start, 1.2 times later (Linux's `fq`). Congestion control by `\"bbr\"` a
             "After silence: `\"off\"`, `\"initial-window\"` or `\"decay\"`.",
         ),
         key(
+            "kernel",
+            "word",
+            "`\"6.18\"`",
+            "The release of Linux whose sender the variant `linux` is, where releases differ: `\"6.1\"` or `\"6.18\"`. From 6.10 on a packet in the \
+send queue takes from the one behind it what may leave with it at once, so that fewer small segments leave and the window is filled to its last segment, \
+and a FIN waits for the congestion window. On Linux hosts the kernel is what it is.",
+        ),
+        key(
             "mtu_probing",
             "true or false",
             "`false`",

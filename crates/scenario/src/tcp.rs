@@ -405,6 +405,9 @@ fn parts(reader: &Reader<'_>, config: &mut Config, problems: &mut Problems) {
     if let Some(restart) = reader.get("idle_restart").and_then(|field| field.word(problems)) {
         config.idle_restart = restart;
     }
+    if let Some(kernel) = reader.get("kernel").and_then(|field| field.word(problems)) {
+        config.kernel = kernel;
+    }
 }
 
 impl TcpDraft {

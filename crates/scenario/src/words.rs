@@ -6,7 +6,8 @@ use careof_document::decode::Field;
 use careof_document::error::Problems;
 pub(crate) use careof_document::words::{nearest, one_of};
 use careof_tcp::{
-    CongestionControl, HyStart, IdleRestart, PartialAckTimer, Profile, ReductionBound, RtoEstimator, Variant,
+    CongestionControl, HyStart, IdleRestart, KernelEdition, PartialAckTimer, Profile, ReductionBound,
+    RtoEstimator, Variant,
 };
 
 use crate::model::{
@@ -92,7 +93,8 @@ words_of_tcp!(
     Profile,
     PartialAckTimer,
     ReductionBound,
-    IdleRestart
+    IdleRestart,
+    KernelEdition
 );
 
 /// How stations share a medium.

@@ -70,7 +70,7 @@ mod tests;
 pub use advice::{Advice, NewPath};
 pub use config::{
     AckCounting, Config, ConfigError, CongestionControl, DelayedAck, HyStart, IdleRestart, InitialWindow,
-    MAX_WINDOW, MIN_MSS, PartialAckTimer, Profile, ReductionBound, RtoEstimator, Variant,
+    KernelEdition, MAX_WINDOW, MIN_MSS, PartialAckTimer, Profile, ReductionBound, RtoEstimator, Variant,
 };
 pub use congestion::cubic::cubic_curve;
 pub use connection::{Connection, Role, Sending, Transmission, Wake};

@@ -325,6 +325,7 @@ fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
                 ("window_validation", "window_validation=true"),
                 ("limited_transmit_counts", "limited_transmit_counts=true"),
                 ("idle_restart", "idle_restart=off"),
+                ("kernel", "kernel=\"6.1\""),
                 ("mtu_probing", "mtu_probing=true"),
                 ("nagle", "nagle=false"),
                 ("max_retransmissions", "max_retransmissions=3"),

@@ -8,8 +8,8 @@ use core::time::Duration;
 
 pub use error::ConfigError;
 pub use words::{
-    AckCounting, CongestionControl, DelayedAck, HyStart, IdleRestart, InitialWindow, PartialAckTimer,
-    Profile, ReductionBound, RtoEstimator, Variant,
+    AckCounting, CongestionControl, DelayedAck, HyStart, IdleRestart, InitialWindow, KernelEdition,
+    PartialAckTimer, Profile, ReductionBound, RtoEstimator, Variant,
 };
 
 /// The least segment size: 40 bytes of options and as many of data do not get in each other's way.
@@ -115,6 +115,8 @@ pub struct Config {
     /// After timeouts in a row smaller segments are tried, as where a path swallows large ones without a word: RFC 4821 section 7.7, as
     /// far as Linux does it with `tcp_mtu_probing` = 1. The search for larger ones that may follow is not modelled.
     pub mtu_probing: bool,
+    /// Which kernel's sender [`Variant::Linux`] is.
+    pub kernel: KernelEdition,
     /// Hold small segments while data is unacknowledged (RFC 896).
     pub nagle: bool,
     /// Timeouts in a row without any acknowledgement before the connection is given up (RFC 1122's R2).
@@ -168,6 +170,7 @@ impl Default for Config {
             mtu_probing: false,
             limited_transmit_counts: false,
             idle_restart: IdleRestart::InitialWindow,
+            kernel: KernelEdition::default(),
             nagle: true,
             max_retransmissions: 15,
             time_wait: Duration::from_secs(60),

@@ -186,6 +186,26 @@ pub enum IdleRestart {
     Decay,
 }
 
+/// The release of Linux whose sender [`Variant::Linux`](crate::Variant::Linux) is, where releases differ.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum KernelEdition {
+    /// 6.1: a packet in the send queue keeps its size until it is cut. A small last packet with a FIN does not wait for the
+    /// congestion window.
+    V6_1,
+    /// 6.18: a packet takes from the one behind it what may leave with it at once (`tcp_grow_skb`), so that fewer small segments
+    /// leave and a window is filled to its last segment. A FIN waits for the congestion window. Both came with 6.10.
+    #[default]
+    V6_18,
+}
+
+impl KernelEdition {
+    /// The edition that release `major.minor` sends as.
+    #[must_use]
+    pub const fn of_release(major: u16, minor: u16) -> Self {
+        if major > 6 || major == 6 && minor >= 10 { Self::V6_18 } else { Self::V6_1 }
+    }
+}
+
 /// Ready configurations under a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Profile {
@@ -244,6 +264,7 @@ names!(Profile: Tahoe = "tahoe", Reno = "reno", NewReno = "newreno", Sack = "sac
     Linux20 = "linux-2.0", Linux = "linux");
 names!(PartialAckTimer: Impatient = "impatient", SlowButSteady = "slow-but-steady");
 names!(ReductionBound: BySafeAck = "rfc9937", Conservative = "conservative", SlowStart = "slow-start");
+names!(KernelEdition: V6_1 = "6.1", V6_18 = "6.18");
 names!(IdleRestart: Off = "off", InitialWindow = "initial-window", Decay = "decay");
 
 impl RtoEstimator {

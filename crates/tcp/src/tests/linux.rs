@@ -2,7 +2,9 @@
 //! files of `recovery/linux/` name them; whole transfers are held against traces of real kernels elsewhere.
 
 use super::script::{Peer, Script, plain, play};
-use crate::{Config, CongestionControl, Event, IdleRestart, InitialWindow, RtoEstimator, Variant};
+use crate::{
+    Config, CongestionControl, Event, IdleRestart, InitialWindow, KernelEdition, RtoEstimator, Variant,
+};
 use alloc::string::String;
 
 /// SACK and everything that finds losses, but for the probe, which would come between.
@@ -570,4 +572,23 @@ fn a_closed_window_keeps_the_congestion_window_until_it_opens() {
         "= cwnd 10",
     ];
     after_ten(linux(), &opened.concat());
+}
+
+/// Ten segments fill the window; half a segment and the FIN are behind them.
+fn last_small_packet(kernel: KernelEdition, end: &str) {
+    let start = ["0 write 10500\n", &segments(0, 10, "0"), end].concat();
+    play(Config { kernel, ..linux() }, &peer(), &start);
+}
+
+#[test]
+fn a_small_packet_with_a_fin_waits_for_the_window_since_6_10() {
+    last_small_packet(KernelEdition::V6_1, "0 close\n0 > 10000+500 fin\n");
+    last_small_packet(KernelEdition::V6_18, "0 close\n100 < ack 1000\n100 > 10000+500 fin\n");
+}
+
+#[test]
+fn releases_are_sorted_into_the_editions_by_when_the_change_came() {
+    let of = KernelEdition::of_release;
+    assert_eq!([of(5, 15), of(6, 1), of(6, 9)], [KernelEdition::V6_1; 3]);
+    assert_eq!([of(6, 10), of(6, 18), of(7, 0)], [KernelEdition::V6_18; 3]);
 }

@@ -39,7 +39,7 @@ use careof_wire::SeqNumber;
 use super::prr::Prr;
 use super::rack::Rack;
 use super::tail_loss_probe::TailLossProbe;
-use crate::config::{Config, ReductionBound};
+use crate::config::{Config, KernelEdition, ReductionBound};
 use crate::congestion::CaState;
 use crate::send_queue::SendQueue;
 use crate::sender::{Outgoing, Sender};
@@ -74,6 +74,7 @@ struct Switches {
 #[derive(Clone, Debug)]
 pub(crate) struct Linux {
     switches: Switches,
+    kernel: KernelEdition,
     /// Both sides offered selective acknowledgements.
     sack: bool,
     state: CaState,
@@ -170,6 +171,7 @@ impl Linux {
                 undo_by_timestamps: config.eifel,
                 dsack: config.dsack,
             },
+            kernel: config.kernel,
             sack: false,
             state: CaState::Open,
             una: iss,

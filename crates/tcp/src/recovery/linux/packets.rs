@@ -138,6 +138,35 @@ impl Packets {
         }
     }
 
+    /// The first packet takes up to `amount` bytes from the one behind it (`tcp_grow_skb` of Linux 6.18).
+    pub(super) fn grow(&mut self, amount: u32) {
+        let Some(first) = self.runs.front().copied() else { return };
+        let Some(next) =
+            (if first.count > 1 { Some(first.len) } else { self.runs.get(1).map(|run| run.len) })
+        else {
+            return;
+        };
+        let taken = amount.min(next);
+        if taken == 0 {
+            return;
+        }
+        self.take_first();
+        self.take_first();
+        if next > taken {
+            self.runs.push_front(Run { len: next - taken, count: 1 });
+        }
+        self.runs.push_front(Run { len: first.len.saturating_add(taken), count: 1 });
+    }
+
+    /// One packet less in the first run.
+    fn take_first(&mut self) {
+        let Some(first) = self.runs.front_mut() else { return };
+        first.count -= 1;
+        if first.count == 0 {
+            self.runs.pop_front();
+        }
+    }
+
     /// The sender was made to send if more than `half_window` bytes were packed since it was; returns whether.
     pub(super) fn force(&mut self, half_window: u32) -> bool {
         let forced = self.since_push > u64::from(half_window);
@@ -154,10 +183,7 @@ impl Packets {
         self.sent = self.sent.saturating_add(u64::from(bytes));
         let rest = first.len.saturating_sub(bytes);
         self.packed -= u64::from(bytes.min(first.len)).min(self.packed);
-        first.count -= 1;
-        if first.count == 0 {
-            self.runs.pop_front();
-        }
+        self.take_first();
         if rest > 0 {
             self.runs.push_front(Run { len: rest, count: 1 });
             return false;
@@ -214,5 +240,21 @@ mod tests {
         assert_eq!(packets.runs.len(), 2);
         // Every second packet ends with a push.
         assert!(packets.sent(31_856) && !packets.sent(31_856) && packets.sent(31_856));
+    }
+
+    #[test]
+    fn a_packet_grows_by_what_the_one_behind_it_has_and_no_further() {
+        let mut packets = Packets::default();
+        packets.fill_all(250, 100, 1_000);
+        packets.grow(30);
+        assert_eq!(lengths(&packets), [(130, 1), (70, 1), (50, 1)]);
+        // The second is eaten up; what is behind it is left alone.
+        packets.grow(100);
+        assert_eq!(lengths(&packets), [(200, 1), (50, 1)]);
+        packets.grow(0);
+        packets.grow(60);
+        assert_eq!(lengths(&packets), [(250, 1)]);
+        packets.grow(10);
+        assert_eq!((lengths(&packets), packets.packed()), ([(250, 1)].into(), 250));
     }
 }

@@ -1,5 +1,5 @@
 //! What leaves: lost segments first, then new ones, as far as the window goes (Linux 6.1, `tcp_xmit_retransmit_queue`,
-//! `tcp_write_xmit`, `tcp_tso_should_defer`).
+//! `tcp_write_xmit`, `tcp_tso_should_defer`; where 6.18 differs, [`KernelEdition`] says so).
 //!
 //! The kernel sends up to so many segments at once that a millisecond's worth at the present rate is one packet to it.
 //! That is visible where it waits for more room rather than send a small packet.
@@ -9,6 +9,7 @@ use careof_base::Instant;
 use super::ack::Again;
 use super::packets::Head;
 use super::{micros, send_buffer, timers, usage};
+use crate::config::KernelEdition;
 use crate::congestion::{CaState, Controller};
 use crate::send_queue::Marks;
 use crate::sender::{Outgoing, Sender};
@@ -260,16 +261,12 @@ fn send_packets(sender: &mut Sender, now: Instant, push: Push) {
             sender.pacing.wait();
             break;
         }
-        let head = match sender.linux.packets.head() {
-            Some(head) => head,
-            None if sender.queue.unsent() == 0 => Head { len: 0, last: true },
-            // The application is still writing.
-            None => break,
-        };
+        // Without one the application is still writing.
+        let Some(mut head) = next_packet(sender) else { break };
         let cwnd = sender.window.segments();
         let in_flight = sender.linux.in_flight(&sender.queue);
-        let small = head.len <= mss;
-        let quota = if small && head.last && ends_stream(sender) {
+        let old = sender.linux.kernel == KernelEdition::V6_1;
+        let quota = if old && head.len <= mss && head.last && ends_stream(sender) {
             1
         } else if in_flight < cwnd {
             (cwnd - in_flight).min((cwnd >> 1).max(1))
@@ -278,6 +275,12 @@ fn send_packets(sender: &mut Sender, now: Instant, push: Push) {
         } else {
             break;
         };
+        let quota = quota.min(most);
+        if !old {
+            sender.linux.packets.grow(mss.saturating_mul(quota).saturating_sub(head.len));
+            head = next_packet(sender).unwrap_or(head);
+        }
+        let small = head.len <= mss;
         if !first_segment_fits(sender, mss) {
             break;
         }
@@ -288,7 +291,7 @@ fn send_packets(sender: &mut Sender, now: Instant, push: Push) {
         } else if !one && waits_for_room(sender, now, most, head, &mut limited) {
             break;
         }
-        let len = if small { head.len } else { piece(sender, mss, quota.min(most), head, push) };
+        let len = if small { head.len } else { piece(sender, mss, quota, head, push) };
         sent += send_packet(sender, now, mss, len);
         sender.pacing.end_burst();
         if one {
@@ -307,6 +310,12 @@ fn send_packets(sender: &mut Sender, now: Instant, push: Push) {
             timers::schedule_probe(sender, now, false);
         }
     }
+}
+
+/// The packet that leaves next; a FIN is one without data.
+fn next_packet(sender: &Sender) -> Option<Head> {
+    let fin = || (sender.queue.unsent() == 0).then_some(Head { len: 0, last: true });
+    sender.linux.packets.head().or_else(fin)
 }
 
 /// Bytes of the first packet that leave at once, at most `segments` full segments (`tcp_mss_split_point`).
