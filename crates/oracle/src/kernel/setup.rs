@@ -1,6 +1,8 @@
 //! The model that stands for the sender of a trace, and for its receiver.
 
-use careof_tcp::{Config, CongestionControl, DelayedAck, HyStart, IdleRestart, InitialWindow, Profile};
+use careof_tcp::{
+    Config, CongestionControl, DelayedAck, HyStart, IdleRestart, InitialWindow, KernelEdition, Profile,
+};
 
 use super::error::{Error, Problem};
 use super::script::{segments, switch, whole, wrong};
@@ -105,6 +107,9 @@ impl Setup {
                 IdleRestart::Decay
             },
             ecn: set("tcp_ecn", 0) == 1,
+            kernel: trace
+                .release
+                .map_or(KernelEdition::V6_1, |(major, minor)| KernelEdition::of_release(major, minor)),
             ..Config::from(Profile::Linux)
         };
         let receiver = Config {
