@@ -56,7 +56,7 @@ demo: setup
 test:
 	@$(MAKE) --no-print-directory --jobs=2 setup compiled
 	@$(MAKE) --no-print-directory lint
-	cargo test --workspace --locked --quiet
+	$(BIN)/python tests/rust.py
 	$(BIN)/python -m pytest --quiet --numprocesses=auto --dist=loadfile
 
 compiled: $(VENV)/.packages

@@ -64,7 +64,7 @@ def as_ordinary_user(command: Sequence[str | Path], tun_mode: int, scratch: Path
         env=os.environ | {"PYTHONPATH": os.pathsep.join(_paths()), "HOME": "/nonexistent"},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
 
