@@ -179,7 +179,7 @@ impl Carrier {
             closed: false,
         };
         carrier.install()?;
-        carrier.read_network()?;
+        carrier.read_network(now)?;
         if let Some(error) = carrier.reading.take_problem() {
             // There is no earlier state to go on with, and somebody waits to be told.
             return Err(error.into());
@@ -373,7 +373,7 @@ impl Carrier {
         self.interfaces.forget_addresses();
         self.install()?;
         self.tell_interfaces(now);
-        self.read_network()?;
+        self.read_network(now)?;
         self.finish_turn()
     }
 

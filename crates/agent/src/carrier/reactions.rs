@@ -122,9 +122,9 @@ impl Carrier {
     }
 
     /// Reads what there is of interfaces and addresses, and tells the agent what is news. What cannot be read is
-    /// left as it was known, and read again soon.
-    pub(super) fn read_network(&mut self) -> Result<(), Error> {
-        let now = self.clock.now();
+    /// left as it was known, and read again soon. It takes the instant of its turn, since the agent's time must not run
+    /// backwards within one.
+    pub(super) fn read_network(&mut self, now: Instant) -> Result<(), Error> {
         self.reading.begin();
         let outcome = self.reading.check().and_then(|()| self.interfaces.read(self.host.netlink()));
         let changes = self.reading.note(now, outcome).unwrap_or_default();
@@ -139,7 +139,7 @@ impl Carrier {
             return Ok(());
         }
         self.stirred = true;
-        self.read_network()?;
+        self.read_network(now)?;
         self.host.settle();
         self.decisions.forget_path_mtus();
         Ok(())
@@ -214,7 +214,7 @@ impl Carrier {
         self.apply_changes(now, changes)?;
         if everything {
             self.host.doubt_everything();
-            self.read_network()?;
+            self.read_network(now)?;
         } else if addresses || by_links {
             self.read_addresses(now);
         }

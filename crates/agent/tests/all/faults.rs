@@ -10,7 +10,7 @@ use crate::support::*;
 use careof_agent::{Carrier, Hooks, Setup};
 use careof_base::RandomStream;
 use careof_lab::{InterfaceConfig, Netlink};
-use careof_mobility::v4::{Event, HandoverEvent, Notice, Selection};
+use careof_mobility::v4::{CareOfChoice, Event, HandoverEvent, Notice, Selection};
 
 fn preferring(hold: Duration) -> careof_agent::MobileSetup {
     let mut setup = mobile_setup();
@@ -238,6 +238,44 @@ fn changes_that_come_faster_than_they_are_read_are_caught_up_with() {
         .unwrap();
     registered(&mut node, "gsm0");
     assert!(node.status().counters["network-overruns"] >= 1);
+}
+
+#[test]
+fn what_is_read_late_and_what_is_due_are_done_at_one_instant() {
+    let Some(realm) = realm_or_skip() else { return };
+    let world = World::new(realm);
+    let _home = world.home_agent(home_setup(), Hooks::default());
+    let clock = world.clock;
+    let mut setup = preferring(Duration::from_secs(1));
+    // Where it seeks agents, a solicitation is due each second at first.
+    setup.config.interfaces[1].care_of = CareOfChoice::ForeignAgent;
+    let mut node = {
+        let random = RandomStream::new(3, 0, "one instant");
+        world.mobile.run(move || Carrier::open(Setup::Mobile(setup), clock, random, Hooks::default()))
+    }
+    .unwrap()
+    .unwrap();
+    let turn_until = |node: &mut Carrier, what: &str, is_so: &dyn Fn(&careof_agent::Status) -> bool| {
+        let begun = clock.now();
+        while !is_so(&node.status()) {
+            assert!(clock.now() - begun < PATIENCE, "not {what}: {:#?}", node.status());
+            node.turn().unwrap();
+            while node.poll_event().is_some() {}
+            sleep(Duration::from_millis(1));
+        }
+    };
+    turn_until(&mut node, "registered", &|status| status.registration.as_ref().unwrap().registered);
+    careof_agent::refuse_readings(&mut node, 1);
+    let removed = world.mobile.run(|| {
+        let mut netlink = Netlink::open()?;
+        let index = netlink.index_of("gsm0")?;
+        netlink.remove_address(index, GSM.into(), 24)
+    });
+    removed.unwrap().unwrap();
+    turn_until(&mut node, "told", &|status| status.network_problem.is_some());
+    // Both the reading and a solicitation are due when the agent has its next turn.
+    sleep(Duration::from_millis(2500));
+    turn_until(&mut node, "read again", &|status| status.network_problem.is_none());
 }
 
 #[test]
