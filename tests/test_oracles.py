@@ -229,6 +229,18 @@ def test_a_reason_explains_its_cases_and_goes_stale_with_them(monkeypatch: pytes
     assert families.of_predictions(Evaluation([{**row, "id": "z"}])).stale == []
 
 
+def test_a_reason_does_not_explain_another_difference_of_its_case(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = Known("analytic", ("x",), "because", r"reno is 11[^;]*")
+    monkeypatch.setattr(families, "KNOWN", (known,))
+
+    def unexplained(why: str) -> int:
+        return len(families.of_predictions(Evaluation([{"id": "x", "outcome": "differs", "why": why}])).unexplained)
+
+    assert unexplained("reno is 11.2, not 12") == 0
+    assert unexplained("reno is 11.2, not 12; cubic is 3, not 12") == 1
+    assert unexplained("cubic is 3, not 12") == 1
+
+
 @pytest.mark.skipif(not SHARED.is_dir(), reason=f"no reference data in {SHARED}")
 def test_the_linux_model_does_what_linux_did() -> None:
     for directory in SHARED.glob("kernel*"):

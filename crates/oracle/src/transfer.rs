@@ -6,7 +6,7 @@
 //!
 //! Packets are as long as ns-2 makes them - 40 bytes of header, and 8 for each SACK block - and the handshake is ns-2's,
 //! a SYN and its answer: the empty acknowledgement behind them is not sent, the first data segment does its work.
-//! So both sides keep the same time, to the nanosecond.
+//! So both sides keep the same time, as far as ns-2 prints its own (microseconds).
 
 use core::time::Duration;
 
@@ -64,7 +64,7 @@ pub struct Sent {
     pub segment: u32,
     /// The how-manieth time it was sent, from 1.
     pub transmission: u32,
-    /// It was lost on entry.
+    /// It was lost on entry, or the queue was full.
     pub lost: bool,
     /// The congestion window after it, bytes.
     pub cwnd: u32,
@@ -209,8 +209,13 @@ impl<'a> World<'a> {
                     let opens = from == SENDER && segment.flags.contains(Flags::SYN);
                     let size = HEADERS + SACK_BLOCK * blocks + u32::from(segment.payload_len);
                     let size = if opens { self.scene.syn } else { size };
-                    // A full queue drops like any other: the sender learns of it by silence.
-                    let _ = self.ways[from].enqueue(self.now, sent.segment, size);
+                    let refused = self.ways[from].enqueue(self.now, sent.segment, size).is_err();
+                    if from == SENDER
+                        && sent.segment.payload_len > 0
+                        && let Some(last) = self.sent.last_mut()
+                    {
+                        last.lost = refused;
+                    }
                 }
             }
             while self.ends[from].poll_event().is_some() {}
@@ -371,6 +376,24 @@ mod tests {
         let twice = sent(&json!({ "drops": [[40, 2]] }));
         assert_eq!(again(&twice), [40, 40]);
         assert!(twice.windows(2).any(|pair| pair[1].0 - pair[0].0 > 0.8), "no timeout");
+    }
+
+    #[test]
+    fn what_a_full_queue_drops_is_lost_and_sent_again() {
+        let scene =
+            scene(&json!({ "queue": 4, "window": 40, "profile": "tahoe", "limited_transmit": false }));
+        let rows: Value = serde_json::from_str(&from_json(&scene.to_string()).unwrap()).unwrap();
+        let lost: Vec<u64> = rows
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|row| row[3] == true)
+            .map(|row| row[1].as_u64().unwrap())
+            .collect();
+        assert!(!lost.is_empty());
+        let again =
+            again(&sent(&json!({ "queue": 4, "window": 40, "profile": "tahoe", "limited_transmit": false })));
+        assert!(lost.iter().all(|segment| again.contains(segment)), "{lost:?} {again:?}");
     }
 
     #[test]

@@ -177,9 +177,9 @@ def _of_averages(found: Sequence[averages.Average]) -> Family:
 def _of_verdicts(verdicts: Sequence[ns2.Verdict]) -> Family:
     """The reasons of this family follow from the traces themselves."""
     differing = [
-        Difference(verdict.case.name, "other segments sent again, or in another order", verdict.reason)
+        Difference(verdict.case.name, "another segment sent, or at another time", verdict.reason)
         for verdict in verdicts
-        if not verdict.same_order
+        if not verdict.agrees
     ]
     return Family(NS2, len(verdicts), len(verdicts) - len(differing), differing, [], [])
 
@@ -190,19 +190,18 @@ def _family(
     differing: Sequence[tuple[str, str]],
     not_run: list[tuple[str, str]],
 ) -> Family:
-    differences = [Difference(case, how, _reason(name, case)) for case, how in differing]
-    cases = {case for case, _ in differing}
+    differences = [Difference(case, how, _reason(name, case, how)) for case, how in differing]
     stale = [
         known
         for known in KNOWN
-        if any(known.explains(name, case) for case in compared)
-        and not any(known.explains(name, case) for case in cases)
+        if any(known.covers(name, case) for case in compared)
+        and not any(known.explains(name, case, how) for case, how in differing)
     ]
     return Family(name, len(compared), len(compared) - len(differences), differences, not_run, stale)
 
 
-def _reason(family: str, case: str) -> str | None:
-    return next((known.reason for known in KNOWN if known.explains(family, case)), None)
+def _reason(family: str, case: str, how: str) -> str | None:
+    return next((known.reason for known in KNOWN if known.explains(family, case, how)), None)
 
 
 def _details(family: Family, style: Style) -> str:

@@ -3,15 +3,15 @@
 Both run from a `Case`. What ns-2 is told so that the experiment is the same stands in ``ns2.tcl`` and in `theirs`:
 RFC 6298's clock with a fine grain, no delayed acknowledgements, no limited transmit but for SACK, one segment as
 first window, and for Reno no ``bugFix_``: Fall and Floyd's Reno (1996) leaves recovery with the first partial
-acknowledgement and may halve again. Sizes are ns-2's, so that times agree to the nanosecond. What still differs by
-design has its reason in `_reason`.
+acknowledgement and may halve again. Sizes are ns-2's, so that times agree within what ns-2 prints of them
+(`TOLERANCE_S`). What still differs has its reason in `careof.oracles.ns2_reasons`.
 """
 
 from __future__ import annotations
 
 import shutil
 import subprocess
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from careof import native
 from careof.errors import InputError, InternalError
+from careof.oracles.ns2_reasons import LEAST_TIMEOUT_S, reason_of
 from careof.oracles.parallel import in_parallel
 from careof.text import Style, table
 
@@ -41,8 +42,11 @@ VARIANTS: Final = tuple(AGENTS)
 #: IP and TCP headers in bytes, as ns-2 counts them.
 HEADERS: Final = 40
 
-#: The least retransmission timeout of both sides, in seconds: who is silent for longer has timed out.
-LEAST_TIMEOUT_S: Final = 1.0
+#: Times of both sides are the same within this, in seconds: ns-2 prints them to the microsecond.
+TOLERANCE_S: Final = 2e-6
+
+#: Limits within which times are counted for people, seconds.
+WITHIN_S: Final = (TOLERANCE_S, 1e-3, 0.1, 1.0)
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,8 @@ class Case:
         standard = Case(self.variant)
         if (self.rate_bps, self.delay_s) != (standard.rate_bps, standard.delay_s):
             parts.append(_link(self.rate_bps, self.delay_s))
+        if self.queue != standard.queue:
+            parts.append(f"queue {self.queue}")
         if self.drops:
             parts.append("drops " + " ".join(f"{k}" if n == 1 else f"{k}:{n}" for k, n in self.drops))
         parts += [f"outage {start:g}+{length:g} s" for start, length in self.outages]
@@ -109,6 +115,12 @@ class Sent:
     transmission: int
     #: The congestion window then, segments.
     cwnd: float
+    #: The slow start threshold then, segments.
+    ssthresh: float = 0.0
+    #: It was lost on entry, or the queue was full.
+    lost: bool = False
+    #: Of ns-2: it was dropped at the very instant at which another packet left the queue.
+    tied: bool = False
 
 
 @dataclass(frozen=True)
@@ -146,20 +158,47 @@ class Verdict:
                 return index
         return None if len(self.ours) == len(self.theirs) else len(both)
 
+    @cached_property
+    def departure(self) -> int | None:
+        """Index of the first transmission that is of another segment, or at another time."""
+        for index, (a, b) in enumerate(zip(self.ours, self.theirs, strict=False)):
+            if a.segment != b.segment or abs(a.at_s - b.at_s) > TOLERANCE_S:
+                return index
+        return self.first_difference
+
     @property
+    def agrees(self) -> bool:
+        """Everything was sent in the same order and at the same times."""
+        return self.departure is None
+
+    def share_within(self, seconds: float) -> float:
+        """The share of transmissions of ours whose counterpart in ns-2, by segment and transmission, is that near."""
+        return self.near(seconds) / max(len(self.ours), 1)
+
+    def near(self, seconds: float) -> int:
+        """How many are."""
+        theirs = {(one.segment, one.transmission): one.at_s for one in self.theirs}
+        pairs = ((one.at_s, theirs.get((one.segment, one.transmission))) for one in self.ours)
+        return sum(other is not None and abs(at - other) <= seconds for at, other in pairs)
+
+    @cached_property
     def reason(self) -> str | None:
-        """Why ours differs by design; None where it does not differ, or where nobody knows."""
-        return None if self.same_order else _reason(self)
+        """Why ours differs; None where it does not differ, or where nobody knows."""
+        return reason_of(self)
 
     def as_json(self) -> dict[str, Any]:
         """For programs."""
-        at = self.first_difference
+        at = self.departure
         return {
             **asdict(self.case),
             "case": self.case.name,
             "same_segments": self.same_segments,
             "same_order": self.same_order,
             "same_transmissions": self.same_transmissions,
+            "same_times": self.agrees,
+            "compared": len(self.ours) if self.departure is None else self.departure,
+            "transmissions": len(self.ours),
+            "within": {f"{seconds:g}": self.share_within(seconds) for seconds in WITHIN_S},
             "retransmitted": again(self.ours),
             "retransmitted_ns2": again(self.theirs),
             "first_difference": None
@@ -201,7 +240,7 @@ def compare(case: Case) -> Verdict:
     for index, one in enumerate(all_theirs):
         if index not in copies:
             counts[one.segment] = counts.get(one.segment, 0) + 1
-            kept.append(Sent(one.at_s, one.segment, counts[one.segment], one.cwnd))
+            kept.append(replace(one, transmission=counts[one.segment]))
     return Verdict(case, ours(case), tuple(kept), tuple(all_theirs[index].segment for index in sorted(copies)))
 
 
@@ -225,7 +264,10 @@ def ours(case: Case) -> tuple[Sent, ...]:
         "changes": [[_nanos(c.at_s), c.rate_bps, _nanos(c.delay_s)] for c in case.changes],
         "until": _nanos(case.until_s),
     }
-    return tuple(Sent(at, segment, nth, cwnd) for at, segment, nth, _, cwnd, _ in native.transfer(scene))
+    return tuple(
+        Sent(at, segment, nth, cwnd, ssthresh, lost)
+        for at, segment, nth, lost, cwnd, ssthresh in native.transfer(scene)
+    )
 
 
 def theirs(case: Case) -> tuple[Sent, ...]:
@@ -276,18 +318,31 @@ def _run(case: Case, ordinals: Sequence[int]) -> list[Sent]:
 
 
 def _read(trace: str) -> list[Sent]:
-    """ns-2's trace of the link's entry, with the window between: ``+ 0.5 0 1 tcp 1040 ...`` and ``0.5 ... cwnd_ 2``."""
+    """ns-2's trace of the link's entry, with the window between: ``+ 0.5 0 1 tcp 1040 ...`` and ``0.5 ... cwnd_ 2``.
+
+    ``d`` is a packet just entered that was dropped, ``-`` one that leaves the queue for the link.
+    """
     counts: dict[int, int] = {}
     sent: list[Sent] = []
-    cwnd = 1.0
+    cwnd, ssthresh = 1.0, 0.0
+    dropped_at = None
     for line in trace.splitlines():
         words = line.split()
         if words[0] == "+":
             segment = int(words[10])
             counts[segment] = counts.get(segment, 0) + 1
-            sent.append(Sent(float(words[1]), segment, counts[segment], cwnd))
+            sent.append(Sent(float(words[1]), segment, counts[segment], cwnd, ssthresh))
+        elif words[0] == "d":
+            sent[-1] = replace(sent[-1], lost=True)
+            dropped_at = words[1]
+        elif words[0] == "-":
+            if words[1] == dropped_at:
+                sent[-1] = replace(sent[-1], tied=sent[-1].lost)
+            dropped_at = None
         elif words[-2] == "cwnd_":
             cwnd = float(words[-1])
+        elif words[-2] == "ssthresh_":
+            ssthresh = float(words[-1])
     return sent
 
 
@@ -298,49 +353,6 @@ def _unsent_copies(sent: Sequence[Sent]) -> set[int]:
         for index, (a, b) in enumerate(pairwise(sent))
         if a.segment == b.segment and (a.transmission, b.transmission) == (1, 2) and b.at_s - a.at_s < LEAST_TIMEOUT_S
     }
-
-
-def _reason(verdict: Verdict) -> str | None:
-    """What ns-2 is known to do otherwise, where the trace up to the first difference shows it."""
-    at = verdict.first_difference
-    if at is None:
-        return None
-    variant, before = verdict.case.variant, verdict.theirs[: at + 1]
-    timed_out = any(b.at_s - a.at_s >= LEAST_TIMEOUT_S and b.transmission > 1 for a, b in pairwise(before))
-    if verdict.sent_twice:
-        return "what follows a segment that ns-2's Vegas sent twice: it looks at the send time of one never sent"
-    if variant == "sack" and _goes_back_besides(verdict):
-        return "after a timeout ns-2 sends again what had arrived as well; RFC 6675 does not"
-    if any(one.cwnd < 2 for one in before[-3:]) and timed_out:
-        return "after a timeout ns-2 lets a halved window fall below two segments; RFC 5681 does not"
-    at_once = [one for one in verdict.ours[: at + 1] if one.at_s == verdict.ours[min(at, len(verdict.ours) - 1)].at_s]
-    if variant == "newreno" and len(at_once) > 2:
-        return "in a recovery ns-2's NewReno sends at most two segments for an acknowledgement"
-    return None
-
-
-def _goes_back_besides(verdict: Verdict) -> bool:
-    """Whether ns-2, after a timeout, sent again what had arrived before, and what ours sent again otherwise.
-
-    Up to the first of those the order must be the same; what they take of the window may shift the rest.
-    """
-    case, wanted = verdict.case, again(verdict.ours)
-    arrived: set[int] = set()
-    timed_out = gone_back = False
-    for one in verdict.theirs:
-        if one.transmission > 1:
-            # Only a timeout leaves its window at one segment.
-            timed_out |= one.cwnd <= 1
-            if one.segment in (wanted if gone_back else wanted[:1]):
-                wanted.remove(one.segment)
-            elif timed_out and one.segment in arrived:
-                gone_back = True
-            else:
-                return False
-        lost = any(segment == one.segment and one.transmission <= times for segment, times in case.drops)
-        if not lost and not any(start <= one.at_s < start + length for start, length in case.outages):
-            arrived.add(one.segment)
-    return gone_back and not wanted
 
 
 def _nanos(seconds: float) -> int:
@@ -371,6 +383,29 @@ CHANGES: Final = (
 )
 
 
+#: A link whose times are binary fractions, exact in ns-2's floating point: 2^-9 s a segment, 2^-4 s one way. Where
+#: the sender stands beside its bottleneck, each acknowledgement arrives at the very instant at which a packet leaves
+#: the queue; with decimal times the rounding would say which comes first.
+EXACT: Final = Case("reno", rate_bps=1 << 22, delay_s=0.0625, mss=984)
+#: Packets that may wait: slow start overflows the first, and the sawtooth both.
+SMALL_QUEUES: Final = (8, 20)
+
+
+def small_queues(variant: str) -> list[Case]:
+    """Losses of a drop-tail queue, alone, and with outages and changes of the link."""
+    cases = []
+    for queue in SMALL_QUEUES:
+        exact = replace(EXACT, variant=variant, queue=queue, window=200, segments=600)
+        slow = replace(exact, rate_bps=1 << 19, window=100, segments=400)
+        narrow = replace(slow, window=12, segments=200)
+        cases += [exact, slow, narrow, replace(narrow, drops=((40, 1), (42, 1)))]
+        cases += [replace(exact, outages=((1.03, length),)) for length in (0.3, 1.0, 3.0)]
+        changes = (Change(1.03, 1 << 20, 0.25), Change(1.03, 1 << 24, 0.0625))
+        cases += [replace(exact, changes=(change,)) for change in changes]
+        cases.append(replace(exact, outages=((1.03, 1.0),), changes=(Change(2.03, 1 << 20, 0.25),)))
+    return cases
+
+
 def suite(variants: Iterable[str] = VARIANTS, *, quick: bool = False) -> list[Case]:
     """The standard cases."""
     cases = []
@@ -381,6 +416,7 @@ def suite(variants: Iterable[str] = VARIANTS, *, quick: bool = False) -> list[Ca
         cases += [Case(variant, tuple((k, 1) for k in drops), rate_bps=1_000_000) for drops in slow]
         cases += [Case(variant, outages=((1.03, length),), segments=600) for length in OUTAGES_S]
         cases += [Case(variant, changes=(change,), segments=600) for change in CHANGES]
+        cases += small_queues(variant)
     return cases[::7] if quick else cases
 
 
@@ -388,14 +424,27 @@ def suite(variants: Iterable[str] = VARIANTS, *, quick: bool = False) -> list[Ca
 
 
 def summary(verdicts: Sequence[Verdict]) -> str:
-    """One line: how many cases, how many alike, how many differing with a reason."""
-    alike = sum(verdict.same_order for verdict in verdicts)
+    """One line: how many cases, how many alike, how many differing with a reason; how near the times are."""
+    alike = sum(verdict.agrees for verdict in verdicts)
     explained = sum(verdict.reason is not None for verdict in verdicts)
-    unknown = len(verdicts) - alike - explained
+    ordered = sum(verdict.same_order for verdict in verdicts)
     return (
-        f"ns-2: {len(verdicts)} cases, {alike} with the same segments sent again in the same order, "
-        f"{explained} differing with reason, {unknown} differing"
+        f"ns-2: {len(verdicts)} cases, {alike} alike in every segment and time, {explained} differing with reason, "
+        f"{len(verdicts) - alike - explained} differing; {ordered} with the same segments sent again in the same order"
     )
+
+
+def times(verdicts: Sequence[Verdict]) -> str:
+    """How near times are, of all transmissions and by case; how much was compared before the first difference."""
+    whole = max(sum(len(verdict.ours) for verdict in verdicts), 1)
+    cases = max(len(verdicts), 1)
+    parts = []
+    for seconds in WITHIN_S:
+        segments = sum(verdict.near(seconds) for verdict in verdicts) / whole
+        all_of_case = sum(verdict.near(seconds) == len(verdict.ours) for verdict in verdicts) / cases
+        parts.append(f"{seconds * 1e3:g} ms: {segments:.1%} of transmissions, {all_of_case:.1%} of cases whole")
+    before = sum(len(verdict.ours) if verdict.departure is None else verdict.departure for verdict in verdicts) / whole
+    return "Times within " + "; ".join(parts) + f". Before the first difference: {before:.1%} of transmissions."
 
 
 def for_people(verdicts: Sequence[Verdict], style: Style) -> str:
@@ -415,28 +464,57 @@ def for_people(verdicts: Sequence[Verdict], style: Style) -> str:
                 [
                     variant,
                     str(len(mine)),
-                    str(sum(verdict.same_order for verdict in mine)),
+                    str(sum(verdict.agrees for verdict in mine)),
                     str(sum(verdict.same_transmissions for verdict in mine)),
+                    str(sum(verdict.same_order for verdict in mine)),
                     str(sum(verdict.reason is not None for verdict in mine)),
                 ]
             )
-        head = ["variant", "cases", "same segments sent again in the same order", "all alike", "differing with reason"]
+        head = ["variant", "cases", "alike with times", "same order", "same order of those sent again", "with reason"]
         parts.append(table(head, rows))
-        parts += [f"{verdict.case.name}\n  {_word(verdict)}" for verdict in verdicts if not verdict.same_order]
+        parts += _by_reason(verdicts)
     twice = sum(bool(verdict.sent_twice) for verdict in verdicts)
     if twice:
         parts.append(
             f"Left out in {twice} case{'s' if twice > 1 else ''}: a copy that ns-2's Vegas sends of a new segment "
             "(it looks at the send time of a segment that was never sent)."
         )
+    parts.append(times(verdicts))
     parts.append(style.bold(summary(verdicts)))
     return "\n\n".join(parts)
 
 
+def _by_reason(verdicts: Sequence[Verdict]) -> list[str]:
+    """What differs, by reason; without one, each case with the place."""
+    named = dict.fromkeys(verdict.reason for verdict in verdicts if verdict.reason)
+    parts = []
+    for reason in named:
+        cases = [verdict for verdict in verdicts if verdict.reason == reason]
+        most = 3
+        more = f", and {len(cases) - most} more" if len(cases) > most else ""
+        parts.append(f"{reason}: {'; '.join(verdict.case.name for verdict in cases[:most])}{more}")
+    parts += [f"{verdict.case.name}\n  {_word(verdict)}" for verdict in verdicts if _is_unexplained(verdict)]
+    return parts
+
+
+def _is_unexplained(verdict: Verdict) -> bool:
+    return not verdict.agrees and verdict.reason is None
+
+
 def _word(verdict: Verdict) -> str:
-    if verdict.same_order:
+    at = verdict.departure
+    if at is None:
         return "same"
-    return f"differs: {verdict.reason}" if verdict.reason else "DIFFERS"
+    if verdict.reason:
+        return f"differs from transmission {at + 1} on: {verdict.reason}"
+    return f"DIFFERS from transmission {at + 1} on: {_one(verdict.ours, at)}, ns-2 {_one(verdict.theirs, at)}"
+
+
+def _one(sent: Sequence[Sent], at: int) -> str:
+    if at >= len(sent):
+        return "nothing"
+    one = sent[at]
+    return f"segment {one.segment} ({one.transmission}) at {one.at_s:.6f} s with cwnd {one.cwnd:.2f}"
 
 
 def _numbers(segments: Sequence[int]) -> str:

@@ -55,9 +55,7 @@ def add(oracles: Any, command: Adder, progress: Callable[[argparse.Namespace, st
     )
     beside.add_argument("--rate", metavar="MBIT/S", type=_positive, default=10.0, help="of the link (default: 10)")
     beside.add_argument("--delay", metavar="S", type=_positive, default=0.05, help="one way (default: 0.05)")
-    beside.add_argument(
-        "--queue", metavar="N", type=_count, default=1_000, help="packets that may wait for the link (default: 1000)"
-    )
+    beside.add_argument("--queue", metavar="N", type=_count, help="packets that may wait for the link (default: 1000)")
     beside.add_argument(
         "--window", metavar="N", type=_count, default=40, help="the receiver's window in segments (default: 40)"
     )
@@ -77,7 +75,7 @@ def _ns2(options: argparse.Namespace, progress: Callable[[float, float], None]) 
     from careof.oracles import ns2
 
     variants = VARIANTS if options.variant == "all" else (options.variant,)
-    if options.drop or options.outage or options.change:
+    if options.drop or options.outage or options.change or options.queue:
         timed = bool(options.outage or options.change)
         cases = [
             ns2.Case(
@@ -87,7 +85,7 @@ def _ns2(options: argparse.Namespace, progress: Callable[[float, float], None]) 
                 changes=tuple(options.change),
                 rate_bps=round(options.rate * 1e6),
                 delay_s=options.delay,
-                queue=options.queue,
+                queue=options.queue or 1_000,
                 window=options.window,
                 segments=options.segments or (600 if timed else 200),
             )
@@ -102,7 +100,7 @@ def _ns2(options: argparse.Namespace, progress: Callable[[float, float], None]) 
         print(ns2.summary(verdicts))
     else:
         print(ns2.for_people(verdicts, Style(sys.stdout)))
-    return 0 if all(verdict.same_order or verdict.reason for verdict in verdicts) else 1
+    return 0 if all(verdict.agrees or verdict.reason for verdict in verdicts) else 1
 
 
 def _drops(text: str) -> tuple[tuple[int, int], ...]:

@@ -203,3 +203,24 @@ impl Row {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cubic_is_judged_where_reno_differs() {
+        let row = |expected: &str| Row {
+            id: "cubic-avg-test".to_owned(),
+            source: String::new(),
+            inputs: "RTT=0.1 p=0.01".to_owned(),
+            expected: expected.to_owned(),
+            tolerance: "5%".to_owned(),
+        };
+        let Outcome::Differs(how) = evaluate(&row("Reno W=30, CUBIC C=0.4 W=40 segments")) else {
+            panic!("neither is near")
+        };
+        assert!(how.contains("reno is 11.") && how.contains("; the mean window of cubic is 11."), "{how}");
+        assert_eq!(evaluate(&row("Reno W=11.2, CUBIC C=0.4 W=11.5 segments")), Outcome::Holds);
+    }
+}
