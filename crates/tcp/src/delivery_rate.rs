@@ -268,6 +268,10 @@ impl DeliveryRate {
     pub(crate) fn begin(&mut self, bytes_in_flight: u32, segments_in_flight: u32) {
         self.newest = None;
         self.delivered_before = self.delivered;
+        if self.unit == Unit::Segments {
+            // What a timer marked in between is no loss of this acknowledgement's (`tcp_ack`).
+            self.lost_before = self.lost;
+        }
         self.in_flight_before = self.amount(bytes_in_flight, segments_in_flight);
         self.newest_acked = None;
         self.newest_sacked = None;

@@ -592,3 +592,21 @@ fn releases_are_sorted_into_the_editions_by_when_the_change_came() {
     assert_eq!([of(5, 15), of(6, 1), of(6, 9)], [KernelEdition::V6_1; 3]);
     assert_eq!([of(6, 10), of(6, 18), of(7, 0)], [KernelEdition::V6_18; 3]);
 }
+
+#[test]
+fn a_loss_that_a_timer_found_is_not_taken_from_bbrs_window_with_the_next_acknowledgement() {
+    let config = Config { congestion: CongestionControl::Bbr, ..linux() };
+    let start = ["0 write 4000\n", &segments(0, 4, "0")].concat();
+    let text = "
+    100  < ack 1000
+         = cwnd 11
+    102  < ack 1000 sack 2000-3000
+         = cwnd 12
+    104  < ack 1000 sack 2000-4000
+         = cwnd 13
+    # 104 ms, a quarter of the least round trip, and 2 ms.
+    131  > 1000+1000 again
+    231  < ack 4000
+         = cwnd 14";
+    play(config, &peer(), &[&start, text].concat());
+}
