@@ -49,6 +49,12 @@ impl Persist {
         self.silent_since = None;
     }
 
+    /// The next probe leaves after the present wait, counted from `now`.
+    pub(crate) fn restart(&mut self, now: Instant, rto: Duration, max: Duration) {
+        let factor = 1_u32.checked_shl(self.doublings).unwrap_or(u32::MAX);
+        self.timer.arm(now + rto.saturating_mul(factor).min(max.max(rto)));
+    }
+
     /// How long probes have gone unanswered.
     pub(crate) fn silence(&self, now: Instant) -> Duration {
         self.silent_since.map_or(Duration::ZERO, |since| now - since)
@@ -59,8 +65,7 @@ impl Persist {
         self.probe = true;
         self.silent_since.get_or_insert(now);
         self.doublings = self.doublings.saturating_add(1);
-        let factor = 1_u32.checked_shl(self.doublings).unwrap_or(u32::MAX);
-        self.timer.arm(now + rto.saturating_mul(factor).min(max.max(rto)));
+        self.restart(now, rto, max);
         self.unanswered = self.unanswered.saturating_add(1);
         self.unanswered
     }

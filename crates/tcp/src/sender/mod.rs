@@ -416,7 +416,7 @@ impl Sender {
         let before = self.begin_ack();
         let (standing, phase) = (self.standing(), self.phase);
         let (window_before, cwnd_before) = (self.snd_wnd, self.window.cwnd());
-        self.update_window(ack);
+        self.update_window(now, ack);
         let same_window = self.snd_wnd == window_before;
         let sacked = if self.variant == Variant::Sack && !ack.sack.is_empty() {
             // Where losses are found by time, no number of blocks means one.
@@ -462,11 +462,11 @@ impl Sender {
     }
 
     /// RFC 9293 section 3.10.7.4: only an acknowledgement that is not older than the last changes the window.
-    fn update_window(&mut self, ack: &Ack<'_>) {
+    fn update_window(&mut self, now: Instant, ack: &Ack<'_>) {
         if self.is_news(ack.seq, ack.ack) {
             self.set_window(ack.seq, ack.ack, ack.window);
         }
-        self.settle_persist();
+        self.settle_persist(now);
     }
 
     fn is_news(&self, seq: SeqNumber, ack: SeqNumber) -> bool {
@@ -475,14 +475,14 @@ impl Sender {
 
     /// Linux's rule (6.1, `tcp_may_update_window`): the window follows an acknowledgement that advances or comes with
     /// newer data, and otherwise only grows. Returns whether it was followed.
-    pub(crate) fn follow_window(&mut self, ack: &Ack<'_>) -> bool {
+    pub(crate) fn follow_window(&mut self, now: Instant, ack: &Ack<'_>) -> bool {
         let follows = ack.ack.is_after(self.queue.una())
             || ack.seq.is_after(self.wl1)
             || ack.seq == self.wl1 && ack.window > self.snd_wnd;
         if follows {
             self.set_window(ack.seq, ack.ack, ack.window);
         }
-        self.settle_persist();
+        self.settle_persist(now);
         follows
     }
 
@@ -494,12 +494,16 @@ impl Sender {
     }
 
     /// The peer was heard: an open window need not be probed.
-    fn settle_persist(&mut self) {
+    fn settle_persist(&mut self, now: Instant) {
         if self.persist.timer().is_armed() {
             if self.snd_wnd > 0 {
                 self.persist.stop();
             } else {
                 self.persist.heard();
+                if self.variant == Variant::Linux && self.queue.is_empty() {
+                    // `tcp_ack_probe`: Linux counts from the answer, not from the probe.
+                    self.persist.restart(now, self.estimator.rto(), self.rules.rto_max);
+                }
             }
         }
     }

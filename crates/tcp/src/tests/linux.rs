@@ -564,8 +564,9 @@ fn a_closed_window_keeps_the_congestion_window_until_it_opens() {
     400  > 9999+0 probe
     500  < win 0
          = cwnd 20
-   1000  > 9999+0 probe
-   1100  < win 0
+    # Twice the time, from the answer on.
+   1100  > 9999+0 probe
+   1200  < win 0
          = cwnd 20
    2000  < win 65535\n",
         &segments(10, 20, "2000"),

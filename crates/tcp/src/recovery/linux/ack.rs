@@ -132,7 +132,7 @@ fn take(
     }
     let highest_before = sender.linux.highest_sacked();
     let offered = sender.snd_wnd();
-    news.window_updated = sender.follow_window(ack);
+    news.window_updated = sender.follow_window(now, ack);
     if sender.snd_wnd() != offered && sender.linux.packets.head().is_some() {
         usage::restart_after_idle(sender, now);
     }
