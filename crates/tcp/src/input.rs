@@ -104,8 +104,8 @@ impl Connection {
     fn on_stray_syn(&mut self, now: Instant, segment: &Segment) {
         let repeated = self.state == State::SynReceived && segment.seq.plus(1) == self.receiver.nxt();
         if repeated && !segment.flags.contains(Flags::ACK) {
-            // The SYN-ACK is repeated by its own timer.
-            self.journal.counters.dropped_by_state += 1;
+            // The peer waits for the SYN-ACK, which is lost or late: it is sent at once (Linux, `tcp_check_req`).
+            self.sender.resend_front = true;
             return;
         }
         if repeated && segment.ack == self.sender.queue.end() {

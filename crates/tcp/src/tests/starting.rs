@@ -6,7 +6,7 @@ use careof_base::Instant;
 use careof_wire::{Flags, Segment, SeqNumber};
 
 use super::world::{CLIENT, SERVER, World};
-use crate::{Config, Connection, Event, Role, State, Variant};
+use crate::{Config, Connection, Event, Profile, Role, State, Variant};
 
 fn world(client: Config, server: Config) -> World {
     World::new(client, server, Duration::from_millis(10))
@@ -94,6 +94,25 @@ fn lost_segments_of_the_handshake_are_repeated() {
         world.ends[CLIENT].write(10_000);
         world.run_for(10);
         assert_eq!(world.ends[SERVER].received(), 10_000);
+    }
+}
+
+#[test]
+fn a_repeated_syn_is_answered_at_once() {
+    for config in [Config::default(), Config::from(Profile::Linux)] {
+        let mut server = Connection::new(config, Role::Passive, 1, 2, SeqNumber(5)).unwrap();
+        server.open(Instant::ZERO);
+        let syn = Segment { flags: Flags::SYN, ..Segment::default() };
+        let mut answers = 0;
+        // Long before the server's own timer.
+        for at in [Instant::ZERO, Instant::from_micros(200_000)] {
+            server.handle_segment(at, &syn);
+            while let Some(sent) = server.poll_transmit(at) {
+                assert_eq!(sent.segment.flags, Flags::SYN.with(Flags::ACK));
+                answers += 1;
+            }
+        }
+        assert_eq!(answers, 2);
     }
 }
 
