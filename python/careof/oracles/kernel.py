@@ -90,7 +90,7 @@ def traces_in(directory: Path) -> list[Path]:
             f"{directory} {problem}", hint="give a directory with traces, SCENARIO.CC.MODE.sackX.tsX.csv.gz"
         )
     try:
-        found = sorted(path for path in directory.iterdir() if path.name.endswith(ENDINGS) and path.is_file())
+        found = sorted(path for path in directory.iterdir() if path.name.endswith(ENDINGS) and not path.is_dir())
     except OSError as error:
         raise InputError(f"{directory}: {error.strerror}", hint="check its permissions") from None
     if not found:
