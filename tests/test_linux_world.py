@@ -135,6 +135,8 @@ def test_it_leaves_what_a_simulation_leaves(both: tuple[Path, Path]) -> None:
     assert (sim["world"], linux["world"]) == ("sim", "linux")
     assert linux["kernel"] == os.uname().release
     assert sim["kernel"] is None
+    assert linux["late_s"] > 0
+    assert sim["late_s"] is None
     for name in ("flows", "handovers", "links"):
         assert [keys(one) for one in linux[name]] == [keys(one) for one in sim[name]], name
     assert [one["name"] for one in linux["links"]] == [one["name"] for one in sim["links"]]

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from careof import medians, phases, runs
+from careof import medians, native, phases, runs
 from careof.errors import InputError, NotARunError
+from careof.runs import plan
 from careof.series_comparison import Sizes, compare_series
+from careof.worlds import edition_overrides
 from conftest import SMALL
 
 if TYPE_CHECKING:
@@ -126,3 +128,22 @@ def test_the_command_makes_and_compares_series(
         done = careof(*words)
         assert done.returncode == 2
         assert hint in done.stderr
+
+
+@pytest.mark.parametrize("tcp", ['"linux"', '{ congestion = "reno" }'])
+def test_simulated_senders_of_linux_are_of_the_edition_of_the_kernel_they_are_compared_with(tcp: str) -> None:
+    text = SMALL.replace("[[flow]]", f"[[flow]]\ntcp = {tcp}")
+    job = plan(text)
+    assert list(edition_overrides(job, "6.18.44")) == []
+    older = list(edition_overrides(job, "6.1.0-13-amd64"))
+    assert older == ['flow.0.tcp.kernel="6.1"']
+    (flow,) = native.check(job.name, job.text, older)["flows"]
+    assert flow["tcp"]["kernel"] == "6.1"
+    assert list(edition_overrides(job, "a kernel of somebody's own")) == []
+
+
+def test_an_edition_that_is_said_stays() -> None:
+    text = SMALL.replace("[[flow]]", '[[flow]]\ntcp = { kernel = "6.18" }')
+    assert list(edition_overrides(plan(text), "6.1.0")) == []
+    said = plan(SMALL, set={"flow.tcp.kernel": '"6.18"'})
+    assert list(edition_overrides(said, "6.1.0")) == []

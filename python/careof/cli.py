@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from careof.jobs import Remark
     from careof.runs import Job, Run, Watcher
+    from careof.series_comparison import SeriesComparison
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -505,26 +506,30 @@ def _compare(options: argparse.Namespace) -> int:
 
 
 def _compare_worlds(options: argparse.Namespace) -> int:
-    from careof import phases
+    from careof.worlds import compare_worlds
 
     if options.b is not None:
         raise InputError("--worlds takes one scenario", hint="careof compare FILE --worlds --repeat N")
     name = Path(options.a).stem or "scenario"
     out = options.out if options.out is not None else Path("run") / f"{name}-worlds"
-    made = []
-    for world in native.WORLDS:
-        job = plan(options.a, world=world, set=options.overrides, out=out / world)
-        with _progress(options, _unit(world)) as progress:
-            made.append(
-                phases.carry_out(job, options.repeat or 1, jobs=options.jobs, progress=progress, remark=progress.remark)
-            )
-    return _compare_series(options, *(series.path for series in made))
+    comparison = compare_worlds(
+        options.a,
+        options.repeat or 1,
+        out=out,
+        overrides=options.overrides,
+        jobs=options.jobs,
+        watch=lambda world: _progress(options, _unit(world)),
+    )
+    return _print_comparison(options, comparison)
 
 
 def _compare_series(options: argparse.Namespace, a: Path, b: Path) -> int:
     from careof.series_comparison import compare_series
 
-    comparison = compare_series(a, b)
+    return _print_comparison(options, compare_series(a, b))
+
+
+def _print_comparison(options: argparse.Namespace, comparison: SeriesComparison) -> int:
     if options.json:
         _print_json(comparison.as_json())
     else:

@@ -47,6 +47,7 @@ def carry_out(job: Job, progress: Watcher | None, remark: Remark | None) -> Run:
                 scenario = world.scenario()
                 audience = _Audience(world, progress, remark)
                 summary, events = _carry_out(world, job.trace, directory, audience)
+                audience.listen()
                 programs = world.take_programs()
             summary["remarks"] += audience.tell_of_failures(programs)
             result = Run(

@@ -162,6 +162,12 @@ def check_world(world: str, name: str, text: str, overrides: Sequence[str] = ())
         _careof.check_world(world, name, text, list(overrides))
 
 
+def kernel_edition(release: str) -> str | None:
+    """The word of a scenario's ``kernel`` for the kernel that calls itself `release`; None for no such name."""
+    with _no_panic():
+        return _careof.kernel_edition(release)
+
+
 def prepare(world: str) -> None:
     """Get this process ready for a world.
 

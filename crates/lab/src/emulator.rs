@@ -12,6 +12,7 @@ mod tap;
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{Builder, JoinHandle};
 
@@ -298,6 +299,8 @@ impl LinkReport {
 pub struct Emulator {
     orders: Sender<Order>,
     bell: Arc<EventFd>,
+    /// Nanoseconds, written by the thread.
+    lateness: Arc<AtomicU64>,
     thread: Option<JoinHandle<()>>,
     scheduling: Scheduling,
     options: Options,
@@ -313,9 +316,11 @@ impl Emulator {
         let failed = |call| move |errno| Error::system("start the link emulator", call, errno);
         let bell = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK);
         let bell = Arc::new(bell.map_err(failed("eventfd"))?);
+        let lateness = Arc::new(AtomicU64::new(0));
         let (orders, inbox) = channel();
         let (ready, is_ready) = channel();
-        let mut event_loop = EventLoop::new(clock, options.timing, inbox, Arc::clone(&bell))?;
+        let mut event_loop =
+            EventLoop::new(clock, options.timing, inbox, Arc::clone(&bell), Arc::clone(&lateness))?;
         let run = move || {
             let scheduling = if options.real_time {
                 Scheduling::ask_for_real_time()
@@ -331,13 +336,19 @@ impl Emulator {
             .spawn(run)
             .map_err(|error| failed("clone")(error.raw_os_error().map_or(Errno::EAGAIN, Errno::from_raw)))?;
         let scheduling = is_ready.recv().map_err(|_| Error::EmulatorGone)?;
-        Ok(Self { orders, bell, thread: Some(thread), scheduling, options, clock })
+        Ok(Self { orders, bell, lateness, thread: Some(thread), scheduling, options, clock })
     }
 
     /// How the kernel schedules the emulator.
     #[must_use]
     pub const fn scheduling(&self) -> Scheduling {
         self.scheduling
+    }
+
+    /// By how much the thread was late at most so far with what was due: a packet at a link's far end, or a change.
+    #[must_use]
+    pub fn lateness(&self) -> Duration {
+        Duration::from_nanos(self.lateness.load(Ordering::Relaxed))
     }
 
     /// The clock that its instants are of.

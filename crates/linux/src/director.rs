@@ -84,6 +84,8 @@ pub(crate) struct Director {
     pub(crate) outcome: Arc<Outcome>,
     pub(crate) script: Vec<(Instant, Step)>,
     pub(crate) next_step: usize,
+    /// By how much a step was taken after its time, at most.
+    pub(crate) lateness: Duration,
     /// The handover under way: begun, its registration not yet accepted.
     pub(crate) current: Option<usize>,
     /// Care-of addresses that the home agent sends to.
@@ -170,6 +172,7 @@ impl Director {
             && self.clock.until(at).is_zero()
         {
             self.next_step += 1;
+            self.lateness = self.lateness.max(self.clock.now().saturating_duration_since(at));
             self.take_step(at, step)?;
         }
         self.open_flows(now);

@@ -33,6 +33,10 @@ use crate::tcp::{
     KernelChoice, choose, refuse_missing_congestion, refuse_missing_of_relay, sysctls_of_hosts,
 };
 
+/// A run that was later than this with something says so: longer than a thread of a machine with a core to spare waits
+/// for it, shorter than any stall that is worth a look.
+const LATE: Duration = Duration::from_millis(20);
+
 /// A scenario under way on Linux hosts.
 ///
 /// [`LinuxRun::advance`] waits until an instant of the run's clock has come; everything happens in real time
@@ -151,6 +155,7 @@ impl LinuxRun {
             outcome: Arc::clone(&outcome),
             script,
             next_step: 0,
+            lateness: Duration::ZERO,
             current: None,
             bindings: std::collections::BTreeSet::new(),
             attention,
@@ -210,7 +215,7 @@ impl LinuxRun {
     }
 
     /// Lines to be told to the user: what runs otherwise than the scenario's words say. Those since the last call; they
-    /// are there after [`LinuxRun::new`].
+    /// are there after [`LinuxRun::new`], and after [`LinuxRun::finish`].
     pub fn take_remarks(&mut self) -> Vec<String> {
         std::mem::take(&mut self.remarks)
     }
@@ -229,7 +234,15 @@ impl LinuxRun {
         let (reply, answer) = channel();
         let gone = || io::Error::other("the run broke off");
         self.reports.send(Report::Finish(reply)).map_err(|_| gone())?;
-        answer.recv().map_err(|_| gone())?
+        let summary = answer.recv().map_err(|_| gone())??;
+        self.remarks.extend(summary.lateness.filter(|late| *late > LATE).map(|late| {
+            format!(
+                "the machine was too busy: links and handovers were up to {} ms late, and times may be wrong by as much (run it \
+                 again with less beside it, or with fewer --jobs)",
+                late.as_millis()
+            )
+        }));
+        Ok(summary)
     }
 }
 

@@ -50,6 +50,7 @@ impl Director {
             kernel: fs::read_to_string("/proc/sys/kernel/osrelease")
                 .ok()
                 .map(|release| release.trim().to_owned()),
+            lateness: Some(self.lateness.max(self.network.emulator.lateness())),
             remarks: Vec::new(),
             seed: self.scenario.seed,
             run: self.run,

@@ -121,6 +121,13 @@ pub const DEFINITIONS: &[Definition] = &[
     define(Run, "kernel", "", "Release of the Linux kernel it ran on; null in the simulator."),
     define(
         Run,
+        "late_s",
+        "s",
+        "By how much, at most, a link passed a packet on or a step of the scenario was taken after its time, because the machine \
+         was busy; null in the simulator. Over 20 ms a remark says so: times of the run may be wrong by as much.",
+    ),
+    define(
+        Run,
         "remarks",
         "",
         "What ran otherwise than the scenario's words say, a line each; empty in the simulator, which knows them all.",

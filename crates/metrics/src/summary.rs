@@ -359,6 +359,9 @@ pub struct Summary {
     pub world: World,
     /// Release of the kernel it ran on; `None` in the simulator.
     pub kernel: Option<String>,
+    /// By how much the run was late at most with what was due; `None` in the simulator, which never is.
+    #[serde(rename = "late_s", serialize_with = "optional_span")]
+    pub lateness: Option<Duration>,
     /// What ran otherwise than the scenario's words say, for people.
     pub remarks: Vec<String>,
     /// Seed of all random numbers.
@@ -453,6 +456,7 @@ pub(crate) mod tests {
             scenario: "wavelan-to-gsm.toml".into(),
             world: World::Sim,
             kernel: None,
+            lateness: None,
             remarks: vec![],
             seed: 7,
             run: 0,

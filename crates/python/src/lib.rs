@@ -107,6 +107,12 @@ fn check_world(world: &str, path: &str, text: &str, overrides: Vec<String>) -> P
     world::check(world_name(world)?, parse(path, text, &overrides)?, path).map_err(world_error)
 }
 
+/// The word of a scenario's `kernel` for the kernel that calls itself `release`.
+#[pyfunction]
+fn kernel_edition(release: &str) -> Option<&'static str> {
+    careof_scenario::kernel_edition(release)
+}
+
 /// Gets this process ready for a world; for real hosts an ordinary user's process must do so while it has one thread.
 #[pyfunction]
 fn prepare(world: &str) -> PyResult<()> {
@@ -329,6 +335,7 @@ fn _careof(module: &Bound<'_, PyModule>) -> PyResult<()> {
     for function in [
         wrap_pyfunction!(check, module)?,
         wrap_pyfunction!(check_world, module)?,
+        wrap_pyfunction!(kernel_edition, module)?,
         wrap_pyfunction!(prepare, module)?,
         wrap_pyfunction!(presets, module)?,
         wrap_pyfunction!(metric_definitions, module)?,

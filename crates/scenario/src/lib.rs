@@ -62,3 +62,4 @@ pub use model::{
 };
 pub use presets::{Preset, preset, presets, presets_json};
 pub use trace::{NamedIn, ReadFile};
+pub use words::kernel_edition;

@@ -97,6 +97,12 @@ words_of_tcp!(
     KernelEdition
 );
 
+/// The word of `kernel` for the kernel that calls itself `release`, as `uname -r` prints it; `None` for no such name.
+#[must_use]
+pub fn kernel_edition(release: &str) -> Option<&'static str> {
+    KernelEdition::of_kernel(release).map(KernelEdition::name)
+}
+
 /// How stations share a medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MediumKind {

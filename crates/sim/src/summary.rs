@@ -60,6 +60,7 @@ impl Simulation {
             scenario: file_name(&self.scenario_file).to_owned(),
             world: World::Sim,
             kernel: None,
+            lateness: None,
             remarks: Vec::new(),
             seed: self.scenario.seed,
             run: self.run,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::os::fd::AsFd;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
 
 use careof_base::{Duration, Instant};
@@ -76,6 +77,10 @@ pub(super) struct EventLoop {
     timer: TimerFd,
     /// What the timer is set to.
     alarm: Option<Instant>,
+    /// What the thread waits for next.
+    due: Option<Instant>,
+    /// By how many nanoseconds it was late at most.
+    lateness: Arc<AtomicU64>,
     bell: Arc<EventFd>,
     inbox: Receiver<Order>,
     /// Changes to come, by instant and, of one instant, in the order in which they were asked for.
@@ -95,6 +100,7 @@ impl EventLoop {
         timing: Timing,
         inbox: Receiver<Order>,
         bell: Arc<EventFd>,
+        lateness: Arc<AtomicU64>,
     ) -> Result<Self, Error> {
         let failed = |call| move |errno| Error::system("start the link emulator", call, errno);
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(failed("epoll_create1"))?;
@@ -109,6 +115,8 @@ impl EventLoop {
             epoll,
             timer,
             alarm: None,
+            due: None,
+            lateness,
             bell,
             inbox,
             script: BTreeMap::new(),
@@ -131,6 +139,7 @@ impl EventLoop {
                 Err(Errno::EINTR) => 0,
                 Err(_) => return,
             };
+            self.note_lateness();
             for event in events.iter().take(ready) {
                 match event.data() {
                     TIMER => self.silence_timer(),
@@ -154,7 +163,8 @@ impl EventLoop {
         let links = self.paths.iter().filter_map(|path| path.deadline);
         let media = self.common.media.iter().filter_map(|shared| shared.deadline);
         let changes = self.script.first_key_value().map(|((at, _), _)| *at);
-        let Some(deadline) = links.chain(media).chain(changes).min() else { return idle };
+        self.due = links.chain(media).chain(changes).min();
+        let Some(deadline) = self.due else { return idle };
         let alarm = match self.timing {
             Timing::Hybrid => deadline.saturating_sub(EARLY),
             Timing::Timer => deadline,
@@ -172,6 +182,14 @@ impl EventLoop {
             self.alarm = Some(alarm);
         }
         idle
+    }
+
+    /// Remembers by how much what was waited for is late, if by more than anything before.
+    fn note_lateness(&self) {
+        let late = self.due.map_or(Duration::ZERO, |due| self.clock.now().saturating_duration_since(due));
+        let nanos = u64::try_from(late.as_nanos()).unwrap_or(u64::MAX);
+        // A number for people: nothing else depends on its order.
+        self.lateness.fetch_max(nanos, Ordering::Relaxed);
     }
 
     /// Reads the timer, which is readable until then. It fails only if it has been set anew meanwhile.

@@ -107,9 +107,7 @@ impl Setup {
                 IdleRestart::Decay
             },
             ecn: set("tcp_ecn", 0) == 1,
-            kernel: trace
-                .release
-                .map_or(KernelEdition::V6_1, |(major, minor)| KernelEdition::of_release(major, minor)),
+            kernel: trace.kernel.unwrap_or(KernelEdition::V6_1),
             ..Config::from(Profile::Linux)
         };
         let receiver = Config {

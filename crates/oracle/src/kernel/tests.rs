@@ -1,6 +1,6 @@
 //! A small trace, made up for these tests: four segments that fit into the first window.
 
-use careof_tcp::{Config, DelayedAck, HyStart, InitialWindow, RtoEstimator, Variant};
+use careof_tcp::{Config, DelayedAck, HyStart, InitialWindow, KernelEdition, RtoEstimator, Variant};
 
 use super::{Kind, Setup, Trace, compare_with};
 
@@ -279,7 +279,7 @@ fn switches_follow_the_header() {
 #[test]
 fn the_kernel_and_its_clock_are_read() {
     let trace = Trace::parse("x", &small()).unwrap();
-    assert_eq!((trace.release, trace.late_max_us), (None, 0));
+    assert_eq!((trace.kernel, trace.late_max_us), (None, 0));
     assert_eq!(Setup::of(&trace).unwrap().tick_us, 1_000);
     let text = small()
         .replace(
@@ -288,7 +288,7 @@ fn the_kernel_and_its_clock_are_read() {
         )
         .replace("251000", "252000");
     let trace = Trace::parse("x", &text).unwrap();
-    assert_eq!((trace.release, trace.late_max_us), (Some((6, 18)), 536));
+    assert_eq!((trace.kernel, trace.late_max_us), (Some(KernelEdition::V6_18), 536));
     // All its timeouts are multiples of 4 ms.
     assert_eq!(Setup::of(&trace).unwrap().tick_us, 4_000);
 }

@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use careof_tcp::KernelEdition;
 use careof_wire::{Flags, SackBlocks, SeqNumber};
 
 use super::error::{Error, Problem};
@@ -102,8 +103,8 @@ pub struct Trace {
     pub file: String,
     /// `# name=`.
     pub name: String,
-    /// `# kernel=`: the sender's release, major and minor number, where the file says it.
-    pub release: Option<(u16, u16)>,
+    /// `# kernel=`: the release that the sender is of, where the file says it.
+    pub kernel: Option<KernelEdition>,
     /// `# end ... late_max_us=`: how late the program between the kernels was at most, microseconds.
     pub late_max_us: u64,
     /// `# cmd=`, flags and their values in order.
@@ -188,7 +189,7 @@ impl Trace {
         Ok(Self {
             file: file.to_owned(),
             name: header.name.ok_or_else(|| missing("name="))?,
-            release: header.release,
+            kernel: header.kernel,
             late_max_us: header.late_max_us,
             command,
             command_line,
@@ -239,7 +240,7 @@ fn read_problem(error: &io::Error, packed: bool) -> Problem {
 #[derive(Default)]
 struct Header {
     name: Option<String>,
-    release: Option<(u16, u16)>,
+    kernel: Option<KernelEdition>,
     late_max_us: u64,
     command: Option<(usize, Vec<(String, String)>)>,
     sysctls: Option<BTreeMap<String, String>>,
@@ -252,7 +253,7 @@ impl Header {
         if let Some(name) = comment.strip_prefix("name=") {
             self.name = Some(name.trim().to_owned());
         } else if let Some(kernel) = comment.strip_prefix("kernel=") {
-            self.release = release(kernel);
+            self.kernel = KernelEdition::of_kernel(kernel);
         } else if let Some(end) = comment.strip_prefix("end ") {
             let late = end.split_whitespace().find_map(|word| word.strip_prefix("late_max_us="));
             self.late_max_us = late.map_or(Ok(0), |value| number("late_max_us", value))?;
@@ -272,13 +273,6 @@ impl Header {
         }
         Ok(())
     }
-}
-
-/// `Linux 6.1.176 x86_64`: 6 and 1.
-fn release(kernel: &str) -> Option<(u16, u16)> {
-    let mut parts =
-        kernel.split_whitespace().find(|word| word.starts_with(|c: char| c.is_ascii_digit()))?.split('.');
-    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 
 /// `--flag value` pairs; a flag that another follows has no value.

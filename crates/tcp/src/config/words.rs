@@ -204,6 +204,17 @@ impl KernelEdition {
     pub const fn of_release(major: u16, minor: u16) -> Self {
         if major > 6 || major == 6 && minor >= 10 { Self::V6_18 } else { Self::V6_1 }
     }
+
+    /// The edition of a kernel that calls itself `6.1.176-amd64`, also with words around that: `Linux 6.1.176 x86_64`.
+    /// `None` where no word begins with two numbers.
+    #[must_use]
+    pub fn of_kernel(name: &str) -> Option<Self> {
+        let digit = |c: char| c.is_ascii_digit();
+        let mut parts = name.split_whitespace().find(|word| word.starts_with(digit))?.split('.');
+        let major = parts.next()?.parse().ok()?;
+        let minor = parts.next()?.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()?;
+        Some(Self::of_release(major, minor))
+    }
 }
 
 /// Ready configurations under a name.

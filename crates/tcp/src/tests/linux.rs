@@ -595,6 +595,14 @@ fn releases_are_sorted_into_the_editions_by_when_the_change_came() {
 }
 
 #[test]
+fn a_kernels_edition_is_read_from_what_it_calls_itself() {
+    let of = KernelEdition::of_kernel;
+    assert_eq!(["6.1.176-amd64", "Linux 6.1.176 x86_64", "5.15-rc1"].map(of), [Some(KernelEdition::V6_1); 3]);
+    assert_eq!(["6.18.44", "7.0", "6.10-rc2"].map(of), [Some(KernelEdition::V6_18); 3]);
+    assert_eq!(["", "Linux", "six.one", "6", "6.x", "4294967296.1", "Linux x86_64"].map(of), [None; 7]);
+}
+
+#[test]
 fn a_loss_that_a_timer_found_is_not_taken_from_bbrs_window_with_the_next_acknowledgement() {
     let config = Config { congestion: CongestionControl::Bbr, ..linux() };
     let start = ["0 write 4000\n", &segments(0, 4, "0")].concat();
