@@ -235,13 +235,13 @@ impl LinuxRun {
         let gone = || io::Error::other("the run broke off");
         self.reports.send(Report::Finish(reply)).map_err(|_| gone())?;
         let summary = answer.recv().map_err(|_| gone())??;
-        self.remarks.extend(summary.lateness.filter(|late| *late > LATE).map(|late| {
-            format!(
-                "the machine was too busy: links and handovers were up to {} ms late, and times may be wrong by as much (run it \
-                 again with less beside it, or with fewer --jobs)",
-                late.as_millis()
-            )
-        }));
+        if summary.lateness.is_some_and(|late| late > LATE) {
+            self.remarks.push(format!(
+                "the machine was too busy: links or handovers were late by more than {} ms (`late_s` says by how much), and times of \
+                 the run may be wrong by as much (run it again with less beside it, or with fewer --jobs)",
+                LATE.as_millis()
+            ));
+        }
         Ok(summary)
     }
 }
