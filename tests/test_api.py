@@ -45,7 +45,9 @@ def test_memory_and_directory_hold_the_same(run: careof.Run, tmp_path: Path) -> 
     written = careof.run(SMALL, seed=3, out=tmp_path / "o")
     loaded = careof.load(tmp_path / "o")
     assert written.path == loaded.path == tmp_path / "o"
-    assert loaded.summary == written.summary == run.summary
+    assert loaded.summary == written.summary
+    # Only a directory has captures.
+    assert {key: value for key, value in loaded.summary.items() if key != "captures"} == run.summary
     assert loaded.scenario == written.scenario == run.scenario
     assert loaded.scenario_text == SMALL
     assert loaded.events.to_pylist() == run.events.to_pylist()

@@ -32,7 +32,7 @@ def test_a_run_without_out_goes_to_a_directory_named_after_the_scenario(careof: 
     names = {path.name for path in (small.parent / "run" / "small").iterdir()}
     assert names == {
         "events.parquet",
-        "packets.pcapng",
+        "packets",
         "report.html",
         "scenario.json",
         "scenario.toml",

@@ -24,7 +24,7 @@ import careof as library
 from careof import Run
 from conftest import CAREOF, can_be_interrupted
 from linux_hosts import NOBODY, as_ordinary_user, need_linux_hosts
-from test_capture import BAD, tshark
+from test_capture import BAD, RETRANSMITTED, tshark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -174,7 +174,7 @@ def test_tcp_is_the_kernels_and_was_looked_at(both: tuple[Path, Path]) -> None:
 
 
 def test_no_frame_is_malformed_and_no_checksum_is_bad(both: tuple[Path, Path]) -> None:
-    capture = both[1] / "packets.pcapng"
+    capture = both[1] / "packets" / "mobile.pcapng"
     # A kernel that computes the checksum of a segment in place (skb_checksum_help) writes 0xffff for 0, which is the
     # same to a receiver.
     assert tshark(capture, "-Y", f"({BAD}) && !(tcp.checksum == 0xffff)") == []
@@ -183,6 +183,13 @@ def test_no_frame_is_malformed_and_no_checksum_is_bad(both: tuple[Path, Path]) -
     assert any("ip:ip:tcp" in stack for stack in stacks), stacks
     names = set(tshark(capture, "-T", "fields", "-e", "frame.interface_name"))
     assert {"wavelan@mobile", "gsm@mobile"} <= names
+
+
+def test_the_senders_capture_has_the_retransmissions_that_are_counted(both: tuple[Path, Path]) -> None:
+    for directory in both:
+        (flow,) = json.loads((directory / "summary.json").read_text())["flows"]
+        frames = tshark(directory / "packets" / "correspondent.pcapng", "-Y", RETRANSMITTED)
+        assert len(frames) == flow["segments_retransmitted"]
 
 
 def test_the_report_is_made_of_it(both: tuple[Path, Path]) -> None:
@@ -388,7 +395,7 @@ def long_run(directory: Path) -> Iterator[subprocess.Popen[str]]:
         preexec_fn=can_be_interrupted,
     )  # fmt: skip
     try:
-        wait_for(lambda: any(path.stat().st_size for path in directory.glob(".*.partial/packets.pcapng")))
+        wait_for(lambda: any(path.stat().st_size for path in directory.glob(".*.partial/packets/*.pcapng")))
         time.sleep(1.5)
         yield running
     finally:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from careof.staging import EVENTS, SUMMARY, Staging
+from careof.staging import EVENTS, PACKETS, SUMMARY, Staging
 
 WORKS = """
 import sys
@@ -66,3 +66,15 @@ def test_a_directory_that_holds_what_is_not_careofs_stays(tmp_path: Path) -> Non
     with Staging(tmp_path / "o") as staging:
         assert staging.removed == []
     assert (foreign / "chapter.tex").exists()
+
+
+def test_captures_are_a_runs_own_and_what_lies_beside_them_is_not(tmp_path: Path) -> None:
+    abandoned, foreign = (tmp_path / f".{name}.0123456789ab.partial" for name in ("o", "p"))
+    for path in (abandoned, foreign):
+        (path / PACKETS).mkdir(parents=True)
+        (path / PACKETS / "mobile.pcapng").write_bytes(bytes(5000))
+        (path / PACKETS / "mobile.pcapng.whole").write_bytes(bytes(1000))
+    (foreign / PACKETS / "notes.txt").write_text("mine")
+    with Staging(tmp_path / "o") as staging:
+        assert staging.removed == [(abandoned, 6000)]
+    assert (foreign / PACKETS / "notes.txt").exists()

@@ -56,9 +56,12 @@ class World:
         seed: int | None,
         run: int,
         trace: bool,
-        pcap: str | None,
+        packets: Path | None,
+        capture: bool | list[str],
         snap_length: int | None,
+        limit: int | None,
     ) -> World: ...
+    def captures(self) -> tuple[list[str], int, int] | None: ...
     @property
     def duration_s(self) -> float: ...
     def scenario_json(self) -> str: ...

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from careof import native
 from careof.errors import CareofError, InputError, WorldError
 from careof.progress import Progress
-from careof.runs import LARGEST_PACKET, LARGEST_SEED, SIMULATED, plan
+from careof.runs import LARGEST_PACKET, LARGEST_SEED, MAX_CAPTURE, SIMULATED, plan
 from careof.staging import SUMMARY, space_hint
 from careof.text import Style, printable
 
@@ -163,7 +163,19 @@ def _arguments_of_run(parser: argparse.ArgumentParser) -> None:
         "--snaplen",
         metavar="BYTES",
         type=_snap_length,
-        help="keep this much of each packet in the capture (default: all of it)",
+        help="keep this much of each packet in the captures (default: all of it)",
+    )
+    parser.add_argument(
+        "--capture",
+        metavar="NODE,...|all|none",
+        help="whose packets to write, to packets/NODE.pcapng (default: the ends of flows)",
+    )
+    parser.add_argument(
+        "--max-capture",
+        metavar="SIZE",
+        type=_size,
+        default=None,
+        help="what all captures hold together, for example 1GB: headers only from half of it on (default: 256MB)",
     )
     parser.add_argument("--plot", choices=["png"], help="also draw the graphs of each flow as plot-FLOW.png")
     parser.add_argument(
@@ -349,6 +361,18 @@ def _snap_length(text: str) -> int:
     return _number(text, 1, LARGEST_PACKET)
 
 
+def _size(text: str) -> int:
+    number = text.strip()
+    scale = 1
+    for unit, factor in (("kB", 10**3), ("MB", 10**6), ("GB", 10**9), ("TB", 10**12), ("B", 1)):
+        if number.lower().endswith(unit.lower()):
+            number, scale = number[: -len(unit)].strip(), factor
+            break
+    if not (number.isascii() and number.isdigit() and len(number) < 13):
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a size, for example 256MB or 2 GB")
+    return min(int(number) * scale, LARGEST_SEED)
+
+
 def _number(text: str, low: int, high: int) -> int:
     try:
         value = int(text, 10)
@@ -366,7 +390,12 @@ def _progress(options: argparse.Namespace, unit: str, rate: str | None = None) -
 
 def _run(options: argparse.Namespace) -> int:
     if options.no_trace:
-        for option, given in (("--plot png", options.plot), ("--snaplen", options.snaplen)):
+        for option, given in (
+            ("--plot png", options.plot),
+            ("--snaplen", options.snaplen),
+            ("--capture", options.capture),
+            ("--max-capture", options.max_capture),
+        ):
             if given is not None:
                 raise InputError(f"{option} has no meaning without a trace", hint="leave out --no-trace")
     out = options.out if options.out is not None else Path("run") / (Path(options.scenario).stem or "scenario")
@@ -378,7 +407,9 @@ def _run(options: argparse.Namespace) -> int:
         out=out,
         trace=not options.no_trace,
         repetition=options.repetition,
+        capture=options.capture,
         snap_length=options.snaplen,
+        max_capture=MAX_CAPTURE if options.max_capture is None else options.max_capture,
         plots=options.plot is not None,
     )
     if options.repeat is not None:

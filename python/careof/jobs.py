@@ -8,9 +8,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from careof import native
+from careof import native, text
 from careof.errors import ConservationError, RunError
-from careof.runs import SIMULATED, Run, dump
+from careof.runs import MAX_CAPTURE, SIMULATED, Run, dump
 from careof.staging import EVENTS, PACKETS, PROGRAMS, REPORT, RESOLVED, SCENARIO, SUMMARY, Staging, space_hint
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ def carry_out(job: Job, progress: Watcher | None, remark: Remark | None) -> Run:
             with _world(job, directory) as world:
                 scenario = world.scenario()
                 audience = _Audience(world, progress, remark)
+                audience.tell_of_captures(world.captures(), job.max_capture)
                 summary, events = _carry_out(world, job.trace, directory, audience)
                 audience.listen()
                 programs = world.take_programs()
@@ -77,6 +78,9 @@ def _prepare(job: Job) -> None:
 
 
 def _world(job: Job, directory: Path | None) -> native.World:
+    packets = directory / PACKETS if directory is not None and job.trace and job.capture is not None else None
+    if packets is not None:
+        packets.mkdir()
     return native.World(
         job.world,
         job.name,
@@ -85,8 +89,10 @@ def _world(job: Job, directory: Path | None) -> native.World:
         seed=job.seed,
         repetition=job.repetition,
         trace=job.trace,
-        pcap=directory / PACKETS if directory is not None and job.trace else None,
+        packets=packets,
+        capture=False if job.capture is None else job.capture,
         snap_length=job.snap_length,
+        max_capture=job.max_capture,
     )
 
 
@@ -103,6 +109,29 @@ class _Audience:
         """How far it is."""
         if self._progress is not None:
             self._progress(now, duration)
+
+    def tell_of_captures(self, captures: native.Captures | None, limit: int | None) -> None:
+        """Which nodes are captured, and how much there may be, where it may be more than is allowed."""
+        if captures is None or self._remark is None:
+            return
+        if captures.omitted:
+            self._remark(
+                f"packets: {len(captures.nodes)} ends of flows are captured, {captures.omitted} are not; to choose: "
+                "--capture NODE,..."
+            )
+        if captures.most_bytes > min(MAX_CAPTURE, MAX_CAPTURE if limit is None else limit):
+            nodes = ", ".join(captures.nodes[:4]) + (", ..." if len(captures.nodes) > 4 else "")
+            if limit is None or captures.most_bytes <= limit:
+                kept = "nothing is left out"
+            else:
+                kept = (
+                    f"the captures keep headers only from {text.size(limit // 2)} on and end at {text.size(limit)} "
+                    "(--max-capture)"
+                )
+            self._remark(
+                f"packets: up to {text.size(captures.most_bytes)} may pass {nodes}; {kept}; "
+                "--snaplen BYTES keeps less of each packet"
+            )
 
     def tell_of_failures(self, programs: list[Json]) -> list[str]:
         """Programs that failed; the remarks about them."""

@@ -32,6 +32,16 @@ class Column(NamedTuple):
     dictionary: list[str] | None
 
 
+class Captures(NamedTuple):
+    """The packet captures that a run writes."""
+
+    nodes: list[str]
+    omitted: int
+    """Ends of flows that have none, because there are so many."""
+    most_bytes: int
+    """What may pass these nodes in the scenario's time, by the rates of the links of each flow's ends."""
+
+
 @contextmanager
 def _our_errors() -> Iterator[None]:
     try:
@@ -184,6 +194,9 @@ def prepare(world: str) -> None:
 class World:
     """A run in one of :data:`WORLDS`, moved on piece by piece; a context manager that ends it.
 
+    `packets` is a directory for captures: of the nodes that `capture` names, of all (True) or of the ends of flows
+    (False), `max_capture` bytes in all.
+
     Raises:
         ScenarioError: the text is no scenario.
         WorldError: the world cannot do what it asks for.
@@ -200,13 +213,15 @@ class World:
         seed: int | None = None,
         repetition: int = 0,
         trace: bool = True,
-        pcap: Path | None = None,
+        packets: Path | None = None,
+        capture: bool | Sequence[str] = False,
         snap_length: int | None = None,
+        max_capture: int | None = None,
     ) -> None:
-        capture = None if pcap is None else str(pcap)
+        words = capture if isinstance(capture, bool) else list(capture)
         with _our_errors():
             self._native = _careof.World(
-                world, name, text, list(overrides), seed, repetition, trace, capture, snap_length
+                world, name, text, list(overrides), seed, repetition, trace, packets, words, snap_length, max_capture
             )
 
     def __enter__(self) -> Self:
@@ -222,6 +237,11 @@ class World:
     def duration_s(self) -> float:
         """Seconds of the run's own time from begin to end."""
         return self._native.duration_s
+
+    def captures(self) -> Captures | None:
+        """Which nodes are captured; None without captures."""
+        found = self._native.captures()
+        return None if found is None else Captures(*found)
 
     def scenario(self) -> Json:
         """The resolved scenario."""

@@ -30,6 +30,9 @@ _LARGEST_SCENARIO = 4 << 20
 LARGEST_SEED = 2**64 - 1
 LARGEST_PACKET = 65_535
 
+MAX_CAPTURE = 256_000_000
+"""Bytes that a run's captures hold together if nobody says how many."""
+
 SIMULATED = "sim"
 
 
@@ -138,7 +141,10 @@ class Job(NamedTuple):
     seed: int | None
     repetition: int
     trace: bool
+    capture: bool | list[str] | None
+    """Nodes that are captured: all (True), the ends of flows (False), those named, or none."""
     snap_length: int | None
+    max_capture: int | None
     plots: bool
     out: str | None
     report: bool = True
@@ -153,7 +159,9 @@ def run(
     out: str | Path | None = None,
     trace: bool = True,
     repetition: int = 0,
+    capture: str | Sequence[str] | None = None,
     snap_length: int | None = None,
+    max_capture: int | None = MAX_CAPTURE,
     plots: bool = False,
     progress: Watcher | None = None,
     remark: Callable[[str], None] | None = None,
@@ -168,9 +176,13 @@ def run(
         set: replaces values of the scenario: ``{"flow.0.tcp.variant": "sack"}`` or ``["duration=30 s"]``; the
             values of a mapping may be dictionaries and lists.
         out: a directory for the run; it appears whole at the end, in place of an earlier run's.
-        trace: keep every event and, with `out`, every packet.
+        trace: keep every event and, with `out`, packets.
         repetition: the same scenario and seed with other random numbers, for statistics.
-        snap_length: bytes the capture keeps of each packet; all if not given.
+        capture: the nodes whose packets are kept, each in ``packets/NODE.pcapng``: a name or several, ``"all"`` or
+            ``"none"``. If not given, the ends of flows.
+        snap_length: bytes the captures keep of each packet; all if not given.
+        max_capture: bytes of packets that all captures hold together. From half of it on they keep headers only. None
+            is no limit.
         plots: with `out`, also draw the graphs as PNG.
         progress: called now and then with the run's own time and its duration, in seconds.
         remark: called with each line about what runs otherwise than the scenario's words say.
@@ -192,7 +204,9 @@ def run(
         out=out,
         trace=trace,
         repetition=repetition,
+        capture=capture,
         snap_length=snap_length,
+        max_capture=max_capture,
         plots=plots,
     )
     carry_out = jobs.carry_out if world == SIMULATED else apart.carry_out
@@ -208,7 +222,9 @@ def plan(
     out: str | Path | None = None,
     trace: bool = True,
     repetition: int = 0,
+    capture: str | Sequence[str] | None = None,
     snap_length: int | None = None,
+    max_capture: int | None = MAX_CAPTURE,
     plots: bool = False,
 ) -> Job:
     """A run to be carried out, see :func:`run`.
@@ -227,10 +243,26 @@ def plan(
         seed=None if seed is None else whole_number("seed", seed, 0, LARGEST_SEED),
         repetition=whole_number("repetition", repetition, 0, LARGEST_SEED),
         trace=trace,
+        capture=_captured(capture),
         snap_length=None if snap_length is None else whole_number("snap_length", snap_length, 1, LARGEST_PACKET),
+        max_capture=None if max_capture is None else whole_number("max_capture", max_capture, 0, LARGEST_SEED),
         plots=plots,
         out=None if out is None else str(out),
     )
+
+
+def _captured(nodes: str | Sequence[str] | None) -> bool | list[str] | None:
+    if nodes is None:
+        return False
+    names = [nodes] if isinstance(nodes, str) else list(nodes)
+    words = [name.strip() for item in names for name in unicode(item).split(",")]
+    if words in (["all"], ["none"]):
+        return True if words == ["all"] else None
+    if not all(words):
+        raise InputError(
+            f"capture = {nodes!r}: expected names of nodes", hint="for example mobile,correspondent; or all, or none"
+        )
+    return words
 
 
 def load(directory: str | Path) -> Run:

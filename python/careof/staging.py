@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 EVENTS = "events.parquet"
-PACKETS = "packets.pcapng"
+PACKETS = "packets"
+"""A directory: ``NODE.pcapng`` for each node that was captured."""
 SUMMARY = "summary.json"
 SCENARIO = "scenario.toml"
 RESOLVED = "scenario.json"
@@ -97,7 +98,7 @@ class Staging:
 
     def _refuse_what_must_stay(self, given: Path) -> None:
         try:
-            entries = sorted(entry.name for entry in self.target.iterdir())
+            empty = next(self.target.iterdir(), None) is None
         except FileNotFoundError:
             return
         except NotADirectoryError:
@@ -106,8 +107,8 @@ class Staging:
             raise
         if self.target == Path.cwd():
             raise OutputError(f"{given}: is the current directory", hint="name a directory below it with --out")
-        if entries and not looks_like_a_run(self.target):
-            foreign = [name for name in entries if not _is_ours(name)]
+        if not empty and not looks_like_a_run(self.target):
+            foreign = _foreign(self.target)
             what = f"holds {foreign[0]}, which is not careof's" if foreign else "is not empty and holds no careof run"
             raise OutputError(
                 f"{given}: {what}", hint="name a directory that is new, empty or an earlier run's, with --out"
@@ -169,9 +170,8 @@ def _remove_abandoned(parent: Path) -> list[tuple[Path, int]]:
             continue
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            entries = list(path.iterdir())
-            if all(_is_ours(entry.name) for entry in entries):
-                size = sum(entry.lstat().st_size for entry in entries)
+            if not _foreign(path):
+                size = sum(entry.lstat().st_size for entry in path.rglob("*") if not entry.is_dir())
                 _remove(path)
                 removed.append((path, size))
         except OSError:
@@ -197,7 +197,7 @@ def looks_like_a_run(directory: Path) -> bool:
         names = {entry.name for entry in directory.iterdir()}
     except OSError:
         return False
-    return {SUMMARY, SCENARIO, RESOLVED} <= names and all(_is_ours(name) for name in names)
+    return {SUMMARY, SCENARIO, RESOLVED} <= names and not _foreign(directory)
 
 
 @contextmanager
@@ -246,8 +246,20 @@ def not_written(path: Path, error: OSError, hint: str) -> CareofError:
     return OutputError(message, hint=hint) if room is None else RunError(message, hint=room)
 
 
+def _foreign(directory: Path) -> list[str]:
+    """What a directory holds that no run of careof has written."""
+    found = sorted(entry.name for entry in directory.iterdir() if not _is_ours(entry.name))
+    packets = directory / PACKETS
+    if packets.is_dir():
+        # A capture is written anew at its end, beside the first version.
+        captures = (".pcapng", ".pcapng.whole")
+        found += sorted(f"{PACKETS}/{entry.name}" for entry in packets.iterdir() if not entry.name.endswith(captures))
+    return found
+
+
 def _is_ours(name: str) -> bool:
-    return name in _FILES or (name.startswith("plot-") and name.endswith(".png"))
+    # Before there was a file for each node there was one for all.
+    return name in _FILES or name == "packets.pcapng" or (name.startswith("plot-") and name.endswith(".png"))
 
 
 def umask() -> int:

@@ -75,7 +75,8 @@ def for_people(run: Run, style: Style, place: Path) -> str:
         for name in (REPORT, EVENTS, PACKETS, SUMMARY, PROGRAMS)
         if run.path is not None and (run.path / name).exists()
     ]
-    parts.append("\n".join(text.printable(str(place / name)) for name in written))
+    files = "\n".join(text.printable(str(place / name)) for name in written)
+    parts.append("\n".join(filter(None, (files, *captures_in_words(summary)))))
     if max(len(summary["flows"]), len(summary["handovers"])) > MOST_ROWS:
         where = text.printable(str(place / SUMMARY)) if SUMMARY in written else "--json"
         parts.append(style.dim(f"Each of them is in {where}."))
@@ -215,6 +216,25 @@ def black_hole_table(holes: list[Json]) -> str:
         ],
         left=2,
     )
+
+
+def captures_in_words(summary: Json) -> list[str]:
+    """How large the packet captures are, and what is not in them."""
+    captures = summary.get("captures", [])
+    if not captures:
+        return []
+    sizes = ", ".join(f"{one['node']}.pcapng {text.size(one['bytes'])}" for one in captures[:4])
+    if len(captures) > 4:
+        sizes += f", ..., {len(captures)} files with {text.size(sum(one['bytes'] for one in captures))} in all"
+    lines = [text.printable(f"packets: {sizes}")]
+    counted = (
+        (sum(one["headers_only"] for one in captures), "with their headers only"),
+        (sum(one["left_out"] for one in captures), "left out"),
+    )
+    less = [f"{count:,} {what}" for count, what in counted if count]
+    if less:
+        lines.append(f"packets: {', '.join(less)}; to keep more: --max-capture SIZE, --snaplen BYTES, --capture NODE")
+    return lines
 
 
 def filtered_in_words(summary: Json) -> list[str]:

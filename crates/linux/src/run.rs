@@ -10,8 +10,8 @@ use careof_base::{Duration, Instant};
 use careof_lab::{Clock, Error, Sightings};
 use careof_metrics::Summary;
 use careof_plan::{
-    AgentPlan, FlowId, LinkCapture, NodeId, Observation, Side, Topology, Workload, agent, kind, lay_out,
-    link_ends, measured_name, measured_senders, names, port, refuse_what_no_world_can, steps, stream,
+    AgentPlan, Captures, FlowId, NodeId, Observation, Side, Topology, Workload, agent, kind, lay_out,
+    measured_name, measured_senders, names, port, refuse_what_no_world_can, steps, stream,
 };
 use careof_scenario::{Flow, Scenario, Workload as Traffic};
 use careof_trace::{Columns, EventLog};
@@ -84,8 +84,8 @@ impl LinuxRun {
         let log =
             if observation.trace { EventLog::new(names(&scenario, &topology)) } else { EventLog::off() };
         let capture = observation
-            .pcap
-            .map(|out| LinkCapture::new(out, observation.snap_length, &link_ends(&scenario)))
+            .capture
+            .map(|request| Captures::new(request, &scenario, &topology))
             .transpose()
             .map_err(|error| WorldError::Capture(error.to_string()))?;
         let mut books = Books::new(&scenario, Arc::clone(&topology), log, capture);

@@ -10,6 +10,8 @@ use careof_metrics::{
     FlowSummary, LinkSummary, MobilitySummary, PacketSummary, StallSummary, Summary, World,
 };
 
+use careof_plan::Captures;
+
 use crate::books::{HANDOVER, NO_BUFFER, UNDELIVERABLE};
 use crate::director::{Director, Finished};
 
@@ -21,11 +23,9 @@ impl Director {
         {
             return Err(io::Error::other(error.to_string()));
         }
-        if let Some(capture) = self.books.capture.take() {
-            capture.finish()?;
-        }
+        let captures = self.books.capture.take().map(Captures::finish).transpose()?.unwrap_or_default();
         let Some(finished) = &self.finished else { return Err(io::Error::other("the run did not end")) };
-        Ok(self.summary(finished))
+        Ok(Summary { captures, ..self.summary(finished) })
     }
 
     fn summary(&self, finished: &Finished) -> Summary {
@@ -72,6 +72,7 @@ impl Director {
             mobility: self.mobility_summary(finished),
             packets,
             conservation,
+            captures: Vec::new(),
         }
     }
 

@@ -30,11 +30,13 @@ pub enum Section {
     Mobility,
     /// `packets`.
     Packets,
+    /// An entry of `captures`.
+    Capture,
 }
 
 impl Section {
     /// Every section in the order of the summary.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Run,
         Self::Flow,
         Self::Stall,
@@ -47,6 +49,7 @@ impl Section {
         Self::Probe,
         Self::Mobility,
         Self::Packets,
+        Self::Capture,
     ];
 
     /// Where its keys stand in the summary.
@@ -65,6 +68,7 @@ impl Section {
             Self::Probe => "probes[]",
             Self::Mobility => "mobility",
             Self::Packets => "packets",
+            Self::Capture => "captures[]",
         }
     }
 
@@ -82,6 +86,7 @@ impl Section {
             Self::Probe => "The measurement of a link (`probes[]`)",
             Self::Mobility => "The agents (`mobility`)",
             Self::Packets => "All packets (`packets`)",
+            Self::Capture => "A packet capture (`captures[]`)",
         }
     }
 }
@@ -109,7 +114,8 @@ const fn define(
 }
 
 use Section::{
-    BlackHole, Filtered, Flow, FlowInHandover, Handover, Link, Mobility, Packets, Probe, Roaming, Run, Stall,
+    BlackHole, Capture, Filtered, Flow, FlowInHandover, Handover, Link, Mobility, Packets, Probe, Roaming,
+    Run, Stall,
 };
 
 /// Every key of the summary, in its order.
@@ -200,6 +206,12 @@ pub const DEFINITIONS: &[Definition] = &[
         "packets",
         "For each place that was checked, what came in minus what is accounted for: delivered, dropped, moved elsewhere, \
          queued, in flight. Every difference is zero; anything else is a mistake in careof.",
+    ),
+    define(
+        Run,
+        "captures",
+        "",
+        "The packet captures that the run wrote, one for each node; a run without captures has no such key.",
     ),
     define(Flow, "name", "", "Name of the flow in the scenario."),
     define(Flow, "from", "", "The node that sends the data."),
@@ -753,6 +765,23 @@ pub const DEFINITIONS: &[Definition] = &[
     define(Packets, "reassembled", "", "Fragments that ended by becoming part of a whole."),
     define(Packets, "queued", "", "Datagrams in queues and held by nodes when the run ended."),
     define(Packets, "in_flight", "", "Datagrams being serialised or propagating when the run ended."),
+    define(Capture, "node", "", "The node that sees the packets. The file is `packets/NODE.pcapng`."),
+    define(Capture, "packets", "packets", "Packets in the file."),
+    define(Capture, "bytes", "byte", "Size of the file."),
+    define(
+        Capture,
+        "headers_only",
+        "packets",
+        "Those of `packets` that are in the file without their payload, because the captures of the run had reached half \
+         of what `--max-capture` allows.",
+    ),
+    define(
+        Capture,
+        "left_out",
+        "packets",
+        "Packets that the node saw and that are not in the file, because the captures of the run had reached \
+         `--max-capture`. All of them are later than the last one in the file.",
+    ),
 ];
 
 /// The tables of `docs/metrics.md`, one for each section.
@@ -803,6 +832,7 @@ mod tests {
                 Probe => &summary["probes"][0],
                 Mobility => &summary["mobility"],
                 Packets => &summary["packets"],
+                Capture => &summary["captures"][0],
             };
             let defined = DEFINITIONS.iter().filter(|entry| entry.section == section);
             let defined: Vec<&str> = defined.map(|entry| entry.key).collect();

@@ -37,6 +37,6 @@ pub use ledger::Ledger;
 pub use roaming::{RoamingMetrics, RoamingSummary};
 pub use silence::{STALL, Silence, SilenceEnd, Silences};
 pub use summary::{
-    FlowSummary, LinkSummary, MobilitySummary, PacketSummary, ProbeSummary, StallSummary, Summary,
-    TcpSummary, World, summary_json,
+    CaptureSummary, FlowSummary, LinkSummary, MobilitySummary, PacketSummary, ProbeSummary, StallSummary,
+    Summary, TcpSummary, World, summary_json,
 };

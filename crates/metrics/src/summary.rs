@@ -343,10 +343,25 @@ impl PacketSummary {
     }
 }
 
+/// A packet capture; each field is defined in [`DEFINITIONS`](crate::DEFINITIONS).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct CaptureSummary {
+    /// The node that sees the packets.
+    pub node: String,
+    /// Packets in the file.
+    pub packets: u64,
+    /// Size of the file.
+    pub bytes: u64,
+    /// Packets in the file without their payload.
+    pub headers_only: u64,
+    /// Packets seen that are not in the file.
+    pub left_out: u64,
+}
+
 /// A run in numbers; each field is defined in [`DEFINITIONS`](crate::DEFINITIONS).
 ///
-/// Of a simulation it holds nothing that differs between two runs of one scenario with one seed: no path, no date, no
-/// machine.
+/// Of a simulation it holds nothing that differs between two runs of one scenario with one seed and the same captures: no
+/// path, no date, no machine.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
     /// Version of careof.
@@ -403,6 +418,9 @@ pub struct Summary {
     pub packets: PacketSummary,
     /// What is unaccounted for, by what was checked; all zero.
     pub conservation: BTreeMap<String, i64>,
+    /// The packet captures; without any there is no such key.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub captures: Vec<CaptureSummary>,
 }
 
 /// The summary as indented JSON, ending in a newline.
@@ -475,6 +493,7 @@ pub(crate) mod tests {
             probes: vec![ProbeSummary::default()],
             mobility: Some(MobilitySummary::default()),
             packets: PacketSummary::default(),
+            captures: vec![CaptureSummary::default()],
         }
     }
 
@@ -483,7 +502,8 @@ pub(crate) mod tests {
         let json = summary_json(&example());
         assert_eq!(json, summary_json(&example()));
         assert!(json.starts_with("{\n  \"careof\": \"0.1.0\",\n  \"title\": \"WaveLAN to GSM\",\n"));
-        assert!(json.ends_with("\"conservation\": {\n    \"link gsm.down\": 0\n  }\n}\n"), "{json}");
+        assert!(json.contains("\"conservation\": {\n    \"link gsm.down\": 0\n  },\n"), "{json}");
+        assert!(json.ends_with("\"left_out\": 0\n    }\n  ]\n}\n"), "{json}");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use careof_mobility::dhcp::Lease;
 use careof_mobility::v4::{
     ArpEvent, BindingChanged, HandoverEvent, HandoverFailure, HandoverStyle, InterfaceId, VisitorChanged,
 };
+use std::fmt;
 
 /// A changed binding.
 #[must_use]
@@ -73,4 +74,13 @@ fn failure_text(reason: HandoverFailure) -> String {
         HandoverFailure::Superseded => "superseded by another handover".to_owned(),
         HandoverFailure::LinkLost => "the new link went away".to_owned(),
     }
+}
+
+/// A phase of a handover of `node` to `link`, as captures have it; `text` may be empty.
+#[must_use]
+pub fn handover_comment(node: &str, phase: &str, link: Option<&str>, text: impl fmt::Display) -> String {
+    let to = link.map_or_else(String::new, |link| format!(" on {link}"));
+    let text = text.to_string();
+    let more = if text.is_empty() { text } else { format!(": {text}") };
+    format!("{node}: handover {phase}{to}{more}")
 }

@@ -73,13 +73,3 @@ pub fn names(scenario: &Scenario, topology: &Topology) -> Names {
         flows: scenario.flows.iter().map(|flow| flow.name.clone()).collect(),
     }
 }
-
-/// `gsm@home-agent`, `gsm@mobile`, ...: the capture's interfaces, by link and end.
-#[must_use]
-pub fn link_ends(scenario: &Scenario) -> Vec<String> {
-    scenario
-        .links
-        .iter()
-        .flat_map(|link| link.ends.map(|end| format!("{}@{}", link.name, scenario.node(end).name)))
-        .collect()
-}

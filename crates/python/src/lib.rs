@@ -10,13 +10,11 @@
 mod sweep;
 mod world;
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard};
 
 use careof_base::Instant;
-use careof_plan::Observation;
+use careof_plan::{CaptureError, CaptureNodes, CapturePlan, CaptureRequest, Observation, plan_captures};
 use careof_scenario::Scenario;
 use careof_trace::{COLUMNS, Columns, KINDS};
 use pyo3::create_exception;
@@ -45,6 +43,17 @@ type ColumnTuple<'py> =
 
 fn world_error(error: WorldError) -> PyErr {
     NativeWorldError::new_err((error.message, error.remedy))
+}
+
+fn capture_error(error: &CaptureError) -> PyErr {
+    NativeWorldError::new_err((error.to_string(), error.remedy()))
+}
+
+/// The nodes to be captured: all of them or the ends of flows, or those named.
+#[derive(FromPyObject)]
+enum CaptureWords {
+    All(bool),
+    Named(Vec<String>),
 }
 
 fn world_name(name: &str) -> PyResult<WorldName> {
@@ -160,6 +169,7 @@ struct PyWorld {
     duration_s: f64,
     scenario_json: String,
     overrides: Vec<String>,
+    captures: Option<CapturePlan>,
 }
 
 /// A run and what it has said.
@@ -197,7 +207,7 @@ fn finished() -> PyErr {
 #[pymethods]
 impl PyWorld {
     #[new]
-    #[pyo3(signature = (world, path, text, overrides, seed, run, trace, pcap, snap_length))]
+    #[pyo3(signature = (world, path, text, overrides, seed, run, trace, packets, capture, snap_length, limit))]
     #[expect(clippy::too_many_arguments, reason = "Python names them")]
     fn new(
         py: Python<'_>,
@@ -208,21 +218,30 @@ impl PyWorld {
         seed: Option<u64>,
         run: u64,
         trace: bool,
-        pcap: Option<&str>,
+        packets: Option<PathBuf>,
+        capture: CaptureWords,
         snap_length: Option<u32>,
+        limit: Option<u64>,
     ) -> PyResult<Self> {
         let name = world_name(world)?;
         let seeded: Vec<String> =
             overrides.iter().cloned().chain(seed.map(|seed| format!("seed={seed}"))).collect();
         let scenario = parse(path, text, &seeded)?;
         let scenario_json = scenario.canonical_json();
-        let pcap = pcap
-            .map(|pcap| -> io::Result<Box<dyn Write + Send>> {
-                Ok(Box::new(BufWriter::with_capacity(1 << 20, File::create(pcap)?)))
-            })
-            .transpose()
-            .map_err(PyOSError::new_err)?;
-        let observation = Observation { trace, pcap, snap_length };
+        let nodes = match capture {
+            CaptureWords::All(true) => CaptureNodes::All,
+            CaptureWords::All(false) => CaptureNodes::FlowEnds,
+            CaptureWords::Named(names) => CaptureNodes::Named(names),
+        };
+        let captures = plan_captures(&scenario, &nodes).map_err(|error| capture_error(&error))?;
+        let request = packets.map(|directory| CaptureRequest {
+            directory,
+            nodes: captures.nodes.clone(),
+            snap_length,
+            limit_bytes: limit.unwrap_or(u64::MAX),
+        });
+        let captures = request.is_some().then_some(captures);
+        let observation = Observation { trace, capture: request };
         let world = py.detach(|| World::new(name, scenario, path, run, observation)).map_err(world_error)?;
         Ok(Self {
             duration_s: world.duration().as_secs_f64(),
@@ -234,7 +253,14 @@ impl PyWorld {
             }),
             scenario_json,
             overrides,
+            captures,
         })
+    }
+
+    /// The names of the nodes that are captured, how many ends of flows are not, and how many bytes may pass them in
+    /// the scenario's time; `None` without captures.
+    fn captures(&self) -> Option<(Vec<String>, usize, u128)> {
+        self.captures.as_ref().map(|plan| (plan.names.clone(), plan.omitted, plan.most_bytes))
     }
 
     /// Seconds of the run's own time from begin to end.

@@ -7,8 +7,8 @@ use careof_link::{Fate, Link};
 use careof_metrics::{Direction, FlowMetrics};
 use careof_mobility::v4::{ConfigError, CorrespondentNode, ForeignAgent, HomeAgent, MobileNode};
 use careof_plan::{
-    AgentPlan, Digest, FlowId, InterfaceIndex, NodeId, Observation, OneWayId, Side, Unwrapped, Workload,
-    down_of, lay_out, link_ends, measured_name, measured_senders, names, port, refuse_what_no_world_can,
+    AgentPlan, Captures, Digest, FlowId, InterfaceIndex, NodeId, Observation, OneWayId, Side, Unwrapped,
+    Workload, down_of, lay_out, measured_name, measured_senders, names, port, refuse_what_no_world_can,
     stall_threshold, up_of,
 };
 use careof_scenario::{Assist, KernelTcp, LinkId, Scenario, Workload as Traffic};
@@ -46,8 +46,8 @@ impl Simulation {
         let log =
             if observation.trace { EventLog::new(names(&scenario, &topology)) } else { EventLog::off() };
         let pcap = observation
-            .pcap
-            .map(|out| Pcap::new(out, observation.snap_length, &link_ends(&scenario)))
+            .capture
+            .map(|request| Captures::new(request, &scenario, &topology).map(Pcap::new))
             .transpose()
             .map_err(|error| WorldError::Capture(error.to_string()))?;
         let mut queue = EventQueue::default();

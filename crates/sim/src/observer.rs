@@ -1,12 +1,13 @@
 //! Who looks on: the event log and the packet capture. Neither changes what happens.
 
-use std::io::{self, Write};
+use std::io;
 
 use careof_base::Instant;
-use careof_plan::{FlowId, LinkCapture, NodeId, OneWayId, Side};
+use careof_metrics::CaptureSummary;
+use careof_plan::{Captures, DropPlace, FlowId, NodeId, OneWayId, Side, handover_comment};
 use careof_tcp::Connection;
 use careof_trace::{
-    AssistRecord, Event, EventLog, FlowId as TraceFlow, LinkId as TraceLink, MessageRecord,
+    AssistRecord, Direction, Event, EventLog, FlowId as TraceFlow, LinkId as TraceLink, MessageRecord,
     NodeId as TraceNode, PacketRecord, SegmentRecord, TcpState,
 };
 use careof_wire::Flags;
@@ -16,38 +17,31 @@ use crate::drop_cause::Cause;
 use crate::packet::{Body, Packet, PacketRef};
 use crate::simulation::Simulation;
 
-/// A capture, and the buffers in which packets become bytes for it.
+/// The captures, and the buffers in which packets become bytes for them.
 pub(crate) struct Pcap {
-    capture: LinkCapture,
+    captures: Captures,
     bytes: PacketBytes,
 }
 
 impl Pcap {
-    /// Begins a capture with an interface for every link end, `names` in the order of link and end.
-    pub(crate) fn new(
-        out: Box<dyn Write + Send>,
-        snap_length: Option<u32>,
-        names: &[String],
-    ) -> io::Result<Self> {
-        Ok(Self { capture: LinkCapture::new(out, snap_length, names)?, bytes: PacketBytes::default() })
+    pub(crate) fn new(captures: Captures) -> Self {
+        Self { captures, bytes: PacketBytes::default() }
     }
 
-    fn packet(
-        &mut self,
-        now: Instant,
-        way: OneWayId,
-        receiving: bool,
-        packet: &Packet,
-        comment: Option<&str>,
-    ) {
-        let bytes = self.bytes.of(packet);
-        self.capture.packet(now, way, receiving, (packet.id, bytes), comment);
+    /// A node sends a packet into `way`.
+    fn sent(&mut self, now: Instant, node: NodeId, way: OneWayId, packet: &Packet) {
+        if self.captures.wants_sent(node, packet.id) {
+            let bytes = self.bytes.of(packet);
+            self.captures.packet(now, (node, way), Direction::Out, (packet.id, bytes));
+        }
     }
 
-    /// Notes a packet that a one-way link had accepted and then lost.
-    fn lost_packet(&mut self, now: Instant, way: OneWayId, name: &str, packet: &Packet, comment: &str) {
-        let bytes = self.bytes.of(packet);
-        self.capture.lost_packet(now, way, name, (packet.id, bytes), comment);
+    /// A packet arrives at a node by `way`.
+    fn received(&mut self, now: Instant, node: NodeId, way: OneWayId, packet: &Packet) {
+        if self.captures.wants_received(node) {
+            let bytes = self.bytes.of(packet);
+            self.captures.packet(now, (node, way), Direction::In, (packet.id, bytes));
+        }
     }
 
     /// There is another option that segments carry.
@@ -57,12 +51,12 @@ impl Pcap {
 
     /// Writes what lies before `now`.
     pub(crate) fn flush(&mut self, now: Instant) {
-        self.capture.flush(now);
+        self.captures.flush(now);
     }
 
     /// Writes everything.
-    pub(crate) fn finish(self) -> io::Result<()> {
-        self.capture.finish()
+    pub(crate) fn finish(self) -> io::Result<Vec<CaptureSummary>> {
+        self.captures.finish()
     }
 }
 
@@ -142,15 +136,18 @@ impl Simulation {
         let record = self.packet_record(way, packet);
         self.observer.log.push(event(self.now, trace_link(way), flow_of(packet), record));
         if let Some(pcap) = &mut self.observer.pcap {
-            pcap.packet(self.now, way, receiving, packet, None);
+            let link = &self.links[way.0 as usize];
+            if receiving {
+                pcap.received(self.now, link.to, way, packet);
+            } else {
+                pcap.sent(self.now, link.from, way, packet);
+            }
         }
     }
 
     /// A one-way link dropped a packet: at its entrance, or `late`.
     ///
-    /// A packet refused at the entrance stands in the capture where it was refused. One that was accepted
-    /// stands there already, without a comment; its loss is noted on an interface of its own, so that neither
-    /// end's sequence of packets is falsified.
+    /// The node before the link sees the packet in either case.
     pub(crate) fn observe_link_drop(&mut self, way: OneWayId, packet: PacketRef, cause: Cause, late: bool) {
         if !self.is_observed() {
             return;
@@ -161,13 +158,11 @@ impl Simulation {
         let event = Event::packet_dropped(self.now, trace_link(way), flow_of(packet), record, cause.name());
         self.observer.log.push(event);
         if let Some(pcap) = &mut self.observer.pcap {
-            let name = &self.links[way.0 as usize].name;
-            let comment = format!("dropped: {} on {name}", cause.name());
-            if late {
-                pcap.lost_packet(self.now, way, name, packet, &comment);
-            } else {
-                pcap.packet(self.now, way, false, packet, Some(&comment));
+            let link = &self.links[way.0 as usize];
+            if !late {
+                pcap.sent(self.now, link.from, way, packet);
             }
+            pcap.captures.dropped(self.now, packet.id, cause.name(), DropPlace::Link(way));
         }
     }
 
@@ -188,9 +183,8 @@ impl Simulation {
         ));
         let way = self.node(node).place.interfaces.first().map(|interface| interface.out);
         if let (Some(way), Some(pcap)) = (way, &mut self.observer.pcap) {
-            let comment =
-                format!("dropped: {} at {}", cause.name(), self.nodes[usize::from(node.0)].place.name);
-            pcap.packet(self.now, way, false, packet, Some(&comment));
+            pcap.sent(self.now, node, way, packet);
+            pcap.captures.dropped(self.now, packet.id, cause.name(), DropPlace::Node(node));
         }
     }
 
@@ -222,6 +216,9 @@ impl Simulation {
         of_packet: u64,
         cause: &'static str,
     ) {
+        if let (Some(pcap), "fragment") = (&mut self.observer.pcap, cause) {
+            pcap.captures.fragment(node, self.pool[packet].id, of_packet);
+        }
         if self.observer.log.is_on() {
             let made = &self.pool[packet];
             let (id, size, flow) = (made.id, made.size_bytes(), flow_of(made));
@@ -396,8 +393,8 @@ impl Simulation {
         }
     }
 
-    /// Notes something about a binding, an address resolution or a handover: in the log, and in the capture
-    /// at the node's end of `way`.
+    /// Notes something about a binding, an address resolution or a handover: in the log, and in the
+    /// captures as a comment.
     pub(crate) fn note(
         &mut self,
         node: NodeId,
@@ -407,6 +404,12 @@ impl Simulation {
     ) {
         let now = self.now;
         let link = way.map(trace_link);
+        if let (Note::Handover(phase), Some(pcap)) = (note, &mut self.observer.pcap) {
+            let name = &self.nodes[usize::from(node.0)].place.name;
+            let links = &self.scenario.links;
+            let link = way.and_then(|way| links.get(way.0 as usize / 2)).map(|link| link.name.as_str());
+            pcap.captures.comment(now, node, &handover_comment(name, phase, link, text));
+        }
         let node = trace_node(node);
         if self.observer.log.is_on() {
             let detail = self.observer.log.detail(text);
@@ -415,9 +418,6 @@ impl Simulation {
                 Note::Arp(cause) => Event::arp(now, node, link, cause, detail),
                 Note::Handover(cause) => Event::handover(now, node, link, cause, detail),
             });
-        }
-        if let (Note::Handover(phase), Some(way), Some(pcap)) = (note, way, &mut self.observer.pcap) {
-            pcap.capture.comment(now, way, &format!("handover {phase}: {text}"));
         }
     }
 }

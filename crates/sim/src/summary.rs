@@ -13,6 +13,7 @@ use careof_plan::{Side, kind, measured_name, measured_senders, stall_threshold};
 use careof_trace::Columns;
 
 use crate::agents::Agent;
+use crate::observer::Pcap;
 use crate::simulation::{OneWay, Simulation};
 
 impl Simulation {
@@ -36,9 +37,7 @@ impl Simulation {
             self.links[id].link.advance(now);
         }
         self.advance_media();
-        if let Some(pcap) = self.observer.pcap.take() {
-            pcap.finish()?;
-        }
+        let captures = self.observer.pcap.take().map(Pcap::finish).transpose()?.unwrap_or_default();
         let now = self.now;
         let links: Vec<LinkSummary> =
             self.links.iter().map(|way| link_summary(way, self.on_the_way(way), now)).collect();
@@ -79,6 +78,7 @@ impl Simulation {
             mobility: self.mobility_summary(),
             packets,
             conservation,
+            captures,
         })
     }
 

@@ -23,5 +23,5 @@ pub use event::{
 };
 pub use log::{Detail, EventLog, Names};
 pub use mahimahi::MahimahiLog;
-pub use pcapng::{Capture, Direction, InterfaceId, PcapngWriter};
+pub use pcapng::{Capture, Direction, InterfaceId, PcapngWriter, annotate, comment_bytes, packet_bytes};
 pub use schema::{COLUMNS, ColumnName, ColumnSpec, ColumnType, KINDS, KindSpec, schema_markdown};

@@ -22,9 +22,9 @@ O2 = _line("""
 """)
 
 O3 = _line("""
-    Counted on the tunnel's link in a file of {size:,} B, which is whole segments with either MTU. In packets.pcapng
-    of `careof run scenarios/overheads/c.toml` they are what tshark finds by `ip.flags.mf == 1` and `ip.frag_offset
-    > 0`.
+    Counted on the tunnel's link in a file of {size:,} B, which is whole segments with either MTU. In
+    packets/foreign-agent-cell.pcapng of `careof run scenarios/overheads/c.toml --capture foreign-agent-cell` they are
+    what tshark finds by `ip.flags.mf == 1` and `ip.frag_offset > 0`.
 """)
 
 O4 = _line("""

@@ -22,8 +22,8 @@ use careof_metrics::{
 };
 use careof_mobility::v4::{Event as AgentEvent, InterfaceId};
 use careof_plan::{
-    Digest, LinkCapture, NodeId, OneWayId, Side, Topology, arp_text, binding_text, handover_text, note_hole,
-    stall_threshold, visitor_text,
+    Captures, Digest, NodeId, OneWayId, Side, Topology, arp_text, binding_text, handover_comment,
+    handover_text, note_hole, stall_threshold, visitor_text,
 };
 use careof_scenario::{Role, Scenario};
 use careof_trace::{
@@ -114,7 +114,7 @@ pub(crate) struct Registrations {
 pub(crate) struct Books {
     pub(crate) topology: Arc<Topology>,
     pub(crate) log: EventLog,
-    pub(crate) capture: Option<LinkCapture>,
+    pub(crate) capture: Option<Captures>,
     pub(crate) digest: Digest,
     /// `gsm.down`, `gsm.up`, ...
     ways: Vec<String>,
@@ -160,7 +160,7 @@ impl Books {
         scenario: &Scenario,
         topology: Arc<Topology>,
         log: EventLog,
-        capture: Option<LinkCapture>,
+        capture: Option<Captures>,
     ) -> Self {
         let ways = scenario
             .links
@@ -498,8 +498,11 @@ impl Books {
         let detail = self.log.detail(format_args!("{text}"));
         let link = way.map(|way| TraceLink(way.0 as u16));
         self.log.push(Event::handover(at, TraceNode(node.0), link, phase, detail));
-        if let (Some(way), Some(capture)) = (way, &mut self.capture) {
-            capture.comment(at, way, &format!("handover {phase}: {text}"));
+        if let Some(capture) = &mut self.capture {
+            let name = &self.topology.place(node).name;
+            let link = way.and_then(|way| self.ways.get(way.0 as usize & !1));
+            let link = link.and_then(|way| way.strip_suffix(".down"));
+            capture.comment(at, node, &handover_comment(name, phase, link, text));
         }
     }
 

@@ -7,10 +7,10 @@ use careof_lab::{Passage, Sighting};
 use careof_link::DropCause;
 use careof_metrics::SegmentRange;
 use careof_mobility::v4::REGISTRATION_PORT;
-use careof_plan::{NodeId, OneWayId, Side, describe, note_filtered};
+use careof_plan::{DropPlace, NodeId, OneWayId, Side, describe, note_filtered};
 use careof_trace::{
-    Event, FlowId as TraceFlow, LinkId as TraceLink, MessageRecord, NodeId as TraceNode, PacketRecord,
-    SegmentRecord,
+    Direction, Event, FlowId as TraceFlow, LinkId as TraceLink, MessageRecord, NodeId as TraceNode,
+    PacketRecord, SegmentRecord,
 };
 use careof_wire::icmp::error_in;
 use careof_wire::ipv4::{Ipv4Header, Reassembler, ReassemblyLimits};
@@ -86,17 +86,17 @@ impl Books {
             }
             Entry { id: self.datagrams.leave(sighting.number).unwrap_or(0), is_moved: false }
         };
-        self.capture(sighting, at, way, packet);
+        let fragment = inner.as_ref().is_some_and(|inner| inner.header.is_fragment());
+        let node = if enters { self.topology.entrance(way) } else { self.exit(way) };
+        self.capture(sighting, at, (node, way), packet, fragment);
         if sighting.passage == Passage::Refused(DropCause::IcmpFiltered)
             && let (Some(message), Some(link)) = (error_in(sighting.bytes), self.ways.get(way.0 as usize))
         {
             note_filtered(&mut self.black_holes, at, link, message);
         }
-        let node = if enters { self.topology.entrance(way) } else { self.exit(way) };
         // Whether its host sends it here, and has not done so before.
         let leaves = enters && !is_moved;
         let arrives = sighting.passage == Passage::Left;
-        let fragment = inner.as_ref().is_some_and(|inner| inner.header.is_fragment());
         // A fragment says nothing before it is whole, and then says what the whole does. One that is lost on its way is
         // no part of what arrives.
         let reassembled =
@@ -119,6 +119,9 @@ impl Books {
             }
             _ => (packet, content),
         };
+        if let (true, Some(captures)) = (subject.0 != packet && arrives, &mut self.capture) {
+            captures.known(node, subject.0);
+        }
         let what = match &inner {
             Some(inner) => {
                 let stretch =
@@ -175,22 +178,42 @@ impl Books {
         reassembler.handle_fragment(at, bytes).ok().flatten()
     }
 
-    fn capture(&mut self, sighting: &Sighting<'_>, at: Instant, way: OneWayId, packet: u64) {
-        let Some(capture) = &mut self.capture else { return };
-        let name = self.ways.get(way.0 as usize).map_or("", String::as_str);
+    /// Has the captures see a packet: the node that sends it, when it enters a link, the node that it reaches, when it
+    /// leaves, and all that saw it, when it is dropped.
+    fn capture(
+        &mut self,
+        sighting: &Sighting<'_>,
+        at: Instant,
+        (node, way): (NodeId, OneWayId),
+        packet: u64,
+        fragment: bool,
+    ) {
+        let Some(captures) = &mut self.capture else { return };
         let bytes = (packet, sighting.bytes);
-        let dropped = |cause: &str| format!("dropped: {cause} on {name}");
+        let cause = match sighting.passage {
+            Passage::Entered | Passage::Left | Passage::TakenBack => None,
+            Passage::Refused(cause) | Passage::Lost(cause) => Some(cause.name()),
+            Passage::NoBuffer => Some(NO_BUFFER),
+            Passage::Undeliverable => Some(UNDELIVERABLE),
+            Passage::Discarded => Some(HANDOVER),
+        };
         match sighting.passage {
-            Passage::Entered => capture.packet(at, way, false, bytes, None),
-            Passage::Left => capture.packet(at, way, true, bytes, None),
-            Passage::Refused(cause) => {
-                capture.packet(at, way, false, bytes, Some(&dropped(cause.name())));
+            Passage::Left => {
+                if captures.wants_received(node) {
+                    captures.packet(at, (node, way), Direction::In, bytes);
+                }
             }
-            Passage::NoBuffer => capture.packet(at, way, false, bytes, Some(&dropped(NO_BUFFER))),
-            Passage::Lost(cause) => capture.lost_packet(at, way, name, bytes, &dropped(cause.name())),
-            Passage::Undeliverable => capture.lost_packet(at, way, name, bytes, &dropped(UNDELIVERABLE)),
-            Passage::Discarded => capture.lost_packet(at, way, name, bytes, &dropped(HANDOVER)),
-            Passage::TakenBack => {}
+            Passage::Entered | Passage::Refused(_) | Passage::NoBuffer => {
+                // What a router cuts into fragments it has seen whole.
+                let passes_on = fragment && self.topology.place(node).forwards;
+                if !passes_on && captures.wants_sent(node, packet) {
+                    captures.packet(at, (node, way), Direction::Out, bytes);
+                }
+            }
+            Passage::Lost(_) | Passage::Undeliverable | Passage::Discarded | Passage::TakenBack => {}
+        }
+        if let Some(cause) = cause {
+            captures.dropped(at, packet, cause, DropPlace::Link(way));
         }
     }
 

@@ -2,8 +2,10 @@
 
 use std::fmt::Write as _;
 
+use crate::common::captured_at;
 use careof_base::{Instant, RandomStream};
 use careof_metrics::HandoverSummary;
+use careof_plan::CaptureNodes;
 use careof_scenario::Scenario;
 use careof_sim::{Observation, Simulation};
 
@@ -249,11 +251,9 @@ fn optimized(world: u64, text: &str) -> String {
 /// Runs a world; returns how often senders were told something.
 fn check(world: u64, text: &str) -> u64 {
     let parsed = Scenario::parse("world.toml", text, &[]).unwrap_or_else(|errors| panic!("{errors}\n{text}"));
-    let observation = Observation {
-        trace: world.is_multiple_of(3),
-        pcap: world.is_multiple_of(2).then(|| Box::new(std::io::sink()) as Box<_>),
-        snap_length: None,
-    };
+    let directory = world.is_multiple_of(2).then(|| tempfile::tempdir().unwrap());
+    let captured = directory.as_ref().map(|at| captured_at(at.path(), &parsed, &CaptureNodes::FlowEnds));
+    let observation = Observation { trace: world.is_multiple_of(3), ..captured.unwrap_or_default() };
     let mut simulation = Simulation::new(parsed, "world.toml", 0, observation)
         .unwrap_or_else(|error| panic!("{error}\n{text}"));
     simulation.advance(Instant::MAX).unwrap_or_else(|error| panic!("{error}\n{text}"));

@@ -1,8 +1,9 @@
 //! Senders that are told of handovers and of links, in whole worlds.
 
-use crate::common::finish;
+use crate::common::{captured_at, finish};
 use careof_base::{Duration, Instant};
 use careof_metrics::{FlowSummary, HandoverSummary, Summary, summary_json};
+use careof_plan::CaptureNodes;
 use careof_scenario::Scenario;
 use careof_sim::{Observation, Simulation};
 use careof_trace::Columns;
@@ -258,15 +259,19 @@ fn the_same_seed_gives_the_same_bytes_however_the_run_is_cut_and_looked_at() {
             let assist = format!("assist={assist}");
             let how = [&[&*assist, "duration=55 s"], direction].concat();
             let at_once = summary_json(&run(TO_SLOW, &how));
-            let observation =
-                Observation { trace: true, pcap: Some(Box::new(std::io::sink())), ..Observation::default() };
+            let directory = tempfile::tempdir().unwrap();
+            let scenario = Scenario::parse("test.toml", TO_SLOW, &[]).unwrap();
+            let capture = captured_at(directory.path(), &scenario, &CaptureNodes::All);
+            let observation = Observation { trace: true, ..capture };
             let mut pieces = simulation(TO_SLOW, &how, observation);
             let mut until = Instant::ZERO;
             while pieces.advance(until).unwrap() < Instant::ZERO + pieces.duration() {
                 pieces.take_events();
                 until += Duration::from_micros(1_123_457);
             }
-            assert_eq!(at_once, summary_json(&pieces.finish().unwrap()));
+            let summary = pieces.finish().unwrap();
+            assert!(summary.captures.iter().all(|capture| capture.packets > 0), "{:?}", summary.captures);
+            assert_eq!(at_once, summary_json(&Summary { captures: vec![], ..summary }));
         }
     }
 }

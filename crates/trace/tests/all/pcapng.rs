@@ -1,11 +1,12 @@
 //! Captures, read back by a small reader of our own and by tshark where it is installed.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write};
 use std::process::Command;
 
 use careof_base::Instant;
-use careof_trace::{Capture, Direction, PcapngWriter};
+use careof_trace::{Capture, Direction, PcapngWriter, annotate};
 use proptest::prelude::*;
 
 /// A block as the format's text describes it; nothing of the writer is used.
@@ -34,6 +35,8 @@ enum Block {
         interface: u32,
         nanos: u64,
         comments: Vec<String>,
+        received: u64,
+        dropped: u64,
     },
 }
 
@@ -116,6 +119,8 @@ fn read(mut file: &[u8]) -> Vec<Block> {
                 interface: u32_at(body, 0),
                 nanos: time_at(body, 4),
                 comments: texts(&options(&body[12..]), 1),
+                received: u64::from_le_bytes(value(&options(&body[12..]), 4).try_into().unwrap()),
+                dropped: u64::from_le_bytes(value(&options(&body[12..]), 5).try_into().unwrap()),
             },
             other => panic!("block type {other}"),
         });
@@ -146,24 +151,31 @@ fn datagram(payload: &[u8]) -> Vec<u8> {
     [ip, udp].concat()
 }
 
-/// Two link ends; a packet that crosses, one that is dropped, phases of a handover with and without a carrier.
+/// Two interfaces; packets one of which is dropped later and one left out, phases of a handover with and without a carrier.
 fn example() -> Vec<u8> {
     let mut pcap = PcapngWriter::new(Vec::new(), "careof 0.1.0").unwrap();
-    let router = pcap.add_interface("gsm@home-agent", "").unwrap();
-    let mobile = pcap.add_interface("gsm@mobile", "9.6 kbit/s").unwrap();
+    let router = pcap.add_interface("gsm@home-agent", "", None).unwrap();
+    let mobile = pcap.add_interface("gsm@mobile", "9.6 kbit/s", None).unwrap();
     let bytes = datagram(b"payload");
-    let see = |pcap: &mut PcapngWriter<_>, interface, nanos, direction, packet, comment| {
+    let see = |pcap: &mut PcapngWriter<_>, interface, nanos, direction, packet| {
         let time = Instant::from_nanos(nanos);
-        pcap.capture(Capture { interface, time, direction, packet, bytes: &bytes, comment });
+        pcap.capture(Capture { interface, time, direction, packet, bytes: &bytes, snap_length: u32::MAX });
     };
-    see(&mut pcap, router, 1_000_000_001, Direction::Out, 7, None);
-    pcap.comment_next(mobile, Instant::from_secs(1), "handover initiated: gsm");
-    pcap.comment_next(mobile, Instant::from_millis(1200), "handover link-up: gsm");
-    see(&mut pcap, mobile, 1_350_000_002, Direction::In, 7, None);
+    see(&mut pcap, router, 1_000_000_001, Direction::Out, 7);
+    pcap.comment(Instant::from_millis(1100), "handover initiated: gsm");
+    pcap.comment(Instant::from_millis(1320), "handover link-up: gsm");
+    see(&mut pcap, mobile, 1_350_000_002, Direction::In, 7);
     pcap.flush(Instant::from_millis(1300)).unwrap();
-    see(&mut pcap, router, 1_300_000_000, Direction::Out, 8, Some("dropped: queue-full"));
-    pcap.comment_next(router, Instant::from_secs(5_000_000_000), "handover terminated");
-    pcap.finish().unwrap()
+    see(&mut pcap, router, 1_300_000_000, Direction::Out, 8);
+    pcap.leave_out(router, Instant::from_millis(1301));
+    pcap.comment(Instant::from_secs(5_000_000_000), "handover terminated");
+    let written = pcap.finish().unwrap();
+    let mut annotated = Vec::new();
+    annotate(&written[..], &mut annotated, |packet, comments| {
+        comments.extend((packet == 8).then(|| "dropped: queue-full".to_owned()));
+    })
+    .unwrap();
+    annotated
 }
 
 #[test]
@@ -179,7 +191,8 @@ fn what_was_seen_is_what_is_read() {
         flags,
         id,
     };
-    let phases = ["handover initiated: gsm (at 1.000000000 s)", "handover link-up: gsm (at 1.200000000 s)"];
+    let initiated = "handover initiated: gsm (at 1.100000000 s)";
+    let link_up = "handover link-up: gsm (at 1.320000000 s)";
     let interface = |name: &str, description: &str| Block::Interface {
         snap_length: 0,
         link_type: 101,
@@ -192,12 +205,21 @@ fn what_was_seen_is_what_is_read() {
         interface("gsm@home-agent", ""),
         interface("gsm@mobile", "9.6 kbit/s"),
         packet(0, 1_000_000_001, &[], 0b10, 7),
-        packet(0, 1_300_000_000, &["dropped: queue-full"], 0b10, 8),
-        packet(1, 1_350_000_002, &phases, 0b01, 7),
+        packet(0, 1_300_000_000, &["dropped: queue-full", initiated], 0b10, 8),
+        packet(1, 1_350_000_002, &[link_up], 0b01, 7),
         Block::Statistics {
             interface: 0,
             nanos: 5_000_000_000_000_000_000,
             comments: vec!["handover terminated (at 5000000000.000000000 s)".to_owned()],
+            received: 3,
+            dropped: 1,
+        },
+        Block::Statistics {
+            interface: 1,
+            nanos: 5_000_000_000_000_000_000,
+            comments: vec![],
+            received: 1,
+            dropped: 0,
         },
     ];
     assert_eq!(read(&example()), expected);
@@ -206,13 +228,14 @@ fn what_was_seen_is_what_is_read() {
 #[test]
 fn a_comment_longer_than_the_format_allows_is_cut_at_a_character() {
     let mut pcap = PcapngWriter::new(Vec::new(), "careof").unwrap();
-    let interface = pcap.add_interface("a@b", "").unwrap();
+    let interface = pcap.add_interface("a@b", "", None).unwrap();
     let comment = "x".to_owned() + &"ü".repeat(40_000);
     let time = Instant::ZERO;
     let direction = Direction::In;
-    pcap.capture(Capture { interface, time, direction, packet: 0, bytes: &[], comment: Some(&comment) });
+    pcap.comment(time, &comment);
+    pcap.capture(Capture { interface, time, direction, packet: 0, bytes: &[], snap_length: 0 });
     let blocks = read(&pcap.finish().unwrap());
-    let Some(Block::Packet { comments, .. }) = blocks.last() else { panic!() };
+    let Some(Block::Packet { comments, .. }) = blocks.get(2) else { panic!() };
     assert_eq!(comments[0].len(), 65_535);
     assert!(comment.starts_with(&comments[0]));
 }
@@ -220,8 +243,7 @@ fn a_comment_longer_than_the_format_allows_is_cut_at_a_character() {
 #[test]
 fn a_snap_length_keeps_the_beginning_and_says_how_long_the_packet_was() {
     let mut writer = PcapngWriter::new(Vec::new(), "careof").unwrap();
-    writer.set_snap_length(40);
-    let interface = writer.add_interface("gsm@mobile", "").unwrap();
+    let interface = writer.add_interface("gsm@mobile", "", Some(40)).unwrap();
     let whole = datagram(&[7; 100]);
     for bytes in [&whole[..], &whole[..30]] {
         writer.capture(Capture {
@@ -230,7 +252,7 @@ fn a_snap_length_keeps_the_beginning_and_says_how_long_the_packet_was() {
             direction: Direction::Out,
             packet: 1,
             bytes,
-            comment: None,
+            snap_length: 40,
         });
     }
     let blocks = read(&writer.finish().unwrap());
@@ -249,8 +271,8 @@ fn a_snap_length_keeps_the_beginning_and_says_how_long_the_packet_was() {
 fn an_interface_of_another_capture_is_refused() {
     let mut other = PcapngWriter::new(Vec::new(), "careof").unwrap();
     let mut pcap = PcapngWriter::new(Vec::new(), "careof").unwrap();
-    let interface = other.add_interface("a@b", "").unwrap();
-    pcap.comment_next(interface, Instant::ZERO, "nobody reads this");
+    let interface = other.add_interface("a@b", "", None).unwrap();
+    pcap.leave_out(interface, Instant::ZERO);
     assert_eq!(pcap.flush(Instant::MAX).unwrap_err().kind(), io::ErrorKind::InvalidInput);
     assert_eq!(read(&pcap.finish().unwrap()).len(), 1);
 }
@@ -304,8 +326,8 @@ fn tshark_reads_names_times_directions_numbers_and_comments() {
     let lines: Vec<&str> = output.lines().collect();
     let expected = [
         "gsm@home-agent|1.000000001|2|7||9",
-        "gsm@home-agent|1.300000000|2|8|dropped: queue-full|9",
-        "gsm@mobile|1.350000002|1|7|handover initiated: gsm (at 1.000000000 s),handover link-up: gsm (at 1.200000000 s)|9",
+        "gsm@home-agent|1.300000000|2|8|dropped: queue-full,handover initiated: gsm (at 1.100000000 s)|9",
+        "gsm@mobile|1.350000002|1|7|handover link-up: gsm (at 1.320000000 s)|9",
     ];
     assert_eq!(lines, expected);
 }
@@ -339,13 +361,15 @@ proptest! {
     ) {
         let mut pcap = PcapngWriter::new(Vec::new(), "careof").unwrap();
         let interfaces: Vec<_> =
-            ["a@x", "a@y", "b@y"].iter().map(|name| pcap.add_interface(name, "").unwrap()).collect();
+            ["a@x", "a@y", "b@y"].iter().map(|name| pcap.add_interface(name, "", None).unwrap()).collect();
         let mut expected = Vec::new();
+        let mut comments = BTreeMap::new();
         // A packet after the flush is not older than the flush, as its contract says.
         let (early, late): (Vec<_>, Vec<_>) = packets.into_iter().partition(|packet| packet.0 < cut);
         for (group, flush) in [(early, Some(cut)), (late, None)] {
             for (time, interface, incoming, bytes, comment) in group {
                 let packet = expected.len() as u64;
+                comments.extend(comment.clone().map(|comment| (packet, comment)));
                 let direction = if incoming { Direction::In } else { Direction::Out };
                 pcap.capture(Capture {
                     interface: interfaces[interface],
@@ -353,7 +377,7 @@ proptest! {
                     direction,
                     packet,
                     bytes: &bytes,
-                    comment: comment.as_deref(),
+                    snap_length: u32::MAX,
                 });
                 expected.push(Block::Packet {
                     interface: interface as u32,
@@ -373,7 +397,13 @@ proptest! {
             Block::Packet { nanos, .. } => *nanos,
             _ => 0,
         });
-        let found = read(&pcap.finish().unwrap());
-        prop_assert_eq!(&found[4..], &expected[..]);
+        let mut annotated = Vec::new();
+        annotate(&pcap.finish().unwrap()[..], &mut annotated, |packet, said| {
+            said.extend(comments.remove(&packet));
+        })
+        .unwrap();
+        let found = read(&annotated);
+        let statistics = found.len() - interfaces.len();
+        prop_assert_eq!(&found[4..statistics], &expected[..]);
     }
 }

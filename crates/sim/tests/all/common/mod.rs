@@ -1,8 +1,12 @@
 //! What tests of whole worlds have in common.
 
+use std::path::Path;
+
 use careof_base::Instant;
 use careof_metrics::{Summary, summary_json};
-use careof_sim::Simulation;
+use careof_plan::{CaptureNodes, CaptureRequest, plan_captures};
+use careof_scenario::Scenario;
+use careof_sim::{Observation, Simulation};
 use careof_trace::Columns;
 
 /// Nothing appears or vanishes in any run of any test.
@@ -11,6 +15,17 @@ pub(crate) fn balanced(summary: Summary) -> Summary {
         assert_eq!(*difference, 0, "{what} in {}", summary_json(&summary));
     }
     summary
+}
+
+/// Captures of `nodes` as `NODE.pcapng` in `directory`, and no trace.
+pub(crate) fn captured_at(directory: &Path, scenario: &Scenario, nodes: &CaptureNodes) -> Observation {
+    let capture = CaptureRequest {
+        directory: directory.to_owned(),
+        nodes: plan_captures(scenario, nodes).unwrap().nodes,
+        snap_length: None,
+        limit_bytes: u64::MAX,
+    };
+    Observation { trace: false, capture: Some(capture) }
 }
 
 /// Runs to the end: the summary and the events.
