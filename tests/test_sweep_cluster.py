@@ -241,6 +241,53 @@ def test_a_run_that_kills_every_worker_is_a_row_with_an_error(small: Path, monke
 
 
 @dataclass
+class Forgetful:
+    """A cluster that loses what came out of its first task, and does that again."""
+
+    status: str = "running"
+    tasks: list[Task] = field(default_factory=list)
+
+    def scheduler_info(self, n_workers: int) -> dict[str, dict[str, object]]:
+        return {"workers": {"one": {"nthreads": n_workers}}}
+
+    def submit(
+        self, function: Callable[..., list[str]], plan: Plan, version: str, batch: tuple[int, ...], **_: object
+    ) -> Task:
+        states = ["finished"] if self.tasks else ["lost", "pending", "finished"]
+        self.tasks.append(Task(states, function(plan, version, batch)))
+        return self.tasks[-1]
+
+
+@dataclass(eq=False)
+class Task:
+    """One that was done once, and passes through these states whenever it is looked at."""
+
+    states: list[str]
+    found: list[str]
+
+    @property
+    def status(self) -> str:
+        return self.states.pop(0) if len(self.states) > 1 else self.states[0]
+
+    def done(self) -> bool:
+        return True
+
+    def result(self) -> list[str]:
+        assert self.states == ["finished"]
+        return self.found
+
+
+def test_what_a_worker_held_that_died_is_done_again(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from careof.sweeps import cluster as clusters
+    from careof.sweeps import make_plan
+
+    monkeypatch.setattr(clusters.Hand, "wait", lambda _: None)
+    hand = clusters.Hand(Forgetful(), ADDRESS, make_plan(small, repeat=4), [(0, 1), (2, 3)], 2, print)
+    records = [json.loads(record) for found in hand.work() for record in found]
+    assert sorted(number for number, _ in records) == list(range(4))
+
+
+@dataclass
 class Vanishing:
     """A cluster whose scheduler goes while `call` is under way, so that it ends in `error`."""
 

@@ -127,9 +127,14 @@ class Hand:
     def _take(self, future: Any, batch: Batch) -> list[str]:
         error = None
         with _asking(self._client, self._address):
-            if future.status == "finished":
+            status = future.status
+            if status == "finished":
                 return list(future.result())
-            if future.status == "error":
+            if status in ("lost", "pending"):
+                # It was done, and the worker that held what came out has died since: the cluster does it again.
+                self._futures[future] = batch
+                return []
+            if status == "error":
                 error = future.exception()
         if error is None:
             # Cancelled, which it can become at any time: so the client says that the scheduler no longer knows it.
