@@ -164,6 +164,14 @@ def test_a_drop_at_a_tie_is_a_reason_only_at_a_tie(tied: bool) -> None:
 
 
 @needs_ns2
+def test_vegas_differs_from_ns2_where_its_ring_of_send_times_is_too_short_and_not_where_it_is_long_enough() -> None:
+    # The window never gets beyond 26 segments: of the receiver's only the ring's length is left.
+    short, long = (ns2.compare(ns2.Case("vegas", drops=((60, 1),), window=window)) for window in (40, 64))
+    assert "ring of send times" in (short.reason or "")
+    assert long.departure is None
+
+
+@needs_ns2
 def test_any_loss_outage_or_change_can_be_asked_for(careof: Command) -> None:
     done = careof(
         *("oracle", "ns2", "--variant", "vegas", "--drop", "40", "--outage", "2.5,0.4", "--change", "4,0.5,0.2"),

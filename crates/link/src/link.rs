@@ -68,7 +68,14 @@ impl<P> Output<P> {
 ///
 /// There is one deadline a link, not one a packet and stage: what happens between two calls - a packet is sent,
 /// the next one is taken from the queue - is made up for, in order and to the nanosecond, when the next call
-/// comes. A packet that ends its transmission at the instant at which another is offered has made room for it.
+/// comes.
+///
+/// A packet whose transmission ends at the very instant at which another is offered makes no room for it: what is offered
+/// at an instant finds the queue as it was before anything left in it, in whatever order the owner calls. A sender
+/// beside its bottleneck meets this tie with every acknowledgement, as the acknowledgements come at the intervals at
+/// which its packets leave. ns-2 runs events of one instant in the order in which they were scheduled, and so lets the
+/// arrival go first wherever the way of the acknowledgement takes longer than the transmission of one segment
+/// (`docs/oracles.md`). On a link of unlimited rate nothing waits, and there is no such tie.
 ///
 /// A link without chance and with a drop-tail queue needs to make up for nothing: when a packet will leave is known when
 /// it comes, so that it goes on the wire at once and what waits is but the tail of the wire. Before anything changes on
@@ -97,6 +104,8 @@ pub struct Link<P> {
     framing: Framing,
     mtu: u16,
     counters: Counters,
+    /// What left the queue at the last end of a transmission.
+    freed: Freed,
     /// The packet in the serialiser, unless [`Self::scheduled`]. While it moves it is on the wire already, with the arrival
     /// it will have.
     sending: Option<Sending<P>>,
@@ -123,6 +132,33 @@ struct Rest {
 struct Waiting {
     packets: usize,
     bytes: u64,
+}
+
+/// What left the queue at an instant, of which nothing that is offered at that instant knows yet.
+#[derive(Clone, Copy, Debug)]
+struct Freed {
+    at: Instant,
+    packets: usize,
+    bytes: u64,
+}
+
+impl Freed {
+    const NOTHING: Self = Self { at: Instant::MAX, packets: 0, bytes: 0 };
+
+    #[inline(always)]
+    fn add(&mut self, at: Instant, packets: usize, bytes: u64) {
+        if self.at != at {
+            *self = Self { at, packets: 0, bytes: 0 };
+        }
+        self.packets += packets;
+        self.bytes += bytes;
+    }
+
+    /// Packets and bytes that are still there for what is offered at `now`.
+    #[inline(always)]
+    fn as_of(&self, now: Instant) -> (usize, u64) {
+        if self.at == now { (self.packets, self.bytes) } else { (0, 0) }
+    }
 }
 
 /// The packet in the serialiser.
@@ -170,6 +206,7 @@ impl<P: Copy> Link<P> {
             framing: config.framing,
             mtu: config.mtu,
             counters: Counters::default(),
+            freed: Freed::NOTHING,
             sending: None,
             queue: Queue::new(&config, queue),
             down: None,
@@ -252,14 +289,26 @@ impl<P: Copy> Link<P> {
     #[inline(always)]
     fn accept_scheduled(&mut self, queued: Queued<P>) -> Result<(), DropCause> {
         if self.ends == Instant::MAX {
+            self.take_over(queued.size);
             self.ends = self.put_on_wire(self.now, &queued);
             return Ok(());
         }
-        if !self.queue.limit().has_room(self.waiting.packets, self.waiting.bytes, queued.size) {
+        let (packets, bytes) = self.freed.as_of(self.now);
+        let (packets, bytes) = (self.waiting.packets + packets, self.waiting.bytes + bytes);
+        if !self.queue.limit().has_room(packets, bytes, queued.size) {
             return Err(DropCause::QueueFull);
         }
         self.line_up(&queued);
         Ok(())
+    }
+
+    /// A packet finds the serialiser idle. If that became so at this very instant, it counts as one that waits for those
+    /// that are offered now.
+    #[inline(always)]
+    fn take_over(&mut self, size: u16) {
+        if self.freed.at == self.now {
+            self.freed.add(self.now, 1, u64::from(size));
+        }
     }
 
     /// While scheduled: a packet waits for its turn.
@@ -290,9 +339,10 @@ impl<P: Copy> Link<P> {
         let marked = queued.ecn == Ecn::Marked;
         if self.sending.is_none() && self.serialiser.is_running() {
             // The queue is empty, or its head would be in the serialiser.
+            self.take_over(queued.size);
             self.send(self.now, queued);
         } else {
-            self.queue.push(queued)?;
+            self.queue.push(queued, self.freed.as_of(self.now))?;
         }
         self.counters.marked += u64::from(marked);
         Ok(())
@@ -408,13 +458,18 @@ impl<P: Copy> Link<P> {
 
     fn send_due(&mut self) {
         while self.ends <= self.now {
-            self.send_next(self.ends);
+            let (at, packets, bytes) = (self.ends, self.queue.len(), self.queue.bytes());
+            self.send_next(at);
+            if !self.serialiser.is_unlimited() {
+                self.freed.add(at, packets - self.queue.len(), bytes - self.queue.bytes());
+            }
         }
     }
 
     /// While scheduled: what waited longest begins to be sent.
     #[inline(always)]
     fn begin_next(&mut self) {
+        let (at, freed) = (self.ends, self.waiting);
         self.ends = match self.wire.newest_in_order(self.waiting.packets) {
             Some(next) => {
                 self.waiting.packets -= 1;
@@ -423,6 +478,9 @@ impl<P: Copy> Link<P> {
             }
             None => Instant::MAX,
         };
+        if !self.serialiser.is_unlimited() {
+            self.freed.add(at, freed.packets - self.waiting.packets, freed.bytes - self.waiting.bytes);
+        }
     }
 
     /// Lets what waits go on the wire at once from now on, if nothing can change what becomes of it but a call, and

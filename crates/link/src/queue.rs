@@ -168,10 +168,14 @@ impl<P: Copy> Queue<P> {
         Ok(())
     }
 
-    /// Puts a packet at the end.
+    /// Puts a packet at the end, if there is room for it while so many packets and bytes count that have left.
     #[inline]
-    pub(crate) fn push(&mut self, queued: Queued<P>) -> Result<(), DropCause> {
-        if !self.limit.has_room(self.fifo.len(), self.fifo.bytes(), queued.size) {
+    pub(crate) fn push(
+        &mut self,
+        queued: Queued<P>,
+        (packets, bytes): (usize, u64),
+    ) -> Result<(), DropCause> {
+        if !self.limit.has_room(self.fifo.len() + packets, self.fifo.bytes() + bytes, queued.size) {
             return Err(DropCause::QueueFull);
         }
         self.fifo.push(queued);

@@ -66,6 +66,12 @@ impl Serialiser {
         self.rate != 0
     }
 
+    /// Whether nothing that is sent takes any time.
+    #[inline]
+    pub(crate) fn is_unlimited(&self) -> bool {
+        self.rate == UNLIMITED_RATE.bits_per_second() && self.traced.is_none()
+    }
+
     /// Begins to send `bits` at `start`, which must not lie before the end of the packet before. Returns the
     /// end, which is [`Instant::MAX`] at rate zero.
     #[inline(always)]

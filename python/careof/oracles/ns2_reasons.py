@@ -55,6 +55,24 @@ def _sent_twice(verdict: Verdict, at: int) -> bool:
     return any(one.segment in verdict.sent_twice for one in verdict.theirs[: at + 1])
 
 
+def _ring_not_cleared(verdict: Verdict, at: int) -> bool:
+    """An acknowledgement of several segments passed the end of the ring in which ns-2's Vegas keeps its send times.
+
+    The ring has as many places as the window. Such an acknowledgement clears none of them, so that the segments kept
+    there later count as sent twice and give no measurement.
+    """
+    ring = verdict.case.window
+    before = verdict.theirs[:at]
+    for index, repair in enumerate(before):
+        if repair.transmission == 1:
+            continue
+        last = max(one.segment for one in before[:index])
+        reused = any(one.segment >= repair.segment + ring for one in before[index:])
+        if repair.segment // ring < last // ring and reused:
+            return True
+    return False
+
+
 def _shorter_delay(verdict: Verdict, at: int) -> bool:
     """Ours is earlier by what was sent over the longer delay and is still under way."""
     delay = verdict.case.delay_s
@@ -172,6 +190,11 @@ REASONS: Final = (
     ),
     Reason(
         "what follows a segment that ns-2's Vegas sent twice: it looks at the send time of one never sent", _sent_twice
+    ),
+    Reason(
+        "ns-2's Vegas takes no round trips of segments whose places in its ring of send times were not cleared: an "
+        "acknowledgement of several passed the ring's end",
+        _of({"vegas"}, _ring_not_cleared),
     ),
     Reason(
         "when the delay falls, ns-2's link lets packets arrive a transmission time apart behind the last one sent "

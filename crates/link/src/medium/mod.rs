@@ -606,7 +606,8 @@ fn accept<P: Copy>(
         station.take_up(Some(queued));
         station.plan(now, is_open);
     } else {
-        station.queue.push(queued)?;
+        // A frame ends with a gap behind it, so that the next to be sent does not leave at that instant.
+        station.queue.push(queued, (0, 0))?;
     }
     station.counters.marked += u64::from(marked);
     Ok(())

@@ -663,3 +663,52 @@ fn the_largest_packet_there_is_passes_and_none_above_it_does() {
     assert_eq!(delivered(&outputs), [(0, 63_690)]);
     assert_eq!(link.counters().delivered_bytes, u64::from(mtu));
 }
+
+/// A link on which a packet takes a millisecond and one may wait, and packets 0 and 1 are offered at 0.
+fn full_link(jitter: Jitter) -> Link<u32> {
+    let mut link = link(Config {
+        jitter,
+        queue: QueueConfig { limit: QueueLimit::Packets(1), ..QueueConfig::default() },
+        ..millisecond_link()
+    });
+    link.enqueue(Instant::ZERO, 0, 1500).unwrap();
+    link.enqueue(Instant::ZERO, 1, 1500).unwrap();
+    link
+}
+
+#[test]
+fn a_packet_that_leaves_at_an_instant_makes_no_room_for_those_that_come_in_it() {
+    // A link that goes through its queue, and one that puts what waits on the wire at once.
+    for jitter in [Jitter::None, Jitter::Uniform { spread: Duration::ZERO, reorder: false }] {
+        let end = Instant::from_millis(1);
+        let just_after = Instant::from_nanos(end.as_nanos() + 1);
+        let mut first = full_link(jitter);
+        assert_eq!(first.enqueue(end, 2, 1500), Err(DropCause::QueueFull));
+        assert_eq!(first.enqueue(just_after, 3, 1500), Ok(()));
+
+        // Nor does it if the owner looks at the link before.
+        let mut second = full_link(jitter);
+        second.advance(end);
+        assert_eq!(second.poll(end).map(|output| output.at()), None);
+        assert_eq!(second.queue_len().0, 0);
+        assert_eq!(second.enqueue(end, 2, 1500), Err(DropCause::QueueFull));
+
+        // Packet 1 ends too, and nothing waits: of two that come then, one may wait.
+        let mut third = full_link(jitter);
+        let end = Instant::from_millis(2);
+        assert_eq!(third.enqueue(end, 2, 1500), Ok(()));
+        assert_eq!(third.enqueue(end, 3, 1500), Err(DropCause::QueueFull));
+    }
+}
+
+#[test]
+fn any_number_of_packets_at_an_instant_crosses_a_link_of_unlimited_rate() {
+    let mut link = link(Config {
+        rate: UNLIMITED_RATE,
+        queue: QueueConfig { limit: QueueLimit::Packets(1), ..QueueConfig::default() },
+        ..millisecond_link()
+    });
+    for packet in 0..100 {
+        link.enqueue(Instant::from_millis(3), packet, 1500).unwrap();
+    }
+}

@@ -21,6 +21,10 @@ pub(crate) struct Reference {
     /// Packets on the wire and the nanoseconds they have to go.
     wire: VecDeque<(u32, u64)>,
     down: Option<Fate>,
+    /// Whether a transmission ended at this very nanosecond.
+    ended: bool,
+    /// Sizes of packets that left the queue at this very nanosecond for it.
+    freed: Vec<u32>,
 }
 
 impl Reference {
@@ -30,6 +34,8 @@ impl Reference {
             rows: Vec::new(),
             now: 0,
             queue: VecDeque::new(),
+            ended: false,
+            freed: Vec::new(),
             sending: None,
             owed: 0,
             wire: VecDeque::new(),
@@ -83,13 +89,18 @@ impl Reference {
             }
             self.owed = 0;
             self.now += 1;
+            self.freed.clear();
+            self.ended = false;
         }
     }
 
     /// Does everything that is due at this nanosecond.
     fn settle(&mut self, outputs: &mut Vec<Output<u32>>) {
         loop {
-            self.load();
+            let left = self.load();
+            if self.ended {
+                self.freed.extend(left);
+            }
             let rate = self.rate();
             match self.sending {
                 // What is left does not fill a nanosecond: the packet ends in this one.
@@ -97,6 +108,7 @@ impl Reference {
                     let unlimited = self.config.rate == UNLIMITED_RATE;
                     self.owed = if unlimited { 0 } else { left };
                     self.sending = None;
+                    self.ended = !unlimited;
                     let own = self.row().1;
                     let before = self.wire.back().map_or(0, |p| p.1);
                     self.wire.push_back((packet, own.max(before)));
@@ -110,8 +122,8 @@ impl Reference {
         }
     }
 
-    /// Takes a packet into an idle serialiser.
-    fn load(&mut self) {
+    /// Takes a packet into an idle serialiser; returns its size.
+    fn load(&mut self) -> Option<u32> {
         if self.sending.is_none()
             && self.is_running()
             && let Some((packet, size)) = self.queue.pop_front()
@@ -120,7 +132,9 @@ impl Reference {
             let bits =
                 u128::from(size + u32::from(framing.overhead_bytes)) * u128::from(framing.bits_per_byte);
             self.sending = Some((packet, bits * NANOBITS + self.owed));
+            return Some(size);
         }
+        None
     }
 
     pub(crate) fn enqueue(&mut self, packet: u32, size: u32) -> Result<(), DropCause> {
@@ -130,20 +144,32 @@ impl Reference {
         if size > u32::from(self.config.mtu) {
             return Err(DropCause::MtuExceeded);
         }
+        // What is offered at an instant does not know yet of what left in it.
+        let is_idle = self.sending.is_none() && self.is_running();
         self.queue.push_back((packet, size));
-        self.load();
-        let waits = self.queue.back().is_some_and(|p| p.0 == packet);
-        if waits && self.exceeds() {
+        if !is_idle && self.exceeds(&self.freed) {
             self.queue.pop_back();
             return Err(DropCause::QueueFull);
+        }
+        let left = self.load();
+        if self.ended {
+            self.freed.extend(left);
         }
         Ok(())
     }
 
-    fn exceeds(&self) -> bool {
+    /// Whether what is in the queue and packets of the sizes `freed` together exceed the limit.
+    fn exceeds(&self, freed: &[u32]) -> bool {
         match self.config.queue.limit {
-            QueueLimit::Packets(limit) => self.queue.len() > limit as usize,
-            QueueLimit::Bytes(limit) => self.queue.iter().map(|p| u64::from(p.1)).sum::<u64>() > limit,
+            QueueLimit::Packets(limit) => self.queue.len() + freed.len() > limit as usize,
+            QueueLimit::Bytes(limit) => {
+                self.queue
+                    .iter()
+                    .map(|p| u64::from(p.1))
+                    .chain(freed.iter().map(|size| u64::from(*size)))
+                    .sum::<u64>()
+                    > limit
+            }
         }
     }
 
@@ -153,7 +179,7 @@ impl Reference {
 
     pub(crate) fn reconfigure(&mut self, config: Config, outputs: &mut Vec<Output<u32>>) {
         self.config = config;
-        while self.exceeds() {
+        while self.exceeds(&[]) {
             let Some((packet, _)) = self.queue.pop_back() else { break };
             outputs.push(self.dropped(packet, DropCause::QueueFull));
         }
