@@ -166,14 +166,29 @@ def test_whose_packets_are_captured_can_be_said(careof: Command, small: Path) ->
     assert not (out / "packets").exists()
 
 
-def test_the_size_of_captures_is_bounded_and_said_before_and_after(careof: Command, small: Path) -> None:
+def test_headers_are_enough_to_count_retransmissions(careof: Command, tmp_path: Path) -> None:
+    scenario = ROOT / "scenarios" / "wavelan-to-gsm.toml"
+    done = careof("run", scenario, "--max-capture", "2MB", "--out", tmp_path / "o", "--json")
+    assert done.returncode == 0, done.stderr
+    summary = json.loads(done.stdout)
+    for one in summary["captures"]:
+        assert one["headers_only"] > 1000
+        assert one["left_out"] == 0
+    frames = tshark(captured(tmp_path / "o", "correspondent"), "-Y", RETRANSMITTED)
+    assert len(frames) == summary["flows"][0]["segments_retransmitted"]
+
+
+@pytest.mark.parametrize(("share", "ends_early"), [(2, False), (20, True)])
+def test_the_size_of_captures_is_bounded_and_said_before_and_after(
+    careof: Command, small: Path, share: int, ends_early: bool
+) -> None:
     whole, bounded = small.parent / "whole", small.parent / "bounded"
     done = careof("run", small, "--out", whole)
     assert done.returncode == 0, done.stderr
     sizes = {path.stem: path.stat().st_size for path in (whole / "packets").iterdir()}
     for node, size in sizes.items():
         assert f"{node}.pcapng {text.size(size)}" in done.stdout
-    limit = sum(sizes.values()) // 2
+    limit = sum(sizes.values()) // share
     done = careof("run", small, "--max-capture", str(limit), "--out", bounded)
     assert done.returncode == 0, done.stderr
     assert "--max-capture" in done.stderr
@@ -181,6 +196,7 @@ def test_the_size_of_captures_is_bounded_and_said_before_and_after(careof: Comma
     assert "--max-capture" in done.stdout
     captures = json.loads((bounded / "summary.json").read_text())["captures"]
     assert sum(one["headers_only"] for one in captures) > 0
+    assert (sum(one["left_out"] for one in captures) > 0) == ends_early
     assert sum(one["bytes"] for one in captures) <= limit + 2000
     for one, before in zip(captures, json.loads((whole / "summary.json").read_text())["captures"], strict=True):
         assert one["packets"] + one["left_out"] == before["packets"]

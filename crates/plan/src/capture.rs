@@ -20,12 +20,12 @@ use careof_metrics::CaptureSummary;
 use careof_scenario::{Flow, Scenario, Workload};
 use careof_trace::{Capture, Direction, InterfaceId, PcapngWriter, annotate, comment_bytes, packet_bytes};
 
+use crate::headers::headers_len;
 use crate::layout::lay_out;
 use crate::observation::CaptureRequest;
 use crate::topology::{NodeId, OneWayId, Topology};
 
-/// Bytes that are kept of a packet when only headers are: IPv4, GRE, UDP and message of a tunnel, IPv4 and TCP, with
-/// the options that TCP has room for.
+/// Bytes that are kept when only headers are, of a packet that is no TCP segment.
 const HEADERS: u32 = 128;
 /// Files that are written where nobody says which.
 const MOST_BY_DEFAULT: usize = 16;
@@ -388,7 +388,11 @@ impl Captures {
         let whole = length.min(self.snap_length.unwrap_or(u32::MAX));
         let half = self.limit_bytes / 2;
         self.is_cut |= self.used_bytes.saturating_add(packet_bytes(whole)) > half;
-        let kept = if self.is_cut { whole.min(HEADERS) } else { whole };
+        let kept = if self.is_cut {
+            whole.min(headers_len(bytes).and_then(|len| len.try_into().ok()).unwrap_or(HEADERS))
+        } else {
+            whole
+        };
         self.is_full |= self.used_bytes.saturating_add(packet_bytes(kept)) > self.limit_bytes;
         let is_full = self.is_full;
         let limit = self.limit_bytes;

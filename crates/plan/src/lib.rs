@@ -18,6 +18,7 @@ mod dhcp;
 mod digest;
 mod event_text;
 mod flow;
+mod headers;
 mod layout;
 mod media;
 mod message_text;

@@ -113,7 +113,7 @@ pub struct PcapngWriter<W> {
 }
 
 /// What a packet takes in the file besides its bytes and comments.
-const PACKET_OVERHEAD: u64 = 60;
+const PACKET_OVERHEAD: u64 = 56;
 
 /// How many bytes of the file a packet takes of which `captured` bytes are kept, without comments.
 #[must_use]
