@@ -84,7 +84,7 @@ pub(crate) struct Director {
     pub(crate) outcome: Arc<Outcome>,
     pub(crate) script: Vec<(Instant, Step)>,
     pub(crate) next_step: usize,
-    /// By how much a step was taken after its time, at most.
+    /// By how much it was late at most, for a step or for its next turn: as late as other threads may have been.
     pub(crate) lateness: Duration,
     /// The handover under way: begun, its registration not yet accepted.
     pub(crate) current: Option<usize>,
@@ -115,7 +115,14 @@ pub(crate) struct Finished {
 impl Director {
     /// Runs until the owner is gone.
     pub(crate) fn run(mut self) {
+        let mut last_turn = self.clock.now();
         loop {
+            let turn = self.clock.now();
+            if self.finished.is_none() {
+                self.lateness =
+                    self.lateness.max(turn.saturating_duration_since(last_turn).saturating_sub(TICK));
+            }
+            last_turn = turn;
             if self.finished.is_none()
                 && let Err(error) = self.act()
             {

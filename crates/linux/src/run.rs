@@ -237,7 +237,7 @@ impl LinuxRun {
         let summary = answer.recv().map_err(|_| gone())??;
         if summary.lateness.is_some_and(|late| late > LATE) {
             self.remarks.push(format!(
-                "the machine was too busy: links or handovers were late by more than {} ms (`late_s` says by how much), and times of \
+                "the machine was too busy: something was late by more than {} ms (`late_s` says by how much), and times of \
                  the run may be wrong by as much (run it again with less beside it, or with fewer --jobs)",
                 LATE.as_millis()
             ));

@@ -129,8 +129,8 @@ pub const DEFINITIONS: &[Definition] = &[
         Run,
         "late_s",
         "s",
-        "By how much, at most, a link passed a packet on or a step of the scenario was taken after its time, because the machine \
-         was busy; null in the simulator. Over 20 ms a remark says so: times of the run may be wrong by as much.",
+        "By how much, at most, a link passed a packet on, or the thread that follows the scenario had its turn, after its time, \
+         because the machine was busy; null in the simulator. Over 20 ms a remark says so: times of the run may be wrong by as much.",
     ),
     define(
         Run,
