@@ -313,6 +313,9 @@ fn sysctls(tcp: &Tcp, settings: Settings, programs: bool) -> BTreeMap<&'static s
     if given("duplicate_ack_threshold") {
         sysctls.insert("tcp_reordering", config.duplicate_ack_threshold.to_string());
     }
+    if given("sack_compression") {
+        sysctls.insert("tcp_comp_sack_nr", if config.sack_compression { "44" } else { "0" }.to_owned());
+    }
     if given("idle_restart") {
         sysctls.insert("tcp_slow_start_after_idle", bit(config.idle_restart == IdleRestart::Decay));
     }

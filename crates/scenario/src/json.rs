@@ -456,6 +456,7 @@ fn switched_on(config: &careof_tcp::Config) -> Vec<(&'static str, Json)> {
         ("frto", config.frto),
         ("eifel", config.eifel),
         ("dsack", config.dsack),
+        ("sack_compression", config.sack_compression),
         ("ecn", config.ecn),
         ("icmp_unreachable", config.icmp_unreachable),
     ] {

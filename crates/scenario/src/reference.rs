@@ -716,9 +716,16 @@ in slow start, 1.2 times later (Linux's `fq`). Congestion control by `\"bbr\"` a
             "sack",
             "true or false",
             "the profile's; on with variant `sack`",
-            "RFC 2018. Off, it takes `dsack`, `rack` and `tail_loss_probe` with it.",
+            "RFC 2018. Off, it takes `dsack`, `sack_compression`, `rack` and `tail_loss_probe` with it.",
         ),
         key("dsack", "true or false", "the profile's", "Report duplicates, and use such reports (RFC 2883)."),
+        key(
+            "sack_compression",
+            "true or false",
+            "the profile's",
+            "With `delayed_ack = \"linux\"` a receiver sends the first three duplicate ACKs for a gap at once, then one \
+             a twentieth of the round trip, at most each millisecond (`tcp_comp_sack_nr` = 44 of Linux, and 0 where it is off).",
+        ),
         key("prr", "true or false", "the profile's", "Proportional rate reduction in a recovery (RFC 9937)."),
         key(
             "reduction_bound",

@@ -334,6 +334,7 @@ fn parts(reader: &Reader<'_>, config: &mut Config, problems: &mut Problems) {
         ("timestamps", &mut config.timestamps),
         ("sack", &mut config.sack),
         ("dsack", &mut config.dsack),
+        ("sack_compression", &mut config.sack_compression),
         ("pacing", &mut config.pacing),
         ("prr", &mut config.prr),
         ("rack", &mut config.rack),
@@ -360,6 +361,7 @@ fn parts(reader: &Reader<'_>, config: &mut Config, problems: &mut Problems) {
         // Without SACK these do nothing: those that a profile brings go with it, those that are asked for are errors.
         for (key, switch) in [
             ("dsack", &mut config.dsack),
+            ("sack_compression", &mut config.sack_compression),
             ("rack", &mut config.rack),
             ("tail_loss_probe", &mut config.tail_loss_probe),
         ] {

@@ -103,7 +103,7 @@ impl Connection {
         self.timestamps.begin(now, self.config.timestamps, segment);
         self.ecn.begin(self.config.ecn, segment);
         let effective = self.effective_mss();
-        self.receiver.begin(segment.seq, own_shift, effective);
+        self.receiver.begin(segment.seq, own_shift, effective, self.config.sack_compression && self.sack);
         self.sender.negotiated(&self.config, effective, self.sack);
         // The window of a SYN is never scaled.
         self.sender.set_peer_window(segment.seq, u32::from(segment.window));

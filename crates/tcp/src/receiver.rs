@@ -49,9 +49,11 @@ impl Receiver {
         }
     }
 
-    /// The peer's SYN arrived with sequence number `irs`; its segments will carry `mss` bytes.
-    pub(crate) fn begin(&mut self, irs: SeqNumber, shift: u8, mss: u32) {
+    /// The peer's SYN arrived with sequence number `irs`; its segments will carry `mss` bytes. `compress`: see
+    /// [`Config::sack_compression`].
+    pub(crate) fn begin(&mut self, irs: SeqNumber, shift: u8, mss: u32, compress: bool) {
         self.mss = mss;
+        self.acks.compress(compress);
         self.queue = ReceiveQueue::new(irs.plus(1));
         self.window.begin(irs.plus(1), shift, mss);
     }
@@ -136,6 +138,7 @@ impl Receiver {
         let received = Received {
             arrival,
             len,
+            nxt: self.nxt(),
             push: segment.flags.contains(Flags::PSH),
             fin,
             marked,

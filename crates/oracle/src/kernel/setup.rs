@@ -108,6 +108,7 @@ impl Setup {
             },
             ecn: set("tcp_ecn", 0) == 1,
             kernel: trace.kernel.unwrap_or(KernelEdition::V6_1),
+            sack_compression: set("tcp_comp_sack_nr", 44) != 0,
             ..Config::from(Profile::Linux)
         };
         let receiver = Config {

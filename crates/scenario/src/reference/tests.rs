@@ -301,6 +301,7 @@ fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
                 ("hystart", "hystart=linux"),
                 ("pacing", "pacing=true"),
                 ("dsack", "dsack=true"),
+                ("sack_compression", "sack_compression=true"),
                 ("prr", "prr=true"),
                 ("reduction_bound", "reduction_bound=conservative"),
                 ("rack", "rack=true"),

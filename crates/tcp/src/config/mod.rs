@@ -96,6 +96,9 @@ pub struct Config {
     pub linux20_fast_retransmit: bool,
     /// When in-order data is acknowledged.
     pub delayed_ack: DelayedAck,
+    /// With [`DelayedAck::Linux`] and SACK: of the duplicate acknowledgements after the first three for a gap only one in up to
+    /// a millisecond is sent (Linux's `tcp_comp_sack_nr`).
+    pub sack_compression: bool,
     /// First congestion window.
     pub initial_window: InitialWindow,
     /// First slow start threshold, bytes; `u32::MAX` is no threshold.
@@ -162,6 +165,7 @@ impl Default for Config {
             rescue_retransmission: true,
             linux20_fast_retransmit: false,
             delayed_ack: DelayedAck::RFC1122,
+            sack_compression: false,
             initial_window: InitialWindow::Rfc6928,
             initial_ssthresh: u32::MAX,
             max_cwnd: u32::MAX,

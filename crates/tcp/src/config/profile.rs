@@ -53,6 +53,7 @@ impl From<Profile> for Config {
                 limited_transmit: true,
                 initial_window: InitialWindow::Segments(10),
                 delayed_ack: DelayedAck::Linux,
+                sack_compression: true,
                 ack_counting: AckCounting::Bytes { limit: u32::MAX },
                 idle_restart: IdleRestart::Decay,
                 ..Self::default()

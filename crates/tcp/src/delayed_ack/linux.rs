@@ -7,13 +7,18 @@
 //! (the ATO) of 40 ms to 200 ms that follows the spacing of arrivals. A host that answers within the ATO is taken for
 //! an interactive one: it is spared the quick ACKs, so that acknowledgements ride on its answers.
 //!
+//! While something is missing, each further segment is acknowledged at once, but with SACK only the first three times for the same
+//! gap: then one acknowledgement a twentieth of the round trip, at most each millisecond, stands for up to 44
+//! (`tcp_comp_sack_nr`, `tcp_comp_sack_delay_ns`; `tcp_compressed_ack_kick`).
+//!
 //! Jiffies are milliseconds (HZ = 1000). The application is assumed to read what arrives at once unless it is told to
-//! pause. Left out: the compression of selective acknowledgements (`tcp_comp_sack_nr`), `TCP_QUICKACK`, route
-//! metrics, and the rounding of timers by the wheel.
+//! pause. Left out: `TCP_QUICKACK`, route metrics, the rounding of timers by the wheel, and the receiver's own estimate of the round
+//! trip, which compression goes by where it is less than SRTT.
 
 use core::time::Duration;
 
 use careof_base::Instant;
+use careof_wire::SeqNumber;
 
 use super::{Due, Received};
 use crate::receive_queue::Arrival;
@@ -29,6 +34,14 @@ const QUICK_AFTER_MARK: u32 = 2;
 const FIRST_GUESS: u32 = 536;
 /// Smaller segments than this never count as full, whatever their flags.
 const LEAST_MSS: u32 = 88;
+
+/// Duplicate acknowledgements for a gap that leave at once (`TCP_FASTRETRANS_THRESH`).
+const UNCOMPRESSED: u32 = 3;
+/// As many are never held back together (`tcp_comp_sack_nr`).
+const MOST_COMPRESSED: u32 = 44;
+/// How long the first waits at most, and what the timer may add (`tcp_comp_sack_delay_ns`, `tcp_comp_sack_slack_ns`).
+const COMPRESSION: Duration = Duration::from_millis(1);
+const COMPRESSION_SLACK: Duration = Duration::from_micros(100);
 
 /// Pushed segments among what waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,6 +69,12 @@ pub(super) struct Linux {
     waiting: u32,
     /// Something came that is to be acknowledged.
     scheduled: bool,
+    /// Whether duplicate acknowledgements are compressed.
+    compresses: bool,
+    /// Those held back.
+    compressed: u32,
+    /// How many were sent while the next byte awaited was this one.
+    repeated: (SeqNumber, u32),
 }
 
 impl Linux {
@@ -70,7 +89,44 @@ impl Linux {
             pushed: Pushed::No,
             waiting: 0,
             scheduled: false,
+            compresses: false,
+            compressed: 0,
+            repeated: (SeqNumber(0), 0),
         }
+    }
+
+    pub(super) fn compress(&mut self, on: bool) {
+        self.compresses = on;
+    }
+
+    /// Whether acknowledgements are held back until the timer runs out.
+    pub(super) fn is_compressing(&self) -> bool {
+        self.compressed > 0
+    }
+
+    /// Something is missing and more came after it: the duplicate acknowledgement leaves at once, or when the deadline
+    /// comes (`__tcp_ack_snd_check`).
+    fn repeat(&mut self, now: Instant, data: &Received, present: Instant) -> (Due, Instant) {
+        let at_once = self.waiting > self.segment || (self.quick > 0 && !self.interactive);
+        if at_once || !self.compresses || self.compressed >= MOST_COMPRESSED || self.is_new_gap(data.nxt) {
+            return (Due::Alone, present);
+        }
+        self.compressed += 1;
+        if self.compressed > 1 {
+            return (Due::No, present);
+        }
+        let wait = COMPRESSION.min(data.srtt.unwrap_or_default() / 20) + COMPRESSION_SLACK;
+        (Due::No, present.min(now + wait))
+    }
+
+    /// Counts the acknowledgement; whether it is among the first for what is missing.
+    fn is_new_gap(&mut self, nxt: SeqNumber) -> bool {
+        if self.repeated.0 != nxt {
+            self.repeated = (nxt, 0);
+        }
+        let first = self.repeated.1 < UNCOMPRESSED;
+        self.repeated.1 += u32::from(first);
+        first
     }
 
     /// What is owed for a segment: at once, or by the deadline, which is `present` where an acknowledgement is
@@ -83,7 +139,7 @@ impl Linux {
             return (Due::Alone, present);
         }
         if data.arrival == Arrival::OutOfOrder {
-            return (Due::Alone, present);
+            return self.repeat(now, data, present);
         }
         self.waiting = self.waiting.saturating_add(data.len);
         self.measure(data);
@@ -98,6 +154,9 @@ impl Linux {
             || (self.quick > 0 && !self.interactive)
             || data.arrival == Arrival::FillsGap
             || data.islands;
+        if data.islands && self.waiting <= self.segment {
+            self.is_new_gap(data.nxt);
+        }
         if at_once || (data.reads && self.reading_acknowledges()) {
             return (Due::Soon, present);
         }
@@ -198,6 +257,7 @@ impl Linux {
             }
         }
         self.scheduled = false;
+        self.compressed = 0;
         self.pushed = Pushed::No;
         self.waiting = 0;
         if data && self.ato > 0 && jiffies(now).saturating_sub(self.last_arrival) < self.ato {

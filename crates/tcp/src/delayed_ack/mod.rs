@@ -12,6 +12,7 @@ mod linux;
 use core::time::Duration;
 
 use careof_base::Instant;
+use careof_wire::SeqNumber;
 
 use crate::config::DelayedAck;
 use crate::receive_queue::Arrival;
@@ -34,6 +35,8 @@ pub(crate) struct Received {
     pub(crate) arrival: Arrival,
     /// Bytes of data.
     pub(crate) len: u32,
+    /// The next byte awaited after it.
+    pub(crate) nxt: SeqNumber,
     pub(crate) push: bool,
     pub(crate) fin: bool,
     /// It met congestion on its way, and that is news.
@@ -175,9 +178,17 @@ impl Acknowledger {
         }
     }
 
+    /// Duplicate acknowledgements are compressed, where the policy knows how to.
+    pub(crate) fn compress(&mut self, on: bool) {
+        self.linux.compress(on);
+    }
+
     /// The timer ran out.
     pub(crate) fn expired(&mut self, rto: Duration) {
         self.timer.stop();
+        if self.linux.is_compressing() {
+            return self.owe(Due::Alone);
+        }
         if self.policy == DelayedAck::Linux {
             self.linux.expired(rto);
         }
@@ -220,6 +231,7 @@ mod tests {
         Received {
             arrival,
             len,
+            nxt: SeqNumber(0),
             push: false,
             fin: false,
             marked: false,
@@ -307,6 +319,46 @@ mod tests {
                 acks.sent(at, false);
             }
         }
+    }
+
+    #[test]
+    fn linux_compresses_duplicate_acknowledgements_after_the_third_for_a_gap() {
+        let mut acks = linux();
+        acks.compress(true);
+        let missing = Received {
+            nxt: SeqNumber(7),
+            islands: true,
+            srtt: Some(Duration::from_millis(10)),
+            ..data(Arrival::OutOfOrder, 1_000, 1_000)
+        };
+        let at = Instant::from_millis(20);
+        for n in 0..3 {
+            acks.on_data(at, &missing);
+            assert_eq!(acks.due(), Due::Alone, "{n}");
+            acks.sent(at, false);
+        }
+        // A twentieth of the round trip and the timer's slack; 44 share it, the next does not wait.
+        for n in 0..44 {
+            acks.on_data(at, &missing);
+            assert_eq!((acks.due(), acks.timer().deadline()), (Due::No, Instant::from_micros(20_600)), "{n}");
+        }
+        acks.on_data(at, &missing);
+        assert_eq!(acks.due(), Due::Alone);
+        acks.sent(at, false);
+        // Over a longer path a millisecond; and what expires is no delayed acknowledgement.
+        acks.on_data(at, &Received { srtt: Some(Duration::from_secs(1)), ..missing });
+        assert_eq!(acks.timer().deadline(), Instant::from_micros(21_100));
+        acks.expired(RTO);
+        assert_eq!(acks.due(), Due::Alone);
+        acks.sent(at, false);
+        assert!(!acks.timer().is_armed());
+        // Another gap begins anew; without SACK nothing is held back.
+        acks.on_data(at, &Received { nxt: SeqNumber(1_007), ..missing });
+        assert_eq!(acks.due(), Due::Alone);
+        acks.sent(at, false);
+        acks.compress(false);
+        acks.on_data(at, &missing);
+        assert_eq!(acks.due(), Due::Alone);
     }
 
     #[test]
