@@ -262,6 +262,11 @@ impl DeliveryRate {
         }
     }
 
+    /// Record `index` has become a part of the one before.
+    pub(crate) fn absorbed(&mut self, index: usize) {
+        self.departures.remove(index);
+    }
+
     // ---- what an acknowledgement says
 
     /// An acknowledgement arrives while so much is in flight.

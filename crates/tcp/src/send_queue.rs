@@ -317,6 +317,39 @@ impl SendQueue {
         1 + others.take_while(|record| record.continues(first)).count()
     }
 
+    /// Whether record `index` is a packet of its own at `now`: it left alone, or since then something has happened to it alone.
+    pub(crate) fn is_lone(&self, index: usize, now: Instant) -> bool {
+        let Some(record) = self.records.get(index) else { return false };
+        let before = index.checked_sub(1).and_then(|index| self.records.get(index));
+        // The segments of one packet that are sent again together are one packet still.
+        let joined = |before: &Record| {
+            record.continues(before) || record.marks.has(Marks::JOINED) && before.sent_at == now
+        };
+        !before.is_some_and(joined) && self.packet_at(index) == 1
+    }
+
+    /// Makes the record after `index` a part of it and returns it as it was; the scoreboard is not told.
+    pub(crate) fn absorb_next(&mut self, index: usize) -> Option<Record> {
+        let next = *self.records.get(index + 1)?;
+        let record = self.records.get_mut(index)?;
+        record.len = record.len.checked_add(next.len)?;
+        record.marks.clear(Marks::JOINED);
+        if next.marks.has(Marks::FIN) {
+            record.marks.set(Marks::FIN);
+        }
+        self.records.remove(index + 1);
+        if let Some(after) = self.records.get_mut(index + 1) {
+            after.marks.clear(Marks::JOINED);
+        }
+        if self.next > index + 1 {
+            self.next -= 1;
+        }
+        if let Some(delivery) = &mut self.delivery {
+            delivery.absorbed(index + 1);
+        }
+        Some(next)
+    }
+
     /// Notes that record `index` is sent again and returns it.
     pub(crate) fn resend(&mut self, index: usize, now: Instant) -> Option<Record> {
         let pipe = self.pipe();

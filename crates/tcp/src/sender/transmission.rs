@@ -229,7 +229,8 @@ impl Sender {
         let len = u16::try_from(fits.min(self.mss)).unwrap_or(u16::MAX);
         if len > 0 && self.queue.unsent() > 0 {
             let record = self.queue.push_new(now, len);
-            return Outgoing { probe: true, ..self.first(&record) };
+            let first = self.first(&record);
+            return Outgoing { probe: true, push: first.push || self.variant == Variant::Linux, ..first };
         }
         Outgoing {
             seq: self.queue.una().minus(1),
@@ -285,7 +286,7 @@ impl Sender {
             if out.marks.has(Marks::SYN) && !out.retransmission {
                 recovery::linux::on_syn_sent(self, now);
             } else if out.probe {
-                recovery::linux::on_probe_data_sent(self, now);
+                recovery::linux::on_probe_data_sent(self, now, out.len);
             }
         } else if self.variant == Variant::Linux20 && !out.retransmission {
             if let Some(front) = self.queue.front() {

@@ -8,7 +8,7 @@ use crate::{
 use alloc::string::String;
 
 /// SACK and everything that finds losses, but for the probe, which would come between.
-fn linux() -> Config {
+pub(super) fn linux() -> Config {
     Config {
         variant: Variant::Linux,
         rto: RtoEstimator::Linux,
@@ -26,11 +26,11 @@ fn linux() -> Config {
     }
 }
 
-fn without_sack() -> Config {
+pub(super) fn without_sack() -> Config {
     Config { sack: false, dsack: false, rack: false, ..linux() }
 }
 
-fn peer() -> Peer {
+pub(super) fn peer() -> Peer {
     Peer { sack: true, ..Peer::default() }
 }
 
@@ -573,6 +573,29 @@ fn a_closed_window_keeps_the_congestion_window_until_it_opens() {
         "= cwnd 10",
     ];
     after_ten(linux(), &opened.concat());
+}
+
+#[test]
+fn what_probes_a_window_is_cut_from_the_packet_that_waits() {
+    // Packets are of half the largest window, two segments; 6.18 would fill the rest of the first from the next.
+    play(
+        Config { kernel: KernelEdition::V6_1, ..linux() },
+        &Peer { window: 4_000, ..peer() },
+        "
+      0  write 20000
+      0  > 0+1000
+      0  > 1000+1000
+      0  > 2000+1000
+      0  > 3000+1000
+    100  < ack 4000 win 500
+    # The window stays smaller than a segment.
+    400  > 4000+500 probe
+    500  < ack 4500 win 4000
+    500  > 4500+1000
+    500  > 5500+500
+    500  > 6000+1000
+    500  > 7000+1000",
+    );
 }
 
 /// Ten segments fill the window; half a segment and the FIN are behind them.

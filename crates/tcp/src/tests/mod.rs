@@ -5,6 +5,7 @@ pub(crate) mod analytic;
 mod averages;
 mod bbr;
 mod closed_loop;
+mod collapsing;
 mod congestion_marks;
 mod controlling;
 mod handover;

@@ -5,11 +5,10 @@
 //! acknowledgements each duplicate stands for a segment that was. A file holds one idea: `ack.rs` the order in which
 //! an acknowledgement is taken, `blocks.rs` and `acked.rs` what it covers, `states.rs` the machine, `losses.rs` how
 //! losses are found, `timeout.rs` and `frto.rs` what a timeout does and how it proves spurious, `undo.rs` what is taken
-//! back, `reordering.rs` the degree of reordering, `packets.rs`, `send_buffer.rs` and `transmit.rs` what leaves, `usage.rs` when a window counts as used,
+//! back, `reordering.rs` the degree of reordering, `packets.rs`, `send_buffer.rs` and `transmit.rs` what leaves, `collapse.rs` how small segments are joined, `usage.rs` when a window counts as used,
 //! `timers.rs` the one timer.
 //!
-//! Left out: the joining of small segments when they are sent again, MTU probing, Fast Open, compressed
-//! acknowledgements, small queues (what leaves is on the wire at once), thin-stream timeouts. The timer wheel's
+//! Left out: MTU probing, Fast Open, small queues (what leaves is on the wire at once), thin-stream timeouts. The timer wheel's
 //! lateness is left out as well: a timer runs out at the tick it is set to (HZ = 1000), where a kernel may take an
 //! eighth longer. Segments that leave together are one packet in the kernel until they are split; here each has its own marks,
 //! which comes to the same, and is marked as [joined](crate::send_queue::Marks::JOINED) to the one before, which matters when the
@@ -18,6 +17,7 @@
 mod ack;
 mod acked;
 mod blocks;
+mod collapse;
 mod frto;
 mod losses;
 mod min_rtt;

@@ -8,7 +8,7 @@ use careof_base::Instant;
 
 use super::ack::Again;
 use super::packets::Head;
-use super::{micros, send_buffer, timers, usage};
+use super::{collapse, micros, send_buffer, timers, usage};
 use crate::config::KernelEdition;
 use crate::congestion::{CaState, Controller};
 use crate::send_queue::Marks;
@@ -61,8 +61,9 @@ pub(crate) fn on_pacing_timer(sender: &mut Sender, now: Instant) {
     send_new(sender, now, Push::Usual);
 }
 
-/// A segment was sent to probe the window, and carries data.
-pub(crate) fn on_probe_data_sent(sender: &mut Sender, now: Instant) {
+/// A segment was sent to probe the window, and carries `len` bytes of the first packet (`tcp_write_wakeup`).
+pub(crate) fn on_probe_data_sent(sender: &mut Sender, now: Instant, len: u16) {
+    sender.linux.packets.sent(u32::from(len));
     sender.linux.last_sent = now;
     timers::rearm(sender, now);
 }
@@ -140,6 +141,7 @@ pub(super) fn send_again(sender: &mut Sender, index: usize, now: Instant) -> boo
     if index > 0 && !sender.window_edge().is_after(record.seq) {
         return false;
     }
+    collapse::join_following(sender, index, now);
     announce(sender, now);
     let Some(out) = sender.resend(index, now) else { return false };
     sender.pacing.on_sent(now, out.len);
