@@ -185,6 +185,19 @@ fn a_model_whose_timer_is_400_ms_late_does_not_agree() {
     assert!(!late(400).agrees());
 }
 
+/// Each of the first ten acknowledgements lets two segments leave, at the instant at which the queue's front does; the last of
+/// the twenty finds the queue full. One row of them is left.
+#[test]
+fn what_a_queue_drops_does_not_hang_on_which_rows_a_thinned_trace_has() {
+    for noticed_us in [112_230, 112_260] {
+        let header = HEADER.replace("--segs 4", "--segs 30").replace("--queue 1000", "--queue 11");
+        let rows: Vec<&str> = ROWS.lines().filter(|line| !line.contains(",R,.")).collect();
+        let row = "R,.,1,0,14481,8387328,,62,50,10,1,,,20,-1,55000,3000,254000,0,0,20,0,0,0";
+        let found = compared(&format!("{header}{}\n{noticed_us},{row}\n", rows.join("\n")));
+        assert_eq!(found.closed.unwrap().retransmissions, (0, 1), "noticed at {noticed_us} us");
+    }
+}
+
 #[test]
 fn the_application_writes_when_the_header_says() {
     let text = small().replace("--segs 4", "--segs 1 --app -1:1448,30000:4344");

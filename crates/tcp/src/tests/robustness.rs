@@ -56,6 +56,7 @@ pub(super) fn any_config() -> impl Strategy<Value = Config> {
                 Config {
                     variant,
                     dsack,
+                    sack_compression: sack && numbers.1 % 2 == 0,
                     frto,
                     eifel: switches[2] && !old && (timestamps || frto || dsack),
                     prr: switches[3] && matches!(variant, Variant::NewReno | Variant::Sack | Variant::Linux),
