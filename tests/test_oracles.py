@@ -102,6 +102,40 @@ def test_a_window_that_differs_too_often_is_a_difference(careof: Command, tmp_pa
     assert (status, row["cwnd_agreement"], row["same_order"]) == (1, 0.75, True)
 
 
+def test_draws_of_bbr_that_agree_do_not_hide_those_that_differ() -> None:
+    loop = {"failed": [], "same_order": True, "cwnd_agreement": 1.0, "same_time": 1.0}
+    whole = {"same_segments": True, "same_order": True, "cwnd_agreement": 1.0, "first_difference": None, "error": None}
+    unknown = {"phases": None, "why": "rows are left out", "of": 24}
+    differs = {**whole, "agrees": False, "open": None, "closed": {**loop, "failed": ["windows"]}}
+    rows = [
+        {**whole, "file": "a.csv", "agrees": True, "open": loop, "closed": loop, "draws": None},
+        {**differs, "file": "b.csv", "draws": {**unknown, "agree": 5}},
+        {**differs, "file": "c.csv", "draws": {**unknown, "agree": 0}},
+    ]
+    found = kernel.KernelComparison(rows)
+    assert found.exit_status == 1
+    assert "3 traces: 1 agree" in found.summary()
+    assert "2 differ (1 of them not in every draw of BBR's phases), 0 not run" in found.summary()
+    assert kernel.failed(rows[1]) == [
+        "closed: windows",
+        "5 of 24 draws of BBR's phases agree (rows are left out)",
+    ]
+
+
+def test_where_a_trace_does_not_tell_the_phases_of_bbr_every_draw_counts(careof: Command, tmp_path: Path) -> None:
+    text = TRACE.replace("--cc reno", "--cc bbr")
+    for at, cwnd in (("50293", 11), ("50567", 12), ("50957", 13), ("51449", 14)):
+        text = text.replace(f",10,-1,{at},", f",{cwnd},-1,{at},")
+    keep(tmp_path, "a.csv", text)
+    keep(tmp_path, "b.csv", text.replace(",14,-1,", ",15,-1,"))
+    status, (same, differs) = rows_of(careof, tmp_path)
+    assert status == 1
+    why = "it has no gains (cc)"
+    assert (same["agrees"], same["draws"]) == (True, {"phases": None, "why": why, "agree": 24, "of": 24})
+    assert (differs["agrees"], differs["draws"]) == (False, {"phases": None, "why": why, "agree": 0, "of": 24})
+    assert f"0 of 24 draws of BBR's phases agree ({why})" in careof("oracle", "kernel", tmp_path).stdout
+
+
 def test_bad_files_are_rows_and_the_others_go_on(careof: Command, tmp_path: Path) -> None:
     keep(tmp_path, "a.csv")
     keep(tmp_path, "flag.csv", TRACE.replace("--segs 4", "--segs 4 --wobble 3"))

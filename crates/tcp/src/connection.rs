@@ -497,6 +497,13 @@ impl Connection {
         self.sender.congestion.set_seed(seed);
     }
 
+    /// With [`crate::CongestionControl::Bbr`]: in which phases of its eight the cycle of pacing gains begins (0 probes, 1
+    /// drains, 2 to 7 cruise), one for each time that it enters the steady state, instead of drawn ones. When these
+    /// are used up it draws again.
+    pub fn set_cycle_starts(&mut self, starts: &[u8]) {
+        self.sender.congestion.set_cycle_starts(starts);
+    }
+
     /// There is no connection any more.
     pub(crate) fn finish(&mut self, event: Event) {
         self.state = State::Closed;

@@ -43,6 +43,11 @@ class KernelComparison(NamedTuple):
             return InputError.exit_status
         return 1 if self.differing else 0
 
+    @property
+    def by_chance(self) -> list[Json]:
+        """Those among the differing ones that agree in some draws of BBR's phases and not in others."""
+        return [row for row in self.differing if row["draws"] and row["draws"]["agree"]]
+
     def for_people(self, style: Style) -> str:
         """A table, the first difference of each trace that differs, and a line that sums up."""
         headers = (
@@ -72,9 +77,10 @@ class KernelComparison(NamedTuple):
     def summary(self) -> str:
         """How many of how many."""
         agree = sum(1 for row in self.rows if row["agrees"] and not row["error"])
+        chance = f" ({len(self.by_chance)} of them not in every draw of BBR's phases)" if self.by_chance else ""
         return (
             f"{len(self.rows)} traces: {agree} agree in segments, order, windows and times, "
-            f"{len(self.differing)} differ, {len(self.unread)} not run or not wholly"
+            f"{len(self.differing)} differ{chance}, {len(self.unread)} not run or not wholly"
         )
 
 
@@ -132,9 +138,16 @@ def _cells(row: Json) -> tuple[str, ...]:
 
 
 def failed(row: Json) -> list[str]:
-    """In what a trace does not agree, a loop each: `open: times`."""
+    """In what a trace does not agree, a loop each: `open: times`.
+
+    With BBR also how many draws of its phases do, where these are unknown.
+    """
     loops = [(name, row[name]["failed"]) for name in ("open", "closed") if row[name] is not None]
-    return [f"{name}: {', '.join(criteria)}" for name, criteria in loops if criteria]
+    found = [f"{name}: {', '.join(criteria)}" for name, criteria in loops if criteria]
+    draws = row["draws"]
+    if found and draws and draws["of"] is not None:
+        found.append(f"{draws['agree']} of {draws['of']} draws of BBR's phases agree ({draws['why']})")
+    return found
 
 
 def _same(same: bool) -> str:

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
+use super::draws::Draws;
 use super::error::Error;
 
 /// How many of how many agree.
@@ -165,6 +166,9 @@ pub struct Comparison {
     pub closed: Option<Loop>,
     /// Why a loop could not be run.
     pub error: Option<Error>,
+    /// What chance decides: `None` where nothing is left to it. Where it was not read from the trace, the loops are those
+    /// of the first draw that differs.
+    pub draws: Option<Draws>,
 }
 
 impl Comparison {
@@ -190,13 +194,6 @@ impl Comparison {
     #[must_use]
     pub fn cwnd_agreement(&self) -> Option<f64> {
         self.loops().next().and_then(|(_, found)| found.window.ratio())
-    }
-
-    /// The mean share of acknowledgements after which the windows agree, over both loops.
-    pub(super) fn window_agreement(&self) -> f64 {
-        let shares: Vec<f64> =
-            self.loops().map(|(_, found)| found.window.ratio().unwrap_or_default()).collect();
-        shares.iter().sum::<f64>() / shares.len().max(1) as f64
     }
 
     /// The first difference of a loop that does not agree, the open one before the closed; of any where both do.
@@ -232,6 +229,7 @@ impl Comparison {
             "open": self.open.as_ref().map(|found| found.json("open")),
             "closed": self.closed.as_ref().map(|found| found.json("closed")),
             "error": self.error.as_ref().map(what_is_wrong),
+            "draws": self.draws.as_ref().map(Draws::json),
         })
     }
 }
@@ -248,6 +246,7 @@ pub(super) fn error_json(file: &str, error: &Error) -> Value {
         "open": null,
         "closed": null,
         "error": what_is_wrong(error),
+        "draws": null,
     })
 }
 

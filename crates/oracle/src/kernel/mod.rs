@@ -2,6 +2,7 @@
 
 mod closed;
 mod comparison;
+mod draws;
 mod error;
 mod link;
 mod open;
@@ -18,11 +19,12 @@ use careof_tcp::CongestionControl;
 use serde_json::Value;
 
 pub use comparison::{Comparison, Difference, Kind, Loop, Share, WANTED_SHARE};
+pub use draws::Draws;
 pub use error::{Error, Problem};
 pub use link::{Fate, Link, Packet, Way};
 pub use script::{Cause, Script};
 pub use setup::{Setup, Write};
-pub use trace::{Event, Row, SenderState, Trace};
+pub use trace::{BbrState, Event, Row, SenderState, Trace};
 
 /// Reads a trace and runs the model beside it.
 ///
@@ -43,32 +45,39 @@ pub fn row(path: &Path, file: &str) -> Value {
     }
 }
 
-/// Runs the model beside a trace.
+/// Runs the model beside a trace; with BBR, in the phases that the trace tells, else once for each of several draws.
 ///
 /// # Errors
 /// The header asks for a sender that there is no model of.
 pub fn compare(trace: &Trace) -> Result<Comparison, Error> {
     let mut setup = Setup::of(trace)?;
-    let mut best = compare_with(trace, &setup)?;
     if setup.sender.congestion != CongestionControl::Bbr {
-        return Ok(best);
+        return compare_with(trace, &setup);
     }
-    // Where a kernel's BBR began its cycle a trace does not tell: the model draws until it agrees best.
-    for seed in 1..DRAWS {
-        if best.agrees() && best.window_agreement() >= 1.0 {
-            break;
+    match draws::read(trace) {
+        Ok(starts) => {
+            setup.cycle_starts.clone_from(&starts);
+            Ok(Comparison { draws: Some(Draws::Read(starts)), ..compare_with(trace, &setup)? })
         }
-        setup.seed = seed;
-        let other = compare_with(trace, &setup)?;
-        let rank = |found: &Comparison| (u8::from(found.agrees()), found.window_agreement());
-        if rank(&other) > rank(&best) {
-            best = other;
+        Err(why) => {
+            let (mut shown, mut agree) = (None, 0);
+            for seed in 0..DRAWS {
+                setup.seed = seed;
+                let found = compare_with(trace, &setup)?;
+                let agrees = found.agrees();
+                agree += usize::from(agrees);
+                if shown.as_ref().is_none_or(|shown: &Comparison| shown.agrees() && !agrees) {
+                    shown = Some(found);
+                }
+            }
+            let draws = Draws::Unknown { why, share: Share { agree, of: DRAWS as usize } };
+            let shown = shown.map_or_else(|| compare_with(trace, &setup), Ok)?;
+            Ok(Comparison { draws: Some(draws), ..shown })
         }
     }
-    Ok(best)
 }
 
-/// How often the model draws: each of the seven phases comes up.
+/// How often the model draws where a trace does not tell the phases: each of seven comes up.
 const DRAWS: u64 = 24;
 
 /// Runs another model than the trace's header asks for beside it.
@@ -82,7 +91,7 @@ pub fn compare_with(trace: &Trace, setup: &Setup) -> Result<Comparison, Error> {
         Ok(found) => (Some(found), None),
         Err(error) => (None, Some(error)),
     };
-    let mut found = Comparison { name: trace.name.clone(), open, closed, error };
+    let mut found = Comparison { name: trace.name.clone(), open, closed, error, draws: None };
     if found.error.is_none()
         && let Some(name) = found.empty_loop()
     {

@@ -172,6 +172,7 @@ pub(super) fn sender(trace: &Trace, setup: &Setup) -> Result<Connection, Error> 
     let mut sender = Connection::new(setup.sender.clone(), Role::Active, 1_000, 2_000, ISS)
         .map_err(|error| impossible(trace, &error))?;
     sender.set_seed(setup.seed);
+    sender.set_cycle_starts(&setup.cycle_starts);
     Ok(sender)
 }
 

@@ -29,6 +29,8 @@ pub struct Setup {
     pub receiver: Config,
     /// Of what the sender leaves to chance (in which phase BBR begins its cycle).
     pub seed: u64,
+    /// The phases in which BBR's cycle begins, as far as they are known; instead of those that would be drawn.
+    pub cycle_starts: Vec<u8>,
 }
 
 /// One write of the application.
@@ -127,6 +129,7 @@ impl Setup {
             sender: common,
             receiver,
             seed: 0,
+            cycle_starts: Vec::new(),
         })
     }
 }

@@ -47,6 +47,19 @@ pub struct SenderState {
     pub srtt_us: u64,
     /// Retransmission timeout, microseconds.
     pub rto_us: u64,
+    /// BBR's own account (`cc`, as `tcp_bbr_info`), where the file has it.
+    pub bbr: Option<BbrState>,
+}
+
+/// What BBR tells of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BbrState {
+    /// The least round trip, microseconds.
+    pub min_rtt_us: u64,
+    /// Pacing rate to bandwidth, in 1/256.
+    pub pacing_gain: u32,
+    /// Window to bandwidth times round trip, in 1/256.
+    pub cwnd_gain: u32,
 }
 
 /// One row. Sequence numbers are relative: the SYN is 0.
@@ -300,6 +313,8 @@ fn flags(command: &str) -> Vec<(String, String)> {
 struct Columns {
     count: usize,
     at: [usize; NAMES.len()],
+    /// `cc`: what the congestion control tells of itself; older files have no such column.
+    control: Option<usize>,
 }
 
 const NAMES: [&str; 21] = [
@@ -317,7 +332,8 @@ impl Columns {
         for (slot, name) in at.iter_mut().zip(NAMES) {
             *slot = names.iter().position(|&n| n == name).ok_or(Problem::MissingColumn(name))?;
         }
-        Ok(Self { count: names.len(), at })
+        let control = names.iter().position(|&name| name == "cc");
+        Ok(Self { count: names.len(), at, control })
     }
 
     fn row(&self, line: usize, text: &str) -> Result<Row, Problem> {
@@ -356,6 +372,7 @@ impl Columns {
                     let again: u32 = number("retrans", field(20))?;
                     unacked.saturating_add(again).saturating_sub(sacked.saturating_add(lost))
                 },
+                bbr: self.control.and_then(|index| bbr_state(fields[index].trim())),
             })
         };
         Ok(Row {
@@ -378,6 +395,19 @@ impl Columns {
             state,
         })
     }
+}
+
+/// `bw=..;minrtt=..;pg=..;cg=..`; another congestion control tells other things, which are not used.
+fn bbr_state(text: &str) -> Option<BbrState> {
+    let value = |name: &str| {
+        let pairs = text.split(';').filter_map(|pair| pair.split_once('='));
+        pairs.filter(|(key, _)| *key == name).find_map(|(_, value)| value.parse::<u64>().ok())
+    };
+    Some(BbrState {
+        min_rtt_us: value("minrtt")?,
+        pacing_gain: u32::try_from(value("pg")?).ok()?,
+        cwnd_gain: u32::try_from(value("cg")?).ok()?,
+    })
 }
 
 fn bad(column: &'static str, found: &str, expected: &'static str) -> Problem {

@@ -11,6 +11,7 @@
 //! know (RFC 6675's pipe; one loss a round trip without selective acknowledgements). Left out: the segments that
 //! offloading devices hold (`tcp_small_queue_check`), and the greatest pacing rate of a socket.
 
+use alloc::vec::Vec;
 use core::time::Duration;
 
 use careof_base::{DataRate, RandomStream};
@@ -108,6 +109,8 @@ pub(crate) struct Bbr {
     seen_rtt: bool,
     policer: Policer,
     aggregation: Aggregation,
+    /// Where the next cycles begin, the last one first; those that follow are left to chance.
+    starts: Vec<u8>,
     chance: RandomStream,
 }
 
@@ -157,17 +160,23 @@ impl Bbr {
             seen_rtt: false,
             policer: Policer::default(),
             aggregation: Aggregation::default(),
+            starts: Vec::new(),
             chance: RandomStream::new(seed, 0, STREAM),
         }
     }
 
     /// Forgets the path.
     pub(crate) fn begin_anew(&mut self) {
-        *self = Self { chance: self.chance.clone(), ..Self::new(0) };
+        *self =
+            Self { starts: core::mem::take(&mut self.starts), chance: self.chance.clone(), ..Self::new(0) };
     }
 
     pub(crate) fn set_seed(&mut self, seed: u64) {
         self.chance = RandomStream::new(seed, 0, STREAM);
+    }
+
+    pub(crate) fn set_cycle_starts(&mut self, starts: &[u8]) {
+        self.starts = starts.iter().rev().copied().collect();
     }
 
     /// What the model holds, for a segment size of `mss` bytes (Linux's `tcp_bbr_info`).
@@ -361,7 +370,11 @@ impl Bbr {
 
     fn enter_probe_bandwidth(&mut self, path: &Path<'_>) {
         self.mode = Mode::ProbeBandwidth;
-        self.cycle = CYCLE.len() - 1 - self.chance.below(CYCLE_STARTS) as usize;
+        // The phase before the one that it begins with.
+        self.cycle = match self.starts.pop() {
+            Some(start) => (usize::from(start) + CYCLE.len() - 1) % CYCLE.len(),
+            None => CYCLE.len() - 1 - self.chance.below(CYCLE_STARTS) as usize,
+        };
         self.next_phase(path);
     }
 

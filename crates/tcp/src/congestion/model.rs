@@ -24,6 +24,13 @@ impl Controller {
         }
     }
 
+    /// Where the next cycles of gains begin.
+    pub(crate) fn set_cycle_starts(&mut self, starts: &[u8]) {
+        if let Self::Bbr(bbr) = self {
+            bbr.set_cycle_starts(starts);
+        }
+    }
+
     /// The handshake is over (`init`).
     pub(crate) fn begin_model(&mut self, path: &mut Path<'_>) {
         match self {

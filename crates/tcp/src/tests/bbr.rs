@@ -409,6 +409,24 @@ fn a_path_that_holds_less_than_a_segment_is_kept_busy_with_four() {
 }
 
 #[test]
+fn a_cycle_begins_in_the_phase_that_is_given() {
+    for (start, cruises) in [(0, 0), (7, 1), (6, 2), (4, 4), (2, 6)] {
+        let mut world = world(CongestionControl::Bbr, Variant::Sack);
+        world.ends[CLIENT].set_cycle_starts(&[start]);
+        world.ends[CLIENT].write(u64::MAX);
+        let seen = watch(&mut world, secs(2));
+        let begun = seen.iter().find(|seen| seen.model.mode == "probe-bw").unwrap().at;
+        let probe = seen.iter().find(|seen| seen.at >= begun && seen.model.pacing_gain == 320).unwrap().at;
+        // A phase is as long as the least round trip, and until the acknowledgement after it.
+        let took = (probe - begun).as_secs_f64() / 0.05;
+        assert!(
+            (f64::from(cruises)..=1.2 * f64::from(cruises)).contains(&took),
+            "{start}: {took} round trips"
+        );
+    }
+}
+
+#[test]
 fn the_seed_says_where_the_cycle_begins() {
     let first_gain = |seed| {
         let mut world = world(CongestionControl::Bbr, Variant::Sack);
