@@ -99,6 +99,9 @@ pub struct Config {
     /// With [`DelayedAck::Linux`] and SACK: of the duplicate acknowledgements after the first three for a gap only one in up to
     /// a millisecond is sent (Linux's `tcp_comp_sack_nr`).
     pub sack_compression: bool,
+    /// With the variant [`Linux`](crate::Variant::Linux): bytes of a send buffer of fixed size, as the kernel counts them (twice what
+    /// `SO_SNDBUF` was set to). `None` for one that grows with the window, as it does where nobody sets it.
+    pub send_buffer: Option<u32>,
     /// First congestion window.
     pub initial_window: InitialWindow,
     /// First slow start threshold, bytes; `u32::MAX` is no threshold.
@@ -166,6 +169,7 @@ impl Default for Config {
             linux20_fast_retransmit: false,
             delayed_ack: DelayedAck::RFC1122,
             sack_compression: false,
+            send_buffer: None,
             initial_window: InitialWindow::Rfc6928,
             initial_ssthresh: u32::MAX,
             max_cwnd: u32::MAX,

@@ -143,6 +143,8 @@ pub(crate) struct Linux {
     /// The end of the last segment sent while nothing else was outstanding.
     lone_end: Option<SeqNumber>,
     packets: Packets,
+    /// Bytes of the send buffer, if that is of fixed size.
+    send_buffer: Option<u32>,
     /// What was decided to send and has not been taken.
     outbox: VecDeque<Outgoing>,
     /// The application or the handshake has made something to send.
@@ -209,6 +211,7 @@ impl Linux {
             small_end: None,
             lone_end: None,
             packets: Packets::default(),
+            send_buffer: config.send_buffer,
             outbox: VecDeque::new(),
             push: false,
         }

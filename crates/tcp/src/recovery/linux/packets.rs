@@ -1,8 +1,9 @@
 //! The packets that what was written makes, before they are cut into segments (Linux 6.1, `tcp_sendmsg_locked`).
 //!
 //! The kernel fills packets of many segments, as far as half of the largest window the peer has offered allows, and
-//! sends them piece by piece. Where one ends a piece is smaller, and the last may wait for more. Left out: the limit
-//! of the send buffer while a path keeps its size: what the application writes at once is packed at once.
+//! sends them piece by piece. Where one ends a piece is smaller, and the last may wait for more. What the application writes
+//! at once is packed at once; of that, what the send buffer would not have had room for yet is packed anew when the path
+//! takes smaller segments or the peer's window larger packets.
 
 use alloc::collections::VecDeque;
 
@@ -26,6 +27,8 @@ pub(super) struct Packets {
     /// Where in the stream the last push was forced, and by how many bytes since the one before.
     pushed: u64,
     interval: u64,
+    /// The largest window that the peer had offered when packets were filled last.
+    offered: u32,
 }
 
 /// What there is to send next.
@@ -40,6 +43,16 @@ impl Packets {
     pub(super) fn head(&self) -> Option<Head> {
         let run = self.runs.front()?;
         Some(Head { len: run.len, last: self.runs.len() == 1 && run.count == 1 })
+    }
+
+    /// Whether packets may be larger than they were when the peer had not offered as much as `offered` yet; asked once.
+    #[inline]
+    pub(super) fn is_outgrown(&mut self, offered: u32) -> bool {
+        if offered == self.offered {
+            return false;
+        }
+        let before = core::mem::replace(&mut self.offered, offered);
+        self.packed > 0 && before / 2 < super::transmit::LARGEST_PACKET as u32
     }
 
     /// Bytes in packets.
@@ -228,6 +241,21 @@ mod tests {
         assert_eq!(lengths(&packets), [(60, 1), (15, 1)]);
         packets.sent(60);
         assert!(packets.head().unwrap().last);
+    }
+
+    #[test]
+    fn packets_are_outgrown_once_by_each_larger_window_until_they_are_as_large_as_they_get() {
+        let mut packets = Packets::default();
+        assert!(!packets.is_outgrown(65_535));
+        packets.fill_all(400_000, 31_856, 32_767);
+        assert!(!packets.is_outgrown(65_535));
+        assert!(packets.is_outgrown(262_144));
+        // What is in the send buffer stays; behind it packets are larger.
+        packets.keep(40_000);
+        let missing = packets.missing(400_000);
+        packets.fill_all(missing, 65_160, 131_072);
+        assert_eq!(lengths(&packets), [(31_856, 1), (65_160, 5), (42_344, 1)]);
+        assert!(!packets.is_outgrown(524_288));
     }
 
     #[test]

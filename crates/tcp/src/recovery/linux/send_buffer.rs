@@ -1,8 +1,8 @@
 //! How far an application has written ahead: the send buffer, which grows with the window (Linux 6.1, `tcp_sndbuf_expand`).
 //!
 //! What waits and what is not acknowledged count alike, with the memory that packets take beside their data. It matters where
-//! the path narrows: what is in the buffer stays packed by the old segment size, what is written later is packed by the new
-//! one. Left out: that a writer sleeps until a third of the buffer is free, and that a slow one lets the queue run dry.
+//! the path narrows or the peer's window grows: what is in the buffer stays packed by the old size, what is written later is packed
+//! by the new one. Left out: that a writer sleeps until a third of the buffer is free, and that a slow one lets the queue run dry.
 
 /// Bytes that a packet takes beside its data (`truesize` of an empty one).
 const PACKET_OVERHEAD: u64 = 1_280;

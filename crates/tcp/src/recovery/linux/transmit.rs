@@ -15,7 +15,7 @@ use crate::send_queue::Marks;
 use crate::sender::{Outgoing, Sender};
 
 /// Largest packet that is cut into segments by the device, bytes (`sk_gso_max_size`).
-const LARGEST_PACKET: u64 = 65_215;
+pub(super) const LARGEST_PACKET: u64 = 65_215;
 /// Least segments in a packet, where there is room (`tcp_min_tso_segs`).
 const LEAST_SEGMENTS: u32 = 2;
 /// A packet smaller than this part of the window may wait for more room (`tcp_tso_win_divisor`).
@@ -209,6 +209,9 @@ fn first_segment_fits(sender: &Sender, mss: u32) -> bool {
 
 /// Packs what the application has written. With `send`, pieces leave on the way, as they do when it writes.
 fn pack(sender: &mut Sender, now: Instant, send: bool) {
+    if sender.linux.packets.is_outgrown(sender.max_wnd) {
+        pack_anew(sender);
+    }
     let unsent = sender.queue.unsent();
     let mut missing = sender.linux.packets.missing(unsent);
     if missing == 0 {
@@ -237,11 +240,14 @@ fn pack(sender: &mut Sender, now: Instant, send: bool) {
     sender.linux.packets.fill_all(missing, goal, half);
 }
 
-/// The path takes smaller segments: what the application would not have written yet, for want of room in the send buffer, is
-/// packed by their size.
+/// The path takes smaller segments, or the peer's window larger packets: what the application would not have written yet, for
+/// want of room in the send buffer, is packed by their size.
 pub(super) fn pack_anew(sender: &mut Sender) {
     let segments = sender.window.segments().max(sender.linux.reordering + 1);
-    let size = send_buffer::size(segments, sender.mss);
+    let size = match sender.linux.send_buffer {
+        Some(fixed) => u64::from(fixed),
+        None => send_buffer::size(segments, sender.mss),
+    };
     let used = send_buffer::used(sender.queue.outstanding(), sender.queue.packets());
     sender.linux.packets.keep(size.saturating_sub(used));
 }
