@@ -197,6 +197,26 @@ def test_predictions_hold_or_say_what_the_model_does(careof: Command, tmp_path: 
     assert "analytic.tsv:2" in done.stderr
 
 
+def test_a_row_that_was_not_run_counts_unless_no_run_can_answer_it() -> None:
+    held = {"id": "a", "outcome": "holds", "why": None}
+    without = {"id": "b", "outcome": "unanswerable", "why": "no sender here is TFRC"}
+    missing = {"id": "c", "outcome": "not run", "why": "it takes minutes"}
+    assert Evaluation([held, without]).exit_status == 0
+    evaluation = Evaluation([held, without, missing])
+    assert evaluation.exit_status == 1
+    assert "1 not run, 1 that no run can answer" in evaluation.summary()
+    assert families.Report([families.of_predictions(Evaluation([held, without]))], []).exit_status == 0
+    assert families.Report([families.of_predictions(evaluation)], []).exit_status == 1
+
+
+def test_rows_that_take_minutes_are_left_out_only_where_it_is_asked_for(tmp_path: Path) -> None:
+    table = tmp_path / "analytic.tsv"
+    row = "cubic-avg-x\tRFC\tRTT=0.1 p=1e-08\tReno W=12000, CUBIC C=0.4 W=187400 segments\t5%\n"
+    table.write_text("id\tsource\tinputs\texpected\ttolerance\n" + row, encoding="utf-8")
+    (found,) = analytic.evaluate(table, silent, quick=True).rows
+    assert (found["outcome"], found["why"]) == ("not run", "it takes minutes")
+
+
 @pytest.fixture
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """No family but those of files: the others have their own tests."""
@@ -288,6 +308,6 @@ def test_the_linux_model_does_what_linux_did() -> None:
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason=f"no reference data in {SHARED}")
 def test_no_prediction_fails_without_a_reason() -> None:
-    for family in [families.of_predictions(analytic.evaluate(SHARED / "analytic.tsv", silent))]:
+    for family in [families.of_predictions(analytic.evaluate(SHARED / "analytic.tsv", silent, quick=True))]:
         assert not family.unexplained, family.unexplained
         assert not family.stale, family.stale

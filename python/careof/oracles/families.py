@@ -163,10 +163,10 @@ def of_traces(name: str, rows: Sequence[Json]) -> Family:
 
 def of_predictions(evaluation: analytic.Evaluation) -> Family:
     """The rows of a table as a family."""
-    evaluated = [row["id"] for row in evaluation.rows if row["outcome"] != "not run"]
+    evaluated = [row["id"] for row in evaluation.rows if row["outcome"] in ("holds", "differs")]
     found = [(row["id"], row["why"]) for row in evaluation.of("differs")]
     not_run = [(row["id"], row["why"]) for row in evaluation.of("not run")]
-    return _family(ANALYTIC, evaluated, found, not_run)
+    return _family(ANALYTIC, evaluated, found, not_run)._replace(whole=True)
 
 
 def _of_averages(found: Sequence[averages.Average]) -> Family:

@@ -2,8 +2,7 @@
 //!
 //! The formulas are about a window that is cut at the moment of a loss and grows again at once; a sender takes a round
 //! trip to notice and one to repair. So segments are counted from the end of a repair to the next loss, and windows
-//! averaged over that time. Rows whose cycles are longer than two million segments are left to longer
-//! runs.
+//! averaged over that time. Rows with rare losses take long: a cycle of a hundred million segments takes some 40 s.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -21,14 +20,14 @@ pub(super) fn check(row: &Row) -> Option<Check> {
         id if id.starts_with("mathis-") => mathis(row),
         id if id.starts_with("pftk-") => pftk(row),
         id if id.starts_with("cubic-avg-") => response(row),
-        id if id.starts_with("tfrc-") => Err(Outcome::NotRun("no sender here is TFRC".to_owned())),
-        "cubic-table-check" => Err(Outcome::NotRun("it is about the table's own script".to_owned())),
+        id if id.starts_with("tfrc-") => Err(Outcome::Unanswerable("no sender here is TFRC".to_owned())),
+        "cubic-table-check" => Err(Outcome::Unanswerable("it is about the table's own script".to_owned())),
         _ => return None,
     })
 }
 
 /// Segments between two losses with which a row is run.
-const CYCLES: RangeInclusive<f64> = 2.0..=2_000_000.0;
+const CYCLES: RangeInclusive<f64> = 2.0..=200_000_000.0;
 /// Round trips and timeouts with which a row is run, seconds.
 const TIMES: RangeInclusive<f64> = 1e-3..=10.0;
 
@@ -41,6 +40,8 @@ fn bulk(congestion: CongestionControl, delayed_ack: DelayedAck, threshold: f64) 
         rto: RtoEstimator::Linux,
         rto_min: Some(Duration::from_secs(1)),
         initial_ssthresh: (threshold as u32).max(2) * MSS,
+        // The largest there is (RFC 7323 section 2.3): no window of a row is to be the receiver's.
+        receive_window: 0xffff << 14,
         ..plain()
     }
 }
@@ -93,16 +94,18 @@ fn response(row: &Row) -> Check {
     let Some(every) = p.map(|p: f64| 1.0 / p) else {
         return Err(Outcome::NotRun("the row has no p".to_owned()));
     };
-    if every > *CYCLES.end() {
-        return Err(Outcome::NotRun(format!("a cycle of {every:.0} segments takes a longer run")));
-    }
     within("1/p", every, CYCLES)?;
     let text = row.expected.replace(" W=", "=");
     let mut differing = Vec::new();
     for (congestion, name) in [(CongestionControl::Reno, "Reno"), (CongestionControl::Cubic, "C=0.4")] {
         let wanted = value_within(&text, name, 1.0..=1e6)?;
         let config = bulk(congestion, DelayedAck::Off, wanted);
-        let cycles = if every > 500_000.0 {
+        // The fewer, the longer they take; what they begin with, the mean that was predicted, is forgotten by a half or more in each.
+        let cycles = if every > 50_000_000.0 {
+            2
+        } else if every > 5_000_000.0 {
+            4
+        } else if every > 500_000.0 {
             12
         } else if every > 5_000.0 {
             8

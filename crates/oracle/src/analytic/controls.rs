@@ -11,7 +11,7 @@ pub(super) fn check(row: &Row) -> Option<Check> {
     Some(match row.id.as_str() {
         "cubic-const" => constants(row),
         "cubic-s2n" => says(row, &["K=12 s"]).and_then(|()| curve(row, 2_304.0)),
-        "cubic-s2n-rounds" => Err(Outcome::NotRun("its round-trip time is not in the row".to_owned())),
+        "cubic-s2n-rounds" => Err(Outcome::Unanswerable("its round-trip time is not in the row".to_owned())),
         "cubic-fast-conv" => second_loss(row),
         "cubic-linux-ssthresh" => linux_threshold(row),
         "cubic-west" => as_reno(row),

@@ -46,6 +46,8 @@ pub enum Outcome {
     Differs(String),
     /// There is nothing to evaluate it with, and why.
     NotRun(String),
+    /// No evaluation could tell, and why: the row contradicts itself, leaves out what it depends on, or is about no sender.
+    Unanswerable(String),
 }
 
 /// What an evaluation needs to say: why it failed.
@@ -188,6 +190,7 @@ pub fn evaluate_json(row: &Value) -> Value {
         Outcome::Holds => ("holds", None),
         Outcome::Differs(why) => ("differs", Some(why)),
         Outcome::NotRun(why) => ("not run", Some(why)),
+        Outcome::Unanswerable(why) => ("unanswerable", Some(why)),
     };
     let mut value = row.json();
     value["outcome"] = outcome.into();

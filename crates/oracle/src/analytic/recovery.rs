@@ -10,7 +10,7 @@ use super::{Check, Outcome, Row, expect, near, numbers, says, value};
 pub(super) fn check(row: &Row) -> Option<Check> {
     Some(match row.id.as_str() {
         "prr-end" => reduction_ends(row),
-        "prr-1loss" => Err(Outcome::NotRun(
+        "prr-1loss" => Err(Outcome::Unanswerable(
             "the printed row contradicts its own sent row (see prr-1loss-own); prr-1loss-own and the 15-loss rows are evaluated"
                 .to_owned(),
         )),
