@@ -107,7 +107,7 @@ def test_draws_of_bbr_that_agree_do_not_hide_those_that_differ() -> None:
     whole = {"same_segments": True, "same_order": True, "cwnd_agreement": 1.0, "first_difference": None, "error": None}
     unknown = {"phases": None, "why": "rows are left out", "of": 24}
     differs = {**whole, "agrees": False, "open": None, "closed": {**loop, "failed": ["windows"]}}
-    rows = [
+    rows: list[kernel.Json] = [
         {**whole, "file": "a.csv", "agrees": True, "open": loop, "closed": loop, "draws": None},
         {**differs, "file": "b.csv", "draws": {**unknown, "agree": 5}},
         {**differs, "file": "c.csv", "draws": {**unknown, "agree": 0}},
