@@ -14,7 +14,7 @@ from careof import medians, native, phases, runs
 from careof.errors import InputError, NotARunError
 from careof.runs import plan
 from careof.series_comparison import Sizes, compare_series
-from careof.worlds import edition_overrides
+from careof.worlds import kernel_overrides, timer_hz
 from conftest import SMALL
 
 if TYPE_CHECKING:
@@ -131,19 +131,25 @@ def test_the_command_makes_and_compares_series(
 
 
 @pytest.mark.parametrize("tcp", ['"linux"', '{ congestion = "reno" }'])
-def test_simulated_senders_of_linux_are_of_the_edition_of_the_kernel_they_are_compared_with(tcp: str) -> None:
-    text = SMALL.replace("[[flow]]", f"[[flow]]\ntcp = {tcp}")
-    job = plan(text)
-    assert list(edition_overrides(job, "6.18.44")) == []
-    older = list(edition_overrides(job, "6.1.0-13-amd64"))
-    assert older == ['flow.0.tcp.kernel="6.1"']
+def test_simulated_senders_of_linux_are_those_of_the_kernel_they_are_compared_with(tcp: str) -> None:
+    job = plan(SMALL.replace("[[flow]]", f"[[flow]]\ntcp = {tcp}"))
+    assert list(kernel_overrides(job, "6.18.44", None)) == []
+    older = list(kernel_overrides(job, "6.1.0-13-amd64", 250))
+    assert older == ['flow.0.tcp.kernel="6.1"', "flow.0.tcp.timer_hz=250"]
     (flow,) = native.check(job.name, job.text, older)["flows"]
-    assert flow["tcp"]["kernel"] == "6.1"
-    assert list(edition_overrides(job, "a kernel of somebody's own")) == []
+    assert (flow["tcp"]["kernel"], flow["tcp"]["timer_hz"]) == ("6.1", 250)
+    assert list(kernel_overrides(job, "a kernel of somebody's own", None)) == []
+    assert list(kernel_overrides(plan(SMALL, set={"flow.tcp.profile": "sack"}), "6.1.0", 250)) == []
 
 
-def test_an_edition_that_is_said_stays() -> None:
-    text = SMALL.replace("[[flow]]", '[[flow]]\ntcp = { kernel = "6.18" }')
-    assert list(edition_overrides(plan(text), "6.1.0")) == []
+def test_what_a_scenario_says_of_the_kernel_stays() -> None:
+    text = SMALL.replace("[[flow]]", '[[flow]]\ntcp = { kernel = "6.18", timer_hz = 1000 }')
+    assert list(kernel_overrides(plan(text), "6.1.0", 250)) == []
     said = plan(SMALL, set={"flow.tcp.kernel": '"6.18"'})
-    assert list(edition_overrides(said, "6.1.0")) == []
+    assert list(kernel_overrides(said, "6.1.0", 250)) == ["flow.0.tcp.timer_hz=250"]
+
+
+def test_a_machine_says_how_often_its_kernel_ticks() -> None:
+    hz = timer_hz()
+    assert hz is not None
+    assert 100 <= hz <= 1000

@@ -1,13 +1,14 @@
 """One scenario in both worlds: a series simulated, the same on the kernel of this machine, and the two compared.
 
-Kernels differ, and a simulated sender of profile ``linux`` is of the edition that the flow's ``kernel`` names. Where
-the scenario does not say which, the simulated flows are of the edition of this machine's kernel here, so that both
-worlds have the same sender.
+Kernels differ: in what they send (a flow's ``kernel``), and in when their timers fire (``timer_hz``). Where the
+scenario does not say, simulated flows of profile ``linux`` are like this machine's kernel here, so that both worlds
+have the same sender.
 """
 
 from __future__ import annotations
 
 import os
+import time
 import tomllib
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from careof.progress import Progress
     from careof.runs import Job, Overrides
     from careof.series_comparison import SeriesComparison
+
+_CLOCK_REALTIME_COARSE = 5
+"""Of ``clock_gettime(2)``; Python has no name for it."""
 
 
 def compare_worlds(
@@ -46,22 +50,33 @@ def compare_worlds(
     for world in native.WORLDS:
         job = plan(scenario, world=world, set=overrides, out=out / world)
         if world == SIMULATED:
-            job = job._replace(overrides=[*job.overrides, *edition_overrides(job, os.uname().release)])
+            job = job._replace(overrides=[*job.overrides, *kernel_overrides(job, os.uname().release, timer_hz())])
         with watch(world) as watched:
             series.append(phases.carry_out(job, repeat, jobs=jobs, progress=watched, remark=watched.remark))
     return compare_series(*series)
 
 
-def edition_overrides(job: Job, release: str) -> Iterator[str]:
-    """What gives simulated senders of Linux the edition of the kernel `release`, but those whose edition is said."""
-    edition = native.kernel_edition(release)
-    if edition is None or any(item.partition("=")[0].strip().endswith("tcp.kernel") for item in job.overrides):
-        return
+def kernel_overrides(job: Job, release: str, hz: int | None) -> Iterator[str]:
+    """What makes simulated senders of Linux those of a kernel: its edition and timers, where a flow does not say."""
+    kernel = {"kernel": native.kernel_edition(release), "timer_hz": hz}
+    of_command = {item.partition("=")[0].strip().rpartition(".")[2] for item in job.overrides if "tcp." in item}
     flows = native.check(job.name, job.text, job.overrides)["flows"]
     tables = tomllib.loads(job.text).get("flow", [])
     for number, flow in enumerate(flows):
         tcp = flow.get("tcp") or {}
         said = tables[number].get("tcp") if number < len(tables) else None
-        is_said = isinstance(said, dict) and "kernel" in said
-        if tcp.get("variant") == "linux" and not is_said and tcp["kernel"] != edition:
-            yield f"flow.{number}.tcp.kernel={toml.inline(edition)}"
+        for key, value in kernel.items():
+            is_said = key in of_command or (isinstance(said, dict) and key in said)
+            if tcp.get("variant") == "linux" and not is_said and value not in (None, tcp.get(key)):
+                yield f"flow.{number}.tcp.{key}={toml.inline(value)}"
+
+
+def timer_hz() -> int | None:
+    """Ticks a second of this machine's kernel; None where it does not say.
+
+    The clock that is read without looking at the hardware moves with the ticks.
+    """
+    try:
+        return round(1 / time.clock_getres(_CLOCK_REALTIME_COARSE))
+    except (OSError, ZeroDivisionError):
+        return None

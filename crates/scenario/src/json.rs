@@ -470,6 +470,9 @@ fn switched_on(config: &careof_tcp::Config) -> Vec<(&'static str, Json)> {
     if let Some(timeout) = config.user_timeout {
         on.push(("user_timeout_ns", timeout.into()));
     }
+    if let Some(hz) = config.timer_hz {
+        on.push(("timer_hz", hz.into()));
+    }
     on
 }
 

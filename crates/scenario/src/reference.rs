@@ -839,6 +839,13 @@ send queue takes from the one behind it what may leave with it at once, so that 
 and a FIN waits for the congestion window. On Linux hosts the kernel is what it is.",
         ),
         key(
+            "timer_hz",
+            "whole number",
+            "none",
+            "Ticks a second of the kernel (`CONFIG_HZ`: 250 or 1000 mostly) by whose timer wheel the retransmission timer of the variant `linux` fires: late by a \
+tick up to 62 ticks, beyond by up to an eighth of its time. Without it the timer fires at its millisecond. 100 to 1000. On Linux hosts the kernel is what it is.",
+        ),
+        key(
             "mtu_probing",
             "true or false",
             "`false`",

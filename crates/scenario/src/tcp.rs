@@ -410,6 +410,9 @@ fn parts(reader: &Reader<'_>, config: &mut Config, problems: &mut Problems) {
     if let Some(kernel) = reader.get("kernel").and_then(|field| field.word(problems)) {
         config.kernel = kernel;
     }
+    if let Some(hz) = reader.get("timer_hz").and_then(|field| field.integer(100, 1_000, problems)) {
+        config.timer_hz = u16::try_from(hz).ok();
+    }
 }
 
 impl TcpDraft {

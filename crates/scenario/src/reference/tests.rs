@@ -302,6 +302,7 @@ fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
                 ("pacing", "pacing=true"),
                 ("dsack", "dsack=true"),
                 ("sack_compression", "sack_compression=true"),
+                ("timer_hz", "timer_hz=250"),
                 ("prr", "prr=true"),
                 ("reduction_bound", "reduction_bound=conservative"),
                 ("rack", "rack=true"),

@@ -123,6 +123,9 @@ pub struct Config {
     pub mtu_probing: bool,
     /// Which kernel's sender [`Variant::Linux`] is.
     pub kernel: KernelEdition,
+    /// With the variant [`Linux`](crate::Variant::Linux): ticks a second of the kernel's timers (`CONFIG_HZ`), whose wheel fires the timer of the
+    /// sender late (`calc_wheel_index`). `None` for a timer that fires at its millisecond.
+    pub timer_hz: Option<u16>,
     /// Hold small segments while data is unacknowledged (RFC 896).
     pub nagle: bool,
     /// Timeouts in a row without any acknowledgement before the connection is given up (RFC 1122's R2).
@@ -179,6 +182,7 @@ impl Default for Config {
             limited_transmit_counts: false,
             idle_restart: IdleRestart::InitialWindow,
             kernel: KernelEdition::default(),
+            timer_hz: None,
             nagle: true,
             max_retransmissions: 15,
             time_wait: Duration::from_secs(60),

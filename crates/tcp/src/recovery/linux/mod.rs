@@ -30,6 +30,7 @@ mod timers;
 mod transmit;
 mod undo;
 mod usage;
+mod wheel;
 
 use alloc::collections::VecDeque;
 
@@ -55,6 +56,7 @@ use packets::Packets;
 use timers::Pending;
 use undo::Undo;
 use usage::Usage;
+use wheel::Wheel;
 
 /// The reordering degree never grows beyond this (`tcp_max_reordering`).
 const MOST_REORDERING: u32 = 300;
@@ -143,6 +145,8 @@ pub(crate) struct Linux {
     /// The end of the last segment sent while nothing else was outstanding.
     lone_end: Option<SeqNumber>,
     packets: Packets,
+    /// The wheel that the timer runs by, if that is looked at.
+    wheel: Option<Wheel>,
     /// Bytes of the send buffer, if that is of fixed size.
     send_buffer: Option<u32>,
     /// What was decided to send and has not been taken.
@@ -211,6 +215,7 @@ impl Linux {
             small_end: None,
             lone_end: None,
             packets: Packets::default(),
+            wheel: config.timer_hz.and_then(Wheel::new),
             send_buffer: config.send_buffer,
             outbox: VecDeque::new(),
             push: false,

@@ -37,7 +37,11 @@ fn start_paced(sender: &mut Sender, now: Instant, what: Pending, ticks: u64) {
 /// Sets the timer to run out `ticks` after the present one began.
 fn start(sender: &mut Sender, now: Instant, what: Pending, ticks: u64) {
     sender.linux.pending = what;
-    sender.timer.arm(TICKS.start_of(TICKS.at(now) + ticks));
+    let due = match sender.linux.wheel {
+        Some(wheel) => wheel.fires(now, TICKS.span_of(ticks)),
+        None => TICKS.start_of(TICKS.at(now) + ticks),
+    };
+    sender.timer.arm(due);
 }
 
 /// `RTO_MAX`, which no wait exceeds, and the RTO, ticks.
