@@ -156,7 +156,7 @@ fn losses_of_the_wireless_link_are_repaired_from_the_base_station() {
 fn a_base_station_gives_no_acknowledgement_away_that_it_may_need_over_a_gap() {
     let with = |assist| behind_agents(assist, "", GAP, TRICKLE);
     let (Some(alone), Some(lever)) = (with("none"), with("m-tcp")) else { return };
-    // Whether the flow resumes before the run ends depends on when the sender's timer last fired, and on a busy machine it may not.
+    // Not asserted: that both resume. With `m-tcp` one run on a busy machine ended silent, without a timeout; why is open (CHANGELOG).
     assert!(only_flow(&alone).timeouts > 0, "{:?}", only_flow(&alone));
     let spoken = |ran: &Ran| (did(ran, "close-window") > 0, only_flow(ran).acks_injected > 0);
     assert_eq!((spoken(&alone), spoken(&lever)), ((false, false), (true, true)), "{:?}", only_flow(&lever));

@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn no_timer_fires_early_or_late_by_more_than_an_eighth_and_two_ticks() {
+    fn no_timer_fires_early_or_late_by_more_than_a_seventh_and_three_ticks() {
         for hz in [100, 250, 300, 1_000] {
             let tick = 1_000_000_000 / u64::from(hz);
             for span in (1..3_000_u64).chain((3_000..200_000).step_by(997)) {
