@@ -9,6 +9,8 @@
 //!   not less than an acknowledgement may be delayed, while data are owed to it, or when the path is lost, that byte is acknowledged
 //!   with a window of zero: the sender takes it, and stops where it is with all it knows. When the mobile node is heard again, or
 //!   a path is usable, the window opens. When it is silent because it has everything, the byte is acknowledged with the window as it is.
+//!   All that happens at the agent that closed it. One foreign agent tells another nothing, so behind the next one the mobile node's
+//!   answer to a probe opens the window: the sender probes as late as its retransmission timer, backed off alike, would have gone off.
 //! - **Late, missing or wrong.** The silence itself is the trigger. One that is no outage stops the sender for as long as it
 //!   lasts, at most [`crate::Limits::acks_per_flow`] times a handover. An outage that is noticed after the sender's timer has gone off
 //!   is one like any other.

@@ -25,7 +25,8 @@ keys are listed below: `replay = { age = \"10 s\" }`, or `--set assist.replay.ag
 | `ebsn` | Has the sender start its timer anew by an ICMP message for each packet its link lost, and every 100 ms, for up to 5 s, while that is down \
 and data is unacknowledged (RFC 2757). | foreign agent, sender |\n\
 | `split` | Makes two connections of one, joined at a relay (I-TCP). | home agent |\n\
-| `m-tcp` | Keeps back the last byte's acknowledgement and closes the window with it (RFC 2757). | foreign agent |\n\
+| `m-tcp` | Keeps back the last byte's acknowledgement and closes the window with it (RFC 2757). Behind another foreign agent the sender's next \
+probe opens it. | foreign agent |\n\
 | `rto-reset` | The sender forgets the old path's round trip. | sender |\n\
 | `tcp-cm` | The sender takes round trip and window from what is known of the new path. | sender |\n\
 | `mobile-tcp` | The same, told in a TCP option of the next three segments from the mobile node, the first at once. | sender |\n\
