@@ -2,6 +2,7 @@
 
 use std::net::Ipv4Addr;
 
+use crate::support::processes::wait_until;
 use crate::support::veth::{connect, eventually, host, index_of, is_silent, route_all, wait_for};
 use crate::support::{LEFT, RIGHT, Udp, realm_or_skip};
 use careof_lab::{
@@ -31,6 +32,13 @@ fn pair() -> Option<(Host, Host)> {
 
 fn open(host: &Host, protocol: u8) -> TunnelSocket {
     host.run(move || TunnelSocket::open(protocol)).unwrap().unwrap()
+}
+
+/// How many raw sockets there are on a host.
+fn raw_sockets(host: &Host) -> usize {
+    let table = host.run(|| std::fs::read_to_string("/proc/thread-self/net/raw")).unwrap().unwrap();
+    // The first line is a heading.
+    table.lines().count() - 1
 }
 
 fn outer(protocol: u8) -> Outer {
@@ -162,6 +170,8 @@ fn an_open_socket_keeps_the_kernel_quiet_and_a_missing_one_is_told_of() {
         assert_eq!(sender.next_error().unwrap(), None);
 
         drop(receiver);
+        // A child of another test, until it executes its program, has this socket too.
+        assert!(wait_until(|| raw_sockets(&right) == 0));
         assert_eq!(send(&sender, &outer(protocol), &payload), None);
         assert!(wait_for(&sender, PollFlags::POLLERR));
         let error = sender.next_error().unwrap().unwrap();

@@ -72,6 +72,7 @@ type Command = Box<dyn FnOnce(&mut Carrier) + Send>;
 
 /// A carrier that runs in a thread, and everything it told.
 pub(crate) struct Running {
+    left: Option<TunnelDevice>,
     commands: Option<Sender<Command>>,
     events: Receiver<(Instant, Event)>,
     pub(crate) told: Vec<(Instant, Event)>,
@@ -91,12 +92,19 @@ impl Running {
         hooks: Hooks,
     ) -> Result<Self, careof_agent::Error> {
         let random = RandomStream::new(clock.now().as_nanos(), 0, host.name());
+        let left = TunnelDevice::of(host, &setup);
         let carrier = host.run(move || Carrier::open(setup, clock, random, hooks)).unwrap()?;
         let (commands, inbox) = channel::<Command>();
         let (tell, events) = channel();
         // Not in the host: a carrier may be driven by any thread.
         let thread = start(move || drive(carrier, &inbox, &tell));
-        Ok(Self { commands: Some(commands), events, told: Vec::new(), thread: Some(thread) })
+        Ok(Self {
+            left: Some(left),
+            commands: Some(commands),
+            events,
+            told: Vec::new(),
+            thread: Some(thread),
+        })
     }
 
     /// Does something with the carrier, and returns what came of it.
@@ -148,13 +156,16 @@ impl Running {
 
     /// Ends it, and puts back what it changed.
     pub(crate) fn close(mut self) -> Result<(), careof_agent::Error> {
-        self.stop().unwrap().close()
+        let closed = self.stop().unwrap().close();
+        self.left.take().unwrap().wait_gone();
+        closed
     }
 
     /// Ends it as a crash does: nothing is put back, as far as a process can help it.
     pub(crate) fn kill(mut self) {
         let carrier = self.stop().unwrap();
         careof_agent::abandon(carrier);
+        self.left.take().unwrap().wait_gone();
     }
 
     fn stop(&mut self) -> Option<Carrier> {
@@ -166,6 +177,30 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         self.stop();
+    }
+}
+
+/// The device of a carrier, seen from outside.
+struct TunnelDevice {
+    netlink: Netlink,
+    name: String,
+}
+
+impl TunnelDevice {
+    fn of(host: &Host, setup: &Setup) -> Self {
+        let netlink = host.run(Netlink::open).unwrap().unwrap();
+        Self { netlink, name: setup.host().tunnel_device.clone() }
+    }
+
+    /// It stays for a moment where another test of this process starts a child just then: until that executes its program, it has
+    /// every descriptor of this process.
+    #[track_caller]
+    fn wait_gone(mut self) {
+        let clock = Clock::start();
+        while self.netlink.index_of(&self.name).is_ok() {
+            assert!(clock.now().since_start() < PATIENCE, "the device {:?} stays", self.name);
+            sleep(Duration::from_millis(1));
+        }
     }
 }
 
