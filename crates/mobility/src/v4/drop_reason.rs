@@ -22,7 +22,7 @@ pub enum DropReason {
     UnknownHomeAddress,
     /// The Identification was used before, is too old, or is not the expected nonce.
     Replayed,
-    /// A reply whose Identification is not that of the latest request.
+    /// A reply whose Identification is not that of the latest request, or an ICMP error about a request that quotes none under way.
     IdentificationMismatch,
     /// A reply from somebody who was not asked.
     UnexpectedSource,

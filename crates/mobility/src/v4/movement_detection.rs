@@ -242,8 +242,13 @@ impl AgentList {
     }
 
     /// An agent heard after `current` whose prefix shows that the node is on another network than
-    /// `current`'s; both must tell theirs.
-    pub(crate) fn moved_away_from(&self, current: Ipv4Addr) -> Option<&Agent> {
+    /// `current`'s; both must tell theirs. The home agent, whose address `is_ours`, is none: it has to answer first, for
+    /// anybody on a foreign link can speak in its name.
+    pub(crate) fn moved_away_from(
+        &self,
+        current: Ipv4Addr,
+        is_ours: impl Fn(Ipv4Addr) -> bool,
+    ) -> Option<&Agent> {
         if !self.config.prefix {
             return None;
         }
@@ -252,6 +257,7 @@ impl AgentList {
         self.agents
             .iter()
             .filter(|agent| agent.heard > current.heard && agent.advertised.prefix.is_some_and(|p| p != here))
+            .filter(|agent| !(agent.advertised.home_agent && is_ours(agent.address)))
             .max_by_key(|agent| agent.heard)
     }
 
@@ -390,12 +396,12 @@ mod tests {
         let mut agents = list(MovementConfig::default());
         agents.heard(at(0), AGENT, advertised(0), None);
         agents.heard(at(10), Ipv4Addr::new(192, 0, 2, 9), advertised(0), None);
-        assert!(agents.moved_away_from(AGENT).is_none());
+        assert!(agents.moved_away_from(AGENT, |_| false).is_none());
         let elsewhere = Advertised { prefix: Some(Prefix::new(OTHER, 24)), ..advertised(0) };
         agents.heard(at(20), OTHER, elsewhere, None);
-        assert_eq!(agents.moved_away_from(AGENT).map(|agent| agent.address), Some(OTHER));
+        assert_eq!(agents.moved_away_from(AGENT, |_| false).map(|agent| agent.address), Some(OTHER));
         agents.heard(at(30), AGENT, advertised(1), None);
-        assert!(agents.moved_away_from(AGENT).is_none(), "still heard here");
+        assert!(agents.moved_away_from(AGENT, |_| false).is_none(), "still heard here");
     }
 
     #[test]

@@ -193,12 +193,6 @@ impl PendingRequests {
         self.take(key)
     }
 
-    /// Takes out one request to `home_agent`; to be called until `None`.
-    pub(crate) fn take_one_to(&mut self, home_agent: Ipv4Addr) -> Option<PendingRequest> {
-        let (&key, _) = self.requests.iter().find(|(_, request)| request.home_agent == home_agent)?;
-        self.take(key)
-    }
-
     fn take(&mut self, key: PendingKey) -> Option<PendingRequest> {
         let request = self.requests.remove(&key)?;
         self.deadlines.remove(&(request.expires, key));

@@ -252,10 +252,10 @@ impl ForeignAgent {
                 }
             }
             Ok(IcmpMessage::DestinationUnreachable(message)) => {
-                self.handle_unreachable(&message.quoted, unreachable_code(message.code));
+                self.handle_unreachable(source, &message.quoted, unreachable_code(message.code));
             }
             Ok(IcmpMessage::TimeExceeded(message)) => {
-                self.handle_unreachable(&message.quoted, ReplyCode::ForeignHomeAgentUnreachable);
+                self.handle_unreachable(source, &message.quoted, ReplyCode::ForeignHomeAgentUnreachable);
             }
             // Other agents' advertisements and the like come along; they mean nothing here.
             Ok(_) => {}
@@ -264,7 +264,10 @@ impl ForeignAgent {
     }
 
     /// A request we relayed did not reach the home agent (codes 80 to 88).
-    fn handle_unreachable(&mut self, quoted: &[u8], code: ReplyCode) {
+    ///
+    /// Anybody can send such an error; who quotes the Identification has seen the request. A router that quotes the UDP header
+    /// only (RFC 792) is not believed: the request then ends with its timeout.
+    fn handle_unreachable(&mut self, source: Ipv4Addr, quoted: &[u8], code: ReplyCode) {
         let Ok(quoted) = QuotedDatagram::parse(quoted) else { return };
         let to_agent = quoted.ports().is_some_and(|ports| ports.destination_port == REGISTRATION_PORT);
         if !to_agent || quoted.header.source != self.config.address {
@@ -272,23 +275,17 @@ impl ForeignAgent {
         }
         let home_agent = quoted.header.destination;
         let message = quoted.payload.get(8..).unwrap_or_default();
-        let exact = message.first_chunk::<{ RegistrationRequest::FIXED_LEN }>().and_then(|fixed| {
-            let Ok(Message::Request(request)) = Message::parse(fixed) else { return None };
-            Some(self.pending.get(request.home_address, request.identification).copied())
+        let relayed = message.first_chunk::<{ RegistrationRequest::FIXED_LEN }>().and_then(|fixed| {
+            let Ok(Message::Request(quoted)) = Message::parse(fixed) else { return None };
+            let pending = self.pending.get(quoted.home_address, quoted.identification).copied()?;
+            let is_it = pending.identification == quoted.identification && pending.home_agent == home_agent;
+            is_it.then_some(pending)
         });
-        match exact {
-            Some(Some(request)) if request.home_agent == home_agent => {
-                self.pending.remove(&request);
-                self.deny_pending(&request, code);
-            }
-            Some(_) => {}
-            // Only the UDP header is quoted: then all who wait for this home agent wait in vain.
-            None => {
-                while let Some(request) = self.pending.take_one_to(home_agent) {
-                    self.deny_pending(&request, code);
-                }
-            }
-        }
+        let Some(request) = relayed else {
+            return self.outbox.drop(DropReason::IdentificationMismatch, source);
+        };
+        self.pending.remove(&request);
+        self.deny_pending(&request, code);
     }
 
     fn handle_request(

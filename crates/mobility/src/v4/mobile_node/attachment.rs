@@ -128,11 +128,7 @@ impl Interface {
         if !self.up {
             return None;
         }
-        let is_home_agent = |address| match home_agent {
-            Some(home_agent) => address == home_agent,
-            None => home_network.contains(address),
-        };
-        let hears_home = self.agents.hears_home_agent(is_home_agent);
+        let hears_home = self.hears_home_agent(home_network, home_agent);
         // Its home address an interface may have wherever it is: it says so on a link that is known to be there only.
         let is_home =
             self.address.is_some_and(|own| own.address == home_address) && self.agents.trusts_link();
@@ -146,6 +142,11 @@ impl Interface {
             super::CareOfChoice::PreferForeignAgent => foreign.or(co_located),
             _ => co_located.or(foreign),
         }
+    }
+
+    /// Whether somebody on the link says to be the home agent, and answers.
+    pub(super) fn hears_home_agent(&self, home_network: Prefix, home_agent: Option<Ipv4Addr>) -> bool {
+        self.agents.hears_home_agent(|address| is_home_agent(address, home_network, home_agent))
     }
 
     fn foreign_attachment(&self) -> Option<Attachment> {
@@ -167,4 +168,9 @@ impl Interface {
         let on_link = Prefix::new(own.address, own.prefix_length).contains(destination);
         own.gateway.filter(|_| !on_link)
     }
+}
+
+/// Whether an agent with this address is the home agent, or one of the home network while the home agent is not known.
+pub(super) fn is_home_agent(address: Ipv4Addr, home_network: Prefix, home_agent: Option<Ipv4Addr>) -> bool {
+    home_agent.map_or_else(|| home_network.contains(address), |home_agent| address == home_agent)
 }

@@ -27,7 +27,7 @@ use careof_wire::mip4::Message;
 pub use config::{CareOfChoice, InterfaceConfig, MobileNodeConfig, RetransmissionConfig, Selection};
 pub use delivery::Delivery;
 
-use attachment::{Attachment, Interface};
+use attachment::{Attachment, Interface, is_home_agent};
 use previous_agent::PreviousAgent;
 use registration::{Pending, Purpose};
 use switching::{Handover, Retiring};
@@ -468,7 +468,9 @@ impl MobileNode {
             self.outbox.event(Event::Agent(event));
         }
         let Some(current) = current else { return };
-        if let Some(agent) = node.agents.moved_away_from(current).map(|agent| agent.address) {
+        let (network, home_agent) = (self.config.home_network, self.home_agent);
+        let is_ours = |address| is_home_agent(address, network, home_agent);
+        if let Some(agent) = node.agents.moved_away_from(current, is_ours).map(|agent| agent.address) {
             node.agents.forget(current);
             self.outbox.event(Event::Agent(AgentEvent::PrefixChanged { interface, agent }));
         }

@@ -163,13 +163,23 @@ impl MobileNode {
             Attachment::CoLocated { care_of, .. } => care_of,
             Attachment::Home | Attachment::ForeignAgent { .. } => self.config.home_address,
         };
-        // 255 proves to a foreign agent that is to tunnel back for us that we are on its link (RFC 3024).
+        // 255 proves to a foreign agent that is to tunnel back for us that we are on its link (RFC 3024). 1 reaches a home agent
+        // that is on our link, as one that is heard must be: a router that advertises in its name does not pass it on.
         let reverse = pending.flags.contains(RequestFlags::REVERSE_TUNNELING);
+        let is_heard = pending.attachment == Attachment::Home
+            && interface.hears_home_agent(self.config.home_network, self.home_agent);
+        let ttl = if is_heard {
+            1
+        } else if reverse {
+            255
+        } else {
+            DEFAULT_TTL
+        };
         self.outbox.transmit(Transmit {
             interface: Some(interface.config.id),
             source,
             destination: pending.peer,
-            ttl: if reverse { 255 } else { DEFAULT_TTL },
+            ttl,
             payload: TransmitPayload::Udp {
                 source_port: REGISTRATION_PORT,
                 destination_port: REGISTRATION_PORT,

@@ -329,6 +329,10 @@ impl MobileNode {
         };
         let blocked = interface.blocked.is_some_and(|(where_, until)| where_ == attachment && until > now);
         if !needed || blocked {
+            if desired && in_place.is_some() {
+                // Somebody may have made it believe for a while that it was elsewhere.
+                self.arp_for(index, attachment);
+            }
             return;
         }
         if interface.held.is_none_or(|held| held.attachment != attachment) {

@@ -301,19 +301,33 @@ fn a_home_agent_that_never_answers_is_reported_after_seven_seconds() {
     assert_eq!(bench.agent.pending_requests(), 0);
 }
 
+/// What of a request an ICMP error quotes.
+#[derive(Clone, Copy)]
+enum Quotes {
+    All,
+    /// The IP and UDP headers, which somebody off the path can guess.
+    UdpHeader,
+    /// All of a request that was not sent.
+    Another,
+}
+
 #[test]
-fn an_unreachable_home_agent_is_reported_at_once() {
+fn an_unreachable_home_agent_is_reported_at_once_by_an_error_that_quotes_the_identification() {
     for (code, expected) in [
         (UnreachableCode::Net, ReplyCode::ForeignHomeNetworkUnreachable),
         (UnreachableCode::Host, ReplyCode::ForeignHomeAgentHostUnreachable),
         (UnreachableCode::Port, ReplyCode::ForeignHomeAgentPortUnreachable),
         (UnreachableCode::Protocol, ReplyCode::ForeignHomeAgentUnreachable),
     ] {
-        for whole in [true, false] {
+        for (quotes, is_believed) in [(Quotes::All, true), (Quotes::UdpHeader, false), (Quotes::Another, false)] {
             let mut bench = Bench::new(foreign_config(0));
             let craft = bench.next();
             assert_eq!(bench.code(&craft), None);
-            let bytes = bench.sent[0].payload.bytes().to_vec();
+            let mut bytes = bench.sent[0].payload.bytes().to_vec();
+            if matches!(quotes, Quotes::Another) {
+                // The high half of the Identification (section 3.3), which no reply has to repeat.
+                bytes[16] ^= 1;
+            }
             let mut udp = Vec::new();
             let header = careof_wire::udp::UdpHeader {
                 source_port: 434,
@@ -330,7 +344,7 @@ fn an_unreachable_home_agent_is_reported_at_once() {
                 ..Ipv4Header::default()
             };
             header.emit(&mut quoted);
-            quoted.extend(&udp[..if whole { udp.len() } else { 8 }]);
+            quoted.extend(&udp[..if matches!(quotes, Quotes::UdpHeader) { 8 } else { udp.len() }]);
             let error = DestinationUnreachable { code, next_hop_mtu: 0, quoted };
             let mut message = Vec::new();
             IcmpMessage::DestinationUnreachable(error).emit(&mut message);
@@ -339,8 +353,11 @@ fn an_unreachable_home_agent_is_reported_at_once() {
                 Input::Icmp { interface: UPSTREAM, source, destination: FA[0], ttl: 60, message: &message };
             bench.agent.handle_input(bench.now, input);
             bench.collect();
-            assert_eq!(last_reply(&bench.sent).map(|reply| reply.code), Some(expected));
-            assert_eq!(bench.agent.pending_requests(), 0);
+            let told = last_reply(&bench.sent).map(|reply| reply.code);
+            assert_eq!(told, is_believed.then_some(expected));
+            assert_eq!(bench.agent.pending_requests(), usize::from(!is_believed));
+            let disbelieved = bench.agent.counters().dropped(DropReason::IdentificationMismatch);
+            assert_eq!(disbelieved, u64::from(!is_believed));
         }
     }
 }

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use careof_mobility::v4::*;
 use careof_wire::icmp::{
-    AdvertisementExtension, AgentFlags, IcmpMessage, MobilityAgentAdvertisement, RouterAdvertisement,
+    AdvertisementExtension, AgentFlags, IcmpMessage, MobilityAgentAdvertisement, RouterAddress,
+    RouterAdvertisement,
 };
 use careof_wire::mip4::{
     AuthenticationKind, Lifetime, Message, RegistrationReply, RegistrationRequest, ReplyCode, Spi,
@@ -244,6 +245,41 @@ fn whoever_only_pretends_to_be_an_agent_is_not_believed_for_long() {
         world.run_until(at(9_000));
         assert_eq!(world.exits(), [WLAN]);
         assert!(!world.mobile.is_at_home() && world.mobile.is_registered());
+    }
+}
+
+#[test]
+fn who_advertises_as_the_home_agent_costs_no_packet_and_no_binding() {
+    for eager in [false, true] {
+        let mut config = mobile_config();
+        config.movement.eager = eager;
+        let mut world = World::with(config, home_config(), [foreign_config(0), foreign_config(1)]);
+        world.switch(IF_CELL);
+        world.run_until(at(3_000));
+        let before = world.mobile.delivery(CORRESPONDENT, None);
+        assert_eq!(before.and_then(|delivery| delivery.via), Some(FA[0]));
+        let began = world.messages(Who::Mobile).len();
+        for second in 0..60u16 {
+            let forged = advertisement(|message, agent| {
+                message.routers.push(RouterAddress { address: HA, preference: 0 });
+                message.extensions.push(AdvertisementExtension::PrefixLengths(vec![24]));
+                agent.flags = AgentFlags::HOME_AGENT;
+                agent.care_of_addresses.clear();
+                agent.sequence = 256 + second;
+            });
+            world.inject(Who::Mobile, IF_CELL, icmp(HA, 1, forged));
+            world.run_for(Duration::from_secs(1));
+            assert_eq!(world.mobile.delivery(CORRESPONDENT, None), before, "after {second} s");
+            assert_eq!(world.exits(), [FA[0]], "after {second} s");
+        }
+        // What says that it is at home must not get beyond this link, where who forges might pass it on.
+        let messages = world.messages(Who::Mobile).split_off(began);
+        let farewells = messages.iter().filter(|(.., transmit)| transmit.destination == HA);
+        assert!(farewells.clone().count() > 0);
+        assert!(farewells.clone().all(|(.., transmit)| transmit.ttl == 1));
+        let gone = AgentEvent::PrefixChanged { interface: IF_CELL, agent: HA };
+        assert!(!world.events.iter().any(|(_, _, event)| *event == Event::Agent(gone)));
+        assert_eq!(world.arps(Who::Mobile).pop(), Some(ArpEvent::Answer { home_address: HOME, on: false }));
     }
 }
 
