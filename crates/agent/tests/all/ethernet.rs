@@ -46,8 +46,7 @@ fn link_address(host: &Host, name: &'static str) -> [u8; 6] {
     state.unwrap().unwrap().link_address.unwrap()
 }
 
-/// The correspondent comes to believe that this is who has the home address: it is told so twice, and does not listen
-/// while what it knows is younger than a second.
+/// The correspondent comes to believe that this is who has the home address.
 #[track_caller]
 fn comes_to_believe(correspondent: &Host, whose: [u8; 6], what: &str) {
     let clock = Clock::start();
@@ -93,8 +92,6 @@ fn a_mobile_node_leaves_home_visits_and_returns() {
         mobile.wait_until("at home", at_home);
         assert!(answers(&correspondent, its_address), "at home");
         comes_to_believe(&world.correspondent, link_address(&world.mobile, "eth0"), "at home");
-        // An ARP entry younger than a second is not overwritten.
-        sleep(Duration::from_millis(1100));
 
         mobile.with(|node| node.switch_to("wlan0", Notice::None)).unwrap();
         let status = mobile.wait_registered("wlan0");
@@ -117,7 +114,6 @@ fn a_mobile_node_leaves_home_visits_and_returns() {
             netlink.neighbour(index, HOME)
         });
         assert!(answered.unwrap().unwrap().is_some_and(|neighbour| neighbour.is_permanent));
-        sleep(Duration::from_millis(1100));
 
         mobile.with(|node| node.switch_to("eth0", Notice::None)).unwrap();
         mobile.wait_until("at home again", at_home);

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::common::{flow, parsed, run};
+use crate::common::{completed, flow, parsed, run};
 use careof_base::Instant;
 use careof_metrics::Summary;
 use careof_trace::Columns;
@@ -15,10 +15,16 @@ fn download(core: &str, routing: &str, assist: &str) -> Option<Summary> {
 
 /// The same with more in the table of its TCP.
 fn download_by(core: &str, routing: &str, assist: &str, tcp: &str) -> Option<Summary> {
-    let text = format!(
+    Some(completed(|pace| parsed(&downloading(pace, core, routing, assist, tcp)))?.summary)
+}
+
+/// A download with so many times the time it takes.
+fn downloading(pace: u64, core: &str, routing: &str, assist: &str, tcp: &str) -> String {
+    let duration = 12 * pace;
+    format!(
         r#"
 assist = {assist}
-duration = "12 s"
+duration = "{duration} s"
 [links]
 core = {{ rate = "100 Mbit/s", delay = "2 ms", between = ["home-agent", "near"]{core} }}
 narrow = {{ rate = "20 Mbit/s", delay = "5 ms", mtu = 1400, between = ["near", "far"] }}
@@ -33,8 +39,7 @@ to = "mobile"
 size = "1 MB"
 tcp = {{ variant = "kernel", congestion = "reno"{tcp} }}
 "#
-    );
-    Some(run(&text)?.summary)
+    )
 }
 
 const FILTERED: &str = ", icmp_up = \"filtered\"";
@@ -48,7 +53,9 @@ fn what_a_router_inside_the_tunnel_says_is_relayed_to_the_sender() {
 
 #[test]
 fn a_filtered_message_leaves_a_black_hole_that_the_summary_names() {
-    let Some(summary) = download(FILTERED, "triangle", "\"none\"") else { return };
+    // It never completes.
+    let Some(run) = run(&downloading(1, FILTERED, "triangle", "\"none\"", "")) else { return };
+    let summary = run.summary;
     let flow = flow(&summary, "download");
     assert_eq!((flow.complete, flow.bytes_delivered), (false, 0), "{summary:?}");
     let [filtered] = &summary.icmp_filtered[..] else { panic!("{:?}", summary.icmp_filtered) };

@@ -1,17 +1,18 @@
 //! The relay of `split` on real hosts. Where this machine has no namespaces or no TUN devices for this user the tests
 //! say so and pass.
 
-use crate::common::{Ran, flow, parsed, run};
+use crate::common::{Ran, completed, flow, paced, parsed};
 use careof_linux::{LinuxRun, Observation, check};
-use careof_metrics::{Resumption, summary_json};
+use careof_metrics::{FlowSummary, Resumption, summary_json};
 use careof_trace::Columns;
 
-/// Two links, a gap of a second between them, and a relay at the home agent.
-fn scenario(assist: &str, flows: &str) -> String {
+/// Two links, a gap of a second between them, and a relay at the home agent; so many times as slow.
+fn scenario(pace: u64, assist: &str, flows: &str) -> String {
+    let (duration, at) = (12 * pace, 2 * pace);
     format!(
         r#"
 assist = {{ use = "split"{assist} }}
-duration = "12 s"
+duration = "{duration} s"
 [links.one]
 rate = "4 Mbit/s"
 delay = "5 ms"
@@ -21,26 +22,37 @@ delay = "5 ms"
 [mobility]
 routing = "reverse-tunnel"
 [[handover]]
-at = "2 s"
+at = "{at} s"
 from = "one"
 to = "two"
 style = "break-before-make"
-interruption = "1 s"
+interruption = "{pace} s"
 queued = "drop"
 {flows}"#
     )
 }
 
-/// Shorter than the gap, and longer than a busy machine makes a flow wait.
-const KERNEL: &str = "{ variant = \"kernel\", congestion = \"reno\", rto_min = \"600 ms\" }";
+/// With a least timeout that is shorter than the gap, and longer than a machine makes a flow wait at some pace.
+fn kernel(pace: u64) -> String {
+    let rto_min = 600 * pace;
+    format!("{{ variant = \"kernel\", congestion = \"reno\", rto_min = \"{rto_min} ms\" }}")
+}
+
+/// Three seconds of the link's time.
 const BYTES: u64 = 1_500_000;
 /// The default.
 const BUFFER: i128 = 256 << 10;
 
-fn bulk(name: &str, from: &str, to: &str) -> String {
+fn bulk(pace: u64, name: &str, from: &str, to: &str) -> String {
+    let (size, tcp) = (BYTES * pace, kernel(pace));
     format!(
-        "[[flow]]\nname = \"{name}\"\nfrom = \"{from}\"\nto = \"{to}\"\nsize = \"{BYTES} B\"\ntcp = {KERNEL}\n"
+        "[[flow]]\nname = \"{name}\"\nfrom = \"{from}\"\nto = \"{to}\"\nsize = \"{size} B\"\ntcp = {tcp}\n"
     )
+}
+
+/// Whether every byte of a [`bulk`] flow has arrived, and nothing else.
+fn is_whole(flow: &FlowSummary) -> bool {
+    flow.complete && flow.bytes_delivered > 0 && flow.bytes_delivered.is_multiple_of(BYTES)
 }
 
 /// Segments that left a node for a flow.
@@ -62,42 +74,48 @@ fn relayed(events: &Columns, what: &str) -> Vec<i128> {
 
 #[test]
 fn the_fixed_sender_sees_nothing_of_the_gap_and_every_byte_arrives_in_its_place() {
-    let Some(Ran { summary, events, .. }) = run(&scenario("", &bulk("download", "correspondent", "mobile")))
-    else {
-        return;
+    let text = |pace| scenario(pace, "", &bulk(pace, "download", "correspondent", "mobile"));
+    // Its path lost nothing, the relay's did.
+    let is_as_planned = |Ran { summary, .. }: &Ran| {
+        let download = flow(summary, "download");
+        is_whole(download)
+            && download.timeouts == 0
+            && summary.handovers[0].flows[0].stall == Resumption::Resumed
+            && summary.packets.dropped.contains_key("link-down")
     };
+    let Some(Ran { summary, events, .. }) = paced(text, is_as_planned) else { return };
     let download = flow(&summary, "download");
-    assert_eq!((download.complete, download.bytes_delivered), (true, BYTES), "{}", summary_json(&summary));
-    assert_eq!(summary.handovers[0].flows[0].stall, Resumption::Resumed);
-    assert_eq!(download.timeouts, 0, "its path lost nothing");
-    let dropped = &summary.packets.dropped;
-    assert!(dropped.contains_key("link-down"), "the relay's did: {dropped:?}");
     assert!(segments(&events, "download", "correspondent") > 0);
     assert!(segments(&events, "download", "home-agent") > 0, "it goes on by another connection");
     let held = relayed(&events, "hold");
     assert!(held.iter().max().is_some_and(|most| (1..=BUFFER).contains(most)), "{held:?}");
-    assert_eq!(relayed(&events, "close"), [i128::from(BYTES)]);
+    assert_eq!(relayed(&events, "close"), [i128::from(download.bytes_delivered)]);
 }
 
 #[test]
 fn an_upload_that_a_gap_cut_reaches_the_fixed_host_whole() {
-    let Some(Ran { summary, events, .. }) = run(&scenario("", &bulk("upload", "mobile", "correspondent")))
-    else {
-        return;
+    let text = |pace| scenario(pace, "", &bulk(pace, "upload", "mobile", "correspondent"));
+    // Its own path is the one with the gap.
+    let is_as_planned = |Ran { summary, .. }: &Ran| {
+        let upload = flow(summary, "upload");
+        is_whole(upload) && upload.timeouts > 0
     };
-    let upload = flow(&summary, "upload");
-    assert_eq!((upload.complete, upload.bytes_delivered), (true, BYTES), "{}", summary_json(&summary));
-    assert!(upload.timeouts > 0, "its own path is the one with the gap");
+    let Some(Ran { events, .. }) = paced(text, is_as_planned) else { return };
     assert!(segments(&events, "upload", "home-agent") > 0);
 }
 
 #[test]
 fn requests_and_responses_pass_a_relay_both_ways() {
-    let flows = format!(
-        "[[flow]]\nname = \"pages\"\nfrom = \"mobile\"\nto = \"correspondent\"\nkind = \"request-response\"\n\
-         request = \"400 B\"\nresponse = \"30 kB\"\nthink = \"50 ms\"\ncount = 20\ntcp = {KERNEL}\n"
-    );
-    let Some(Ran { summary, .. }) = run(&scenario("", &flows)) else { return };
+    let flows = |pace| {
+        format!(
+            "[[flow]]\nname = \"pages\"\nfrom = \"mobile\"\nto = \"correspondent\"\nkind = \"request-response\"\n\
+         request = \"400 B\"\nresponse = \"30 kB\"\nthink = \"50 ms\"\ncount = 20\ntcp = {}\n",
+            kernel(pace)
+        )
+    };
+    let Some(Ran { summary, .. }) = completed(|pace| parsed(&scenario(pace, "", &flows(pace)))) else {
+        return;
+    };
     let [responses, requests] = &summary.flows[..] else { panic!("{} flows", summary.flows.len()) };
     assert!(responses.complete && requests.complete, "{}", summary_json(&summary));
     assert_eq!((responses.bytes_delivered, requests.bytes_delivered), (600_000, 8000));
@@ -105,36 +123,35 @@ fn requests_and_responses_pass_a_relay_both_ways() {
 
 #[test]
 fn an_excepted_flow_stays_one_connection() {
-    let flows = ["left-alone", "split"].map(|name| bulk(name, "correspondent", "mobile")).concat();
+    let names = ["left-alone", "split"];
+    let flows = |pace| names.map(|name| bulk(pace, name, "correspondent", "mobile")).concat();
     // The port at which the first flow's acceptor listens.
-    let Some(Ran { summary, events, .. }) = run(&scenario(", except = [{ port = 5001 }]", &flows)) else {
-        return;
+    let text = |pace| scenario(pace, ", except = [{ port = 5001 }]", &flows(pace));
+    let is_as_planned = |Ran { summary, .. }: &Ran| {
+        names.iter().all(|name| is_whole(flow(summary, name)))
+            && flow(summary, "left-alone").timeouts > 0
+            && flow(summary, "split").timeouts == 0
     };
-    for name in ["left-alone", "split"] {
-        let flow = flow(&summary, name);
-        assert_eq!((flow.complete, flow.bytes_delivered), (true, BYTES), "{}", summary_json(&summary));
-    }
+    let Some(Ran { events, .. }) = paced(text, is_as_planned) else { return };
     assert_eq!(segments(&events, "left-alone", "home-agent"), 0);
     assert!(segments(&events, "split", "home-agent") > 0);
-    assert!(flow(&summary, "left-alone").timeouts > 0 && flow(&summary, "split").timeouts == 0);
 }
 
 #[test]
 fn a_relay_stays_between_whether_the_node_is_at_home_or_behind_a_foreign_agent_or_a_narrow_link() {
-    let download = bulk("download", "correspondent", "mobile");
+    let download = |pace| bulk(pace, "download", "correspondent", "mobile");
     for change in [
         ("routing =", "home = \"one\"\nrouting ="),
         ("routing =", "care_of = \"foreign-agent\"\nrouting ="),
         // What no longer fits is not reported to the relay, in whose name it was not sent.
         ("[links.two]", "[links.two]\nmtu = \"1000 B\""),
     ] {
-        let Some(Ran { summary, events, .. }) = run(&scenario("", &download).replace(change.0, change.1))
-        else {
-            return;
+        let text = |pace| scenario(pace, "", &download(pace)).replace(change.0, change.1);
+        let is_as_planned = |Ran { summary, .. }: &Ran| {
+            let download = flow(summary, "download");
+            is_whole(download) && download.timeouts == 0
         };
-        let download = flow(&summary, "download");
-        let got = (download.complete, download.bytes_delivered, download.timeouts);
-        assert_eq!(got, (true, BYTES, 0), "{change:?}: {}", summary_json(&summary));
+        let Some(Ran { events, .. }) = paced(text, is_as_planned) else { return };
         assert!(segments(&events, "download", "home-agent") > 0, "{change:?}");
     }
 }
@@ -145,13 +162,15 @@ fn what_a_relay_cannot_do_is_refused_by_its_key() {
         Err(error) => error.to_string(),
         Ok(()) => panic!("accepted: {text}"),
     };
-    let download = bulk("download", "correspondent", "mobile");
+    let scenario = |assist: &str, flows: &str| scenario(1, assist, flows);
+    let download = bulk(1, "download", "correspondent", "mobile");
     let said = refused(&scenario(", split = { buffer = \"4 KiB\" }", &download));
     assert!(said.starts_with("assist.split.buffer: 4096 B cannot be done on Linux"), "{said}");
     let stations = scenario(", split = { at = \"foreign-agent\" }", &download);
     let said = refused(&stations.replace("routing =", "care_of = \"foreign-agent\"\nrouting ="));
     assert!(said.starts_with("assist.split.at: \"foreign-agent\""), "{said}");
-    let own = format!(", split = {{ tcp = {KERNEL} }}");
+    let tcp = kernel(1);
+    let own = format!(", split = {{ tcp = {tcp} }}");
     let said = refused(&scenario(&own, &download).replacen("600 ms", "1 ns", 1));
     assert!(said.starts_with("assist.split.tcp.rto_min:"), "{said}");
     let program = "[[flow]]\nfrom = \"correspondent\"\nto = \"mobile\"\ncommand = \"true\"\n";
@@ -160,7 +179,7 @@ fn what_a_relay_cannot_do_is_refused_by_its_key() {
     let by_peer = ", except = [{ prefix = \"correspondent\" }]";
     assert_eq!(check(&parsed(&scenario(by_peer, program))), Ok(()));
     // The switches of its two connections are one host's.
-    let other = download.replace(KERNEL, "\"legacy\"");
+    let other = download.replace(&tcp, "\"legacy\"");
     let text = scenario(&own, &other);
     let observation = Observation { trace: false, ..Observation::default() };
     let Err(error) = LinuxRun::new(parsed(&text), "test.toml", 0, observation) else { panic!("accepted") };

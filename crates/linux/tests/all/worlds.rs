@@ -1,7 +1,7 @@
 //! Whole worlds on real hosts. They take the time that they last; where this machine has no namespaces or no TUN
 //! devices for this user they say so and pass.
 
-use crate::common::{Ran, parsed, run, run_scenario, start};
+use crate::common::{Ran, paced, parsed, run, run_scenario, slower, start};
 use careof_base::{Duration, Instant};
 use careof_metrics::{Recovery, Resumption, summary_json};
 use careof_scenario::Scenario;
@@ -41,7 +41,15 @@ tcp = { profile = "linux-2.0", window = "16 KiB" }
 
 #[test]
 fn a_connection_survives_the_handover_and_every_byte_arrives_in_its_place() {
-    let Some(Ran { summary, events, remarks, .. }) = run(WAVELAN_TO_GSM) else { return };
+    let later = |pace| slower(WAVELAN_TO_GSM, pace, &[("duration", 14, "s"), ("at", 3, "s")]);
+    // GSM's round trip is beyond every timer of WaveLAN's.
+    let is_as_planned = |Ran { summary, .. }: &Ran| {
+        let flow = &summary.flows[0];
+        summary.handovers.first().is_some_and(|handover| handover.stall == Resumption::Resumed)
+            && flow.timeouts > 0
+            && flow.spurious_timeouts > 0
+    };
+    let Some(Ran { summary, events, remarks, .. }) = paced(later, is_as_planned) else { return };
     let [flow] = &summary.flows[..] else { panic!("{} flows", summary.flows.len()) };
     assert_eq!(flow.tcp.profile.as_deref(), Some("legacy"));
     assert_eq!(flow.tcp.variant, "kernel-reno");
@@ -50,17 +58,13 @@ fn a_connection_survives_the_handover_and_every_byte_arrives_in_its_place() {
         "{remarks:?}"
     );
     let [handover] = &summary.handovers[..] else { panic!("{} handovers", summary.handovers.len()) };
-    assert_eq!(handover.stall, Resumption::Resumed, "{}", summary_json(&summary));
     let ready = handover.ready_at.unwrap();
     // Two GSM crossings of the registration and its reply, and whatever this machine adds.
-    assert!(ready > Instant::from_millis(3700), "{ready}");
+    assert!(ready > handover.at + Duration::from_millis(700), "{ready}");
     assert!(handover.flows[0].bytes_delivered > 0, "by GSM: {}", handover.flows[0].bytes_delivered);
-    // 14 s of 2 Mbit/s would be more.
-    assert!((1..3_500_000).contains(&flow.bytes_delivered), "{}", flow.bytes_delivered);
-    assert!(
-        flow.timeouts > 0 && flow.spurious_timeouts > 0,
-        "GSM's round trip is beyond every timer of WaveLAN's"
-    );
+    // 2 Mbit/s to the end would be more.
+    let most = summary.duration.as_secs() * 250_000;
+    assert!((1..most).contains(&flow.bytes_delivered), "{}", flow.bytes_delivered);
     assert!(flow.rtt_samples > 0 && flow.rtt_min.unwrap() > Duration::from_millis(3));
     let mobility = summary.mobility.unwrap();
     let (sent, accepted) = (mobility.registrations_sent, mobility.registrations_accepted);
@@ -124,11 +128,18 @@ fn longest_gap(events: &Columns, flow: &str, from: Instant, until: Instant) -> D
 
 #[test]
 fn a_gap_without_any_link_is_an_interruption_and_the_connection_outlives_it() {
-    let Some(Ran { summary, events, .. }) = run(WALK) else { return };
+    let times = [("duration", 6, "s"), ("at", 2, "s"), ("interruption", 500, "ms")];
+    let later = |pace| slower(WALK, pace, &times);
+    let is_as_planned = |Ran { summary, .. }: &Ran| {
+        let dropped = &summary.packets.dropped;
+        summary.flows.iter().all(|flow| flow.complete || flow.name == "upload")
+            && summary.handovers[0].flows[0].stall == Resumption::Resumed
+            && (dropped.contains_key("link-down") || dropped.contains_key("handover"))
+    };
+    let Some(Ran { summary, events, .. }) = paced(later, is_as_planned) else { return };
     let [upload, pages, requests] = &summary.flows[..] else { panic!("{} flows", summary.flows.len()) };
     assert_eq!(upload.tcp.profile.as_deref(), Some("modern"));
     assert!(upload.bytes_delivered > 0, "{}", summary_json(&summary));
-    assert!(pages.complete && requests.complete, "{}", summary_json(&summary));
     assert_eq!((pages.bytes_delivered, requests.bytes_delivered), (15_000, 2000));
     // Four times the user thinks, and waits for nothing then.
     let took = pages.last_delivery.unwrap() - pages.start.unwrap();
@@ -139,10 +150,7 @@ fn a_gap_without_any_link_is_an_interruption_and_the_connection_outlives_it() {
     assert_eq!(upload.stalls as usize, summary.stalls.iter().filter(|stall| stall.flow == "upload").count());
     let interruption = handover.interruption;
     assert!(interruption >= Duration::from_millis(500), "{interruption:?}");
-    assert_eq!(handover.flows[0].stall, Resumption::Resumed);
     assert_ne!(handover.recovery, Recovery::NotReady);
-    let dropped = &summary.packets.dropped;
-    assert!(dropped.contains_key("link-down") || dropped.contains_key("handover"), "{dropped:?}");
     // Either end of a connection has nothing in flight when everything is acknowledged.
     for node in ["mobile", "correspondent"] {
         let column = |name| events.by_name(name).unwrap();
@@ -158,14 +166,18 @@ fn a_gap_without_any_link_is_an_interruption_and_the_connection_outlives_it() {
 
 #[test]
 fn the_books_hold_when_the_home_agent_sends_again_what_a_gap_has_cost() {
-    let resumed = |assist: &str| {
-        let ran = run(&format!("assist = {assist}\n{GAP_OF_A_SECOND}"))?;
-        assert_eq!(ran.summary.handovers[0].flows[0].stall, Resumption::Resumed);
-        assert!(ran.summary.flows[0].bytes_delivered > 0);
-        Some(ran)
+    let resumed = |assist: &'static str, is_used: bool| {
+        let times = [("duration", 8, "s"), ("at", 3, "s"), ("interruption", 1, "s")];
+        let later = |pace| format!("assist = {assist}\n{}", slower(GAP_OF_A_SECOND, pace, &times));
+        paced(later, |Ran { summary, .. }| {
+            let handover = summary.handovers.first().map(|handover| &handover.flows[0]);
+            handover.is_some_and(|flow| {
+                flow.stall == Resumption::Resumed && (flow.packets_replayed > 0) == is_used
+            })
+        })
     };
-    let Some(without) = resumed("\"none\"") else { return };
-    let Some(with) = resumed("{ use = \"replay\", replay = { at = \"home-agent\" } }") else { return };
+    let Some(without) = resumed("\"none\"", false) else { return };
+    let Some(with) = resumed("{ use = \"replay\", replay = { at = \"home-agent\" } }", true) else { return };
     // What the assist did is told in the trace and counted, for the flow and for the handover.
     let (flow, handover) = (&with.summary.flows[0], &with.summary.handovers[0].flows[0]);
     assert!(count(&with.events, "assist") > 0);
@@ -201,27 +213,32 @@ tcp = { variant = "kernel", congestion = "reno" }
 
 #[test]
 fn the_queue_of_the_link_that_is_left_goes_where_the_scenario_says() {
-    // 50 packets wait before a slow link when the handover comes.
-    let scenario = |queued: &str, from: &str, to: &str, window: &str| {
-        format!(
-            "duration = \"4 s\"\n[links]\nslow = {{ rate = \"300 kbit/s\", delay = \"5 ms\" }}\n\
-             fast = {{ rate = \"10 Mbit/s\", delay = \"5 ms\" }}\n[mobility]\n[[handover]]\nat = \"2 s\"\n\
-             from = \"slow\"\nto = \"fast\"\nqueued = \"{queued}\"\n[[flow]]\nfrom = \"{from}\"\n\
-             to = \"{to}\"\ntcp = {{ congestion = \"reno\", window = \"{window}\" }}\n"
-        )
+    let drained = |Ran { summary, .. }: &Ran, link: &str| {
+        summary.links.iter().find(|way| way.name == link).unwrap().drained_packets
     };
-    let Some(moved) = run(&scenario("re-route", "correspondent", "mobile", "64 kB")) else { return };
-    let slow = moved.summary.links.iter().find(|link| link.name == "slow.down").unwrap();
-    assert!(slow.drained_packets > 0);
+    // 50 packets wait before a slow link when the handover comes.
+    let moving = |queued: &'static str,
+                  [from, to]: [&'static str; 2],
+                  window: &'static str,
+                  link: &'static str| {
+        let text = |pace: u64| {
+            let (duration, at) = (4 * pace, 2 * pace);
+            format!(
+                "duration = \"{duration} s\"\n[links]\nslow = {{ rate = \"300 kbit/s\", delay = \"5 ms\" }}\n\
+                 fast = {{ rate = \"10 Mbit/s\", delay = \"5 ms\" }}\n[mobility]\n[[handover]]\nat = \"{at} s\"\n\
+                 from = \"slow\"\nto = \"fast\"\nqueued = \"{queued}\"\n[[flow]]\nfrom = \"{from}\"\n\
+                 to = \"{to}\"\ntcp = {{ congestion = \"reno\", window = \"{window}\" }}\n"
+            )
+        };
+        paced(text, |ran| drained(ran, link) > 0)
+    };
+    let (down, up) = (["correspondent", "mobile"], ["mobile", "correspondent"]);
+    let Some(moved) = moving("re-route", down, "64 kB", "slow.down") else { return };
     assert_eq!(moved.summary.packets.dropped.get("handover"), None);
-    let Some(upload) = run(&scenario("re-route", "mobile", "correspondent", "16 kB")) else { return };
-    let slow = upload.summary.links.iter().find(|link| link.name == "slow.up").unwrap();
-    assert!(slow.drained_packets > 0);
+    let Some(upload) = moving("re-route", up, "16 kB", "slow.up") else { return };
     assert_eq!(upload.summary.packets.dropped.get("handover"), None);
-    let Some(dropped) = run(&scenario("drop", "correspondent", "mobile", "64 kB")) else { return };
-    let slow = dropped.summary.links.iter().find(|link| link.name == "slow.down").unwrap();
-    assert_eq!(dropped.summary.packets.dropped.get("handover"), Some(&slow.drained_packets));
-    assert!(slow.drained_packets > 0);
+    let Some(dropped) = moving("drop", down, "64 kB", "slow.down") else { return };
+    assert_eq!(dropped.summary.packets.dropped.get("handover"), Some(&drained(&dropped, "slow.down")));
     let all: u64 = dropped.summary.packets.dropped.values().sum();
     assert_eq!(count(&dropped.events, "packet-dropped") as u64, all, "the trace has them too");
 }
@@ -229,15 +246,24 @@ fn the_queue_of_the_link_that_is_left_goes_where_the_scenario_says() {
 #[test]
 fn a_foreign_agent_advertises_as_soon_as_its_link_comes_up() {
     // By its clock it would advertise again long after the end.
-    let text = "duration = \"4 s\"\n[links]\nfirst = \"ethernet-10m\"\nsecond = \"ethernet-10m\"\n[mobility]\n\
-        care_of = \"foreign-agent\"\nadvertisement_interval = \"100 s\"\n[[handover]]\nat = \"2 s\"\n\
-        from = \"first\"\nto = \"second\"\n";
-    let Some(Ran { summary, events, .. }) = run(text) else { return };
-    assert!(summary.handovers[0].ready_at.is_some(), "{}", summary_json(&summary));
-    let column = |name| events.by_name(name).unwrap();
-    let came_up = (0..events.rows()).find(|row| column("cause").text(*row) == Some("link-up"));
-    let came_up = came_up.and_then(|row| column("time_ns").number(row)).unwrap();
-    assert!(came_up < 2_000_000_000, "the mobile node hears of its first link after {came_up} ns");
+    let text = |pace: u64| {
+        let (duration, at) = (4 * pace, 2 * pace);
+        format!(
+            "duration = \"{duration} s\"\n[links]\nfirst = \"ethernet-10m\"\nsecond = \"ethernet-10m\"\n[mobility]\n\
+             care_of = \"foreign-agent\"\nadvertisement_interval = \"100 s\"\n[[handover]]\nat = \"{at} s\"\n\
+             from = \"first\"\nto = \"second\"\n"
+        )
+    };
+    // The mobile node has heard of its first link before it moves to the second.
+    let is_as_planned = |Ran { summary, events, .. }: &Ran| {
+        let column = |name| events.by_name(name).unwrap();
+        let came_up = (0..events.rows()).find(|row| column("cause").text(*row) == Some("link-up"));
+        let came_up = came_up.and_then(|row| column("time_ns").number(row));
+        summary.handovers.first().is_some_and(|handover| {
+            handover.ready_at.is_some() && came_up.is_some_and(|at| at < i128::from(handover.at.as_nanos()))
+        })
+    };
+    let Some(Ran { events, .. }) = paced(text, is_as_planned) else { return };
     let (kinds, nodes) = (events.by_name("kind").unwrap(), events.by_name("node").unwrap());
     let sequences = events.by_name("detail").unwrap();
     let of_second = |row: &usize| {
@@ -249,7 +275,8 @@ fn a_foreign_agent_advertises_as_soon_as_its_link_comes_up() {
 
 #[test]
 fn programs_run_in_their_hosts_and_what_they_print_is_kept() {
-    let text = r#"
+    let text = |pace: u64| {
+        let text = r#"
         duration = "3 s"
         [links]
         wire = { rate = "10 Mbit/s", delay = "1 ms", between = ["left", "right"] }
@@ -258,9 +285,14 @@ fn programs_run_in_their_hosts_and_what_they_print_is_kept() {
         from = "left"
         to = "right"
         command = ["sh", "-c", "echo to {right}; echo oops >&2; sed -n 's/ *wire:.*/wire/p' /proc/net/dev; exit 3"]
-        server = "sleep 100"
-    "#;
-    let Some(Ran { outputs, events, .. }) = run(text) else { return };
+        server = "sleep 1000"
+        "#;
+        text.replace("3 s", &format!("{} s", 3 * pace))
+    };
+    // The program ends by itself before the run does.
+    let is_as_planned =
+        |Ran { outputs, .. }: &Ran| outputs.iter().any(|output| output.ended == "exit status: 3");
+    let Some(Ran { outputs, events, .. }) = paced(text, is_as_planned) else { return };
     let output = |which| outputs.iter().find(|output| output.which == which).unwrap();
     let command = output("command");
     assert_eq!(String::from_utf8_lossy(&command.stdout), "to 10.0.1.2\nwire\n");
@@ -348,14 +380,16 @@ fn a_congestion_control_that_the_kernel_does_not_have_is_refused_by_its_key_with
 
 #[test]
 fn a_run_can_be_ended_early() {
-    let mut world = match start(parsed(WAVELAN_TO_GSM)) {
+    // Its handover is far away.
+    let long = slower(WAVELAN_TO_GSM, 60, &[("duration", 14, "s"), ("at", 3, "s")]);
+    let mut world = match start(parsed(&long)) {
         Ok(world) => world,
         Err(error) => return careof_testbed::skip(&format!("{error}")),
     };
     world.advance(Instant::from_millis(500)).unwrap();
     let early = world.take_events();
     let summary = world.finish().unwrap();
-    assert!(summary.duration >= Duration::from_millis(500) && summary.duration < Duration::from_secs(3));
+    assert!(summary.duration >= Duration::from_millis(500) && summary.duration < Duration::from_secs(180));
     assert!(early.rows() + world.take_events().rows() > 0);
     assert_eq!(summary.handovers.len(), 0);
 }
@@ -385,9 +419,10 @@ fn a_link_by_a_trace_carries_what_the_trace_has_and_nothing_while_it_has_nothing
     let (kinds, links, times) = (column("kind"), column("link"), events.iter().next().unwrap());
     let arrivals = (0..events.rows())
         .filter(|row| kinds.text(*row) == Some("packet-delivered") && links.text(*row) == Some("cell.down"));
-    let in_the_outage = arrivals
-        .map(|row| times.number(row).unwrap_or_default())
-        .filter(|nanos| (2_200_000_000..4_000_000_000).contains(nanos))
-        .count();
+    // What was to come before it, and what the machine was late by.
+    let begin = Duration::from_millis(2_200) + summary.lateness.unwrap_or_default();
+    let outage = begin.as_nanos().cast_signed()..4_000_000_000;
+    let in_the_outage =
+        arrivals.filter(|row| outage.contains(&times.number(*row).unwrap_or_default())).count();
     assert_eq!(in_the_outage, 0);
 }

@@ -86,6 +86,8 @@ impl Ethernet {
             return None;
         }
         cable((&home, "port0"), (&correspondent, "eth0"));
+        // By default what it learnt less than a second ago stays.
+        correspondent.run(|| set_sysctl("net.ipv4.neigh.eth0.locktime", "0")).unwrap().unwrap();
         cable((&home, "port1"), (&mobile, "eth0"));
         assert!(ip(&home, "link set port0 master br0") && ip(&home, "link set port1 master br0"));
         assert!(ip(&home, "link set br0 up"));

@@ -5,13 +5,13 @@ use super::{
     DOWN, GAP, LOSSY, SOFT, TRICKLE, UP, behind_agents, between_two_links, buffered_gap, discarded,
     only_flow, over_both_links, queue_in_the_agent,
 };
-use crate::common::Ran;
+use crate::common::{Ran, run};
 use careof_metrics::{FlowSummary, Summary};
 
 #[test]
 #[ignore = "compares measurements: make bench"]
 fn fewer_losses_of_the_wireless_link_reach_the_sender() {
-    let with = |assist| behind_agents(assist, LOSSY, "", "");
+    let with = |assist| run(&behind_agents(assist, LOSSY, "", ""));
     let (Some(alone), Some(snoop)) = (with("none"), with("snoop")) else { return };
     let (alone, snoop) = (only_flow(&alone), only_flow(&snoop));
     let share = |flow: &FlowSummary| flow.segments_retransmitted as f64 / flow.segments_sent as f64;
@@ -22,7 +22,7 @@ fn fewer_losses_of_the_wireless_link_reach_the_sender() {
 #[test]
 #[ignore = "compares measurements: make bench"]
 fn a_sender_whose_window_the_base_station_closes_does_not_time_out_over_a_gap() {
-    let with = |assist| behind_agents(assist, "", GAP, TRICKLE);
+    let with = |assist| run(&behind_agents(assist, "", GAP, TRICKLE));
     let (Some(alone), Some(lever)) = (with("none"), with("m-tcp")) else { return };
     let (alone, lever) = (only_flow(&alone), only_flow(&lever));
     assert!(lever.timeouts < alone.timeouts, "{lever:?} {alone:?}");
@@ -65,7 +65,8 @@ fn the_queue_of_a_path_does_not_stand_at_the_link() {
 #[test]
 #[ignore = "compares measurements: make bench"]
 fn what_waits_in_the_agent_stays_in_order_by_one_path_and_not_by_two() {
-    let [Some(along), Some(gone), Some(late)] = ["re-route", "drop", "drain-late"].map(queue_in_the_agent)
+    let [Some(along), Some(gone), Some(late)] =
+        ["re-route", "drop", "drain-late"].map(|to| run(&queue_in_the_agent(1, to)))
     else {
         return;
     };
@@ -79,7 +80,7 @@ fn what_waits_in_the_agent_stays_in_order_by_one_path_and_not_by_two() {
 #[test]
 #[ignore = "compares measurements: make bench"]
 fn a_large_buffer_saves_repetitions() {
-    let (Some(large), Some(small)) = (buffered_gap(500), buffered_gap(10)) else { return };
+    let (Some(large), Some(small)) = (run(&buffered_gap(1, 500)), run(&buffered_gap(1, 10))) else { return };
     assert!(only_flow(&large).packets_held > 20, "{:?}", large.summary);
     assert_eq!(only_flow(&small).packets_held, 10, "{:?}", small.summary);
     assert!(discarded(&small.summary, "assist-queue-full") > 10, "{:?}", small.summary);

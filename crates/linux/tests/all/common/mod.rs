@@ -48,6 +48,46 @@ pub(crate) fn run_scenario(scenario: Scenario) -> Option<Ran> {
     Some(Ran { summary, events: world.take_events(), outputs: world.take_outputs(), remarks })
 }
 
+/// How much slower an experiment is repeated.
+const PACES: [u64; 3] = [1, 4, 16];
+
+/// Runs an experiment in which things must happen in time of each other, at ever slower paces until they do: a busy machine makes
+/// everything late, by about as much at any pace. `text` is the scenario with all its times, sizes and timers so many times as
+/// long; `is_as_planned` says what a machine that is in time makes of it.
+pub(crate) fn paced(text: impl Fn(u64) -> String, is_as_planned: impl Fn(&Ran) -> bool) -> Option<Ran> {
+    let mut ran = None;
+    for pace in PACES {
+        let this = run(&text(pace))?;
+        if is_as_planned(&this) {
+            return Some(this);
+        }
+        eprintln!("not as planned {pace} times as slow");
+        ran = Some(this);
+    }
+    panic!("at no pace as planned: {}", ran.map(|ran| summary_json(&ran.summary)).unwrap_or_default());
+}
+
+/// A scenario with these keys, which have these values and units in it, so many times as large. The largest value of a key comes first.
+pub(crate) fn slower(scenario: &str, pace: u64, keys: &[(&str, u64, &str)]) -> String {
+    keys.iter().fold(scenario.to_owned(), |text, (key, value, unit)| {
+        let before = format!("{key} = \"{value} {unit}\"");
+        assert!(text.contains(&before), "{before} is not in {text}");
+        text.replace(&before, &format!("{key} = \"{} {unit}\"", value * pace))
+    })
+}
+
+/// A scenario whose flows have a certain work to do and no handover to do it at: they get so much time as they need.
+pub(crate) fn completed(scenario: impl Fn(u64) -> Scenario) -> Option<Ran> {
+    for pace in PACES {
+        let ran = run_scenario(scenario(pace))?;
+        if ran.summary.flows.iter().all(|flow| flow.complete) || pace == PACES[PACES.len() - 1] {
+            return Some(ran);
+        }
+        eprintln!("not complete {pace} times as slow");
+    }
+    None
+}
+
 pub(crate) fn flow<'a>(summary: &'a Summary, name: &str) -> &'a FlowSummary {
     summary.flows.iter().find(|flow| flow.name == name).unwrap()
 }

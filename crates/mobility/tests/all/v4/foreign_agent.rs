@@ -319,7 +319,9 @@ fn an_unreachable_home_agent_is_reported_at_once_by_an_error_that_quotes_the_ide
         (UnreachableCode::Port, ReplyCode::ForeignHomeAgentPortUnreachable),
         (UnreachableCode::Protocol, ReplyCode::ForeignHomeAgentUnreachable),
     ] {
-        for (quotes, is_believed) in [(Quotes::All, true), (Quotes::UdpHeader, false), (Quotes::Another, false)] {
+        for (quotes, is_believed) in
+            [(Quotes::All, true), (Quotes::UdpHeader, false), (Quotes::Another, false)]
+        {
             let mut bench = Bench::new(foreign_config(0));
             let craft = bench.next();
             assert_eq!(bench.code(&craft), None);
