@@ -60,7 +60,7 @@ pub enum Error {
         /// What.
         what: &'static str,
     },
-    /// Only a mobile node can do this.
+    /// Only agents of another role can do this.
     #[error("a {role} cannot {what}")]
     NotForThisRole {
         /// What was asked for.

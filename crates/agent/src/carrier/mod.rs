@@ -284,6 +284,27 @@ impl Carrier {
         self.tell_assist(&if reachable { LinkUp { path } } else { LinkDown { path } })
     }
 
+    /// Home and foreign agent: ends the bindings of a mobile node, or forgets it as a visitor, and returns how many entries that
+    /// were. It is not told, and may register again.
+    ///
+    /// # Errors
+    /// [`Error::NotForThisRole`], or what [`Carrier::turn`] says.
+    pub fn drop_mobile_node(&mut self, home_address: Ipv4Addr) -> Result<usize, Error> {
+        let now = self.clock.now();
+        self.read_clock(now);
+        let dropped = match &mut self.agent {
+            Agent::Home(agent) => agent.drop_bindings(now, home_address),
+            Agent::Foreign(agent) => usize::from(agent.drop_visitor(now, home_address)),
+            Agent::Mobile(_) => {
+                let role = self.agent.role().name();
+                return Err(Error::NotForThisRole { what: "drop bindings or visitors", role });
+            }
+        };
+        self.drain(now);
+        self.finish_turn()?;
+        Ok(dropped)
+    }
+
     fn tell_assist(&mut self, input: &careof_assist::Input<'_>) -> Result<(), Error> {
         let now = self.clock.now();
         if let Some(assists) = &mut self.data.assists {

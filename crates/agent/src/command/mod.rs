@@ -4,6 +4,7 @@ mod status;
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write as _};
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -21,6 +22,8 @@ usage: careof-agent FILE                    run the agent that FILE describes, u
        careof-agent check FILE              say what is wrong with FILE, and start nothing
        careof-agent status [--json]         what a running agent is doing
        careof-agent switch INTERFACE        let a mobile node move to INTERFACE
+       careof-agent drop ADDRESS            let a home agent end the bindings of a mobile node, or a foreign agent
+                                            forget it as a visitor; ADDRESS is its home address
 
 options:
   --socket PATH    the control socket of the agent that is asked; without it the one in /run/careof
@@ -38,11 +41,12 @@ enum Command {
     Check(PathBuf),
     Status { json: bool, socket: Option<PathBuf> },
     Switch { interface: String, socket: Option<PathBuf> },
+    Drop { address: Ipv4Addr, socket: Option<PathBuf> },
     Help,
     Version,
 }
 
-const COMMANDS: [&str; 3] = ["check", "status", "switch"];
+const COMMANDS: [&str; 4] = ["check", "drop", "status", "switch"];
 
 /// Why a command failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,14 +111,24 @@ fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, Failu
             let interface = interface.to_string_lossy().into_owned();
             Command::Switch { interface, socket: socket.clone() }
         }
+        Some("drop") => {
+            let word = operand(&mut words, "drop", "a home address")?;
+            let word = word.to_string_lossy();
+            let address = word.parse().map_err(|_| {
+                Failure::usage(&format!("{word:?} is no IPv4 address: drop needs a home address"))
+            })?;
+            Command::Drop { address, socket: socket.clone() }
+        }
         _ => Command::Run(first.into()),
     };
     if let Some(extra) = words.next() {
         return Err(Failure::usage(&format!("unexpected argument {:?}", extra.to_string_lossy())));
     }
-    let asks = matches!(command, Command::Status { .. } | Command::Switch { .. });
+    let asks = matches!(command, Command::Status { .. } | Command::Switch { .. } | Command::Drop { .. });
     if socket.is_some() && !asks {
-        return Err(Failure::usage("--socket is for commands that ask a running agent: status, switch"));
+        return Err(Failure::usage(
+            "--socket is for commands that ask a running agent: status, switch, drop",
+        ));
     }
     if json && !matches!(command, Command::Status { .. }) {
         return Err(Failure::usage("--json is for status"));
@@ -141,6 +155,7 @@ fn run(command: Command) -> Result<(), Failure> {
         }
         Command::Status { json, socket } => write(&status::status(json, socket.as_deref())?),
         Command::Switch { interface, socket } => status::switch(&interface, socket.as_deref()),
+        Command::Drop { address, socket } => status::drop_mobile_node(address, socket.as_deref()),
         Command::Run(file) => {
             misspelt(&file)?;
             daemon::run(&file).map_err(|error| {
@@ -221,6 +236,8 @@ mod tests {
         assert_eq!(parsed("status --socket /x --json"), Ok(all));
         let switch = Command::Switch { interface: "wlan0".to_owned(), socket: None };
         assert_eq!(parsed("switch wlan0"), Ok(switch));
+        let drop = Command::Drop { address: Ipv4Addr::new(10, 0, 0, 7), socket: None };
+        assert_eq!(parsed("drop 10.0.0.7"), Ok(drop));
         assert_eq!(parsed("status --help"), Ok(Command::Help));
         assert_eq!(parsed("-V"), Ok(Command::Version));
     }
@@ -231,6 +248,8 @@ mod tests {
             ("", "nothing was asked for"),
             ("check", "check needs a configuration file"),
             ("switch", "switch needs an interface"),
+            ("drop", "drop needs a home address"),
+            ("drop wlan0", "\"wlan0\" is no IPv4 address"),
             ("a.toml b.toml", "unexpected argument \"b.toml\""),
             ("--fast", "'--fast'"),
             ("--socket", "missing argument"),

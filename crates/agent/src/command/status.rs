@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{self, BufRead as _, BufReader, ErrorKind, Write as _};
+use std::net::Ipv4Addr;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -29,6 +30,11 @@ pub(super) fn status(json: bool, socket: Option<&Path>) -> Result<String, Failur
 /// Lets the mobile node at `socket` move to `interface`.
 pub(super) fn switch(interface: &str, socket: Option<&Path>) -> Result<(), Failure> {
     ask(&Request::Switch { interface: interface.to_owned() }, &find(socket)?).map(drop)
+}
+
+/// Has the home or foreign agent at `socket` drop what it holds for the mobile node with this home address.
+pub(super) fn drop_mobile_node(address: Ipv4Addr, socket: Option<&Path>) -> Result<(), Failure> {
+    ask(&Request::Drop { address }, &find(socket)?).map(drop)
 }
 
 /// The control socket: the one that is named, or the only one there is.

@@ -35,10 +35,12 @@ Exit status: 0 ended as it was told, 1 failed, 2 FILE or the store needs somebod
 ## Asking it
 
 `careof-agent status` prints what a running agent is doing, `--json` as JSON. `careof-agent switch INTERFACE` lets a mobile
-node move. Without `--socket PATH` they ask the only agent in `/run/careof`.
+node move. `careof-agent drop ADDRESS` has a home agent end the bindings of the mobile node with this home address, or a foreign agent
+forget it as a visitor; it may register again, unless it is not `permitted` to. Without `--socket PATH` they ask the only agent in
+`/run/careof`.
 
-A program can ask by itself: the control socket takes one line of JSON a connection, `{\"command\": \"status\"}` or
-`{\"command\": \"switch\", \"interface\": \"wlan0\"}`, and answers with one: `{\"ok\": ...}` or `{\"error\": \"...\", \"hint\": \"...\"}`.
+A program can ask by itself: the control socket takes one line of JSON a connection, `{\"command\": \"status\"}`,
+`{\"command\": \"switch\", \"interface\": \"wlan0\"}` or `{\"command\": \"drop\", \"address\": \"10.0.0.7\"}`, and answers with one: `{\"ok\": ...}` or `{\"error\": \"...\", \"hint\": \"...\"}`.
 
 ## Metrics
 

@@ -309,7 +309,7 @@ the time in which it changes from one to the other.",
             "permitted",
             "true or false",
             "`true`",
-            "Whether it may register; otherwise requests are denied with code 129."
+            "Whether it may register; otherwise requests are denied with code 129, and the bindings that it has end when FILE is read."
         ),
         REPLAY,
         REPLAY_WINDOW,

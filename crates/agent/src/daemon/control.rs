@@ -1,7 +1,9 @@
 //! What the control socket speaks: one line of JSON asks, one answers.
 //!
-//! `{"command": "status"}`, `{"command": "switch", "interface": "wlan0"}`; `{"ok": ...}` or
-//! `{"error": "...", "hint": "..."}`.
+//! `{"command": "status"}`, `{"command": "switch", "interface": "wlan0"}`, `{"command": "drop", "address": "10.0.0.7"}`;
+//! `{"ok": ...}` or `{"error": "...", "hint": "..."}`.
+
+use std::net::Ipv4Addr;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -18,6 +20,11 @@ pub(crate) enum Request {
     Switch {
         /// Its name.
         interface: String,
+    },
+    /// Home and foreign agent: end the bindings of a mobile node, or forget it as a visitor.
+    Drop {
+        /// Its home address.
+        address: Ipv4Addr,
     },
 }
 

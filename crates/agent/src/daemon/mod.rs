@@ -15,7 +15,7 @@ mod throttle;
 
 use std::fs::File;
 use std::io::Read as _;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 
@@ -495,6 +495,7 @@ impl Daemon {
                     Answer::Done { ok: describe(&status, file, metrics, rejected) }
                 }
                 Request::Switch { interface } => switch(carrier, &interface),
+                Request::Drop { address } => drop_mobile_node(carrier, address),
             }
             .line()
         });
@@ -555,6 +556,20 @@ fn switch(carrier: &mut Carrier, interface: &str) -> Answer {
             let names: Vec<_> =
                 carrier.status().interfaces.into_iter().map(|interface| interface.name).collect();
             Answer::failed(error.to_string(), Some(&format!("it has {}", names.join(", "))))
+        }
+        Err(error) => Answer::failed(error.to_string(), error.remedy()),
+    }
+}
+
+fn drop_mobile_node(carrier: &mut Carrier, address: Ipv4Addr) -> Answer {
+    match carrier.drop_mobile_node(address) {
+        Ok(0) => Answer::failed(
+            format!("nothing is held for {address}"),
+            Some("`careof-agent status` lists the home addresses for which there is something"),
+        ),
+        Ok(count) => Answer::Done { ok: json!({ "dropped": count }) },
+        Err(error @ crate::Error::NotForThisRole { .. }) => {
+            Answer::failed(error.to_string(), Some("ask a home or foreign agent: --socket PATH"))
         }
         Err(error) => Answer::failed(error.to_string(), error.remedy()),
     }

@@ -283,3 +283,37 @@ fn another_configuration_keeps_what_it_allows() {
     let refused = mobile.with(move |node| node.reconfigure(careof_agent::Setup::Mobile(setup)));
     assert!(matches!(refused, Err(careof_agent::Error::NeedsRestart { .. })));
 }
+
+#[test]
+fn bindings_end_on_the_operators_word_and_with_the_permission() {
+    let Some(realm) = realm_or_skip() else { return };
+    let world = World::new(realm);
+    let home = world.home_agent(home_setup(), Hooks::default());
+    let mobile = world.mobile_node(mobile_setup());
+    let before = state_of(&world.home);
+    let registers = |interface: &'static str| {
+        mobile.with(move |node| node.switch_to(interface, Notice::None)).unwrap();
+        mobile.wait_registered(interface);
+        assert!(!home.status().bindings.is_empty());
+    };
+    let nothing_is_left = |when: &str| {
+        assert!(home.status().bindings.is_empty(), "{when}");
+        assert_eq!(difference(&before, &state_of(&world.home)), [""; 0], "{when}");
+    };
+    registers("wlan0");
+    let dropped = || home.with(|agent| agent.drop_mobile_node(HOME)).unwrap();
+    assert_eq!(dropped(), 1);
+    nothing_is_left("dropped");
+    assert_eq!(dropped(), 0);
+
+    registers("gsm0");
+    let mut setup = home_setup();
+    setup.config.mobile_nodes.iter_mut().for_each(|node| node.permitted = false);
+    home.with(move |agent| agent.reconfigure(careof_agent::Setup::Home(setup))).unwrap();
+    nothing_is_left("not permitted");
+    mobile.with(|node| node.switch_to("wlan0", Notice::None)).unwrap();
+    mobile.wait_until("denied", |status| status.counters.get("denied-129").is_some_and(|count| *count > 0));
+    nothing_is_left("denied");
+    let refused = mobile.with(|node| node.drop_mobile_node(HOME));
+    assert!(matches!(refused, Err(careof_agent::Error::NotForThisRole { .. })), "{refused:?}");
+}

@@ -234,6 +234,16 @@ impl ForeignAgent {
         }
     }
 
+    /// Forgets a visitor on its operator's word; whether there was one. The mobile node is not told: it may register again at any time.
+    pub fn drop_visitor(&mut self, now: Instant, home_address: Ipv4Addr) -> bool {
+        self.outbox.called_at(now);
+        let visitor = self.visitors.remove(home_address);
+        if let Some(visitor) = &visitor {
+            self.tell(visitor, Change::Removed);
+        }
+        visitor.is_some()
+    }
+
     fn handle_link(&mut self, now: Instant, interface: InterfaceId, up: bool) {
         for advertiser in self.advertisers.iter_mut().filter(|a| a.interface() == interface) {
             advertiser.link(now, up, &mut self.random);

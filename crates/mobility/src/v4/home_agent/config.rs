@@ -18,7 +18,7 @@ pub struct ServedMobileNode {
     pub home_address: Ipv4Addr,
     /// The security associations with it, each with its own SPI; at least one.
     pub security: Vec<SecurityAssociation>,
-    /// Whether it may register; otherwise its requests are denied with code 129.
+    /// Whether it may register; otherwise its requests are denied with code 129, and no binding of it is restored.
     pub permitted: bool,
 }
 

@@ -16,8 +16,8 @@ use careof_base::{Instant, RandomStream};
 use careof_wire::Error as WireError;
 use careof_wire::icmp::{AgentFlags, IcmpMessage};
 use careof_wire::mip4::{
-    AuthenticationKind, Extension, Identification, Lifetime, Message, RegistrationReply, RegistrationRequest,
-    ReplyCode, RequestFlags, Spi,
+    AuthenticationKind, Extension, Identification, Lifetime, Message, PathReport, RegistrationReply,
+    RegistrationRequest, ReplyCode, RequestFlags, Spi,
 };
 
 pub use config::{HomeAgentConfig, PeerSecurity, ServedMobileNode};
@@ -478,14 +478,7 @@ impl HomeAgent {
         let home_address = request.home_address;
         let path = request.path_report();
         if request.care_of_address == home_address {
-            let changes = self.bindings.remove_all(home_address);
-            let was_away = !changes.is_empty();
-            for change in changes {
-                self.tell(BindingChanged { path, ..change });
-            }
-            if was_away {
-                self.arp_after_removal(home_address);
-            }
+            self.remove_all(home_address, path);
             // At home again: the neighbours learn it before the mobile node reads its reply (section 4.6).
             if origin.source == home_address && origin.interface == self.config.home_interface {
                 self.outbox.event(Event::Arp(ArpEvent::Gratuitous {
@@ -499,6 +492,28 @@ impl HomeAgent {
             self.arp_after_removal(home_address);
         }
         (ReplyCode::Accepted, Lifetime::ZERO)
+    }
+
+    /// Takes out all bindings of a mobile node, and returns how many there were.
+    fn remove_all(&mut self, home_address: Ipv4Addr, path: Option<PathReport>) -> usize {
+        let changes = self.bindings.remove_all(home_address);
+        let count = changes.len();
+        for change in changes {
+            self.tell(BindingChanged { path, ..change });
+        }
+        if count > 0 {
+            self.arp_after_removal(home_address);
+        }
+        count
+    }
+
+    /// Ends all bindings of a mobile node on its operator's word, and returns how many there were. The mobile node is not told: it
+    /// may register again at any time, unless it is not [permitted](ServedMobileNode::permitted) to.
+    pub fn drop_bindings(&mut self, now: Instant, home_address: Ipv4Addr) -> usize {
+        self.outbox.called_at(now);
+        let count = self.remove_all(home_address, None);
+        self.tell_correspondents(now, home_address);
+        count
     }
 
     fn reply(&mut self, origin: Origin, request: &RegistrationRequest, answer: Answer, spi: Option<Spi>) {
@@ -615,8 +630,10 @@ impl HomeAgent {
             }
         }
         let clock = self.config.clock.at(now);
+        // Who may no longer register has nothing to keep either.
+        let kept = if node.permitted { self.config.max_bindings_per_node } else { 0 };
         let was_away = !self.bindings.of(record.home_address).is_empty();
-        for saved in record.bindings.iter().take(self.config.max_bindings_per_node) {
+        for saved in record.bindings.iter().take(kept) {
             let expires = match saved.expires.map(|at| at.after(clock)) {
                 None => Instant::MAX,
                 // At most what was granted, wherever the clock has gone meanwhile.
