@@ -110,6 +110,8 @@ fn agent_with_reports(
             let Some(mut config) = foreign_agent(topology, node, mobility, &mobiles) else { return Ok(None) };
             config.clock = wall_clock();
             config.smooth_handoff = mobility.smooth_handoff;
+            // The foreign agent may be connected to the home network itself.
+            config.admitted = Some(vec![home_network]);
             if mobility.smooth_handoff {
                 let security = association(scenario, run, mobility, VISITOR_SPI, &place.name)?;
                 let address = topology.address_of(mobiles.first);

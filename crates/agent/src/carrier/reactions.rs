@@ -5,10 +5,10 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use careof_assist as assist;
 use careof_base::Instant;
-use careof_lab::{InterfaceAddress, Neighbour, NetworkChange, Route, RouteKind, Rule, SeenRequest};
+use careof_lab::{InterfaceAddress, Neighbour, Netlink, NetworkChange, Route, RouteKind, Rule, SeenRequest};
 use careof_mobility::v4::{
     AgentEvent, ArpEvent, ArpOwner, CareOfChoice, Event, HandoverEvent, Input, InterfaceId, PathProperties,
-    Prefix, RegistrationEvent, RegistrationStep, Transmit, TransmitPayload,
+    Prefix, RegistrationEvent, RegistrationStep, Surroundings, Transmit, TransmitPayload,
 };
 use careof_wire::mip4::{Message, PathReport, ReplyCode};
 
@@ -49,7 +49,12 @@ impl Carrier {
             }
             Setup::Foreign(_) => {
                 self.parameters.forward()?;
-                self.host.set_rule(Rule::new(priority + TO_HOME_ADDRESSES, table + HOME_ADDRESSES));
+                // What comes out of a tunnel only. Who is a visitor, its home agent has said, which may be anybody's: what this host
+                // sends or passes on itself does not go by that.
+                self.host.set_rule(Rule {
+                    input: Some(options.tunnel_device.clone()),
+                    ..Rule::new(priority + TO_HOME_ADDRESSES, table + HOME_ADDRESSES)
+                });
                 self.host.set_route(Route {
                     table: Some(table + INTO_TUNNEL),
                     ..Route::default_through(self.tunnel, IpAddr::V4(Ipv4Addr::UNSPECIFIED))
@@ -146,13 +151,24 @@ impl Carrier {
     }
 
     fn read_addresses(&mut self, now: Instant) {
-        if !matches!(self.agent, Agent::Mobile(_)) {
-            return;
+        match self.agent {
+            Agent::Home(_) => return,
+            Agent::Foreign(_) => return self.read_surroundings(now),
+            Agent::Mobile(_) => {}
         }
         let outcome = self.reading.check().and_then(|()| self.interfaces.read_addresses(self.host.netlink()));
         for (interface, address) in self.reading.note(now, outcome).unwrap_or_default() {
             self.agent.handle_input(now, Input::AddressChanged { interface, address });
             self.drain(now);
+        }
+    }
+
+    /// Foreign agent: which addresses no visitor may claim.
+    fn read_surroundings(&mut self, now: Instant) {
+        let outcome = self.reading.check().and_then(|()| surroundings(self.host.netlink(), self.tunnel));
+        let surroundings = self.reading.note(now, outcome);
+        if let (Agent::Foreign(agent), Some(surroundings)) = (&mut self.agent, surroundings) {
+            agent.set_surroundings(surroundings);
         }
     }
 
@@ -626,6 +642,20 @@ impl Carrier {
             }
         }
     }
+}
+
+/// What this host is and is connected to, but for the tunnel device.
+fn surroundings(netlink: &mut Netlink, tunnel: u32) -> Result<Surroundings, careof_lab::Error> {
+    let mut found = Surroundings::default();
+    for interface in netlink.interfaces()?.into_iter().filter(|interface| interface.index != tunnel) {
+        for InterfaceAddress { address, prefix_length, .. } in netlink.addresses(interface.index)? {
+            if let IpAddr::V4(address) = address {
+                found.own.push(address);
+                found.connected.push(Prefix::new(address, prefix_length));
+            }
+        }
+    }
+    Ok(found)
 }
 
 /// The request that a message answers.

@@ -187,10 +187,14 @@ pub(super) fn foreign(
         links(field, advertised, max_lifetime, problems)
     });
     let encapsulations = encapsulations(reader, problems);
-    let admitted = given(reader, "admitted", problems, |field, problems| {
-        let items = field.list("it must be an array of prefixes, such as [\"192.0.2.0/24\"]", problems);
-        Some(items.iter().filter_map(|item| prefix(item, problems)).collect::<Vec<_>>())
-    });
+    let prefixes = |key, problems: &mut _| {
+        given(reader, key, problems, |field, problems| {
+            let items = field.list("it must be an array of prefixes, such as [\"192.0.2.0/24\"]", problems);
+            Some(items.iter().filter_map(|item| prefix(item, problems)).collect::<Vec<_>>())
+        })
+    };
+    let admitted = prefixes("admitted", problems);
+    let admitted_home_agents = prefixes("admitted_home_agents", problems);
     let max_visitors = given(reader, "max_visitors", problems, |field, p| count(field, 1, MOST, p));
     let max_pending = given(reader, "max_pending", problems, |field, p| count(field, 1, MOST, p));
     let pending_timeout = given(reader, "pending_timeout", problems, |field, p| field.positive_duration(p));
@@ -223,6 +227,7 @@ pub(super) fn foreign(
         mobile_nodes,
         home_agents,
         admitted,
+        admitted_home_agents,
         ..defaults
     };
     let devices = links.into_iter().map(|(link, name)| Device { id: link.interface, name }).collect();

@@ -156,7 +156,18 @@ pub(crate) static FOREIGN: Section = Section {
             "Whether visitors may tunnel what they send to the agent."
         ),
         ENCAPSULATIONS,
-        key("admitted", "array of prefixes", "everybody", "Whose mobile nodes may visit, by home address."),
+        key(
+            "admitted",
+            "array of prefixes",
+            "everybody",
+            "Whose mobile nodes may visit, by home address. Addresses on networks that this host is connected to are admitted only where they are named."
+        ),
+        key(
+            "admitted_home_agents",
+            "array of prefixes",
+            "everybody's",
+            "Whose home agents visitors may have, besides those of `[[home_agent]]`: `[]` for these only. Without it anybody on a visitors' link may name a host of his own, and so visit with any home address that is not refused."
+        ),
         key("advertisements", "table", "every 10 s", "See `[advertisements]`."),
         key(
             "interface",

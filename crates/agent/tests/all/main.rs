@@ -1,6 +1,7 @@
 //! The agents: as a library, as processes on real hosts, and as others see them.
 
 mod assists;
+mod attacks;
 mod configuration;
 mod daemons;
 mod ethernet;

@@ -100,7 +100,8 @@ pub enum ConfigError {
 
 /// Whether a node can have `address`: not unspecified, loopback, multicast or broadcast.
 pub(crate) const fn is_unicast(address: Ipv4Addr) -> bool {
-    !(address.is_unspecified()
+    // 0/8 is "this network" (RFC 1122 section 3.2.1.3).
+    !(address.octets()[0] == 0
         || address.is_loopback()
         || address.is_multicast()
         || address.octets()[0] >= 240)

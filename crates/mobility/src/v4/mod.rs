@@ -43,7 +43,7 @@ pub use event::{
     AgentEvent, AgentLoss, ArpEvent, ArpOwner, BindingChanged, Change, Event, RegistrationEvent,
     RegistrationStep, VisitorChanged,
 };
-pub use foreign_agent::{ForeignAgent, ForeignAgentConfig, ForeignLink};
+pub use foreign_agent::{ForeignAgent, ForeignAgentConfig, ForeignLink, Surroundings};
 pub use handover::{HandoverEvent, HandoverFailure, HandoverStyle, Notice, PathProperties};
 pub use home_agent::{
     BindingRecord, HomeAgent, HomeAgentConfig, MobileNodeRecord, PeerSecurity, ServedMobileNode,

@@ -1,5 +1,8 @@
 //! Which requests a foreign agent relays (RFC 5944 section 3.7.2.1, RFC 3024 section 4.2).
 
+use alloc::vec::Vec;
+use core::net::Ipv4Addr;
+
 use careof_wire::mip4::{
     AuthenticationKind, Extension, Lifetime, Message, RegistrationRequest, ReplyCode, RequestFlags,
 };
@@ -7,7 +10,7 @@ use careof_wire::mip4::{
 use super::ForeignAgent;
 use crate::v4::authentication::{self, Found};
 use crate::v4::error::is_unicast;
-use crate::v4::{DropReason, ReverseTunnel};
+use crate::v4::{DropReason, Prefix, ReverseTunnel};
 
 /// Why a request is not relayed.
 #[derive(Clone, Copy, Debug)]
@@ -53,10 +56,11 @@ impl ForeignAgent {
         self.check_mobile_node(bytes, message, request, admitted.end)?;
         self.check_home_agent(request)?;
         if !self.admits(request) {
-            return Err(Refusal::not_offered(ReplyCode::ForeignAdministrativelyProhibited));
+            return Err(prohibited());
         }
         // A deregistration takes nothing from us; it is relayed whatever it says (section 3.7).
         if !request.lifetime.is_zero() {
+            self.check_claim(request)?;
             self.check_wishes(ttl, request, admitted.encapsulating_delivery)?;
             let known = self.visitors.get(request.home_address).is_some();
             if !known && self.visitors.len() >= self.config.max_visitors {
@@ -116,8 +120,39 @@ impl ForeignAgent {
     }
 
     fn admits(&self, request: &RegistrationRequest) -> bool {
-        let admitted = self.config.admitted.as_ref();
-        admitted.is_none_or(|prefixes| prefixes.iter().any(|prefix| prefix.contains(request.home_address)))
+        let lists = |list: &Option<Vec<Prefix>>, address| {
+            list.as_ref().is_none_or(|prefixes| prefixes.iter().any(|prefix| prefix.contains(address)))
+        };
+        lists(&self.config.admitted, request.home_address)
+            && (self.home_agents.contains_key(&request.home_agent)
+                || lists(&self.config.admitted_home_agents, request.home_agent))
+    }
+
+    /// Whether somebody may claim this home address: neither an address that packets of this host's own need, nor that of a
+    /// visitor of another home agent. The home agent that the request names is no proof, for it may be the claimant's own host.
+    fn check_claim(&self, request: &RegistrationRequest) -> Result<(), Refusal> {
+        let home_address = request.home_address;
+        let is_agents = self.is_own(home_address)
+            || self.surroundings.own.contains(&home_address)
+            || home_address == request.home_agent
+            || self.home_agents.contains_key(&home_address);
+        let is_near = self.surroundings.connected.iter().any(|prefix| prefix.contains(home_address));
+        if is_agents
+            || (is_near && self.config.admitted.is_none())
+            || self.takes_over(home_address, request.home_agent)
+        {
+            return Err(prohibited());
+        }
+        Ok(())
+    }
+
+    /// Whether a registration by this home agent would replace or remove a visitor of another one without a proof: the mobile node's
+    /// own (section 3.7.2.1), or that of the home agent, by which its replies are checked (section 3.7.3.1).
+    pub(super) fn takes_over(&self, home_address: Ipv4Addr, home_agent: Ipv4Addr) -> bool {
+        let is_proved =
+            self.mobile_nodes.contains_key(&home_address) || self.home_agents.contains_key(&home_agent);
+        let present = self.visitors.get(home_address);
+        !is_proved && present.is_some_and(|visitor| visitor.home_agent != home_agent)
     }
 
     fn check_wishes(
@@ -161,6 +196,10 @@ impl ForeignAgent {
             _ => Ok(()),
         }
     }
+}
+
+const fn prohibited() -> Refusal {
+    Refusal::not_offered(ReplyCode::ForeignAdministrativelyProhibited)
 }
 
 const fn full() -> Refusal {

@@ -21,6 +21,15 @@ pub struct ForeignLink {
     pub advertisements: AdvertiserConfig,
 }
 
+/// What a foreign agent's host is and is connected to, as its owner finds it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Surroundings {
+    /// The host's own addresses.
+    pub own: Vec<Ipv4Addr>,
+    /// The networks it is connected to, where hosts and routers are that it sends to itself.
+    pub connected: Vec<Prefix>,
+}
+
 /// The configuration of a [`super::ForeignAgent`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForeignAgentConfig {
@@ -60,8 +69,12 @@ pub struct ForeignAgentConfig {
     /// Home agents with which there is a security association.
     pub home_agents: Vec<PeerSecurity>,
     /// Whose mobile nodes are admitted, by home address; `None`: everybody's. Others are denied with code
-    /// 65.
+    /// 65. A home address on a network that this host is connected to is admitted only where it is named here.
     pub admitted: Option<Vec<Prefix>>,
+    /// Whose home agents requests are relayed to, by address; those there is a security association with come on top. `None`:
+    /// everybody's. Requests to others are denied with code 65. What a home agent accepts, its mobile nodes' packets do on this
+    /// agent's links: whoever may name any home agent may name a host of his own.
+    pub admitted_home_agents: Option<Vec<Prefix>>,
 }
 
 impl ForeignAgentConfig {
@@ -87,6 +100,7 @@ impl ForeignAgentConfig {
             mobile_nodes: Vec::new(),
             home_agents: Vec::new(),
             admitted: None,
+            admitted_home_agents: None,
         }
     }
 

@@ -19,7 +19,7 @@ use careof_wire::mip4::{
     ReplyCode, RequestFlags,
 };
 
-pub use config::{ForeignAgentConfig, ForeignLink};
+pub use config::{ForeignAgentConfig, ForeignLink, Surroundings};
 use handoff::Handoffs;
 
 use super::advertiser::Advertiser;
@@ -70,6 +70,7 @@ pub struct ForeignAgent {
     advertisers: Vec<Advertiser>,
     visitors: VisitorList,
     pending: PendingRequests,
+    surroundings: Surroundings,
     handoffs: Handoffs,
     random: RandomStream,
     outbox: Outbox,
@@ -96,6 +97,7 @@ impl ForeignAgent {
             home_agents: config.home_agents.drain(..).map(|p| (p.address, p.security)).collect(),
             visitors: VisitorList::default(),
             pending: PendingRequests::new(config.max_pending),
+            surroundings: Surroundings::default(),
             handoffs: Handoffs::new(config.max_visitors),
             config,
             random,
@@ -232,6 +234,11 @@ impl ForeignAgent {
             Input::LinkDown { interface } => self.handle_link(now, interface, false),
             Input::AddressChanged { .. } => {}
         }
+    }
+
+    /// What this host is and is connected to, now: no visitor may claim an address of it.
+    pub fn set_surroundings(&mut self, surroundings: Surroundings) {
+        self.surroundings = surroundings;
     }
 
     /// Forgets a visitor on its operator's word; whether there was one. The mobile node is not told: it may register again at any time.
@@ -418,9 +425,11 @@ impl ForeignAgent {
             self.outbox.drop(DropReason::PoorlyFormed, source);
             return self.deny_pending(&request, ReplyCode::ForeignPoorlyFormedReply);
         }
-        if reply.code.is_accepted() && !self.update_visitors(now, &request, reply) {
-            self.outbox.drop(DropReason::TableFull, source);
-            return self.deny_pending(&request, ReplyCode::ForeignInsufficientResources);
+        if reply.code.is_accepted()
+            && let Err((reason, code)) = self.update_visitors(now, &request, reply)
+        {
+            self.outbox.drop(reason, source);
+            return self.deny_pending(&request, code);
         }
 
         if !reply.code.is_accepted() {
@@ -444,25 +453,34 @@ impl ForeignAgent {
         self.send_to_mobile_node(request.way(), relayed);
     }
 
-    /// Enters or removes the visitor whose registration was accepted; false when there is no room.
-    fn update_visitors(&mut self, now: Instant, request: &PendingRequest, reply: &RegistrationReply) -> bool {
+    /// Enters or removes the visitor whose registration was accepted, unless there is no room, or it is another home agent's.
+    fn update_visitors(
+        &mut self,
+        now: Instant,
+        request: &PendingRequest,
+        reply: &RegistrationReply,
+    ) -> Result<(), (DropReason, ReplyCode)> {
+        let takes_over = self.takes_over(request.home_address, request.home_agent);
         let lifetime = reply.lifetime.min(request.lifetime);
         let co_located = request.flags.contains(RequestFlags::DECAPSULATION_BY_MOBILE_NODE);
         if lifetime.is_zero() {
             // It may have deregistered an address at another agent, through us.
             let concerned = |visitor: &VisitorEntry| {
-                request.care_of == request.home_address || request.care_of == visitor.care_of
+                !takes_over && (request.care_of == request.home_address || request.care_of == visitor.care_of)
             };
             if self.visitors.get(request.home_address).is_some_and(concerned)
                 && let Some(visitor) = self.visitors.remove(request.home_address)
             {
                 self.tell(&visitor, Change::Removed);
             }
-            return true;
+            return Ok(());
+        }
+        if takes_over {
+            return Err((DropReason::NotOffered, ReplyCode::ForeignAdministrativelyProhibited));
         }
         let known = self.visitors.get(request.home_address).is_some();
         if !known && self.visitors.len() >= self.config.max_visitors {
-            return false;
+            return Err((DropReason::TableFull, ReplyCode::ForeignInsufficientResources));
         }
         self.welcome(request.home_address);
         let encapsulation = if request.flags.contains(RequestFlags::MINIMAL_ENCAPSULATION) {
@@ -493,7 +511,7 @@ impl ForeignAgent {
         };
         let change = if self.visitors.insert(visitor).is_some() { Change::Updated } else { Change::Created };
         self.tell(&visitor, change);
-        true
+        Ok(())
     }
 
     fn deny_pending(&mut self, request: &PendingRequest, code: ReplyCode) {

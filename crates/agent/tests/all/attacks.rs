@@ -1,0 +1,3 @@
+//! What strangers try, between real hosts.
+
+mod visitors;
