@@ -152,8 +152,7 @@ impl Carrier {
 
     fn read_addresses(&mut self, now: Instant) {
         match self.agent {
-            Agent::Home(_) => return,
-            Agent::Foreign(_) => return self.read_surroundings(now),
+            Agent::Home(_) | Agent::Foreign(_) => return self.read_surroundings(now),
             Agent::Mobile(_) => {}
         }
         let outcome = self.reading.check().and_then(|()| self.interfaces.read_addresses(self.host.netlink()));
@@ -163,12 +162,14 @@ impl Carrier {
         }
     }
 
-    /// Foreign agent: which addresses no visitor may claim.
+    /// Home and foreign agent: which addresses are everybody's, and which no visitor may claim.
     fn read_surroundings(&mut self, now: Instant) {
         let outcome = self.reading.check().and_then(|()| surroundings(self.host.netlink(), self.tunnel));
         let surroundings = self.reading.note(now, outcome);
-        if let (Agent::Foreign(agent), Some(surroundings)) = (&mut self.agent, surroundings) {
-            agent.set_surroundings(surroundings);
+        match (&mut self.agent, surroundings) {
+            (Agent::Home(agent), Some(surroundings)) => agent.set_surroundings(surroundings),
+            (Agent::Foreign(agent), Some(surroundings)) => agent.set_surroundings(surroundings),
+            _ => {}
         }
     }
 

@@ -27,6 +27,7 @@ mod prefix;
 mod replay;
 mod security_association;
 mod solicitor;
+mod surroundings;
 mod time_of_day;
 mod tunnel;
 mod visitor;
@@ -43,7 +44,7 @@ pub use event::{
     AgentEvent, AgentLoss, ArpEvent, ArpOwner, BindingChanged, Change, Event, RegistrationEvent,
     RegistrationStep, VisitorChanged,
 };
-pub use foreign_agent::{ForeignAgent, ForeignAgentConfig, ForeignLink, Surroundings};
+pub use foreign_agent::{ForeignAgent, ForeignAgentConfig, ForeignLink};
 pub use handover::{HandoverEvent, HandoverFailure, HandoverStyle, Notice, PathProperties};
 pub use home_agent::{
     BindingRecord, HomeAgent, HomeAgentConfig, MobileNodeRecord, PeerSecurity, ServedMobileNode,
@@ -62,6 +63,7 @@ pub use prefix::Prefix;
 pub use replay::{IdentificationMismatch, ReplayGuard, ReplayProtection};
 pub use security_association::SecurityAssociation;
 pub use solicitor::SolicitorConfig;
+pub use surroundings::Surroundings;
 pub use time_of_day::{NtpTime, WallClock};
 pub(crate) use tunnel::TUNNEL_TTL;
 pub use tunnel::{EncapsulationChoice, ReverseTunnel};

@@ -133,10 +133,10 @@ impl ForeignAgent {
     fn check_claim(&self, request: &RegistrationRequest) -> Result<(), Refusal> {
         let home_address = request.home_address;
         let is_agents = self.is_own(home_address)
-            || self.surroundings.own.contains(&home_address)
+            || self.surroundings.is_own(home_address)
             || home_address == request.home_agent
             || self.home_agents.contains_key(&home_address);
-        let is_near = self.surroundings.connected.iter().any(|prefix| prefix.contains(home_address));
+        let is_near = self.surroundings.is_near(home_address);
         if is_agents
             || (is_near && self.config.admitted.is_none())
             || self.takes_over(home_address, request.home_agent)

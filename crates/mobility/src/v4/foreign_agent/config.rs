@@ -21,15 +21,6 @@ pub struct ForeignLink {
     pub advertisements: AdvertiserConfig,
 }
 
-/// What a foreign agent's host is and is connected to, as its owner finds it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Surroundings {
-    /// The host's own addresses.
-    pub own: Vec<Ipv4Addr>,
-    /// The networks it is connected to, where hosts and routers are that it sends to itself.
-    pub connected: Vec<Prefix>,
-}
-
 /// The configuration of a [`super::ForeignAgent`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForeignAgentConfig {

@@ -19,7 +19,7 @@ use careof_wire::mip4::{
     ReplyCode, RequestFlags,
 };
 
-pub use config::{ForeignAgentConfig, ForeignLink, Surroundings};
+pub use config::{ForeignAgentConfig, ForeignLink};
 use handoff::Handoffs;
 
 use super::advertiser::Advertiser;
@@ -31,8 +31,8 @@ use super::outbox::Outbox;
 use super::visitor::{PendingRequest, PendingRequests, VisitorList};
 use super::{
     Change, ConfigError, Counters, DropReason, EncapsulationChoice, Event, Input, InterfaceId,
-    RegistrationEvent, RegistrationStep, ReverseTunnel, SecurityAssociation, Transmit, TransmitPayload,
-    Tunnel, VisitorChanged, VisitorEntry, Wake,
+    RegistrationEvent, RegistrationStep, ReverseTunnel, SecurityAssociation, Surroundings, Transmit,
+    TransmitPayload, Tunnel, VisitorChanged, VisitorEntry, Wake,
 };
 
 /// How a message came.

@@ -34,7 +34,7 @@ use super::outbox::Outbox;
 use super::{
     ArpEvent, ArpOwner, BindingChanged, Change, ConfigError, Counters, DropReason, EncapsulationChoice,
     Event, Input, InterfaceId, MobilityBinding, RegistrationEvent, RegistrationStep, ReplayGuard,
-    ReverseTunnel, SecurityAssociation, Transmit, TransmitPayload, Tunnel, Wake, WallClock,
+    ReverseTunnel, SecurityAssociation, Surroundings, Transmit, TransmitPayload, Tunnel, Wake, WallClock,
 };
 
 /// A mobile node served, and what its security associations have seen.
@@ -78,6 +78,7 @@ pub struct HomeAgent {
     foreign_agents: BTreeMap<Ipv4Addr, SecurityAssociation>,
     bindings: BindingTable,
     correspondents: Correspondents,
+    surroundings: Surroundings,
     advertiser: Option<Advertiser>,
     random: RandomStream,
     outbox: Outbox,
@@ -115,10 +116,16 @@ impl HomeAgent {
             foreign_agents,
             bindings: BindingTable::default(),
             correspondents,
+            surroundings: Surroundings::default(),
             advertiser,
             random,
             outbox: Outbox::default(),
         })
+    }
+
+    /// What this host is and is connected to, now: no care-of address is everybody's on one of its networks.
+    pub fn set_surroundings(&mut self, surroundings: Surroundings) {
+        self.surroundings = surroundings;
     }
 
     /// Sets the home agent's time of day, after a clock was stepped.
@@ -381,7 +388,10 @@ impl HomeAgent {
         }
         // A tunnel to ourselves, or to the address it is for, would never end.
         let care_of = request.care_of_address;
-        if !is_unicast(care_of) || care_of == request.home_address || care_of == self.config.address {
+        let is_everybodys = self.surroundings.is_broadcast(care_of)
+            || self.config.home_network.directed_broadcast() == Some(care_of);
+        let leads_back = care_of == request.home_address || care_of == self.config.address;
+        if !is_unicast(care_of) || is_everybodys || leads_back {
             return Err((DropReason::PoorlyFormed, ReplyCode::HomePoorlyFormedRequest));
         }
         // A served home address is where its node is, or leads into that node's tunnel: two nodes, each registered

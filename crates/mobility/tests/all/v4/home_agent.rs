@@ -196,6 +196,20 @@ fn no_tunnel_leads_to_a_served_home_address_or_to_the_agent_itself() {
 }
 
 #[test]
+fn no_tunnel_leads_to_everybody_or_to_nobody() {
+    let mut bench = Bench::new(home_config());
+    let everybody = Ipv4Addr::new(172, 16, 255, 255);
+    let connected = vec![Prefix::new(everybody, 16)];
+    bench.agent.set_surroundings(Surroundings { connected, ..Surroundings::default() });
+    let at_home = home_network().directed_broadcast().unwrap();
+    for care_of in [everybody, at_home, Ipv4Addr::new(0, 0, 0, 1), Ipv4Addr::BROADCAST] {
+        let craft = bench.next().with(|c| c.request.care_of_address = care_of);
+        assert_eq!(bench.code(&craft), Some(ReplyCode::HomePoorlyFormedRequest), "{care_of}");
+        assert!(bench.agent.tunnels(HOME).is_empty());
+    }
+}
+
+#[test]
 fn strangers_get_no_answer_at_all() {
     let mut bench = Bench::new(home_config());
     let craft = bench.next().with(|c| c.request.home_address = Ipv4Addr::new(10, 0, 0, 8));
