@@ -134,8 +134,7 @@ impl ForeignAgent {
         let home_address = request.home_address;
         let is_agents = self.is_own(home_address)
             || self.surroundings.is_own(home_address)
-            || home_address == request.home_agent
-            || self.home_agents.contains_key(&home_address);
+            || self.is_home_agent(home_address, request);
         let is_near = self.surroundings.is_near(home_address);
         if is_agents
             || (is_near && self.config.admitted.is_none())
@@ -144,6 +143,15 @@ impl ForeignAgent {
             return Err(prohibited());
         }
         Ok(())
+    }
+
+    /// Whether the address is that of a home agent: of one that is known here, of a visitor's, or of this request's own.
+    fn is_home_agent(&self, address: Ipv4Addr, request: &RegistrationRequest) -> bool {
+        let listed = self.config.admitted_home_agents.iter().flatten();
+        address == request.home_agent
+            || self.home_agents.contains_key(&address)
+            || listed.into_iter().any(|prefix| *prefix == Prefix::host(address))
+            || self.visitors.iter().any(|visitor| visitor.home_agent == address)
     }
 
     /// Whether a registration by this home agent would replace or remove a visitor of another one without a proof: the mobile node's

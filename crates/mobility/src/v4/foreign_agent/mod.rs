@@ -446,7 +446,8 @@ impl ForeignAgent {
             step: RegistrationStep::ReplyRelayed { code: reply.code },
             home_address: reply.home_address,
             care_of: request.care_of,
-            lifetime: reply.lifetime,
+            // A deregistration grants nothing, whatever is answered to it.
+            lifetime: reply.lifetime.min(request.lifetime),
             identification: reply.identification,
             interface: Some(request.interface),
         }));

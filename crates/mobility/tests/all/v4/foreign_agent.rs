@@ -8,8 +8,8 @@ use careof_mobility::v4::*;
 use careof_wire::icmp::{DestinationUnreachable, IcmpMessage, UnreachableCode};
 use careof_wire::ipv4::Ipv4Header;
 use careof_wire::mip4::{
-    AuthenticationKind, Extension, Lifetime, Message, RegistrationReply, ReplyCode, RequestFlags, Spi,
-    UnknownExtension,
+    AuthenticationKind, Extension, Lifetime, Message, RegistrationReply, RegistrationRequest, ReplyCode,
+    RequestFlags, Spi, UnknownExtension,
 };
 
 use super::craft::*;
@@ -19,12 +19,13 @@ struct Bench {
     agent: ForeignAgent,
     now: Instant,
     sent: Vec<Transmit>,
+    told: Vec<Event>,
 }
 
 impl Bench {
     fn new(config: ForeignAgentConfig) -> Self {
         let agent = ForeignAgent::new(Instant::ZERO, config, RandomStream::new(1, 0, "foreign")).unwrap();
-        Self { agent, now: Instant::from_secs(100), sent: Vec::new() }
+        Self { agent, now: Instant::from_secs(100), sent: Vec::new(), told: Vec::new() }
     }
 
     fn next(&mut self) -> Craft {
@@ -50,7 +51,7 @@ impl Bench {
 
     fn collect(&mut self) {
         self.sent = std::iter::from_fn(|| self.agent.poll_transmit(self.now)).collect();
-        while self.agent.poll_event().is_some() {}
+        self.told = std::iter::from_fn(|| self.agent.poll_event()).collect();
     }
 
     /// The agent's own answer to a request; `None` when it is relayed or dropped.
@@ -386,6 +387,42 @@ fn a_visitor_leaves_by_deregistration_or_with_its_lifetime() {
     assert_eq!(bench.agent.visitors().count(), 1);
     bench.timeout(Duration::from_millis(1));
     assert_eq!(bench.agent.visitors().count(), 0);
+}
+
+#[test]
+fn a_home_agent_neither_takes_nor_ends_nor_moves_the_visit_of_anothers_mobile_node() {
+    let stranger = Ipv4Addr::new(198, 51, 100, 66);
+    let mut bench = Bench::new(foreign_config(0));
+    let craft = bench.next();
+    assert!(bench.register(&craft).is_some());
+    let visits = |bench: &Bench| bench.agent.visitor(HOME).map(|visitor| visitor.home_agent);
+    let registers = bench.next().with(|c| c.request.home_agent = stranger);
+    assert_eq!(bench.code(&registers), Some(ReplyCode::ForeignAdministrativelyProhibited));
+    // A deregistration is relayed whatever it says (section 3.7), and answered with a lifetime that was not asked for.
+    let leaves = bench.next().with(|c| {
+        c.request.home_agent = stranger;
+        c.request.care_of_address = HOME;
+        c.request.lifetime = Lifetime::ZERO;
+    });
+    assert_eq!(bench.code(&leaves), None);
+    let granting = RegistrationRequest { lifetime: Lifetime::from_secs(600), ..leaves.request.clone() };
+    bench.handle(UPSTREAM, &udp(stranger, FA[0], 64, reply(&granting, ReplyCode::Accepted)));
+    let granted: Vec<_> = bench
+        .told
+        .iter()
+        .filter_map(|event| match event {
+            Event::Registration(event) => Some(event.lifetime),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(granted, [Lifetime::ZERO], "nobody is to take its sender for the visitor");
+    assert_eq!(visits(&bench), Some(HA));
+    // Nor is a home agent's own address a visitor's.
+    let claims = bench.next().with(|c| {
+        c.request.home_agent = stranger;
+        c.request.home_address = HA;
+    });
+    assert_eq!(bench.code(&claims), Some(ReplyCode::ForeignAdministrativelyProhibited));
 }
 
 #[test]
