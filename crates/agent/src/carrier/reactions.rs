@@ -648,12 +648,10 @@ impl Carrier {
 /// What this host is and is connected to, but for the tunnel device.
 fn surroundings(netlink: &mut Netlink, tunnel: u32) -> Result<Surroundings, careof_lab::Error> {
     let mut found = Surroundings::default();
-    for interface in netlink.interfaces()?.into_iter().filter(|interface| interface.index != tunnel) {
-        for InterfaceAddress { address, prefix_length, .. } in netlink.addresses(interface.index)? {
-            if let IpAddr::V4(address) = address {
-                found.own.push(address);
-                found.connected.push(Prefix::new(address, prefix_length));
-            }
+    for (interface, InterfaceAddress { address, prefix_length }) in netlink.all_addresses()? {
+        if let (IpAddr::V4(address), true) = (address, interface != tunnel) {
+            found.own.push(address);
+            found.connected.push(Prefix::new(address, prefix_length));
         }
     }
     Ok(found)

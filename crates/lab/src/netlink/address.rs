@@ -17,6 +17,23 @@ impl Netlink {
     /// # Errors
     /// The kernel's answer; `ENODEV` when there is no such interface.
     pub fn addresses(&mut self, index: u32) -> Result<Vec<InterfaceAddress>, Error> {
+        let all = self.list_addresses(index, || format!("list the addresses of interface {index}"))?;
+        Ok(all.into_iter().filter(|(of, _)| *of == index).map(|(_, on)| on).collect())
+    }
+
+    /// The addresses of all interfaces, each with the interface's index.
+    ///
+    /// # Errors
+    /// The kernel's answer.
+    pub fn all_addresses(&mut self) -> Result<Vec<(u32, InterfaceAddress)>, Error> {
+        self.list_addresses(0, || "list the addresses of all interfaces".to_owned())
+    }
+
+    fn list_addresses(
+        &mut self,
+        index: u32,
+        doing: impl Fn() -> String,
+    ) -> Result<Vec<(u32, InterfaceAddress)>, Error> {
         let mut message = AddressMessage::default();
         message.header.index = index;
         self.dump(
@@ -24,11 +41,10 @@ impl Netlink {
             "RTM_GETADDR",
             |message, found| {
                 if let RouteNetlinkMessage::NewAddress(message) = message {
-                    found
-                        .extend(interface_address(&message).filter(|(of, _)| *of == index).map(|(_, on)| on));
+                    found.extend(interface_address(&message));
                 }
             },
-            || format!("list the addresses of interface {index}"),
+            doing,
         )
     }
 

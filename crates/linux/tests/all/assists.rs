@@ -174,6 +174,7 @@ fn a_base_station_gives_no_acknowledgement_away_that_it_may_need_over_a_gap() {
         let text = |pace| slower(&behind_agents(assist, "", GAP, TRICKLE), pace, &times);
         // Behind another foreign agent it is the sender's next probe, or its next retransmission, that goes through.
         let is_as_planned = |ran: &Ran| {
+            assert!(speaks || spoken(ran) == (false, false), "{:?}", only_flow(ran));
             resumes(ran) && spoken(ran) == (speaks, speaks) && (speaks || only_flow(ran).timeouts > 0)
         };
         let Some(_) = paced(text, is_as_planned) else { return };
@@ -197,6 +198,7 @@ fn the_queue_of_a_path_stands_in_the_agent_and_is_managed_there() {
             let text = |pace| moving_between(pace, ends, None, assist, SOFT);
             let is_as_planned = |Ran { summary, .. }: &Ran| {
                 let managed = discarded(summary, "assist-queue-management");
+                assert!(is_managed || managed == 0, "{ends:?}: {summary:?}");
                 (managed > 0) == is_managed && summary.handovers[0].stall == Resumption::Resumed
             };
             let Some(_) = paced(text, is_as_planned) else { return };
@@ -209,7 +211,11 @@ fn what_waits_in_the_agent_takes_the_new_path_or_is_dropped_or_goes_by_the_old_o
     for (at_handover, is_dropped) in [("re-route", false), ("drop", true), ("drain-late", false)] {
         let text = |pace| queue_in_the_agent(pace, at_handover);
         let dropped = |Ran { summary, .. }: &Ran| discarded(summary, "assist-handover") > 0;
-        let Some(_) = paced(text, |ran| dropped(ran) == is_dropped) else { return };
+        let is_as_planned = |ran: &Ran| {
+            assert!(is_dropped || !dropped(ran), "{at_handover}: {:?}", ran.summary);
+            dropped(ran) == is_dropped
+        };
+        let Some(_) = paced(text, is_as_planned) else { return };
     }
 }
 

@@ -172,6 +172,7 @@ fn the_books_hold_when_the_home_agent_sends_again_what_a_gap_has_cost() {
         paced(later, |Ran { summary, .. }| {
             let handover = summary.handovers.first().map(|handover| &handover.flows[0]);
             handover.is_some_and(|flow| {
+                assert!(is_used || flow.packets_replayed == 0, "{flow:?}");
                 flow.stall == Resumption::Resumed && (flow.packets_replayed > 0) == is_used
             })
         })
