@@ -140,6 +140,9 @@ impl Carrier {
         host.remove_remains(setup.host(), |rule| *rule == main_rule)?;
         let mut data = DataPlane::open(tun, role)?;
         data.assists = assistance(&setup)?;
+        // First, so that no advertisement is read whose frame was not seen: the agent is found once, and only then its link
+        // address is asked for.
+        let neighbourhood = Neighbourhood::open(role)?;
         let signalling = Signalling::open(role)?;
         let waiting = Waiting::new(&monitor, &signalling, &data)?;
         let decisions = match role {
@@ -158,7 +161,7 @@ impl Carrier {
             host,
             parameters,
             signalling,
-            neighbourhood: Neighbourhood::open(role)?,
+            neighbourhood,
             data,
             decisions,
             tunnel,

@@ -1,7 +1,7 @@
 //! Whole worlds on real hosts. They take the time that they last; where this machine has no namespaces or no TUN
 //! devices for this user they say so and pass.
 
-use crate::common::{Ran, paced, parsed, run, run_scenario, slower, start};
+use crate::common::{Ran, paced, parsed, run_scenario, slower, start};
 use careof_base::{Duration, Instant};
 use careof_metrics::{Recovery, Resumption, summary_json};
 use careof_scenario::Scenario;
@@ -305,7 +305,8 @@ fn programs_run_in_their_hosts_and_what_they_print_is_kept() {
 
 #[test]
 fn a_link_is_measured_from_its_hosts() {
-    let text = r#"
+    let text = |pace: u64| {
+        let text = r#"
         duration = "3 s"
         [links]
         wire = { rate = "2 Mbit/s", delay = "5 ms", between = ["left", "right"] }
@@ -314,8 +315,11 @@ fn a_link_is_measured_from_its_hosts() {
         from = "left"
         to = "right"
         kind = "probe"
-    "#;
-    let Some(Ran { summary, .. }) = run(text) else { return };
+        "#;
+        text.replace("3 s", &format!("{} s", 3 * pace))
+    };
+    // What it finds is known when it is through with the link.
+    let Some(Ran { summary, .. }) = paced(text, |ran| !ran.summary.probes.is_empty()) else { return };
     let [probe] = &summary.probes[..] else { panic!("{} probes", summary.probes.len()) };
     assert_eq!((probe.link.as_str(), probe.name.as_str()), ("wire", "accuracy"));
     assert!((1..=probe.echoes_sent).contains(&probe.echoes_answered), "{probe:?}");
