@@ -234,6 +234,7 @@ impl Director {
             Report::Output(output) => {
                 self.outcome.outputs.lock().unwrap_or_else(PoisonError::into_inner).push(output);
             }
+            Report::Probed(probe) => self.books.probes.push(*probe),
             Report::Failed(error) => self.outcome.fail(error),
             Report::TakeEvents(reply) => {
                 let columns = if self.finished.is_some() {

@@ -171,7 +171,10 @@ impl Probe {
             let _ = poll(&mut fds, PollTimeout::NONE);
             match answer(bell, &mut rings) {
                 Some(Signal::Open) => break,
-                Some(Signal::Quit) => return Ok(()),
+                Some(Signal::Quit) => {
+                    self.report(&mut (0, Vec::new()), &Train::default());
+                    return Ok(());
+                }
                 None => {}
             }
         }
@@ -181,9 +184,13 @@ impl Probe {
         let time = self.until.saturating_duration_since(begin);
         let mut round_trips = self.echoes(sockets, time / ECHO_SHARE, bell)?;
         let train = self.train(sockets, bell)?;
-        self.tell(ApplicationEvent::Probed(Box::new(self.summary(&mut round_trips, &train))));
+        self.report(&mut round_trips, &train);
         self.tell(ApplicationEvent::Ended { side: Side::Opener, how: "measured".to_owned() });
         Ok(())
+    }
+
+    fn report(&self, echoes: &mut (u64, Vec<Duration>), train: &Train) {
+        let _ = self.reports.send(Report::Probed(Box::new(self.summary(echoes, train))));
     }
 
     fn tell(&self, event: ApplicationEvent) {

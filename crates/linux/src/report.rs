@@ -6,7 +6,7 @@ use std::sync::mpsc::Sender;
 use careof_agent::AssistEvent;
 use careof_base::Instant;
 use careof_lab::TcpInfo;
-use careof_metrics::Summary;
+use careof_metrics::{ProbeSummary, Summary};
 use careof_mobility::v4::Event as AgentEvent;
 use careof_plan::{NodeId, Side};
 use careof_trace::Columns;
@@ -39,6 +39,8 @@ pub(crate) enum Report {
     Timeouts { connection: usize, side: Side, after: Instant, until: Instant, count: u32, info: Box<TcpInfo> },
     /// A program has ended.
     Output(ProgramOutput),
+    /// A measurement of a link. It counts whenever it comes: a probe measures until the end of the run.
+    Probed(Box<ProbeSummary>),
     /// The run cannot go on as it should.
     Failed(WorldError),
     /// The owner wants the events so far.
@@ -66,6 +68,4 @@ pub(crate) enum ApplicationEvent {
     Ended { side: Side, how: String },
     /// A program has ended.
     ProgramEnded { which: &'static str, how: String },
-    /// A measurement of a link.
-    Probed(Box<careof_metrics::ProbeSummary>),
 }

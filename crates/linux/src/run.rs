@@ -48,8 +48,6 @@ pub struct LinuxRun {
     reports: Sender<Report>,
     outcome: Arc<Outcome>,
     remarks: Vec<String>,
-    /// The names of the flows that measure a link.
-    probes: Vec<String>,
     director: Option<JoinHandle<()>>,
 }
 
@@ -138,8 +136,6 @@ impl LinuxRun {
         });
         let remarks = remarks.chain(late).collect();
 
-        let measuring = scenario.flows.iter().filter(|flow| matches!(flow.workload, Traffic::Probe { .. }));
-        let probes = measuring.map(|flow| flow.name.clone()).collect();
         let outcome = Arc::new(Outcome::default());
         let end = Instant::ZERO + scenario.duration;
         let last_report = Some(network.report_at(end)?);
@@ -180,7 +176,7 @@ impl LinuxRun {
                     errno: error.raw_os_error().map_or(Errno::EAGAIN, Errno::from_raw),
                 }
             })?;
-        Ok(Self { clock, end, reports, outcome, remarks, probes, director: Some(director) })
+        Ok(Self { clock, end, reports, outcome, remarks, director: Some(director) })
     }
 
     /// How long the scenario runs.
@@ -246,14 +242,6 @@ impl LinuxRun {
                 LATE.as_millis()
             ));
         }
-        let missing =
-            self.probes.iter().filter(|name| summary.probes.iter().all(|probe| probe.name != **name));
-        self.remarks.extend(missing.map(|name| {
-            format!(
-                "the probe {name} was not through with its link when the run ended, so that nothing is known of it (give \
-                 the run a longer `duration`)"
-            )
-        }));
         Ok(summary)
     }
 }

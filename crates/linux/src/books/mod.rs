@@ -560,7 +560,6 @@ impl Books {
                     }
                 }
             }
-            ApplicationEvent::Probed(probe) => self.probes.push(*probe),
         }
     }
 

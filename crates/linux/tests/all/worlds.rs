@@ -1,7 +1,7 @@
 //! Whole worlds on real hosts. They take the time that they last; where this machine has no namespaces or no TUN
 //! devices for this user they say so and pass.
 
-use crate::common::{Ran, paced, parsed, run_scenario, slower, start};
+use crate::common::{Ran, paced, parsed, run, run_scenario, slower, start};
 use careof_base::{Duration, Instant};
 use careof_metrics::{Recovery, Resumption, summary_json};
 use careof_scenario::Scenario;
@@ -276,8 +276,7 @@ fn a_foreign_agent_advertises_as_soon_as_its_link_comes_up() {
 
 #[test]
 fn programs_run_in_their_hosts_and_what_they_print_is_kept() {
-    let text = |pace: u64| {
-        let text = r#"
+    let text = r#"
         duration = "3 s"
         [links]
         wire = { rate = "10 Mbit/s", delay = "1 ms", between = ["left", "right"] }
@@ -287,13 +286,12 @@ fn programs_run_in_their_hosts_and_what_they_print_is_kept() {
         to = "right"
         command = ["sh", "-c", "echo to {right}; echo oops >&2; sed -n 's/ *wire:.*/wire/p' /proc/net/dev; exit 3"]
         server = "sleep 1000"
-        "#;
-        text.replace("3 s", &format!("{} s", 3 * pace))
-    };
+    "#;
+    let later = |pace| slower(text, pace, &[("duration", 3, "s")]);
     // The program ends by itself before the run does.
     let is_as_planned =
         |Ran { outputs, .. }: &Ran| outputs.iter().any(|output| output.ended == "exit status: 3");
-    let Some(Ran { outputs, events, .. }) = paced(text, is_as_planned) else { return };
+    let Some(Ran { outputs, events, .. }) = paced(later, is_as_planned) else { return };
     let output = |which| outputs.iter().find(|output| output.which == which).unwrap();
     let command = output("command");
     assert_eq!(String::from_utf8_lossy(&command.stdout), "to 10.0.1.2\nwire\n");
@@ -305,8 +303,7 @@ fn programs_run_in_their_hosts_and_what_they_print_is_kept() {
 
 #[test]
 fn a_link_is_measured_from_its_hosts() {
-    let text = |pace: u64| {
-        let text = r#"
+    let text = r#"
         duration = "3 s"
         [links]
         wire = { rate = "2 Mbit/s", delay = "5 ms", between = ["left", "right"] }
@@ -315,17 +312,39 @@ fn a_link_is_measured_from_its_hosts() {
         from = "left"
         to = "right"
         kind = "probe"
-        "#;
-        text.replace("3 s", &format!("{} s", 3 * pace))
+    "#;
+    let later = |pace| slower(text, pace, &[("duration", 3, "s")]);
+    // It has time for both, the echoes and the train.
+    let is_as_planned = |Ran { summary, .. }: &Ran| {
+        let [probe] = &summary.probes[..] else { panic!("{} probes", summary.probes.len()) };
+        probe.echoes_answered > 0 && probe.rate_error.is_some()
     };
-    // What it finds is known when it is through with the link.
-    let Some(Ran { summary, .. }) = paced(text, |ran| !ran.summary.probes.is_empty()) else { return };
-    let [probe] = &summary.probes[..] else { panic!("{} probes", summary.probes.len()) };
+    let Some(Ran { summary, .. }) = paced(later, is_as_planned) else { return };
+    let probe = &summary.probes[0];
     assert_eq!((probe.link.as_str(), probe.name.as_str()), ("wire", "accuracy"));
     assert!((1..=probe.echoes_sent).contains(&probe.echoes_answered), "{probe:?}");
     // A busy machine decides how good it is; this is that it measures the link at all, which is never faster than it is.
     assert!(probe.round_trip_error_median.unwrap() >= 0.0, "{probe:?}");
     assert!(probe.rate_error.unwrap().is_finite(), "{probe:?}");
+}
+
+#[test]
+fn what_a_probe_has_measured_counts_though_the_run_ends_before_it_is_through() {
+    // An echo takes longer than the run, on a machine of any speed.
+    let text = r#"
+        duration = "1 s"
+        [links]
+        wire = { rate = "2 Mbit/s", delay = "2 s", between = ["left", "right"] }
+        [[flow]]
+        name = "accuracy"
+        from = "left"
+        to = "right"
+        kind = "probe"
+    "#;
+    let Some(Ran { summary, .. }) = run(text) else { return };
+    let [probe] = &summary.probes[..] else { panic!("{} probes", summary.probes.len()) };
+    assert!(probe.echoes_sent <= 1, "{probe:?}");
+    assert_eq!((probe.echoes_answered, probe.rate_bps), (0, None));
 }
 
 #[test]
