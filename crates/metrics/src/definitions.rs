@@ -196,7 +196,7 @@ pub const DEFINITIONS: &[Definition] = &[
         Run,
         "probes",
         "",
-        "Measurements of links by flows of the kind probe; empty in the simulator, whose links keep to their laws.",
+        "Measurements of links, one for each flow of the kind probe, as far as it had come when the run ended; empty in the simulator, whose links keep to their laws.",
     ),
     define(Run, "mobility", "", "What the agents did; null in a scenario without mobility."),
     define(Run, "packets", "", "Where all packets of the run went."),
