@@ -13,7 +13,7 @@ import pytest
 from careof import medians, native, phases, runs
 from careof.errors import InputError, NotARunError
 from careof.runs import plan
-from careof.series_comparison import Sizes, compare_series
+from careof.series_comparison import Agreement, Sizes, compare_series
 from careof.worlds import kernel_overrides, timer_hz
 from conftest import SMALL
 
@@ -101,6 +101,19 @@ def test_a_series_agrees_with_itself_and_not_with_one_of_another_rate(series: ph
     apart = compare_series(series, other)
     assert not apart.agrees
     assert not any(one.agrees for one in apart.sizes)
+
+
+def test_medians_that_chance_may_have_parted_are_open_and_no_agreement() -> None:
+    early, late = 0.33, 0.67
+    two_values = [early] * 6 + [late] * 4, [early] * 4 + [late] * 6
+    a, b = (medians.median(samples) for samples in two_values)
+    one = Agreement("pages", "longest_silence_s", a, b, allowed=0.07)
+    assert (one.agrees, one.is_open) == (False, True)
+    far = medians.median([late + 0.5] * 10)
+    assert not Agreement("pages", "longest_silence_s", a, far, allowed=0.07).is_open
+    few = medians.median([late] * 5)
+    assert not Agreement("pages", "longest_silence_s", a, few, allowed=0.07).is_open
+    assert not Agreement("pages", "longest_silence_s", a, a, allowed=0.07).is_open
 
 
 def test_sizes_are_alike_where_few_segments_would_have_to_change() -> None:

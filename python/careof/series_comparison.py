@@ -4,6 +4,9 @@ They agree in a stall or recovery where the medians are within 10 % or one round
 more; in goodput where they are within 3 %; in segment sizes where of all segments at most 5 % would have to be of
 another size for the shares of all sizes to be equal (total variation distance). Percentages are of the real world's
 figures, where one series is real and the other simulated, else of A's.
+
+Medians that are further apart may still be so by chance: where the intervals of the two leave room for medians that
+agree, the figure is open, and more phases decide it. It does not count as agreement.
 """
 
 from __future__ import annotations
@@ -53,6 +56,17 @@ class Agreement:
             return self.a.median == self.b.median
         return abs(self.a.median - self.b.median) <= self.allowed
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the medians do not agree, and the intervals of both allow ones that do."""
+        if self.agrees is not False or self.allowed is None or self.a is None or self.b is None:
+            return False
+        bounds = (self.a.low, self.a.high, self.b.low, self.b.high)
+        if any(bound is None for bound in bounds):
+            return False
+        low_a, high_a, low_b, high_b = (bound for bound in bounds if bound is not None)
+        return low_a <= high_b + self.allowed and low_b <= high_a + self.allowed
+
     def as_json(self) -> Json:
         """For machines."""
         return {
@@ -62,6 +76,7 @@ class Agreement:
             "b": None if self.b is None else self.b.as_json(),
             "allowed": self.allowed,
             "agrees": self.agrees,
+            "open": self.is_open,
         }
 
 
@@ -139,7 +154,11 @@ class SeriesComparison:
             parts.append(f"{table}\n{one.distance:.1%} of them differ: {_verdict(one.agrees)}")
         judged = [*(one.agrees for one in self.figures), *(one.agrees for one in self.sizes)]
         asked = [agrees for agrees in judged if agrees is not None]
-        parts.append(f"The two agree in {sum(asked)} of {len(asked)} figures that are judged.")
+        said = f"The two agree in {sum(asked)} of {len(asked)} figures that are judged"
+        undecided = sum(one.is_open for one in self.figures)
+        more = 4 * max(len(self.a.runs), len(self.b.runs))
+        rest = f"; {undecided} open, which more phases decide (--repeat {more})" if undecided else ""
+        parts.append(f"{said}{rest}.")
         return "\n\n".join(parts)
 
 
@@ -175,11 +194,11 @@ def _row(one: Agreement) -> list[str]:
     unit = summary.unit_of(one.key)
     words = [word for side in (one.a, one.b) for word in (("-", "-") if side is None else side.for_people(unit))]
     allowed = "" if one.allowed is None else text.quantity(one.allowed, unit)
-    return [words_of(one.key), *words, allowed, "" if one.agrees is None else _verdict(one.agrees)]
+    return [words_of(one.key), *words, allowed, "" if one.agrees is None else _verdict(one.agrees, is_open=one.is_open)]
 
 
-def _verdict(agrees: bool) -> str:
-    return "agree" if agrees else "DIFFER"
+def _verdict(agrees: bool, *, is_open: bool = False) -> str:
+    return "agree" if agrees else "open" if is_open else "DIFFER"
 
 
 def _share(sizes: Counter[int], size: int) -> float:
