@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 import struct
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -102,3 +104,19 @@ def test_events_are_in_the_order_of_time_and_of_known_kinds(finished: Path) -> N
     assert times == sorted(times)
     kinds = {kind["name"] for kind in careof.event_schema()["kinds"]}
     assert set(table["kind"].to_pylist()) <= kinds
+
+
+def test_reading_starts_no_thread_that_could_outlive_the_interpreter(tmp_path: Path) -> None:
+    path = tmp_path / "events.parquet"
+    write(path, 1)
+    program = (
+        "import os, sys, pathlib\n"
+        "from careof import events\n"
+        "path = pathlib.Path(sys.argv[1])\n"
+        "before = len(os.listdir('/proc/self/task'))\n"
+        "rows = [events.read(path).num_rows, events.read(path, 'kind 1', ['time_ns']).num_rows]\n"
+        "print(*rows, len(os.listdir('/proc/self/task')) - before)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program, path], capture_output=True, text=True, check=True)
+    of_kind = sum(row["kind"] == "kind 1" for row in ROWS)
+    assert done.stdout.split() == [str(len(ROWS)), str(of_kind), "0"]

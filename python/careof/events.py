@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from careof import native
+from careof import native, parquet
 from careof.errors import NotARunError
 
 if TYPE_CHECKING:
@@ -145,9 +145,8 @@ def read(path: Path, kind: str | None = None, columns: Sequence[str] | None = No
     Raises:
         NotARunError: the file cannot be read.
     """
-    wanted = None if kind is None else [("kind", "=", kind)]
     try:
-        table = pq.read_table(path, columns=columns, filters=wanted, memory_map=True)
+        table = parquet.read(path, columns, None if kind is None else ("kind", kind))
     except (OSError, pa.ArrowException) as error:
         raise NotARunError(f"{path}: cannot be read: {error}", hint="make the run again") from error
     # Each row group has its own dictionaries, which not every reader takes.

@@ -225,11 +225,11 @@ def _endless(value: float | None) -> float:
 
 def most_repeated(events: pa.Table, sender: str, since_s: float) -> int:
     """How often the sender repeated a segment, none of whose copies was lost, since some time; the most of any."""
-    data = (pc.field("len_bytes") > 0) & (pc.field("node") == sender)
-    sent = events.filter((pc.field("kind") == "segment-sent") & data).select(
-        ["time_ns", "packet", "seq", "retransmission"]
-    )
-    dropped = events.filter(pc.field("kind") == "packet-dropped").select(["packet", "cause"]).to_pylist()
+    data = pc.and_(pc.greater(events["len_bytes"], 0), pc.equal(events["node"], sender))
+    is_sent = pc.and_(pc.equal(events["kind"], "segment-sent"), data)
+    sent = events.filter(is_sent).select(["time_ns", "packet", "seq", "retransmission"])
+    is_dropped = pc.equal(events["kind"], "packet-dropped")
+    dropped = events.filter(is_dropped).select(["packet", "cause"]).to_pylist()
     # What an assist swallows was not lost: the same bytes are on their way.
     lost = {row["packet"] for row in dropped if not str(row["cause"]).startswith("assist")}
     repeated: Counter[int] = Counter()

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from careof import parquet
 from careof.errors import NotATableError, OutputError
 from careof.staging import whole
 
@@ -124,8 +125,7 @@ def read(path: Path) -> pa.Table:
     try:
         # Opened here: Arrow's own errors about files say nothing in `strerror`.
         with path.open("rb") as file:
-            # Without threads: one that still holds a piece of the file when the interpreter ends ends it by a signal.
-            table = pq.read_table(file, use_threads=False, pre_buffer=False)
+            table = parquet.read(file)
     except (OSError, pa.ArrowException) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else "is no Parquet file"
         raise NotATableError(f"{path}: {why}", hint="name a table written by `careof sweep`") from error
