@@ -87,6 +87,7 @@ docs/wavelan-to-gsm.png: setup
 bench: setup
 	$(BIN)/python benches/run.py
 	cargo test --workspace --locked --quiet --test all -- --ignored
+	$(BIN)/python -m pytest --quiet -m measures
 
 # The same scenarios in both worlds, over ten phases of their handovers each: two hours, less with JOBS=4 on a machine
 # that has nothing else to do.
