@@ -293,10 +293,15 @@ def test_a_program_that_fails_is_told_and_one_that_is_missing_refused(careof: Co
 def test_links_are_measured_and_the_figures_printed(careof: Command, tmp_path: Path) -> None:
     need_linux_hosts()
     (tmp_path / "accuracy.toml").write_text(ACCURACY)
-    done = careof("run", tmp_path / "accuracy.toml", "--world", "linux", "--out", tmp_path / "o")
-    assert done.returncode == 0, done.stderr
-    (probe,) = library.load(tmp_path / "o").summary["probes"]
-    # What else goes on in this machine keeps the measuring program from its work, and makes no round trip shorter.
+    # What else goes on in this machine keeps the measuring program from its work: it gets the time that it needs.
+    for seconds in (6, 24, 96):
+        length = ("--set", f"duration={seconds} s")
+        done = careof("run", tmp_path / "accuracy.toml", "--world", "linux", "--out", tmp_path / "o", *length)
+        assert done.returncode == 0, done.stderr
+        (probe,) = library.load(tmp_path / "o").summary["probes"]
+        if probe["rate_error"] is not None:
+            break
+    # It makes no round trip shorter.
     assert math.isfinite(probe["rate_error"])
     assert probe["round_trip_error_median_s"] >= 0
     (line,) = (line for line in done.stdout.splitlines() if line.startswith("medium"))

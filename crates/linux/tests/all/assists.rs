@@ -221,12 +221,24 @@ fn what_waits_in_the_agent_takes_the_new_path_or_is_dropped_or_goes_by_the_old_o
 
 #[test]
 fn a_buffer_holds_what_comes_while_there_is_no_path_as_far_as_it_has_room() {
-    let held = |ran: &Ran| only_flow(ran).packets_held > 0;
-    let with = |limit| paced(|pace| buffered_gap(pace, limit), held);
-    let (Some(large), Some(small)) = (with(500), with(10)) else { return };
-    let dropped = |ran: &Ran| discarded(&ran.summary, "assist-queue-full");
+    let counts = |ran: &Ran| (only_flow(ran).packets_held, discarded(&ran.summary, "assist-queue-full"));
     // A window of 64 KiB is fewer than 500 packets.
-    assert_eq!(dropped(&large), 0, "{:?}", large.summary);
-    let held = only_flow(&small).packets_held;
-    assert!((1..=10).contains(&held) && (dropped(&small) == 0 || held == 10), "{:?}", small.summary);
+    let large = paced(
+        |pace| buffered_gap(pace, 500),
+        |ran| {
+            let (held, dropped) = counts(ran);
+            assert_eq!(dropped, 0, "{:?}", ran.summary);
+            held > 10
+        },
+    );
+    let small = paced(
+        |pace| buffered_gap(pace, 10),
+        |ran| {
+            let (held, dropped) = counts(ran);
+            // Nothing is refused while there is room. What was let go in between may make room for more than ten in all.
+            assert!(dropped == 0 || held >= 10, "{:?}", ran.summary);
+            held == 10 && dropped > 0
+        },
+    );
+    assert_eq!(large.is_some(), small.is_some());
 }
