@@ -14,6 +14,8 @@ const MAKER: u8 = 43;
 
 /// Requests to the kernel in one portion of what is put in a portion at a time: they take a few milliseconds.
 const PORTION: usize = 256;
+/// As how many of them one for a proxied address counts: with a hundred thousand the kernel looks through thousands for each.
+const PROXY: usize = 8;
 
 /// What makes one route of a table another than the next.
 type RouteKey = (u32, IpAddr, u8);
@@ -452,7 +454,7 @@ impl HostChanges {
             };
             let outcome = self.netlink.remove_proxy_neighbour(interface, address);
             self.note(outcome);
-            done += 1;
+            done += PROXY;
         }
         (done, Some(Round::Remains))
     }
@@ -470,9 +472,10 @@ impl HostChanges {
     fn proceed_with_proxies(&mut self, behind: Option<AddressKey>, most: usize) -> (usize, Option<Round>) {
         let missing = self.proxies.range((after(behind), Bound::Unbounded));
         let missing = missing.filter(|(_, is_there)| !**is_there).map(|(key, _)| *key);
+        let most = most.div_ceil(PROXY);
         let portion: Vec<_> = missing.take(most).collect();
         let last = portion.last().filter(|_| portion.len() == most).copied();
-        let done = portion.len();
+        let done = portion.len() * PROXY;
         portion.into_iter().for_each(|key| self.put_proxy(key));
         (done, Some(last.map_or(Round::Neighbours(None), |last| Round::Proxies(Some(last)))))
     }
@@ -509,9 +512,22 @@ impl HostChanges {
         for wanted in routes.values().filter(|wanted| wanted.what.interface != device) {
             note(self.netlink.remove_route(&wanted.what).map(drop));
         }
-        let remains = std::mem::take(&mut self.remains);
-        for (interface, address) in std::mem::take(&mut self.proxies).into_keys().chain(remains) {
-            note(self.netlink.remove_proxy_neighbour(interface, address).map(drop));
+        let mut proxies = std::mem::take(&mut self.remains);
+        proxies.extend(std::mem::take(&mut self.proxies).into_keys());
+        let interfaces: BTreeSet<u32> = proxies.iter().map(|(interface, _)| *interface).collect();
+        for interface in interfaces {
+            let wanted = |address: &Ipv4Addr| proxies.contains(&(interface, *address));
+            let there: Vec<Ipv4Addr> = match self.netlink.proxy_neighbours(interface) {
+                // In the order of the kernel's list, so that it finds each at once.
+                Ok(listed) => listed.into_iter().filter(wanted).collect(),
+                Err(_) => {
+                    let of_it = (interface, Ipv4Addr::UNSPECIFIED)..=(interface, Ipv4Addr::BROADCAST);
+                    proxies.range(of_it).map(|(_, address)| *address).collect()
+                }
+            };
+            for address in there {
+                note(self.netlink.remove_proxy_neighbour(interface, address).map(drop));
+            }
         }
         for (interface, address) in std::mem::take(&mut self.neighbours).into_keys() {
             note(self.put_neighbour_back(interface, address));

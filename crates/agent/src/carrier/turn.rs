@@ -18,6 +18,8 @@ use super::{Carrier, Error, hooks};
 /// Registration messages taken in one turn. What they change is written down at once: the more of them, the fewer of the waits for
 /// the disk, of which each turn has one.
 const REGISTRATIONS_A_TURN: usize = 512;
+/// And none is begun when those before took so long, whatever one of them costs.
+const LONG_TURN: Duration = Duration::from_millis(20);
 /// ICMP messages taken in one turn.
 const MESSAGES_A_TURN: usize = 128;
 /// Announcements that are not of this turn, sent in one.
@@ -235,7 +237,11 @@ impl Carrier {
     fn take_datagrams(&mut self, now: Instant) {
         self.neighbourhood.listen();
         let mut buffer = [0; LONGEST_MESSAGE];
+        let begun = self.clock.now();
         for _ in 0..REGISTRATIONS_A_TURN {
+            if self.clock.now().saturating_duration_since(begun) > LONG_TURN {
+                break;
+            }
             match self.signalling.udp.receive(&mut buffer) {
                 Ok(Some(datagram)) => {
                     let interface = self.interfaces.id_of(datagram.interface);
