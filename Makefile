@@ -12,7 +12,7 @@ NATIVE_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name
 
 ORACLES := ../shared/oracles
 
-.PHONY: help setup demo test compiled hunt lint format bench oracles worlds lock clean docs/wavelan-to-gsm.png
+.PHONY: help setup demo test compiled hunt lint format bench bench-bindings oracles worlds lock clean docs/wavelan-to-gsm.png
 
 help:
 	@echo "make setup   build careof into $(VENV)"
@@ -23,6 +23,8 @@ help:
 	@echo "make format  format all sources"
 	@echo "make bench   packet-hops per CPU second beside ns-2 and ns-3, throughput of a tunnel on this machine,"
 	@echo "             what assists bring on real hosts"
+	@echo "make bench-bindings  a home agent with 100,000 bindings: registrations a second, seconds to serve after kill -9, latency under"
+	@echo "             attack (BINDINGS='--nodes 20000 --proxy-arp' for other ones)"
 	@echo "make oracles the TCP models beside real kernels, printed predictions and ns-2, as far as these are there"
 	@echo "make lock    renew requirements.lock"
 	@echo "make clean   remove everything that was built"
@@ -88,6 +90,11 @@ bench: setup
 	$(BIN)/python benches/run.py
 	cargo test --workspace --locked --quiet --test all -- --ignored
 	$(BIN)/python -m pytest --quiet -m measures
+
+# Of the release build, in namespaces of its own; the store is below TMPDIR, whose disk counts.
+bench-bindings:
+	cargo build --release --locked --quiet -p careof-agent --bin careof-agent --example bindings
+	target/release/examples/bindings $(BINDINGS)
 
 # The same scenarios in both worlds, over ten phases of their handovers each: two hours, less with JOBS=4 on a machine
 # that has nothing else to do.

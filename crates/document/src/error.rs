@@ -138,9 +138,10 @@ impl Problems {
         // What is read twice, such as the table of a queue for either direction, is wrong once.
         let mut seen = BTreeSet::new();
         self.found.retain(|problem| seen.insert(problem.clone()));
+        let lines = Lines::of(text);
         let error = |problem: Problem| {
             let (position, override_text) = match problem.origin {
-                Origin::File(offset) => (Some(position(text, offset)), None),
+                Origin::File(offset) => (Some(lines.position(offset)), None),
                 Origin::Override(index) => (None, overrides.get(index).cloned()),
             };
             DocumentError {
@@ -158,14 +159,28 @@ impl Problems {
     }
 }
 
-/// Line and column, both from 1, of the byte at `offset`.
-fn position(text: &str, offset: usize) -> (usize, usize) {
-    let before: &[u8] = text.as_bytes().get(..offset.min(text.len())).unwrap_or_default();
-    let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
-    let start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1);
-    // Bytes that continue a character do not count.
-    let column = before[start..].iter().filter(|byte| **byte & 0xc0 != 0x80).count() + 1;
-    (line, column)
+/// Where the lines of a text begin, so that a hundred thousand problems do not have it counted through as often.
+struct Lines<'a> {
+    text: &'a [u8],
+    starts: Vec<usize>,
+}
+
+impl<'a> Lines<'a> {
+    fn of(text: &'a str) -> Self {
+        let text = text.as_bytes();
+        let newlines = text.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+        Self { text, starts: std::iter::once(0).chain(newlines.map(|(at, _)| at + 1)).collect() }
+    }
+
+    /// Line and column, both from 1, of the byte at `offset`.
+    fn position(&self, offset: usize) -> (usize, usize) {
+        let offset = offset.min(self.text.len());
+        let line = self.starts.partition_point(|start| *start <= offset);
+        let start = line.checked_sub(1).and_then(|last| self.starts.get(last)).copied().unwrap_or(0);
+        let before = self.text.get(start..offset).unwrap_or_default();
+        // Bytes that continue a character do not count.
+        (line, before.iter().filter(|byte| **byte & 0xc0 != 0x80).count() + 1)
+    }
 }
 
 #[cfg(test)]
@@ -175,9 +190,9 @@ mod tests {
     #[test]
     fn columns_count_characters() {
         let text = "a = 1\nµs = \"x\"\n";
-        assert_eq!(position(text, 0), (1, 1));
-        assert_eq!(position(text, 6), (2, 1));
-        assert_eq!(position(text, 6 + "µs = ".len()), (2, 6));
-        assert_eq!(position(text, 10_000), (3, 1));
+        assert_eq!(Lines::of(text).position(0), (1, 1));
+        assert_eq!(Lines::of(text).position(6), (2, 1));
+        assert_eq!(Lines::of(text).position(6 + "µs = ".len()), (2, 6));
+        assert_eq!(Lines::of(text).position(10_000), (3, 1));
     }
 }

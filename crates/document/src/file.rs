@@ -6,9 +6,6 @@ use std::path::Path;
 use crate::error::{DocumentError, DocumentErrors};
 use crate::section::Dialect;
 
-/// Larger files are no documents; reading one by mistake should not fill the memory.
-const LARGEST_FILE: u64 = 4 << 20;
-
 /// The text of the file `path`, which should be a document of `dialect`.
 ///
 /// # Errors
@@ -43,8 +40,10 @@ fn contents(path: &Path, dialect: &Dialect) -> Result<String, (String, String, O
     if about.is_dir() {
         return Err(("a directory".to_owned(), expected(), Some("name one of the .toml files in it")));
     }
-    if about.len() > LARGEST_FILE {
-        return Err((format!("a file of {} bytes", about.len()), format!("{noun} has at most 4 MiB"), None));
+    let largest = dialect.largest_mib;
+    if about.len() > largest << 20 {
+        let expected = format!("{noun} has at most {largest} MiB");
+        return Err((format!("a file of {} bytes", about.len()), expected, None));
     }
     let bytes = std::fs::read(path).map_err(failed)?;
     String::from_utf8(bytes).map_err(|error| {

@@ -16,6 +16,8 @@ pub struct Dialect {
     pub given_twice: &'static str,
     /// An override, for messages about malformed ones.
     pub override_example: &'static str,
+    /// The largest file that is one, MiB: reading something else by mistake should not fill the memory.
+    pub largest_mib: u64,
     /// Where a value may be written short, the key that the short form stands for.
     pub long_form: fn(&[&str]) -> Option<&'static str>,
 }

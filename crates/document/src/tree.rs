@@ -361,6 +361,7 @@ mod tests {
         examples: "",
         given_twice: "",
         override_example: "seed=7",
+        largest_mib: 4,
         long_form: |keys| match keys {
             ["links", _] => Some("preset"),
             ["links", _, "queue"] => Some("limit"),

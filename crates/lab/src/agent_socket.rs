@@ -13,8 +13,9 @@ use crate::socket::{Control, PacketInfo, Socket, encode, from_ipv4};
 use crate::unaddressed::Unaddressed;
 
 const DOING: &str = "exchange registration messages";
-/// Room for messages that come in faster than they are read, bytes.
-const RECEIVE_BUFFER: libc::c_int = 1 << 20;
+/// Room for messages that come in faster than they are read, bytes: about ten thousand of them. Whoever reads them may wait for a
+/// disk in between, while others send thousands of forged ones.
+const RECEIVE_BUFFER: libc::c_int = 4 << 20;
 
 /// A UDP socket that knows where each message came in and can say where each shall leave.
 ///

@@ -36,6 +36,22 @@ pub(crate) struct ReceivedMessage {
     pub(crate) control_len: usize,
 }
 
+/// Has the kernel's `program` decide what comes in at a socket.
+pub(crate) fn attach_filter(socket: BorrowedFd<'_>, program: &mut [libc::sock_filter]) -> Result<(), Errno> {
+    let program = libc::sock_fprog {
+        len: u16::try_from(program.len()).unwrap_or(u16::MAX),
+        filter: program.as_mut_ptr(),
+    };
+    let len = size_of::<libc::sock_fprog>() as libc::socklen_t;
+    // SAFETY: the program's pointer and length are those of one slice, which the kernel reads and copies.
+    #[expect(unsafe_code, reason = "the option is a pointer to a pointer")]
+    let done = unsafe {
+        let pointer = (&raw const program).cast();
+        libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, pointer, len)
+    };
+    Errno::result(done).map(drop)
+}
+
 impl Socket {
     pub(crate) fn open(
         doing: &'static str,
@@ -141,19 +157,8 @@ impl Socket {
 
     /// Has the kernel's `program` decide what comes in.
     pub(crate) fn attach_filter(&self, program: &mut [libc::sock_filter]) -> Result<(), Error> {
-        let program = libc::sock_fprog {
-            len: u16::try_from(program.len()).unwrap_or(u16::MAX),
-            filter: program.as_mut_ptr(),
-        };
-        let len = size_of::<libc::sock_fprog>() as libc::socklen_t;
-        // SAFETY: the program's pointer and length are those of one slice, which the kernel reads and copies.
-        #[expect(unsafe_code, reason = "the option is a pointer to a pointer")]
-        let done = unsafe {
-            let pointer = (&raw const program).cast();
-            libc::setsockopt(self.fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, pointer, len)
-        };
-        let call = "setsockopt(SO_ATTACH_FILTER)";
-        Errno::result(done).map(drop).map_err(|errno| self.failed(call, errno))
+        let attached = attach_filter(self.fd.as_fd(), program);
+        attached.map_err(|errno| self.failed("setsockopt(SO_ATTACH_FILTER)", errno))
     }
 
     pub(crate) fn connect(&self, to: SocketAddrV4) -> Result<(), Error> {

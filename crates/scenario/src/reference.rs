@@ -923,6 +923,7 @@ pub(crate) static DIALECT: Dialect = Dialect {
     examples: "ready scenarios are in scenarios/",
     given_twice: "a key is given once; a table is opened once, but [[flow]] and [[handover]] once for each",
     override_example: "seed=7 or links.gsm.delay=\"300 ms\"",
+    largest_mib: 4,
     long_form,
 };
 

@@ -20,6 +20,7 @@ use careof_wire::{Segment, SeqNumber};
 
 use super::assist_events::{AssistEvents, PacketDeed};
 use super::error_reports::ErrorReport;
+use super::status::AssistOverview;
 use super::{AssistDeed, AssistFlowStatus, AssistStatus};
 
 /// Turns of the wheel for an assistant that wants to be woken at once; it is woken again in the next turn.
@@ -373,6 +374,11 @@ impl Assists {
             done: self.deeds.get(&flow.key).cloned().unwrap_or_default(),
         });
         AssistStatus { flows: flows.collect(), stored_packets, stored_bytes }
+    }
+
+    pub(super) fn overview(&self) -> AssistOverview {
+        let (stored_packets, stored_bytes) = self.assistant.load();
+        AssistOverview { flows: self.assistant.flows().count(), stored_packets, stored_bytes }
     }
 
     /// What was counted, by name.

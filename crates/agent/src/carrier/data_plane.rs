@@ -14,7 +14,7 @@ use careof_wire::protocol;
 use careof_wire::tunnel::{Encapsulation, EncapsulationError, Origin, Tunnel, relay_error};
 
 use super::assists::{Assists, Heading, Shown};
-use super::decisions::{Decisions, path_to};
+use super::decisions::{Decisions, Traffic, path_to};
 use super::error_reports::{ErrorReport, Problem, RateLimit, report, tellable};
 use super::tunnel_entry::{
     Fits, KERNEL_BELIEVED, Way, counted, fragments, longest_fragments, mtu_of, too_long, way_for,
@@ -85,6 +85,10 @@ pub(super) struct DataPlane {
     /// One that the kernel has put together from several, on the same way.
     unfinished: Frame,
     pub(super) uncarried: Uncarried,
+    /// Put into tunnels, whichever, also those that are no more.
+    pub(super) put_in: Traffic,
+    /// Taken out of tunnels.
+    pub(super) taken_out: Traffic,
     /// Errors that wait to be sent.
     reports: Vec<ErrorReport>,
     pub(super) limit: RateLimit,
@@ -112,6 +116,8 @@ impl DataPlane {
             scratch: Vec::new(),
             unfinished: Frame::new(),
             uncarried: Uncarried::default(),
+            put_in: Traffic::default(),
+            taken_out: Traffic::default(),
             reports: Vec::new(),
             limit: RateLimit::new(),
             role,
@@ -219,8 +225,10 @@ impl DataPlane {
                     let before = (batch.len(), self.frame.bytes_left());
                     let outcome = batch.push_frame(&mut tunnel, interface, &mut self.frame);
                     if let Some(entrance) = decisions.entrance(&header, tunnel.exit) {
-                        let bytes = before.1.saturating_sub(self.frame.bytes_left());
-                        entrance.traffic.note((batch.len() - before.0) as u64, bytes as u64);
+                        let bytes = before.1.saturating_sub(self.frame.bytes_left()) as u64;
+                        let packets = (batch.len() - before.0) as u64;
+                        entrance.traffic.note(packets, bytes);
+                        self.put_in.note(packets, bytes);
                         if outcome.is_ok() {
                             entrance.tunnel.encapsulation = counted(entrance.tunnel, tunnel);
                         }
@@ -448,6 +456,7 @@ impl DataPlane {
                 && let Some(entrance) = decisions.entrances_for(header).get_mut(n)
             {
                 entrance.traffic.note(1, datagram.len() as u64);
+                self.put_in.note(1, datagram.len() as u64);
                 entrance.tunnel.encapsulation = counted(entrance.tunnel, used);
             }
         }
@@ -611,6 +620,7 @@ impl DataPlane {
             return Ok(());
         };
         exit.traffic.note(1, out.datagram.len() as u64);
+        self.taken_out.note(1, out.datagram.len() as u64);
         let (onwards, path) = (exit.onwards, exit.path);
         let onwards = onwards && !decisions.entrances_for(&inner).is_empty();
         if self.assists.as_ref().is_some_and(|assists| assists.wants(&inner)) {

@@ -170,15 +170,26 @@ impl Decisions {
         entrance.map_or(Encapsulation::IpInIp, |entrance| entrance.tunnel.encapsulation).max_overhead()
     }
 
+    /// How many mobile nodes packets are put into tunnels for, or taken out of them; some may count twice.
+    pub(super) fn mobile_nodes(&self) -> usize {
+        self.entrances.len().max(self.exits_by_source.len()).max(self.exits_by_destination.len())
+    }
+
+    /// The entrances of the mobile nodes with these home addresses.
+    pub(super) fn entrances_of(&self, of: RangeInclusive<Ipv4Addr>) -> impl Iterator<Item = &Entrance> {
+        self.entrances.range(of).flat_map(|(_, entrances)| entrances)
+    }
+
+    /// The exits of the mobile nodes with these home addresses, with the tunnel's other end.
+    pub(super) fn exits_of(&self, of: &RangeInclusive<Ipv4Addr>) -> impl Iterator<Item = (Ipv4Addr, &Exit)> {
+        let keys = (*of.start(), Ipv4Addr::UNSPECIFIED)..=(*of.end(), Ipv4Addr::BROADCAST);
+        let all = self.exits_by_source.range(keys.clone()).chain(self.exits_by_destination.range(keys));
+        all.map(|((_, there), exit)| (*there, exit))
+    }
+
     /// All entrances.
     pub(super) fn entrances(&self) -> impl Iterator<Item = &Entrance> {
         self.entrances.values().flatten()
-    }
-
-    /// All exits, with the tunnel's other end.
-    pub(super) fn exits(&self) -> impl Iterator<Item = (Ipv4Addr, &Exit)> {
-        let all = self.exits_by_source.iter().chain(&self.exits_by_destination);
-        all.map(|((_, there), exit)| (*there, exit))
     }
 
     /// Another path may have another MTU, whatever was learnt.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
+use std::ops::Bound;
 
 use careof_lab::{Error, Neighbour, Netlink, Route, Rule};
 use nix::errno::Errno;
@@ -11,8 +12,15 @@ use super::HostOptions;
 /// The mark of an agent's neighbours (`NDA_PROTOCOL`), a number that no program of `rt_protos` has.
 const MAKER: u8 = 43;
 
+/// Requests to the kernel in one portion of what is put in a portion at a time: they take a few milliseconds.
+const PORTION: usize = 256;
+/// As how many of them one for a proxied address counts: with a hundred thousand the kernel looks through thousands for each.
+const PROXY: usize = 8;
+
 /// What makes one route of a table another than the next.
 type RouteKey = (u32, IpAddr, u8);
+/// Whose address on which interface.
+type AddressKey = (u32, Ipv4Addr);
 
 /// Something wanted, and whether the kernel has it for all that is known.
 #[derive(Clone, Debug)]
@@ -21,19 +29,44 @@ struct Wanted<T> {
     is_there: bool,
 }
 
+/// A round through everything that is wanted: how far it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Round {
+    /// Proxied addresses of a former life are taken out.
+    Remains,
+    /// Behind this route.
+    Routes(Option<RouteKey>),
+    /// Behind this proxied address.
+    Proxies(Option<AddressKey>),
+    /// Behind this neighbour.
+    Neighbours(Option<AddressKey>),
+}
+
 /// The routes, rules, neighbours and proxied addresses of an agent.
 ///
 /// What is wanted is kept even when the kernel cannot have it now (an interface is down or gone); [`HostChanges::settle`]
 /// tries again. Nothing of it is ever in tables or at priorities that others use.
+///
+/// What a registration changes is in the kernel when the call returns. What may be much - what a former life had, what came back
+/// with an interface, what nobody knows for certain any more - is put in by [`HostChanges::proceed`], a portion a turn. Every
+/// request is one exchange with the kernel, however much there is.
 #[derive(Debug)]
 pub(super) struct HostChanges {
     netlink: Netlink,
     routes: BTreeMap<RouteKey, Wanted<Route>>,
     rules: Vec<Wanted<Rule>>,
-    neighbours: BTreeMap<(u32, Ipv4Addr), Wanted<[u8; 6]>>,
+    neighbours: BTreeMap<AddressKey, Wanted<[u8; 6]>>,
     /// Neighbours that somebody else had set where one is wanted now.
-    neighbours_before: BTreeMap<(u32, Ipv4Addr), Neighbour>,
-    proxies: BTreeMap<(u32, Ipv4Addr), bool>,
+    neighbours_before: BTreeMap<AddressKey, Neighbour>,
+    proxies: BTreeMap<AddressKey, bool>,
+    /// Proxied addresses that a killed agent left and nobody wants.
+    remains: BTreeSet<AddressKey>,
+    /// Routes and proxied addresses that are wanted from now on may wait for their portion.
+    pub(super) is_unhurried: bool,
+    /// `None` when nothing waits.
+    round: Option<Round>,
+    /// Something that the present round has passed may be missing since.
+    again: bool,
     /// Requests that the kernel refused for another reason than that it cannot be now.
     pub(super) refused: u64,
     /// The latest of them.
@@ -42,6 +75,11 @@ pub(super) struct HostChanges {
 
 fn key(route: &Route) -> RouteKey {
     (route.table.unwrap_or(Route::MAIN_TABLE), route.destination, route.prefix_length)
+}
+
+/// Where what comes behind a key begins.
+fn after<K>(key: Option<K>) -> Bound<K> {
+    key.map_or(Bound::Unbounded, Bound::Excluded)
 }
 
 /// Whether a request failed because of what the host is like at the moment, and may be tried again.
@@ -65,6 +103,10 @@ impl HostChanges {
             neighbours: BTreeMap::new(),
             neighbours_before: BTreeMap::new(),
             proxies: BTreeMap::new(),
+            remains: BTreeSet::new(),
+            is_unhurried: false,
+            round: None,
+            again: false,
             refused: 0,
             last_refusal: None,
         })
@@ -73,6 +115,11 @@ impl HostChanges {
     /// For questions to the kernel.
     pub(super) const fn netlink(&mut self) -> &mut Netlink {
         &mut self.netlink
+    }
+
+    /// How many lists the kernel was asked for.
+    pub(super) const fn dumps(&self) -> u64 {
+        self.netlink.dumps()
     }
 
     /// Removes what an agent with these options left when it was killed. Its tunnel device went with it, and so did
@@ -120,9 +167,26 @@ impl HostChanges {
         if self.routes.get(&key).is_some_and(|wanted| wanted.is_there && wanted.what == route) {
             return;
         }
-        let outcome = self.netlink.set_route(&route);
+        if self.is_unhurried {
+            self.routes.insert(key, Wanted { what: route, is_there: false });
+            return self.settle();
+        }
+        self.put_route(key, route);
+    }
+
+    fn put_route(&mut self, key: RouteKey, route: Route) {
+        let outcome = self.netlink.put_route(&route);
         let is_there = self.note(outcome);
         self.routes.insert(key, Wanted { what: route, is_there });
+    }
+
+    /// Somebody else has removed a route, which may be one of these.
+    pub(super) fn note_removal(&mut self, route: &Route) {
+        let found = self.routes.get_mut(&key(route));
+        if let Some(wanted) = found.filter(|wanted| wanted.what.interface == route.interface) {
+            wanted.is_there = false;
+            self.settle();
+        }
     }
 
     /// Wants no route to this prefix in `table` any longer.
@@ -230,17 +294,51 @@ impl HostChanges {
 
     /// Wants ARP requests for an address to be answered.
     pub(super) fn set_proxy(&mut self, interface: u32, address: Ipv4Addr) {
-        if self.proxies.get(&(interface, address)) == Some(&true) {
+        let key = (interface, address);
+        if self.proxies.get(&key) == Some(&true) {
             return;
         }
-        let outcome = self.netlink.add_proxy_neighbour(interface, address);
+        if self.is_unhurried {
+            self.proxies.insert(key, false);
+            return self.settle();
+        }
+        self.put_proxy(key);
+    }
+
+    fn put_proxy(&mut self, key: AddressKey) {
+        self.remains.remove(&key);
+        let outcome = self.netlink.put_proxy_neighbour(key.0, key.1);
         let is_there = self.note(outcome);
-        self.proxies.insert((interface, address), is_there);
+        self.proxies.insert(key, is_there);
+    }
+
+    /// A killed agent may have left proxied addresses on an interface. `is_wanted` says whether one is wanted, and of those that
+    /// are none of the agent's nothing: what is wanted is there already then, and the rest is taken out.
+    pub(super) fn take_over_proxies(&mut self, interface: u32, is_wanted: impl Fn(Ipv4Addr) -> Option<bool>) {
+        let found = match self.netlink.proxy_neighbours(interface) {
+            Ok(found) => found,
+            Err(error) => {
+                self.note(Err::<(), _>(error));
+                return;
+            }
+        };
+        for address in found {
+            let key = (interface, address);
+            match is_wanted(address) {
+                Some(true) => drop(self.proxies.insert(key, true)),
+                Some(false) => drop(self.remains.insert(key)),
+                None => {}
+            }
+        }
+        if !self.remains.is_empty() {
+            self.settle();
+        }
     }
 
     /// Wants that no longer - neither now nor from a former life.
     pub(super) fn unset_proxy(&mut self, interface: u32, address: Ipv4Addr) {
         self.proxies.remove(&(interface, address));
+        self.remains.remove(&(interface, address));
         let outcome = self.netlink.remove_proxy_neighbour(interface, address);
         self.note(outcome);
     }
@@ -279,6 +377,7 @@ impl HostChanges {
     pub(super) fn forget_interface(&mut self, index: u32) {
         self.routes.retain(|_, wanted| wanted.what.interface != index);
         self.proxies.retain(|(interface, _), _| *interface != index);
+        self.remains.retain(|(interface, _)| *interface != index);
         self.neighbours.retain(|(interface, _), _| *interface != index);
         self.neighbours_before.retain(|(interface, _), _| *interface != index);
     }
@@ -301,30 +400,102 @@ impl HostChanges {
         self.forget_interface(index);
     }
 
-    /// Tries again what could not be put in, or may have been removed by others.
-    pub(super) fn settle(&mut self) {
-        let routes: Vec<Route> =
-            self.routes.values().filter(|wanted| !wanted.is_there).map(|wanted| wanted.what).collect();
-        routes.into_iter().for_each(|route| self.set_route(route));
-        let rules: Vec<Rule> =
-            self.rules.iter().filter(|wanted| !wanted.is_there).map(|wanted| wanted.what.clone()).collect();
-        rules.into_iter().for_each(|rule| self.set_rule(rule));
-        let proxies: Vec<_> =
-            self.proxies.iter().filter(|(_, is_there)| !**is_there).map(|(key, _)| *key).collect();
-        proxies.into_iter().for_each(|(interface, address)| self.set_proxy(interface, address));
-        let neighbours: Vec<_> = self
-            .neighbours
-            .iter()
-            .filter(|(_, wanted)| !wanted.is_there)
-            .map(|((interface, address), wanted)| (*interface, *address, wanted.what))
-            .collect();
-        for (interface, address, link_address) in neighbours {
-            self.set_neighbour(interface, address, link_address);
+    /// Has what could not be put in, or may have been removed by others, tried again in portions.
+    pub(super) const fn settle(&mut self) {
+        match self.round {
+            None => self.round = Some(Round::Remains),
+            // It began not long ago, and would never end if it always began anew.
+            Some(_) => self.again = true,
         }
     }
 
-    /// Takes everything out. The first refusal is returned, and the rest carried out all the same.
-    pub(super) fn undo(&mut self) -> Result<(), Error> {
+    /// Whether something waits for [`HostChanges::proceed`].
+    pub(super) const fn is_settling(&self) -> bool {
+        self.round.is_some()
+    }
+
+    /// How much waits.
+    pub(super) fn unsettled(&self) -> usize {
+        if !self.is_settling() {
+            return 0;
+        }
+        let routes = self.routes.values().filter(|wanted| !wanted.is_there).count();
+        let proxies = self.proxies.values().filter(|is_there| !**is_there).count();
+        let neighbours = self.neighbours.values().filter(|wanted| !wanted.is_there).count();
+        routes + proxies + neighbours + self.remains.len()
+    }
+
+    /// Puts in, or takes out, the next portion of what waits. Rules are few and come first.
+    pub(super) fn proceed(&mut self) {
+        let mut left = PORTION;
+        while let Some(round) = self.round.filter(|_| left > 0) {
+            let (done, next) = match round {
+                Round::Remains => self.proceed_with_remains(left),
+                Round::Routes(behind) => self.proceed_with_routes(behind, left),
+                Round::Proxies(behind) => self.proceed_with_proxies(behind, left),
+                Round::Neighbours(behind) => self.proceed_with_neighbours(behind, left),
+            };
+            left = left.saturating_sub(done);
+            self.round = match next {
+                None if std::mem::take(&mut self.again) => Some(Round::Remains),
+                next => next,
+            };
+        }
+    }
+
+    fn proceed_with_remains(&mut self, most: usize) -> (usize, Option<Round>) {
+        let rules: Vec<Rule> =
+            self.rules.iter().filter(|wanted| !wanted.is_there).map(|wanted| wanted.what.clone()).collect();
+        let mut done = rules.len();
+        rules.into_iter().for_each(|rule| self.set_rule(rule));
+        while done < most {
+            let Some((interface, address)) = self.remains.pop_first() else {
+                return (done, Some(Round::Routes(None)));
+            };
+            let outcome = self.netlink.remove_proxy_neighbour(interface, address);
+            self.note(outcome);
+            done += PROXY;
+        }
+        (done, Some(Round::Remains))
+    }
+
+    fn proceed_with_routes(&mut self, behind: Option<RouteKey>, most: usize) -> (usize, Option<Round>) {
+        let missing = self.routes.range((after(behind), Bound::Unbounded));
+        let missing = missing.filter(|(_, wanted)| !wanted.is_there).map(|(key, wanted)| (*key, wanted.what));
+        let portion: Vec<_> = missing.take(most).collect();
+        let last = portion.last().filter(|_| portion.len() == most).map(|(key, _)| *key);
+        let done = portion.len();
+        portion.into_iter().for_each(|(key, route)| self.put_route(key, route));
+        (done, Some(last.map_or(Round::Proxies(None), |last| Round::Routes(Some(last)))))
+    }
+
+    fn proceed_with_proxies(&mut self, behind: Option<AddressKey>, most: usize) -> (usize, Option<Round>) {
+        let missing = self.proxies.range((after(behind), Bound::Unbounded));
+        let missing = missing.filter(|(_, is_there)| !**is_there).map(|(key, _)| *key);
+        let most = most.div_ceil(PROXY);
+        let portion: Vec<_> = missing.take(most).collect();
+        let last = portion.last().filter(|_| portion.len() == most).copied();
+        let done = portion.len() * PROXY;
+        portion.into_iter().for_each(|key| self.put_proxy(key));
+        (done, Some(last.map_or(Round::Neighbours(None), |last| Round::Proxies(Some(last)))))
+    }
+
+    fn proceed_with_neighbours(&mut self, behind: Option<AddressKey>, most: usize) -> (usize, Option<Round>) {
+        let missing = self.neighbours.range((after(behind), Bound::Unbounded));
+        let missing = missing.filter(|(_, wanted)| !wanted.is_there).map(|(key, wanted)| (*key, wanted.what));
+        let portion: Vec<_> = missing.take(most).collect();
+        let last = portion.last().filter(|_| portion.len() == most).map(|(key, _)| *key);
+        let done = portion.len();
+        for ((interface, address), link_address) in portion {
+            self.set_neighbour(interface, address, link_address);
+        }
+        (done, last.map(|last| Round::Neighbours(Some(last))))
+    }
+
+    /// Takes everything out, except the routes into `device`, which go with it. The first refusal is returned, and the rest
+    /// carried out all the same.
+    pub(super) fn undo(&mut self, device: u32) -> Result<(), Error> {
+        self.round = None;
         let mut outcome = Ok(());
         let mut note = |result: Result<_, Error>| {
             if let Err(error) = result
@@ -337,11 +508,26 @@ impl HostChanges {
         for wanted in self.rules.drain(..) {
             note(self.netlink.remove_rule(&wanted.what).map(drop));
         }
-        for wanted in std::mem::take(&mut self.routes).values() {
+        let routes = std::mem::take(&mut self.routes);
+        for wanted in routes.values().filter(|wanted| wanted.what.interface != device) {
             note(self.netlink.remove_route(&wanted.what).map(drop));
         }
-        for (interface, address) in std::mem::take(&mut self.proxies).into_keys() {
-            note(self.netlink.remove_proxy_neighbour(interface, address).map(drop));
+        let mut proxies = std::mem::take(&mut self.remains);
+        proxies.extend(std::mem::take(&mut self.proxies).into_keys());
+        let interfaces: BTreeSet<u32> = proxies.iter().map(|(interface, _)| *interface).collect();
+        for interface in interfaces {
+            let wanted = |address: &Ipv4Addr| proxies.contains(&(interface, *address));
+            let there: Vec<Ipv4Addr> = match self.netlink.proxy_neighbours(interface) {
+                // In the order of the kernel's list, so that it finds each at once.
+                Ok(listed) => listed.into_iter().filter(wanted).collect(),
+                Err(_) => {
+                    let of_it = (interface, Ipv4Addr::UNSPECIFIED)..=(interface, Ipv4Addr::BROADCAST);
+                    proxies.range(of_it).map(|(_, address)| *address).collect()
+                }
+            };
+            for address in there {
+                note(self.netlink.remove_proxy_neighbour(interface, address).map(drop));
+            }
         }
         for (interface, address) in std::mem::take(&mut self.neighbours).into_keys() {
             note(self.put_neighbour_back(interface, address));

@@ -44,6 +44,10 @@ pub use status::{
     InterfaceStatus, RegistrationStatus, Role, Status, StoreStatus, TunnelStatus, VisitorStatus,
 };
 
+#[cfg(test)]
+pub(crate) use status::AssistOverview;
+pub(crate) use status::Overview;
+
 use agent::Agent;
 use announcements::Announcements;
 use assists::Assists;
@@ -118,6 +122,10 @@ impl Carrier {
     /// Opens sockets and the tunnel device, installs what the agent needs in the host, and starts the agent: a home
     /// agent with the bindings from its store, a mobile node with the interfaces and addresses it finds.
     ///
+    /// A home agent has its bindings, and what it must not accept again, before this returns: no request is judged without them.
+    /// Their routes and proxied addresses are put into the host a portion a turn; [`Carrier::is_restoring`] says whether some
+    /// are missing. Bindings that are taken back are in the [status](Carrier::status) and no events.
+    ///
     /// `clock` is the one that all instants are of; `random` feeds the agent.
     ///
     /// # Errors
@@ -130,9 +138,9 @@ impl Carrier {
         let wall_clock = hooks::wall_clock(time_of_day.as_ref(), now);
         let agent = Agent::new(now, &setup, wall_clock, branch(&mut random))?;
         let role = agent.role();
-        // Before anything is read, so that no change falls in between.
-        let monitor = NetlinkMonitor::open()?;
         let mut host = HostChanges::open()?;
+        // Before anything is read, so that no change falls in between.
+        let monitor = NetlinkMonitor::open_beside(host.netlink())?;
         let mut parameters = Parameters::open(setup.host().set_kernel_parameters, parameters)?;
         let (tun, tunnel) = tunnel_device::make(&setup, &mut host, &mut parameters)?;
         // Only now: who has the device has no living agent beside it whose routes these could be.
@@ -182,21 +190,30 @@ impl Carrier {
             closed: false,
         };
         carrier.install()?;
+        carrier.restore(now)?;
         carrier.read_network(now)?;
         if let Some(error) = carrier.reading.take_problem() {
             // There is no earlier state to go on with, and somebody waits to be told.
             return Err(error.into());
         }
-        if let Agent::Home(agent) = &mut carrier.agent {
-            carrier.persistence.restore(now, agent)?;
-        }
-        carrier.tell_assists_all(now);
         carrier.finish_turn()?;
         carrier.parameters.restore_remains();
         match carrier.host.last_refusal.take() {
             Some(error) => Err(error.into()),
             None => Ok(carrier),
         }
+    }
+
+    /// Whether a part of what a former life had in the host is still to be put there.
+    #[must_use]
+    pub const fn is_restoring(&self) -> bool {
+        self.host.is_settling()
+    }
+
+    /// How many bindings were taken back from the store when the agent was opened.
+    #[must_use]
+    pub const fn restored(&self) -> u64 {
+        self.persistence.restored
     }
 
     /// The next thing the agent tells, and when it happened. A bounded number is kept; what was lost beyond is
@@ -393,7 +410,10 @@ impl Carrier {
         }
         self.change_assists(now, setup)?;
         self.agent = agent;
+        self.host.is_unhurried = true;
+        self.take_restored(now);
         self.forget_agent(homes);
+        self.host.is_unhurried = false;
         self.interfaces.forget_addresses();
         self.install()?;
         self.tell_interfaces(now);
@@ -448,7 +468,7 @@ impl Carrier {
             return Ok(());
         }
         self.closed = true;
-        let host = self.host.undo();
+        let host = self.host.undo(self.tunnel);
         let parameters = self.parameters.undo();
         Ok(host.and(parameters)?)
     }

@@ -41,6 +41,8 @@ pub(super) struct Persistence {
     failure: Option<Failure>,
     pub(super) saved: u64,
     pub(super) failed: u64,
+    /// Bindings that the agent had from the store when it began.
+    pub(super) restored: u64,
 }
 
 impl std::fmt::Debug for Persistence {
@@ -54,14 +56,20 @@ impl Persistence {
         Self { store, ..Self::default() }
     }
 
-    /// Gives a home agent back what was written down.
-    pub(super) fn restore(&mut self, now: Instant, agent: &mut HomeAgent) -> Result<(), Error> {
-        let records = self.store.as_mut().map_or_else(|| Ok(Vec::new()), |store| store.load())?;
-        for record in records {
-            agent.restore(now, &record);
+    /// What was written down.
+    pub(super) fn load(&mut self) -> Result<Vec<MobileNodeRecord>, Error> {
+        Ok(self.store.as_mut().map_or_else(|| Ok(Vec::new()), |store| store.load())?)
+    }
+
+    /// `record` was written down in a former life, and the agent has taken from it what still counts: only a difference is written
+    /// again.
+    pub(super) fn take_over(&mut self, now: Instant, agent: &HomeAgent, record: MobileNodeRecord) {
+        self.restored += agent.bindings_of(record.home_address).len() as u64;
+        let present = agent.record(now, record.home_address);
+        if present.is_some_and(|present| !says_the_same(&record, &present)) {
             self.note(record.home_address);
         }
-        Ok(())
+        self.written.insert(record.home_address, record);
     }
 
     /// Something about this mobile node may have changed.

@@ -82,11 +82,9 @@ impl Carrier {
                 // Answers for others are put off by up to 0.8 s without this.
                 self.parameters.set(&format!("ipv4/neigh/{name}/proxy_delay"), "0")?;
                 let Agent::Home(agent) = &self.agent else { return Ok(()) };
-                let served = setup.config.mobile_nodes.iter().map(|node| node.home_address);
-                let at_home: Vec<Ipv4Addr> = served.filter(|node| agent.tunnels(*node).is_empty()).collect();
                 if let Some(index) = index.filter(|_| has_neighbours) {
-                    // A killed agent may have left some.
-                    at_home.into_iter().for_each(|node| self.host.unset_proxy(index, node));
+                    let is_away = |node| agent.serves(node).then(|| !agent.tunnels(node).is_empty());
+                    self.host.take_over_proxies(index, is_away);
                 }
             }
             // Visitors send from addresses to which the way leads elsewhere.
@@ -224,6 +222,7 @@ impl Carrier {
                     self.host.doubt_address(*index, *address);
                     addresses = true;
                 }
+                NetworkChange::RouteRemoved { route } => self.host.note_removal(route),
                 _ => addresses = true,
             }
         }
@@ -301,11 +300,48 @@ impl Carrier {
             }
             Agent::Home(agent) => {
                 let away: Vec<Ipv4Addr> = agent.bindings().map(|binding| binding.home_address).collect();
+                self.host.is_unhurried = true;
                 for home_address in away {
                     self.proxy(home_address, id, true);
                 }
+                self.host.is_unhurried = false;
             }
             Agent::Mobile(_) => {}
+        }
+    }
+
+    /// Home agent: takes back what was written down. All of it before anything else, which is quick: it is memory only, and a
+    /// request that were judged before its record is there could be an old one. What follows in the host comes a portion a turn.
+    pub(super) fn restore(&mut self, now: Instant) -> Result<(), Error> {
+        self.host.is_unhurried = true;
+        for record in self.persistence.load()? {
+            if let Agent::Home(agent) = &mut self.agent
+                && agent.restore(now, &record)
+            {
+                self.persistence.take_over(now, agent, record);
+                self.take_restored(now);
+            }
+        }
+        self.host.is_unhurried = false;
+        Ok(())
+    }
+
+    /// What follows from bindings that an agent was given, instead of granting them. It may be much, and is nothing new.
+    pub(super) fn take_restored(&mut self, now: Instant) {
+        let mut moved = BTreeMap::new();
+        while let Some(event) = self.agent.poll_event() {
+            match event {
+                Event::Binding(change) => self.binding_changed(change.home_address),
+                Event::Arp(ArpEvent::Gratuitous { home_address, interface, owner }) => {
+                    self.announcements.put_off(Announcement { interface, address: home_address, owner });
+                }
+                Event::Arp(event) => self.arp(now, event),
+                _ => {}
+            }
+            self.tell_assists(now, &event, &mut moved);
+        }
+        for (mobile, old_lost) in moved {
+            self.tell_paths(now, mobile, old_lost);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
+use std::ops::RangeInclusive;
 
 use careof_base::Instant;
 use careof_mobility::v4::DropReason;
@@ -9,6 +10,8 @@ use careof_wire::tunnel::Encapsulation;
 
 use super::agent::Agent;
 use super::data_plane::{LANES, Uncarried};
+use super::decisions::Traffic;
+use super::status::Overview;
 use super::{
     AgentCounters, BindingStatus, Carrier, InterfaceStatus, RegistrationStatus, Status, StoreError,
     TunnelStatus, VisitorStatus,
@@ -26,36 +29,67 @@ fn left(now: Instant, expires: Instant) -> Option<f64> {
     (expires < Instant::MAX).then(|| expires.saturating_duration_since(now).as_secs_f64())
 }
 
+/// Everything that a home address can be.
+const ALL: RangeInclusive<Ipv4Addr> = Ipv4Addr::UNSPECIFIED..=Ipv4Addr::BROADCAST;
+
+/// The first items, those of `most` mobile nodes, and the home address of the next one.
+fn part<'a, T: 'a>(
+    items: impl Iterator<Item = &'a T>,
+    home_address: impl Fn(&T) -> Ipv4Addr,
+    most: usize,
+) -> (Vec<&'a T>, Option<Ipv4Addr>) {
+    let (mut taken, mut nodes, mut last) = (Vec::new(), 0, None);
+    for item in items {
+        let of = home_address(item);
+        if last != Some(of) {
+            if nodes == most {
+                return (taken, Some(of));
+            }
+            nodes += 1;
+            last = Some(of);
+        }
+        taken.push(item);
+    }
+    (taken, None)
+}
+
 impl Carrier {
-    /// What the agent is doing.
+    /// What the agent is doing. With very many bindings or visitors this takes its time, in which nothing else is done; see
+    /// [`Carrier::status_part`].
     #[must_use]
     pub fn status(&self) -> Status {
+        self.status_part(Ipv4Addr::UNSPECIFIED, usize::MAX)
+    }
+
+    /// What the agent is doing, with the bindings or visitors of at most `most` mobile nodes and what they have of tunnels: of
+    /// those with the home address `from` and larger ones. [`Status::next`] says with which to go on.
+    #[must_use]
+    pub fn status_part(&self, from: Ipv4Addr, most: usize) -> Status {
         let now = self.clock.now();
         let name = |id| self.interface_name(id).map(str::to_owned);
-        let interfaces = self.interfaces.named().iter().map(|interface| InterfaceStatus {
-            name: interface.device.name.clone(),
-            up: interface.is_up(),
-            address: interface.address.map(|own| format!("{}/{}", own.address, own.prefix_length)),
-            gateway: interface.address.and_then(|own| own.gateway),
-        });
         let mut status = Status {
             role: self.role(),
             uptime_s: now.saturating_duration_since(self.opened).as_secs_f64(),
             tunnel_device: self.setup.host().tunnel_device.clone(),
-            interfaces: interfaces.collect(),
+            interfaces: self.interface_statuses(),
             network_problem: self.reading.problem().map(ToString::to_string),
+            host_changes_pending: self.host.unsettled(),
+            binding_count: 0,
             bindings: Vec::new(),
             store: self.persistence.status(now),
+            visitor_count: 0,
             visitors: Vec::new(),
-            registration: None,
-            tunnels: self.tunnels(),
+            registration: self.registration(),
+            tunnels: Vec::new(),
             assist: self.data.assists.as_ref().map(|assists| assists.status(now)),
             counters: self.counters(),
             handovers: self.events.handovers().cloned().collect(),
+            next: None,
         };
         match &self.agent {
             Agent::Home(agent) => {
-                let bindings = agent.bindings().map(|binding| BindingStatus {
+                let (bindings, next) = part(agent.bindings_from(from), |binding| binding.home_address, most);
+                let bindings = bindings.into_iter().map(|binding| BindingStatus {
                     home_address: binding.home_address,
                     care_of: binding.care_of,
                     lifetime_s: binding.lifetime.duration().map(|lifetime| lifetime.as_secs()),
@@ -64,10 +98,12 @@ impl Carrier {
                     reverse_tunnel: binding.reverse_tunnel,
                     encapsulation: word(binding.tunnel.encapsulation),
                 });
-                status.bindings = bindings.collect();
+                (status.bindings, status.next) = (bindings.collect(), next);
+                status.binding_count = agent.binding_count();
             }
             Agent::Foreign(agent) => {
-                let visitors = agent.visitors().map(|visitor| VisitorStatus {
+                let (visitors, next) = part(agent.visitors_from(from), |visitor| visitor.home_address, most);
+                let visitors = visitors.into_iter().map(|visitor| VisitorStatus {
                     home_address: visitor.home_address,
                     home_agent: visitor.home_agent,
                     care_of: visitor.care_of,
@@ -75,23 +111,68 @@ impl Carrier {
                     left_s: left(now, visitor.expires),
                     reverse_tunnel: visitor.reverse_tunnel.is_some(),
                 });
-                status.visitors = visitors.collect();
+                (status.visitors, status.next) = (visitors.collect(), next);
+                status.visitor_count = agent.visitor_count();
             }
-            Agent::Mobile(node) => {
-                status.registration = Some(RegistrationStatus {
-                    home_address: self.setup.home_address().unwrap_or(Ipv4Addr::UNSPECIFIED),
-                    home_agent: node.home_agent(),
-                    registered: node.is_registered(),
-                    at_home: node.is_at_home(),
-                    interface: node.active().and_then(name),
-                    care_of: node.care_of_address(),
-                });
-            }
+            Agent::Mobile(_) => {}
         }
+        let last = status.next.map_or(Ipv4Addr::BROADCAST, |next| Ipv4Addr::from_bits(next.to_bits() - 1));
+        status.tunnels = self.tunnels(&(from..=last));
         status
     }
 
-    fn tunnels(&self) -> Vec<TunnelStatus> {
+    /// What the agent is doing, in sums; tunnels one by one only where they are of at most `most` mobile nodes.
+    pub(crate) fn overview(&self, most: usize) -> Overview {
+        let now = self.clock.now();
+        let (bindings, visitors) = match &self.agent {
+            Agent::Home(agent) => (agent.binding_count(), 0),
+            Agent::Foreign(agent) => (0, agent.visitor_count()),
+            Agent::Mobile(_) => (0, 0),
+        };
+        let sums = |traffic: Traffic| (traffic.packets, traffic.bytes);
+        let tells_each = self.decisions.mobile_nodes() <= most && most > 0;
+        Overview {
+            role: self.role(),
+            uptime_s: now.saturating_duration_since(self.opened).as_secs_f64(),
+            interfaces: self.interface_statuses(),
+            host_changes_pending: self.host.unsettled(),
+            bindings,
+            store: self.persistence.status(now),
+            visitors,
+            registration: self.registration(),
+            tunnels: if tells_each { self.tunnels(&ALL) } else { Vec::new() },
+            put_in: sums(self.data.put_in),
+            taken_out: sums(self.data.taken_out),
+            assist: self.data.assists.as_ref().map(|assists| assists.overview()),
+            counters: self.counters(),
+        }
+    }
+
+    /// The interfaces that the agent uses.
+    pub(crate) fn interface_statuses(&self) -> Vec<InterfaceStatus> {
+        let interfaces = self.interfaces.named().iter().map(|interface| InterfaceStatus {
+            name: interface.device.name.clone(),
+            up: interface.is_up(),
+            address: interface.address.map(|own| format!("{}/{}", own.address, own.prefix_length)),
+            gateway: interface.address.and_then(|own| own.gateway),
+        });
+        interfaces.collect()
+    }
+
+    fn registration(&self) -> Option<RegistrationStatus> {
+        let Agent::Mobile(node) = &self.agent else { return None };
+        Some(RegistrationStatus {
+            home_address: self.setup.home_address().unwrap_or(Ipv4Addr::UNSPECIFIED),
+            home_agent: node.home_agent(),
+            registered: node.is_registered(),
+            at_home: node.is_at_home(),
+            interface: node.active().and_then(|id| self.interface_name(id)).map(str::to_owned),
+            care_of: node.care_of_address(),
+        })
+    }
+
+    /// The tunnels of the mobile nodes with these home addresses.
+    fn tunnels(&self, of: &RangeInclusive<Ipv4Addr>) -> Vec<TunnelStatus> {
         let mut tunnels = BTreeMap::<Ipv4Addr, TunnelStatus>::new();
         let empty = |here, there| TunnelStatus {
             here,
@@ -102,7 +183,7 @@ impl Carrier {
             packets_in: 0,
             bytes_in: 0,
         };
-        for entrance in self.decisions.entrances() {
+        for entrance in self.decisions.entrances_of(of.clone()) {
             let tunnel = entrance.tunnel;
             let status = tunnels.entry(tunnel.exit).or_insert_with(|| empty(tunnel.entry, tunnel.exit));
             let mtu = entrance.path_mtu.latest().filter(|mtu| *mtu < u16::MAX);
@@ -111,7 +192,7 @@ impl Carrier {
             status.bytes_out += entrance.traffic.bytes;
         }
         let own = self.own_tunnel_address();
-        for (there, exit) in self.decisions.exits() {
+        for (there, exit) in self.decisions.exits_of(of) {
             let status = tunnels.entry(there).or_insert_with(|| empty(own, there));
             status.packets_in += exit.traffic.packets;
             status.bytes_in += exit.traffic.bytes;
@@ -175,10 +256,12 @@ impl Carrier {
         add("events-lost", self.events.lost);
         add("bindings-saved", self.persistence.saved);
         add("bindings-not-saved", self.persistence.failed);
+        add("bindings-restored", self.persistence.restored);
         add("network-overruns", self.overruns);
         add("network-unread", self.reading.failed);
         add("parameters-not-saved", self.parameters.not_logged);
         add("host-refusals", self.host.refused + self.parameters.refused);
+        add("host-dumps", self.host.dumps());
         for (name, count) in self.data.assists.iter().flat_map(|assists| assists.counters()) {
             add(&format!("assist-{name}"), count);
         }
@@ -205,6 +288,18 @@ impl Carrier {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_part_ends_between_mobile_nodes_and_says_with_which_to_go_on() {
+        let address = |last| Ipv4Addr::new(10, 0, 0, last);
+        let bindings = [1, 1, 2, 4, 4, 4, 9].map(address);
+        let of = |address: &Ipv4Addr| *address;
+        let (taken, next) = part(bindings.iter(), of, 2);
+        assert_eq!((taken.len(), next), (3, Some(address(4))));
+        let (taken, next) = part(bindings.iter().skip(3), of, 2);
+        assert_eq!((taken.len(), next), (4, None));
+        assert_eq!(part(bindings.iter().take(0), of, 2), (Vec::new(), None));
+    }
 
     #[test]
     fn a_binding_for_ever_has_nothing_left_to_count() {

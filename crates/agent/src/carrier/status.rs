@@ -212,10 +212,17 @@ pub struct Status {
     pub interfaces: Vec<InterfaceStatus>,
     /// Why what is known of interfaces and addresses may be old: they could not be read, and will be again.
     pub network_problem: Option<String>,
+    /// Routes, proxied addresses and neighbours that wait to be put into the host, or taken out of it, after a start or a change of
+    /// the network that left doubts.
+    pub host_changes_pending: usize,
+    /// Home agent: how many bindings it has.
+    pub binding_count: usize,
     /// Home agent: the bindings.
     pub bindings: Vec<BindingStatus>,
     /// Home agent: where they outlive a crash; `None`: nowhere.
     pub store: Option<StoreStatus>,
+    /// Foreign agent: how many visitors it has.
+    pub visitor_count: usize,
     /// Foreign agent: the visitors.
     pub visitors: Vec<VisitorStatus>,
     /// Mobile node: its registration.
@@ -229,4 +236,36 @@ pub struct Status {
     pub counters: AgentCounters,
     /// Mobile node: the latest handovers, the oldest first.
     pub handovers: Vec<HandoverStatus>,
+    /// Of a part of a status: the home address with which the next part begins. Bindings, visitors and tunnels are those of the
+    /// mobile nodes before it. `None`: this is the last part.
+    pub next: Option<Ipv4Addr>,
+}
+
+/// What an agent is doing in sums: the time it takes to make one does not grow with bindings or visitors.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Overview {
+    pub(crate) role: Role,
+    pub(crate) uptime_s: f64,
+    pub(crate) interfaces: Vec<InterfaceStatus>,
+    pub(crate) host_changes_pending: usize,
+    pub(crate) bindings: usize,
+    pub(crate) store: Option<StoreStatus>,
+    pub(crate) visitors: usize,
+    pub(crate) registration: Option<RegistrationStatus>,
+    /// All tunnels; none when they are of too many mobile nodes.
+    pub(crate) tunnels: Vec<TunnelStatus>,
+    /// Datagrams put into tunnels, and their bytes.
+    pub(crate) put_in: (u64, u64),
+    /// Datagrams taken out of tunnels, and their bytes.
+    pub(crate) taken_out: (u64, u64),
+    pub(crate) assist: Option<AssistOverview>,
+    pub(crate) counters: AgentCounters,
+}
+
+/// What assists do, in sums.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct AssistOverview {
+    pub(crate) flows: usize,
+    pub(crate) stored_packets: usize,
+    pub(crate) stored_bytes: u64,
 }

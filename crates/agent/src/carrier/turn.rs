@@ -15,8 +15,15 @@ use super::data_plane::{DataPlane, LANES};
 use super::signalling::{LONGEST_MESSAGE, Signalling};
 use super::{Carrier, Error, hooks};
 
-/// Messages taken in one turn, of UDP and of ICMP.
+/// Registration messages taken in one turn. What they change is written down at once: the more of them, the fewer of the waits for
+/// the disk, of which each turn has one.
+const REGISTRATIONS_A_TURN: usize = 512;
+/// And none is begun when those before took so long, whatever one of them costs.
+const LONG_TURN: Duration = Duration::from_millis(20);
+/// ICMP messages taken in one turn.
 const MESSAGES_A_TURN: usize = 128;
+/// Announcements that are not of this turn, sent in one.
+const ANNOUNCEMENTS_A_TURN: usize = 128;
 /// Rounds of an agent that wants to be woken at once; it is woken again in the next turn.
 const WAKES_A_TURN: usize = 16;
 
@@ -230,7 +237,11 @@ impl Carrier {
     fn take_datagrams(&mut self, now: Instant) {
         self.neighbourhood.listen();
         let mut buffer = [0; LONGEST_MESSAGE];
-        for _ in 0..MESSAGES_A_TURN {
+        let begun = self.clock.now();
+        for _ in 0..REGISTRATIONS_A_TURN {
+            if self.clock.now().saturating_duration_since(begun) > LONG_TURN {
+                break;
+            }
             match self.signalling.udp.receive(&mut buffer) {
                 Ok(Some(datagram)) => {
                     let interface = self.interfaces.id_of(datagram.interface);
@@ -294,7 +305,10 @@ impl Carrier {
             self.agent.handle_timeout(now);
             self.drain(now);
         }
-        while let Some(announcement) = self.announcements.due(now) {
+        for _ in 0..ANNOUNCEMENTS_A_TURN {
+            // Not before packets for who is announced find their way.
+            let is_settled = !self.host.is_settling();
+            let Some(announcement) = self.announcements.due(now, is_settled) else { break };
             self.announce(announcement);
         }
         if let Some(assists) = &mut self.data.assists {
@@ -308,6 +322,7 @@ impl Carrier {
         if std::mem::take(&mut self.stirred) || save_again {
             self.follow_mobile_node();
         }
+        self.host.proceed();
         // It knows by itself whether there is something to write down, which may be due to time alone.
         self.save(now);
         let mut outgoing = std::mem::take(&mut self.outgoing);
@@ -335,7 +350,8 @@ impl Carrier {
         let agent = self.agent.next_timeout().map(|(at, _)| at);
         let assists = self.data.assists.as_ref().and_then(|assists| assists.next_timeout());
         let others = [
-            self.announcements.next_timeout(),
+            self.host.is_settling().then_some(now),
+            self.announcements.next_timeout(now),
             self.persistence.next_timeout(),
             self.reading.next_timeout(),
             assists,

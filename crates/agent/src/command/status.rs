@@ -18,13 +18,57 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The status of the agent at `socket`, as text.
 pub(super) fn status(json: bool, socket: Option<&Path>) -> Result<String, Failure> {
-    let status = ask(&Request::Status {}, &find(socket)?)?;
+    let socket = find(socket)?;
+    let mut status = ask(&Request::Status { from: None }, &socket)?;
+    while let Some(from) = next(&status) {
+        let part = ask(&Request::Status { from: Some(from) }, &socket)?;
+        if next(&part).is_some_and(|next| next <= from) {
+            return Err(Failure::new(1, &format!("the agent has told of {from} twice"), None));
+        }
+        append(&mut status, part);
+    }
     if json {
         // A value has no way to fail.
         let text = serde_json::to_string_pretty(&status).unwrap_or_default();
         return Ok(text + "\n");
     }
     Ok(describe(&status))
+}
+
+/// With which home address a status that is not whole goes on.
+fn next(status: &Value) -> Option<Ipv4Addr> {
+    status["next"].as_str().and_then(|address| address.parse().ok())
+}
+
+/// Puts the next part of a status to what came before. A tunnel of mobile nodes of several parts is one, with the sums.
+fn append(status: &mut Value, mut part: Value) {
+    for list in ["bindings", "visitors", "tunnels"] {
+        if let (Some(all), Some(more)) = (status[list].as_array_mut(), part[list].as_array_mut()) {
+            all.append(more);
+        }
+    }
+    status["next"] = part["next"].take();
+    if next(status).is_some() {
+        return;
+    }
+    let Some(tunnels) = status["tunnels"].as_array_mut() else { return };
+    tunnels.sort_by_cached_key(|tunnel| {
+        let address = |name: &str| tunnel[name].as_str().and_then(|text| text.parse::<Ipv4Addr>().ok());
+        (address("there"), address("here"))
+    });
+    tunnels.dedup_by(|tunnel, before| {
+        let is_same = tunnel["there"] == before["there"] && tunnel["here"] == before["here"];
+        if is_same {
+            for sum in ["packets_out", "bytes_out", "packets_in", "bytes_in"] {
+                let sum_of = |tunnel: &Value| tunnel[sum].as_u64().unwrap_or(0);
+                before[sum] = sum_of(before).saturating_add(sum_of(tunnel)).into();
+            }
+            if before["mtu"].is_null() {
+                before["mtu"] = tunnel["mtu"].take();
+            }
+        }
+        is_same
+    });
 }
 
 /// Lets the mobile node at `socket` move to `interface`.
@@ -133,6 +177,9 @@ fn describe(status: &Value) -> String {
         out.push_str(&format!(
             "nothing can be written down for {since}: {problem}\n  mobile nodes that a crash would set back: {unsaved}\n"
         ));
+    }
+    if let Some(pending @ 1..) = status["host_changes_pending"].as_u64() {
+        out.push_str(&format!("{pending} changes of the host are still to be made\n"));
     }
     if let Some(problem) = status["network_problem"].as_str() {
         out.push_str(&format!(
@@ -332,6 +379,29 @@ mod tests {
              \ninterfaces\n  name  state  address       gateway\n  eth0  up     192.0.2.1/24  -\n\
              \ncounters\n  messages-received  3\n"
         );
+    }
+
+    #[test]
+    fn a_status_in_parts_becomes_one() {
+        let tunnel = |there: &str, packets: u64| {
+            json!({"here": "192.0.2.1", "there": there, "mtu": null, "packets_out": packets, "bytes_out": 10,
+                   "packets_in": 0, "bytes_in": 0})
+        };
+        let mut status = json!({"role": "home", "bindings": [1, 2], "next": "10.0.0.3",
+                                "tunnels": [tunnel("10.9.0.1", 1), tunnel("10.9.0.2", 2)]});
+        let second =
+            json!({"role": "home", "bindings": [3], "next": "10.0.0.4", "tunnels": [tunnel("10.9.0.1", 4)]});
+        let last = json!({"role": "home", "bindings": [4], "next": null, "tunnels": [tunnel("10.9.0.2", 8)]});
+        assert_eq!(next(&status), Some(Ipv4Addr::new(10, 0, 0, 3)));
+        append(&mut status, second);
+        assert_eq!(next(&status), Some(Ipv4Addr::new(10, 0, 0, 4)));
+        append(&mut status, last);
+        assert_eq!((next(&status), &status["bindings"]), (None, &json!([1, 2, 3, 4])));
+        let packets =
+            |at: usize| (status["tunnels"][at]["there"].as_str(), &status["tunnels"][at]["packets_out"]);
+        assert_eq!(packets(0), (Some("10.9.0.1"), &json!(5)));
+        assert_eq!(packets(1), (Some("10.9.0.2"), &json!(10)));
+        assert_eq!(status["tunnels"].as_array().map(Vec::len), Some(2));
     }
 
     #[test]

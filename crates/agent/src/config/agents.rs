@@ -1,5 +1,6 @@
 //! The configurations of home and foreign agents.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
@@ -97,6 +98,7 @@ fn mobile_nodes(
     problems: &mut Problems,
 ) -> Option<Vec<ServedMobileNode>> {
     let mut nodes: Vec<ServedMobileNode> = Vec::new();
+    let mut places = BTreeMap::<Ipv4Addr, usize>::new();
     let read = tables(field, "mobile_node", problems, |field, _, problems| {
         let reader = field.reader(&MOBILE_NODE, problems)?;
         let expected = "a mobile node needs its home address: home_address = \"192.0.2.10\"";
@@ -112,8 +114,10 @@ fn mobile_nodes(
         let permitted = given(&reader, "permitted", problems, |field, p| field.boolean(p)).unwrap_or(true);
         let security = security_association(&reader, source, problems);
         let (home_address, security) = (home_address?, security?);
-        match nodes.iter_mut().find(|node| node.home_address == home_address) {
+        let place = places.get(&home_address).copied();
+        match place.and_then(|place| nodes.get_mut(place)) {
             None => {
+                places.insert(home_address, nodes.len());
                 nodes.push(ServedMobileNode { permitted, ..ServedMobileNode::new(home_address, security) })
             }
             Some(node) => {
@@ -380,18 +384,17 @@ pub(super) fn peers(
     source: Source<'_>,
     problems: &mut Problems,
 ) -> Vec<PeerSecurity> {
-    let mut seen = Vec::new();
+    let mut seen = BTreeSet::new();
     let read = given(reader, key, problems, |field, problems| {
         tables(field, key, problems, |field, _, problems| {
             let reader = field.reader(&PEER, problems)?;
             let expected = "a peer needs its address: address = \"198.51.100.1\"";
             let address = required(&reader, "address", expected, problems, |field, problems| {
                 let address = address(field, problems)?;
-                if seen.contains(&address) {
+                if !seen.insert(address) {
                     field.wrong("a peer with this address is there already", None, problems);
                     return None;
                 }
-                seen.push(address);
                 Some(address)
             });
             let security: Option<SecurityAssociation> = security_association(&reader, source, problems);

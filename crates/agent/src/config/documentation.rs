@@ -22,6 +22,17 @@ What it changes in the host - routes, rules, addresses, proxy ARP, kernel parame
 killed agent left, its successor puts in order; what kernel parameters were before is kept beside the control socket, in
 `NAME.parameters`.
 
+A home agent that is started again has all its bindings, and what it must not accept a second time, before it reads the first message: no
+request is judged without its record. Their routes and proxied addresses follow a portion at a time, while it answers registrations,
+`status` and signals; `host_changes_pending` says how many are missing. When none is, it tells systemd that it is ready. With
+`delivery = \"proxy-arp\"` the kernel looks through a sixteenth of all proxied addresses for each ARP request and each change: for tens of
+thousands of mobile nodes, have the home network routed to the agent.
+
+A home agent with 100,000 bindings, as `make bench-bindings` measures it, on two processors that others kept busy (load 20): 15,000 to 17,000 registrations
+a second, 25 us of processor time each; 1.2 s from `kill -9` to the first answer and 2 to 3.4 s to ready; 230 MiB of memory. Under 20,000
+forged registrations and a scrape a second, half of 200 valid registrations a second were answered within 2.4 ms and 99 % within 14 ms, with the
+store on a disk. With `delivery = \"proxy-arp\"` 1600 to 1900 registrations a second were answered, and it was ready after 3.6 s.
+
 ## Signals
 
 | signal | effect |
@@ -34,13 +45,17 @@ Exit status: 0 ended as it was told, 1 failed, 2 FILE or the store needs somebod
 
 ## Asking it
 
-`careof-agent status` prints what a running agent is doing, `--json` as JSON. `careof-agent switch INTERFACE` lets a mobile
+`careof-agent status` prints what a running agent is doing, `--json` as JSON. It asks for the bindings or visitors of 1000 mobile nodes at a
+time, so that the agent goes on serving in between: with more of them the parts are not of one instant. `careof-agent switch INTERFACE` lets a mobile
 node move. `careof-agent drop ADDRESS` has a home agent end the bindings of the mobile node with this home address, or a foreign agent
 forget it as a visitor; it may register again, unless it is not `permitted` to. Without `--socket PATH` they ask the only agent in
 `/run/careof`.
 
 A program can ask by itself: the control socket takes one line of JSON a connection, `{\"command\": \"status\"}`,
 `{\"command\": \"switch\", \"interface\": \"wlan0\"}` or `{\"command\": \"drop\", \"address\": \"10.0.0.7\"}`, and answers with one: `{\"ok\": ...}` or `{\"error\": \"...\", \"hint\": \"...\"}`.
+A status has the `bindings`, `visitors` and `tunnels` of at most 1000 mobile nodes, in the order of their home addresses, and `binding_count` and `visitor_count` of
+all. While its `next` is not null there are more: `{\"command\": \"status\", \"from\": NEXT}` asks for them. A tunnel of mobile nodes in several parts is in each of
+these, with what it carried for the part's nodes.
 
 ## Metrics
 
@@ -57,7 +72,9 @@ With `[metrics]`, Prometheus reads them at `/metrics`.
 | `careof_interface_up`, `careof_interface_in_use` | `interface` | State of the interfaces; the second of a mobile node's. |
 | `careof_handovers_total` | `outcome` | Mobile node: handovers that ended `registered` or `failed`. |
 | `careof_handover_latency_seconds` | | Histogram: from the beginning of a handover to its accepted registration. |
-| `careof_tunnel_packets_total`, `careof_tunnel_bytes_total` | `here`, `there`, `direction` | Datagrams put into a tunnel (`out`) and taken out of it (`in`). |
+| `careof_host_changes_pending` | | Routes, proxied addresses and neighbours that wait to be put into the host after a start, or after changes that came too fast to be read. |
+| `careof_tunnelled_packets_total`, `careof_tunnelled_bytes_total` | `direction` | Datagrams put into tunnels (`out`) and taken out of them (`in`), all tunnels together. |
+| `careof_tunnel_packets_total`, `careof_tunnel_bytes_total` | `here`, `there`, `direction` | The same for each tunnel, while they are of at most `tunnels_up_to` mobile nodes. |
 | `careof_dropped_total` | `cause` | Messages without effect. |
 | `careof_denied_total` | `code` | Registrations denied: sent by an agent, received by a mobile node. |
 | `careof_events_total` | `name` | What else is counted, as in `careof-agent status`. |

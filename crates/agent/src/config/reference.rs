@@ -724,6 +724,13 @@ included.",
     keys: &[
         key("listen", "address and port", "`\"127.0.0.1:9434\"`", "Where to listen: a loopback address."),
         key("allow_remote", "true or false", "`false`", "Whether `listen` may be another address."),
+        key(
+            "tunnels_up_to",
+            "whole number",
+            "`1000`",
+            "While tunnels are of at most so many mobile nodes, each has `careof_tunnel_packets_total` and `careof_tunnel_bytes_total` of \
+its own; `0`: never. The sums, `careof_tunnelled_...`, are always there. At most 10000.",
+        ),
     ],
     elsewhere: &[("address", "write `listen`"), ("port", "write listen = \"127.0.0.1:PORT\"")],
 };
@@ -789,5 +796,7 @@ pub(crate) static DIALECT: Dialect = Dialect {
     examples: "ready configurations are in examples/",
     given_twice: "a key is given once; a table is opened once, but those in double brackets once for each",
     override_example: "log.level=debug",
+    // Of a home agent some hundred bytes a mobile node.
+    largest_mib: 32,
     long_form: |_| None,
 };

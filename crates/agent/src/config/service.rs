@@ -7,7 +7,7 @@ use careof_document::decode::{Field, Reader};
 use careof_document::error::Problems;
 
 use super::Source;
-use super::fields::{given, interface, path};
+use super::fields::{count, given, interface, path};
 use super::reference::{CONTROL, HOST, LOG, METRICS, STORE};
 use crate::HostOptions;
 
@@ -23,6 +23,8 @@ pub struct Service {
     pub control: PathBuf,
     /// Where metrics are served; `None`: nowhere.
     pub metrics: Option<SocketAddr>,
+    /// Mobile nodes up to which each of their tunnels has metrics of its own.
+    pub tunnels_up_to: usize,
     /// The least important lines that are logged.
     pub level: Level,
     /// How a line of the log looks.
@@ -30,6 +32,10 @@ pub struct Service {
     /// The file that keeps a home agent's bindings.
     pub store: PathBuf,
 }
+
+const DEFAULT_TUNNELS_UP_TO: usize = 1000;
+/// With more of them one look at the metrics would hold up the agent.
+const MOST_TUNNELS: u64 = 10_000;
 
 /// How important a line of the log is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -60,6 +66,7 @@ pub(super) fn service(reader: &Reader<'_>, source: Source<'_>, problems: &mut Pr
     let control = given(reader, "control", problems, |field, p| control(field, source, p));
     let control = control.or_else(|| default_control(source, problems));
     let metrics = given(reader, "metrics", problems, metrics);
+    let (metrics, tunnels_up_to) = metrics.map_or((None, None), |(listen, most)| (Some(listen), most));
     let log = given(reader, "log", problems, log).unwrap_or_default();
     let file = format!("{}.redb", source.name());
     let store = if reader.knows("store") {
@@ -69,7 +76,8 @@ pub(super) fn service(reader: &Reader<'_>, source: Source<'_>, problems: &mut Pr
     };
     let store = store.unwrap_or_else(|| PathBuf::from("/var/lib/careof")).join(file);
     (problems.count() == before).then_some(())?;
-    Some(Service { control: control?, metrics, level: log.0, format: log.1, store })
+    let tunnels_up_to = tunnels_up_to.unwrap_or(DEFAULT_TUNNELS_UP_TO);
+    Some(Service { control: control?, metrics, tunnels_up_to, level: log.0, format: log.1, store })
 }
 
 fn control(field: &Field<'_>, source: Source<'_>, problems: &mut Problems) -> Option<PathBuf> {
@@ -95,10 +103,16 @@ fn default_control(source: Source<'_>, problems: &mut Problems) -> Option<PathBu
     Some(socket)
 }
 
-fn metrics(field: &Field<'_>, problems: &mut Problems) -> Option<SocketAddr> {
-    const EXPECTED: &str = "it must be an address and a port, such as \"127.0.0.1:9434\"";
+/// Where they are served, and up to how many tunnels each has its own.
+fn metrics(field: &Field<'_>, problems: &mut Problems) -> Option<(SocketAddr, Option<usize>)> {
     let reader = field.reader(&METRICS, problems)?;
-    let allow_remote = given(&reader, "allow_remote", problems, |f, p| f.boolean(p)).unwrap_or(false);
+    let most = given(&reader, "tunnels_up_to", problems, |field, p| count(field, 0, MOST_TUNNELS, p));
+    listen(&reader, problems).map(|address| (address, most))
+}
+
+fn listen(reader: &Reader<'_>, problems: &mut Problems) -> Option<SocketAddr> {
+    const EXPECTED: &str = "it must be an address and a port, such as \"127.0.0.1:9434\"";
+    let allow_remote = given(reader, "allow_remote", problems, |f, p| f.boolean(p)).unwrap_or(false);
     let Some(field) = reader.get("listen") else {
         return Some(SocketAddr::from(([127, 0, 0, 1], 9434)));
     };

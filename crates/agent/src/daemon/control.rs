@@ -1,6 +1,6 @@
 //! What the control socket speaks: one line of JSON asks, one answers.
 //!
-//! `{"command": "status"}`, `{"command": "switch", "interface": "wlan0"}`, `{"command": "drop", "address": "10.0.0.7"}`;
+//! `{"command": "status"}`, `{"command": "status", "from": "10.0.0.7"}`, `{"command": "switch", "interface": "wlan0"}`, `{"command": "drop", "address": "10.0.0.7"}`;
 //! `{"ok": ...}` or `{"error": "...", "hint": "..."}`.
 
 use std::net::Ipv4Addr;
@@ -14,8 +14,12 @@ use super::server::{Parsed, Protocol};
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(tag = "command", rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) enum Request {
-    /// What the agent is doing.
-    Status {},
+    /// What the agent is doing, with the bindings or visitors of so many mobile nodes as are told at a time.
+    Status {
+        /// The first of their home addresses; `None`: those with the smallest.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        from: Option<Ipv4Addr>,
+    },
     /// Mobile node: go to this interface.
     Switch {
         /// Its name.
@@ -49,6 +53,18 @@ pub(crate) enum Answer {
 impl Answer {
     pub(crate) fn failed(error: impl Into<String>, hint: Option<&str>) -> Self {
         Self::Failed { error: error.into(), hint: hint.map(str::to_owned) }
+    }
+
+    /// The line of [`Answer::Done`] with something large, which is written as it is read.
+    pub(crate) fn done_line(ok: &impl Serialize) -> Vec<u8> {
+        #[derive(Serialize)]
+        struct Done<'a, T> {
+            ok: &'a T,
+        }
+        // Plain values have no way to fail.
+        let mut line = serde_json::to_vec(&Done { ok }).unwrap_or_default();
+        line.push(b'\n');
+        line
     }
 
     /// As a line.
@@ -94,7 +110,14 @@ mod tests {
     #[test]
     fn requests_are_lines() {
         assert_eq!(Control::parse(b"{\"command\":\"sta"), Parsed::Partial);
-        assert_eq!(Control::parse(b"{\"command\":\"status\"}\n"), Parsed::Request(Request::Status {}));
+        assert_eq!(
+            Control::parse(b"{\"command\":\"status\"}\n"),
+            Parsed::Request(Request::Status { from: None })
+        );
+        assert_eq!(
+            Control::parse(b"{\"command\":\"status\",\"from\":\"10.0.0.7\"}\n"),
+            Parsed::Request(Request::Status { from: Some(Ipv4Addr::new(10, 0, 0, 7)) })
+        );
         assert_eq!(
             Control::parse(b"{\"command\":\"switch\",\"interface\":\"wlan0\"}\nmore"),
             Parsed::Request(Request::Switch { interface: "wlan0".to_owned() })

@@ -11,7 +11,8 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::{MetricType, TypedMetric as _};
 use prometheus_client::registry::Registry;
 
-use crate::{Role, Status};
+use crate::Role;
+use crate::carrier::Overview;
 
 /// Bounds of the buckets in which registrations are counted, seconds: from a link nearby to a satellite and a few
 /// retransmissions.
@@ -60,7 +61,7 @@ impl Tally {
 }
 
 /// The metrics as text.
-pub(crate) fn exposition(status: Status, tally: &Tally) -> String {
+pub(crate) fn exposition(status: Overview, tally: &Tally) -> String {
     let mut registry = Registry::with_prefix("careof");
     registry.register(
         "handover_latency_seconds",
@@ -76,7 +77,7 @@ pub(crate) fn exposition(status: Status, tally: &Tally) -> String {
 
 #[derive(Debug)]
 struct Snapshot {
-    status: Status,
+    status: Overview,
     tally: Tally,
 }
 
@@ -144,16 +145,18 @@ impl Snapshot {
         writer.gauges("build_info", "Which agent this is", [(build, 1.0)])?;
         writer.gauge("uptime_seconds", "Time since the agent was started", status.uptime_s)?;
         let count = |items: usize| f64::from(u32::try_from(items).unwrap_or(u32::MAX));
+        let help = "Changes that wait to be made in the host";
+        writer.gauge("host_changes_pending", help, count(status.host_changes_pending))?;
         match status.role {
             Role::Home => {
-                writer.gauge("bindings", "Mobility bindings", count(status.bindings.len()))?;
+                writer.gauge("bindings", "Mobility bindings", count(status.bindings))?;
                 if let Some(store) = &status.store {
                     let help = "Mobile nodes of which the store does not know the latest";
                     writer.gauge("bindings_unsaved", help, count(store.unsaved))?;
                 }
             }
             Role::Foreign => {
-                writer.gauge("visitors", "Entries of the visitor list", count(status.visitors.len()))?
+                writer.gauge("visitors", "Entries of the visitor list", count(status.visitors))?
             }
             Role::Mobile => {
                 let registration = status.registration.as_ref();
@@ -185,6 +188,20 @@ impl Snapshot {
     }
 
     fn tunnels(&self, writer: &mut Writer<'_>) -> fmt::Result {
+        let (put_in, taken_out) = (self.status.put_in, self.status.taken_out);
+        let sums = |out, into| {
+            [("out", out), ("in", into)].map(|(direction, sum)| ([("direction", direction.to_owned())], sum))
+        };
+        writer.counters(
+            "tunnelled_packets",
+            "Datagrams put into tunnels (out) and taken out of them (in), of all tunnels",
+            sums(put_in.0, taken_out.0),
+        )?;
+        writer.counters(
+            "tunnelled_bytes",
+            "Bytes of the datagrams put into tunnels (out) and taken out of them (in), of all tunnels",
+            sums(put_in.1, taken_out.1),
+        )?;
         let tunnels = &self.status.tunnels;
         let ends = |tunnel: &crate::TunnelStatus, direction: &str| {
             [
@@ -244,7 +261,7 @@ impl Snapshot {
         });
         writer.counters("assist", "What assists did, by name", counted)?;
         let count = |items: usize| f64::from(u32::try_from(items).unwrap_or(u32::MAX));
-        writer.gauge("assist_flows", "TCP connections that assists follow", count(assist.flows.len()))?;
+        writer.gauge("assist_flows", "TCP connections that assists follow", count(assist.flows))?;
         writer.gauge("assist_stored_packets", "Packets stored by assists", count(assist.stored_packets))?;
         // Whole numbers up to 2^53 are told exactly.
         writer.gauge("assist_stored_bytes", "Bytes of these, whole datagrams", assist.stored_bytes as f64)
@@ -280,25 +297,25 @@ mod tests {
     use careof_mobility::v4::{InterfaceId, PathProperties};
 
     use super::*;
-    use crate::{AgentCounters, AssistStatus, InterfaceStatus, StoreStatus, TunnelStatus};
+    use crate::carrier::AssistOverview;
+    use crate::{AgentCounters, InterfaceStatus, StoreStatus, TunnelStatus};
 
-    fn status(role: Role) -> Status {
+    fn status(role: Role) -> Overview {
         let counters =
             [("dropped-malformed", 3), ("denied-133", 2), ("messages-received", 9), ("assist-replayed", 4)];
-        Status {
+        Overview {
             role,
             uptime_s: 1.5,
-            tunnel_device: "careof0".to_owned(),
             interfaces: vec![InterfaceStatus {
                 name: "wlan0".to_owned(),
                 up: true,
                 address: None,
                 gateway: None,
             }],
-            network_problem: None,
-            bindings: Vec::new(),
+            host_changes_pending: 3,
+            bindings: 100_000,
             store: Some(StoreStatus { unsaved: 2, failing_s: Some(7.0), problem: Some("full".to_owned()) }),
-            visitors: Vec::new(),
+            visitors: 7,
             registration: None,
             tunnels: vec![TunnelStatus {
                 here: Ipv4Addr::new(192, 0, 2, 1),
@@ -309,12 +326,13 @@ mod tests {
                 packets_in: 0,
                 bytes_in: 0,
             }],
+            put_in: (6, 6000),
+            taken_out: (4, 400),
             counters: counters
                 .map(|(name, value)| (name.to_owned(), value))
                 .into_iter()
                 .collect::<AgentCounters>(),
-            handovers: Vec::new(),
-            assist: Some(AssistStatus { flows: Vec::new(), stored_packets: 2, stored_bytes: 3000 }),
+            assist: Some(AssistOverview { flows: 1, stored_packets: 2, stored_bytes: 3000 }),
         }
     }
 
@@ -364,6 +382,9 @@ mod tests {
             "careof_denied_total{code=\"133\"} 2",
             "careof_events_total{name=\"messages-received\"} 9",
             "careof_tunnel_bytes_total{here=\"192.0.2.1\",there=\"10.0.0.7\",direction=\"out\"} 5000",
+            "careof_tunnelled_packets_total{direction=\"out\"} 6",
+            "careof_tunnelled_bytes_total{direction=\"in\"} 400",
+            "careof_host_changes_pending 3.0",
             "careof_interface_up{interface=\"wlan0\"} 1.0",
             "careof_assist_total{what=\"replayed\"} 4",
             "careof_assist_stored_bytes 3000.0",

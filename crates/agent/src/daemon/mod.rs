@@ -29,7 +29,8 @@ use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTime
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use sd_notify::NotifyState;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 
 use crate::config::{Configuration, Format};
 use crate::store::{self, Store};
@@ -48,6 +49,10 @@ use server::Server;
 
 /// How long a mobile node that ends waits for the home agent to let it go.
 const FAREWELL: Duration = Duration::from_secs(5);
+/// Mobile nodes whose bindings or visitor entries are in one answer to `status`: a few milliseconds' work.
+const STATUS_PART: usize = 1000;
+/// Problems of a configuration that are told one by one.
+const MOST_PROBLEMS: usize = 20;
 
 /// Why the daemon did not start, or ended.
 #[derive(Debug, thiserror::Error)]
@@ -154,6 +159,8 @@ struct Daemon {
     /// systemd wants to hear from us that often.
     watchdog: Option<(Duration, Instant)>,
     phase: Phase,
+    /// It was told that the agent serves.
+    is_ready: bool,
 }
 
 /// Runs the agent that the configuration in `file` describes, until it is told to end.
@@ -231,6 +238,7 @@ impl Daemon {
             store_problem: None,
             watchdog,
             phase: Phase::Running,
+            is_ready: false,
         };
         daemon.watch()?;
         let role = daemon.carrier.role().name();
@@ -243,8 +251,21 @@ impl Daemon {
             metrics = metrics.map(tracing::field::display),
             "Agent started"
         );
-        notify(&[NotifyState::Ready]);
         Ok(daemon)
+    }
+
+    /// Says once that the agent serves. A home agent answers and tunnels from the beginning; what its former life had is in the
+    /// host a little later.
+    fn tell_ready(&mut self) {
+        if self.is_ready || self.carrier.is_restoring() {
+            return;
+        }
+        self.is_ready = true;
+        let restored = self.carrier.restored();
+        if restored > 0 {
+            tracing::info!(bindings = restored, "Bindings restored");
+        }
+        notify(&[NotifyState::Ready]);
     }
 
     fn watch(&self) -> Result<(), DaemonError> {
@@ -264,6 +285,7 @@ impl Daemon {
     /// Serves until it is told to end.
     fn serve(&mut self) -> Result<(), DaemonError> {
         loop {
+            self.tell_ready();
             let ready = self.wait()?;
             for source in SOURCES {
                 // Others may have something to do by their deadline although nothing came.
@@ -399,7 +421,16 @@ impl Daemon {
         notify(&[NotifyState::Reloading]);
         match Configuration::load(&self.file) {
             Ok(configuration) => self.apply(configuration),
-            Err(errors) => self.reject(errors.0.iter().map(ToString::to_string).collect()),
+            Err(errors) => {
+                let mut problems: Vec<String> =
+                    errors.0.iter().take(MOST_PROBLEMS).map(ToString::to_string).collect();
+                if let Some(more) = errors.0.len().checked_sub(MOST_PROBLEMS).filter(|more| *more > 0) {
+                    let file = self.file.display();
+                    problems
+                        .push(format!("error: {more} more\n  hint: `careof-agent check {file}` lists all"));
+                }
+                self.reject(problems);
+            }
         }
         notify(&[NotifyState::Ready]);
     }
@@ -490,9 +521,16 @@ impl Daemon {
         let metrics = metrics.as_ref().and_then(|server| server.listener().address());
         control.turn::<Control>(now, &mut |request| {
             match request {
-                Request::Status {} => {
-                    let status = carrier.status();
-                    Answer::Done { ok: describe(&status, file, metrics, rejected) }
+                Request::Status { from } => {
+                    let from = from.unwrap_or(Ipv4Addr::UNSPECIFIED);
+                    return Answer::done_line(&Described {
+                        status: carrier.status_part(from, STATUS_PART),
+                        version: env!("CARGO_PKG_VERSION"),
+                        pid: std::process::id(),
+                        configuration: file.display().to_string(),
+                        configuration_problems: rejected,
+                        metrics: metrics.map(|address| address.to_string()),
+                    });
                 }
                 Request::Switch { interface } => switch(carrier, &interface),
                 Request::Drop { address } => drop_mobile_node(carrier, address),
@@ -504,11 +542,12 @@ impl Daemon {
 
     fn answer_metrics(&mut self) {
         let now = self.clock.now();
-        let Self { metrics: Some(metrics), carrier, tally, .. } = self else { return };
+        let Self { metrics: Some(metrics), carrier, tally, configuration, .. } = self else { return };
+        let most = configuration.service.tunnels_up_to;
         let mut counted = tally.clone();
         counted.refused_metrics_clients = metrics.refused();
         metrics.turn::<Http>(now, &mut |request| {
-            request.answer(&metrics::exposition(carrier.status(), &counted))
+            request.answer(&metrics::exposition(carrier.overview(most), &counted))
         });
         self.tally.refused_metrics_clients = metrics.refused();
     }
@@ -545,8 +584,7 @@ fn switch(carrier: &mut Carrier, interface: &str) -> Answer {
             Some("ask a mobile node: --socket PATH"),
         );
     }
-    let status = carrier.status();
-    if status.interfaces.iter().any(|known| known.name == interface && !known.up) {
+    if carrier.interface_statuses().iter().any(|known| known.name == interface && !known.up) {
         let hint = format!("`ip link show {interface}` shows why: it is missing, down or without a carrier");
         return Answer::failed(format!("{interface} is down"), Some(&hint));
     }
@@ -554,7 +592,7 @@ fn switch(carrier: &mut Carrier, interface: &str) -> Answer {
         Ok(()) => Answer::Done { ok: json!({ "switching_to": interface }) },
         Err(error @ crate::Error::UnknownInterface { .. }) => {
             let names: Vec<_> =
-                carrier.status().interfaces.into_iter().map(|interface| interface.name).collect();
+                carrier.interface_statuses().into_iter().map(|interface| interface.name).collect();
             Answer::failed(error.to_string(), Some(&format!("it has {}", names.join(", "))))
         }
         Err(error) => Answer::failed(error.to_string(), error.remedy()),
@@ -576,17 +614,15 @@ fn drop_mobile_node(carrier: &mut Carrier, address: Ipv4Addr) -> Answer {
 }
 
 /// The status with what the daemon adds.
-fn describe(status: &Status, file: &Path, metrics: Option<SocketAddr>, rejected: &[String]) -> Value {
-    // A status is of plain values; these have no way to fail.
-    let mut all = serde_json::to_value(status).unwrap_or_default();
-    if let Some(all) = all.as_object_mut() {
-        all.insert("version".to_owned(), env!("CARGO_PKG_VERSION").into());
-        all.insert("pid".to_owned(), std::process::id().into());
-        all.insert("configuration".to_owned(), file.display().to_string().into());
-        all.insert("configuration_problems".to_owned(), rejected.into());
-        all.insert("metrics".to_owned(), metrics.map(|address| address.to_string()).into());
-    }
-    all
+#[derive(Serialize)]
+struct Described<'a> {
+    #[serde(flatten)]
+    status: Status,
+    version: &'static str,
+    pid: u32,
+    configuration: String,
+    configuration_problems: &'a [String],
+    metrics: Option<String>,
 }
 
 /// Tells systemd, if it started us and wants to know.

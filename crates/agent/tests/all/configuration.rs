@@ -403,3 +403,37 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_configuration_has_room_for_a_hundred_thousand_mobile_nodes() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("large.toml");
+    let mut text =
+        "role = \"home\"\naddress = \"192.0.2.1\"\nhome_network = \"10.0.0.0/12\"\ndelivery = \"routed\"\n"
+            .to_owned();
+    let address = |n: u32| std::net::Ipv4Addr::from_bits(0x0a00_0001 + n);
+    for n in 0..100_000 {
+        text.push_str(&format!(
+            "[[mobile_node]]\nhome_address = \"{}\"\nspi = 256\nkey = \"{KEY}\"\n",
+            address(n)
+        ));
+    }
+    let write = |text: &str| {
+        fs::write(&file, text).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    };
+    write(&text);
+    let Setup::Home(setup) = Configuration::load(&file).unwrap().setup else {
+        panic!("it is a home agent's")
+    };
+    let nodes = &setup.config.mobile_nodes;
+    assert_eq!((nodes.len(), nodes[99_999].home_address), (100_000, address(99_999)));
+    assert_eq!(nodes.len(), setup.config.max_bindings, "and all of them may be away");
+    // As many problems as that are told, too, each with its place.
+    write(&text.replace("spi = 256", "spi = 7"));
+    let errors = Configuration::load(&file).unwrap_err().0;
+    assert_eq!(errors.len(), 100_000);
+    assert_eq!((errors[0].line, errors[99_999].line), (Some(7), Some(7 + 4 * 99_999)));
+    write(&"#".repeat((32 << 20) + 1));
+    assert!(Configuration::load(&file).unwrap_err().to_string().contains("at most 32 MiB"));
+}

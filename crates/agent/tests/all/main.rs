@@ -7,6 +7,7 @@ mod daemons;
 mod ethernet;
 mod faults;
 mod handover;
+mod many_bindings;
 mod moving;
 mod one_host;
 mod path_mtu;

@@ -26,6 +26,8 @@ type Udp = std::net::UdpSocket;
 #[expect(clippy::disallowed_types, reason = "what is tested is of the real world")]
 type Tcp = std::net::TcpStream;
 
+mod many;
+
 const AGENT: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 const NODE: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 10);
 /// An address of the same host, from which the mobile node registers.

@@ -62,6 +62,7 @@ pub struct Netlink {
     socket: Socket,
     sequence: u32,
     buffer: Vec<u8>,
+    dumps: u64,
 }
 
 impl Netlink {
@@ -77,7 +78,21 @@ impl Netlink {
         // With it the kernel leaves out of a dump what was not asked for. Before Linux 4.20 it does not, so
         // everything is looked through here as well and a refusal does not matter.
         let _ = socket.set_netlink_get_strict_chk(true);
-        Ok(Self { socket, sequence: 0, buffer: Vec::with_capacity(DATAGRAM) })
+        Ok(Self { socket, sequence: 0, buffer: Vec::with_capacity(DATAGRAM), dumps: 0 })
+    }
+
+    /// The number by which the kernel knows this conversation (`nl_pid`).
+    pub(crate) fn port(&self) -> Result<u32, Error> {
+        let mut address = SocketAddr::new(0, 0);
+        let asked = self.socket.get_address(&mut address);
+        asked.map_err(|error| Error::system("talk to the kernel", "getsockname", errno_of(&error)))?;
+        Ok(address.port_number())
+    }
+
+    /// How many dumps were begun: lists of all there is of a kind, which take as long as the lists are.
+    #[must_use]
+    pub const fn dumps(&self) -> u64 {
+        self.dumps
     }
 
     /// A request that is answered by success or failure alone.
@@ -146,6 +161,7 @@ impl Netlink {
         message: RouteNetlinkMessage,
         mut each: impl FnMut(RouteNetlinkMessage),
     ) -> Result<bool, Failure> {
+        self.dumps += 1;
         self.send(message, NLM_F_DUMP)?;
         let mut dump = Dump { sequence: self.sequence, is_consistent: true, unreadable: None };
         loop {

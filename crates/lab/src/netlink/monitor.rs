@@ -10,11 +10,15 @@ use netlink_sys::protocols::NETLINK_ROUTE;
 use netlink_sys::{Socket, SocketAddr};
 use nix::errno::Errno;
 
-use super::{DATAGRAM, InterfaceState, Route, address, errno_of, route, split_message};
+use super::{DATAGRAM, InterfaceState, Netlink, Route, address, errno_of, route, split_message};
 use crate::error::Error;
+use crate::socket::attach_filter;
 
 /// Groups of messages (`RTMGRP_*`).
 const GROUPS: u32 = (libc::RTMGRP_LINK | libc::RTMGRP_IPV4_IFADDR | libc::RTMGRP_IPV4_ROUTE) as u32;
+
+/// `rtm_table` of a route whose table has a number that one byte has no room for (`RT_TABLE_COMPAT`).
+const LARGE_TABLE: u32 = 252;
 
 /// Room for changes that nobody has read yet, in bytes. The kernel gives an ordinary process at most
 /// `net.core.rmem_max` (commonly 208 KiB), which are some hundred changes of links.
@@ -69,6 +73,12 @@ pub enum NetworkChange {
         /// The route.
         route: Route,
     },
+    /// Somebody else removed a route of IPv4 that is no default route from a table with a number above 255. Only told by
+    /// [`NetlinkMonitor::open_beside`].
+    RouteRemoved {
+        /// The route.
+        route: Route,
+    },
     /// Changes were lost, since they came faster than they were read: read everything again.
     Overrun,
 }
@@ -77,9 +87,14 @@ pub enum NetworkChange {
 ///
 /// Its descriptor is readable when there are changes; read them until there are none. Whoever wants to know the
 /// state as well opens this first and asks [`Netlink`](super::Netlink) then, so that nothing falls in between.
+///
+/// Routes that are not told here do not reach its buffer: a routing daemon, or an agent itself, that adds a hundred thousand
+/// of them has nothing overrun.
 #[derive(Debug)]
 pub struct NetlinkMonitor {
     socket: Socket,
+    /// The port of a conversation whose changes of routes are not news.
+    own: Option<u32>,
     buffer: Vec<u8>,
     /// Read, but not yet asked for.
     changes: VecDeque<NetworkChange>,
@@ -91,6 +106,19 @@ impl NetlinkMonitor {
     /// # Errors
     /// [`Error::System`] naming `socket` or `bind`.
     pub fn open() -> Result<Self, Error> {
+        Self::listen(None)
+    }
+
+    /// Begins to listen beside `own`, by which this process adds and removes routes: what others remove is told as well
+    /// ([`NetworkChange::RouteRemoved`]).
+    ///
+    /// # Errors
+    /// [`Error::System`] naming `socket` or `bind`.
+    pub fn open_beside(own: &Netlink) -> Result<Self, Error> {
+        Self::listen(Some(own.port()?))
+    }
+
+    fn listen(own: Option<u32>) -> Result<Self, Error> {
         let failed = |call| {
             move |error: std::io::Error| {
                 Error::system("listen for changes of the network", call, errno_of(&error))
@@ -100,8 +128,10 @@ impl NetlinkMonitor {
         socket.set_non_blocking(true).map_err(failed("fcntl(O_NONBLOCK)"))?;
         // A smaller one overruns earlier, which is said then.
         let _ = socket.set_rx_buf_sz(RECEIVE_BUFFER);
+        // Without it more is read than is told, and overruns come earlier.
+        let _ = attach_filter(socket.as_fd(), &mut filter(own));
         socket.bind(&SocketAddr::new(0, GROUPS)).map_err(failed("bind(AF_NETLINK)"))?;
-        Ok(Self { socket, buffer: Vec::with_capacity(DATAGRAM), changes: VecDeque::new() })
+        Ok(Self { socket, own, buffer: Vec::with_capacity(DATAGRAM), changes: VecDeque::new() })
     }
 
     /// The next change; `None` when there is none now.
@@ -115,7 +145,7 @@ impl NetlinkMonitor {
             }
             self.buffer.clear();
             match self.socket.recv(&mut self.buffer, 0) {
-                Ok(_) => read_datagram(&self.buffer, &mut self.changes),
+                Ok(_) => read_datagram(&self.buffer, self.own, &mut self.changes),
                 Err(error) => match errno_of(&error) {
                     Errno::EAGAIN => return Ok(None),
                     Errno::EINTR => {}
@@ -139,13 +169,49 @@ impl AsFd for NetlinkMonitor {
     }
 }
 
-fn read_datagram(datagram: &[u8], changes: &mut VecDeque<NetworkChange>) {
+/// The kernel's program that lets through what is told here: everything but routes, default routes, and removals from
+/// large tables by others than `own`. Jumps count instructions from the next one.
+fn filter(own: Option<u32>) -> [libc::sock_filter; 13] {
+    let statement = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
+    let jump = |k: u32, jt: u8, jf: u8| libc::sock_filter {
+        code: (libc::BPF_JMP | libc::BPF_JEQ) as u16,
+        jt,
+        jf,
+        k,
+    };
+    let load = libc::BPF_LD | libc::BPF_ABS;
+    // Netlink speaks in the host's order, and the program loads in the network's.
+    let kind = |kind: u16| u32::from(kind.to_be());
+    let removed = own.is_some();
+    [
+        // 0: `nlmsg_type`.
+        statement(load | libc::BPF_H, 4),
+        jump(kind(libc::RTM_NEWROUTE), 1, 0),
+        jump(kind(libc::RTM_DELROUTE), 2, 8),
+        // 3: a route that is new: `rtm_dst_len`.
+        statement(load | libc::BPF_B, 17),
+        jump(0, 6, 7),
+        // 5: a route that is gone: `rtm_dst_len`, `rtm_table`, `nlmsg_pid`.
+        statement(load | libc::BPF_B, 17),
+        jump(0, 4, 0),
+        statement(load | libc::BPF_B, 20),
+        jump(if removed { LARGE_TABLE } else { u32::MAX }, 0, 3),
+        statement(load | libc::BPF_W, 12),
+        jump(own.unwrap_or(0).to_be(), 1, 0),
+        // 11: let through, 12: drop.
+        statement(libc::BPF_RET | libc::BPF_K, u32::MAX),
+        statement(libc::BPF_RET | libc::BPF_K, 0),
+    ]
+}
+
+fn read_datagram(datagram: &[u8], own: Option<u32>, changes: &mut VecDeque<NetworkChange>) {
     let mut rest = datagram;
     while let Some((bytes, behind)) = split_message(rest) {
         rest = behind;
         match NetlinkMessage::<RouteNetlinkMessage>::deserialize(bytes) {
-            Ok(NetlinkMessage { payload: NetlinkPayload::InnerMessage(message), .. }) => {
-                changes.extend(change(message));
+            Ok(NetlinkMessage { header, payload: NetlinkPayload::InnerMessage(message), .. }) => {
+                let tells_removals = own.is_some_and(|own| own != header.port_number);
+                changes.extend(change(message, tells_removals));
             }
             Ok(_) => {}
             // Something changed, although not in a way that can be read.
@@ -154,7 +220,7 @@ fn read_datagram(datagram: &[u8], changes: &mut VecDeque<NetworkChange>) {
     }
 }
 
-fn change(message: RouteNetlinkMessage) -> Option<NetworkChange> {
+fn change(message: RouteNetlinkMessage, tells_removals: bool) -> Option<NetworkChange> {
     match message {
         RouteNetlinkMessage::NewLink(link) => {
             Some(NetworkChange::Link { state: InterfaceState::from_message(link) })
@@ -180,8 +246,12 @@ fn change(message: RouteNetlinkMessage) -> Option<NetworkChange> {
             Some(NetworkChange::DefaultRouteAdded { route })
         }
         RouteNetlinkMessage::DelRoute(message) => {
-            let route = route::read_route(message).filter(Route::is_default)?;
-            Some(NetworkChange::DefaultRouteRemoved { route })
+            let route = route::read_route(message)?;
+            if route.is_default() {
+                return Some(NetworkChange::DefaultRouteRemoved { route });
+            }
+            let is_told = tells_removals && route.table.is_some_and(|table| table > u8::MAX.into());
+            is_told.then_some(NetworkChange::RouteRemoved { route })
         }
         _ => None,
     }

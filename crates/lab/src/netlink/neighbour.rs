@@ -127,11 +127,43 @@ impl Netlink {
         if self.has_proxy_neighbour(index, address)? {
             return Ok(Effect::Unchanged);
         }
+        self.put_proxy_neighbour(index, address).map(|()| Effect::Changed)
+    }
+
+    /// As [`Netlink::add_proxy_neighbour`], without asking whether it did so already.
+    ///
+    /// The kernel looks through a sixteenth of all addresses for which it answers, on whichever interface.
+    ///
+    /// # Errors
+    /// The kernel's answer; `ENODEV` when there is no such interface.
+    pub fn put_proxy_neighbour(&mut self, index: u32, address: Ipv4Addr) -> Result<(), Error> {
         let message = proxy_message(index, address);
         self.tell(RouteNetlinkMessage::NewNeighbour(message), NLM_F_CREATE, "RTM_NEWNEIGH(proxy)", || {
             format!("answer ARP for {address} on interface {index}")
-        })?;
-        Ok(Effect::Changed)
+        })
+    }
+
+    /// The addresses for which this host answers ARP on an interface.
+    ///
+    /// # Errors
+    /// The kernel's answer.
+    pub fn proxy_neighbours(&mut self, index: u32) -> Result<Vec<Ipv4Addr>, Error> {
+        let mut message = NeighbourMessage::default();
+        message.header.family = AddressFamily::Inet;
+        message.header.flags = NeighbourFlags::Proxy;
+        self.dump(
+            &RouteNetlinkMessage::GetNeighbour(message),
+            "RTM_GETNEIGH(proxy)",
+            |message, found| {
+                if let RouteNetlinkMessage::NewNeighbour(message) = message
+                    && message.header.ifindex == index
+                    && message.header.flags.contains(NeighbourFlags::Proxy)
+                {
+                    found.extend(read(&message).map(|proxied| proxied.address));
+                }
+            },
+            || format!("list the addresses for which ARP is answered on interface {index}"),
+        )
     }
 
     /// Answers no longer for `address`; [`Effect::Unchanged`] when it did not.

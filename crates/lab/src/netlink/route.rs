@@ -237,6 +237,15 @@ impl Netlink {
         }
     }
 
+    /// Has a route be there, in place of whatever is to the same prefix with the same metric in its table. It is one request,
+    /// however many routes the table has: for tables that nobody else uses, where nothing is to be put back.
+    ///
+    /// # Errors
+    /// `ENETUNREACH` when the next hop cannot be reached, `ENETDOWN` when the interface is down.
+    pub fn put_route(&mut self, route: &Route) -> Result<(), Error> {
+        self.new_route(route, NLM_F_CREATE | NLM_F_REPLACE)
+    }
+
     fn new_route(&mut self, route: &Route, flags: u16) -> Result<(), Error> {
         self.tell(RouteNetlinkMessage::NewRoute(route_message(route)), flags, "RTM_NEWROUTE", || {
             format!("add the route to {}/{}", route.destination, route.prefix_length)

@@ -10,6 +10,8 @@ use careof_lab::{
 };
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
+const ANY: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+
 /// A host with the interface `up0`, and who listens to it.
 struct Scene {
     host: Host,
@@ -214,4 +216,87 @@ fn news_that_nobody_reads_end_in_an_overrun() {
     while scene.monitor.poll_change().unwrap().is_some() {}
     scene.tun.set_carrier(false).unwrap();
     scene.wait_for_carrier(false);
+}
+
+/// A table that no byte has room for.
+const TABLE: u32 = 43_400;
+
+/// Opens a monitor beside a conversation by which the test changes routes.
+fn beside(scene: &Scene) -> (NetlinkMonitor, Netlink) {
+    let opened = scene.host.run(|| {
+        let own = Netlink::open()?;
+        Ok::<_, Error>((NetlinkMonitor::open_beside(&own)?, own))
+    });
+    opened.unwrap().unwrap()
+}
+
+fn route_to(n: u32, index: u32) -> Route {
+    Route { table: Some(TABLE), ..Route::to(Ipv4Addr::from_bits(0x0a00_0000 + n).into(), 32, index) }
+}
+
+#[test]
+fn routes_that_come_by_thousands_overrun_nobody() {
+    let Some(scene) = scene() else { return };
+    let (mut monitor, mut own) = beside(&scene);
+    for n in 0..20_000 {
+        own.put_route(&route_to(n, scene.index)).unwrap();
+    }
+    for n in 0..20_000 {
+        own.remove_route(&route_to(n, scene.index)).unwrap();
+    }
+    // Nor those of others, as a routing daemon's, in whichever table; nor when the monitor knows of no conversation.
+    let mut alone = scene.host.run(NetlinkMonitor::open).unwrap().unwrap();
+    let index = scene.index;
+    ask(&scene.host, move |netlink| {
+        for n in 0..20_000 {
+            netlink.put_route(&Route { table: None, ..route_to(n, index) })?;
+        }
+        (0..20_000)
+            .try_for_each(|n| netlink.remove_route(&Route { table: None, ..route_to(n, index) }).map(drop))
+    });
+    assert_eq!((monitor.poll_change().unwrap(), alone.poll_change().unwrap()), (None, None));
+}
+
+#[test]
+fn a_route_that_others_remove_is_told_and_ones_own_is_not() {
+    let Some(scene) = scene() else { return };
+    let (mut monitor, mut own) = beside(&scene);
+    let (index, default) =
+        (scene.index, Route { table: Some(TABLE), ..Route::default_through(scene.index, ANY) });
+    for n in 0..3 {
+        own.put_route(&route_to(n, index)).unwrap();
+    }
+    own.remove_route(&route_to(0, index)).unwrap();
+    ask(&scene.host, move |netlink| netlink.remove_route(&route_to(2, index)));
+    let Some(NetworkChange::RouteRemoved { route }) = monitor.poll_change().unwrap() else {
+        panic!("not told")
+    };
+    assert_eq!(
+        (route.destination, route.table, route.interface),
+        (route_to(2, index).destination, Some(TABLE), index)
+    );
+    assert_eq!(monitor.poll_change().unwrap(), None);
+    // Default routes are told whoever changes them.
+    own.put_route(&default).unwrap();
+    own.remove_route(&default).unwrap();
+    assert!(matches!(monitor.poll_change().unwrap(), Some(NetworkChange::DefaultRouteAdded { .. })));
+    assert!(matches!(monitor.poll_change().unwrap(), Some(NetworkChange::DefaultRouteRemoved { .. })));
+    assert_eq!(monitor.poll_change().unwrap(), None);
+}
+
+#[test]
+fn a_route_that_is_put_takes_the_place_of_whatever_is_there_without_a_list_of_all() {
+    let Some(scene) = scene() else { return };
+    let index = scene.index;
+    ask(&scene.host, move |netlink| {
+        netlink.put_route(&Route { mtu: Some(1300), ..route_to(1, index) })?;
+        for _ in 0..2 {
+            netlink.put_route(&route_to(1, index))?;
+        }
+        assert_eq!(netlink.dumps(), 0);
+        let routes = netlink.routes(TABLE)?;
+        assert_eq!((routes.len(), routes[0].mtu), (1, None));
+        assert_eq!(netlink.dumps(), 2, "of IPv4 and of IPv6");
+        Ok(())
+    });
 }

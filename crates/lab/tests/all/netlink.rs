@@ -315,6 +315,7 @@ fn a_host_answers_in_anothers_place() {
         careof_lab::set_sysctl("net.ipv4.neigh.up0.proxy_delay", "0")?;
         let effects = [netlink.add_proxy_neighbour(index, away)?, netlink.add_proxy_neighbour(index, away)?];
         assert!(netlink.has_proxy_neighbour(index, away)?);
+        assert_eq!(netlink.proxy_neighbours(index)?, [away]);
         assert!(netlink.neighbours(index)?.iter().all(|known| known.address != away));
         // It answers only for what it would send out elsewhere.
         let elsewhere = netlink.index_of("lo")?;

@@ -78,6 +78,11 @@ impl BindingTable {
         self.nodes.values().flat_map(|node| &node.bindings)
     }
 
+    /// Those of mobile nodes with this home address and larger ones.
+    pub(crate) fn from(&self, home_address: Ipv4Addr) -> impl Iterator<Item = &MobilityBinding> {
+        self.nodes.range(home_address..).flat_map(|(_, node)| &node.bindings)
+    }
+
     /// How many bindings there are.
     pub(crate) const fn len(&self) -> usize {
         self.count

@@ -61,6 +61,11 @@ impl VisitorList {
         self.entries.len()
     }
 
+    /// Those with this home address and larger ones.
+    pub(crate) fn from(&self, home_address: Ipv4Addr) -> impl Iterator<Item = &VisitorEntry> {
+        self.entries.range(home_address..).map(|(_, entry)| &**entry)
+    }
+
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.deadlines.first().map(|&(at, _)| at)
     }

@@ -140,6 +140,17 @@ impl ForeignAgent {
         self.visitors.iter()
     }
 
+    /// Those with this home address and larger ones, in the same order: for a look at one part after the other.
+    pub fn visitors_from(&self, home_address: Ipv4Addr) -> impl Iterator<Item = &VisitorEntry> {
+        self.visitors.from(home_address)
+    }
+
+    /// How many visitors there are.
+    #[must_use]
+    pub fn visitor_count(&self) -> usize {
+        self.visitors.len()
+    }
+
     /// How many relayed requests wait for their replies.
     #[must_use]
     pub fn pending_requests(&self) -> usize {

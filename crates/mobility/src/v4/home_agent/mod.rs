@@ -166,6 +166,17 @@ impl HomeAgent {
         self.bindings.iter()
     }
 
+    /// Those of mobile nodes with this home address and larger ones, in the same order: for a look at one part after the other.
+    pub fn bindings_from(&self, home_address: Ipv4Addr) -> impl Iterator<Item = &MobilityBinding> {
+        self.bindings.from(home_address)
+    }
+
+    /// How many bindings there are.
+    #[must_use]
+    pub const fn binding_count(&self) -> usize {
+        self.bindings.len()
+    }
+
     /// What was received, sent and dropped.
     #[must_use]
     pub fn counters(&self) -> &Counters {
