@@ -48,7 +48,7 @@ impl Carrier {
             store: self.persistence.status(now),
             visitors: Vec::new(),
             registration: None,
-            tunnels: self.tunnels(),
+            tunnels: self.tunnels(now),
             assist: self.data.assists.as_ref().map(|assists| assists.status(now)),
             counters: self.counters(),
             handovers: self.events.handovers().cloned().collect(),
@@ -91,7 +91,7 @@ impl Carrier {
         status
     }
 
-    fn tunnels(&self) -> Vec<TunnelStatus> {
+    fn tunnels(&self, now: Instant) -> Vec<TunnelStatus> {
         let mut tunnels = BTreeMap::<Ipv4Addr, TunnelStatus>::new();
         let empty = |here, there| TunnelStatus {
             here,
@@ -105,7 +105,7 @@ impl Carrier {
         for entrance in self.decisions.entrances() {
             let tunnel = entrance.tunnel;
             let status = tunnels.entry(tunnel.exit).or_insert_with(|| empty(tunnel.entry, tunnel.exit));
-            let mtu = entrance.path_mtu.latest().filter(|mtu| *mtu < u16::MAX);
+            let mtu = self.decisions.paths.latest(now, entrance.key(), self.data.path_mtu_floor);
             status.mtu = mtu.map(|mtu| tunnel.mtu(mtu)).or(status.mtu);
             status.packets_out += entrance.traffic.packets;
             status.bytes_out += entrance.traffic.bytes;
@@ -154,6 +154,8 @@ impl Carrier {
             looping,
             malformed,
             not_ours,
+            other_encapsulation,
+            unproven,
             unreachable,
             refused,
         } = self.data.uncarried;
@@ -163,6 +165,8 @@ impl Carrier {
         add("packets-looping", looping);
         add("packets-malformed", malformed);
         add("packets-not-ours", not_ours);
+        add("packets-other-encapsulation", other_encapsulation);
+        add("errors-unproven", unproven);
         add("packets-unreachable", unreachable);
         add("packets-refused", refused);
         add("packets-not-delivered", self.data.not_delivered());
