@@ -14,7 +14,7 @@ use careof_wire::dhcp::DhcpMessage;
 use careof_wire::icmp::{IcmpMessage, QuotedDatagram, error_is_allowed};
 use careof_wire::ipv4::{Ipv4Header, Reassembler, ReassemblyLimits, fragment};
 use careof_wire::mip4::{Algorithm, Extension, Message, verify_authentication};
-use careof_wire::tunnel::{Origin, Tunnel, decapsulate, decapsulate_in_place, relay_error};
+use careof_wire::tunnel::{Origin, Tunnel, decapsulate, decapsulate_in_place, nested, relay_error};
 use careof_wire::udp::UdpHeader;
 use careof_wire::{Segment, protocol};
 
@@ -178,11 +178,17 @@ pub fn tcp(data: &[u8]) {
 /// Tunnels: what comes out goes in again.
 pub fn tunnel(data: &[u8]) {
     for bytes in [data.to_vec(), repaired_datagram(data)] {
+        // Each has a header at least.
+        assert!(nested(&bytes).count() <= bytes.len() / 8);
         let mut copy = bytes.clone();
         let in_place = decapsulate_in_place(&mut copy);
         assert_eq!(in_place, decapsulate(&bytes), "in place or not is the same");
         let Ok(out) = in_place else { continue };
         let (entry, exit) = (out.outer.source, out.outer.destination);
+        let seen: Vec<_> = nested(&bytes).collect();
+        assert_eq!(seen.first(), Some(&out.outer), "it came out of this tunnel");
+        let inside: Vec<_> = nested(&out.datagram).collect();
+        assert!(seen[1..].iter().zip(&inside).all(|(seen, inside)| seen.source == inside.source));
         let tunnel = Tunnel { encapsulation: out.encapsulation, entry, exit, ttl: 64 };
         if let Ok(again) = tunnel.encapsulate(&out.datagram, Origin::Local, 1) {
             let again = decapsulate(&again).expect("we encapsulated it");

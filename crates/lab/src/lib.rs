@@ -70,6 +70,6 @@ pub use tcp_option::TcpOption;
 pub use tcp_queues::TcpQueues;
 pub use tun::Tun;
 pub use tunnel_socket::{
-    Flushed, Outer, ReceiveBatch, SendBatch, SendFailure, SendFailureReason, TunnelError, TunnelPacket,
-    TunnelSocket,
+    Departure, Flushed, Identifier, Outer, Proof, ReceiveBatch, SendBatch, SendFailure, SendFailureReason,
+    TunnelError, TunnelPacket, TunnelSocket,
 };

@@ -2,6 +2,7 @@
 
 mod batch_io;
 mod error_queue;
+mod identification;
 mod receive;
 mod send;
 
@@ -12,10 +13,12 @@ use std::sync::{Mutex, PoisonError};
 use careof_wire::ipv4::Ipv4Header;
 
 pub use error_queue::TunnelError;
+pub use identification::{Identifier, Proof};
 pub use receive::{ReceiveBatch, TunnelPacket};
-pub use send::{Flushed, Outer, SendBatch, SendFailure, SendFailureReason};
+pub use send::{Departure, Flushed, Outer, SendBatch, SendFailure, SendFailureReason};
 
 use crate::error::Error;
+use crate::netlink::Netlink;
 use crate::socket::Socket;
 
 const DOING: &str = "carry tunnelled packets";
@@ -27,6 +30,8 @@ const RECEIVE_BUFFER: libc::c_int = 8 << 20;
 const SEND_BUFFER: libc::c_int = 1 << 20;
 /// A socket that only sends has no use for a receive buffer; the kernel has a least size.
 const NO_BUFFER: libc::c_int = 1;
+/// What every link has (RFC 894) unless there is a reason to ask.
+const USUAL_MTU: u16 = 1500;
 
 /// The raw sockets of one tunnel protocol.
 ///
@@ -47,7 +52,13 @@ pub struct TunnelSocket {
     /// Sends what does not fit the link and may be fragmented, which the kernel then does.
     fragmenter: Socket,
     /// Never sends; asks for the MTU of paths.
-    probe: Mutex<Socket>,
+    probe: Mutex<Probe>,
+}
+
+#[derive(Debug)]
+struct Probe {
+    socket: Socket,
+    netlink: Netlink,
 }
 
 impl TunnelSocket {
@@ -57,17 +68,25 @@ impl TunnelSocket {
     /// [`Error::System`] naming the call: `EPERM` at `socket` without `CAP_NET_RAW`.
     pub fn open(protocol: u8) -> Result<Self, Error> {
         let raw = |number| Socket::open(DOING, libc::AF_INET, libc::SOCK_RAW, number);
+        // What ICMP errors say of a path's MTU is for the owner to judge, who knows what was sent: the kernel neither learns
+        // from those about tunnels, nor refuses a packet for one about something else.
+        let leave_path_mtu_to_owner = |socket: &Socket| {
+            let (option, how) = (libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_INTERFACE);
+            socket.set_number(libc::IPPROTO_IP, option, "setsockopt(IP_MTU_DISCOVER)", how)
+        };
 
         let receiver = raw(libc::c_int::from(protocol))?;
         receiver.ask_for_packet_info()?;
         receiver.set_number(libc::IPPROTO_IP, libc::IP_RECVERR, "setsockopt(IP_RECVERR)", 1)?;
         // Has errors quote the outer header too.
         receiver.set_number(libc::IPPROTO_IP, libc::IP_HDRINCL, "setsockopt(IP_HDRINCL)", 1)?;
+        leave_path_mtu_to_owner(&receiver)?;
         receiver.grow_receive_buffer(RECEIVE_BUFFER)?;
 
         let sender = raw(libc::IPPROTO_RAW)?;
         // Somebody may send packets of this number, too, which would stay in the socket for ever.
         sender.hear_nothing()?;
+        leave_path_mtu_to_owner(&sender)?;
         sender.grow_send_buffer(SEND_BUFFER)?;
 
         let fragmenter = raw(libc::c_int::from(protocol))?;
@@ -84,6 +103,7 @@ impl TunnelSocket {
         fragmenter.grow_send_buffer(SEND_BUFFER)?;
         let probe = Socket::open("find the path MTU", libc::AF_INET, libc::SOCK_RAW, libc::IPPROTO_RAW)?;
         probe.hear_nothing()?;
+        let probe = Probe { socket: probe, netlink: Netlink::open()? };
         Ok(Self { protocol, receiver, sender, fragmenter, probe: Mutex::new(probe) })
     }
 
@@ -114,13 +134,14 @@ impl TunnelSocket {
         Ok(u32::from_ne_bytes(drops))
     }
 
-    /// The MTU of the path to `destination` as the kernel knows it: the link's, or less where an ICMP error has
-    /// told so in the last minutes. Bytes of the whole outer datagram.
+    /// The MTU of the first hop to `destination`: that of the link, or of the route if it has one. Bytes of the whole
+    /// outer datagram. It is what a path has at the beginning (RFC 1191 section 3); what ICMP errors have told this host, which
+    /// anybody can write, has no part in it.
     ///
     /// # Errors
     /// [`Error::System`]: `ENETUNREACH` where there is no route, `EADDRNOTAVAIL` for a source that is no address
     /// of this host.
-    pub fn path_mtu(
+    pub fn first_hop_mtu(
         &self,
         source: Ipv4Addr,
         destination: Ipv4Addr,
@@ -129,15 +150,23 @@ impl TunnelSocket {
         const SO_BINDTOIFINDEX: libc::c_int = 62;
         // A connected socket is asked, since that is what the kernel tells it for; nothing is sent. A raw one can
         // be bound again and again.
-        let probe = self.probe.lock().unwrap_or_else(PoisonError::into_inner);
+        let Probe { socket, netlink } = &mut *self.probe.lock().unwrap_or_else(PoisonError::into_inner);
         let index = libc::c_int::try_from(interface.unwrap_or(0)).unwrap_or(libc::c_int::MAX);
         let call = "setsockopt(SO_BINDTOIFINDEX)";
-        probe.set_number(libc::SOL_SOCKET, SO_BINDTOIFINDEX, call, index)?;
-        probe.bind(SocketAddrV4::new(source, 0))?;
-        probe.connect(SocketAddrV4::new(destination, 0))?;
-        let mtu = probe.get_number(libc::IPPROTO_IP, libc::IP_MTU, "getsockopt(IP_MTU)");
-        probe.disconnect()?;
-        Ok(u16::try_from(mtu?).unwrap_or(u16::MAX).max(Ipv4Header::LEN))
+        socket.set_number(libc::SOL_SOCKET, SO_BINDTOIFINDEX, call, index)?;
+        socket.bind(SocketAddrV4::new(source, 0))?;
+        socket.connect(SocketAddrV4::new(destination, 0))?;
+        let mtu = socket.get_number(libc::IPPROTO_IP, libc::IP_MTU, "getsockopt(IP_MTU)");
+        socket.disconnect()?;
+        let mtu = u16::try_from(mtu?).unwrap_or(u16::MAX);
+        // The quick answer includes what the kernel has been told of the path. Where that may have made a difference the
+        // route itself is looked at, which takes longer.
+        let mtu = if mtu >= USUAL_MTU {
+            mtu
+        } else {
+            netlink.route_mtu(source, destination, interface).unwrap_or(mtu)
+        };
+        Ok(mtu.max(Ipv4Header::LEN))
     }
 }
 

@@ -9,7 +9,7 @@ use std::cell::Cell;
 use std::net::Ipv4Addr;
 
 use careof_lab::{
-    Flushed, Frame, Netlink, OffloadTun, Outer, ReceiveBatch, SendBatch, TunnelSocket, set_sysctl,
+    Departure, Flushed, Frame, Netlink, OffloadTun, Outer, ReceiveBatch, SendBatch, TunnelSocket, set_sysctl,
 };
 use careof_wire::ipv4::Ipv4Header;
 use careof_wire::tunnel::{Encapsulation, Origin, Tunnel};
@@ -127,7 +127,7 @@ fn carrying_packets_allocates_nothing() {
             socket.send_to(&[1; 900], (PEER, 9)).unwrap();
             assert!(wait_for(&entrance, PollFlags::POLLIN));
             while entrance.receive(&mut frame).unwrap() {
-                sending.push_frame(&mut tunnel, None, &mut frame).unwrap();
+                sending.push_frame(&mut tunnel, Departure::default(), &mut frame).unwrap();
             }
             for payload in &wrapped {
                 assert!(sending.push(&outer, payload));

@@ -76,8 +76,12 @@ pub(crate) fn setup(
     })
 }
 
+/// The lowest that an agent's configuration takes, bytes.
+const LEAST_FLOOR: u16 = 576;
+
 /// How agents work on the hosts of a scenario: as they come, unless the mobile node is not to leave room for the tunnel. Then the
-/// tunnel's entry is shown full packets, and cuts or refuses them once they are wrapped, as in the simulator.
+/// tunnel's entry is shown full packets, and cuts or refuses them once they are wrapped, as in the simulator. Nobody forges errors here,
+/// so that all are believed as there.
 fn host_options(scenario: &Scenario) -> HostOptions {
     let host = HostOptions::default();
     let leave_room = careof_plan::leaves_room(scenario);
@@ -85,7 +89,7 @@ fn host_options(scenario: &Scenario) -> HostOptions {
     let longest = scenario.links.iter().flat_map(|link| [link.down.mtu, link.up.mtu]).max();
     let most = longest.map(|mtu| if leave_room { mtu.saturating_sub(20) } else { mtu });
     let tunnel_mtu = most.map_or(host.tunnel_mtu, |mtu| mtu.clamp(host.tunnel_mtu, u16::MAX - 20));
-    HostOptions { leave_room, tunnel_mtu, ..host }
+    HostOptions { leave_room, tunnel_mtu, path_mtu_floor: LEAST_FLOOR, ..host }
 }
 
 impl AgentThread {

@@ -14,6 +14,9 @@ pub struct PathMtu {
 }
 
 impl PathMtu {
+    /// Nothing is known.
+    pub const UNKNOWN: Self = Self { known: None };
+
     /// The MTU in bytes, if it is known and fresh.
     #[must_use]
     pub fn get(&self, now: Instant) -> Option<u16> {

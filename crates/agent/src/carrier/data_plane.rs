@@ -3,22 +3,21 @@
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use careof_assist::{Action, Input, PathId};
+use careof_assist::{Action, PathId};
 use careof_base::Instant;
 use careof_lab::{
-    Error, Flushed, Frame, OffloadTun, ReceiveBatch, SendBatch, SendFailureReason, TunnelPacket, TunnelSocket,
+    Departure, Error, Flushed, Frame, Identifier, OffloadTun, ReceiveBatch, SendBatch, SendFailureReason,
+    TunnelPacket, TunnelSocket,
 };
-use careof_wire::icmp::{IcmpMessage, QuotedDatagram, UnreachableCode};
 use careof_wire::ipv4::Ipv4Header;
 use careof_wire::protocol;
-use careof_wire::tunnel::{Encapsulation, EncapsulationError, Origin, Tunnel, relay_error};
+use careof_wire::tunnel::{Encapsulation, EncapsulationError, Origin, Tunnel};
 
 use super::assists::{Assists, Heading, Shown};
-use super::decisions::{Decisions, Traffic, path_to};
-use super::error_reports::{ErrorReport, Problem, RateLimit, report, tellable};
-use super::tunnel_entry::{
-    Fits, KERNEL_BELIEVED, Way, counted, fragments, longest_fragments, mtu_of, too_long, way_for,
-};
+use super::decisions::{Decisions, NotTaken, Traffic};
+use super::error_reports::{ErrorReport, Problem, RateLimit, report};
+use super::paths::PathKey;
+use super::tunnel_entry::{Capacity, Fits, Way, counted, fragments, longest_fragments, way_for};
 use crate::Role;
 
 /// Packets received, or sent, by one system call.
@@ -27,8 +26,6 @@ const BATCH: usize = 64;
 const FRAMES_A_TURN: usize = 64;
 /// Batches received from one tunnel socket in one turn.
 const BATCHES_A_TURN: usize = 8;
-/// Errors read in one turn.
-const ERRORS_A_TURN: usize = 64;
 
 /// What became of packets that were not carried.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,12 +36,17 @@ pub(super) struct Uncarried {
     pub(super) no_way: u64,
     /// Too long for the tunnel, and not to be fragmented: the sender was told.
     pub(super) too_long: u64,
-    /// Their time to live was used up, or they would have gone round in circles.
+    /// Their time to live was used up, or they had been in the tunnel already and would have gone round in circles.
     pub(super) looping: u64,
     /// From a tunnel, but nothing that can be read.
     pub(super) malformed: u64,
-    /// Out of a tunnel that is none of ours, or not theirs; or an error about such a one.
+    /// Out of a tunnel that is none of ours, or not theirs; or an error about such a one, or about what cannot have been
+    /// sent into one.
     pub(super) not_ours: u64,
+    /// Out of a tunnel, but wrapped in another way than was agreed on for it.
+    pub(super) other_encapsulation: u64,
+    /// Errors about what may have been in a tunnel, with an Identification that nothing had there.
+    pub(super) unproven: u64,
     /// The tunnel's other end cannot be reached at present.
     pub(super) unreachable: u64,
     /// The kernel refused to send them.
@@ -90,20 +92,25 @@ pub(super) struct DataPlane {
     /// Taken out of tunnels.
     pub(super) taken_out: Traffic,
     /// Errors that wait to be sent.
-    reports: Vec<ErrorReport>,
+    pub(super) reports: Vec<ErrorReport>,
     pub(super) limit: RateLimit,
-    role: Role,
+    /// Knows what was sent into tunnels.
+    pub(super) identifier: Identifier,
+    /// Below this, bytes, nobody brings a path's MTU who may not have seen what was sent.
+    pub(super) path_mtu_floor: u16,
+    pub(super) role: Role,
     /// `None`: packets go their way.
     pub(super) assists: Option<Box<Assists>>,
 }
 
 impl DataPlane {
     /// Opens the sockets, with a tunnel device that is there already.
-    pub(super) fn open(tun: OffloadTun, role: Role) -> Result<Self, Error> {
+    pub(super) fn open(tun: OffloadTun, role: Role, path_mtu_floor: u16) -> Result<Self, Error> {
+        let identifier = Identifier::new();
         let lane = |protocol| {
             Ok::<_, Error>(Lane {
                 socket: TunnelSocket::open(protocol)?,
-                batch: SendBatch::new(BATCH),
+                batch: SendBatch::new(BATCH).identified_by(identifier.clone()),
                 is_blocked: false,
             })
         };
@@ -120,13 +127,15 @@ impl DataPlane {
             taken_out: Traffic::default(),
             reports: Vec::new(),
             limit: RateLimit::new(),
+            identifier,
+            path_mtu_floor,
             role,
             assists: None,
         })
     }
 
     /// A home agent is on the network that its packets are for.
-    const fn is_home(&self) -> bool {
+    pub(super) const fn is_home(&self) -> bool {
         matches!(self.role, Role::Home)
     }
 
@@ -190,9 +199,7 @@ impl DataPlane {
             self.frame.discard();
             return Ok(());
         };
-        if decisions.is_outside(&header) {
-            // RFC 2003 section 3.2: the way to a tunnel's exit leads through a tunnel, as where a care-of address is
-            // somebody's home address.
+        if LANES.contains(&header.protocol) && decisions.is_circling(self.frame.bytes()) {
             self.uncarried.looping += 1;
             self.frame.discard();
             return Ok(());
@@ -208,14 +215,17 @@ impl DataPlane {
             [entrance] => {
                 let (mut tunnel, interface) = (way_for(entrance.tunnel, &header), entrance.interface);
                 let lane = lane_of(tunnel.encapsulation);
-                if header.dont_fragment
-                    && let Some(mtu) = too_long(now, &self.lanes, entrance, self.frame.longest())
-                {
-                    self.uncarried.too_long += 1;
-                    let datagram = self.frame.first_datagram();
-                    self.report(now, Problem::TooLong { mtu }, tunnel.entry, &datagram);
-                    self.frame.discard();
-                    return Ok(());
+                let mut departure = Departure { interface, ..Departure::default() };
+                if header.dont_fragment {
+                    let capacity = self.capacity(now, tunnel, interface, &mut decisions.paths);
+                    departure = capacity.departure;
+                    if self.frame.longest() > usize::from(capacity.mtu) {
+                        self.uncarried.too_long += 1;
+                        let datagram = self.frame.first_datagram();
+                        self.report(now, Problem::TooLong { mtu: capacity.mtu }, tunnel.entry, &datagram);
+                        self.frame.discard();
+                        return Ok(());
+                    }
                 }
                 if is_assisted {
                     return self.put_in_assisted(now, &header, decisions);
@@ -223,7 +233,7 @@ impl DataPlane {
                 loop {
                     let Some(Lane { batch, .. }) = self.lanes.get_mut(lane) else { return Ok(()) };
                     let before = (batch.len(), self.frame.bytes_left());
-                    let outcome = batch.push_frame(&mut tunnel, interface, &mut self.frame);
+                    let outcome = batch.push_frame(&mut tunnel, departure, &mut self.frame);
                     if let Some(entrance) = decisions.entrance(&header, tunnel.exit) {
                         let bytes = before.1.saturating_sub(self.frame.bytes_left()) as u64;
                         let packets = (batch.len() - before.0) as u64;
@@ -440,18 +450,25 @@ impl DataPlane {
         decisions: &mut Decisions,
     ) -> Result<bool, Error> {
         let mut has_way = false;
+        // What comes out of the device was looked at there.
+        if origin == Origin::Forwarded && decisions.is_circling(datagram) {
+            self.uncarried.looping += 1;
+            return Ok(true);
+        }
         for n in 0.. {
             let Some(entrance) = decisions.entrances_for(header).get_mut(n) else { break };
             if via.is_some_and(|via| via != entrance.path) {
                 continue;
             }
             has_way = true;
+            let way = (way_for(entrance.tunnel, header), entrance.interface);
             let fits = match fragments {
                 Some(longest) => Fits::Fragments(longest),
-                None if header.dont_fragment => Fits::Whole(mtu_of(now, &self.lanes, entrance)),
+                None if header.dont_fragment => {
+                    Fits::Whole(self.capacity(now, way.0, way.1, &mut decisions.paths))
+                }
                 None => Fits::Any,
             };
-            let way = (way_for(entrance.tunnel, header), entrance.interface);
             if let Some(used) = self.put_copy(now, way, fits, datagram, origin, decisions)?
                 && let Some(entrance) = decisions.entrances_for(header).get_mut(n)
             {
@@ -481,7 +498,7 @@ impl DataPlane {
         origin: Origin,
         decisions: &mut Decisions,
     ) -> Result<Option<Tunnel>, Error> {
-        if let Fits::Whole(mtu) = fits
+        if let Fits::Whole(Capacity { mtu, .. }) = fits
             && datagram.len() > usize::from(mtu)
         {
             self.uncarried.too_long += 1;
@@ -497,7 +514,13 @@ impl DataPlane {
             Fits::Fragments(longest) => {
                 batch.push_in_fragments(&mut tunnel, interface, datagram, origin, longest)
             }
-            Fits::Whole(_) | Fits::Any => batch.push_one(&mut tunnel, interface, datagram, origin),
+            Fits::Whole(Capacity { departure, .. }) => {
+                batch.push_one(&mut tunnel, departure, datagram, origin)
+            }
+            Fits::Any => {
+                let departure = Departure { interface, ..Departure::default() };
+                batch.push_one(&mut tunnel, departure, datagram, origin)
+            }
         };
         match pushed {
             Ok(true) => return Ok(Some(tunnel)),
@@ -553,25 +576,26 @@ impl DataPlane {
             if told.len() < BATCH
                 && let Some(datagram) = failure.datagram()
             {
-                told.push((problem, failure.outer.source, failure.outer.destination, datagram.into_owned()));
+                told.push((problem, failure.outer, datagram.into_owned()));
             }
         })?;
         *is_blocked = flushed == Flushed::Blocked;
-        for (path_mtu, entry, exit, datagram) in told {
-            let problem = match path_mtu {
-                Some(path_mtu) => {
+        for (first_hop, outer, datagram) in told {
+            let problem = match first_hop {
+                Some(first_hop) => {
                     let Ok((inner, _)) = Ipv4Header::parse(&datagram) else { continue };
-                    let mtu = decisions.entrance(&inner, exit).map_or(0, |entrance| {
-                        if path_mtu > 0 {
-                            entrance.path_mtu.learn(now, path_mtu, KERNEL_BELIEVED);
-                        }
-                        entrance.tunnel.mtu(path_mtu)
-                    });
-                    Problem::TooLong { mtu }
+                    let tunnel =
+                        decisions.entrance(&inner, outer.destination).map(|entrance| entrance.tunnel);
+                    if let (Some(tunnel), true) = (tunnel, first_hop > 0)
+                        && let Some(path) = decisions.paths.get(PathKey::of(tunnel, outer.interface))
+                    {
+                        path.learn_first_hop(now, first_hop);
+                    }
+                    Problem::TooLong { mtu: tunnel.map_or(0, |tunnel| tunnel.mtu(first_hop)) }
                 }
                 None => Problem::Unreachable,
             };
-            self.report(now, problem, entry, &datagram);
+            self.report(now, problem, outer.source, &datagram);
         }
         Ok(())
     }
@@ -615,9 +639,16 @@ impl DataPlane {
             self.uncarried.malformed += 1;
             return Ok(());
         };
-        let Some(exit) = decisions.exit_for(interface, &out.outer, &inner) else {
-            self.uncarried.not_ours += 1;
-            return Ok(());
+        let exit = match decisions.exit_for(interface, (&out.outer, out.encapsulation), &inner) {
+            Ok(exit) => exit,
+            Err(NotTaken::NotOurs) => {
+                self.uncarried.not_ours += 1;
+                return Ok(());
+            }
+            Err(NotTaken::OtherEncapsulation) => {
+                self.uncarried.other_encapsulation += 1;
+                return Ok(());
+            }
         };
         exit.traffic.note(1, out.datagram.len() as u64);
         self.taken_out.note(1, out.datagram.len() as u64);
@@ -699,8 +730,11 @@ impl DataPlane {
         datagram: &[u8],
         decisions: &mut Decisions,
     ) -> Result<(), Error> {
-        let entrances = decisions.entrances_for(header).iter_mut();
-        let mtu = entrances.map(|entrance| mtu_of(now, &self.lanes, entrance)).min().unwrap_or(u16::MAX);
+        let entrances = decisions.entrances_for(header).iter();
+        let ways: Vec<_> = entrances.map(|entrance| (entrance.tunnel, entrance.interface)).collect();
+        let paths = &mut decisions.paths;
+        let mtus = ways.into_iter().map(|(tunnel, by)| self.capacity(now, tunnel, by, paths).mtu);
+        let mtu = mtus.min().unwrap_or(u16::MAX);
         if !self.unfinished.hold_unfinished(datagram, mtu) {
             return self
                 .put_copies(now, header, datagram, Origin::Forwarded, Way::PRESENT, decisions)
@@ -718,46 +752,6 @@ impl DataPlane {
         }
         self.scratch = scratch;
         outcome
-    }
-
-    /// What the network says about packets that were sent through a lane's tunnels.
-    pub(super) fn take_errors(
-        &mut self,
-        now: Instant,
-        lane: usize,
-        decisions: &mut Decisions,
-    ) -> Result<(), Error> {
-        for _ in 0..ERRORS_A_TURN {
-            let Some(Lane { socket, .. }) = self.lanes.get(lane) else { break };
-            let Some(error) = socket.next_error()? else { break };
-            // The kernel has taken it in, however little it quotes, and is asked with the next packet.
-            decisions.forget_path_mtus_to(error.exit);
-            // What cannot be relayed says nothing that anybody could use.
-            let Ok(mut relayed) = relay_error(&error.message, error.entry, self.is_home()) else { continue };
-            // Anybody can write an error about a datagram that was never sent: only what belongs into this tunnel is
-            // told of.
-            let is_ours = QuotedDatagram::parse(&relayed.message.quoted)
-                .is_ok_and(|quoted| decisions.entrance(&quoted.header, error.exit).is_some());
-            if !is_ours {
-                self.uncarried.not_ours += 1;
-                continue;
-            }
-            if let Some(assists) = &mut self.assists
-                && matches!(relayed.message.code, UnreachableCode::Net | UnreachableCode::Host)
-                && self.role == Role::Home
-            {
-                assists.handle_event(now, &Input::Unreachable { path: path_to(error.exit) });
-            }
-            relayed.message.next_hop_mtu = tellable(relayed.message.next_hop_mtu);
-            if self.limit.allows(now) {
-                self.reports.push(ErrorReport {
-                    source: error.entry,
-                    destination: relayed.to,
-                    message: IcmpMessage::DestinationUnreachable(relayed.message),
-                });
-            }
-        }
-        Ok(())
     }
 
     /// Tells the sender of `datagram`, if it may be told, with the address of the tunnel's entry.

@@ -8,13 +8,18 @@ use std::net::Ipv4Addr;
 use std::ops::RangeInclusive;
 
 use careof_assist::PathId;
-use careof_mobility::path_mtu::PathMtu;
-use careof_mobility::v4::{ForeignAgent, HomeAgent, InterfaceId, MobileNode, Tunnel};
+use careof_mobility::v4::{
+    EncapsulationChoice, Encapsulations, ForeignAgent, HomeAgent, InterfaceId, MobileNode, Tunnel,
+};
 use careof_wire::ipv4::Ipv4Header;
-use careof_wire::protocol;
-use careof_wire::tunnel::Encapsulation;
+use careof_wire::tunnel::{Encapsulation, nested};
 
 use super::interfaces::Interfaces;
+use super::paths::{PathKey, Paths};
+
+/// Tunnels that a datagram may be in already when it enters one (RFC 2473 section 4.1.1 has the same number for IPv6). Several agents
+/// whose tunnels lead to each other would wrap it for ever, and to each other's copies of it.
+const MOST_NESTED: usize = 4;
 
 /// Packets and the bytes of their datagrams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,8 +43,14 @@ pub(super) struct Entrance {
     pub(super) interface: Option<u32>,
     /// The way to, or from, the mobile node that it leads by.
     pub(super) path: PathId,
-    pub(super) path_mtu: PathMtu,
     pub(super) traffic: Traffic,
+}
+
+impl Entrance {
+    /// The path that the outer datagrams take.
+    pub(super) const fn key(&self) -> PathKey {
+        PathKey::of(self.tunnel, self.interface)
+    }
 }
 
 /// A tunnel that packets are taken out of.
@@ -51,7 +62,18 @@ pub(super) struct Exit {
     pub(super) onwards: bool,
     /// The way to, or from, the mobile node; a mobile node knows it by the interface.
     pub(super) path: Option<PathId>,
+    /// How packets are wrapped; a mobile node knows it by the interface.
+    encapsulations: Encapsulations,
     pub(super) traffic: Traffic,
+}
+
+/// Why a packet must not come out of a tunnel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NotTaken {
+    /// There is no such tunnel, or the packet does not belong into it.
+    NotOurs,
+    /// It is not wrapped as was agreed on.
+    OtherEncapsulation,
 }
 
 /// Which address of a packet says into which tunnel it goes.
@@ -71,8 +93,10 @@ pub(super) struct Decisions {
     exits_by_source: BTreeMap<(Ipv4Addr, Ipv4Addr), Exit>,
     /// By the packet's own destination, and the tunnel's other end.
     exits_by_destination: BTreeMap<(Ipv4Addr, Ipv4Addr), Exit>,
-    /// Mobile node: the interfaces by which tunnelled packets may come.
-    listening: Option<Vec<(u32, PathId)>>,
+    /// Mobile node: the interfaces by which tunnelled packets may come, and how they are wrapped.
+    listening: Option<Vec<(u32, PathId, Encapsulations)>>,
+    /// What is known of the paths of all entrances.
+    pub(super) paths: Paths,
 }
 
 /// The path by an agent's or a mobile node's own interface.
@@ -87,27 +111,28 @@ pub(super) fn path_to(care_of: Ipv4Addr) -> PathId {
 
 impl Decisions {
     /// Those of a home agent: packets for a mobile node go into the tunnel.
-    pub(super) const fn by_destination() -> Self {
+    pub(super) fn by_destination() -> Self {
         Self::new(Key::Destination, None)
     }
 
     /// Those of a foreign agent: packets from a visitor go into the tunnel.
-    pub(super) const fn by_source() -> Self {
+    pub(super) fn by_source() -> Self {
         Self::new(Key::Source, None)
     }
 
     /// Those of a mobile node: its own packets go into the tunnel.
-    pub(super) const fn of_mobile_node() -> Self {
+    pub(super) fn of_mobile_node() -> Self {
         Self::new(Key::Source, Some(Vec::new()))
     }
 
-    const fn new(key: Key, listening: Option<Vec<(u32, PathId)>>) -> Self {
+    fn new(key: Key, listening: Option<Vec<(u32, PathId, Encapsulations)>>) -> Self {
         Self {
             key,
             entrances: BTreeMap::new(),
             exits_by_source: BTreeMap::new(),
             exits_by_destination: BTreeMap::new(),
             listening,
+            paths: Paths::default(),
         }
     }
 
@@ -125,35 +150,48 @@ impl Decisions {
         self.entrances_for(inner).iter_mut().find(|entrance| entrance.tunnel.exit == there)
     }
 
-    /// The tunnel out of which a packet may come; `None`: it must not.
+    /// The tunnel out of which a packet comes.
     pub(super) fn exit_for(
         &mut self,
         interface: u32,
-        outer: &Ipv4Header,
+        (outer, encapsulation): (&Ipv4Header, Encapsulation),
         inner: &Ipv4Header,
-    ) -> Option<&mut Exit> {
-        let mut path = None;
+    ) -> Result<&mut Exit, NotTaken> {
+        let mut by_interface = None;
         if let Some(listening) = &self.listening {
-            path = Some(listening.iter().find(|(index, _)| *index == interface)?.1);
+            let known = listening.iter().find(|(index, ..)| *index == interface);
+            by_interface = Some(known.ok_or(NotTaken::NotOurs)?);
         }
         let by_destination = self.exits_by_destination.get_mut(&(inner.destination, outer.source));
         let exit = match by_destination {
             Some(exit) => exit,
-            None => self.exits_by_source.get_mut(&(inner.source, outer.source))?,
+            None => {
+                let by_source = self.exits_by_source.get_mut(&(inner.source, outer.source));
+                by_source.ok_or(NotTaken::NotOurs)?
+            }
         };
-        exit.path = path.or(exit.path);
-        exit.interface.is_none_or(|only| only == interface).then_some(exit)
+        if let Some((_, path, encapsulations)) = by_interface {
+            exit.path = Some(*path);
+            exit.encapsulations = *encapsulations;
+        }
+        if exit.interface.is_some_and(|only| only != interface) {
+            return Err(NotTaken::NotOurs);
+        }
+        if !exit.encapsulations.allow(encapsulation, inner.is_fragment()) {
+            return Err(NotTaken::OtherEncapsulation);
+        }
+        Ok(exit)
     }
 
-    /// Whether a packet is the outside of one of these tunnels: it would be wrapped again and again.
-    pub(super) fn is_outside(&mut self, header: &Ipv4Header) -> bool {
-        let is_from_here = |tunnel: Tunnel| tunnel.entry == header.source;
-        // What others tunnel, which may be much, is told apart without looking at all tunnels.
-        matches!(header.protocol, protocol::IP_IN_IP | protocol::MINIMAL | protocol::GRE)
-            && self.entrances_for(header).iter().any(|entrance| is_from_here(entrance.tunnel))
-            && self
-                .entrances()
-                .any(|entrance| is_from_here(entrance.tunnel) && entrance.tunnel.exit == header.destination)
+    /// Whether a datagram that is about to enter a tunnel has been in one of these already, or in so many that it must be
+    /// going round in circles: it would be wrapped again and again. That is so where the way to a tunnel's exit leads through a
+    /// tunnel, as where a care-of address is somebody's home address (RFC 2003 section 3.2).
+    pub(super) fn is_circling(&self, datagram: &[u8]) -> bool {
+        let mut depth = 0;
+        nested(datagram).any(|outer| {
+            depth += 1;
+            depth > MOST_NESTED || self.paths.is_tunnel(outer.source, outer.destination)
+        })
     }
 
     /// Foreign agent: whether `address` is a visitor's that is reached here, by this path if one is named.
@@ -187,18 +225,6 @@ impl Decisions {
         all.map(|((_, there), exit)| (*there, exit))
     }
 
-    /// All entrances.
-    pub(super) fn entrances(&self) -> impl Iterator<Item = &Entrance> {
-        self.entrances.values().flatten()
-    }
-
-    /// Another path may have another MTU, whatever was learnt.
-    pub(super) fn forget_path_mtus(&mut self) {
-        for entrance in self.entrances.values_mut().flatten() {
-            entrance.path_mtu = PathMtu::default();
-        }
-    }
-
     /// Wants packets with this key address to go into these tunnels; counts go on in those that stay.
     fn set_entrances(
         &mut self,
@@ -206,41 +232,34 @@ impl Decisions {
         tunnels: impl Iterator<Item = (Tunnel, Option<u32>, PathId)>,
     ) {
         let mut old = self.entrances.remove(&address).unwrap_or_default();
+        let left: Vec<PathKey> = old.iter().map(Entrance::key).collect();
         let new: Vec<Entrance> = tunnels
             .map(|(tunnel, interface, path)| {
                 let same = |old: &Entrance| old.tunnel == tunnel && old.interface == interface;
                 match old.iter().position(same) {
                     Some(at) => Entrance { path, ..old.swap_remove(at) },
-                    None => Entrance {
-                        tunnel,
-                        interface,
-                        path,
-                        path_mtu: PathMtu::default(),
-                        traffic: Traffic::default(),
-                    },
+                    None => Entrance { tunnel, interface, path, traffic: Traffic::default() },
                 }
             })
             .collect();
+        // First, so that what is known of a path that goes on being used stays.
+        new.iter().for_each(|entrance| self.paths.add(entrance.key()));
+        left.into_iter().for_each(|key| self.paths.remove(key));
         if !new.is_empty() {
             self.entrances.insert(address, new);
         }
-    }
-
-    /// Another path to this exit has shown itself.
-    pub(super) fn forget_path_mtus_to(&mut self, exit: Ipv4Addr) {
-        let all = self.entrances.values_mut().flatten();
-        all.filter(|entrance| entrance.tunnel.exit == exit)
-            .for_each(|entrance| entrance.path_mtu = PathMtu::default());
     }
 
     /// A home agent's bindings of one mobile node changed.
     pub(super) fn home_changed(&mut self, agent: &HomeAgent, home_address: Ipv4Addr) {
         let tunnels = agent.tunnels(home_address);
         self.set_entrances(home_address, tunnels.iter().map(|tunnel| (*tunnel, None, path_to(tunnel.exit))));
-        let back = tunnels.iter().map(|tunnel| tunnel.exit);
-        let back = back.filter(|&care_of| agent.accepts_reverse_tunnel(home_address, care_of));
-        let exit = |care_of| Exit { onwards: true, path: Some(path_to(care_of)), ..Exit::default() };
-        let wanted = back.map(|care_of| (care_of, exit(care_of)));
+        let back = tunnels.iter().filter(|tunnel| agent.accepts_reverse_tunnel(home_address, tunnel.exit));
+        let wanted = back.map(|tunnel| {
+            let (care_of, choice) = (tunnel.exit, EncapsulationChoice::of(tunnel.encapsulation));
+            let (path, encapsulations) = (Some(path_to(care_of)), Encapsulations::of(choice));
+            (care_of, Exit { onwards: true, path, encapsulations, ..Exit::default() })
+        });
         set_exits(&mut self.exits_by_source, home_address, wanted);
     }
 
@@ -258,13 +277,17 @@ impl Decisions {
         self.set_entrances(home_address, back_by.into_iter());
         let here = agent.deliver(home_address).is_some();
         let forward = visitor.filter(|_| here);
-        let forward = forward.map(|visitor| (visitor.home_agent, Exit { path, ..Exit::default() }));
+        let forward = forward.map(|visitor| {
+            let encapsulations = visitor.encapsulations;
+            (visitor.home_agent, Exit { path, encapsulations, ..Exit::default() })
+        });
         set_exits(&mut self.exits_by_destination, home_address, forward.into_iter());
         // Encapsulating delivery: the visitor's tunnel begins at its home address (RFC 3024 section 2).
         let encapsulating = visitor.filter(|visitor| visitor.encapsulating_delivery && back.is_some());
         let exit = encapsulating.map(|visitor| {
             let interface = interfaces.index_of(visitor.interface);
-            (home_address, Exit { interface, onwards: true, path, ..Exit::default() })
+            let encapsulations = visitor.encapsulations;
+            (home_address, Exit { interface, onwards: true, path, encapsulations, ..Exit::default() })
         });
         set_exits(&mut self.exits_by_source, home_address, exit.into_iter());
     }
@@ -286,7 +309,9 @@ impl Decisions {
         let from = node.home_agent().map(|home_agent| (home_agent, Exit::default()));
         set_exits(&mut self.exits_by_destination, home_address, from.into_iter());
         let listening = interfaces.named().iter().filter(|interface| node.listens_on(interface.device.id));
-        let by = |on: &super::interfaces::Interface| Some((on.index()?, path_by(on.device.id)));
+        let by = |on: &super::interfaces::Interface| {
+            Some((on.index()?, path_by(on.device.id), node.encapsulations(on.device.id)))
+        };
         self.listening = Some(listening.filter_map(by).collect());
     }
 }

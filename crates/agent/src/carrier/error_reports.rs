@@ -59,32 +59,55 @@ pub(super) fn report(problem: Problem, from: Ipv4Addr, datagram: &[u8]) -> Optio
     Some(ErrorReport { source: from, destination: header.source, message })
 }
 
+/// So many at once, and one more after each interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ration {
+    burst: u32,
+    interval: Duration,
+    /// When the bucket was, or will be, full.
+    full_at: Instant,
+}
+
+impl Ration {
+    pub(super) const fn new(burst: u32, interval: Duration) -> Self {
+        Self { burst, interval, full_at: Instant::ZERO }
+    }
+
+    fn next(&self, now: Instant) -> Option<Instant> {
+        let next = self.full_at.max(now) + self.interval;
+        (next.saturating_duration_since(now) <= self.interval * self.burst).then_some(next)
+    }
+
+    /// Whether there is none left.
+    pub(super) fn is_spent(&self, now: Instant) -> bool {
+        self.next(now).is_none()
+    }
+
+    /// Whether one more may be; then it is taken.
+    pub(super) fn allows(&mut self, now: Instant) -> bool {
+        let next = self.next(now);
+        self.full_at = next.unwrap_or(self.full_at);
+        next.is_some()
+    }
+}
+
 /// How many errors may be sent (RFC 1812 section 4.3.2.8): a hundred at once, and a thousand a second.
 #[derive(Debug)]
 pub(super) struct RateLimit {
-    /// When the bucket was, or will be, full.
-    full_at: Instant,
+    ration: Ration,
     /// Errors not sent.
     pub(super) suppressed: u64,
 }
 
-const BURST: u32 = 100;
-const INTERVAL: Duration = Duration::from_millis(1);
-
 impl RateLimit {
     pub(super) const fn new() -> Self {
-        Self { full_at: Instant::ZERO, suppressed: 0 }
+        Self { ration: Ration::new(100, Duration::from_millis(1)), suppressed: 0 }
     }
 
     /// Whether one more may be sent.
     pub(super) fn allows(&mut self, now: Instant) -> bool {
-        let next = self.full_at.max(now) + INTERVAL;
-        let allowed = next.saturating_duration_since(now) <= INTERVAL * BURST;
-        if allowed {
-            self.full_at = next;
-        } else {
-            self.suppressed += 1;
-        }
+        let allowed = self.ration.allows(now);
+        self.suppressed += u64::from(!allowed);
         allowed
     }
 }

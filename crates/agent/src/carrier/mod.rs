@@ -15,6 +15,7 @@ mod interfaces;
 mod mobile_routes;
 mod neighbourhood;
 mod parameters;
+mod paths;
 mod persistence;
 mod reactions;
 mod reading;
@@ -24,6 +25,7 @@ mod snapshot;
 mod status;
 mod tunnel_device;
 mod tunnel_entry;
+mod tunnel_errors;
 mod turn;
 
 use std::collections::BTreeMap;
@@ -146,7 +148,7 @@ impl Carrier {
         // Only now: who has the device has no living agent beside it whose routes these could be.
         let main_rule = mobile_routes::main_rule(setup.host());
         host.remove_remains(setup.host(), |rule| *rule == main_rule)?;
-        let mut data = DataPlane::open(tun, role)?;
+        let mut data = DataPlane::open(tun, role, setup.host().path_mtu_floor)?;
         data.assists = assistance(&setup)?;
         // First, so that no advertisement is read whose frame was not seen: the agent is found once, and only then its link
         // address is asked for.

@@ -144,7 +144,7 @@ impl Carrier {
         self.stirred = true;
         self.read_network(now)?;
         self.host.settle();
-        self.decisions.forget_path_mtus();
+        self.decisions.paths.forget_mtus();
         Ok(())
     }
 
@@ -239,7 +239,7 @@ impl Carrier {
         }
         if links || everything || addresses {
             // Its MTU may be all that has changed about a link.
-            self.decisions.forget_path_mtus();
+            self.decisions.paths.forget_mtus();
         }
         Ok(())
     }

@@ -30,6 +30,9 @@ pub struct HostOptions {
     pub tunnel_device: String,
     /// The MTU of the tunnel device in bytes; 1480 leaves room for a second IP header on a link of 1500.
     pub tunnel_mtu: u16,
+    /// Bytes below which an ICMP error does not bring the MTU of a tunnel's path unless it quotes the Identification of what was
+    /// sent. What is longer than the path then takes goes in fragments outside.
+    pub path_mtu_floor: u16,
     /// Whether the tunnel device takes segments from its host, and hands them to it, before they are cut into packets. Without
     /// it every packet passes by itself: slower, and every one seen by whoever looks at the device.
     pub offloads: bool,
@@ -55,11 +58,12 @@ impl HostOptions {
 }
 
 impl Default for HostOptions {
-    /// `careof0`, 1480 bytes, offloads, tables from 43400, priorities from 4340, kernel parameters set, room left.
+    /// `careof0`, 1480 bytes, a floor of 1280 bytes, offloads, tables from 43400, priorities from 4340, kernel parameters set, room left.
     fn default() -> Self {
         Self {
             tunnel_device: "careof0".to_owned(),
             tunnel_mtu: 1480,
+            path_mtu_floor: 1280,
             offloads: true,
             first_table: 43_400,
             first_priority: 4_340,

@@ -117,7 +117,7 @@ impl Carrier {
             Agent::Mobile(_) => {}
         }
         let last = status.next.map_or(Ipv4Addr::BROADCAST, |next| Ipv4Addr::from_bits(next.to_bits() - 1));
-        status.tunnels = self.tunnels(&(from..=last));
+        status.tunnels = self.tunnels(now, &(from..=last));
         status
     }
 
@@ -140,7 +140,7 @@ impl Carrier {
             store: self.persistence.status(now),
             visitors,
             registration: self.registration(),
-            tunnels: if tells_each { self.tunnels(&ALL) } else { Vec::new() },
+            tunnels: if tells_each { self.tunnels(now, &ALL) } else { Vec::new() },
             put_in: sums(self.data.put_in),
             taken_out: sums(self.data.taken_out),
             assist: self.data.assists.as_ref().map(|assists| assists.overview()),
@@ -172,7 +172,7 @@ impl Carrier {
     }
 
     /// The tunnels of the mobile nodes with these home addresses.
-    fn tunnels(&self, of: &RangeInclusive<Ipv4Addr>) -> Vec<TunnelStatus> {
+    fn tunnels(&self, now: Instant, of: &RangeInclusive<Ipv4Addr>) -> Vec<TunnelStatus> {
         let mut tunnels = BTreeMap::<Ipv4Addr, TunnelStatus>::new();
         let empty = |here, there| TunnelStatus {
             here,
@@ -186,7 +186,7 @@ impl Carrier {
         for entrance in self.decisions.entrances_of(of.clone()) {
             let tunnel = entrance.tunnel;
             let status = tunnels.entry(tunnel.exit).or_insert_with(|| empty(tunnel.entry, tunnel.exit));
-            let mtu = entrance.path_mtu.latest().filter(|mtu| *mtu < u16::MAX);
+            let mtu = self.decisions.paths.latest(now, entrance.key(), self.data.path_mtu_floor);
             status.mtu = mtu.map(|mtu| tunnel.mtu(mtu)).or(status.mtu);
             status.packets_out += entrance.traffic.packets;
             status.bytes_out += entrance.traffic.bytes;
@@ -235,6 +235,8 @@ impl Carrier {
             looping,
             malformed,
             not_ours,
+            other_encapsulation,
+            unproven,
             unreachable,
             refused,
         } = self.data.uncarried;
@@ -244,6 +246,8 @@ impl Carrier {
         add("packets-looping", looping);
         add("packets-malformed", malformed);
         add("packets-not-ours", not_ours);
+        add("packets-other-encapsulation", other_encapsulation);
+        add("errors-unproven", unproven);
         add("packets-unreachable", unreachable);
         add("packets-refused", refused);
         add("packets-not-delivered", self.data.not_delivered());

@@ -1,20 +1,15 @@
 //! How a datagram enters its tunnels, and what these take of it.
 
-use std::time::Duration;
-
 use careof_assist::PathId;
 use careof_base::Instant;
+use careof_lab::Departure;
 use careof_wire::ipv4::Ipv4Header;
 use careof_wire::tunnel::{Encapsulation, Tunnel};
 
 use super::assists::{Assists, Heading, Shown, Stored};
-use super::data_plane::{Lane, lane_of};
-use super::decisions::{Decisions, Entrance};
-
-/// How long an MTU is believed before the kernel is asked again. The kernel itself ages what it has learnt from
-/// routers (`net.ipv4.route.mtu_expires`, ten minutes as RFC 1191 section 6.3 wants); this bounds how long a change
-/// of a link of ours stays unnoticed.
-pub(super) const KERNEL_BELIEVED: Duration = Duration::from_secs(30);
+use super::data_plane::{DataPlane, lane_of};
+use super::decisions::Decisions;
+use super::paths::{PathKey, Paths, Room};
 
 /// How a datagram enters its tunnels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,8 +28,8 @@ impl Way {
 /// What a tunnel takes of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fits {
-    /// A datagram of at most so many bytes.
-    Whole(u16),
+    /// A datagram of at most so many bytes; it keeps its DF bit outside, unless its path takes it in fragments only.
+    Whole(Capacity),
     /// One of any length, in fragments of at most so many bytes of its outside.
     Fragments(u16),
     /// One of any length, which others may make fragments of.
@@ -80,22 +75,33 @@ pub(super) fn counted(of: Tunnel, used: Tunnel) -> Encapsulation {
     }
 }
 
-/// The longest datagram that the tunnel takes, if `len` is more.
-pub(super) fn too_long(now: Instant, lanes: &[Lane; 3], entrance: &mut Entrance, len: usize) -> Option<u16> {
-    let mtu = mtu_of(now, lanes, entrance);
-    (len > usize::from(mtu)).then_some(mtu)
+/// What a tunnel takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Capacity {
+    /// The longest datagram, bytes.
+    pub(super) mtu: u16,
+    /// How it leaves.
+    pub(super) departure: Departure,
 }
 
-/// The longest datagram that the tunnel takes.
-pub(super) fn mtu_of(now: Instant, lanes: &[Lane; 3], entrance: &mut Entrance) -> u16 {
-    let path_mtu = entrance.path_mtu.get(now).unwrap_or_else(|| {
-        let Tunnel { entry, exit, encapsulation, .. } = entrance.tunnel;
-        let lane = lanes.get(lane_of(encapsulation));
-        let asked = lane.and_then(|lane| lane.socket.path_mtu(entry, exit, entrance.interface).ok());
-        // Without an answer the packet itself will show.
-        let mtu = asked.unwrap_or(u16::MAX);
-        entrance.path_mtu.learn(now, mtu, KERNEL_BELIEVED);
-        mtu
-    });
-    entrance.tunnel.mtu(path_mtu)
+impl DataPlane {
+    /// What a tunnel takes of datagrams that are not to be fragmented.
+    pub(super) fn capacity(
+        &self,
+        now: Instant,
+        tunnel: Tunnel,
+        interface: Option<u32>,
+        paths: &mut Paths,
+    ) -> Capacity {
+        let Some(path) = paths.get(PathKey::of(tunnel, interface)) else {
+            let departure = Departure { interface, ..Departure::default() };
+            return Capacity { mtu: tunnel.mtu(u16::MAX), departure };
+        };
+        path.first_hop(now, || {
+            let lane = self.lanes.get(lane_of(tunnel.encapsulation))?;
+            lane.socket.first_hop_mtu(tunnel.entry, tunnel.exit, interface).ok()
+        });
+        let Room { mtu, longest_whole } = path.room(now, self.path_mtu_floor);
+        Capacity { mtu: tunnel.mtu(mtu), departure: Departure { interface, longest_whole } }
+    }
 }

@@ -663,6 +663,10 @@ bit that RFC 2003, section 3.1, has copied from the inner one, which stays whole
     elsewhere: &[("age", "write `lifetime`")],
 };
 
+const PATH_MTU_FLOOR: &str = "What ICMP errors that may be made up bring the MTU of a tunnel's path down to, at least 576: those that do not quote \
+the Identification that an outer datagram had. Longer ones than such an error says then leave without DF, and a path that is really as narrow \
+carries them in fragments. An error that quotes it is believed; `errors-unproven` counts the others.";
+
 pub(crate) static HOST: Section = Section {
     heading: "`[host]`",
     noun: "the host's part",
@@ -670,6 +674,7 @@ pub(crate) static HOST: Section = Section {
     keys: &[
         key("tunnel_device", "interface", "`\"careof0\"`", "The tunnel's TUN device, which the agent makes."),
         key("tunnel_mtu", "size or bytes", "`\"1480 B\"`", "Its MTU."),
+        key("path_mtu_floor", "size or bytes", "`\"1280 B\"`", PATH_MTU_FLOOR),
         key(
             "offloads",
             "true or false",

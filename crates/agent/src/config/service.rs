@@ -162,6 +162,11 @@ pub(super) fn host(reader: &Reader<'_>, problems: &mut Problems) -> HostOptions 
     if let Some(mtu) = given(&reader, "tunnel_mtu", problems, |field, p| field.packet_size(576, 65_515, p)) {
         host.tunnel_mtu = mtu;
     }
+    if let Some(floor) =
+        given(&reader, "path_mtu_floor", problems, |field, p| field.packet_size(576, 65_535, p))
+    {
+        host.path_mtu_floor = floor;
+    }
     if let Some(offloads) = given(&reader, "offloads", problems, |field, p| field.boolean(p)) {
         host.offloads = offloads;
     }

@@ -1,3 +1,5 @@
 //! What strangers try, between real hosts.
 
+mod fragments;
+mod tunnels;
 mod visitors;

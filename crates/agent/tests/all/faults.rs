@@ -316,7 +316,11 @@ fn what_is_tunnelled_by_strangers_goes_nowhere_and_is_not_answered() {
                     let mut tunnel =
                         careof_mobility::v4::Tunnel { entry: CORRESPONDENT, exit, encapsulation, ttl: 64 };
                     let origin = careof_wire::tunnel::Origin::Local;
-                    assert!(batch.push_one(&mut tunnel, None, &inner, origin).unwrap());
+                    assert!(
+                        batch
+                            .push_one(&mut tunnel, careof_lab::Departure::default(), &inner, origin)
+                            .unwrap()
+                    );
                     // And what is no datagram at all.
                     let outer = careof_lab::Outer {
                         source: CORRESPONDENT,

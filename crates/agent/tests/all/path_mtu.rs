@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::support::*;
 use careof_agent::{Device, Hooks};
-use careof_lab::{InterfaceConfig, LinkSpec, Netlink, Route, set_sysctl};
+use careof_lab::{Host, InterfaceConfig, LinkSpec, Netlink, Realm, Route, set_sysctl};
 use careof_link::Config;
 use careof_mobility::v4::{DeliveryMethod, EncapsulationChoice, Notice, PolicyTable};
 
@@ -72,13 +72,10 @@ fn a_sender_is_told_what_fits_through_a_narrow_link() {
     }
 }
 
-#[test]
-fn errors_from_inside_a_tunnel_reach_the_sender() {
-    let Some(realm) = realm_or_skip() else { return };
-    let world = World::new(realm);
-    // A third link, behind a router that the home agent knows nothing about.
+/// A third link of the mobile node, far0 of 1000 bytes, behind a router that the home agent knows nothing about; the address there.
+pub(crate) fn behind_a_router(world: &World, realm: Realm) -> (Host, Ipv4Addr) {
     let router = realm.host("router").unwrap();
-    let attach = |host: &careof_lab::Host, name: &str, address: [u8; 4], mtu: u16| {
+    let attach = |host: &Host, name: &str, address: [u8; 4], mtu: u16| {
         let mut interface = InterfaceConfig::new(name, IpAddr::from(address), 24);
         interface.mtu = mtu;
         host.attach(&interface).unwrap()
@@ -105,6 +102,14 @@ fn errors_from_inside_a_tunnel_reach_the_sender() {
         })
         .unwrap()
         .unwrap();
+    (router, far)
+}
+
+#[test]
+fn errors_from_inside_a_tunnel_reach_the_sender() {
+    let Some(realm) = realm_or_skip() else { return };
+    let world = World::new(realm);
+    let (router, far) = behind_a_router(&world, realm);
     let home = world.home_agent(home_setup(), Hooks::default());
     let mut setup = mobile_setup();
     setup.devices.push(Device::new(2, "far0"));

@@ -196,6 +196,41 @@ impl Netlink {
         }
     }
 
+    /// The MTU in bytes of the route that packets from `source` to `destination` follow: its own, or that of its interface.
+    /// What ICMP errors have told of the path has no part in it.
+    ///
+    /// # Errors
+    /// The kernel's answer: `ENETUNREACH` where there is no route. [`Error::Netlink`] for one by which nothing leaves.
+    pub fn route_mtu(
+        &mut self,
+        source: Ipv4Addr,
+        destination: Ipv4Addr,
+        interface: Option<u32>,
+    ) -> Result<u16, Error> {
+        let doing = || format!("find the route to {destination}");
+        let mut message = RouteMessage::default();
+        message.header.address_family = AddressFamily::Inet;
+        message.header.destination_prefix_length = 32;
+        // The route as it is written in its table, not the kernel's copy with what it has learnt.
+        message.header.flags = RouteFlags::FibMatch;
+        message.attributes.push(RouteAttribute::Destination(RouteAddress::Inet(destination)));
+        if !source.is_unspecified() {
+            message.header.source_prefix_length = 32;
+            message.attributes.push(RouteAttribute::Source(RouteAddress::Inet(source)));
+        }
+        message.attributes.extend(interface.map(RouteAttribute::Oif));
+        let found = match self.ask(RouteNetlinkMessage::GetRoute(message), 0, "RTM_GETROUTE", doing)? {
+            Some(RouteNetlinkMessage::NewRoute(message)) => read(message),
+            _ => Vec::new(),
+        };
+        let Some(Found { route, .. }) = found.into_iter().find(|found| found.route.interface != 0) else {
+            return Err(Error::Netlink { doing: doing(), problem: "no route with an interface".to_owned() });
+        };
+        let link = self.interface(interface.unwrap_or(route.interface))?.mtu;
+        let mtu = route.mtu.filter(|mtu| *mtu > 0).map_or(link, |mtu| mtu.min(link));
+        Ok(u16::try_from(mtu).unwrap_or(u16::MAX))
+    }
+
     /// Adds a route; [`Effect::Unchanged`] when this very route is there.
     ///
     /// # Errors

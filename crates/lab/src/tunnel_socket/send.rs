@@ -8,8 +8,8 @@ use careof_wire::ipv4::Ipv4Header;
 use careof_wire::tunnel::{Encapsulation, EncapsulationError, Front, Origin, Tunnel, decapsulate};
 use nix::errno::Errno;
 
-use super::TunnelSocket;
 use super::batch_io::{Departing, Sending};
+use super::{Identifier, TunnelSocket};
 use crate::error::Error;
 use crate::offload::Frame;
 use crate::socket::{PacketInfo, encode, from_ipv4};
@@ -38,6 +38,23 @@ pub struct Outer {
     pub interface: Option<u32>,
 }
 
+/// How datagrams leave for their tunnel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Departure {
+    /// Index of the interface they leave by; `None` leaves it to the routes.
+    pub interface: Option<u32>,
+    /// Bytes of the longest outer packet that keeps the DF bit of the datagram inside. A longer one may be fragmented on its way, and
+    /// is put together again at the exit; the datagram inside keeps its bit, unless minimal encapsulation has but one
+    /// header for both.
+    pub longest_whole: u16,
+}
+
+impl Default for Departure {
+    fn default() -> Self {
+        Self { interface: None, longest_whole: u16::MAX }
+    }
+}
+
 /// Packets to be sent together, in room made once.
 #[derive(Debug)]
 pub struct SendBatch {
@@ -49,6 +66,8 @@ pub struct SendBatch {
     packets: usize,
     capacity: usize,
     sending: Sending,
+    /// For whole packets.
+    identifier: Option<Identifier>,
     /// Of the last datagram that was put in in fragments.
     identification: u16,
 }
@@ -85,8 +104,8 @@ pub struct SendFailure<'a> {
 pub enum SendFailureReason {
     /// It is longer than the path takes, and must not be fragmented (RFC 2003 section 5.1).
     TooBig {
-        /// The MTU of the path as far as it is known, bytes of the outer packet; 0 if it is not, which is
-        /// also how ICMP says it.
+        /// The MTU of the path's first hop, bytes of the outer packet; 0 if it is not known, which is also how
+        /// ICMP says it.
         path_mtu: u16,
     },
     /// There is no way to the tunnel's exit at present.
@@ -117,8 +136,15 @@ impl SendBatch {
             packets,
             capacity,
             sending: Sending::new(packets),
+            identifier: None,
             identification: 0,
         }
+    }
+
+    /// With outer headers by which errors about them can be told from those that somebody made up.
+    #[must_use]
+    pub fn identified_by(self, identifier: Identifier) -> Self {
+        Self { identifier: Some(identifier), ..self }
     }
 
     /// Packets that wait to be sent.
@@ -178,8 +204,8 @@ impl SendBatch {
     /// Takes datagrams out of `frame` and puts them in, wrapped for `tunnel`, as many as there is room for;
     /// whether the frame is then [done](Frame::is_done) says whether that was all.
     ///
-    /// The outer header has the type of service and the DF bit of the inner one (RFC 2003 section 3.1), its
-    /// time to live is the tunnel's, and the inner one stays: a host that forwards a packet into a TUN device
+    /// The outer header has the type of service and, up to a [length](Departure::longest_whole), the DF bit of the inner one (RFC 2003
+    /// section 3.1), its time to live is the tunnel's, and the inner one stays: a host that forwards a packet into a TUN device
     /// has taken its hop off already. A GRE sequence number is counted on.
     ///
     /// # Errors
@@ -187,14 +213,14 @@ impl SendBatch {
     pub fn push_frame(
         &mut self,
         tunnel: &mut Tunnel,
-        interface: Option<u32>,
+        departure: Departure,
         frame: &mut Frame,
     ) -> Result<(), EncapsulationError> {
         while let Some(len) = frame.next_len() {
             if !self.has_room_for(Front::MAX_LEN + len) {
                 break;
             }
-            if let Err(error) = self.push_datagram(tunnel, interface, frame, len) {
+            if let Err(error) = self.push_datagram(tunnel, departure, frame, len) {
                 frame.discard();
                 return Err(error);
             }
@@ -208,7 +234,7 @@ impl SendBatch {
     fn push_datagram(
         &mut self,
         tunnel: &Tunnel,
-        interface: Option<u32>,
+        departure: Departure,
         frame: &mut Frame,
         len: usize,
     ) -> Result<(), EncapsulationError> {
@@ -218,8 +244,9 @@ impl SendBatch {
         let datagram = self.bytes.get_mut(at..).unwrap_or_default();
         frame.take(datagram);
         match tunnel.front(datagram, Origin::Local, 0) {
-            Ok(front) => {
+            Ok(mut front) => {
                 let header = frame.header().unwrap_or_default();
+                let dont_fragment = self.complete(&mut front, tunnel, departure, &header, len);
                 let is_minimal = tunnel.encapsulation == Encapsulation::Minimal;
                 let outer = Outer {
                     source: tunnel.entry,
@@ -227,8 +254,8 @@ impl SendBatch {
                     protocol: tunnel.encapsulation.protocol(),
                     tos: header.tos,
                     ttl: if is_minimal { header.ttl } else { tunnel.ttl },
-                    dont_fragment: header.dont_fragment,
-                    interface,
+                    dont_fragment,
+                    interface: departure.interface,
                 };
                 let payload = at + front.header_len();
                 let start = payload.saturating_sub(front.bytes().len());
@@ -245,6 +272,34 @@ impl SendBatch {
         }
     }
 
+    /// Gives the outer header of a datagram of `len` bytes its DF bit and Identification; whether it has that bit.
+    fn complete(
+        &self,
+        front: &mut Front,
+        tunnel: &Tunnel,
+        departure: Departure,
+        header: &Ipv4Header,
+        len: usize,
+    ) -> bool {
+        let outer_len = front.bytes().len() + len.saturating_sub(front.header_len());
+        if !header.dont_fragment || outer_len > usize::from(departure.longest_whole) {
+            if header.dont_fragment {
+                // Of minimal encapsulation it is the original's, which others may have, too: the kernel's is unique.
+                front.set_outer(0, false);
+            }
+            return false;
+        }
+        let payload = front.bytes().get(usize::from(Ipv4Header::LEN)..).unwrap_or_default();
+        if let Some(identifier) = &self.identifier
+            && tunnel.encapsulation != Encapsulation::Minimal
+            && let protocol = tunnel.encapsulation.protocol()
+            && let Some(identification) = identifier.identification(tunnel.exit, protocol, payload)
+        {
+            front.set_outer(identification, true);
+        }
+        true
+    }
+
     /// Puts in one datagram, wrapped for `tunnel` as [`push_frame`](Self::push_frame) does; `false` if there is no
     /// room for it. `origin` says whether a hop is to be taken off its time to live.
     ///
@@ -253,15 +308,17 @@ impl SendBatch {
     pub fn push_one(
         &mut self,
         tunnel: &mut Tunnel,
-        interface: Option<u32>,
+        departure: Departure,
         datagram: &[u8],
         origin: Origin,
     ) -> Result<bool, EncapsulationError> {
         if !self.has_room_for(Front::MAX_LEN + datagram.len()) {
             return Ok(false);
         }
-        let front = tunnel.front(datagram, origin, 0)?;
-        let (header, _) = Ipv4Header::parse(datagram)?;
+        let mut front = tunnel.front(datagram, origin, 0)?;
+        let (header, payload) = Ipv4Header::parse(datagram)?;
+        let len = front.header_len() + payload.len();
+        let dont_fragment = self.complete(&mut front, tunnel, departure, &header, len);
         let start = self.bytes.len();
         self.bytes.extend_from_slice(front.bytes());
         self.bytes.extend_from_slice(datagram.get(front.header_len()..).unwrap_or_default());
@@ -273,8 +330,8 @@ impl SendBatch {
             protocol: tunnel.encapsulation.protocol(),
             tos: header.tos,
             ttl: if is_minimal { header.ttl.saturating_sub(hops) } else { tunnel.ttl },
-            dont_fragment: header.dont_fragment,
-            interface,
+            dont_fragment,
+            interface: departure.interface,
         };
         self.slots.push(Slot { outer, start, end: self.bytes.len() });
         if let Encapsulation::Gre { sequence: Some(sequence), .. } = &mut tunnel.encapsulation {
@@ -425,7 +482,7 @@ impl TunnelSocket {
     fn reason(&self, outer: &Outer, errno: Errno) -> SendFailureReason {
         match errno {
             Errno::EMSGSIZE => {
-                let path_mtu = self.path_mtu(outer.source, outer.destination, outer.interface);
+                let path_mtu = self.first_hop_mtu(outer.source, outer.destination, outer.interface);
                 SendFailureReason::TooBig { path_mtu: path_mtu.unwrap_or(0) }
             }
             Errno::ENETUNREACH | Errno::EHOSTUNREACH | Errno::ENETDOWN | Errno::EHOSTDOWN | Errno::ENODEV => {

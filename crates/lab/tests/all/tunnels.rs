@@ -6,10 +6,10 @@ use crate::support::processes::wait_until;
 use crate::support::veth::{connect, eventually, host, index_of, is_silent, route_all, wait_for};
 use crate::support::{LEFT, RIGHT, Udp, realm_or_skip};
 use careof_lab::{
-    Flushed, Frame, Host, IcmpSocket, Netlink, OffloadTun, Outer, ReceiveBatch, SendBatch, SendFailureReason,
-    TunnelSocket, set_sysctl,
+    Departure, Flushed, Frame, Host, IcmpSocket, Identifier, Netlink, OffloadTun, Outer, Proof, ReceiveBatch,
+    Route, SendBatch, SendFailureReason, TunnelSocket, set_sysctl,
 };
-use careof_wire::icmp::{DestinationUnreachable, IcmpMessage, UnreachableCode};
+use careof_wire::icmp::{DestinationUnreachable, IcmpMessage, QuotedDatagram, UnreachableCode};
 use careof_wire::ipv4::Ipv4Header;
 use careof_wire::protocol::{GRE, IP_IN_IP, MINIMAL};
 use careof_wire::tunnel::{Encapsulation, Origin, Tunnel, relay_error};
@@ -267,46 +267,85 @@ fn fragments_made_at_the_entry_arrive_as_one_and_the_datagram_inside_keeps_its_b
     }
 }
 
-#[test]
-fn the_path_mtu_is_learnt_from_inside_the_tunnel() {
-    let Some(realm) = realm_or_skip() else { return };
+/// Two hosts, behind a router whose further link takes 1300 bytes.
+fn behind_a_router() -> Option<(Host, Host, Host)> {
+    let realm = realm_or_skip()?;
     let (left, middle, right) = (host(realm, "left"), host(realm, "middle"), host(realm, "right"));
-    let (near, far_near) = (Ipv4Addr::new(10, 77, 0, 3), Ipv4Addr::new(10, 79, 0, 1));
-    let exit = Ipv4Addr::new(10, 79, 0, 2);
-    connect("link0", (&left, LEFT), (&middle, near), 1500);
-    connect("link1", (&middle, far_near), (&right, exit), 1300);
-    route_all(&left, "link0", near);
-    route_all(&right, "link1", far_near);
+    connect("link0", (&left, LEFT), (&middle, ROUTER), 1500);
+    connect("link1", (&middle, FURTHER), (&right, EXIT), 1300);
+    route_all(&left, "link0", ROUTER);
+    route_all(&right, "link1", FURTHER);
+    Some((left, middle, right))
+}
+
+const ROUTER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 3);
+const FURTHER: Ipv4Addr = Ipv4Addr::new(10, 79, 0, 1);
+const EXIT: Ipv4Addr = Ipv4Addr::new(10, 79, 0, 2);
+
+#[test]
+fn what_the_path_takes_is_told_from_inside_the_tunnel_and_left_to_the_owner() {
+    let Some((left, _middle, right)) = behind_a_router() else { return };
     for encapsulation in EVERY {
         let protocol = encapsulation.protocol();
         let (sender, receiver) = (open(&left, protocol), open(&right, protocol));
-        let to = Outer { destination: exit, ..outer(protocol) };
+        let identifier = Identifier::new();
+        let mut tunnel = Tunnel { encapsulation, entry: LEFT, exit: EXIT, ttl: 64 };
         let inner = datagram(1350, true);
-        let payload = {
-            let tunnel = Tunnel { encapsulation, entry: LEFT, exit, ttl: 64 };
-            tunnel.encapsulate(&inner, Origin::Local, 0).unwrap().split_off(20)
+        let mut batch = SendBatch::new(64).identified_by(identifier.clone());
+        let mut refused = None;
+        let mut send = |longest_whole| {
+            let departure = Departure { longest_whole, ..Departure::default() };
+            assert!(batch.push_one(&mut tunnel, departure, &inner, Origin::Local).unwrap());
+            sender.send_batch(&mut batch, |failure| refused = Some(failure.reason)).unwrap();
+            assert_eq!(refused, None);
         };
-        // The kernel forgets what it learnt with the last route.
-        left.run(|| set_sysctl("net.ipv4.route.flush", "1")).unwrap().unwrap();
-        assert_eq!(sender.path_mtu(LEFT, exit, None).unwrap(), 1500);
-        assert_eq!(send(&sender, &to, &payload), None);
-        let error = eventually(|| sender.next_error().unwrap()).unwrap();
-        assert_eq!((error.entry, error.exit, error.reporter), (LEFT, exit, near));
-        let relayed = relay_error(&error.message, LEFT, true).unwrap();
-        assert_eq!(relayed.to, CORRESPONDENT);
-        assert_eq!(relayed.message.code, UnreachableCode::FragmentationNeeded);
-        let tunnel = Tunnel { encapsulation, entry: LEFT, exit, ttl: 64 };
-        assert_eq!(relayed.message.next_hop_mtu, tunnel.mtu(1300));
-
-        assert_eq!(sender.path_mtu(LEFT, exit, None).unwrap(), 1300);
-        assert_eq!(sender.path_mtu(LEFT, exit, Some(index_of(&left, "link0"))).unwrap(), 1300);
-        let refused = send(&sender, &to, &payload);
-        assert_eq!(refused, Some(SendFailureReason::TooBig { path_mtu: 1300 }));
-        // What this host says itself was said already.
+        for _ in 0..2 {
+            send(u16::MAX);
+            let error = eventually(|| sender.next_error().unwrap()).unwrap();
+            assert_eq!((error.entry, error.exit, error.reporter), (LEFT, EXIT, ROUTER));
+            let IcmpMessage::DestinationUnreachable(message) = &error.message else { panic!("{error:?}") };
+            let outer = QuotedDatagram::parse(&message.quoted).unwrap();
+            let known = encapsulation != Encapsulation::Minimal;
+            assert_eq!(identifier.proof(&outer), if known { Proof::Sent } else { Proof::Impossible });
+            assert_ne!(Identifier::new().proof(&outer), Proof::Sent);
+            let relayed = relay_error(&error.message, LEFT, true).unwrap();
+            assert_eq!(relayed.to, CORRESPONDENT);
+            assert_eq!(relayed.message.code, UnreachableCode::FragmentationNeeded);
+            let mtu = Tunnel { encapsulation, entry: LEFT, exit: EXIT, ttl: 64 }.mtu(1300);
+            assert_eq!(relayed.message.next_hop_mtu, mtu);
+            // The kernel has not learnt from it.
+            assert_eq!(sender.first_hop_mtu(LEFT, EXIT, None).unwrap(), 1500);
+        }
+        // Without DF outside, the router makes fragments, and what comes out has it still.
+        send(1300);
+        let [(_, outer, inside)] = &receive(&receiver)[..] else { panic!() };
+        assert!(!outer.dont_fragment && inside.len() == inner.len());
+        let whole = Ipv4Header::parse(inside).unwrap().0;
+        assert_eq!(whole.dont_fragment, encapsulation != Encapsulation::Minimal);
         assert_eq!(sender.next_error().unwrap(), None);
-        assert_eq!(send(&sender, &Outer { dont_fragment: false, ..to }, &payload), None);
-        assert_eq!(receive(&receiver).len(), 1);
     }
+}
+
+#[test]
+fn the_first_hop_s_mtu_is_the_link_s_or_the_route_s_whatever_errors_have_said_of_the_path() {
+    let Some((left, _middle, _right)) = behind_a_router() else { return };
+    let sender = open(&left, IP_IN_IP);
+    let socket = left.run(|| Udp::bind((LEFT, 0))).unwrap().unwrap();
+    socket.connect((EXIT, 9)).unwrap();
+    let told = eventually(|| socket.send(&[0; 1400]).err());
+    assert_eq!(told.and_then(|error| error.raw_os_error()), Some(libc::EMSGSIZE), "the kernel believes it");
+    let link = index_of(&left, "link0");
+    for interface in [None, Some(link)] {
+        assert_eq!(sender.first_hop_mtu(LEFT, EXIT, interface).unwrap(), 1500);
+    }
+    assert_eq!(send(&sender, &Outer { destination: EXIT, ..outer(IP_IN_IP) }, &datagram(1400, true)), None);
+    left.run(move || {
+        let route = Route { via: Some(ROUTER.into()), mtu: Some(1200), ..Route::to(EXIT.into(), 32, link) };
+        Netlink::open()?.set_route(&route)
+    })
+    .unwrap()
+    .unwrap();
+    assert_eq!(sender.first_hop_mtu(LEFT, EXIT, None).unwrap(), 1200);
 }
 
 #[test]
@@ -438,7 +477,7 @@ fn a_frame_goes_into_every_kind_of_tunnel() {
         assert!(wait_for(&tun, PollFlags::POLLIN));
         assert!(tun.receive(&mut frame).unwrap());
         let original = frame.first_datagram();
-        batch.push_frame(&mut tunnel, None, &mut frame).unwrap();
+        batch.push_frame(&mut tunnel, Departure::default(), &mut frame).unwrap();
         assert!(frame.is_done());
         assert_eq!(sender.send_batch(&mut batch, |failure| panic!("{failure:?}")).unwrap(), Flushed::All);
         let [(_, header, inside)] = &receive(&receiver)[..] else { panic!() };

@@ -66,5 +66,5 @@ pub use solicitor::SolicitorConfig;
 pub use surroundings::Surroundings;
 pub use time_of_day::{NtpTime, WallClock};
 pub(crate) use tunnel::TUNNEL_TTL;
-pub use tunnel::{EncapsulationChoice, ReverseTunnel};
+pub use tunnel::{EncapsulationChoice, Encapsulations, ReverseTunnel};
 pub use visitor::VisitorEntry;

@@ -7,7 +7,7 @@ use core::net::Ipv4Addr;
 use careof_base::Instant;
 use careof_wire::mip4::{Identification, Lifetime, PathReport, RequestFlags};
 
-use super::{InterfaceId, Tunnel};
+use super::{Encapsulations, InterfaceId, Tunnel};
 
 /// A mobile node registered through a foreign agent (RFC 5944 section 3.7.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +30,8 @@ pub struct VisitorEntry {
     pub reverse_tunnel: Option<Tunnel>,
     /// What the visitor sends comes tunnelled to the agent (RFC 3024 section 2).
     pub encapsulating_delivery: bool,
+    /// How what is tunnelled to the agent for the visitor, or by it, is wrapped.
+    pub encapsulations: Encapsulations,
     /// What it reported of its path.
     pub path: Option<PathReport>,
 }

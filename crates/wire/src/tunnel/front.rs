@@ -1,7 +1,15 @@
 //! What stands in front of the payload of a wrapped datagram.
 
+use etherparse::checksum::Sum16BitWords;
+
 use super::gre::GreHeader;
 use super::minimal::MinimalHeader;
+use crate::checksum;
+
+const IDENTIFICATION: core::ops::Range<usize> = 4..6;
+const FLAGS: usize = 6;
+const DONT_FRAGMENT: u8 = 0x40;
+const CHECKSUM: core::ops::Range<usize> = 10..12;
 
 /// The bytes that take the place of a datagram's header when it enters a tunnel: the outer header, that of the
 /// encapsulation, and the inner header if it stays one. The datagram's payload follows as it is.
@@ -31,6 +39,27 @@ impl Front {
         self.bytes.get(..self.len).unwrap_or(&self.bytes)
     }
 
+    /// Gives the outer header another Identification and DF bit. They are the encapsulator's business, as long as the datagram
+    /// is not fragmented (RFC 6864 section 4).
+    pub fn set_outer(&mut self, identification: u16, dont_fragment: bool) {
+        let Some(bytes) = self.bytes.get_mut(..self.len) else { return };
+        if let Some(place) = bytes.get_mut(IDENTIFICATION) {
+            place.copy_from_slice(&identification.to_be_bytes());
+        }
+        if let Some(flags) = bytes.get_mut(FLAGS) {
+            *flags = if dont_fragment { *flags | DONT_FRAGMENT } else { *flags & !DONT_FRAGMENT };
+        }
+        let header_len = bytes.first().map_or(0, |first| usize::from(first & 0x0f) * 4);
+        let Some(header) = bytes.get_mut(..header_len) else { return };
+        if let Some(place) = header.get_mut(CHECKSUM) {
+            place.fill(0);
+        }
+        let sum = checksum::finish(&Sum16BitWords::new().add_slice(header));
+        if let Some(place) = header.get_mut(CHECKSUM) {
+            place.copy_from_slice(&sum.to_be_bytes());
+        }
+    }
+
     /// Bytes of the header that it replaces: where the payload starts in the original datagram.
     #[must_use]
     pub const fn header_len(&self) -> usize {
@@ -43,5 +72,38 @@ impl Extend<u8> for Front {
         let room = self.bytes.get_mut(self.len..).unwrap_or_default();
         // Nothing longer than the room is ever put in: see its constant.
         self.len += room.iter_mut().zip(bytes).map(|(place, byte)| *place = byte).count();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::net::Ipv4Addr;
+
+    use crate::ipv4::Ipv4Header;
+    use crate::tunnel::{Encapsulation, Origin, Tunnel};
+
+    #[test]
+    fn another_identification_and_df_bit_leave_the_rest_as_it_was() {
+        let tunnel = |encapsulation| Tunnel {
+            encapsulation,
+            entry: Ipv4Addr::new(10, 0, 0, 1),
+            exit: Ipv4Addr::new(192, 0, 2, 9),
+            ttl: 64,
+        };
+        let mut datagram = alloc::vec::Vec::new();
+        let (source, destination) = (Ipv4Addr::new(198, 51, 100, 7), Ipv4Addr::new(10, 0, 0, 5));
+        let header = Ipv4Header { source, destination, dont_fragment: true, ..Ipv4Header::default() };
+        header.emit(&mut datagram);
+        for encapsulation in [Encapsulation::IpInIp, Encapsulation::Gre { key: Some(1), sequence: None }] {
+            let before = tunnel(encapsulation).front(&datagram, Origin::Local, 0).unwrap();
+            for (identification, dont_fragment) in [(0x1234, true), (0, false), (u16::MAX, true)] {
+                let mut front = before;
+                front.set_outer(identification, dont_fragment);
+                let (outer, _) = Ipv4Header::parse(front.bytes()).unwrap();
+                let (old, _) = Ipv4Header::parse(before.bytes()).unwrap();
+                assert_eq!(outer, Ipv4Header { identification, dont_fragment, ..old });
+                assert_eq!(front.bytes()[20..], before.bytes()[20..]);
+            }
+        }
     }
 }

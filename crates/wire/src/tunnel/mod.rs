@@ -14,10 +14,12 @@ mod encapsulation;
 mod front;
 mod gre;
 mod minimal;
+mod nested;
 mod relay;
 
 pub use encapsulation::{
     Decapsulated, Encapsulation, EncapsulationError, Origin, Tunnel, decapsulate, decapsulate_in_place,
 };
 pub use front::Front;
+pub use nested::nested;
 pub use relay::{NotRelayed, RelayedError, relay_error};

@@ -495,6 +495,45 @@ pub(crate) fn connect_home(world: &World, port: u16) -> Tcp {
     client
 }
 
+/// Sends packets as they are, by the routes of an address of its host, whatever source they name.
+pub(crate) struct Forger(std::os::fd::OwnedFd);
+
+impl Forger {
+    pub(crate) fn at(host: &Host, address: Ipv4Addr) -> Self {
+        use nix::sys::socket::{AddressFamily, SockFlag, SockProtocol, SockType, SockaddrIn, bind, socket};
+        let open = || socket(AddressFamily::Inet, SockType::Raw, SockFlag::SOCK_CLOEXEC, SockProtocol::Raw);
+        let socket = host.run(open).unwrap().unwrap();
+        let own = SockaddrIn::from(std::net::SocketAddrV4::new(address, 0));
+        bind(std::os::fd::AsRawFd::as_raw_fd(&socket), &own).unwrap();
+        Self(socket)
+    }
+
+    pub(crate) fn send(&self, packet: &[u8]) {
+        use nix::sys::socket::{MsgFlags, SockaddrIn, sendto};
+        let (header, _) = careof_wire::ipv4::Ipv4Header::parse(packet).unwrap();
+        let to = SockaddrIn::from(std::net::SocketAddrV4::new(header.destination, 0));
+        sendto(std::os::fd::AsRawFd::as_raw_fd(&self.0), packet, &to, MsgFlags::empty()).unwrap();
+    }
+}
+
+/// A datagram of UDP.
+pub(crate) fn udp_datagram(from: (Ipv4Addr, u16), to: (Ipv4Addr, u16), payload: &[u8]) -> Vec<u8> {
+    use careof_wire::udp::UdpHeader;
+    let mut bytes = Vec::new();
+    careof_wire::ipv4::Ipv4Header {
+        source: from.0,
+        destination: to.0,
+        protocol: careof_wire::protocol::UDP,
+        ttl: 64,
+        payload_len: 8 + payload.len() as u16,
+        ..careof_wire::ipv4::Ipv4Header::default()
+    }
+    .emit(&mut bytes);
+    UdpHeader { source_port: from.1, destination_port: to.1, payload_len: payload.len() as u16 }
+        .emit(from.0, to.0, payload, &mut bytes);
+    bytes
+}
+
 /// Counts the ICMP "protocol unreachable" messages that reach a host.
 pub(crate) struct ProtocolUnreachable {
     socket: careof_lab::IcmpSocket,

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use careof_lab::{Error, Flushed, Frame, OffloadTun, ReceiveBatch, SendBatch, TunnelSocket};
+use careof_lab::{Departure, Error, Flushed, Frame, OffloadTun, ReceiveBatch, SendBatch, TunnelSocket};
 use careof_wire::protocol;
 use careof_wire::tunnel::{Encapsulation, Tunnel};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -96,7 +96,7 @@ impl Agent {
                 break;
             }
             // What must not enter the tunnel, nor what is no IPv4, is not carried here.
-            let _ = self.sending.push_frame(&mut self.tunnel, None, &mut self.frame);
+            let _ = self.sending.push_frame(&mut self.tunnel, Departure::default(), &mut self.frame);
             if (self.sending.is_full() || !self.frame.is_done()) && self.flush()? == Flushed::Blocked {
                 return Ok(());
             }

@@ -30,9 +30,9 @@ use super::lifetime::end_of;
 use super::outbox::Outbox;
 use super::visitor::{PendingRequest, PendingRequests, VisitorList};
 use super::{
-    Change, ConfigError, Counters, DropReason, EncapsulationChoice, Event, Input, InterfaceId,
-    RegistrationEvent, RegistrationStep, ReverseTunnel, SecurityAssociation, Surroundings, Transmit,
-    TransmitPayload, Tunnel, VisitorChanged, VisitorEntry, Wake,
+    Change, ConfigError, Counters, DropReason, EncapsulationChoice, Encapsulations, Event, Input,
+    InterfaceId, RegistrationEvent, RegistrationStep, ReverseTunnel, SecurityAssociation, Surroundings,
+    Transmit, TransmitPayload, Tunnel, VisitorChanged, VisitorEntry, Wake,
 };
 
 /// How a message came.
@@ -519,6 +519,7 @@ impl ForeignAgent {
                 ttl: crate::v4::TUNNEL_TTL,
             }),
             encapsulating_delivery: request.encapsulating_delivery,
+            encapsulations: Encapsulations::asked_for(request.flags),
             path: request.path,
         };
         let change = if self.visitors.insert(visitor).is_some() { Change::Updated } else { Change::Created };

@@ -39,9 +39,9 @@ use super::outbox::Outbox;
 use super::pace::Pace;
 use super::replay::IdentificationSource;
 use super::{
-    AgentEvent, AgentLoss, Change, ConfigError, Counters, DeliveryMethod, DropReason, Event, HandoverEvent,
-    HandoverFailure, Input, InterfaceAddress, InterfaceId, Notice, PathProperties, PolicyTable, Prefix,
-    SecurityAssociation, Transmit, TransmitPayload, Wake, WallClock,
+    AgentEvent, AgentLoss, Change, ConfigError, Counters, DeliveryMethod, DropReason, EncapsulationChoice,
+    Encapsulations, Event, HandoverEvent, HandoverFailure, Input, InterfaceAddress, InterfaceId, Notice,
+    PathProperties, PolicyTable, Prefix, SecurityAssociation, Transmit, TransmitPayload, Wake, WallClock,
 };
 
 /// The node has no interface with this number.
@@ -263,6 +263,24 @@ impl MobileNode {
             || interface.held.is_some()
             || interface.pending.as_ref().is_some_and(Pending::was_sent)
             || self.retiring.is_some_and(|retiring| retiring.from == index)
+    }
+
+    /// How packets are wrapped that arrive on `interface` through a tunnel: as was granted there, or as is asked for, in case the home
+    /// agent has granted it already.
+    #[must_use]
+    pub fn encapsulations(&self, interface: InterfaceId) -> Encapsulations {
+        let interface = self.index(interface).and_then(|index| self.interfaces.get(index));
+        let held = interface.and_then(|interface| interface.held);
+        let held = held.map(|held| Encapsulations::of(held.encapsulation));
+        let asked = interface.and_then(|interface| interface.pending.as_ref());
+        let asked = asked.filter(|pending| pending.was_sent() && !pending.lifetime.is_zero());
+        let asked = asked.map(|pending| Encapsulations::asked_for(pending.flags));
+        let either = held.into_iter().chain(asked).reduce(Encapsulations::and);
+        // What was granted last is forgotten, but packets may be under way.
+        either.unwrap_or_else(|| {
+            let asked_for = Encapsulations::of(self.config.encapsulation);
+            asked_for.and(Encapsulations::of(EncapsulationChoice::IpInIp))
+        })
     }
 
     /// What was received, sent and dropped.
