@@ -525,7 +525,7 @@ one owes is sent in order, before anything newer and not faster than the new pat
             "flows",
             "whole number",
             "`4096`",
-            "Connections followed at a time; of more the one seen least recently is forgotten.",
+            "Connections followed at a time; of more those make room whose ends were not both heard, of the mobile node with most of them.",
         ),
         key("age", "duration", "`\"30 s\"`", "An older copy is dropped."),
         key(
