@@ -554,7 +554,8 @@ fn repetitions_that_somebody_made_up_leave_senders_of_live_connections_their_wor
         wire.wait(Duration::from_secs(1));
         for n in 0..1_000u32 {
             let key = FlowKey { mobile: MOBILE, peer: PEER, mobile_port: n as u16, peer_port: 443 };
-            for segment in [data(100, 10), data(110, 10), data(100, 10), data(100, 10)] {
+            let beginning = syn(Flags::SYN, 99, 0);
+            for segment in [beginning, data(100, 10), data(110, 10), data(100, 10), data(100, 10)] {
                 wire.send(&key, Towards::Mobile, segment);
             }
         }
