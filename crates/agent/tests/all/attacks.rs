@@ -1,3 +1,4 @@
 //! What strangers try, between real hosts.
 
+mod segments;
 mod visitors;
