@@ -205,18 +205,27 @@ impl Assistant {
             let is_repeated_syn = [Towards::Mobile, Towards::Peer]
                 .iter()
                 .any(|towards| flow.stream(*towards).syn == Some(segment.seq));
-            syn = flow.proof.agreed(towards, segment);
-            if !(is_reset || syn.is_some() || (is_new_connection && !is_repeated_syn)) {
-                return self.belongs(now, key, towards, segment);
+            let is_another = is_new_connection && !is_repeated_syn;
+            if is_another && !flow.can_begin_anew() {
+                flow.proof.syn = Some((towards, *segment));
+                return false;
             }
-            let since = self.paths.in_use_since(key.mobile);
-            if is_reset && !flow.can_be_of(now, since, towards, segment) {
+            syn = flow.proof.agreed(towards, segment);
+            let since = || self.paths.in_use_since(key.mobile);
+            if !is_another && syn.is_none() && !flow.can_be_of(now, since, towards, segment) {
                 self.counters.implausible += 1;
                 return false;
             }
-            if is_new_connection && !flow.can_begin_anew() {
-                flow.proof.syn = Some((towards, *segment));
-                return false;
+            if !(is_reset || is_another || syn.is_some()) {
+                if flow.proof.syn.is_some_and(|(to, _)| to == towards) {
+                    // Who wanted another one goes on with this.
+                    flow.proof.syn = None;
+                }
+                let before = flow.proof.standing();
+                if flow.proof.note(towards, segment) {
+                    self.flows.promote(key, before);
+                }
+                return true;
             }
             self.forget(key);
         }
@@ -233,23 +242,6 @@ impl Assistant {
         flow.proof.note(towards, segment);
         self.flows.insert(flow);
         self.timers.set_no_later(Owner::Agent, Wake::Age, now + self.config.limits.idle);
-        true
-    }
-
-    /// Whether a segment with the ports of a flow that is followed can be of it.
-    fn belongs(&mut self, now: Instant, key: &FlowKey, towards: Towards, segment: &Segment) -> bool {
-        let since = self.paths.in_use_since(key.mobile);
-        let Some(flow) = self.flows.get_mut(key) else { return false };
-        if !flow.can_be_of(now, since, towards, segment) {
-            self.counters.implausible += 1;
-            return false;
-        }
-        // Who wanted another one goes on with this.
-        flow.proof.syn = flow.proof.syn.filter(|(to, _)| *to != towards);
-        let before = flow.proof.standing();
-        if flow.proof.note(towards, segment) {
-            self.flows.promote(key, before);
-        }
         true
     }
 

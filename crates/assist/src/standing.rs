@@ -90,19 +90,21 @@ impl Proof {
 
     /// The SYN of another connection between the same ports, and where it went, if this segment is the other end's agreement.
     pub(crate) fn agreed(&self, towards: Towards, segment: &Segment) -> Option<(Towards, Segment)> {
-        let is_answer = segment.flags.contains(Flags::SYN) && segment.flags.contains(Flags::ACK);
-        self.syn.filter(|(to, syn)| is_answer && *to == towards.back() && segment.ack == syn.seq.plus(1))
+        if !segment.flags.contains(Flags::SYN) || !segment.flags.contains(Flags::ACK) {
+            return None;
+        }
+        self.syn.filter(|(to, syn)| *to == towards.back() && segment.ack == syn.seq.plus(1))
     }
 }
 
 impl Flow {
     /// Whether a segment that goes `towards` an end can be of this connection, as far as that is known. Nothing is known while not
-    /// both ends were heard, nor of a direction whose acknowledgements have not passed here of late, or since the path in use is used
-    /// (`since`): it may have gone on elsewhere.
+    /// both ends were heard, nor without the scale of the windows, nor of a direction whose acknowledgements have not passed
+    /// here of late, or not `since` the path in use is used: it may have gone on elsewhere.
     pub(crate) fn can_be_of(
         &self,
         now: Instant,
-        since: Option<Instant>,
+        since: impl FnOnce() -> Option<Instant>,
         towards: Towards,
         segment: &Segment,
     ) -> bool {
@@ -114,22 +116,19 @@ impl Flow {
             // The handshake is over, and a late copy of it says what it said.
             return self.phase == Phase::Closing || stream.syn == Some(segment.seq);
         }
-        let Some(next) = stream.next else { return true };
-        let is_current = |at: Instant| at + LIVE >= now && since.is_none_or(|since| at >= since);
-        let window = match (stream.una, stream.last_ack, stream.window_edge) {
-            (Some(una), Some(last), Some(edge)) => {
-                (stream.scale.is_some() && is_current(last.at)).then_some((una, edge))
-            }
-            // Nothing but the handshake is acknowledged.
-            _ => Some((next, next.plus(FIRST_WINDOW))),
-        };
-        let Some((una, edge)) = window else { return true };
+        let (Some(next), Some(_)) = (stream.next, stream.scale) else { return true };
+        let window = stream.una.zip(stream.window_edge);
+        // Else nothing but the handshake is acknowledged.
+        let (una, edge) = window.unwrap_or((next, next.plus(FIRST_WINDOW)));
         // Behind what was seen to be sent something may be missing that was sent elsewhere.
         let is_ahead = segment.end_seq().is_after(edge.plus(SLACK)) && segment.seq.is_after(next.plus(SLACK));
         // Data that were acknowledged may come once more, and late.
         let late = if segment.seq_len() == 0 { SLACK } else { LATE_DATA };
-        let is_behind = segment.seq.is_before(una.minus(late));
-        !is_ahead && !is_behind
+        if !is_ahead && !segment.seq.is_before(una.minus(late)) {
+            return true;
+        }
+        let is_old = |at: Instant| at + LIVE < now || since().is_some_and(|since| at < since);
+        stream.last_ack.is_some_and(|last| is_old(last.at))
     }
 
     /// Whether a SYN that goes `towards` an end, and is not the one of this connection, may begin another one at once. It may not
