@@ -20,6 +20,8 @@ use careof_wire::ipv4::Ipv4Header;
 use careof_wire::{Flags, Segment, SeqNumber, Timestamps, protocol};
 
 const MOBILE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+/// A mobile node of which only noise is heard.
+const OTHER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 const PEER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 const MOBILE_PORT: u16 = 40_000;
 const PEER_PORT: u16 = 80;
@@ -128,6 +130,8 @@ struct World {
     with_timestamps: bool,
     /// Only the clamp changes acknowledgements.
     clamps_alone: bool,
+    /// What passes may be dropped for lack of room, SYNs as well.
+    has_queue: bool,
     /// How often the connection began anew.
     incarnation: u32,
     stored: BTreeMap<Token, (u32, Towards, Option<Segment>)>,
@@ -139,6 +143,7 @@ pub fn assist(data: &[u8]) {
     let config = config(&mut bytes);
     let place = config.place;
     let clamps_alone = config.freeze.is_none() && config.ack_hold.is_none() && !config.m_tcp;
+    let has_queue = config.path_queue.is_some() || config.buffer_forward.is_some();
     let limits = config.limits;
     let is_sound = config.check().is_ok();
     let assistant = Assistant::new(config);
@@ -152,6 +157,7 @@ pub fn assist(data: &[u8]) {
         is_opaque: false,
         with_timestamps: true,
         clamps_alone,
+        has_queue,
         incarnation: 0,
         stored: BTreeMap::new(),
     };
@@ -229,7 +235,7 @@ fn config(bytes: &mut Bytes<'_>) -> Config {
         limits: if what & 32 == 0 {
             Limits::DEFAULT
         } else {
-            Limits { flows: 2, packets: 6, bytes: 6_000, ..Limits::DEFAULT }
+            Limits { flows: 3, packets: 6, bytes: 6_000, ..Limits::DEFAULT }
         },
         ..Config::none(place)
     }
@@ -251,6 +257,14 @@ impl World {
     /// The connection begins, for the first time or anew. The first SYNs are seen, or not.
     fn connect(&mut self, bytes: &mut Bytes<'_>) {
         let (how, scale) = (bytes.byte(), bytes.byte());
+        if self.incarnation > 0 && (self.has_queue || how & 16 != 0) {
+            // Who begins anew has ended the one before; else a SYN is not believed until it is answered.
+            let mut reset =
+                Segment { flags: Flags::RST, seq: self.sender(Towards::Peer).next, ..Segment::default() };
+            self.finish(Towards::Peer, &mut reset);
+            self.show(Towards::Peer, &reset, None, false);
+            self.drain();
+        }
         self.incarnation += 1;
         self.is_scaled = how & 1 == 0;
         self.with_timestamps = how & 2 == 0;
@@ -572,7 +586,7 @@ impl World {
         self.assistant.handle_event(self.now, &input);
     }
 
-    /// A segment of another flow, with whatever stands in it.
+    /// A segment of another flow, maybe of another mobile node, with whatever stands in it.
     fn noise(&mut self, towards: Towards, bytes: &mut Bytes<'_>) {
         let (how, flags) = (bytes.byte(), bytes.byte());
         let mut segment = Segment {
@@ -591,11 +605,16 @@ impl World {
             Towards::Mobile => (PEER_PORT, port),
             Towards::Peer => (port, PEER_PORT),
         };
-        let header = header(towards, &segment);
+        let mut header = header(towards, &segment);
+        let mobile = if how & 32 == 0 { MOBILE } else { OTHER };
+        match towards {
+            Towards::Mobile => header.destination = mobile,
+            Towards::Peer => header.source = mobile,
+        }
         let view = PacketView {
             header: &header,
             segment: Some(&segment),
-            is_opaque: how & 0xe0 == 0xe0,
+            is_opaque: how & 0xc0 == 0xc0,
             overhead: 20,
         };
         let verdict = self.assistant.handle_packet(self.now, towards, None, &view);
@@ -656,7 +675,7 @@ impl World {
             | Action::FragmentationNeeded { quoted, ports, seq, .. } => {
                 let towards = match quoted.source {
                     PEER => Towards::Mobile,
-                    MOBILE => Towards::Peer,
+                    MOBILE | OTHER => Towards::Peer,
                     other => panic!("{other} sends nothing"),
                 };
                 if ports.0 == MOBILE_PORT || ports.1 == MOBILE_PORT {

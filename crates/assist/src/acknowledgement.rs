@@ -6,9 +6,10 @@
 //! test, a younger one would make the receiver's own fail), the echoed timestamp that of its last acknowledgement. The window is
 //! that of the last acknowledgement, or zero.
 //!
-//! None is made for a flow of which no acknowledgement was seen, which has closed, or of which something cannot be read
-//! (see [`crate::PacketView::is_opaque`]); and not more than [`crate::Limits::acks_per_flow`] a flow and handover. What comes of a
-//! wrong trigger is bounded by that: a few segments that repeat what is known.
+//! None is made for a flow of which no acknowledgement was seen, which has closed or may begin anew, or of which something cannot be read
+//! (see [`crate::PacketView::is_opaque`]); and not more than [`crate::Limits::acks_per_flow`] a flow and handover, nor than
+//! [`crate::Limits::unproven_acks_per_second`] of all flows whose ends were not both heard. What comes of a wrong trigger is
+//! bounded by that: a few segments that repeat what is known.
 //!
 //! Its risk: an acknowledgement that acknowledges something new to the sender - because the last one was lost on the air -
 //! echoes an old timestamp, and the sender takes the time since for a round trip. That is what a late acknowledgement
@@ -19,6 +20,7 @@ use careof_wire::{Flags, SackBlocks, Segment, Timestamps};
 
 use crate::context::{Context, Passing};
 use crate::flow::{Flow, Phase, SeenAck};
+use crate::standing::Standing;
 use crate::{Action, Kind, Sack, Towards, ack_hold, window_clamp};
 
 /// The congestion bits of the type of service: no acknowledgement without data is ECN-capable (RFC 3168 section 6.1.4).
@@ -58,7 +60,11 @@ impl Wanted {
             return 0;
         }
         let room = cx.config.limits.acks_per_flow.saturating_sub(flow.acks_injected);
-        let copies_made = copies.min(room);
+        let mut copies_made = copies.min(room);
+        if flow.proof.standing() != Standing::Mutual {
+            // Whoever makes up many flows must not have as many acknowledgements sent at each handover.
+            copies_made = (0..copies_made).take_while(|_| cx.unproven_acks.allows(cx.now)).count() as u32;
+        }
         cx.counters.limited += u64::from(copies - copies_made);
         flow.acks_injected += copies_made;
         self.send(cx, flow, copies_made)
@@ -93,7 +99,7 @@ impl Wanted {
     }
 
     fn make(self, flow: &Flow, window: u16) -> Option<(Ipv4Header, Segment)> {
-        if flow.is_opaque || flow.phase != Phase::Open {
+        if flow.is_opaque || flow.phase != Phase::Open || flow.proof.syn.is_some() {
             return None;
         }
         let acknowledged = flow.stream(self.towards.back());

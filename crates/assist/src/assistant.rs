@@ -3,6 +3,7 @@
 use core::net::Ipv4Addr;
 use core::time::Duration;
 
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use careof_base::Instant;
@@ -19,6 +20,7 @@ use crate::path_queue::PathQueues;
 use crate::paths::{PathEvent, PathTable};
 use crate::rate_limit::RateLimit;
 use crate::replay::{Replays, Rules};
+use crate::standing::Standing;
 use crate::timers::{Owner, Timers};
 use crate::{
     Action, Config, ConfigError, Counters, DropReason, Fate, FlowKey, FlowStatus, Input, PacketView, PathId,
@@ -38,6 +40,8 @@ pub struct Assistant {
     timers: Timers,
     paths: PathTable,
     unreachables: RateLimit,
+    unproven_unreachables: RateLimit,
+    unproven_acks: RateLimit,
     outbox: Outbox,
     replays: Replays,
     queues: PathQueues,
@@ -57,6 +61,8 @@ macro_rules! with_flow {
                 timers: &mut $self.timers,
                 paths: &$self.paths,
                 unreachables: &mut $self.unreachables,
+                unproven_unreachables: &mut $self.unproven_unreachables,
+                unproven_acks: &mut $self.unproven_acks,
                 outbox: &mut $self.outbox,
                 replays: &mut $self.replays,
                 counters: &mut $self.counters,
@@ -74,11 +80,13 @@ impl Assistant {
     pub fn new(config: Config) -> Result<Self, ConfigError> {
         config.check()?;
         Ok(Self {
-            flows: FlowTable::new(config.limits.flows),
+            flows: FlowTable::new(config.limits.flows, config.place),
             store: Store::new(config.limits),
             timers: Timers::default(),
             paths: PathTable::new(config.place),
             unreachables: RateLimit::new(config.limits.unreachables_per_second),
+            unproven_unreachables: RateLimit::new(config.limits.unreachables_per_second.div_ceil(4) * 3),
+            unproven_acks: RateLimit::new(config.limits.unproven_acks_per_second),
             outbox: Outbox::default(),
             replays: Replays::default(),
             queues: PathQueues::default(),
@@ -151,7 +159,7 @@ impl Assistant {
         segment: &Segment,
     ) -> Verdict {
         let key = FlowKey::of(towards, packet.header, segment);
-        if !self.follow(now, &key, segment) {
+        if !self.follow(now, &key, towards, segment) {
             return Verdict::PASS;
         }
         self.make_room(&key);
@@ -188,34 +196,66 @@ impl Assistant {
         verdict
     }
 
-    /// Whether the segment belongs to a flow that is followed, from now on or before.
-    fn follow(&mut self, now: Instant, key: &FlowKey, segment: &Segment) -> bool {
-        if segment.flags.contains(Flags::RST) {
-            self.forget(key);
-            return false;
-        }
+    /// Whether the segment belongs to a flow that is followed, from now on or before, and can be of it.
+    fn follow(&mut self, now: Instant, key: &FlowKey, towards: Towards, segment: &Segment) -> bool {
+        let is_reset = segment.flags.contains(Flags::RST);
         let is_new_connection = segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK);
-        if let Some(flow) = self.flows.get(key) {
+        let mut syn = None;
+        if let Some(flow) = self.flows.get_mut(key) {
             let is_repeated_syn = [Towards::Mobile, Towards::Peer]
                 .iter()
                 .any(|towards| flow.stream(*towards).syn == Some(segment.seq));
-            if !is_new_connection || is_repeated_syn {
+            let is_another = is_new_connection && !is_repeated_syn;
+            if is_another && !flow.can_begin_anew() {
+                flow.proof.syn = Some((towards, *segment));
+                return false;
+            }
+            syn = flow.proof.agreed(towards, segment);
+            let since = || self.paths.in_use_since(key.mobile);
+            if !is_another && syn.is_none() && !flow.can_be_of(now, since, towards, segment) {
+                self.counters.implausible += 1;
+                return false;
+            }
+            if !(is_reset || is_another || syn.is_some()) {
+                if flow.proof.syn.is_some_and(|(to, _)| to == towards) {
+                    // Who wanted another one goes on with this.
+                    flow.proof.syn = None;
+                }
+                let before = flow.proof.standing();
+                if flow.proof.note(towards, segment) {
+                    self.flows.promote(key, before);
+                }
                 return true;
             }
             self.forget(key);
         }
-        if self.config.excepts(key) {
+        if is_reset || self.config.excepts(key) || !self.has_room_for(now, key) {
             return false;
         }
-        if self.flows.is_full()
-            && let Some(oldest) = self.flows.least_recent(Instant::MAX)
-        {
-            self.counters.flows_evicted += 1;
-            self.forget(&oldest);
-        }
         self.counters.flows += 1;
-        self.flows.insert(Flow::new(*key, now));
+        let mut flow = Flow::new(*key, now);
+        if let Some((towards, syn)) = syn {
+            flow.proof.note(towards, &syn);
+            flow.learn_syn(towards, &syn);
+            window_clamp::learn_syn(&mut flow, towards, &syn);
+        }
+        flow.proof.note(towards, segment);
+        self.flows.insert(flow);
         self.timers.set_no_later(Owner::Agent, Wake::Age, now + self.config.limits.idle);
+        true
+    }
+
+    /// Whether there is room for another flow, which is made where it may be.
+    fn has_room_for(&mut self, now: Instant, key: &FlowKey) -> bool {
+        if !self.flows.is_full() {
+            return true;
+        }
+        let Some(victim) = self.flows.victim(now, key) else {
+            self.counters.flows_refused += 1;
+            return false;
+        };
+        self.counters.flows_evicted += 1;
+        self.forget(&victim);
         true
     }
 
@@ -227,6 +267,7 @@ impl Assistant {
         replay::let_go(&mut self.outbox, &mut flow, self.config.place.keeps(), is_lost);
         self.timers.forget(Owner::Flow(*key));
         self.outbox.report(Report::Forgotten { flow: *key, phase: flow.phase });
+        self.forget_if_gone(key.mobile);
     }
 
     /// Forgets all flows, as when it is not to go on: what is held is released, what is kept discarded.
@@ -247,6 +288,15 @@ impl Assistant {
         if let Input::Paths { mobile, .. } = *input {
             self.queues.on_news(now, &self.config, mobile, &self.paths, &mut self.outbox);
             self.set_queue_timer(mobile);
+            self.forget_if_gone(mobile);
+        }
+    }
+
+    /// Mobile nodes come and go, maybe under another address each time: of one without a path and a flow nothing is remembered.
+    fn forget_if_gone(&mut self, mobile: Ipv4Addr) {
+        if self.flows.of(mobile).next().is_none() {
+            self.paths.forget_if_gone(mobile);
+            self.queues.forget_if_empty(mobile);
         }
     }
 
@@ -300,28 +350,44 @@ impl Assistant {
         }
     }
 
-    /// When the store is nearly full: the flows seen least recently lose what is stored for them, but for the one of `key`.
+    /// When the store is nearly full, others than the flow of `key` lose what is stored for them: first those whose ends were
+    /// not both heard, then those of mobile nodes for which more is stored than their share, and of each the one seen least
+    /// recently.
     fn make_room(&mut self, key: &FlowKey) {
         let Some((mut packets, mut bytes)) = self.store.excess() else { return };
         let keeps = self.config.place.keeps();
-        let mut by_age: Vec<(Instant, FlowKey)> = self
-            .flows
-            .iter()
-            .filter(|flow| flow.key != *key && !flow.stream(keeps).kept.is_empty())
-            .map(|flow| (flow.last_seen, flow.key))
-            .collect();
-        by_age.sort_unstable();
-        for (_, key) in by_age {
-            if packets == 0 && bytes == 0 {
-                break;
+        let mut stored: BTreeMap<Ipv4Addr, u64> = BTreeMap::new();
+        let mut candidates: Vec<(Standing, Instant, FlowKey)> = Vec::new();
+        for flow in self.flows.iter().filter(|flow| !flow.stream(keeps).kept.is_empty()) {
+            *stored.entry(flow.key.mobile).or_default() += flow.stream(keeps).kept.bytes();
+            if flow.key != *key {
+                candidates.push((flow.proof.standing(), flow.last_seen, flow.key));
             }
-            let is_lost = self.paths.lost_since(key.mobile).is_some();
-            let Some(flow) = self.flows.get_mut(&key) else { continue };
-            self.replays.leave(flow, keeps);
-            let (gone, gone_bytes) = replay::let_go(&mut self.outbox, flow, keeps, is_lost);
-            self.counters.evicted += gone as u64;
-            packets = packets.saturating_sub(gone);
-            bytes = bytes.saturating_sub(gone_bytes);
+        }
+        candidates.sort_unstable();
+        let share = stored.values().sum::<u64>() / stored.len().max(1) as u64;
+        let is_wanted = |standing: Standing, mobile: Ipv4Addr, is_last: bool, stored: &BTreeMap<_, u64>| {
+            is_last || standing == Standing::New || stored.get(&mobile).is_some_and(|bytes| *bytes > share)
+        };
+        for is_last in [false, true] {
+            for &(standing, _, key) in &candidates {
+                if packets == 0 && bytes == 0 {
+                    return;
+                }
+                let is_lost = self.paths.lost_since(key.mobile).is_some();
+                let Some(flow) = self.flows.get_mut(&key) else { continue };
+                if flow.stream(keeps).kept.is_empty() || !is_wanted(standing, key.mobile, is_last, &stored) {
+                    continue;
+                }
+                self.replays.leave(flow, keeps);
+                let (gone, gone_bytes) = replay::let_go(&mut self.outbox, flow, keeps, is_lost);
+                self.counters.evicted += gone as u64;
+                packets = packets.saturating_sub(gone);
+                bytes = bytes.saturating_sub(gone_bytes);
+                if let Some(stored) = stored.get_mut(&key.mobile) {
+                    *stored = stored.saturating_sub(gone_bytes);
+                }
+            }
         }
     }
 
@@ -404,6 +470,12 @@ impl Assistant {
     #[must_use]
     pub const fn load(&self) -> (usize, u64) {
         self.store.load()
+    }
+
+    /// Mobile nodes of which something is remembered.
+    #[cfg(test)]
+    pub(crate) fn remembered_mobiles(&self) -> usize {
+        self.paths.len() + self.queues.len()
     }
 
     /// What was counted.

@@ -301,7 +301,7 @@ fn tell(cx: &mut Context<'_>, flow: &mut Flow, passing: &Passing<'_>, path: Path
     if !is_due {
         return;
     }
-    if !cx.unreachables.allows(cx.now) {
+    if !cx.may_tell(flow) {
         cx.counters.limited += 1;
         return;
     }

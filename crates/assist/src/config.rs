@@ -192,7 +192,7 @@ pub enum ConfigError {
 /// Bounds on what an assistant stores and sends. Not configurable per assist: they protect the node it runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Flows followed at a time; beyond it the one seen least recently is forgotten.
+    /// Flows followed at a time; beyond it those make room whose ends were not both heard, of the mobile node with most of them.
     pub flows: usize,
     /// Packets stored at a time, of all flows.
     pub packets: usize,
@@ -200,16 +200,19 @@ pub struct Limits {
     pub bytes: u64,
     /// A flow without packets is forgotten after this.
     pub idle: Duration,
-    /// ICMP messages a second, of all flows together.
+    /// ICMP messages a second, of all flows together; three quarters of them of flows whose ends were not both heard.
     pub unreachables_per_second: u32,
     /// ICMP messages a flow and handover.
     pub unreachables_per_flow: u32,
     /// Acknowledgements made up a flow and handover.
     pub acks_per_flow: u32,
+    /// Acknowledgements made up a second, of all flows together whose ends were not both heard.
+    pub unproven_acks_per_second: u32,
 }
 
 impl Limits {
-    /// 4,096 flows, 32,768 packets, 64 MiB, two minutes; 100 ICMP messages a second, 8 a flow and handover; 4 acknowledgements.
+    /// 4,096 flows, 32,768 packets, 64 MiB, two minutes; 100 ICMP messages a second, 8 a flow and handover; 4 acknowledgements, and
+    /// 100 a second for flows whose ends were not both heard.
     pub const DEFAULT: Self = Self {
         flows: 4_096,
         packets: 32_768,
@@ -218,6 +221,7 @@ impl Limits {
         unreachables_per_second: 100,
         unreachables_per_flow: 8,
         acks_per_flow: 4,
+        unproven_acks_per_second: 100,
     };
 }
 

@@ -6,11 +6,12 @@ use careof_base::Instant;
 use careof_wire::Segment;
 use careof_wire::ipv4::Ipv4Header;
 
-use crate::flow::Seen;
+use crate::flow::{Flow, Seen};
 use crate::keeping::{Held, Kept, Store};
 use crate::paths::PathTable;
 use crate::rate_limit::RateLimit;
 use crate::replay::Replays;
+use crate::standing::Standing;
 use crate::timers::Timers;
 use crate::{Action, Config, Counters, DropReason, FlowKey, Kind, PathId, Report, Token, Towards};
 
@@ -37,9 +38,22 @@ pub(crate) struct Context<'a> {
     pub(crate) paths: &'a PathTable,
     /// ICMP messages of all flows.
     pub(crate) unreachables: &'a mut RateLimit,
+    /// Those of flows whose ends were not both heard.
+    pub(crate) unproven_unreachables: &'a mut RateLimit,
+    /// Acknowledgements made up of all flows whose ends were not both heard.
+    pub(crate) unproven_acks: &'a mut RateLimit,
     pub(crate) outbox: &'a mut Outbox,
     pub(crate) replays: &'a mut Replays,
     pub(crate) counters: &'a mut Counters,
+}
+
+impl Context<'_> {
+    /// Whether the sender of a flow may be told something by ICMP, which then counts. What may be made up leaves a quarter of the
+    /// ration to the others.
+    pub(crate) fn may_tell(&mut self, flow: &Flow) -> bool {
+        let is_proven = flow.proof.standing() == Standing::Mutual;
+        (is_proven || self.unproven_unreachables.allows(self.now)) && self.unreachables.allows(self.now)
+    }
 }
 
 /// What is on its way to the owner.

@@ -7,6 +7,10 @@ pub struct Counters {
     pub flows: u64,
     /// Flows given up for another one because the table was full.
     pub flows_evicted: u64,
+    /// Segments of flows that were not followed, for all there was room for were in use.
+    pub flows_refused: u64,
+    /// Segments that their flow's ends would not accept, which taught nothing.
+    pub implausible: u64,
     /// Packets of which a copy was kept.
     pub kept: u64,
     /// Packets held back.

@@ -7,6 +7,7 @@ use careof_wire::ipv4::Ipv4Header;
 use careof_wire::{Flags, Segment, SeqNumber};
 
 use crate::keeping::Queue;
+use crate::standing::Proof;
 use crate::{
     FlowKey, Towards, ack_hold, bicast, black_hole, freeze, lcd_kick, m_tcp, replay, snoop, window_clamp,
 };
@@ -88,6 +89,10 @@ pub(crate) struct Flow {
     pub(crate) last_seen: Instant,
     /// Where it stands in the table's order of age: no later than [`Self::last_seen`].
     pub(crate) listed_at: Instant,
+    /// Where it stands among those that would make room, likewise.
+    pub(crate) ranked_at: Instant,
+    /// What speaks for its being one.
+    pub(crate) proof: Proof,
     /// Something about it cannot be read (see [`crate::PacketView::is_opaque`]): nothing is changed or made up.
     pub(crate) is_opaque: bool,
     /// Whether both SYNs permit SACK; `None`: they were not seen.
@@ -142,6 +147,8 @@ impl Flow {
             phase: Phase::Opening,
             last_seen: now,
             listed_at: now,
+            ranked_at: now,
+            proof: Proof::default(),
             is_opaque: false,
             has_sack: None,
             streams: [Stream::default(), Stream::default()],
@@ -232,7 +239,7 @@ impl Flow {
 
     /// The window scale and the segment size in a SYN are about the data of the other direction. Scaling is on if both
     /// SYNs have the option (RFC 7323 section 2.2), and the second one has it only if the first did.
-    fn learn_syn(&mut self, towards: Towards, segment: &Segment) {
+    pub(crate) fn learn_syn(&mut self, towards: Towards, segment: &Segment) {
         let stream = self.stream_mut(towards);
         // One that was repeated, or comes late, tells nothing new.
         if stream.syn.replace(segment.seq) != Some(segment.seq) {

@@ -2,29 +2,79 @@
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
+use core::net::Ipv4Addr;
 
 use careof_base::Instant;
 
-use crate::FlowKey;
 use crate::flow::Flow;
+use crate::standing::{LIVE, Standing};
+use crate::{FlowKey, Place, Towards};
 
-/// Flows by their key; when it is full, the one seen least recently goes.
+/// Flows by their key. When it is full, room is made by who deserves it least ([`FlowTable::victim`]).
 #[derive(Debug)]
 pub(crate) struct FlowTable {
     /// Each apart from the tree, which is searched for every packet.
     flows: BTreeMap<FlowKey, Box<Flow>>,
     /// When each was last seen, at the latest look: brought up to date when it is looked at again.
     by_age: BTreeSet<(Instant, FlowKey)>,
+    /// By standing.
+    ranks: [Rank; 3],
     room: usize,
+    place: Place,
+}
+
+/// The flows of one standing, by whose they are.
+#[derive(Debug, Default)]
+struct Rank {
+    /// In order of age, as with [`FlowTable::by_age`].
+    flows: BTreeSet<(Ipv4Addr, Instant, FlowKey)>,
+    sizes: BTreeMap<Ipv4Addr, usize>,
+    by_size: BTreeSet<(usize, Ipv4Addr)>,
+}
+
+impl Rank {
+    fn insert(&mut self, owner: Ipv4Addr, at: Instant, key: FlowKey) {
+        self.flows.insert((owner, at, key));
+        let size = self.sizes.entry(owner).or_default();
+        self.by_size.remove(&(*size, owner));
+        *size += 1;
+        self.by_size.insert((*size, owner));
+    }
+
+    fn remove(&mut self, owner: Ipv4Addr, at: Instant, key: FlowKey) {
+        if !self.flows.remove(&(owner, at, key)) {
+            return;
+        }
+        let Some(size) = self.sizes.get_mut(&owner) else { return };
+        self.by_size.remove(&(*size, owner));
+        *size -= 1;
+        if *size == 0 {
+            self.sizes.remove(&owner);
+        } else {
+            self.by_size.insert((*size, owner));
+        }
+    }
+
+    /// Who has the most, and how many.
+    fn largest(&self) -> Option<(Ipv4Addr, usize)> {
+        self.by_size.last().map(|&(size, owner)| (owner, size))
+    }
+
+    fn first_of(&self, owner: Ipv4Addr) -> Option<(Instant, FlowKey)> {
+        let least = FlowKey {
+            mobile: Ipv4Addr::UNSPECIFIED,
+            peer: Ipv4Addr::UNSPECIFIED,
+            mobile_port: 0,
+            peer_port: 0,
+        };
+        let &(found, at, key) = self.flows.range((owner, Instant::ZERO, least)..).next()?;
+        (found == owner).then_some((at, key))
+    }
 }
 
 impl FlowTable {
-    pub(crate) const fn new(room: usize) -> Self {
-        Self { flows: BTreeMap::new(), by_age: BTreeSet::new(), room }
-    }
-
-    pub(crate) fn get(&self, key: &FlowKey) -> Option<&Flow> {
-        self.flows.get(key).map(|flow| &**flow)
+    pub(crate) fn new(room: usize, place: Place) -> Self {
+        Self { flows: BTreeMap::new(), by_age: BTreeSet::new(), ranks: Default::default(), room, place }
     }
 
     pub(crate) fn get_mut(&mut self, key: &FlowKey) -> Option<&mut Flow> {
@@ -36,8 +86,8 @@ impl FlowTable {
     }
 
     /// The flows of a mobile node.
-    pub(crate) fn of(&self, mobile: core::net::Ipv4Addr) -> impl Iterator<Item = FlowKey> {
-        let first = FlowKey { mobile, peer: core::net::Ipv4Addr::UNSPECIFIED, mobile_port: 0, peer_port: 0 };
+    pub(crate) fn of(&self, mobile: Ipv4Addr) -> impl Iterator<Item = FlowKey> {
+        let first = FlowKey { mobile, peer: Ipv4Addr::UNSPECIFIED, mobile_port: 0, peer_port: 0 };
         self.flows.range(first..).map(|(key, _)| *key).take_while(move |key| key.mobile == mobile)
     }
 
@@ -46,15 +96,81 @@ impl FlowTable {
         self.flows.len() >= self.room
     }
 
+    /// Whose a flow is: there are many mobile nodes where their packets pass, and many peers at a mobile node.
+    fn owner(&self, key: &FlowKey) -> Ipv4Addr {
+        match self.place.keeps() {
+            Towards::Mobile => key.mobile,
+            Towards::Peer => key.peer,
+        }
+    }
+
     pub(crate) fn insert(&mut self, flow: Flow) {
         self.by_age.insert((flow.listed_at, flow.key));
+        let owner = self.owner(&flow.key);
+        self.ranks[flow.proof.standing() as usize].insert(owner, flow.ranked_at, flow.key);
         self.flows.insert(flow.key, Box::new(flow));
     }
 
     pub(crate) fn remove(&mut self, key: &FlowKey) -> Option<Box<Flow>> {
         let flow = self.flows.remove(key)?;
         self.by_age.remove(&(flow.listed_at, flow.key));
+        let owner = self.owner(key);
+        self.ranks[flow.proof.standing() as usize].remove(owner, flow.ranked_at, flow.key);
         Some(flow)
+    }
+
+    /// More is known of a flow, which had `before`.
+    pub(crate) fn promote(&mut self, key: &FlowKey, before: Standing) {
+        let owner = self.owner(key);
+        let Some(flow) = self.flows.get_mut(key) else { return };
+        self.ranks[before as usize].remove(owner, flow.ranked_at, *key);
+        flow.ranked_at = flow.last_seen;
+        self.ranks[flow.proof.standing() as usize].insert(owner, flow.ranked_at, *key);
+    }
+
+    /// Which flow makes room for another one, `newcomer`, of which nothing is known yet; `None`: none does.
+    ///
+    /// - One that is as new, of the mobile node (at a mobile node: of the peer) with most of these, and of them the one seen least
+    ///   recently. But an eighth of the room is always theirs, lest those that are known keep all others out:
+    /// - then one that was heard in one direction only;
+    /// - then one that was not seen for [`LIVE`];
+    /// - then one of who has more than half of the room for himself.
+    ///
+    /// So a live connection whose ends were both heard never makes room for anything made up, unless there are so many
+    /// of one mobile node.
+    pub(crate) fn victim(&mut self, now: Instant, newcomer: &FlowKey) -> Option<FlowKey> {
+        if self.ranks[Standing::New as usize].flows.len() > self.room / 8 {
+            return self.least_of_largest(Standing::New);
+        }
+        self.least_of_largest(Standing::OneWay)
+            .or_else(|| self.least_recent(now.saturating_sub(LIVE)).filter(|_| now > Instant::ZERO + LIVE))
+            .or_else(|| {
+                let (owner, size) = self.ranks[Standing::Mutual as usize].largest()?;
+                let is_others = size > self.room / 2 && owner != self.owner(newcomer);
+                is_others.then(|| self.least_of(Standing::Mutual, owner)).flatten()
+            })
+            .or_else(|| self.least_of_largest(Standing::New))
+    }
+
+    fn least_of_largest(&mut self, standing: Standing) -> Option<FlowKey> {
+        let (owner, _) = self.ranks[standing as usize].largest()?;
+        self.least_of(standing, owner)
+    }
+
+    /// Of the flows of this standing of one, that which was seen least recently. Lines are brought up to date on the way, as
+    /// with [`Self::least_recent`].
+    fn least_of(&mut self, standing: Standing, owner: Ipv4Addr) -> Option<FlowKey> {
+        let rank = &mut self.ranks[standing as usize];
+        while let Some((at, key)) = rank.first_of(owner) {
+            let Some(flow) = self.flows.get_mut(&key) else { break };
+            if flow.last_seen == at {
+                return Some(key);
+            }
+            flow.ranked_at = flow.last_seen;
+            rank.flows.remove(&(owner, at, key));
+            rank.flows.insert((owner, flow.ranked_at, key));
+        }
+        None
     }
 
     /// The flow seen least recently, if its last packet was at or before `before`. Lines of flows that were seen since they
@@ -84,7 +200,6 @@ impl FlowTable {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use core::net::Ipv4Addr;
 
     fn key(port: u16) -> FlowKey {
         let mobile = Ipv4Addr::new(10, 0, 0, 1);
@@ -93,7 +208,7 @@ mod tests {
 
     #[test]
     fn the_one_seen_least_recently_is_found_though_others_were_seen_again() {
-        let mut table = FlowTable::new(3);
+        let mut table = FlowTable::new(3, Place::HomeAgent);
         for port in 1..=3 {
             table.insert(Flow::new(key(port), Instant::from_secs(u64::from(port))));
         }
@@ -101,11 +216,15 @@ mod tests {
         table.get_mut(&key(1)).unwrap().last_seen = Instant::from_secs(9);
         assert_eq!(table.least_recent(Instant::from_secs(1)), None);
         assert_eq!(table.least_recent(Instant::MAX), Some(key(2)));
+        assert_eq!(table.victim(Instant::from_secs(9), &key(4)), Some(key(2)));
         table.remove(&key(2));
         assert_eq!(table.least_recent(Instant::MAX), Some(key(3)));
         table.remove(&key(3));
         assert_eq!(table.least_recent(Instant::MAX), Some(key(1)));
+        assert_eq!(table.victim(Instant::from_secs(9), &key(4)), Some(key(1)));
         assert_eq!(table.of(Ipv4Addr::new(10, 0, 0, 1)).count(), 1);
         assert_eq!(table.of(Ipv4Addr::new(10, 0, 0, 2)).count(), 0);
+        table.remove(&key(1));
+        assert!(table.ranks.iter().all(|rank| rank.flows.is_empty() && rank.by_size.is_empty()));
     }
 }

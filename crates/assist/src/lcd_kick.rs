@@ -164,13 +164,14 @@ fn is_lost(cx: &Context<'_>, flow: &Flow) -> bool {
 fn is_known(cx: &Context<'_>, flow: &Flow) -> bool {
     let stream = flow.stream(side(cx));
     let is_seen_both_ways = stream.una.is_some() && stream.next.is_some();
-    !flow.is_opaque && flow.phase == Phase::Open && (stream.syn.is_some() || is_seen_both_ways)
+    let is_sure = flow.phase == Phase::Open && flow.proof.syn.is_none();
+    !flow.is_opaque && is_sure && (stream.syn.is_some() || is_seen_both_ways)
 }
 
 fn send(cx: &mut Context<'_>, flow: &mut Flow) {
     let Some((quoted, seq)) = flow.kick.repeated.filter(|_| is_known(cx, flow)) else { return };
     let limits = &cx.config.limits;
-    if flow.unreachables >= limits.unreachables_per_flow || !cx.unreachables.allows(cx.now) {
+    if flow.unreachables >= limits.unreachables_per_flow || !cx.may_tell(flow) {
         cx.counters.limited += 1;
         return;
     }

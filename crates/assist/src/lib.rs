@@ -13,6 +13,8 @@
 //!   its timeout was spurious, for the first acknowledgement then echoes the timestamp of an original (Eifel, RFC 3522).
 //! - **Nothing is acknowledged that the receiver did not acknowledge.** What is injected is made from acknowledgements that
 //!   were seen to pass, in one place, [`acknowledgement`](crate::Action::Inject).
+//! - **What may be made up has no one else forgotten.** A connection counts once each end has acknowledged something of the other's;
+//!   segments that its ends would refuse teach nothing, and when there is no room those go first whose ends were not both heard.
 //! - **What is not understood passes.** Fragments, protocols but TCP, flows that are excepted or do not fit into the bounds:
 //!   all go on untouched.
 //!
@@ -46,6 +48,7 @@ mod paths;
 mod rate_limit;
 mod replay;
 mod snoop;
+mod standing;
 mod timers;
 mod window_clamp;
 

@@ -290,6 +290,24 @@ impl PathQueues {
         queues.present = Some(queue);
     }
 
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.mobiles.len()
+    }
+
+    /// Forgets a mobile node for which nothing waits nor is to wait.
+    pub(crate) fn forget_if_empty(&mut self, mobile: Ipv4Addr) {
+        let is_empty = |queues: &Queues| {
+            queues.present.is_none()
+                && queues.left.is_empty()
+                && queues.unpaced.is_none()
+                && queues.lost_since.is_none()
+        };
+        if self.mobiles.get(&mobile).is_some_and(is_empty) {
+            self.mobiles.remove(&mobile);
+        }
+    }
+
     /// Does what is due for a mobile node.
     pub(crate) fn serve(&mut self, now: Instant, mobile: Ipv4Addr, outbox: &mut Outbox) {
         let Some(queues) = self.mobiles.get_mut(&mobile) else { return };

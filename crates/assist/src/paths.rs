@@ -142,6 +142,20 @@ impl PathTable {
         }
     }
 
+    /// Forgets a mobile node that has no path, nor is waited for to have one again.
+    pub(crate) fn forget_if_gone(&mut self, mobile: Ipv4Addr) {
+        let is_gone =
+            |path: &MobilePath| path.present.is_none() && path.lost_since.is_none() && path.ends_at.is_none();
+        if self.mobiles.get(&mobile).is_some_and(is_gone) {
+            self.mobiles.remove(&mobile);
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.mobiles.len()
+    }
+
     fn by(&mut self, path: PathId) -> impl Iterator<Item = (Ipv4Addr, &mut MobilePath)> {
         self.mobiles
             .iter_mut()

@@ -30,7 +30,7 @@
 use core::time::Duration;
 
 use careof_base::{DataRate, Instant};
-use careof_wire::{Flags, SeqNumber};
+use careof_wire::{Flags, Segment, SeqNumber};
 
 use crate::acknowledgement::{Wanted, may_be_edited};
 use crate::context::{Context, Passing};
@@ -113,7 +113,7 @@ pub(crate) fn on_packet(cx: &Context<'_>, flow: &mut Flow, passing: &Passing<'_>
         return;
     }
     if passing.segment.flags.contains(Flags::SYN) {
-        learn_syn(flow, passing);
+        learn_syn(flow, passing.towards, passing.segment);
     }
     time_handshake(cx, flow, passing);
     if !may_be_edited(flow, passing) {
@@ -230,15 +230,15 @@ fn behind(cx: &Context<'_>, flow: &Flow) -> Option<Duration> {
     }
 }
 
-fn learn_syn(flow: &mut Flow, passing: &Passing<'_>) {
-    let segment = passing.segment;
-    let of = passing.towards.back();
+/// Takes in what the window of a SYN promises.
+pub(crate) fn learn_syn(flow: &mut Flow, towards: Towards, segment: &Segment) {
+    let of = towards.back();
     flow.clamp.edge_mut(of).of_syn = Some(segment.window);
     if !segment.flags.contains(Flags::ACK) {
         return;
     }
     // Both sides' first bytes are known now, and so is what their windows promised.
-    for (of, first) in [(of, segment.ack), (passing.towards, segment.seq.plus(1))] {
+    for (of, first) in [(of, segment.ack), (towards, segment.seq.plus(1))] {
         let edge = flow.clamp.edge_mut(of);
         if let Some(window) = edge.of_syn {
             let promised = first.plus(u32::from(window));

@@ -238,6 +238,8 @@ impl Simulation {
                         destination,
                         destination_port: udp.destination_port,
                         ttl,
+                        // Links of a scenario have as many ends as it says.
+                        link_address: None,
                         payload,
                     },
                 ),

@@ -387,6 +387,8 @@ impl Assists {
         let named = [
             ("flows", counters.flows),
             ("flows-evicted", counters.flows_evicted),
+            ("flows-refused", counters.flows_refused),
+            ("implausible", counters.implausible),
             ("kept", counters.kept),
             ("held", counters.held),
             ("not-kept", counters.not_kept),

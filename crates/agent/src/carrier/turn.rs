@@ -4,13 +4,15 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use careof_base::Instant;
-use careof_lab::NetlinkMonitor;
-use careof_mobility::v4::{Input, WallClock};
+use careof_lab::{NetlinkMonitor, SeenRequest};
+use careof_mobility::v4::{Input, InterfaceId, LinkAddress, WallClock};
+use careof_wire::mip4::{Message, RegistrationRequest};
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 
+use super::agent::Agent;
 use super::data_plane::{DataPlane, LANES};
 use super::signalling::{LONGEST_MESSAGE, Signalling};
 use super::{Carrier, Error, hooks};
@@ -245,6 +247,7 @@ impl Carrier {
             match self.signalling.udp.receive(&mut buffer) {
                 Ok(Some(datagram)) => {
                     let interface = self.interfaces.id_of(datagram.interface);
+                    let link_address = self.requester(interface, datagram.interface, datagram.payload);
                     self.agent.handle_input(
                         now,
                         Input::Udp {
@@ -254,6 +257,7 @@ impl Carrier {
                             destination: datagram.destination,
                             destination_port: datagram.destination_port,
                             ttl: datagram.ttl,
+                            link_address,
                             payload: datagram.payload,
                         },
                     );
@@ -266,6 +270,19 @@ impl Carrier {
                 }
             }
         }
+    }
+
+    /// Foreign agent: from which station of its link a request came.
+    fn requester(&mut self, id: InterfaceId, index: u32, payload: &[u8]) -> Option<LinkAddress> {
+        let state = self.interfaces.get(id)?.state.as_ref()?;
+        if !matches!(self.agent, Agent::Foreign(_)) || state.link_address.is_none() {
+            return None;
+        }
+        let request = payload.first_chunk::<{ RegistrationRequest::FIXED_LEN }>()?;
+        let Ok(Message::Request(request)) = Message::parse(request) else { return None };
+        let (home_address, identification_low) = (request.home_address, request.identification.low());
+        let seen = self.neighbourhood.requester(index, SeenRequest { home_address, identification_low });
+        Some(seen.map_or(LinkAddress::UNSEEN, LinkAddress))
     }
 
     fn take_icmp(&mut self, now: Instant) {

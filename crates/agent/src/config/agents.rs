@@ -200,7 +200,11 @@ pub(super) fn foreign(
     let admitted = prefixes("admitted", problems);
     let admitted_home_agents = prefixes("admitted_home_agents", problems);
     let max_visitors = given(reader, "max_visitors", problems, |field, p| count(field, 1, MOST, p));
+    let share = |key, problems: &mut _| given(reader, key, problems, |field, p| count(field, 1, MOST, p));
+    let max_visitors_per_station = share("max_visitors_per_station", problems);
+    let max_visitors_per_home_agent = share("max_visitors_per_home_agent", problems);
     let max_pending = given(reader, "max_pending", problems, |field, p| count(field, 1, MOST, p));
+    let max_pending_per_station = share("max_pending_per_station", problems);
     let pending_timeout = given(reader, "pending_timeout", problems, |field, p| field.positive_duration(p));
     let registration_required = given(reader, "registration_required", problems, |field, p| field.boolean(p));
     let encapsulating_delivery =
@@ -221,7 +225,10 @@ pub(super) fn foreign(
         links: links.iter().map(|(link, _)| *link).collect(),
         max_lifetime,
         max_visitors: max_visitors.unwrap_or(defaults.max_visitors),
+        max_visitors_per_station,
+        max_visitors_per_home_agent,
         max_pending: max_pending.unwrap_or(defaults.max_pending),
+        max_pending_per_station,
         pending_timeout: pending_timeout.unwrap_or(defaults.pending_timeout),
         registration_required: registration_required.unwrap_or(defaults.registration_required),
         reverse_tunnel,

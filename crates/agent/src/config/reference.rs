@@ -139,8 +139,36 @@ pub(crate) static FOREIGN: Section = Section {
         key("address", "address", "the first of `care_of`", "The source of relayed requests."),
         key("care_of", "address or array", "required", "The care-of addresses offered, all of this host."),
         MAX_LIFETIME,
-        key("max_visitors", "whole number", "`1000`", "Visitors at a time."),
-        key("max_pending", "whole number", "`1000`", "Relayed requests waiting for their replies at a time."),
+        key(
+            "max_visitors",
+            "whole number",
+            "`1000`",
+            "Visitors at a time. Of more, those with a key (`[[mobile_node]]`, or `[[home_agent]]`) take the place of those without.",
+        ),
+        key(
+            "max_visitors_per_station",
+            "whole number",
+            "a quarter, and 16 at least",
+            "Visitors without a key that may come from one link address. More than that behind a wireless bridge: raise it, or use keys.",
+        ),
+        key(
+            "max_visitors_per_home_agent",
+            "whole number",
+            "half, and 16 at least",
+            "Without `admitted_home_agents`: what of the room the visitors of a home agent without a key keep when it is full and those of others come.",
+        ),
+        key(
+            "max_pending",
+            "whole number",
+            "`1000`",
+            "Relayed requests waiting for their replies at a time; of more one gives up its place by lot.",
+        ),
+        key(
+            "max_pending_per_station",
+            "whole number",
+            "a quarter, and 16 at least",
+            "Of these, as many as may come from one link address.",
+        ),
         key("pending_timeout", "duration", "`\"7 s\"`", "How long a relayed request waits for its reply."),
         key(
             "registration_required",
@@ -525,7 +553,7 @@ one owes is sent in order, before anything newer and not faster than the new pat
             "flows",
             "whole number",
             "`4096`",
-            "Connections followed at a time; of more the one seen least recently is forgotten.",
+            "Connections followed at a time; of more those make room whose ends were not both heard, of the mobile node with most of them.",
         ),
         key("age", "duration", "`\"30 s\"`", "An older copy is dropped."),
         key(

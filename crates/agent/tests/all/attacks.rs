@@ -1,5 +1,6 @@
 //! What strangers try, between real hosts.
 
 mod fragments;
+mod segments;
 mod tunnels;
 mod visitors;

@@ -116,13 +116,20 @@ fn everything_can_be_said() {
 
     let text = foreign(
         "address = \"198.51.100.2\"\nadmitted = [\"192.0.2.0/24\"]\nregistration_required = true\n\
-         max_visitors = 3\nmax_pending = 4\npending_timeout = \"3 s\"\nencapsulating_delivery = false\n\
+         max_visitors = 3\nmax_pending = 4\nmax_visitors_per_station = 2\n\
+         max_visitors_per_home_agent = 1\nmax_pending_per_station = 5\npending_timeout = \"3 s\"\nencapsulating_delivery = false\n\
          [[home_agent]]\naddress = \"192.0.2.1\"\nspi = 300\nkey = \"48f1c2a77d09be43516a0c7f92e5d3b4\"\n\
          [[mobile_node]]\naddress = \"192.0.2.10\"\nspi = 300\nkey = \"48f1c2a77d09be43516a0c7f92e5d3b4\"\n",
     );
     let Setup::Foreign(setup) = read(&text).setup else { panic!() };
     assert_eq!(setup.config.admitted.as_ref().map(Vec::len), Some(1));
     assert!(setup.config.registration_required && !setup.config.encapsulating_delivery);
+    let shares = [
+        setup.config.max_visitors_per_station,
+        setup.config.max_visitors_per_home_agent,
+        setup.config.max_pending_per_station,
+    ];
+    assert_eq!(shares, [Some(2), Some(1), Some(5)]);
     assert_eq!((setup.config.home_agents.len(), setup.config.mobile_nodes.len()), (1, 1));
 
     let text = mobile(

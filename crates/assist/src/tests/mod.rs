@@ -2,6 +2,7 @@
 
 mod ack_hold;
 mod acknowledgement;
+mod attacks;
 mod bicast;
 mod black_hole;
 mod buffer_forward;

@@ -38,11 +38,13 @@ pub enum DropReason {
     PoorlyFormed,
     /// Refused by the operator's rules, or by what this agent offers.
     NotOffered,
+    /// Whoever sent it has as much of the agent's room as one may have.
+    OverShare,
 }
 
 impl DropReason {
     /// All reasons, in the order of their discriminants.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Malformed,
         Self::UnknownExtension,
         Self::NotForUs,
@@ -59,6 +61,7 @@ impl DropReason {
         Self::TableFull,
         Self::PoorlyFormed,
         Self::NotOffered,
+        Self::OverShare,
     ];
 
     /// The name in traces and metrics.
@@ -81,6 +84,7 @@ impl DropReason {
             Self::TableFull => "table-full",
             Self::PoorlyFormed => "poorly-formed",
             Self::NotOffered => "not-offered",
+            Self::OverShare => "over-share",
         }
     }
 }

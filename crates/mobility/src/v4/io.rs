@@ -7,6 +7,15 @@ use core::net::Ipv4Addr;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InterfaceId(pub u16);
 
+/// The address of a station on its link (IEEE 802). Whoever sends on the link can send from any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LinkAddress(pub [u8; 6]);
+
+impl LinkAddress {
+    /// That of a frame which had one that nobody saw.
+    pub const UNSEEN: Self = Self([0; 6]);
+}
+
 /// The UDP port of registrations (RFC 5944 section 3.2).
 pub const REGISTRATION_PORT: u16 = 434;
 /// Where agents send advertisements: all systems on the link.
@@ -48,6 +57,8 @@ pub enum Input<'a> {
         destination_port: u16,
         /// Its time to live as received.
         ttl: u8,
+        /// Foreign agent: from which station of the link it came, where its frame had such an address.
+        link_address: Option<LinkAddress>,
         /// The message.
         payload: &'a [u8],
     },

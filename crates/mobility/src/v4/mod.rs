@@ -26,6 +26,7 @@ mod policy;
 mod prefix;
 mod replay;
 mod security_association;
+mod shares;
 mod solicitor;
 mod surroundings;
 mod time_of_day;
@@ -50,8 +51,8 @@ pub use home_agent::{
     BindingRecord, HomeAgent, HomeAgentConfig, MobileNodeRecord, PeerSecurity, ServedMobileNode,
 };
 pub use io::{
-    ALL_MOBILITY_AGENTS, ALL_ROUTERS, ALL_SYSTEMS, Input, InterfaceAddress, InterfaceId, REGISTRATION_PORT,
-    Transmit, TransmitPayload, Wake,
+    ALL_MOBILITY_AGENTS, ALL_ROUTERS, ALL_SYSTEMS, Input, InterfaceAddress, InterfaceId, LinkAddress,
+    REGISTRATION_PORT, Transmit, TransmitPayload, Wake,
 };
 pub use mobile_node::{
     CareOfChoice, Delivery, InterfaceConfig, MobileNode, MobileNodeConfig, RetransmissionConfig, Selection,

@@ -72,7 +72,7 @@ pub struct ReplayAssist {
     pub packets: u32,
     /// Bytes kept of all flows.
     pub total: u64,
-    /// Flows followed at a time, at least 1; beyond it the one seen least recently is forgotten.
+    /// Flows followed at a time, at least 1; beyond it those make room whose ends were not both heard.
     pub flows: u32,
     /// A copy older than this is dropped. Above zero.
     pub age: Duration,

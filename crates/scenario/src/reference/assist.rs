@@ -114,7 +114,7 @@ the lost one owes is sent in order, before anything newer and not faster than th
             "flows",
             "whole number",
             "`4096`",
-            "Followed at a time; of more the one seen least recently is forgotten.",
+            "Followed at a time; of more those make room whose ends were not both heard, of the mobile node with most of them.",
         ),
         key("age", "duration", "`\"30 s\"`", "An older copy is dropped."),
         key(

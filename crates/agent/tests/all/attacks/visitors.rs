@@ -163,3 +163,35 @@ fn only_home_agents_that_are_listed_are_asked() {
     answered(&foreign, "denied-65", 1);
     assert!(foreign.status().visitors.is_empty());
 }
+
+#[test]
+fn a_stranger_with_a_home_agent_of_his_own_does_not_fill_the_visitor_list() {
+    const ROOM: usize = 200;
+    let Some(realm) = realm_or_skip() else { return };
+    let Some(world) = Ethernet::new(realm) else { return };
+    let stranger = stranger(&world);
+    let _home = world.home_agent();
+    let mut setup = on_both_links(&world);
+    setup.config.max_visitors = ROOM;
+    let foreign = world.foreign_agent(setup);
+    let helper = accomplice(&world, ROOM / 4);
+    for n in 0..210u32 {
+        let visitor = Ipv4Addr::from_bits(0x0a14_0000 + n);
+        ask(&stranger, visitor, A_WHILE, 1 + u64::from(n));
+        // Each has its answer before the next one asks: none is lost on the way.
+        let has_answer = |status: &careof_agent::Status| {
+            let counted = |name: &str| status.counters.get(name).copied().unwrap_or(0);
+            counted("registrations-accepted") + counted("denied-66") > u64::from(n)
+        };
+        foreign.wait_until("an answer", has_answer);
+    }
+    helper.join().unwrap();
+    let status = foreign.status();
+    assert_eq!(status.visitors.len(), ROOM / 4);
+    let counted = |name: &str| status.counters.get(name).copied().unwrap_or(0);
+    assert_eq!((counted("denied-66"), counted("dropped-over-share")), (160, 160));
+    let mobile = world.mobile_node(world.mobile_setup());
+    mobile.with(|node| node.switch_to("wlan0", Notice::None)).unwrap();
+    mobile.wait_registered("wlan0");
+    assert_eq!(foreign.status().visitors.len(), ROOM / 4 + 1);
+}

@@ -7,7 +7,7 @@ use careof_wire::mip4::{
     AuthenticationKind, Extension, Lifetime, Message, RegistrationRequest, ReplyCode, RequestFlags,
 };
 
-use super::ForeignAgent;
+use super::{Claim, ForeignAgent, Origin, Room};
 use crate::v4::authentication::{self, Found};
 use crate::v4::error::is_unicast;
 use crate::v4::{DropReason, Prefix, ReverseTunnel};
@@ -47,7 +47,7 @@ pub(super) struct Admitted {
 impl ForeignAgent {
     pub(super) fn admit(
         &self,
-        ttl: u8,
+        origin: Origin,
         bytes: &[u8],
         message: &Message,
         request: &RegistrationRequest,
@@ -61,13 +61,16 @@ impl ForeignAgent {
         // A deregistration takes nothing from us; it is relayed whatever it says (section 3.7).
         if !request.lifetime.is_zero() {
             self.check_claim(request)?;
-            self.check_wishes(ttl, request, admitted.encapsulating_delivery)?;
-            let known = self.visitors.get(request.home_address).is_some();
-            if !known && self.visitors.len() >= self.config.max_visitors {
-                return Err(full());
-            }
+            self.check_wishes(origin.ttl, request, admitted.encapsulating_delivery)?;
+            // A home agent with a key has still to say that he is its.
+            let claim = self.claim(request.home_address, request.home_agent, origin.station);
+            check_room(self.visitors.room_for(&claim, &self.shares()))?;
         }
-        if self.pending.has_room_for(request.home_address) { Ok(admitted) } else { Err(full()) }
+        let is_proven = self.mobile_nodes.contains_key(&request.home_address);
+        let claim =
+            Claim { is_proven, ..self.claim(request.home_address, request.home_agent, origin.station) };
+        check_room(self.pending.room_for(&claim))?;
+        Ok(admitted)
     }
 
     fn check_form(&self, message: &Message, request: &RegistrationRequest) -> Result<Admitted, Refusal> {
@@ -210,6 +213,11 @@ const fn prohibited() -> Refusal {
     Refusal::not_offered(ReplyCode::ForeignAdministrativelyProhibited)
 }
 
-const fn full() -> Refusal {
-    Refusal::new(DropReason::TableFull, ReplyCode::ForeignInsufficientResources)
+const fn check_room(room: Room) -> Result<(), Refusal> {
+    let reason = match room {
+        Room::Free | Room::InsteadOf(_) => return Ok(()),
+        Room::None => DropReason::TableFull,
+        Room::OverShare => DropReason::OverShare,
+    };
+    Err(Refusal::new(reason, ReplyCode::ForeignInsufficientResources))
 }

@@ -33,10 +33,20 @@ pub struct ForeignAgentConfig {
     /// The longest lifetime accepted; longer requests are denied with code 69. Advertisements should offer
     /// the same.
     pub max_lifetime: Lifetime,
-    /// Visitors at a time; beyond, the agent is busy (B) and denies with code 66.
+    /// Visitors at a time; beyond, the agent is busy (B) and denies with code 66. Those who are who they say, by a security
+    /// association of theirs or of their home agent with this agent, take the place of others even then.
     pub max_visitors: usize,
-    /// Relayed requests waiting for replies at a time; beyond as with visitors.
+    /// So many of them, and not more, may have come from one station of a link without such a proof; beyond, code 66. `None`: a
+    /// quarter, and 16 at least. Nothing is known of stations on links without link addresses.
+    pub max_visitors_per_station: Option<usize>,
+    /// So many of them may be one home agent's without such a proof, where all home agents are admitted, when others come and there
+    /// is no room: then the last ones beyond it make room. `None`: half, and 16 at least.
+    pub max_visitors_per_home_agent: Option<usize>,
+    /// Relayed requests waiting for replies at a time; of more one of those is denied with code 66, taken by lot, that the mobile
+    /// node has not authenticated to this agent.
     pub max_pending: usize,
+    /// So many of them, and not more, may have come from one station of a link, as with visitors.
+    pub max_pending_per_station: Option<usize>,
     /// How long a relayed request waits for its reply before it is denied with code 78.
     pub pending_timeout: Duration,
     /// Mobile nodes with co-located care-of addresses must register through an agent, too (R).
@@ -79,7 +89,10 @@ impl ForeignAgentConfig {
             links: alloc::vec![link],
             max_lifetime: link.advertisements.registration_lifetime,
             max_visitors: 1000,
+            max_visitors_per_station: None,
+            max_visitors_per_home_agent: None,
             max_pending: 1000,
+            max_pending_per_station: None,
             pending_timeout: Duration::from_secs(7),
             registration_required: false,
             reverse_tunnel: ReverseTunnel::Optional,

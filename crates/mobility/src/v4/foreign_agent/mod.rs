@@ -28,7 +28,8 @@ use super::error::is_unicast;
 use super::io::{DEFAULT_TTL, REGISTRATION_PORT, earliest};
 use super::lifetime::end_of;
 use super::outbox::Outbox;
-use super::visitor::{PendingRequest, PendingRequests, VisitorList};
+use super::shares::{self, Station};
+use super::visitor::{Claim, PendingRequest, PendingRequests, Room, Shares, VisitorList};
 use super::{
     Change, ConfigError, Counters, DropReason, EncapsulationChoice, Encapsulations, Event, Input,
     InterfaceId, RegistrationEvent, RegistrationStep, ReverseTunnel, SecurityAssociation, Surroundings,
@@ -43,6 +44,7 @@ struct Origin {
     source_port: u16,
     destination: Ipv4Addr,
     ttl: u8,
+    station: Option<Station>,
 }
 
 /// Where a reply to a mobile node goes.
@@ -96,7 +98,10 @@ impl ForeignAgent {
             mobile_nodes: config.mobile_nodes.drain(..).map(|p| (p.address, p.security)).collect(),
             home_agents: config.home_agents.drain(..).map(|p| (p.address, p.security)).collect(),
             visitors: VisitorList::default(),
-            pending: PendingRequests::new(config.max_pending),
+            pending: PendingRequests::new(
+                config.max_pending,
+                shares::of_station(config.max_pending_per_station, config.max_pending),
+            ),
             surroundings: Surroundings::default(),
             handoffs: Handoffs::new(config.max_visitors),
             config,
@@ -209,12 +214,22 @@ impl ForeignAgent {
     pub fn handle_input(&mut self, now: Instant, input: Input<'_>) {
         self.outbox.called_at(now);
         match input {
-            Input::Udp { interface, source, source_port, destination, destination_port, ttl, payload } => {
+            Input::Udp {
+                interface,
+                source,
+                source_port,
+                destination,
+                destination_port,
+                ttl,
+                link_address,
+                payload,
+            } => {
                 self.outbox.count_received();
                 if destination_port != REGISTRATION_PORT {
                     return self.outbox.drop(DropReason::NotForUs, source);
                 }
-                let origin = Origin { interface, source, source_port, destination, ttl };
+                let station = link_address.map(|address| (interface, address));
+                let origin = Origin { interface, source, source_port, destination, ttl, station };
                 match Message::parse(payload) {
                     Ok(message) => match &message {
                         Message::Request(request) => {
@@ -335,16 +350,18 @@ impl ForeignAgent {
         }
         self.trace(RegistrationStep::RequestReceived, request, Some(origin.interface));
         let agent_address = if self.is_own(origin.destination) { origin.destination } else { address };
-        match self.admit(origin.ttl, bytes, message, request) {
+        match self.admit(origin, bytes, message, request) {
             Ok(admitted) => {
                 // Nothing that has waited longer than it was asked for is worth a reply.
                 let wait = request.lifetime.duration().filter(|_| !request.lifetime.is_zero());
                 let wait = wait.map_or(self.config.pending_timeout, |l| l.min(self.config.pending_timeout));
-                self.pending.insert(PendingRequest {
+                let pending = PendingRequest {
                     home_address: request.home_address,
                     home_agent: request.home_agent,
                     care_of: request.care_of_address,
                     interface: origin.interface,
+                    station: origin.station,
+                    is_proven: self.mobile_nodes.contains_key(&request.home_address),
                     source: origin.source,
                     source_port: origin.source_port,
                     agent_address,
@@ -355,7 +372,11 @@ impl ForeignAgent {
                     path: request.path_report(),
                     relayed: now,
                     expires: now + wait,
-                });
+                };
+                if let Some(displaced) = self.pending.insert(pending, &mut self.random) {
+                    self.outbox.drop(DropReason::TableFull, displaced.source);
+                    self.deny_pending(&displaced, ReplyCode::ForeignInsufficientResources);
+                }
                 self.relay_request(bytes.get(..admitted.end).unwrap_or(bytes), request);
                 self.expect(now, origin.interface, request);
                 if let Some(wish) = wish {
@@ -490,9 +511,17 @@ impl ForeignAgent {
         if takes_over {
             return Err((DropReason::NotOffered, ReplyCode::ForeignAdministrativelyProhibited));
         }
-        let known = self.visitors.get(request.home_address).is_some();
-        if !known && self.visitors.len() >= self.config.max_visitors {
-            return Err((DropReason::TableFull, ReplyCode::ForeignInsufficientResources));
+        let claim = self.claim(request.home_address, request.home_agent, request.station);
+        match self.visitors.room_for(&claim, &self.shares()) {
+            Room::Free => {}
+            Room::InsteadOf(other) => {
+                if let Some(visitor) = self.visitors.remove(other) {
+                    self.outbox.drop(DropReason::TableFull, other);
+                    self.tell(&visitor, Change::Removed);
+                }
+            }
+            Room::None => return Err((DropReason::TableFull, ReplyCode::ForeignInsufficientResources)),
+            Room::OverShare => return Err((DropReason::OverShare, ReplyCode::ForeignInsufficientResources)),
         }
         self.welcome(request.home_address);
         let encapsulation = if request.flags.contains(RequestFlags::MINIMAL_ENCAPSULATION) {
@@ -522,7 +551,8 @@ impl ForeignAgent {
             encapsulations: Encapsulations::asked_for(request.flags),
             path: request.path,
         };
-        let change = if self.visitors.insert(visitor).is_some() { Change::Updated } else { Change::Created };
+        let change =
+            if self.visitors.insert(visitor, claim).is_some() { Change::Updated } else { Change::Created };
         self.tell(&visitor, change);
         Ok(())
     }
@@ -610,9 +640,28 @@ impl ForeignAgent {
             || self.advertisers.iter().any(|advertiser| advertiser.address() == address)
     }
 
+    /// What speaks for who asks to visit, once his home agent has answered.
+    fn claim(&self, home_address: Ipv4Addr, home_agent: Ipv4Addr, station: Option<Station>) -> Claim {
+        let is_proven =
+            self.mobile_nodes.contains_key(&home_address) || self.home_agents.contains_key(&home_agent);
+        Claim { home_address, home_agent, station, is_proven }
+    }
+
+    fn shares(&self) -> Shares {
+        let config = &self.config;
+        let all = config.max_visitors;
+        // Those that the operator lists may have all of it.
+        let home_agent = config
+            .admitted_home_agents
+            .is_none()
+            .then(|| shares::of_home_agent(config.max_visitors_per_home_agent, all));
+        Shares { all, station: shares::of_station(config.max_visitors_per_station, all), home_agent }
+    }
+
     fn flags(&self) -> AgentFlags {
         let config = &self.config;
-        let busy = self.visitors.len() >= config.max_visitors || self.pending.len() >= config.max_pending;
+        let has_proofs = !self.mobile_nodes.is_empty() || !self.home_agents.is_empty();
+        let busy = self.visitors.is_closed(&self.shares(), has_proofs) || self.pending.is_closed();
         let mut flags = AgentFlags::FOREIGN_AGENT;
         for (offered, flag) in [
             (busy, AgentFlags::BUSY),

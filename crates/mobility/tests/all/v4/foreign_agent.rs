@@ -43,6 +43,7 @@ impl Bench {
                 destination: transmit.destination,
                 destination_port: 434,
                 ttl: transmit.ttl,
+                link_address: None,
                 payload: transmit.payload.bytes(),
             },
         );

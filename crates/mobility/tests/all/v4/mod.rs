@@ -1,6 +1,7 @@
 //! Mobile nodes, foreign agents and home agents together.
 
 mod craft;
+mod crowds;
 mod discovery;
 mod foreign_agent;
 mod garbage;

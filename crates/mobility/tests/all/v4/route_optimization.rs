@@ -169,6 +169,7 @@ fn input(transmit: &Transmit) -> Input<'_> {
         destination: transmit.destination,
         destination_port: 434,
         ttl: transmit.ttl,
+        link_address: None,
         payload: transmit.payload.bytes(),
     }
 }

@@ -302,6 +302,7 @@ impl World {
                 destination,
                 destination_port: *destination_port,
                 ttl,
+                link_address: None,
                 payload: bytes,
             },
             TransmitPayload::Icmp { bytes } => {
