@@ -1,6 +1,8 @@
 //! Mobile nodes, foreign agents and home agents together.
 
+mod clocks;
 mod craft;
+mod denials;
 mod discovery;
 mod foreign_agent;
 mod garbage;
