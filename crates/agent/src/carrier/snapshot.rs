@@ -44,6 +44,7 @@ impl Carrier {
             tunnel_device: self.setup.host().tunnel_device.clone(),
             interfaces: interfaces.collect(),
             network_problem: self.reading.problem().map(ToString::to_string),
+            missing_addresses: self.missing.clone(),
             bindings: Vec::new(),
             store: self.persistence.status(now),
             visitors: Vec::new(),
@@ -139,6 +140,7 @@ impl Carrier {
         add("messages-received", agent.received);
         add("messages-sent", agent.sent);
         add("registrations-accepted", agent.accepted);
+        add("denials-suppressed", agent.denials_suppressed);
         for reason in DropReason::ALL {
             add(&format!("dropped-{}", reason.name()), agent.dropped(reason));
         }
@@ -189,6 +191,12 @@ impl Carrier {
     #[must_use]
     pub fn store_problem(&self) -> Option<&StoreError> {
         self.persistence.problem()
+    }
+
+    /// Home and foreign agent: addresses by which others reach it, which this host does not have. It serves again when it has.
+    #[must_use]
+    pub fn missing_addresses(&self) -> &[Ipv4Addr] {
+        &self.missing
     }
 
     /// Why the host refused something last, or what of it is in the way; for a log.

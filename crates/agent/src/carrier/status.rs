@@ -212,6 +212,8 @@ pub struct Status {
     pub interfaces: Vec<InterfaceStatus>,
     /// Why what is known of interfaces and addresses may be old: they could not be read, and will be again.
     pub network_problem: Option<String>,
+    /// Home and foreign agent: addresses by which others reach it, which this host does not have.
+    pub missing_addresses: Vec<Ipv4Addr>,
     /// Home agent: the bindings.
     pub bindings: Vec<BindingStatus>,
     /// Home agent: where they outlive a crash; `None`: nowhere.

@@ -174,6 +174,10 @@ impl Snapshot {
                 )?;
             }
         }
+        if status.role != Role::Mobile {
+            let help = "Addresses of the agent that its host does not have";
+            writer.gauge("addresses_missing", help, count(status.missing_addresses.len()))?;
+        }
         writer.gauges(
             "interface_up",
             "Whether the interface exists, is up and has a carrier",
@@ -296,6 +300,7 @@ mod tests {
                 gateway: None,
             }],
             network_problem: None,
+            missing_addresses: Vec::new(),
             bindings: Vec::new(),
             store: Some(StoreStatus { unsaved: 2, failing_s: Some(7.0), problem: Some("full".to_owned()) }),
             visitors: Vec::new(),
