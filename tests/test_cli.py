@@ -151,6 +151,18 @@ def test_check_says_which_world_cannot_run_a_scenario(careof: Command, small: Pa
     assert "handover.0.queued" in impossible.stderr
 
 
+def test_check_lists_the_programs_that_a_scenario_runs(careof: Command, small: Path) -> None:
+    assert "with your rights" not in careof("check", small).stdout
+    ends = 'name = "probe"\nfrom = "correspondent"\nto = "mobile"\n'
+    flow = f'\n[[flow]]\n{ends}command = ["sh", "-c", "id > \\u001b"]\nserver = "nc -l"\n'
+    small.write_text(small.read_text() + flow)
+    done = careof("check", small)
+    assert done.returncode == 0, done.stderr
+    _, head, *programs = done.stdout.splitlines()
+    assert head == "  runs programs with your rights, with --world linux:"
+    assert programs[:2] == ["    probe: sh -c 'id > \\x1b'", "    probe: nc -l"]
+
+
 def test_presets_are_listed_with_their_sources(careof: Command) -> None:
     listed = json.loads(careof("presets", "--json").stdout)
     assert {"ethernet-10m", "wavelan", "gsm-csd"} <= {preset["name"] for preset in listed}

@@ -601,6 +601,8 @@ def _check(options: argparse.Namespace) -> int:
         from careof import summary
 
         print(f"{name}: {summary.scenario_in_words(resolved)}")
+        for line in summary.programs_in_words(resolved):
+            print(line)
         for world, refusal in refusals.items():
             print(f"  not for --world {world}: {printable(str(refusal))}")
     return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import textwrap
 from typing import TYPE_CHECKING, Any
@@ -299,6 +300,19 @@ def scenario_in_words(scenario: Json) -> str:
     """What a good scenario holds, in a line."""
     counts = [_counted(_number_of(scenario, key), word) for key, word in _PARTS if key in scenario]
     return text.printable(f"{scenario['title']}: {', '.join(counts)}")
+
+
+def programs_in_words(scenario: Json) -> list[str]:
+    """The programs that a run on Linux hosts starts, a line each, below what that means; nothing without any."""
+    programs = [
+        f"    {flow['name']}: {shlex.join(words)}"
+        for flow in scenario["flows"]
+        if flow["workload"]["kind"] == "command"
+        for words in (flow["workload"]["command"], flow["workload"]["server"])
+        if words
+    ]
+    head = "  runs programs with your rights, with --world linux:"
+    return [head, *(text.printable(line) for line in programs)] if programs else []
 
 
 def _number_of(scenario: Json, key: str) -> int:

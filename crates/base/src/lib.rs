@@ -1,4 +1,4 @@
-//! What every other room measures with: [`Instant`], [`DataRate`], [`Probability`] and [`RandomStream`].
+//! What every other room measures with: [`Instant`], [`DataRate`], [`Probability`], [`RandomStream`] and [`Randomness`].
 //!
 //! Nothing here knows of packets or protocols. The crate is `no_std`: together with the other protocol
 //! crates it builds without sockets, clocks and threads, so agents cannot reach for them by mistake.
@@ -7,11 +7,13 @@
 
 mod probability;
 mod random;
+mod randomness;
 mod rate;
 mod time;
 
 pub use core::time::Duration;
 pub use probability::{NotAProbability, Probability};
 pub use random::RandomStream;
+pub use randomness::{Randomness, SecretStream};
 pub use rate::DataRate;
 pub use time::Instant;

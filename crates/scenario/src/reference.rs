@@ -278,7 +278,8 @@ careof run scenarios/lte-to-lte.toml --set links.west.trace=../shared/traces/mah
     --set links.west.trace_up=../shared/traces/mahimahi/Verizon-LTE-short.up\n\
 ```\n\n\
 The trace begins with the run, goes on while the link is down, and repeats at its end. Lines that begin with `#` are \
-comments. The file has one of two forms:\n\n\
+comments. At most 64 MiB of a file are read, and an error about one shows numbers only: a scenario may name any file that whoever runs \
+it may read. The file has one of two forms:\n\n\
 - **A series**: a line with the names of columns - `time_s`, and one or more of `rate_mbit_s`, `delay_ms` (one way) and \
 `loss` (probability) - and a row for each change. A row holds until the next one's time, the last for as long as the one \
 before it; the first is at 0; an empty cell is the one above it. A packet that is being sent when the rate changes keeps \
@@ -599,7 +600,8 @@ joined node by node: `from = \"sender-*\", to = \"receiver-*\"`.",
             "text or array of words",
             "none",
             "On Linux hosts: the program to run at `from`, with its arguments: `\"iperf3 -c {correspondent}\"`. `{node}` \
-stands for a node's address.",
+stands for a node's address. It runs with the rights of whoever runs the scenario, and sees all of that user's files: `careof check` \
+lists the programs of a scenario.",
         ),
         key(
             "server",

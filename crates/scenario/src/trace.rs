@@ -84,6 +84,20 @@ pub(crate) fn trace(field: &Field<'_>, files: &ReadFile<'_>, problems: &mut Prob
     }
 }
 
+/// A part of a file that is longer than that is not shown, characters.
+const LONGEST_SHOWN: usize = 60;
+
+/// A part of the file as an error shows it: only what a trace could have. A scenario of somebody else's may name any file, and its
+/// errors go where the names of files do.
+fn shown(part: &str) -> String {
+    let is_of_a_trace = |byte: u8| byte.is_ascii_digit() || b"+-.,eE \t".contains(&byte);
+    if part.len() <= LONGEST_SHOWN && part.bytes().all(is_of_a_trace) {
+        quote(part)
+    } else {
+        "what is no number".to_owned()
+    }
+}
+
 /// What is wrong with a trace file.
 #[derive(Debug, PartialEq)]
 struct Wrong {
@@ -123,7 +137,7 @@ fn opportunities<'a>(lines: impl Iterator<Item = (usize, &'a str)>) -> Result<Tr
     for (number, line) in lines {
         let stamp = line.parse::<u32>().map_err(|_| {
             let expected = "an opportunity to deliver a packet is a whole number of milliseconds, below 2^32";
-            Wrong::at(number, quote(line), expected)
+            Wrong::at(number, shown(line), expected)
         })?;
         stamps.push(stamp);
         numbers.push((number, line));
@@ -146,7 +160,7 @@ fn made_wrong(error: TraceError, lines: &[(usize, &str)]) -> Wrong {
         TraceError::Empty => "below the names of the columns there are rows",
     };
     let (line, found) =
-        lines.get(row).map_or((None, "nothing".to_owned()), |(line, text)| (Some(*line), quote(text)));
+        lines.get(row).map_or((None, "nothing".to_owned()), |(line, text)| (Some(*line), shown(text)));
     Wrong { line, found, expected: expected.to_owned(), hint: None }
 }
 
@@ -161,8 +175,13 @@ fn series<'a>(mut lines: impl Iterator<Item = (usize, &'a str)>) -> Result<Trace
     let mut columns = Vec::new();
     for name in head.split(',').map(str::trim) {
         let Some(column) = COLUMNS.iter().position(|known| *known == name) else {
-            let hint = nearest(name, COLUMNS).map(|near| format!("did you mean {near}?"));
             let expected = format!("the columns are {}", COLUMNS.join(", "));
+            // Without any of them it is another kind of file, of which nothing is told.
+            let is_head = head.split(',').any(|name| COLUMNS.contains(&name.trim()));
+            if !is_head || name.len() > LONGEST_SHOWN || !name.bytes().all(|byte| byte.is_ascii_graphic()) {
+                return Err(Wrong::at(head_line, "neither a number nor names of columns", expected));
+            }
+            let hint = nearest(name, COLUMNS).map(|near| format!("did you mean {near}?"));
             return Err(Wrong {
                 hint,
                 ..Wrong::at(head_line, format!("the column {}", quote(name)), expected)
@@ -182,7 +201,7 @@ fn series<'a>(mut lines: impl Iterator<Item = (usize, &'a str)>) -> Result<Trace
         let cells: Vec<&str> = line.split(',').map(str::trim).collect();
         if cells.len() != columns.len() {
             let expected = format!("a row has {} values, as the names of the columns", columns.len());
-            return Err(Wrong::at(number, quote(line), expected));
+            return Err(Wrong::at(number, shown(line), expected));
         }
         let mut row = TraceRow::default();
         for (column, cell) in columns.iter().zip(cells) {
@@ -210,7 +229,7 @@ fn value(column: usize, cell: &str, line: usize) -> Result<Option<f64>, Wrong> {
         Ok(value) if (0.0..=most).contains(&value) => Ok(Some(value)),
         _ => Err(Wrong::at(
             line,
-            format!("{} as {name}", quote(cell)),
+            format!("{} as {name}", shown(cell)),
             format!("it is a number from 0 to {most}"),
         )),
     }
@@ -249,6 +268,27 @@ mod tests {
         let rows = [row(0, 1_500_000, 20_000, 0.0), row(250, 0, 20_000, 0.1), row(2_000, 0, 12_500, 0.1)];
         assert_eq!(trace, Trace::of_rows(&rows).unwrap());
         assert_eq!(trace.bits_by(Instant::from_secs(3)), Some(375_000));
+    }
+
+    #[test]
+    fn of_a_file_that_is_no_trace_nothing_is_told() {
+        for text in [
+            "root:x:0:0:root:/root:/bin/sh\nsecret\n",
+            "secret\n",
+            "-----BEGIN secret KEY-----\n",
+            "5\nsecret\n",
+            "5\n6 secret\n",
+            "time_s,loss\n0,secret\n",
+            "time_s,loss\n0,0,secret\n",
+            "time_s,loss\nsecret\n",
+            "secret,with,commas\n",
+        ] {
+            let (_, found, expected) = wrong(text);
+            assert!(!found.contains("secret") && !expected.contains("secret"), "{found}; {expected}");
+            assert!(!found.contains("root") && !found.contains("with"), "{found}");
+        }
+        let long = format!("5\n{}\n", "1".repeat(1000));
+        assert_eq!(wrong(&long).1, "what is no number");
     }
 
     #[test]

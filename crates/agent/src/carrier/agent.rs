@@ -1,6 +1,6 @@
 //! The three agents under one name.
 
-use careof_base::{Instant, RandomStream};
+use careof_base::{Instant, Randomness};
 use careof_mobility::v4::{
     Counters, Event, ForeignAgent, HomeAgent, Input, MobileNode, Transmit, Wake, WallClock,
 };
@@ -34,7 +34,7 @@ impl Agent {
         now: Instant,
         setup: &Setup,
         clock: WallClock,
-        random: RandomStream,
+        random: Randomness,
     ) -> Result<Self, Error> {
         Ok(match setup {
             Setup::Home(setup) => {

@@ -33,7 +33,7 @@ use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-use careof_base::{Instant, RandomStream};
+use careof_base::{Instant, Randomness};
 use careof_lab::{Clock, NetlinkMonitor};
 use careof_mobility::v4::{DeliveryMethod, Event, InterfaceId, MobileNode, Notice, PathProperties, Transmit};
 
@@ -82,7 +82,7 @@ pub struct Carrier {
     clock: Clock,
     opened: Instant,
     time_of_day: Option<hooks::Reading>,
-    random: RandomStream,
+    random: Randomness,
     interfaces: Interfaces,
     host: HostChanges,
     parameters: Parameters,
@@ -113,6 +113,8 @@ pub struct Carrier {
     stirred: bool,
     /// Mobile node: what is in the kernel's routing.
     wishes: mobile_routes::Wishes,
+    /// Home and foreign agent: its addresses that the host does not have.
+    missing: Vec<Ipv4Addr>,
     /// How reading the host goes.
     reading: Reading,
     /// Times that changes of the network came faster than they were read.
@@ -128,17 +130,23 @@ impl Carrier {
     /// Their routes and proxied addresses are put into the host a portion a turn; [`Carrier::is_restoring`] says whether some
     /// are missing. Bindings that are taken back are in the [status](Carrier::status) and no events.
     ///
-    /// `clock` is the one that all instants are of; `random` feeds the agent.
+    /// `clock` is the one that all instants are of; `random` feeds the agent, and is secret where strangers are about.
     ///
     /// # Errors
     /// [`Error`]; nothing is left behind then.
-    pub fn open(setup: Setup, clock: Clock, mut random: RandomStream, hooks: Hooks) -> Result<Self, Error> {
+    pub fn open(
+        setup: Setup,
+        clock: Clock,
+        random: impl Into<Randomness>,
+        hooks: Hooks,
+    ) -> Result<Self, Error> {
         check(&setup)?;
+        let mut random = random.into();
         let Hooks { store, parameters, time_of_day } = hooks;
         let time_of_day = time_of_day.map(hooks::Reading);
         let now = clock.now();
         let wall_clock = hooks::wall_clock(time_of_day.as_ref(), now);
-        let agent = Agent::new(now, &setup, wall_clock, branch(&mut random))?;
+        let agent = Agent::new(now, &setup, wall_clock, random.branch())?;
         let role = agent.role();
         let mut host = HostChanges::open()?;
         // Before anything is read, so that no change falls in between.
@@ -187,6 +195,7 @@ impl Carrier {
             visitors_on: BTreeMap::new(),
             stirred: true,
             wishes: mobile_routes::Wishes::default(),
+            missing: Vec::new(),
             reading: Reading::default(),
             overruns: 0,
             closed: false,
@@ -395,7 +404,8 @@ impl Carrier {
             return self.change_assists(now, setup);
         }
         let wall_clock = self.read_clock(now);
-        let mut agent = Agent::new(now, &setup, wall_clock, branch(&mut self.random))?;
+        // Of its own: one that takes another's place must not draw the same again.
+        let mut agent = Agent::new(now, &setup, wall_clock, self.random.branch())?;
         let mut homes = Vec::new();
         match (&self.agent, &mut agent) {
             (Agent::Home(old), Agent::Home(new)) => {
@@ -511,11 +521,6 @@ fn assistance(setup: &Setup) -> Result<Option<Box<Assists>>, Error> {
     let Some(config) = setup.assist() else { return Ok(None) };
     let (own, mtu) = (setup.own_address(), setup.host().tunnel_mtu);
     Ok(Some(Box::new(Assists::new(config.clone(), own, mtu)?)))
-}
-
-/// A stream of its own for an agent: one that takes another's place must not draw the same again.
-fn branch(random: &mut RandomStream) -> RandomStream {
-    RandomStream::new(random.next_u64(), 0, "agent")
 }
 
 /// Whether names and numbers of interfaces fit together, and the assists to the agent.

@@ -160,10 +160,16 @@ impl Carrier {
         }
     }
 
-    /// Home and foreign agent: which addresses are everybody's, and which no visitor may claim.
+    /// Home and foreign agent: which addresses are everybody's, which no visitor may claim, and whether the agent's own are there.
     fn read_surroundings(&mut self, now: Instant) {
         let outcome = self.reading.check().and_then(|()| surroundings(self.host.netlink(), self.tunnel));
         let surroundings = self.reading.note(now, outcome);
+        if let Some(surroundings) = &surroundings {
+            let absent = self.setup.public_addresses().into_iter();
+            let absent = absent.filter(|address| !surroundings.own.contains(address)).collect();
+            let outcome = not_local(self.host.netlink(), absent);
+            self.missing = self.reading.note(now, outcome).unwrap_or_default();
+        }
         match (&mut self.agent, surroundings) {
             (Agent::Home(agent), Some(surroundings)) => agent.set_surroundings(surroundings),
             (Agent::Foreign(agent), Some(surroundings)) => agent.set_surroundings(surroundings),
@@ -691,6 +697,25 @@ fn surroundings(netlink: &mut Netlink, tunnel: u32) -> Result<Surroundings, care
         }
     }
     Ok(found)
+}
+
+/// Which of these addresses this host does not take for its own. A route of the kernel's `local` table makes it take a whole
+/// network so, of which no interface has an address.
+fn not_local(
+    netlink: &mut Netlink,
+    mut addresses: Vec<Ipv4Addr>,
+) -> Result<Vec<Ipv4Addr>, careof_lab::Error> {
+    const LOCAL_TABLE: u32 = 255;
+    if addresses.is_empty() {
+        return Ok(addresses);
+    }
+    for route in netlink.routes(LOCAL_TABLE)?.iter().filter(|route| route.kind == RouteKind::Local) {
+        if let IpAddr::V4(network) = route.destination {
+            let prefix = Prefix::new(network, route.prefix_length);
+            addresses.retain(|address| !prefix.contains(*address));
+        }
+    }
+    Ok(addresses)
 }
 
 /// The request that a message answers.

@@ -1,5 +1,6 @@
 //! What a carrier is given: which agent, and how this host is to serve it.
 
+use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
 use careof_mobility::v4::{ForeignAgentConfig, HomeAgentConfig, InterfaceId, MobileNodeConfig};
@@ -187,6 +188,19 @@ impl Setup {
                 setup.config.care_of_addresses.first().copied().unwrap_or(Ipv4Addr::UNSPECIFIED)
             }
             Self::Mobile(setup) => setup.config.home_address,
+        }
+    }
+
+    /// Home and foreign agent: the addresses by which others reach it, which its host must have.
+    pub(super) fn public_addresses(&self) -> BTreeSet<Ipv4Addr> {
+        match self {
+            Self::Home(setup) => BTreeSet::from([setup.config.address]),
+            Self::Foreign(setup) => {
+                let links = setup.config.links.iter().map(|link| link.address);
+                let care_of = setup.config.care_of_addresses.iter().copied();
+                links.chain(care_of).chain([setup.config.address]).collect()
+            }
+            Self::Mobile(_) => BTreeSet::new(),
         }
     }
 

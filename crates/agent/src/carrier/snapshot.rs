@@ -73,6 +73,7 @@ impl Carrier {
             tunnel_device: self.setup.host().tunnel_device.clone(),
             interfaces: self.interface_statuses(),
             network_problem: self.reading.problem().map(ToString::to_string),
+            missing_addresses: self.missing.clone(),
             host_changes_pending: self.host.unsettled(),
             binding_count: 0,
             bindings: Vec::new(),
@@ -135,6 +136,7 @@ impl Carrier {
             role: self.role(),
             uptime_s: now.saturating_duration_since(self.opened).as_secs_f64(),
             interfaces: self.interface_statuses(),
+            missing_addresses: self.missing.len(),
             host_changes_pending: self.host.unsettled(),
             bindings,
             store: self.persistence.status(now),
@@ -220,6 +222,7 @@ impl Carrier {
         add("messages-received", agent.received);
         add("messages-sent", agent.sent);
         add("registrations-accepted", agent.accepted);
+        add("denials-suppressed", agent.denials_suppressed);
         for reason in DropReason::ALL {
             add(&format!("dropped-{}", reason.name()), agent.dropped(reason));
         }
@@ -276,6 +279,12 @@ impl Carrier {
     #[must_use]
     pub fn store_problem(&self) -> Option<&StoreError> {
         self.persistence.problem()
+    }
+
+    /// Home and foreign agent: addresses by which others reach it, which this host does not have. It serves again when it has.
+    #[must_use]
+    pub fn missing_addresses(&self) -> &[Ipv4Addr] {
+        &self.missing
     }
 
     /// Why the host refused something last, or what of it is in the way; for a log.

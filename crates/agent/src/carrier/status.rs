@@ -212,6 +212,8 @@ pub struct Status {
     pub interfaces: Vec<InterfaceStatus>,
     /// Why what is known of interfaces and addresses may be old: they could not be read, and will be again.
     pub network_problem: Option<String>,
+    /// Home and foreign agent: addresses by which others reach it, which this host does not have.
+    pub missing_addresses: Vec<Ipv4Addr>,
     /// Routes, proxied addresses and neighbours that wait to be put into the host, or taken out of it, after a start or a change of
     /// the network that left doubts.
     pub host_changes_pending: usize,
@@ -247,6 +249,7 @@ pub(crate) struct Overview {
     pub(crate) role: Role,
     pub(crate) uptime_s: f64,
     pub(crate) interfaces: Vec<InterfaceStatus>,
+    pub(crate) missing_addresses: usize,
     pub(crate) host_changes_pending: usize,
     pub(crate) bindings: usize,
     pub(crate) store: Option<StoreStatus>,

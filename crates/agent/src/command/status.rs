@@ -186,6 +186,12 @@ fn describe(status: &Value) -> String {
             "interfaces and addresses are as they were; the agent tries again: {problem}\n"
         ));
     }
+    if let Some(missing) = status["missing_addresses"].as_array().filter(|missing| !missing.is_empty()) {
+        let missing = missing.iter().map(text).collect::<Vec<_>>().join(", ");
+        out.push_str(&format!(
+            "this host does not have {missing}: nobody reaches the agent there\n  hint: ip address add ADDRESS dev INTERFACE\n"
+        ));
+    }
     if let registration @ Value::Object(_) = &status["registration"] {
         out.push_str(&format!("\n{}\n", registered(registration)));
     }
@@ -423,6 +429,16 @@ mod tests {
     fn a_host_that_cannot_be_read_is_told_at_the_top() {
         let text = describe(&json!({"role": "mobile", "network_problem": "cannot list the interfaces"}));
         assert!(text.ends_with("the agent tries again: cannot list the interfaces\n"), "{text}");
+    }
+
+    #[test]
+    fn an_address_that_the_host_lacks_is_told_at_the_top() {
+        let status = json!({"role": "foreign", "missing_addresses": ["10.0.0.1", "10.0.0.2"]});
+        assert!(
+            describe(&status)
+                .starts_with("foreign agent\nthis host does not have 10.0.0.1, 10.0.0.2: nobody")
+        );
+        assert_eq!(describe(&json!({"role": "home", "missing_addresses": []})), "home agent\n");
     }
 
     #[test]

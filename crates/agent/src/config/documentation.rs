@@ -69,6 +69,7 @@ With `[metrics]`, Prometheus reads them at `/metrics`.
 | `careof_bindings_unsaved` | | Home agent: mobile nodes of which the store does not know the latest; more than 0 for long: the disk is full, or broken. |
 | `careof_visitors` | | Foreign agent: entries of the visitor list. |
 | `careof_registered`, `careof_at_home` | | Mobile node: whether packets to the home address arrive; whether it is at home. |
+| `careof_addresses_missing` | | Home and foreign agent: addresses of the configuration that the host does not have; more than 0: nobody reaches the agent there. |
 | `careof_interface_up`, `careof_interface_in_use` | `interface` | State of the interfaces; the second of a mobile node's. |
 | `careof_handovers_total` | `outcome` | Mobile node: handovers that ended `registered` or `failed`. |
 | `careof_handover_latency_seconds` | | Histogram: from the beginning of a handover to its accepted registration. |

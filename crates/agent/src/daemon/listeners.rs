@@ -2,11 +2,13 @@
 
 use std::fs;
 use std::io::{self, ErrorKind};
-use std::net::{Shutdown, SocketAddr};
+use std::net::{IpAddr, Shutdown, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, PermissionsExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+
+use nix::sys::socket::{Backlog, getsockopt, listen, sockopt};
 
 use super::server::Listen;
 
@@ -106,11 +108,14 @@ impl AsFd for ControlSocket {
 
 impl Listen for ControlSocket {
     type Stream = UnixStream;
+    /// A user.
+    type Peer = u32;
 
-    fn next(&self) -> io::Result<UnixStream> {
+    fn next(&self) -> io::Result<(UnixStream, u32)> {
         let (stream, _) = self.listener.accept()?;
         stream.set_nonblocking(true)?;
-        Ok(stream)
+        let user = getsockopt(&stream, sockopt::PeerCredentials)?.uid();
+        Ok((stream, user))
     }
 
     fn end(stream: &UnixStream) -> io::Result<()> {
@@ -127,6 +132,8 @@ impl MetricsSocket {
     pub(crate) fn open(address: SocketAddr) -> Result<Self, ListenError> {
         let open = || -> io::Result<Self> {
             let listener = TcpListener::bind(address)?;
+            // Who waits to be let in loses nothing by those who are let in before, as long as there is room to wait.
+            listen(&listener, Backlog::MAXALLOWABLE)?;
             listener.set_nonblocking(true)?;
             Ok(Self(listener))
         };
@@ -154,11 +161,12 @@ impl AsFd for MetricsSocket {
 
 impl Listen for MetricsSocket {
     type Stream = TcpStream;
+    type Peer = IpAddr;
 
-    fn next(&self) -> io::Result<TcpStream> {
-        let (stream, _) = self.0.accept()?;
+    fn next(&self) -> io::Result<(TcpStream, IpAddr)> {
+        let (stream, peer) = self.0.accept()?;
         stream.set_nonblocking(true)?;
-        Ok(stream)
+        Ok((stream, peer.ip()))
     }
 
     fn end(stream: &TcpStream) -> io::Result<()> {

@@ -177,6 +177,10 @@ impl Snapshot {
                 )?;
             }
         }
+        if status.role != Role::Mobile {
+            let help = "Addresses of the agent that its host does not have";
+            writer.gauge("addresses_missing", help, count(status.missing_addresses))?;
+        }
         writer.gauges(
             "interface_up",
             "Whether the interface exists, is up and has a carrier",
@@ -314,6 +318,7 @@ mod tests {
             }],
             host_changes_pending: 3,
             bindings: 100_000,
+            missing_addresses: 0,
             store: Some(StoreStatus { unsaved: 2, failing_s: Some(7.0), problem: Some("full".to_owned()) }),
             visitors: 7,
             registration: None,

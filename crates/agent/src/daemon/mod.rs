@@ -19,7 +19,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 
-use careof_base::{Duration, Instant, RandomStream};
+use careof_base::{Duration, Instant, SecretStream};
 use careof_document::error::DocumentErrors;
 use careof_lab::Clock;
 use careof_lab::capabilities::{self, Capability};
@@ -154,6 +154,8 @@ struct Daemon {
     rejected: Vec<String>,
     /// What the host refused last, as it was told.
     problem: Option<String>,
+    /// Addresses that the host lacks, as it was told.
+    missing: Vec<Ipv4Addr>,
     /// Why the store takes nothing, as it was told.
     store_problem: Option<String>,
     /// systemd wants to hear from us that often.
@@ -186,14 +188,12 @@ fn signals() -> Result<SignalFd, DaemonError> {
 }
 
 /// Chance that nobody can foresee: identifications and nonces come from it.
-fn chance() -> Result<RandomStream, DaemonError> {
-    let mut seed = [0; 16];
+fn chance() -> Result<SecretStream, DaemonError> {
+    let mut seed = [0; SecretStream::SEED];
     File::open("/dev/urandom")
         .and_then(|mut file| file.read_exact(&mut seed))
         .map_err(io("read /dev/urandom"))?;
-    let (high, low) = seed.split_at(8);
-    let number = |bytes: &[u8]| bytes.iter().fold(0_u64, |sum, &byte| sum << 8 | u64::from(byte));
-    Ok(RandomStream::new(number(high), number(low), "agent"))
+    Ok(SecretStream::new(seed))
 }
 
 impl Daemon {
@@ -221,7 +221,7 @@ impl Daemon {
         capabilities::keep_only(&[Capability::NetAdmin, Capability::NetRaw]).map_err(crate::Error::from)?;
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(system("wait for several things"))?;
         let watchdog = sd_notify::watchdog_enabled().map(|span| (span / 2, clock.now()));
-        let daemon = Self {
+        let mut daemon = Self {
             file: file.to_owned(),
             configuration,
             clock,
@@ -235,6 +235,7 @@ impl Daemon {
             tally: Tally::default(),
             rejected: Vec::new(),
             problem: None,
+            missing: Vec::new(),
             store_problem: None,
             watchdog,
             phase: Phase::Running,
@@ -251,6 +252,7 @@ impl Daemon {
             metrics = metrics.map(tracing::field::display),
             "Agent started"
         );
+        daemon.take_problem(clock.now());
         Ok(daemon)
     }
 
@@ -374,6 +376,11 @@ impl Daemon {
             self.reporter.problem(now, problem);
         }
         self.problem = problem;
+        let missing = self.carrier.missing_addresses();
+        if missing != self.missing {
+            self.reporter.missing(now, missing);
+            self.missing = missing.to_vec();
+        }
         let store = self.carrier.store_problem().map(ToString::to_string);
         if store != self.store_problem {
             self.reporter.store(now, store.as_deref());
@@ -546,8 +553,10 @@ impl Daemon {
         let most = configuration.service.tunnels_up_to;
         let mut counted = tally.clone();
         counted.refused_metrics_clients = metrics.refused();
+        // Whoever asks in the same turn is told the same.
+        let mut told = None;
         metrics.turn::<Http>(now, &mut |request| {
-            request.answer(&metrics::exposition(carrier.overview(most), &counted))
+            request.answer(told.get_or_insert_with(|| metrics::exposition(carrier.overview(most), &counted)))
         });
         self.tally.refused_metrics_clients = metrics.refused();
     }

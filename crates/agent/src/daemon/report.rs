@@ -63,6 +63,24 @@ impl Reporter {
         }
     }
 
+    /// Writes which addresses of the agent its host does not have, or that it has them all.
+    pub(super) fn missing(&mut self, now: Instant, addresses: &[Ipv4Addr]) {
+        if addresses.is_empty() {
+            return line!(self, now, INFO, "address", "This host has all addresses of the agent again");
+        }
+        let addresses = addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let hint = "`ip address add ADDRESS dev INTERFACE` gives it back; the agent goes on by itself then";
+        line!(
+            self,
+            now,
+            ERROR,
+            "address",
+            addresses,
+            hint,
+            "This host does not have an address of the agent: nobody reaches it there"
+        );
+    }
+
     /// Writes what the host refused.
     pub(super) fn problem(&mut self, now: Instant, problem: &str) {
         line!(self, now, ERROR, "problem", problem, "Refused");

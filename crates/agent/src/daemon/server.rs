@@ -1,6 +1,10 @@
 //! Serving strangers without waiting for them: a listening socket, a few clients, each with one request, a bounded
 //! buffer and a deadline. Whoever is slow, silent, greedy or talks nonsense loses its connection and nobody else anything.
+//!
+//! When there are too many, a peer with many connections loses one before a peer with few does, and one that says nothing
+//! before one that has asked.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -8,16 +12,20 @@ use std::os::fd::{AsFd, BorrowedFd};
 use careof_base::{Duration, Instant};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 
-/// Clients at a time. When one more comes, the one that has been here longest goes.
-const MOST_CLIENTS: usize = 16;
+/// Clients at a time. When one more comes, [one goes](Server::let_go).
+const MOST_CLIENTS: usize = 64;
 /// How long a client may take to ask, and then to take its answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long to listen to nobody when the system has no descriptor left for another one.
 const PAUSE: Duration = Duration::from_secs(1);
 /// Bytes read from a client at a time.
 const CHUNK: usize = 4096;
-/// Clients accepted, and events handled, in one turn.
+/// Events handled in one turn.
 const BATCH: usize = 32;
+/// Bytes of answers that wait to be taken, of all clients. When there are more, one goes, unless it is the only one.
+const MOST_WAITING: usize = 64 << 20;
+/// Clients accepted in one turn: enough to keep up with who connects and says nothing.
+const MOST_ACCEPTED: usize = 256;
 /// The token of the listening socket; clients count from 1.
 const LISTENER: u64 = 0;
 
@@ -51,17 +59,20 @@ pub(crate) trait Protocol {
 pub(crate) trait Listen: AsFd {
     /// A connection.
     type Stream: Read + Write + AsFd;
+    /// Whose connections are counted together.
+    type Peer: Copy + Ord;
 
-    /// The next connection, without waiting, in non-blocking mode.
-    fn next(&self) -> io::Result<Self::Stream>;
+    /// The next connection, without waiting, in non-blocking mode, and whose it is.
+    fn next(&self) -> io::Result<(Self::Stream, Self::Peer)>;
 
     /// Says that nothing more will be written to `stream`.
     fn end(stream: &Self::Stream) -> io::Result<()>;
 }
 
 #[derive(Debug)]
-struct Client<S> {
+struct Client<S, P> {
     stream: S,
+    peer: P,
     input: Vec<u8>,
     output: Vec<u8>,
     written: usize,
@@ -77,7 +88,7 @@ pub(crate) struct Server<L: Listen> {
     listener: L,
     epoll: Epoll,
     /// The number grows with each client, so the first one has been here longest.
-    clients: BTreeMap<u64, Client<L::Stream>>,
+    clients: BTreeMap<u64, Client<L::Stream, L::Peer>>,
     last: u64,
     /// Nobody is let in before then.
     paused: Option<Instant>,
@@ -144,25 +155,32 @@ impl<L: Listen> Server<L> {
         let count = self.epoll.wait(&mut events, EpollTimeout::ZERO).unwrap_or(0);
         for event in events.iter().take(count) {
             match event.data() {
-                LISTENER => self.accept(now),
-                id => {
-                    let verdict = match self.clients.get_mut(&id) {
-                        Some(client) => client.turn::<L, P>(now, answer),
-                        None => continue,
-                    };
-                    match verdict {
-                        Verdict::Stays => self.watch(id),
-                        gone => self.remove(id, gone),
-                    }
-                }
+                LISTENER => self.accept::<P>(now, answer),
+                id => self.serve::<P>(now, id, answer),
             }
         }
     }
 
-    fn accept(&mut self, now: Instant) {
-        for _ in 0..BATCH {
-            let stream = match self.listener.next() {
-                Ok(stream) => stream,
+    fn serve<P: Protocol>(&mut self, now: Instant, id: u64, answer: &mut dyn FnMut(P::Request) -> Vec<u8>) {
+        let Some(client) = self.clients.get_mut(&id) else { return };
+        match client.turn::<L, P>(now, answer) {
+            Verdict::Stays => self.watch(id),
+            gone => self.remove(id, gone),
+        }
+        let waiting = |client: &Client<L::Stream, L::Peer>| client.output.len() - client.written;
+        while self.clients.values().map(waiting).sum::<usize>() > MOST_WAITING {
+            let taking = |client: &Client<L::Stream, L::Peer>| waiting(client) > 0;
+            if self.clients.values().filter(|client| taking(client)).count() < 2 {
+                break;
+            }
+            self.let_go(None, taking);
+        }
+    }
+
+    fn accept<P: Protocol>(&mut self, now: Instant, answer: &mut dyn FnMut(P::Request) -> Vec<u8>) {
+        for _ in 0..MOST_ACCEPTED {
+            let (stream, peer) = match self.listener.next() {
+                Ok(next) => next,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 // The client went before it came in.
                 Err(error)
@@ -177,9 +195,8 @@ impl<L: Listen> Server<L> {
                     return self.listen(EpollFlags::empty());
                 }
             };
-            while self.clients.len() >= MOST_CLIENTS {
-                let Some(&oldest) = self.clients.keys().next() else { break };
-                self.remove(oldest, Verdict::Refused);
+            if self.clients.len() >= MOST_CLIENTS {
+                self.let_go(Some(peer), |_| true);
             }
             self.last += 1;
             if self.epoll.add(&stream, EpollEvent::new(EpollFlags::EPOLLIN, self.last)).is_err() {
@@ -188,6 +205,7 @@ impl<L: Listen> Server<L> {
             }
             let client = Client {
                 stream,
+                peer,
                 input: Vec::new(),
                 output: Vec::new(),
                 written: 0,
@@ -195,6 +213,24 @@ impl<L: Listen> Server<L> {
                 ending: false,
             };
             self.clients.insert(self.last, client);
+            // What it asks has often come along with it: then it does not depend on how many come behind it.
+            self.serve::<P>(now, self.last, answer);
+        }
+    }
+
+    /// Lets one go of those that `may` go: of the peer that has most clients, with `newcomer` if there is one; first who has
+    /// not asked; and of these who has been here longest.
+    fn let_go(&mut self, newcomer: Option<L::Peer>, may: impl Fn(&Client<L::Stream, L::Peer>) -> bool) {
+        let mut shares = BTreeMap::<L::Peer, usize>::new();
+        for peer in self.clients.values().map(|client| client.peer).chain(newcomer) {
+            *shares.entry(peer).or_default() += 1;
+        }
+        let share =
+            |client: &Client<L::Stream, L::Peer>| shares.get(&client.peer).copied().unwrap_or_default();
+        let candidates = self.clients.iter().filter(|(_, client)| may(client));
+        let least = candidates.min_by_key(|(id, client)| (Reverse(share(client)), client.ending, **id));
+        if let Some((&id, _)) = least {
+            self.remove(id, Verdict::Refused);
         }
     }
 
@@ -224,7 +260,7 @@ impl<L: Listen> Server<L> {
     }
 }
 
-impl<S: Read + Write + AsFd> Client<S> {
+impl<S: Read + Write + AsFd, A> Client<S, A> {
     fn turn<L, P>(&mut self, now: Instant, answer: &mut dyn FnMut(P::Request) -> Vec<u8>) -> Verdict
     where
         L: Listen<Stream = S>,
@@ -294,5 +330,146 @@ impl<S: Read + Write + AsFd> Client<S> {
         // Until the client has closed, too, or its answer could be lost to what it still sends.
         self.deadline = now + PAUSE;
         if L::end(&self.stream).is_ok() { Verdict::Stays } else { Verdict::Goes }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::collections::VecDeque;
+    use std::net::Shutdown;
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    /// Connections that are there already.
+    struct Door {
+        waiting: RefCell<VecDeque<(UnixStream, u8)>>,
+        /// Always readable.
+        bell: (UnixStream, UnixStream),
+    }
+
+    impl AsFd for Door {
+        fn as_fd(&self) -> BorrowedFd<'_> {
+            self.bell.0.as_fd()
+        }
+    }
+
+    impl Listen for Door {
+        type Stream = UnixStream;
+        type Peer = u8;
+
+        fn next(&self) -> io::Result<(UnixStream, u8)> {
+            self.waiting.borrow_mut().pop_front().ok_or_else(|| ErrorKind::WouldBlock.into())
+        }
+
+        fn end(stream: &UnixStream) -> io::Result<()> {
+            stream.shutdown(Shutdown::Write)
+        }
+    }
+
+    /// A question is a line.
+    struct Lines;
+
+    impl Protocol for Lines {
+        type Request = ();
+
+        const LONGEST_REQUEST: usize = 10;
+
+        fn parse(input: &[u8]) -> Parsed<()> {
+            if input.ends_with(b"\n") { Parsed::Request(()) } else { Parsed::Partial }
+        }
+
+        fn too_long() -> Vec<u8> {
+            b"too long".to_vec()
+        }
+    }
+
+    struct House {
+        server: Server<Door>,
+        now: Instant,
+    }
+
+    impl House {
+        fn new() -> Self {
+            let bell = UnixStream::pair().unwrap();
+            (&bell.1).write_all(b"!").unwrap();
+            let server = Server::new(Door { waiting: RefCell::default(), bell }).unwrap();
+            Self { server, now: Instant::from_secs(1) }
+        }
+
+        /// Somebody connects, and says `words` at once.
+        fn connect(&self, peer: u8, words: &[u8]) -> UnixStream {
+            let (here, there) = UnixStream::pair().unwrap();
+            there.set_nonblocking(true).unwrap();
+            (&here).write_all(words).unwrap();
+            here.set_nonblocking(true).unwrap();
+            self.server.listener().waiting.borrow_mut().push_back((there, peer));
+            here
+        }
+
+        fn turn(&mut self) {
+            self.server.turn::<Lines>(self.now, &mut |()| b"answer".to_vec());
+        }
+    }
+
+    fn heard(mut client: &UnixStream) -> String {
+        let mut heard = String::new();
+        let _ = client.read_to_string(&mut heard);
+        heard
+    }
+
+    #[test]
+    fn who_asks_at_once_is_answered_however_many_come_behind() {
+        let mut house = House::new();
+        let asking = house.connect(1, b"?\n");
+        let _storm: Vec<_> = (0..200).map(|_| house.connect(1, b"")).collect();
+        house.turn();
+        assert_eq!(heard(&asking), "answer");
+        assert_eq!(house.server.clients.len(), MOST_CLIENTS);
+    }
+
+    #[test]
+    fn a_storm_of_one_peer_takes_no_place_from_another() {
+        let mut house = House::new();
+        let slow = house.connect(2, b"");
+        let mut storm = Vec::new();
+        for _ in 0..10 {
+            storm.extend((0..200).map(|_| house.connect(1, b"")));
+            house.turn();
+        }
+        (&slow).write_all(b"?\n").unwrap();
+        house.turn();
+        assert_eq!(heard(&slow), "answer");
+        let refused = house.server.refused();
+        assert!(refused >= 10 * 200 - MOST_CLIENTS as u64, "{refused}");
+    }
+
+    #[test]
+    fn answers_that_nobody_takes_fill_no_memory() {
+        let mut house = House::new();
+        let greedy: Vec<_> = (0..10).map(|_| house.connect(1, b"?\n")).collect();
+        let modest = house.connect(2, b"?\n");
+        house.server.turn::<Lines>(house.now, &mut |()| vec![b'x'; MOST_WAITING / 4]);
+        let kept: usize = house.server.clients.values().map(|client| client.output.len()).sum();
+        assert!(kept <= MOST_WAITING + MOST_WAITING / 4, "{kept}");
+        let still: Vec<u8> = house.server.clients.values().map(|client| client.peer).collect();
+        assert!(still.contains(&2) && still.contains(&1), "{still:?}");
+        drop((greedy, modest));
+    }
+
+    #[test]
+    fn among_equals_who_has_asked_stays_longest_and_then_the_newest() {
+        let mut house = House::new();
+        let asked = house.connect(1, b"?\n");
+        let old = house.connect(1, b"");
+        let rest: Vec<_> = (0..MOST_CLIENTS - 2).map(|_| house.connect(1, b"")).collect();
+        house.turn();
+        let newest = house.connect(1, b"");
+        house.turn();
+        assert_eq!(heard(&asked), "answer");
+        // It has lost its connection, the others have not.
+        let ended = |mut client: &UnixStream| matches!(client.read(&mut [0]), Ok(0));
+        assert!(ended(&old) && !rest.iter().any(ended) && !ended(&newest));
     }
 }

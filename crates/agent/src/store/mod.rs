@@ -4,6 +4,7 @@
 //! back. A file that is damaged, or not ours, is refused with what to do about it. It is left as it is, unless the
 //! database could make it whole without some of the latest changes: then it is refused once, so that somebody knows.
 
+mod quiet;
 mod record;
 
 use std::fs::{self, File, OpenOptions};
@@ -84,9 +85,20 @@ impl Store {
         self.database.as_ref().ok_or_else(|| StoreError("the store is closed".to_owned()))
     }
 
+    /// A database that is closed writes as well, and may find its file damaged. Who closes it has no use for that.
+    fn close(&mut self) {
+        let _ = unharmed(|| drop(self.database.take()));
+    }
+
     fn failed(&mut self, doing: &str, error: &redb::Error) -> StoreError {
-        self.database = None;
+        self.close();
         StoreError(format!("cannot {doing} {}: {error}", self.path.display()))
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        self.close();
     }
 }
 
@@ -135,7 +147,7 @@ impl BindingStore for Store {
 /// What `work` returns, or what it panicked with: `redb` does on some files that are damaged where it has no check.
 fn unharmed<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     // What it was working on is closed in that case, and not looked at again.
-    panic::catch_unwind(AssertUnwindSafe(work)).map_err(|cause| {
+    quiet::without_report(|| panic::catch_unwind(AssertUnwindSafe(work))).map_err(|cause| {
         let text = cause.downcast_ref::<String>().map(String::as_str);
         text.or_else(|| cause.downcast_ref::<&str>().copied()).unwrap_or("it cannot be read").to_owned()
     })

@@ -317,14 +317,14 @@ fn nobody_who_asks_holds_up_another() {
     let port = agent.metrics();
     let socket = place.path("home.sock");
     // Who says nothing, who says half of it, who talks nonsense, who asks and does not read.
-    let mut rude: Vec<UnixStream> = (0..40).map(|_| UnixStream::connect(&socket).unwrap()).collect();
+    let mut rude: Vec<UnixStream> = (0..100).map(|_| UnixStream::connect(&socket).unwrap()).collect();
     let lines: [&[u8]; 4] =
         [b"{\"command\":", b"\xff\xfe\n\n\n", b"{\"command\":\"status\"}\n", &[b'x'; 5000]];
     for (one, line) in rude.iter_mut().zip(lines.iter().cycle()) {
         // Some have lost their connection already.
         let _ = one.write_all(line);
     }
-    let mut strangers: Vec<Tcp> = (0..40).map(|_| place.connect(port)).collect();
+    let mut strangers: Vec<Tcp> = (0..100).map(|_| place.connect(port)).collect();
     let requests: [&[u8]; 4] =
         [b"GET /met", b"\0\x01\x02 nonsense\r\n\r\n", b"GET /metrics HTTP/1.1\r\n\r\n", &[b'A'; 9000]];
     for (one, line) in strangers.iter_mut().zip(requests.iter().cycle()) {

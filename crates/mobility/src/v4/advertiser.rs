@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 use core::time::Duration;
 
-use careof_base::{Instant, RandomStream};
+use careof_base::{Instant, Randomness};
 use careof_wire::icmp::{
     AdvertisementExtension, AgentFlags, IcmpMessage, MobilityAgentAdvertisement, RouterAddress,
     RouterAdvertisement,
@@ -125,7 +125,7 @@ impl Advertiser {
         config: AdvertiserConfig,
         interface: InterfaceId,
         address: Ipv4Addr,
-        random: &mut RandomStream,
+        random: &mut Randomness,
     ) -> Self {
         let mut this = Self { config, interface, address, up: true, sequence: 0, next: now, last: None };
         this.soon(now, config.max_interval.min(Duration::from_secs(1)), random);
@@ -142,7 +142,7 @@ impl Advertiser {
 
     /// The next advertisement is to go out after a random time up to `within`, as far as the rate limit
     /// allows; an earlier one stays where it is.
-    fn soon(&mut self, now: Instant, within: Duration, random: &mut RandomStream) {
+    fn soon(&mut self, now: Instant, within: Duration, random: &mut Randomness) {
         let due = now + random.duration_up_to(within);
         let allowed = self.last.map_or(now, |last| last + self.config.rate_limit);
         let due = due.max(allowed);
@@ -150,14 +150,14 @@ impl Advertiser {
     }
 
     /// Somebody on the link asks.
-    pub(crate) fn solicited(&mut self, now: Instant, random: &mut RandomStream) {
+    pub(crate) fn solicited(&mut self, now: Instant, random: &mut Randomness) {
         if self.up {
             self.soon(now, self.config.max_response_delay, random);
         }
     }
 
     /// The link came up or went down.
-    pub(crate) fn link(&mut self, now: Instant, up: bool, random: &mut RandomStream) {
+    pub(crate) fn link(&mut self, now: Instant, up: bool, random: &mut Randomness) {
         let was_up = core::mem::replace(&mut self.up, up);
         if self.config.on_link_up {
             self.solicited(now, random);
@@ -177,7 +177,7 @@ impl Advertiser {
         now: Instant,
         flags: AgentFlags,
         care_of_addresses: &[Ipv4Addr],
-        random: &mut RandomStream,
+        random: &mut Randomness,
     ) -> Option<Transmit> {
         if !self.up || self.next > now {
             return None;
@@ -228,10 +228,11 @@ impl Advertiser {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use careof_base::RandomStream;
 
     const AGENT: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 
-    fn advertiser(random: &mut RandomStream) -> Advertiser {
+    fn advertiser(random: &mut Randomness) -> Advertiser {
         Advertiser::new(Instant::ZERO, AdvertiserConfig::default(), InterfaceId(1), AGENT, random)
     }
 
@@ -243,11 +244,7 @@ mod tests {
         message.mobility_agent().unwrap().sequence
     }
 
-    fn run(
-        advertiser: &mut Advertiser,
-        random: &mut RandomStream,
-        until: Instant,
-    ) -> Vec<(Instant, Transmit)> {
+    fn run(advertiser: &mut Advertiser, random: &mut Randomness, until: Instant) -> Vec<(Instant, Transmit)> {
         let mut sent = Vec::new();
         while let Some(due) = advertiser.deadline().filter(|&due| due < until) {
             sent.push((due, advertiser.poll(due, AgentFlags::FOREIGN_AGENT, &[AGENT], random).unwrap()));
@@ -257,7 +254,7 @@ mod tests {
 
     #[test]
     fn intervals_are_random_within_their_range_and_the_first_comes_within_a_second() {
-        let mut random = RandomStream::new(1, 0, "advertiser");
+        let mut random = Randomness::from(RandomStream::new(1, 0, "advertiser"));
         let mut advertiser = advertiser(&mut random);
         let sent = run(&mut advertiser, &mut random, Instant::from_secs(2000));
         assert!(sent[0].0 <= Instant::from_secs(1));
@@ -270,7 +267,7 @@ mod tests {
 
     #[test]
     fn the_sequence_begins_at_0_and_goes_from_0xffff_to_256() {
-        let mut random = RandomStream::new(1, 0, "advertiser");
+        let mut random = Randomness::from(RandomStream::new(1, 0, "advertiser"));
         let mut advertiser = advertiser(&mut random);
         let sent = run(&mut advertiser, &mut random, Instant::from_secs(40));
         assert_eq!(sent.iter().map(|(_, t)| sequence(t)).collect::<Vec<_>>(), [0, 1, 2, 3, 4][..sent.len()]);
@@ -281,7 +278,7 @@ mod tests {
 
     #[test]
     fn a_flood_of_solicitations_is_answered_once_a_second() {
-        let mut random = RandomStream::new(1, 0, "advertiser");
+        let mut random = Randomness::from(RandomStream::new(1, 0, "advertiser"));
         let mut advertiser = advertiser(&mut random);
         let mut sent = Vec::new();
         for millis in 0..10_000 {
@@ -295,7 +292,7 @@ mod tests {
 
     #[test]
     fn a_solicitation_is_answered_soon() {
-        let mut random = RandomStream::new(1, 0, "advertiser");
+        let mut random = Randomness::from(RandomStream::new(1, 0, "advertiser"));
         let mut advertiser = advertiser(&mut random);
         run(&mut advertiser, &mut random, Instant::from_secs(2));
         let asked = Instant::from_secs(4);
@@ -305,7 +302,7 @@ mod tests {
 
     #[test]
     fn a_link_that_is_down_gets_no_advertisements() {
-        let mut random = RandomStream::new(1, 0, "advertiser");
+        let mut random = Randomness::from(RandomStream::new(1, 0, "advertiser"));
         let mut advertiser = advertiser(&mut random);
         advertiser.link(Instant::ZERO, false, &mut random);
         assert_eq!(advertiser.deadline(), None);
@@ -316,7 +313,7 @@ mod tests {
 
     #[test]
     fn the_prefix_length_is_told_and_the_message_has_an_even_length() {
-        let mut random = RandomStream::new(1, 0, "advertiser");
+        let mut random = Randomness::from(RandomStream::new(1, 0, "advertiser"));
         let config = AdvertiserConfig { prefix_length: Some(24), ..AdvertiserConfig::default() };
         let mut advertiser = Advertiser::new(Instant::ZERO, config, InterfaceId(1), AGENT, &mut random);
         let (_, transmit) = run(&mut advertiser, &mut random, Instant::from_secs(2)).remove(0);

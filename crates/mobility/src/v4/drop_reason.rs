@@ -98,6 +98,8 @@ pub struct Counters {
     pub sent: u64,
     /// Registrations accepted (home agent), relayed as accepted (foreign agent), obtained (mobile node).
     pub accepted: u64,
+    /// Denials that an agent did not send, because there were too many to those who had proved nothing.
+    pub denials_suppressed: u64,
     dropped: [u64; DropReason::ALL.len()],
     /// By code; at most 256 entries.
     denied: BTreeMap<u8, u64>,
@@ -131,6 +133,10 @@ impl Counters {
         if let Some(count) = self.dropped.get_mut(reason as usize) {
             *count = count.saturating_add(1);
         }
+    }
+
+    pub(crate) fn count_suppressed_denial(&mut self) {
+        self.denials_suppressed = self.denials_suppressed.saturating_add(1);
     }
 
     pub(crate) fn count_denial(&mut self, code: u8) {

@@ -24,6 +24,7 @@ mod outbox;
 mod pace;
 mod policy;
 mod prefix;
+mod ration;
 mod replay;
 mod security_association;
 mod shares;

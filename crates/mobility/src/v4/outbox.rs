@@ -26,6 +26,11 @@ impl Outbox {
         self.now = now;
     }
 
+    /// When the owner last called.
+    pub(crate) const fn now(&self) -> Instant {
+        self.now
+    }
+
     pub(crate) fn transmit(&mut self, transmit: Transmit) {
         self.counters.sent = self.counters.sent.saturating_add(1);
         self.transmits.push_back(transmit);

@@ -6,7 +6,7 @@
 
 use core::time::Duration;
 
-use careof_base::{Instant, RandomStream};
+use careof_base::{Instant, Randomness};
 use careof_wire::mip4::Identification;
 
 use super::time_of_day::{NtpTime, WallClock};
@@ -106,7 +106,7 @@ impl ReplayGuard {
         &mut self,
         identification: Identification,
         clock: NtpTime,
-        random: &mut RandomStream,
+        random: &mut Randomness,
     ) -> Verdict {
         match self {
             Self::Timestamps { window, last } => check_timestamp(*window, last, identification, clock),
@@ -157,7 +157,7 @@ fn check_timestamp(
 fn check_nonce(
     expected: &mut Option<u32>,
     identification: Identification,
-    random: &mut RandomStream,
+    random: &mut Randomness,
 ) -> Verdict {
     let given = identification.high();
     let fresh = *expected == Some(given);
@@ -204,12 +204,7 @@ impl IdentificationSource {
     }
 
     /// The Identification of a new request.
-    pub(crate) fn next(
-        &mut self,
-        now: Instant,
-        clock: WallClock,
-        random: &mut RandomStream,
-    ) -> Identification {
+    pub(crate) fn next(&mut self, now: Instant, clock: WallClock, random: &mut Randomness) -> Identification {
         match self.mode {
             ReplayProtection::Timestamps { .. } => {
                 let own = clock.at(now).to_bits().wrapping_add(u64::from(self.correction) << 32);
@@ -254,9 +249,10 @@ impl IdentificationSource {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use careof_base::RandomStream;
 
-    fn random() -> RandomStream {
-        RandomStream::new(1, 0, "replay")
+    fn random() -> Randomness {
+        RandomStream::new(1, 0, "replay").into()
     }
 
     fn clock() -> NtpTime {
@@ -352,7 +348,7 @@ mod tests {
     fn nonces_synchronise_themselves_and_a_replay_does_not_disturb_them() {
         let mut guard = ReplayGuard::new(ReplayProtection::Nonces);
         let mut source = IdentificationSource::new(ReplayProtection::Nonces);
-        let (mut ours, mut theirs) = (random(), RandomStream::new(2, 0, "home"));
+        let (mut ours, mut theirs) = (random(), Randomness::from(RandomStream::new(2, 0, "home")));
         let wall = WallClock::default();
 
         let first = source.next(Instant::ZERO, wall, &mut ours);

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use careof_base::{Instant, RandomStream};
+use careof_base::{Instant, Randomness};
 
 /// How a mobile node solicits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl Solicitor {
     }
 
     /// Begins a search, unless one is under way.
-    pub(crate) fn start(&mut self, now: Instant, random: &mut RandomStream) {
+    pub(crate) fn start(&mut self, now: Instant, random: &mut Randomness) {
         if self.next.is_some() || !self.config.enabled {
             return;
         }
@@ -78,7 +78,7 @@ impl Solicitor {
     }
 
     /// Whether a solicitation is to be sent now; counts it as sent.
-    pub(crate) fn poll(&mut self, now: Instant, random: &mut RandomStream) -> bool {
+    pub(crate) fn poll(&mut self, now: Instant, random: &mut Randomness) -> bool {
         if self.next.is_none_or(|due| due > now) {
             return false;
         }
@@ -98,8 +98,9 @@ impl Solicitor {
 mod tests {
     use super::*;
     use alloc::vec::Vec;
+    use careof_base::RandomStream;
 
-    fn run(solicitor: &mut Solicitor, random: &mut RandomStream, until: Instant) -> Vec<Instant> {
+    fn run(solicitor: &mut Solicitor, random: &mut Randomness, until: Instant) -> Vec<Instant> {
         let mut sent = Vec::new();
         while let Some(due) = solicitor.deadline().filter(|&due| due < until) {
             assert!(solicitor.poll(due, random));
@@ -110,7 +111,7 @@ mod tests {
 
     #[test]
     fn three_a_second_apart_then_doubling_up_to_a_minute() {
-        let mut random = RandomStream::new(1, 0, "solicitor");
+        let mut random = Randomness::from(RandomStream::new(1, 0, "solicitor"));
         let mut solicitor = Solicitor::new(SolicitorConfig::default());
         solicitor.start(Instant::ZERO, &mut random);
         let sent = run(&mut solicitor, &mut random, Instant::from_secs(600));
@@ -124,7 +125,7 @@ mod tests {
 
     #[test]
     fn starting_and_stopping_every_100_ms_sends_one_a_second() {
-        let mut random = RandomStream::new(1, 0, "solicitor");
+        let mut random = Randomness::from(RandomStream::new(1, 0, "solicitor"));
         let mut solicitor = Solicitor::new(SolicitorConfig::default());
         let mut sent = 0;
         for tenth in 0..100 {
@@ -139,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_search_that_goes_on_does_not_speed_up() {
-        let mut random = RandomStream::new(1, 0, "solicitor");
+        let mut random = Randomness::from(RandomStream::new(1, 0, "solicitor"));
         let mut solicitor = Solicitor::new(SolicitorConfig::default());
         solicitor.start(Instant::ZERO, &mut random);
         run(&mut solicitor, &mut random, Instant::from_secs(60));

@@ -5,7 +5,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 
-use careof_base::{Instant, RandomStream};
+use careof_base::{Instant, Randomness};
 use careof_wire::mip4::{Identification, Lifetime, PathReport, RequestFlags};
 
 use super::shares::{Holdings, Station};
@@ -289,7 +289,7 @@ impl PendingRequests {
     pub(crate) fn insert(
         &mut self,
         request: PendingRequest,
-        random: &mut RandomStream,
+        random: &mut Randomness,
     ) -> Option<PendingRequest> {
         let key = (request.home_address, request.identification.low());
         self.take(key);
@@ -405,12 +405,12 @@ mod tests {
 
     struct Table {
         pending: PendingRequests,
-        random: RandomStream,
+        random: Randomness,
     }
 
     impl Table {
         fn new(capacity: usize, station_share: usize) -> Self {
-            let random = RandomStream::new(1, 0, "pending");
+            let random = careof_base::RandomStream::new(1, 0, "pending").into();
             Self { pending: PendingRequests::new(capacity, station_share), random }
         }
 

@@ -156,6 +156,20 @@ fn a_mistake_in_the_file_is_told_with_file_line_and_value() {
 }
 
 #[test]
+fn what_is_no_file_with_a_length_is_not_read() {
+    let text = "duration = \"60 s\"\n[links]\nwifi = { preset = \"lte\", trace = \"FILE\" }\n[mobility]\n";
+    for (file, told) in [
+        ("/dev/zero", "a trace is a file"),
+        ("/proc/self/status", "found nothing"),
+        ("/proc/kmsg", "found nothing"),
+    ] {
+        let error =
+            Scenario::parse_beside("x.toml", &text.replace("FILE", file), &[]).unwrap_err().to_string();
+        assert!(error.contains(told), "{file}: {error}");
+    }
+}
+
+#[test]
 fn a_text_alone_names_no_files() {
     let text =
         "duration = \"60 s\"\n[links]\nwifi = { preset = \"lte\", trace = \"walk.csv\" }\n[mobility]\n";

@@ -7,4 +7,4 @@ mod acceptance;
 mod capture;
 mod faults;
 mod service;
-mod support;
+pub(crate) mod support;

@@ -9,7 +9,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 
-use careof_base::{Instant, RandomStream};
+use careof_base::{Instant, Randomness};
 use careof_wire::Error as WireError;
 use careof_wire::icmp::{DestinationUnreachable, IcmpMessage, QuotedDatagram, TimeExceeded, UnreachableCode};
 use careof_wire::mip4::{
@@ -63,7 +63,7 @@ pub struct CorrespondentNode {
     cache: BindingCache,
     refreshes: BTreeMap<Ipv4Addr, Refresh>,
     identifications: IdentificationSource,
-    random: RandomStream,
+    random: Randomness,
     outbox: Outbox,
 }
 
@@ -72,7 +72,10 @@ impl CorrespondentNode {
     ///
     /// # Errors
     /// What is wrong with the configuration.
-    pub fn new(mut config: CorrespondentNodeConfig, random: RandomStream) -> Result<Self, ConfigError> {
+    pub fn new(
+        mut config: CorrespondentNodeConfig,
+        random: impl Into<Randomness>,
+    ) -> Result<Self, ConfigError> {
         config.check()?;
         let authorities = config.home_agents.drain(..).map(|authority| {
             let guard = ReplayGuard::new(ReplayProtection::TIMESTAMPS);
@@ -85,7 +88,7 @@ impl CorrespondentNode {
             refreshes: BTreeMap::new(),
             identifications: IdentificationSource::new(ReplayProtection::TIMESTAMPS),
             config,
-            random,
+            random: random.into(),
             outbox: Outbox::default(),
         })
     }

@@ -11,7 +11,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 
-use careof_base::{Instant, RandomStream};
+use careof_base::{Instant, Randomness};
 use careof_wire::Error as WireError;
 use careof_wire::icmp::{AgentFlags, IcmpMessage, QuotedDatagram, UnreachableCode};
 use careof_wire::mip4::{
@@ -28,6 +28,7 @@ use super::error::is_unicast;
 use super::io::{DEFAULT_TTL, REGISTRATION_PORT, earliest};
 use super::lifetime::end_of;
 use super::outbox::Outbox;
+use super::ration::DenialRation;
 use super::shares::{self, Station};
 use super::visitor::{Claim, PendingRequest, PendingRequests, Room, Shares, VisitorList};
 use super::{
@@ -74,7 +75,8 @@ pub struct ForeignAgent {
     pending: PendingRequests,
     surroundings: Surroundings,
     handoffs: Handoffs,
-    random: RandomStream,
+    denials: DenialRation,
+    random: Randomness,
     outbox: Outbox,
 }
 
@@ -86,9 +88,10 @@ impl ForeignAgent {
     pub fn new(
         now: Instant,
         mut config: ForeignAgentConfig,
-        mut random: RandomStream,
+        random: impl Into<Randomness>,
     ) -> Result<Self, ConfigError> {
         config.check()?;
+        let mut random = random.into();
         let advertisers = config
             .links
             .iter()
@@ -105,6 +108,7 @@ impl ForeignAgent {
             surroundings: Surroundings::default(),
             handoffs: Handoffs::new(config.max_visitors),
             config,
+            denials: DenialRation::default(),
             random,
             outbox: Outbox::default(),
         })
@@ -563,7 +567,7 @@ impl ForeignAgent {
         self.deny(request.way(), home_address, home_agent, request.identification, code, request.lifetime);
     }
 
-    /// Answers a request with a denial of our own (section 3.7.2.3).
+    /// Answers a request with a denial of our own (section 3.7.2.3), as far as the ration goes: nobody has proved anything.
     fn deny(
         &mut self,
         way: Way,
@@ -573,6 +577,9 @@ impl ForeignAgent {
         code: ReplyCode,
         lifetime: Lifetime,
     ) {
+        if !self.denials.allows(self.outbox.now(), way.destination) {
+            return self.outbox.counters.count_suppressed_denial();
+        }
         let mut bytes = Vec::new();
         let extensions = Vec::new();
         RegistrationReply { code, lifetime, home_address, home_agent, identification, extensions }

@@ -12,7 +12,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 
-use careof_base::{Instant, RandomStream};
+use careof_base::{Instant, Randomness};
 use careof_wire::Error as WireError;
 use careof_wire::icmp::{AgentFlags, IcmpMessage};
 use careof_wire::mip4::{
@@ -31,6 +31,7 @@ use super::error::is_unicast;
 use super::io::{DEFAULT_TTL, REGISTRATION_PORT, earliest};
 use super::lifetime::end_of;
 use super::outbox::Outbox;
+use super::ration::{DenialRation, NodeRation};
 use super::{
     ArpEvent, ArpOwner, BindingChanged, Change, ConfigError, Counters, DropReason, EncapsulationChoice,
     Event, Input, InterfaceId, MobilityBinding, RegistrationEvent, RegistrationStep, ReplayGuard,
@@ -42,6 +43,7 @@ use super::{
 struct Served {
     security: Vec<(SecurityAssociation, ReplayGuard)>,
     permitted: bool,
+    denials: NodeRation,
 }
 
 /// How a request came, as far as the reply needs it.
@@ -80,7 +82,8 @@ pub struct HomeAgent {
     correspondents: Correspondents,
     surroundings: Surroundings,
     advertiser: Option<Advertiser>,
-    random: RandomStream,
+    denials: DenialRation,
+    random: Randomness,
     outbox: Outbox,
 }
 
@@ -92,16 +95,20 @@ impl HomeAgent {
     pub fn new(
         now: Instant,
         mut config: HomeAgentConfig,
-        mut random: RandomStream,
+        random: impl Into<Randomness>,
     ) -> Result<Self, ConfigError> {
         config.check()?;
+        let mut random = random.into();
         let guarded = |association: SecurityAssociation| {
             let guard = ReplayGuard::new(association.replay());
             (association, guard)
         };
         let nodes = config.mobile_nodes.drain(..).map(|node| {
             let security = node.security.into_iter().map(guarded).collect();
-            (node.home_address, Served { security, permitted: node.permitted })
+            (
+                node.home_address,
+                Served { security, permitted: node.permitted, denials: NodeRation::default() },
+            )
         });
         let nodes = nodes.collect();
         let foreign_agents = config.foreign_agents.drain(..).map(|p| (p.address, p.security)).collect();
@@ -118,6 +125,7 @@ impl HomeAgent {
             correspondents,
             surroundings: Surroundings::default(),
             advertiser,
+            denials: DenialRation::default(),
             random,
             outbox: Outbox::default(),
         })
@@ -325,6 +333,9 @@ impl HomeAgent {
             }
             Err((reason, code, identification)) => {
                 self.outbox.drop(reason, origin.source);
+                if !self.may_deny(now, origin.source, request.home_address, code) {
+                    return self.outbox.counters.count_suppressed_denial();
+                }
                 let answer = Answer { code, lifetime: request.lifetime, identification };
                 let spi = message.authentication(AuthenticationKind::MobileHome).map(|(_, e)| e.spi());
                 self.reply(origin, request, answer, spi);
@@ -374,6 +385,20 @@ impl HomeAgent {
         };
         checked.map_err(|reason| (reason, ReplyCode::HomeForeignAgentFailedAuthentication, verdict.reply))?;
         Ok((spi, verdict.reply))
+    }
+
+    /// Whether a request that is not what it claims to be is denied in so many words. A denial "SHOULD" be sent (section 3.8.2.1);
+    /// many of them would go to whomever the sender names as its source.
+    fn may_deny(&mut self, now: Instant, source: Ipv4Addr, home_address: Ipv4Addr, code: ReplyCode) -> bool {
+        match code {
+            // It has the key, or was sent before by somebody who has.
+            ReplyCode::HomeIdentificationMismatch => {
+                self.nodes.get_mut(&home_address).is_some_and(|node| node.denials.allows(now))
+            }
+            // The mobile node's part of it is authentic, and fresh.
+            ReplyCode::HomeForeignAgentFailedAuthentication => true,
+            _ => self.denials.allows(now, source),
+        }
     }
 
     /// Whether what an authentic request asks for can be had.

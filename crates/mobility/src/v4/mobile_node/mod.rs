@@ -19,7 +19,7 @@ use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 use core::time::Duration;
 
-use careof_base::{Instant, RandomStream};
+use careof_base::{Instant, Randomness};
 use careof_wire::Error as WireError;
 use careof_wire::icmp::{AgentFlags, IcmpMessage, RouterAdvertisement, RouterSolicitation};
 use careof_wire::mip4::Message;
@@ -83,7 +83,7 @@ pub struct MobileNode {
     answers_arp: Option<bool>,
     identifications: IdentificationSource,
     pace: Pace,
-    random: RandomStream,
+    random: Randomness,
     outbox: Outbox,
 }
 
@@ -96,7 +96,7 @@ impl MobileNode {
     pub fn new(
         now: Instant,
         mut config: MobileNodeConfig,
-        random: RandomStream,
+        random: impl Into<Randomness>,
     ) -> Result<Self, ConfigError> {
         config.check()?;
         let (movement, solicitation) = (config.movement, config.solicitation);
@@ -117,7 +117,7 @@ impl MobileNode {
             answers_arp: None,
             identifications: IdentificationSource::new(config.security.replay()),
             pace: Pace::default(),
-            random,
+            random: random.into(),
             outbox: Outbox::default(),
             config,
         };

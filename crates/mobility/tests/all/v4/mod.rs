@@ -1,7 +1,9 @@
 //! Mobile nodes, foreign agents and home agents together.
 
+mod clocks;
 mod craft;
 mod crowds;
+mod denials;
 mod discovery;
 mod foreign_agent;
 mod garbage;

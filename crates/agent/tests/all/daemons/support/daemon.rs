@@ -81,9 +81,13 @@ impl Daemon {
         }
     }
 
+    /// The number of its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.as_ref().unwrap().id()
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
-        let id = self.child.as_ref().unwrap().id();
-        kill(Pid::from_raw(id.try_into().unwrap()), signal).unwrap();
+        kill(Pid::from_raw(self.id().try_into().unwrap()), signal).unwrap();
     }
 
     /// Kills it, and what it held is as if its host had lost power.

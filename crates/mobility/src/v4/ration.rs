@@ -1,0 +1,135 @@
+//! How many denials an agent sends to those who have proved nothing.
+//!
+//! Anybody can send a request that is denied, in anybody's name: the denial then goes to somebody who has not asked. RFC 5944
+//! sections 3.7.2.3 and 3.8.3.1 want denials to be sent where they can be of use ("SHOULD"), not each of them.
+
+use alloc::boxed::Box;
+use alloc::vec;
+use core::net::Ipv4Addr;
+use core::time::Duration;
+
+use careof_base::Instant;
+
+/// So many at once, and then one each `interval`.
+#[derive(Clone, Copy, Debug)]
+struct Allowance {
+    at_once: u32,
+    interval: Duration,
+}
+
+/// How much of an allowance is used up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Used {
+    /// When all of it is there again.
+    until: Instant,
+}
+
+impl Used {
+    /// How much is used up with one more, if that is allowed.
+    fn and_one(self, now: Instant, allowance: Allowance) -> Option<Self> {
+        let until = self.until.max(now) + allowance.interval;
+        let used = until.saturating_duration_since(now);
+        (used <= allowance.interval * allowance.at_once).then_some(Self { until })
+    }
+}
+
+/// To the hosts of one network.
+const A_NETWORK: Allowance = Allowance { at_once: 100, interval: Duration::from_millis(50) };
+/// To all together.
+const ALL: Allowance = Allowance { at_once: 200, interval: Duration::from_millis(10) };
+/// To one mobile node that has its key. It asks once a second at most (RFC 5944 section 3.6).
+const A_MOBILE_NODE: Allowance = Allowance { at_once: 16, interval: Duration::from_secs(1) };
+
+/// What counts as a network.
+const PREFIX: u8 = 24;
+/// Networks that are told apart. Of more, several share what is one's.
+const NETWORKS: usize = 256;
+
+/// The ration of denials to those who have not proved who they are.
+#[derive(Clone, Debug)]
+pub(crate) struct DenialRation {
+    all: Used,
+    networks: Box<[Used]>,
+}
+
+impl Default for DenialRation {
+    fn default() -> Self {
+        Self { all: Used::default(), networks: vec![Used::default(); NETWORKS].into() }
+    }
+}
+
+impl DenialRation {
+    /// Whether one more may be sent to `destination`; it is counted then.
+    pub(crate) fn allows(&mut self, now: Instant, destination: Ipv4Addr) -> bool {
+        let network = destination.to_bits() >> (32 - PREFIX);
+        // Neighbouring networks are neighbours here, too: a site has its own share.
+        let Some(place) = self.networks.get_mut(network as usize % NETWORKS) else { return false };
+        let (Some(network), Some(all)) = (place.and_one(now, A_NETWORK), self.all.and_one(now, ALL)) else {
+            return false;
+        };
+        *place = network;
+        self.all = all;
+        true
+    }
+}
+
+/// The ration of denials to a mobile node whose request was authentic and not fresh: its clock is wrong, or somebody has
+/// recorded it. Whoever has not heard it cannot use it up.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct NodeRation(Used);
+
+impl NodeRation {
+    /// Whether one more may be sent; it is counted then.
+    pub(crate) fn allows(&mut self, now: Instant) -> bool {
+        let used = self.0.and_one(now, A_MOBILE_NODE);
+        self.0 = used.unwrap_or(self.0);
+        used.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn allowed(count: u32, mut one: impl FnMut(u32) -> bool) -> usize {
+        (0..count).filter(|number| one(*number)).count()
+    }
+
+    #[test]
+    fn a_network_has_its_share_and_all_have_theirs() {
+        let mut ration = DenialRation::default();
+        let now = Instant::from_secs(5);
+        let one = |number: u32| Ipv4Addr::from_bits(0xc000_0200 | number & 0xff);
+        assert_eq!(allowed(1000, |number| ration.allows(now, one(number))), 100);
+        let anybody = |number: u32| Ipv4Addr::from_bits(number << 8);
+        assert_eq!(allowed(1000, |number| ration.allows(now, anybody(number))), 100);
+        let later = now + Duration::from_secs(1);
+        assert_eq!(allowed(1000, |number| ration.allows(later, one(number))), 20);
+        assert_eq!(allowed(1000, |number| ration.allows(later, anybody(number))), 80);
+    }
+
+    #[test]
+    fn what_one_network_may_not_have_any_more_is_taken_from_nobody_else() {
+        let mut ration = DenialRation::default();
+        let victim = Ipv4Addr::new(192, 0, 2, 1);
+        let mut now = Instant::ZERO;
+        for _ in 0..1000 {
+            now = now + Duration::from_millis(10);
+            let _ = allowed(100, |_| ration.allows(now, victim));
+            assert!(ration.allows(now, Ipv4Addr::new(198, 51, 100, 7)));
+            now = now + Duration::from_millis(90);
+        }
+    }
+
+    #[test]
+    fn a_mobile_node_that_keeps_to_one_a_second_is_always_answered() {
+        let mut ration = NodeRation::default();
+        let mut now = Instant::ZERO;
+        assert_eq!(allowed(100, |_| ration.allows(now)), 16);
+        for _ in 0..100 {
+            now = now + Duration::from_secs(1);
+            assert!(ration.allows(now));
+            assert!(!ration.allows(now));
+        }
+    }
+}
