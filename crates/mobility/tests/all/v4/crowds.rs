@@ -40,7 +40,7 @@ const fn mac(n: u32) -> Option<[u8; 6]> {
 }
 
 const fn asks(node: u32, home_agent: Ipv4Addr, station: Option<[u8; 6]>) -> Asks {
-    Asks { node, home_agent, station, lifetime: 100 }
+    Asks { node, home_agent, station, lifetime: 600 }
 }
 
 fn agents_security() -> SecurityAssociation {
@@ -91,6 +91,8 @@ impl Crowd {
 
     /// Asks, and is accepted by whoever is named as home agent; the code that the mobile node sees.
     fn visit(&mut self, asks: Asks) -> u8 {
+        // Slowly enough that every denial is within the ration of its network.
+        self.now += Duration::from_millis(60);
         let craft = self.craft(asks);
         if let Some(code) = self.take(DOWNSTREAM, asks.station, &craft.transmit()) {
             return code;
