@@ -114,10 +114,10 @@ mod tests {
         let victim = Ipv4Addr::new(192, 0, 2, 1);
         let mut now = Instant::ZERO;
         for _ in 0..1000 {
-            now = now + Duration::from_millis(10);
+            now += Duration::from_millis(10);
             let _ = allowed(100, |_| ration.allows(now, victim));
             assert!(ration.allows(now, Ipv4Addr::new(198, 51, 100, 7)));
-            now = now + Duration::from_millis(90);
+            now += Duration::from_millis(90);
         }
     }
 
@@ -127,7 +127,7 @@ mod tests {
         let mut now = Instant::ZERO;
         assert_eq!(allowed(100, |_| ration.allows(now)), 16);
         for _ in 0..100 {
-            now = now + Duration::from_secs(1);
+            now += Duration::from_secs(1);
             assert!(ration.allows(now));
             assert!(!ration.allows(now));
         }
