@@ -730,11 +730,12 @@ impl DataPlane {
         datagram: &[u8],
         decisions: &mut Decisions,
     ) -> Result<(), Error> {
-        let entrances = decisions.entrances_for(header).iter();
-        let ways: Vec<_> = entrances.map(|entrance| (entrance.tunnel, entrance.interface)).collect();
-        let paths = &mut decisions.paths;
-        let mtus = ways.into_iter().map(|(tunnel, by)| self.capacity(now, tunnel, by, paths).mtu);
-        let mtu = mtus.min().unwrap_or(u16::MAX);
+        let mut mtu = u16::MAX;
+        for n in 0.. {
+            let Some(entrance) = decisions.entrances_for(header).get(n) else { break };
+            let (tunnel, interface) = (entrance.tunnel, entrance.interface);
+            mtu = mtu.min(self.capacity(now, tunnel, interface, &mut decisions.paths).mtu);
+        }
         if !self.unfinished.hold_unfinished(datagram, mtu) {
             return self
                 .put_copies(now, header, datagram, Origin::Forwarded, Way::PRESENT, decisions)
