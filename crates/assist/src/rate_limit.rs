@@ -2,30 +2,26 @@
 
 use core::time::Duration;
 
-use careof_base::Instant;
+use careof_base::{Allowance, Instant, Used};
 
 /// A token bucket that is as deep as what it is filled with in a second.
 #[derive(Debug)]
 pub(crate) struct RateLimit {
-    /// When the bucket was, or will be, full.
-    full_at: Instant,
-    per_second: u32,
+    /// `None`: none at all.
+    allowance: Option<Allowance>,
+    used: Used,
 }
 
 impl RateLimit {
-    pub(crate) const fn new(per_second: u32) -> Self {
-        Self { full_at: Instant::ZERO, per_second }
+    pub(crate) fn new(per_second: u32) -> Self {
+        let interval = Duration::from_secs(1).checked_div(per_second);
+        let allowance = interval.map(|interval| Allowance::new(per_second, interval));
+        Self { allowance, used: Used::NOTHING }
     }
 
     /// Whether one more may be sent, which then counts.
     pub(crate) fn allows(&mut self, now: Instant) -> bool {
-        let Some(interval) = Duration::from_secs(1).checked_div(self.per_second) else { return false };
-        let next = self.full_at.max(now) + interval;
-        let is_allowed = next.saturating_duration_since(now) <= interval * self.per_second;
-        if is_allowed {
-            self.full_at = next;
-        }
-        is_allowed
+        self.allowance.is_some_and(|allowance| self.used.take(now, allowance))
     }
 }
 

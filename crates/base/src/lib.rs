@@ -1,16 +1,18 @@
-//! What every other room measures with: [`Instant`], [`DataRate`], [`Probability`], [`RandomStream`] and [`Randomness`].
+//! What every other room measures with: [`Instant`], [`DataRate`], [`Probability`], [`Allowance`], [`RandomStream`] and [`Randomness`].
 //!
 //! Nothing here knows of packets or protocols. The crate is `no_std`: together with the other protocol
 //! crates it builds without sockets, clocks and threads, so agents cannot reach for them by mistake.
 
 #![no_std]
 
+mod allowance;
 mod probability;
 mod random;
 mod randomness;
 mod rate;
 mod time;
 
+pub use allowance::{Allowance, Used};
 pub use core::time::Duration;
 pub use probability::{NotAProbability, Probability};
 pub use random::RandomStream;

@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::net::Ipv4Addr;
 
-use careof_base::Instant;
+use careof_base::{Allowance, Instant, Used};
 use careof_wire::icmp::{
     DestinationUnreachable, IcmpMessage, TimeExceeded, TimeExceededCode, UnreachableCode, error_is_allowed,
     quote,
@@ -59,35 +59,26 @@ pub(super) fn report(problem: Problem, from: Ipv4Addr, datagram: &[u8]) -> Optio
     Some(ErrorReport { source: from, destination: header.source, message })
 }
 
-/// So many at once, and one more after each interval.
+/// An allowance, and how much of it is used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ration {
-    burst: u32,
-    interval: Duration,
-    /// When the bucket was, or will be, full.
-    full_at: Instant,
+    allowance: Allowance,
+    used: Used,
 }
 
 impl Ration {
-    pub(super) const fn new(burst: u32, interval: Duration) -> Self {
-        Self { burst, interval, full_at: Instant::ZERO }
-    }
-
-    fn next(&self, now: Instant) -> Option<Instant> {
-        let next = self.full_at.max(now) + self.interval;
-        (next.saturating_duration_since(now) <= self.interval * self.burst).then_some(next)
+    pub(super) const fn new(at_once: u32, interval: Duration) -> Self {
+        Self { allowance: Allowance::new(at_once, interval), used: Used::NOTHING }
     }
 
     /// Whether there is none left.
     pub(super) fn is_spent(&self, now: Instant) -> bool {
-        self.next(now).is_none()
+        self.used.and_one(now, self.allowance).is_none()
     }
 
     /// Whether one more may be; then it is taken.
     pub(super) fn allows(&mut self, now: Instant) -> bool {
-        let next = self.next(now);
-        self.full_at = next.unwrap_or(self.full_at);
-        next.is_some()
+        self.used.take(now, self.allowance)
     }
 }
 

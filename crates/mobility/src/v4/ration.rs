@@ -8,37 +8,14 @@ use alloc::vec;
 use core::net::Ipv4Addr;
 use core::time::Duration;
 
-use careof_base::Instant;
-
-/// So many at once, and then one each `interval`.
-#[derive(Clone, Copy, Debug)]
-struct Allowance {
-    at_once: u32,
-    interval: Duration,
-}
-
-/// How much of an allowance is used up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Used {
-    /// When all of it is there again.
-    until: Instant,
-}
-
-impl Used {
-    /// How much is used up with one more, if that is allowed.
-    fn and_one(self, now: Instant, allowance: Allowance) -> Option<Self> {
-        let until = self.until.max(now) + allowance.interval;
-        let used = until.saturating_duration_since(now);
-        (used <= allowance.interval * allowance.at_once).then_some(Self { until })
-    }
-}
+use careof_base::{Allowance, Instant, Used};
 
 /// To the hosts of one network.
-const A_NETWORK: Allowance = Allowance { at_once: 100, interval: Duration::from_millis(50) };
+const A_NETWORK: Allowance = Allowance::new(100, Duration::from_millis(50));
 /// To all together.
-const ALL: Allowance = Allowance { at_once: 200, interval: Duration::from_millis(10) };
+const ALL: Allowance = Allowance::new(200, Duration::from_millis(10));
 /// To one mobile node that has its key. It asks once a second at most (RFC 5944 section 3.6).
-const A_MOBILE_NODE: Allowance = Allowance { at_once: 16, interval: Duration::from_secs(1) };
+const A_MOBILE_NODE: Allowance = Allowance::new(16, Duration::from_secs(1));
 
 /// What counts as a network.
 const PREFIX: u8 = 24;
@@ -81,9 +58,7 @@ pub(crate) struct NodeRation(Used);
 impl NodeRation {
     /// Whether one more may be sent; it is counted then.
     pub(crate) fn allows(&mut self, now: Instant) -> bool {
-        let used = self.0.and_one(now, A_MOBILE_NODE);
-        self.0 = used.unwrap_or(self.0);
-        used.is_some()
+        self.0.take(now, A_MOBILE_NODE)
     }
 }
 
