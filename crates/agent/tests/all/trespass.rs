@@ -4,19 +4,16 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use crate::support::ethernet::*;
+use crate::support::registration::{Asked, register};
 use crate::support::*;
 use careof_agent::{Device, HomeNetwork, HomeSetup, Hooks, HostOptions, MobileSetup, Setup, Status};
 use careof_lab::{Host, IcmpSocket, InterfaceConfig, Netlink, OutgoingIcmp};
 use careof_mobility::v4::{
     AdvertiserConfig, CareOfChoice, DeliveryMethod, ForeignLink, HomeAgentConfig, InterfaceId,
-    MobileNodeConfig, Notice, NtpTime, PolicyTable, ServedMobileNode,
+    MobileNodeConfig, Notice, PolicyTable, ServedMobileNode,
 };
 use careof_wire::icmp::{DestinationUnreachable, IcmpMessage, UnreachableCode};
 use careof_wire::ipv4::Ipv4Header;
-use careof_wire::mip4::{
-    Algorithm, AuthenticationKind, Identification, Lifetime, Message, RegistrationRequest, RequestFlags, Spi,
-    append_authentication,
-};
 use careof_wire::protocol;
 
 /// A second mobile node.
@@ -79,37 +76,14 @@ fn visitors_of_one_foreign_agent_reach_each_other_by_their_tunnels() {
     assert_eq!(packets_out(&home.status()) - before, 1, "once through the home agent");
 }
 
-/// Asks the home agent to send packets for `home_address` to `care_of`; returns the code of its answer.
-fn register(from: &Udp, home_address: Ipv4Addr, care_of_address: Ipv4Addr) -> u8 {
-    #[expect(clippy::disallowed_methods, reason = "the agent under test has the real time of day")]
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-    let request = RegistrationRequest {
-        flags: RequestFlags::DECAPSULATION_BY_MOBILE_NODE,
-        lifetime: Lifetime::from_secs(600),
-        home_address,
-        home_agent: HA,
-        care_of_address,
-        identification: Identification(NtpTime::from_unix(now).to_bits()),
-        extensions: Vec::new(),
-    };
-    let mut bytes = Message::Request(request).emit();
-    let key = b"0123456789abcdef";
-    append_authentication(&mut bytes, AuthenticationKind::MobileHome, Spi(256), Algorithm::HmacMd5, key);
-    from.send_to(&bytes, (HA, 434)).unwrap();
-    let mut buffer = [0; 1000];
-    let (len, _) = from.recv_from(&mut buffer).unwrap();
-    let Message::Reply(reply) = Message::parse(&buffer[..len]).unwrap() else { panic!() };
-    reply.code.number()
-}
-
 #[test]
 fn care_of_addresses_that_are_home_addresses_make_no_circle() {
     let Some(realm) = realm_or_skip() else { return };
     let world = World::new(realm);
     let home = world.home_agent(serving_two(home_setup()), Hooks::default());
     let socket = udp(&world.correspondent, CORRESPONDENT, 0);
-    assert_eq!(register(&socket, HOME, OTHER), 129, "administratively prohibited");
-    assert_eq!(register(&socket, OTHER, HOME), 129);
+    assert_eq!(register(&socket, Asked::new(HOME, OTHER)), 129, "administratively prohibited");
+    assert_eq!(register(&socket, Asked::new(OTHER, HOME)), 129);
     socket.send_to(b"hello", (HOME, 9)).unwrap();
     sleep(Duration::from_millis(100));
     let status = home.status();

@@ -4,40 +4,15 @@ use std::net::Ipv4Addr;
 
 use crate::daemons::support as daemons;
 use crate::support::ethernet::{Ethernet, FA_LINK, ip};
+use crate::support::registration::{Asked, register};
 use crate::support::*;
 use careof_agent::Hooks;
-use careof_mobility::v4::{Notice, NtpTime, ServedMobileNode};
-use careof_wire::mip4::{
-    Algorithm, AuthenticationKind, Identification, Lifetime, Message, RegistrationRequest, RequestFlags, Spi,
-    append_authentication,
-};
+use careof_mobility::v4::{Notice, ServedMobileNode};
+use careof_wire::mip4::RequestFlags;
 
 const OTHER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 8);
 /// Of the home agent's host, beside the home agent's own.
 const ITS_OTHERS: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 9, 0, 1), Ipv4Addr::new(192, 0, 2, 1)];
-
-/// Has the packets for `home_address` sent to `care_of`; returns the code of the answer.
-fn register(from: &Udp, home_address: Ipv4Addr, care_of: Ipv4Addr, flags: RequestFlags) -> u8 {
-    #[expect(clippy::disallowed_methods, reason = "the agent under test has the real time of day")]
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-    let request = RegistrationRequest {
-        flags: flags.with(RequestFlags::DECAPSULATION_BY_MOBILE_NODE).with(RequestFlags::REVERSE_TUNNELING),
-        lifetime: Lifetime::from_secs(600),
-        home_address,
-        home_agent: HA,
-        care_of_address: care_of,
-        identification: Identification(NtpTime::from_unix(now).to_bits()),
-        extensions: Vec::new(),
-    };
-    let mut bytes = Message::Request(request).emit();
-    let key = b"0123456789abcdef";
-    append_authentication(&mut bytes, AuthenticationKind::MobileHome, Spi(256), Algorithm::HmacMd5, key);
-    from.send_to(&bytes, (HA, 434)).unwrap();
-    let mut buffer = [0; 1000];
-    let (len, _) = from.recv_from(&mut buffer).unwrap();
-    let Message::Reply(reply) = Message::parse(&buffer[..len]).unwrap() else { panic!() };
-    reply.code.number()
-}
 
 #[test]
 fn tunnels_to_other_addresses_of_the_home_agents_host_end_there() {
@@ -50,7 +25,8 @@ fn tunnels_to_other_addresses_of_the_home_agents_host_end_there() {
     let encapsulations = [RequestFlags::default(), RequestFlags::MINIMAL_ENCAPSULATION, RequestFlags::GRE];
     for (round, flags) in (1..).zip(encapsulations) {
         for (node, care_of) in [HOME, OTHER].into_iter().zip(ITS_OTHERS) {
-            assert_eq!(register(&socket, node, care_of, flags), 0);
+            let flags = flags.with(RequestFlags::REVERSE_TUNNELING);
+            assert_eq!(register(&socket, Asked { flags, ..Asked::new(node, care_of) }), 0);
             for _ in 0..10 {
                 socket.send_to(b"once", (node, 9)).unwrap();
             }

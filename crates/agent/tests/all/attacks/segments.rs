@@ -6,18 +6,16 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use crate::support::registration::{Asked, register};
 use crate::support::*;
 use careof_agent::{AssistFlowStatus, HomeSetup, Hooks, Status};
 use careof_assist::{Config as Assist, Limits, PathQueue, Place, QueueAtHandover, Replay};
 use careof_base::DataRate;
 use careof_lab::Host;
 use careof_link::{Config, QueueConfig};
-use careof_mobility::v4::{DeliveryMethod, HomeAgentConfig, Notice, NtpTime, PolicyTable, ServedMobileNode};
+use careof_mobility::v4::{DeliveryMethod, HomeAgentConfig, Notice, PolicyTable, ServedMobileNode};
 use careof_wire::ipv4::Ipv4Header;
-use careof_wire::mip4::{
-    Algorithm, AuthenticationKind, Identification, Lifetime, Message, PathReport, RegistrationRequest,
-    RequestFlags, Spi, append_authentication,
-};
+use careof_wire::mip4::PathReport;
 use careof_wire::{Flags, Segment, SeqNumber, protocol};
 use nix::sys::socket::{
     AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrIn, sendto, socket,
@@ -173,29 +171,6 @@ fn a_transfer_in_an_outage_keeps_what_is_stored_for_it_whatever_others_send() {
     }
 }
 
-/// Asks for `OTHER`'s packets, with what it says of its path.
-fn register(from: &Udp, report: &PathReport) -> u8 {
-    #[expect(clippy::disallowed_methods, reason = "the agent under test has the real time of day")]
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-    let request = RegistrationRequest {
-        flags: RequestFlags::DECAPSULATION_BY_MOBILE_NODE,
-        lifetime: Lifetime::from_secs(600),
-        home_address: OTHER,
-        home_agent: HA,
-        care_of_address: CORRESPONDENT,
-        identification: Identification(NtpTime::from_unix(now).to_bits()),
-        extensions: vec![report.extension()],
-    };
-    let mut bytes = Message::Request(request).emit();
-    let key = b"0123456789abcdef";
-    append_authentication(&mut bytes, AuthenticationKind::MobileHome, Spi(256), Algorithm::HmacMd5, key);
-    from.send_to(&bytes, (HA, 434)).unwrap();
-    let mut buffer = [0; 1000];
-    let (len, _) = from.recv_from(&mut buffer).unwrap();
-    let Message::Reply(reply) = Message::parse(&buffer[..len]).unwrap() else { panic!() };
-    reply.code.number()
-}
-
 #[test]
 fn a_mobile_node_that_lies_about_its_path_harms_no_other() {
     const BYTES: usize = 2_000_000;
@@ -235,7 +210,9 @@ fn a_mobile_node_that_lies_about_its_path_harms_no_other() {
             };
             // The Identification is a time, of which no two may be the same.
             sleep(Duration::from_millis(2));
-            assert_eq!(register(&liar, &report), 0, "{report:?}");
+            let extensions = vec![report.extension()];
+            let asked = Asked { extensions, ..Asked::new(OTHER, CORRESPONDENT) };
+            assert_eq!(register(&liar, asked), 0, "{report:?}");
             for _ in 0..200 {
                 let segment = Segment {
                     flags: Flags::ACK,

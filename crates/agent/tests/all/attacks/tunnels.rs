@@ -4,18 +4,16 @@ use std::io::Write;
 use std::net::Ipv4Addr;
 
 use crate::support::ethernet::*;
+use crate::support::registration::{Asked, register};
 use crate::support::*;
 use careof_agent::{Device, HomeNetwork, HomeSetup, Hooks, HostOptions, Setup, Status};
 use careof_lab::{IcmpSocket, Netlink, OutgoingIcmp, Route};
 use careof_mobility::v4::{
-    DeliveryMethod, HomeAgentConfig, InterfaceId, Notice, NtpTime, PolicyTable, Prefix, ServedMobileNode,
+    DeliveryMethod, HomeAgentConfig, InterfaceId, Notice, PolicyTable, Prefix, ServedMobileNode,
 };
 use careof_wire::icmp::{DestinationUnreachable, IcmpMessage, UnreachableCode};
 use careof_wire::ipv4::Ipv4Header;
-use careof_wire::mip4::{
-    Algorithm, AuthenticationKind, Identification, Lifetime, Message, RegistrationRequest, RequestFlags, Spi,
-    append_authentication,
-};
+use careof_wire::mip4::RequestFlags;
 use careof_wire::protocol;
 use careof_wire::tunnel::{Encapsulation, Origin, Tunnel};
 
@@ -188,35 +186,6 @@ fn a_visitor_gets_no_other_wrapping_than_was_agreed_on() {
 const OTHER: Ipv4Addr = Ipv4Addr::new(172, 20, 0, 5);
 const OTHER_HA: Ipv4Addr = CORRESPONDENT;
 
-/// Has a home agent send what is for its mobile node elsewhere.
-fn register(
-    from: &Udp,
-    home_agent: Ipv4Addr,
-    home_address: Ipv4Addr,
-    care_of: Ipv4Addr,
-    flags: RequestFlags,
-) {
-    #[expect(clippy::disallowed_methods, reason = "the agent under test has the real time of day")]
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-    let request = RegistrationRequest {
-        flags: RequestFlags(flags.0 | RequestFlags::DECAPSULATION_BY_MOBILE_NODE.0),
-        lifetime: Lifetime::from_secs(600),
-        home_address,
-        home_agent,
-        care_of_address: care_of,
-        identification: Identification(NtpTime::from_unix(now).to_bits()),
-        extensions: Vec::new(),
-    };
-    let mut bytes = Message::Request(request).emit();
-    let key = b"0123456789abcdef";
-    append_authentication(&mut bytes, AuthenticationKind::MobileHome, Spi(256), Algorithm::HmacMd5, key);
-    from.send_to(&bytes, (home_agent, 434)).unwrap();
-    let mut buffer = [0; 1000];
-    let (len, _) = from.recv_from(&mut buffer).unwrap();
-    let Message::Reply(reply) = Message::parse(&buffer[..len]).unwrap() else { panic!() };
-    assert!(reply.code.is_accepted(), "{reply:?}");
-}
-
 /// Packets put into a home agent's tunnels.
 fn packets_out(status: &Status) -> u64 {
     status.tunnels.iter().map(|tunnel| tunnel.packets_out).sum()
@@ -247,8 +216,9 @@ fn two_home_agents_whose_tunnels_lead_to_each_other_wrap_a_datagram_once_each() 
         };
         let other = Running::open(&world.correspondent, Setup::Home(other), world.clock, Hooks::default());
         let socket = udp(&world.mobile, WLAN, 0);
-        register(&socket, HA, HOME, OTHER, flags);
-        register(&socket, OTHER_HA, OTHER, HOME, flags);
+        assert_eq!(register(&socket, Asked { flags, ..Asked::new(HOME, OTHER) }), 0);
+        let elsewhere = Asked { home_agent: OTHER_HA, flags, ..Asked::new(OTHER, HOME) };
+        assert_eq!(register(&socket, elsewhere), 0);
         let forger = Forger::at(&world.mobile, WLAN);
         for n in 1..=5 {
             // May be fragmented: it would grow to 64 KiB.

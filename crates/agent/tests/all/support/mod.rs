@@ -9,6 +9,7 @@
 //! ```
 
 pub(crate) mod ethernet;
+pub(crate) mod registration;
 
 use std::io::Read;
 use std::net::{IpAddr, Ipv4Addr};
