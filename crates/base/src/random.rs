@@ -23,6 +23,11 @@ fn split_mix(state: &mut u64) -> u64 {
     z ^ (z >> 31)
 }
 
+/// 64 random bits as a number in 0..`bound`.
+pub(crate) fn below(bits: u64, bound: u64) -> u64 {
+    ((u128::from(bits) * u128::from(bound)) >> 64) as u64
+}
+
 impl RandomStream {
     /// The stream of the component `name` in repetition `run` of a scenario with `seed`.
     #[must_use]
@@ -58,7 +63,7 @@ impl RandomStream {
 
     /// Uniform in 0..`bound`; 0 when `bound` is 0. The bias is below 2^-64 times `bound`.
     pub fn below(&mut self, bound: u64) -> u64 {
-        ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
+        below(self.next_u64(), bound)
     }
 
     /// True with probability `p`. Draws nothing for a certain outcome.

@@ -3,7 +3,11 @@
 use core::fmt;
 use core::time::Duration;
 
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::{Rng as _, SeedableRng as _};
+
 use crate::RandomStream;
+use crate::random::below;
 
 /// Where an agent's chance comes from. A world chooses.
 #[derive(Clone, Debug)]
@@ -37,14 +41,13 @@ impl Randomness {
 
     /// Uniform in 0..`bound`; 0 when `bound` is 0. The bias is below 2^-64 times `bound`.
     pub fn below(&mut self, bound: u64) -> u64 {
-        ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
+        below(self.next_u64(), bound)
     }
 
     /// Uniform in [0, `span`].
     pub fn duration_up_to(&mut self, span: Duration) -> Duration {
         let nanos = u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
-        let below = u128::from(nanos.saturating_add(1));
-        Duration::from_nanos(((u128::from(self.next_u64()) * below) >> 64) as u64)
+        Duration::from_nanos(self.below(nanos.saturating_add(1)))
     }
 
     /// Another one of the same kind, of which this one's later numbers tell nothing.
@@ -63,11 +66,11 @@ impl Randomness {
     }
 }
 
-/// Random numbers from the ChaCha20 block function (RFC 8439 section 2.3), which nobody foresees or traces back who does not
-/// know the seed: half of each block is the key of the next one, and what was handed out is wiped.
+/// Random numbers of ChaCha20, which nobody foresees or traces back who does not know the seed: what comes first of each key is
+/// the next one, and what was handed out is wiped.
 #[derive(Clone)]
 pub struct SecretStream {
-    key: [u32; 8],
+    key: [u8; Self::SEED],
     /// Numbers not handed out yet, the next one last.
     numbers: [u64; 4],
     left: u8,
@@ -86,55 +89,20 @@ impl SecretStream {
 
     /// The stream of a seed that the operating system's generator has made.
     #[must_use]
-    pub fn new(seed: [u8; Self::SEED]) -> Self {
-        let mut key = [0; 8];
-        for (word, bytes) in key.iter_mut().zip(seed.as_chunks().0) {
-            *word = u32::from_le_bytes(*bytes);
-        }
-        Self { key, numbers: [0; 4], left: 0 }
+    pub const fn new(seed: [u8; Self::SEED]) -> Self {
+        Self { key: seed, numbers: [0; 4], left: 0 }
     }
 
     /// 64 uniformly random bits.
     pub fn next_u64(&mut self) -> u64 {
         if self.left == 0 {
-            let [a, b, c, d, e, f, g, h, numbers @ ..] = block(&self.key, [0; 4]);
-            self.key = [a, b, c, d, e, f, g, h];
-            for (number, halves) in self.numbers.iter_mut().zip(numbers.as_chunks::<2>().0) {
-                *number = u64::from(halves[0]) << 32 | u64::from(halves[1]);
-            }
+            let mut cipher = ChaCha20Rng::from_seed(self.key);
+            cipher.fill_bytes(&mut self.key);
+            self.numbers.fill_with(|| cipher.next_u64());
             self.left = 4;
         }
         self.left -= 1;
         self.numbers.get_mut(usize::from(self.left)).map(core::mem::take).unwrap_or_default()
-    }
-}
-
-/// The ChaCha20 block function: 16 words of a key, and of a counter and a nonce.
-fn block(key: &[u32; 8], counter_and_nonce: [u32; 4]) -> [u32; 16] {
-    let [a, b, c, d, e, f, g, h] = *key;
-    let [i, j, k, l] = counter_and_nonce;
-    let begin = [0x6170_7865, 0x3320_646e, 0x7962_2d32, 0x6b20_6574, a, b, c, d, e, f, g, h, i, j, k, l];
-    let mut state = begin;
-    for _ in 0..10 {
-        quarter_round(&mut state, 0, 4, 8, 12);
-        quarter_round(&mut state, 1, 5, 9, 13);
-        quarter_round(&mut state, 2, 6, 10, 14);
-        quarter_round(&mut state, 3, 7, 11, 15);
-        quarter_round(&mut state, 0, 5, 10, 15);
-        quarter_round(&mut state, 1, 6, 11, 12);
-        quarter_round(&mut state, 2, 7, 8, 13);
-        quarter_round(&mut state, 3, 4, 9, 14);
-    }
-    for (word, first) in state.iter_mut().zip(begin) {
-        *word = word.wrapping_add(first);
-    }
-    state
-}
-
-fn quarter_round(state: &mut [u32; 16], a: usize, b: usize, c: usize, d: usize) {
-    for (to, from, turned, bits) in [(a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7)] {
-        state[to] = state[to].wrapping_add(state[from]);
-        state[turned] = (state[turned] ^ state[to]).rotate_left(bits);
     }
 }
 
@@ -143,28 +111,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_block_is_that_of_rfc_8439() {
-        // Section 2.3.2: the key 00:01:...:1f, the counter 1 and the nonce 00:00:00:09:00:00:00:4a:00:00:00:00.
-        let key = SecretStream::new(core::array::from_fn(|place| place as u8)).key;
-        let expected = [
-            0xe4e7_f110,
-            0x1559_3bd1,
-            0x1fdd_0f50,
-            0xc471_20a3,
-            0xc7f4_d1c7,
-            0x0368_c033,
-            0x9aaa_2204,
-            0x4e6c_d4c3,
-            0x4664_82d2,
-            0x09aa_9f07,
-            0x05d7_c214,
-            0xa202_8bd9,
-            0xd19c_12b5,
-            0xb94e_16de,
-            0xe883_d0cb,
-            0x4e3c_50a2,
-        ];
-        assert_eq!(block(&key, [1, 0x0900_0000, 0x4a00_0000, 0]), expected);
+    fn the_first_numbers_are_the_second_half_of_a_block_of_rfc_8439() {
+        // Appendix A.1, test vector 1: key and nonce of zeros. The first half is the next key; the last number comes first.
+        let mut stream = SecretStream::new([0; 32]);
+        let expected =
+            [0xda41_597c_5157_488d, 0x7724_e03f_b8d8_4a37, 0x6a43_b8f4_1518_a11c, 0xc387_b669_b2ee_6586];
+        for bytes in expected.into_iter().rev() {
+            assert_eq!(stream.next_u64(), u64::swap_bytes(bytes));
+        }
+        assert_eq!(stream.key[..4], [0x76, 0xb8, 0xe0, 0xad]);
     }
 
     #[test]
@@ -177,8 +132,7 @@ mod tests {
         }
         for (place, number) in seen.iter().enumerate() {
             assert!(!seen[..place].contains(number));
-            let halves = [(number >> 32) as u32, *number as u32];
-            assert!(!halves.iter().any(|half| stream.key.contains(half)));
+            assert!(!stream.key.windows(8).any(|bytes| bytes == number.to_le_bytes()));
         }
         assert_ne!(SecretStream::new([8; 32]).next_u64(), seen[0]);
         assert!(!stream.numbers.iter().take(4).any(|number| seen[8..].contains(number)));
