@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use core::net::Ipv4Addr;
 
-use careof_base::Instant;
+use careof_base::{Holdings, Instant};
 
 use crate::flow::Flow;
 use crate::standing::{LIVE, Standing};
@@ -28,36 +28,19 @@ pub(crate) struct FlowTable {
 struct Rank {
     /// In order of age, as with [`FlowTable::by_age`].
     flows: BTreeSet<(Ipv4Addr, Instant, FlowKey)>,
-    sizes: BTreeMap<Ipv4Addr, usize>,
-    by_size: BTreeSet<(usize, Ipv4Addr)>,
+    holdings: Holdings<Ipv4Addr>,
 }
 
 impl Rank {
     fn insert(&mut self, owner: Ipv4Addr, at: Instant, key: FlowKey) {
         self.flows.insert((owner, at, key));
-        let size = self.sizes.entry(owner).or_default();
-        self.by_size.remove(&(*size, owner));
-        *size += 1;
-        self.by_size.insert((*size, owner));
+        self.holdings.add(owner);
     }
 
     fn remove(&mut self, owner: Ipv4Addr, at: Instant, key: FlowKey) {
-        if !self.flows.remove(&(owner, at, key)) {
-            return;
+        if self.flows.remove(&(owner, at, key)) {
+            self.holdings.take(owner);
         }
-        let Some(size) = self.sizes.get_mut(&owner) else { return };
-        self.by_size.remove(&(*size, owner));
-        *size -= 1;
-        if *size == 0 {
-            self.sizes.remove(&owner);
-        } else {
-            self.by_size.insert((*size, owner));
-        }
-    }
-
-    /// Who has the most, and how many.
-    fn largest(&self) -> Option<(Ipv4Addr, usize)> {
-        self.by_size.last().map(|&(size, owner)| (owner, size))
     }
 
     fn first_of(&self, owner: Ipv4Addr) -> Option<(Instant, FlowKey)> {
@@ -145,7 +128,7 @@ impl FlowTable {
         self.least_of_largest(Standing::OneWay)
             .or_else(|| self.least_recent(now.saturating_sub(LIVE)).filter(|_| now > Instant::ZERO + LIVE))
             .or_else(|| {
-                let (owner, size) = self.ranks[Standing::Mutual as usize].largest()?;
+                let (owner, size) = self.ranks[Standing::Mutual as usize].holdings.largest()?;
                 let is_others = size > self.room / 2 && owner != self.owner(newcomer);
                 is_others.then(|| self.least_of(Standing::Mutual, owner)).flatten()
             })
@@ -153,7 +136,7 @@ impl FlowTable {
     }
 
     fn least_of_largest(&mut self, standing: Standing) -> Option<FlowKey> {
-        let (owner, _) = self.ranks[standing as usize].largest()?;
+        let (owner, _) = self.ranks[standing as usize].holdings.largest()?;
         self.least_of(standing, owner)
     }
 
@@ -225,6 +208,6 @@ mod tests {
         assert_eq!(table.of(Ipv4Addr::new(10, 0, 0, 1)).count(), 1);
         assert_eq!(table.of(Ipv4Addr::new(10, 0, 0, 2)).count(), 0);
         table.remove(&key(1));
-        assert!(table.ranks.iter().all(|rank| rank.flows.is_empty() && rank.by_size.is_empty()));
+        assert!(table.ranks.iter().all(|rank| rank.flows.is_empty() && rank.holdings.largest().is_none()));
     }
 }

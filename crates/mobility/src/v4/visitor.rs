@@ -5,10 +5,10 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 
-use careof_base::{Instant, Randomness};
+use careof_base::{Holdings, Instant, Randomness};
 use careof_wire::mip4::{Identification, Lifetime, PathReport, RequestFlags};
 
-use super::shares::{Holdings, Station};
+use super::shares::Station;
 use super::{Encapsulations, InterfaceId, Tunnel};
 
 /// A mobile node registered through a foreign agent (RFC 5944 section 3.7.1).
