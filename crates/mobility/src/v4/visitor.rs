@@ -90,6 +90,8 @@ pub(crate) struct VisitorList {
     /// How many without proof came from which station, and of which home agent.
     by_station: Holdings<Station>,
     by_home_agent: Holdings<Ipv4Addr>,
+    /// Those without proof by home agent, in the order in which they came.
+    unproven: BTreeSet<(Ipv4Addr, u64, Ipv4Addr)>,
     /// Visits that have begun.
     begun: u64,
 }
@@ -141,12 +143,10 @@ impl VisitorList {
         if !yields {
             return Room::None;
         }
-        let of_home_agent = self
-            .entries
-            .values()
-            .filter(|listed| !listed.claim.is_proven && listed.claim.home_agent == home_agent);
-        let last = of_home_agent.max_by_key(|listed| listed.number);
-        last.map_or(Room::None, |listed| Room::InsteadOf(listed.entry.home_address))
+        let of_home_agent =
+            (home_agent, 0, Ipv4Addr::UNSPECIFIED)..=(home_agent, u64::MAX, Ipv4Addr::BROADCAST);
+        let last = self.unproven.range(of_home_agent).next_back();
+        last.map_or(Room::None, |&(.., home_address)| Room::InsteadOf(home_address))
     }
 
     /// Whether nobody new can come in; `has_proofs` says that some could prove who they are.
@@ -164,23 +164,26 @@ impl VisitorList {
             self.deadlines.insert((entry.expires, entry.home_address));
         }
         self.reverse_tunnels += usize::from(entry.reverse_tunnel.is_some());
+        self.begun += u64::from(number.is_none());
+        let number = number.unwrap_or(self.begun);
         if !claim.is_proven {
             claim.station.into_iter().for_each(|station| self.by_station.add(station));
             self.by_home_agent.add(claim.home_agent);
+            self.unproven.insert((claim.home_agent, number, entry.home_address));
         }
-        self.begun += u64::from(number.is_none());
-        let listed = Listed { entry, claim, number: number.unwrap_or(self.begun) };
+        let listed = Listed { entry, claim, number };
         self.entries.insert(entry.home_address, Box::new(listed));
         old
     }
 
     pub(crate) fn remove(&mut self, home_address: Ipv4Addr) -> Option<VisitorEntry> {
-        let Listed { entry, claim, .. } = *self.entries.remove(&home_address)?;
+        let Listed { entry, claim, number } = *self.entries.remove(&home_address)?;
         self.deadlines.remove(&(entry.expires, home_address));
         self.reverse_tunnels -= usize::from(entry.reverse_tunnel.is_some());
         if !claim.is_proven {
             claim.station.into_iter().for_each(|station| self.by_station.take(station));
             self.by_home_agent.take(claim.home_agent);
+            self.unproven.remove(&(claim.home_agent, number, home_address));
         }
         Some(entry)
     }
