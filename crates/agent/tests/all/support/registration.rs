@@ -1,6 +1,7 @@
 //! Registrations that a test sends itself, in a mobile node's name and with its key.
 
 use std::net::Ipv4Addr;
+use std::time::Duration;
 
 use careof_mobility::v4::NtpTime;
 use careof_wire::mip4::{
@@ -8,7 +9,7 @@ use careof_wire::mip4::{
     RequestFlags, Spi, append_authentication,
 };
 
-use super::{HA, Udp};
+use super::{HA, PATIENCE, Udp};
 
 /// What a home agent is asked for.
 pub(crate) struct Asked {
@@ -28,26 +29,43 @@ impl Asked {
     }
 }
 
-/// Asks, and returns the code of the answer.
+/// Asks, again where a queue on the way was full, and returns the code of the answer.
 pub(crate) fn register(from: &Udp, asked: Asked) -> u8 {
+    from.set_read_timeout(Some(AGAIN)).unwrap();
+    let tries = PATIENCE.as_secs() / AGAIN.as_secs();
+    let code = (0..tries).find_map(|_| ask(from, &asked));
+    from.set_read_timeout(Some(PATIENCE)).unwrap();
+    code.expect("an answer")
+}
+
+/// How long an answer is waited for.
+const AGAIN: Duration = Duration::from_secs(2);
+
+fn ask(from: &Udp, asked: &Asked) -> Option<u8> {
     #[expect(clippy::disallowed_methods, reason = "the agent under test has the real time of day")]
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-    let Asked { home_agent, home_address, care_of_address, flags, extensions } = asked;
+    let &Asked { home_agent, home_address, care_of_address, flags, ref extensions } = asked;
+    let identification = Identification(NtpTime::from_unix(now).to_bits());
     let request = RegistrationRequest {
         flags: flags.with(RequestFlags::DECAPSULATION_BY_MOBILE_NODE),
         lifetime: Lifetime::from_secs(600),
         home_address,
         home_agent,
         care_of_address,
-        identification: Identification(NtpTime::from_unix(now).to_bits()),
-        extensions,
+        identification,
+        extensions: extensions.clone(),
     };
     let mut bytes = Message::Request(request).emit();
     let key = b"0123456789abcdef";
     append_authentication(&mut bytes, AuthenticationKind::MobileHome, Spi(256), Algorithm::HmacMd5, key);
     from.send_to(&bytes, (home_agent, 434)).unwrap();
     let mut buffer = [0; 1000];
-    let (len, _) = from.recv_from(&mut buffer).unwrap();
-    let Message::Reply(reply) = Message::parse(&buffer[..len]).unwrap() else { panic!() };
-    reply.code.number()
+    // One that is late answers what was asked before.
+    loop {
+        let (len, _) = from.recv_from(&mut buffer).ok()?;
+        let Message::Reply(reply) = Message::parse(&buffer[..len]).unwrap() else { panic!() };
+        if reply.identification.low() == identification.low() {
+            return Some(reply.code.number());
+        }
+    }
 }
