@@ -14,11 +14,17 @@ use crate::error::Error;
 use crate::socket::Socket;
 
 const DOING: &str = "learn link addresses";
-const IPV4: u16 = libc::ETH_P_IP as u16;
+/// All protocols: the kernel hands a frame to such a socket before it hands the packet to IP. To a socket of one protocol, with
+/// kernels that keep those by network namespace, it does so afterwards, and who reads the message may be faster.
+const EVERYTHING: u16 = libc::ETH_P_ALL as u16;
 /// Bytes of a packet that are looked at: the longest IP header, that of UDP, and what a registration request begins
 /// with.
 const SNAP_LEN: usize = 60 + UDP_HEADER + 24;
 const UDP_HEADER: usize = 8;
+/// `PACKET_IGNORE_OUTGOING` of `linux/if_packet.h`, since Linux 4.20.
+const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
+/// `SKF_AD_OFF + SKF_AD_PROTOCOL` of `linux/filter.h`: where a filter finds the frame's protocol.
+const FRAME_PROTOCOL: u32 = 0xffff_f000;
 /// Where an IP header has its source address.
 const SOURCE: usize = 12;
 /// ICMP router advertisement and solicitation (RFC 1256).
@@ -62,9 +68,12 @@ impl NeighbourWatch {
         let socket = Socket::open(DOING, libc::AF_PACKET, libc::SOCK_DGRAM, 0)?;
         let mut program = filter(port);
         socket.attach_filter(&mut program)?;
+        // What this host sends is nothing to learn from, and would be copied for it.
+        let call = "setsockopt(PACKET_IGNORE_OUTGOING)";
+        socket.set_number(libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, call, 1)?;
         let mut name = [0; size_of::<libc::sockaddr_ll>()];
         name[..2].copy_from_slice(&(libc::AF_PACKET as libc::sa_family_t).to_ne_bytes());
-        name[2..4].copy_from_slice(&IPV4.to_be_bytes());
+        name[2..4].copy_from_slice(&EVERYTHING.to_be_bytes());
         socket.bind_to(&name)?;
         Ok(Self { socket })
     }
@@ -140,7 +149,7 @@ fn read_request(packet: &[u8]) -> Option<SeenRequest> {
     })
 }
 
-/// The kernel's program that lets through first fragments of UDP to `port` and of router discovery, and of them
+/// The kernel's program that lets through, of IPv4, first fragments of UDP to `port` and of router discovery, and of them
 /// what is looked at. Jumps count instructions from the next one.
 fn filter(port: u16) -> Vec<libc::sock_filter> {
     let statement = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
@@ -149,6 +158,9 @@ fn filter(port: u16) -> Vec<libc::sock_filter> {
     let equals = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
     let [advertisement, solicitation] = DISCOVERY;
     vec![
+        // Only IPv4.
+        statement(load | libc::BPF_W, FRAME_PROTOCOL),
+        jump(equals, libc::ETH_P_IP as u32, 0, 12),
         // 0: not a later fragment; the header's length into the index.
         statement(load | libc::BPF_H, 6),
         jump(libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K, 0x1fff, 10, 0),

@@ -218,6 +218,31 @@ fn the_frame_tells_from_which_link_address_a_message_came() {
 }
 
 #[test]
+fn a_frame_is_seen_before_its_message_can_be_read() {
+    let Some((left, right)) = pair() else { return };
+    let watch = right.run(|| NeighbourWatch::open(AGENTS)).unwrap().unwrap();
+    let (sender, receiver) = (agent(&left), agent(&right));
+    let rounds = 5_000;
+    let mut buffer = [0; 2048];
+    std::thread::scope(|scope| {
+        let (go, next) = std::sync::mpsc::sync_channel(0);
+        scope.spawn(move || {
+            while let Ok(()) = next.recv() {
+                sender.send(&to(RIGHT)).unwrap();
+            }
+        });
+        for round in 0..rounds {
+            go.send(()).unwrap();
+            // Without a rest, so that the message is read as soon as there is one.
+            let has_come = (0..1_000_000_000).any(|_| receiver.receive(&mut buffer).unwrap().is_some());
+            assert!(has_come, "round {round}");
+            assert!(watch.receive().unwrap().is_some(), "round {round}");
+        }
+        drop(go);
+    });
+}
+
+#[test]
 fn errors_come_to_who_asked_for_them() {
     let Some((left, _right)) = pair() else { return };
     let errors = icmp(&left, &IcmpSocket::ERRORS);
