@@ -10,8 +10,8 @@ use careof_mobility::v4::{
     Prefix, ReplayProtection, SecurityAssociation, Selection, ServedMobileNode, WallClock,
 };
 use careof_scenario::{
-    CareOf, Destination, Discovery, Encapsulation, LinkId, Mobility, MovementDetection, Replay, Role,
-    Routing, Scenario,
+    CareOf, Destination, Discovery, Encapsulation, KnownRate, LinkId, Mobility, MovementDetection, Replay,
+    Role, Routing, Scenario,
 };
 use careof_wire::mip4::{Algorithm, Lifetime, Spi};
 
@@ -67,7 +67,7 @@ pub fn agent(
 }
 
 /// The same, with mobile nodes that tell their home agent what they know of their paths, if `report_paths`: then
-/// they know both rates and the round trip of every access link from the start.
+/// they know both rates and the round trip of every access link from the start, or what the scenario has them believe.
 fn agent_with_reports(
     scenario: &Scenario,
     topology: &Topology,
@@ -247,7 +247,12 @@ fn mobile_interfaces(
         if report_paths {
             path_to_home_agent(scenario, topology, link, algorithm(mobility))
         } else {
-            let downlink = Some(scenario.link(link).down.rate);
+            let link = scenario.link(link);
+            let downlink = match link.known_rate {
+                KnownRate::True => Some(link.down.rate),
+                KnownRate::Unknown => None,
+                KnownRate::Told(rate) => Some(rate),
+            };
             PathProperties { downlink, ..PathProperties::default() }
         }
     };

@@ -6,7 +6,7 @@ use careof_base::DataRate;
 use careof_link::Config as LinkConfig;
 use careof_metrics::{NewPath, PathRate};
 use careof_mobility::v4::PathProperties;
-use careof_scenario::{LinkId, Role, Scenario};
+use careof_scenario::{KnownRate, LinkId, Role, Scenario};
 use careof_wire::ipv4::Ipv4Header;
 use careof_wire::mip4::{
     Algorithm, AuthenticationExtension, PathReport, RegistrationReply, RegistrationRequest,
@@ -85,6 +85,13 @@ pub(crate) fn path_to_home_agent(
     algorithm: Algorithm,
 ) -> PathProperties {
     let access = scenario.link(link);
+    match access.known_rate {
+        KnownRate::True => {}
+        KnownRate::Unknown => return PathProperties::default(),
+        KnownRate::Told(rate) => {
+            return PathProperties { downlink: Some(rate), uplink: Some(rate), round_trip: None };
+        }
+    }
     let headers = usize::from(Ipv4Header::LEN) + usize::from(UdpHeader::LEN);
     let signature = AuthenticationExtension::OVERHEAD + algorithm.authenticator_len();
     let request = headers + RegistrationRequest::FIXED_LEN + PathReport::WIRE_LEN + signature;

@@ -7,8 +7,8 @@ use serde::{Serialize, Serializer};
 use sha2::{Digest, Sha256};
 
 use crate::model::{
-    AssistException, ClientCheck, CopyNumber, Destination, Dhcp, Discovery, Flow, Handover, Link, Medium,
-    Mobility, NodeId, Scenario, Tcp, TraceFile, Workload,
+    AssistException, ClientCheck, CopyNumber, Destination, Dhcp, Discovery, Flow, Handover, KnownRate, Link,
+    Medium, Mobility, NodeId, Scenario, Tcp, TraceFile, Workload,
 };
 
 /// A JSON value whose objects keep the order in which they were built.
@@ -182,6 +182,13 @@ fn one_link(scenario: &Scenario, link: &Link) -> Json {
         "down": traced(&link.down, link.traces[0].as_ref()),
         "up": traced(&link.up, link.traces[1].as_ref()),
     };
+    if let (Json::Object(entries), KnownRate::Unknown | KnownRate::Told(_)) = (&mut json, link.known_rate) {
+        let rate = match link.known_rate {
+            KnownRate::Told(rate) => Some(rate.bits_per_second()),
+            KnownRate::True | KnownRate::Unknown => None,
+        };
+        entries.push(("known_rate_bps", rate.into()));
+    }
     let medium = link.medium.and_then(|id| scenario.media.get(id.0));
     if let (Json::Object(entries), Some(medium)) = (&mut json, medium) {
         entries.push(("medium", medium.name.as_str().into()));

@@ -7,7 +7,7 @@ use careof_link::{
 use crate::decode::{Field, Reader, check_name};
 use crate::error::{Origin, Problems};
 use crate::medium::{self, MediumDraft};
-use crate::model::{MediumId, TraceFile};
+use crate::model::{KnownRate, MediumId, TraceFile};
 use crate::pattern::name_or_pattern;
 use crate::presets::{Preset, preset, presets};
 use crate::reference::{FRAMING, JITTER, LINK, LOSS, QUEUE};
@@ -40,6 +40,7 @@ pub(crate) struct LinkDraft<'a> {
     pub(crate) directions: Option<[Config; 2]>,
     /// Of down and up.
     pub(crate) traces: [Option<TraceFile>; 2],
+    pub(crate) known_rate: KnownRate,
 }
 
 /// Both directions of a link, down and up.
@@ -68,6 +69,14 @@ pub(crate) struct Between<'a> {
     pub(crate) ends: Option<[&'a str; 2]>,
 }
 
+/// What a mobile node takes the link's rate for.
+fn known_rate(field: &Field<'_>, problems: &mut Problems) -> KnownRate {
+    if matches!(&field.node.value, Value::Text(text) if text == "none") {
+        return KnownRate::Unknown;
+    }
+    field.rate(problems).map_or(KnownRate::True, KnownRate::Told)
+}
+
 /// Reads one entry of `[links]`. `implied` says whether the link would exist without it.
 pub(crate) fn link<'a>(
     entry: &'a Entry,
@@ -91,6 +100,7 @@ pub(crate) fn link<'a>(
         count: None,
         directions: None,
         traces: [None, None],
+        known_rate: KnownRate::True,
     };
     match &entry.node.value {
         Value::Text(_) => {
@@ -119,6 +129,9 @@ pub(crate) fn link<'a>(
                 let count = field.integer(1, MOST_COPIES, problems)?;
                 Some((usize::try_from(count).unwrap_or(usize::MAX), field.node.origin, field.path.clone()))
             });
+            if let Some(field) = reader.get("known_rate") {
+                draft.known_rate = known_rate(&field, problems);
+            }
             let errors_before = problems.count();
             let directions = match draft.medium.and_then(|id| media.get(id.0)) {
                 Some(medium) => medium::directions(&reader, medium, problems),

@@ -136,6 +136,7 @@ impl Network {
                 down: down.clone(),
                 up: up.clone(),
                 traces: draft.traces.clone(),
+                known_rate: draft.known_rate,
             });
         }
         self.fleet = Some(fleet);

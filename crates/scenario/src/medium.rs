@@ -5,7 +5,7 @@ use careof_link::{Config, MEDIUM_MTU, MINIMUM_MTU, MediumConfig};
 use crate::decode::{Field, Reader, check_name};
 use crate::error::{Origin, Problems};
 use crate::link::{Directions, queue};
-use crate::model::{Link, LinkId, Medium, MediumId, NodeId, Role};
+use crate::model::{KnownRate, Link, LinkId, Medium, MediumId, NodeId, Role};
 use crate::reference::medium::MEDIUM;
 use crate::resolve::Network;
 use crate::tree::{Entry, Value, join, quote};
@@ -208,6 +208,7 @@ impl Network {
                     down: config.as_link(),
                     up: config.as_link(),
                     traces: [None, None],
+                    known_rate: KnownRate::True,
                 });
             }
         }

@@ -122,6 +122,20 @@ pub struct Link {
     pub up: careof_link::Config,
     /// Where the traces of the two directions come from, down and up.
     pub traces: [Option<TraceFile>; 2],
+    /// What the mobile node takes its rate for.
+    pub known_rate: KnownRate,
+}
+
+/// What a mobile node takes the rate of an access link for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum KnownRate {
+    /// What it is, in each direction; the round trip is known, too.
+    #[default]
+    True,
+    /// Neither the rate nor the round trip is known.
+    Unknown,
+    /// This, in both directions, be it right or wrong; the round trip is not known.
+    Told(DataRate),
 }
 
 /// A file with the trace of a link.

@@ -130,6 +130,14 @@ problem, redirect, source quench; echoes and advertisements pass, and so does wh
             "The medium of `[media]` that the link is on. Of what else a link has, it then has only `between`, `count` and `mtu`, at most 1500 bytes.",
         ),
         key(
+            "known_rate",
+            "rate or `\"none\"`",
+            "what the link has",
+            "Access links: what the mobile node takes the rate for, in both directions, as `rate` of an interface tells `careof-agent`. \
+Assists are told it. A radio's rate is rarely known: `\"none\"` is no rate and no round trip, and a wrong rate shows what a wrong \
+configuration does.",
+        ),
+        key(
             "count",
             "whole number",
             "one link",

@@ -370,6 +370,7 @@ impl Network {
             down,
             up,
             traces,
+            known_rate: draft.known_rate,
         });
     }
 
@@ -430,6 +431,7 @@ impl Network {
                 down,
                 up,
                 traces: given.map(|draft| draft.traces.clone()).unwrap_or_default(),
+                known_rate: given.map(|draft| draft.known_rate).unwrap_or_default(),
             });
         }
         let mut anchors = BTreeSet::new();

@@ -102,6 +102,7 @@ fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
                 ("icmp", "icmp=filtered"),
                 ("icmp_up", "icmp_up=filtered"),
                 ("framing", "framing=async-ppp"),
+                ("known_rate", "known_rate=none"),
                 (
                     "medium",
                     "medium=\"lan\"\nlinks.wifi={}\nlinks.wifi.medium=\"lan\"\nmedia.lan={ rate = \"9 Mbit/s\", delay = \"1 us\" }",
