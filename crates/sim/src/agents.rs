@@ -168,6 +168,7 @@ impl Simulation {
                     _ => {}
                 }
             }
+            Event::ReverseTunnelEnded { .. } => {}
             Event::Visitor(change) => {
                 let text = visitor_text(&change);
                 self.note(node, None, Note::Binding(change.change.name()), format_args!("{text}"));

@@ -254,8 +254,7 @@ impl Decisions {
     pub(super) fn home_changed(&mut self, agent: &HomeAgent, home_address: Ipv4Addr) {
         let tunnels = agent.tunnels(home_address);
         self.set_entrances(home_address, tunnels.iter().map(|tunnel| (*tunnel, None, path_to(tunnel.exit))));
-        let back = tunnels.iter().filter(|tunnel| agent.accepts_reverse_tunnel(home_address, tunnel.exit));
-        let wanted = back.map(|tunnel| {
+        let wanted = agent.reverse_tunnels(home_address).map(|tunnel| {
             let (care_of, choice) = (tunnel.exit, EncapsulationChoice::of(tunnel.encapsulation));
             let (path, encapsulations) = (Some(path_to(care_of)), Encapsulations::of(choice));
             (care_of, Exit { onwards: true, path, encapsulations, ..Exit::default() })

@@ -427,6 +427,11 @@ impl Carrier {
                 Agent::Mobile(node) if self.leaving && !node.is_registered() => self.in_service = false,
                 _ => {}
             },
+            Event::ReverseTunnelEnded { home_address } => {
+                if let Agent::Home(agent) = &self.agent {
+                    self.decisions.home_changed(agent, *home_address);
+                }
+            }
             Event::Visitor(change) => self.visitor_changed(change.home_address),
             Event::Arp(event) => self.arp(now, *event),
             Event::Handover(event) => {

@@ -18,7 +18,7 @@ use careof_wire::mip4::Lifetime;
 use super::Source;
 use super::assist::assist;
 use super::fields::{
-    address, count, given, interface, lifetime_or_infinity, network, prefix, required, tables,
+    address, at_most, count, given, interface, lifetime_or_infinity, network, prefix, required, tables,
 };
 use super::key::security_association;
 use super::reference::{ADVERTISEMENTS, FOREIGN_INTERFACE, MOBILE_NODE, PEER};
@@ -27,6 +27,7 @@ use crate::{Device, ForeignSetup, HomeNetwork, HomeSetup};
 
 const DEFAULT_MAX_LIFETIME: Lifetime = Lifetime::from_secs(1800);
 const MOST: u64 = 10_000_000;
+const LONGEST_LATE: Duration = Duration::from_secs(60);
 
 pub(super) fn home(reader: &Reader<'_>, source: Source<'_>, problems: &mut Problems) -> Option<HomeSetup> {
     let before = problems.count();
@@ -65,6 +66,8 @@ pub(super) fn home(reader: &Reader<'_>, source: Source<'_>, problems: &mut Probl
     let per_node = given(reader, "max_bindings_per_node", problems, |field, p| count(field, 1, 64, p));
     let all = given(reader, "max_bindings", problems, |field, p| count(field, 1, MOST, p));
     let reverse_tunnel = reverse_tunnel(reader, problems);
+    let late_reverse_tunnel =
+        given(reader, "late_reverse_tunnel", problems, |field, p| at_most(field, LONGEST_LATE, p));
     let assist = assist(reader, Place::HomeAgent, problems);
     let host = host(reader, problems);
     if problems.count() > before {
@@ -80,6 +83,7 @@ pub(super) fn home(reader: &Reader<'_>, source: Source<'_>, problems: &mut Probl
         max_bindings_per_node: per_node.unwrap_or(defaults.max_bindings_per_node),
         max_bindings: all.unwrap_or(defaults.max_bindings),
         reverse_tunnel,
+        late_reverse_tunnel: late_reverse_tunnel.unwrap_or(defaults.late_reverse_tunnel),
         minimal_encapsulation: encapsulations.minimal,
         gre: encapsulations.gre,
         advertisements: advertisements.map(|config| AdvertiserConfig { prefix_length, ..config }),

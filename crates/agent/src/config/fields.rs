@@ -128,6 +128,16 @@ pub(super) fn at_least(field: &Field<'_>, least: Duration, problems: &mut Proble
     Some(span)
 }
 
+/// A duration of at most `most`.
+pub(super) fn at_most(field: &Field<'_>, most: Duration, problems: &mut Problems) -> Option<Duration> {
+    let span = field.duration(problems)?;
+    if span > most {
+        field.wrong(format!("it must be at most {}", units::duration(most)), None, problems);
+        return None;
+    }
+    Some(span)
+}
+
 /// A path, taken from `directory` if it is relative.
 pub(super) fn path(field: &Field<'_>, directory: &Path, problems: &mut Problems) -> Option<PathBuf> {
     let text = field.text(problems)?;

@@ -112,6 +112,13 @@ for the nodes that are away; `\"routed\"`, routers send them here and there is n
             "Care-of addresses a mobile node can have at a time."
         ),
         REVERSE_TUNNEL,
+        key(
+            "late_reverse_tunnel",
+            "duration",
+            "`\"5 s\"`",
+            "How long packets are taken that a mobile node has sent into its tunnel from a care-of address that it has left since: \
+those in the queue of the path that it left. At most 60 s; `\"0 s\"`: not at all, as RFC 3024, section 4.4, has it.",
+        ),
         ENCAPSULATIONS,
         key("advertisements", "table or word", "every 10 s", "See `[advertisements]`, or `\"off\"`."),
         key("mobile_node", "array of tables", "required", "The mobile nodes served. See `[[mobile_node]]`."),

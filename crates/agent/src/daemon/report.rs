@@ -92,6 +92,7 @@ impl Reporter {
         match event {
             Event::Handover(event) => self.handover(now, &name, event),
             Event::Binding(event) => self.binding(now, event),
+            Event::ReverseTunnelEnded { .. } => {}
             Event::Visitor(event) => self.visitor(now, name(event.interface), event),
             Event::Arp(event) => self.arp(now, event),
             Event::Registration(event) => self.registration(now, &name, event),

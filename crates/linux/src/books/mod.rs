@@ -459,6 +459,7 @@ impl Books {
                 let detail = self.log.detail(format_args!("{}", binding_text(change)));
                 self.log.push(Event::binding(at, trace_node, change.change.name(), detail));
             }
+            AgentEvent::ReverseTunnelEnded { .. } => {}
             AgentEvent::Visitor(change) => {
                 let detail = self.log.detail(format_args!("{}", visitor_text(change)));
                 self.log.push(Event::binding(at, trace_node, change.change.name(), detail));

@@ -14,6 +14,11 @@ pub enum Event {
     Handover(HandoverEvent),
     /// A mobility binding changed (home agent, and the mobile node's view of it).
     Binding(BindingChanged),
+    /// A care-of address that the mobile node has left no longer counts for what comes back (home agent).
+    ReverseTunnelEnded {
+        /// The mobile node.
+        home_address: Ipv4Addr,
+    },
     /// A visitor came or went (foreign agent).
     Visitor(VisitorChanged),
     /// The owner is to answer, or to announce, by ARP (home agent and mobile node, RFC 5944 section 4.6).

@@ -151,6 +151,8 @@ pub enum Wake {
     RegistrationRenewal,
     /// A mobility binding expires.
     BindingLifetime,
+    /// What comes from a care-of address that was left is no longer taken.
+    LateReverseTunnel,
     /// A visitor's registration expires.
     VisitorLifetime,
     /// A relayed request has had no reply for too long.

@@ -163,6 +163,7 @@ fn paired_walks_out_of_wifi_carry_on_over_the_cellular_link_of_the_same_place() 
         let most: f64 = cellular[dead..].iter().sum();
         let carried = lte_link.delivered_bytes as f64 * 8.0 / 1e6;
         println!("walk {walk}: {carried} of {most} Mbit");
-        assert!(carried < most && carried > most / 2.0, "walk {walk}: {carried} of {most} Mbit");
+        // A sender without assists may sit on a timer that has backed off on the dying Wi-Fi.
+        assert!(carried < most && carried > most / 3.0, "walk {walk}: {carried} of {most} Mbit");
     }
 }

@@ -3,6 +3,7 @@
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
+use core::time::Duration;
 
 use careof_wire::mip4::{Lifetime, Spi};
 
@@ -39,6 +40,9 @@ pub struct PeerSecurity {
     pub security: SecurityAssociation,
 }
 
+/// A queue of 100 packets at 256 kbit/s.
+const LATE_REVERSE_TUNNEL: Duration = Duration::from_secs(5);
+
 /// The configuration of a [`super::HomeAgent`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HomeAgentConfig {
@@ -64,6 +68,9 @@ pub struct HomeAgentConfig {
     pub max_bindings: usize,
     /// The attitude to reverse tunnelling.
     pub reverse_tunnel: ReverseTunnel,
+    /// How long packets are taken out of reverse tunnels from a care-of address that the mobile node has left, for what was under way there;
+    /// zero: not at all, as RFC 3024, section 4.4, has it.
+    pub late_reverse_tunnel: Duration,
     /// Whether minimal encapsulation is offered (M).
     pub minimal_encapsulation: bool,
     /// Whether GRE is offered (G).
@@ -76,7 +83,8 @@ pub struct HomeAgentConfig {
 
 impl HomeAgentConfig {
     /// A home agent that serves nobody yet: lifetimes up to 1800 s, 4 bindings a node, 100,000 in all,
-    /// reverse tunnelling and all encapsulations on request, advertisements every 10 s.
+    /// reverse tunnelling and all encapsulations on request, packets from left care-of addresses for 5 s, advertisements
+    /// every 10 s.
     #[must_use]
     pub fn new(address: Ipv4Addr, home_network: Prefix, home_interface: InterfaceId) -> Self {
         Self {
@@ -90,6 +98,7 @@ impl HomeAgentConfig {
             max_bindings_per_node: 4,
             max_bindings: 100_000,
             reverse_tunnel: ReverseTunnel::Optional,
+            late_reverse_tunnel: LATE_REVERSE_TUNNEL,
             minimal_encapsulation: true,
             gre: true,
             advertisements: Some(AdvertiserConfig {

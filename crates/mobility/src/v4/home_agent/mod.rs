@@ -6,6 +6,7 @@
 
 mod config;
 mod correspondents;
+mod left;
 mod record;
 
 use alloc::collections::BTreeMap;
@@ -22,6 +23,7 @@ use careof_wire::mip4::{
 
 pub use config::{HomeAgentConfig, PeerSecurity, ServedMobileNode};
 use correspondents::Correspondents;
+use left::LeftCareOfAddresses;
 pub use record::{BindingRecord, MobileNodeRecord};
 
 use super::advertiser::Advertiser;
@@ -79,6 +81,7 @@ pub struct HomeAgent {
     nodes: BTreeMap<Ipv4Addr, Served>,
     foreign_agents: BTreeMap<Ipv4Addr, SecurityAssociation>,
     bindings: BindingTable,
+    left: LeftCareOfAddresses,
     correspondents: Correspondents,
     surroundings: Surroundings,
     advertiser: Option<Advertiser>,
@@ -122,6 +125,7 @@ impl HomeAgent {
             nodes,
             foreign_agents,
             bindings: BindingTable::default(),
+            left: LeftCareOfAddresses::default(),
             correspondents,
             surroundings: Surroundings::default(),
             advertiser,
@@ -150,11 +154,17 @@ impl HomeAgent {
     }
 
     /// Whether a packet from `home_address` may come through a tunnel that begins at `tunnel_source`: there
-    /// is a binding with that care-of address, and reverse tunnelling was granted (RFC 3024 section 5.1).
+    /// is a binding with that care-of address, or was until lately, and reverse tunnelling was granted (RFC 3024 section 4.4).
     #[must_use]
     pub fn accepts_reverse_tunnel(&self, home_address: Ipv4Addr, tunnel_source: Ipv4Addr) -> bool {
-        let bindings = self.bindings.of(home_address);
-        bindings.iter().any(|binding| binding.reverse_tunnel && binding.care_of == tunnel_source)
+        self.reverse_tunnels(home_address).any(|tunnel| tunnel.exit == tunnel_source)
+    }
+
+    /// The tunnels through which packets from `home_address` may come back, each named the way that packets to it take: those of its
+    /// bindings with reverse tunnelling, and for [`HomeAgentConfig::late_reverse_tunnel`] those of care-of addresses that it has left.
+    pub fn reverse_tunnels(&self, home_address: Ipv4Addr) -> impl Iterator<Item = Tunnel> {
+        let bindings = self.bindings.of(home_address).iter().filter(|binding| binding.reverse_tunnel);
+        bindings.map(|binding| binding.tunnel).chain(self.left.tunnels(home_address))
     }
 
     /// Whether this is the home agent of `home_address`.
@@ -207,6 +217,7 @@ impl HomeAgent {
         let bindings = self.bindings.deadline().map(|at| (at, Wake::BindingLifetime));
         let advertiser = self.advertiser.as_ref().and_then(Advertiser::deadline);
         let correspondents = self.correspondents.deadline().map(|at| (at, Wake::BindingUpdateLifetime));
+        let bindings = earliest(bindings, self.left.deadline().map(|at| (at, Wake::LateReverseTunnel)));
         earliest(earliest(bindings, correspondents), advertiser.map(|at| (at, Wake::AdvertisementDue)))
     }
 
@@ -217,6 +228,9 @@ impl HomeAgent {
             self.tell(change);
             self.arp_after_removal(change.home_address);
             self.tell_correspondents(now, change.home_address);
+        }
+        while let Some(home_address) = self.left.expire(now) {
+            self.outbox.event(Event::ReverseTunnelEnded { home_address });
         }
         self.handle_correspondents_timeout(now);
         let flags = self.flags();
@@ -317,7 +331,7 @@ impl HomeAgent {
         match self.check_origin(now, origin.source, bytes, message, request) {
             Ok((spi, identification)) => {
                 let answer = match self.check_wishes(origin, request) {
-                    Ok(()) if request.lifetime.is_zero() => Ok(self.deregister(origin, request)),
+                    Ok(()) if request.lifetime.is_zero() => Ok(self.deregister(now, origin, request)),
                     Ok(()) => self.register(now, request),
                     Err(refusal) => Err(refusal),
                 };
@@ -495,6 +509,10 @@ impl HomeAgent {
             tunnel: self.tunnel_to(care_of, encapsulation),
             path: request.path_report(),
         };
+        if !keep {
+            self.leave(now, home_address, |old| old.care_of != care_of);
+        }
+        self.left.forget(home_address, Some(care_of));
         for change in self.bindings.insert(binding, keep) {
             self.tell(change);
         }
@@ -509,6 +527,13 @@ impl HomeAgent {
         Ok((code, lifetime))
     }
 
+    /// The mobile node leaves those of its care-of addresses: what it has sent from there is still welcome.
+    fn leave(&mut self, now: Instant, home_address: Ipv4Addr, is_left: impl Fn(&MobilityBinding) -> bool) {
+        for binding in self.bindings.of(home_address).iter().filter(|binding| is_left(binding)) {
+            self.left.add(now, binding, self.config.late_reverse_tunnel);
+        }
+    }
+
     fn tunnel_to(&self, care_of: Ipv4Addr, encapsulation: EncapsulationChoice) -> Tunnel {
         Tunnel {
             entry: self.config.address,
@@ -520,10 +545,16 @@ impl HomeAgent {
 
     /// Removes the binding named by the care-of address, or with the home address there all of them
     /// (section 3.8.2.2).
-    fn deregister(&mut self, origin: Origin, request: &RegistrationRequest) -> (ReplyCode, Lifetime) {
-        let home_address = request.home_address;
+    fn deregister(
+        &mut self,
+        now: Instant,
+        origin: Origin,
+        request: &RegistrationRequest,
+    ) -> (ReplyCode, Lifetime) {
+        let (home_address, care_of) = (request.home_address, request.care_of_address);
         let path = request.path_report();
-        if request.care_of_address == home_address {
+        self.leave(now, home_address, |old| care_of == home_address || old.care_of == care_of);
+        if care_of == home_address {
             self.remove_all(home_address, path);
             // At home again: the neighbours learn it before the mobile node reads its reply (section 4.6).
             if origin.source == home_address && origin.interface == self.config.home_interface {
@@ -533,7 +564,7 @@ impl HomeAgent {
                     owner: ArpOwner::MobileNode,
                 }));
             }
-        } else if let Some(change) = self.bindings.remove(home_address, request.care_of_address) {
+        } else if let Some(change) = self.bindings.remove(home_address, care_of) {
             self.tell(BindingChanged { path, ..change });
             self.arp_after_removal(home_address);
         }
@@ -557,6 +588,7 @@ impl HomeAgent {
     /// may register again at any time, unless it is not [permitted](ServedMobileNode::permitted) to.
     pub fn drop_bindings(&mut self, now: Instant, home_address: Ipv4Addr) -> usize {
         self.outbox.called_at(now);
+        self.left.forget(home_address, None);
         let count = self.remove_all(home_address, None);
         self.tell_correspondents(now, home_address);
         count

@@ -577,3 +577,53 @@ fn check_phases(world: &World) {
         }
     }
 }
+
+/// A node that sends through its tunnel and has moved from one address of its own to another at 5 s.
+fn moved_with_reverse_tunnel(late: Duration) -> World {
+    let mut mobile = mobile_config();
+    mobile.reverse_tunnel = true;
+    let home = HomeAgentConfig { late_reverse_tunnel: late, ..home_config() };
+    let mut world = World::with(mobile, home, [foreign_config(0), foreign_config(1)]);
+    world.switch(IF_WLAN);
+    world.run_until(at(5_000));
+    world.switch(IF_GSM);
+    world.run_until(at(5_100));
+    assert_eq!(world.exits(), [GSM]);
+    world
+}
+
+#[test]
+fn what_was_sent_by_the_old_path_is_taken_for_some_time() {
+    let mut world = moved_with_reverse_tunnel(Duration::from_secs(5));
+    assert!(world.home.accepts_reverse_tunnel(HOME, GSM));
+    assert!(world.home.accepts_reverse_tunnel(HOME, WLAN));
+    assert!(!world.home.accepts_reverse_tunnel(CORRESPONDENT, WLAN), "of this mobile node only");
+    assert!(
+        world.home.tunnels(HOME).iter().all(|tunnel| tunnel.exit == GSM),
+        "nothing goes there any longer"
+    );
+    world.run_until(at(11_000));
+    assert!(!world.home.accepts_reverse_tunnel(HOME, WLAN));
+    assert!(world.home.accepts_reverse_tunnel(HOME, GSM));
+}
+
+#[test]
+fn nothing_late_is_taken_where_that_is_not_wanted_or_the_operator_has_ended_the_bindings() {
+    let world = moved_with_reverse_tunnel(Duration::ZERO);
+    assert!(!world.home.accepts_reverse_tunnel(HOME, WLAN));
+    let mut world = moved_with_reverse_tunnel(Duration::from_secs(5));
+    world.home.drop_bindings(world.now, HOME);
+    assert_eq!(world.home.reverse_tunnels(HOME).count(), 0);
+}
+
+#[test]
+fn who_goes_to_and_fro_leaves_the_last_two_addresses_behind() {
+    let mut world = moved_with_reverse_tunnel(Duration::from_secs(5));
+    world.switch(IF_WLAN);
+    world.run_until(at(5_300));
+    let exits: Vec<_> = world.home.reverse_tunnels(HOME).map(|tunnel| tunnel.exit).collect();
+    assert_eq!(exits, [WLAN, GSM]);
+    world.run_until(at(12_000));
+    let exits: Vec<_> = world.home.reverse_tunnels(HOME).map(|tunnel| tunnel.exit).collect();
+    assert_eq!(exits, [WLAN]);
+}
