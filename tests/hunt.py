@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PROPERTY = re.compile(r"#\[test\]\s+(?:#\[[^\]]*\]\s+)*fn (\w+)\s*\(\s*[^)\s]")
-RANDOM_WORLDS = "random_worlds::"
+RANDOM_WORLDS = ["random_worlds::", "no_harm::"]
 
 
 def properties() -> list[str]:
@@ -34,7 +34,7 @@ def command(names: list[str]) -> list[str]:
 def draw(seed: int) -> int:
     """All random cases of a seed: the exit status of their tests."""
     environment = os.environ | {"PROPTEST_RNG_SEED": str(seed), "CAREOF_FIRST_WORLD": str(seed)}
-    started = command([*properties(), RANDOM_WORLDS])
+    started = command([*properties(), *RANDOM_WORLDS])
     return subprocess.run(started, cwd=ROOT, env=environment, stdout=sys.stderr, check=False).returncode
 
 

@@ -401,6 +401,8 @@ pub enum Wake {
     Release,
     /// A path is taken for lost, or had its last chance.
     Patience,
+    /// What its sender repeated in vain should have arrived.
+    Swallowed,
     /// The next ICMP message of a burst.
     Kick,
     /// The window closes.

@@ -90,6 +90,8 @@ pub(crate) struct Sent {
     pub(crate) at: Instant,
     /// It was released from here, not let through when it came.
     pub(crate) by_us: bool,
+    /// It had gone on before, by a path that was left: what acknowledges it may acknowledge that copy.
+    pub(crate) again: bool,
     /// The path it went by is not the present one any longer.
     pub(crate) left: bool,
 }
@@ -319,7 +321,8 @@ impl Queue {
         self.next_waiting()?;
         let kept = self.packets.get_mut(self.settled)?;
         let before = *kept;
-        kept.whereabouts = Whereabouts::Sent(Sent { at: now, by_us: true, left: false });
+        let again = kept.whereabouts == Whereabouts::Owed;
+        kept.whereabouts = Whereabouts::Sent(Sent { at: now, by_us: true, again, left: false });
         kept.is_missing = false;
         kept.swallowed = false;
         self.settled += 1;
@@ -356,6 +359,24 @@ impl Queue {
         self.tally.owed = self.tally.waiting;
     }
 
+    /// The receiver has what lies between `left` and `right`. Tells of each for which that is new.
+    pub(crate) fn mark_sacked(&mut self, left: SeqNumber, right: SeqNumber, mut news: impl FnMut(&Kept)) {
+        let range = match self.behind {
+            0 => {
+                let before = |seq: SeqNumber| move |kept: &Kept| kept.end.is_at_or_before(seq);
+                self.packets.partition_point(before(left))..self.packets.partition_point(before(right))
+            }
+            _ => 0..self.packets.len(),
+        };
+        for kept in self.packets.range_mut(range) {
+            let is_inside = kept.seq.is_at_or_after(left) && kept.end.is_at_or_before(right);
+            if is_inside && !kept.is_sacked {
+                kept.is_sacked = true;
+                news(kept);
+            }
+        }
+    }
+
     /// Changes marks, but not whereabouts.
     pub(crate) fn mark(&mut self, mut mark: impl FnMut(&mut Kept)) {
         for kept in &mut self.packets {
@@ -380,7 +401,7 @@ mod tests {
     fn kept(token: u32, seq: u32, waits: bool) -> Kept {
         let whereabouts = match waits {
             true => Whereabouts::Here,
-            false => Whereabouts::Sent(Sent { at: Instant::ZERO, by_us: false, left: false }),
+            false => Whereabouts::Sent(Sent { at: Instant::ZERO, by_us: false, again: false, left: false }),
         };
         let range = (SeqNumber(seq), SeqNumber(seq).plus(100));
         Kept::new(Token(token), range, None, 140, Instant::ZERO, whereabouts)

@@ -103,7 +103,7 @@ fn keep(cx: &mut Context<'_>, flow: &mut Flow, passing: &Passing<'_>, config: &S
     };
     cx.counters.kept += 1;
     let segment = passing.segment;
-    let sent = Sent { at: cx.now, by_us: false, left: false };
+    let sent = Sent { at: cx.now, by_us: false, again: false, left: false };
     stream.kept.push(Kept::new(
         token,
         (segment.seq, segment.end_seq()),

@@ -3,10 +3,16 @@
 //! **Repetitions by the sender** of bytes that wait here, or that were released so recently that their acknowledgement cannot be
 //! back: dropped, for every byte has to cross a slow path once, and what costs goodput is crossing it twice. Never one that is
 //! needed: not when a hole at the receiver shows that the released packet was lost (three duplicate acknowledgements, or a
-//! SACK of one released behind it), not after the replay's drain and two round trips, and without acknowledgements in sight, or where the old path still has its time,
-//! not a second time. If others wait still, it is the original that goes again, in front of them, instead of the
-//! repetition behind them: in the other order PAWS would fail what waits. One probe of the end of the window is let
-//! through for the D-SACK that says that nothing was lost, but not onto a slower path.
+//! SACK of one released behind it), not after two round trips as they are at present, and without acknowledgements in sight, or
+//! where the old path still has its time, not a second time. What the old path has counts only if it delivers all of it within the
+//! least timeout of a sender: a repetition that gets there first makes the receiver refuse the originals (PAWS), and the sender
+//! that repeats has found the new path faster. If others wait still, it is the original that goes again, in front of them, instead
+//! of the repetition behind them: in the other order PAWS would fail what waits. One probe of the end of the window is let
+//! through for the D-SACK that says that nothing was lost, but not onto a slower path. **Who swallows answers for it:** what its
+//! sender has repeated in vain goes again when it should have been acknowledged.
+//!
+//! **What is lost on the new path** while others wait (three packets that were released later have arrived) goes again at once, in
+//! front of them: its sender would hear of it only behind all that waits.
 //!
 //! **Segments without data that fall behind what waits** (probes of a closed window, keep-alives): what waits makes the receiver
 //! answer as they would, and let past it they would raise its `TS.Recent`.
@@ -15,15 +21,19 @@
 //! would make duplicate acknowledgements. What the receiver may have to acknowledge again passes: by the present path
 //! anything, by the old one what has a younger timestamp than what was acknowledged, for it was repeated on purpose.
 
+use core::time::Duration;
+
 use careof_base::Instant;
 use careof_wire::{Segment, SeqNumber};
 
 use crate::context::{Context, Passing};
 use crate::flow::{Flow, Stream};
-use crate::keeping::Kept;
-use crate::{DropReason, PathId};
+use crate::keeping::{Kept, Sent};
+use crate::timers::Owner;
+use crate::{DropReason, PathId, Wake};
 
-use super::{Rules, blind};
+use super::rate_probe::Arrived;
+use super::{LEAST_TIMEOUT, Rules, blind, owed, release};
 
 /// Duplicate acknowledgements that say that a segment is lost (RFC 5681 section 3.2).
 const DUPLICATES: u8 = 3;
@@ -43,14 +53,15 @@ pub(super) fn swallow(
         stream.replay.may_probe = false;
         return None;
     }
-    let is_patient = stream.replay.patience.is_some();
+    let is_coming = stream.replay.patience.is_some() && drains_soon(stream);
     if is_covered(stream, seq, end, |kept| kept.waits()) {
         return Some(DropReason::HeldAlready);
     }
     let is_on_its_way = |kept: &Kept| {
         let recently = |at: Instant| now < at + stream.replay.grace && !is_missing(stream, kept);
         kept.sent().is_none_or(|sent| {
-            (sent.by_us && recently(sent.at)) || (is_patient && sent.left && !kept.swallowed)
+            (sent.by_us && recently(sent.at))
+                || (is_coming && sent.left && !kept.swallowed && !kept.is_missing)
         })
     };
     if is_covered(stream, seq, end, is_on_its_way) {
@@ -63,6 +74,39 @@ pub(super) fn swallow(
         return Some(DropReason::HeldAlready);
     }
     None
+}
+
+/// When the first of what its sender has repeated in vain should have been acknowledged.
+pub(super) fn swallowed_due(now: Instant, stream: &Stream) -> Option<Instant> {
+    let swallowed = stream.kept.iter().filter(|kept| kept.swallowed && !kept.is_sacked);
+    let sent = swallowed.filter_map(Kept::sent).filter(|sent| sent.by_us).map(|sent| sent.at).min()?;
+    // What is overdue goes with the next look.
+    Some((sent + stream.replay.grace).max(now + Duration::from_millis(1)))
+}
+
+/// Whoever swallows a repetition answers for it: what has not arrived in its time goes again.
+pub(super) fn on_swallowed_due(cx: &mut Context<'_>, flow: &mut Flow, rules: &Rules) {
+    let now = cx.now;
+    let key = flow.key;
+    let stream = flow.stream_mut(cx.config.place.keeps());
+    let grace = stream.replay.grace;
+    stream
+        .kept
+        .owe(now, |kept, sent| kept.swallowed && !kept.is_sacked && sent.by_us && now >= sent.at + grace);
+    if let Some(due) = swallowed_due(now, stream) {
+        cx.timers.set(Owner::Flow(key), Wake::Swallowed, due);
+    }
+    if stream.kept.has_waiting() {
+        release::join(cx, flow, rules);
+    }
+}
+
+/// Whether the path that was left delivers all that it still has before the sender can have needed it.
+fn drains_soon(stream: &Stream) -> bool {
+    let left = stream.kept.iter().filter(|kept| owed::was_left(kept) && !kept.is_sacked);
+    let bytes: u64 = left.map(|kept| u64::from(kept.size)).sum();
+    // A flow that has not been measured has sent no more than its first windows.
+    stream.replay.meter.rate().is_none_or(|rate| bytes <= rate.bits_in(LEAST_TIMEOUT) / 8)
 }
 
 /// A replay runs, or ran so recently that its acknowledgements may be on their way.
@@ -105,18 +149,7 @@ pub(super) fn overtakes(stream: &Stream, segment: &Segment) -> bool {
         && stream.kept.highest().is_some_and(|highest| segment.seq.is_before(highest))
 }
 
-fn is_in_blocks(kept: &Kept, blocks: &[(SeqNumber, SeqNumber)]) -> bool {
-    blocks.iter().any(|(left, right)| kept.seq.is_at_or_after(*left) && kept.end.is_at_or_before(*right))
-}
-
-/// Marks what the last acknowledgement says that the receiver has.
-pub(super) fn mark_sacked(stream: &mut Stream) {
-    let Some(last) = stream.last_ack else { return };
-    let blocks = last.segment.sack;
-    stream.kept.mark(|kept| kept.is_sacked = is_in_blocks(kept, blocks.as_slice()));
-}
-
-/// What an acknowledgement says of packets that were released.
+/// What an acknowledgement says of packets behind what it acknowledges.
 pub(super) fn learn_of_holes(now: Instant, stream: &mut Stream, passing: &Passing<'_>) {
     let segment = passing.segment;
     let blocks = segment.sack.as_slice();
@@ -125,20 +158,69 @@ pub(super) fn learn_of_holes(now: Instant, stream: &mut Stream, passing: &Passin
     if passing.seen.is_duplicate_ack && !is_d_sack {
         stream.replay.duplicates = stream.replay.duplicates.saturating_add(1);
     }
-    if blocks.is_empty() || !is_active(now, stream) {
-        return;
+    let (arrived, left_is_lost) = (&mut stream.replay.arrived, stream.replay.left_is_lost);
+    let mut is_news = false;
+    let mut left_delivered = false;
+    for &(left, right) in blocks.iter().filter(|(_, right)| right.is_after(segment.ack)) {
+        stream.kept.mark_sacked(left, right, |kept| {
+            is_news = true;
+            left_delivered |= owed::was_left(kept);
+            if let Some(sent) = kept.sent().filter(|sent| sent.by_us) {
+                Arrived::add(arrived, kept.size, sent.at, left_is_lost || !sent.again);
+            }
+        });
     }
-    stream.kept.mark(|kept| kept.is_sacked |= is_in_blocks(kept, blocks));
+    if left_delivered {
+        stream.replay.left_path_delivered = Some(now);
+    }
+    if is_news && (is_active(now, stream) || stream.replay.patience.is_some()) {
+        find_lost(now, stream);
+    }
+}
+
+/// Finds what is lost by what was sent after it and has arrived.
+fn find_lost(now: Instant, stream: &mut Stream) {
     let by_us = |kept: &Kept| kept.sent().is_some_and(|sent| sent.by_us);
     // What was delivered before the handover says nothing of what was released after it.
     let arrived = stream.kept.iter().rposition(|kept| kept.is_sacked && by_us(kept));
     let mut behind = arrived.unwrap_or(0);
+    let by_left = third_latest(stream, |sent| sent.left);
+    let is_lost_there = |sent: Sent| sent.left && by_left.is_some_and(|arrived| sent.at < arrived);
     stream.kept.mark(|kept| {
         if behind > 0 {
             behind -= 1;
             kept.is_missing |= !kept.is_sacked && by_us(kept);
         }
+        kept.is_missing |= !kept.is_sacked && kept.sent().is_some_and(is_lost_there);
     });
+    let left_is_lost = stream.replay.left_is_lost;
+    let waits = stream.kept.has_waiting();
+    if let Some(arrived) = third_latest(stream, |sent| sent.by_us && (left_is_lost || !sent.again)) {
+        // Its sender would have to wait for all that waits here before it could tell, or has told in vain.
+        let saw_loss = &mut stream.replay.saw_loss;
+        stream.kept.owe(now, |kept, sent| {
+            let is_ours = sent.by_us && (waits || kept.swallowed);
+            let is_lost = is_ours && !kept.is_sacked && sent.at < arrived;
+            *saw_loss |= is_lost;
+            is_lost
+        });
+    }
+}
+
+/// When the third latest of the packets that have arrived, of those that are looked at, was sent: what was sent before it by the same path
+/// and has not arrived is lost (RFC 5681 section 3.2; by time, for what goes again is not in the order of its numbers: RFC 8985).
+fn third_latest(stream: &Stream, is_looked_at: impl Fn(Sent) -> bool) -> Option<Instant> {
+    let mut latest = [None; DUPLICATES as usize];
+    for kept in stream.kept.iter().filter(|kept| kept.is_sacked) {
+        let Some(sent) = kept.sent().filter(|sent| is_looked_at(*sent)) else { continue };
+        let mut at = Some(sent.at);
+        for known in &mut latest {
+            if at > *known {
+                core::mem::swap(known, &mut at);
+            }
+        }
+    }
+    latest[DUPLICATES as usize - 1]
 }
 
 /// Whether a segment for the mobile node, at the mobile node, is a late copy of what it has.

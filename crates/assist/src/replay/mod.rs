@@ -34,6 +34,7 @@ pub(crate) mod blind;
 pub(crate) mod duplicates;
 mod meter;
 pub(crate) mod owed;
+mod rate_probe;
 pub(crate) mod release;
 
 use core::time::Duration;
@@ -51,6 +52,8 @@ use crate::{Config, DropReason, Fate, Kind, Place, Replay, Rest, Towards, Verdic
 
 pub(crate) use release::{Replays, take_turn};
 
+/// A receiver may delay an acknowledgement so long (Linux: 40 ms; RFC 9293 section 3.8.6.3 allows 500 ms).
+const DELAYED_ACK: Duration = Duration::from_millis(40);
 /// Where a round trip is not known: the least timeout of today's senders (Linux).
 const LEAST_TIMEOUT: Duration = Duration::from_millis(200);
 
@@ -93,6 +96,10 @@ impl Rules {
 #[derive(Debug, Default)]
 pub(crate) struct State {
     meter: meter::Meter,
+    /// What has arrived of what was released since the course of the replay was last told.
+    arrived: Option<rate_probe::Arrived>,
+    /// Something released was lost since the course of the replay was last told.
+    saw_loss: bool,
     /// The old path was left and may still deliver what it has.
     patience: Option<owed::Patience>,
     share: release::Share,
@@ -103,6 +110,10 @@ pub(crate) struct State {
     grace: Duration,
     /// The present path is known to be slower than the one before.
     is_slower: bool,
+    /// The path that was left delivers nothing any longer.
+    left_is_lost: bool,
+    /// When the path that was left last delivered something behind a hole.
+    left_path_delivered: Option<Instant>,
     /// Round trip of the path that was left, as far as it was given.
     left_round_trip: Option<Duration>,
     /// A tail loss probe is let through for its answer.
@@ -132,7 +143,7 @@ pub(crate) fn on_packet(cx: &mut Context<'_>, flow: &mut Flow, passing: &Passing
     if passing.towards == cx.config.place.keeps() {
         on_sent(cx, flow, &rules, passing, verdict);
     } else {
-        on_answered(cx, flow, passing);
+        on_answered(cx, flow, &rules, passing);
         if cx.config.place == Place::MobileNode && duplicates::is_late_copy(cx, flow, passing) {
             cx.counters.duplicates_dropped += 1;
             verdict.fate = Fate::Drop(DropReason::DeliveredAlready);
@@ -142,7 +153,15 @@ pub(crate) fn on_packet(cx: &mut Context<'_>, flow: &mut Flow, passing: &Passing
 }
 
 /// A segment that may acknowledge something of what is kept.
-fn on_answered(cx: &mut Context<'_>, flow: &mut Flow, passing: &Passing<'_>) {
+fn on_answered(cx: &mut Context<'_>, flow: &mut Flow, rules: &Rules, passing: &Passing<'_>) {
+    learn_from_answer(cx, flow, passing);
+    if flow.stream(passing.towards.back()).kept.has_waiting() && !cx.replays.is_running(flow.key.mobile) {
+        release::join(cx, flow, rules);
+    }
+}
+
+/// What a segment says of how far the direction that is kept has come.
+fn learn_from_answer(cx: &mut Context<'_>, flow: &mut Flow, passing: &Passing<'_>) {
     let stream = flow.stream_mut(passing.towards.back());
     let Some(una) = stream.una else { return };
     if duplicates::is_active(cx.now, stream) {
@@ -157,9 +176,14 @@ fn on_answered(cx: &mut Context<'_>, flow: &mut Flow, passing: &Passing<'_>) {
     stream.replay.repeated = None;
     let (outbox, counters) = (&mut *cx.outbox, &mut *cx.counters);
     let mut bytes = 0;
+    let (arrived, left_is_lost) = (&mut stream.replay.arrived, stream.replay.left_is_lost);
     stream.kept.acknowledge(una, |kept| {
         counters.acknowledged += 1;
         bytes += u64::from(kept.size);
+        if let Some(sent) = kept.sent().filter(|sent| sent.by_us && !kept.is_sacked) {
+            let is_clear = left_is_lost || !sent.again;
+            rate_probe::Arrived::add(arrived, kept.size, sent.at, is_clear);
+        }
         discard(outbox, &kept, DropReason::DeliveredAlready);
     });
     stream.replay.meter.add(cx.now, bytes, stream.round_trip);
@@ -194,6 +218,9 @@ fn on_sent(
     if let Some(reason) = duplicates::swallow(cx.now, stream, rules, passing) {
         cx.counters.retransmissions_swallowed += 1;
         verdict.fate = Fate::Drop(reason);
+        if let Some(due) = duplicates::swallowed_due(cx.now, stream) {
+            cx.timers.set(Owner::Flow(flow.key), Wake::Swallowed, due);
+        }
         return;
     }
     keep(cx, flow, rules, passing, verdict);
@@ -238,7 +265,7 @@ fn keep(cx: &mut Context<'_>, flow: &mut Flow, rules: &Rules, passing: &Passing<
     } else {
         cx.counters.kept += 1;
         verdict.keep = Some(token);
-        Whereabouts::Sent(Sent { at: cx.now, by_us: false, left: false })
+        Whereabouts::Sent(Sent { at: cx.now, by_us: false, again: false, left: false })
     };
     let range = (passing.segment.seq, passing.segment.end_seq());
     let stamp = passing.segment.timestamps.map(|stamps| stamps.value);
@@ -285,6 +312,7 @@ pub(crate) fn on_timeout(cx: &mut Context<'_>, flow: &mut Flow, wake: Wake) {
     let Some(rules) = Rules::of(cx.config) else { return };
     match wake {
         Wake::Patience => owed::on_patience_over(cx, flow, &rules),
+        Wake::Swallowed => duplicates::on_swallowed_due(cx, flow, &rules),
         Wake::Age => age(cx, flow, &rules),
         _ => return,
     }

@@ -29,10 +29,8 @@ use crate::paths::{self, Usable};
 use crate::timers::Owner;
 use crate::{Place, Wake};
 
-use super::{LEAST_TIMEOUT, Rules, duplicates, release};
+use super::{DELAYED_ACK, LEAST_TIMEOUT, Rules, release};
 
-/// A receiver may delay an acknowledgement so long (Linux: 40 ms; RFC 9293 section 3.8.6.3 allows 500 ms).
-const DELAYED_ACK: Duration = Duration::from_millis(40);
 /// A patient replay gives up when nothing has said where to begin for so long: the longest back-off but the last ones.
 const FORGOTTEN: Duration = Duration::from_secs(3);
 
@@ -70,6 +68,7 @@ pub(super) fn on_usable(cx: &mut Context<'_>, flow: &mut Flow, rules: &Rules, us
     stream.replay.may_probe = !stream.replay.is_slower;
     stream.replay.left_round_trip = usable.old.round_trip;
     let is_lost = usable.old_is_lost == Some(true) || is_silent(cx.now, stream, &usable.old);
+    stream.replay.left_is_lost = is_lost;
     if is_lost || is_sooner_again(cx.config.place, stream, usable) {
         return begin(cx, flow, rules, Which::All);
     }
@@ -101,7 +100,8 @@ pub(super) fn on_patience_over(cx: &mut Context<'_>, flow: &mut Flow, rules: &Ru
         }
         return;
     }
-    let progress = stream.progress_at.filter(|_| sees_acks).unwrap_or(since).max(since);
+    let progress = stream.progress_at.max(stream.replay.left_path_delivered);
+    let progress = progress.filter(|_| sees_acks).unwrap_or(since).max(since);
     if cx.now < progress + wait {
         cx.timers.set(Owner::Flow(key), Wake::Patience, progress + wait);
         return;
@@ -155,7 +155,6 @@ pub(super) fn begin(cx: &mut Context<'_>, flow: &mut Flow, rules: &Rules, which:
     stream.replay.patience = None;
     stream.replay.duplicates = 0;
     cx.timers.stop(Owner::Flow(key), Wake::Patience);
-    duplicates::mark_sacked(stream);
     let from = if stream.has_visible_acks() { None } else { first_owed(cx, stream) };
     let is_owed = |kept: &Kept, sent: Sent| {
         let is_wanted = which == Which::All || sent.left;

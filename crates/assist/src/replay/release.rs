@@ -4,12 +4,14 @@
 //! Varghese 1995). A burst would gain nothing, for the slowest link serialises at that rate in any case; but it would need a
 //! queue there as large as itself, and put itself in front of signalling and of other flows. The first packet goes at once.
 //!
-//! - *The rate is known:* that pace, and - as far as acknowledgements are in sight - not more than rate times round trip and
-//!   two packets released and unacknowledged, so that a rate given too high costs a short queue, not loss.
-//! - *It is not known:* the rate at which these flows were delivered before. The common case is a path like the last one; then
-//!   this is exact, and the sender's whole window is on its way within a round trip, which is what lets today's senders undo
-//!   their timeout. A faster path makes it conservative for one window; on a slower one the link drops the end of the window, as
-//!   it would without a replay.
+//! - *Somebody has said the rate*, or it is not known and *these flows were measured before the handover*: that is a first guess, and
+//!   acknowledgements of what was released say what the path is really like ([`super::rate_probe`]). A path like the last one is
+//!   then used at its rate from the first packet on, so that the sender's whole window is on its way within a round trip, which is
+//!   what lets today's senders undo their timeout; a faster one is found within a few round trips; on a slower one the link drops
+//!   the end of the window, as it would without a replay.
+//! - *As far as acknowledgements are in sight*, not more than twice what the path holds and two packets are released and
+//!   unacknowledged - once what it holds where the pace is the rate that was given - so that too high a guess costs a short queue,
+//!   not loss.
 //! - *Nothing is known, for the flow has just begun:* all at once. There is not more than its first windows.
 //! - *Few packets* need no pace: ten, an initial window (RFC 6928), if they are within rate times round trip or that is not known.
 //!
@@ -30,7 +32,8 @@ use crate::paths::PathEvent;
 use crate::{FlowKey, Towards};
 
 use super::owed::rate_of;
-use super::{LEAST_TIMEOUT, Rules};
+use super::rate_probe::{Arrived, RateProbe};
+use super::{DELAYED_ACK, LEAST_TIMEOUT, Rules};
 
 /// What a packet takes up on the path beyond itself: the outer header (RFC 2003) and about as much for a link's framing.
 const OVERHEAD: u64 = 40;
@@ -55,11 +58,20 @@ pub(crate) struct Replays {
 #[derive(Debug)]
 pub(crate) struct Course {
     id: u64,
-    /// Rate of the path, if it is known.
+    /// Rate of the path, as somebody has said.
     given: Option<DataRate>,
     /// Sum of the rates at which its flows were delivered before, bit/s.
     measured: u64,
-    round_trip: Duration,
+    /// The rate as it shows itself.
+    probe: RateProbe,
+    /// What a round trip is expected to be, until one has been measured.
+    expected: Duration,
+    /// The shortest time that a released packet took to be acknowledged.
+    sample: Option<Duration>,
+    /// The time that the latest one took.
+    took: Option<Duration>,
+    /// Something was acknowledged since it began.
+    heard: bool,
     is_burst: bool,
     turns: VecDeque<FlowKey>,
     members: BTreeMap<FlowKey, Member>,
@@ -119,7 +131,7 @@ impl Replays {
         if course.is_burst {
             return None;
         }
-        let rate = course.given?;
+        let rate = course.rate()?;
         let pipe = course.pipe(rate);
         match rules.longest_wait() {
             Some(wait) => Some((rate.bits_in(wait) / 8).max(pipe)),
@@ -168,33 +180,50 @@ impl Replays {
 
 impl Course {
     fn rate(&self) -> Option<DataRate> {
-        self.given
-            .or_else(|| (self.measured > 0).then(|| DataRate::from_bits_per_second(self.measured)))
-            .filter(|_| !self.is_burst)
+        self.probe.pace().filter(|_| !self.is_burst)
+    }
+
+    /// The time that a released packet takes to be acknowledged.
+    fn round_trip(&self) -> Duration {
+        self.sample.unwrap_or(self.expected)
+    }
+
+    /// Released packets have arrived.
+    fn note_arrival(&mut self, now: Instant, arrived: &Arrived) {
+        if !core::mem::replace(&mut self.heard, true) {
+            // It may be the last one that the old path lost, repeated by the other end.
+            return;
+        }
+        let took = now.saturating_duration_since(arrived.released);
+        self.took = Some(took);
+        self.sample = Some(self.sample.map_or(took, |least| least.min(took)));
+        self.probe.arrived(now, arrived, self.round_trip());
     }
 
     /// What the path holds, and two packets.
     fn pipe(&self, rate: DataRate) -> u64 {
         let packet = u64::from(self.largest) + OVERHEAD;
-        rate.bits_in(self.round_trip) / 8 + 2 * packet
+        let holds = rate.bits_in(self.round_trip()) / 8;
+        // A rate that is looked for is not to be held down by the window.
+        let room = if self.given == Some(rate) { holds } else { 2 * holds };
+        room + 2 * packet
     }
 
     fn patience_for_acks(&self) -> Duration {
-        (2 * self.round_trip).max(NO_ACKS)
+        (2 * self.round_trip()).max(if self.sample.is_some() { LEAST_TIMEOUT } else { NO_ACKS })
     }
 
     fn may_send(&mut self, now: Instant) -> bool {
         let Some(rate) = self.rate() else { return true };
         let Tally { waiting, waiting_bytes, out, .. } = self.total;
-        let holds = self.given.map_or(u64::MAX, |rate| rate.bits_in(self.round_trip) / 8);
+        let holds = self.given.map_or(u64::MAX, |rate| rate.bits_in(self.round_trip()) / 8);
         if waiting <= FEW && waiting_bytes + out <= holds {
             return true;
         }
         if self.next_at > now {
             return false;
         }
-        // The window is of a path that is known; else the pace is all there is.
-        let has_window = self.acks_in_sight && self.given.is_some() && self.following_since.is_none();
+        let has_window = self.acks_in_sight && self.following_since.is_none();
         if has_window && out > 0 && out + u64::from(self.largest) > self.pipe(rate) {
             let since = *self.full_since.get_or_insert(now);
             self.was_full = true;
@@ -218,7 +247,7 @@ impl Course {
             return Duration::ZERO;
         };
         let Some(since) = self.following_since else { return alone };
-        let round_trip = self.round_trip.as_nanos().max(1);
+        let round_trip = self.round_trip().as_nanos().max(1);
         let rise = round_trip + now.saturating_duration_since(since).as_nanos();
         Duration::from_nanos(u64::try_from(alone.as_nanos() * round_trip / rise).unwrap_or(u64::MAX))
     }
@@ -249,16 +278,22 @@ pub(super) fn join(cx: &mut Context<'_>, flow: &mut Flow, rules: &Rules) {
     let towards = cx.config.place.keeps();
     let stream = flow.stream_mut(towards);
     let measured = stream.replay.meter.rate().map_or(0, DataRate::bits_per_second);
-    let round_trip = path.round_trip.max(stream.round_trip).unwrap_or(LEAST_TIMEOUT);
+    // What was measured by the path that was left has its queue in it.
+    let expected = path.round_trip.or(stream.round_trip.min(Some(LEAST_TIMEOUT))).unwrap_or(LEAST_TIMEOUT);
     let largest = stream.kept.iter().map(|kept| kept.size).max().unwrap_or(0);
     let replays = &mut *cx.replays;
+    let given = rate_of(cx.config.place, &path);
     let course = replays.courses.entry(mobile).or_insert_with(|| {
         replays.begun += 1;
         Course {
             id: replays.begun,
-            given: rate_of(cx.config.place, &path),
+            given,
             measured: 0,
-            round_trip,
+            probe: RateProbe::new(0),
+            expected,
+            sample: None,
+            took: None,
+            heard: false,
             is_burst: rules.is_burst(),
             turns: VecDeque::new(),
             members: BTreeMap::new(),
@@ -272,13 +307,14 @@ pub(super) fn join(cx: &mut Context<'_>, flow: &mut Flow, rules: &Rules) {
         }
     });
     course.largest = course.largest.max(largest);
-    course.round_trip = course.round_trip.max(round_trip);
+    course.expected = course.expected.max(expected);
     if course.members.insert(key, Member::default()).is_none() {
         course.turns.push_back(key);
     }
     if stream.replay.share.course != course.id {
         course.measured = course.measured.saturating_add(measured);
     }
+    course.probe.guess(course.given.map_or(course.measured, DataRate::bits_per_second));
     course.following_since = None;
     settle(cx, flow);
 }
@@ -288,9 +324,18 @@ pub(super) fn settle(cx: &mut Context<'_>, flow: &mut Flow) {
     let key = flow.key;
     let Some(course) = cx.replays.course(key.mobile) else { return };
     let stream = flow.stream_mut(cx.config.place.keeps());
+    if let Some(arrived) = stream.replay.arrived.take() {
+        course.note_arrival(cx.now, &arrived);
+    }
+    if core::mem::take(&mut stream.replay.saw_loss) {
+        course.probe.lost(cx.now);
+    }
     let mut tally = stream.kept.tally();
     if !stream.has_visible_acks() {
         tally.out = 0;
+    }
+    if let Some(took) = course.took {
+        stream.replay.grace = 2 * took + DELAYED_ACK;
     }
     stream.replay.share = course.count(&key, &stream.replay.share, tally);
     if course.total.owed == 0 && course.following_since.is_none() {

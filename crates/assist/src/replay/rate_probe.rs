@@ -1,0 +1,148 @@
+//! The rate of a path, found by what is acknowledged of what is released at a pace.
+//!
+//! A rate that somebody has given, or that another path had, is a first guess. While released packets are acknowledged as fast as the first
+//! ones were, there is no queue, and the path takes more: the pace rises by a quarter in the first round trip of acknowledgements, and after
+//! that doubles each, as in slow start. When a queue stands (as HyStart has it, Ha and Rhee 2008) or something is lost, the pace stays, and
+//! what arrives is measured: if it is less than the pace, that is the rate (delivery rates as in draft-cheng-iccrg-delivery-rate-estimation),
+//! else the pace goes on rising. A rate that was found is tried again after some time, for radios change theirs, and a lost packet makes
+//! a rate look lower than it is.
+
+use core::time::Duration;
+
+use careof_base::{DataRate, Instant};
+
+use super::DELAYED_ACK;
+
+/// So many packets of one pace are measured, and a round trip of them.
+const PACKETS: u32 = 8;
+/// After so many round trips a rate that was found is tried again.
+const AGAIN: u32 = 8;
+
+/// What has arrived of the released packets since the last time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrived {
+    pub(crate) packets: u32,
+    pub(crate) bytes: u64,
+    /// When the latest of them was released.
+    pub(crate) released: Instant,
+}
+
+impl Arrived {
+    /// Another one has arrived.
+    ///
+    /// It counts only if it `is_clear` that it was the released one, and not one that the path before still delivered.
+    pub(crate) fn add(so_far: &mut Option<Self>, size: u16, released: Instant, is_clear: bool) {
+        if !is_clear {
+            return;
+        }
+        let arrived = so_far.get_or_insert(Self { packets: 0, bytes: 0, released });
+        arrived.packets += 1;
+        arrived.bytes += u64::from(size);
+        arrived.released = arrived.released.max(released);
+    }
+}
+
+/// The search for a rate.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RateProbe {
+    /// Present pace, bit/s; 0: none, for nothing is known.
+    pace: u64,
+    course: Course,
+    /// The pace is still the guess.
+    is_guess: bool,
+}
+
+/// How far the search is.
+#[derive(Clone, Copy, Debug)]
+enum Course {
+    /// The pace rises with what arrives. After `until`, the first round trip, twice as fast.
+    Rising { carefully_until: Option<Instant> },
+    /// A queue stands: what was released `since` is measured, from the `first` arrival of it on.
+    Measuring { since: Instant, first: Option<Instant>, packets: u32, bytes: u64 },
+    /// The path was found not to be faster.
+    Found { at: Instant },
+}
+
+impl RateProbe {
+    pub(super) const fn new(guess: u64) -> Self {
+        Self { pace: guess, course: Course::Rising { carefully_until: None }, is_guess: true }
+    }
+
+    /// Another guess, unless the path has said something itself.
+    pub(super) const fn guess(&mut self, guess: u64) {
+        if self.is_guess {
+            self.pace = guess;
+        }
+    }
+
+    /// The pace, if there is any.
+    pub(super) fn pace(&self) -> Option<DataRate> {
+        (self.pace > 0).then(|| DataRate::from_bits_per_second(self.pace))
+    }
+
+    fn measure(&mut self, now: Instant) {
+        self.course = Course::Measuring { since: now, first: None, packets: 0, bytes: 0 };
+    }
+
+    /// Something that was released is lost.
+    pub(super) fn lost(&mut self, now: Instant) {
+        if let Course::Rising { .. } = self.course {
+            self.measure(now);
+        }
+    }
+
+    /// Released packets have arrived; one takes `round_trip` to be acknowledged where no queue stands.
+    pub(super) fn arrived(&mut self, now: Instant, arrived: &Arrived, round_trip: Duration) {
+        if self.pace == 0 {
+            return;
+        }
+        match &mut self.course {
+            Course::Rising { carefully_until } => {
+                let took = now.saturating_duration_since(arrived.released);
+                let packet = u128::from(arrived.bytes / u64::from(arrived.packets.max(1))) * 8_000_000_000;
+                let two = Duration::from_nanos(
+                    u64::try_from(2 * packet / u128::from(self.pace)).unwrap_or(u64::MAX),
+                );
+                if took > round_trip + (round_trip / 4).max(DELAYED_ACK).max(two) {
+                    return self.measure(now);
+                }
+                let until = *carefully_until.get_or_insert(now + round_trip);
+                let in_flight = (u128::from(self.pace) * round_trip.as_nanos() / 8_000_000_000).max(1);
+                let rise = u128::from(self.pace) * u128::from(arrived.bytes) / in_flight;
+                let rise = u64::try_from(rise).unwrap_or(u64::MAX).min(self.pace);
+                self.is_guess = false;
+                self.pace = self.pace.saturating_add(if now < until { rise / 4 } else { rise });
+            }
+            Course::Measuring { since, first, packets, bytes } => {
+                if arrived.released < *since {
+                    return;
+                }
+                let Some(first) = *first else {
+                    *first = Some(now);
+                    return;
+                };
+                *packets += arrived.packets;
+                *bytes += arrived.bytes;
+                let lasted = now.saturating_duration_since(first);
+                if *packets < PACKETS || lasted < round_trip {
+                    return;
+                }
+                let rate = u128::from(*bytes) * 8 * 1_000_000_000 / lasted.as_nanos().max(1);
+                let rate = u64::try_from(rate).unwrap_or(u64::MAX);
+                if rate >= self.pace - self.pace / 8 {
+                    self.course = Course::Rising { carefully_until: None };
+                } else {
+                    self.course = Course::Found { at: now };
+                    self.is_guess = false;
+                    self.pace = rate.max(1);
+                }
+            }
+            Course::Found { at } => {
+                if now >= *at + round_trip * AGAIN {
+                    self.pace = self.pace.saturating_add(self.pace / 4);
+                    self.measure(now);
+                }
+            }
+        }
+    }
+}
