@@ -113,10 +113,10 @@ impl ForeignAgent {
     }
 
     /// The home agent's address may be a directed broadcast, by which a mobile node looks for one, but not
-    /// one that leads nowhere or back to us.
+    /// one that leads nowhere or back to this host (section 3.7.2).
     fn check_home_agent(&self, request: &RegistrationRequest) -> Result<(), Refusal> {
         let address = request.home_agent;
-        if is_unicast(address) && !self.is_own(address) {
+        if is_unicast(address) && !self.is_own(address) && !self.surroundings.is_own(address) {
             return Ok(());
         }
         Err(Refusal::new(DropReason::PoorlyFormed, ReplyCode::ForeignInvalidHomeAgentAddress))

@@ -34,7 +34,7 @@ use super::outbox::Outbox;
 use super::ration::{DenialRation, NodeRation};
 use super::{
     ArpEvent, ArpOwner, BindingChanged, Change, ConfigError, Counters, DropReason, EncapsulationChoice,
-    Event, Input, InterfaceId, MobilityBinding, RegistrationEvent, RegistrationStep, ReplayGuard,
+    Event, Input, InterfaceId, MobilityBinding, NtpTime, RegistrationEvent, RegistrationStep, ReplayGuard,
     ReverseTunnel, SecurityAssociation, Surroundings, Transmit, TransmitPayload, Tunnel, Wake, WallClock,
 };
 
@@ -44,6 +44,19 @@ struct Served {
     security: Vec<(SecurityAssociation, ReplayGuard)>,
     permitted: bool,
     denials: NodeRation,
+}
+
+impl Served {
+    /// A timestamp that one security association has accepted is past for the others, too: it must be later than all that were
+    /// accepted of the mobile node (section 5.7.1).
+    fn synchronize(&mut self) {
+        let Some(latest) =
+            self.security.iter().filter_map(|(_, guard)| guard.latest()).reduce(NtpTime::later_of)
+        else {
+            return;
+        };
+        self.security.iter_mut().for_each(|(_, guard)| guard.advance(latest));
+    }
 }
 
 /// How a request came, as far as the reply needs it.
@@ -314,6 +327,10 @@ impl HomeAgent {
         if !self.nodes.contains_key(&request.home_address) {
             return self.outbox.drop(DropReason::UnknownHomeAddress, origin.source);
         }
+        // Nor is what nobody has signed.
+        if authentication::find(message, AuthenticationKind::MobileHome) == Found::None {
+            return self.outbox.drop(DropReason::MissingAuthenticator, origin.source);
+        }
         match self.check_origin(now, origin.source, bytes, message, request) {
             Ok((spi, identification)) => {
                 let answer = match self.check_wishes(origin, request) {
@@ -333,7 +350,7 @@ impl HomeAgent {
             }
             Err((reason, code, identification)) => {
                 self.outbox.drop(reason, origin.source);
-                if !self.may_deny(now, origin.source, request.home_address, code) {
+                if !self.may_deny(now, origin.source, bytes, message, (request.home_address, code)) {
                     return self.outbox.counters.count_suppressed_denial();
                 }
                 let answer = Answer { code, lifetime: request.lifetime, identification };
@@ -369,16 +386,15 @@ impl HomeAgent {
         if verdict.outcome.is_err() {
             return Err((DropReason::Replayed, ReplyCode::HomeIdentificationMismatch, verdict.reply));
         }
+        node.synchronize();
 
         let kind = AuthenticationKind::ForeignHome;
         let checked = match (self.foreign_agents.get(&source), authentication::find(message, kind)) {
             (None, Found::None) => Ok(()),
             (None, _) => Err(DropReason::UnknownSpi),
-            // A foreign agent that passes on the deregistration of an address that is not its own does not
-            // sign it (section 3.8.2.2).
-            (Some(_), Found::None) if request.lifetime.is_zero() && request.care_of_address != source => {
-                Ok(())
-            }
+            // A foreign agent signs no deregistration of an address that is not its own (section 3.8.2.2), and need not sign
+            // any other (section 3.7.2.2).
+            (Some(_), Found::None) if request.lifetime.is_zero() => Ok(()),
             (Some(association), _) => {
                 authentication::check(bytes, message, kind, core::iter::once(association)).map(|_| ())
             }
@@ -387,9 +403,17 @@ impl HomeAgent {
         Ok((spi, verdict.reply))
     }
 
-    /// Whether a request that is not what it claims to be is denied in so many words. A denial "SHOULD" be sent (section 3.8.2.1);
-    /// many of them would go to whomever the sender names as its source.
-    fn may_deny(&mut self, now: Instant, source: Ipv4Addr, home_address: Ipv4Addr, code: ReplyCode) -> bool {
+    /// Whether a request that is not what it claims to be is denied in so many words. A denial "MAY" or "SHOULD" be sent (sections
+    /// 3.8.2.1 and 3.8.2.3); many of them would go to whomever the sender names as its source. One "MUST": what a foreign agent
+    /// has signed tells who sends it.
+    fn may_deny(
+        &mut self,
+        now: Instant,
+        source: Ipv4Addr,
+        bytes: &[u8],
+        message: &Message,
+        (home_address, code): (Ipv4Addr, ReplyCode),
+    ) -> bool {
         match code {
             // It has the key, or was sent before by somebody who has.
             ReplyCode::HomeIdentificationMismatch => {
@@ -397,7 +421,14 @@ impl HomeAgent {
             }
             // The mobile node's part of it is authentic, and fresh.
             ReplyCode::HomeForeignAgentFailedAuthentication => true,
-            _ => self.denials.allows(now, source),
+            _ => {
+                let is_signed = self.foreign_agents.get(&source).is_some_and(|association| {
+                    let associations = core::iter::once(association);
+                    authentication::check(bytes, message, AuthenticationKind::ForeignHome, associations)
+                        .is_ok()
+                });
+                is_signed || self.denials.allows(now, source)
+            }
         }
     }
 
@@ -675,6 +706,8 @@ impl HomeAgent {
                 guard.resume(saved);
             }
         }
+        // Also for one that has been agreed on since.
+        node.synchronize();
         let clock = self.config.clock.at(now);
         // Who may no longer register has nothing to keep either.
         let kept = if node.permitted { self.config.max_bindings_per_node } else { 0 };
