@@ -4,11 +4,14 @@
 //! the standard error, past the test harness, which keeps to itself what passing tests print. Where [`REQUIRE`] is set
 //! nothing may be missing: such a test fails.
 
+mod memory;
+
 use std::io::{Write, stderr};
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
 use careof_lab::{Error, InterfaceConfig, Realm};
+pub use memory::MemoryGroup;
 
 /// The environment variable that forbids passing over.
 pub const REQUIRE: &str = "CAREOF_REQUIRE_LAB";
