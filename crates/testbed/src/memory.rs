@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::skip;
+use crate::pass_over;
 
 /// Where groups are mounted.
 const MOUNTED: &str = "/sys/fs/cgroup";
@@ -17,13 +17,11 @@ pub struct MemoryGroup {
 
 impl MemoryGroup {
     /// A group without a limit; `None` where this machine gives none. With version 1 it is below that of this process, whose
-    /// limits count for it; with version 2 beside it.
-    ///
-    /// # Panics
-    /// Instead of `None`, where [`REQUIRE`](crate::REQUIRE) is set.
+    /// limits count for it; with version 2 beside it. Hosts do not need it: where [`REQUIRE`](crate::REQUIRE) is set it may be missing,
+    /// too, as in a container that has its cgroups read-only.
     #[must_use]
     pub fn new_or_skip(name: &str) -> Option<Self> {
-        Self::new(name).inspect_err(|reason| skip(reason)).ok()
+        Self::new(name).inspect_err(|reason| pass_over(reason)).ok()
     }
 
     fn new(name: &str) -> Result<Self, String> {
