@@ -154,7 +154,7 @@ impl ForeignAgent {
         address == request.home_agent
             || self.home_agents.contains_key(&address)
             || listed.into_iter().any(|prefix| *prefix == Prefix::host(address))
-            || self.visitors.iter().any(|visitor| visitor.home_agent == address)
+            || self.visitors.is_home_agent(address)
     }
 
     /// Whether a registration by this home agent would replace or remove a visitor of another one without a proof: the mobile node's
