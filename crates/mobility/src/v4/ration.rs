@@ -68,7 +68,7 @@ impl DenialRation {
 }
 
 /// The ration of denials to a mobile node whose request was authentic and not fresh: its clock is wrong, or somebody has
-/// recorded it. Whoever has not heard it cannot use it up.
+/// recorded it, or sent a copy with something added. Whoever has not heard it cannot use it up.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct NodeRation(Used);
 

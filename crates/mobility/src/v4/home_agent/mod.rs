@@ -331,9 +331,9 @@ impl HomeAgent {
         if authentication::find(message, AuthenticationKind::MobileHome) == Found::None {
             return self.outbox.drop(DropReason::MissingAuthenticator, origin.source);
         }
-        match self.check_origin(now, origin.source, bytes, message, request) {
+        match self.check_origin(now, origin, bytes, message, request) {
             Ok((spi, identification)) => {
-                let answer = match self.check_wishes(origin, request) {
+                let answer = match self.check_wishes(request) {
                     Ok(()) if request.lifetime.is_zero() => Ok(self.deregister(origin, request)),
                     Ok(()) => self.register(now, request),
                     Err(refusal) => Err(refusal),
@@ -365,7 +365,7 @@ impl HomeAgent {
     fn check_origin(
         &mut self,
         now: Instant,
-        source: Ipv4Addr,
+        origin: Origin,
         bytes: &[u8],
         message: &Message,
         request: &RegistrationRequest,
@@ -379,17 +379,8 @@ impl HomeAgent {
                 .map_err(failed)?;
         let spi = association.spi();
 
-        let clock = self.config.clock.at(now);
-        let guard = node.security.iter_mut().find(|(association, _)| association.spi() == spi);
-        let (_, guard) = guard.ok_or(failed(DropReason::UnknownSpi))?;
-        let verdict = guard.check(own, clock, &mut self.random);
-        if verdict.outcome.is_err() {
-            return Err((DropReason::Replayed, ReplyCode::HomeIdentificationMismatch, verdict.reply));
-        }
-        node.synchronize();
-
         let kind = AuthenticationKind::ForeignHome;
-        let checked = match (self.foreign_agents.get(&source), authentication::find(message, kind)) {
+        let checked = match (self.foreign_agents.get(&origin.source), authentication::find(message, kind)) {
             (None, Found::None) => Ok(()),
             (None, _) => Err(DropReason::UnknownSpi),
             // A foreign agent signs no deregistration of an address that is not its own (section 3.8.2.2), and need not sign
@@ -399,7 +390,28 @@ impl HomeAgent {
                 authentication::check(bytes, message, kind, core::iter::once(association)).map(|_| ())
             }
         };
-        checked.map_err(|reason| (reason, ReplyCode::HomeForeignAgentFailedAuthentication, verdict.reply))?;
+
+        let clock = self.config.clock.at(now);
+        let guard = node.security.iter_mut().find(|(association, _)| association.spi() == spi);
+        let (_, guard) = guard.ok_or(failed(DropReason::UnknownSpi))?;
+        // Of these the mobile node has signed nothing: whoever has heard its request can send a copy that is denied for them, and
+        // that must not use up the request itself. Only what is accepted counts (section 5.7.1).
+        let checked = match checked {
+            Err(reason) => Err((reason, ReplyCode::HomeForeignAgentFailedAuthentication, own)),
+            // Also how a mobile node finds its home agent: by asking all of the home network (section 3.8.2.1).
+            Ok(()) if origin.destination != self.config.address => {
+                Err((DropReason::NotForUs, ReplyCode::HomeUnknownHomeAgentAddress, own))
+            }
+            Ok(()) => Ok(()),
+        };
+        if checked.is_err() && guard.clone().check(own, clock, &mut self.random).outcome.is_ok() {
+            return checked.map(|()| (spi, own));
+        }
+        let verdict = guard.check(own, clock, &mut self.random);
+        if verdict.outcome.is_err() {
+            return Err((DropReason::Replayed, ReplyCode::HomeIdentificationMismatch, verdict.reply));
+        }
+        node.synchronize();
         Ok((spi, verdict.reply))
     }
 
@@ -415,12 +427,12 @@ impl HomeAgent {
         (home_address, code): (Ipv4Addr, ReplyCode),
     ) -> bool {
         match code {
-            // It has the key, or was sent before by somebody who has.
-            ReplyCode::HomeIdentificationMismatch => {
+            // It has the key, or was sent before by somebody who has, or is a copy of what he sent.
+            ReplyCode::HomeIdentificationMismatch
+            | ReplyCode::HomeForeignAgentFailedAuthentication
+            | ReplyCode::HomeUnknownHomeAgentAddress => {
                 self.nodes.get_mut(&home_address).is_some_and(|node| node.denials.allows(now))
             }
-            // The mobile node's part of it is authentic, and fresh.
-            ReplyCode::HomeForeignAgentFailedAuthentication => true,
             _ => {
                 let is_signed = self.foreign_agents.get(&source).is_some_and(|association| {
                     let associations = core::iter::once(association);
@@ -433,18 +445,13 @@ impl HomeAgent {
     }
 
     /// Whether what an authentic request asks for can be had.
-    fn check_wishes(
-        &self,
-        origin: Origin,
-        request: &RegistrationRequest,
-    ) -> Result<(), (DropReason, ReplyCode)> {
+    fn check_wishes(&self, request: &RegistrationRequest) -> Result<(), (DropReason, ReplyCode)> {
         let flags = request.flags;
         let reserved = RequestFlags::RESERVED_R.with(RequestFlags::RESERVED_X);
         if flags.without(reserved) != flags {
             return Err((DropReason::PoorlyFormed, ReplyCode::HomePoorlyFormedRequest));
         }
-        // Also how a mobile node finds its home agent: by asking all of the home network (section 3.8.2.1).
-        if request.home_agent != self.config.address || origin.destination != self.config.address {
+        if request.home_agent != self.config.address {
             return Err((DropReason::NotForUs, ReplyCode::HomeUnknownHomeAgentAddress));
         }
         if !self.nodes.get(&request.home_address).is_some_and(|node| node.permitted) {

@@ -94,6 +94,21 @@ fn a_recorded_request_provokes_one_denial_a_second() {
     assert_eq!(agent.bindings_of(HOME).len(), 1);
 }
 
+#[test]
+fn copies_of_a_request_that_are_denied_for_what_was_added_provoke_one_denial_a_second() {
+    let mut agent = home_agent(home_config());
+    let now = Instant::from_secs(100);
+    let added = Some((AuthenticationKind::ForeignHome, security()));
+    let copy = Craft::new(now).with(|craft| craft.foreign = added);
+    let mut denials = 0;
+    for number in 0..10_000_u32 {
+        let victim = Ipv4Addr::from_bits(0xcb00_0000 + number);
+        denials += u64::from(ask(&mut agent, now, victim, &copy).is_some());
+    }
+    assert_eq!((denials, agent.counters().denials_suppressed), (16, 9_984));
+    assert_eq!(ask(&mut agent, now, WLAN, &Craft::new(now)), Some(ReplyCode::Accepted));
+}
+
 /// What RFC 5944 section 5.7.1 leaves open, as `docs/security.md` says.
 #[test]
 fn a_request_that_came_before_its_time_can_be_replayed_when_it_has_come() {

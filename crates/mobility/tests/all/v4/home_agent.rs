@@ -340,6 +340,37 @@ fn a_time_is_past_for_every_security_association_once_one_has_seen_a_later_one()
 }
 
 #[test]
+fn a_copy_that_is_denied_for_what_the_mobile_node_did_not_sign_does_not_use_its_request_up() {
+    let copies: [fn(&mut Craft); 2] = [
+        |c| c.foreign = Some((AuthenticationKind::ForeignHome, foreign_security())),
+        |c| c.destination = home_network().directed_broadcast().unwrap(),
+    ];
+    let codes = [ReplyCode::HomeForeignAgentFailedAuthentication, ReplyCode::HomeUnknownHomeAgentAddress];
+    for replay in [ReplayProtection::TIMESTAMPS, ReplayProtection::Nonces] {
+        let mut config = home_config();
+        let key = SecurityAssociation::new(Spi(256), careof_wire::mip4::Algorithm::HmacMd5, KEY, replay);
+        config.mobile_nodes[0].security = vec![key.unwrap()];
+        let mut bench = Bench::new(config);
+        let mut request = bench.next();
+        if replay == ReplayProtection::Nonces {
+            // It is told which nonce to take.
+            let first = bench.ask(&request).unwrap();
+            assert_eq!(first.code, ReplyCode::HomeIdentificationMismatch);
+            request.request.identification = Identification::from_halves(first.identification.high(), 7);
+        }
+        for (copy, code) in copies.into_iter().zip(codes) {
+            // From somebody who was faster.
+            assert_eq!(bench.code(&request.clone().with(copy)), Some(code));
+        }
+        assert_eq!(bench.code(&request), Some(ReplyCode::Accepted), "{replay:?}");
+        for copy in copies {
+            let code = bench.code(&request.clone().with(copy));
+            assert_eq!(code, Some(ReplyCode::HomeIdentificationMismatch), "and only once");
+        }
+    }
+}
+
+#[test]
 fn a_deregistration_ends_the_binding_it_names() {
     let mut bench = Bench::new(home_config());
     for address in [WLAN, GSM] {
