@@ -4,11 +4,14 @@
 //! the standard error, past the test harness, which keeps to itself what passing tests print. Where [`REQUIRE`] is set
 //! nothing may be missing: such a test fails.
 
+mod memory;
+
 use std::io::{Write, stderr};
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
 use careof_lab::{Error, InterfaceConfig, Realm};
+pub use memory::MemoryGroup;
 
 /// The environment variable that forbids passing over.
 pub const REQUIRE: &str = "CAREOF_REQUIRE_LAB";
@@ -40,9 +43,14 @@ pub fn skip_for(error: &Error) {
 /// # Panics
 /// Where [`REQUIRE`] is set.
 pub fn skip(reason: &str) {
+    assert!(std::env::var_os(REQUIRE).is_none(), "{REQUIRE} is set, and this machine cannot do it: {reason}");
+    pass_over(reason);
+}
+
+/// Says that something is not tested here, and why.
+fn pass_over(reason: &str) {
     let thread = std::thread::current();
     let test = thread.name().unwrap_or("a test");
-    assert!(std::env::var_os(REQUIRE).is_none(), "{REQUIRE} is set, and this machine cannot do it: {reason}");
     // Nobody reads it when it cannot be written.
     let _ = writeln!(stderr().lock(), "\nskipped: {test}: {reason}");
 }

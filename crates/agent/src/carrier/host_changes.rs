@@ -1,6 +1,7 @@
 //! What an agent has put into the host's routing, so that it can be taken out again.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::collections::btree_map::{BTreeMap, Entry};
 use std::net::{IpAddr, Ipv4Addr};
 use std::ops::Bound;
 
@@ -19,6 +20,8 @@ const PROXY: usize = 8;
 
 /// What makes one route of a table another than the next.
 type RouteKey = (u32, IpAddr, u8);
+/// A rule's priority, and whom it is about.
+type RuleKey = (u32, Option<(Ipv4Addr, u8)>);
 /// Whose address on which interface.
 type AddressKey = (u32, Ipv4Addr);
 
@@ -54,7 +57,8 @@ enum Round {
 pub(super) struct HostChanges {
     netlink: Netlink,
     routes: BTreeMap<RouteKey, Wanted<Route>>,
-    rules: Vec<Wanted<Rule>>,
+    /// Few for each key, and many keys where a foreign agent has many visitors.
+    rules: BTreeMap<RuleKey, Vec<Wanted<Rule>>>,
     neighbours: BTreeMap<AddressKey, Wanted<[u8; 6]>>,
     /// Neighbours that somebody else had set where one is wanted now.
     neighbours_before: BTreeMap<AddressKey, Neighbour>,
@@ -75,6 +79,10 @@ pub(super) struct HostChanges {
 
 fn key(route: &Route) -> RouteKey {
     (route.table.unwrap_or(Route::MAIN_TABLE), route.destination, route.prefix_length)
+}
+
+fn rule_key(rule: &Rule) -> RuleKey {
+    (rule.priority, rule.from)
 }
 
 /// Where what comes behind a key begins.
@@ -99,7 +107,7 @@ impl HostChanges {
         Ok(Self {
             netlink: Netlink::open()?,
             routes: BTreeMap::new(),
-            rules: Vec::new(),
+            rules: BTreeMap::new(),
             neighbours: BTreeMap::new(),
             neighbours_before: BTreeMap::new(),
             proxies: BTreeMap::new(),
@@ -204,29 +212,32 @@ impl HostChanges {
 
     /// Wants a rule.
     pub(super) fn set_rule(&mut self, rule: Rule) {
-        if self.rules.iter().any(|wanted| wanted.is_there && wanted.what == rule) {
+        let alike = self.rules.entry(rule_key(&rule)).or_default();
+        if alike.iter().any(|wanted| wanted.is_there && wanted.what == rule) {
             return;
         }
+        alike.retain(|wanted| wanted.what != rule);
         let outcome = self.netlink.add_rule(&rule);
         let is_there = self.note(outcome);
-        self.rules.retain(|wanted| wanted.what != rule);
-        self.rules.push(Wanted { what: rule, is_there });
+        self.rules.entry(rule_key(&rule)).or_default().push(Wanted { what: rule, is_there });
     }
 
     /// Wants a rule no longer.
     pub(super) fn unset_rule(&mut self, rule: &Rule) {
-        if let Some(at) = self.rules.iter().position(|wanted| wanted.what == *rule) {
-            self.rules.swap_remove(at);
-            let outcome = self.netlink.remove_rule(rule);
-            self.note(outcome);
+        let Entry::Occupied(mut alike) = self.rules.entry(rule_key(rule)) else { return };
+        let Some(at) = alike.get().iter().position(|wanted| wanted.what == *rule) else { return };
+        alike.get_mut().swap_remove(at);
+        if alike.get().is_empty() {
+            alike.remove();
         }
+        let outcome = self.netlink.remove_rule(rule);
+        self.note(outcome);
     }
 
     /// Of the rules at a priority for packets from `address`, wants this one or none.
     pub(super) fn set_rule_from(&mut self, address: Ipv4Addr, priority: u32, wanted: Option<Rule>) {
-        let others = self.rules.iter().map(|rule| &rule.what).filter(|rule| {
-            rule.priority == priority && rule.from == Some((address, 32)) && Some(*rule) != wanted.as_ref()
-        });
+        let alike = self.rules.get(&(priority, Some((address, 32)))).into_iter().flatten();
+        let others = alike.map(|rule| &rule.what).filter(|rule| Some(*rule) != wanted.as_ref());
         let others: Vec<Rule> = others.cloned().collect();
         if let Some(rule) = wanted {
             self.set_rule(rule);
@@ -243,7 +254,7 @@ impl HostChanges {
         for rule in &rules {
             self.set_rule(rule.clone());
         }
-        let old: Vec<Rule> = self.rules.iter().map(|wanted| wanted.what.clone()).collect();
+        let old: Vec<Rule> = self.rules.values().flatten().map(|wanted| wanted.what.clone()).collect();
         for rule in old.iter().filter(|rule| !rules.contains(rule)) {
             self.unset_rule(rule);
         }
@@ -368,7 +379,7 @@ impl HostChanges {
     /// Nothing is known for certain any more.
     pub(super) fn doubt_everything(&mut self) {
         self.routes.values_mut().for_each(|wanted| wanted.is_there = false);
-        self.rules.iter_mut().for_each(|wanted| wanted.is_there = false);
+        self.rules.values_mut().flatten().for_each(|wanted| wanted.is_there = false);
         self.proxies.values_mut().for_each(|is_there| *is_there = false);
         self.neighbours.values_mut().for_each(|wanted| wanted.is_there = false);
     }
@@ -444,8 +455,8 @@ impl HostChanges {
     }
 
     fn proceed_with_remains(&mut self, most: usize) -> (usize, Option<Round>) {
-        let rules: Vec<Rule> =
-            self.rules.iter().filter(|wanted| !wanted.is_there).map(|wanted| wanted.what.clone()).collect();
+        let missing = self.rules.values().flatten().filter(|wanted| !wanted.is_there);
+        let rules: Vec<Rule> = missing.map(|wanted| wanted.what.clone()).collect();
         let mut done = rules.len();
         rules.into_iter().for_each(|rule| self.set_rule(rule));
         while done < most {
@@ -505,7 +516,7 @@ impl HostChanges {
                 outcome = Err(error);
             }
         };
-        for wanted in self.rules.drain(..) {
+        for wanted in std::mem::take(&mut self.rules).into_values().flatten() {
             note(self.netlink.remove_rule(&wanted.what).map(drop));
         }
         let routes = std::mem::take(&mut self.routes);

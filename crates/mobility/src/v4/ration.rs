@@ -1,7 +1,10 @@
 //! How many denials an agent sends to those who have proved nothing.
 //!
-//! Anybody can send a request that is denied, in anybody's name: the denial then goes to somebody who has not asked. RFC 5944
-//! sections 3.7.2.3 and 3.8.3.1 want denials to be sent where they can be of use ("SHOULD"), not each of them.
+//! Anybody can send a request that is denied, in anybody's name: the denial then goes to somebody who has not asked. A home agent
+//! "SHOULD in most cases" send one, and where the mobile node's authenticator fails "MAY" (RFC 5944 sections 3.8.2 and 3.8.2.1), unless
+//! a foreign agent has signed the request. A foreign agent "MUST", but not more than one a second to the same mobile node (section
+//! 3.7.2). Who asks in the names of many would have it send as many: so all together, and those of one network, have a
+//! ration, too, which goes beyond the RFC.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -14,6 +17,8 @@ use careof_base::{Allowance, Instant, Used};
 const A_NETWORK: Allowance = Allowance::new(100, Duration::from_millis(50));
 /// To all together.
 const ALL: Allowance = Allowance::new(200, Duration::from_millis(10));
+/// With code 76, to all together: one a second, as RFC 3024 section 4.2.1 demands.
+const TOO_DISTANT: Allowance = Allowance::new(1, Duration::from_secs(1));
 /// To one mobile node that has its key. It asks once a second at most (RFC 5944 section 3.6).
 const A_MOBILE_NODE: Allowance = Allowance::new(16, Duration::from_secs(1));
 
@@ -26,12 +31,14 @@ const NETWORKS: usize = 256;
 #[derive(Clone, Debug)]
 pub(crate) struct DenialRation {
     all: Used,
+    too_distant: Used,
     networks: Box<[Used]>,
 }
 
 impl Default for DenialRation {
     fn default() -> Self {
-        Self { all: Used::default(), networks: vec![Used::default(); NETWORKS].into() }
+        let networks = vec![Used::default(); NETWORKS].into();
+        Self { all: Used::default(), too_distant: Used::default(), networks }
     }
 }
 
@@ -48,10 +55,20 @@ impl DenialRation {
         self.all = all;
         true
     }
+
+    /// Whether one more may say that a mobile node is too distant; it is counted then.
+    pub(crate) fn allows_too_distant(&mut self, now: Instant, destination: Ipv4Addr) -> bool {
+        let Some(too_distant) = self.too_distant.and_one(now, TOO_DISTANT) else { return false };
+        let is_allowed = self.allows(now, destination);
+        if is_allowed {
+            self.too_distant = too_distant;
+        }
+        is_allowed
+    }
 }
 
 /// The ration of denials to a mobile node whose request was authentic and not fresh: its clock is wrong, or somebody has
-/// recorded it. Whoever has not heard it cannot use it up.
+/// recorded it, or sent a copy with something added. Whoever has not heard it cannot use it up.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct NodeRation(Used);
 

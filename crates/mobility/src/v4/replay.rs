@@ -92,6 +92,21 @@ impl ReplayGuard {
         }
     }
 
+    /// The latest timestamp accepted.
+    pub(crate) const fn latest(&self) -> Option<NtpTime> {
+        match self {
+            Self::Timestamps { last, .. } => *last,
+            Self::Nonces { .. } => None,
+        }
+    }
+
+    /// Takes no timestamp any more that is not later than `stamp`.
+    pub(crate) fn advance(&mut self, stamp: NtpTime) {
+        if let Self::Timestamps { last, .. } = self {
+            *last = Some(last.map_or(stamp, |last| last.later_of(stamp)));
+        }
+    }
+
     /// Whether this is the Identification that was accepted last, by its timestamp.
     pub(crate) fn accepted_last(&self, identification: Identification) -> bool {
         match self {

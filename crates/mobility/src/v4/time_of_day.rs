@@ -66,6 +66,11 @@ impl NtpTime {
         self.0.wrapping_sub(other.0) as i64
     }
 
+    /// The later one of the two.
+    pub(crate) const fn later_of(self, other: Self) -> Self {
+        if other.difference(self) > 0 { other } else { self }
+    }
+
     /// The time from `other` to `self`; `None` when `self` is not later.
     #[must_use]
     pub fn after(self, other: Self) -> Option<Duration> {

@@ -87,6 +87,8 @@ pub(crate) struct VisitorList {
     deadlines: BTreeSet<(Instant, Ipv4Addr)>,
     /// How many have a way back through a tunnel.
     reverse_tunnels: usize,
+    /// How many are of which home agent.
+    home_agents: Holdings<Ipv4Addr>,
     /// How many without proof came from which station, and of which home agent.
     by_station: Holdings<Station>,
     by_home_agent: Holdings<Ipv4Addr>,
@@ -111,6 +113,11 @@ impl VisitorList {
 
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
+    }
+
+    /// Whether it is the address of a visitor's home agent.
+    pub(crate) fn is_home_agent(&self, address: Ipv4Addr) -> bool {
+        self.home_agents.of(address) > 0
     }
 
     /// Those with this home address and larger ones.
@@ -166,6 +173,7 @@ impl VisitorList {
         self.reverse_tunnels += usize::from(entry.reverse_tunnel.is_some());
         self.begun += u64::from(number.is_none());
         let number = number.unwrap_or(self.begun);
+        self.home_agents.add(entry.home_agent);
         if !claim.is_proven {
             claim.station.into_iter().for_each(|station| self.by_station.add(station));
             self.by_home_agent.add(claim.home_agent);
@@ -180,6 +188,7 @@ impl VisitorList {
         let Listed { entry, claim, number } = *self.entries.remove(&home_address)?;
         self.deadlines.remove(&(entry.expires, home_address));
         self.reverse_tunnels -= usize::from(entry.reverse_tunnel.is_some());
+        self.home_agents.take(entry.home_agent);
         if !claim.is_proven {
             claim.station.into_iter().for_each(|station| self.by_station.take(station));
             self.by_home_agent.take(claim.home_agent);
@@ -438,6 +447,36 @@ mod tests {
                     .enumerate()
                     .all(|(n, key)| places.get(key) == Some(&n) && requests.contains_key(key))
         }
+    }
+
+    #[test]
+    fn an_address_is_a_home_agents_as_long_as_it_has_a_visitor() {
+        let mut list = VisitorList::default();
+        let enter = |list: &mut VisitorList, node, home_agent| {
+            let PendingRequest { home_address, care_of, interface, lifetime, .. } = request(node, 1, 0);
+            let entry = VisitorEntry {
+                home_address,
+                home_agent,
+                care_of,
+                interface,
+                lifetime,
+                expires: Instant::from_secs(300),
+                co_located: false,
+                reverse_tunnel: None,
+                encapsulating_delivery: false,
+                encapsulations: Encapsulations::asked_for(RequestFlags::default()),
+                path: None,
+            };
+            list.insert(entry, claim(&request(node, 1, 0)));
+        };
+        let [one, other] = [1, 2].map(|last| Ipv4Addr::new(192, 0, 2, last));
+        enter(&mut list, 7, one);
+        enter(&mut list, 8, one);
+        enter(&mut list, 7, other);
+        assert!(list.is_home_agent(one) && list.is_home_agent(other));
+        list.remove(Ipv4Addr::new(10, 0, 0, 8));
+        assert!(!list.is_home_agent(one) && list.is_home_agent(other));
+        assert!(list.expire(Instant::from_secs(300)).is_some() && !list.is_home_agent(other));
     }
 
     #[test]

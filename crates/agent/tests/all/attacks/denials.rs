@@ -6,7 +6,10 @@ use std::time::Duration;
 use crate::support::*;
 use careof_agent::{Hooks, Setup, TimeOfDay};
 use careof_mobility::v4::Notice;
-use careof_wire::mip4::{Identification, Lifetime, Message, RegistrationRequest, RequestFlags};
+use careof_wire::mip4::{
+    Algorithm, AuthenticationKind, Identification, Lifetime, Message, RegistrationRequest, RequestFlags, Spi,
+    append_authentication,
+};
 
 #[test]
 fn a_home_agent_is_no_reflector_and_still_mends_a_mobile_nodes_clock() {
@@ -24,8 +27,10 @@ fn a_home_agent_is_no_reflector_and_still_mends_a_mobile_nodes_clock() {
         identification: Identification(7),
         extensions: Vec::new(),
     };
-    let request = Message::Request(request).emit();
-    assert_eq!(request.len(), 24);
+    let unsigned = Message::Request(request).emit();
+    let mut request = unsigned.clone();
+    let (kind, algorithm) = (AuthenticationKind::MobileHome, Algorithm::HmacMd5);
+    append_authentication(&mut request, kind, Spi(256), algorithm, b"not its key");
     let mut heard = 0;
     let mut listen = || {
         let mut buffer = [0; 1000];
@@ -35,7 +40,14 @@ fn a_home_agent_is_no_reflector_and_still_mends_a_mobile_nodes_clock() {
         }
         heard
     };
-    let asked = || home.counter("dropped-missing-authenticator");
+    // What is not signed at all has no answer (RFC 5944 section 3.8.2.1).
+    while home.counter("dropped-missing-authenticator") < 100 {
+        victim.send_to(&unsigned, (HA, 434)).unwrap();
+        sleep(Duration::from_millis(1));
+    }
+    sleep(SILENCE);
+    assert_eq!((listen(), home.counter("denials-suppressed")), (0, 0));
+    let asked = || home.counter("dropped-bad-authenticator");
     // As many as it takes in, not as many as are sent: the kernel may have no room for some.
     while asked() < 10_000 {
         for _ in 0..200 {
@@ -58,7 +70,7 @@ fn a_home_agent_is_no_reflector_and_still_mends_a_mobile_nodes_clock() {
     assert!(home.counter("denied-133") > 0);
     let counters = home.status().counters;
     let [asked, suppressed, denied] =
-        ["dropped-missing-authenticator", "denials-suppressed", "denied-131"].map(|name| counters[name]);
+        ["dropped-bad-authenticator", "denials-suppressed", "denied-131"].map(|name| counters[name]);
     assert!(suppressed > 0 && suppressed + denied == asked, "{suppressed} + {denied}, of {asked}");
     assert!(listen() <= denied);
     // A hundred at once and twenty a second: whoever takes ten times as long as that is not flooded.

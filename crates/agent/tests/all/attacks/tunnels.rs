@@ -254,6 +254,28 @@ fn what_was_wrapped_over_and_over_by_its_sender_is_not_wrapped_again() {
 }
 
 #[test]
+fn what_a_care_of_address_sends_back_wrapped_for_its_mobile_node_is_not_wrapped_again() {
+    let Some(realm) = realm_or_skip() else { return };
+    let world = World::new(realm);
+    let home = world.home_agent(home_setup(), Hooks::default());
+    assert_eq!(register(&udp(&world.mobile, WLAN, 0), Asked::new(HOME, WLAN)), 0);
+    let inner = |port| udp_datagram((CORRESPONDENT, port), (HOME, 9), b"back again");
+    let before = packets_out(&home.status());
+    let (there, elsewhere) =
+        (Forger::at(&world.mobile, WLAN), Forger::at(&world.correspondent, CORRESPONDENT));
+    for encapsulation in [Encapsulation::IpInIp, Encapsulation::Minimal, GRE] {
+        there.send(&wrapped(&inner(1), encapsulation, WLAN, HOME));
+    }
+    home.wait_until("dropped", |status| count(status, "packets-looping") == 3);
+    // Somebody else's tunnel to the mobile node is one like any other.
+    elsewhere.send(&wrapped(&inner(2), Encapsulation::IpInIp, CORRESPONDENT, HOME));
+    home.wait_until("wrapped", |status| packets_out(status) > before);
+    sleep(SILENCE);
+    let status = home.status();
+    assert_eq!((packets_out(&status) - before, count(&status, "packets-looping")), (1, 3));
+}
+
+#[test]
 fn a_path_below_the_floor_whose_errors_prove_nothing_is_no_black_hole() {
     let Some(realm) = realm_or_skip() else { return };
     let world = World::new(realm);

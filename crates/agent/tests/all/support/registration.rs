@@ -41,11 +41,16 @@ pub(crate) fn register(from: &Udp, asked: Asked) -> u8 {
 /// How long an answer is waited for.
 const AGAIN: Duration = Duration::from_secs(2);
 
-fn ask(from: &Udp, asked: &Asked) -> Option<u8> {
+/// The Identification of a request that is made now.
+pub(crate) fn identification() -> Identification {
     #[expect(clippy::disallowed_methods, reason = "the agent under test has the real time of day")]
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    Identification(NtpTime::from_unix(now).to_bits())
+}
+
+fn ask(from: &Udp, asked: &Asked) -> Option<u8> {
     let &Asked { home_agent, home_address, care_of_address, flags, ref extensions } = asked;
-    let identification = Identification(NtpTime::from_unix(now).to_bits());
+    let identification = identification();
     let request = RegistrationRequest {
         flags: flags.with(RequestFlags::DECAPSULATION_BY_MOBILE_NODE),
         lifetime: Lifetime::from_secs(600),

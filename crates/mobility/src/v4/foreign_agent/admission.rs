@@ -113,10 +113,10 @@ impl ForeignAgent {
     }
 
     /// The home agent's address may be a directed broadcast, by which a mobile node looks for one, but not
-    /// one that leads nowhere or back to us.
+    /// one that leads nowhere or back to this host (section 3.7.2).
     fn check_home_agent(&self, request: &RegistrationRequest) -> Result<(), Refusal> {
         let address = request.home_agent;
-        if is_unicast(address) && !self.is_own(address) {
+        if is_unicast(address) && !self.is_own(address) && !self.surroundings.is_own(address) {
             return Ok(());
         }
         Err(Refusal::new(DropReason::PoorlyFormed, ReplyCode::ForeignInvalidHomeAgentAddress))
@@ -154,7 +154,7 @@ impl ForeignAgent {
         address == request.home_agent
             || self.home_agents.contains_key(&address)
             || listed.into_iter().any(|prefix| *prefix == Prefix::host(address))
-            || self.visitors.iter().any(|visitor| visitor.home_agent == address)
+            || self.visitors.is_home_agent(address)
     }
 
     /// Whether a registration by this home agent would replace or remove a visitor of another one without a proof: the mobile node's

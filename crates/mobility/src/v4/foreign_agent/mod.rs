@@ -577,7 +577,12 @@ impl ForeignAgent {
         code: ReplyCode,
         lifetime: Lifetime,
     ) {
-        if !self.denials.allows(self.outbox.now(), way.destination) {
+        let now = self.outbox.now();
+        let is_allowed = match code {
+            ReplyCode::ForeignMobileNodeTooDistant => self.denials.allows_too_distant(now, way.destination),
+            _ => self.denials.allows(now, way.destination),
+        };
+        if !is_allowed {
             return self.outbox.counters.count_suppressed_denial();
         }
         let mut bytes = Vec::new();

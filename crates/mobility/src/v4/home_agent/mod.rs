@@ -36,7 +36,7 @@ use super::outbox::Outbox;
 use super::ration::{DenialRation, NodeRation};
 use super::{
     ArpEvent, ArpOwner, BindingChanged, Change, ConfigError, Counters, DropReason, EncapsulationChoice,
-    Event, Input, InterfaceId, MobilityBinding, RegistrationEvent, RegistrationStep, ReplayGuard,
+    Event, Input, InterfaceId, MobilityBinding, NtpTime, RegistrationEvent, RegistrationStep, ReplayGuard,
     ReverseTunnel, SecurityAssociation, Surroundings, Transmit, TransmitPayload, Tunnel, Wake, WallClock,
 };
 
@@ -46,6 +46,19 @@ struct Served {
     security: Vec<(SecurityAssociation, ReplayGuard)>,
     permitted: bool,
     denials: NodeRation,
+}
+
+impl Served {
+    /// A timestamp that one security association has accepted is past for the others, too: it must be later than all that were
+    /// accepted of the mobile node (section 5.7.1).
+    fn synchronize(&mut self) {
+        let Some(latest) =
+            self.security.iter().filter_map(|(_, guard)| guard.latest()).reduce(NtpTime::later_of)
+        else {
+            return;
+        };
+        self.security.iter_mut().for_each(|(_, guard)| guard.advance(latest));
+    }
 }
 
 /// How a request came, as far as the reply needs it.
@@ -328,9 +341,13 @@ impl HomeAgent {
         if !self.nodes.contains_key(&request.home_address) {
             return self.outbox.drop(DropReason::UnknownHomeAddress, origin.source);
         }
-        match self.check_origin(now, origin.source, bytes, message, request) {
+        // Nor is what nobody has signed.
+        if authentication::find(message, AuthenticationKind::MobileHome) == Found::None {
+            return self.outbox.drop(DropReason::MissingAuthenticator, origin.source);
+        }
+        match self.check_origin(now, origin, bytes, message, request) {
             Ok((spi, identification)) => {
-                let answer = match self.check_wishes(origin, request) {
+                let answer = match self.check_wishes(request) {
                     Ok(()) if request.lifetime.is_zero() => Ok(self.deregister(now, origin, request)),
                     Ok(()) => self.register(now, request),
                     Err(refusal) => Err(refusal),
@@ -347,7 +364,7 @@ impl HomeAgent {
             }
             Err((reason, code, identification)) => {
                 self.outbox.drop(reason, origin.source);
-                if !self.may_deny(now, origin.source, request.home_address, code) {
+                if !self.may_deny(now, origin.source, bytes, message, (request.home_address, code)) {
                     return self.outbox.counters.count_suppressed_denial();
                 }
                 let answer = Answer { code, lifetime: request.lifetime, identification };
@@ -362,7 +379,7 @@ impl HomeAgent {
     fn check_origin(
         &mut self,
         now: Instant,
-        source: Ipv4Addr,
+        origin: Origin,
         bytes: &[u8],
         message: &Message,
         request: &RegistrationRequest,
@@ -376,58 +393,79 @@ impl HomeAgent {
                 .map_err(failed)?;
         let spi = association.spi();
 
-        let clock = self.config.clock.at(now);
-        let guard = node.security.iter_mut().find(|(association, _)| association.spi() == spi);
-        let (_, guard) = guard.ok_or(failed(DropReason::UnknownSpi))?;
-        let verdict = guard.check(own, clock, &mut self.random);
-        if verdict.outcome.is_err() {
-            return Err((DropReason::Replayed, ReplyCode::HomeIdentificationMismatch, verdict.reply));
-        }
-
         let kind = AuthenticationKind::ForeignHome;
-        let checked = match (self.foreign_agents.get(&source), authentication::find(message, kind)) {
+        let checked = match (self.foreign_agents.get(&origin.source), authentication::find(message, kind)) {
             (None, Found::None) => Ok(()),
             (None, _) => Err(DropReason::UnknownSpi),
-            // A foreign agent that passes on the deregistration of an address that is not its own does not
-            // sign it (section 3.8.2.2).
-            (Some(_), Found::None) if request.lifetime.is_zero() && request.care_of_address != source => {
-                Ok(())
-            }
+            // A foreign agent signs no deregistration of an address that is not its own (section 3.8.2.2), and need not sign
+            // any other (section 3.7.2.2).
+            (Some(_), Found::None) if request.lifetime.is_zero() => Ok(()),
             (Some(association), _) => {
                 authentication::check(bytes, message, kind, core::iter::once(association)).map(|_| ())
             }
         };
-        checked.map_err(|reason| (reason, ReplyCode::HomeForeignAgentFailedAuthentication, verdict.reply))?;
+
+        let clock = self.config.clock.at(now);
+        let guard = node.security.iter_mut().find(|(association, _)| association.spi() == spi);
+        let (_, guard) = guard.ok_or(failed(DropReason::UnknownSpi))?;
+        // Of these the mobile node has signed nothing: whoever has heard its request can send a copy that is denied for them, and
+        // that must not use up the request itself. Only what is accepted counts (section 5.7.1).
+        let checked = match checked {
+            Err(reason) => Err((reason, ReplyCode::HomeForeignAgentFailedAuthentication, own)),
+            // Also how a mobile node finds its home agent: by asking all of the home network (section 3.8.2.1).
+            Ok(()) if origin.destination != self.config.address => {
+                Err((DropReason::NotForUs, ReplyCode::HomeUnknownHomeAgentAddress, own))
+            }
+            Ok(()) => Ok(()),
+        };
+        if checked.is_err() && guard.clone().check(own, clock, &mut self.random).outcome.is_ok() {
+            return checked.map(|()| (spi, own));
+        }
+        let verdict = guard.check(own, clock, &mut self.random);
+        if verdict.outcome.is_err() {
+            return Err((DropReason::Replayed, ReplyCode::HomeIdentificationMismatch, verdict.reply));
+        }
+        node.synchronize();
         Ok((spi, verdict.reply))
     }
 
-    /// Whether a request that is not what it claims to be is denied in so many words. A denial "SHOULD" be sent (section 3.8.2.1);
-    /// many of them would go to whomever the sender names as its source.
-    fn may_deny(&mut self, now: Instant, source: Ipv4Addr, home_address: Ipv4Addr, code: ReplyCode) -> bool {
+    /// Whether a request that is not what it claims to be is denied in so many words. A denial "MAY" or "SHOULD" be sent (sections
+    /// 3.8.2.1 and 3.8.2.3); many of them would go to whomever the sender names as its source. One "MUST": what a foreign agent
+    /// has signed tells who sends it.
+    fn may_deny(
+        &mut self,
+        now: Instant,
+        source: Ipv4Addr,
+        bytes: &[u8],
+        message: &Message,
+        (home_address, code): (Ipv4Addr, ReplyCode),
+    ) -> bool {
         match code {
-            // It has the key, or was sent before by somebody who has.
-            ReplyCode::HomeIdentificationMismatch => {
+            // It has the key, or was sent before by somebody who has, or is a copy of what he sent.
+            ReplyCode::HomeIdentificationMismatch
+            | ReplyCode::HomeForeignAgentFailedAuthentication
+            | ReplyCode::HomeUnknownHomeAgentAddress => {
                 self.nodes.get_mut(&home_address).is_some_and(|node| node.denials.allows(now))
             }
-            // The mobile node's part of it is authentic, and fresh.
-            ReplyCode::HomeForeignAgentFailedAuthentication => true,
-            _ => self.denials.allows(now, source),
+            _ => {
+                let is_signed = self.foreign_agents.get(&source).is_some_and(|association| {
+                    let associations = core::iter::once(association);
+                    authentication::check(bytes, message, AuthenticationKind::ForeignHome, associations)
+                        .is_ok()
+                });
+                is_signed || self.denials.allows(now, source)
+            }
         }
     }
 
     /// Whether what an authentic request asks for can be had.
-    fn check_wishes(
-        &self,
-        origin: Origin,
-        request: &RegistrationRequest,
-    ) -> Result<(), (DropReason, ReplyCode)> {
+    fn check_wishes(&self, request: &RegistrationRequest) -> Result<(), (DropReason, ReplyCode)> {
         let flags = request.flags;
         let reserved = RequestFlags::RESERVED_R.with(RequestFlags::RESERVED_X);
         if flags.without(reserved) != flags {
             return Err((DropReason::PoorlyFormed, ReplyCode::HomePoorlyFormedRequest));
         }
-        // Also how a mobile node finds its home agent: by asking all of the home network (section 3.8.2.1).
-        if request.home_agent != self.config.address || origin.destination != self.config.address {
+        if request.home_agent != self.config.address {
             return Err((DropReason::NotForUs, ReplyCode::HomeUnknownHomeAgentAddress));
         }
         if !self.nodes.get(&request.home_address).is_some_and(|node| node.permitted) {
@@ -707,6 +745,8 @@ impl HomeAgent {
                 guard.resume(saved);
             }
         }
+        // Also for one that has been agreed on since.
+        node.synchronize();
         let clock = self.config.clock.at(now);
         // Who may no longer register has nothing to keep either.
         let kept = if node.permitted { self.config.max_bindings_per_node } else { 0 };

@@ -180,6 +180,18 @@ fn every_denial_has_its_code() {
 }
 
 #[test]
+fn no_request_is_relayed_to_an_address_of_the_agents_own_host() {
+    let own = Ipv4Addr::new(203, 0, 113, 9);
+    let mut bench = Bench::new(foreign_config(0));
+    bench.agent.set_surroundings(Surroundings { own: vec![own], ..Surroundings::default() });
+    for lifetime in [Lifetime::from_secs(100), Lifetime::ZERO] {
+        let craft = bench.next().with(|c| (c.request.home_agent, c.request.lifetime) = (own, lifetime));
+        assert_eq!(bench.code(&craft), Some(ReplyCode::ForeignInvalidHomeAgentAddress));
+        assert_eq!((bench.sent.len(), bench.agent.pending_requests()), (1, 0));
+    }
+}
+
+#[test]
 fn what_is_not_for_the_home_agent_is_taken_out_and_our_signature_put_in() {
     let mut config = foreign_config(0);
     config.home_agents = vec![PeerSecurity { address: HA, security: agents_security() }];

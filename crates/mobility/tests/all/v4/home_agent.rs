@@ -91,8 +91,7 @@ fn every_denial_has_its_code() {
         ..home_config()
     };
     type Change = fn(&mut Craft);
-    let cases: [(Change, ReplyCode); 15] = [
-        (|c| c.security = None, ReplyCode::HomeMobileNodeFailedAuthentication),
+    let cases: [(Change, ReplyCode); 14] = [
         (
             |c| c.security = Some(SecurityAssociation::hmac_md5(Spi(256), *b"wrong").unwrap()),
             ReplyCode::HomeMobileNodeFailedAuthentication,
@@ -274,9 +273,101 @@ fn a_foreign_agent_known_to_us_must_sign() {
         c.request.lifetime = Lifetime::ZERO;
     });
     assert_eq!(bench.code(&foreign), Some(ReplyCode::Accepted));
-    let own = bench.next().with(by_agent).with(|c| c.request.lifetime = Lifetime::ZERO);
-    assert_eq!(bench.code(&own), Some(ReplyCode::HomeForeignAgentFailedAuthentication));
     assert_eq!(bench.agent.tunnels(HOME).len(), 1);
+}
+
+#[test]
+fn a_foreign_agent_need_not_sign_a_deregistration_but_must_not_sign_it_wrongly() {
+    let mut config = home_config();
+    config.foreign_agents = vec![PeerSecurity { address: FA[0], security: foreign_security() }];
+    let mut bench = Bench::new(config);
+    let by_agent = |c: &mut Craft| {
+        c.source = FA[0];
+        c.request.care_of_address = FA[0];
+        c.request.flags = RequestFlags::default();
+        c.foreign = Some((AuthenticationKind::ForeignHome, foreign_security()));
+    };
+    let signed = bench.next().with(by_agent);
+    assert_eq!(bench.code(&signed), Some(ReplyCode::Accepted));
+    let mut leave = |foreign: Option<SecurityAssociation>| {
+        let craft = bench.next().with(by_agent).with(|c| {
+            c.request.lifetime = Lifetime::ZERO;
+            c.foreign = foreign.map(|security| (AuthenticationKind::ForeignHome, security));
+        });
+        (bench.code(&craft), bench.agent.tunnels(HOME).len())
+    };
+    let wrong = leave(Some(security()));
+    assert_eq!(wrong, (Some(ReplyCode::HomeForeignAgentFailedAuthentication), 1));
+    assert_eq!(leave(None), (Some(ReplyCode::Accepted), 0));
+}
+
+#[test]
+fn what_nobody_has_signed_gets_no_answer() {
+    let mut bench = Bench::new(home_config());
+    let craft = bench.next().with(|c| c.security = None);
+    assert_eq!((bench.code(&craft), bench.sent.len()), (None, 0));
+    let counted = bench.agent.counters();
+    assert_eq!((counted.dropped(DropReason::MissingAuthenticator), counted.denials_suppressed), (1, 0));
+}
+
+#[test]
+fn a_time_is_past_for_every_security_association_once_one_has_seen_a_later_one() {
+    let second = SecurityAssociation::hmac_md5(Spi(257), *b"the new key, soon").unwrap();
+    let mut config = home_config();
+    config.mobile_nodes[0].security.push(second.clone());
+    let mut bench = Bench::new(config.clone());
+    let delayed = bench.next().with(|c| {
+        c.security = Some(second.clone());
+        c.request.care_of_address = GSM;
+    });
+    let latest = bench.next();
+    assert_eq!(bench.code(&latest), Some(ReplyCode::Accepted));
+    let exits =
+        |bench: &Bench| bench.agent.tunnels(HOME).iter().map(|tunnel| tunnel.exit).collect::<Vec<_>>();
+    assert_eq!(bench.code(&delayed), Some(ReplyCode::HomeIdentificationMismatch));
+    assert_eq!(exits(&bench), [WLAN]);
+    // Nor is it news to an agent that has been given the second one since, and was restarted.
+    let mut before = Bench::new(home_config());
+    assert_eq!(before.code(&latest), Some(ReplyCode::Accepted));
+    let record = before.agent.record(before.now, HOME).unwrap();
+    let mut after = Bench::new(config);
+    after.now = bench.now;
+    assert!(after.agent.restore(after.now, &record));
+    assert_eq!(after.code(&delayed), Some(ReplyCode::HomeIdentificationMismatch));
+    assert_eq!(exits(&after), [WLAN]);
+    let craft = after.next().with(|c| c.security = Some(second));
+    assert_eq!(after.code(&craft), Some(ReplyCode::Accepted));
+}
+
+#[test]
+fn a_copy_that_is_denied_for_what_the_mobile_node_did_not_sign_does_not_use_its_request_up() {
+    let copies: [fn(&mut Craft); 2] = [
+        |c| c.foreign = Some((AuthenticationKind::ForeignHome, foreign_security())),
+        |c| c.destination = home_network().directed_broadcast().unwrap(),
+    ];
+    let codes = [ReplyCode::HomeForeignAgentFailedAuthentication, ReplyCode::HomeUnknownHomeAgentAddress];
+    for replay in [ReplayProtection::TIMESTAMPS, ReplayProtection::Nonces] {
+        let mut config = home_config();
+        let key = SecurityAssociation::new(Spi(256), careof_wire::mip4::Algorithm::HmacMd5, KEY, replay);
+        config.mobile_nodes[0].security = vec![key.unwrap()];
+        let mut bench = Bench::new(config);
+        let mut request = bench.next();
+        if replay == ReplayProtection::Nonces {
+            // It is told which nonce to take.
+            let first = bench.ask(&request).unwrap();
+            assert_eq!(first.code, ReplyCode::HomeIdentificationMismatch);
+            request.request.identification = Identification::from_halves(first.identification.high(), 7);
+        }
+        for (copy, code) in copies.into_iter().zip(codes) {
+            // From somebody who was faster.
+            assert_eq!(bench.code(&request.clone().with(copy)), Some(code));
+        }
+        assert_eq!(bench.code(&request), Some(ReplyCode::Accepted), "{replay:?}");
+        for copy in copies {
+            let code = bench.code(&request.clone().with(copy));
+            assert_eq!(code, Some(ReplyCode::HomeIdentificationMismatch), "and only once");
+        }
+    }
 }
 
 #[test]

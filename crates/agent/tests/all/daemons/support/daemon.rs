@@ -1,12 +1,14 @@
 //! `careof-agent` as a process of its own.
 
 use std::fs::{self, File};
+use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use careof_lab::Host;
+use careof_testbed::MemoryGroup;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -20,12 +22,22 @@ fn careof_agent() -> Command {
     command
 }
 
+/// The program, by a shell that waits for a line before: hosts do not see the cgroups of the machine.
+fn careof_agent_on_call() -> Command {
+    let mut command = Command::new("sh");
+    command.args(["-c", "read line && exec \"$@\"", "sh", env!("CARGO_BIN_EXE_careof-agent")]);
+    command.stdin(Stdio::piped()).env_remove("NOTIFY_SOCKET");
+    command
+}
+
 /// A daemon with its configuration. Dropping it kills it and, when a test fails, shows its log.
 #[derive(Debug)]
 pub(crate) struct Daemon {
     name: String,
     configuration: PathBuf,
     log: PathBuf,
+    /// The file with the members of its memory cgroup.
+    group: Option<PathBuf>,
     child: Option<Child>,
 }
 
@@ -39,11 +51,27 @@ impl Daemon {
         daemon
     }
 
+    /// As [`Self::start`], in a memory cgroup.
+    pub(crate) fn start_in(
+        group: &MemoryGroup,
+        host: &Host,
+        directory: &Path,
+        name: &str,
+        text: &str,
+    ) -> Self {
+        let mut daemon = Self::new(directory, name);
+        daemon.group = Some(group.members());
+        daemon.configure(text);
+        daemon.start_again(host);
+        daemon
+    }
+
     fn new(directory: &Path, name: &str) -> Self {
         Self {
             name: name.to_owned(),
             configuration: directory.join(format!("{name}.toml")),
             log: directory.join(format!("{name}.log")),
+            group: None,
             child: None,
         }
     }
@@ -64,9 +92,14 @@ impl Daemon {
     pub(crate) fn start_again(&mut self, host: &Host) {
         assert!(self.child.is_none(), "{} runs already", self.name);
         let log = File::options().append(true).create(true).open(&self.log).unwrap();
-        let mut command = careof_agent();
+        let mut command = if self.group.is_some() { careof_agent_on_call() } else { careof_agent() };
         command.arg(&self.configuration).stdout(log.try_clone().unwrap()).stderr(log);
-        self.child = Some(host.spawn(command).unwrap());
+        let mut child = host.spawn(command).unwrap();
+        if let Some(members) = &self.group {
+            fs::write(members, child.id().to_string()).unwrap();
+            child.stdin.take().unwrap().write_all(b"\n").unwrap();
+        }
+        self.child = Some(child);
         wait_until(&format!("the daemon {:?} answers", self.name), || {
             self.assert_running();
             self.asker().output().unwrap().status.success()
@@ -102,6 +135,15 @@ impl Daemon {
         self.signal(Signal::SIGTERM);
         let status = self.wait();
         assert!(status.success(), "the daemon {:?} ended with {status}", self.name);
+    }
+
+    /// Whether it runs still. If not, it can be [started again](Self::start_again).
+    pub(crate) fn is_running(&mut self) -> bool {
+        let has_ended = self.child.as_mut().is_none_or(|child| child.try_wait().unwrap().is_some());
+        if has_ended {
+            self.child = None;
+        }
+        !has_ended
     }
 
     fn wait(&mut self) -> ExitStatus {

@@ -11,11 +11,12 @@ use careof_base::Duration;
 use careof_lab::Clock;
 
 pub(crate) use capture::{Capture, Captured};
-pub(crate) use careof_testbed::{find, realm_or_skip, skip};
+pub(crate) use careof_testbed::{MemoryGroup, find, realm_or_skip, skip};
 pub(crate) use daemon::Daemon;
 pub(crate) use flood::{Flood, silent_socket};
 pub(crate) use network::{
     CORRESPONDENT, FOREIGN_AGENT, HOME_ADDRESS, HOME_AGENT, Network, VISITED_INTERFACE,
+    foreign_configuration, key,
 };
 pub(crate) use snapshot::Snapshot;
 pub(crate) use web::WebServer;

@@ -31,6 +31,11 @@ pub(crate) const VISITED_INTERFACE: &str = "visit0";
 
 const KEY: &str = "8f1c2a77d09be43516a0c7f92e5d3b48";
 
+/// The key of the mobile node, with SPI 256.
+pub(crate) fn key() -> [u8; 16] {
+    u128::from_str_radix(KEY, 16).unwrap().to_be_bytes()
+}
+
 /// A link by which the mobile node is attached, with an address that does not survive a move.
 #[derive(Debug)]
 pub(crate) struct Access {
@@ -162,12 +167,16 @@ impl Network {
 
     /// A mobile node with other interfaces.
     pub(crate) fn start_mobile_node_with(&self, interfaces: &str) -> Daemon {
-        let configuration = format!(
+        Daemon::start(&self.mobile, self.directory(), "mobile", &Self::mobile_configuration(interfaces))
+    }
+
+    /// `interfaces` are the tables of these.
+    pub(crate) fn mobile_configuration(interfaces: &str) -> String {
+        format!(
             "role = \"mobile\"\nhome_address = \"{HOME_ADDRESS}\"\nhome_network = \"192.0.2.0/24\"\n\
              home_agent = \"{HOME_AGENT}\"\nspi = 256\nkey = \"{KEY}\"\nhold = \"200 ms\"\nlifetime = \"60 s\"\n\
              {interfaces}"
-        );
-        Daemon::start(&self.mobile, self.directory(), "mobile", &configuration)
+        )
     }
 
     /// Takes a link's carrier away, with all that is on it, or gives it back.
@@ -249,13 +258,16 @@ impl Network {
     }
 
     pub(crate) fn start_foreign_agent(&self) -> Daemon {
-        let configuration = format!(
-            "role = \"foreign\"\ncare_of = \"{FOREIGN_AGENT}\"\n\
+        Daemon::start(self.foreign(), self.directory(), "foreign", &foreign_configuration())
+    }
+}
+
+pub(crate) fn foreign_configuration() -> String {
+    format!(
+        "role = \"foreign\"\ncare_of = \"{FOREIGN_AGENT}\"\n\
              advertisements = {{ interval = \"500 ms\", above_recommended_rate = true, lifetime = \"2 s\" }}\n\
              [[interface]]\nname = \"visit0\"\naddress = \"172.16.0.1\"\n"
-        );
-        Daemon::start(self.foreign(), self.directory(), "foreign", &configuration)
-    }
+    )
 }
 
 fn law(rate: DataRate, delay: Duration) -> Config {
