@@ -151,9 +151,10 @@ fn a_lifetime_counts_from_the_request_that_was_answered() {
 
 #[test]
 fn early_requests_are_no_attempts() {
-    for (early, given_up) in [(0, 3_000), (2, 3_600)] {
+    for (early, attempts, given_up) in [(0, 1, 1_000), (2, 1, 1_600), (0, 2, 3_000), (2, 2, 3_600)] {
         let mut config = mobile_config();
-        config.retransmission = RetransmissionConfig { attempts: Some(2), early, ..config.retransmission };
+        config.retransmission =
+            RetransmissionConfig { attempts: Some(attempts), early, ..config.retransmission };
         let mut world = world(config);
         world.delay = Duration::from_millis(50);
         world.switch(IF_GSM);
@@ -300,6 +301,7 @@ fn with_nonces_the_second_copy_does_no_harm() {
     let mut world = World::with(mobile, home, [foreign_config(0), foreign_config(1)]);
     world.delay = Duration::from_millis(200);
     for (round, interface) in [IF_WLAN, IF_GSM, IF_WLAN, IF_GSM].into_iter().enumerate() {
+        lose_requests(&mut world, round);
         world.switch(interface);
         world.run_for(Duration::from_secs(10));
         assert_eq!(world.mobile.active(), Some(interface), "{round}");
