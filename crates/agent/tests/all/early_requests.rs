@@ -4,10 +4,7 @@ use std::time::Duration;
 
 use crate::support::*;
 use careof_agent::Hooks;
-use careof_base::Instant;
-use careof_mobility::v4::{
-    Event, HandoverEvent, Notice, RegistrationEvent, RegistrationStep, RetransmissionConfig,
-};
+use careof_mobility::v4::{Event, HandoverEvent, Notice, RegistrationStep, RetransmissionConfig};
 
 /// A mobile node for which the time between requests that the RFC has would be beyond all patience.
 fn only_early(round_trip: Duration) -> careof_agent::MobileSetup {
@@ -23,9 +20,9 @@ fn only_early(round_trip: Duration) -> careof_agent::MobileSetup {
 
 fn requests_sent(running: &mut Running) -> usize {
     running.news();
-    let is_sent = |event: &Event| {
-        let step = RegistrationStep::RequestSent { attempt: 1 };
-        matches!(event, Event::Registration(RegistrationEvent { step: told, .. }) if told.name() == step.name())
+    let is_sent = |event: &Event| match event {
+        Event::Registration(event) => matches!(event.step, RegistrationStep::RequestSent { .. }),
+        _ => false,
     };
     running.told.iter().filter(|(_, event)| is_sent(event)).count()
 }
@@ -38,16 +35,14 @@ fn wait_sent(running: &mut Running, count: usize) {
     }
 }
 
-/// When the last handover began, and when it was registered after how many requests.
-fn last_handover(running: &mut Running) -> (Instant, Instant, u32) {
+/// How many requests the last handover took.
+fn attempts(running: &mut Running) -> u32 {
     running.news();
-    let phase = |name| {
-        let of = |event: &Event| matches!(event, Event::Handover(event) if event.name() == name);
-        running.told.iter().rfind(|(_, event)| of(event)).cloned().unwrap()
+    let attempts = |event: &Event| match event {
+        Event::Handover(HandoverEvent::Registered { attempts, .. }) => Some(*attempts),
+        _ => None,
     };
-    let ((begun, _), (done, event)) = (phase("initiated"), phase("registered"));
-    let Event::Handover(HandoverEvent::Registered { attempts, .. }) = event else { panic!("{event:?}") };
-    (begun, done, attempts)
+    running.told.iter().rev().find_map(|(_, event)| attempts(event)).unwrap()
 }
 
 #[test]
@@ -63,7 +58,7 @@ fn a_lost_request_is_made_good_by_an_early_one() {
     assert!(home.status().bindings.is_empty());
     world.mend(world.wlan);
     mobile.wait_registered("wlan0");
-    let (.., attempts) = last_handover(&mut mobile);
+    let attempts = attempts(&mut mobile);
     assert!((2..=3).contains(&attempts), "{attempts}");
     assert_eq!(home.status().bindings[0].care_of, WLAN);
 }
@@ -82,42 +77,10 @@ fn requests_that_were_sent_early_in_vain_do_no_harm() {
     let mut mobile = world.mobile_node(only_early(Duration::from_millis(1)));
     mobile.with(|node| node.switch_to("wlan0", Notice::None)).unwrap();
     mobile.wait_registered("wlan0");
-    let (.., attempts) = last_handover(&mut mobile);
-    assert_eq!(attempts, 3);
+    assert_eq!(attempts(&mut mobile), 3);
     home.wait_until("asked three times", |status| status.counters["registrations-accepted"] == 3);
     mobile.wait_until("answered three times", |status| {
         status.counters["dropped-unexpected-reply"] == 2 && status.counters["registrations-accepted"] == 1
     });
     assert_eq!(home.status().bindings.len(), 1);
-}
-
-/// Not a test: says what a lost request costs at a round trip of 100 ms.
-#[test]
-#[ignore = "prints times"]
-fn print_the_cost_of_lost_requests() {
-    let Some(realm) = realm_or_skip() else { return };
-    let link = careof_link::Config { delay: Duration::from_millis(49), ..careof_link::Config::default() };
-    for (early, lost) in [(0, 0), (0, 1), (2, 0), (2, 1), (2, 2)] {
-        let mut costs = Vec::new();
-        for _ in 0..9 {
-            let world = World::with(realm, &link, &link);
-            let _home = world.home_agent(home_setup(), Hooks::default());
-            let mut setup = mobile_setup();
-            setup.config.retransmission.early = early;
-            let mut mobile = world.mobile_node(setup);
-            if lost > 0 {
-                world.cut(world.wlan);
-            }
-            mobile.with(|node| node.switch_to("wlan0", Notice::None)).unwrap();
-            wait_sent(&mut mobile, lost.max(1));
-            world.mend(world.wlan);
-            mobile.wait_registered("wlan0");
-            let (begun, done, attempts) = last_handover(&mut mobile);
-            if attempts as usize == lost + 1 {
-                costs.push(done.saturating_duration_since(begun));
-            }
-        }
-        costs.sort();
-        println!("early {early}, lost {lost}: {:?} (n = {})", costs.get(costs.len() / 2), costs.len());
-    }
 }

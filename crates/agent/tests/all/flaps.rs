@@ -43,13 +43,13 @@ impl Links {
     }
 }
 
-/// Takes the far end of a link down and, with `again`, up at once.
-fn unplug(host: &Host, name: &'static str, again: bool) {
-    let done = host.run(move || {
+/// Takes the far end of `wlan0` down and up at once.
+fn flap(links: &Links) {
+    let done = links.far.run(|| {
         let mut netlink = Netlink::open()?;
-        let index = netlink.index_of(name)?;
+        let index = netlink.index_of("visit0")?;
         netlink.set_down(index)?;
-        if again { netlink.set_up(index) } else { Ok(()) }
+        netlink.set_up(index)
     });
     done.unwrap().unwrap();
 }
@@ -83,7 +83,7 @@ fn a_flap_that_nobody_told_is_noticed_when_the_kernel_is_asked() {
     let mut expected = vec![true];
     wait_carriers(&mut mobile, &expected);
     for _ in 0..5 {
-        unplug(&world.far, "visit0", true);
+        flap(&world);
         mobile.with(|node| node.ask_links()).unwrap();
         expected.extend([false, true]);
         // Neither what the kernel tells later nor another question makes two of one.
@@ -102,7 +102,7 @@ fn a_flap_is_noticed_when_another_interface_changes() {
     let mut expected = vec![true];
     wait_carriers(&mut mobile, &expected);
     for up in [false, true, false, true] {
-        unplug(&world.far, "visit0", true);
+        flap(&world);
         set_interface(&world.mobile, "eth0", up);
         expected.extend([false, true]);
         wait_carriers(&mut mobile, &expected);
@@ -121,54 +121,4 @@ fn however_often_the_carrier_is_asked_for_the_kernel_is_not() {
     // Eight at once, and then one each 50 ms.
     let most = 8 + clock.now().since_start().as_millis() as u64 / 50 + 1;
     assert!((1..=most).contains(&asked), "{asked} of {most}");
-}
-
-/// Not a test: says how late a lost carrier is noticed after another link has changed, by the kernel's word and by asking.
-#[test]
-#[ignore = "prints times"]
-fn print_how_late_a_loss_is_noticed() {
-    let Some(realm) = realm_or_skip() else { return };
-    let world = Links::new(realm);
-    let mut mobile = world.mobile_node();
-    let mut seen = 1;
-    wait_carriers(&mut mobile, &[true]);
-    let mut monitor = world.mobile.run(careof_lab::NetlinkMonitor::open).unwrap().unwrap();
-    let (mut told, mut noticed) = (Vec::new(), Vec::new());
-    for round in 0..40u64 {
-        sleep(Duration::from_millis(1_500));
-        // Another interface changes; a while later the carrier goes.
-        unplug(&world.far, "eth0", true);
-        sleep(Duration::from_millis(20 + 23 * round));
-        while monitor.poll_change().unwrap().is_some() {}
-        let begun = world.clock.now();
-        unplug(&world.far, "visit0", false);
-        let mut at = None;
-        while at.is_none() || carriers(&mut mobile).len() == seen {
-            while let Some(change) = monitor.poll_change().unwrap() {
-                if let careof_lab::NetworkChange::Link { state } = change
-                    && state.name == "wlan0"
-                    && !state.has_carrier
-                {
-                    at.get_or_insert(world.clock.now());
-                }
-            }
-            sleep(Duration::from_millis(1));
-        }
-        carriers(&mut mobile);
-        let of = |(_, event): &&(careof_base::Instant, Event)| {
-            matches!(event, Event::Handover(HandoverEvent::LinkDown { interface: WLAN0 }))
-        };
-        let (when, _) = mobile.told.iter().rfind(of).unwrap();
-        told.push(at.unwrap().saturating_duration_since(begun));
-        noticed.push(when.saturating_duration_since(begun));
-        set_interface(&world.far, "visit0", true);
-        seen += 2;
-        while carriers(&mut mobile).len() < seen {
-            sleep(Duration::from_millis(1));
-        }
-    }
-    for (what, mut delays) in [("told", told), ("noticed", noticed)] {
-        delays.sort();
-        println!("{what}: median {:?}, p95 {:?}, most {:?}", delays[20], delays[37], delays[39]);
-    }
 }
