@@ -59,8 +59,8 @@ pub use interface::{InterfaceAddress, InterfaceConfig};
 pub use namespace::{Host, Realm};
 pub use neighbour_watch::{NeighbourWatch, SeenNeighbour, SeenRequest};
 pub use netlink::{
-    Effect, InterfaceState, Neighbour, Netlink, NetlinkMonitor, NetworkChange, Route, RouteKind, RouteScope,
-    Rule,
+    CarrierCounts, Effect, InterfaceState, Neighbour, Netlink, NetlinkMonitor, NetworkChange, Route,
+    RouteKind, RouteScope, Rule,
 };
 pub use offload::{Frame, OffloadTun, Offloads, TunCounters};
 pub use scheduling::Scheduling;

@@ -129,6 +129,7 @@ fn agent_with_reports(
             );
             config.clock = wall_clock();
             config.lifetime = lifetime(mobility);
+            config.retransmission.early = mobility.early_requests;
             config.simultaneous = mobility.simultaneous_bindings;
             config.keep_old = mobility.keep_old;
             config.encapsulation = match mobility.encapsulation {

@@ -6,6 +6,7 @@ use careof_tcp::{AckCounting, CongestionControl, DelayedAck, HyStart, InitialWin
 use serde::{Serialize, Serializer};
 use sha2::{Digest, Sha256};
 
+use crate::mobility::MOST_EARLY_REQUESTS;
 use crate::model::{
     AssistException, ClientCheck, CopyNumber, Destination, Dhcp, Discovery, Flow, Handover, KnownRate, Link,
     Medium, Mobility, NodeId, Scenario, Tcp, TraceFile, Workload,
@@ -290,6 +291,11 @@ fn mobility(scenario: &Scenario, mobility: &Mobility) -> Json {
         && mobility.discovery != Discovery::every(mobility.discovery.interval)
     {
         entries.push(("discovery", discovery(&mobility.discovery)));
+    }
+    if let Json::Object(entries) = &mut json
+        && mobility.early_requests != MOST_EARLY_REQUESTS
+    {
+        entries.push(("early_requests", u64::from(mobility.early_requests).into()));
     }
     if let (Json::Object(entries), Some(fleet)) = (&mut json, &mobility.fleet) {
         let stations = fleet.stations.iter().map(|station| scenario.node_name(*station)).collect::<Json>();

@@ -53,6 +53,7 @@ pub(crate) struct MobilityDraft<'a> {
     pub(crate) movement_detection: MovementDetection,
     pub(crate) algorithm: Algorithm,
     pub(crate) replay: Replay,
+    pub(crate) early_requests: u32,
     pub(crate) simultaneous_bindings: bool,
     pub(crate) keep_old: Option<Duration>,
     pub(crate) route_optimization: bool,
@@ -75,6 +76,9 @@ pub(crate) enum To<'a> {
     Prefix(Ipv4Addr, u8),
     Node(Reference<'a>),
 }
+
+/// Registration requests that a mobile node may send early; it sends as many if nothing else is said.
+pub(crate) const MOST_EARLY_REQUESTS: u32 = 2;
 
 const LATER_PROTOCOLS: [&str; 6] = [
     "mobile-ipv6",
@@ -121,6 +125,11 @@ pub(crate) fn mobility<'a>(field: &Field<'a>, problems: &mut Problems) -> Option
         movement_detection,
         algorithm: word(&reader, "algorithm", problems),
         replay,
+        early_requests: reader
+            .get("early_requests")
+            .and_then(|field| field.integer(0, MOST_EARLY_REQUESTS.into(), problems))
+            .and_then(|count| u32::try_from(count).ok())
+            .unwrap_or(MOST_EARLY_REQUESTS),
         simultaneous_bindings,
         keep_old: reader.get("keep_old").and_then(|field| keep_old(&field, problems)),
         route_optimization: reader

@@ -177,6 +177,8 @@ pub struct Mobility {
     pub algorithm: Algorithm,
     /// What keeps old registrations from being replayed.
     pub replay: Replay,
+    /// How many requests a mobile node sends again sooner than RFC 5944 has it, where packets wait for the registration.
+    pub early_requests: u32,
     /// Whether the mobile node asks for simultaneous bindings (the S bit).
     pub simultaneous_bindings: bool,
     /// How long after a handover the mobile node goes on listening to the interface it left and, with simultaneous

@@ -431,6 +431,14 @@ to every agent that it begins to hear; where cells overlap, before it has lost t
         ),
         key("replay", "word", "`\"timestamps\"`", "Replay protection: `\"timestamps\"` or `\"nonces\"`."),
         key(
+            "early_requests",
+            "whole number",
+            "`2`",
+            "How many registration requests, 0 to 2, the mobile node sends again within a second where packets wait for the \
+registration: each after twice the least round trip that it knows and 100 ms. With `0` requests are at least 1 s apart, as RFC 2002 and RFC 5944 \
+(section 3.6.3) have it, and a lost one costs that second.",
+        ),
+        key(
             "simultaneous_bindings",
             "true or false",
             "`false`",

@@ -220,6 +220,7 @@ home = "ethernet-10m"
 away = "ethernet-10m"
 [mobility]
 care_of = "foreign-agent"
+early_requests = 0
 home = "home"
 advertisement_interval = "{_us(of.interval_s)} us"
 lifetime = "infinity"

@@ -26,6 +26,7 @@ wavelan = "wavelan"
 gsm = "gsm-csd"
 
 [mobility]
+early_requests = 0
 protocol = "mobile-ipv4"
 care_of = "co-located"
 routing = "triangle"

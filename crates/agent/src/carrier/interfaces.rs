@@ -36,6 +36,8 @@ pub(super) enum InterfaceChange {
     Up(InterfaceId),
     /// It cannot carry packets; `index` is its number in the kernel.
     Down { id: InterfaceId, index: u32 },
+    /// It could not carry packets for a while, which nobody has told; it can now.
+    Flapped { id: InterfaceId, index: u32 },
     /// It does not exist any more.
     Removed { name: String, index: u32 },
     /// It is called `to` now, and is none of the agent's any more.
@@ -122,6 +124,23 @@ impl Interfaces {
         Ok(changes)
     }
 
+    /// Asks what has become of those that exist; returns what is different from before. What is gone is left to the
+    /// kernel's own word.
+    pub(super) fn ask(&mut self, netlink: &mut Netlink) -> Result<Vec<InterfaceChange>, Error> {
+        let mut changes = Vec::new();
+        for interface in &mut self.named {
+            let Some(index) = interface.index() else { continue };
+            match netlink.interface(index) {
+                Ok(state) if state.name == interface.device.name => {
+                    note_state(interface, state, &mut changes);
+                }
+                Ok(_) | Err(Error::System { errno: nix::errno::Errno::ENODEV, .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(changes)
+    }
+
     /// Takes in a change of a link; what it means for the agent is appended to `changes`.
     pub(super) fn take_in(&mut self, change: &NetworkChange, changes: &mut Vec<InterfaceChange>) {
         match change {
@@ -187,7 +206,13 @@ fn note_state(interface: &mut Interface, state: InterfaceState, changes: &mut Ve
         note_gone(interface, None, changes);
     }
     let (was_there, was_up) = (interface.state.is_some(), interface.is_up());
+    let before = interface.state.as_ref().and_then(|state| state.carrier);
+    if before.zip(state.carrier).is_some_and(|(before, now)| now.are_older_than(&before)) {
+        // A message that waited to be read while the kernel was asked.
+        return;
+    }
     let index = state.index;
+    let was_lost = before.zip(state.carrier).is_some_and(|(before, now)| before.losses != now.losses);
     interface.state = Some(state);
     let id = interface.device.id;
     if !was_there {
@@ -196,6 +221,7 @@ fn note_state(interface: &mut Interface, state: InterfaceState, changes: &mut Ve
     match (was_up, interface.is_up()) {
         (false, true) => changes.push(InterfaceChange::Up(id)),
         (true, false) => changes.push(InterfaceChange::Down { id, index }),
+        (true, true) if was_lost => changes.push(InterfaceChange::Flapped { id, index }),
         _ => {}
     }
 }
@@ -249,6 +275,7 @@ fn gateway(routes: &[Route], index: u32) -> Option<Ipv4Addr> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use careof_lab::CarrierCounts;
 
     fn on(address: &str, prefix_length: u8) -> careof_lab::InterfaceAddress {
         careof_lab::InterfaceAddress { address: address.parse().unwrap(), prefix_length }
@@ -280,6 +307,62 @@ mod tests {
         assert_eq!(interfaces.others.len(), usize::from(MOST_OTHERS));
         let id = interfaces.id_of(2000);
         assert_eq!(interfaces.index_of(id), None);
+    }
+
+    /// What becomes of `wlan0`, told by the states that the kernel has: has it a carrier, how often was one lost?
+    fn told(states: &[(bool, u32)]) -> Vec<&'static str> {
+        let device = Device { id: InterfaceId(1), name: "wlan0".to_owned() };
+        let mut interface = Interface { device, state: None, address: None };
+        let mut changes = Vec::new();
+        for &(has_carrier, losses) in states {
+            let state = InterfaceState {
+                index: 7,
+                name: "wlan0".to_owned(),
+                is_up: true,
+                has_carrier,
+                carrier: Some(CarrierCounts {
+                    changes: losses.wrapping_mul(2).wrapping_add(has_carrier.into()),
+                    losses,
+                }),
+                mtu: 1500,
+                link_address: None,
+                is_loopback: false,
+                is_point_to_point: false,
+            };
+            note_state(&mut interface, state, &mut changes);
+        }
+        let name = |change: &InterfaceChange| match change {
+            InterfaceChange::Up(_) => "up",
+            InterfaceChange::Down { .. } => "down",
+            InterfaceChange::Flapped { .. } => "flapped",
+            InterfaceChange::Removed { .. } | InterfaceChange::Renamed { .. } => "gone",
+            InterfaceChange::Appeared(_) => "appeared",
+        };
+        changes.iter().map(name).collect()
+    }
+
+    #[test]
+    fn a_loss_that_was_made_good_before_anybody_told_shows_in_the_count() {
+        let first = ["appeared", "up"];
+        for (then, expected) in [
+            (vec![(true, 0)], vec![]),
+            (vec![(true, 1)], vec!["flapped"]),
+            (vec![(true, 9), (true, 9)], vec!["flapped"]),
+            (vec![(false, 1), (true, 1), (true, 1)], vec!["down", "up"]),
+            (vec![(false, 3), (true, 3)], vec!["down", "up"]),
+            (vec![(false, 1), (true, 2)], vec!["down", "up"]),
+        ] {
+            let states: Vec<_> = [(true, 0)].into_iter().chain(then.iter().copied()).collect();
+            let expected: Vec<_> = first.into_iter().chain(expected).collect();
+            assert_eq!(told(&states), expected, "{then:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_told_before_it_was_asked_changes_nothing() {
+        assert_eq!(told(&[(true, 0), (true, 1), (false, 1), (true, 1)]), ["appeared", "up", "flapped"]);
+        // The counts begin anew at some time.
+        assert_eq!(told(&[(true, u32::MAX), (true, 0)]), ["appeared", "up", "flapped"]);
     }
 
     #[test]

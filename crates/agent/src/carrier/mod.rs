@@ -17,6 +17,7 @@ mod neighbourhood;
 mod parameters;
 mod paths;
 mod persistence;
+mod questions;
 mod reactions;
 mod reading;
 mod setup;
@@ -61,6 +62,7 @@ use interfaces::Interfaces;
 use neighbourhood::Neighbourhood;
 use parameters::Parameters;
 use persistence::Persistence;
+use questions::Questions;
 use reading::Reading;
 use signalling::Signalling;
 use turn::Waiting;
@@ -117,6 +119,8 @@ pub struct Carrier {
     missing: Vec<Ipv4Addr>,
     /// How reading the host goes.
     reading: Reading,
+    /// Mobile node: when to ask the kernel about links.
+    questions: Questions,
     /// Times that changes of the network came faster than they were read.
     overruns: u64,
     closed: bool,
@@ -197,6 +201,7 @@ impl Carrier {
             wishes: mobile_routes::Wishes::default(),
             missing: Vec::new(),
             reading: Reading::default(),
+            questions: Questions::default(),
             overruns: 0,
             closed: false,
         };
@@ -340,6 +345,21 @@ impl Carrier {
         let now = self.clock.now();
         if let Some(assists) = &mut self.data.assists {
             assists.handle_event(now, input);
+        }
+        self.finish_turn()
+    }
+
+    /// Mobile node: traffic by some link has stopped, or there is another reason to doubt it: the kernel is asked about all of the
+    /// configuration's interfaces, as it may not have told yet, or not tell at all. Cheap, and no more than some twenty times a second
+    /// however often this is called; the answer is taken in in this turn, or when it may be asked again. Nothing for other agents.
+    ///
+    /// # Errors
+    /// What [`Carrier::turn`] says.
+    pub fn ask_links(&mut self) -> Result<(), Error> {
+        let now = self.clock.now();
+        if matches!(self.agent, Agent::Mobile(_)) {
+            self.questions.ask(now);
+            self.ask_again(now)?;
         }
         self.finish_turn()
     }

@@ -223,6 +223,7 @@ impl Carrier {
                 NetworkChange::LinkRemoved { index, .. } => {
                     self.host.forget_interface(*index);
                     self.interfaces.take_in(&change, &mut changes);
+                    links = true;
                 }
                 NetworkChange::AddressRemoved { index, address, .. } => {
                     self.host.doubt_address(*index, *address);
@@ -230,6 +231,13 @@ impl Carrier {
                 }
                 NetworkChange::RouteRemoved { route } => self.host.note_removal(route),
                 _ => addresses = true,
+            }
+        }
+        if matches!(self.agent, Agent::Mobile(_)) {
+            if links {
+                self.questions.link_changed(now);
+            } else if addresses || everything {
+                self.questions.ask(now);
             }
         }
         let by_links = !changes.is_empty();
@@ -270,22 +278,48 @@ impl Carrier {
                     self.parameters.leave_interface(&name, &to);
                     self.host.leave_interface(index);
                 }
-                InterfaceChange::Up(interface) => {
-                    // With its addresses, so that the agent finds everything when it looks.
-                    self.read_addresses(now);
-                    self.agent.handle_input(now, Input::LinkUp { interface });
-                    self.drain(now);
-                    self.tell_link(now, &assist::Input::LinkUp { path: path_by(interface) });
-                    self.return_to(interface);
-                }
-                InterfaceChange::Down { id, index } => {
-                    self.host.doubt_interface(index);
-                    self.tell_link(now, &assist::Input::LinkDown { path: path_by(id) });
-                    self.agent.handle_input(now, Input::LinkDown { interface: id });
-                    self.drain(now);
+                InterfaceChange::Up(interface) => self.link_came(now, interface),
+                InterfaceChange::Down { id, index } => self.link_lost(now, id, index),
+                InterfaceChange::Flapped { id, index } => {
+                    self.questions.flaps += 1;
+                    self.link_lost(now, id, index);
+                    self.link_came(now, id);
                 }
             }
         }
+        Ok(())
+    }
+
+    fn link_came(&mut self, now: Instant, interface: InterfaceId) {
+        // With its addresses, so that the agent finds everything when it looks.
+        self.read_addresses(now);
+        self.agent.handle_input(now, Input::LinkUp { interface });
+        self.drain(now);
+        self.tell_link(now, &assist::Input::LinkUp { path: path_by(interface) });
+        self.return_to(interface);
+    }
+
+    fn link_lost(&mut self, now: Instant, interface: InterfaceId, index: u32) {
+        self.host.doubt_interface(index);
+        self.tell_link(now, &assist::Input::LinkDown { path: path_by(interface) });
+        self.agent.handle_input(now, Input::LinkDown { interface });
+        self.drain(now);
+    }
+
+    /// Asks about the links, if that is due.
+    pub(super) fn ask_again(&mut self, now: Instant) -> Result<(), Error> {
+        if !self.questions.take(now) {
+            return Ok(());
+        }
+        let outcome = self.interfaces.ask(self.host.netlink());
+        let changes = self.reading.note(now, outcome).unwrap_or_default();
+        if changes.is_empty() {
+            return Ok(());
+        }
+        self.stirred = true;
+        self.apply_changes(now, changes)?;
+        self.read_addresses(now);
+        self.host.settle();
         Ok(())
     }
 

@@ -266,6 +266,8 @@ impl Carrier {
         add("bindings-restored", self.persistence.restored);
         add("network-overruns", self.overruns);
         add("network-unread", self.reading.failed);
+        add("links-asked", self.questions.asked);
+        add("links-flapped", self.questions.flaps);
         add("parameters-not-saved", self.parameters.not_logged);
         add("host-refusals", self.host.refused + self.parameters.refused);
         add("host-dumps", self.host.dumps());

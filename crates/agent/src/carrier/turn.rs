@@ -196,6 +196,7 @@ impl Carrier {
             }
         }
         self.read_again(now)?;
+        self.ask_again(now)?;
         self.wake(now);
         self.settle(now)?;
         // The reply has left, and nothing has been read yet that could overtake what is due.
@@ -371,6 +372,7 @@ impl Carrier {
             self.announcements.next_timeout(now),
             self.persistence.next_timeout(),
             self.reading.next_timeout(),
+            self.questions.next_timeout(),
             assists,
         ];
         let next = agent.into_iter().chain(others.into_iter().flatten()).min();

@@ -58,6 +58,25 @@ A status has the `bindings`, `visitors` and `tunnels` of at most 1000 mobile nod
 all. While its `next` is not null there are more: `{\"command\": \"status\", \"from\": NEXT}` asks for them. A tunnel of mobile nodes in several parts is in each of
 these, with what it carried for the part's nodes.
 
+## Lost requests
+
+A registration request that is lost has to be sent again, and meanwhile nothing arrives. RFC 5944 section 3.6.3 says that \"the minimum time
+between Registration Requests MUST NOT be less than 1 second\": a lost request then costs 1 s and a second one 2 s more, ten round trips and
+more, and the first packets on a radio are often lost. By default careof departs from that sentence. Where packets wait for a
+registration - at a handover, on a link that came or came back, not for the renewal of a binding in use - up to two requests are sent early, each after
+twice the round trip and 100 ms, the least that the RFC has for agents: at a round trip of 100 ms a lost request costs 300 ms and two cost
+600 ms. The round trip is the least that `round_trip` gave or registrations measured on the interface; where there is none, the least of any other
+interface, or 100 ms if that is less. If it was too short a time, a request of some 100 bytes was sent in vain.
+
+What the sentence protects stands. There is never more than one request a second on average (sections 3.6 and 2.4.2): three may be sent at once, or four
+when another registration begins, and then one a second. After the early ones the waits are those of the RFC, from 1 s on, each twice the one
+before. As each request has an Identification of its own, the reply to any of the last four counts, where section
+3.6.2.1 has the reply to the last only; they ask for the same, and a denial of an earlier one counts only if the home agent has signed it and it is not
+about the Identification (code 133). With nonces requests are repeated unchanged, and a home agent denies the second copy: that arrives after the
+answer to the first, and changes nothing. A report that several requests carry is acted on once.
+
+`early_requests = 0` is the RFC to the letter.
+
 ## Metrics
 
 With `[metrics]`, Prometheus reads them at `/metrics`.

@@ -47,6 +47,7 @@ pub(super) fn mobile(
     let asked = given(reader, "lifetime", problems, lifetime).unwrap_or(Lifetime::from_secs(300));
     let renew_after_percent = given(reader, "renew_after", problems, percent).unwrap_or(75);
     let attempts = given(reader, "attempts", problems, |field, p| field.integer(1, 1000, p));
+    let early = given(reader, "early_requests", problems, |field, p| field.integer(0, 2, p));
     let probe = given(reader, "probe", problems, |field, p| at_least(field, Duration::from_secs(1), p));
     let default = given(reader, "routing", problems, routing).unwrap_or(DeliveryMethod::ReverseTunnel);
     let encapsulations = [
@@ -56,11 +57,11 @@ pub(super) fn mobile(
     ];
     let encapsulation =
         given(reader, "encapsulation", problems, |field, p| field.choice(&encapsulations, &[], p));
+    let report_paths = given(reader, "report_paths", problems, |field, p| field.boolean(p)).unwrap_or(true);
     let mut flag = |key: &str| given(reader, key, problems, |field, p| field.boolean(p)).unwrap_or(false);
     let encapsulating_delivery = flag("encapsulating_delivery");
     let simultaneous = flag("simultaneous_bindings");
     let broadcasts = flag("broadcasts");
-    let report_paths = flag("report_paths");
     let selection = selection(reader, problems);
     let keep_old = match reader.get("keep_old") {
         Some(field) => keep_old(&field, problems),
@@ -97,6 +98,7 @@ pub(super) fn mobile(
         encapsulation: encapsulation.unwrap_or_default(),
         retransmission: RetransmissionConfig {
             attempts: attempts.map_or(defaults.retransmission.attempts, |count| u32::try_from(count).ok()),
+            early: early.and_then(|count| u32::try_from(count).ok()).unwrap_or(defaults.retransmission.early),
             ..defaults.retransmission
         },
         selection,

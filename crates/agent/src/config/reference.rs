@@ -255,13 +255,23 @@ pub(crate) static MOBILE: Section = Section {
             "probe",
             "duration",
             "none",
-            "Renew at least this often, not below 1 s: how fast a link is noticed that is up and carries nothing.",
+            "Renew at least this often, not below 1 s: with `attempts`, how fast a link is noticed that is up and carries nothing. Some \
+200 bytes each time.",
         ),
         key(
             "attempts",
             "whole number",
             "`6`",
-            "Requests without a reply after which a handover has failed, and an interface is left for another one."
+            "Requests without a reply, early ones not counted, after which a handover has failed, and an interface is left for another one. \
+Each waits twice as long as the one before, from 1 s on: 2 take 3 s, 3 take 7 s, 6 take 63 s; early ones come on top. Without \
+another interface the node never gives up.",
+        ),
+        key(
+            "early_requests",
+            "whole number",
+            "`2`",
+            "Requests, 0 to 2, that are sent again early where packets wait for a registration: at a handover, on a link that came or came \
+back. See *Lost requests*; `0` is RFC 5944 to the letter.",
         ),
         key(
             "routing",
@@ -292,16 +302,17 @@ sources drop.",
         key(
             "report_paths",
             "true or false",
-            "`false`",
+            "`true`",
             "Tell the agents, in every request, rates and round trip of the path and whether the old one is lost, and register again \
-after an interruption: a vendor extension (RFC 3115) that others skip, under the enterprise number 32473, which RFC 5612 \
-reserves for documentation, as none is registered for careof.",
+after an interruption: 24 bytes, a vendor extension of the kind that is skipped by who does not know it (type 134, RFC 3115), under \
+the enterprise number 32473, which RFC 5612 reserves for documentation, as none is registered for careof.",
         ),
         key(
             "selection",
             "word",
             "`\"preferred\"`",
-            "Who chooses the interface: `\"preferred\"`, the node, by their order; `\"manual\"`, `careof-agent switch`.",
+            "Who chooses the interface: `\"preferred\"`, the node, by their order; `\"manual\"`, `careof-agent switch`: until it was called \
+once, none is used.",
         ),
         key(
             "hold",

@@ -349,6 +349,25 @@ fn the_examples_are_good_once_their_key_is_made() {
 }
 
 #[test]
+fn who_follows_the_examples_has_what_the_readme_promises() {
+    let load = |name| {
+        let (directory, file) = example(name);
+        write_key(directory.path(), KEY, 0o600);
+        Configuration::load(&file).unwrap_or_else(|errors| panic!("{errors}")).setup
+    };
+    let (Setup::Home(home), Setup::Mobile(mobile)) = (load("home.toml"), load("mobile.toml")) else {
+        panic!("a home agent and a mobile node")
+    };
+    for assist in [&home.assist, &mobile.assist] {
+        let assist = assist.as_ref().unwrap();
+        assert!(assist.replay.is_some() && assist.lcd_kick.is_some());
+    }
+    assert!(mobile.config.report_paths && mobile.config.reverse_tunnel);
+    assert!(mobile.config.probe.is_some() && mobile.config.retransmission.attempts.is_some_and(|n| n < 6));
+    assert_eq!(mobile.config.retransmission.early, 2);
+}
+
+#[test]
 fn a_key_that_others_can_read_is_refused() {
     let (directory, file) = example("home.toml");
     for (mode, good) in

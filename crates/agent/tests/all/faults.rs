@@ -24,11 +24,11 @@ fn a_home_agent_that_does_not_answer_is_asked_with_restraint_until_it_does() {
     let world = World::new(realm);
     let begun = world.clock.now();
     let mobile = world.mobile_node(preferring(Duration::from_secs(1)));
-    let status = mobile.wait_until("asked again", |status| status.counters["messages-sent"] >= 3);
-    // After 0, 1, 3, 7 s at the earliest, and so on.
+    let status = mobile.wait_until("asked again", |status| status.counters["messages-sent"] >= 5);
+    // After 0, 1, 3, 7 s at the earliest, and so on; two early ones come on top.
     let (sent, passed) = (status.counters["messages-sent"], world.clock.now() - begun);
     let most = (0..8).filter(|doublings| passed >= Duration::from_secs((1 << doublings) - 1)).count() as u64;
-    assert!(sent <= most, "{sent} requests in {passed:?}");
+    assert!(sent <= most + 2, "{sent} requests in {passed:?}");
     let _home = world.home_agent(home_setup(), Hooks::default());
     mobile.wait_until("registered", |status| status.registration.as_ref().unwrap().registered);
 }

@@ -24,6 +24,9 @@ pub struct InterfaceState {
     /// Whether it is up and its link carries packets: a cable is in, a station is associated and let in. Lost at once
     /// (`IFF_LOWER_UP`), and there again when the kernel sends packets again (`IFF_RUNNING`).
     pub has_carrier: bool,
+    /// How often its carrier has changed, and how often it was lost; of two states of an interface the one with fewer changes is the
+    /// older. `None` before Linux 4.16.
+    pub carrier: Option<CarrierCounts>,
     /// Largest IP packet in bytes.
     pub mtu: u32,
     /// The Ethernet address; `None` on links that have none, as a TUN device.
@@ -34,6 +37,23 @@ pub struct InterfaceState {
     pub is_point_to_point: bool,
 }
 
+/// What an interface's carrier has been through. The counts wrap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CarrierCounts {
+    /// Times that it was lost or came (`IFLA_CARRIER_CHANGES`).
+    pub changes: u32,
+    /// Times that it was lost (`IFLA_CARRIER_DOWN_COUNT`).
+    pub losses: u32,
+}
+
+impl CarrierCounts {
+    /// Whether these are from before `other`.
+    #[must_use]
+    pub const fn are_older_than(&self, other: &Self) -> bool {
+        (self.changes.wrapping_sub(other.changes) as i32) < 0
+    }
+}
+
 impl InterfaceState {
     pub(super) fn from_message(message: LinkMessage) -> Self {
         let flags = message.header.flags;
@@ -42,13 +62,17 @@ impl InterfaceState {
             name: String::new(),
             is_up: flags.contains(LinkFlags::Up),
             has_carrier: flags.contains(LinkFlags::Up | LinkFlags::LowerUp | LinkFlags::Running),
+            carrier: None,
             mtu: 0,
             link_address: None,
             is_loopback: flags.contains(LinkFlags::Loopback),
             is_point_to_point: flags.contains(LinkFlags::Pointopoint),
         };
+        let (mut changes, mut losses) = (None, None);
         for attribute in message.attributes {
             match attribute {
+                LinkAttribute::CarrierChanges(count) => changes = Some(count),
+                LinkAttribute::CarrierDownCount(count) => losses = Some(count),
                 LinkAttribute::IfName(name) => state.name = name,
                 LinkAttribute::Mtu(mtu) => state.mtu = mtu,
                 LinkAttribute::Address(address) if !state.is_loopback => {
@@ -57,6 +81,7 @@ impl InterfaceState {
                 _ => {}
             }
         }
+        state.carrier = changes.zip(losses).map(|(changes, losses)| CarrierCounts { changes, losses });
         state
     }
 }

@@ -27,7 +27,7 @@ use nix::errno::Errno;
 
 use crate::error::Error;
 
-pub use interface::InterfaceState;
+pub use interface::{CarrierCounts, InterfaceState};
 pub use monitor::{NetlinkMonitor, NetworkChange};
 pub use neighbour::Neighbour;
 pub use route::{Route, RouteKind, RouteScope};

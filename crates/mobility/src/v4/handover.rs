@@ -4,9 +4,9 @@ use core::net::Ipv4Addr;
 use core::time::Duration;
 
 use careof_base::DataRate;
-use careof_wire::mip4::{PathReport, ReplyCode};
+use careof_wire::mip4::{Identification, PathReport, ReplyCode};
 
-use super::InterfaceId;
+use super::{InterfaceId, NtpTime};
 
 /// How far in advance a handover was announced before the old link goes away.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -41,9 +41,31 @@ pub struct PathProperties {
 impl From<PathReport> for PathProperties {
     /// What a mobile node said of a path, without what it said of the one before.
     fn from(report: PathReport) -> Self {
-        let PathReport { downlink, uplink, round_trip, old_path_lost: _ } = report;
+        let PathReport { downlink, uplink, round_trip, old_path_lost: _, repeated_for: _ } = report;
         Self { downlink, uplink, round_trip }
     }
+}
+
+/// What a report tells that came with the Identification `own`, to who has had the report `before` of the same care-of address. The
+/// loss of the old path is no news when it was told by a request that this one repeats: what was lost then has been sent again.
+pub(crate) fn news(
+    report: Option<PathReport>,
+    own: Identification,
+    before: Option<(PathReport, Identification)>,
+) -> Option<PathReport> {
+    let mut report = report?;
+    if let Some((before, identification)) = before
+        && before.old_path_lost == Some(true)
+        && report.old_path_lost == Some(true)
+        && !report.repeated_for.is_zero()
+    {
+        // Only timestamps are chosen anew for a repetition, so these are two.
+        let [own, first] = [own, identification].map(|identification| NtpTime::from_bits(identification.0));
+        if first.is_within(report.repeated_for, own) {
+            report.old_path_lost = Some(false);
+        }
+    }
+    Some(report)
 }
 
 /// Why a handover did not happen.

@@ -17,9 +17,10 @@ const INTERVAL: Duration = Duration::from_secs(1);
 const BURST: u32 = 3;
 
 impl Pace {
-    /// The first instant, not before `now`, at which a request may be sent.
-    pub(crate) fn earliest(&self, now: Instant) -> Instant {
-        now.max(self.paid_until.saturating_sub(INTERVAL * (BURST - 1)))
+    /// The first instant, not before `now`, at which a request may be sent that may follow the others without waiting even if
+    /// it is one of `more` beyond those that may.
+    pub(crate) fn earliest(&self, now: Instant, more: u32) -> Instant {
+        now.max(self.paid_until.saturating_sub(INTERVAL * (BURST - 1 + more)))
     }
 
     /// A request is sent at `now`.
@@ -38,7 +39,7 @@ mod tests {
         let mut now = Instant::from_secs(100);
         let mut sent = alloc::vec::Vec::new();
         while now < Instant::from_secs(110) {
-            now = pace.earliest(now);
+            now = pace.earliest(now, 0);
             pace.spend(now);
             sent.push(now);
         }

@@ -36,6 +36,8 @@ pub struct VisitorEntry {
     pub encapsulations: Encapsulations,
     /// What it reported of its path.
     pub path: Option<PathReport>,
+    /// The Identification of the request that was accepted last.
+    pub identification: Identification,
 }
 
 /// What speaks for somebody who visits or would like to, and whose room he takes.

@@ -190,6 +190,7 @@ fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
                 ("movement_detection", "movement_detection=prefix"),
                 ("algorithm", "algorithm=hmac-sha-256"),
                 ("replay", "replay=nonces"),
+                ("early_requests", "early_requests=0"),
                 ("simultaneous_bindings", "simultaneous_bindings=true"),
                 ("keep_old", "keep_old=2 s"),
                 ("route_optimization", "route_optimization=true"),

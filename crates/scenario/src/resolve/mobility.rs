@@ -44,6 +44,7 @@ impl Network {
             movement_detection: draft.movement_detection,
             algorithm: draft.algorithm,
             replay: draft.replay,
+            early_requests: draft.early_requests,
             simultaneous_bindings: draft.simultaneous_bindings,
             keep_old: draft.keep_old,
             route_optimization: draft.route_optimization,

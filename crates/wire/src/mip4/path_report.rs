@@ -7,7 +7,7 @@
 //!  0                   1                   2                   3
 //!  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
 //! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
-//! |D|U|R|K|L|       zero          |
+//! |D|U|R|K|L|zero |   repeated    |
 //! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 //! |               rate to the mobile node, 100 bit/s              |
 //! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
@@ -18,7 +18,8 @@
 //! ```
 //!
 //! D, U and R say that the first, second and third field is known, K that it is known whether the old path is lost, and L
-//! that it is. A field that is not known is zero, and ignored when received. A later edition may use the bits left over
+//! that it is. For how long the same has been asked for by requests before this one is told in units of 10 ms, rounded up, of which 255
+//! are 2.55 s or more. A field that is not known is zero, and ignored when received. A later edition may use the bits left over
 //! and append fields; what is known here keeps its place, so a longer value is read as far as it is known.
 
 use core::time::Duration;
@@ -58,6 +59,9 @@ pub struct PathReport {
     /// Whether what was on its way by the path used before - or by this one, if it was interrupted - is lost; `None`
     /// when the mobile node cannot tell.
     pub old_path_lost: Option<bool>,
+    /// For how long the same has been asked for by requests before this one, which have had no reply; zero in the first. Who has
+    /// one of them has been told already what this one tells. On the wire in steps of 10 ms, rounded up, at most 2.55 s.
+    pub repeated_for: Duration,
 }
 
 impl PathReport {
@@ -67,6 +71,9 @@ impl PathReport {
     /// The unit of rates, bit/s.
     const RATE_UNIT: u64 = 100;
 
+    /// The unit of [`PathReport::repeated_for`].
+    const REPEATED_UNIT: Duration = Duration::from_millis(10);
+
     /// Bytes of the extension on the wire, Type and Length included.
     pub const WIRE_LEN: usize = crate::extension::HEADER_LEN + super::vendor::VENDOR_HEADER_LEN + value::LEN;
 
@@ -74,6 +81,12 @@ impl PathReport {
     #[must_use]
     pub fn extension(&self) -> Extension {
         Extension::Vendor(VendorExtension::carrying(self))
+    }
+
+    /// [`PathReport::repeated_for`] on the wire.
+    fn repeated(&self) -> u8 {
+        let units = self.repeated_for.as_micros().div_ceil(Self::REPEATED_UNIT.as_micros());
+        u8::try_from(units).unwrap_or(u8::MAX)
     }
 
     /// The value of the extension.
@@ -91,7 +104,8 @@ impl PathReport {
             | known(self.uplink.is_some(), HAS_UPLINK)
             | known(self.round_trip.is_some(), HAS_ROUND_TRIP)
             | known(self.old_path_lost.is_some(), KNOWS_OLD_PATH)
-            | known(self.old_path_lost == Some(true), OLD_PATH_LOST);
+            | known(self.old_path_lost == Some(true), OLD_PATH_LOST)
+            | u16::from(self.repeated());
         let mut fixed = Fixed::<{ value::LEN }>::ZERO;
         fixed.put::<{ value::FLAGS }, 2>(flags.to_be_bytes());
         fixed.put::<{ value::DOWNLINK }, 4>(self.downlink.map_or(0, rate).to_be_bytes());
@@ -113,6 +127,7 @@ impl PathReport {
             round_trip: has(HAS_ROUND_TRIP)
                 .then(|| Duration::from_micros(u64::from(fixed.u32::<{ value::ROUND_TRIP }>()))),
             old_path_lost: has(KNOWS_OLD_PATH).then(|| has(OLD_PATH_LOST)),
+            repeated_for: Self::REPEATED_UNIT * u32::from(flags.to_be_bytes()[1]),
         })
     }
 }
@@ -127,6 +142,7 @@ mod tests {
         uplink: Some(DataRate::from_bits_per_second(14_400)),
         round_trip: Some(Duration::from_millis(700)),
         old_path_lost: Some(true),
+        repeated_for: Duration::ZERO,
     };
 
     #[test]
@@ -170,9 +186,18 @@ mod tests {
         assert_eq!(nothing.encode(), [0; 14]);
         assert_eq!(PathReport::decode(&[0; 14]), Some(nothing));
         // Fields whose bit is not set mean nothing, whatever they hold; nor does L without K.
-        assert_eq!(PathReport::decode(&[0x0f, 0xff, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]), Some(nothing));
+        assert_eq!(PathReport::decode(&[0x0f, 0x00, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]), Some(nothing));
         let kept = PathReport { old_path_lost: Some(false), ..nothing };
         assert_eq!(PathReport::decode(&kept.encode()), Some(kept));
+    }
+
+    #[test]
+    fn for_how_long_it_was_asked_is_told_as_no_less_than_it_is() {
+        for (millis, told) in [(0, 0), (1, 10), (300, 300), (301, 310), (2_550, 2_550), (60_000, 2_550)] {
+            let report = PathReport { repeated_for: Duration::from_millis(millis), ..GSM };
+            let expected = PathReport { repeated_for: Duration::from_millis(told), ..GSM };
+            assert_eq!(PathReport::decode(&report.encode()), Some(expected));
+        }
     }
 
     #[test]
@@ -180,7 +205,7 @@ mod tests {
         let mut bytes = GSM.encode().to_vec();
         assert_eq!(PathReport::decode(&bytes[..13]), None);
         assert_eq!(PathReport::decode(&[]), None);
-        bytes[1] = 0xff;
+        bytes[0] |= 0x07;
         bytes.extend([1, 2, 3]);
         assert_eq!(PathReport::decode(&bytes), Some(GSM));
     }

@@ -56,6 +56,7 @@ prop_compose! {
     fn path_report()(
         (downlink, uplink, round_trip) in any::<(Option<u32>, Option<u32>, Option<u32>)>(),
         old_path_lost in any::<Option<bool>>(),
+        repeated in any::<u8>(),
     ) -> PathReport {
         let rate = |units: u32| DataRate::from_bits_per_second(u64::from(units) * 100);
         PathReport {
@@ -63,6 +64,7 @@ prop_compose! {
             uplink: uplink.map(rate),
             round_trip: round_trip.map(|micros| Duration::from_micros(micros.into())),
             old_path_lost,
+            repeated_for: Duration::from_millis(10) * repeated.into(),
         }
     }
 }

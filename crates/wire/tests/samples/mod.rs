@@ -168,6 +168,7 @@ impl Samples {
             uplink: Some(DataRate::from_bits_per_second(14_400)),
             round_trip: Some(Duration::from_millis(700)),
             old_path_lost: Some(true),
+            repeated_for: Duration::ZERO,
         };
         let foreign = VendorExtension::new(9, 0x0102, b"somebody else's").map(Extension::Vendor);
         let extensions = foreign.into_iter().chain([report.extension()]).collect();

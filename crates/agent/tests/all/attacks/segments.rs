@@ -301,6 +301,7 @@ fn a_mobile_node_that_lies_about_its_path_harms_no_other() {
                 uplink: rates[n % 4].map(DataRate::from_bits_per_second),
                 round_trip: time,
                 old_path_lost: [None, Some(true), Some(false)][n % 3],
+                repeated_for: Duration::ZERO,
             };
             // The Identification is a time, of which no two may be the same.
             sleep(Duration::from_millis(2));

@@ -33,7 +33,8 @@ pub(crate) struct Ethernet {
     pub(crate) mobile: Host,
 }
 
-fn cable(a: (&Host, &'static str), b: (&Host, &'static str)) {
+/// A link between two hosts, both ends up.
+pub(crate) fn cable(a: (&Host, &'static str), b: (&Host, &'static str)) {
     let (here, there) = (a.1, b.1);
     let namespace = b.0.namespace().unwrap();
     a.0.run(move || Netlink::open()?.add_veth(here, there, namespace.as_fd())).unwrap().unwrap();

@@ -25,6 +25,7 @@ use handoff::Handoffs;
 use super::advertiser::Advertiser;
 use super::authentication::{self, Found};
 use super::error::is_unicast;
+use super::handover::news;
 use super::io::{DEFAULT_TTL, REGISTRATION_PORT, earliest};
 use super::lifetime::end_of;
 use super::outbox::Outbox;
@@ -554,10 +555,14 @@ impl ForeignAgent {
             encapsulating_delivery: request.encapsulating_delivery,
             encapsulations: Encapsulations::asked_for(request.flags),
             path: request.path,
+            identification: request.identification,
         };
-        let change =
-            if self.visitors.insert(visitor, claim).is_some() { Change::Updated } else { Change::Created };
-        self.tell(&visitor, change);
+        let old = self.visitors.insert(visitor, claim);
+        let change = if old.is_some() { Change::Updated } else { Change::Created };
+        let before = old.filter(|old| (old.care_of, old.interface) == (visitor.care_of, visitor.interface));
+        let before = before.and_then(|old| Some((old.path?, old.identification)));
+        let path = news(visitor.path, visitor.identification, before);
+        self.tell(&VisitorEntry { path, ..visitor }, change);
         Ok(())
     }
 

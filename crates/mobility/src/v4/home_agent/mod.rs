@@ -30,6 +30,7 @@ use super::advertiser::Advertiser;
 use super::authentication::{self, Found};
 use super::binding::BindingTable;
 use super::error::is_unicast;
+use super::handover::news;
 use super::io::{DEFAULT_TTL, REGISTRATION_PORT, earliest};
 use super::lifetime::end_of;
 use super::outbox::Outbox;
@@ -534,6 +535,9 @@ impl HomeAgent {
             return Err((DropReason::TableFull, ReplyCode::HomeInsufficientResources));
         }
         let was_away = !existing.is_empty();
+        let before = existing.iter().find(|binding| binding.care_of == care_of);
+        let before = before.and_then(|binding| Some((binding.path?, binding.identification)));
+        let report = news(request.path_report(), request.identification, before);
         let lifetime = request.lifetime.min(self.config.max_lifetime);
         let binding = MobilityBinding {
             home_address,
@@ -552,7 +556,8 @@ impl HomeAgent {
         }
         self.left.forget(home_address, Some(care_of));
         for change in self.bindings.insert(binding, keep) {
-            self.tell(change);
+            let path = if change.change == Change::Removed { change.path } else { report };
+            self.tell(BindingChanged { path, ..change });
         }
         if !was_away {
             self.arp_for_absent(home_address);

@@ -1,6 +1,7 @@
 //! How a mobile node is attached to an interface's link, and what it holds there.
 
 use core::net::Ipv4Addr;
+use core::time::Duration;
 
 use careof_base::Instant;
 use careof_wire::mip4::Lifetime;
@@ -76,6 +77,8 @@ pub(super) struct Interface {
     pub(super) up: bool,
     pub(super) address: Option<InterfaceAddress>,
     pub(super) path: PathProperties,
+    /// The least round trip to the home agent that was given or measured here.
+    pub(super) least_round_trip: Option<Duration>,
     pub(super) agents: AgentList,
     pub(super) solicitor: Solicitor,
     pub(super) held: Option<Held>,
@@ -105,6 +108,7 @@ impl Interface {
             up: config.up || !movement.link_layer,
             address: config.address,
             path: config.path,
+            least_round_trip: config.path.round_trip,
             agents: AgentList::new(movement),
             solicitor: Solicitor::new(solicitation),
             held: None,
@@ -116,6 +120,12 @@ impl Interface {
             denials: 0,
             viable_since: None,
         }
+    }
+
+    /// A registration was answered after this time.
+    pub(super) fn measured(&mut self, round_trip: Duration) {
+        self.path.round_trip = Some(round_trip);
+        self.least_round_trip = Some(self.least_round_trip.map_or(round_trip, |least| least.min(round_trip)));
     }
 
     /// Where a registration would be made now; `None` when there is nothing to register with.

@@ -414,12 +414,13 @@ impl MobileNode {
         if up {
             interface.solicitor.moved();
             interface.blocked = None;
-            if self.config.report_paths && interface.interrupted.is_some() {
-                interface.refresh |= interface.held.is_some();
-                // It said that nothing was lost, if it was sent before.
-                if let Some(pending) = interface.pending.as_mut().filter(|pending| pending.was_sent()) {
-                    pending.begin_again();
-                }
+            let reports = self.config.report_paths && interface.interrupted.is_some();
+            interface.refresh |= reports && interface.held.is_some();
+            // It said that nothing was lost, if it was sent before; and nobody need wait for the next one.
+            if let Some(pending) = interface.pending.as_mut().filter(|pending| pending.was_sent())
+                && (reports || self.config.retransmission.early > 0)
+            {
+                pending.begin_again();
             }
         } else {
             interface.interrupted = Some(now);

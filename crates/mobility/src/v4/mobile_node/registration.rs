@@ -38,15 +38,87 @@ pub(super) struct Pending {
     pub(super) identification: Option<Identification>,
     /// The request as last sent.
     pub(super) bytes: Vec<u8>,
-    /// When the request was last sent.
-    pub(super) sent_at: Instant,
+    /// What the requests sent ask for; all those of `recent` ask for the same.
+    asked: Option<Wishes>,
+    /// The last requests sent, the latest first.
+    recent: [Option<Sent>; RECENT],
+    /// How many of them may be answered.
+    answerable: usize,
+    /// When the first request was sent that asks for this, since it was begun (again).
+    begun: Option<Instant>,
     /// When it is to be sent, or sent again.
     pub(super) next: Instant,
     pub(super) attempts: u32,
-    /// Attempts since the last sign of life of an agent.
+    /// Attempts since the last sign of life of an agent, but for early ones.
     pub(super) unanswered: u32,
-    timeout: Duration,
+    waits: Waits,
     pub(super) repairs: u32,
+}
+
+/// A request that was sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sent {
+    pub(super) identification: Identification,
+    /// When, the first time.
+    pub(super) at: Instant,
+    /// How often, unchanged: with nonces.
+    pub(super) copies: u32,
+}
+
+/// Requests of which a reply counts: what may be under way when early ones were needless.
+const RECENT: usize = 4;
+
+/// The waits between requests.
+#[derive(Clone, Copy, Debug)]
+struct Waits {
+    /// Early requests that may go out whenever it is begun again.
+    allowance: u32,
+    /// Early requests that may still go out.
+    early_left: u32,
+    /// The wait before an early request.
+    early: Duration,
+    /// The wait before the first other one.
+    first: Duration,
+    /// The wait before the next other one.
+    next: Duration,
+    /// Whether the request that is due next is an early one.
+    is_early: bool,
+}
+
+impl Waits {
+    /// Begins anew, with all its early requests.
+    const fn restart(&mut self) {
+        self.early_left = self.allowance;
+        self.next = self.first;
+        self.is_early = false;
+    }
+
+    /// Somebody has answered: it goes on without haste.
+    const fn calm_down(&mut self) {
+        self.early_left = 0;
+        self.is_early = false;
+    }
+
+    /// The wait after a request that was sent now; `longest` is that of any.
+    fn take(&mut self, minimum: Duration, longest: Duration) -> Duration {
+        self.is_early = self.early_left > 0;
+        if self.is_early {
+            self.early_left -= 1;
+            return self.early;
+        }
+        let wait = self.next;
+        self.next = self.next.saturating_mul(2).min(longest).max(minimum);
+        wait
+    }
+}
+
+/// What is known of the round trip to the home agent when a registration begins.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RoundTrip {
+    /// Of the interface, as it was given or last measured.
+    latest: Option<Duration>,
+    /// The least to be expected.
+    least: Duration,
 }
 
 /// Requests for a release or a farewell: the binding ends by itself, too.
@@ -55,10 +127,12 @@ const MAX_FAREWELLS: u32 = 3;
 /// Requests without an answer after which another agent is tried, if there is one.
 const SILENT_AFTER: u32 = 3;
 
-/// The wait before the first retransmission.
-fn initial_timeout(config: &RetransmissionConfig, round_trip: Option<Duration>) -> Duration {
-    let estimate = round_trip.unwrap_or_default().saturating_mul(2).saturating_add(config.processing);
-    estimate.max(config.minimum)
+/// Where nothing is known of the round trip to the home agent: that of most networks, or more. Too short a time costs a request.
+const ASSUMED_ROUND_TRIP: Duration = Duration::from_millis(100);
+
+/// Twice the round trip, and the time that agents take.
+fn patience(config: &RetransmissionConfig, round_trip: Duration) -> Duration {
+    round_trip.saturating_mul(2).saturating_add(config.processing)
 }
 
 impl Pending {
@@ -67,8 +141,17 @@ impl Pending {
         purpose: Purpose,
         attachment: Attachment,
         config: &RetransmissionConfig,
-        round_trip: Option<Duration>,
+        round_trip: RoundTrip,
     ) -> Self {
+        let first = patience(config, round_trip.latest.unwrap_or_default()).max(config.minimum);
+        let waits = Waits {
+            allowance: if purpose == Purpose::Register { config.early } else { 0 },
+            early_left: 0,
+            early: patience(config, round_trip.least).min(first),
+            first,
+            next: first,
+            is_early: false,
+        };
         Self {
             purpose,
             attachment,
@@ -78,13 +161,22 @@ impl Pending {
             peer: Ipv4Addr::UNSPECIFIED,
             identification: None,
             bytes: Vec::new(),
-            sent_at: now,
+            asked: None,
+            recent: [None; RECENT],
+            answerable: if config.early > 0 { RECENT } else { 1 },
+            begun: None,
             next: now,
             attempts: 0,
             unanswered: 0,
-            timeout: initial_timeout(config, round_trip),
+            waits,
             repairs: 0,
         }
+    }
+
+    /// Packets wait for this one.
+    pub(super) const fn in_haste(mut self) -> Self {
+        self.waits.restart();
+        self
     }
 
     /// Whether the home agent may have heard of it.
@@ -100,6 +192,9 @@ impl Pending {
         identification: Identification,
         bytes: Vec<u8>,
     ) {
+        if self.asked.replace(wishes) != Some(wishes) || self.peer != peer {
+            self.forget_sent();
+        }
         self.flags = wishes.flags;
         self.lifetime = wishes.lifetime;
         self.encapsulating_delivery = wishes.encapsulating_delivery;
@@ -108,16 +203,73 @@ impl Pending {
         self.bytes = bytes;
     }
 
+    /// Whether another request than the first is to be sent, sooner than the RFC has it.
+    const fn is_early(&self) -> bool {
+        self.waits.is_early
+    }
+
+    /// The request as composed is sent now; when the next one is due, if nobody answers.
+    fn sent(&mut self, now: Instant, config: &RetransmissionConfig) {
+        self.attempts = self.attempts.saturating_add(1);
+        if !self.is_early() {
+            self.unanswered = self.unanswered.saturating_add(1);
+        }
+        self.begun.get_or_insert(now);
+        if let Some(identification) = self.identification {
+            match &mut self.recent {
+                [Some(latest), ..] if latest.identification == identification => latest.copies += 1,
+                recent => {
+                    recent.rotate_right(1);
+                    if let Some(latest) = recent.first_mut() {
+                        *latest = Some(Sent { identification, at: now, copies: 1 });
+                    }
+                }
+            }
+        }
+        let lifetime = self.lifetime.duration().filter(|lifetime| !lifetime.is_zero());
+        let longest = lifetime.unwrap_or(Duration::MAX).min(config.maximum);
+        self.next = now + self.waits.take(config.minimum, longest);
+    }
+
+    fn forget_sent(&mut self) {
+        self.recent = [None; RECENT];
+        self.begun = None;
+    }
+
     /// With a new Identification, at once; a reply to what was sent so far says nothing any more.
     pub(super) fn begin_again(&mut self) {
         self.identification = None;
         self.bytes.clear();
+        self.forget_sent();
         self.unanswered = 0;
+        self.waits.restart();
         self.next = Instant::ZERO;
     }
 
-    pub(super) fn answers(&self, identification: Identification) -> bool {
-        self.identification.is_some_and(|own| own.low() == identification.low())
+    /// An agent denied what was asked for, and it goes on. With `repaired` it asks for something else, or says it otherwise.
+    pub(super) fn was_denied(&mut self, repaired: bool) {
+        self.bytes.clear();
+        self.unanswered = 0;
+        self.waits.calm_down();
+        if repaired {
+            self.forget_sent();
+            self.repairs += 1;
+        }
+    }
+
+    /// For how long the same has been asked for without an answer.
+    pub(super) fn asked_for(&self, now: Instant) -> Duration {
+        self.begun.map_or(Duration::ZERO, |begun| now.saturating_duration_since(begun))
+    }
+
+    /// The request that a reply with this Identification answers, and whether it is the latest one.
+    ///
+    /// RFC 5944 section 3.6.2.1 has the latest only. After early requests the answer to one before is as good: it asked for the
+    /// same.
+    pub(super) fn answered(&self, identification: Identification) -> Option<(Sent, bool)> {
+        let mut recent = self.recent.iter().take(self.answerable).flatten().enumerate();
+        let found = recent.find(|(_, sent)| sent.identification.low() == identification.low());
+        found.map(|(place, sent)| (*sent, place == 0))
     }
 }
 
@@ -186,7 +338,10 @@ impl MobileNode {
             if !up || !due {
                 continue;
             }
-            let allowed = self.pace.earliest(now);
+            // What nobody was asked yet need not wait for the early requests of what was asked before.
+            let is_first = self.pending(slot).is_some_and(|pending| pending.unanswered == 0);
+            let more = u32::from(is_first && self.config.retransmission.early > 0);
+            let allowed = self.pace.earliest(now, more);
             if allowed > now {
                 if let Some(pending) = self.pending_mut(slot) {
                     pending.next = allowed;
@@ -208,13 +363,13 @@ impl MobileNode {
                 Some(attachment) => pending.attachment = attachment,
                 None => {
                     if let Some(pending) = self.pending_mut(slot) {
-                        pending.next = now + pending.timeout;
+                        pending.next = now + pending.waits.next;
                     }
                     return true;
                 }
             }
         }
-        if self.agent_is_silent(carrier, &pending) {
+        if !pending.is_early() && self.agent_is_silent(carrier, &pending) {
             return false;
         }
         if pending.unanswered > 0 {
@@ -223,7 +378,7 @@ impl MobileNode {
                 &pending,
                 carrier,
             );
-            if self.gives_up(now, slot, &pending) {
+            if !pending.is_early() && self.gives_up(now, slot, &pending) {
                 return false;
             }
         }
@@ -231,14 +386,7 @@ impl MobileNode {
         if !unchanged || pending.bytes.is_empty() {
             self.compose(now, carrier, &mut pending);
         }
-        pending.attempts = pending.attempts.saturating_add(1);
-        pending.unanswered = pending.unanswered.saturating_add(1);
-        pending.sent_at = now;
-        pending.next = now + pending.timeout;
-        let longest = pending.lifetime.duration().filter(|lifetime| !lifetime.is_zero());
-        let longest = longest.unwrap_or(Duration::MAX).min(self.config.retransmission.maximum);
-        pending.timeout =
-            pending.timeout.saturating_mul(2).min(longest).max(self.config.retransmission.minimum);
+        pending.sent(now, &self.config.retransmission);
         self.pace.spend(now);
         self.registration_event(
             RegistrationStep::RequestSent { attempt: pending.attempts },
@@ -250,6 +398,17 @@ impl MobileNode {
             *slot = pending;
         }
         true
+    }
+
+    /// What is known of the round trip to the home agent through interface `index`.
+    pub(super) fn round_trip(&self, index: usize) -> RoundTrip {
+        let interface = self.interfaces.get(index);
+        // The least, for a queue on the way may have made it anything, and too short a time costs a request.
+        let least = interface.and_then(|interface| interface.least_round_trip).unwrap_or_else(|| {
+            let others = self.interfaces.iter().filter_map(|other| other.least_round_trip);
+            others.fold(ASSUMED_ROUND_TRIP, Duration::min)
+        });
+        RoundTrip { latest: interface.and_then(|interface| interface.path.round_trip), least }
     }
 
     /// Whether it has just become clear that the agent does not answer: then another one may be better.

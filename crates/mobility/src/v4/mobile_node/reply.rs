@@ -9,7 +9,7 @@ use careof_wire::mip4::{
 
 use super::MobileNode;
 use super::attachment::{Attachment, Held};
-use super::registration::{Pending, Purpose, Slot};
+use super::registration::{Pending, Purpose, Sent, Slot};
 use crate::v4::authentication;
 use crate::v4::error::is_unicast;
 use crate::v4::io::REGISTRATION_PORT;
@@ -33,21 +33,27 @@ impl MobileNode {
         if reply.home_address != self.config.home_address {
             return self.outbox.drop(DropReason::NotForUs, source);
         }
-        let matching = |&slot: &Slot| self.pending(slot).is_some_and(|p| p.answers(reply.identification));
-        let Some(slot) = self.slots().find(matching) else {
+        let answered = |slot| {
+            let (sent, is_latest) = self.pending(slot)?.answered(reply.identification)?;
+            Some((slot, sent, is_latest))
+        };
+        let Some((slot, sent, is_latest)) = self.slots().find_map(answered) else {
             let waiting = self.slots().any(|slot| self.pending(slot).is_some_and(Pending::was_sent));
             let reason =
                 if waiting { DropReason::IdentificationMismatch } else { DropReason::UnexpectedReply };
             return self.outbox.drop(reason, source);
         };
+        if !is_latest && !counts_late(reply.code) {
+            return self.outbox.drop(DropReason::IdentificationMismatch, source);
+        }
         let Some(pending) = self.pending(slot) else { return };
         let reason = match self.check_reply(source, source_port, bytes, message, reply, pending) {
             Ok(()) => {
                 self.agent_answered(slot);
                 return if reply.code.is_accepted() {
-                    self.accepted(now, slot, reply);
+                    self.accepted(now, slot, sent, reply);
                 } else {
-                    self.denied(now, slot, reply);
+                    self.denied(now, slot, sent, reply);
                 };
             }
             Err(reason) => reason,
@@ -98,12 +104,13 @@ impl MobileNode {
         }
     }
 
-    fn accepted(&mut self, now: Instant, slot: Slot, reply: &RegistrationReply) {
+    fn accepted(&mut self, now: Instant, slot: Slot, sent: Sent, reply: &RegistrationReply) {
         let Some(carrier) = self.carrier(slot) else { return };
         let Some(mut granted) = self.remove_pending(slot) else { return };
         self.identifications.learn(reply.identification);
         self.outbox.count_accepted();
-        let round_trip = now - granted.sent_at;
+        let round_trip = now - sent.at;
+        granted.identification = Some(sent.identification);
         granted.lifetime = reply.lifetime.min(granted.lifetime);
         let step = RegistrationStep::Accepted { code: reply.code, round_trip };
         self.registration_event(step, &granted, carrier);
@@ -112,9 +119,12 @@ impl MobileNode {
             Purpose::Farewell => self.forget_bindings(),
             Purpose::Register => {
                 let Some(interface) = self.interfaces.get_mut(carrier) else { return };
-                interface.path.round_trip = Some(round_trip);
+                // Of several copies nobody knows which was answered.
+                if sent.copies == 1 {
+                    interface.measured(round_trip);
+                }
                 interface.refresh = false;
-                interface.interrupted = interface.interrupted.filter(|&at| at > granted.sent_at);
+                interface.interrupted = interface.interrupted.filter(|&at| at > sent.at);
                 interface.solicitor.moved();
                 let at_home = granted.attachment == Attachment::Home;
                 if granted.lifetime.is_zero() && !at_home {
@@ -131,7 +141,7 @@ impl MobileNode {
                         self.forget_binding(index, Change::Removed);
                     }
                 }
-                let replaced = self.hold(carrier, &granted, at_home);
+                let replaced = self.hold(carrier, &granted, sent.at, at_home);
                 if let Some(care_of) = replaced.filter(|_| kept) {
                     self.farewell(now, Purpose::Release { care_of }, granted.attachment);
                 }
@@ -147,11 +157,11 @@ impl MobileNode {
     }
 
     /// Remembers what was granted. Returns the care-of address held before, if it was another.
-    fn hold(&mut self, carrier: usize, granted: &Pending, at_home: bool) -> Option<Ipv4Addr> {
+    ///
+    /// Time counts from `start`, when the request was sent: so it ends here no later than at the home agent (section 3.6.2.2).
+    fn hold(&mut self, carrier: usize, granted: &Pending, start: Instant, at_home: bool) -> Option<Ipv4Addr> {
         let percent = u32::from(self.config.renew_after_percent);
         let interface = self.interfaces.get_mut(carrier)?;
-        // Time counts from the request: so it ends here no later than at the home agent (section 3.6.2.2).
-        let start = granted.sent_at;
         let span = granted.lifetime.duration().filter(|_| !at_home);
         let flag = |flag| granted.flags.contains(flag);
         let old = interface.held.replace(Held {
@@ -214,11 +224,11 @@ impl MobileNode {
         }));
     }
 
-    fn denied(&mut self, now: Instant, slot: Slot, reply: &RegistrationReply) {
+    fn denied(&mut self, now: Instant, slot: Slot, sent: Sent, reply: &RegistrationReply) {
         let Some(carrier) = self.carrier(slot) else { return };
         let Some(pending) = self.pending(slot).cloned() else { return };
         let code = reply.code;
-        let round_trip = now - pending.sent_at;
+        let round_trip = now - sent.at;
         self.outbox.counters.count_denial(code.number());
         self.registration_event(RegistrationStep::Denied { code, round_trip }, &pending, carrier);
         if code.range() == CodeRange::HomeAgent && code != ReplyCode::HomeIdentificationMismatch {
@@ -226,10 +236,8 @@ impl MobileNode {
         }
         let repaired = pending.repairs < MAX_REPAIRS && self.repair(carrier, &pending, reply);
         if let Some(pending) = self.pending_mut(slot).filter(|_| repaired || is_passing(code)) {
-            pending.bytes.clear();
-            pending.unanswered = 0;
+            pending.was_denied(repaired);
             if repaired {
-                pending.repairs += 1;
                 pending.next = now;
             }
             return;
@@ -291,6 +299,16 @@ impl MobileNode {
             }
             _ => false,
         }
+    }
+}
+
+/// Whether a reply counts although another request has been sent since: it speaks of what that asks for, too. A denial has to
+/// be signed by the home agent, and not to be about the Identification: the later request has another one.
+fn counts_late(code: ReplyCode) -> bool {
+    match code.range() {
+        CodeRange::Success => true,
+        CodeRange::HomeAgent => code != ReplyCode::HomeIdentificationMismatch,
+        _ => false,
     }
 }
 

@@ -16,7 +16,7 @@ use crate::v4::movement_detection::Advertised;
 use crate::v4::{EncapsulationChoice, Transmit, TransmitPayload};
 
 /// What a request asks for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Wishes {
     pub(super) flags: RequestFlags,
     pub(super) care_of: Ipv4Addr,
@@ -41,7 +41,7 @@ impl MobileNode {
             home_agent,
             care_of_address: wishes.care_of,
             identification,
-            extensions: self.report(carrier, pending).iter().map(PathReport::extension).collect(),
+            extensions: self.report(now, carrier, pending).iter().map(PathReport::extension).collect(),
         };
         let mut bytes = Message::Request(request).emit();
         authentication::append(&mut bytes, AuthenticationKind::MobileHome, &self.config.security);
@@ -58,7 +58,7 @@ impl MobileNode {
     }
 
     /// What a request through interface `index` tells of paths, if it is to.
-    fn report(&self, index: usize, pending: &Pending) -> Option<PathReport> {
+    fn report(&self, now: Instant, index: usize, pending: &Pending) -> Option<PathReport> {
         let path = self.interfaces.get(index).filter(|_| self.config.report_paths)?.path;
         let registers = pending.purpose == Purpose::Register;
         Some(PathReport {
@@ -66,6 +66,7 @@ impl MobileNode {
             uplink: path.uplink,
             round_trip: path.round_trip,
             old_path_lost: if registers { self.old_path_lost(index, pending.attachment) } else { None },
+            repeated_for: pending.asked_for(now),
         })
     }
 

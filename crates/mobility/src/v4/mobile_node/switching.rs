@@ -273,7 +273,7 @@ impl MobileNode {
         self.farewells.retain(|pending| pending.purpose != purpose);
         // One for each interface is all that can be needed.
         if self.farewells.len() < self.interfaces.len() {
-            let round_trip = self.path_of(self.active).round_trip;
+            let round_trip = self.round_trip(self.active.unwrap_or(usize::MAX));
             self.farewells.push(Pending::new(now, purpose, by, &self.config.retransmission, round_trip));
         }
     }
@@ -338,9 +338,16 @@ impl MobileNode {
         if interface.held.is_none_or(|held| held.attachment != attachment) {
             interface.repairs = super::attachment::Repairs::default();
         }
-        let round_trip = interface.path.round_trip;
-        interface.pending =
-            Some(Pending::new(now, Purpose::Register, attachment, &self.config.retransmission, round_trip));
+        let round_trip = self.round_trip(index);
+        let mut pending =
+            Pending::new(now, Purpose::Register, attachment, &self.config.retransmission, round_trip);
+        // All but the renewal of a binding that is in use.
+        if in_place.is_none() || refresh || (desired && self.active != Some(index)) {
+            pending = pending.in_haste();
+        }
+        if let Some(interface) = self.interfaces.get_mut(index) {
+            interface.pending = Some(pending);
+        }
         if in_place.is_none() && self.handover.is_none() {
             self.initiate(now, index, Notice::None);
         }

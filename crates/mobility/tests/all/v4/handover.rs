@@ -22,7 +22,7 @@ fn last_handover(world: &World) -> HandoverEvent {
 
 #[test]
 fn make_before_break_uses_the_new_interface_only_when_its_registration_is_accepted() {
-    let mut world = World::new();
+    let mut world = world(to_the_letter(mobile_config()));
     world.delay = Duration::from_millis(350);
     world.switch(IF_WLAN);
     world.run_until(at(5_000));
@@ -228,7 +228,7 @@ fn with_nowhere_else_to_go_a_denied_node_keeps_trying_ever_more_slowly() {
 
 #[test]
 fn another_handover_supersedes_the_one_under_way() {
-    let mut world = World::new();
+    let mut world = world(to_the_letter(mobile_config()));
     world.switch(IF_WLAN);
     world.run_until(at(1_000));
     world.delay = Duration::from_millis(100);

@@ -5,6 +5,7 @@ mod craft;
 mod crowds;
 mod denials;
 mod discovery;
+mod early_requests;
 mod foreign_agent;
 mod garbage;
 mod handover;

@@ -86,6 +86,7 @@ fn the_home_agent_hears_of_the_new_path_and_that_the_old_one_still_works() {
         uplink: WLAN_PATH.uplink,
         round_trip: None,
         old_path_lost: None,
+        repeated_for: Duration::ZERO,
     };
     assert_eq!(told(&world), [(Change::Created, Some(first))], "there was no old path");
     assert_eq!(world.home.bindings().next().unwrap().path, Some(first));
@@ -97,6 +98,7 @@ fn the_home_agent_hears_of_the_new_path_and_that_the_old_one_still_works() {
         uplink: None,
         round_trip: GSM_PATH.round_trip,
         old_path_lost: Some(false),
+        repeated_for: Duration::ZERO,
     };
     assert_eq!(told(&world)[1..], [(Change::Removed, None), (Change::Created, Some(second))]);
     assert_eq!(PathProperties::from(second), GSM_PATH);
@@ -146,7 +148,7 @@ fn after_an_outage_the_same_care_of_address_is_registered_again() {
 
 #[test]
 fn an_outage_while_a_request_is_under_way_is_told_in_another() {
-    let mut world = world(reporting());
+    let mut world = world(to_the_letter(reporting()));
     world.switch(IF_WLAN);
     world.run_until(at(1_000));
     world.delay = Duration::from_millis(100);

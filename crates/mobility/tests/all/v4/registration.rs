@@ -107,7 +107,8 @@ fn a_foreign_agent_tunnels_back_in_either_delivery_style() {
 
 #[test]
 fn lost_requests_are_sent_again_after_one_second_then_two_then_four() {
-    let mut world = World::new();
+    let mut world =
+        World::with(to_the_letter(mobile_config()), home_config(), [foreign_config(0), foreign_config(1)]);
     world.lose = Box::new(|from, _| from == Who::Mobile);
     world.switch(IF_WLAN);
     world.run_until(at(20_000));
@@ -437,7 +438,7 @@ fn nonces_work_and_survive_lost_replies() {
 fn with_nonces_an_unanswered_request_is_sent_again_unchanged() {
     let nonces =
         SecurityAssociation::new(Spi(300), Algorithm::HmacMd5, KEY, ReplayProtection::Nonces).unwrap();
-    let mut config = mobile_config();
+    let mut config = to_the_letter(mobile_config());
     config.security = nonces;
     let mut world = World::with(config, home_config(), [foreign_config(0), foreign_config(1)]);
     world.lose = Box::new(|_, _| true);

@@ -62,7 +62,7 @@ fn a_wrong_key_is_denied_counted_and_not_mended() {
 
 #[test]
 fn an_unknown_spi_is_denied_and_counted() {
-    let mut config = mobile_config();
+    let mut config = to_the_letter(mobile_config());
     config.security = SecurityAssociation::hmac_md5(Spi(1_000), KEY).unwrap();
     let mut world = World::with(config, home_config(), [foreign_config(0), foreign_config(1)]);
     world.switch(IF_WLAN);
@@ -114,7 +114,8 @@ fn forged_replies_do_not_move_a_mobile_node() {
 
 #[test]
 fn a_reply_to_an_earlier_request_is_not_taken_for_one_to_the_latest() {
-    let mut world = World::new();
+    let mut world =
+        World::with(to_the_letter(mobile_config()), home_config(), [foreign_config(0), foreign_config(1)]);
     world.lose = Box::new(|from, _| from == Who::Home);
     world.switch(IF_WLAN);
     world.run_until(at(100));

@@ -69,6 +69,12 @@ pub(crate) fn mobile_config() -> MobileNodeConfig {
     }
 }
 
+/// With no request that is sent again within a second (RFC 5944 section 3.6.3).
+pub(crate) fn to_the_letter(mut config: MobileNodeConfig) -> MobileNodeConfig {
+    config.retransmission.early = 0;
+    config
+}
+
 pub(crate) fn home_config() -> HomeAgentConfig {
     HomeAgentConfig {
         mobile_nodes: vec![ServedMobileNode::new(HOME, security())],
