@@ -455,13 +455,15 @@ mod tests {
     fn an_address_is_a_home_agents_as_long_as_it_has_a_visitor() {
         let mut list = VisitorList::default();
         let enter = |list: &mut VisitorList, node, home_agent| {
-            let PendingRequest { home_address, care_of, interface, lifetime, .. } = request(node, 1, 0);
+            let PendingRequest { home_address, care_of, interface, lifetime, identification, .. } =
+                request(node, 1, 0);
             let entry = VisitorEntry {
                 home_address,
                 home_agent,
                 care_of,
                 interface,
                 lifetime,
+                identification,
                 expires: Instant::from_secs(300),
                 co_located: false,
                 reverse_tunnel: None,
