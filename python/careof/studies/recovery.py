@@ -3,7 +3,8 @@
 A path goes away for some time and comes back as a path of the same rate and delay. The far end is left as it is: in
 the simulator the model of Linux's sender, on Linux hosts the kernel itself. Every outage is measured with the default
 assists and without any, for downloads and uploads, at instants spread over a second; medians and 95th percentiles
-count. Then steps: from a fast path to a slow one and back, and handovers that are announced and do not happen.
+count. Then steps: from a fast path to a slow one and back, handovers that are announced and do not happen, and the
+other kinds of trouble that paths make.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from careof.runs import SIMULATED
-from careof.studies import Row, Study, _recovery_steps
+from careof.studies import Row, Study, _recovery_kinds, _recovery_steps
 from careof.studies._files import as_json, refuse, write
+from careof.studies._recovery_kinds import KINDS, Trouble
 from careof.studies._recovery_runs import AT_ONCE, CASES, QUICK, Case, Measured, Setup, measure
 from careof.studies._recovery_steps import PROMISES, Step
 from careof.studies._recovery_words import text
@@ -36,7 +38,8 @@ def carry_out(out: Path | None, progress: Watcher | None, *, quick: bool = False
     Args:
         out: a directory for `rows.json` and `runs.json`, what every single run came to; it is made if need be.
         progress: told how many runs are done of how many.
-        quick: two outages, one round trip, one congestion control, two repetitions; no steps and false alarms.
+        quick: two outages, one round trip, one congestion control, two repetitions, the other kinds once; no
+            steps and false alarms.
         world: where to run it. On Linux hosts the whole takes about an hour, `quick` half a minute.
 
     Raises:
@@ -55,14 +58,20 @@ def carry_out(out: Path | None, progress: Watcher | None, *, quick: bool = False
     # The longest first, so that none is waited for alone at the end.
     setups.sort(key=lambda setup: -setup.duration_s)
     of_steps = [] if quick else _recovery_steps.work(world)
-    work: list[Callable[[Watcher | None], Measured | Step]] = [*of_steps, *(partial(measure, one) for one in setups)]
+    of_kinds = _recovery_kinds.work(world, quick=quick)
+    work: list[Callable[[Watcher | None], Measured | Step | Trouble]] = [
+        *of_steps,
+        *of_kinds,
+        *(partial(measure, one) for one in setups),
+    ]
     at_once = cores() if world == SIMULATED else AT_ONCE
     made = list(in_turn(work, progress, at_once=at_once, ahead=len(work)))
     steps = [one for one in made if isinstance(one, Step)]
+    troubles = [one for one in made if isinstance(one, Trouble)]
     measured = [one for one in made if isinstance(one, Measured)]
     study = Study(
         title=TITLE,
-        rows=[*(row(case, measured) for case in cases), *step_rows(steps)],
+        rows=[*(row(case, measured) for case in cases), *step_rows(steps), *kind_rows(troubles)],
         text=text(measured, world, of),
         ours="median stall, RTT",
         beside=_BESIDE,
@@ -148,6 +157,33 @@ def step_rows(steps: Sequence[Step]) -> list[Row]:
                     high=promise.high,
                     match=promise.holds(ours),
                     explanation=f"without assists {_shown(without)}",
+                )
+            )
+    return rows
+
+
+def kind_rows(troubles: Sequence[Trouble]) -> list[Row]:
+    """What was measured of the other kinds of trouble, downloads and uploads."""
+    rows = []
+    for kind in KINDS:
+        for upload in (False, True):
+            with_, without = (
+                _recovery_kinds.median(troubles, kind, upload=upload, assist=assist) for assist in ("default", "none")
+            )
+            low, high = kind.promise()
+            counts_bytes = kind.silence_s is None
+            ours = with_ / max(without, 1.0) if counts_bytes else with_
+            beside = f"{without:,.0f} bytes" if counts_bytes else f"{_shown(without)} s"
+            rows.append(
+                Row(
+                    id=f"{kind.id}, {'upload' if upload else 'download'}",
+                    what=kind.what,
+                    paper="-",
+                    ours=_shown(ours),
+                    low=low,
+                    high=None if high is None else round(high, 2),
+                    match=(low is None or ours >= low) and (high is None or ours <= high),
+                    explanation=f"without assists {beside}",
                 )
             )
     return rows
