@@ -61,6 +61,7 @@ pub(super) fn mobile(
     let simultaneous = flag("simultaneous_bindings");
     let broadcasts = flag("broadcasts");
     let report_paths = flag("report_paths");
+    let path_monitor = given(reader, "path_monitor", problems, |field, p| field.boolean(p)).unwrap_or(true);
     let selection = selection(reader, problems);
     let keep_old = match reader.get("keep_old") {
         Some(field) => keep_old(&field, problems),
@@ -102,6 +103,7 @@ pub(super) fn mobile(
         selection,
         keep_old,
         report_paths,
+        path_monitor,
         policy: PolicyTable::new(default, policy.unwrap_or_default()),
         ..defaults
     };
