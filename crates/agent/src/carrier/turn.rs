@@ -279,6 +279,9 @@ impl Carrier {
     fn tell_traffic(&mut self, source: Ipv4Addr, payload: &[u8]) {
         let Agent::Home(agent) = &mut self.agent else { return };
         let Some(fixed) = payload.first_chunk::<{ PathProbe::FIXED_LEN }>() else { return };
+        if payload.first() != Some(&PathProbe::TYPE) {
+            return;
+        }
         let Ok(Message::PathProbe(probe)) = Message::parse(fixed) else { return };
         if let Some((sent, received)) = self.decisions.traffic(probe.home_address, source) {
             #[expect(clippy::cast_possible_truncation, reason = "the field wraps")]

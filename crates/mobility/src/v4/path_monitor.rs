@@ -10,7 +10,7 @@
 //! minutes at the very most, whatever the traffic, and so less than one false alarm in 600 such half hours. What is late by
 //! jitter is late by less than four of its mean deviations, or comes before the last of the probes is given up.
 //!
-//! Cost: a probe and its answer take 98 bytes each with the headers of IP and UDP (114 with HMAC-SHA256). A path on which
+//! Cost: a probe and its answer take 108 bytes each with the headers of IP and UDP (124 with HMAC-SHA256). A path on which
 //! nothing happens is probed once in [`IDLE`], which makes 7 bytes a second of both, and wakes the host as often. Where something
 //! happens, doubts and measurements together take at most 1 % of the traffic and [`BASE_RATE`] bytes a second, with
 //! [`RESERVE`] bytes saved up; timers fire once in 100 ms at most. A path that went silent in use costs 500 B/s for 10 s.
@@ -568,7 +568,7 @@ impl PathMonitor {
 
     /// Whether a probe is worth its cost because much passes, or because something did and nothing does any more.
     fn measures(&mut self, now: Instant, understood: bool) -> bool {
-        if !self.in_use || self.state != PathState::Alive {
+        if !self.in_use || self.state != PathState::Alive || !understood {
             return false;
         }
         let rested = self.last_probe.is_none_or(|at| now >= at + MEASURE);
@@ -576,7 +576,7 @@ impl PathMonitor {
         let ended = self.arrivals_ended().is_some_and(|at| at <= now);
         let worth = ((much && rested) || ended) && self.affords(now);
         let is_busy = much || self.usual_gap < ARRIVALS_ENDED / 4;
-        if worth && ended && is_busy && understood {
+        if worth && ended && is_busy {
             // That is no pause as usual.
             self.state = PathState::Suspect;
             self.doubt_since = Some(now);
@@ -602,8 +602,10 @@ impl PathMonitor {
         let is_settled = matches!(self.state, PathState::Unknown | PathState::Alive);
         let watches = self.in_use && understood && is_settled;
         let doubt = self.unanswered_since.filter(|_| watches).map(|since| since + self.patience(now));
-        let affords = self.tokens >= PROBE_COST;
-        let ended = if watches && !probes && affords { self.arrivals_ended() } else { None };
+        let ended = self.arrivals_ended().filter(|_| watches && !probes);
+        // At the latest when that can be afforded.
+        let short = u64::try_from(PROBE_COST - self.tokens).unwrap_or(0);
+        let ended = ended.map(|at| at.max(now + Duration::from_millis(short * 1000 / BASE_RATE)));
         [verdict, doubt, ended].into_iter().flatten().fold(probe_at, Instant::min)
     }
 

@@ -2,29 +2,30 @@
 //! those before did.
 //!
 //! They travel as experimental messages of Mobile IPv4 (RFC 4064 section 3), type 255, which agents that do not know them
-//! silently discard (RFC 4064 section 6), with a Mobile-Home authentication extension behind. Since everybody may use that type,
-//! the enterprise number says whose experiment it is:
+//! silently discard (RFC 4064 section 6). What such a message is, the extensions in it say, as that RFC suggests: first comes a
+//! vendor extension (RFC 3115 section 2.2), last the Mobile-Home authentication.
 //!
 //! ```text
 //!  0                   1                   2                   3
 //!  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
 //! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
-//! |   Type 255    |   Sub-Type    |    Version    |C|  reserved   |
-//! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
-//! |                       Enterprise number                       |
-//! |                         Home address                          |
-//! |                        Sequence number                        |
-//! |                          Nonce (64)                           |
-//! |                         Packets sent                          |
-//! |                       Packets received                        |
+//! |   Type 255    |                   reserved                    |
+//! |   Type 134    |   Length 52   |           reserved            |
+//! |                         Vendor/Org-ID                         |
+//! |       Vendor-NVSE-Type        |    Version    |C|  reserved   |
+//! |           reserved            |         Home address          |
+//! |         Home address          |        Sequence number        |
+//! |        Sequence number        |           Nonce (64)          |
+//! |                                       |     Packets sent      |
+//! |     Packets sent      |           Packets received            |
 //! |                        Bytes sent (64)                        |
 //! |                      Bytes received (64)                      |
 //! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 //! |                        Extensions ...
 //! ```
 //!
-//! Sub-Type is 1 in a probe and 2 in its answer, Version is 1, and C says that the counters are known. They count what whoever
-//! sends the message has put into tunnels on this path and taken out of them, and go on from any start; packets wrap.
+//! Vendor-NVSE-Type is 2 in a probe and 3 in its answer, Version is 1, and C says that the counters are known. They count what
+//! whoever sends the message has put into tunnels on this path and taken out of them, and go on from any start; packets wrap.
 
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
@@ -32,29 +33,40 @@ use core::net::Ipv4Addr;
 use super::Extension;
 use super::vendor::ENTERPRISE;
 use crate::Error;
+use crate::extension::HEADER_LEN;
 use crate::fixed::Fixed;
 
 /// EXP-MSG-TYPE (RFC 4064 section 3).
 pub(super) const TYPE_EXPERIMENTAL: u8 = 255;
+/// Of the extension.
+const TYPE_VENDOR: u8 = 134;
+const KIND_PROBE: u16 = 2;
+const KIND_ANSWER: u16 = 3;
 
 const VERSION: u8 = 1;
 const COUNTERS_KNOWN: u8 = 0x80;
 
+/// Offsets from the start of the message.
 mod field {
     pub(super) const TYPE: usize = 0;
-    pub(super) const SUB_TYPE: usize = 1;
-    pub(super) const VERSION: usize = 2;
-    pub(super) const FLAGS: usize = 3;
-    pub(super) const ENTERPRISE: usize = 4;
-    pub(super) const HOME_ADDRESS: usize = 8;
-    pub(super) const SEQUENCE: usize = 12;
-    pub(super) const NONCE: usize = 16;
-    pub(super) const PACKETS_SENT: usize = 24;
-    pub(super) const PACKETS_RECEIVED: usize = 28;
-    pub(super) const BYTES_SENT: usize = 32;
-    pub(super) const BYTES_RECEIVED: usize = 40;
-    pub(super) const LEN: usize = 48;
+    pub(super) const EXTENSION: usize = 4;
+    pub(super) const EXTENSION_LEN: usize = 5;
+    pub(super) const VENDOR: usize = 8;
+    pub(super) const KIND: usize = 12;
+    pub(super) const VERSION: usize = 14;
+    pub(super) const FLAGS: usize = 15;
+    pub(super) const HOME_ADDRESS: usize = 18;
+    pub(super) const SEQUENCE: usize = 22;
+    pub(super) const NONCE: usize = 26;
+    pub(super) const PACKETS_SENT: usize = 34;
+    pub(super) const PACKETS_RECEIVED: usize = 38;
+    pub(super) const BYTES_SENT: usize = 42;
+    pub(super) const BYTES_RECEIVED: usize = 50;
+    pub(super) const LEN: usize = 58;
 }
+
+/// What the Length octet of the extension tells.
+const EXTENSION_LEN: u8 = (field::LEN - field::EXTENSION - HEADER_LEN) as u8;
 
 /// Whether it asks or answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -91,24 +103,29 @@ pub struct PathProbe {
     pub nonce: u64,
     /// The counters of whoever sends this message; `None` when it keeps none.
     pub counts: Option<PathCounts>,
-    /// What follows, in order.
+    /// What follows the one that makes it a probe, in order.
     pub extensions: Vec<Extension>,
 }
 
 impl PathProbe {
-    /// Bytes before the first extension.
+    /// The Type of the message.
+    pub const TYPE: u8 = TYPE_EXPERIMENTAL;
+
+    /// Bytes before what [`PathProbe::extensions`] are.
     pub const FIXED_LEN: usize = field::LEN;
 
     pub(super) fn emit(&self, bytes: &mut Vec<u8>) {
-        let sub_type = match self.kind {
-            PathProbeKind::Probe => 1,
-            PathProbeKind::Answer => 2,
+        let kind = match self.kind {
+            PathProbeKind::Probe => KIND_PROBE,
+            PathProbeKind::Answer => KIND_ANSWER,
         };
         let mut fixed = Fixed::<{ field::LEN }>::ZERO;
         fixed.put::<{ field::TYPE }, 1>([TYPE_EXPERIMENTAL]);
-        fixed.put::<{ field::SUB_TYPE }, 1>([sub_type]);
+        fixed.put::<{ field::EXTENSION }, 1>([TYPE_VENDOR]);
+        fixed.put::<{ field::EXTENSION_LEN }, 1>([EXTENSION_LEN]);
+        fixed.put::<{ field::VENDOR }, 4>(ENTERPRISE.to_be_bytes());
+        fixed.put::<{ field::KIND }, 2>(kind.to_be_bytes());
         fixed.put::<{ field::VERSION }, 1>([VERSION]);
-        fixed.put::<{ field::ENTERPRISE }, 4>(ENTERPRISE.to_be_bytes());
         fixed.put::<{ field::HOME_ADDRESS }, 4>(self.home_address.octets());
         fixed.put::<{ field::SEQUENCE }, 4>(self.sequence.to_be_bytes());
         fixed.put::<{ field::NONCE }, 8>(self.nonce.to_be_bytes());
@@ -126,23 +143,28 @@ impl PathProbe {
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, Error> {
         let (fixed, rest) = Fixed::<{ field::LEN }>::split(bytes, "path probe")?;
         let invalid = |field, offset, found, expected| Error::Invalid { field, offset, found, expected };
-        let enterprise = fixed.u32::<{ field::ENTERPRISE }>();
-        if enterprise != ENTERPRISE {
-            let (what, at) = ("enterprise number of an experimental message", field::ENTERPRISE);
-            return Err(invalid(what, at, enterprise, "32473"));
+        let (extension, len) = (fixed.u8::<{ field::EXTENSION }>(), fixed.u8::<{ field::EXTENSION_LEN }>());
+        if (extension, len) != (TYPE_VENDOR, EXTENSION_LEN) {
+            let what = "first extension of an experimental message";
+            return Err(invalid(what, field::EXTENSION, u32::from(extension), "134 of 52 bytes"));
         }
+        let vendor = fixed.u32::<{ field::VENDOR }>();
+        if vendor != ENTERPRISE {
+            let what = "Vendor/Org-ID of an experimental message";
+            return Err(invalid(what, field::VENDOR, vendor, "32473"));
+        }
+        let kind = match fixed.u16::<{ field::KIND }>() {
+            KIND_PROBE => PathProbeKind::Probe,
+            KIND_ANSWER => PathProbeKind::Answer,
+            found => {
+                let what = "Vendor-NVSE-Type of a path probe";
+                return Err(invalid(what, field::KIND, u32::from(found), "2 or 3"));
+            }
+        };
         let version = fixed.u8::<{ field::VERSION }>();
         if version != VERSION {
             return Err(invalid("version of a path probe", field::VERSION, u32::from(version), "1"));
         }
-        let kind = match fixed.u8::<{ field::SUB_TYPE }>() {
-            1 => PathProbeKind::Probe,
-            2 => PathProbeKind::Answer,
-            found => {
-                let what = "Sub-Type of a path probe";
-                return Err(invalid(what, field::SUB_TYPE, u32::from(found), "1 or 2"));
-            }
-        };
         let knows = fixed.u8::<{ field::FLAGS }>() & COUNTERS_KNOWN != 0;
         Ok(Self {
             kind,
@@ -186,8 +208,9 @@ mod tests {
         let message = Message::PathProbe(probe());
         let bytes = message.emit();
         let expected = [
-            255, 1, 1, 0x80, 0, 0, 0x7e, 0xd9, 10, 0, 0, 5, 1, 2, 3, 4, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16,
-            0x17, 0x18, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 4,
+            255, 0, 0, 0, 134, 52, 0, 0, 0, 0, 0x7e, 0xd9, 0, 2, 1, 0x80, 0, 0, 10, 0, 0, 5, 1, 2, 3, 4,
+            0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 3,
+            0, 0, 0, 0, 0, 0, 0, 4,
         ];
         assert_eq!(bytes, expected);
         assert_eq!(Message::parse(&bytes), Ok(message));
@@ -197,18 +220,18 @@ mod tests {
     fn counters_that_are_not_known_are_not_made_up() {
         let answer = PathProbe { kind: PathProbeKind::Answer, counts: None, ..probe() };
         let mut bytes = Message::PathProbe(answer.clone()).emit();
-        assert_eq!(bytes[24..], [0; 24]);
-        bytes[24..].fill(7);
+        assert_eq!(bytes[34..], [0; 24]);
+        bytes[34..].fill(7);
         assert_eq!(Message::parse(&bytes), Ok(Message::PathProbe(answer)));
     }
 
     #[test]
     fn somebody_else_s_experiment_is_none_of_ours() {
-        for (at, value) in [(1, 0), (1, 3), (2, 2), (7, 0xda)] {
+        for (at, value) in [(4, 133), (5, 51), (11, 0xda), (13, 1), (13, 4), (14, 2)] {
             let mut bytes = Message::PathProbe(probe()).emit();
             bytes[at] = value;
             assert!(matches!(Message::parse(&bytes), Err(Error::Invalid { .. })), "{at}");
         }
-        assert!(matches!(Message::parse(&[255; 47]), Err(Error::Truncated { .. })));
+        assert!(matches!(Message::parse(&[255; 57]), Err(Error::Truncated { .. })));
     }
 }
