@@ -591,7 +591,8 @@ impl PathMonitor {
 
     /// When arrivals count as ended, unless that was asked already.
     fn arrivals_ended(&self) -> Option<Instant> {
-        let last = self.last_traffic.filter(|last| self.last_probe.is_none_or(|at| at < *last))?;
+        // What comes at the same instant as a probe leaves does not answer it.
+        let last = self.last_traffic.filter(|last| self.last_probe.is_none_or(|at| at <= *last))?;
         self.unanswered_since.is_none().then_some(last + self.gap_that_ends())
     }
 
@@ -742,5 +743,169 @@ impl Passage {
             flow.delivered = Some(DataRate::from_bits_per_second(u64::try_from(bits).unwrap_or(u64::MAX)));
         }
         !is_sound || self.put_in >= LOSS_SAMPLE || self.bytes >= least
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+
+    const CARE_OF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 7);
+
+    fn ms(millis: u64) -> Instant {
+        Instant::from_millis(millis)
+    }
+
+    /// A path in use with a round trip of so many milliseconds.
+    fn path(round_trip: u64) -> PathMonitor {
+        let mut monitor = PathMonitor::default();
+        monitor.watch(ms(0), Some(CARE_OF), true);
+        for n in 0..10 {
+            let sequence = monitor.probe_sent(ms(1000 * n), n);
+            monitor.answered(ms(1000 * n + round_trip), sequence, None);
+        }
+        monitor
+    }
+
+    /// Does what is due until the end, with nothing coming; when probes were sent, and when it was found dead.
+    fn in_silence(monitor: &mut PathMonitor, until: Instant) -> (Vec<u64>, Option<u64>) {
+        let (mut probes, mut died) = (Vec::new(), None);
+        while let Some(at) = monitor.deadline().filter(|at| *at <= until) {
+            let due = monitor.poll(at, true);
+            let millis = at.as_nanos() / 1_000_000;
+            if due.died {
+                died = Some(millis);
+                break;
+            }
+            if due.probe {
+                probes.push(millis);
+                monitor.probe_sent(at, 0);
+            }
+        }
+        (probes, died)
+    }
+
+    #[test]
+    fn seven_probes_that_had_their_time_decide() {
+        for (round_trip, dead) in [(20, 20_100 + 360 + 100), (300, 20_350 + 6 * 60 + 350)] {
+            let mut monitor = path(round_trip);
+            monitor.poll(ms(19_999), true);
+            monitor.note_sent(ms(20_000), 1, 1000);
+            let (probes, died) = in_silence(&mut monitor, ms(30_000));
+            assert!(probes.len() >= 7, "{probes:?}");
+            assert!(
+                died.is_some_and(|at| at.abs_diff(dead) <= 20),
+                "{died:?} at {round_trip} ms: {probes:?}"
+            );
+            assert_eq!(monitor.state(), PathState::Silent);
+        }
+    }
+
+    #[test]
+    fn whatever_comes_ends_the_doubt() {
+        let mut monitor = path(20);
+        monitor.note_sent(ms(20_000), 1, 1000);
+        assert_eq!(in_silence(&mut monitor, ms(20_400)).1, None);
+        assert_eq!(monitor.state(), PathState::Suspect);
+        assert!(!monitor.note_received(ms(20_401), 1, 1000), "no deadline comes forward");
+        assert_eq!(monitor.state(), PathState::Alive);
+        assert_eq!(monitor.doubt_since(), None);
+    }
+
+    #[test]
+    fn what_comes_at_the_instant_of_a_probe_hides_no_end_of_arrivals() {
+        let mut monitor = path(20);
+        for n in 0..100 {
+            monitor.note_received(ms(20_000 + n * 10), 1, 1000);
+        }
+        monitor.probe_sent(ms(21_000), 0);
+        monitor.note_received(ms(21_000), 1, 1000);
+        let (_, died) = in_silence(&mut monitor, ms(40_000));
+        assert!(died.is_some_and(|at| at < 22_000), "{died:?}");
+    }
+
+    #[test]
+    fn an_acknowledgement_waits_for_nothing() {
+        let mut monitor = path(20);
+        monitor.poll(ms(10_000), true);
+        let before = monitor.deadline();
+        assert!(!monitor.note_sent(ms(20_000), 3, 3 * 52));
+        assert_eq!(monitor.deadline(), before);
+        assert!(monitor.note_sent(ms(20_000), 1, 60), "a SYN does");
+    }
+
+    #[test]
+    fn the_deadline_comes_forward_for_the_first_packet_only() {
+        let mut monitor = path(20);
+        monitor.poll(ms(10_000), true);
+        assert!(monitor.note_sent(ms(20_000), 1, 1000));
+        for n in 0..100 {
+            assert!(!monitor.note_sent(ms(20_000 + n), 1, 1000));
+        }
+        assert!(!monitor.note_received(ms(20_100), 1, 1000));
+        assert!(!monitor.note_sent(ms(20_101), 1, 1000), "the old timer is put right when it fires");
+    }
+
+    #[test]
+    fn without_a_home_agent_that_answers_probes_nothing_is_found_dead() {
+        let mut monitor = PathMonitor::default();
+        monitor.watch(ms(0), Some(CARE_OF), true);
+        let mut probes = 0;
+        for second in 0..3600 {
+            let at = Instant::from_secs(second);
+            monitor.note_sent(at, 1, 1000);
+            if monitor.poll(at, false).probe {
+                probes += 1;
+                monitor.probe_sent(at, 0);
+            }
+            assert_ne!(monitor.state(), PathState::Silent);
+        }
+        assert!(probes < 20, "{probes}");
+    }
+
+    #[test]
+    fn a_silent_path_is_probed_often_and_then_more_rarely() {
+        let mut monitor = path(20);
+        monitor.note_sent(ms(20_000), 1, 1000);
+        let (_, died) = in_silence(&mut monitor, ms(30_000));
+        let died = died.expect("dead");
+        let (probes, _) = in_silence(&mut monitor, ms(died + 100_000));
+        let within =
+            |from: u64, to: u64| probes.iter().filter(|at| (died + from..died + to).contains(at)).count();
+        assert!((48..=51).contains(&within(0, 10_000)), "{probes:?}");
+        assert!((28..=31).contains(&within(10_000, 40_000)), "{probes:?}");
+        assert!((11..=13).contains(&within(40_000, 100_000)), "{probes:?}");
+        assert!(monitor.note_received(ms(died + 100_000), 1, 1000));
+        assert!(monitor.poll(ms(died + 100_000), true).returned);
+        assert_eq!(monitor.state(), PathState::Alive);
+    }
+
+    #[test]
+    fn a_queue_that_is_gone_is_forgotten_soon() {
+        let mut monitor = path(20);
+        for n in 0..20 {
+            let sequence = monitor.probe_sent(ms(20_000 + n * 2000), n);
+            monitor.answered(ms(20_000 + n * 2000 + 1500), sequence, None);
+        }
+        assert!(monitor.quality().round_trip > Some(Duration::from_secs(1)));
+        for n in 0..6 {
+            let sequence = monitor.probe_sent(ms(70_000 + n * 2000), n);
+            monitor.answered(ms(70_000 + n * 2000 + 20), sequence, None);
+        }
+        assert!(monitor.quality().round_trip < Some(Duration::from_millis(60)));
+    }
+
+    #[test]
+    fn another_address_is_another_path_and_the_same_one_keeps_its_round_trip() {
+        let mut monitor = path(20);
+        let round_trip = monitor.quality().round_trip;
+        monitor.watch(ms(20_000), None, true);
+        assert_eq!((monitor.deadline(), monitor.state()), (None, PathState::Unknown));
+        monitor.watch(ms(21_000), Some(CARE_OF), true);
+        assert_eq!(monitor.quality().round_trip, round_trip);
+        monitor.watch(ms(22_000), Some(Ipv4Addr::new(192, 0, 2, 8)), true);
+        assert_eq!(monitor.quality().round_trip, None);
     }
 }

@@ -12,7 +12,7 @@ use super::attachment::{Attachment, Interface};
 use super::config::Selection;
 use super::registration::Slot;
 use crate::v4::io::{DEFAULT_TTL, REGISTRATION_PORT};
-use crate::v4::path_monitor::DEATH;
+use crate::v4::path_monitor::{DEATH, PathMonitor};
 use crate::v4::{
     DropReason, HandoverEvent, InterfaceId, Notice, PathQuality, PathState, Transmit, TransmitPayload,
     authentication,
@@ -33,14 +33,22 @@ impl MobileNode {
     /// called for each, or for several that left at the same time; it costs next to nothing. Returns whether
     /// [`MobileNode::next_timeout`] has come forward.
     pub fn note_sent(&mut self, now: Instant, interface: InterfaceId, packets: u32, bytes: u64) -> bool {
-        let monitor = self.interfaces.iter_mut().find(|known| known.config.id == interface);
-        monitor.is_some_and(|known| known.monitor.note_sent(now, packets, bytes))
+        let monitor = self.monitor_of(interface);
+        monitor.is_some_and(|monitor| monitor.note_sent(now, packets, bytes))
     }
 
     /// Packets came out of the tunnel through `interface`; as [`MobileNode::note_sent`].
     pub fn note_received(&mut self, now: Instant, interface: InterfaceId, packets: u32, bytes: u64) -> bool {
-        let monitor = self.interfaces.iter_mut().find(|known| known.config.id == interface);
-        monitor.is_some_and(|known| known.monitor.note_received(now, packets, bytes))
+        let monitor = self.monitor_of(interface);
+        monitor.is_some_and(|monitor| monitor.note_received(now, packets, bytes))
+    }
+
+    fn monitor_of(&mut self, interface: InterfaceId) -> Option<&mut PathMonitor> {
+        if !self.config.path_monitor {
+            return None;
+        }
+        let known = self.interfaces.iter_mut().find(|known| known.config.id == interface);
+        known.map(|known| &mut known.monitor)
     }
 
     /// What is known of how the path through `interface` works.
