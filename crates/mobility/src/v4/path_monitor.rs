@@ -51,7 +51,7 @@ const MEASURE: Duration = Duration::from_secs(2);
 /// Bytes that have to have passed for one.
 const MEASURE_BYTES: u64 = 20_000;
 /// After so long without an arrival, at least, one that was receiving asks whether there is nothing any more.
-const ARRIVALS_ENDED: Duration = Duration::from_millis(300);
+const ARRIVALS_ENDED: Duration = Duration::from_millis(200);
 /// Packets that come and go do so at least this often; what they take is no measure for others.
 const TALK: Duration = Duration::from_secs(1);
 /// The longest datagram, bytes, that may be nothing but an acknowledgement of TCP, which nobody answers: 20 of IP, 20 of TCP, 12
@@ -575,7 +575,7 @@ impl PathMonitor {
         let much = self.passed().wrapping_sub(self.bytes_at_probe) >= MEASURE_BYTES;
         let ended = self.arrivals_ended().is_some_and(|at| at <= now);
         let worth = ((much && rested) || ended) && self.affords(now);
-        let is_busy = much || self.usual_gap < ARRIVALS_ENDED / 4;
+        let is_busy = much || self.usual_gap < ARRIVALS_ENDED / 2;
         if worth && ended && is_busy {
             // That is no pause as usual.
             self.state = PathState::Suspect;

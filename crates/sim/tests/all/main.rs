@@ -7,6 +7,7 @@ mod discovery;
 mod fairness;
 mod fleet;
 mod media;
+mod path_monitor;
 mod path_mtu;
 mod random_worlds;
 mod senders;
