@@ -365,7 +365,7 @@ impl PathMonitor {
         }
         if let Some(last) = self.last_traffic {
             let gap = now.saturating_duration_since(last).min(LONGEST_WAIT);
-            self.usual_gap = longest_of_late(self.usual_gap, gap);
+            self.usual_gap = longest_of_late(self.usual_gap, gap, 8);
         }
         self.last_traffic = Some(now);
         let returned = self.heard(now);
@@ -423,7 +423,7 @@ impl PathMonitor {
     /// A packet was answered by another after `wait`. The longest of the latest counts.
     fn learn_wait(&mut self, wait: Duration) {
         let wait = wait.min(LONGEST_WAIT);
-        self.usual_wait = Some(longest_of_late(self.usual_wait.unwrap_or_default(), wait));
+        self.usual_wait = Some(longest_of_late(self.usual_wait.unwrap_or_default(), wait, 4));
     }
 
     /// The usual wait, where packets still come and go.
@@ -586,7 +586,7 @@ impl PathMonitor {
 
     /// How long after an arrival there is usually another one.
     fn gap_that_ends(&self) -> Duration {
-        ARRIVALS_ENDED.max(self.usual_gap * 2)
+        (self.usual_gap * 2).clamp(ARRIVALS_ENDED, TALK)
     }
 
     /// When arrivals count as ended, unless that was asked already.
@@ -710,9 +710,9 @@ impl PathMonitor {
     }
 }
 
-/// The longest of late: one that is shorter takes an eighth of the difference off.
-fn longest_of_late(usual: Duration, new: Duration) -> Duration {
-    if new < usual { usual - (usual - new) / 8 } else { new }
+/// The longest of late: one that is shorter takes such a part of the difference off.
+fn longest_of_late(usual: Duration, new: Duration, part: u32) -> Duration {
+    if new < usual { usual - (usual - new) / part } else { new }
 }
 
 /// What has passed in one direction between two marks.
