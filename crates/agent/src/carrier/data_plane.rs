@@ -16,6 +16,7 @@ use careof_wire::tunnel::{Encapsulation, EncapsulationError, Origin, Tunnel};
 use super::assists::{Assists, Heading, Shown};
 use super::decisions::{Decisions, NotTaken, Traffic};
 use super::error_reports::{ErrorReport, Problem, RateLimit, report};
+use super::passed::{Passed, datagrams_in};
 use super::paths::PathKey;
 use super::tunnel_entry::{Capacity, Fits, Way, counted, fragments, longest_fragments, way_for};
 use crate::Role;
@@ -51,33 +52,6 @@ pub(super) struct Uncarried {
     pub(super) unreachable: u64,
     /// The kernel refused to send them.
     pub(super) refused: u64,
-}
-
-/// What has passed by the paths of a mobile node.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Passed(Vec<(PathId, Traffic, Traffic)>);
-
-impl Passed {
-    fn note(&mut self, path: PathId, put_in: bool, packets: u64, bytes: u64) {
-        let at = match self.0.iter().position(|(known, ..)| *known == path) {
-            Some(at) => at,
-            None => {
-                self.0.push((path, Traffic::default(), Traffic::default()));
-                self.0.len() - 1
-            }
-        };
-        if let Some((_, sent, received)) = self.0.get_mut(at) {
-            if put_in { sent } else { received }.note(packets, bytes);
-        }
-    }
-}
-
-/// How many datagrams the kernel has put together into one of this length, if they were as long as `mtu` lets them be.
-fn datagrams_in(len: usize, mtu: u16) -> u64 {
-    /// Of IP and TCP; options of TCP make no difference that shows.
-    const HEADERS: usize = 40;
-    let (payload, each) = (len.saturating_sub(HEADERS), usize::from(mtu).saturating_sub(HEADERS).max(1));
-    payload.div_ceil(each).max(1) as u64
 }
 
 /// The sockets of one way of wrapping.
@@ -199,7 +173,7 @@ impl DataPlane {
 
     /// Mobile node: by which paths something has passed since this was last asked: so much out, so much in.
     pub(super) fn passed(&mut self) -> impl Iterator<Item = (PathId, Traffic, Traffic)> + '_ {
-        self.passed.0.drain(..)
+        self.passed.take()
     }
 
     /// The errors that are to be sent.

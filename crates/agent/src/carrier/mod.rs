@@ -15,6 +15,7 @@ mod interfaces;
 mod mobile_routes;
 mod neighbourhood;
 mod parameters;
+mod passed;
 mod paths;
 mod persistence;
 mod reactions;
