@@ -15,8 +15,8 @@ pub mod store;
 pub use carrier::{
     AgentCounters, AssistDeed, AssistEvent, AssistFlowStatus, AssistNews, AssistStatus, BindingStatus,
     BindingStore, Carrier, Device, Error, ForeignSetup, HandoverStatus, HomeNetwork, HomeSetup, Hooks,
-    HostOptions, InterfaceStatus, MobileSetup, PacketDeed, ParameterChange, ParameterLog, RegistrationStatus,
-    Role, Setup, Status, StoreError, StoreStatus, TimeOfDay, TunnelStatus, VisitorStatus,
+    HostOptions, InterfaceStatus, MobileSetup, PacketDeed, ParameterChange, ParameterLog, PathStatus,
+    RegistrationStatus, Role, Setup, Status, StoreError, StoreStatus, TimeOfDay, TunnelStatus, VisitorStatus,
 };
 #[doc(hidden)]
 pub use carrier::{abandon, refuse_readings};

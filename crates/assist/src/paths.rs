@@ -185,10 +185,12 @@ impl PathTable {
                 }
                 (HandoverStyle::MakeBeforeBreak, _) => None,
             },
-            HandoverEvent::LinkDown { interface } if path.present == Some(id(interface)) => {
+            HandoverEvent::LinkDown { interface } | HandoverEvent::PathSilent { interface, .. }
+                if path.present == Some(id(interface)) =>
+            {
                 path.become_lost(now)
             }
-            HandoverEvent::LinkUp { interface }
+            HandoverEvent::LinkUp { interface } | HandoverEvent::PathAnswers { interface }
                 if path.present == Some(id(interface)) && path.lost_since.is_some() =>
             {
                 // What the node sends gets out again; what is sent to it follows when it has registered.
@@ -210,6 +212,8 @@ impl PathTable {
             }
             HandoverEvent::LinkDown { .. }
             | HandoverEvent::LinkUp { .. }
+            | HandoverEvent::PathSilent { .. }
+            | HandoverEvent::PathAnswers { .. }
             | HandoverEvent::Terminated { .. }
             | HandoverEvent::Failed { .. } => None,
         }

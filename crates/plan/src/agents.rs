@@ -30,6 +30,8 @@ const VISITOR_SPI: Spi = Spi(257);
 
 /// That of the association between the home agent and a correspondent.
 const UPDATE_SPI: Spi = Spi(258);
+/// How long a better path must have answered; here there are none.
+const PATH_HOLD: Duration = Duration::from_secs(5);
 
 /// What runs on a node beyond forwarding.
 #[derive(Clone, Debug)]
@@ -142,6 +144,11 @@ fn agent_with_reports(
             if mobility.movement_detection != MovementDetection::LinkTrigger {
                 // Where advertisements tell, the node goes where it hears an agent.
                 config.selection = Selection::Preferred { hold: Duration::ZERO };
+            }
+            config.path_monitor = mobility.path_monitor;
+            if mobility.path_monitor && config.selection == Selection::Manual {
+                // All interfaces are equal: none is left but for one that answers when it does not.
+                config.selection = Selection::Preferred { hold: PATH_HOLD };
             }
             config.policy = policy(scenario, topology, mobility);
             config.report_paths = report_paths;

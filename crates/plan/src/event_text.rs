@@ -55,8 +55,11 @@ pub fn handover_text(event: &HandoverEvent) -> (InterfaceId, String) {
             };
             (*to, format!("{style}, as the mobile node sees it"))
         }
-        HandoverEvent::LinkDown { interface } | HandoverEvent::LinkUp { interface } => {
-            (*interface, String::new())
+        HandoverEvent::LinkDown { interface }
+        | HandoverEvent::LinkUp { interface }
+        | HandoverEvent::PathAnswers { interface } => (*interface, String::new()),
+        HandoverEvent::PathSilent { interface, silence } => {
+            (*interface, format!("nothing has come for {} ms", silence.as_millis()))
         }
         HandoverEvent::Registered { to, care_of, attempts, latency, .. } => {
             let care_of = care_of.map_or("home".to_owned(), |care_of| care_of.to_string());

@@ -5,7 +5,9 @@ use core::net::Ipv4Addr;
 use careof_wire::dhcp::{self, DhcpMessage};
 use careof_wire::icmp::{IcmpMessage, RouterAdvertisement};
 use careof_wire::ipv4::Ipv4Header;
-use careof_wire::mip4::{BindingAcknowledge, BindingUpdate, Message, RegistrationReply, RegistrationRequest};
+use careof_wire::mip4::{
+    BindingAcknowledge, BindingUpdate, Message, PathProbeKind, RegistrationReply, RegistrationRequest,
+};
 use careof_wire::protocol;
 use careof_wire::udp::UdpHeader;
 
@@ -30,6 +32,13 @@ pub fn describe(header: &Ipv4Header, payload: &[u8]) -> (&'static str, String) {
                 Ok(Message::BindingUpdate(update)) => ("BindingUpdate", update_text(&update)),
                 Ok(Message::BindingAcknowledge(acknowledge)) => {
                     ("BindingAcknowledge", acknowledge_text(&acknowledge))
+                }
+                Ok(Message::PathProbe(probe)) => {
+                    let name = match probe.kind {
+                        PathProbeKind::Probe => "PathProbe",
+                        PathProbeKind::Answer => "PathProbeAnswer",
+                    };
+                    (name, format!("home {}, number {}", probe.home_address, probe.sequence))
                 }
                 Err(error) => ("Malformed", error.to_string()),
             },

@@ -297,6 +297,11 @@ fn mobility(scenario: &Scenario, mobility: &Mobility) -> Json {
     {
         entries.push(("early_requests", u64::from(mobility.early_requests).into()));
     }
+    if let Json::Object(entries) = &mut json
+        && mobility.path_monitor
+    {
+        entries.push(("path_monitor", true.into()));
+    }
     if let (Json::Object(entries), Some(fleet)) = (&mut json, &mobility.fleet) {
         let stations = fleet.stations.iter().map(|station| scenario.node_name(*station)).collect::<Json>();
         entries.push(("nodes", (fleet.count as u64).into()));

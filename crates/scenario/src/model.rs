@@ -163,6 +163,8 @@ pub struct Mobility {
     pub encapsulation: Encapsulation,
     /// Whether a mobile node's TCP leaves room for the tunnel, in what it sends and in what it asks for, while the node is away.
     pub leave_room: bool,
+    /// Whether mobile nodes watch their paths, and leave one in use that goes silent for another that answers.
+    pub path_monitor: bool,
     /// The access link in use when the run begins.
     pub start: LinkId,
     /// The access link on which the mobile node is at home, if there is one.

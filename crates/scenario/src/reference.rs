@@ -386,6 +386,14 @@ MTU (RFC 1191). It holds for all flows, and for none where a flow of the mobile 
 for that wants to see full packets cut.",
         ),
         key(
+            "path_monitor",
+            "true or false",
+            "`false`",
+            "Whether mobile nodes watch their paths with care-of addresses of their own, by what passes in tunnels and by probes, and \
+leave one in use that goes silent for another that is up and answers; one that was left is come back to by a handover only. \
+`careof-agent` has it on unless told otherwise.",
+        ),
+        key(
             "start",
             "link name",
             "`from` of the first handover, else the first access link",

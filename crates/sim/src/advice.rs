@@ -203,7 +203,11 @@ impl Simulation {
         };
         let Some(teller) = senders.mobiles.get_mut(&node.0) else { return };
         match *event {
-            HandoverEvent::LinkDown { interface } if mobile.active() == Some(interface) => self.leave(node),
+            HandoverEvent::LinkDown { interface } | HandoverEvent::PathSilent { interface, .. }
+                if mobile.active() == Some(interface) =>
+            {
+                self.leave(node);
+            }
             HandoverEvent::Initiated { style: HandoverStyle::BreakBeforeMake, .. } => self.leave(node),
             HandoverEvent::Registered { new, round_trip, .. } => {
                 teller.is_away = false;
@@ -213,7 +217,11 @@ impl Simulation {
                 self.tell_peers(node, response, PathProperties { round_trip, ..new });
             }
             // The path that was lost is there again, and registered.
-            HandoverEvent::LinkUp { .. } | HandoverEvent::Failed { .. } if teller.is_away => {
+            HandoverEvent::LinkUp { .. }
+            | HandoverEvent::PathAnswers { .. }
+            | HandoverEvent::Failed { .. }
+                if teller.is_away =>
+            {
                 let is_there = |&(id, side): &(FlowId, Side)| {
                     let peer = self.flows[usize::from(id.0)].ends[side.peer().index()].address;
                     mobile.delivery(peer, None).is_some()

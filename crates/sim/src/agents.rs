@@ -374,6 +374,22 @@ impl Simulation {
         self.originate_on(node, packet, port);
     }
 
+    /// A packet of a mobile node has entered a tunnel by an interface, or come out of one.
+    pub(crate) fn note_passed(&mut self, node: NodeId, interface: InterfaceId, sent: bool, bytes: u64) {
+        let now = self.now;
+        let here = self.node_mut(node);
+        let Agent::Mobile(mobile) = &mut here.agent else { return };
+        let sooner = if sent {
+            mobile.note_sent(now, interface, 1, bytes)
+        } else {
+            mobile.note_received(now, interface, 1, bytes)
+        };
+        if sooner {
+            let (slot, deadline) = (here.agent_slot, mobile.next_timeout().map(|(at, _)| at));
+            self.queue.set(slot, deadline);
+        }
+    }
+
     /// The mobile node sends a packet as its policy table says, past any assist.
     pub(crate) fn originate_on(&mut self, node: NodeId, packet: PacketRef, port: u16) {
         let Agent::Mobile(mobile) = &self.node(node).agent else { return self.route_on(node, packet) };
@@ -382,10 +398,12 @@ impl Simulation {
             return self.drop_packet(node, packet, NodeDrop::NoRoute);
         };
         let interface = InterfaceIndex(delivery.interface.0);
-        if let Some(tunnel) = delivery.tunnel
-            && !self.put_in_tunnel(node, packet, tunnel)
-        {
-            return;
+        if let Some(tunnel) = delivery.tunnel {
+            let bytes = u64::from(self.pool[packet].header.total_len());
+            if !self.put_in_tunnel(node, packet, tunnel) {
+                return;
+            }
+            self.note_passed(node, delivery.interface, true, bytes);
         }
         let longest = self.pool[packet].in_fragments;
         if longest == 0 {

@@ -13,7 +13,7 @@ use crate::packet::{Body, Outer, Packet, PacketRef};
 use crate::reassembly::Reassembled;
 use crate::simulation::Simulation;
 use careof_mobility::path_mtu;
-use careof_mobility::v4::Tunnel;
+use careof_mobility::v4::{InterfaceId, Tunnel};
 use careof_plan::{InterfaceIndex, NodeId, OneWayId, Route};
 
 /// TTL of what nodes send themselves.
@@ -517,6 +517,8 @@ impl Simulation {
             return self.drop_packet(node, packet, NodeDrop::ForeignTunnel);
         }
         self.strip_outer(packet, &outer);
+        let bytes = u64::from(inner.total_len());
+        self.note_passed(node, InterfaceId(interface.0), false, bytes);
         if self.is_own(node, inner.destination) {
             return self.deliver(node, interface, packet);
         }

@@ -16,6 +16,7 @@ use careof_wire::tunnel::{Encapsulation, EncapsulationError, Origin, Tunnel};
 use super::assists::{Assists, Heading, Shown};
 use super::decisions::{Decisions, NotTaken, Traffic};
 use super::error_reports::{ErrorReport, Problem, RateLimit, report};
+use super::passed::{Passed, datagrams_in};
 use super::paths::PathKey;
 use super::tunnel_entry::{Capacity, Fits, Way, counted, fragments, longest_fragments, way_for};
 use crate::Role;
@@ -91,6 +92,10 @@ pub(super) struct DataPlane {
     pub(super) put_in: Traffic,
     /// Taken out of tunnels.
     pub(super) taken_out: Traffic,
+    /// Mobile node: what has passed by which path since this was last taken.
+    passed: Passed,
+    /// Of the tunnel device, bytes: the kernel puts what comes out of tunnels together from datagrams as long as this.
+    tunnel_mtu: u16,
     /// Errors that wait to be sent.
     pub(super) reports: Vec<ErrorReport>,
     pub(super) limit: RateLimit,
@@ -105,7 +110,12 @@ pub(super) struct DataPlane {
 
 impl DataPlane {
     /// Opens the sockets, with a tunnel device that is there already.
-    pub(super) fn open(tun: OffloadTun, role: Role, path_mtu_floor: u16) -> Result<Self, Error> {
+    pub(super) fn open(
+        tun: OffloadTun,
+        role: Role,
+        path_mtu_floor: u16,
+        tunnel_mtu: u16,
+    ) -> Result<Self, Error> {
         let identifier = Identifier::new();
         let lane = |protocol| {
             Ok::<_, Error>(Lane {
@@ -125,6 +135,8 @@ impl DataPlane {
             uncarried: Uncarried::default(),
             put_in: Traffic::default(),
             taken_out: Traffic::default(),
+            passed: Passed::default(),
+            tunnel_mtu,
             reports: Vec::new(),
             limit: RateLimit::new(),
             identifier,
@@ -157,6 +169,11 @@ impl DataPlane {
     /// Reads of the tunnel device that failed.
     pub(super) fn not_read(&self) -> u64 {
         self.tun.counters().failed_reads
+    }
+
+    /// Mobile node: by which paths something has passed since this was last asked: so much out, so much in.
+    pub(super) fn passed(&mut self) -> impl Iterator<Item = (PathId, Traffic, Traffic)> + '_ {
+        self.passed.take()
     }
 
     /// The errors that are to be sent.
@@ -239,6 +256,9 @@ impl DataPlane {
                         let packets = (batch.len() - before.0) as u64;
                         entrance.traffic.note(packets, bytes);
                         self.put_in.note(packets, bytes);
+                        if self.role == Role::Mobile {
+                            self.passed.note(entrance.path, true, packets, bytes);
+                        }
                         if outcome.is_ok() {
                             entrance.tunnel.encapsulation = counted(entrance.tunnel, tunnel);
                         }
@@ -474,6 +494,9 @@ impl DataPlane {
             {
                 entrance.traffic.note(1, datagram.len() as u64);
                 self.put_in.note(1, datagram.len() as u64);
+                if self.role == Role::Mobile {
+                    self.passed.note(entrance.path, true, 1, datagram.len() as u64);
+                }
                 entrance.tunnel.encapsulation = counted(entrance.tunnel, used);
             }
         }
@@ -650,8 +673,12 @@ impl DataPlane {
                 return Ok(());
             }
         };
-        exit.traffic.note(1, out.datagram.len() as u64);
-        self.taken_out.note(1, out.datagram.len() as u64);
+        let (packets, bytes) = (datagrams_in(out.datagram.len(), self.tunnel_mtu), out.datagram.len() as u64);
+        exit.traffic.note(packets, bytes);
+        self.taken_out.note(packets, bytes);
+        if let Some(path) = exit.path.filter(|_| self.role == Role::Mobile) {
+            self.passed.note(path, false, packets, bytes);
+        }
         let (onwards, path) = (exit.onwards, exit.path);
         let onwards = onwards && !decisions.entrances_for(&inner).is_empty();
         if self.assists.as_ref().is_some_and(|assists| assists.wants(&inner)) {

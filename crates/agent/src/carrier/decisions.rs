@@ -225,6 +225,14 @@ impl Decisions {
         all.map(|((_, there), exit)| (*there, exit))
     }
 
+    /// Home agent: what was put into the tunnel to `care_of` for `home_address`, and taken out of the one from there.
+    pub(super) fn traffic(&self, home_address: Ipv4Addr, care_of: Ipv4Addr) -> Option<(Traffic, Traffic)> {
+        let entrances = self.entrances.get(&home_address)?;
+        let entrance = entrances.iter().find(|entrance| entrance.tunnel.exit == care_of)?;
+        let exit = self.exits_by_source.get(&(home_address, care_of));
+        Some((entrance.traffic, exit.map_or(Traffic::default(), |exit| exit.traffic)))
+    }
+
     /// Wants packets with this key address to go into these tunnels; counts go on in those that stay.
     fn set_entrances(
         &mut self,

@@ -80,7 +80,10 @@ impl EventQueue {
                     known.phase = event.name();
                 }
             }
-            HandoverEvent::LinkDown { .. } | HandoverEvent::LinkUp { .. } => {}
+            HandoverEvent::LinkDown { .. }
+            | HandoverEvent::LinkUp { .. }
+            | HandoverEvent::PathSilent { .. }
+            | HandoverEvent::PathAnswers { .. } => {}
         }
     }
 }

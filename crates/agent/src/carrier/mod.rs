@@ -15,6 +15,7 @@ mod interfaces;
 mod mobile_routes;
 mod neighbourhood;
 mod parameters;
+mod passed;
 mod paths;
 mod persistence;
 mod questions;
@@ -44,7 +45,7 @@ pub use hooks::{BindingStore, Hooks, ParameterChange, ParameterLog, StoreError, 
 pub use setup::{Device, ForeignSetup, HomeNetwork, HomeSetup, HostOptions, MobileSetup, Setup};
 pub use status::{
     AgentCounters, AssistDeed, AssistFlowStatus, AssistStatus, BindingStatus, HandoverStatus,
-    InterfaceStatus, RegistrationStatus, Role, Status, StoreStatus, TunnelStatus, VisitorStatus,
+    InterfaceStatus, PathStatus, RegistrationStatus, Role, Status, StoreStatus, TunnelStatus, VisitorStatus,
 };
 
 #[cfg(test)]
@@ -160,7 +161,7 @@ impl Carrier {
         // Only now: who has the device has no living agent beside it whose routes these could be.
         let main_rule = mobile_routes::main_rule(setup.host());
         host.remove_remains(setup.host(), |rule| *rule == main_rule)?;
-        let mut data = DataPlane::open(tun, role, setup.host().path_mtu_floor)?;
+        let mut data = DataPlane::open(tun, role, setup.host().path_mtu_floor, setup.host().tunnel_mtu)?;
         data.assists = assistance(&setup)?;
         // First, so that no advertisement is read whose frame was not seen: the agent is found once, and only then its link
         // address is asked for.

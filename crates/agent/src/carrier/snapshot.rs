@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
-use careof_base::Instant;
-use careof_mobility::v4::DropReason;
+use careof_base::{DataRate, Instant};
+use careof_mobility::v4::{DropReason, InterfaceId};
 use careof_wire::tunnel::Encapsulation;
 
 use super::agent::Agent;
@@ -13,8 +14,8 @@ use super::data_plane::{LANES, Uncarried};
 use super::decisions::Traffic;
 use super::status::Overview;
 use super::{
-    AgentCounters, BindingStatus, Carrier, InterfaceStatus, RegistrationStatus, Status, StoreError,
-    TunnelStatus, VisitorStatus,
+    AgentCounters, BindingStatus, Carrier, InterfaceStatus, PathStatus, RegistrationStatus, Status,
+    StoreError, TunnelStatus, VisitorStatus,
 };
 
 const fn word(encapsulation: Encapsulation) -> &'static str {
@@ -157,8 +158,34 @@ impl Carrier {
             up: interface.is_up(),
             address: interface.address.map(|own| format!("{}/{}", own.address, own.prefix_length)),
             gateway: interface.address.and_then(|own| own.gateway),
+            path: self.path_status(interface.device.id),
         });
         interfaces.collect()
+    }
+
+    fn path_status(&self, id: InterfaceId) -> Option<PathStatus> {
+        let (Agent::Mobile(node), super::Setup::Mobile(setup)) = (&self.agent, &self.setup) else {
+            return None;
+        };
+        if !setup.config.path_monitor {
+            return None;
+        }
+        let quality = node.path_quality(id);
+        let ms = |time: Duration| time.as_secs_f64() * 1000.0;
+        let part = |permille: u16| f64::from(permille) / 1000.0;
+        let now = self.clock.now();
+        Some(PathStatus {
+            state: quality.state.name(),
+            round_trip_ms: quality.round_trip.map(ms),
+            variation_ms: quality.variation.map(ms),
+            loss_out: quality.uplink.loss_permille.map(part),
+            loss_in: quality.downlink.loss_permille.map(part),
+            delivered_out: quality.uplink.delivered.map(DataRate::bits_per_second),
+            delivered_in: quality.downlink.delivered.map(DataRate::bits_per_second),
+            received_ago_s: quality.last_received.map(|at| now.saturating_duration_since(at).as_secs_f64()),
+            probes_sent: quality.probes_sent,
+            probes_answered: quality.probes_answered,
+        })
     }
 
     fn registration(&self) -> Option<RegistrationStatus> {

@@ -40,6 +40,33 @@ pub struct InterfaceStatus {
     pub address: Option<String>,
     /// Its default router.
     pub gateway: Option<Ipv4Addr>,
+    /// Mobile node: what is known of the path through it, while paths are watched.
+    pub path: Option<PathStatus>,
+}
+
+/// What a mobile node knows of the path through an interface.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PathStatus {
+    /// `unknown`, `alive`, `suspect` or `silent`.
+    pub state: &'static str,
+    /// The smoothed round trip to the home agent, of probes, milliseconds.
+    pub round_trip_ms: Option<f64>,
+    /// Its mean deviation, milliseconds.
+    pub variation_ms: Option<f64>,
+    /// Of what was sent from here, lost on the way to the home agent, 0 to 1, about.
+    pub loss_out: Option<f64>,
+    /// Of what the home agent has sent, lost on the way here, 0 to 1, about.
+    pub loss_in: Option<f64>,
+    /// What has lately got through to the home agent, bit/s.
+    pub delivered_out: Option<u64>,
+    /// What has lately come from there, bit/s.
+    pub delivered_in: Option<u64>,
+    /// When something came last, seconds ago.
+    pub received_ago_s: Option<f64>,
+    /// Probes sent.
+    pub probes_sent: u64,
+    /// Probes answered.
+    pub probes_answered: u64,
 }
 
 /// A binding of a home agent.

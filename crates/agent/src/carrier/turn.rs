@@ -1,12 +1,13 @@
 //! What one turn does, and what the next one waits for.
 
+use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use careof_base::Instant;
 use careof_lab::{NetlinkMonitor, SeenRequest};
 use careof_mobility::v4::{Input, InterfaceId, LinkAddress, WallClock};
-use careof_wire::mip4::{Message, RegistrationRequest};
+use careof_wire::mip4::{Message, PathCounts, PathProbe, RegistrationRequest};
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::time::TimeSpec;
@@ -14,6 +15,7 @@ use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFl
 
 use super::agent::Agent;
 use super::data_plane::{DataPlane, LANES};
+use super::decisions::Traffic;
 use super::signalling::{LONGEST_MESSAGE, Signalling};
 use super::{Carrier, Error, hooks};
 
@@ -249,6 +251,7 @@ impl Carrier {
                 Ok(Some(datagram)) => {
                     let interface = self.interfaces.id_of(datagram.interface);
                     let link_address = self.requester(interface, datagram.interface, datagram.payload);
+                    self.tell_traffic(datagram.source, datagram.payload);
                     self.agent.handle_input(
                         now,
                         Input::Udp {
@@ -269,6 +272,43 @@ impl Carrier {
                     self.signalling.unreadable += 1;
                     break;
                 }
+            }
+        }
+    }
+
+    /// Home agent: has what it answers to a probe tell what has passed there.
+    fn tell_traffic(&mut self, source: Ipv4Addr, payload: &[u8]) {
+        let Agent::Home(agent) = &mut self.agent else { return };
+        let Some(fixed) = payload.first_chunk::<{ PathProbe::FIXED_LEN }>() else { return };
+        if payload.first() != Some(&PathProbe::TYPE) {
+            return;
+        }
+        let Ok(Message::PathProbe(probe)) = Message::parse(fixed) else { return };
+        if let Some((sent, received)) = self.decisions.traffic(probe.home_address, source) {
+            #[expect(clippy::cast_possible_truncation, reason = "the field wraps")]
+            let packets = |traffic: Traffic| traffic.packets as u32;
+            let counts = PathCounts {
+                packets_sent: packets(sent),
+                packets_received: packets(received),
+                bytes_sent: sent.bytes,
+                bytes_received: received.bytes,
+            };
+            agent.note_traffic(probe.home_address, source, counts);
+        }
+    }
+
+    /// Mobile node: tells it what has passed by which path.
+    fn note_passed(&mut self, now: Instant) {
+        let Agent::Mobile(node) = &mut self.agent else { return };
+        for (path, sent, received) in self.data.passed() {
+            let Ok(interface) = u16::try_from(path.0).map(InterfaceId) else { continue };
+            let packets = |traffic: Traffic| u32::try_from(traffic.packets).unwrap_or(u32::MAX);
+            // What came can have been answered already; the other way round it takes longer than a turn.
+            if received.packets > 0 {
+                node.note_received(now, interface, packets(received), received.bytes);
+            }
+            if sent.packets > 0 {
+                node.note_sent(now, interface, packets(sent), sent.bytes);
             }
         }
     }
@@ -365,6 +405,7 @@ impl Carrier {
 
     /// Says when to come again.
     fn rest(&mut self, now: Instant) -> Result<(), Error> {
+        self.note_passed(now);
         let agent = self.agent.next_timeout().map(|(at, _)| at);
         let assists = self.data.assists.as_ref().and_then(|assists| assists.next_timeout());
         let others = [

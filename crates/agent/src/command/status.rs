@@ -231,6 +231,38 @@ fn describe(status: &Value) -> String {
             ("gateway", &|row| text(&row["gateway"])),
         ],
     );
+    let paths = status["interfaces"].as_array().into_iter().flatten();
+    let paths = paths.filter(|row| !row["path"].is_null()).cloned().collect();
+    let ms = |value: &Value| value.as_f64().map_or_else(|| "-".to_owned(), |ms| format!("{ms:.1} ms"));
+    let both = |out: &Value, into: &Value, show: &dyn Fn(f64) -> String| {
+        let show = |value: &Value| value.as_f64().map_or_else(|| "-".to_owned(), show);
+        format!("{} / {}", show(out), show(into))
+    };
+    table(
+        &mut out,
+        "paths",
+        &Value::Array(paths),
+        &[
+            ("interface", &|row| text(&row["name"])),
+            ("state", &|row| text(&row["path"]["state"])),
+            ("round trip", &|row| ms(&row["path"]["round_trip_ms"])),
+            ("variation", &|row| ms(&row["path"]["variation_ms"])),
+            ("loss out / in", &|row| {
+                both(&row["path"]["loss_out"], &row["path"]["loss_in"], &|part| {
+                    format!("{:.1} %", part * 100.0)
+                })
+            }),
+            ("delivered out / in", &|row| {
+                let rate = |bits: f64| format!("{:.0} kbit/s", bits / 1000.0);
+                both(&row["path"]["delivered_out"], &row["path"]["delivered_in"], &rate)
+            }),
+            ("heard", &|row| {
+                row["path"]["received_ago_s"]
+                    .as_f64()
+                    .map_or_else(|| "-".to_owned(), |s| format!("{s:.1} s ago"))
+            }),
+        ],
+    );
     table(
         &mut out,
         "tunnels",

@@ -91,6 +91,10 @@ With `[metrics]`, Prometheus reads them at `/metrics`.
 | `careof_registered`, `careof_at_home` | | Mobile node: whether packets to the home address arrive; whether it is at home. |
 | `careof_addresses_missing` | | Home and foreign agent: addresses of the configuration that the host does not have; more than 0: nobody reaches the agent there. |
 | `careof_interface_up`, `careof_interface_in_use` | `interface` | State of the interfaces; the second of a mobile node's. |
+| `careof_path_state` | `interface`, `state` | Mobile node: 1 for the state in which the path through the interface is (`unknown`, `alive`, `suspect`, `silent`), 0 for the others. |
+| `careof_path_round_trip_seconds`, `careof_path_variation_seconds` | `interface` | Mobile node: round trip to the home agent, smoothed, and its mean deviation. |
+| `careof_path_loss_ratio`, `careof_path_delivered_bits_per_second` | `interface`, `direction` | Mobile node: what is lost, about, and what has lately got through, by the counters of both ends (`out`: from here). |
+| `careof_path_probes_total` | `interface`, `outcome` | Mobile node: probes `sent`, and `answered`. |
 | `careof_handovers_total` | `outcome` | Mobile node: handovers that ended `registered` or `failed`. |
 | `careof_handover_latency_seconds` | | Histogram: from the beginning of a handover to its accepted registration. |
 | `careof_host_changes_pending` | | Routes, proxied addresses and neighbours that wait to be put into the host after a start, or after changes that came too fast to be read. |

@@ -58,6 +58,7 @@ pub(super) fn mobile(
     let encapsulation =
         given(reader, "encapsulation", problems, |field, p| field.choice(&encapsulations, &[], p));
     let report_paths = given(reader, "report_paths", problems, |field, p| field.boolean(p)).unwrap_or(true);
+    let path_monitor = given(reader, "path_monitor", problems, |field, p| field.boolean(p)).unwrap_or(true);
     let mut flag = |key: &str| given(reader, key, problems, |field, p| field.boolean(p)).unwrap_or(false);
     let encapsulating_delivery = flag("encapsulating_delivery");
     let simultaneous = flag("simultaneous_bindings");
@@ -104,6 +105,7 @@ pub(super) fn mobile(
         selection,
         keep_old,
         report_paths,
+        path_monitor,
         policy: PolicyTable::new(default, policy.unwrap_or_default()),
         ..defaults
     };

@@ -11,8 +11,8 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::{MetricType, TypedMetric as _};
 use prometheus_client::registry::Registry;
 
-use crate::Role;
 use crate::carrier::Overview;
+use crate::{PathStatus, Role};
 
 /// Bounds of the buckets in which registrations are counted, seconds: from a link nearby to a satellite and a few
 /// retransmissions.
@@ -175,6 +175,7 @@ impl Snapshot {
                         .iter()
                         .map(|one| ([("interface", one.name.clone())], in_use(&one.name))),
                 )?;
+                self.paths(writer)?;
             }
         }
         if status.role != Role::Mobile {
@@ -189,6 +190,52 @@ impl Snapshot {
                 .iter()
                 .map(|one| ([("interface", one.name.clone())], f64::from(u8::from(one.up)))),
         )
+    }
+
+    /// What a mobile node knows of the paths through its interfaces.
+    fn paths(&self, writer: &mut Writer<'_>) -> fmt::Result {
+        let paths = || self.status.interfaces.iter().filter_map(|one| Some((&one.name, one.path.as_ref()?)));
+        let by = |name: &str| [("interface", name.to_owned())];
+        const STATES: [&str; 4] = ["unknown", "alive", "suspect", "silent"];
+        writer.gauges(
+            "path_state",
+            "Whether the path through the interface is in this state",
+            paths().flat_map(|(name, path)| {
+                STATES.map(|state| {
+                    let labels = [("interface", name.clone()), ("state", state.to_owned())];
+                    (labels, f64::from(u8::from(path.state == state)))
+                })
+            }),
+        )?;
+        let seconds = |pick: fn(&PathStatus) -> Option<f64>| {
+            paths().filter_map(move |(name, path)| Some((by(name), pick(path)? / 1000.0)))
+        };
+        let help = "Round trip to the home agent, smoothed";
+        writer.gauges("path_round_trip_seconds", help, seconds(|path| path.round_trip_ms))?;
+        let help = "Mean deviation of the round trip";
+        writer.gauges("path_variation_seconds", help, seconds(|path| path.variation_ms))?;
+        let both = |pick: fn(&PathStatus) -> [Option<f64>; 2]| {
+            paths().flat_map(move |(name, path)| {
+                let labels =
+                    |direction: &str| [("interface", name.clone()), ("direction", direction.to_owned())];
+                let [out, into] = pick(path);
+                let found = [(labels("out"), out), (labels("in"), into)];
+                found.into_iter().filter_map(|(labels, value)| Some((labels, value?)))
+            })
+        };
+        let help = "What is lost on the way, of 1";
+        writer.gauges("path_loss_ratio", help, both(|path| [path.loss_out, path.loss_in]))?;
+        // Whole numbers up to 2^53 are told exactly.
+        let rates =
+            both(|path| [path.delivered_out, path.delivered_in].map(|rate| rate.map(|rate| rate as f64)));
+        writer.gauges("path_delivered_bits_per_second", "What has lately got through", rates)?;
+        let probes = paths().flat_map(|(name, path)| {
+            let found = [("sent", path.probes_sent), ("answered", path.probes_answered)];
+            found.map(|(outcome, count)| {
+                ([("interface", name.clone()), ("outcome", outcome.to_owned())], count)
+            })
+        });
+        writer.counters("path_probes", "Probes of the path, and how many were answered", probes)
     }
 
     fn tunnels(&self, writer: &mut Writer<'_>) -> fmt::Result {
@@ -315,6 +362,18 @@ mod tests {
                 up: true,
                 address: None,
                 gateway: None,
+                path: (role == Role::Mobile).then_some(PathStatus {
+                    state: "silent",
+                    round_trip_ms: Some(20.0),
+                    variation_ms: Some(2.0),
+                    loss_out: Some(0.05),
+                    loss_in: None,
+                    delivered_out: None,
+                    delivered_in: Some(1_000_000),
+                    received_ago_s: Some(3.0),
+                    probes_sent: 9,
+                    probes_answered: 2,
+                }),
             }],
             host_changes_pending: 3,
             bindings: 100_000,
@@ -391,6 +450,10 @@ mod tests {
             "careof_tunnelled_bytes_total{direction=\"in\"} 400",
             "careof_host_changes_pending 3.0",
             "careof_interface_up{interface=\"wlan0\"} 1.0",
+            "careof_path_state{interface=\"wlan0\",state=\"silent\"} 1.0",
+            "careof_path_round_trip_seconds{interface=\"wlan0\"} 0.02",
+            "careof_path_loss_ratio{interface=\"wlan0\",direction=\"out\"} 0.05",
+            "careof_path_probes_total{interface=\"wlan0\",outcome=\"answered\"} 2",
             "careof_assist_total{what=\"replayed\"} 4",
             "careof_assist_stored_bytes 3000.0",
             "careof_handovers_total{outcome=\"registered\"} 1",

@@ -134,6 +134,13 @@ impl Reporter {
             HandoverEvent::LinkUp { interface } => {
                 line!(self, now, INFO, "link", interface = name(interface), "Link up");
             }
+            HandoverEvent::PathSilent { interface, silence } => {
+                let silence_ms = millis(silence);
+                line!(self, now, WARN, "path", interface = name(interface), silence_ms, "Path silent");
+            }
+            HandoverEvent::PathAnswers { interface } => {
+                line!(self, now, INFO, "path", interface = name(interface), "Path answers again");
+            }
             HandoverEvent::Registered { from, to, care_of, attempts, latency, round_trip, .. } => {
                 let care_of = care_of.map(tracing::field::display);
                 let (latency_ms, round_trip_ms) = (millis(latency), millis(round_trip));

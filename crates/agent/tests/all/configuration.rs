@@ -134,7 +134,7 @@ fn everything_can_be_said() {
 
     let text = mobile(
         "routing = \"triangle\"\nrenew_after = \"50 %\"\nattempts = 3\nencapsulation = \"gre\"\nhold = \"0 s\"\n\
-         keep_old = \"until-down\"\nsimultaneous_bindings = true\nbroadcasts = true\nreport_paths = true\n\
+         keep_old = \"until-down\"\nsimultaneous_bindings = true\nbroadcasts = true\nreport_paths = true\npath_monitor = false\n\
          [[policy]]\nto = \"10.0.0.0/8\"\nport = 80\nmethod = \"regular-ip\"\n\
          [[interface]]\nname = \"wlan0\"\ncare_of = \"prefer-foreign-agent\"\nround_trip = \"700 ms\"\n\
          rate = \"2 Mbit/s\"\nrate_up = \"64 kbit/s\"\n",
@@ -148,7 +148,7 @@ fn everything_can_be_said() {
     assert_eq!(path.downlink, Some(DataRate::from_megabits_per_second(2)));
     assert_eq!(path.uplink, Some(DataRate::from_kilobits_per_second(64)));
     assert_eq!(path.round_trip, Some(Duration::from_millis(700)));
-    assert!(setup.config.report_paths);
+    assert!(setup.config.report_paths && !setup.config.path_monitor);
     assert_eq!(setup.config.renew_after_percent, 50);
     assert_eq!(setup.config.keep_old, None);
     let web = "10.1.1.1".parse().unwrap();

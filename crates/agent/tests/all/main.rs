@@ -12,6 +12,7 @@ mod handover;
 mod many_bindings;
 mod moving;
 mod one_host;
+mod path_monitor;
 mod path_mtu;
 mod restart;
 mod support;

@@ -113,6 +113,18 @@ pub enum HandoverEvent {
         /// Which.
         interface: InterfaceId,
     },
+    /// Nothing gets through `interface`, although its link is there: what was sent lately is lost.
+    PathSilent {
+        /// Which.
+        interface: InterfaceId,
+        /// For how long nothing had come through it by then.
+        silence: Duration,
+    },
+    /// Something comes through `interface` again.
+    PathAnswers {
+        /// Which.
+        interface: InterfaceId,
+    },
     /// The registration was accepted: from now on the node sends through `to`, and the home agent has sent
     /// there since it replied.
     Registered {
@@ -161,6 +173,8 @@ impl HandoverEvent {
             Self::Initiated { .. } => "initiated",
             Self::LinkDown { .. } => "link-down",
             Self::LinkUp { .. } => "link-up",
+            Self::PathSilent { .. } => "path-silent",
+            Self::PathAnswers { .. } => "path-answers",
             Self::Registered { .. } => "registered",
             Self::Terminated { .. } => "terminated",
             Self::Failed { .. } => "failed",

@@ -169,6 +169,8 @@ pub enum Wake {
     BindingRefresh,
     /// The old interface of a handover need not be listened to any longer.
     OldInterfaceRelease,
+    /// A path is to be probed, or a probe of one has had its time.
+    PathProbe,
 }
 
 /// The earlier of two deadlines; of equal ones the first.

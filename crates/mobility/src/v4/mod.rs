@@ -22,6 +22,7 @@ mod mobile_node;
 mod movement_detection;
 mod outbox;
 mod pace;
+mod path_monitor;
 mod policy;
 mod prefix;
 mod ration;
@@ -60,6 +61,7 @@ pub use mobile_node::{
     UnknownInterface,
 };
 pub use movement_detection::MovementConfig;
+pub use path_monitor::{PathFlow, PathQuality, PathState};
 pub use policy::{DeliveryMethod, PolicyEntry, PolicyTable};
 pub use prefix::Prefix;
 pub use replay::{IdentificationMismatch, ReplayGuard, ReplayProtection};

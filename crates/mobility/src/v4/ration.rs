@@ -1,4 +1,4 @@
-//! How many denials an agent sends to those who have proved nothing.
+//! How many denials an agent sends to those who have proved nothing, and how many answers to probes.
 //!
 //! Anybody can send a request that is denied, in anybody's name: the denial then goes to somebody who has not asked. A home agent
 //! "SHOULD in most cases" send one, and where the mobile node's authenticator fails "MAY" (RFC 5944 sections 3.8.2 and 3.8.2.1), unless
@@ -21,6 +21,9 @@ const ALL: Allowance = Allowance::new(200, Duration::from_millis(10));
 const TOO_DISTANT: Allowance = Allowance::new(1, Duration::from_secs(1));
 /// To one mobile node that has its key. It asks once a second at most (RFC 5944 section 3.6).
 const A_MOBILE_NODE: Allowance = Allowance::new(16, Duration::from_secs(1));
+
+/// Answers to the probes of one mobile node. It sends 12 a second on each of its paths while it doubts them.
+const PROBES: Allowance = Allowance::new(64, Duration::from_millis(20));
 
 /// What counts as a network.
 const PREFIX: u8 = 24;
@@ -76,6 +79,18 @@ impl NodeRation {
     /// Whether one more may be sent; it is counted then.
     pub(crate) fn allows(&mut self, now: Instant) -> bool {
         self.0.take(now, A_MOBILE_NODE)
+    }
+}
+
+/// The ration of answers to a mobile node's probes, so that one that somebody has recorded and repeats in others' names is no
+/// means to flood them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ProbeRation(Used);
+
+impl ProbeRation {
+    /// Whether one more may be sent; it is counted then.
+    pub(crate) fn allows(&mut self, now: Instant) -> bool {
+        self.0.take(now, PROBES)
     }
 }
 

@@ -182,6 +182,7 @@ fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
                 ("routing", "routing=reverse-tunnel"),
                 ("encapsulation", "encapsulation=gre"),
                 ("leave_room", "leave_room=false"),
+                ("path_monitor", "path_monitor=true"),
                 ("start", "start=wifi2\nhandover=[]"),
                 ("home", "home=wifi"),
                 ("lifetime", "lifetime=infinity"),

@@ -37,6 +37,7 @@ impl Network {
             routing: draft.routing,
             encapsulation: draft.encapsulation,
             leave_room: draft.leave_room,
+            path_monitor: draft.path_monitor,
             start: start?,
             home: home.flatten(),
             lifetime: draft.lifetime,

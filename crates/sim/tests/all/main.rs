@@ -8,6 +8,7 @@ mod fairness;
 mod fleet;
 mod media;
 mod no_harm;
+mod path_monitor;
 mod path_mtu;
 mod random_worlds;
 mod senders;

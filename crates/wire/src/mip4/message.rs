@@ -6,6 +6,7 @@ use core::net::Ipv4Addr;
 use core::time::Duration;
 
 use super::extension::{self, AuthenticationExtension, AuthenticationKind, Extension, PlacedExtension};
+use super::path_probe::{self, PathProbe};
 use super::route_optimization::{self, BindingAcknowledge, BindingRequest, BindingUpdate, BindingWarning};
 use super::{PathReport, PreviousForeignAgent, ReplyCode, RequestFlags};
 use crate::Error;
@@ -257,6 +258,8 @@ pub enum Message {
     BindingUpdate(BindingUpdate),
     /// Type 19.
     BindingAcknowledge(BindingAcknowledge),
+    /// Type 255.
+    PathProbe(PathProbe),
 }
 
 impl Message {
@@ -276,11 +279,12 @@ impl Message {
             Some(&route_optimization::TYPE_ACKNOWLEDGE) => {
                 BindingAcknowledge::parse(bytes).map(Self::BindingAcknowledge)
             }
+            Some(&path_probe::TYPE_EXPERIMENTAL) => PathProbe::parse(bytes).map(Self::PathProbe),
             Some(&found) => Err(Error::Invalid {
                 field: "registration message Type",
                 offset: 0,
                 found: u32::from(found),
-                expected: "1, 3 or 16 to 19",
+                expected: "1, 3, 16 to 19 or 255",
             }),
             None => Err(Error::Truncated { what: "registration message", offset: 0, needed: 1, found: 0 }),
         }
@@ -297,6 +301,7 @@ impl Message {
             Self::BindingRequest(request) => request.emit(&mut bytes),
             Self::BindingUpdate(update) => update.emit(&mut bytes),
             Self::BindingAcknowledge(acknowledge) => acknowledge.emit(&mut bytes),
+            Self::PathProbe(probe) => probe.emit(&mut bytes),
         }
         bytes
     }
@@ -311,6 +316,7 @@ impl Message {
             Self::BindingRequest(request) => &request.extensions,
             Self::BindingUpdate(update) => &update.extensions,
             Self::BindingAcknowledge(acknowledge) => &acknowledge.extensions,
+            Self::PathProbe(probe) => &probe.extensions,
         }
     }
 
@@ -324,6 +330,7 @@ impl Message {
             Self::BindingRequest(_) => BindingRequest::FIXED_LEN,
             Self::BindingUpdate(update) => update.fixed_len(),
             Self::BindingAcknowledge(_) => BindingAcknowledge::FIXED_LEN,
+            Self::PathProbe(_) => PathProbe::FIXED_LEN,
         };
         extension::placed(self.extensions(), fixed_len)
     }
@@ -411,7 +418,10 @@ mod tests {
     #[test]
     fn another_type_is_named_in_the_error() {
         let error = Message::parse(&[7; 24]).unwrap_err();
-        assert_eq!(error.to_string(), "registration message Type at offset 0 is 7, not 1, 3 or 16 to 19");
+        assert_eq!(
+            error.to_string(),
+            "registration message Type at offset 0 is 7, not 1, 3, 16 to 19 or 255"
+        );
     }
 
     #[test]

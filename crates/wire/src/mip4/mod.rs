@@ -12,6 +12,7 @@ mod code;
 mod extension;
 mod flags;
 mod message;
+mod path_probe;
 mod path_report;
 mod route_optimization;
 mod vendor;
@@ -21,6 +22,7 @@ pub use code::{CodeRange, ReplyCode};
 pub use extension::{AuthenticationExtension, AuthenticationKind, Extension, PlacedExtension, Spi};
 pub use flags::RequestFlags;
 pub use message::{Identification, Lifetime, Message, RegistrationReply, RegistrationRequest};
+pub use path_probe::{PathCounts, PathProbe, PathProbeKind};
 pub use path_report::PathReport;
 pub use route_optimization::{
     BindingAcknowledge, BindingRequest, BindingUpdate, BindingWarning, PreviousForeignAgent,

@@ -13,9 +13,9 @@ use careof_wire::icmp::{
 use careof_wire::ipv4::{Ipv4Header, Reassembler, ReassemblyLimits, fragment};
 use careof_wire::mip4::{
     Algorithm, AuthenticationExtension, AuthenticationKind, BindingAcknowledge, BindingRequest,
-    BindingUpdate, BindingWarning, Extension, Identification, Lifetime, Message, PathReport,
-    PreviousForeignAgent, RegistrationReply, RegistrationRequest, ReplyCode, RequestFlags, Spi,
-    VendorExtension, append_authentication, verify_authentication,
+    BindingUpdate, BindingWarning, Extension, Identification, Lifetime, Message, PathCounts, PathProbe,
+    PathProbeKind, PathReport, PreviousForeignAgent, RegistrationReply, RegistrationRequest, ReplyCode,
+    RequestFlags, Spi, VendorExtension, append_authentication, verify_authentication,
 };
 use careof_wire::tcp_edit::{self, ChecksumField};
 use careof_wire::tunnel::{Encapsulation, Origin, Tunnel, decapsulate};
@@ -173,6 +173,22 @@ prop_compose! {
     }
 }
 
+prop_compose! {
+    fn path_probe()(
+        answers in any::<bool>(),
+        home_address in address(),
+        (sequence, nonce) in any::<(u32, u64)>(),
+        counts in option::of(any::<(u32, u32, u64, u64)>()),
+        extensions in vec(extension(), 0..5),
+    ) -> Message {
+        let counts = counts.map(|(packets_sent, packets_received, bytes_sent, bytes_received)| PathCounts {
+            packets_sent, packets_received, bytes_sent, bytes_received,
+        });
+        let kind = if answers { PathProbeKind::Answer } else { PathProbeKind::Probe };
+        Message::PathProbe(PathProbe { kind, home_address, sequence, nonce, counts, extensions })
+    }
+}
+
 /// Any message to port 434.
 fn message() -> impl Strategy<Value = Message> {
     prop_oneof![
@@ -182,6 +198,7 @@ fn message() -> impl Strategy<Value = Message> {
         binding_request(),
         binding_update(),
         binding_acknowledge(),
+        path_probe(),
     ]
 }
 

@@ -14,9 +14,9 @@ use careof_wire::icmp::{
 use careof_wire::ipv4::{Ipv4Header, fragment};
 use careof_wire::mip4::{
     self, Algorithm, AuthenticationKind, BindingAcknowledge, BindingRequest, BindingUpdate, BindingWarning,
-    Extension, Identification, Lifetime, Message, PathReport, PreviousForeignAgent, RegistrationReply,
-    RegistrationRequest, ReplyCode, RequestFlags, Spi, UnknownExtension, VendorExtension,
-    append_authentication,
+    Extension, Identification, Lifetime, Message, PathCounts, PathProbe, PathProbeKind, PathReport,
+    PreviousForeignAgent, RegistrationReply, RegistrationRequest, ReplyCode, RequestFlags, Spi,
+    UnknownExtension, VendorExtension, append_authentication,
 };
 use careof_wire::tunnel::{Encapsulation, Origin, Tunnel, relay_error};
 use careof_wire::udp::UdpHeader;
@@ -48,6 +48,7 @@ pub(crate) fn samples() -> Vec<(String, Vec<u8>)> {
     let mut samples = Samples::default();
     samples.registration();
     samples.route_optimization();
+    samples.path_probes();
     samples.discovery();
     samples.icmp();
     samples.dhcp();
@@ -272,6 +273,30 @@ impl Samples {
         let request = BindingRequest { home_address, identification, extensions: Vec::new() };
         let bytes = signed(Message::BindingRequest(request));
         self.add("binding_request", udp(CORRESPONDENT, HOME_AGENT, ports, &bytes));
+    }
+
+    /// A mobile node asks by its own address whether packets get through, and is answered.
+    fn path_probes(&mut self) {
+        let counts =
+            PathCounts { packets_sent: 7, packets_received: 9, bytes_sent: 700, bytes_received: 9000 };
+        let probe = PathProbe {
+            kind: PathProbeKind::Probe,
+            home_address: MOBILE_NODE,
+            sequence: 3,
+            nonce: 0xe5a1_b2c3_8000_0001,
+            counts: Some(counts),
+            extensions: Vec::new(),
+        };
+        let answer = PathProbe { kind: PathProbeKind::Answer, counts: None, ..probe.clone() };
+        for (name, message, (source, destination)) in [
+            ("path_probe", probe, (CO_LOCATED, HOME_AGENT)),
+            ("path_probe_answer", answer, (HOME_AGENT, CO_LOCATED)),
+        ] {
+            let mut bytes = Message::PathProbe(message).emit();
+            let kind = AuthenticationKind::MobileHome;
+            append_authentication(&mut bytes, kind, Spi(256), Algorithm::HmacMd5, MOBILE_HOME_KEY);
+            self.add(name, udp(source, destination, (mip4::PORT, mip4::PORT), &bytes));
+        }
     }
 
     fn discovery(&mut self) {

@@ -247,7 +247,7 @@ impl ForeignAgent {
                         Message::BindingAcknowledge(acknowledge) => {
                             self.handle_acknowledge(origin, payload, acknowledge);
                         }
-                        Message::BindingWarning(_) | Message::BindingRequest(_) => {
+                        Message::BindingWarning(_) | Message::BindingRequest(_) | Message::PathProbe(_) => {
                             self.outbox.drop(DropReason::NotForUs, source);
                         }
                     },

@@ -7,6 +7,7 @@
 mod config;
 mod correspondents;
 mod left;
+mod probes;
 mod record;
 
 use alloc::collections::BTreeMap;
@@ -17,8 +18,8 @@ use careof_base::{Instant, Randomness};
 use careof_wire::Error as WireError;
 use careof_wire::icmp::{AgentFlags, IcmpMessage};
 use careof_wire::mip4::{
-    AuthenticationKind, Extension, Identification, Lifetime, Message, PathReport, RegistrationReply,
-    RegistrationRequest, ReplyCode, RequestFlags, Spi,
+    AuthenticationKind, Extension, Identification, Lifetime, Message, PathCounts, PathReport,
+    RegistrationReply, RegistrationRequest, ReplyCode, RequestFlags, Spi,
 };
 
 pub use config::{HomeAgentConfig, PeerSecurity, ServedMobileNode};
@@ -34,7 +35,7 @@ use super::handover::news;
 use super::io::{DEFAULT_TTL, REGISTRATION_PORT, earliest};
 use super::lifetime::end_of;
 use super::outbox::Outbox;
-use super::ration::{DenialRation, NodeRation};
+use super::ration::{DenialRation, NodeRation, ProbeRation};
 use super::{
     ArpEvent, ArpOwner, BindingChanged, Change, ConfigError, Counters, DropReason, EncapsulationChoice,
     Event, Input, InterfaceId, MobilityBinding, NtpTime, RegistrationEvent, RegistrationStep, ReplayGuard,
@@ -47,6 +48,7 @@ struct Served {
     security: Vec<(SecurityAssociation, ReplayGuard)>,
     permitted: bool,
     denials: NodeRation,
+    probes: ProbeRation,
 }
 
 impl Served {
@@ -100,6 +102,8 @@ pub struct HomeAgent {
     surroundings: Surroundings,
     advertiser: Option<Advertiser>,
     denials: DenialRation,
+    /// What has passed between a mobile node and one of its care-of addresses, as the owner last told.
+    noted: Option<(Ipv4Addr, Ipv4Addr, PathCounts)>,
     random: Randomness,
     outbox: Outbox,
 }
@@ -124,7 +128,12 @@ impl HomeAgent {
             let security = node.security.into_iter().map(guarded).collect();
             (
                 node.home_address,
-                Served { security, permitted: node.permitted, denials: NodeRation::default() },
+                Served {
+                    security,
+                    permitted: node.permitted,
+                    denials: NodeRation::default(),
+                    probes: ProbeRation::default(),
+                },
             )
         });
         let nodes = nodes.collect();
@@ -144,6 +153,7 @@ impl HomeAgent {
             surroundings: Surroundings::default(),
             advertiser,
             denials: DenialRation::default(),
+            noted: None,
             random,
             outbox: Outbox::default(),
         })
@@ -322,6 +332,7 @@ impl HomeAgent {
             Message::BindingAcknowledge(acknowledge) => {
                 return self.handle_acknowledge(origin, bytes, message, acknowledge);
             }
+            Message::PathProbe(probe) => return self.handle_probe(now, origin, bytes, message, probe),
             Message::Reply(_) | Message::BindingUpdate(_) => {
                 return self.outbox.drop(DropReason::NotForUs, origin.source);
             }

@@ -9,6 +9,7 @@ use careof_wire::mip4::Lifetime;
 use super::config::InterfaceConfig;
 use super::registration::Pending;
 use crate::v4::movement_detection::AgentList;
+use crate::v4::path_monitor::PathMonitor;
 use crate::v4::solicitor::Solicitor;
 use crate::v4::{
     EncapsulationChoice, InterfaceAddress, MovementConfig, PathProperties, Prefix, SolicitorConfig,
@@ -94,6 +95,12 @@ pub(super) struct Interface {
     pub(super) denials: u32,
     /// Since when it could have been used.
     pub(super) viable_since: Option<Instant>,
+    /// Watches the path through it.
+    pub(super) monitor: PathMonitor,
+    /// Times that the path was found silent in use, of late, and when last.
+    pub(super) deaths: (u32, Instant),
+    /// Not to be relied on before then, since it went silent in use more than once.
+    pub(super) usable_from: Instant,
 }
 
 impl Interface {
@@ -119,6 +126,9 @@ impl Interface {
             blocked: None,
             denials: 0,
             viable_since: None,
+            monitor: PathMonitor::default(),
+            deaths: (0, Instant::ZERO),
+            usable_from: Instant::ZERO,
         }
     }
 

@@ -180,6 +180,10 @@ pub struct MobileNodeConfig {
     /// Whether requests tell the agents what is known of the path ([`careof_wire::mip4::PathReport`]). With it a node
     /// registers again when a link that was lost is back, as only that tells what was lost with it.
     pub report_paths: bool,
+    /// Whether the paths through interfaces with care-of addresses of their own are watched: by what the owner
+    /// [notes](super::MobileNode::note_sent), and by probes, which home agents that do not know them ignore. Under
+    /// [`Selection::Preferred`] a path in use that is silent is left for another one that answers.
+    pub path_monitor: bool,
     /// Whether the foreign agent that the node comes to is asked to tell the one it comes from
     /// (draft-ietf-mobileip-optim), where there is a security association with both. The identifications must be
     /// timestamps.
@@ -222,6 +226,7 @@ impl MobileNodeConfig {
             selection: Selection::Manual,
             keep_old: None,
             report_paths: false,
+            path_monitor: false,
             smooth_handoff: false,
             policy: PolicyTable::default(),
             interfaces,

@@ -8,6 +8,7 @@
 mod attachment;
 mod config;
 mod delivery;
+mod path_watch;
 mod previous_agent;
 mod registration;
 mod reply;
@@ -79,6 +80,8 @@ pub struct MobileNode {
     left: bool,
     /// The foreign agent that the node came from, until that knows where it is.
     previous_agent: Option<PreviousAgent>,
+    /// The home agent has answered a probe.
+    probes_understood: bool,
     /// What the owner was last told about answering ARP.
     answers_arp: Option<bool>,
     identifications: IdentificationSource,
@@ -114,6 +117,7 @@ impl MobileNode {
             farewells: Vec::new(),
             left: false,
             previous_agent: None,
+            probes_understood: false,
             answers_arp: None,
             identifications: IdentificationSource::new(config.security.replay()),
             pace: Pace::default(),
@@ -305,6 +309,7 @@ impl MobileNode {
         let mut next = self.send_deadline().map(|at| (at, Wake::RegistrationRetransmit));
         let mut add = |at: Option<Instant>, wake| next = earliest(next, at.map(|at| (at, wake)));
         add(self.hold_deadline(), Wake::HoldTime);
+        add(self.watch_deadline(), Wake::PathProbe);
         add(self.retiring.and_then(|retiring| retiring.until), Wake::OldInterfaceRelease);
         for (index, interface) in self.interfaces.iter().enumerate() {
             add(interface.solicitor.deadline().filter(|_| interface.up), Wake::SolicitationDue);
@@ -334,6 +339,7 @@ impl MobileNode {
     /// Does what is due by `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.outbox.called_at(now);
+        self.watch_paths(now);
         for index in 0..self.interfaces.len() {
             self.expire_agents(now, index);
             let Some(interface) = self.interfaces.get_mut(index) else { continue };
@@ -372,6 +378,10 @@ impl MobileNode {
                 match Message::parse(payload) {
                     Ok(Message::BindingAcknowledge(acknowledge)) => {
                         self.handle_binding_acknowledge(source, payload, acknowledge);
+                    }
+                    Ok(Message::PathProbe(ref probe)) => {
+                        self.handle_probe_answer(now, (interface, source), payload, probe);
+                        self.reconcile(now);
                     }
                     Ok(message) => {
                         self.handle_reply(now, source, source_port, payload, &message);

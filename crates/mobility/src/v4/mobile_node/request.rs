@@ -159,6 +159,7 @@ impl MobileNode {
     }
 
     pub(super) fn transmit_request(&mut self, carrier: usize, pending: &Pending) {
+        self.request_leaves(carrier);
         let Some(interface) = self.interfaces.get(carrier) else { return };
         let source = match pending.attachment {
             Attachment::CoLocated { care_of, .. } => care_of,

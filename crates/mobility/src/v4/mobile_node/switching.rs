@@ -39,7 +39,10 @@ impl MobileNode {
 
     /// Whether packets can be sent and received through the interface as things stand.
     fn works(&self, index: usize) -> bool {
-        self.interfaces.get(index).is_some_and(|interface| interface.up && interface.held.is_some())
+        let works = |interface: &Interface| {
+            interface.up && interface.held.is_some() && !interface.monitor.is_silent()
+        };
+        self.interfaces.get(index).is_some_and(works)
     }
 
     /// Begins a handover to interface `to`, ending another one that was under way.
@@ -202,7 +205,7 @@ impl MobileNode {
             Some(from) => {
                 let until = self.config.keep_old.map(|span| now + span);
                 self.retiring = Some(Retiring { from, to: index, started: handover.started, until });
-                if self.interfaces.get(from).is_none_or(|interface| !interface.up) {
+                if self.interfaces.get(from).is_none_or(|old| !old.up || old.monitor.is_silent()) {
                     self.terminate(now);
                 }
             }
@@ -281,6 +284,7 @@ impl MobileNode {
     /// Brings what is under way in line with what is wanted and possible. Called after everything that
     /// could have changed either.
     pub(super) fn reconcile(&mut self, now: Instant) {
+        self.choose_watched(now);
         // What is given up on the way changes what is wanted; each round gives up at least one thing.
         for _ in 0..=2 * self.interfaces.len() {
             if !self.left {
@@ -297,6 +301,7 @@ impl MobileNode {
                 break;
             }
         }
+        self.choose_watched(now);
     }
 
     fn reconcile_registration(&mut self, now: Instant, index: usize) {
@@ -400,6 +405,10 @@ impl MobileNode {
         });
         let eager = self.config.movement.eager;
         let current = self.desired.and_then(|index| self.interfaces.get(index));
+        if current.is_some_and(|interface| interface.monitor.is_silent()) {
+            // It is left when another one answers.
+            return;
+        }
         let current = current.filter(|interface| interface.viable_since.is_some());
         let choice = match current {
             // What the owner chose stays as long as it works.
@@ -423,7 +432,10 @@ impl MobileNode {
         }
     }
 
-    fn is_viable(&self, now: Instant, index: usize) -> bool {
+    pub(super) fn is_viable(&self, now: Instant, index: usize) -> bool {
+        if self.interfaces.get(index).is_some_and(|i| i.monitor.is_silent() || i.usable_from > now) {
+            return false;
+        }
         let blocked = self.interfaces.get(index).and_then(|interface| interface.blocked);
         self.attachment(index)
             .is_some_and(|attachment| !blocked.is_some_and(|(at, until)| at == attachment && until > now))
@@ -437,6 +449,10 @@ impl MobileNode {
             return None;
         }
         let better = self.interfaces.iter().filter(|i| i.config.preference > current.config.preference);
-        better.filter_map(|interface| Some(interface.viable_since? + hold)).min()
+        let from = |interface: &Interface| match interface.viable_since {
+            Some(since) => Some(since + hold),
+            None => (interface.usable_from > self.outbox.now()).then_some(interface.usable_from),
+        };
+        better.filter_map(from).min()
     }
 }

@@ -573,7 +573,10 @@ fn check_phases(world: &World) {
                 assert!(unfinished);
                 unfinished = false;
             }
-            HandoverEvent::LinkDown { .. } | HandoverEvent::LinkUp { .. } => {}
+            HandoverEvent::LinkDown { .. }
+            | HandoverEvent::LinkUp { .. }
+            | HandoverEvent::PathSilent { .. }
+            | HandoverEvent::PathAnswers { .. } => {}
         }
     }
 }

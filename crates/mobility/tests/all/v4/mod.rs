@@ -10,6 +10,7 @@ mod foreign_agent;
 mod garbage;
 mod handover;
 mod home_agent;
+mod path_monitor;
 mod path_report;
 mod registration;
 mod route_optimization;
