@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use careof_base::Instant;
 use careof_lab::{NetlinkMonitor, SeenRequest};
-use careof_mobility::v4::{Input, InterfaceId, LinkAddress, WallClock};
+use careof_mobility::v4::{Input, InterfaceId, LinkAddress, Wake, WallClock};
 use careof_wire::mip4::{Message, PathCounts, PathProbe, RegistrationRequest};
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
@@ -357,8 +357,10 @@ impl Carrier {
     /// Does what is due.
     fn wake(&mut self, now: Instant) {
         for _ in 0..WAKES_A_TURN {
-            if self.agent.next_timeout().is_none_or(|(at, _)| at > now) {
-                break;
+            let Some((_, wake)) = self.agent.next_timeout().filter(|(at, _)| *at <= now) else { break };
+            if wake == Wake::PathProbe {
+                // Where nothing comes any longer the carrier may be gone, and the kernel may not have told.
+                self.questions.ask(now);
             }
             self.agent.handle_timeout(now);
             self.drain(now);
