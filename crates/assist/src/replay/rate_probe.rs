@@ -47,14 +47,14 @@ impl Arrived {
 pub(super) struct RateProbe {
     /// Present pace, bit/s; 0: none, for nothing is known.
     pace: u64,
-    course: Course,
+    stage: Stage,
     /// The pace is still the guess.
     is_guess: bool,
 }
 
 /// How far the search is.
 #[derive(Clone, Copy, Debug)]
-enum Course {
+enum Stage {
     /// The pace rises with what arrives. After `until`, the first round trip, twice as fast.
     Rising { carefully_until: Option<Instant> },
     /// A queue stands: what was released `since` is measured, from the `first` arrival of it on.
@@ -65,7 +65,7 @@ enum Course {
 
 impl RateProbe {
     pub(super) const fn new(guess: u64) -> Self {
-        Self { pace: guess, course: Course::Rising { carefully_until: None }, is_guess: true }
+        Self { pace: guess, stage: Stage::Rising { carefully_until: None }, is_guess: true }
     }
 
     /// Another guess, unless the path has said something itself.
@@ -81,12 +81,12 @@ impl RateProbe {
     }
 
     fn measure(&mut self, now: Instant) {
-        self.course = Course::Measuring { since: now, first: None, packets: 0, bytes: 0 };
+        self.stage = Stage::Measuring { since: now, first: None, packets: 0, bytes: 0 };
     }
 
     /// Something that was released is lost.
     pub(super) fn lost(&mut self, now: Instant) {
-        if let Course::Rising { .. } = self.course {
+        if let Stage::Rising { .. } = self.stage {
             self.measure(now);
         }
     }
@@ -96,8 +96,8 @@ impl RateProbe {
         if self.pace == 0 {
             return;
         }
-        match &mut self.course {
-            Course::Rising { carefully_until } => {
+        match &mut self.stage {
+            Stage::Rising { carefully_until } => {
                 let took = now.saturating_duration_since(arrived.released);
                 let packet = u128::from(arrived.bytes / u64::from(arrived.packets.max(1))) * 8_000_000_000;
                 let two = Duration::from_nanos(
@@ -113,7 +113,7 @@ impl RateProbe {
                 self.is_guess = false;
                 self.pace = self.pace.saturating_add(if now < until { rise / 4 } else { rise });
             }
-            Course::Measuring { since, first, packets, bytes } => {
+            Stage::Measuring { since, first, packets, bytes } => {
                 if arrived.released < *since {
                     return;
                 }
@@ -130,14 +130,14 @@ impl RateProbe {
                 let rate = u128::from(*bytes) * 8 * 1_000_000_000 / lasted.as_nanos().max(1);
                 let rate = u64::try_from(rate).unwrap_or(u64::MAX);
                 if rate >= self.pace - self.pace / 8 {
-                    self.course = Course::Rising { carefully_until: None };
+                    self.stage = Stage::Rising { carefully_until: None };
                 } else {
-                    self.course = Course::Found { at: now };
+                    self.stage = Stage::Found { at: now };
                     self.is_guess = false;
                     self.pace = rate.max(1);
                 }
             }
-            Course::Found { at } => {
+            Stage::Found { at } => {
                 if now >= *at + round_trip * AGAIN {
                     self.pace = self.pace.saturating_add(self.pace / 4);
                     self.measure(now);
