@@ -28,6 +28,9 @@ pub(crate) struct Kept {
     pub(crate) is_sacked: bool,
     /// It was sent on, and later ones that were sent behind it arrived without it.
     pub(crate) is_missing: bool,
+    /// It was released more than once for the present path: what acknowledges it says of none of them when it arrived (Karn and Partridge
+    /// 1987).
+    pub(crate) is_repeated: bool,
     /// A repetition of it by its sender was kept from going on since it was sent.
     pub(crate) swallowed: bool,
     /// It ends no later than one that arrived before it: a repetition, or out of order.
@@ -54,6 +57,7 @@ impl Kept {
             whereabouts,
             is_sacked: false,
             is_missing: false,
+            is_repeated: false,
             swallowed: false,
             is_behind: false,
         }
@@ -62,6 +66,11 @@ impl Kept {
     /// Whether it is to be sent on, again or for the first time.
     pub(crate) const fn waits(&self) -> bool {
         !matches!(self.whereabouts, Whereabouts::Sent(_))
+    }
+
+    /// Whether it was released from here and may be on its way.
+    fn is_out(&self) -> bool {
+        !self.is_sacked && self.sent().is_some_and(|sent| sent.by_us)
     }
 
     /// When it was last sent on, if it does not wait.
@@ -172,7 +181,7 @@ pub(crate) struct Tally {
     pub(crate) waiting_bytes: u64,
     /// How many of them, the first, were there when the replay began: the others came behind it.
     pub(crate) owed: usize,
-    /// Bytes released and not acknowledged.
+    /// Bytes released that have not arrived, as far as the receiver has said.
     pub(crate) out: u64,
 }
 
@@ -250,7 +259,7 @@ impl Queue {
             if waiting_before < self.tally.owed {
                 self.tally.owed -= 1;
             }
-        } else if kept.sent().is_some_and(|sent| sent.by_us) {
+        } else if kept.is_out() {
             self.tally.out -= u64::from(kept.size);
         }
         if index < self.settled {
@@ -324,6 +333,7 @@ impl Queue {
         let again = kept.whereabouts == Whereabouts::Owed;
         kept.whereabouts = Whereabouts::Sent(Sent { at: now, by_us: true, again, left: false });
         kept.is_missing = false;
+        kept.is_sacked = false;
         kept.swallowed = false;
         self.settled += 1;
         self.tally.waiting -= 1;
@@ -340,6 +350,10 @@ impl Queue {
             if let Some(sent) = kept.sent()
                 && is_owed(kept, sent)
             {
+                if kept.is_out() {
+                    self.tally.out -= u64::from(kept.size);
+                }
+                kept.is_repeated |= sent.by_us && !sent.left;
                 kept.whereabouts = Whereabouts::Owed;
                 kept.at = now;
                 kept.is_missing = false;
@@ -347,9 +361,6 @@ impl Queue {
                 self.tally.waiting_bytes += u64::from(kept.size);
                 // Those that wait already and came behind the last replay stay behind, those in front of them not.
                 self.tally.owed += 1;
-                if sent.by_us {
-                    self.tally.out -= u64::from(kept.size);
-                }
             }
         }
     }
@@ -371,6 +382,9 @@ impl Queue {
         for kept in self.packets.range_mut(range) {
             let is_inside = kept.seq.is_at_or_after(left) && kept.end.is_at_or_before(right);
             if is_inside && !kept.is_sacked {
+                if kept.is_out() {
+                    self.tally.out -= u64::from(kept.size);
+                }
                 kept.is_sacked = true;
                 news(kept);
             }
@@ -387,6 +401,7 @@ impl Queue {
     /// The path that all that was sent on went by is left.
     pub(crate) fn leave_path(&mut self) {
         for kept in &mut self.packets {
+            kept.is_repeated = false;
             if let Whereabouts::Sent(sent) = &mut kept.whereabouts {
                 sent.left = true;
             }

@@ -26,7 +26,9 @@ _AT_S = 6.0
 _AFTER_S = 10.0
 _ROUND_TRIP_S = 0.1
 _SLOW_S = 0.3
-"""What an assist cannot see: a probe's interval, a timer of a busy host."""
+"""Twice a round trip and 100 ms, after which a lost request is sent again; a probe's interval is within it."""
+_TO_AND_FRO = 2.5 * _ROUND_TRIP_S
+"""One round trip to register, one for what is asked and answered, half of one for what waits in front."""
 
 _BULK = 'kind = "bulk"'
 _REQUESTS = 'kind = "request-response"\nrequest = "200 B"\nresponse = "20 kB"'
@@ -153,21 +155,21 @@ KINDS = (
         "two transfers at once, path gone for 0.5 s: seconds of silence of the slower",
         handovers=_hard("{at}"),
         flows=(_BULK, _BULK),
-        silence_s=0.5 + 2 * _ROUND_TRIP_S,
+        silence_s=0.5 + _TO_AND_FRO,
     ),
     Kind(
         "requests",
         "requests and responses, path gone for 0.5 s: seconds of silence",
         handovers=_hard("{at}"),
         flows=(_REQUESTS,),
-        silence_s=0.5 + 2 * _ROUND_TRIP_S,
+        silence_s=0.5 + _TO_AND_FRO,
     ),
     Kind(
         "echo",
         "100 bytes to and fro, path gone for 0.5 s: seconds of silence",
         handovers=_hard("{at}"),
         flows=(_ECHO,),
-        silence_s=0.5 + 2 * _ROUND_TRIP_S,
+        silence_s=0.5 + _TO_AND_FRO,
     ),
 )
 """What is measured, one after the other."""
@@ -184,8 +186,9 @@ class Trouble:
     silence_s: float
     """The longest silence from the trouble on."""
     bytes_delivered: int
+    """From the first handover of the trouble on."""
     registered_s: float | None = None
-    """From the trouble to the registration's being accepted, where there was one."""
+    """From the trouble to the last registration's being accepted, where handovers are in the scenario."""
 
     def as_json(self) -> dict[str, Any]:
         """For `runs.json`."""
@@ -261,15 +264,17 @@ def _measure(
         summary = run(text, world=world, trace=False, progress=progress).summary
     flows = summary["flows"]
     silences = [one["longest_silence_s"] for one in flows]
-    last = summary["handovers"][-1] if summary["handovers"] else None
-    ready_s = last["ready_at_s"] if last is not None and last["at_s"] >= at_s else None
+    # Handovers have times of the scenario; a busy Linux host is late.
+    after = [one for one in summary["handovers"] if one["at_s"] > _AT_S - 1]
+    ready_s = after[-1]["ready_at_s"] if after else None
+    counted = [flow for one in after for flow in one["flows"]] or flows
     return Trouble(
         kind.id,
         upload,
         assist,
         phase_s,
         silence_s=max((float("inf") if one is None else one for one in silences), default=float("inf")),
-        bytes_delivered=sum(one["bytes_delivered"] for one in flows),
+        bytes_delivered=sum(one["bytes_delivered"] for one in counted),
         registered_s=None if ready_s is None else ready_s - at_s,
     )
 

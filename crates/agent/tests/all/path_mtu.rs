@@ -52,7 +52,8 @@ fn a_sender_is_told_what_fits_through_a_narrow_link() {
         let status = home.status();
         assert!(status.counters["packets-too-long"] > 0, "{encapsulation:?} {status:#?}");
         let overhead = encapsulation.encapsulation().max_overhead();
-        assert_eq!(status.tunnels[0].mtu, Some(576 - overhead), "{encapsulation:?}");
+        let tunnel = status.tunnels.iter().find(|tunnel| tunnel.there == GSM).expect("a tunnel to it");
+        assert_eq!(tunnel.mtu, Some(576 - overhead), "{encapsulation:?}");
         transfer(&world, 200_000);
 
         // What may be fragmented is, and comes whole.

@@ -166,7 +166,8 @@ pub(super) fn learn_of_holes(now: Instant, stream: &mut Stream, passing: &Passin
             is_news = true;
             left_delivered |= owed::was_left(kept);
             if let Some(sent) = kept.sent().filter(|sent| sent.by_us) {
-                Arrived::add(arrived, kept.size, sent.at, left_is_lost || !sent.again);
+                let is_clear = !kept.is_repeated && (left_is_lost || !sent.again);
+                Arrived::add(arrived, kept.size, sent.at, is_clear);
             }
         });
     }
@@ -211,7 +212,7 @@ fn find_lost(now: Instant, stream: &mut Stream) {
 /// and has not arrived is lost (RFC 5681 section 3.2; by time, for what goes again is not in the order of its numbers: RFC 8985).
 fn third_latest(stream: &Stream, is_looked_at: impl Fn(Sent) -> bool) -> Option<Instant> {
     let mut latest = [None; DUPLICATES as usize];
-    for kept in stream.kept.iter().filter(|kept| kept.is_sacked) {
+    for kept in stream.kept.iter().filter(|kept| kept.is_sacked && !kept.is_repeated) {
         let Some(sent) = kept.sent().filter(|sent| is_looked_at(*sent)) else { continue };
         let mut at = Some(sent.at);
         for known in &mut latest {

@@ -181,7 +181,7 @@ fn learn_from_answer(cx: &mut Context<'_>, flow: &mut Flow, passing: &Passing<'_
         counters.acknowledged += 1;
         bytes += u64::from(kept.size);
         if let Some(sent) = kept.sent().filter(|sent| sent.by_us && !kept.is_sacked) {
-            let is_clear = left_is_lost || !sent.again;
+            let is_clear = !kept.is_repeated && (left_is_lost || !sent.again);
             rate_probe::Arrived::add(arrived, kept.size, sent.at, is_clear);
         }
         discard(outbox, &kept, DropReason::DeliveredAlready);

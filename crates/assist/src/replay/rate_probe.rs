@@ -100,10 +100,11 @@ impl RateProbe {
             Stage::Rising { carefully_until } => {
                 let took = now.saturating_duration_since(arrived.released);
                 let packet = u128::from(arrived.bytes / u64::from(arrived.packets.max(1))) * 8_000_000_000;
-                let two = Duration::from_nanos(
-                    u64::try_from(2 * packet / u128::from(self.pace)).unwrap_or(u64::MAX),
-                );
-                if took > round_trip + (round_trip / 4).max(DELAYED_ACK).max(two) {
+                let interval = packet / u128::from(self.pace);
+                let interval = Duration::from_nanos(u64::try_from(interval).unwrap_or(u64::MAX));
+                // A receiver waits for the second packet, but not for ever.
+                let delayed = DELAYED_ACK.min(2 * interval);
+                if took > round_trip + (round_trip / 8).max(2 * interval) + delayed {
                     return self.measure(now);
                 }
                 let until = *carefully_until.get_or_insert(now + round_trip);

@@ -542,8 +542,8 @@ fn what_is_needed_while_others_wait_goes_again_in_front_of_them() {
            917  from mobile ack 0 sack 1000-2000 -> pass
            918  for mobile 0+1000 again        -> drop held-already
            924  > release 0+1000
+           932  > release 3000+1000
            950  from mobile ack 3000           -> pass
-           950  > release 3000+1000
            950  > release 4000+1000",
     );
 }
