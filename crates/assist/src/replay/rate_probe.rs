@@ -3,7 +3,8 @@
 //! A rate that somebody has given, or that another path had, is a first guess. While released packets are acknowledged as fast as the first
 //! ones were, there is no queue, and the path takes more: the pace rises by a quarter in the first round trip of acknowledgements, and after
 //! that doubles each, as in slow start. When a queue stands (as HyStart has it, Ha and Rhee 2008) or something is lost, the pace stays, and
-//! what arrives is measured: if it is less than the pace, that is the rate (delivery rates as in draft-cheng-iccrg-delivery-rate-estimation),
+//! what arrives is measured: if it is less than the pace, and the queue
+//! still stands, that is the rate (delivery rates as in draft-cheng-iccrg-delivery-rate-estimation),
 //! else the pace goes on rising. A rate that was found is tried again after some time, for radios change theirs, and a lost packet makes
 //! a rate look lower than it is.
 
@@ -91,22 +92,26 @@ impl RateProbe {
         }
     }
 
+    /// Whether what has arrived took longer than where no queue stands.
+    fn queue_stands(&self, now: Instant, arrived: &Arrived, round_trip: Duration) -> bool {
+        let packet = u128::from(arrived.bytes / u64::from(arrived.packets.max(1))) * 8_000_000_000;
+        let interval = packet / u128::from(self.pace.max(1));
+        let interval = Duration::from_nanos(u64::try_from(interval).unwrap_or(u64::MAX));
+        // A receiver waits for the second packet, but not for ever.
+        let delayed = DELAYED_ACK.min(2 * interval);
+        now.saturating_duration_since(arrived.released)
+            > round_trip + (round_trip / 8).max(2 * interval) + delayed
+    }
+
     /// Released packets have arrived; one takes `round_trip` to be acknowledged where no queue stands.
     pub(super) fn arrived(&mut self, now: Instant, arrived: &Arrived, round_trip: Duration) {
         if self.pace == 0 {
             return;
         }
+        let queue_stands = self.queue_stands(now, arrived, round_trip);
         match &mut self.stage {
+            Stage::Rising { .. } if queue_stands => self.measure(now),
             Stage::Rising { carefully_until } => {
-                let took = now.saturating_duration_since(arrived.released);
-                let packet = u128::from(arrived.bytes / u64::from(arrived.packets.max(1))) * 8_000_000_000;
-                let interval = packet / u128::from(self.pace);
-                let interval = Duration::from_nanos(u64::try_from(interval).unwrap_or(u64::MAX));
-                // A receiver waits for the second packet, but not for ever.
-                let delayed = DELAYED_ACK.min(2 * interval);
-                if took > round_trip + (round_trip / 8).max(2 * interval) + delayed {
-                    return self.measure(now);
-                }
                 let until = *carefully_until.get_or_insert(now + round_trip);
                 let in_flight = (u128::from(self.pace) * round_trip.as_nanos() / 8_000_000_000).max(1);
                 let rise = u128::from(self.pace) * u128::from(arrived.bytes) / in_flight;
@@ -130,7 +135,8 @@ impl RateProbe {
                 }
                 let rate = u128::from(*bytes) * 8 * 1_000_000_000 / lasted.as_nanos().max(1);
                 let rate = u64::try_from(rate).unwrap_or(u64::MAX);
-                if rate >= self.pace - self.pace / 8 {
+                // Without a queue it is something else that is slow: what is measured is not the path.
+                if rate >= self.pace - self.pace / 8 || !queue_stands {
                     self.stage = Stage::Rising { carefully_until: None };
                 } else {
                     self.stage = Stage::Found { at: now };
