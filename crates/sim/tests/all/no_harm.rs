@@ -12,9 +12,8 @@ const HANDOVERS: u64 = 60;
 /// Handovers outside of the first ones in which something was found.
 const FOUND: [u64; 0] = [];
 
-/// Handovers in which assists do harm still, and at least what share they deliver. In 1 and 56 the replay keeps the sender from shrinking its window
-/// on a path that is a fifth or a sixteenth as fast, where a hole is then filled only after all that waits in front; in 19 and 29 the
-/// same, after a gap.
+/// Handovers in which assists do harm still, and at least what share they deliver. In 1 the sender keeps its window, where it would have shrunk
+/// it without assists, on a path a quarter as fast: a hole is then filled only behind all that waits in front. Why in the others is not known.
 const HARMED: [(u64, f64); 4] = [(1, 0.80), (19, 0.87), (29, 0.93), (56, 0.85)];
 
 /// What is counted: the bytes that an application was given in so many milliseconds after the handover.
