@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from careof import native
-from careof.studies import recovery
+from careof.studies import _recovery_kinds, recovery
+from careof.studies._recovery_kinds import KINDS
 from careof.studies._recovery_runs import CASES, QUICK, SCENARIO, Case, Measured, Setup
 from careof.text import Style
 from linux_hosts import need_linux_hosts
@@ -33,26 +34,44 @@ def stall(row: Row) -> float:
 
 def test_a_sender_is_at_full_speed_within_a_round_trip_in_the_simulator(tmp_path: Path) -> None:
     study = recovery.carry_out(tmp_path / "o", None, quick=True)
-    assert len(study.rows) == len(QUICK)
+    assert len(study.rows) == len(QUICK) + 2 * len(KINDS)
     assert all(row.match for row in study.rows), study.for_people(Style(None))
-    for row in study.rows:
+    for row in study.rows[: len(QUICK)]:
         assert part(row, "without: median stall") > stall(row), row.what
     runs = json.loads((tmp_path / "o" / "runs.json").read_text())
-    assert len(runs) == 2 * 2 * len(QUICK)
+    assert len(runs) == 2 * 2 * len(QUICK) + 2 * 2 * len(KINDS)
 
 
-def test_every_case_is_measured_on_a_real_kernel(tmp_path: Path) -> None:
+def only(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+    """Of the other kinds of trouble these only: on real hosts all of them take minutes."""
+    few = tuple(kind for kind in KINDS if kind.id in names)
+    assert len(few) == len(names)
+    monkeypatch.setattr(_recovery_kinds, "KINDS", few)
+    monkeypatch.setattr(recovery, "KINDS", few)
+
+
+def test_every_kind_of_trouble_is_one_that_both_worlds_can_make(tmp_path: Path) -> None:
+    assert len({kind.id for kind in KINDS}) == len(KINDS)
+    for kind in KINDS:
+        for world in native.WORLDS:
+            text = _recovery_kinds.scenario(kind, upload=True, assist="default", at_s=6.0, world=world, folder=tmp_path)
+            native.check_world(world, kind.id, text, [])
+
+
+def test_every_case_is_measured_on_a_real_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     need_linux_hosts()
+    only(monkeypatch, "silent-death")
     study: Study = recovery.carry_out(tmp_path / "o", None, quick=True, world="linux")
-    assert len(study.rows) == len(QUICK)
+    assert len(study.rows) == len(QUICK) + 2
     runs = json.loads((tmp_path / "o" / "runs.json").read_text())
-    assert len(runs) == 2 * 2 * len(QUICK)
-    assert all(run["kernel"] for run in runs)
+    assert len(runs) == 2 * 2 * len(QUICK) + 2 * 2
+    assert all(run["kernel"] for run in runs if "kind" not in run)
 
 
 @pytest.mark.measures
-def test_the_default_assists_end_the_stall_on_a_real_kernel() -> None:
+def test_the_default_assists_end_the_stall_on_a_real_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     need_linux_hosts()
+    only(monkeypatch)
     study: Study = recovery.carry_out(None, None, quick=True, world="linux")
     assert len(study.rows) == len(QUICK)
     long = [row for row in study.rows if "outage 3 s" in row.what]

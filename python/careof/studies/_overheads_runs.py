@@ -458,6 +458,7 @@ second = "wavelan"
 [mobility]
 care_of = "foreign-agent"
 smooth_handoff = true
+early_requests = 0
 [[handover]]
 at = "20 s"
 from = "first"

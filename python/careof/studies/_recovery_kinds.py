@@ -216,7 +216,7 @@ def _series(rate: str, lossy: tuple[float, float], at_s: float) -> str:
     return "time_s,rate_mbit_s,loss\n" + "".join(f"{time:g},{mbit_s:g},{loss:g}\n" for time, loss in rows)
 
 
-def _scenario(kind: Kind, upload: bool, assist: str, at_s: float, world: str, folder: Path) -> str:
+def scenario(kind: Kind, *, upload: bool, assist: str, at_s: float, world: str, folder: Path) -> str:
     """The scenario's text; traces are written to the folder."""
     variant = 'profile = "linux"' if world == SIMULATED else 'variant = "kernel"'
     sender, receiver = ("mobile", "correspondent") if upload else ("correspondent", "mobile")
@@ -260,7 +260,7 @@ def _measure(
 ) -> Trouble:
     at_s = _AT_S + phase_s
     with tempfile.TemporaryDirectory(prefix="careof-") as folder:
-        text = _scenario(kind, upload, assist, at_s, world, Path(folder))
+        text = scenario(kind, upload=upload, assist=assist, at_s=at_s, world=world, folder=Path(folder))
         summary = run(text, world=world, trace=False, progress=progress).summary
     flows = summary["flows"]
     silences = [one["longest_silence_s"] for one in flows]
