@@ -73,6 +73,12 @@ impl Kept {
         !self.is_sacked && self.sent().is_some_and(|sent| sent.by_us)
     }
 
+    /// When it was released from here, if what acknowledges it says when that arrived: it is no second copy, and the path that was left
+    /// delivers no first one.
+    pub(crate) fn clearly_released(&self, left_is_lost: bool) -> Option<Sent> {
+        self.sent().filter(|sent| sent.by_us && !self.is_repeated && (left_is_lost || !sent.again))
+    }
+
     /// When it was last sent on, if it does not wait.
     pub(crate) const fn sent(&self) -> Option<Sent> {
         match self.whereabouts {

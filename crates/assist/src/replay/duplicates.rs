@@ -53,10 +53,10 @@ pub(super) fn swallow(
         stream.replay.may_probe = false;
         return None;
     }
-    let is_coming = stream.replay.patience.is_some() && drains_soon(stream);
     if is_covered(stream, seq, end, |kept| kept.waits()) {
         return Some(DropReason::HeldAlready);
     }
+    let is_coming = stream.replay.patience.is_some() && drains_soon(stream);
     let is_on_its_way = |kept: &Kept| {
         let recently = |at: Instant| now < at + stream.replay.grace && !is_missing(stream, kept);
         kept.sent().is_none_or(|sent| {
@@ -165,10 +165,7 @@ pub(super) fn learn_of_holes(now: Instant, stream: &mut Stream, passing: &Passin
         stream.kept.mark_sacked(left, right, |kept| {
             is_news = true;
             left_delivered |= owed::was_left(kept);
-            if let Some(sent) = kept.sent().filter(|sent| sent.by_us) {
-                let is_clear = !kept.is_repeated && (left_is_lost || !sent.again);
-                Arrived::add(arrived, kept.size, sent.at, is_clear);
-            }
+            Arrived::add(arrived, kept, left_is_lost);
         });
     }
     if left_delivered {
@@ -185,7 +182,7 @@ fn find_lost(now: Instant, stream: &mut Stream) {
     // What was delivered before the handover says nothing of what was released after it.
     let arrived = stream.kept.iter().rposition(|kept| kept.is_sacked && by_us(kept));
     let mut behind = arrived.unwrap_or(0);
-    let by_left = third_latest(stream, |sent| sent.left);
+    let by_left = third_latest(stream, |kept| kept.sent().filter(|sent| sent.left));
     let is_lost_there = |sent: Sent| sent.left && by_left.is_some_and(|arrived| sent.at < arrived);
     stream.kept.mark(|kept| {
         if behind > 0 {
@@ -196,7 +193,7 @@ fn find_lost(now: Instant, stream: &mut Stream) {
     });
     let left_is_lost = stream.replay.left_is_lost;
     let waits = stream.kept.has_waiting();
-    if let Some(arrived) = third_latest(stream, |sent| sent.by_us && (left_is_lost || !sent.again)) {
+    if let Some(arrived) = third_latest(stream, |kept| kept.clearly_released(left_is_lost)) {
         // Its sender would have to wait for all that waits here before it could tell, or has told in vain.
         let saw_loss = &mut stream.replay.saw_loss;
         stream.kept.owe(now, |kept, sent| {
@@ -208,12 +205,12 @@ fn find_lost(now: Instant, stream: &mut Stream) {
     }
 }
 
-/// When the third latest of the packets that have arrived, of those that are looked at, was sent: what was sent before it by the same path
-/// and has not arrived is lost (RFC 5681 section 3.2; by time, for what goes again is not in the order of its numbers: RFC 8985).
-fn third_latest(stream: &Stream, is_looked_at: impl Fn(Sent) -> bool) -> Option<Instant> {
+/// When the third latest of the packets that have arrived was sent, of those that `sent_by` the path in question: what was sent before it by
+/// the same path and has not arrived is lost (RFC 5681 section 3.2; by time, for what goes again is not in the order of its
+/// numbers: RFC 8985).
+fn third_latest(stream: &Stream, sent_by: impl Fn(&Kept) -> Option<Sent>) -> Option<Instant> {
     let mut latest = [None; DUPLICATES as usize];
-    for kept in stream.kept.iter().filter(|kept| kept.is_sacked && !kept.is_repeated) {
-        let Some(sent) = kept.sent().filter(|sent| is_looked_at(*sent)) else { continue };
+    for sent in stream.kept.iter().filter(|kept| kept.is_sacked).filter_map(sent_by) {
         let mut at = Some(sent.at);
         for known in &mut latest {
             if at > *known {

@@ -180,9 +180,8 @@ fn learn_from_answer(cx: &mut Context<'_>, flow: &mut Flow, passing: &Passing<'_
     stream.kept.acknowledge(una, |kept| {
         counters.acknowledged += 1;
         bytes += u64::from(kept.size);
-        if let Some(sent) = kept.sent().filter(|sent| sent.by_us && !kept.is_sacked) {
-            let is_clear = !kept.is_repeated && (left_is_lost || !sent.again);
-            rate_probe::Arrived::add(arrived, kept.size, sent.at, is_clear);
+        if !kept.is_sacked {
+            rate_probe::Arrived::add(arrived, &kept, left_is_lost);
         }
         discard(outbox, &kept, DropReason::DeliveredAlready);
     });

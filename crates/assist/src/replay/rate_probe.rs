@@ -12,6 +12,8 @@ use core::time::Duration;
 
 use careof_base::{DataRate, Instant};
 
+use crate::keeping::{Kept, Sent};
+
 use super::DELAYED_ACK;
 
 /// So many packets of one pace are measured, and a round trip of them.
@@ -29,16 +31,12 @@ pub(crate) struct Arrived {
 }
 
 impl Arrived {
-    /// Another one has arrived.
-    ///
-    /// It counts only if it `is_clear` that it was the released one, and not one that the path before still delivered.
-    pub(crate) fn add(so_far: &mut Option<Self>, size: u16, released: Instant, is_clear: bool) {
-        if !is_clear {
-            return;
-        }
+    /// Another one has arrived, if that is clear.
+    pub(crate) fn add(so_far: &mut Option<Self>, kept: &Kept, left_is_lost: bool) {
+        let Some(Sent { at: released, .. }) = kept.clearly_released(left_is_lost) else { return };
         let arrived = so_far.get_or_insert(Self { packets: 0, bytes: 0, released });
         arrived.packets += 1;
-        arrived.bytes += u64::from(size);
+        arrived.bytes += u64::from(kept.size);
         arrived.released = arrived.released.max(released);
     }
 }
@@ -56,7 +54,7 @@ pub(super) struct RateProbe {
 /// How far the search is.
 #[derive(Clone, Copy, Debug)]
 enum Stage {
-    /// The pace rises with what arrives. After `until`, the first round trip, twice as fast.
+    /// The pace rises with what arrives: in the first round trip by a quarter, after that it doubles in each.
     Rising { carefully_until: Option<Instant> },
     /// A queue stands: what was released `since` is measured, from the `first` arrival of it on.
     Measuring { since: Instant, first: Option<Instant>, packets: u32, bytes: u64 },
