@@ -6,7 +6,7 @@
 //!                                                                                                mobile node (10.0.0.7)
 //! ```
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use crate::support::ethernet::FA;
@@ -14,10 +14,7 @@ use crate::support::registration::identification;
 use crate::support::*;
 use careof_agent::{Device, ForeignSetup, Hooks, HostOptions, MobileSetup, Setup};
 use careof_base::DataRate;
-use careof_lab::{
-    Change, Clock, Direction, Emulator, Host, InterfaceConfig, LinkId, LinkSpec, Netlink, Options, Realm,
-    set_sysctl,
-};
+use careof_lab::{Change, Clock, Direction, Emulator, Host, LinkId, Netlink, Options, Realm, set_sysctl};
 use careof_link::{Config, Fate};
 use careof_mobility::v4::{
     AdvertiserConfig, CareOfChoice, DeliveryMethod, ForeignAgentConfig, ForeignLink, InterfaceId,
@@ -54,14 +51,7 @@ impl Abroad {
         let (correspondent, home) = (host("correspondent"), host("home"));
         let (foreign, mobile) = (host("foreign"), host("mobile"));
         let link = |name: &str, config: &Config, a: (&Host, &str, Ipv4Addr), b: (&Host, &str, Ipv4Addr)| {
-            let attach = |(host, interface, address): (&Host, &str, Ipv4Addr)| {
-                let mut on = InterfaceConfig::new(interface, IpAddr::from(address), 24);
-                on.mtu = config.mtu;
-                host.attach(&on).unwrap()
-            };
-            let (a, b) = (attach(a), attach(b));
-            let (forward, backward) = (config.clone(), config.clone());
-            emulator.add_link(LinkSpec { name: name.to_owned(), a, b, forward, backward }).unwrap()
+            add_link(&emulator, name, config, [a, b])
         };
         let wire = Config { delay: Duration::from_millis(1), ..Config::default() };
         let rate = DataRate::from_megabits_per_second(10);

@@ -346,6 +346,22 @@ pub(crate) struct World {
     pub(crate) wlan: LinkId,
 }
 
+/// A link that is the same both ways between two hosts, each with the name of its interface and its address in a /24 there.
+pub(crate) fn add_link(
+    emulator: &Emulator,
+    name: &str,
+    config: &Config,
+    ends: [(&Host, &str, Ipv4Addr); 2],
+) -> LinkId {
+    let [a, b] = ends.map(|(host, interface, address)| {
+        let mut on = InterfaceConfig::new(interface, IpAddr::from(address), 24);
+        on.mtu = config.mtu;
+        host.attach(&on).unwrap()
+    });
+    let (forward, backward) = (config.clone(), config.clone());
+    emulator.add_link(LinkSpec { name: name.to_owned(), a, b, forward, backward }).unwrap()
+}
+
 impl World {
     pub(crate) fn new(realm: Realm) -> Self {
         let milliseconds = |delay| Config { delay: Duration::from_millis(delay), ..Config::default() };
@@ -359,14 +375,7 @@ impl World {
         let home = realm.host("home").unwrap();
         let mobile = realm.host("mobile").unwrap();
         let link = |name: &str, config: &Config, a: (&Host, &str, [u8; 4]), b: (&Host, &str, [u8; 4])| {
-            let attach = |(host, interface, address): (&Host, &str, [u8; 4])| {
-                let mut on = InterfaceConfig::new(interface, IpAddr::from(address), 24);
-                on.mtu = config.mtu;
-                host.attach(&on).unwrap()
-            };
-            let (a, b) = (attach(a), attach(b));
-            let (forward, backward) = (config.clone(), config.clone());
-            emulator.add_link(LinkSpec { name: name.to_owned(), a, b, forward, backward }).unwrap()
+            add_link(&emulator, name, config, [(a.0, a.1, a.2.into()), (b.0, b.1, b.2.into())])
         };
         let wire = Config { delay: Duration::from_millis(1), ..Config::default() };
         link("up", &wire, (&correspondent, "up0", [10, 9, 0, 2]), (&home, "up0", [10, 9, 0, 1]));
