@@ -6,6 +6,7 @@ use core::time::Duration;
 use careof_base::DataRate;
 use careof_wire::mip4::{Identification, PathReport, ReplyCode};
 
+use super::replay::TIMESTAMP_PRECISION;
 use super::{InterfaceId, NtpTime};
 
 /// How far in advance a handover was announced before the old link goes away.
@@ -61,7 +62,7 @@ pub(crate) fn news(
     {
         // Only timestamps are chosen anew for a repetition, so these are two.
         let [own, first] = [own, identification].map(|identification| NtpTime::from_bits(identification.0));
-        if first.is_within(report.repeated_for, own) {
+        if first.is_within(report.repeated_for + TIMESTAMP_PRECISION, own) {
             report.old_path_lost = Some(false);
         }
     }
@@ -179,5 +180,31 @@ impl HandoverEvent {
             Self::Terminated { .. } => "terminated",
             Self::Failed { .. } => "failed",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Timestamps have low bits from chance, so those of two requests that are 300 ms apart differ by some more or less.
+    #[test]
+    fn a_repetition_is_known_whatever_the_random_bits_of_its_timestamp() {
+        let told = |repeated_for| PathReport {
+            downlink: None,
+            uplink: None,
+            round_trip: None,
+            old_path_lost: Some(true),
+            repeated_for,
+        };
+        let stamp = |ms: u64, chance: u64| Identification(((ms << 32) / 1_000 & !0xf_ffff) | chance);
+        let first = (told(Duration::ZERO), stamp(5_000, 0));
+        let later = told(Duration::from_millis(300));
+        for chance in [0, 0x8_0000, 0xf_ffff] {
+            let known = news(Some(later), stamp(5_300, chance), Some(first)).expect("a report");
+            assert_eq!(known.old_path_lost, Some(false), "{chance:#x}");
+        }
+        let another = news(Some(later), stamp(5_302, 0), Some(first)).expect("a report");
+        assert_eq!(another.old_path_lost, Some(true), "that request was begun after the first");
     }
 }

@@ -195,6 +195,8 @@ fn check_nonce(
 
 /// The random bits of a timestamp.
 const CHANCE: u64 = 0xf_ffff;
+/// What they are worth, in time, rounded up: a timestamp tells the time to this.
+pub(crate) const TIMESTAMP_PRECISION: Duration = Duration::from_micros(250);
 
 /// Where a mobile node takes the Identification of its next request from.
 #[derive(Clone, Copy, Debug)]
