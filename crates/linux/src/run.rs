@@ -10,8 +10,8 @@ use careof_base::{Duration, Instant};
 use careof_lab::{Clock, Error, Sightings};
 use careof_metrics::Summary;
 use careof_plan::{
-    AgentPlan, Captures, FlowId, NodeId, Observation, Side, Topology, Workload, agent, kind, lay_out,
-    measured_name, measured_senders, names, port, refuse_what_no_world_can, steps, stream,
+    AgentPlan, Captures, FlowId, NodeId, Observation, Side, Topology, Workload, agent, attached_first, kind,
+    lay_out, measured_name, measured_senders, names, port, refuse_what_no_world_can, steps, stream,
 };
 use careof_scenario::{Flow, Scenario, Workload as Traffic};
 use careof_trace::{Columns, EventLog};
@@ -91,11 +91,10 @@ impl LinuxRun {
         let mut books = Books::new(&scenario, Arc::clone(&topology), log, capture);
 
         let (network, clock, tap) = Network::build(&scenario, &topology, run, &sysctls)?;
-        let start = scenario.mobility.as_ref().map(|mobility| mobility.start);
         let attention = Attention::default();
         network.emulator.apply(shortcuts(&scenario, &topology, &network, &attention))?;
         prepare_access_links(&network, &scenario)?;
-        let script = steps(start, &scenario.handovers);
+        let script = steps(&attached_first(&scenario), &scenario.handovers);
         schedule(&network, &scenario, &script)?;
 
         let (reports, inbox) = channel();

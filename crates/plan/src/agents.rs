@@ -30,7 +30,7 @@ const VISITOR_SPI: Spi = Spi(257);
 
 /// That of the association between the home agent and a correspondent.
 const UPDATE_SPI: Spi = Spi(258);
-/// How long a better path must have answered; here there are none.
+/// How long a better path must have worked.
 const PATH_HOLD: Duration = Duration::from_secs(5);
 
 /// What runs on a node beyond forwarding.
@@ -147,9 +147,10 @@ fn agent_with_reports(
             }
             config.path_monitor = mobility.path_monitor;
             if mobility.path_monitor && config.selection == Selection::Manual {
-                // All interfaces are equal: none is left but for one that answers when it does not.
+                // Without `order` all are equal: none is left but for one that answers when it does not.
                 config.selection = Selection::Preferred { hold: PATH_HOLD };
             }
+            config.leave_bad_paths = mobility.leave_bad_paths;
             config.policy = policy(scenario, topology, mobility);
             config.report_paths = report_paths;
             config.smooth_handoff = mobility.smooth_handoff;
@@ -252,7 +253,7 @@ fn mobile_interfaces(
     report_paths: bool,
 ) -> Vec<InterfaceConfig> {
     let path = |link: LinkId| {
-        if report_paths {
+        if report_paths || mobility.leave_bad_paths {
             path_to_home_agent(scenario, topology, link, algorithm(mobility))
         } else {
             let link = scenario.link(link);
@@ -264,14 +265,21 @@ fn mobile_interfaces(
             PathProperties { downlink, ..PathProperties::default() }
         }
     };
+    let link_of = |i: &crate::topology::Interface| LinkId(i.out.0 as usize / 2);
+    // The first is the best; where there is no order all are equal.
+    let preference = |link: LinkId| {
+        let place = mobility.order.iter().position(|known| *known == link);
+        place.map_or(0, |place| u8::try_from(mobility.order.len() - place).unwrap_or(u8::MAX))
+    };
     let interface = |(n, i): (usize, &crate::topology::Interface)| InterfaceConfig {
         id: InterfaceId(n as u16),
         care_of: match mobility.care_of {
             CareOf::CoLocated | CareOf::Dhcp => CareOfChoice::CoLocated,
             CareOf::ForeignAgent => CareOfChoice::ForeignAgent,
         },
-        preference: 0,
-        path: path(LinkId(i.out.0 as usize / 2)),
+        preference: preference(link_of(i)),
+        metered: mobility.metered.contains(&link_of(i)),
+        path: path(link_of(i)),
         up: false,
         address: None,
     };

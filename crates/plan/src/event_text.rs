@@ -3,7 +3,8 @@
 use careof_base::Duration;
 use careof_mobility::dhcp::Lease;
 use careof_mobility::v4::{
-    ArpEvent, BindingChanged, HandoverEvent, HandoverFailure, HandoverStyle, InterfaceId, VisitorChanged,
+    ArpEvent, BindingChanged, HandoverEvent, HandoverFailure, HandoverReason, HandoverStyle, InterfaceId,
+    VisitorChanged,
 };
 use std::fmt;
 
@@ -48,12 +49,19 @@ pub fn acquired_text(lease: &Lease, took: Duration) -> String {
 pub fn handover_text(event: &HandoverEvent) -> (InterfaceId, String) {
     match event {
         HandoverEvent::Initiated { from: None, to, .. } => (*to, "first attachment".to_owned()),
-        HandoverEvent::Initiated { to, style, .. } => {
+        HandoverEvent::Initiated { to, style, reason, .. } => {
             let style = match style {
                 HandoverStyle::MakeBeforeBreak => "make-before-break",
                 HandoverStyle::BreakBeforeMake => "break-before-make",
             };
-            (*to, format!("{style}, as the mobile node sees it"))
+            // What the script or the link layer wants needs no reason.
+            let why = match reason {
+                HandoverReason::PathBad(_) | HandoverReason::PathGood | HandoverReason::NotBetter => {
+                    format!(" ({reason})")
+                }
+                _ => String::new(),
+            };
+            (*to, format!("{style}, as the mobile node sees it{why}"))
         }
         HandoverEvent::LinkDown { interface }
         | HandoverEvent::LinkUp { interface }

@@ -46,7 +46,7 @@ pub use observation::{CaptureRequest, Observation};
 pub use path::{Tunnelling, first_peer, new_path};
 pub use refusal::{Unsupported, refuse_what_no_world_can};
 pub use room::leaves_room;
-pub use script::{Step, fate_of_queue, is_told, steps};
+pub use script::{Step, attached_first, fate_of_queue, is_told, steps};
 pub use sequence::Unwrapped;
 pub use topology::{
     Cable, Cell, FleetNetwork, HomeNetwork, Interface, InterfaceIndex, Mobiles, NodeId, OneWayId, Place,

@@ -21,13 +21,20 @@ pub enum Step {
     OldLink(usize),
 }
 
-/// The steps of `handovers` in order of time, beginning on `start`.
+/// The access links that the mobile node, where there is one, is attached to when the run begins.
 #[must_use]
-pub fn steps(start: Option<LinkId>, handovers: &[Handover]) -> Vec<(Instant, Step)> {
-    let mut steps = Vec::new();
-    if let Some(start) = start {
-        steps.push((Instant::ZERO, Step::Attach(start)));
-    }
+pub fn attached_first(scenario: &Scenario) -> Vec<LinkId> {
+    let mobility = scenario.mobility.as_ref().filter(|mobility| mobility.fleet.is_none());
+    mobility.map_or_else(Vec::new, |mobility| match mobility.order.as_slice() {
+        [] => vec![mobility.start],
+        order => order.to_vec(),
+    })
+}
+
+/// The steps of `handovers` in order of time, beginning with the links `first`.
+#[must_use]
+pub fn steps(first: &[LinkId], handovers: &[Handover]) -> Vec<(Instant, Step)> {
+    let mut steps: Vec<_> = first.iter().map(|link| (Instant::ZERO, Step::Attach(*link))).collect();
     for (index, handover) in handovers.iter().enumerate() {
         let at = Instant::ZERO + handover.at;
         if handover.notice > Duration::ZERO {
@@ -53,10 +60,11 @@ pub fn steps(start: Option<LinkId>, handovers: &[Handover]) -> Vec<(Instant, Ste
 #[must_use]
 pub fn is_told(scenario: &Scenario, step: Step) -> bool {
     let detection = scenario.mobility.as_ref().map(|mobility| mobility.movement_detection);
+    let chooses = scenario.mobility.as_ref().is_some_and(|mobility| !mobility.order.is_empty());
     let by_link_layer = detection.is_none_or(|detection| detection == MovementDetection::LinkTrigger);
     match step {
         // What its owner has chosen an eager node would not leave.
-        Step::Attach(_) => detection != Some(MovementDetection::Eager),
+        Step::Attach(_) => detection != Some(MovementDetection::Eager) && !chooses,
         // Where the old link goes, too, whoever is to find out is left to.
         Step::Begin(index) => {
             by_link_layer || scenario.handovers.get(index).is_some_and(|one| one.overlap.is_none())
@@ -95,9 +103,9 @@ mod tests {
         };
         let cancelled = Handover { cancelled: true, ..handover.clone() };
         let announced = (Instant::from_secs(11), Step::Announce(0));
-        assert_eq!(steps(None, &[cancelled]), [announced]);
+        assert_eq!(steps(&[], &[cancelled]), [announced]);
         assert_eq!(
-            steps(None, &[handover]),
+            steps(&[], &[handover]),
             [announced, (Instant::from_secs(12), Step::Begin(0)), (Instant::from_secs(12), Step::NewLink(0)),]
         );
     }

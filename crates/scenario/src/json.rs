@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use crate::mobility::MOST_EARLY_REQUESTS;
 use crate::model::{
     AssistException, ClientCheck, CopyNumber, Destination, Dhcp, Discovery, Flow, Handover, KnownRate, Link,
-    Medium, Mobility, NodeId, Scenario, Tcp, TraceFile, Workload,
+    LinkId, Medium, Mobility, NodeId, Scenario, Tcp, TraceFile, Workload,
 };
 
 /// A JSON value whose objects keep the order in which they were built.
@@ -301,6 +301,15 @@ fn mobility(scenario: &Scenario, mobility: &Mobility) -> Json {
         && mobility.path_monitor
     {
         entries.push(("path_monitor", true.into()));
+    }
+    if let Json::Object(entries) = &mut json
+        && !mobility.order.is_empty()
+    {
+        let names =
+            |links: &[LinkId]| links.iter().map(|link| scenario.link(*link).name.as_str()).collect::<Json>();
+        entries.push(("order", names(&mobility.order)));
+        entries.push(("metered", names(&mobility.metered)));
+        entries.push(("leave_bad_paths", mobility.leave_bad_paths.into()));
     }
     if let (Json::Object(entries), Some(fleet)) = (&mut json, &mobility.fleet) {
         let stations = fleet.stations.iter().map(|station| scenario.node_name(*station)).collect::<Json>();

@@ -47,6 +47,9 @@ pub(crate) struct MobilityDraft<'a> {
     pub(crate) encapsulation: Encapsulation,
     pub(crate) leave_room: bool,
     pub(crate) path_monitor: bool,
+    pub(crate) order: Vec<Reference<'a>>,
+    pub(crate) metered: Vec<Reference<'a>>,
+    pub(crate) leave_bad_paths: bool,
     pub(crate) start: Option<Reference<'a>>,
     pub(crate) home: Option<Reference<'a>>,
     pub(crate) lifetime: Option<Duration>,
@@ -107,6 +110,32 @@ pub(crate) fn mobility<'a>(field: &Field<'a>, problems: &mut Problems) -> Option
         );
     }
     let care_of = care_of(&reader, nodes.is_some(), problems);
+    let path_monitor = reader.get("path_monitor").and_then(|field| field.boolean(problems)).unwrap_or(false);
+    let order = links(&reader, "order", problems);
+    if order.is_empty() {
+        let reason = "they are about the access links in `order`: write order = [\"wifi\", \"lte\"]";
+        reader.refuse(&["metered", "leave_bad_paths"], reason, problems);
+    } else {
+        reader.refuse(
+            &["start", "nodes", "home"],
+            "with `order` the mobile node chooses by itself",
+            problems,
+        );
+        if let Some(field) = reader.get("order").filter(|_| !path_monitor) {
+            let hint = "write path_monitor = true".to_owned();
+            field.wrong("the mobile node has to watch the paths that it chooses among", Some(hint), problems);
+        }
+        if let Some(field) =
+            reader.get("order").filter(|_| movement_detection != MovementDetection::LinkTrigger)
+        {
+            let hint = "leave `movement_detection` out".to_owned();
+            field.wrong(
+                "the mobile node has to be told by its links whether they are up",
+                Some(hint),
+                problems,
+            );
+        }
+    }
     let replay: Replay = word(&reader, "replay", problems);
     let simultaneous_bindings =
         reader.get("simultaneous_bindings").and_then(|field| field.boolean(problems)).unwrap_or(false);
@@ -119,7 +148,13 @@ pub(crate) fn mobility<'a>(field: &Field<'a>, problems: &mut Problems) -> Option
         routing: routing.unwrap_or_default(),
         encapsulation: word(&reader, "encapsulation", problems),
         leave_room: reader.get("leave_room").and_then(|field| field.boolean(problems)).unwrap_or(true),
-        path_monitor: reader.get("path_monitor").and_then(|field| field.boolean(problems)).unwrap_or(false),
+        path_monitor,
+        order,
+        metered: links(&reader, "metered", problems),
+        leave_bad_paths: reader
+            .get("leave_bad_paths")
+            .and_then(|field| field.boolean(problems))
+            .unwrap_or(false),
         start: reader.get("start").and_then(|field| Reference::read(&field, problems)),
         home: reader.get("home").and_then(|field| Reference::read(&field, problems)),
         lifetime: lifetime(reader.get("lifetime").as_ref(), problems),
@@ -148,6 +183,13 @@ pub(crate) fn mobility<'a>(field: &Field<'a>, problems: &mut Problems) -> Option
         ),
         policy: policy.unwrap_or_default(),
     })
+}
+
+/// The names of links.
+fn links<'a>(reader: &Reader<'a>, key: &str, problems: &mut Problems) -> Vec<Reference<'a>> {
+    let Some(field) = reader.get(key) else { return Vec::new() };
+    let fields = field.list("it must be an array of link names, such as [\"wifi\", \"lte\"]", problems);
+    fields.iter().filter_map(|field| Reference::read(field, problems)).collect()
 }
 
 fn word<W: crate::words::Word + Default>(reader: &Reader<'_>, key: &str, problems: &mut Problems) -> W {

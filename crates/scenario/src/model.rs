@@ -165,7 +165,13 @@ pub struct Mobility {
     pub leave_room: bool,
     /// Whether mobile nodes watch their paths, and leave one in use that goes silent for another that answers.
     pub path_monitor: bool,
-    /// The access link in use when the run begins.
+    /// The access links that are up from the beginning, the preferred one first, where the mobile node chooses; else empty.
+    pub order: Vec<LinkId>,
+    /// Those of them whose use costs something.
+    pub metered: Vec<LinkId>,
+    /// Whether, among them, one in use that is bad is left for a better one.
+    pub leave_bad_paths: bool,
+    /// The access link in use when the run begins; with [`Mobility::order`] its first.
     pub start: LinkId,
     /// The access link on which the mobile node is at home, if there is one.
     pub home: Option<LinkId>,

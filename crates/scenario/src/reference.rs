@@ -394,6 +394,24 @@ leave one in use that goes silent for another that is up and answers; one that w
 `careof-agent` has it on unless told otherwise.",
         ),
         key(
+            "order",
+            "array of link names",
+            "none",
+            "Access links that are all up from the beginning, the preferred one first: the mobile node uses the first that works, leaves it for the next one when it is silent, and comes back when it has worked for 5 s. Needs `path_monitor`, and no `start`, `[[handover]]` or `nodes`.",
+        ),
+        key(
+            "metered",
+            "array of link names",
+            "none",
+            "Of those in `order`, the ones whose use costs something: they come after all others, whatever their place.",
+        ),
+        key(
+            "leave_bad_paths",
+            "true or false",
+            "`false`",
+            "With `order`, whether a path in use that is bad is left before it is silent, and come back to when it is good again: see *Bad paths* in the documentation of `careof-agent`, where it is on unless told otherwise.",
+        ),
+        key(
             "start",
             "link name",
             "`from` of the first handover, else the first access link",

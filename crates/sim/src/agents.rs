@@ -11,6 +11,7 @@ use careof_plan::{
 };
 use careof_wire::icmp::{DestinationUnreachable, IcmpMessage, QuotedDatagram, TimeExceeded, UnreachableCode};
 use careof_wire::ipv4::Ipv4Header;
+use careof_wire::mip4::{Message, PathProbe};
 use careof_wire::protocol;
 use careof_wire::tunnel::relay_error;
 use careof_wire::udp::UdpHeader;
@@ -230,9 +231,9 @@ impl Simulation {
         let (source, destination, ttl) = (header.source, header.destination, header.ttl);
         match header.protocol {
             protocol::UDP => match UdpHeader::parse(source, destination, bytes) {
-                Ok((udp, payload)) => self.agent_input(
-                    node,
-                    Input::Udp {
+                Ok((udp, payload)) => {
+                    self.tell_traffic(node, source, payload);
+                    let input = Input::Udp {
                         interface,
                         source,
                         source_port: udp.source_port,
@@ -242,8 +243,9 @@ impl Simulation {
                         // Links of a scenario have as many ends as it says.
                         link_address: None,
                         payload,
-                    },
-                ),
+                    };
+                    self.agent_input(node, input);
+                }
                 Err(_) => self.malformed_messages += 1,
             },
             protocol::ICMP => {
@@ -258,6 +260,19 @@ impl Simulation {
             }
             _ => self.malformed_messages += 1,
         }
+    }
+
+    /// Home agent: has what it answers to a probe tell what has passed there.
+    fn tell_traffic(&mut self, node: NodeId, source: Ipv4Addr, payload: &[u8]) {
+        let Some(passed) = &self.passed_at_home else { return };
+        let Agent::Home(agent) = &mut self.nodes[usize::from(node.0)].agent else { return };
+        let Some(fixed) = payload.first_chunk::<{ PathProbe::FIXED_LEN }>() else { return };
+        if payload.first() != Some(&PathProbe::TYPE) {
+            return;
+        }
+        let Ok(Message::PathProbe(probe)) = Message::parse(fixed) else { return };
+        let counts = passed.get(&(node, probe.home_address, source)).copied().unwrap_or_default();
+        agent.note_traffic(probe.home_address, source, counts);
     }
 
     /// An ICMP error may be about a segment of this node, or about a tunnel that begins here.

@@ -8,8 +8,8 @@ use careof_metrics::{Direction, FlowMetrics};
 use careof_mobility::v4::{ConfigError, CorrespondentNode, ForeignAgent, HomeAgent, MobileNode};
 use careof_plan::{
     AgentPlan, Captures, Digest, FlowId, InterfaceIndex, NodeId, Observation, OneWayId, Side, Unwrapped,
-    Workload, down_of, lay_out, measured_name, measured_senders, names, port, refuse_what_no_world_can,
-    stall_threshold, up_of,
+    Workload, attached_first, down_of, lay_out, measured_name, measured_senders, names, port,
+    refuse_what_no_world_can, stall_threshold, up_of,
 };
 use careof_scenario::{Assist, KernelTcp, LinkId, Scenario, Workload as Traffic};
 use careof_tcp::{CongestionControl, Connection, Role as TcpRole};
@@ -65,13 +65,18 @@ impl Simulation {
             pool: PacketPool::default(),
             flows: Vec::new(),
             flow_metrics: Vec::new(),
-            script: Script::new(script_slot, start, &scenario.handovers),
+            script: Script::new(script_slot, &attached_first(&scenario), &scenario.handovers),
             ledger: Ledger::default(),
             digest: Digest::new(),
             observer: Observer { log, pcap },
             bytes: PacketBytes::default(),
             events: 0,
             leaves_room: careof_plan::leaves_room(&scenario),
+            passed_at_home: scenario
+                .mobility
+                .as_ref()
+                .is_some_and(|mobility| mobility.leave_bad_paths)
+                .then(std::collections::BTreeMap::new),
             tunnel_mtus: std::collections::BTreeMap::new(),
             black_holes: careof_metrics::BlackHoles::new(),
             malformed_messages: 0,

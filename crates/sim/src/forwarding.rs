@@ -223,7 +223,26 @@ impl Simulation {
             encapsulation,
         });
         self.pool.refresh(packet);
+        self.count_at_home(node, packet, tunnel.exit, true);
         true
+    }
+
+    /// A packet enters a tunnel at a home agent, or comes out of one; `there` is its other end.
+    fn count_at_home(&mut self, node: NodeId, packet: PacketRef, there: Ipv4Addr, sent: bool) {
+        let Some(passed) = &mut self.passed_at_home else { return };
+        if !matches!(self.nodes[usize::from(node.0)].agent, Agent::Home(_)) {
+            return;
+        }
+        let inner = &self.pool[packet].header;
+        let (home, bytes) = (if sent { inner.destination } else { inner.source }, inner.total_len());
+        let counts = passed.entry((node, home, there)).or_default();
+        let (packets, sum) = if sent {
+            (&mut counts.packets_sent, &mut counts.bytes_sent)
+        } else {
+            (&mut counts.packets_received, &mut counts.bytes_received)
+        };
+        *packets = packets.wrapping_add(1);
+        *sum = sum.wrapping_add(u64::from(bytes));
     }
 
     /// Hands a packet to the link at `interface`, in fragments if it must be.
@@ -519,6 +538,7 @@ impl Simulation {
         self.strip_outer(packet, &outer);
         let bytes = u64::from(inner.total_len());
         self.note_passed(node, InterfaceId(interface.0), false, bytes);
+        self.count_at_home(node, packet, outer.header.source, false);
         if self.is_own(node, inner.destination) {
             return self.deliver(node, interface, packet);
         }

@@ -33,10 +33,10 @@ pub(crate) struct Script {
 }
 
 impl Script {
-    /// The script of `handovers`, beginning on `start`.
-    pub(crate) fn new(slot: Slot, start: Option<LinkId>, handovers: &[Handover]) -> Self {
+    /// The script of `handovers`, beginning on the links `first`.
+    pub(crate) fn new(slot: Slot, first: &[LinkId], handovers: &[Handover]) -> Self {
         Self {
-            steps: steps(start, handovers),
+            steps: steps(first, handovers),
             next: 0,
             handovers: handovers.to_vec(),
             current: None,

@@ -13,6 +13,7 @@ use careof_plan::{
 };
 use careof_scenario::Scenario;
 use careof_wire::icmp::is_error;
+use careof_wire::mip4::PathCounts;
 use careof_wire::protocol;
 
 use crate::advice::Senders;
@@ -211,6 +212,8 @@ pub struct Simulation {
     /// Whether mobile nodes leave room for their tunnels.
     pub(crate) leaves_room: bool,
     /// What the entries of tunnels know of their paths, by node and tunnel's exit: soft state (RFC 2003 section 5).
+    /// What home agents have put into tunnels and taken out, by node, home address and care-of address, where somebody asks.
+    pub(crate) passed_at_home: Option<BTreeMap<(NodeId, Ipv4Addr, Ipv4Addr), PathCounts>>,
     pub(crate) tunnel_mtus: BTreeMap<(NodeId, Ipv4Addr), PathMtu>,
     /// What is noted of tunnels that swallow large packets.
     pub(crate) black_holes: BlackHoles,

@@ -261,7 +261,8 @@ pub const KINDS: &[KindSpec] = &[
     KindSpec {
         kind: EventKind::Handover,
         doc: "A phase of a handover of `node` to `link`. `cause` is `announced`, `initiated`, `link-down`, `link-up`, \
-              `registered`, `terminated` or `failed`; with `path_monitor` also `path-silent` and `path-answers`; with `care_of = \"dhcp\"` also `address-acquired` and `address-lost`.",
+              `registered`, `terminated` or `failed`; with `path_monitor` also `path-silent` and `path-answers`, and with \
+              `leave_bad_paths` the `detail` of `initiated` says what was wrong; with `care_of = \"dhcp\"` also `address-acquired` and `address-lost`.",
         columns: &[C::Node, C::Link, C::Cause, C::Detail],
     },
     KindSpec {

@@ -46,7 +46,7 @@ impl EventQueue {
         name: impl Fn(InterfaceId) -> Option<String>,
     ) {
         match *event {
-            HandoverEvent::Initiated { from, to, .. } => {
+            HandoverEvent::Initiated { from, to, reason, .. } => {
                 if self.handovers.len() == MOST_HANDOVERS {
                     self.handovers.pop_front();
                 }
@@ -54,6 +54,7 @@ impl EventQueue {
                     at_s: now.as_secs_f64(),
                     from: from.and_then(&name),
                     to: name(to),
+                    reason: reason.to_string(),
                     phase: event.name(),
                     care_of: None,
                     latency_ms: None,
@@ -91,7 +92,7 @@ impl EventQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use careof_mobility::v4::{DropReason, HandoverStyle, Notice, PathProperties};
+    use careof_mobility::v4::{DropReason, HandoverReason, HandoverStyle, Notice, PathFault, PathProperties};
     use std::net::Ipv4Addr;
 
     #[test]
@@ -116,6 +117,7 @@ mod tests {
             from: None,
             to,
             notice: Notice::None,
+            reason: HandoverReason::PathBad(PathFault::Loss { permille: 87 }),
             style: HandoverStyle::BreakBeforeMake,
             old,
             new,
@@ -141,6 +143,7 @@ mod tests {
             (known[0].phase, known[0].attempts, known[0].latency_ms),
             ("terminated", Some(2), Some(42.0))
         );
+        assert_eq!(known[0].reason, "path-lossy: 8.7 % lost");
         for _ in 0..100 {
             queue.note_handover(Instant::ZERO, &initiated, name);
         }

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use careof_base::{DataRate, Instant};
-use careof_mobility::v4::{DropReason, InterfaceId};
+use careof_mobility::v4::{DropReason, InterfaceId, PathFault};
 use careof_wire::tunnel::Encapsulation;
 
 use super::agent::Agent;
@@ -178,6 +178,9 @@ impl Carrier {
             state: quality.state.name(),
             round_trip_ms: quality.round_trip.map(ms),
             variation_ms: quality.variation.map(ms),
+            least_round_trip_ms: quality.least_round_trip.map(ms),
+            fault: quality.fault.map(PathFault::name),
+            avoided: quality.avoided,
             loss_out: quality.uplink.loss_permille.map(part),
             loss_in: quality.downlink.loss_permille.map(part),
             delivered_out: quality.uplink.delivered.map(DataRate::bits_per_second),

@@ -53,6 +53,12 @@ pub struct PathStatus {
     pub round_trip_ms: Option<f64>,
     /// Its mean deviation, milliseconds.
     pub variation_ms: Option<f64>,
+    /// The least round trip of late, milliseconds.
+    pub least_round_trip_ms: Option<f64>,
+    /// What is wrong with it in use, if it is bad: `loss` or `delay`.
+    pub fault: Option<&'static str>,
+    /// Whether it was left as bad, and is not come back to before it is good again.
+    pub avoided: bool,
     /// Of what was sent from here, lost on the way to the home agent, 0 to 1, about.
     pub loss_out: Option<f64>,
     /// Of what the home agent has sent, lost on the way here, 0 to 1, about.
@@ -162,6 +168,9 @@ pub struct HandoverStatus {
     pub from: Option<String>,
     /// The interface moved to.
     pub to: Option<String>,
+    /// Why: `attached`, `chosen`, `moved`, `not-working`, `preferred`, `path-silent`, `path-lossy`, `path-slow`, `path-good-again` or
+    /// `not-better`, with what was measured.
+    pub reason: String,
     /// How far it came: `initiated`, `registered`, `terminated` or `failed`.
     pub phase: &'static str,
     /// The care-of address registered; none at home.

@@ -261,6 +261,11 @@ fn describe(status: &Value) -> String {
                     .as_f64()
                     .map_or_else(|| "-".to_owned(), |s| format!("{s:.1} s ago"))
             }),
+            ("quality", &|row| match row["path"]["fault"].as_str() {
+                Some(fault) => format!("bad: {fault}"),
+                None if row["path"]["avoided"] == true => "avoided".to_owned(),
+                None => "-".to_owned(),
+            }),
         ],
     );
     table(
@@ -300,6 +305,7 @@ fn describe(status: &Value) -> String {
             ("at", &|row| row["at_s"].as_f64().map_or_else(String::new, |at| format!("{at:.3} s"))),
             ("from", &|row| text(&row["from"])),
             ("to", &|row| text(&row["to"])),
+            ("why", &|row| text(&row["reason"])),
             ("phase", &|row| text(&row["phase"])),
             ("care-of", &|row| text(&row["care_of"])),
             ("latency", &|row| {

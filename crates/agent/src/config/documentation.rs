@@ -77,6 +77,27 @@ answer to the first, and changes nothing. A report that several requests carry i
 
 `early_requests = 0` is the RFC to the letter.
 
+## Bad paths
+
+With `path_monitor`, `selection = \"preferred\"` and `leave_bad_paths` (all on unless changed) a path in use that is bad, but not silent, is
+left, make before break, for one that is clearly better, and come back to when it is good again. What `careof-agent switch` chose is left only when it no
+longer works.
+
+| | |
+|---|---|
+| A path is bad | for 15 s at least of what passes, in three spans in a row of 5 s and 100 packets (or 30 s and 20 packets), 5 % of the packets or more are lost; or even the least round trip to the home agent is four times what it usually is there, and 100 ms longer. |
+| It is not bad | if what passes explains it: a queue stands, more than 6000 bytes are in flight, and the path delivers more than a quarter of what it is known to carry. A download that fills its own queue leaves no path. |
+| Another path will do | if it is known to carry at least twice what the bad one delivers - by `rate`, or because it has delivered that within the last hour - and so many probes in a row come through it that TCP would get twice as much there at its loss and round trip (Mathis et al. 1997): at equal round trips 20 where 10 % are lost, 40 where 5 % are; 8 where the bad one is slow, each four times as quick. |
+| A path that costs | (`cost = \"metered\"`) comes after all others, whatever the order. It is a refuge from silence, and from a loss of 20 % or more, not from anything else. |
+| It is come back to | after 60 s at the earliest, when 40 probes in a row come through with a round trip of no more than twice what it was, or 50 ms more. Each time it is left it is avoided for twice as long, up to an hour, until it has not been left for two hours: five times in half an hour at the very most, once an hour in the long run. If everything else fails it is used all the same. |
+| A mistake is undone | if within 60 s the path come to is full and delivers less than the one that was left: that is used again, and kept for eight minutes at least, then for twice as long each time. |
+| The probes | take their 220 bytes from the 40 bytes a second that a path's probes may take, or from those and 1 % of what passes over the path in use. |
+
+A path that always was slow is no bad one: the order of the interfaces is the owner's. Without `rate` no path is left for one that was not in
+use within the last hour. What travels without a tunnel is not seen; what a path loses and delivers is known only where the home agent tells in
+its answers what it has counted, as `careof-agent` does. `careof-agent status` shows what is wrong with a path in use, which paths are avoided, and why each handover
+was made; so do the log and the metrics.
+
 ## Metrics
 
 With `[metrics]`, Prometheus reads them at `/metrics`.
@@ -93,9 +114,12 @@ With `[metrics]`, Prometheus reads them at `/metrics`.
 | `careof_interface_up`, `careof_interface_in_use` | `interface` | State of the interfaces; the second of a mobile node's. |
 | `careof_path_state` | `interface`, `state` | Mobile node: 1 for the state in which the path through the interface is (`unknown`, `alive`, `suspect`, `silent`), 0 for the others. |
 | `careof_path_round_trip_seconds`, `careof_path_variation_seconds` | `interface` | Mobile node: round trip to the home agent, smoothed, and its mean deviation. |
+| `careof_path_least_round_trip_seconds` | `interface` | Mobile node: the least round trip of late, without the queues that come and go. |
+| `careof_path_bad`, `careof_path_avoided` | `interface` | Mobile node: whether the path, in use, loses much or has become slow; whether it was left for that and is not good again. See *Bad paths*. |
 | `careof_path_loss_ratio`, `careof_path_delivered_bits_per_second` | `interface`, `direction` | Mobile node: what is lost, about, and what has lately got through, by the counters of both ends (`out`: from here). |
 | `careof_path_probes_total` | `interface`, `outcome` | Mobile node: probes `sent`, and `answered`. |
 | `careof_handovers_total` | `outcome` | Mobile node: handovers that ended `registered` or `failed`. |
+| `careof_handover_reasons_total` | `reason` | Mobile node: handovers begun, by why: `attached`, `chosen`, `moved`, `not-working`, `preferred`, `path-silent`, `path-lossy`, `path-slow`, `path-good-again`, `not-better`. |
 | `careof_handover_latency_seconds` | | Histogram: from the beginning of a handover to its accepted registration. |
 | `careof_host_changes_pending` | | Routes, proxied addresses and neighbours that wait to be put into the host after a start, or after changes that came too fast to be read. |
 | `careof_tunnelled_packets_total`, `careof_tunnelled_bytes_total` | `direction` | Datagrams put into tunnels (`out`) and taken out of them (`in`), all tunnels together. |

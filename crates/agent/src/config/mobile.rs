@@ -59,11 +59,16 @@ pub(super) fn mobile(
         given(reader, "encapsulation", problems, |field, p| field.choice(&encapsulations, &[], p));
     let report_paths = given(reader, "report_paths", problems, |field, p| field.boolean(p)).unwrap_or(true);
     let path_monitor = given(reader, "path_monitor", problems, |field, p| field.boolean(p)).unwrap_or(true);
+    let leave_bad_paths = given(reader, "leave_bad_paths", problems, |field, p| field.boolean(p));
     let mut flag = |key: &str| given(reader, key, problems, |field, p| field.boolean(p)).unwrap_or(false);
     let encapsulating_delivery = flag("encapsulating_delivery");
     let simultaneous = flag("simultaneous_bindings");
     let broadcasts = flag("broadcasts");
     let selection = selection(reader, problems);
+    if selection == Selection::Manual || !path_monitor {
+        let reason = "paths are chosen with path_monitor = true and selection = \"preferred\" only";
+        reader.refuse(&["leave_bad_paths"], reason, problems);
+    }
     let keep_old = match reader.get("keep_old") {
         Some(field) => keep_old(&field, problems),
         None => Some(Duration::from_secs(2)),
@@ -106,6 +111,7 @@ pub(super) fn mobile(
         keep_old,
         report_paths,
         path_monitor,
+        leave_bad_paths: leave_bad_paths.unwrap_or(true),
         policy: PolicyTable::new(default, policy.unwrap_or_default()),
         ..defaults
     };
@@ -187,7 +193,10 @@ fn interfaces(field: &Field<'_>, problems: &mut Problems) -> Option<Vec<(Interfa
         let round_trip = given(&reader, "round_trip", problems, |field, p| field.positive_duration(p));
         let downlink = given(&reader, "rate", problems, |field, p| field.rate(p));
         let uplink = given(&reader, "rate_up", problems, |field, p| field.rate(p)).or(downlink);
+        let costs = [("free", false), ("metered", true)];
+        let cost = given(&reader, "cost", problems, |field, p| field.choice(&costs, &[], p));
         let interface = InterfaceConfig {
+            metered: cost.unwrap_or(false),
             care_of: care_of.unwrap_or_default(),
             path: PathProperties { downlink, uplink, round_trip },
             ..InterfaceConfig::new(InterfaceId(u16::try_from(index).ok()?))

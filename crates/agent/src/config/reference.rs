@@ -320,6 +320,13 @@ tell, as without. What leaves without a tunnel (`\"triangle\"`) is not seen, onl
 watched, and used when no other can say that it works.",
         ),
         key(
+            "leave_bad_paths",
+            "true or false",
+            "`true`",
+            "With `path_monitor` and `\"preferred\"`: leave a path in use that is bad, not silent, for another one that is known to carry \
+more and is clearly better, and come back when it is good again. See *Bad paths*.",
+        ),
+        key(
             "selection",
             "word",
             "`\"preferred\"`",
@@ -442,14 +449,22 @@ person - the agent notices.",
             "rate",
             "rate",
             "unknown",
-            "Its rate towards this host, for those who listen to handovers, and for `report_paths`.",
+            "Its rate towards this host, for those who listen to handovers, for `report_paths`, and for `leave_bad_paths`.",
         ),
         key("rate_up", "rate", "`rate`", "Its rate from this host."),
+        key(
+            "cost",
+            "word",
+            "`\"free\"`",
+            "`\"metered\"`: its use costs something. It comes after all that are free, whatever the order, and is used when none of them works \
+or hardly anything gets through. See *Bad paths*.",
+        ),
     ],
     elsewhere: &[
         ("interface", "write `name`"),
         ("device", "write `name`"),
         ("preference", "the order of the tables is the preference"),
+        ("metered", "write cost = \"metered\""),
         ("delay", "write `round_trip`, the time there and back"),
     ],
 };

@@ -1,5 +1,6 @@
 //! The metrics: a snapshot of the agent, and what the daemon itself has counted, as Prometheus reads it.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use careof_mobility::v4::{Event, HandoverEvent};
@@ -23,6 +24,8 @@ const LATENCIES: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5
 pub(crate) struct Tally {
     registered: u64,
     failed: u64,
+    /// Why handovers were begun.
+    reasons: BTreeMap<&'static str, u64>,
     latency: Histogram,
     pub(crate) reloads: u64,
     pub(crate) rejected_reloads: u64,
@@ -36,6 +39,7 @@ impl Default for Tally {
         Self {
             registered: 0,
             failed: 0,
+            reasons: BTreeMap::new(),
             latency: Histogram::new(LATENCIES),
             reloads: 0,
             rejected_reloads: 0,
@@ -55,6 +59,9 @@ impl Tally {
                 self.latency.observe(latency.as_secs_f64());
             }
             Event::Handover(HandoverEvent::Failed { .. }) => self.failed += 1,
+            Event::Handover(HandoverEvent::Initiated { reason, .. }) => {
+                *self.reasons.entry(reason.name()).or_default() += 1;
+            }
             _ => {}
         }
     }
@@ -214,6 +221,15 @@ impl Snapshot {
         writer.gauges("path_round_trip_seconds", help, seconds(|path| path.round_trip_ms))?;
         let help = "Mean deviation of the round trip";
         writer.gauges("path_variation_seconds", help, seconds(|path| path.variation_ms))?;
+        let help = "The least round trip of late";
+        writer.gauges("path_least_round_trip_seconds", help, seconds(|path| path.least_round_trip_ms))?;
+        let flag = |pick: fn(&PathStatus) -> bool| {
+            paths().map(move |(name, path)| (by(name), f64::from(u8::from(pick(path)))))
+        };
+        let help = "Whether the path, in use, loses much or has become slow";
+        writer.gauges("path_bad", help, flag(|path| path.fault.is_some()))?;
+        let help = "Whether the path was left as bad and is not good again";
+        writer.gauges("path_avoided", help, flag(|path| path.avoided))?;
         let both = |pick: fn(&PathStatus) -> [Option<f64>; 2]| {
             paths().flat_map(move |(name, path)| {
                 let labels =
@@ -324,6 +340,9 @@ impl Snapshot {
             let outcomes = [("registered", tally.registered), ("failed", tally.failed)];
             let outcomes = outcomes.map(|(name, count)| ([("outcome", name.to_owned())], count));
             writer.counters("handovers", "Handovers by how they ended", outcomes)?;
+            let reasons = tally.reasons.iter();
+            let reasons = reasons.map(|(name, count)| ([("reason", (*name).to_owned())], *count));
+            writer.counters("handover_reasons", "Handovers by why they were begun", reasons)?;
         }
         let outcomes = [("applied", tally.reloads), ("rejected", tally.rejected_reloads)];
         let outcomes = outcomes.map(|(name, count)| ([("outcome", name.to_owned())], count));
@@ -366,6 +385,9 @@ mod tests {
                     state: "silent",
                     round_trip_ms: Some(20.0),
                     variation_ms: Some(2.0),
+                    least_round_trip_ms: Some(19.0),
+                    fault: None,
+                    avoided: true,
                     loss_out: Some(0.05),
                     loss_in: None,
                     delivered_out: None,
@@ -452,6 +474,9 @@ mod tests {
             "careof_interface_up{interface=\"wlan0\"} 1.0",
             "careof_path_state{interface=\"wlan0\",state=\"silent\"} 1.0",
             "careof_path_round_trip_seconds{interface=\"wlan0\"} 0.02",
+            "careof_path_least_round_trip_seconds{interface=\"wlan0\"} 0.019",
+            "careof_path_bad{interface=\"wlan0\"} 0.0",
+            "careof_path_avoided{interface=\"wlan0\"} 1.0",
             "careof_path_loss_ratio{interface=\"wlan0\",direction=\"out\"} 0.05",
             "careof_path_probes_total{interface=\"wlan0\",outcome=\"answered\"} 2",
             "careof_assist_total{what=\"replayed\"} 4",

@@ -112,7 +112,8 @@ impl Reporter {
 
     fn handover<'n>(&mut self, now: Instant, name: &dyn Fn(InterfaceId) -> &'n str, event: &HandoverEvent) {
         match *event {
-            HandoverEvent::Initiated { from, to, style, .. } => {
+            HandoverEvent::Initiated { from, to, style, reason, .. } => {
+                let reason = reason.to_string();
                 let style = match style {
                     careof_mobility::v4::HandoverStyle::MakeBeforeBreak => "make-before-break",
                     careof_mobility::v4::HandoverStyle::BreakBeforeMake => "break-before-make",
@@ -125,6 +126,7 @@ impl Reporter {
                     from = from.map(name),
                     to = name(to),
                     style,
+                    reason,
                     "Handover initiated"
                 );
             }

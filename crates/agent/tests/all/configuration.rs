@@ -137,9 +137,11 @@ fn everything_can_be_said() {
          keep_old = \"until-down\"\nsimultaneous_bindings = true\nbroadcasts = true\nreport_paths = true\npath_monitor = false\n\
          [[policy]]\nto = \"10.0.0.0/8\"\nport = 80\nmethod = \"regular-ip\"\n\
          [[interface]]\nname = \"wlan0\"\ncare_of = \"prefer-foreign-agent\"\nround_trip = \"700 ms\"\n\
-         rate = \"2 Mbit/s\"\nrate_up = \"64 kbit/s\"\n",
+         rate = \"2 Mbit/s\"\nrate_up = \"64 kbit/s\"\ncost = \"metered\"\n",
     );
     let Setup::Mobile(setup) = read(&text).setup else { panic!() };
+    let metered: Vec<_> = setup.config.interfaces.iter().map(|one| one.metered).collect();
+    assert_eq!(metered, [true, false]);
     let names: Vec<_> = setup.devices.iter().map(|device| device.name.as_str()).collect();
     assert_eq!(names, ["wlan0", "eth0"]);
     let preferences: Vec<_> = setup.config.interfaces.iter().map(|one| one.preference).collect();
@@ -149,6 +151,10 @@ fn everything_can_be_said() {
     assert_eq!(path.uplink, Some(DataRate::from_kilobits_per_second(64)));
     assert_eq!(path.round_trip, Some(Duration::from_millis(700)));
     assert!(setup.config.report_paths && !setup.config.path_monitor);
+    let Setup::Mobile(stays) = read(&mobile("leave_bad_paths = false\n")).setup else { panic!() };
+    assert!(stays.config.path_monitor && !stays.config.leave_bad_paths);
+    let Setup::Mobile(usual) = read(&mobile("")).setup else { panic!() };
+    assert!(usual.config.leave_bad_paths && usual.config.interfaces.iter().all(|one| !one.metered));
     assert_eq!(setup.config.renew_after_percent, 50);
     assert_eq!(setup.config.keep_old, None);
     let web = "10.1.1.1".parse().unwrap();
@@ -283,6 +289,16 @@ fn mistakes() -> Vec<(String, &'static str)> {
         ),
         (mobile("routing = \"regular-ip\""), "say for which destinations, in [[policy]]"),
         (mobile("selection = \"manual\"\nhold = \"1 s\""), "goes back to nothing by itself"),
+        (
+            mobile("selection = \"manual\"\nleave_bad_paths = true"),
+            "paths are chosen with path_monitor = true and selection = \"preferred\" only",
+        ),
+        (mobile("path_monitor = false\nleave_bad_paths = true"), "paths are chosen with path_monitor = true"),
+        (
+            mobile("[[interface]]\nname = \"gsm0\"\ncost = \"meterd\""),
+            "known are \"free\" and \"metered\"\n  hint: did you mean \"metered\"?",
+        ),
+        (mobile("[[interface]]\nname = \"gsm0\"\nmetered = true"), "hint: write cost = \"metered\""),
         (mobile("keep_old = \"forever\""), "or \"until-down\""),
         (home("encapsulations = [\"esp\"]"), "encapsulations.0: found \"esp\""),
         (foreign("mobile_node = 7"), "write [[mobile_node]], once for each"),

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use crate::support::*;
 use careof_agent::{Hooks, MobileSetup, Status};
+use careof_base::{DataRate, Probability};
+use careof_link::{Config, Loss};
 use careof_mobility::v4::{DeliveryMethod, Event, HandoverEvent, Notice, PolicyTable, Selection};
 
 fn watching(selection: Selection) -> MobileSetup {
@@ -100,4 +102,46 @@ fn a_path_that_is_back_after_a_silence_is_registered_again_and_the_transfer_goes
     assert!(got == sent, "what arrived is what was sent");
     client.shutdown(std::net::Shutdown::Write).unwrap();
     assert!(server.join().unwrap().is_empty());
+}
+
+#[test]
+fn a_path_that_loses_much_is_left_for_the_other_one_and_the_status_says_why() {
+    let Some(realm) = realm_or_skip() else { return };
+    let good = Config { delay: Duration::from_millis(10), ..Config::default() };
+    let lossy = Config { loss: Loss::Bernoulli { p: Probability::new(0.15).unwrap() }, ..good.clone() };
+    let world = World::with(realm, &lossy, &good);
+    let _home = world.home_agent(home_setup(), Hooks::default());
+    let mut setup = watching(Selection::Preferred { hold: Duration::from_secs(600) });
+    setup.config.leave_bad_paths = true;
+    for interface in &mut setup.config.interfaces {
+        let rate = Some(DataRate::from_megabits_per_second(1000));
+        (interface.path.downlink, interface.path.uplink) = (rate, rate);
+    }
+    let mobile = world.mobile_node(setup);
+    mobile.wait_registered("wlan0");
+    let listener = world.correspondent.run(|| Listener::bind((CORRESPONDENT, 80))).unwrap().unwrap();
+    let server = start(move || {
+        let (mut peer, _) = listener.accept().unwrap();
+        let sent = pattern(100_000);
+        // Until the other end has enough.
+        while peer.write_all(&sent).is_ok() {}
+    });
+    let mut client = world.mobile.run(|| Tcp::connect((CORRESPONDENT, 80))).unwrap().unwrap();
+    client.set_read_timeout(Some(PATIENCE)).unwrap();
+    let (stop, stopped) = std::sync::mpsc::channel::<()>();
+    let reader = start(move || {
+        let mut got = vec![0; 10_000];
+        while stopped.try_recv().is_err() {
+            client.read_exact(&mut got).unwrap();
+        }
+    });
+    let status = mobile.wait_registered("gsm0");
+    let last = status.handovers.last().expect("a handover");
+    assert!(last.reason.starts_with("path-lossy: "), "{last:?}");
+    let wlan = status.interfaces.iter().find(|found| found.name == "wlan0").expect("an interface");
+    let wlan = wlan.path.as_ref().expect("watched");
+    assert!(wlan.avoided && wlan.state == "alive", "{wlan:?}");
+    stop.send(()).unwrap();
+    reader.join().unwrap();
+    server.join().unwrap();
 }

@@ -7,7 +7,7 @@ use careof_base::DataRate;
 use careof_wire::mip4::{Identification, PathReport, ReplyCode};
 
 use super::replay::TIMESTAMP_PRECISION;
-use super::{InterfaceId, NtpTime};
+use super::{InterfaceId, NtpTime, PathFault};
 
 /// How far in advance a handover was announced before the old link goes away.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -17,6 +17,64 @@ pub enum Notice {
     None,
     /// By this much; zero says that the owner decided, but knows of no end of the old link.
     Ahead(Duration),
+}
+
+/// Why a handover is begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum HandoverReason {
+    /// There was no path in use.
+    Attached,
+    /// The owner has chosen the interface.
+    Chosen,
+    /// The interface is the same, the point of attachment another one.
+    Moved,
+    /// The interface in use works no longer: its link, its address or agent, or the registration through it.
+    NotWorking,
+    /// An interface before it in the owner's order, or without cost, has worked for long enough.
+    Preferred,
+    /// The path in use is silent, and this one answers.
+    PathSilent,
+    /// The path in use is bad, and this one clearly better.
+    PathBad(PathFault),
+    /// The path was left as bad, and is good again.
+    PathGood,
+    /// The path was left as bad, and the other one delivers less.
+    NotBetter,
+}
+
+impl HandoverReason {
+    /// The name in status, logs and metrics.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Attached => "attached",
+            Self::Chosen => "chosen",
+            Self::Moved => "moved",
+            Self::NotWorking => "not-working",
+            Self::Preferred => "preferred",
+            Self::PathSilent => "path-silent",
+            Self::PathBad(PathFault::Loss { .. }) => "path-lossy",
+            Self::PathBad(PathFault::Delay { .. }) => "path-slow",
+            Self::PathGood => "path-good-again",
+            Self::NotBetter => "not-better",
+        }
+    }
+}
+
+impl core::fmt::Display for HandoverReason {
+    /// The name, with what was measured.
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(self.name())?;
+        match self {
+            Self::PathBad(PathFault::Loss { permille }) => {
+                write!(f, ": {}.{} % lost", permille / 10, permille % 10)
+            }
+            Self::PathBad(PathFault::Delay { round_trip, usual }) => {
+                write!(f, ": round trip {} ms instead of {}", round_trip.as_millis(), usual.as_millis())
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Which comes first, the new path or the end of the old one.
@@ -35,7 +93,8 @@ pub struct PathProperties {
     pub downlink: Option<DataRate>,
     /// Rate from the mobile node.
     pub uplink: Option<DataRate>,
-    /// Round-trip time to the home agent: given by the owner, and measured by registrations since.
+    /// Round-trip time to the home agent: given by the owner, and measured since, by registrations, or where paths are
+    /// watched by probes: the least of late, without the queues that come and go.
     pub round_trip: Option<Duration>,
 }
 
@@ -97,6 +156,8 @@ pub enum HandoverEvent {
         to: InterfaceId,
         /// How much warning there was.
         notice: Notice,
+        /// Why.
+        reason: HandoverReason,
         /// As things stand now.
         style: HandoverStyle,
         /// The path in use, as far as known.

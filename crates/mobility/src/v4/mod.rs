@@ -22,6 +22,7 @@ mod mobile_node;
 mod movement_detection;
 mod outbox;
 mod pace;
+mod path_merit;
 mod path_monitor;
 mod policy;
 mod prefix;
@@ -48,7 +49,7 @@ pub use event::{
     RegistrationStep, VisitorChanged,
 };
 pub use foreign_agent::{ForeignAgent, ForeignAgentConfig, ForeignLink};
-pub use handover::{HandoverEvent, HandoverFailure, HandoverStyle, Notice, PathProperties};
+pub use handover::{HandoverEvent, HandoverFailure, HandoverReason, HandoverStyle, Notice, PathProperties};
 pub use home_agent::{
     BindingRecord, HomeAgent, HomeAgentConfig, MobileNodeRecord, PeerSecurity, ServedMobileNode,
 };
@@ -61,6 +62,7 @@ pub use mobile_node::{
     UnknownInterface,
 };
 pub use movement_detection::MovementConfig;
+pub use path_merit::PathFault;
 pub use path_monitor::{PathFlow, PathQuality, PathState};
 pub use policy::{DeliveryMethod, PolicyEntry, PolicyTable};
 pub use prefix::Prefix;

@@ -25,6 +25,8 @@ use core::time::Duration;
 use careof_base::{DataRate, Instant};
 use careof_wire::mip4::PathCounts;
 
+use super::path_merit::PathFault;
+
 /// Unanswered probes by which a path in use is dead.
 pub(crate) const DEATH: u32 = 7;
 /// Unanswered probes by which a path that is not in use counts as silent: nothing hurries there.
@@ -133,6 +135,12 @@ pub struct PathQuality {
     pub probes_sent: u64,
     /// Answers to them.
     pub probes_answered: u64,
+    /// The least round-trip time of late: without the queues that come and go.
+    pub least_round_trip: Option<Duration>,
+    /// What is wrong with it, in use.
+    pub fault: Option<PathFault>,
+    /// Whether it was left as bad, and is not used before it is good again unless nothing else works.
+    pub avoided: bool,
 }
 
 /// A probe that may still be answered.
@@ -146,12 +154,22 @@ struct Outstanding {
 
 /// What both ends had counted at a probe.
 #[derive(Clone, Copy, Debug)]
-struct Mark {
-    asked_at: Instant,
-    answered_at: Instant,
+pub(crate) struct Mark {
+    pub(crate) asked_at: Instant,
+    pub(crate) answered_at: Instant,
     /// Ours: what was sent when it was asked, what was received when the answer came.
-    own: PathCounts,
-    peer: PathCounts,
+    pub(crate) own: PathCounts,
+    pub(crate) peer: PathCounts,
+}
+
+/// A probe that was answered.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Answer {
+    pub(crate) sequence: u32,
+    pub(crate) at: Instant,
+    pub(crate) round_trip: Duration,
+    /// `None` where the other end does not count.
+    pub(crate) mark: Option<Mark>,
 }
 
 /// What a monitor wants done.
@@ -335,6 +353,7 @@ impl PathMonitor {
             last_received: self.last_received,
             probes_sent: self.probes_sent,
             probes_answered: self.probes_answered,
+            ..PathQuality::default()
         }
     }
 
@@ -508,6 +527,27 @@ impl PathMonitor {
         self.tokens >= PROBE_COST
     }
 
+    /// Pays for a probe that is sent to find out how good a path is, this one or, on behalf of what passes here, another one, if
+    /// that leaves enough for doubts.
+    pub(crate) fn pay(&mut self, now: Instant) -> bool {
+        self.count_tokens(now);
+        let can = self.tokens >= PROBE_COST + RESERVE / 8;
+        if can {
+            self.tokens -= PROBE_COST;
+        }
+        can
+    }
+
+    /// The next probe is paid for.
+    pub(crate) fn is_paid(&mut self) {
+        self.tokens = self.tokens.saturating_add(PROBE_COST).min(RESERVE);
+    }
+
+    /// When the last probe was sent.
+    pub(crate) const fn last_probe(&self) -> Option<Instant> {
+        self.last_probe
+    }
+
     /// Whether a probe for another path's sake is worth sending now, and can be afforded: none was answered since `since`, and
     /// none is waited for. Who is `urgent` need not be able to afford it.
     pub(crate) fn should_vouch(&mut self, now: Instant, since: Instant, urgent: bool) -> bool {
@@ -641,9 +681,13 @@ impl PathMonitor {
     }
 
     /// The answer to the probe with this number has come, and is genuine.
-    pub(crate) fn answered(&mut self, now: Instant, sequence: u32, peer: Option<PathCounts>) {
-        let place = self.outstanding.get_mut(sequence as usize % REMEMBERED).and_then(Option::take);
-        let Some(probe) = place else { return };
+    pub(crate) fn answered(
+        &mut self,
+        now: Instant,
+        sequence: u32,
+        peer: Option<PathCounts>,
+    ) -> Option<Answer> {
+        let probe = self.outstanding.get_mut(sequence as usize % REMEMBERED).and_then(Option::take)?;
         let round_trip = now.saturating_duration_since(probe.sent_at);
         self.sample(round_trip);
         if let Some((smoothed, _)) = self.rtt
@@ -653,18 +697,20 @@ impl PathMonitor {
             // Whoever does not answer packets, the path is not what takes so long.
             self.usual_wait = Some((usual / 2).max(smoothed));
         }
-        if let Some(peer) = peer {
-            let own = PathCounts {
-                packets_sent: probe.counts.packets_sent,
-                bytes_sent: probe.counts.bytes_sent,
-                ..self.counts
-            };
-            self.measure(Mark { asked_at: probe.sent_at, answered_at: now, own, peer });
+        let own = PathCounts {
+            packets_sent: probe.counts.packets_sent,
+            bytes_sent: probe.counts.bytes_sent,
+            ..self.counts
+        };
+        let mark = peer.map(|peer| Mark { asked_at: probe.sent_at, answered_at: now, own, peer });
+        if let Some(mark) = mark {
+            self.measure(mark);
         }
         self.probes_answered = self.probes_answered.saturating_add(1);
         self.last_answer = Some(now);
         self.missing = 0;
         self.heard(now);
+        Some(Answer { sequence, at: now, round_trip, mark })
     }
 
     /// Takes in a round trip.

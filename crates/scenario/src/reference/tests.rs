@@ -183,6 +183,15 @@ fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
                 ("encapsulation", "encapsulation=gre"),
                 ("leave_room", "leave_room=false"),
                 ("path_monitor", "path_monitor=true"),
+                ("order", "order=[\"wifi2\"]\nhandover=[]\nmobility.path_monitor=true"),
+                (
+                    "metered",
+                    "metered=[\"wifi2\"]\nmobility.order=[\"wifi\", \"wifi2\"]\nhandover=[]\nmobility.path_monitor=true",
+                ),
+                (
+                    "leave_bad_paths",
+                    "leave_bad_paths=true\nmobility.order=[\"wifi\", \"wifi2\"]\nhandover=[]\nmobility.path_monitor=true",
+                ),
                 ("start", "start=wifi2\nhandover=[]"),
                 ("home", "home=wifi"),
                 ("lifetime", "lifetime=infinity"),

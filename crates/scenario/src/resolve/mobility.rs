@@ -4,7 +4,7 @@ use careof_base::Duration;
 
 use super::Network;
 use crate::error::Problems;
-use crate::mobility::{HandoverDraft, MobilityDraft};
+use crate::mobility::{HandoverDraft, MobilityDraft, Reference};
 use crate::model::{Handover, HandoverStyle, LinkId, Mobility, PolicyRule, Role};
 use crate::tree::quote;
 use crate::units;
@@ -17,8 +17,22 @@ impl Network {
         problems: &mut Problems,
     ) -> Option<Mobility> {
         let home = draft.home.as_ref().map(|home| self.look_up_access(home, problems));
+        let order = self.access_links(&draft.order, problems);
+        let metered = self.access_links(&draft.metered, problems);
+        for (reference, link) in draft.metered.iter().zip(&metered) {
+            if !order.contains(link) {
+                let expected = "`metered` names links of `order`";
+                problems.add(reference.place(), quote(reference.name), expected, None);
+            }
+        }
+        if let (Some(first), false) = (handovers.first(), order.is_empty()) {
+            let hint = "leave `order` or [[handover]] out".to_owned();
+            let expected = "with `order` the mobile node chooses by itself";
+            problems.add(first.at.place(), "a handover", expected, Some(hint));
+        }
         let start = match (&draft.start, handovers.first()) {
             (Some(start), _) => self.look_up_access(start, problems),
+            (None, _) if !order.is_empty() => order.first().copied(),
             // Its error is reported with the handover.
             (None, Some(first)) => {
                 self.links.iter().position(|l| l.access && l.name == first.from.name).map(LinkId)
@@ -38,6 +52,9 @@ impl Network {
             encapsulation: draft.encapsulation,
             leave_room: draft.leave_room,
             path_monitor: draft.path_monitor,
+            order,
+            metered,
+            leave_bad_paths: draft.leave_bad_paths,
             start: start?,
             home: home.flatten(),
             lifetime: draft.lifetime,
@@ -53,6 +70,18 @@ impl Network {
             policy,
             fleet: self.fleet.clone(),
         })
+    }
+
+    fn access_links(&self, names: &[Reference<'_>], problems: &mut Problems) -> Vec<LinkId> {
+        let mut links = Vec::new();
+        for reference in names {
+            let Some(link) = self.look_up_access(reference, problems) else { continue };
+            if links.contains(&link) {
+                problems.add(reference.place(), quote(reference.name), "each link is named once", None);
+            }
+            links.push(link);
+        }
+        links
     }
 
     /// Looks up the links of the handovers and, from the link `active` at first, follows them through time.

@@ -42,6 +42,30 @@ fn overridden(text: &str) -> String {
 }
 
 #[test]
+fn a_mobile_node_that_chooses_among_links_needs_to_watch_them_and_no_script() {
+    let order = "[mobility]\norder = [\"wavelan\", \"gsm\"]\n";
+    let watched = format!("{order}path_monitor = true\n");
+    let no_script = |text: String| {
+        text.split("[[handover]]").next().unwrap().to_owned()
+            + "[[flow]]\nfrom = \"correspondent\"\nto = \"mobile\"\n"
+    };
+    assert!(edited("[mobility]\n", &watched).contains("with `order` the mobile node chooses by itself"));
+    assert!(edited("[mobility]\n", order).contains("hint: write path_monitor = true"));
+    assert!(edited("[mobility]\n", "[mobility]\nmetered = [\"gsm\"]\n").contains("write order ="));
+    let wrong = |more: &str| {
+        let text = no_script(GOOD.replacen("[mobility]\n", &format!("{watched}{more}\n"), 1));
+        errors(&text, &[]).to_string()
+    };
+    assert!(wrong("metered = [\"lte\"]").contains("the mobile node's links are"));
+    assert!(wrong("start = \"gsm\"").contains("with `order` the mobile node chooses by itself"));
+    assert!(wrong("movement_detection = \"prefix\"").contains("hint: leave `movement_detection` out"));
+    let text = no_script(GOOD.replacen("[mobility]\n", &watched, 1));
+    Scenario::parse("scenarios/x.toml", &text, &[]).expect("nothing is wrong with it");
+    let only = text.replacen("[\"wavelan\", \"gsm\"]", "[\"wavelan\"]\nmetered = [\"gsm\"]", 1);
+    assert!(errors(&only, &[]).to_string().contains("`metered` names links of `order`"));
+}
+
+#[test]
 fn an_unknown_key_is_refused_with_the_nearest_one() {
     assert_eq!(
         edited("queue =", "rato = "),

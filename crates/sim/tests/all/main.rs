@@ -10,6 +10,7 @@ mod media;
 mod no_harm;
 mod path_monitor;
 mod path_mtu;
+mod path_quality;
 mod random_worlds;
 mod senders;
 mod shortcuts;

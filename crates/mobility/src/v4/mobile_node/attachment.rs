@@ -9,6 +9,7 @@ use careof_wire::mip4::Lifetime;
 use super::config::InterfaceConfig;
 use super::registration::Pending;
 use crate::v4::movement_detection::AgentList;
+use crate::v4::path_merit::PathRecord;
 use crate::v4::path_monitor::PathMonitor;
 use crate::v4::solicitor::Solicitor;
 use crate::v4::{
@@ -97,6 +98,8 @@ pub(super) struct Interface {
     pub(super) viable_since: Option<Instant>,
     /// Watches the path through it.
     pub(super) monitor: PathMonitor,
+    /// How good it is.
+    pub(super) record: PathRecord,
     /// Times that the path was found silent in use, of late, and when last.
     pub(super) deaths: (u32, Instant),
     /// Not to be relied on before then, since it went silent in use more than once.
@@ -127,6 +130,7 @@ impl Interface {
             denials: 0,
             viable_since: None,
             monitor: PathMonitor::default(),
+            record: PathRecord::default(),
             deaths: (0, Instant::ZERO),
             usable_from: Instant::ZERO,
         }
@@ -136,6 +140,12 @@ impl Interface {
     pub(super) fn measured(&mut self, round_trip: Duration) {
         self.path.round_trip = Some(round_trip);
         self.least_round_trip = Some(self.least_round_trip.map_or(round_trip, |least| least.min(round_trip)));
+    }
+
+    /// What is known of the path, for others: with the least round trip of late, if probes have measured it, for that of a
+    /// registration may have stood behind a queue.
+    pub(super) fn known_path(&self) -> PathProperties {
+        PathProperties { round_trip: self.record.least_round_trip().or(self.path.round_trip), ..self.path }
     }
 
     /// Where a registration would be made now; `None` when there is nothing to register with.

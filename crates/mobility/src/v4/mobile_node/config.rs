@@ -46,6 +46,9 @@ pub struct InterfaceConfig {
     pub care_of: CareOfChoice,
     /// The higher, the better, under [`Selection::Preferred`].
     pub preference: u8,
+    /// Whether its use costs something: under [`Selection::Preferred`] it comes after all that cost nothing, and is no
+    /// refuge from a path that is merely bad, unless hardly anything gets through that.
+    pub metered: bool,
     /// What is known of the path through it. The round-trip time sets the first retransmission time of
     /// registrations.
     pub path: PathProperties,
@@ -63,6 +66,7 @@ impl InterfaceConfig {
             id,
             care_of: CareOfChoice::CoLocated,
             preference: 0,
+            metered: false,
             path: PathProperties::default(),
             up: false,
             address: None,
@@ -184,6 +188,9 @@ pub struct MobileNodeConfig {
     /// [notes](super::MobileNode::note_sent), and by probes, which home agents that do not know them ignore. Under
     /// [`Selection::Preferred`] a path in use that is silent is left for another one that answers.
     pub path_monitor: bool,
+    /// Whether, with `path_monitor` and under [`Selection::Preferred`], a path in use that is bad - it loses much, or has become
+    /// slow - is left for another one that is known to carry more and is found clearly better by probes.
+    pub leave_bad_paths: bool,
     /// Whether the foreign agent that the node comes to is asked to tell the one it comes from
     /// (draft-ietf-mobileip-optim), where there is a security association with both. The identifications must be
     /// timestamps.
@@ -227,6 +234,7 @@ impl MobileNodeConfig {
             keep_old: None,
             report_paths: false,
             path_monitor: false,
+            leave_bad_paths: false,
             smooth_handoff: false,
             policy: PolicyTable::default(),
             interfaces,

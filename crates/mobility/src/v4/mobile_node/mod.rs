@@ -10,6 +10,7 @@ mod config;
 mod delivery;
 mod path_watch;
 mod previous_agent;
+mod quality;
 mod registration;
 mod reply;
 mod request;
@@ -30,6 +31,7 @@ pub use delivery::Delivery;
 
 use attachment::{Attachment, Interface, is_home_agent};
 use previous_agent::PreviousAgent;
+use quality::Trial;
 use registration::{Pending, Purpose};
 use switching::{Handover, Retiring};
 
@@ -41,8 +43,9 @@ use super::pace::Pace;
 use super::replay::IdentificationSource;
 use super::{
     AgentEvent, AgentLoss, Change, ConfigError, Counters, DeliveryMethod, DropReason, EncapsulationChoice,
-    Encapsulations, Event, HandoverEvent, HandoverFailure, Input, InterfaceAddress, InterfaceId, Notice,
-    PathProperties, PolicyTable, Prefix, SecurityAssociation, Transmit, TransmitPayload, Wake, WallClock,
+    Encapsulations, Event, HandoverEvent, HandoverFailure, HandoverReason, Input, InterfaceAddress,
+    InterfaceId, Notice, PathProperties, PolicyTable, Prefix, SecurityAssociation, Transmit, TransmitPayload,
+    Wake, WallClock,
 };
 
 /// The node has no interface with this number.
@@ -82,6 +85,10 @@ pub struct MobileNode {
     previous_agent: Option<PreviousAgent>,
     /// The home agent has answered a probe.
     probes_understood: bool,
+    /// A path that was come to from a bad one.
+    trial: Option<Trial>,
+    /// When paths are to be judged.
+    judge_at: Instant,
     /// What the owner was last told about answering ARP.
     answers_arp: Option<bool>,
     identifications: IdentificationSource,
@@ -118,6 +125,8 @@ impl MobileNode {
             left: false,
             previous_agent: None,
             probes_understood: false,
+            trial: None,
+            judge_at: Instant::MAX,
             answers_arp: None,
             identifications: IdentificationSource::new(config.security.replay()),
             pace: Pace::default(),
@@ -150,7 +159,7 @@ impl MobileNode {
         self.left = false;
         self.farewells.retain(|pending| pending.purpose != Purpose::Farewell);
         self.pinned = true;
-        self.begin_handover(now, index, notice);
+        self.begin_handover(now, index, notice, HandoverReason::Chosen);
         self.reconcile(now);
         Ok(())
     }
@@ -254,7 +263,7 @@ impl MobileNode {
     #[must_use]
     pub fn path(&self, interface: InterfaceId) -> PathProperties {
         let interface = self.index(interface).and_then(|index| self.interfaces.get(index));
-        interface.map_or(PathProperties::default(), |interface| interface.path)
+        interface.map_or(PathProperties::default(), Interface::known_path)
     }
 
     /// Whether packets that arrive on `interface` through a tunnel are for the node: it is in use, was in
@@ -310,6 +319,7 @@ impl MobileNode {
         let mut add = |at: Option<Instant>, wake| next = earliest(next, at.map(|at| (at, wake)));
         add(self.hold_deadline(), Wake::HoldTime);
         add(self.watch_deadline(), Wake::PathProbe);
+        add(Some(self.judge_at).filter(|&at| at < Instant::MAX), Wake::PathProbe);
         add(self.retiring.and_then(|retiring| retiring.until), Wake::OldInterfaceRelease);
         for (index, interface) in self.interfaces.iter().enumerate() {
             add(interface.solicitor.deadline().filter(|_| interface.up), Wake::SolicitationDue);
@@ -340,6 +350,7 @@ impl MobileNode {
     pub fn handle_timeout(&mut self, now: Instant) {
         self.outbox.called_at(now);
         self.watch_paths(now);
+        self.judge_paths(now);
         for index in 0..self.interfaces.len() {
             self.expire_agents(now, index);
             let Some(interface) = self.interfaces.get_mut(index) else { continue };

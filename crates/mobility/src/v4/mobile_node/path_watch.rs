@@ -14,8 +14,8 @@ use super::registration::Slot;
 use crate::v4::io::{DEFAULT_TTL, REGISTRATION_PORT};
 use crate::v4::path_monitor::{DEATH, PathMonitor};
 use crate::v4::{
-    DropReason, HandoverEvent, InterfaceId, Notice, PathQuality, PathState, Transmit, TransmitPayload,
-    authentication,
+    DropReason, HandoverEvent, HandoverReason, InterfaceId, Notice, PathQuality, PathState, Transmit,
+    TransmitPayload, authentication,
 };
 
 /// Probes of the path in use that are unanswered before others are asked whether they would do: by then most doubts are over.
@@ -55,7 +55,14 @@ impl MobileNode {
     #[must_use]
     pub fn path_quality(&self, interface: InterfaceId) -> PathQuality {
         let known = self.interfaces.iter().find(|known| known.config.id == interface);
-        known.map(|known| known.monitor.quality()).unwrap_or_default()
+        let index = self.index(interface);
+        let quality = known.map(|known| PathQuality {
+            least_round_trip: known.record.least_round_trip(),
+            fault: index.and_then(|index| self.fault_of(index)),
+            avoided: known.record.avoided.is_some(),
+            ..known.monitor.quality()
+        });
+        quality.unwrap_or_default()
     }
 
     /// When something is to be done about a path.
@@ -86,6 +93,7 @@ impl MobileNode {
                 interface.usable_from = Instant::ZERO;
             }
             interface.monitor.watch(now, care_of, in_use);
+            interface.record.watch(care_of);
         }
     }
 
@@ -136,7 +144,7 @@ impl MobileNode {
     }
 
     /// Sends a probe through interface `index`.
-    fn probe(&mut self, now: Instant, index: usize) {
+    pub(super) fn probe(&mut self, now: Instant, index: usize) {
         let Some(home_agent) = self.home_agent else { return };
         let nonce = self.random.next_u64();
         let Some(interface) = self.interfaces.get_mut(index) else { return };
@@ -193,11 +201,14 @@ impl MobileNode {
             return self.outbox.drop(reason, source);
         }
         self.probes_understood = true;
-        if let Some(interface) = self.interfaces.get_mut(index) {
-            interface.monitor.answered(now, answer.sequence, answer.counts);
+        let interface = self.interfaces.get_mut(index);
+        if let Some(answer) = interface.and_then(|i| i.monitor.answered(now, answer.sequence, answer.counts))
+        {
+            self.take_answer(now, index, &answer);
         }
         self.watch_paths(now);
         self.leave_silent_path(now);
+        self.judge_paths(now);
     }
 
     /// A request of ours leaves through interface `index`: an answer is to come.
@@ -283,7 +294,7 @@ impl MobileNode {
             (0..self.interfaces.len()).filter(|&index| index != active && self.is_viable(now, index));
         let others = others.filter_map(|index| Some((index, self.interfaces.get(index)?)));
         let rank = |(index, interface): &(usize, &Interface)| {
-            (interface.config.preference, core::cmp::Reverse(*index))
+            (interface.standing_in_need(), core::cmp::Reverse(*index))
         };
         let (watched, others): (Vec<_>, Vec<_>) =
             others.partition(|(_, interface)| interface.monitor.care_of().is_some());
@@ -296,6 +307,6 @@ impl MobileNode {
         let Some((best, _)) = best else { return };
         self.cancel_pending(now, active);
         self.pinned = false;
-        self.begin_handover(now, best, Notice::None);
+        self.begin_handover(now, best, Notice::None, HandoverReason::PathSilent);
     }
 }

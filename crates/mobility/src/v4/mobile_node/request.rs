@@ -59,7 +59,7 @@ impl MobileNode {
 
     /// What a request through interface `index` tells of paths, if it is to.
     fn report(&self, now: Instant, index: usize, pending: &Pending) -> Option<PathReport> {
-        let path = self.interfaces.get(index).filter(|_| self.config.report_paths)?.path;
+        let path = self.interfaces.get(index).filter(|_| self.config.report_paths)?.known_path();
         let registers = pending.purpose == Purpose::Register;
         Some(PathReport {
             downlink: path.downlink,

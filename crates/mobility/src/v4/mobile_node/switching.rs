@@ -8,7 +8,9 @@ use super::attachment::{Attachment, Interface};
 use super::config::Selection;
 use super::registration::{Pending, Purpose};
 use super::{MobileNode, PathProperties};
-use crate::v4::{ArpEvent, ArpOwner, Event, HandoverEvent, HandoverFailure, HandoverStyle, Notice};
+use crate::v4::{
+    ArpEvent, ArpOwner, Event, HandoverEvent, HandoverFailure, HandoverReason, HandoverStyle, Notice,
+};
 
 /// A handover that is not registered yet.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +36,9 @@ impl MobileNode {
     }
 
     fn path_of(&self, index: Option<usize>) -> PathProperties {
-        index.and_then(|index| self.interfaces.get(index)).map_or(PathProperties::default(), |i| i.path)
+        index
+            .and_then(|index| self.interfaces.get(index))
+            .map_or(PathProperties::default(), Interface::known_path)
     }
 
     /// Whether packets can be sent and received through the interface as things stand.
@@ -46,7 +50,7 @@ impl MobileNode {
     }
 
     /// Begins a handover to interface `to`, ending another one that was under way.
-    pub(super) fn begin_handover(&mut self, now: Instant, to: usize, notice: Notice) {
+    pub(super) fn begin_handover(&mut self, now: Instant, to: usize, notice: Notice, why: HandoverReason) {
         if self.handover.is_some_and(|handover| handover.to == to) {
             return;
         }
@@ -69,7 +73,7 @@ impl MobileNode {
         // registered anew, and is a handover whose end the owner is told.
         let unsure = self.interfaces.get(to).is_some_and(|interface| interface.refresh);
         if !in_place || unsure {
-            self.initiate(now, to, notice);
+            self.initiate(now, to, notice, why);
         }
     }
 
@@ -80,7 +84,7 @@ impl MobileNode {
         held.is_some_and(|held| attachment.is_none_or(|attachment| attachment == held.attachment))
     }
 
-    fn initiate(&mut self, now: Instant, to: usize, notice: Notice) {
+    fn initiate(&mut self, now: Instant, to: usize, notice: Notice, reason: HandoverReason) {
         let from = self.active;
         let style = match from {
             Some(from) if self.works(from) && (from != to || self.is_held_in_place(to)) => {
@@ -92,7 +96,8 @@ impl MobileNode {
         let (old, new) = (self.path_of(from), self.path_of(Some(to)));
         let from_id = from.and_then(|from| self.id(from));
         self.handover = Some(Handover { from, to, started: now });
-        self.handover_event(HandoverEvent::Initiated { from: from_id, to: to_id, notice, style, old, new });
+        let (from, to) = (from_id, to_id);
+        self.handover_event(HandoverEvent::Initiated { from, to, notice, reason, style, old, new });
     }
 
     /// Ends a handover that is not registered.
@@ -187,6 +192,9 @@ impl MobileNode {
         }
         let from = handover.from;
         self.active = Some(index);
+        if let Some(interface) = self.interfaces.get_mut(index) {
+            interface.record.avoided = None;
+        }
         let care_of = self.interfaces.get(index).and_then(|i| i.held).and_then(|h| h.attachment.care_of());
         let latency = now - handover.started;
         let (old, new) = (self.path_of(from), self.path_of(Some(index)));
@@ -354,7 +362,7 @@ impl MobileNode {
             interface.pending = Some(pending);
         }
         if in_place.is_none() && self.handover.is_none() {
-            self.initiate(now, index, Notice::None);
+            self.initiate(now, index, Notice::None, HandoverReason::Moved);
         }
         if desired {
             self.arp_for(index, attachment);
@@ -401,8 +409,11 @@ impl MobileNode {
         }
         let viable = self.interfaces.iter().enumerate().filter_map(|(index, interface)| {
             // Of equals the first.
-            Some((index, (interface.config.preference, core::cmp::Reverse(index)), interface.viable_since?))
+            Some((index, (interface.standing_in_need(), core::cmp::Reverse(index)), interface.viable_since?))
         });
+        // What was left as bad has to be found good again.
+        let is_avoided =
+            |index: usize| self.interfaces.get(index).is_some_and(|i| i.record.avoided.is_some());
         let eager = self.config.movement.eager;
         let current = self.desired.and_then(|index| self.interfaces.get(index));
         if current.is_some_and(|interface| interface.monitor.is_silent()) {
@@ -415,20 +426,27 @@ impl MobileNode {
             Some(_) if self.pinned && self.desired.is_some() => None,
             // Of those that are as good, the one that came last.
             Some(current) if eager => viable
-                .filter(|(_, (preference, _), since)| {
-                    *preference >= current.config.preference && Some(*since) > current.viable_since
+                .filter(|(index, (standing, _), since)| {
+                    *standing >= current.standing_in_need()
+                        && Some(*since) > current.viable_since
+                        && !is_avoided(*index)
                 })
                 .max_by_key(|(_, rank, since)| (*since, *rank)),
             Some(current) => viable
-                .filter(|(_, (preference, _), since)| {
-                    *preference > current.config.preference && *since + hold <= now
+                .filter(|(index, (standing, _), since)| {
+                    *standing > current.standing_in_need() && *since + hold <= now && !is_avoided(*index)
                 })
                 .max_by_key(|(_, rank, _)| *rank),
             None => viable.max_by_key(|(_, rank, _)| *rank),
         };
+        let reason = match (current, self.active) {
+            (Some(_), _) => HandoverReason::Preferred,
+            (None, Some(_)) => HandoverReason::NotWorking,
+            (None, None) => HandoverReason::Attached,
+        };
         if let Some((index, ..)) = choice {
             self.pinned = false;
-            self.begin_handover(now, index, Notice::None);
+            self.begin_handover(now, index, Notice::None, reason);
         }
     }
 
@@ -448,7 +466,10 @@ impl MobileNode {
         if self.pinned || self.left {
             return None;
         }
-        let better = self.interfaces.iter().filter(|i| i.config.preference > current.config.preference);
+        let better = self
+            .interfaces
+            .iter()
+            .filter(|i| i.standing_in_need() > current.standing_in_need() && i.record.avoided.is_none());
         let from = |interface: &Interface| match interface.viable_since {
             Some(since) => Some(since + hold),
             None => (interface.usable_from > self.outbox.now()).then_some(interface.usable_from),

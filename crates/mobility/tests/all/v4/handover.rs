@@ -34,6 +34,7 @@ fn make_before_break_uses_the_new_interface_only_when_its_registration_is_accept
             from: Some(IF_WLAN),
             to: IF_GSM,
             notice: Notice::Ahead(Duration::ZERO),
+            reason: HandoverReason::Chosen,
             style: HandoverStyle::MakeBeforeBreak,
             old: PathProperties { round_trip: Some(Duration::from_millis(700)), ..PathProperties::default() },
             new: PathProperties::default(),
