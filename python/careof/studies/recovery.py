@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from careof.runs import SIMULATED
 from careof.studies import Row, Study, _recovery_kinds, _recovery_steps
 from careof.studies._files import as_json, refuse, write
+from careof.studies._recovery_handovers import carry_out_handovers
 from careof.studies._recovery_kinds import KINDS, Trouble
 from careof.studies._recovery_runs import AT_ONCE, CASES, QUICK, Case, Measured, Setup, measure
 from careof.studies._recovery_steps import PROMISES, Step
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from careof.studies import Watcher
 
+__all__ = ["carry_out", "carry_out_handovers"]
 
 TITLE = "Back at full speed after an outage"
 
