@@ -32,9 +32,7 @@ def parts_table(troubles: Sequence[Trouble], kinds: Sequence[Kind]) -> Table:
             ]
             name = f"{kind.id}, {'upload' if upload else 'download'}"
             rows.append(_row(name, parts, figures))
-            lines.append(
-                [name, str(len(parts)), *(f"{_seconds(median)} ({_seconds(late)})" for median, late in figures)]
-            )
+            lines.append([name, str(len(parts)), *(f"{_words(median)} ({_words(late)})" for median, late in figures)])
     return Table(
         title="Found out, registered, delivered",
         head=["kind", "handovers", *(f"{name}, s" for name in NAMES)],
@@ -73,3 +71,7 @@ def _row(name: str, parts: Sequence[Parts], figures: Sequence[Sequence[float]]) 
 
 def _seconds(value: float) -> float | str:
     return "never" if value == float("inf") else round(value, 3)
+
+
+def _words(value: float) -> str:
+    return "never" if value == float("inf") else f"{value:.3f}"

@@ -178,7 +178,7 @@ def kind_rows(troubles: Sequence[Trouble]) -> list[Row]:
             low, high = kind.promise()
             counts_bytes = kind.silence_s is None
             ours = with_ / max(without, 1.0) if counts_bytes else with_
-            beside = f"{without:,.0f} bytes" if counts_bytes else f"{shown(without)} s"
+            beside = f"{without:,.0f} bytes" if counts_bytes else _seconds(without)
             rows.append(
                 Row(
                     id=f"{kind.id}, {'upload' if upload else 'download'}",
@@ -192,3 +192,7 @@ def kind_rows(troubles: Sequence[Trouble]) -> list[Row]:
                 )
             )
     return rows
+
+
+def _seconds(value: float) -> str:
+    return "never" if value == float("inf") else f"{value:.2f} s"
