@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
 
 from careof import native, run
 from careof.errors import RunError
-from careof.studies import _recovery_draws, _recovery_kinds, recovery
+from careof.studies import _recovery_causes, _recovery_draws, _recovery_kinds, recovery
 from careof.studies._recovery_draws import draw, measure
 from careof.studies._recovery_kinds import KINDS
 from careof.studies._recovery_parts import Events
@@ -38,13 +38,23 @@ def stall(row: Row) -> float:
     return float("inf") if row.ours == "never" else float(row.ours)
 
 
-def test_a_sender_is_at_full_speed_within_a_round_trip_in_the_simulator(tmp_path: Path) -> None:
-    study = recovery.carry_out(tmp_path / "o", None, quick=True)
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory: pytest.TempPathFactory) -> tuple[Study, list[dict[str, Any]]]:
+    """The quick study, simulated, and its single runs."""
+    out = tmp_path_factory.mktemp("quick") / "o"
+    study = recovery.carry_out(out, None, quick=True)
+    runs: list[dict[str, Any]] = json.loads((out / "runs.json").read_text())
+    return study, runs
+
+
+def test_a_sender_is_at_full_speed_within_a_round_trip_in_the_simulator(
+    quick: tuple[Study, list[dict[str, Any]]],
+) -> None:
+    study, runs = quick
     assert len(study.rows) == len(QUICK) + 2 * len(KINDS)
     assert all(row.match for row in study.rows), study.for_people(Style(None))
     for row in study.rows[: len(QUICK)]:
         assert part(row, "without: median stall") > stall(row), row.what
-    runs = json.loads((tmp_path / "o" / "runs.json").read_text())
     assert len(runs) == 2 * 2 * len(QUICK) + 2 * 2 * len(KINDS)
     of_kinds = [one for one in runs if one.get("assist") == "default" and "kind" in one]
     assert len(of_kinds) == 2 * len(KINDS)
@@ -54,9 +64,8 @@ def test_a_sender_is_at_full_speed_within_a_round_trip_in_the_simulator(tmp_path
     assert len(study.tables[0].lines) == 2 * len(KINDS)
 
 
-def test_the_parts_of_a_handover_are_those_of_its_trouble(tmp_path: Path) -> None:
-    recovery.carry_out(tmp_path / "o", None, quick=True)
-    runs = json.loads((tmp_path / "o" / "runs.json").read_text())
+def test_the_parts_of_a_handover_are_those_of_its_trouble(quick: tuple[Study, list[dict[str, Any]]]) -> None:
+    _, runs = quick
 
     def parts(kind: str, upload: bool) -> dict[str, float]:
         first: dict[str, float] = next(
@@ -174,6 +183,34 @@ def test_handovers_drawn_by_chance_make_a_table_and_leave_the_worst_behind(tmp_p
     assert again.tables[0].lines[0] == study.tables[0].lines[0]
     text = (tmp_path / "o" / f"handover-{worst}.toml").read_text()
     assert text == _recovery_draws.measure(draw(worst)).scenario
+
+
+def test_a_long_stall_has_the_cause_that_its_events_show() -> None:
+    schema = pa.schema(
+        [("time_ns", pa.int64()), ("kind", pa.string()), ("node", pa.string())]
+        + [(name, pa.int64()) for name in ("seq", "ack", "len_bytes")]
+    )
+
+    def segment(seconds: float, kind: str, node: str, **columns: int) -> dict[str, object]:
+        return dict.fromkeys(schema.names) | at(seconds, f"segment-{kind}", node=node, **columns)
+
+    def sent(seconds: float, seq: int) -> dict[str, object]:
+        return segment(seconds, "sent", "correspondent", seq=seq, ack=1, len_bytes=100)
+
+    def came(seconds: float, seq: int) -> dict[str, object]:
+        return segment(seconds, "received", "mobile", seq=seq, ack=1, len_bytes=100)
+
+    def why(*rows: dict[str, object]) -> str:
+        # 100 is missing; the new path is ready at 2 s, and what is missing comes at 3 s.
+        before = [sent(0.5, 100), sent(0.6, 200), segment(0.9, "sent", "mobile", seq=1, ack=100, len_bytes=0)]
+        events = pa.Table.from_pylist([*before, *rows, came(3.0, 100)], schema)
+        return _recovery_causes.read(events, 2.0, 1.0, upload=False)
+
+    later = came(0.8, 200)
+    assert why(later, came(2.2, 300)) == "repetition last"
+    assert why(later, came(2.2, 100)) == "original refused"
+    assert why(later, sent(2.2, 100)) == "repaired anew"
+    assert why(came(0.8, 0), sent(2.2, 100)) == "other"
 
 
 def only(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:

@@ -5,10 +5,13 @@ Every one is simulated once, with the default assists. What counts is the stall 
 
 from __future__ import annotations
 
+from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING
 
 from careof.studies import Row, Study, Table
 from careof.studies._files import as_json, refuse, write
+from careof.studies._recovery_causes import MEANING, cause
 from careof.studies._recovery_draws import CONGESTION, work
 from careof.studies._recovery_words import quantile, shown
 from careof.sweeps.traced import in_turn
@@ -24,7 +27,7 @@ TITLE = "Stalls of handovers drawn by chance"
 BOUND_RTT = 2.0
 """The 99th percentile that is promised."""
 LISTED = 10
-"""The longest stalls are listed one by one."""
+"""So many of the longest stalls are listed one by one, and all that are longer than the bound."""
 
 _TEXT = (
     "Hard handovers, simulated with the default assists and the profile `linux`. Each is drawn by its number alone: "
@@ -54,21 +57,23 @@ def carry_out_handovers(out: Path | None, progress: Watcher | None, *, count: in
     """
     refuse(out)
     drawn = [one for batch in in_turn(work(first, count), progress) for one in batch]
-    worst = sorted(drawn, key=lambda one: (-one.stall_rtt, one.draw.number))[:LISTED]
+    over = sum(one.stall_rtt > BOUND_RTT for one in drawn)
+    worst = sorted(drawn, key=lambda one: (-one.stall_rtt, one.draw.number))[: max(LISTED, over)]
+    causes = [*in_turn([partial(_cause, one) for one in worst[:over]]), *[""] * (len(worst) - over)]
     study = Study(
         title=TITLE,
         rows=[_row(name, of) for name, of in _groups(drawn) if of],
         text=_TEXT,
         ours="99th percentile, RTT",
         beside=_BESIDE,
-        tables=[_worst(worst)],
+        tables=[_worst(worst, causes)],
     )
     if out is not None:
         files: dict[str, str | bytes] = {
             "rows.json": as_json(study.rows_as_json()),
             "handovers.json": as_json([one.as_json() for one in drawn]),
         }
-        files |= {f"handover-{one.draw.number}.toml": one.scenario for one in worst}
+        files |= {f"handover-{one.draw.number}.toml": one.scenario for one in worst[:LISTED]}
         study.files.extend(write(out, files))
     return study
 
@@ -108,7 +113,7 @@ def _row(name: str, drawn: Sequence[Drawn]) -> Row:
     )
 
 
-def _worst(worst: Sequence[Drawn]) -> Table:
+def _worst(worst: Sequence[Drawn], causes: Sequence[str]) -> Table:
     rows = [
         Row(
             id=f"handover {one.draw.number}",
@@ -119,22 +124,30 @@ def _worst(worst: Sequence[Drawn]) -> Table:
             low=None,
             high=None,
             match=None,
+            explanation=why,
         )
-        for one in worst
+        for one, why in zip(worst, causes, strict=True)
     ]
+    counted = Counter(why for why in causes if why)
+    counts = ", ".join(f"{why} {count}" for why, count in counted.most_common())
+    alone = (
+        "`careof study recovery --handovers 1 --first NUMBER --out DIR` repeats one alone and writes its scenario, "
+        "`DIR/handover-NUMBER.toml`, for `careof run` and `careof explain`."
+    )
     return Table(
         title=f"The {len(rows)} longest stalls",
-        head=["handover", "what", "stall, RTT", "stall, s", "timeouts"],
+        head=["handover", "what", "stall, RTT", "stall, s", "timeouts", "cause"],
         lines=[
-            [str(one.draw.number), row.what, str(row.ours), str(shown(one.stall_s)), str(one.timeouts)]
+            [str(one.draw.number), row.what, str(row.ours), str(shown(one.stall_s)), str(one.timeouts), row.explanation]
             for row, one in zip(rows, worst, strict=True)
         ],
-        text=(
-            "`careof study recovery --handovers 1 --first NUMBER --out DIR` repeats one alone and writes its scenario, "
-            "`DIR/handover-NUMBER.toml`, for `careof run` and `careof explain`."
-        ),
+        text=f"{MEANING}\n\nOver {BOUND_RTT:g} RTT: {counts}.\n\n{alone}" if counts else alone,
         rows=rows,
     )
+
+
+def _cause(one: Drawn, _progress: Watcher) -> str:
+    return cause(one)
 
 
 def _way(upload: bool) -> str:
