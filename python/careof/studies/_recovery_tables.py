@@ -23,7 +23,7 @@ def parts_table(troubles: Sequence[Trouble], kinds: Sequence[Kind]) -> Table:
     for kind in kinds:
         for upload in (False, True):
             wanted = (kind.id, upload, "default")
-            runs = [one for one in troubles if (one.kind, one.upload, one.assist) == wanted]
+            runs = [one for one in troubles if (one.kind, one.upload, one.assist) == wanted and one.is_measured]
             parts = [parts for one in runs for parts in one.handovers]
             if not parts:
                 continue

@@ -16,7 +16,7 @@ from careof.runs import SIMULATED
 from careof.studies import Row, Study, _recovery_kinds, _recovery_steps
 from careof.studies._files import as_json, refuse, write
 from careof.studies._recovery_handovers import carry_out_handovers
-from careof.studies._recovery_kinds import KINDS, Trouble
+from careof.studies._recovery_kinds import KINDS, Kind, Trouble
 from careof.studies._recovery_runs import AT_ONCE, CASES, QUICK, Case, Measured, Setup, measure
 from careof.studies._recovery_steps import PROMISES, Step
 from careof.studies._recovery_tables import parts_table
@@ -169,29 +169,35 @@ def step_rows(steps: Sequence[Step]) -> list[Row]:
 
 def kind_rows(troubles: Sequence[Trouble]) -> list[Row]:
     """What was measured of the other kinds of trouble, downloads and uploads."""
-    rows = []
-    for kind in KINDS:
-        for upload in (False, True):
-            with_, without = (
-                _recovery_kinds.median(troubles, kind, upload=upload, assist=assist) for assist in ("default", "none")
-            )
-            low, high = kind.promise()
-            counts_bytes = kind.silence_s is None
-            ours = with_ / max(without, 1.0) if counts_bytes else with_
-            beside = f"{without:,.0f} bytes" if counts_bytes else _seconds(without)
-            rows.append(
-                Row(
-                    id=f"{kind.id}, {'upload' if upload else 'download'}",
-                    what=kind.what,
-                    paper="-",
-                    ours=shown(ours),
-                    low=low,
-                    high=None if high is None else round(high, 2),
-                    match=(low is None or ours >= low) and (high is None or ours <= high),
-                    explanation=f"without assists {beside}",
-                )
-            )
-    return rows
+    return [_kind_row(troubles, kind, upload=upload) for kind in KINDS for upload in (False, True)]
+
+
+def _kind_row(troubles: Sequence[Trouble], kind: Kind, *, upload: bool) -> Row:
+    with_, without = (
+        _recovery_kinds.median(troubles, kind, upload=upload, assist=assist) for assist in ("default", "none")
+    )
+    low, high = kind.promise()
+    of = [one for one in troubles if (one.kind, one.upload) == (kind.id, upload)]
+    missing = sum(not one.is_measured for one in of)
+    explanation = (
+        f"{missing} of {len(of)} runs measured nothing: the mobile node was on another path" if missing else ""
+    )
+    ours: float | None = None
+    if with_ is not None and without is not None:
+        counts_bytes = kind.silence_s is None
+        ours = with_ / max(without, 1.0) if counts_bytes else with_
+        beside = f"without assists {f'{without:,.0f} bytes' if counts_bytes else _seconds(without)}"
+        explanation = "; ".join(filter(None, (beside, explanation)))
+    return Row(
+        id=f"{kind.id}, {'upload' if upload else 'download'}",
+        what=kind.what,
+        paper="-",
+        ours="not measured" if ours is None else shown(ours),
+        low=low,
+        high=None if high is None else round(high, 2),
+        match=ours is not None and (low is None or ours >= low) and (high is None or ours <= high),
+        explanation=explanation,
+    )
 
 
 def _seconds(value: float) -> str:
