@@ -12,7 +12,8 @@ NATIVE_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name
 
 ORACLES := ../shared/oracles
 
-.PHONY: help setup demo test compiled hunt lint format bench bench-bindings oracles worlds lock clean docs/wavelan-to-gsm.png
+.PHONY: help setup demo test compiled hunt lint format bench bench-bindings bench-silent-death bench-silent-outage \
+	bench-false-switch bench-soft-handovers oracles worlds lock clean docs/wavelan-to-gsm.png
 
 help:
 	@echo "make setup   build careof into $(VENV)"
@@ -25,6 +26,8 @@ help:
 	@echo "             what assists bring on real hosts"
 	@echo "make bench-bindings  a home agent with 100,000 bindings: registrations a second, seconds to serve after kill -9, latency under"
 	@echo "             attack (BINDINGS='--nodes 20000 --proxy-arp' for other ones)"
+	@echo "make bench-silent-death bench-silent-outage bench-false-switch bench-soft-handovers  what daemons promise, measured between"
+	@echo "             real hosts: 15, 6, 30 and 10 minutes (RUNS=N, MINUTES=N, AT_ONCE=N)"
 	@echo "make oracles the TCP models beside real kernels, printed predictions and ns-2, as far as these are there"
 	@echo "make lock    renew requirements.lock"
 	@echo "make clean   remove everything that was built"
@@ -88,13 +91,33 @@ docs/wavelan-to-gsm.png: setup
 
 bench: setup
 	$(BIN)/python benches/run.py
-	cargo test --workspace --locked --quiet --test all -- --ignored
+	cargo test --workspace --locked --quiet --test all -- --ignored --skip daemons::measurements
 	$(BIN)/python -m pytest --quiet -m measures
 
 # Of the release build, in namespaces of its own; the store is below TMPDIR, whose disk counts.
 bench-bindings:
 	cargo build --release --locked --quiet -p careof-agent --bin careof-agent --example bindings
 	target/release/examples/bindings $(BINDINGS)
+
+# What daemons promise, between real hosts on a machine that has nothing else to do: a table, and a failure where it is not held.
+# RUNS, MINUTES and AT_ONCE say how much is done, and how much at the same time.
+MEASURE := CAREOF_REQUIRE_LAB=1 cargo test --locked --quiet -p careof-agent --test all -- --ignored --nocapture --exact
+
+# A path in use dies with its interface up, and another one is there.
+bench-silent-death:
+	$(MEASURE) daemons::measurements::paths::silent_death
+
+# The only path is silent for 3 and 8 s.
+bench-silent-outage:
+	$(MEASURE) daemons::measurements::paths::silent_outage
+
+# Lossy paths that nobody should leave.
+bench-false-switch:
+	$(MEASURE) daemons::measurements::paths::false_switch
+
+# `careof-agent switch` between a slow and a fast path, with the default assists and without.
+bench-soft-handovers:
+	$(MEASURE) daemons::measurements::soft_handovers::soft_handovers
 
 # The same scenarios in both worlds, over ten phases of their handovers each: two hours, less with JOBS=4 on a machine
 # that has nothing else to do.

@@ -272,3 +272,19 @@ def test_a_run_loads_only_what_it_needs(small: Path) -> None:
 def test_colour_is_for_terminals(careof: Command, small: Path) -> None:
     done = careof("run", small, "--out", small.parent / "o", env=os.environ | {"TERM": "xterm"})
     assert "\x1b" not in done.stdout + done.stderr
+
+
+def test_handovers_are_drawn_by_their_numbers_where_a_study_can(careof: Command, tmp_path: Path) -> None:
+    one = careof("study", "recovery", "--handovers", "1", "--first", "3", "--out", "o", "--json", cwd=tmp_path)
+    assert one.returncode == 0, one.stderr
+    assert {row["id"] for row in json.loads(one.stdout)} >= {"all", "handover 3"}
+    assert (tmp_path / "o" / "handover-3.toml").exists()
+    for arguments, words in (
+        (("recovery", "--first", "3"), "--handovers N"),
+        (("overheads", "--handovers", "3"), "draws no handovers"),
+        (("recovery", "--handovers", "3", "--world", "linux"), "are simulated"),
+        (("recovery", "--handovers", "0"), "expected a whole number"),
+    ):
+        done = careof("study", *arguments, cwd=tmp_path)
+        assert done.returncode == 2, arguments
+        assert words in done.stderr

@@ -13,7 +13,7 @@ import signal
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from careof import native
 from careof.errors import CareofError, InputError, WorldError
@@ -23,6 +23,7 @@ from careof.staging import SUMMARY, space_hint
 from careof.text import Style, printable
 
 MOST_REPETITIONS = 1000
+MOST_DRAWS = 1_000_000
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from careof.jobs import Remark
     from careof.runs import Job, Run, Watcher
     from careof.series_comparison import SeriesComparison
+    from careof.studies import HandoverDraws, StudyModule
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -292,6 +294,18 @@ def _arguments_of_study(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--world", choices=native.WORLDS, default=SIMULATED, help="where to run it (default: sim); linux takes minutes"
     )
+    parser.add_argument(
+        "--handovers",
+        metavar="N",
+        type=_draws_asked,
+        help="instead of the study, simulate N handovers drawn by chance (recovery only)",
+    )
+    parser.add_argument(
+        "--first",
+        metavar="NUMBER",
+        type=_whole_number,
+        help="with --handovers: the number of the first handover; a number is always the same handover (default: 1)",
+    )
     parser.add_argument("--markdown", action="store_true", help="print a page of Markdown")
     _add_json(parser, "the rows of its table")
 
@@ -351,6 +365,10 @@ def _whole_number(text: str) -> int:
 
 def _positive(text: str) -> int:
     return _number(text, 1, LARGEST_SEED)
+
+
+def _draws_asked(text: str) -> int:
+    return _number(text, 1, MOST_DRAWS)
 
 
 def _repetitions(text: str) -> int:
@@ -636,9 +654,16 @@ def _study(options: argparse.Namespace) -> int:
         near = difflib.get_close_matches(options.name, names, n=1)
         hint = f"did you mean {near[0]}?" if near else f"studies: {', '.join(names) or 'none in this version'}"
         raise InputError(f"there is no study {options.name!r}", hint=hint)
+    module = studies.load(options.name)
+    draws = _draws(options, module)
     with _progress(options, "done") as progress:
-        module = studies.load(options.name)
-        study = module.carry_out(options.out, progress, quick=options.quick, world=options.world)
+        study = (
+            module.carry_out(options.out, progress, quick=options.quick, world=options.world)
+            if draws is None
+            else draws(
+                options.out, progress, count=options.handovers, first=1 if options.first is None else options.first
+            )
+        )
     if options.json:
         _print_json(study.rows_as_json())
     elif options.markdown:
@@ -646,6 +671,23 @@ def _study(options: argparse.Namespace) -> int:
     else:
         print(study.for_people(Style(sys.stdout)))
     return 0
+
+
+def _draws(options: argparse.Namespace, module: StudyModule) -> HandoverDraws | None:
+    """What carries out `--handovers`, if it is asked for."""
+    if options.handovers is None:
+        if options.first is not None:
+            raise InputError("--first names the first of several handovers", hint="say how many: --handovers N")
+        return None
+    draws = getattr(module, "carry_out_handovers", None)
+    if draws is None:
+        raise InputError(f"the study {options.name} draws no handovers", hint="careof study recovery --handovers N")
+    if options.quick or options.world != SIMULATED:
+        raise InputError(
+            "handovers drawn by chance are simulated, each of them",
+            hint="leave out --quick and --world with --handovers",
+        )
+    return cast("HandoverDraws", draws)
 
 
 def _print_json(value: object) -> None:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 
-from careof import native
-from careof.studies import _recovery_kinds, recovery
-from careof.studies._recovery_kinds import KINDS
+from careof import native, run
+from careof.studies import _recovery_causes, _recovery_draws, _recovery_kinds, recovery
+from careof.studies._recovery_draws import draw, measure
+from careof.studies._recovery_kinds import KINDS, Kind
+from careof.studies._recovery_parts import Events
 from careof.studies._recovery_runs import CASES, QUICK, SCENARIO, Case, Measured, Setup
+from careof.studies._recovery_words import quantile
 from careof.text import Style
 from linux_hosts import need_linux_hosts
 
@@ -32,14 +37,192 @@ def stall(row: Row) -> float:
     return float("inf") if row.ours == "never" else float(row.ours)
 
 
-def test_a_sender_is_at_full_speed_within_a_round_trip_in_the_simulator(tmp_path: Path) -> None:
-    study = recovery.carry_out(tmp_path / "o", None, quick=True)
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory: pytest.TempPathFactory) -> tuple[Study, list[dict[str, Any]]]:
+    """The quick study, simulated, and its single runs."""
+    out = tmp_path_factory.mktemp("quick") / "o"
+    study = recovery.carry_out(out, None, quick=True)
+    runs: list[dict[str, Any]] = json.loads((out / "runs.json").read_text())
+    return study, runs
+
+
+def test_a_sender_is_at_full_speed_within_a_round_trip_in_the_simulator(
+    quick: tuple[Study, list[dict[str, Any]]],
+) -> None:
+    study, runs = quick
     assert len(study.rows) == len(QUICK) + 2 * len(KINDS)
     assert all(row.match for row in study.rows), study.for_people(Style(None))
     for row in study.rows[: len(QUICK)]:
         assert part(row, "without: median stall") > stall(row), row.what
-    runs = json.loads((tmp_path / "o" / "runs.json").read_text())
     assert len(runs) == 2 * 2 * len(QUICK) + 2 * 2 * len(KINDS)
+    of_kinds = [one for one in runs if one.get("assist") == "default" and "kind" in one]
+    assert len(of_kinds) == 2 * len(KINDS)
+    for one in of_kinds:
+        for parts in one["handovers"]:
+            assert min(parts["found_s"], parts["registered_s"], parts["delivered_s"]) >= 0, one
+    assert len(study.tables[0].lines) == 2 * len(KINDS)
+
+
+def test_the_parts_of_a_handover_are_those_of_its_trouble(quick: tuple[Study, list[dict[str, Any]]]) -> None:
+    _, runs = quick
+
+    def parts(kind: str, upload: bool) -> dict[str, float]:
+        first: dict[str, float] = next(
+            one["handovers"][0]
+            for one in runs
+            if (one.get("kind"), one["upload"], one["assist"]) == (kind, upload, "default")
+        )
+        return first
+
+    round_trip_s = 0.1
+    for upload in (False, True):
+        hard, lost = parts("hard", upload), parts("one-request-lost", upload)
+        # The outage; one round trip to the home agent; what is kept there, or here, sets out at once.
+        assert hard["found_s"] == pytest.approx(0.5, abs=1e-3)
+        assert hard["registered_s"] == pytest.approx(round_trip_s, abs=2e-3)
+        assert hard["delivered_s"] < round_trip_s
+        assert lost["found_s"] == pytest.approx(hard["found_s"], abs=1e-3)
+        assert lost["registered_s"] > hard["registered_s"] + 2 * round_trip_s
+        # Seven probes, 60 ms apart, and the time for the last one's answer.
+        died = parts("silent-death", upload)
+        assert 6 * 0.06 + round_trip_s < died["found_s"] < 1.0
+        assert died["registered_s"] == pytest.approx(round_trip_s, abs=2e-3)
+        back = parts("silent-outage", upload)
+        assert back["found_s"] < 1.0
+        assert back["found_s"] + back["registered_s"] > 3.0
+        assert parts("soft-up", upload)["found_s"] < 1e-3
+
+
+def of_events(*rows: dict[str, object]) -> Events:
+    """Events of a run that was never made."""
+    columns = {name: pa.string() for name in ("kind", "node", "link", "flow", "message", "cause", "detail")}
+    schema = pa.schema([("time_ns", pa.int64()), *columns.items()])
+    return Events(pa.Table.from_pylist([dict.fromkeys(schema.names) | row for row in rows], schema))
+
+
+def at(seconds: float, kind: str, **columns: object) -> dict[str, object]:
+    """An event."""
+    return {"time_ns": round(seconds * 1e9), "kind": kind, **columns}
+
+
+def registration(asked: float, answered: float, words: str = "registration accepted (0)") -> list[dict[str, object]]:
+    """A request and its reply."""
+    return [
+        at(asked, "message-sent", node="mobile", message="RegistrationRequest", detail=""),
+        at(answered, "message-received", node="mobile", message="RegistrationReply", detail=words),
+    ]
+
+
+def test_a_reply_that_denies_and_a_byte_from_before_are_not_the_end_of_a_part() -> None:
+    events = of_events(
+        *registration(0.0, 0.1),
+        at(1.05, "data-delivered", flow="a"),
+        at(1.7, "handover", node="mobile", cause="path-silent", link="new.up"),
+        at(1.8, "handover", node="mobile", cause="path-silent", link="old.up"),
+        *registration(1.8, 1.9, "registration denied by the home agent: insufficient resources (130)"),
+        *registration(2.0, 2.1),
+        at(2.2, "data-delivered", flow="a"),
+        at(2.5, "data-delivered", flow="b"),
+    )
+    parts = events.parts(1.0, "old")
+    assert parts.each_s == pytest.approx((0.8, 0.3, 0.4, 1.5))
+    assert events.parts(1.0, "old", until_s=2.0).each_s == (pytest.approx(0.8), *[float("inf")] * 3)
+    assert events.parts(3.0, "old").as_json() == {"found_s": None, "registered_s": None, "delivered_s": None}
+
+
+def test_a_silence_counts_from_the_trouble_on_and_is_endless_if_nothing_comes() -> None:
+    early = [at(0.1, "data-delivered", flow="a"), at(3.9, "data-delivered", flow="a")]
+    late = [at(5.0, "data-delivered", flow="a"), at(5.2, "data-delivered", flow="a")]
+    assert of_events(*early, *late).silence_s(4.0, 5.3) == pytest.approx(1.0)
+    assert of_events(*early).silence_s(4.0, 5.3) == float("inf")
+    assert of_events().silence_s(4.0, 5.3) == float("inf")
+
+
+def test_a_run_in_which_the_node_is_not_on_the_path_that_dies_is_no_figure(monkeypatch: pytest.MonkeyPatch) -> None:
+    kind = next(kind for kind in KINDS if kind.id == "silent-death")
+    away = '[[handover]]\nat = "2 s"\nfrom = "old"\nto = "new"\nstyle = "make-before-break"\n'
+    elsewhere = replace(kind, handovers=kind.handovers + away)
+    monkeypatch.setattr(recovery, "KINDS", (kind,))
+
+    def row(*assisted: Kind) -> Row:
+        runs = [
+            _recovery_kinds.measure(one, upload=True, assist=assist, phase_s=0.0, world="sim")
+            for assist, kinds in (("default", assisted), ("none", (kind,)))
+            for one in kinds
+        ]
+        return recovery.kind_rows(runs)[1]
+
+    alone = row(elsewhere)
+    assert (alone.ours, alone.match) == ("not measured", False)
+    both = row(elsewhere, kind)
+    assert (both.ours, both.match) == (row(kind).ours, True)
+    assert "1 of 3 runs measured nothing" in both.explanation
+
+
+def test_a_handover_drawn_by_chance_is_its_number() -> None:
+    assert draw(7) == draw(7)
+    draws = [draw(number) for number in range(400)]
+    assert len({one.scenario(3.0) for one in draws}) == 400
+    for low, high, values in (
+        (256, 50_000, [one.old.rate_kbit_s for one in draws]),
+        (0.010, 0.300, [one.new.delays_s for one in draws]),
+        (0.3, 8.0, [one.outage_s for one in draws]),
+    ):
+        assert low * 0.99 <= min(values) < low * 1.2
+        assert high * 0.8 < max(values) <= high * 1.01
+    assert 100 < sum(one.upload for one in draws) < 300
+    assert 100 < sum(one.old == one.new for one in draws) < 300
+    assert {one.congestion for one in draws} == {"reno", "cubic", "bbr"}
+    for one in draws[:20]:
+        native.check("drawn", one.scenario(3.0), [])
+    # What it came to is what its scenario alone comes to.
+    made = measure(draw(7))
+    alone = run(made.scenario, trace=False).summary["handovers"][0]
+    assert alone["stall_after_s"] == made.stall_s
+
+
+def test_handovers_drawn_by_chance_make_a_table_and_leave_the_worst_behind(tmp_path: Path) -> None:
+    study = recovery.carry_out_handovers(tmp_path / "o", None, count=45, first=11)
+    assert study.rows[0].id == "all"
+    assert part(study.rows[0], "handovers") == 45
+    assert sum(part(row, "handovers") for row in study.rows[1:]) == 45
+    made = json.loads((tmp_path / "o" / "handovers.json").read_text())
+    assert [one["number"] for one in made] == list(range(11, 56))
+    assert len(study.tables[0].lines) == 10
+    worst = int(study.tables[0].lines[0][0])
+    assert max(made, key=lambda one: one["stall_rtt"] or float("inf"))["number"] == worst
+    again = recovery.carry_out_handovers(None, None, count=1, first=worst)
+    assert again.tables[0].lines[0] == study.tables[0].lines[0]
+    text = (tmp_path / "o" / f"handover-{worst}.toml").read_text()
+    assert text == _recovery_draws.measure(draw(worst)).scenario
+
+
+def test_a_long_stall_has_the_cause_that_its_events_show() -> None:
+    schema = pa.schema(
+        [("time_ns", pa.int64()), ("kind", pa.string()), ("node", pa.string())]
+        + [(name, pa.int64()) for name in ("seq", "ack", "len_bytes")]
+    )
+
+    def segment(seconds: float, kind: str, node: str, **columns: int) -> dict[str, object]:
+        return dict.fromkeys(schema.names) | at(seconds, f"segment-{kind}", node=node, **columns)
+
+    def sent(seconds: float, seq: int) -> dict[str, object]:
+        return segment(seconds, "sent", "correspondent", seq=seq, ack=1, len_bytes=100)
+
+    def came(seconds: float, seq: int) -> dict[str, object]:
+        return segment(seconds, "received", "mobile", seq=seq, ack=1, len_bytes=100)
+
+    def why(*rows: dict[str, object]) -> str:
+        # 100 is missing; the new path is ready at 2 s, and what is missing comes at 3 s.
+        before = [sent(0.5, 100), sent(0.6, 200), segment(0.9, "sent", "mobile", seq=1, ack=100, len_bytes=0)]
+        events = pa.Table.from_pylist([*before, *rows, came(3.0, 100)], schema)
+        return _recovery_causes.read(events, 2.0, 1.0, upload=False)
+
+    later = came(0.8, 200)
+    assert why(later, came(2.2, 300)) == "repetition last"
+    assert why(later, came(2.2, 100)) == "original refused"
+    assert why(later, sent(2.2, 100)) == "repaired anew"
+    assert why(came(0.8, 0), sent(2.2, 100)) == "other"
 
 
 def only(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
@@ -65,7 +248,12 @@ def test_every_case_is_measured_on_a_real_kernel(tmp_path: Path, monkeypatch: py
     assert len(study.rows) == len(QUICK) + 2
     runs = json.loads((tmp_path / "o" / "runs.json").read_text())
     assert len(runs) == 2 * 2 * len(QUICK) + 2 * 2
-    assert all(run["kernel"] for run in runs if "kind" not in run)
+    assert all(one["kernel"] for one in runs if "kind" not in one)
+    for one in (one for one in runs if "kind" in one):
+        (parts,) = one["handovers"]
+        assert one["used"] in ("old", "new")
+        # Nobody but the path monitor finds it out.
+        assert one["assist"] == "default" or one["used"] == "new" or parts["found_s"] is None, one
 
 
 @pytest.mark.measures
@@ -118,4 +306,4 @@ def test_a_flow_that_never_resumes_makes_no_match() -> None:
     [([3.0, 1.0, 2.0], 0.5, 2.0), ([1.0, 2.0], 0.5, 1.5), ([0.0, 1.0, float("inf")], 0.95, float("inf"))],
 )
 def test_quantiles_lie_between_what_was_measured(values: list[float], of: float, expected: float) -> None:
-    assert recovery.quantile(values, of) == expected
+    assert quantile(values, of) == expected

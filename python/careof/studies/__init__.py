@@ -145,6 +145,13 @@ class StudyModule(Protocol):
         """Run the study."""
 
 
+class HandoverDraws(Protocol):
+    """What a study offers, as `carry_out_handovers`, that can also draw handovers by chance."""
+
+    def __call__(self, out: Path | None, progress: Watcher | None, *, count: int, first: int) -> Study:
+        """Run so many of them, from that number on."""
+
+
 def names() -> list[str]:
     """The studies there are."""
     return sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))

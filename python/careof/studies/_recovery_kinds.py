@@ -1,23 +1,26 @@
 """The kinds of trouble in the study `recovery` beyond one outage of one path.
 
 Deaths that nobody announces, lost requests, wrong rates. What counts is what a user feels: seconds without anything
-new from the instant at which the path died, or bytes delivered. `runs.json` also has when the new path was registered.
+new from the instant at which the path died, or bytes delivered. `runs.json` also has the parts of every handover: found
+out, registered, delivered.
 """
 
 from __future__ import annotations
 
 import statistics
 import tempfile
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from careof.runs import SIMULATED, run
+from careof.studies._recovery_parts import Events, Parts, of_summary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from careof.native import Json
     from careof.studies import Watcher
 
 _PHASES_S = (0.0, 0.113, 0.291, 0.437, 0.533)
@@ -187,19 +190,35 @@ class Trouble:
     """The longest silence from the trouble on."""
     bytes_delivered: int
     """From the first handover of the trouble on."""
-    registered_s: float | None = None
-    """From the trouble to the last registration's being accepted, where handovers are in the scenario."""
+    handovers: tuple[Parts, ...]
+    """The parts of each handover from the trouble on; of a silent path those of what was done about it."""
+    used: str | None
+    """The link by which the mobile node was registered when the trouble began."""
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether the trouble was the mobile node's: no other path than the one called `old` fails."""
+        return self.used == "old"
 
     def as_json(self) -> dict[str, Any]:
         """For `runs.json`."""
-        return {key: None if value == float("inf") else value for key, value in asdict(self).items()}
+        return {
+            "kind": self.kind,
+            "upload": self.upload,
+            "assist": self.assist,
+            "phase_s": self.phase_s,
+            "used": self.used,
+            "silence_s": None if self.silence_s == float("inf") else self.silence_s,
+            "bytes_delivered": self.bytes_delivered,
+            "handovers": [one.as_json() for one in self.handovers],
+        }
 
 
 def work(world: str, *, quick: bool) -> list[Callable[[Watcher | None], Trouble]]:
     """The runs."""
     phases = _PHASES_S[:1] if quick else _PHASES_S
     return [
-        partial(_measure, kind, upload, assist, phase_s, world)
+        partial(measure, kind, upload=upload, assist=assist, phase_s=phase_s, world=world)
         for kind in KINDS
         for upload in (False, True)
         for assist in ("default", "none")
@@ -255,33 +274,43 @@ def scenario(kind: Kind, *, upload: bool, assist: str, at_s: float, world: str, 
     )
 
 
-def _measure(
-    kind: Kind, upload: bool, assist: str, phase_s: float, world: str, progress: Watcher | None = None
+def measure(
+    kind: Kind, progress: Watcher | None = None, *, upload: bool, assist: str, phase_s: float, world: str
 ) -> Trouble:
+    """Carry out one run and read it."""
     at_s = _AT_S + phase_s
     with tempfile.TemporaryDirectory(prefix="careof-") as folder:
         text = scenario(kind, upload=upload, assist=assist, at_s=at_s, world=world, folder=Path(folder))
-        summary = run(text, world=world, trace=False, progress=progress).summary
-    flows = summary["flows"]
-    silences = [one["longest_silence_s"] for one in flows]
+        made = run(text, world=world, progress=progress)
+    summary, events = made.summary, Events(made.events)
     # Handovers have times of the scenario; a busy Linux host is late.
     after = [one for one in summary["handovers"] if one["at_s"] > _AT_S - 1]
-    ready_s = after[-1]["ready_at_s"] if after else None
-    counted = [flow for one in after for flow in one["flows"]] or flows
+    counted = [flow for one in after for flow in one["flows"]] or summary["flows"]
     return Trouble(
         kind.id,
         upload,
         assist,
         phase_s,
-        silence_s=max((float("inf") if one is None else one for one in silences), default=float("inf")),
+        silence_s=_silence_s(after) if after else events.silence_s(at_s, made.duration_s),
         bytes_delivered=sum(one["bytes_delivered"] for one in counted),
-        registered_s=None if ready_s is None else ready_s - at_s,
+        handovers=tuple(of_summary(one, events) for one in after) or (events.parts(at_s, "old"),),
+        used=events.registered_by(at_s),
     )
 
 
-def median(troubles: Sequence[Trouble], kind: Kind, *, upload: bool, assist: str) -> float:
-    """The figure of a kind: the median silence, or of the bytes."""
-    of = [one for one in troubles if (one.kind, one.upload, one.assist) == (kind.id, upload, assist)]
+def _silence_s(handovers: Sequence[Json]) -> float:
+    """The longest silence from the first of the handovers on."""
+    if any(one["stall"] == "never" for one in handovers):
+        return float("inf")
+    return max((one["longest_silence_s"] or 0.0 for one in handovers), default=0.0)
+
+
+def median(troubles: Sequence[Trouble], kind: Kind, *, upload: bool, assist: str) -> float | None:
+    """The figure of a kind: the median silence, or of the bytes; None if no run measured it."""
+    wanted = (kind.id, upload, assist)
+    of = [one for one in troubles if (one.kind, one.upload, one.assist) == wanted and one.is_measured]
+    if not of:
+        return None
     if kind.silence_s is not None:
         return statistics.median(one.silence_s for one in of)
     return statistics.median(float(one.bytes_delivered) for one in of)

@@ -53,3 +53,18 @@ def _counts(measured: Sequence[Measured]) -> str:
             f"{mean['unnecessary']:.1f} had arrived already."
         )
     return " ".join(lines)
+
+
+def quantile(values: Sequence[float], of: float) -> float:
+    """The value that a share of them does not exceed, between two by interpolation; endless ones count as such."""
+    ordered = sorted(values)
+    place = of * (len(ordered) - 1)
+    below = int(place)
+    above = min(below + 1, len(ordered) - 1)
+    low, high = ordered[below], ordered[above]
+    return low if place == below or low == high else low + (high - low) * (place - below)
+
+
+def shown(value: float) -> float | str:
+    """For a row."""
+    return "never" if value == float("inf") else round(value, 2)

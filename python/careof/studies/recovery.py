@@ -4,7 +4,7 @@ A path goes away for some time and comes back as a path of the same rate and del
 the simulator the model of Linux's sender, on Linux hosts the kernel itself. Every outage is measured with the default
 assists and without any, for downloads and uploads, at instants spread over a second; medians and 95th percentiles
 count. Then steps: from a fast path to a slow one and back, handovers that are announced and do not happen, and the
-other kinds of trouble that paths make.
+other kinds of trouble that paths make. And as many handovers as are asked for, drawn by chance.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING
 from careof.runs import SIMULATED
 from careof.studies import Row, Study, _recovery_kinds, _recovery_steps
 from careof.studies._files import as_json, refuse, write
-from careof.studies._recovery_kinds import KINDS, Trouble
+from careof.studies._recovery_handovers import carry_out_handovers
+from careof.studies._recovery_kinds import KINDS, Kind, Trouble
 from careof.studies._recovery_runs import AT_ONCE, CASES, QUICK, Case, Measured, Setup, measure
 from careof.studies._recovery_steps import PROMISES, Step
-from careof.studies._recovery_words import text
+from careof.studies._recovery_tables import parts_table
+from careof.studies._recovery_words import quantile, shown, text
 from careof.sweeps.traced import cores, in_turn
 
 if TYPE_CHECKING:
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from careof.studies import Watcher
+
+__all__ = ["carry_out", "carry_out_handovers"]
 
 TITLE = "Back at full speed after an outage"
 
@@ -75,6 +79,7 @@ def carry_out(out: Path | None, progress: Watcher | None, *, quick: bool = False
         text=text(measured, world, of),
         ours="median stall, RTT",
         beside=_BESIDE,
+        tables=[parts_table(troubles, KINDS)],
     )
     if out is not None:
         rows, runs = as_json(study.rows_as_json()), as_json([one.as_json() for one in made])
@@ -118,7 +123,7 @@ def row(case: Case, measured: Sequence[Measured]) -> Row:
         id=case.id,
         what=case.what,
         paper="-",
-        ours=_shown(stall),
+        ours=shown(stall),
         low=None,
         high=bounds["stall"],
         match=all(verdicts.values()),
@@ -126,7 +131,7 @@ def row(case: Case, measured: Sequence[Measured]) -> Row:
             {
                 "what": what,
                 "paper": "-",
-                "ours": _shown(value),
+                "ours": shown(value),
                 "low": None,
                 "high": high,
                 "match": verdict,
@@ -152,11 +157,11 @@ def step_rows(steps: Sequence[Step]) -> list[Row]:
                     id=f"{promise.id}, {way}",
                     what=promise.what,
                     paper="-",
-                    ours=_shown(ours),
+                    ours=shown(ours),
                     low=promise.low,
                     high=promise.high,
                     match=promise.holds(ours),
-                    explanation=f"without assists {_shown(without)}",
+                    explanation=f"without assists {shown(without)}",
                 )
             )
     return rows
@@ -164,40 +169,36 @@ def step_rows(steps: Sequence[Step]) -> list[Row]:
 
 def kind_rows(troubles: Sequence[Trouble]) -> list[Row]:
     """What was measured of the other kinds of trouble, downloads and uploads."""
-    rows = []
-    for kind in KINDS:
-        for upload in (False, True):
-            with_, without = (
-                _recovery_kinds.median(troubles, kind, upload=upload, assist=assist) for assist in ("default", "none")
-            )
-            low, high = kind.promise()
-            counts_bytes = kind.silence_s is None
-            ours = with_ / max(without, 1.0) if counts_bytes else with_
-            beside = f"{without:,.0f} bytes" if counts_bytes else f"{_shown(without)} s"
-            rows.append(
-                Row(
-                    id=f"{kind.id}, {'upload' if upload else 'download'}",
-                    what=kind.what,
-                    paper="-",
-                    ours=_shown(ours),
-                    low=low,
-                    high=None if high is None else round(high, 2),
-                    match=(low is None or ours >= low) and (high is None or ours <= high),
-                    explanation=f"without assists {beside}",
-                )
-            )
-    return rows
+    return [_kind_row(troubles, kind, upload=upload) for kind in KINDS for upload in (False, True)]
 
 
-def quantile(values: Sequence[float], of: float) -> float:
-    """The value that a share of them does not exceed, between two by interpolation; endless ones count as such."""
-    ordered = sorted(values)
-    place = of * (len(ordered) - 1)
-    below = int(place)
-    above = min(below + 1, len(ordered) - 1)
-    low, high = ordered[below], ordered[above]
-    return low if place == below or low == high else low + (high - low) * (place - below)
+def _kind_row(troubles: Sequence[Trouble], kind: Kind, *, upload: bool) -> Row:
+    with_, without = (
+        _recovery_kinds.median(troubles, kind, upload=upload, assist=assist) for assist in ("default", "none")
+    )
+    low, high = kind.promise()
+    of = [one for one in troubles if (one.kind, one.upload) == (kind.id, upload)]
+    missing = sum(not one.is_measured for one in of)
+    explanation = (
+        f"{missing} of {len(of)} runs measured nothing: the mobile node was on another path" if missing else ""
+    )
+    ours: float | None = None
+    if with_ is not None and without is not None:
+        counts_bytes = kind.silence_s is None
+        ours = with_ / max(without, 1.0) if counts_bytes else with_
+        beside = f"without assists {f'{without:,.0f} bytes' if counts_bytes else _seconds(without)}"
+        explanation = "; ".join(filter(None, (beside, explanation)))
+    return Row(
+        id=f"{kind.id}, {'upload' if upload else 'download'}",
+        what=kind.what,
+        paper="-",
+        ours="not measured" if ours is None else shown(ours),
+        low=low,
+        high=None if high is None else round(high, 2),
+        match=ours is not None and (low is None or ours >= low) and (high is None or ours <= high),
+        explanation=explanation,
+    )
 
 
-def _shown(value: float) -> float | str:
-    return "never" if value == float("inf") else round(value, 2)
+def _seconds(value: float) -> str:
+    return "never" if value == float("inf") else f"{value:.2f} s"

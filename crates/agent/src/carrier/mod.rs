@@ -258,13 +258,19 @@ impl Carrier {
         self.interfaces.get(id).map(|interface| interface.device.name.as_str())
     }
 
-    /// Mobile node: moves to `interface`; see `MobileNode::switch_to`.
+    /// Mobile node: moves to `interface`; see `MobileNode::switch_to`. The kernel is asked about the links and addresses first:
+    /// whoever has just brought the interface up may say so before the kernel does.
     ///
     /// # Errors
     /// [`Error::UnknownInterface`], [`Error::NotForThisRole`], or what [`Carrier::turn`] says.
     pub fn switch_to(&mut self, interface: &str, notice: Notice) -> Result<(), Error> {
         let id = self.id_of(interface)?;
         self.leaving = false;
+        if matches!(self.agent, Agent::Mobile(_)) {
+            let now = self.clock.now();
+            self.look_at_links(now)?;
+            self.read_addresses(now);
+        }
         self.command("switch to an interface", |node, now| {
             // It has this interface: every device is one of its configuration.
             let _ = node.switch_to(now, id, notice);

@@ -148,7 +148,7 @@ impl Carrier {
         Ok(())
     }
 
-    fn read_addresses(&mut self, now: Instant) {
+    pub(super) fn read_addresses(&mut self, now: Instant) {
         match self.agent {
             Agent::Home(_) | Agent::Foreign(_) => return self.read_surroundings(now),
             Agent::Mobile(_) => {}
@@ -308,9 +308,11 @@ impl Carrier {
 
     /// Asks about the links, if that is due.
     pub(super) fn ask_again(&mut self, now: Instant) -> Result<(), Error> {
-        if !self.questions.take(now) {
-            return Ok(());
-        }
+        if self.questions.take(now) { self.look_at_links(now) } else { Ok(()) }
+    }
+
+    /// Asks the kernel what has become of the links.
+    pub(super) fn look_at_links(&mut self, now: Instant) -> Result<(), Error> {
         let outcome = self.interfaces.ask(self.host.netlink());
         let changes = self.reading.note(now, outcome).unwrap_or_default();
         if changes.is_empty() {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::support::*;
 use careof_agent::Hooks;
-use careof_lab::Netlink;
+use careof_lab::{Netlink, Route};
 use careof_mobility::v4::{DeliveryMethod, Notice, PolicyEntry, PolicyTable, Prefix, Selection};
 
 #[test]
@@ -28,6 +28,31 @@ fn a_link_that_is_up_and_carries_nothing_is_left_and_returned_to() {
     let status = mobile.wait_registered("wlan0");
     let registered = status.handovers.iter().filter(|handover| handover.latency_ms.is_some()).count();
     assert_eq!(registered, 3, "{:#?}", status.handovers);
+}
+
+#[test]
+fn a_switch_to_a_link_that_has_only_just_come_up_is_not_taken_back() {
+    let Some(realm) = realm_or_skip() else { return };
+    let world = World::new(realm);
+    let _home = world.home_agent(home_setup(), Hooks::default());
+    let mut setup = mobile_setup();
+    setup.config.selection = Selection::Preferred { hold: Duration::from_secs(600) };
+    set_interface(&world.mobile, "gsm0", false);
+    let mobile = world.mobile_node(setup);
+    mobile.wait_registered("wlan0");
+    let mut netlink = world.mobile.run(Netlink::open).unwrap().unwrap();
+    // Nothing is read in between: the kernel's word about the link comes after the switch.
+    let switched = mobile.with(move |node| {
+        let index = netlink.index_of("gsm0").unwrap();
+        netlink.set_up(index).unwrap();
+        netlink.set_route(&Route { metric: Some(200), ..Route::default_through(index, ANY) }).unwrap();
+        node.switch_to("gsm0", Notice::None)
+    });
+    switched.unwrap();
+    let status = mobile.wait_until("at the end of a handover", |status| {
+        status.handovers.len() > 1 && status.handovers.last().is_some_and(|last| last.phase != "initiated")
+    });
+    assert_eq!(status.registration.unwrap().interface.as_deref(), Some("gsm0"), "{:#?}", status.handovers);
 }
 
 #[test]

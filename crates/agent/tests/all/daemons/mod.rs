@@ -6,5 +6,6 @@
 mod acceptance;
 mod capture;
 mod faults;
+mod measurements;
 mod service;
 pub(crate) mod support;

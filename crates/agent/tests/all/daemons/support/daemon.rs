@@ -164,6 +164,28 @@ impl Daemon {
         command
     }
 
+    /// `careof-agent switch`: has a mobile node move to an interface.
+    pub(crate) fn switch(&self, interface: &str) {
+        let mut command = careof_agent();
+        let output = command.args(["switch", interface, "--socket"]).arg(self.socket()).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    /// Of a mobile node: waits until the path through an interface is known to work.
+    #[track_caller]
+    pub(crate) fn wait_for_path(&self, interface: &str) {
+        wait_until(&format!("the path through {interface} answers"), || {
+            self.path(interface)["state"] == "alive"
+        });
+    }
+
+    /// Of a mobile node: what is known of the path through an interface.
+    pub(crate) fn path(&self, interface: &str) -> Value {
+        let status = self.status();
+        let interfaces = status["interfaces"].as_array().unwrap().iter();
+        interfaces.clone().find(|known| known["name"] == interface).unwrap()["path"].clone()
+    }
+
     /// What `careof-agent status --json` says.
     pub(crate) fn status(&self) -> Value {
         let output = self.asker().output().unwrap();

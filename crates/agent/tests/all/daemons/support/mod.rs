@@ -16,7 +16,7 @@ pub(crate) use daemon::Daemon;
 pub(crate) use flood::{Flood, silent_socket};
 pub(crate) use network::{
     CORRESPONDENT, FOREIGN_AGENT, HOME_ADDRESS, HOME_AGENT, Network, VISITED_INTERFACE,
-    foreign_configuration, key,
+    foreign_configuration, key, law,
 };
 pub(crate) use snapshot::Snapshot;
 pub(crate) use web::WebServer;

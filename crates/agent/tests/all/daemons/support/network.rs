@@ -69,6 +69,14 @@ pub(crate) struct Network {
 
 impl Network {
     pub(crate) fn new(realm: Realm) -> Self {
+        let law = |rate, delay| {
+            law(DataRate::from_kilobits_per_second(rate), Duration::from_millis(delay), DEFAULT_QUEUE)
+        };
+        Self::between(realm, 0, [law(2000, 10), law(1000, 60)])
+    }
+
+    /// With other access links, each the same both ways. `seed` is that of their losses and jitter.
+    pub(crate) fn between(realm: Realm, seed: u64, laws: [Config; 2]) -> Self {
         let host = |name| {
             let host = realm.host(name).unwrap();
             // Nothing but IPv4, and nothing that the machine at hand decides.
@@ -100,14 +108,13 @@ impl Network {
         for (prefix, length) in [(Ipv4Addr::new(192, 0, 2, 0), 24), (Ipv4Addr::new(10, 0, 0, 0), 8)] {
             route(&correspondent, "eth0", (prefix, length), Ipv4Addr::new(203, 0, 113, 1), 0);
         }
-        let options = Options { timing: Timing::Timer, ..Options::default() };
+        let options = Options { timing: Timing::Timer, seed, ..Options::default() };
         let emulator = Emulator::start(Clock::start(), options).unwrap();
-        let access = |name: &'static str, number: u8, rate: u64, delay: u64| {
+        let access = |name: &'static str, number: u8, law: Config| {
             let (address, gateway) = (Ipv4Addr::new(10, number, 0, 2), Ipv4Addr::new(10, number, 0, 1));
             let config = |name, address: Ipv4Addr| InterfaceConfig::new(name, address.into(), 24);
             let tun = mobile.attach(&config(name, address)).unwrap();
             let other = router.attach(&config(&format!("{name}-r"), gateway)).unwrap();
-            let law = law(DataRate::from_kilobits_per_second(rate), Duration::from_millis(delay));
             let spec = LinkSpec {
                 name: name.to_owned(),
                 a: other,
@@ -118,7 +125,8 @@ impl Network {
             let link = emulator.add_link(spec).unwrap();
             Access { name, address, router: gateway, metric: u32::from(number) * 100, link, tun }
         };
-        let (wlan, gsm) = (access("wlan0", 1, 2000, 10), access("gsm0", 2, 1000, 60));
+        let [wlan, gsm] = laws;
+        let (wlan, gsm) = (access("wlan0", 1, wlan), access("gsm0", 2, gsm));
         let network = Self {
             correspondent,
             router,
@@ -146,7 +154,12 @@ impl Network {
     }
 
     pub(crate) fn start_home_agent(&self) -> Daemon {
-        Daemon::start(&self.home, self.directory(), "home", &self.home_configuration(""))
+        self.start_home_agent_with("")
+    }
+
+    /// A home agent with further keys.
+    pub(crate) fn start_home_agent_with(&self, more: &str) -> Daemon {
+        Daemon::start(&self.home, self.directory(), "home", &self.home_configuration(more))
     }
 
     /// `more` are further keys.
@@ -165,7 +178,7 @@ impl Network {
         self.start_mobile_node_with(interfaces)
     }
 
-    /// A mobile node with other interfaces.
+    /// A mobile node with other interfaces, and further keys before them.
     pub(crate) fn start_mobile_node_with(&self, interfaces: &str) -> Daemon {
         Daemon::start(&self.mobile, self.directory(), "mobile", &Self::mobile_configuration(interfaces))
     }
@@ -181,14 +194,19 @@ impl Network {
 
     /// Takes a link's carrier away, with all that is on it, or gives it back.
     pub(crate) fn set_carrier(&self, access: &Access, has_carrier: bool) {
-        let changes = Direction::ALL.map(|direction| match has_carrier {
-            true => Change::SetUp { link: access.link, direction },
-            false => {
+        self.set_silent(access, !has_carrier);
+        access.tun.set_carrier(has_carrier).unwrap();
+    }
+
+    /// Loses everything that is on a link or sent into it, either way, or no longer. No interface notices.
+    pub(crate) fn set_silent(&self, access: &Access, is_silent: bool) {
+        let changes = Direction::ALL.map(|direction| match is_silent {
+            false => Change::SetUp { link: access.link, direction },
+            true => {
                 Change::SetDown { link: access.link, direction, queued: Fate::Drop, in_flight: Fate::Drop }
             }
         });
         self.emulator.apply(changes.to_vec()).unwrap();
-        access.tun.set_carrier(has_carrier).unwrap();
     }
 
     /// As `ip link set down` and `up`; with it go and come the routes.
@@ -229,7 +247,7 @@ impl Network {
 
     /// Both access links become as fast as a cable.
     pub(crate) fn hurry(&self) {
-        let config = law(DataRate::from_megabits_per_second(100), Duration::from_millis(1));
+        let config = law(DataRate::from_megabits_per_second(100), Duration::from_millis(1), DEFAULT_QUEUE);
         let changes = [&self.wlan, &self.gsm]
             .into_iter()
             .flat_map(|access| Direction::ALL.map(|direction| (access.link, direction)))
@@ -270,8 +288,12 @@ pub(crate) fn foreign_configuration() -> String {
     )
 }
 
-fn law(rate: DataRate, delay: Duration) -> Config {
-    let queue = QueueConfig { limit: QueueLimit::Packets(40), ..QueueConfig::default() };
+/// Packets.
+const DEFAULT_QUEUE: u32 = 40;
+
+/// A link with room for so many packets in its queue.
+pub(crate) fn law(rate: DataRate, delay: Duration, queue: u32) -> Config {
+    let queue = QueueConfig { limit: QueueLimit::Packets(queue), ..QueueConfig::default() };
     Config { rate, delay, queue, ..Config::default() }
 }
 
