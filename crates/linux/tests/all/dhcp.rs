@@ -27,7 +27,7 @@ const SERVER: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 1);
 /// The only address there is to lease.
 const LEASED: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 2);
 /// Longer than anything here takes on the busiest machine.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(300);
 /// What ISC's server waits for an answer to its echo, unless it is told otherwise.
 const SERVER_CHECK: Duration = Duration::from_secs(1);
 
@@ -158,6 +158,19 @@ impl Sniffer {
     }
 }
 
+impl Sniffer {
+    /// What has passed, for who has waited in vain: when, which DHCP message, whether it was an ARP probe.
+    fn messages(&self) -> Vec<(Duration, Option<MessageType>, bool)> {
+        let packets = std::iter::from_fn(|| self.next());
+        packets
+            .map(|(at, packet)| {
+                let kind = message_in(&packet).map(|message| message.kind);
+                (at, kind, asks(&packet, Ipv4Addr::UNSPECIFIED))
+            })
+            .collect()
+    }
+}
+
 /// The DHCP message in an IP packet.
 fn message_in(packet: &[u8]) -> Option<DhcpMessage> {
     let (header, payload) = Ipv4Header::parse(packet).ok()?;
@@ -246,18 +259,19 @@ fn debians(realm: Realm, checks: Checks) -> Acquired {
     let serve = format!("exec {program} -4 -f -q --no-pid -cf {conf} -lf {leases} cable");
     let mut serving = shell(&server, &serve);
     wait_until_it_listens(&server, &mut serving);
-    // What the client remembers of the machine's networks is not for here, nor is what it finds out here for them.
+    // The client asks for as long as it takes; by itself it gives up after 30 s, which a busy machine may need. What it remembers
+    // of the machine's networks is not for here, nor is what it finds out here for them.
     let arp = if checks.client { "" } else { "--noarp" };
     let ask = format!(
         "mount -t tmpfs none /var/lib && mkdir -p /var/lib/dhcpcd && mount -t tmpfs none /run && mkdir -p /run/dhcpcd && \
-         exec dhcpcd -4 -1 -B --nodelay {arp} -f /dev/null -c /bin/true cable"
+         exec dhcpcd -4 -1 -B --nodelay -t 0 {arp} -f /dev/null -c /bin/true cable"
     );
     let _asking = shell(&client, &ask);
 
     let clock = Clock::start();
     let mut usable = None;
     while usable.is_none() {
-        assert!(clock.now().since_start() < PATIENCE, "no address came");
+        assert!(clock.now().since_start() < PATIENCE, "no address came: {:#?}", sniffer.messages());
         let mut fds = [PollFd::new(monitor.as_fd(), PollFlags::POLLIN)];
         poll(&mut fds, PollTimeout::from(100_u8)).unwrap();
         while let Some(change) = monitor.poll_change().unwrap() {
