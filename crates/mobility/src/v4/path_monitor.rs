@@ -538,8 +538,8 @@ impl PathMonitor {
         can
     }
 
-    /// The next probe is paid for.
-    pub(crate) fn is_paid(&mut self) {
+    /// Gives back the cost of a probe: somebody has paid for the next one already.
+    pub(crate) fn credit(&mut self) {
         self.tokens = self.tokens.saturating_add(PROBE_COST).min(RESERVE);
     }
 

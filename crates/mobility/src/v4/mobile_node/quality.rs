@@ -166,7 +166,7 @@ impl MobileNode {
         }
         if let Some(interface) = self.interfaces.get_mut(index) {
             interface.record.examine();
-            interface.monitor.is_paid();
+            interface.monitor.credit();
         }
         self.probe(now, index);
         self.judge_at = now + EXAMINE_INTERVAL;
