@@ -15,7 +15,9 @@ use careof_assist::{
 };
 use careof_base::{DataRate, Instant};
 use careof_link::{Discipline, QueueConfig, QueueLimit, RedConfig};
-use careof_mobility::v4::{HandoverEvent, HandoverStyle, InterfaceId, Notice, PathProperties};
+use careof_mobility::v4::{
+    HandoverEvent, HandoverReason, HandoverStyle, InterfaceId, Notice, PathProperties,
+};
 use careof_wire::ipv4::Ipv4Header;
 use careof_wire::{Flags, Segment, SeqNumber, Timestamps, protocol};
 
@@ -558,7 +560,8 @@ impl World {
                 old_lost: [None, Some(true), Some(false)][usize::from(what >> 4) % 3],
             },
             5 => {
-                event = HandoverEvent::Initiated { from, to, notice: Notice::Ahead(within), style, old, new };
+                let (notice, reason) = (Notice::Ahead(within), HandoverReason::Chosen);
+                event = HandoverEvent::Initiated { from, to, notice, reason, style, old, new };
                 handover(&event)
             }
             6 => {
