@@ -258,7 +258,7 @@ mod tests {
             old_path_lost: Some(true),
             repeated_for,
         };
-        let stamp = |ms: u64, chance: u64| Identification(((ms << 32) / 1_000 & !0xf_ffff) | chance);
+        let stamp = |ms: u64, chance: u64| Identification((((ms << 32) / 1_000) & !0xf_ffff) | chance);
         let first = (told(Duration::ZERO), stamp(5_000, 0));
         let later = told(Duration::from_millis(300));
         for chance in [0, 0x8_0000, 0xf_ffff] {
