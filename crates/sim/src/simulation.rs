@@ -211,9 +211,9 @@ pub struct Simulation {
     pub(crate) bytes: PacketBytes,
     /// Whether mobile nodes leave room for their tunnels.
     pub(crate) leaves_room: bool,
-    /// What the entries of tunnels know of their paths, by node and tunnel's exit: soft state (RFC 2003 section 5).
     /// What home agents have put into tunnels and taken out, by node, home address and care-of address, where somebody asks.
     pub(crate) passed_at_home: Option<BTreeMap<(NodeId, Ipv4Addr, Ipv4Addr), PathCounts>>,
+    /// What the entries of tunnels know of their paths, by node and tunnel's exit: soft state (RFC 2003 section 5).
     pub(crate) tunnel_mtus: BTreeMap<(NodeId, Ipv4Addr), PathMtu>,
     /// What is noted of tunnels that swallow large packets.
     pub(crate) black_holes: BlackHoles,

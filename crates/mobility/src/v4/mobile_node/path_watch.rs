@@ -55,10 +55,9 @@ impl MobileNode {
     #[must_use]
     pub fn path_quality(&self, interface: InterfaceId) -> PathQuality {
         let known = self.interfaces.iter().find(|known| known.config.id == interface);
-        let index = self.index(interface);
         let quality = known.map(|known| PathQuality {
             least_round_trip: known.record.least_round_trip(),
-            fault: index.and_then(|index| self.fault_of(index)),
+            fault: known.record.bad().map(|bad| bad.fault),
             avoided: known.record.avoided.is_some(),
             ..known.monitor.quality()
         });

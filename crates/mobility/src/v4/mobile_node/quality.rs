@@ -17,7 +17,7 @@ use super::attachment::Interface;
 use super::config::Selection;
 use crate::v4::path_merit::{Bad, Rates, Told, carries_more, probes_needed};
 use crate::v4::path_monitor::Answer;
-use crate::v4::{HandoverReason, Notice, PathFault, PathState};
+use crate::v4::{HandoverReason, Notice, PathState};
 
 /// Between the probes of an examination: enough of them to see losses in bursts.
 const EXAMINE_INTERVAL: Duration = Duration::from_millis(250);
@@ -229,10 +229,5 @@ impl MobileNode {
         self.trial = Some(Trial { from, to, until: now + TRIAL, delivered: bad.delivered });
         self.begin_handover(now, to, Notice::None, HandoverReason::PathBad(bad.fault));
         self.judge_at = self.judgement_due(now);
-    }
-
-    /// What is wrong with the path through interface `index`, if it is in use.
-    pub(super) fn fault_of(&self, index: usize) -> Option<PathFault> {
-        self.interfaces.get(index)?.record.bad().map(|bad| bad.fault)
     }
 }
