@@ -32,7 +32,10 @@ fn a_sender_whose_window_the_base_station_closes_does_not_time_out_over_a_gap() 
 #[test]
 #[ignore = "compares measurements: make bench"]
 fn fewer_copies_are_answered() {
-    let (Some(alone), Some(bicast)) = (over_both_links("none"), over_both_links("bicast")) else { return };
+    let (Some(alone), Some(bicast)) = (run(&over_both_links(1, "none")), run(&over_both_links(1, "bicast")))
+    else {
+        return;
+    };
     let (alone, bicast) = (only_flow(&alone), only_flow(&bicast));
     assert!(alone.network_duplicates > 100 && bicast.network_duplicates > 100, "{bicast:?} {alone:?}");
     // Each that gets through is answered.
