@@ -14,8 +14,11 @@
 //! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 //! |            acknowledgement number sent to the peer            |
 //! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//! |              timestamp echoed with it (TSecr)                 |
+//! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 //! ```
 //!
+//! The echoed timestamp is zero where the flow has none: what is older than it, the mobile node would refuse (RFC 7323 section 5.3).
 //! Entries beyond the capacity and an incomplete one at the end are ignored when received.
 
 use core::fmt;
@@ -33,7 +36,8 @@ mod entry {
     pub(super) const PEER_PORT: usize = 4;
     pub(super) const MOBILE_PORT: usize = 6;
     pub(super) const ACK: usize = 8;
-    pub(super) const LEN: usize = 12;
+    pub(super) const ECHO: usize = 12;
+    pub(super) const LEN: usize = 16;
 }
 
 /// How far one TCP flow to the mobile node has come.
@@ -47,10 +51,13 @@ pub struct ReceivedFlow {
     pub mobile_port: u16,
     /// The acknowledgement number that the mobile node has sent: it has all data before that.
     pub ack: SeqNumber,
+    /// The timestamp that it has echoed with that; `None` without timestamps, and for the one value that means so on the wire, zero.
+    pub echo: Option<u32>,
 }
 
 impl ReceivedFlow {
-    const NONE: Self = Self { peer: Ipv4Addr::UNSPECIFIED, peer_port: 0, mobile_port: 0, ack: SeqNumber(0) };
+    const NONE: Self =
+        Self { peer: Ipv4Addr::UNSPECIFIED, peer_port: 0, mobile_port: 0, ack: SeqNumber(0), echo: None };
 }
 
 /// How far the flows of a mobile node have come, at most [`ReceivedData::CAPACITY`] of them.
@@ -63,7 +70,7 @@ pub struct ReceivedData {
 impl ReceivedData {
     /// The Vendor-NVSE-Type.
     pub const KIND: u16 = 2;
-    /// The most flows that are told of: 96 bytes of a request that may have to cross a slow radio.
+    /// The most flows that are told of: 128 bytes of a request that may have to cross a slow radio.
     pub const CAPACITY: usize = 8;
     /// Nothing is told.
     pub const EMPTY: Self = Self { len: 0, flows: [ReceivedFlow::NONE; Self::CAPACITY] };
@@ -102,6 +109,7 @@ impl ReceivedData {
             fixed.put::<{ entry::PEER_PORT }, 2>(flow.peer_port.to_be_bytes());
             fixed.put::<{ entry::MOBILE_PORT }, 2>(flow.mobile_port.to_be_bytes());
             fixed.put::<{ entry::ACK }, 4>(flow.ack.0.to_be_bytes());
+            fixed.put::<{ entry::ECHO }, 4>(flow.echo.unwrap_or(0).to_be_bytes());
             value.extend(fixed.bytes());
         }
         value
@@ -117,6 +125,7 @@ impl ReceivedData {
                 peer_port: fixed.u16::<{ entry::PEER_PORT }>(),
                 mobile_port: fixed.u16::<{ entry::MOBILE_PORT }>(),
                 ack: SeqNumber(fixed.u32::<{ entry::ACK }>()),
+                echo: Some(fixed.u32::<{ entry::ECHO }>()).filter(|echo| *echo != 0),
             });
         }
         data
@@ -156,6 +165,7 @@ mod tests {
             peer_port: 443,
             mobile_port: port,
             ack: SeqNumber(0x0102_0304),
+            echo: (port % 2 == 1).then_some(0x0506_0708),
         }
     }
 
@@ -166,9 +176,9 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_takes_twelve_bytes_in_network_order() {
+    fn a_flow_takes_sixteen_bytes_in_network_order() {
         let data: ReceivedData = [flow(0xc001)].into_iter().collect();
-        assert_eq!(value(data.extension()), [198, 51, 100, 7, 1, 0xbb, 0xc0, 1, 1, 2, 3, 4]);
+        assert_eq!(value(data.extension()), [198, 51, 100, 7, 1, 0xbb, 0xc0, 1, 1, 2, 3, 4, 5, 6, 7, 8]);
         assert_eq!(ReceivedData::EMPTY.extension(), None);
     }
 
@@ -180,7 +190,7 @@ mod tests {
         assert_eq!(ReceivedData::decode(&bytes), full);
         bytes.extend(&bytes.clone());
         assert_eq!(ReceivedData::decode(&bytes), full);
-        assert_eq!(ReceivedData::decode(&bytes[..23]).as_slice(), [flow(0)]);
+        assert_eq!(ReceivedData::decode(&bytes[..31]).as_slice(), [flow(0)]);
         assert!(ReceivedData::decode(&[]).is_empty());
     }
 }

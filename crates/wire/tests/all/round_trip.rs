@@ -75,8 +75,9 @@ prop_compose! {
         (peer, peer_port) in (address(), any::<u16>()),
         mobile_port in any::<u16>(),
         ack in any::<u32>().prop_map(SeqNumber),
+        echo in any::<Option<u32>>(),
     ) -> ReceivedFlow {
-        ReceivedFlow { peer, peer_port, mobile_port, ack }
+        ReceivedFlow { peer, peer_port, mobile_port, ack, echo: echo.filter(|echo| *echo != 0) }
     }
 }
 
