@@ -19,6 +19,7 @@ use careof_mobility::v4::{
     HandoverEvent, HandoverReason, HandoverStyle, InterfaceId, Notice, PathProperties,
 };
 use careof_wire::ipv4::Ipv4Header;
+use careof_wire::mip4::{ReceivedData, ReceivedFlow};
 use careof_wire::{Flags, Segment, SeqNumber, Timestamps, protocol};
 
 const MOBILE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
@@ -558,6 +559,7 @@ impl World {
                 mobile: MOBILE,
                 paths: if what & 0x80 == 0 { &paths } else { &[] },
                 old_lost: [None, Some(true), Some(false)][usize::from(what >> 4) % 3],
+                received: told_to_have(self.ends[at(Towards::Mobile)].received, value),
             },
             5 => {
                 let (notice, reason) = (Notice::Ahead(within), HandoverReason::Chosen);
@@ -687,6 +689,16 @@ impl World {
             }
         }
     }
+}
+
+/// What the mobile node says that it has received: the truth, less, or more.
+fn told_to_have(received: SeqNumber, value: u8) -> ReceivedData {
+    let off = i32::from(value as i8 / 4) * 500;
+    let ack = SeqNumber(received.0.wrapping_add_signed(off));
+    let (peer_port, mobile_port) = (PEER_PORT, MOBILE_PORT);
+    let echo = (value & 1 != 0).then_some(u32::from(value) << 4);
+    let flow = ReceivedFlow { peer: PEER, peer_port, mobile_port, ack, echo };
+    (value & 2 != 0).then_some(flow).into_iter().collect()
 }
 
 fn header(towards: Towards, segment: &Segment) -> Ipv4Header {

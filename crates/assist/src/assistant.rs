@@ -1,5 +1,6 @@
 //! The front of the crate: inputs to flows and mechanisms, their answers to the owner.
 
+use core::cmp::Reverse;
 use core::net::Ipv4Addr;
 use core::time::Duration;
 
@@ -8,6 +9,7 @@ use alloc::vec::Vec;
 
 use careof_base::Instant;
 use careof_wire::ipv4::Ipv4Header;
+use careof_wire::mip4::{ReceivedData, ReceivedFlow};
 use careof_wire::{Flags, Segment};
 
 use crate::black_hole::Holes;
@@ -30,6 +32,10 @@ use crate::{
 
 /// How long after the announced end of a path it is taken for a false alarm, if nothing else says so.
 const DOUBT: Duration = Duration::from_millis(200);
+
+/// What was acknowledged longer ago than this before a path died was not lost with it: its monitor takes at most a second to find
+/// that out, and a path may hold as much again.
+const RECENTLY: Duration = Duration::from_secs(2);
 
 /// Runs the assists of one node. See the crate's documentation for how to drive it.
 #[derive(Debug)]
@@ -281,6 +287,14 @@ impl Assistant {
 
     /// Takes in an event.
     pub fn handle_event(&mut self, now: Instant, input: &Input<'_>) {
+        if let Input::Paths { mobile, received, .. } = *input {
+            // Ahead of a replay, which leaves out what has arrived.
+            for flow in received.as_slice() {
+                let (mobile_port, peer_port) = (flow.mobile_port, flow.peer_port);
+                let key = FlowKey { mobile, peer: flow.peer, mobile_port, peer_port };
+                with_flow!(self, now, &key, |cx, of| replay::on_received(cx, of, flow));
+            }
+        }
         let events = self.paths.handle(now, input);
         for (mobile, event) in events {
             self.handle_path_event(now, mobile, &event);
@@ -459,6 +473,25 @@ impl Assistant {
         let mobile = if place.enters() == Towards::Mobile { header.destination } else { header.source };
         let assumed = self.holes.assumed(now, place, mobile, path);
         assumed.filter(|mtu| header.dont_fragment && header.total_len().saturating_add(overhead) > *mtu)
+    }
+
+    /// On the mobile node: how far it has received its flows, for a registration that replaces a lost path. Of the flows that have
+    /// acknowledged new data within the last [`RECENTLY`] before the path was lost, those that did so last.
+    #[must_use]
+    pub fn received_data(&self, now: Instant, mobile: Ipv4Addr) -> ReceivedData {
+        let until = self.paths.lost_since(mobile).unwrap_or(now);
+        let is_recent = |at: Instant| at + RECENTLY > until;
+        let told = |key: FlowKey| {
+            let stream = self.flows.get(&key)?.stream(Towards::Mobile);
+            let at = stream.progress_at.filter(|at| is_recent(*at))?;
+            let echo = stream.last_ack?.segment.timestamps.map(|stamps| stamps.echo);
+            let (peer, peer_port, mobile_port) = (key.peer, key.peer_port, key.mobile_port);
+            Some((Reverse(at), ReceivedFlow { peer, peer_port, mobile_port, ack: stream.una?, echo }))
+        };
+        let mut recent: Vec<_> = self.flows.of(mobile).filter_map(told).collect();
+        // Those of the same instant stay in the order of the table.
+        recent.sort_by_key(|(at, _)| *at);
+        recent.into_iter().map(|(_, flow)| flow).collect()
     }
 
     /// The flows followed at present.

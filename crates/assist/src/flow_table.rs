@@ -60,6 +60,10 @@ impl FlowTable {
         Self { flows: BTreeMap::new(), by_age: BTreeSet::new(), ranks: Default::default(), room, place }
     }
 
+    pub(crate) fn get(&self, key: &FlowKey) -> Option<&Flow> {
+        self.flows.get(key).map(|flow| &**flow)
+    }
+
     pub(crate) fn get_mut(&mut self, key: &FlowKey) -> Option<&mut Flow> {
         self.flows.get_mut(key).map(|flow| &mut **flow)
     }

@@ -5,6 +5,7 @@ use core::time::Duration;
 
 use careof_mobility::v4::{HandoverEvent, PathProperties};
 use careof_wire::ipv4::Ipv4Header;
+use careof_wire::mip4::{PathReport, ReceivedData};
 use careof_wire::{Segment, SeqNumber};
 
 use crate::{FlowKey, Phase};
@@ -253,6 +254,8 @@ pub enum Input<'a> {
         paths: &'a [(PathId, PathProperties)],
         /// Whether what was sent by the path used before is lost, if the mobile node said so.
         old_lost: Option<bool>,
+        /// How far the mobile node has received its flows, if it said so.
+        received: ReceivedData,
     },
     /// The interface of this path went down.
     LinkDown {
@@ -274,6 +277,26 @@ pub enum Input<'a> {
         /// Its token.
         token: Token,
     },
+}
+
+/// What a registration tells of a mobile node, collected until all that it changes is known: of the binding that goes an agent tells
+/// before the one that comes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    /// Whether what was sent by the path used before is lost.
+    pub old_lost: Option<bool>,
+    /// How far the mobile node has received its flows.
+    pub received: ReceivedData,
+}
+
+impl Told {
+    /// Takes in what came with a change of a binding or visitor.
+    pub fn take_in(&mut self, path: Option<PathReport>, received: ReceivedData) {
+        self.old_lost = path.and_then(|path| path.old_path_lost).or(self.old_lost);
+        if !received.is_empty() {
+            self.received = received;
+        }
+    }
 }
 
 /// The assists, by the names of the scenario file.

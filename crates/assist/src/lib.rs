@@ -64,6 +64,6 @@ pub use counters::Counters;
 pub use flow::{FlowStatus, Phase};
 pub use flow_key::FlowKey;
 pub use io::{
-    Action, DropReason, Edit, Fate, HoleNews, Input, Kind, PacketView, PathId, Place, Report, Token, Towards,
-    Verdict, Wake,
+    Action, DropReason, Edit, Fate, HoleNews, Input, Kind, PacketView, PathId, Place, Report, Token, Told,
+    Towards, Verdict, Wake,
 };

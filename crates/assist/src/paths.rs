@@ -112,7 +112,7 @@ impl PathTable {
                 path.ends_at = Some(ends_at);
                 [(mobile, PathEvent::Announced { ends_at, new })].into()
             }
-            Input::Paths { mobile, paths, old_lost } => {
+            Input::Paths { mobile, paths, old_lost, received: _ } => {
                 let newest = paths.last();
                 let to = newest.map(|(path, _)| *path);
                 let new = newest.map(|(_, properties)| *properties).unwrap_or_default();

@@ -11,7 +11,7 @@ use careof_plan::{
 };
 use careof_wire::icmp::{DestinationUnreachable, IcmpMessage, QuotedDatagram, TimeExceeded, UnreachableCode};
 use careof_wire::ipv4::Ipv4Header;
-use careof_wire::mip4::{Message, PathProbe};
+use careof_wire::mip4::{Message, PathProbe, ReceivedData};
 use careof_wire::protocol;
 use careof_wire::tunnel::relay_error;
 use careof_wire::udp::UdpHeader;
@@ -93,6 +93,7 @@ impl Simulation {
     /// A timer of an agent ran out.
     pub(crate) fn agent_timeout(&mut self, node: NodeId) {
         let now = self.now;
+        self.tell_received_data(node);
         on_agent!(&mut self.node_mut(node).agent, agent => agent.handle_timeout(now), ());
         self.drive_agent(node);
     }
@@ -100,6 +101,7 @@ impl Simulation {
     /// Hands an agent an input and does what it asks for.
     pub(crate) fn agent_input(&mut self, node: NodeId, input: Input<'_>) {
         let now = self.now;
+        self.tell_received_data(node);
         on_agent!(&mut self.node_mut(node).agent, agent => agent.handle_input(now, input), ());
         self.drive_agent(node);
     }
@@ -161,7 +163,7 @@ impl Simulation {
                 match &self.node(node).agent {
                     Agent::Home(_) => {
                         self.binding_changed(node);
-                        self.assist_moved(node, change.home_address, change.path);
+                        self.assist_moved(node, change.home_address, change.path, change.received);
                     }
                     Agent::Mobile(mobile) if self.fleet.is_none() && !mobile.is_registered() => {
                         self.script.metrics.on_path(self.now, false);
@@ -173,7 +175,7 @@ impl Simulation {
             Event::Visitor(change) => {
                 let text = visitor_text(&change);
                 self.note(node, None, Note::Binding(change.change.name()), format_args!("{text}"));
-                self.assist_moved(node, change.home_address, change.path);
+                self.assist_moved(node, change.home_address, change.path, ReceivedData::EMPTY);
             }
             Event::Arp(event) => self.arp_event(node, event),
             Event::Registration(event) => {

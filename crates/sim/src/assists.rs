@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use careof_assist::{
-    Action, Assistant, Config, Edit, Fate, FlowKey, HoleNews, Input, PacketView, PathId, Report, Token,
+    Action, Assistant, Config, Edit, Fate, FlowKey, HoleNews, Input, PacketView, PathId, Report, Token, Told,
     Towards,
 };
 use careof_metrics::AssistDeed;
@@ -17,7 +17,7 @@ use careof_scenario::{Handover, LinkId};
 use careof_trace::AssistRecord;
 use careof_wire::icmp::{DestinationUnreachable, IcmpMessage, UnreachableCode, quote_segment};
 use careof_wire::ipv4::Ipv4Header;
-use careof_wire::mip4::PathReport;
+use careof_wire::mip4::{PathReport, ReceivedData};
 use careof_wire::{SackBlocks, Segment, SeqNumber};
 
 use crate::agents::Agent;
@@ -34,7 +34,7 @@ pub(crate) struct Anchor {
     /// How many of these are packets of the run.
     held: u64,
     /// Mobile nodes whose binding has just changed, and whether what was on its way by the path before is lost, if they said.
-    moved: BTreeMap<Ipv4Addr, Option<bool>>,
+    moved: BTreeMap<Ipv4Addr, Told>,
     slot: Slot,
     /// What a tunnel adds to a datagram.
     overhead: u16,
@@ -601,12 +601,16 @@ impl Simulation {
         })
     }
 
-    /// A binding or a visitor of an agent changed. Its assists are told when all that the registration changed is known: of the
-    /// binding that goes the agent tells before the one that comes.
-    pub(crate) fn assist_moved(&mut self, node: NodeId, mobile: Ipv4Addr, report: Option<PathReport>) {
+    /// A binding or a visitor of an agent changed. Its assists are told when all that the registration changed is known.
+    pub(crate) fn assist_moved(
+        &mut self,
+        node: NodeId,
+        mobile: Ipv4Addr,
+        report: Option<PathReport>,
+        received: ReceivedData,
+    ) {
         if let Some(anchor) = &mut self.node_mut(node).assist {
-            let old_lost = anchor.moved.entry(mobile).or_default();
-            *old_lost = report.and_then(|report| report.old_path_lost).or(*old_lost);
+            anchor.moved.entry(mobile).or_default().take_in(report, received);
         }
     }
 
@@ -614,7 +618,8 @@ impl Simulation {
     pub(crate) fn assist_paths(&mut self, node: NodeId) {
         let Some(anchor) = &mut self.node_mut(node).assist else { return };
         let known = |report: Option<PathReport>| report.map(PathProperties::from).unwrap_or_default();
-        for (mobile, mut old_lost) in core::mem::take(&mut anchor.moved) {
+        for (mobile, told) in core::mem::take(&mut anchor.moved) {
+            let Told { mut old_lost, received } = told;
             let paths: Vec<(PathId, PathProperties)> = match &self.node(node).agent {
                 Agent::Home(agent) => {
                     let bindings = agent.bindings_of(mobile).iter();
@@ -631,7 +636,16 @@ impl Simulation {
                 }
                 Agent::None | Agent::Mobile(_) | Agent::Correspondent(_) => return,
             };
-            self.assist_event(node, &Input::Paths { mobile, paths: &paths, old_lost });
+            self.assist_event(node, &Input::Paths { mobile, paths: &paths, old_lost, received });
+        }
+    }
+
+    /// What a request that a mobile node may send now says of its flows.
+    pub(crate) fn tell_received_data(&mut self, node: NodeId) {
+        let now = self.now;
+        let Some(mobile) = self.mobiles.and_then(|mobiles| mobiles.address_of(node)) else { return };
+        if let Node { agent: Agent::Mobile(agent), assist: Some(anchor), .. } = self.node_mut(node) {
+            agent.set_received_data(anchor.assistant.received_data(now, mobile));
         }
     }
 

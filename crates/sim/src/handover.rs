@@ -186,6 +186,7 @@ impl Simulation {
         let node = self.mobile();
         let interface = self.mobile_interface(link);
         self.script.initiated = false;
+        self.tell_received_data(node);
         if let Agent::Mobile(mobile) = &mut self.node_mut(node).agent {
             // The interface exists: the scenario names access links only, and each has one.
             let _ = mobile.switch_to(now, interface, notice);

@@ -14,6 +14,7 @@ use careof_wire::icmp::{
     DestinationUnreachable, IcmpMessage, UnreachableCode, error_is_allowed, quote_segment,
 };
 use careof_wire::ipv4::Ipv4Header;
+use careof_wire::mip4::ReceivedData;
 use careof_wire::protocol;
 use careof_wire::tcp_edit::{self, ChecksumField};
 use careof_wire::{Segment, SeqNumber};
@@ -305,6 +306,11 @@ impl Assists {
     /// Ends: what is held back is to be sent on.
     pub(super) fn close(&mut self) {
         self.assistant.close();
+    }
+
+    /// See [`Assistant::received_data`].
+    pub(super) fn received_data(&self, now: Instant, mobile: Ipv4Addr) -> ReceivedData {
+        self.assistant.received_data(now, mobile)
     }
 
     pub(super) fn handle_event(&mut self, now: Instant, input: &Input<'_>) {

@@ -270,6 +270,7 @@ impl Carrier {
             let now = self.clock.now();
             self.look_at_links(now)?;
             self.read_addresses(now);
+            self.tell_received_data(now);
         }
         self.command("switch to an interface", |node, now| {
             // It has this interface: every device is one of its configuration.

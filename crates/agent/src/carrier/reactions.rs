@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 
-use careof_assist as assist;
+use careof_assist::{self as assist, Told};
 use careof_base::Instant;
 use careof_lab::{InterfaceAddress, Neighbour, Netlink, NetworkChange, Route, RouteKind, Rule, SeenRequest};
 use careof_mobility::v4::{
     AgentEvent, ArpEvent, ArpOwner, CareOfChoice, Event, HandoverEvent, Input, InterfaceId, PathProperties,
     Prefix, RegistrationEvent, RegistrationStep, Surroundings, Transmit, TransmitPayload,
 };
-use careof_wire::mip4::{Message, PathReport, ReplyCode};
+use careof_wire::mip4::{Message, PathReport, ReceivedData, ReplyCode};
 
 use super::agent::Agent;
 use super::announcements::Announcement;
@@ -155,7 +155,7 @@ impl Carrier {
         }
         let outcome = self.reading.check().and_then(|()| self.interfaces.read_addresses(self.host.netlink()));
         for (interface, address) in self.reading.note(now, outcome).unwrap_or_default() {
-            self.agent.handle_input(now, Input::AddressChanged { interface, address });
+            self.tell_agent(now, Input::AddressChanged { interface, address });
             self.drain(now);
         }
     }
@@ -183,7 +183,7 @@ impl Carrier {
         let there: Vec<_> = there.map(|interface| (interface.device.id, interface.is_up())).collect();
         for (interface, up) in there {
             if up {
-                self.agent.handle_input(now, Input::LinkUp { interface });
+                self.tell_agent(now, Input::LinkUp { interface });
                 self.drain(now);
             } else {
                 self.tell_of_dead_link(now, interface);
@@ -195,7 +195,7 @@ impl Carrier {
     /// otherwise, and says nothing when it comes up; a mobile node expects nothing of it.
     fn tell_of_dead_link(&mut self, now: Instant, interface: InterfaceId) {
         if !matches!(self.agent, Agent::Mobile(_)) {
-            self.agent.handle_input(now, Input::LinkDown { interface });
+            self.tell_agent(now, Input::LinkDown { interface });
             self.drain(now);
         }
     }
@@ -290,10 +290,25 @@ impl Carrier {
         Ok(())
     }
 
+    /// Hands the agent an input that may make it send a message.
+    pub(super) fn tell_agent(&mut self, now: Instant, input: Input<'_>) {
+        self.tell_received_data(now);
+        self.agent.handle_input(now, input);
+    }
+
+    /// Mobile node: what a request that it may send now says of its flows.
+    pub(super) fn tell_received_data(&mut self, now: Instant) {
+        if let (Agent::Mobile(node), Some(assists)) = (&mut self.agent, &self.data.assists)
+            && let Some(mobile) = self.setup.home_address()
+        {
+            node.set_received_data(assists.received_data(now, mobile));
+        }
+    }
+
     fn link_came(&mut self, now: Instant, interface: InterfaceId) {
         // With its addresses, so that the agent finds everything when it looks.
         self.read_addresses(now);
-        self.agent.handle_input(now, Input::LinkUp { interface });
+        self.tell_agent(now, Input::LinkUp { interface });
         self.drain(now);
         self.tell_link(now, &assist::Input::LinkUp { path: path_by(interface) });
         self.return_to(interface);
@@ -302,7 +317,7 @@ impl Carrier {
     fn link_lost(&mut self, now: Instant, interface: InterfaceId, index: u32) {
         self.host.doubt_interface(index);
         self.tell_link(now, &assist::Input::LinkDown { path: path_by(interface) });
-        self.agent.handle_input(now, Input::LinkDown { interface });
+        self.tell_agent(now, Input::LinkDown { interface });
         self.drain(now);
     }
 
@@ -382,8 +397,8 @@ impl Carrier {
             }
             self.tell_assists(now, &event, &mut moved);
         }
-        for (mobile, old_lost) in moved {
-            self.tell_paths(now, mobile, old_lost);
+        for (mobile, told) in moved {
+            self.tell_paths(now, mobile, &told);
         }
     }
 
@@ -401,18 +416,17 @@ impl Carrier {
             self.tell_assists(now, &event, &mut moved);
             self.events.push(now, event);
         }
-        for (mobile, old_lost) in moved {
-            self.tell_paths(now, mobile, old_lost);
+        for (mobile, told) in moved {
+            self.tell_paths(now, mobile, &told);
         }
     }
 
-    /// What an event of the agent means to assists; `moved` are the mobile nodes whose path may be another, and whether what
-    /// was on its way by the one before is lost.
-    fn tell_assists(&mut self, now: Instant, event: &Event, moved: &mut BTreeMap<Ipv4Addr, Option<bool>>) {
+    /// What an event of the agent means to assists; `moved` are the mobile nodes whose path may be another, and what they told.
+    fn tell_assists(&mut self, now: Instant, event: &Event, moved: &mut BTreeMap<Ipv4Addr, Told>) {
         let Some(assists) = &mut self.data.assists else { return };
-        let (home_address, path) = match event {
-            Event::Binding(change) => (change.home_address, change.path),
-            Event::Visitor(change) => (change.home_address, change.path),
+        let (home_address, path, received) = match event {
+            Event::Binding(change) => (change.home_address, change.path, change.received),
+            Event::Visitor(change) => (change.home_address, change.path, ReceivedData::EMPTY),
             Event::Handover(event) => {
                 if let Some(mobile) = self.setup.home_address() {
                     assists.handle_event(now, &assist::Input::Handover { mobile, event });
@@ -421,12 +435,11 @@ impl Carrier {
             }
             _ => return,
         };
-        let old_lost = moved.entry(home_address).or_default();
-        *old_lost = path.and_then(|path| path.old_path_lost).or(*old_lost);
+        moved.entry(home_address).or_default().take_in(path, received);
     }
 
     /// Home and foreign agent: tells the assists by which paths a mobile node is reached now.
-    fn tell_paths(&mut self, now: Instant, mobile: Ipv4Addr, old_lost: Option<bool>) {
+    fn tell_paths(&mut self, now: Instant, mobile: Ipv4Addr, told: &Told) {
         let Some(assists) = &mut self.data.assists else { return };
         let known = |path: Option<PathReport>| path.map(PathProperties::from).unwrap_or_default();
         let paths: Vec<_> = match &self.agent {
@@ -440,7 +453,8 @@ impl Carrier {
             }
             Agent::Mobile(_) => return,
         };
-        assists.handle_event(now, &assist::Input::Paths { mobile, paths: &paths, old_lost });
+        let Told { old_lost, received } = *told;
+        assists.handle_event(now, &assist::Input::Paths { mobile, paths: &paths, old_lost, received });
     }
 
     /// Tells assists that begin while mobile nodes are bound where these are.
@@ -450,7 +464,7 @@ impl Carrier {
             Agent::Foreign(agent) => agent.visitors().map(|visitor| visitor.home_address).collect(),
             Agent::Mobile(_) => Vec::new(),
         };
-        mobiles.into_iter().for_each(|mobile| self.tell_paths(now, mobile, None));
+        mobiles.into_iter().for_each(|mobile| self.tell_paths(now, mobile, &Told::default()));
     }
 
     fn react(&mut self, now: Instant, event: &Event) {

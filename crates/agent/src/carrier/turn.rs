@@ -252,7 +252,7 @@ impl Carrier {
                     let interface = self.interfaces.id_of(datagram.interface);
                     let link_address = self.requester(interface, datagram.interface, datagram.payload);
                     self.tell_traffic(datagram.source, datagram.payload);
-                    self.agent.handle_input(
+                    self.tell_agent(
                         now,
                         Input::Udp {
                             interface,
@@ -333,7 +333,7 @@ impl Carrier {
             match self.signalling.icmp.receive(&mut buffer) {
                 Ok(Some(datagram)) => {
                     let interface = self.interfaces.id_of(datagram.interface);
-                    self.agent.handle_input(
+                    self.tell_agent(
                         now,
                         Input::Icmp {
                             interface,
@@ -362,6 +362,7 @@ impl Carrier {
                 // Where nothing comes any longer the carrier may be gone, and the kernel may not have told.
                 self.questions.ask(now);
             }
+            self.tell_received_data(now);
             self.agent.handle_timeout(now);
             self.drain(now);
         }

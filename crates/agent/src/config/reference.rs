@@ -305,7 +305,8 @@ sources drop.",
             "`true`",
             "Tell the agents, in every request, rates and round trip of the path and whether the old one is lost, and register again \
 after an interruption: 24 bytes, a vendor extension of the kind that is skipped by who does not know it (type 134, RFC 3115), under \
-the enterprise number 32473, which RFC 5612 reserves for documentation, as none is registered for careof.",
+the enterprise number 32473, which RFC 5612 reserves for documentation, as none is registered for careof. With assists, a request that \
+says that the old path is lost has a second one, of 10 bytes and 16 for each of up to eight flows: how far their data have been received.",
         ),
         key(
             "path_monitor",

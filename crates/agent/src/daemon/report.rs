@@ -197,7 +197,7 @@ impl Reporter {
     }
 
     fn binding(&mut self, now: Instant, event: &BindingChanged) {
-        let BindingChanged { home_address, care_of, lifetime, change, path: _ } = event;
+        let BindingChanged { home_address, care_of, lifetime, change, path: _, received: _ } = event;
         match change {
             Change::Created => {
                 line!(self, now, INFO, "binding", %home_address, %care_of, %lifetime, "Mobility binding created");

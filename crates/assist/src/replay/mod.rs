@@ -41,6 +41,7 @@ use core::time::Duration;
 
 use careof_base::Instant;
 use careof_wire::SeqNumber;
+use careof_wire::mip4::ReceivedFlow;
 
 use crate::acknowledgement::Wanted;
 use crate::context::{Context, Outbox, Passing};
@@ -120,7 +121,10 @@ pub(crate) struct State {
     may_probe: bool,
     /// Duplicate acknowledgements since the last new one.
     duplicates: u8,
-    /// Without acknowledgements in sight: the lowest sequence number repeated since the last new data.
+    /// The timestamp that the receiver has echoed, as it has said itself.
+    echoed: Option<u32>,
+    /// Without acknowledgements in sight: the lowest sequence number repeated since the last new data, or where the receiver has said
+    /// that it is.
     repeated: Option<SeqNumber>,
     /// When new data last arrived.
     fresh_at: Option<Instant>,
@@ -291,6 +295,28 @@ pub(crate) fn on_path(cx: &mut Context<'_>, flow: &mut Flow, event: &PathEvent) 
         }
         PathEvent::Announced { .. } | PathEvent::FalseAlarm => {}
     }
+}
+
+/// The mobile node says how far it has received the flow: copies of that are not needed. SND.UNA stays what the peer has been told, for
+/// the acknowledgements themselves may be lost.
+pub(crate) fn on_received(cx: &mut Context<'_>, flow: &mut Flow, told: &ReceivedFlow) {
+    let ack = told.ack;
+    let stream = flow.stream_mut(cx.config.place.keeps());
+    let is_of_stream = stream.next.is_some_and(|next| ack.is_at_or_before(next))
+        && stream.una.is_none_or(|una| ack.is_at_or_after(una));
+    if !is_of_stream {
+        return;
+    }
+    stream.replay.echoed = told.echo;
+    if !stream.has_visible_acks() {
+        stream.replay.repeated = Some(ack);
+    }
+    let (outbox, counters) = (&mut *cx.outbox, &mut *cx.counters);
+    stream.kept.acknowledge(ack, |kept| {
+        counters.acknowledged += 1;
+        discard(outbox, &kept, DropReason::DeliveredAlready);
+    });
+    release::settle(cx, flow);
 }
 
 /// Sends the last acknowledgement that went by the lost path once more. It may have been lost with what was under way, and then

@@ -184,9 +184,12 @@ pub(super) fn begin(cx: &mut Context<'_>, flow: &mut Flow, rules: &Rules, which:
 /// makes the receiver refuse them, and only their sender can still fill the holes that they were to fill: its repetitions are
 /// not to be taken for second ones.
 pub(super) fn forget_refused(outbox: &mut Outbox, stream: &mut Stream) {
-    let Some(echoed) = stream.last_ack.and_then(|ack| ack.segment.timestamps) else { return };
+    let seen = stream.last_ack.and_then(|ack| ack.segment.timestamps).map(|stamps| stamps.echo);
+    let is_older = |stamp: u32, than: u32| (stamp.wrapping_sub(than) as i32) < 0;
+    let later = |one, other| if is_older(one, other) { other } else { one };
+    let Some(echoed) = seen.into_iter().chain(stream.replay.echoed).reduce(later) else { return };
     let is_refused = |kept: &Kept| {
-        let is_older = |stamp: u32| (stamp.wrapping_sub(echoed.echo) as i32) < 0;
+        let is_older = |stamp: u32| is_older(stamp, echoed);
         kept.whereabouts != Whereabouts::Here && kept.stamp.is_some_and(is_older)
     };
     if stream.kept.iter().any(is_refused) {

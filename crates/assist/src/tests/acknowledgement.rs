@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use careof_base::Instant;
 use careof_mobility::v4::PathProperties;
 use careof_wire::ipv4::Ipv4Header;
+use careof_wire::mip4::ReceivedData;
 use careof_wire::{Flags, Segment, SeqNumber, Timestamps, protocol};
 
 use super::script::{MOBILE, Script};
@@ -41,7 +42,12 @@ fn it_is_one_that_the_receiver_could_send_now() {
     let any = FastRetransmit { acks: 1, longest_outage: None, ..FastRetransmit::DEFAULT };
     let config = Config { fast_retransmit: Some(any), ..Config::none(Place::MobileNode) };
     let mut assistant = Assistant::new(config).unwrap();
-    let path = Input::Paths { mobile: MOBILE, paths: &[(PathId(1), UNKNOWN)], old_lost: None };
+    let path = Input::Paths {
+        mobile: MOBILE,
+        paths: &[(PathId(1), UNKNOWN)],
+        old_lost: None,
+        received: ReceivedData::EMPTY,
+    };
     assistant.handle_event(Instant::ZERO, &path);
     let stamps = |value, echo| Some(Timestamps { value, echo });
     let data = Segment { flags: Flags::ACK, window: 500, ..Segment::default() };

@@ -7,6 +7,7 @@ use core::time::Duration;
 use careof_base::{DataRate, Instant};
 use careof_mobility::v4::PathProperties;
 use careof_wire::ipv4::Ipv4Header;
+use careof_wire::mip4::ReceivedData;
 use careof_wire::{Flags, Segment, SeqNumber, Timestamps, protocol};
 
 use super::script::Script;
@@ -65,7 +66,12 @@ impl Wire {
     }
 
     fn path(&mut self, mobile: Ipv4Addr, path: u32, properties: PathProperties, old_lost: Option<bool>) {
-        self.event(&Input::Paths { mobile, paths: &[(PathId(path), properties)], old_lost });
+        self.event(&Input::Paths {
+            mobile,
+            paths: &[(PathId(path), properties)],
+            old_lost,
+            received: ReceivedData::EMPTY,
+        });
     }
 
     fn send(&mut self, key: &FlowKey, towards: Towards, segment: Segment) -> Verdict {
@@ -442,7 +448,12 @@ fn whatever_a_mobile_node_says_of_its_path_memory_is_bounded_and_it_comes_to_res
                     wire.done.clear();
                 }
             }
-            wire.event(&Input::Paths { mobile: MOBILE, paths: &[], old_lost: None });
+            wire.event(&Input::Paths {
+                mobile: MOBILE,
+                paths: &[],
+                old_lost: None,
+                received: ReceivedData::EMPTY,
+            });
             wire.wait(Duration::from_secs(600));
             wire.done.clear();
             assert_eq!(wire.flows(), 0);
@@ -505,7 +516,7 @@ fn of_mobile_nodes_that_come_and_go_under_ever_new_addresses_nothing_is_left() {
             if n % 2 == 0 {
                 wire.send(&key(mobile, 1), Towards::Mobile, without_stamps(data(1, 10)));
             }
-            wire.event(&Input::Paths { mobile, paths: &[], old_lost: None });
+            wire.event(&Input::Paths { mobile, paths: &[], old_lost: None, received: ReceivedData::EMPTY });
             wire.wait(Duration::from_millis(10));
         }
         wire.wait(Duration::from_secs(600));

@@ -3,13 +3,18 @@
 use core::time::Duration;
 
 use careof_mobility::v4::PathProperties;
+use careof_wire::mip4::ReceivedData;
 
 use super::script::{MOBILE, Script};
 use crate::{Config, Input, LcdKick, Limits, PathId, Place, Replay};
 
 const UNKNOWN: PathProperties = PathProperties { downlink: None, uplink: None, round_trip: None };
-const PATH_2: Input<'static> =
-    Input::Paths { mobile: MOBILE, paths: &[(PathId(2), UNKNOWN)], old_lost: None };
+const PATH_2: Input<'static> = Input::Paths {
+    mobile: MOBILE,
+    paths: &[(PathId(2), UNKNOWN)],
+    old_lost: None,
+    received: ReceivedData::EMPTY,
+};
 
 fn kicking(place: Place) -> Config {
     let kick = LcdKick { burst: 3, spacing: Duration::from_millis(2), ..LcdKick::DEFAULT };

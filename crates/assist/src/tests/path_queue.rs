@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use careof_base::DataRate;
 use careof_link::{Discipline, QueueConfig, QueueLimit};
 use careof_mobility::v4::PathProperties;
+use careof_wire::mip4::ReceivedData;
 
 use super::script::{MOBILE, Script};
 use crate::{Config, ConfigError, Input, Kind, PathId, PathQueue, Place, QueueAtHandover, Replay};
@@ -104,7 +105,12 @@ fn a_rate_that_is_told_right_after_its_path_is_that_of_what_waits() {
     );
     for downlink in [None, Some(DataRate::from_kilobits_per_second(4208))] {
         let paths = [(PathId(2), PathProperties { downlink, ..PathProperties::default() })];
-        script.event(&Input::Paths { mobile: MOBILE, paths: &paths, old_lost: None });
+        script.event(&Input::Paths {
+            mobile: MOBILE,
+            paths: &paths,
+            old_lost: None,
+            received: ReceivedData::EMPTY,
+        });
     }
     script.run(
         "   12  > release 0+1000

@@ -8,6 +8,7 @@ use core::time::Duration;
 
 use careof_base::{DataRate, Instant};
 use careof_mobility::v4::PathProperties;
+use careof_wire::mip4::ReceivedData;
 
 use careof_wire::{Flags, Segment, SeqNumber, Timestamps};
 use proptest::option;
@@ -316,7 +317,12 @@ impl World {
                     round_trip: round_trip_ms.map(Duration::from_millis),
                 };
                 let paths = [(PathId(id), properties)];
-                self.event(&Input::Paths { mobile: MOBILE, paths: &paths, old_lost: lost });
+                self.event(&Input::Paths {
+                    mobile: MOBILE,
+                    paths: &paths,
+                    old_lost: lost,
+                    received: ReceivedData::EMPTY,
+                });
             }
             Event::Down { id } => self.event(&Input::LinkDown { path: PathId(id) }),
             Event::Up { id } => self.event(&Input::LinkUp { path: PathId(id) }),

@@ -6,7 +6,8 @@
 //!    10  for mobile 0+1000            -> pass keep
 //!    60  from mobile ack 1000         -> pass
 //!   100  for mobile 1000+1000 again   -> pass keep
-//!   900  path 2 rate 10000 rtt 100    packets go by path 2 now: kbit/s, ms; `lost`: the old one's are lost
+//!   900  path 2 rate 10000 rtt 100    packets go by path 2 now: kbit/s, ms; `lost`: the old one's are lost, `has 2000`:
+//!                                     the mobile node says that it has so much, with `echo` its timestamp
 //!   900  > release 1000+1000          what the assistant does, in order
 //!        = kept 1
 //! ```
@@ -27,6 +28,7 @@ use core::time::Duration;
 use careof_base::{DataRate, Instant};
 use careof_mobility::v4::PathProperties;
 use careof_wire::ipv4::Ipv4Header;
+use careof_wire::mip4::{ReceivedData, ReceivedFlow};
 use careof_wire::{Flags, Segment, SeqNumber, Timestamps, protocol};
 
 use crate::{Action, Assistant, Config, Edit, Fate, Input, PacketView, PathId, Token, Towards, Verdict};
@@ -169,7 +171,8 @@ impl Script {
                 } else {
                     None
                 };
-                self.event(&Input::Paths { mobile: MOBILE, paths: &paths, old_lost });
+                let received = self.told(rest);
+                self.event(&Input::Paths { mobile: MOBILE, paths: &paths, old_lost, received });
             }
             ["down", path] => self.event(&Input::LinkDown { path: PathId(path.parse().expect("a number")) }),
             ["up", path] => self.event(&Input::LinkUp { path: PathId(path.parse().expect("a number")) }),
@@ -312,6 +315,18 @@ impl Script {
             segment.seq = FIRST.plus(before).minus(1);
         }
         self.packet(towards, segment, "ack", rest)
+    }
+
+    /// What the mobile node says that it has: `has NUMBER`, and `echo STAMP` with it.
+    fn told(&self, rest: &[&str]) -> ReceivedData {
+        let flow = |ack| ReceivedFlow {
+            peer: PEER,
+            peer_port: PEER_PORT,
+            mobile_port: MOBILE_PORT + self.flow - 1,
+            ack: FIRST.plus(ack),
+            echo: number(rest, "echo"),
+        };
+        number(rest, "has").map(flow).into_iter().collect()
     }
 
     fn packet(&mut self, towards: Towards, mut segment: Segment, what: &str, rest: &[&str]) -> String {

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 
 use careof_base::Instant;
-use careof_wire::mip4::{Identification, Lifetime, PathReport};
+use careof_wire::mip4::{Identification, Lifetime, PathReport, ReceivedData};
 
 use super::{BindingChanged, Change, Tunnel};
 
@@ -59,6 +59,7 @@ fn removed(binding: &MobilityBinding, change: Change) -> BindingChanged {
         lifetime: Lifetime::ZERO,
         change,
         path: None,
+        received: ReceivedData::EMPTY,
     }
 }
 
@@ -122,6 +123,7 @@ impl BindingTable {
             lifetime: binding.lifetime,
             change,
             path: binding.path,
+            received: ReceivedData::EMPTY,
         });
         changes
     }

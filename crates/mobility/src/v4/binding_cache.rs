@@ -5,7 +5,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use core::net::Ipv4Addr;
 
 use careof_base::Instant;
-use careof_wire::mip4::{BindingUpdate, Lifetime};
+use careof_wire::mip4::{BindingUpdate, Lifetime, ReceivedData};
 
 use super::lifetime::end_of;
 use super::{BindingChanged, Change, EncapsulationChoice, Tunnel};
@@ -64,6 +64,7 @@ impl CachedBinding {
             lifetime: if gone { Lifetime::ZERO } else { self.lifetime },
             change,
             path: None,
+            received: ReceivedData::EMPTY,
         }
     }
 }

@@ -3,7 +3,7 @@
 use core::net::Ipv4Addr;
 use core::time::Duration;
 
-use careof_wire::mip4::{Identification, Lifetime, PathReport, ReplyCode};
+use careof_wire::mip4::{Identification, Lifetime, PathReport, ReceivedData, ReplyCode};
 
 use super::{DropReason, HandoverEvent, InterfaceId};
 
@@ -76,6 +76,8 @@ pub struct BindingChanged {
     /// Home agent: what the mobile node reported, under its authentication, of the path it now uses; `None` when it did
     /// not, or when no request of this binding's made the change.
     pub path: Option<PathReport>,
+    /// Home agent: how far the mobile node has received its flows, as it said in the request that made the change.
+    pub received: ReceivedData,
 }
 
 /// A visitor of a foreign agent came or went.

@@ -8,7 +8,7 @@ use core::time::Duration;
 use super::extension::{self, AuthenticationExtension, AuthenticationKind, Extension, PlacedExtension};
 use super::path_probe::{self, PathProbe};
 use super::route_optimization::{self, BindingAcknowledge, BindingRequest, BindingUpdate, BindingWarning};
-use super::{PathReport, PreviousForeignAgent, ReplyCode, RequestFlags};
+use super::{PathReport, PreviousForeignAgent, ReceivedData, ReplyCode, RequestFlags, VendorExtension};
 use crate::Error;
 use crate::fixed::Fixed;
 
@@ -169,9 +169,20 @@ impl RegistrationRequest {
     /// What the mobile node says of its path: the first report before the Mobile-Home authentication, which covers it.
     #[must_use]
     pub fn path_report(&self) -> Option<PathReport> {
+        self.first_covered(VendorExtension::path_report)
+    }
+
+    /// How far the mobile node has received its flows; empty when it does not say so before the Mobile-Home authentication.
+    #[must_use]
+    pub fn received_data(&self) -> ReceivedData {
+        self.first_covered(VendorExtension::received_data).unwrap_or_default()
+    }
+
+    /// The first vendor extension of a kind that the Mobile-Home authentication covers.
+    fn first_covered<T>(&self, read: impl Fn(&VendorExtension) -> Option<T>) -> Option<T> {
         let covered = self.extensions.iter().position(is_mobile_home)?;
         self.extensions.iter().take(covered).find_map(|extension| match extension {
-            Extension::Vendor(vendor) => vendor.path_report(),
+            Extension::Vendor(vendor) => read(vendor),
             _ => None,
         })
     }

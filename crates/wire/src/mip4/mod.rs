@@ -14,6 +14,7 @@ mod flags;
 mod message;
 mod path_probe;
 mod path_report;
+mod received_data;
 mod route_optimization;
 mod vendor;
 
@@ -24,6 +25,7 @@ pub use flags::RequestFlags;
 pub use message::{Identification, Lifetime, Message, RegistrationReply, RegistrationRequest};
 pub use path_probe::{PathCounts, PathProbe, PathProbeKind};
 pub use path_report::PathReport;
+pub use received_data::{ReceivedData, ReceivedFlow};
 pub use route_optimization::{
     BindingAcknowledge, BindingRequest, BindingUpdate, BindingWarning, PreviousForeignAgent,
 };

@@ -80,7 +80,7 @@ impl PathReport {
     /// The extension that carries it.
     #[must_use]
     pub fn extension(&self) -> Extension {
-        Extension::Vendor(VendorExtension::carrying(self))
+        Extension::Vendor(VendorExtension::ours(Self::KIND, self.encode().to_vec()))
     }
 
     /// [`PathReport::repeated_for`] on the wire.

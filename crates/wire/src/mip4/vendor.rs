@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::PathReport;
+use super::{PathReport, ReceivedData};
 
 /// The Private Enterprise Number under which careof's extensions travel.
 ///
@@ -38,9 +38,10 @@ impl VendorExtension {
         })
     }
 
-    /// The extension with this report.
-    pub(super) fn carrying(report: &PathReport) -> Self {
-        Self { reserved: 0, vendor: ENTERPRISE, kind: PathReport::KIND, value: report.encode().to_vec() }
+    /// One of careof's own, whose values are known to fit.
+    pub(super) fn ours(kind: u16, value: Vec<u8>) -> Self {
+        debug_assert!(value.len() <= Self::MAX_VALUE_LEN, "{} bytes do not fit", value.len());
+        Self { reserved: 0, vendor: ENTERPRISE, kind, value }
     }
 
     /// The Vendor/Org-ID: a Private Enterprise Number.
@@ -64,9 +65,18 @@ impl VendorExtension {
     /// What a mobile node says of its path, if this is how it says so.
     #[must_use]
     pub fn path_report(&self) -> Option<PathReport> {
-        (self.vendor == ENTERPRISE && self.kind == PathReport::KIND)
-            .then(|| PathReport::decode(&self.value))
-            .flatten()
+        self.value_of(PathReport::KIND).and_then(PathReport::decode)
+    }
+
+    /// How far a mobile node has received its flows, if this is how it says so.
+    #[must_use]
+    pub fn received_data(&self) -> Option<ReceivedData> {
+        self.value_of(ReceivedData::KIND).map(ReceivedData::decode)
+    }
+
+    /// The value, if this is the extension `kind` of ours.
+    fn value_of(&self, kind: u16) -> Option<&[u8]> {
+        (self.vendor == ENTERPRISE && self.kind == kind).then_some(&self.value)
     }
 
     /// What follows Type and Length; `None` when that is too short to name vendor and type.

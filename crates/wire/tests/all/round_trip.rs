@@ -14,8 +14,9 @@ use careof_wire::ipv4::{Ipv4Header, Reassembler, ReassemblyLimits, fragment};
 use careof_wire::mip4::{
     Algorithm, AuthenticationExtension, AuthenticationKind, BindingAcknowledge, BindingRequest,
     BindingUpdate, BindingWarning, Extension, Identification, Lifetime, Message, PathCounts, PathProbe,
-    PathProbeKind, PathReport, PreviousForeignAgent, RegistrationReply, RegistrationRequest, ReplyCode,
-    RequestFlags, Spi, VendorExtension, append_authentication, verify_authentication,
+    PathProbeKind, PathReport, PreviousForeignAgent, ReceivedData, ReceivedFlow, RegistrationReply,
+    RegistrationRequest, ReplyCode, RequestFlags, Spi, VendorExtension, append_authentication,
+    verify_authentication,
 };
 use careof_wire::tcp_edit::{self, ChecksumField};
 use careof_wire::tunnel::{Encapsulation, Origin, Tunnel, decapsulate};
@@ -70,6 +71,17 @@ prop_compose! {
 }
 
 prop_compose! {
+    fn received_flow()(
+        (peer, peer_port) in (address(), any::<u16>()),
+        mobile_port in any::<u16>(),
+        ack in any::<u32>().prop_map(SeqNumber),
+        echo in any::<Option<u32>>(),
+    ) -> ReceivedFlow {
+        ReceivedFlow { peer, peer_port, mobile_port, ack, echo: echo.filter(|echo| *echo != 0) }
+    }
+}
+
+prop_compose! {
     fn previous_foreign_agent()(
         lifetime in any::<u16>().prop_map(Lifetime::from_secs),
         (agent, care_of_address) in (address(), address()),
@@ -95,6 +107,7 @@ fn extension() -> impl Strategy<Value = Extension> {
         previous_foreign_agent().prop_map(Extension::PreviousForeignAgent),
         vendor_extension().prop_map(Extension::Vendor),
         path_report().prop_map(|report| report.extension()),
+        received_flow().prop_map(|flow| ReceivedData::from_iter([flow]).extension().expect("one flow")),
         // 130 is the encapsulating delivery style, 134 a vendor's extension.
         prop_oneof![unknown_extension(128..=129), unknown_extension(131..=133), unknown_extension(135..=255)]
             .prop_map(Extension::Unknown),
@@ -452,6 +465,13 @@ proptest! {
     fn path_reports(report in path_report()) {
         let Extension::Vendor(extension) = report.extension() else { panic!("{report:?}") };
         prop_assert_eq!(extension.path_report(), Some(report));
+    }
+
+    #[test]
+    fn received_data(flows in vec(received_flow(), 1..=ReceivedData::CAPACITY)) {
+        let data: ReceivedData = flows.into_iter().collect();
+        let Some(Extension::Vendor(extension)) = data.extension() else { panic!("{data:?}") };
+        prop_assert_eq!(extension.received_data(), Some(data));
     }
 
     #[test]

@@ -18,8 +18,8 @@ unless it is asked for. The ends of the connections need not know of it. `assist
 | `black-hole` | Finds a tunnel that swallows large packets where ICMP is filtered, and crosses it in fragments. | all agents |\n\n\
 A home or foreign agent does it for downloads, a mobile node for uploads and by the acknowledgements it sends. It acts on packets that \
 pass the tunnel device: a mobile node therefore needs `routing = \"reverse-tunnel\"`, also in `[[policy]]`; at a home agent replay is \
-best where the acknowledgements come back through the tunnel, too. What the mobile node's `report_paths` tells of a path is used: how \
-fast it is, and whether the old one is lost. Only TCP is touched, no fragments; where IP or TCP options are not understood (TCP MD5, \
+best where the acknowledgements come back through the tunnel, too. What the mobile node's `report_paths` tells is used: how \
+fast a path is, whether the old one is lost, and what arrived of the flows before it was. Only TCP is touched, no fragments; where IP or TCP options are not understood (TCP MD5, \
 TCP-AO, Multipath TCP), packets are at most sent again as they were. `careof-agent status` shows what was done for which connection.",
     keys: &[
         key(

@@ -18,7 +18,7 @@ use careof_base::{Instant, Randomness};
 use careof_wire::Error as WireError;
 use careof_wire::icmp::{AgentFlags, IcmpMessage};
 use careof_wire::mip4::{
-    AuthenticationKind, Extension, Identification, Lifetime, Message, PathCounts, PathReport,
+    AuthenticationKind, Extension, Identification, Lifetime, Message, PathCounts, PathReport, ReceivedData,
     RegistrationReply, RegistrationRequest, ReplyCode, RequestFlags, Spi,
 };
 
@@ -567,8 +567,11 @@ impl HomeAgent {
         }
         self.left.forget(home_address, Some(care_of));
         for change in self.bindings.insert(binding, keep) {
-            let path = if change.change == Change::Removed { change.path } else { report };
-            self.tell(BindingChanged { path, ..change });
+            let (path, received) = match change.change {
+                Change::Removed => (change.path, ReceivedData::EMPTY),
+                _ => (report, request.received_data()),
+            };
+            self.tell(BindingChanged { path, received, ..change });
         }
         if !was_away {
             self.arp_for_absent(home_address);

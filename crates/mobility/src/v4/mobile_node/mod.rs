@@ -24,7 +24,7 @@ use core::time::Duration;
 use careof_base::{Instant, Randomness};
 use careof_wire::Error as WireError;
 use careof_wire::icmp::{AgentFlags, IcmpMessage, RouterAdvertisement, RouterSolicitation};
-use careof_wire::mip4::Message;
+use careof_wire::mip4::{Message, ReceivedData};
 
 pub use config::{CareOfChoice, InterfaceConfig, MobileNodeConfig, RetransmissionConfig, Selection};
 pub use delivery::Delivery;
@@ -89,6 +89,8 @@ pub struct MobileNode {
     trial: Option<Trial>,
     /// When paths are to be judged.
     judge_at: Instant,
+    /// How far its flows have come, as the owner has said.
+    received: ReceivedData,
     /// What the owner was last told about answering ARP.
     answers_arp: Option<bool>,
     identifications: IdentificationSource,
@@ -127,6 +129,7 @@ impl MobileNode {
             probes_understood: false,
             trial: None,
             judge_at: Instant::MAX,
+            received: ReceivedData::EMPTY,
             answers_arp: None,
             identifications: IdentificationSource::new(config.security.replay()),
             pace: Pace::default(),
@@ -141,6 +144,12 @@ impl MobileNode {
     /// Sets the node's time of day, after a clock was stepped.
     pub fn set_clock(&mut self, clock: WallClock) {
         self.config.clock = clock;
+    }
+
+    /// How far this node's TCP flows have come. A request that says that the old path is lost tells it to the home agent, which then
+    /// need not repeat what has arrived. To be called ahead of every input and timeout that may lead to a request.
+    pub fn set_received_data(&mut self, received: ReceivedData) {
+        self.received = received;
     }
 
     /// Moves to `interface`: registers through it, and uses it once that is accepted. Returns at once; the

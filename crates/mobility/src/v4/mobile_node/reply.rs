@@ -4,7 +4,8 @@ use core::net::Ipv4Addr;
 
 use careof_base::Instant;
 use careof_wire::mip4::{
-    AuthenticationKind, CodeRange, Lifetime, Message, RegistrationReply, ReplyCode, RequestFlags,
+    AuthenticationKind, CodeRange, Lifetime, Message, ReceivedData, RegistrationReply, ReplyCode,
+    RequestFlags,
 };
 
 use super::MobileNode;
@@ -222,6 +223,7 @@ impl MobileNode {
             lifetime,
             change,
             path: None,
+            received: ReceivedData::EMPTY,
         }));
     }
 

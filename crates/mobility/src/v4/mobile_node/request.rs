@@ -34,6 +34,10 @@ impl MobileNode {
         let home_agent = self.home_agent.unwrap_or(everybody);
         let agent = pending.attachment.agent();
         let identification = self.identifications.next(now, self.config.clock, &mut self.random);
+        let report = self.report(now, carrier, pending);
+        // Only where something is lost does anybody repeat what was sent.
+        let is_lost = report.is_some_and(|report| report.old_path_lost == Some(true));
+        let received = self.received.extension().filter(|_| is_lost);
         let request = RegistrationRequest {
             flags: wishes.flags,
             lifetime: wishes.lifetime,
@@ -41,7 +45,7 @@ impl MobileNode {
             home_agent,
             care_of_address: wishes.care_of,
             identification,
-            extensions: self.report(now, carrier, pending).iter().map(PathReport::extension).collect(),
+            extensions: report.iter().map(PathReport::extension).chain(received).collect(),
         };
         let mut bytes = Message::Request(request).emit();
         authentication::append(&mut bytes, AuthenticationKind::MobileHome, &self.config.security);

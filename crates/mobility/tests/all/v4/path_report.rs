@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use careof_base::DataRate;
 use careof_mobility::v4::*;
-use careof_wire::mip4::{Extension, Lifetime, Message, PathReport, RegistrationRequest};
+use careof_wire::SeqNumber;
+use careof_wire::mip4::{
+    Extension, Lifetime, Message, PathReport, ReceivedData, ReceivedFlow, RegistrationRequest,
+};
 
 use super::craft::{Craft, udp};
 use super::world::*;
@@ -258,4 +261,33 @@ fn a_report_that_the_authentication_does_not_cover_is_not_believed() {
     // Signed by the mobile node it counts.
     world.inject(Who::Home, UPSTREAM, with_report.transmit());
     assert_eq!(told(&world)[1..], [(Change::Updated, Some(report))]);
+}
+
+#[test]
+fn only_a_request_that_says_that_a_path_is_lost_tells_what_was_received() {
+    let flow = ReceivedFlow {
+        peer: "198.51.100.7".parse().unwrap(),
+        peer_port: 443,
+        mobile_port: 50_000,
+        ack: SeqNumber(77),
+        echo: Some(5),
+    };
+    let received: ReceivedData = [flow].into_iter().collect();
+    let mut world = world(reporting());
+    world.mobile.set_received_data(received);
+    world.switch(IF_WLAN);
+    world.run_until(at(1_000));
+    world.switch(IF_GSM);
+    world.run_until(at(2_000));
+    assert!(requests(&world).iter().all(|request| request.received_data().is_empty()));
+    world.link(IF_GSM, false);
+    world.switch(IF_WLAN);
+    world.run_until(at(3_000));
+    assert_eq!(requests(&world).last().unwrap().received_data(), received);
+    let told = world.events.iter().filter_map(|(_, who, event)| match event {
+        Event::Binding(change) if *who == Who::Home => Some((change.change, change.received)),
+        _ => None,
+    });
+    let told: Vec<_> = told.filter(|(_, received)| !received.is_empty()).collect();
+    assert_eq!(told, [(Change::Created, received)]);
 }
