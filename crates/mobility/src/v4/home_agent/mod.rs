@@ -30,17 +30,18 @@ pub use record::{BindingRecord, MobileNodeRecord};
 use super::advertiser::Advertiser;
 use super::authentication::{self, Found};
 use super::binding::BindingTable;
-use super::error::is_unicast;
-use super::handover::news;
-use super::io::{DEFAULT_TTL, REGISTRATION_PORT, earliest};
+use super::io::{DEFAULT_TTL, REGISTRATION_PORT};
 use super::lifetime::end_of;
 use super::outbox::Outbox;
-use super::ration::{DenialRation, NodeRation, ProbeRation};
+use super::path_news::news;
+use super::unicast::is_unicast;
 use super::{
     ArpEvent, ArpOwner, BindingChanged, Change, ConfigError, Counters, DropReason, EncapsulationChoice,
     Event, Input, InterfaceId, MobilityBinding, NtpTime, RegistrationEvent, RegistrationStep, ReplayGuard,
     ReverseTunnel, SecurityAssociation, Surroundings, Transmit, TransmitPayload, Tunnel, Wake, WallClock,
 };
+use crate::deadline::earliest;
+use crate::ration::{DenialRation, NodeRation, ProbeRation};
 
 /// A mobile node served, and what its security associations have seen.
 #[derive(Debug)]

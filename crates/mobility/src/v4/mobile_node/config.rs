@@ -6,8 +6,9 @@ use core::time::Duration;
 
 use careof_wire::mip4::Lifetime;
 
-use crate::v4::error::{check_distinct, check_unicast};
+use crate::config_error::check_distinct;
 use crate::v4::home_agent::PeerSecurity;
+use crate::v4::unicast::check_unicast;
 use crate::v4::{
     ConfigError, EncapsulationChoice, InterfaceAddress, InterfaceId, MovementConfig, PathProperties,
     PolicyTable, Prefix, ReplayProtection, SecurityAssociation, SolicitorConfig, WallClock,
@@ -245,7 +246,8 @@ impl MobileNodeConfig {
         let home_address = self.home_address;
         check_unicast("the home address", home_address)?;
         if !self.home_network.contains(home_address) {
-            return Err(ConfigError::NotAtHome { home_address, network: self.home_network });
+            let (network, length) = (self.home_network.address().into(), self.home_network.length());
+            return Err(ConfigError::NotAtHome { home_address: home_address.into(), network, length });
         }
         match self.home_agent {
             Some(address) => check_unicast("the home agent's address", address)?,

@@ -35,18 +35,19 @@ use quality::Trial;
 use registration::{Pending, Purpose};
 use switching::{Handover, Retiring};
 
-use super::error::is_unicast;
-use super::io::{ALL_ROUTERS, REGISTRATION_PORT, earliest};
+use super::io::{ALL_ROUTERS, REGISTRATION_PORT};
 use super::movement_detection::{Advertised, Observation};
 use super::outbox::Outbox;
 use super::pace::Pace;
-use super::replay::IdentificationSource;
+use super::unicast::is_unicast;
 use super::{
     AgentEvent, AgentLoss, Change, ConfigError, Counters, DeliveryMethod, DropReason, EncapsulationChoice,
     Encapsulations, Event, HandoverEvent, HandoverFailure, HandoverReason, Input, InterfaceAddress,
     InterfaceId, Notice, PathProperties, PolicyTable, Prefix, SecurityAssociation, Transmit, TransmitPayload,
     Wake, WallClock,
 };
+use crate::deadline::earliest;
+use crate::replay::IdentificationSource;
 
 /// The node has no interface with this number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
