@@ -12,6 +12,7 @@
 extern crate alloc;
 
 mod back_off;
+mod change;
 mod config_error;
 mod deadline;
 pub mod dhcp;
@@ -23,9 +24,12 @@ pub mod path_mtu;
 mod ration;
 mod replay;
 mod security_association;
+mod selection;
 mod time_of_day;
 pub mod v4;
+pub mod v6;
 
+pub use change::Change;
 pub use config_error::ConfigError;
 pub use handover::{
     HandoverEvent, HandoverFailure, HandoverReason, HandoverStyle, Notice, PathFault, PathProperties,
@@ -33,4 +37,5 @@ pub use handover::{
 pub use interface::{InterfaceId, LinkAddress};
 pub use replay::{IdentificationMismatch, ReplayGuard, ReplayProtection};
 pub use security_association::SecurityAssociation;
+pub use selection::{Selection, UnknownInterface};
 pub use time_of_day::{NtpTime, WallClock};

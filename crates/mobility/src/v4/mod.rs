@@ -31,6 +31,7 @@ mod tunnel;
 mod unicast;
 mod visitor;
 
+pub use crate::change::Change;
 pub use crate::config_error::ConfigError;
 pub use crate::handover::{
     HandoverEvent, HandoverFailure, HandoverReason, HandoverStyle, Notice, PathFault, PathProperties,
@@ -38,6 +39,7 @@ pub use crate::handover::{
 pub use crate::interface::{InterfaceId, LinkAddress};
 pub use crate::replay::{IdentificationMismatch, ReplayGuard, ReplayProtection};
 pub use crate::security_association::SecurityAssociation;
+pub use crate::selection::{Selection, UnknownInterface};
 pub use crate::time_of_day::{NtpTime, WallClock};
 pub use advertiser::AdvertiserConfig;
 pub use binding::MobilityBinding;
@@ -46,8 +48,8 @@ pub use careof_wire::tunnel::Tunnel;
 pub use correspondent_node::{BindingAuthority, CorrespondentNode, CorrespondentNodeConfig};
 pub use drop_reason::{Counters, DropReason};
 pub use event::{
-    AgentEvent, AgentLoss, ArpEvent, ArpOwner, BindingChanged, Change, Event, RegistrationEvent,
-    RegistrationStep, VisitorChanged,
+    AgentEvent, AgentLoss, ArpEvent, ArpOwner, BindingChanged, Event, RegistrationEvent, RegistrationStep,
+    VisitorChanged,
 };
 pub use foreign_agent::{ForeignAgent, ForeignAgentConfig, ForeignLink};
 pub use home_agent::{
@@ -58,8 +60,7 @@ pub use io::{
     TransmitPayload, Wake,
 };
 pub use mobile_node::{
-    CareOfChoice, Delivery, InterfaceConfig, MobileNode, MobileNodeConfig, RetransmissionConfig, Selection,
-    UnknownInterface,
+    CareOfChoice, Delivery, InterfaceConfig, MobileNode, MobileNodeConfig, RetransmissionConfig,
 };
 pub use movement_detection::MovementConfig;
 pub use path_monitor::{PathFlow, PathQuality, PathState};

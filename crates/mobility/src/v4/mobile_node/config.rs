@@ -11,7 +11,7 @@ use crate::v4::home_agent::PeerSecurity;
 use crate::v4::unicast::check_unicast;
 use crate::v4::{
     ConfigError, EncapsulationChoice, InterfaceAddress, InterfaceId, MovementConfig, PathProperties,
-    PolicyTable, Prefix, ReplayProtection, SecurityAssociation, SolicitorConfig, WallClock,
+    PolicyTable, Prefix, ReplayProtection, SecurityAssociation, Selection, SolicitorConfig, WallClock,
 };
 
 /// Which kind of care-of address an interface uses.
@@ -73,26 +73,6 @@ impl InterfaceConfig {
             address: None,
         }
     }
-}
-
-/// Who decides which interface is used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Selection {
-    /// The owner, by [`super::MobileNode::switch_to`]. On the interface chosen the node follows its agents
-    /// by itself.
-    #[default]
-    Manual,
-    /// The node: at once to the best interface that works when the one in use does not, and back to a
-    /// better one when that has worked for `hold` without a break. What the owner chose by `switch_to` is
-    /// kept as long as it works.
-    ///
-    /// An interface works while its link is up and there is an agent or an address to register with - until
-    /// [`RetransmissionConfig::attempts`] requests through it have had no reply. Then another one is used if
-    /// there is one, and this one is not tried again for a while, which doubles each time it fails.
-    Preferred {
-        /// How long a better interface must have worked.
-        hold: Duration,
-    },
 }
 
 /// When an unanswered request is sent again (RFC 5944 section 3.6.3).

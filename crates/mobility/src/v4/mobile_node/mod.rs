@@ -26,7 +26,7 @@ use careof_wire::Error as WireError;
 use careof_wire::icmp::{AgentFlags, IcmpMessage, RouterAdvertisement, RouterSolicitation};
 use careof_wire::mip4::Message;
 
-pub use config::{CareOfChoice, InterfaceConfig, MobileNodeConfig, RetransmissionConfig, Selection};
+pub use config::{CareOfChoice, InterfaceConfig, MobileNodeConfig, RetransmissionConfig};
 pub use delivery::Delivery;
 
 use attachment::{Attachment, Interface, is_home_agent};
@@ -48,11 +48,7 @@ use super::{
 };
 use crate::deadline::earliest;
 use crate::replay::IdentificationSource;
-
-/// The node has no interface with this number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no interface {}", .0.0)]
-pub struct UnknownInterface(pub InterfaceId);
+use crate::{Selection, UnknownInterface};
 
 /// A mobile node: finds agents, keeps its home agent informed, and knows how to send.
 ///
