@@ -19,6 +19,7 @@ pub mod dhcp;
 mod drop_counts;
 mod handover;
 mod interface;
+mod left_care_of;
 mod outbox;
 pub mod path_mtu;
 mod ration;

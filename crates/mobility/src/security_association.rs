@@ -13,26 +13,22 @@ use crate::replay::ReplayProtection;
 ///
 /// [`Algorithm::HmacMd5`] with a 128-bit key is what every implementation has (section 3.5.1).
 ///
-/// `A` says how authenticators are computed: the algorithms of Mobile IPv4, or of Mobile IPv6 (RFC 4285).
+/// `A` says how authenticators are computed, `R` how replays are told from fresh requests: as in Mobile IPv4, or as in Mobile IPv6
+/// (RFC 4285).
 #[derive(Clone, PartialEq, Eq)]
-pub struct SecurityAssociation<A = Algorithm> {
+pub struct SecurityAssociation<A = Algorithm, R = ReplayProtection> {
     spi: Spi,
     algorithm: A,
     key: Vec<u8>,
-    replay: ReplayProtection,
+    replay: R,
 }
 
-impl<A: Copy> SecurityAssociation<A> {
+impl<A: Copy, R: Copy> SecurityAssociation<A, R> {
     /// An association called `spi`.
     ///
     /// # Errors
     /// [`ConfigError::ReservedSpi`] for 0 to 255, [`ConfigError::EmptyKey`] for a key without bytes.
-    pub fn new(
-        spi: Spi,
-        algorithm: A,
-        key: impl Into<Vec<u8>>,
-        replay: ReplayProtection,
-    ) -> Result<Self, ConfigError> {
+    pub fn new(spi: Spi, algorithm: A, key: impl Into<Vec<u8>>, replay: R) -> Result<Self, ConfigError> {
         let key = key.into();
         if spi.is_reserved() {
             return Err(ConfigError::ReservedSpi(spi));
@@ -63,7 +59,7 @@ impl<A: Copy> SecurityAssociation<A> {
 
     /// How replays are told from fresh requests.
     #[must_use]
-    pub const fn replay(&self) -> ReplayProtection {
+    pub const fn replay(&self) -> R {
         self.replay
     }
 }
@@ -78,7 +74,7 @@ impl SecurityAssociation {
     }
 }
 
-impl<A: fmt::Debug> fmt::Debug for SecurityAssociation<A> {
+impl<A: fmt::Debug, R: fmt::Debug> fmt::Debug for SecurityAssociation<A, R> {
     /// Without the key: debug output ends up in logs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SecurityAssociation")
