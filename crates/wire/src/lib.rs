@@ -46,6 +46,7 @@ pub mod ipv4;
 pub mod ipv6;
 pub mod mip4;
 pub mod protocol;
+mod reassembly;
 mod segment;
 mod seq;
 mod tcp;
