@@ -3,6 +3,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`mip4`] | Mobile IPv4 registration and its authentication (RFC 5944, RFC 3024) |
+//! | [`mip6`] | Mobile IPv6: the Mobility Header and its authentication (RFC 6275, RFC 4285, RFC 5648, RFC 5555) |
 //! | [`dhcp`] | the messages by which an address is obtained (RFC 2131, RFC 2132) |
 //! | [`icmp`] | agent discovery (RFC 1256, RFC 5944), errors and what they quote, echo |
 //! | [`tunnel`] | IP within IP (RFC 2003), minimal encapsulation (RFC 2004), GRE (RFC 2784, RFC 2890) |
@@ -45,10 +46,13 @@ pub mod icmpv6;
 pub mod ipv4;
 pub mod ipv6;
 pub mod mip4;
+pub mod mip6;
+mod numbered;
 pub mod protocol;
 mod reassembly;
 mod segment;
 mod seq;
+mod spi;
 mod tcp;
 pub mod tcp_edit;
 pub mod tunnel;

@@ -11,8 +11,9 @@ use hmac::{Hmac, KeyInit, Mac};
 use md5::Md5;
 use sha2::Sha256;
 
-use super::extension::{AuthenticationKind, SPI_LEN, Spi};
+use super::extension::{AuthenticationKind, SPI_LEN};
 use crate::extension::HEADER_LEN;
+use crate::spi::Spi;
 
 /// How an authenticator is computed. No number on the wire says it: the SPI does, by configuration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -1,54 +1,10 @@
 //! The codes of a registration reply.
 
-use core::fmt;
+crate::numbered::numbered! {
+    /// The Code of a Registration Reply (RFC 5944 section 3.4; 74 to 76, 79 and 137 to 139: RFC 3024
+    /// section 3.4). `Display` gives the RFC's wording. [`ReplyCode::range`] tells whose an unknown number is.
+    ReplyCode, unknown: "unknown code";
 
-macro_rules! reply_codes {
-    ($($(#[$doc:meta])* $name:ident = $number:literal, $text:literal;)*) => {
-        /// The Code of a Registration Reply (RFC 5944 section 3.4; 74 to 76, 79 and 137 to 139: RFC 3024
-        /// section 3.4). `Display` gives the RFC's wording.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum ReplyCode {
-            $($(#[$doc])* $name,)*
-            /// A number to which neither RFC gives a meaning; [`ReplyCode::range`] still tells whose it is.
-            /// [`ReplyCode::from_number`] never puts a number with a meaning here.
-            Unknown(u8),
-        }
-
-        impl ReplyCode {
-            /// Every code with a meaning.
-            pub const ALL: &[Self] = &[$(Self::$name),*];
-
-            /// The code with this number.
-            #[must_use]
-            pub const fn from_number(number: u8) -> Self {
-                match number {
-                    $($number => Self::$name,)*
-                    other => Self::Unknown(other),
-                }
-            }
-
-            /// The number on the wire.
-            #[must_use]
-            pub const fn number(self) -> u8 {
-                match self {
-                    $(Self::$name => $number,)*
-                    Self::Unknown(number) => number,
-                }
-            }
-        }
-
-        impl fmt::Display for ReplyCode {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                match self {
-                    $(Self::$name => f.write_str($text),)*
-                    Self::Unknown(number) => write!(f, "unknown code {number}"),
-                }
-            }
-        }
-    };
-}
-
-reply_codes! {
     /// 0, success.
     Accepted = 0, "registration accepted";
     /// 1, success: the other bindings are gone.

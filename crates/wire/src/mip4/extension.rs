@@ -6,6 +6,7 @@ use core::fmt;
 use super::PreviousForeignAgent;
 use super::vendor::{VENDOR_HEADER_LEN, VendorExtension};
 use crate::extension::{Frame, HEADER_LEN, ONE_BYTE_PADDING};
+use crate::spi::Spi;
 use crate::{Error, UnknownExtension};
 
 pub(super) const SPI_LEN: usize = 4;
@@ -17,24 +18,6 @@ const ROUTE_OPTIMIZATION_AUTHENTICATION: u8 = 35;
 const PREVIOUS_FOREIGN_AGENT: u8 = 96;
 const ENCAPSULATING_DELIVERY_STYLE: u8 = 130;
 const VENDOR: u8 = 134;
-
-/// A Security Parameter Index: names a security association of two parties.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Spi(pub u32);
-
-impl Spi {
-    /// 0 to 255 are reserved and name no association (RFC 5944 section 1.6).
-    #[must_use]
-    pub const fn is_reserved(self) -> bool {
-        self.0 < 256
-    }
-}
-
-impl fmt::Display for Spi {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:#x}", self.0)
-    }
-}
 
 /// Which two parties an authentication extension is between (RFC 5944 sections 3.5.2 to 3.5.4; the last of
 /// draft-ietf-mobileip-optim).

@@ -19,7 +19,7 @@ mod vendor;
 
 pub use authentication::{Algorithm, append_authentication, verify_authentication};
 pub use code::{CodeRange, ReplyCode};
-pub use extension::{AuthenticationExtension, AuthenticationKind, Extension, PlacedExtension, Spi};
+pub use extension::{AuthenticationExtension, AuthenticationKind, Extension, PlacedExtension};
 pub use flags::RequestFlags;
 pub use message::{Identification, Lifetime, Message, RegistrationReply, RegistrationRequest};
 pub use path_probe::{PathCounts, PathProbe, PathProbeKind};
@@ -30,6 +30,7 @@ pub use route_optimization::{
 pub use vendor::{ENTERPRISE, VendorExtension};
 
 pub use crate::extension::UnknownExtension;
+pub use crate::spi::Spi;
 
 /// The UDP port mobility agents listen on.
 pub const PORT: u16 = 434;

@@ -21,11 +21,12 @@ use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 
 use super::authentication::{Algorithm, append_authentication};
-use super::extension::{AuthenticationExtension, AuthenticationKind, Extension, Spi};
+use super::extension::{AuthenticationExtension, AuthenticationKind, Extension};
 use super::{Identification, Lifetime};
 use crate::Error;
 use crate::extension::{Frame, HEADER_LEN};
 use crate::fixed::Fixed;
+use crate::spi::Spi;
 
 pub(super) const TYPE_WARNING: u8 = 16;
 pub(super) const TYPE_REQUEST: u8 = 17;

@@ -1,0 +1,430 @@
+//! The Mobility Header and its messages.
+
+use alloc::vec::Vec;
+use core::net::Ipv6Addr;
+
+use etherparse::checksum::Sum16BitWords;
+
+use super::return_routability::{CareOfTest, CareOfTestInit, HomeTest, HomeTestInit};
+use super::{
+    AcknowledgementFlags, BindingErrorStatus, BindingStatus, Lifetime, MobilityOption, MobilityOptions,
+    PROTOCOL, SequenceNumber, UpdateFlags,
+};
+use crate::fixed::Fixed;
+use crate::{Error, checksum};
+
+const BINDING_REFRESH_REQUEST: u8 = 0;
+const HOME_TEST_INIT: u8 = 1;
+const CARE_OF_TEST_INIT: u8 = 2;
+const HOME_TEST: u8 = 3;
+const CARE_OF_TEST: u8 = 4;
+const BINDING_UPDATE: u8 = 5;
+const BINDING_ACKNOWLEDGEMENT: u8 = 6;
+const BINDING_ERROR: u8 = 7;
+
+/// Payload Proto: nothing follows (RFC 6275 section 6.1.1).
+const NO_NEXT_HEADER: u8 = 59;
+/// The Header Len counts in these, the first one apart.
+pub(super) const UNIT: usize = 8;
+
+/// Offsets that all messages have in common (RFC 6275 section 6.1.1).
+pub(super) mod common {
+    pub(in super::super) const PAYLOAD_PROTO: usize = 0;
+    pub(in super::super) const HEADER_LEN: usize = 1;
+    pub(in super::super) const MH_TYPE: usize = 2;
+    pub(in super::super) const CHECKSUM: usize = 4;
+    pub(in super::super) const LEN: usize = 6;
+}
+
+/// Offsets in a Binding Update (RFC 6275 section 6.1.7).
+mod update {
+    pub(super) const SEQUENCE: usize = 6;
+    pub(super) const FLAGS: usize = 8;
+    pub(super) const LIFETIME: usize = 10;
+    pub(super) const LEN: usize = 12;
+}
+
+/// Offsets in a Binding Acknowledgement (RFC 6275 section 6.1.8).
+mod acknowledgement {
+    pub(super) const STATUS: usize = 6;
+    pub(super) const FLAGS: usize = 7;
+    pub(super) const SEQUENCE: usize = 8;
+    pub(super) const LIFETIME: usize = 10;
+    pub(super) const LEN: usize = 12;
+}
+
+/// Offsets in a Binding Error (RFC 6275 section 6.1.9).
+mod error {
+    pub(super) const STATUS: usize = 6;
+    pub(super) const HOME_ADDRESS: usize = 8;
+    pub(super) const LEN: usize = 24;
+}
+
+/// A message has more options than a Mobility Header holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the Mobility Header would take {needed} bytes, it has {} at most", Message::MAX_LEN)]
+pub struct TooLong {
+    /// Bytes the header would take.
+    pub needed: usize,
+}
+
+/// A Binding Refresh Request (RFC 6275 section 6.1.2): the mobile node is asked for a new Binding Update.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct BindingRefreshRequest {
+    /// What follows, in order.
+    pub options: MobilityOptions,
+}
+
+impl BindingRefreshRequest {
+    const FIXED_LEN: usize = 8;
+
+    fn parse(header: &[u8]) -> Result<Self, Error> {
+        let (_, options) = Fixed::<{ Self::FIXED_LEN }>::split(header, "Binding Refresh Request")?;
+        Ok(Self { options: MobilityOptions::parse(options, Self::FIXED_LEN)? })
+    }
+}
+
+/// A Binding Update (RFC 6275 section 6.1.7).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct BindingUpdate {
+    /// Matches the acknowledgement with the update and protects against replay.
+    pub sequence: SequenceNumber,
+    /// What is asked for.
+    pub flags: UpdateFlags,
+    /// How long the binding is to last; zero to delete it.
+    pub lifetime: Lifetime,
+    /// What follows, in order.
+    pub options: MobilityOptions,
+}
+
+impl BindingUpdate {
+    /// The care-of address it asks for: that of its Alternate Care-of Address option, else `source`, the source address of the packet.
+    #[must_use]
+    pub fn care_of_address(&self, source: Ipv6Addr) -> Ipv6Addr {
+        self.options.alternate_care_of_address().unwrap_or(source)
+    }
+
+    /// Whether it asks to delete the binding: its lifetime is zero, or the care-of address is the home address (RFC 6275 section
+    /// 9.5.1).
+    #[must_use]
+    pub fn is_deregistration(&self, care_of_address: Ipv6Addr, home_address: Ipv6Addr) -> bool {
+        self.lifetime.is_zero() || care_of_address == home_address
+    }
+
+    fn fixed(&self) -> Fixed<{ update::LEN }> {
+        let mut fixed = Fixed::ZERO;
+        fixed.put::<{ update::SEQUENCE }, 2>(self.sequence.0.to_be_bytes());
+        fixed.put::<{ update::FLAGS }, 2>((self.flags.0 & UpdateFlags::KNOWN.0).to_be_bytes());
+        fixed.put::<{ update::LIFETIME }, 2>(self.lifetime.as_units().to_be_bytes());
+        fixed
+    }
+
+    fn parse(header: &[u8]) -> Result<Self, Error> {
+        let (fixed, options) = Fixed::<{ update::LEN }>::split(header, "Binding Update")?;
+        Ok(Self {
+            sequence: SequenceNumber(fixed.u16::<{ update::SEQUENCE }>()),
+            flags: UpdateFlags(fixed.u16::<{ update::FLAGS }>() & UpdateFlags::KNOWN.0),
+            lifetime: Lifetime::from_units(fixed.u16::<{ update::LIFETIME }>()),
+            options: MobilityOptions::parse(options, update::LEN)?,
+        })
+    }
+}
+
+/// A Binding Acknowledgement (RFC 6275 section 6.1.8).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct BindingAcknowledgement {
+    /// The outcome.
+    pub status: BindingStatus,
+    /// What the sender is capable of.
+    pub flags: AcknowledgementFlags,
+    /// That of the update; with [`BindingStatus::SequenceNumberOutOfWindow`] the last one that was accepted.
+    pub sequence: SequenceNumber,
+    /// How long the binding is kept. After a rejection it means nothing.
+    pub lifetime: Lifetime,
+    /// What follows, in order.
+    pub options: MobilityOptions,
+}
+
+impl BindingAcknowledgement {
+    fn fixed(&self) -> Fixed<{ acknowledgement::LEN }> {
+        let mut fixed = Fixed::ZERO;
+        fixed.put::<{ acknowledgement::STATUS }, 1>([self.status.number()]);
+        fixed.put::<{ acknowledgement::FLAGS }, 1>([self.flags.0 & AcknowledgementFlags::KNOWN.0]);
+        fixed.put::<{ acknowledgement::SEQUENCE }, 2>(self.sequence.0.to_be_bytes());
+        fixed.put::<{ acknowledgement::LIFETIME }, 2>(self.lifetime.as_units().to_be_bytes());
+        fixed
+    }
+
+    fn parse(header: &[u8]) -> Result<Self, Error> {
+        let (fixed, options) = Fixed::<{ acknowledgement::LEN }>::split(header, "Binding Acknowledgement")?;
+        let flags = fixed.u8::<{ acknowledgement::FLAGS }>() & AcknowledgementFlags::KNOWN.0;
+        Ok(Self {
+            status: BindingStatus::from_number(fixed.u8::<{ acknowledgement::STATUS }>()),
+            flags: AcknowledgementFlags(flags),
+            sequence: SequenceNumber(fixed.u16::<{ acknowledgement::SEQUENCE }>()),
+            lifetime: Lifetime::from_units(fixed.u16::<{ acknowledgement::LIFETIME }>()),
+            options: MobilityOptions::parse(options, acknowledgement::LEN)?,
+        })
+    }
+}
+
+/// A Binding Error (RFC 6275 section 6.1.9).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct BindingError {
+    /// What was wrong.
+    pub status: BindingErrorStatus,
+    /// The home address that the packet claimed; unspecified when it claimed none.
+    pub home_address: Ipv6Addr,
+    /// What follows, in order.
+    pub options: MobilityOptions,
+}
+
+impl BindingError {
+    fn fixed(&self) -> Fixed<{ error::LEN }> {
+        let mut fixed = Fixed::ZERO;
+        fixed.put::<{ error::STATUS }, 1>([self.status.number()]);
+        fixed.put::<{ error::HOME_ADDRESS }, 16>(self.home_address.octets());
+        fixed
+    }
+
+    fn parse(header: &[u8]) -> Result<Self, Error> {
+        let (fixed, options) = Fixed::<{ error::LEN }>::split(header, "Binding Error")?;
+        Ok(Self {
+            status: BindingErrorStatus::from_number(fixed.u8::<{ error::STATUS }>()),
+            home_address: Ipv6Addr::from(fixed.array::<{ error::HOME_ADDRESS }, 16>()),
+            options: MobilityOptions::parse(options, error::LEN)?,
+        })
+    }
+}
+
+/// A message of an MH Type that is not known here, answered with a Binding Error of status
+/// [`BindingErrorStatus::UnrecognizedMhType`] (RFC 6275 section 9.2).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct UnknownMessage {
+    kind: u8,
+    data: Vec<u8>,
+}
+
+impl UnknownMessage {
+    /// A message of MH Type `kind`; `None` when that type is known here, or when `data` does not fill a Mobility Header: 2
+    /// bytes, and any multiple of 8 more, within [`Message::MAX_LEN`].
+    #[must_use]
+    pub fn new(kind: u8, data: &[u8]) -> Option<Self> {
+        let len = common::LEN + data.len();
+        let fits = len.is_multiple_of(UNIT) && len <= Message::MAX_LEN;
+        (kind > BINDING_ERROR && fits).then(|| Self { kind, data: data.to_vec() })
+    }
+
+    /// The MH Type.
+    #[must_use]
+    pub const fn kind(&self) -> u8 {
+        self.kind
+    }
+
+    /// What follows the checksum.
+    #[must_use]
+    pub fn data(&self) -> &[u8] {
+        &self.data
+    }
+}
+
+/// A message in a Mobility Header.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Message {
+    /// MH Type 0.
+    BindingRefreshRequest(BindingRefreshRequest),
+    /// MH Type 1.
+    HomeTestInit(HomeTestInit),
+    /// MH Type 2.
+    CareOfTestInit(CareOfTestInit),
+    /// MH Type 3.
+    HomeTest(HomeTest),
+    /// MH Type 4.
+    CareOfTest(CareOfTest),
+    /// MH Type 5.
+    BindingUpdate(BindingUpdate),
+    /// MH Type 6.
+    BindingAcknowledgement(BindingAcknowledgement),
+    /// MH Type 7.
+    BindingError(BindingError),
+    /// Any other MH Type.
+    Unknown(UnknownMessage),
+}
+
+impl Message {
+    /// The longest Mobility Header that the Header Len can tell, bytes.
+    pub const MAX_LEN: usize = (u8::MAX as usize + 1) * UNIT;
+
+    /// Reads a Mobility Header that travels from `source` to `destination`; `bytes` is what follows the header before it. What
+    /// lies behind the length that the header gives itself is ignored, because Payload Proto says that nothing follows.
+    ///
+    /// The addresses are those of the IPv6 header, with two exceptions (RFC 6275 section 6.1.1): the home address in a
+    /// Home Address option stands for the source, and the last address of a routing header, which is the home address in one of type 2,
+    /// for the destination.
+    ///
+    /// # Errors
+    ///
+    /// In the order of RFC 6275 section 9.2: a wrong checksum, and bytes that end before the header, are silently discarded; for a
+    /// Payload Proto other than 59 and a Header Len too short for the message an ICMP Parameter Problem, code 0, points at
+    /// the field, which the offset of [`Error::Invalid`] names. An unknown MH Type is no error.
+    /// Options that are cut short, of a length that their type cannot have, or behind Binding Authorization Data condemn the message.
+    pub fn parse(source: Ipv6Addr, destination: Ipv6Addr, bytes: &[u8]) -> Result<Self, Error> {
+        let header = header(bytes)?;
+        let (fixed, data) = Fixed::<{ common::LEN }>::split(header, "Mobility Header")?;
+        let sum = pseudo_header(source, destination, header.len()).add_slice(header);
+        let found = fixed.u16::<{ common::CHECKSUM }>();
+        checksum::verify(&sum, "Mobility Header", common::CHECKSUM, found)?;
+        let kind = fixed.u8::<{ common::MH_TYPE }>();
+        let Some(fixed_len) = fixed_len(kind) else {
+            return Ok(Self::Unknown(UnknownMessage { kind, data: data.to_vec() }));
+        };
+        let payload_proto = fixed.u8::<{ common::PAYLOAD_PROTO }>();
+        if payload_proto != NO_NEXT_HEADER {
+            return Err(Error::Invalid {
+                field: "Payload Proto",
+                offset: common::PAYLOAD_PROTO,
+                found: u32::from(payload_proto),
+                expected: "59",
+            });
+        }
+        if header.len() < fixed_len {
+            return Err(Error::Invalid {
+                field: "Header Len",
+                offset: common::HEADER_LEN,
+                found: u32::from(fixed.u8::<{ common::HEADER_LEN }>()),
+                expected: "that of the message or more",
+            });
+        }
+        match kind {
+            BINDING_REFRESH_REQUEST => BindingRefreshRequest::parse(header).map(Self::BindingRefreshRequest),
+            HOME_TEST_INIT => HomeTestInit::parse(header).map(Self::HomeTestInit),
+            CARE_OF_TEST_INIT => CareOfTestInit::parse(header).map(Self::CareOfTestInit),
+            HOME_TEST => HomeTest::parse(header).map(Self::HomeTest),
+            CARE_OF_TEST => CareOfTest::parse(header).map(Self::CareOfTest),
+            BINDING_UPDATE => BindingUpdate::parse(header).map(Self::BindingUpdate),
+            BINDING_ACKNOWLEDGEMENT => {
+                BindingAcknowledgement::parse(header).map(Self::BindingAcknowledgement)
+            }
+            _ => BindingError::parse(header).map(Self::BindingError),
+        }
+    }
+
+    /// The Mobility Header, with padding, Header Len and the checksum for its way from `source` to `destination`, which
+    /// are to be chosen as for [`Message::parse`].
+    ///
+    /// Binding Authorization Data comes last wherever it stands among the options.
+    ///
+    /// # Errors
+    ///
+    /// [`TooLong`]: the options do not fit.
+    pub fn emit(&self, source: Ipv6Addr, destination: Ipv6Addr) -> Result<Vec<u8>, TooLong> {
+        let (mut bytes, _) = self.unsummed(None)?;
+        fill_checksum(source, destination, &mut bytes);
+        Ok(bytes)
+    }
+
+    /// The Mobility Header with a checksum of zero, which is what authenticators cover, with `last` behind the options; and where the
+    /// last option ends.
+    pub(super) fn unsummed(&self, last: Option<&MobilityOption>) -> Result<(Vec<u8>, usize), TooLong> {
+        let mut bytes = Vec::new();
+        match self {
+            Self::BindingRefreshRequest(_) => {
+                bytes.extend(Fixed::<{ BindingRefreshRequest::FIXED_LEN }>::ZERO.bytes());
+            }
+            Self::HomeTestInit(message) => bytes.extend(message.fixed().bytes()),
+            Self::CareOfTestInit(message) => bytes.extend(message.fixed().bytes()),
+            Self::HomeTest(message) => bytes.extend(message.fixed().bytes()),
+            Self::CareOfTest(message) => bytes.extend(message.fixed().bytes()),
+            Self::BindingUpdate(message) => bytes.extend(message.fixed().bytes()),
+            Self::BindingAcknowledgement(message) => bytes.extend(message.fixed().bytes()),
+            Self::BindingError(message) => bytes.extend(message.fixed().bytes()),
+            Self::Unknown(message) => {
+                bytes.extend([0; common::LEN]);
+                bytes.extend(&message.data);
+            }
+        }
+        let end = self.options().map_or(bytes.len(), |options| options.emit(&mut bytes, last));
+        if bytes.len() > Self::MAX_LEN {
+            return Err(TooLong { needed: bytes.len() });
+        }
+        bytes[common::PAYLOAD_PROTO] = NO_NEXT_HEADER;
+        bytes[common::HEADER_LEN] = (bytes.len() / UNIT - 1) as u8;
+        bytes[common::MH_TYPE] = self.kind();
+        Ok((bytes, end))
+    }
+
+    /// The MH Type.
+    #[must_use]
+    pub const fn kind(&self) -> u8 {
+        match self {
+            Self::BindingRefreshRequest(_) => BINDING_REFRESH_REQUEST,
+            Self::HomeTestInit(_) => HOME_TEST_INIT,
+            Self::CareOfTestInit(_) => CARE_OF_TEST_INIT,
+            Self::HomeTest(_) => HOME_TEST,
+            Self::CareOfTest(_) => CARE_OF_TEST,
+            Self::BindingUpdate(_) => BINDING_UPDATE,
+            Self::BindingAcknowledgement(_) => BINDING_ACKNOWLEDGEMENT,
+            Self::BindingError(_) => BINDING_ERROR,
+            Self::Unknown(message) => message.kind,
+        }
+    }
+
+    /// The options in order; `None` where nobody knows where they would begin.
+    #[must_use]
+    pub const fn options(&self) -> Option<&MobilityOptions> {
+        Some(match self {
+            Self::BindingRefreshRequest(message) => &message.options,
+            Self::HomeTestInit(message) => &message.options,
+            Self::CareOfTestInit(message) => &message.options,
+            Self::HomeTest(message) => &message.options,
+            Self::CareOfTest(message) => &message.options,
+            Self::BindingUpdate(message) => &message.options,
+            Self::BindingAcknowledgement(message) => &message.options,
+            Self::BindingError(message) => &message.options,
+            Self::Unknown(_) => return None,
+        })
+    }
+}
+
+/// Bytes before the options of a message of MH Type `kind`; `None` when it is not known here.
+pub(super) const fn fixed_len(kind: u8) -> Option<usize> {
+    Some(match kind {
+        BINDING_REFRESH_REQUEST => BindingRefreshRequest::FIXED_LEN,
+        HOME_TEST_INIT => HomeTestInit::FIXED_LEN,
+        CARE_OF_TEST_INIT => CareOfTestInit::FIXED_LEN,
+        HOME_TEST => HomeTest::FIXED_LEN,
+        CARE_OF_TEST => CareOfTest::FIXED_LEN,
+        BINDING_UPDATE => update::LEN,
+        BINDING_ACKNOWLEDGEMENT => acknowledgement::LEN,
+        BINDING_ERROR => error::LEN,
+        _ => return None,
+    })
+}
+
+/// The Mobility Header at the front of `bytes`, by its Header Len.
+pub(super) fn header(bytes: &[u8]) -> Result<&[u8], Error> {
+    let units = bytes.get(common::HEADER_LEN).map_or(0, |units| usize::from(*units));
+    let needed = (units + 1) * UNIT;
+    bytes.get(..needed).ok_or(Error::Truncated {
+        what: "Mobility Header",
+        offset: 0,
+        needed,
+        found: bytes.len(),
+    })
+}
+
+/// The sum of the pseudo header (RFC 8200 section 8.1) of a Mobility Header of `len` bytes.
+fn pseudo_header(source: Ipv6Addr, destination: Ipv6Addr, len: usize) -> Sum16BitWords {
+    // `len` is at most `Message::MAX_LEN`.
+    Sum16BitWords::new()
+        .add_16bytes(source.octets())
+        .add_16bytes(destination.octets())
+        .add_4bytes((len as u32).to_be_bytes())
+        .add_4bytes([0, 0, 0, PROTOCOL])
+}
+
+/// Writes the checksum into a Mobility Header in which it is zero.
+pub(super) fn fill_checksum(source: Ipv6Addr, destination: Ipv6Addr, header: &mut [u8]) {
+    let sum = pseudo_header(source, destination, header.len()).add_slice(header);
+    header[common::CHECKSUM..common::LEN].copy_from_slice(&checksum::finish(&sum).to_be_bytes());
+}

@@ -1,0 +1,732 @@
+//! Mobility options (RFC 6275 section 6.2).
+
+use alloc::vec::Vec;
+use core::fmt;
+use core::net::{Ipv4Addr, Ipv6Addr};
+use core::ops::Deref;
+
+use super::message::UNIT;
+use super::{
+    BindingIdentifier, Ipv4AddressAcknowledgement, Ipv4HomeAddress, Lifetime, NatDetection, NonceIndex, Spi,
+};
+use crate::Error;
+
+/// Option Type and Option Length.
+const HEADER_LEN: usize = 2;
+
+const PAD_1: u8 = 0;
+const PAD_N: u8 = 1;
+const BINDING_REFRESH_ADVICE: u8 = 2;
+const ALTERNATE_CARE_OF_ADDRESS: u8 = 3;
+const NONCE_INDICES: u8 = 4;
+pub(super) const BINDING_AUTHORIZATION_DATA: u8 = 5;
+const MOBILE_NODE_IDENTIFIER: u8 = 8;
+pub(super) const MESSAGE_AUTHENTICATION: u8 = 9;
+const REPLAY_PROTECTION: u8 = 10;
+const IPV4_HOME_ADDRESS: u8 = 29;
+const IPV4_ADDRESS_ACKNOWLEDGEMENT: u8 = 30;
+const NAT_DETECTION: u8 = 31;
+const IPV4_CARE_OF_ADDRESS: u8 = 32;
+const BINDING_IDENTIFIER: u8 = 35;
+
+/// An authenticator of Binding Authorization Data, of whatever length was received (RFC 6275 section 6.2.7).
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Authenticator(Vec<u8>);
+
+impl Authenticator {
+    /// An authenticator of these bytes; `None` when they are more than 255.
+    #[must_use]
+    pub fn new(bytes: &[u8]) -> Option<Self> {
+        (bytes.len() <= usize::from(u8::MAX)).then(|| Self(bytes.to_vec()))
+    }
+
+    /// Room for an authenticator of `len` bytes.
+    pub(super) fn zeroed(len: usize) -> Self {
+        Self(alloc::vec![0; len])
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Authenticator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Authenticator({} bytes)", self.0.len())
+    }
+}
+
+/// Which nonces the keygen tokens of a Binding Update were made with (RFC 6275 section 6.2.6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct NonceIndices {
+    /// Of the home keygen token.
+    pub home: NonceIndex,
+    /// Of the care-of keygen token. Ignored when the binding is deleted.
+    pub care_of: NonceIndex,
+}
+
+/// A Mobile Node Identifier option (RFC 4283).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct MobileNodeIdentifier {
+    subtype: u8,
+    identifier: Vec<u8>,
+}
+
+impl MobileNodeIdentifier {
+    /// The subtype of network access identifiers, `user@realm` (RFC 4283 section 3.1).
+    pub const NAI: u8 = 1;
+    /// The longest identifier the Option Length can tell, bytes.
+    pub const MAX_LEN: usize = u8::MAX as usize - 1;
+
+    /// An identifier of this subtype; `None` when it is longer than [`Self::MAX_LEN`].
+    #[must_use]
+    pub fn new(subtype: u8, identifier: &[u8]) -> Option<Self> {
+        (identifier.len() <= Self::MAX_LEN).then(|| Self { subtype, identifier: identifier.to_vec() })
+    }
+
+    /// What kind of identifier it is.
+    #[must_use]
+    pub const fn subtype(&self) -> u8 {
+        self.subtype
+    }
+
+    /// The identifier; a network access identifier need not be valid UTF-8 when it was received.
+    #[must_use]
+    pub fn identifier(&self) -> &[u8] {
+        &self.identifier
+    }
+}
+
+crate::numbered::numbered! {
+    /// Between whom a Mobility Message Authentication option is (RFC 4285 section 5).
+    AuthenticationSubtype, unknown: "unknown subtype";
+
+    /// 1: mobile node and home agent.
+    MobileHome = 1, "MN-HA";
+    /// 2: mobile node and AAA server of its home network.
+    MobileAaa = 2, "MN-AAA";
+}
+
+/// A Mobility Message Authentication option (RFC 4285 section 5) as it stands in a message.
+///
+/// It only carries the authenticator; [`super::MobileHomeAuthentication`] makes and checks one.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct MessageAuthentication {
+    subtype: AuthenticationSubtype,
+    spi: Spi,
+    authenticator: Vec<u8>,
+}
+
+impl MessageAuthentication {
+    /// Subtype and mobility SPI.
+    pub(super) const FIXED_LEN: usize = 5;
+    /// The longest authenticator the Option Length can tell, bytes.
+    pub const MAX_AUTHENTICATOR_LEN: usize = u8::MAX as usize - Self::FIXED_LEN;
+
+    /// An option with this authenticator; `None` when it is longer than [`Self::MAX_AUTHENTICATOR_LEN`].
+    #[must_use]
+    pub fn new(subtype: AuthenticationSubtype, spi: Spi, authenticator: &[u8]) -> Option<Self> {
+        (authenticator.len() <= Self::MAX_AUTHENTICATOR_LEN).then(|| Self {
+            subtype,
+            spi,
+            authenticator: authenticator.to_vec(),
+        })
+    }
+
+    /// An option with room for an authenticator of `len` bytes.
+    pub(super) fn zeroed(subtype: AuthenticationSubtype, spi: Spi, len: usize) -> Self {
+        Self { subtype, spi, authenticator: alloc::vec![0; len] }
+    }
+
+    /// Between whom it is.
+    #[must_use]
+    pub const fn subtype(&self) -> AuthenticationSubtype {
+        self.subtype
+    }
+
+    /// Names the mobility security association.
+    #[must_use]
+    pub const fn spi(&self) -> Spi {
+        self.spi
+    }
+
+    /// The authentication data, of whatever length was received.
+    #[must_use]
+    pub fn authenticator(&self) -> &[u8] {
+        &self.authenticator
+    }
+
+    pub(super) fn decode(data: &[u8]) -> Option<Self> {
+        let (&[subtype, a, b, c, d], authenticator) = data.split_first_chunk::<{ Self::FIXED_LEN }>()?;
+        Some(Self {
+            subtype: AuthenticationSubtype::from_number(subtype),
+            spi: Spi(u32::from_be_bytes([a, b, c, d])),
+            authenticator: authenticator.to_vec(),
+        })
+    }
+}
+
+impl fmt::Debug for MessageAuthentication {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "MessageAuthentication({}, SPI {}, {} bytes)",
+            self.subtype,
+            self.spi,
+            self.authenticator.len()
+        )
+    }
+}
+
+/// The timestamp of a Mobility Message Replay Protection option (RFC 4285 section 6), in the format of NTP: seconds since 1900 above,
+/// their fraction below.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NtpTimestamp(pub u64);
+
+impl NtpTimestamp {
+    /// The timestamp of two halves.
+    #[must_use]
+    pub const fn from_halves(seconds: u32, fraction: u32) -> Self {
+        Self((seconds as u64) << 32 | fraction as u64)
+    }
+
+    /// The high-order 32 bits: seconds.
+    #[must_use]
+    pub const fn high(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    /// The low-order 32 bits: the fraction, which an acknowledgement always copies.
+    #[must_use]
+    pub const fn low(self) -> u32 {
+        self.0 as u32
+    }
+}
+
+impl fmt::Debug for NtpTimestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Display for NtpTimestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:08x}.{:08x}", self.high(), self.low())
+    }
+}
+
+/// An option of a type that is not known here. A receiver skips it (RFC 6275 section 6.2.1).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct UnknownOption {
+    kind: u8,
+    data: Vec<u8>,
+}
+
+impl UnknownOption {
+    /// An option of type `kind`; `None` when that type is known here, or padding, or `data` exceeds 255 bytes.
+    #[must_use]
+    pub fn new(kind: u8, data: &[u8]) -> Option<Self> {
+        (!is_known(kind) && data.len() <= usize::from(u8::MAX)).then(|| Self { kind, data: data.to_vec() })
+    }
+
+    /// The Option Type.
+    #[must_use]
+    pub const fn kind(&self) -> u8 {
+        self.kind
+    }
+
+    /// What follows Option Type and Option Length.
+    #[must_use]
+    pub fn data(&self) -> &[u8] {
+        &self.data
+    }
+}
+
+const fn is_known(kind: u8) -> bool {
+    matches!(
+        kind,
+        PAD_1..=BINDING_AUTHORIZATION_DATA
+            | MOBILE_NODE_IDENTIFIER..=REPLAY_PROTECTION
+            | IPV4_HOME_ADDRESS..=IPV4_CARE_OF_ADDRESS
+            | BINDING_IDENTIFIER
+    )
+}
+
+/// A Binding Identifier option whose length is neither 4, 8 nor 20. The update is answered with
+/// [`super::BindingStatus::McoaMalformed`] (RFC 5648 section 4.4), so it is kept instead of condemning the message.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct MalformedBindingIdentifier(Vec<u8>);
+
+impl MalformedBindingIdentifier {
+    /// An option with this data; `None` when it is well-formed or exceeds 255 bytes.
+    #[must_use]
+    pub fn new(data: &[u8]) -> Option<Self> {
+        let malformed = data.len() <= usize::from(u8::MAX) && BindingIdentifier::decode(data).is_none();
+        malformed.then(|| Self(data.to_vec()))
+    }
+
+    /// What follows Option Type and Option Length.
+    #[must_use]
+    pub fn data(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// A mobility option. Padding is none: it is put in and skipped where it is needed.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum MobilityOption {
+    /// Type 2: after this time the mobile node should register again. In the acknowledgement of a home agent only.
+    BindingRefreshAdvice(Lifetime),
+    /// Type 3: the care-of address, when it is not the source of the packet. In a Binding Update only.
+    AlternateCareOfAddress(Ipv6Addr),
+    /// Type 4. In a Binding Update to a correspondent node, with Binding Authorization Data, only.
+    NonceIndices(NonceIndices),
+    /// Type 5: always the last. In a Binding Update and a Binding Acknowledgement only.
+    BindingAuthorizationData(Authenticator),
+    /// Type 8 (RFC 4283): stands before the authentication.
+    MobileNodeIdentifier(MobileNodeIdentifier),
+    /// Type 9 (RFC 4285): covers what stands before it.
+    MessageAuthentication(MessageAuthentication),
+    /// Type 10 (RFC 4285).
+    ReplayProtection(NtpTimestamp),
+    /// Type 29 (RFC 5555).
+    Ipv4HomeAddress(Ipv4HomeAddress),
+    /// Type 30 (RFC 5555).
+    Ipv4AddressAcknowledgement(Ipv4AddressAcknowledgement),
+    /// Type 31 (RFC 5555).
+    NatDetection(NatDetection),
+    /// Type 32 (RFC 5555).
+    Ipv4CareOfAddress(Ipv4Addr),
+    /// Type 35 (RFC 5648).
+    BindingIdentifier(BindingIdentifier),
+    /// Type 35, of a length that says nothing (RFC 5648).
+    MalformedBindingIdentifier(MalformedBindingIdentifier),
+    /// Any other type: skipped.
+    Unknown(UnknownOption),
+}
+
+impl MobilityOption {
+    /// The Option Type.
+    #[must_use]
+    pub const fn kind(&self) -> u8 {
+        match self {
+            Self::BindingRefreshAdvice(_) => BINDING_REFRESH_ADVICE,
+            Self::AlternateCareOfAddress(_) => ALTERNATE_CARE_OF_ADDRESS,
+            Self::NonceIndices(_) => NONCE_INDICES,
+            Self::BindingAuthorizationData(_) => BINDING_AUTHORIZATION_DATA,
+            Self::MobileNodeIdentifier(_) => MOBILE_NODE_IDENTIFIER,
+            Self::MessageAuthentication(_) => MESSAGE_AUTHENTICATION,
+            Self::ReplayProtection(_) => REPLAY_PROTECTION,
+            Self::Ipv4HomeAddress(_) => IPV4_HOME_ADDRESS,
+            Self::Ipv4AddressAcknowledgement(_) => IPV4_ADDRESS_ACKNOWLEDGEMENT,
+            Self::NatDetection(_) => NAT_DETECTION,
+            Self::Ipv4CareOfAddress(_) => IPV4_CARE_OF_ADDRESS,
+            Self::BindingIdentifier(_) | Self::MalformedBindingIdentifier(_) => BINDING_IDENTIFIER,
+            Self::Unknown(option) => option.kind,
+        }
+    }
+
+    /// Bytes behind Option Type and Option Length.
+    fn data_len(&self) -> usize {
+        match self {
+            Self::BindingRefreshAdvice(_) => 2,
+            Self::AlternateCareOfAddress(_) => 16,
+            Self::NonceIndices(_) => 4,
+            Self::BindingAuthorizationData(authenticator) => authenticator.0.len(),
+            Self::MobileNodeIdentifier(option) => 1 + option.identifier.len(),
+            Self::MessageAuthentication(option) => {
+                MessageAuthentication::FIXED_LEN + option.authenticator.len()
+            }
+            Self::ReplayProtection(_) => 8,
+            Self::Ipv4HomeAddress(_) => Ipv4HomeAddress::DATA_LEN,
+            Self::Ipv4AddressAcknowledgement(_) => Ipv4AddressAcknowledgement::DATA_LEN,
+            Self::NatDetection(_) => NatDetection::DATA_LEN,
+            Self::Ipv4CareOfAddress(_) => 6,
+            Self::BindingIdentifier(option) => option.data_len(),
+            Self::MalformedBindingIdentifier(option) => option.0.len(),
+            Self::Unknown(option) => option.data.len(),
+        }
+    }
+
+    /// Where the option may begin: `(x, y)` of the RFCs' "xn + y".
+    fn alignment(&self) -> (usize, usize) {
+        match self {
+            Self::BindingRefreshAdvice(_) | Self::NonceIndices(_) => (2, 0),
+            Self::AlternateCareOfAddress(_) => (8, 6),
+            // The header ends with it: 8n + 2 for the 12 bytes of return routability.
+            Self::BindingAuthorizationData(authenticator) => {
+                (UNIT, (UNIT - (HEADER_LEN + authenticator.0.len()) % UNIT) % UNIT)
+            }
+            Self::MessageAuthentication(_) => (4, 1),
+            Self::ReplayProtection(_) => (8, 2),
+            Self::Ipv4HomeAddress(_)
+            | Self::Ipv4AddressAcknowledgement(_)
+            | Self::NatDetection(_)
+            | Self::Ipv4CareOfAddress(_) => (4, 0),
+            Self::BindingIdentifier(option) if option.care_of_address.is_some() => (8, 2),
+            Self::BindingIdentifier(_) => (2, 0),
+            Self::MobileNodeIdentifier(_) | Self::MalformedBindingIdentifier(_) | Self::Unknown(_) => (1, 0),
+        }
+    }
+
+    /// Appends the option to a Mobility Header, behind the padding it wants.
+    fn emit(&self, bytes: &mut Vec<u8>) {
+        let (modulus, remainder) = self.alignment();
+        pad(bytes, modulus, remainder);
+        // The constructors keep the data of every option within what the Option Length can tell.
+        bytes.extend([self.kind(), self.data_len() as u8]);
+        match self {
+            Self::BindingRefreshAdvice(interval) => bytes.extend(interval.as_units().to_be_bytes()),
+            Self::AlternateCareOfAddress(address) => bytes.extend(address.octets()),
+            Self::NonceIndices(indices) => {
+                bytes.extend(indices.home.0.to_be_bytes());
+                bytes.extend(indices.care_of.0.to_be_bytes());
+            }
+            Self::BindingAuthorizationData(authenticator) => bytes.extend(&authenticator.0),
+            Self::MobileNodeIdentifier(option) => {
+                bytes.push(option.subtype);
+                bytes.extend(&option.identifier);
+            }
+            Self::MessageAuthentication(option) => {
+                bytes.push(option.subtype.number());
+                bytes.extend(option.spi.0.to_be_bytes());
+                bytes.extend(&option.authenticator);
+            }
+            Self::ReplayProtection(timestamp) => bytes.extend(timestamp.0.to_be_bytes()),
+            Self::Ipv4HomeAddress(option) => option.emit(bytes),
+            Self::Ipv4AddressAcknowledgement(option) => option.emit(bytes),
+            Self::NatDetection(option) => option.emit(bytes),
+            Self::Ipv4CareOfAddress(address) => {
+                bytes.extend([0; 2]);
+                bytes.extend(address.octets());
+            }
+            Self::BindingIdentifier(option) => option.emit(bytes),
+            Self::MalformedBindingIdentifier(option) => bytes.extend(&option.0),
+            Self::Unknown(option) => bytes.extend(&option.data),
+        }
+    }
+
+    /// `None` for padding.
+    fn decode(frame: &Frame<'_>) -> Result<Option<Self>, Error> {
+        Ok(Some(match frame.kind {
+            PAD_1 | PAD_N => return Ok(None),
+            BINDING_REFRESH_ADVICE => {
+                let units = u16::from_be_bytes(frame.exactly("2")?);
+                Self::BindingRefreshAdvice(Lifetime::from_units(units))
+            }
+            ALTERNATE_CARE_OF_ADDRESS => {
+                Self::AlternateCareOfAddress(Ipv6Addr::from(frame.exactly::<16>("16")?))
+            }
+            NONCE_INDICES => {
+                let [a, b, c, d] = frame.exactly("4")?;
+                let index = |high, low| NonceIndex(u16::from_be_bytes([high, low]));
+                Self::NonceIndices(NonceIndices { home: index(a, b), care_of: index(c, d) })
+            }
+            BINDING_AUTHORIZATION_DATA => Self::BindingAuthorizationData(Authenticator(frame.data.to_vec())),
+            MOBILE_NODE_IDENTIFIER => match frame.data.split_first() {
+                Some((subtype, identifier)) => Self::MobileNodeIdentifier(MobileNodeIdentifier {
+                    subtype: *subtype,
+                    identifier: identifier.to_vec(),
+                }),
+                None => return Err(frame.wrong_length("1 or more")),
+            },
+            MESSAGE_AUTHENTICATION => MessageAuthentication::decode(frame.data)
+                .map(Self::MessageAuthentication)
+                .ok_or_else(|| frame.wrong_length("5 or more"))?,
+            REPLAY_PROTECTION => {
+                Self::ReplayProtection(NtpTimestamp(u64::from_be_bytes(frame.exactly("8")?)))
+            }
+            IPV4_HOME_ADDRESS => {
+                let data = frame.exactly("6")?;
+                Ipv4HomeAddress::decode(data).map(Self::Ipv4HomeAddress).ok_or_else(|| {
+                    frame.invalid("IPv4 Home Address Prefix-len", 2, data[0] >> 2, "1 to 32")
+                })?
+            }
+            IPV4_ADDRESS_ACKNOWLEDGEMENT => {
+                let data = frame.exactly("6")?;
+                Ipv4AddressAcknowledgement::decode(data)
+                    .map(Self::Ipv4AddressAcknowledgement)
+                    .ok_or_else(|| frame.invalid("IPv4 Address Pref-len", 3, data[1] >> 2, "32 or less"))?
+            }
+            NAT_DETECTION => Self::NatDetection(NatDetection::decode(frame.exactly("6")?)),
+            IPV4_CARE_OF_ADDRESS => {
+                let [_, _, a, b, c, d] = frame.exactly("6")?;
+                Self::Ipv4CareOfAddress(Ipv4Addr::new(a, b, c, d))
+            }
+            BINDING_IDENTIFIER => match BindingIdentifier::decode(frame.data) {
+                Some(option) => Self::BindingIdentifier(option),
+                None => Self::MalformedBindingIdentifier(MalformedBindingIdentifier(frame.data.to_vec())),
+            },
+            kind => Self::Unknown(UnknownOption { kind, data: frame.data.to_vec() }),
+        }))
+    }
+}
+
+/// Appends padding until the next byte stands at `modulus` n + `remainder`.
+fn pad(bytes: &mut Vec<u8>, modulus: usize, remainder: usize) {
+    match (modulus + remainder - bytes.len() % modulus) % modulus {
+        0 => {}
+        1 => bytes.push(PAD_1),
+        len => {
+            bytes.extend([PAD_N, (len - HEADER_LEN) as u8]);
+            bytes.resize(bytes.len() + len - HEADER_LEN, 0);
+        }
+    }
+}
+
+/// An option as it is framed, `offset` bytes into the header.
+pub(super) struct Frame<'a> {
+    pub(super) kind: u8,
+    pub(super) data: &'a [u8],
+    offset: usize,
+}
+
+impl Frame<'_> {
+    /// Where the data begins, bytes into the header.
+    pub(super) const fn data_offset(&self) -> usize {
+        self.offset + HEADER_LEN
+    }
+
+    fn exactly<const N: usize>(&self, expected: &'static str) -> Result<[u8; N], Error> {
+        self.data.try_into().map_err(|_| self.wrong_length(expected))
+    }
+
+    fn wrong_length(&self, expected: &'static str) -> Error {
+        Error::Invalid {
+            field: "mobility option Length",
+            offset: self.offset + 1,
+            found: self.data.len() as u32,
+            expected,
+        }
+    }
+
+    /// The field that starts `at` bytes into the option has a value that it cannot have.
+    fn invalid(&self, field: &'static str, at: usize, found: u8, expected: &'static str) -> Error {
+        Error::Invalid { field, offset: self.offset + at, found: u32::from(found), expected }
+    }
+}
+
+/// The options that fill `bytes`, padding among them; the first stands `offset` bytes into the header. Nothing comes after an
+/// error.
+pub(super) fn frames(mut bytes: &[u8], mut offset: usize) -> impl Iterator<Item = Result<Frame<'_>, Error>> {
+    core::iter::from_fn(move || {
+        let (kind, behind) = bytes.split_first()?;
+        if *kind == PAD_1 {
+            let frame = Frame { kind: PAD_1, data: &[], offset };
+            (bytes, offset) = (behind, offset + 1);
+            return Some(Ok(frame));
+        }
+        let framed = behind.split_first().and_then(|(len, rest)| rest.split_at_checked(usize::from(*len)));
+        let Some((data, rest)) = framed else {
+            let needed = HEADER_LEN + behind.first().map_or(0, |len| usize::from(*len));
+            let error = Error::Truncated { what: "mobility option", offset, needed, found: bytes.len() };
+            bytes = &[];
+            return Some(Err(error));
+        };
+        let frame = Frame { kind: *kind, data, offset };
+        (bytes, offset) = (rest, offset + HEADER_LEN + data.len());
+        Some(Ok(frame))
+    })
+}
+
+/// The options of a message, in order, without padding.
+///
+/// Of options of the same kind the accessors give the first.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct MobilityOptions(Vec<MobilityOption>);
+
+impl MobilityOptions {
+    /// No options.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// Appends an option.
+    pub fn push(&mut self, option: MobilityOption) {
+        self.0.push(option);
+    }
+
+    /// These options and `option` behind them.
+    #[must_use]
+    pub fn with(mut self, option: MobilityOption) -> Self {
+        self.0.push(option);
+        self
+    }
+
+    /// After which time the mobile node should register again.
+    #[must_use]
+    pub fn binding_refresh_advice(&self) -> Option<Lifetime> {
+        self.0.iter().find_map(|option| match option {
+            MobilityOption::BindingRefreshAdvice(interval) => Some(*interval),
+            _ => None,
+        })
+    }
+
+    /// The care-of address that is not the source of the packet.
+    #[must_use]
+    pub fn alternate_care_of_address(&self) -> Option<Ipv6Addr> {
+        self.0.iter().find_map(|option| match option {
+            MobilityOption::AlternateCareOfAddress(address) => Some(*address),
+            _ => None,
+        })
+    }
+
+    /// The nonces that the keygen tokens were made with.
+    #[must_use]
+    pub fn nonce_indices(&self) -> Option<NonceIndices> {
+        self.0.iter().find_map(|option| match option {
+            MobilityOption::NonceIndices(indices) => Some(*indices),
+            _ => None,
+        })
+    }
+
+    /// The authenticator of return routability.
+    #[must_use]
+    pub fn binding_authorization_data(&self) -> Option<&Authenticator> {
+        self.0.iter().find_map(|option| match option {
+            MobilityOption::BindingAuthorizationData(authenticator) => Some(authenticator),
+            _ => None,
+        })
+    }
+
+    /// Who the mobile node is.
+    #[must_use]
+    pub fn mobile_node_identifier(&self) -> Option<&MobileNodeIdentifier> {
+        self.0.iter().find_map(|option| match option {
+            MobilityOption::MobileNodeIdentifier(identifier) => Some(identifier),
+            _ => None,
+        })
+    }
+
+    /// The authentication between these two. What stands behind it is not protected by it: see
+    /// [`MobilityOptions::end_with_authentication`].
+    #[must_use]
+    pub fn message_authentication(&self, subtype: AuthenticationSubtype) -> Option<&MessageAuthentication> {
+        self.0.iter().find_map(|option| match option {
+            MobilityOption::MessageAuthentication(found) if found.subtype == subtype => Some(found),
+            _ => None,
+        })
+    }
+
+    /// Whether the authentication between these two is there, once, and the last option, so that it covers all others. RFC 4285
+    /// section 5.1 asks that of the option between mobile node and home agent.
+    #[must_use]
+    pub fn end_with_authentication(&self, subtype: AuthenticationSubtype) -> bool {
+        let first = self.0.iter().position(
+            |option| matches!(option, MobilityOption::MessageAuthentication(found) if found.subtype == subtype),
+        );
+        first.is_some_and(|at| at + 1 == self.0.len())
+    }
+
+    /// The timestamp against replay.
+    #[must_use]
+    pub fn replay_protection(&self) -> Option<NtpTimestamp> {
+        self.0.iter().find_map(|option| match option {
+            MobilityOption::ReplayProtection(timestamp) => Some(*timestamp),
+            _ => None,
+        })
+    }
+
+    /// The IPv4 home addresses and prefixes that are registered or asked for.
+    pub fn ipv4_home_addresses(&self) -> impl Iterator<Item = &Ipv4HomeAddress> {
+        self.0.iter().filter_map(|option| match option {
+            MobilityOption::Ipv4HomeAddress(address) => Some(address),
+            _ => None,
+        })
+    }
+
+    /// What became of them.
+    pub fn ipv4_address_acknowledgements(&self) -> impl Iterator<Item = &Ipv4AddressAcknowledgement> {
+        self.0.iter().filter_map(|option| match option {
+            MobilityOption::Ipv4AddressAcknowledgement(acknowledgement) => Some(acknowledgement),
+            _ => None,
+        })
+    }
+
+    /// The IPv4 care-of address.
+    #[must_use]
+    pub fn ipv4_care_of_address(&self) -> Option<Ipv4Addr> {
+        self.0.iter().find_map(|option| match option {
+            MobilityOption::Ipv4CareOfAddress(address) => Some(*address),
+            _ => None,
+        })
+    }
+
+    /// Whether there is a NAT.
+    #[must_use]
+    pub fn nat_detection(&self) -> Option<NatDetection> {
+        self.0.iter().find_map(|option| match option {
+            MobilityOption::NatDetection(detection) => Some(*detection),
+            _ => None,
+        })
+    }
+
+    /// Which bindings it is about.
+    pub fn binding_identifiers(&self) -> impl Iterator<Item = &BindingIdentifier> {
+        self.0.iter().filter_map(|option| match option {
+            MobilityOption::BindingIdentifier(identifier) => Some(identifier),
+            _ => None,
+        })
+    }
+
+    /// Whether one of the Binding Identifier options has a length that says nothing.
+    #[must_use]
+    pub fn has_malformed_binding_identifier(&self) -> bool {
+        self.0.iter().any(|option| matches!(option, MobilityOption::MalformedBindingIdentifier(_)))
+    }
+
+    /// Appends the options to a Mobility Header, and padding to a multiple of 8 bytes; gives the place where the last option ends. `last`
+    /// stands behind all others, in place of Binding Authorization Data.
+    pub(super) fn emit(&self, bytes: &mut Vec<u8>, last: Option<&MobilityOption>) -> usize {
+        let authorizes =
+            |option: &&MobilityOption| matches!(option, MobilityOption::BindingAuthorizationData(_));
+        self.0.iter().filter(|option| !authorizes(option)).for_each(|option| option.emit(bytes));
+        if let Some(option) = last.or_else(|| self.0.iter().find(authorizes)) {
+            option.emit(bytes);
+        }
+        let end = bytes.len();
+        pad(bytes, UNIT, 0);
+        end
+    }
+
+    /// The options that fill `bytes`, which start `offset` bytes into the header.
+    pub(super) fn parse(bytes: &[u8], offset: usize) -> Result<Self, Error> {
+        let mut options = Vec::new();
+        for frame in frames(bytes, offset) {
+            let frame = frame?;
+            if let Some(MobilityOption::BindingAuthorizationData(_)) = options.last() {
+                return Err(frame.invalid(
+                    "type of an option behind Binding Authorization Data",
+                    0,
+                    frame.kind,
+                    "there",
+                ));
+            }
+            options.extend(MobilityOption::decode(&frame)?);
+        }
+        Ok(Self(options))
+    }
+}
+
+impl Deref for MobilityOptions {
+    type Target = [MobilityOption];
+
+    fn deref(&self) -> &[MobilityOption] {
+        &self.0
+    }
+}
+
+impl From<Vec<MobilityOption>> for MobilityOptions {
+    fn from(options: Vec<MobilityOption>) -> Self {
+        Self(options)
+    }
+}
+
+impl FromIterator<MobilityOption> for MobilityOptions {
+    fn from_iter<I: IntoIterator<Item = MobilityOption>>(options: I) -> Self {
+        Self(options.into_iter().collect())
+    }
+}
