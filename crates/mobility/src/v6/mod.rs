@@ -8,6 +8,7 @@ mod drop_reason;
 mod event;
 mod home_agent;
 mod io;
+pub mod neighbor_discovery;
 mod outbox;
 mod prefix;
 
