@@ -343,7 +343,7 @@ impl Message {
                 bytes.extend(&message.data);
             }
         }
-        let end = self.options().map_or(bytes.len(), |options| options.emit(&mut bytes, last));
+        let end = self.options().unwrap_or(&MobilityOptions::new()).emit(&mut bytes, last);
         if bytes.len() > Self::MAX_LEN {
             return Err(TooLong { needed: bytes.len() });
         }
