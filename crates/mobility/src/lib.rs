@@ -3,11 +3,40 @@
 //! Nothing here touches a socket, a clock or a random source: state machines are handed the time, messages
 //! and link events, and are asked what to send, what to tell and when to be woken. A simulator and real
 //! hosts drive the same code.
+//!
+//! What Mobile IPv4 and Mobile IPv6 share stands here: handover events, security associations and their replay
+//! protection, time of day, and the parts of which agents are made. [`v4`] re-exports what is public of it.
 
 #![no_std]
 
 extern crate alloc;
 
+mod back_off;
+mod change;
+mod config_error;
+mod deadline;
 pub mod dhcp;
+mod drop_counts;
+mod handover;
+mod interface;
+mod left_care_of;
+mod outbox;
 pub mod path_mtu;
+mod ration;
+mod replay;
+mod security_association;
+mod selection;
+mod time_of_day;
 pub mod v4;
+pub mod v6;
+
+pub use change::Change;
+pub use config_error::ConfigError;
+pub use handover::{
+    HandoverEvent, HandoverFailure, HandoverReason, HandoverStyle, Notice, PathFault, PathProperties,
+};
+pub use interface::{InterfaceId, LinkAddress};
+pub use replay::{IdentificationMismatch, ReplayGuard, ReplayProtection};
+pub use security_association::SecurityAssociation;
+pub use selection::{Selection, UnknownInterface};
+pub use time_of_day::{NtpTime, WallClock};

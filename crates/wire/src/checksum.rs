@@ -1,6 +1,6 @@
 //! The Internet checksum (RFC 1071), over the sums of `etherparse`.
 
-use core::net::Ipv4Addr;
+use core::net::{Ipv4Addr, Ipv6Addr};
 
 use etherparse::checksum::Sum16BitWords;
 
@@ -20,6 +20,22 @@ pub(crate) fn pseudo_header(
         .add_4bytes(destination.octets())
         .add_2bytes([0, protocol])
         .add_2bytes(len.to_be_bytes())
+}
+
+/// The sum of the pseudo header of an upper-layer protocol over IPv6 (RFC 8200 section 8.1).
+pub(crate) fn pseudo_header_v6(
+    source: Ipv6Addr,
+    destination: Ipv6Addr,
+    protocol: u8,
+    len: usize,
+) -> Sum16BitWords {
+    // Jumbograms are not made here, so the length always fits 32 bits.
+    let len = u32::try_from(len).unwrap_or(u32::MAX);
+    Sum16BitWords::new()
+        .add_16bytes(source.octets())
+        .add_16bytes(destination.octets())
+        .add_4bytes(len.to_be_bytes())
+        .add_2bytes([0, protocol])
 }
 
 /// The checksum of what has been summed.

@@ -1,6 +1,6 @@
 //! Headers of a fixed length.
 
-use core::net::Ipv4Addr;
+use core::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::Error;
 
@@ -47,6 +47,10 @@ impl<const N: usize> Fixed<N> {
 
     pub(crate) fn address<const AT: usize>(&self) -> Ipv4Addr {
         Ipv4Addr::from(self.array::<AT, 4>())
+    }
+
+    pub(crate) fn ipv6_address<const AT: usize>(&self) -> Ipv6Addr {
+        Ipv6Addr::from(self.array::<AT, 16>())
     }
 
     /// Writes `value`, in network order, at `AT`.

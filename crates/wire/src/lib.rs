@@ -8,6 +8,8 @@
 //! | [`icmp`] | agent discovery (RFC 1256, RFC 5944), errors and what they quote, echo |
 //! | [`tunnel`] | IP within IP (RFC 2003), minimal encapsulation (RFC 2004), GRE (RFC 2784, RFC 2890) |
 //! | [`ipv4`] | the header, fragmentation, reassembly (RFC 791) |
+//! | [`ipv6`] | the header and its extension headers, Mobile IPv6's among them, fragmentation, reassembly (RFC 8200, RFC 6275) |
+//! | [`icmpv6`] | errors and what they quote, echo (RFC 4443), neighbor discovery (RFC 4861), home agent and mobile prefix discovery (RFC 6275) |
 //! | [`udp`], [`Segment`] | the transport headers (RFC 768, RFC 9293) |
 //! | [`tcp_edit`] | changes to a TCP header that passes (RFC 1624) |
 //!
@@ -34,12 +36,15 @@ extern crate alloc;
 
 mod bits;
 mod checksum;
+mod codes;
 pub mod dhcp;
 mod error;
 mod extension;
 mod fixed;
 pub mod icmp;
+pub mod icmpv6;
 pub mod ipv4;
+pub mod ipv6;
 pub mod mip4;
 pub mod mip6;
 mod numbered;

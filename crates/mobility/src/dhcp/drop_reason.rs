@@ -1,5 +1,8 @@
 //! Why a message had no effect, and how often.
 
+use crate::drop_counts::DropCounts;
+use crate::outbox::Tally;
+
 /// Why a message was dropped. One that is refused with a DHCPNAK is no drop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DropReason {
@@ -69,26 +72,34 @@ pub struct Counters {
     pub received: u64,
     /// Messages handed out.
     pub sent: u64,
-    dropped: [u64; DropReason::ALL.len()],
+    dropped: DropCounts<{ DropReason::ALL.len() }>,
+}
+
+impl Tally for Counters {
+    fn received(&mut self) -> &mut u64 {
+        &mut self.received
+    }
+
+    fn sent(&mut self) -> &mut u64 {
+        &mut self.sent
+    }
 }
 
 impl Counters {
     /// Messages dropped for `reason`.
     #[must_use]
     pub fn dropped(&self, reason: DropReason) -> u64 {
-        self.dropped.get(reason as usize).copied().unwrap_or(0)
+        self.dropped.of(reason as usize)
     }
 
     /// Messages dropped for any reason.
     #[must_use]
     pub fn dropped_total(&self) -> u64 {
-        self.dropped.iter().sum()
+        self.dropped.total()
     }
 
     pub(super) fn count_drop(&mut self, reason: DropReason) {
-        if let Some(count) = self.dropped.get_mut(reason as usize) {
-            *count = count.saturating_add(1);
-        }
+        self.dropped.count(reason as usize);
     }
 }
 

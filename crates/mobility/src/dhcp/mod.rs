@@ -10,7 +10,6 @@
 mod client;
 mod config_error;
 mod drop_reason;
-mod outbox;
 mod server;
 
 pub use client::{

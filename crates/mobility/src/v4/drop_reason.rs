@@ -2,6 +2,9 @@
 
 use alloc::collections::BTreeMap;
 
+use crate::drop_counts::DropCounts;
+use crate::outbox::Tally;
+
 /// Why a message was dropped. A request that is refused with a reply is counted by its cause as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DropReason {
@@ -100,22 +103,32 @@ pub struct Counters {
     pub accepted: u64,
     /// Denials that an agent did not send, because there were too many to those who had proved nothing.
     pub denials_suppressed: u64,
-    dropped: [u64; DropReason::ALL.len()],
+    dropped: DropCounts<{ DropReason::ALL.len() }>,
     /// By code; at most 256 entries.
     denied: BTreeMap<u8, u64>,
+}
+
+impl Tally for Counters {
+    fn received(&mut self) -> &mut u64 {
+        &mut self.received
+    }
+
+    fn sent(&mut self) -> &mut u64 {
+        &mut self.sent
+    }
 }
 
 impl Counters {
     /// Messages dropped for `reason`.
     #[must_use]
     pub fn dropped(&self, reason: DropReason) -> u64 {
-        self.dropped.get(reason as usize).copied().unwrap_or(0)
+        self.dropped.of(reason as usize)
     }
 
     /// Messages dropped for any reason.
     #[must_use]
     pub fn dropped_total(&self) -> u64 {
-        self.dropped.iter().sum()
+        self.dropped.total()
     }
 
     /// Denials with `code`: sent by an agent, received by a mobile node.
@@ -130,9 +143,7 @@ impl Counters {
     }
 
     pub(crate) fn count_drop(&mut self, reason: DropReason) {
-        if let Some(count) = self.dropped.get_mut(reason as usize) {
-            *count = count.saturating_add(1);
-        }
+        self.dropped.count(reason as usize);
     }
 
     pub(crate) fn count_suppressed_denial(&mut self) {

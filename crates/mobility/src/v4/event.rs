@@ -6,6 +6,7 @@ use core::time::Duration;
 use careof_wire::mip4::{Identification, Lifetime, PathReport, ReplyCode};
 
 use super::{DropReason, HandoverEvent, InterfaceId};
+use crate::Change;
 
 /// Something happened that the owner may act on or write down.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,32 +35,6 @@ pub enum Event {
         /// Its IP source.
         source: Ipv4Addr,
     },
-}
-
-/// What became of a binding or a visitor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Change {
-    /// It is new.
-    Created,
-    /// It was renewed.
-    Updated,
-    /// It was taken away, by deregistration or by another registration.
-    Removed,
-    /// Its lifetime ran out.
-    Expired,
-}
-
-impl Change {
-    /// The name in traces.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Created => "created",
-            Self::Updated => "updated",
-            Self::Removed => "removed",
-            Self::Expired => "expired",
-        }
-    }
 }
 
 /// A mobility binding changed.

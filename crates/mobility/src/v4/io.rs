@@ -3,18 +3,7 @@
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 
-/// A network interface of a node; the owner numbers them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct InterfaceId(pub u16);
-
-/// The address of a station on its link (IEEE 802). Whoever sends on the link can send from any.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct LinkAddress(pub [u8; 6]);
-
-impl LinkAddress {
-    /// That of a frame which had one that nobody saw.
-    pub const UNSEEN: Self = Self([0; 6]);
-}
+use crate::{InterfaceId, LinkAddress};
 
 /// The UDP port of registrations (RFC 5944 section 3.2).
 pub const REGISTRATION_PORT: u16 = 434;
@@ -171,15 +160,4 @@ pub enum Wake {
     OldInterfaceRelease,
     /// A path is to be probed, or a probe of one has had its time.
     PathProbe,
-}
-
-/// The earlier of two deadlines; of equal ones the first.
-pub(crate) fn earliest(
-    first: Option<(careof_base::Instant, Wake)>,
-    second: Option<(careof_base::Instant, Wake)>,
-) -> Option<(careof_base::Instant, Wake)> {
-    match (first, second) {
-        (Some(a), Some(b)) => Some(if b.0 < a.0 { b } else { a }),
-        (a, b) => a.or(b),
-    }
 }

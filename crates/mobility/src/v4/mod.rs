@@ -6,15 +6,12 @@
 
 mod advertiser;
 mod authentication;
-mod back_off;
 mod binding;
 mod binding_cache;
 mod correspondent_node;
 mod drop_reason;
-mod error;
 mod event;
 mod foreign_agent;
-mod handover;
 mod home_agent;
 mod io;
 mod lifetime;
@@ -24,53 +21,54 @@ mod outbox;
 mod pace;
 mod path_merit;
 mod path_monitor;
+mod path_news;
 mod policy;
 mod prefix;
-mod ration;
-mod replay;
-mod security_association;
 mod shares;
 mod solicitor;
 mod surroundings;
-mod time_of_day;
 mod tunnel;
+mod unicast;
 mod visitor;
 
+pub use crate::change::Change;
+pub use crate::config_error::ConfigError;
+pub use crate::handover::{
+    HandoverEvent, HandoverFailure, HandoverReason, HandoverStyle, Notice, PathFault, PathProperties,
+};
+pub use crate::interface::{InterfaceId, LinkAddress};
+pub use crate::replay::{IdentificationMismatch, ReplayGuard, ReplayProtection};
+pub use crate::security_association::SecurityAssociation;
+pub use crate::selection::{Selection, UnknownInterface};
+pub use crate::time_of_day::{NtpTime, WallClock};
 pub use advertiser::AdvertiserConfig;
 pub use binding::MobilityBinding;
 pub use binding_cache::CachedBinding;
 pub use careof_wire::tunnel::Tunnel;
 pub use correspondent_node::{BindingAuthority, CorrespondentNode, CorrespondentNodeConfig};
 pub use drop_reason::{Counters, DropReason};
-pub use error::ConfigError;
-pub(crate) use error::is_unicast;
 pub use event::{
-    AgentEvent, AgentLoss, ArpEvent, ArpOwner, BindingChanged, Change, Event, RegistrationEvent,
-    RegistrationStep, VisitorChanged,
+    AgentEvent, AgentLoss, ArpEvent, ArpOwner, BindingChanged, Event, RegistrationEvent, RegistrationStep,
+    VisitorChanged,
 };
 pub use foreign_agent::{ForeignAgent, ForeignAgentConfig, ForeignLink};
-pub use handover::{HandoverEvent, HandoverFailure, HandoverReason, HandoverStyle, Notice, PathProperties};
 pub use home_agent::{
     BindingRecord, HomeAgent, HomeAgentConfig, MobileNodeRecord, PeerSecurity, ServedMobileNode,
 };
 pub use io::{
-    ALL_MOBILITY_AGENTS, ALL_ROUTERS, ALL_SYSTEMS, Input, InterfaceAddress, InterfaceId, LinkAddress,
-    REGISTRATION_PORT, Transmit, TransmitPayload, Wake,
+    ALL_MOBILITY_AGENTS, ALL_ROUTERS, ALL_SYSTEMS, Input, InterfaceAddress, REGISTRATION_PORT, Transmit,
+    TransmitPayload, Wake,
 };
 pub use mobile_node::{
-    CareOfChoice, Delivery, InterfaceConfig, MobileNode, MobileNodeConfig, RetransmissionConfig, Selection,
-    UnknownInterface,
+    CareOfChoice, Delivery, InterfaceConfig, MobileNode, MobileNodeConfig, RetransmissionConfig,
 };
 pub use movement_detection::MovementConfig;
-pub use path_merit::PathFault;
 pub use path_monitor::{PathFlow, PathQuality, PathState};
 pub use policy::{DeliveryMethod, PolicyEntry, PolicyTable};
 pub use prefix::Prefix;
-pub use replay::{IdentificationMismatch, ReplayGuard, ReplayProtection};
-pub use security_association::SecurityAssociation;
 pub use solicitor::SolicitorConfig;
 pub use surroundings::Surroundings;
-pub use time_of_day::{NtpTime, WallClock};
 pub(crate) use tunnel::TUNNEL_TTL;
 pub use tunnel::{EncapsulationChoice, Encapsulations, ReverseTunnel};
+pub(crate) use unicast::is_unicast;
 pub use visitor::VisitorEntry;

@@ -7,7 +7,7 @@ use core::time::Duration;
 use careof_base::Instant;
 use careof_wire::mip4::Lifetime;
 
-use super::error::is_unicast;
+use super::unicast::is_unicast;
 use super::{AgentLoss, EncapsulationChoice, Prefix, Wake};
 
 /// By what a mobile node notices that it has moved. Each can be switched off.
@@ -287,7 +287,7 @@ impl Agent {
             let margin = interval.saturating_mul(u32::from(config.margin_permille)) / 1000;
             (self.heard + interval.saturating_mul(u32::from(count)) + margin, Wake::MissedAdvertisements)
         });
-        super::io::earliest(expiry, missed)
+        crate::deadline::earliest(expiry, missed)
     }
 }
 

@@ -21,6 +21,8 @@ use core::time::Duration;
 
 use careof_base::{DataRate, Instant};
 
+use crate::PathFault;
+
 use super::PathProperties;
 use super::path_monitor::{Answer, Mark};
 
@@ -67,33 +69,7 @@ const LONGEST_AVOIDANCE: Duration = Duration::from_secs(3600);
 /// After so long without being left again it is forgotten.
 const FORGIVEN: Duration = Duration::from_secs(7200);
 
-/// What is wrong with a path in use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum PathFault {
-    /// So many packets are lost, of a thousand.
-    Loss {
-        /// The least of the spans that decided.
-        permille: u16,
-    },
-    /// It has become slow.
-    Delay {
-        /// The least round trip of late.
-        round_trip: Duration,
-        /// What it usually is there.
-        usual: Duration,
-    },
-}
-
 impl PathFault {
-    /// The name in status, metrics and logs.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Loss { .. } => "loss",
-            Self::Delay { .. } => "delay",
-        }
-    }
-
     const fn is_like(self, other: Self) -> bool {
         matches!(
             (self, other),

@@ -25,7 +25,7 @@ use core::time::Duration;
 use careof_base::{DataRate, Instant};
 use careof_wire::mip4::PathCounts;
 
-use super::path_merit::PathFault;
+use crate::PathFault;
 
 /// Unanswered probes by which a path in use is dead.
 pub(crate) const DEATH: u32 = 7;

@@ -1,52 +1,11 @@
 //! Destination Unreachable and Time Exceeded (RFC 792, RFC 1122 section 3.2.2, RFC 1191).
 
 use alloc::vec::Vec;
-use core::fmt;
 
 use etherparse::icmpv4::{TYPE_DEST_UNREACH, TYPE_TIME_EXCEEDED};
 
 use super::Header;
-
-macro_rules! codes {
-    ($(#[$outer:meta])* $type:ident { $($(#[$doc:meta])* $name:ident = $number:literal, $text:literal;)* }) => {
-        $(#[$outer])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum $type {
-            $($(#[$doc])* $name,)*
-            /// A number without a meaning here; [`Self::from_number`] puts no other there.
-            Unknown(u8),
-        }
-
-        impl $type {
-            /// The code with this number.
-            #[must_use]
-            pub const fn from_number(number: u8) -> Self {
-                match number {
-                    $($number => Self::$name,)*
-                    other => Self::Unknown(other),
-                }
-            }
-
-            /// The number on the wire.
-            #[must_use]
-            pub const fn number(self) -> u8 {
-                match self {
-                    $(Self::$name => $number,)*
-                    Self::Unknown(number) => number,
-                }
-            }
-        }
-
-        impl fmt::Display for $type {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                match self {
-                    $(Self::$name => f.write_str($text),)*
-                    Self::Unknown(number) => write!(f, "unknown code {number}"),
-                }
-            }
-        }
-    };
-}
+use crate::codes::codes;
 
 codes! {
     /// Why a destination is unreachable.

@@ -74,27 +74,27 @@ pub enum IcmpMessage {
 
 /// The header every message has: what stands in it beside the checksum.
 #[derive(Clone, Copy)]
-struct Header {
-    kind: u8,
-    code: u8,
-    rest: [u8; 4],
+pub(crate) struct Header {
+    pub(crate) kind: u8,
+    pub(crate) code: u8,
+    pub(crate) rest: [u8; 4],
 }
 
 impl Header {
     /// Two 16-bit fields, as most messages have them.
-    fn halves(kind: u8, code: u8, first: u16, second: u16) -> Self {
+    pub(crate) fn halves(kind: u8, code: u8, first: u16, second: u16) -> Self {
         let ([a, b], [c, d]) = (first.to_be_bytes(), second.to_be_bytes());
         Self { kind, code, rest: [a, b, c, d] }
     }
 
     /// The two 16-bit fields.
-    fn as_halves(self) -> (u16, u16) {
+    pub(crate) fn as_halves(self) -> (u16, u16) {
         let [a, b, c, d] = self.rest;
         (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]))
     }
 
     /// Refuses a Code other than 0.
-    fn expect_code_0(self, field: &'static str) -> Result<(), Error> {
+    pub(crate) fn expect_code_0(self, field: &'static str) -> Result<(), Error> {
         if self.code == 0 {
             return Ok(());
         }
@@ -166,13 +166,13 @@ impl IcmpMessage {
 }
 
 impl Echo {
-    fn decode(header: Header, body: &[u8]) -> Result<Self, Error> {
+    pub(crate) fn decode(header: Header, body: &[u8]) -> Result<Self, Error> {
         header.expect_code_0("Echo Code")?;
         let (identifier, sequence) = header.as_halves();
         Ok(Self { identifier, sequence, data: body.to_vec() })
     }
 
-    fn encode(&self, kind: u8, bytes: &mut Vec<u8>) -> Header {
+    pub(crate) fn encode(&self, kind: u8, bytes: &mut Vec<u8>) -> Header {
         bytes.extend(&self.data);
         Header::halves(kind, 0, self.identifier, self.sequence)
     }

@@ -24,6 +24,22 @@ pub struct QuotedPorts {
     pub seq: Option<SeqNumber>,
 }
 
+impl QuotedPorts {
+    /// Those in the quoted `payload` of a packet; `None` of protocols other than TCP and UDP and where too little is quoted.
+    pub(crate) fn of(protocol: u8, payload: &[u8]) -> Option<Self> {
+        let is_tcp = protocol == protocol::TCP;
+        if !is_tcp && protocol != protocol::UDP {
+            return None;
+        }
+        let &[a, b, c, d, rest @ ..] = payload.first_chunk::<8>()?;
+        Some(Self {
+            source_port: u16::from_be_bytes([a, b]),
+            destination_port: u16::from_be_bytes([c, d]),
+            seq: is_tcp.then_some(SeqNumber(u32::from_be_bytes(rest))),
+        })
+    }
+}
+
 /// The start of a datagram, as an ICMP error quotes it: the header and at least 8 bytes of payload
 /// (RFC 792), more from most routers (RFC 1812 section 4.3.2.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -53,16 +69,10 @@ impl<'a> QuotedDatagram<'a> {
     /// little is quoted.
     #[must_use]
     pub fn ports(&self) -> Option<QuotedPorts> {
-        let is_tcp = self.header.protocol == protocol::TCP;
-        if !(is_tcp || self.header.protocol == protocol::UDP) || self.header.fragment_offset != 0 {
+        if self.header.fragment_offset != 0 {
             return None;
         }
-        let &[a, b, c, d, rest @ ..] = self.payload.first_chunk::<8>()?;
-        Some(QuotedPorts {
-            source_port: u16::from_be_bytes([a, b]),
-            destination_port: u16::from_be_bytes([c, d]),
-            seq: is_tcp.then_some(SeqNumber(u32::from_be_bytes(rest))),
-        })
+        QuotedPorts::of(self.header.protocol, self.payload)
     }
 }
 

@@ -19,8 +19,8 @@ pub use config::{ClientConfig, ConflictCheck, Retransmission, StartDelay};
 pub use event::{ArpPacket, ClientEvent, LossCause, State};
 pub use lease::Lease;
 
-use super::outbox::Outbox;
 use super::{ConfigError, Counters, Datagram, DropReason, Wake};
+use crate::outbox::Outbox;
 use crate::v4::{Transmit, TransmitPayload, is_unicast};
 
 /// What an extension of a lease is asked for again after, at least (RFC 2131 section 4.4.5).
@@ -72,7 +72,7 @@ pub struct DhcpClient {
     lease: Option<Lease>,
     check: Option<Check>,
     announcement: Option<Instant>,
-    outbox: Outbox<ClientEvent>,
+    outbox: Outbox<Transmit, ClientEvent, Counters>,
 }
 
 impl DhcpClient {
@@ -98,7 +98,7 @@ impl DhcpClient {
             lease: None,
             check: None,
             announcement: None,
-            outbox: Outbox::new(),
+            outbox: Outbox::default(),
         })
     }
 
@@ -122,7 +122,7 @@ impl DhcpClient {
 
     /// The next packet to send.
     pub fn poll_transmit(&mut self) -> Option<Transmit> {
-        self.outbox.poll_transmit()
+        self.outbox.pop_transmit()
     }
 
     /// The next thing to know.

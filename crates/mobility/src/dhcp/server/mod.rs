@@ -19,8 +19,8 @@ pub use config::ServerConfig;
 
 use leases::{ClientKey, Leases, Use};
 
-use super::outbox::Outbox;
 use super::{ConfigError, Counters, Datagram, DropReason, Wake};
+use crate::outbox::Outbox;
 use crate::v4::{Transmit, TransmitPayload};
 
 const TTL: u8 = 64;
@@ -82,7 +82,7 @@ pub struct DhcpServer {
     sequence: u16,
     /// In the order in which they are due.
     replies: VecDeque<(Instant, Transmit)>,
-    outbox: Outbox<ServerEvent>,
+    outbox: Outbox<Transmit, ServerEvent, Counters>,
 }
 
 impl DhcpServer {
@@ -99,7 +99,7 @@ impl DhcpServer {
             identifier: random.next_u64() as u16,
             sequence: 0,
             replies: VecDeque::new(),
-            outbox: Outbox::new(),
+            outbox: Outbox::default(),
         })
     }
 
@@ -123,7 +123,7 @@ impl DhcpServer {
 
     /// The next packet to send.
     pub fn poll_transmit(&mut self) -> Option<Transmit> {
-        self.outbox.poll_transmit()
+        self.outbox.pop_transmit()
     }
 
     /// The next thing to know.

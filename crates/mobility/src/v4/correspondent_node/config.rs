@@ -5,7 +5,8 @@ use core::net::Ipv4Addr;
 
 use careof_wire::mip4::Lifetime;
 
-use crate::v4::error::{check_distinct, check_unicast};
+use crate::config_error::check_distinct;
+use crate::v4::unicast::check_unicast;
 use crate::v4::{ConfigError, Prefix, SecurityAssociation, WallClock};
 
 /// A home agent that a correspondent node believes, and in what.

@@ -19,14 +19,15 @@ use careof_wire::mip4::{
 pub use config::{BindingAuthority, CorrespondentNodeConfig};
 
 use super::binding_cache::{BindingCache, CachedBinding};
-use super::error::is_unicast;
-use super::io::{REGISTRATION_PORT, earliest};
+use super::io::REGISTRATION_PORT;
 use super::outbox::Outbox;
-use super::replay::IdentificationSource;
+use super::unicast::is_unicast;
 use super::{
     Change, ConfigError, Counters, DropReason, Event, Input, Prefix, ReplayGuard, ReplayProtection,
     SecurityAssociation, Transmit, Tunnel, Wake, authentication,
 };
+use crate::deadline::earliest;
+use crate::replay::IdentificationSource;
 
 /// A home agent that is believed.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use careof_wire::mip4::{
 
 use super::{Claim, ForeignAgent, Origin, Room};
 use crate::v4::authentication::{self, Found};
-use crate::v4::error::is_unicast;
+use crate::v4::unicast::is_unicast;
 use crate::v4::{DropReason, Prefix, ReverseTunnel};
 
 /// Why a request is not relayed.

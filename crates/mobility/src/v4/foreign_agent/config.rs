@@ -6,8 +6,9 @@ use core::time::Duration;
 
 use careof_wire::mip4::Lifetime;
 
-use crate::v4::error::{check_distinct, check_unicast};
+use crate::config_error::check_distinct;
 use crate::v4::home_agent::PeerSecurity;
+use crate::v4::unicast::check_unicast;
 use crate::v4::{AdvertiserConfig, ConfigError, InterfaceId, Prefix, ReverseTunnel, WallClock};
 
 /// A link on which a foreign agent receives visitors.

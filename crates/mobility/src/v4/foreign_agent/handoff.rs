@@ -17,9 +17,9 @@ use careof_wire::mip4::{
 };
 
 use super::{ForeignAgent, Origin, Way};
-use crate::v4::back_off::BackOff;
+use crate::back_off::BackOff;
 use crate::v4::binding_cache::{BindingCache, CachedBinding};
-use crate::v4::error::is_unicast;
+use crate::v4::unicast::is_unicast;
 use crate::v4::{
     Change, DropReason, Event, InterfaceId, ReplayGuard, ReplayProtection, Tunnel, authentication,
 };

@@ -24,19 +24,20 @@ use handoff::Handoffs;
 
 use super::advertiser::Advertiser;
 use super::authentication::{self, Found};
-use super::error::is_unicast;
-use super::handover::news;
-use super::io::{DEFAULT_TTL, REGISTRATION_PORT, earliest};
+use super::io::{DEFAULT_TTL, REGISTRATION_PORT};
 use super::lifetime::end_of;
 use super::outbox::Outbox;
-use super::ration::DenialRation;
+use super::path_news::news;
 use super::shares::{self, Station};
+use super::unicast::is_unicast;
 use super::visitor::{Claim, PendingRequest, PendingRequests, Room, Shares, VisitorList};
 use super::{
     Change, ConfigError, Counters, DropReason, EncapsulationChoice, Encapsulations, Event, Input,
     InterfaceId, RegistrationEvent, RegistrationStep, ReverseTunnel, SecurityAssociation, Surroundings,
     Transmit, TransmitPayload, Tunnel, VisitorChanged, VisitorEntry, Wake,
 };
+use crate::deadline::earliest;
+use crate::ration::DenialRation;
 
 /// How a message came.
 #[derive(Clone, Copy, Debug)]

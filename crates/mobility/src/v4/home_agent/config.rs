@@ -7,7 +7,8 @@ use core::time::Duration;
 
 use careof_wire::mip4::{Lifetime, Spi};
 
-use crate::v4::error::{check_distinct, check_unicast};
+use crate::config_error::check_distinct;
+use crate::v4::unicast::check_unicast;
 use crate::v4::{
     AdvertiserConfig, ConfigError, InterfaceId, Prefix, ReverseTunnel, SecurityAssociation, WallClock,
 };
@@ -129,13 +130,13 @@ fn check_served(node: &ServedMobileNode) -> Result<(), ConfigError> {
     let home_address = node.home_address;
     check_unicast("a home address", home_address)?;
     if node.security.is_empty() {
-        return Err(ConfigError::NoSecurityAssociation { home_address });
+        return Err(ConfigError::NoSecurityAssociation { home_address: home_address.into() });
     }
     let mut names = BTreeSet::<Spi>::new();
     for association in &node.security {
         let spi = association.spi();
         if !names.insert(spi) {
-            return Err(ConfigError::DuplicateSpi { address: home_address, spi });
+            return Err(ConfigError::DuplicateSpi { address: home_address.into(), spi });
         }
     }
     Ok(())

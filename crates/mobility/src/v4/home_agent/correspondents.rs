@@ -16,9 +16,9 @@ use careof_wire::mip4::{
 };
 
 use super::{HomeAgent, Origin};
-use crate::v4::back_off::BackOff;
+use crate::back_off::BackOff;
+use crate::replay::IdentificationSource;
 use crate::v4::lifetime::end_of;
-use crate::v4::replay::IdentificationSource;
 use crate::v4::{DropReason, EncapsulationChoice, ReplayProtection, SecurityAssociation, authentication};
 
 /// Updates sent until one is acknowledged; later ones follow only what the correspondent sends.

@@ -6,7 +6,6 @@
 
 mod config;
 mod correspondents;
-mod left;
 mod probes;
 mod record;
 
@@ -24,23 +23,24 @@ use careof_wire::mip4::{
 
 pub use config::{HomeAgentConfig, PeerSecurity, ServedMobileNode};
 use correspondents::Correspondents;
-use left::LeftCareOfAddresses;
 pub use record::{BindingRecord, MobileNodeRecord};
 
 use super::advertiser::Advertiser;
 use super::authentication::{self, Found};
 use super::binding::BindingTable;
-use super::error::is_unicast;
-use super::handover::news;
-use super::io::{DEFAULT_TTL, REGISTRATION_PORT, earliest};
+use super::io::{DEFAULT_TTL, REGISTRATION_PORT};
 use super::lifetime::end_of;
 use super::outbox::Outbox;
-use super::ration::{DenialRation, NodeRation, ProbeRation};
+use super::path_news::news;
+use super::unicast::is_unicast;
 use super::{
     ArpEvent, ArpOwner, BindingChanged, Change, ConfigError, Counters, DropReason, EncapsulationChoice,
     Event, Input, InterfaceId, MobilityBinding, NtpTime, RegistrationEvent, RegistrationStep, ReplayGuard,
     ReverseTunnel, SecurityAssociation, Surroundings, Transmit, TransmitPayload, Tunnel, Wake, WallClock,
 };
+use crate::deadline::earliest;
+use crate::left_care_of::LeftCareOfAddresses;
+use crate::ration::{DenialRation, NodeRation, ProbeRation};
 
 /// A mobile node served, and what its security associations have seen.
 #[derive(Debug)]
@@ -97,7 +97,7 @@ pub struct HomeAgent {
     nodes: BTreeMap<Ipv4Addr, Served>,
     foreign_agents: BTreeMap<Ipv4Addr, SecurityAssociation>,
     bindings: BindingTable,
-    left: LeftCareOfAddresses,
+    left: LeftCareOfAddresses<Ipv4Addr, Tunnel>,
     correspondents: Correspondents,
     surroundings: Surroundings,
     advertiser: Option<Advertiser>,
@@ -583,8 +583,10 @@ impl HomeAgent {
 
     /// The mobile node leaves those of its care-of addresses: what it has sent from there is still welcome.
     fn leave(&mut self, now: Instant, home_address: Ipv4Addr, is_left: impl Fn(&MobilityBinding) -> bool) {
-        for binding in self.bindings.of(home_address).iter().filter(|binding| is_left(binding)) {
-            self.left.add(now, binding, self.config.late_reverse_tunnel);
+        let bindings = self.bindings.of(home_address).iter();
+        for binding in bindings.filter(|binding| binding.reverse_tunnel && is_left(binding)) {
+            let left = (binding.care_of, binding.tunnel);
+            self.left.add(now, home_address, left, self.config.late_reverse_tunnel);
         }
     }
 

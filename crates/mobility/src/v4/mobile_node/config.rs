@@ -6,11 +6,12 @@ use core::time::Duration;
 
 use careof_wire::mip4::Lifetime;
 
-use crate::v4::error::{check_distinct, check_unicast};
+use crate::config_error::check_distinct;
 use crate::v4::home_agent::PeerSecurity;
+use crate::v4::unicast::check_unicast;
 use crate::v4::{
     ConfigError, EncapsulationChoice, InterfaceAddress, InterfaceId, MovementConfig, PathProperties,
-    PolicyTable, Prefix, ReplayProtection, SecurityAssociation, SolicitorConfig, WallClock,
+    PolicyTable, Prefix, ReplayProtection, SecurityAssociation, Selection, SolicitorConfig, WallClock,
 };
 
 /// Which kind of care-of address an interface uses.
@@ -72,26 +73,6 @@ impl InterfaceConfig {
             address: None,
         }
     }
-}
-
-/// Who decides which interface is used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Selection {
-    /// The owner, by [`super::MobileNode::switch_to`]. On the interface chosen the node follows its agents
-    /// by itself.
-    #[default]
-    Manual,
-    /// The node: at once to the best interface that works when the one in use does not, and back to a
-    /// better one when that has worked for `hold` without a break. What the owner chose by `switch_to` is
-    /// kept as long as it works.
-    ///
-    /// An interface works while its link is up and there is an agent or an address to register with - until
-    /// [`RetransmissionConfig::attempts`] requests through it have had no reply. Then another one is used if
-    /// there is one, and this one is not tried again for a while, which doubles each time it fails.
-    Preferred {
-        /// How long a better interface must have worked.
-        hold: Duration,
-    },
 }
 
 /// When an unanswered request is sent again (RFC 5944 section 3.6.3).
@@ -245,7 +226,8 @@ impl MobileNodeConfig {
         let home_address = self.home_address;
         check_unicast("the home address", home_address)?;
         if !self.home_network.contains(home_address) {
-            return Err(ConfigError::NotAtHome { home_address, network: self.home_network });
+            let (network, length) = (self.home_network.address().into(), self.home_network.length());
+            return Err(ConfigError::NotAtHome { home_address: home_address.into(), network, length });
         }
         match self.home_agent {
             Some(address) => check_unicast("the home agent's address", address)?,

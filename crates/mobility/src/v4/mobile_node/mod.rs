@@ -26,7 +26,7 @@ use careof_wire::Error as WireError;
 use careof_wire::icmp::{AgentFlags, IcmpMessage, RouterAdvertisement, RouterSolicitation};
 use careof_wire::mip4::Message;
 
-pub use config::{CareOfChoice, InterfaceConfig, MobileNodeConfig, RetransmissionConfig, Selection};
+pub use config::{CareOfChoice, InterfaceConfig, MobileNodeConfig, RetransmissionConfig};
 pub use delivery::Delivery;
 
 use attachment::{Attachment, Interface, is_home_agent};
@@ -35,23 +35,20 @@ use quality::Trial;
 use registration::{Pending, Purpose};
 use switching::{Handover, Retiring};
 
-use super::error::is_unicast;
-use super::io::{ALL_ROUTERS, REGISTRATION_PORT, earliest};
+use super::io::{ALL_ROUTERS, REGISTRATION_PORT};
 use super::movement_detection::{Advertised, Observation};
 use super::outbox::Outbox;
 use super::pace::Pace;
-use super::replay::IdentificationSource;
+use super::unicast::is_unicast;
 use super::{
     AgentEvent, AgentLoss, Change, ConfigError, Counters, DeliveryMethod, DropReason, EncapsulationChoice,
     Encapsulations, Event, HandoverEvent, HandoverFailure, HandoverReason, Input, InterfaceAddress,
     InterfaceId, Notice, PathProperties, PolicyTable, Prefix, SecurityAssociation, Transmit, TransmitPayload,
     Wake, WallClock,
 };
-
-/// The node has no interface with this number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no interface {}", .0.0)]
-pub struct UnknownInterface(pub InterfaceId);
+use crate::deadline::earliest;
+use crate::replay::IdentificationSource;
+use crate::{Selection, UnknownInterface};
 
 /// A mobile node: finds agents, keeps its home agent informed, and knows how to send.
 ///

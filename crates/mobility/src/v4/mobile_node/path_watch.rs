@@ -9,8 +9,8 @@ use careof_wire::mip4::{AuthenticationKind, Message, PathProbe, PathProbeKind};
 
 use super::MobileNode;
 use super::attachment::{Attachment, Interface};
-use super::config::Selection;
 use super::registration::Slot;
+use crate::Selection;
 use crate::v4::io::{DEFAULT_TTL, REGISTRATION_PORT};
 use crate::v4::path_monitor::{DEATH, PathMonitor};
 use crate::v4::{

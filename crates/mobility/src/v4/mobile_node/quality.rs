@@ -14,7 +14,7 @@ use careof_base::Instant;
 
 use super::MobileNode;
 use super::attachment::Interface;
-use super::config::Selection;
+use crate::Selection;
 use crate::v4::path_merit::{Bad, Rates, Told, carries_more, probes_needed};
 use crate::v4::path_monitor::Answer;
 use crate::v4::{HandoverReason, Notice, PathState};

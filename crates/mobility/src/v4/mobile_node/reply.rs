@@ -11,9 +11,9 @@ use super::MobileNode;
 use super::attachment::{Attachment, Held};
 use super::registration::{Pending, Purpose, Sent, Slot};
 use crate::v4::authentication;
-use crate::v4::error::is_unicast;
 use crate::v4::io::REGISTRATION_PORT;
 use crate::v4::lifetime::end_of;
+use crate::v4::unicast::is_unicast;
 use crate::v4::{BindingChanged, Change, DropReason, EncapsulationChoice, Event, RegistrationStep};
 
 /// Denials of one registration that may be repaired at once; a peer that wants more is playing with us.

@@ -5,9 +5,9 @@ use core::net::Ipv4Addr;
 use careof_base::Instant;
 
 use super::attachment::{Attachment, Interface};
-use super::config::Selection;
 use super::registration::{Pending, Purpose};
 use super::{MobileNode, PathProperties};
+use crate::Selection;
 use crate::v4::{
     ArpEvent, ArpOwner, Event, HandoverEvent, HandoverFailure, HandoverReason, HandoverStyle, Notice,
 };

@@ -448,10 +448,10 @@ fn impossible_configurations_are_refused() {
     assert!(matches!(make(twice), Err(ConfigError::DuplicateAddress { .. })));
     let mut keyless = home_config();
     keyless.mobile_nodes[0].security.clear();
-    assert_eq!(make(keyless), Err(ConfigError::NoSecurityAssociation { home_address: HOME }));
+    assert_eq!(make(keyless), Err(ConfigError::NoSecurityAssociation { home_address: HOME.into() }));
     let mut same = home_config();
     same.mobile_nodes[0].security.push(security());
-    assert_eq!(make(same), Err(ConfigError::DuplicateSpi { address: HOME, spi: Spi(256) }));
+    assert_eq!(make(same), Err(ConfigError::DuplicateSpi { address: HOME.into(), spi: Spi(256) }));
     let nowhere = HomeAgentConfig { address: Ipv4Addr::BROADCAST, ..home_config() };
     assert!(matches!(make(nowhere), Err(ConfigError::NotUnicast { .. })));
     let none = HomeAgentConfig { max_bindings_per_node: 0, ..home_config() };

@@ -510,7 +510,7 @@ fn a_configuration_that_believes_nobody_or_one_twice_or_has_no_room_is_refused()
     assert_eq!(new(nobody), ConfigError::Missing("home agent"));
     let mut twice = correspondent_config();
     twice.home_agents.push(twice.home_agents[0].clone());
-    assert_eq!(new(twice), ConfigError::DuplicateAddress { what: "the home agent", address: HA });
+    assert_eq!(new(twice), ConfigError::DuplicateAddress { what: "the home agent", address: HA.into() });
     // It would be woken for what it does not keep.
     let roomless = CorrespondentNodeConfig { max_bindings: 0, ..correspondent_config() };
     assert!(matches!(new(roomless), ConfigError::OutOfRange { found: 0, low: 1, .. }));

@@ -5,31 +5,30 @@ use core::fmt;
 
 use careof_wire::mip4::{Algorithm, Spi};
 
-use super::{ConfigError, ReplayProtection};
+use crate::config_error::ConfigError;
+use crate::replay::ReplayProtection;
 
 /// A mobility security association (RFC 5944 section 1.6): the SPI names algorithm, key and replay
 /// protection; nothing of them travels in the message.
 ///
 /// [`Algorithm::HmacMd5`] with a 128-bit key is what every implementation has (section 3.5.1).
+///
+/// `A` says how authenticators are computed, `R` how replays are told from fresh requests: as in Mobile IPv4, or as in Mobile IPv6
+/// (RFC 4285).
 #[derive(Clone, PartialEq, Eq)]
-pub struct SecurityAssociation {
+pub struct SecurityAssociation<A = Algorithm, R = ReplayProtection> {
     spi: Spi,
-    algorithm: Algorithm,
+    algorithm: A,
     key: Vec<u8>,
-    replay: ReplayProtection,
+    replay: R,
 }
 
-impl SecurityAssociation {
+impl<A: Copy, R: Copy> SecurityAssociation<A, R> {
     /// An association called `spi`.
     ///
     /// # Errors
     /// [`ConfigError::ReservedSpi`] for 0 to 255, [`ConfigError::EmptyKey`] for a key without bytes.
-    pub fn new(
-        spi: Spi,
-        algorithm: Algorithm,
-        key: impl Into<Vec<u8>>,
-        replay: ReplayProtection,
-    ) -> Result<Self, ConfigError> {
+    pub fn new(spi: Spi, algorithm: A, key: impl Into<Vec<u8>>, replay: R) -> Result<Self, ConfigError> {
         let key = key.into();
         if spi.is_reserved() {
             return Err(ConfigError::ReservedSpi(spi));
@@ -40,14 +39,6 @@ impl SecurityAssociation {
         Ok(Self { spi, algorithm, key, replay })
     }
 
-    /// The interoperable default: HMAC-MD5, timestamps within 7 s.
-    ///
-    /// # Errors
-    /// As [`SecurityAssociation::new`].
-    pub fn hmac_md5(spi: Spi, key: impl Into<Vec<u8>>) -> Result<Self, ConfigError> {
-        Self::new(spi, Algorithm::HmacMd5, key, ReplayProtection::TIMESTAMPS)
-    }
-
     /// The Security Parameter Index, 256 or more.
     #[must_use]
     pub const fn spi(&self) -> Spi {
@@ -56,7 +47,7 @@ impl SecurityAssociation {
 
     /// How authenticators are computed.
     #[must_use]
-    pub const fn algorithm(&self) -> Algorithm {
+    pub const fn algorithm(&self) -> A {
         self.algorithm
     }
 
@@ -68,12 +59,22 @@ impl SecurityAssociation {
 
     /// How replays are told from fresh requests.
     #[must_use]
-    pub const fn replay(&self) -> ReplayProtection {
+    pub const fn replay(&self) -> R {
         self.replay
     }
 }
 
-impl fmt::Debug for SecurityAssociation {
+impl SecurityAssociation {
+    /// The interoperable default: HMAC-MD5, timestamps within 7 s.
+    ///
+    /// # Errors
+    /// As [`SecurityAssociation::new`].
+    pub fn hmac_md5(spi: Spi, key: impl Into<Vec<u8>>) -> Result<Self, ConfigError> {
+        Self::new(spi, Algorithm::HmacMd5, key, ReplayProtection::TIMESTAMPS)
+    }
+}
+
+impl<A: fmt::Debug, R: fmt::Debug> fmt::Debug for SecurityAssociation<A, R> {
     /// Without the key: debug output ends up in logs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SecurityAssociation")

@@ -9,7 +9,7 @@ use core::time::Duration;
 use careof_base::{Instant, Randomness};
 use careof_wire::mip4::Identification;
 
-use super::time_of_day::{NtpTime, WallClock};
+use crate::time_of_day::{NtpTime, WallClock};
 
 /// How requests under a security association are protected against replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

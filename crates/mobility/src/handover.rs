@@ -4,10 +4,9 @@ use core::net::Ipv4Addr;
 use core::time::Duration;
 
 use careof_base::DataRate;
-use careof_wire::mip4::{Identification, PathReport, ReplyCode};
+use careof_wire::mip4::ReplyCode;
 
-use super::replay::TIMESTAMP_PRECISION;
-use super::{InterfaceId, NtpTime, PathFault};
+use crate::InterfaceId;
 
 /// How far in advance a handover was announced before the old link goes away.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -17,6 +16,34 @@ pub enum Notice {
     None,
     /// By this much; zero says that the owner decided, but knows of no end of the old link.
     Ahead(Duration),
+}
+
+/// What is wrong with a path in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PathFault {
+    /// So many packets are lost, of a thousand.
+    Loss {
+        /// The least of the spans that decided.
+        permille: u16,
+    },
+    /// It has become slow.
+    Delay {
+        /// The least round trip of late.
+        round_trip: Duration,
+        /// What it usually is there.
+        usual: Duration,
+    },
+}
+
+impl PathFault {
+    /// The name in status, metrics and logs.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Loss { .. } => "loss",
+            Self::Delay { .. } => "delay",
+        }
+    }
 }
 
 /// Why a handover is begun.
@@ -98,41 +125,13 @@ pub struct PathProperties {
     pub round_trip: Option<Duration>,
 }
 
-impl From<PathReport> for PathProperties {
-    /// What a mobile node said of a path, without what it said of the one before.
-    fn from(report: PathReport) -> Self {
-        let PathReport { downlink, uplink, round_trip, old_path_lost: _, repeated_for: _ } = report;
-        Self { downlink, uplink, round_trip }
-    }
-}
-
-/// What a report tells that came with the Identification `own`, to who has had the report `before` of the same care-of address. The
-/// loss of the old path is no news when it was told by a request that this one repeats: what was lost then has been sent again.
-pub(crate) fn news(
-    report: Option<PathReport>,
-    own: Identification,
-    before: Option<(PathReport, Identification)>,
-) -> Option<PathReport> {
-    let mut report = report?;
-    if let Some((before, identification)) = before
-        && before.old_path_lost == Some(true)
-        && report.old_path_lost == Some(true)
-        && !report.repeated_for.is_zero()
-    {
-        // Only timestamps are chosen anew for a repetition, so these are two.
-        let [own, first] = [own, identification].map(|identification| NtpTime::from_bits(identification.0));
-        if first.is_within(report.repeated_for + TIMESTAMP_PRECISION, own) {
-            report.old_path_lost = Some(false);
-        }
-    }
-    Some(report)
-}
-
 /// Why a handover did not happen.
+///
+/// `C` is how the protocol says why a registration is denied: a code of Mobile IPv4, or a status of Mobile IPv6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum HandoverFailure {
+pub enum HandoverFailure<C = ReplyCode> {
     /// An agent denied the registration with this code, and nothing can be repaired.
-    Denied(ReplyCode),
+    Denied(C),
     /// No reply came to any request.
     NoReply,
     /// Another handover was asked for meanwhile.
@@ -145,8 +144,10 @@ pub enum HandoverFailure {
 ///
 /// In order: `Initiated`, then `Registered` or `Failed`; after `Registered`, `Terminated`. Link events come
 /// whenever they happen.
+///
+/// `A` is the protocol's address, `C` its code for a registration that is denied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HandoverEvent {
+pub enum HandoverEvent<A = Ipv4Addr, C = ReplyCode> {
     /// A handover begins. Nothing has changed yet for packets.
     Initiated {
         /// The interface in use; `None` when there was none. The same as `to` when the node changes its
@@ -195,7 +196,7 @@ pub enum HandoverEvent {
         /// The interface used from now on.
         to: InterfaceId,
         /// The care-of address registered; `None` at home.
-        care_of: Option<Ipv4Addr>,
+        care_of: Option<A>,
         /// Requests it took.
         attempts: u32,
         /// Time since `Initiated`.
@@ -223,11 +224,11 @@ pub enum HandoverEvent {
         /// The interface that was to be used.
         to: InterfaceId,
         /// Why.
-        reason: HandoverFailure,
+        reason: HandoverFailure<C>,
     },
 }
 
-impl HandoverEvent {
+impl<A, C> HandoverEvent<A, C> {
     /// The name in traces.
     #[must_use]
     pub const fn name(&self) -> &'static str {
@@ -241,31 +242,5 @@ impl HandoverEvent {
             Self::Terminated { .. } => "terminated",
             Self::Failed { .. } => "failed",
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Timestamps have low bits from chance, so those of two requests that are 300 ms apart differ by some more or less.
-    #[test]
-    fn a_repetition_is_known_whatever_the_random_bits_of_its_timestamp() {
-        let told = |repeated_for| PathReport {
-            downlink: None,
-            uplink: None,
-            round_trip: None,
-            old_path_lost: Some(true),
-            repeated_for,
-        };
-        let stamp = |ms: u64, chance: u64| Identification((((ms << 32) / 1_000) & !0xf_ffff) | chance);
-        let first = (told(Duration::ZERO), stamp(5_000, 0));
-        let later = told(Duration::from_millis(300));
-        for chance in [0, 0x8_0000, 0xf_ffff] {
-            let known = news(Some(later), stamp(5_300, chance), Some(first)).expect("a report");
-            assert_eq!(known.old_path_lost, Some(false), "{chance:#x}");
-        }
-        let another = news(Some(later), stamp(5_302, 0), Some(first)).expect("a report");
-        assert_eq!(another.old_path_lost, Some(true), "that request was begun after the first");
     }
 }

@@ -1,11 +1,11 @@
 //! What can be wrong with a configuration.
 
-use core::net::Ipv4Addr;
+use core::net::IpAddr;
 use core::time::Duration;
 
 use careof_wire::mip4::Spi;
 
-use super::InterfaceId;
+use crate::InterfaceId;
 
 /// Why an agent or node cannot be made from a configuration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -23,13 +23,13 @@ pub enum ConfigError {
     #[error("the mobile node {home_address} has no security association")]
     NoSecurityAssociation {
         /// Which.
-        home_address: Ipv4Addr,
+        home_address: IpAddr,
     },
     /// Two security associations of one node have the same name.
     #[error("the node {address} has two security associations with SPI {spi}")]
     DuplicateSpi {
         /// Which node.
-        address: Ipv4Addr,
+        address: IpAddr,
         /// Their name.
         spi: Spi,
     },
@@ -39,7 +39,7 @@ pub enum ConfigError {
         /// What is listed.
         what: &'static str,
         /// What they are called.
-        address: Ipv4Addr,
+        address: IpAddr,
     },
     /// Two interfaces with the same number.
     #[error("interface {} is listed twice", .0.0)]
@@ -50,15 +50,17 @@ pub enum ConfigError {
         /// What the address is for.
         what: &'static str,
         /// The address.
-        address: Ipv4Addr,
+        address: IpAddr,
     },
     /// The home address is not part of the home network.
-    #[error("the home address {home_address} is not in the home network {network}")]
+    #[error("the home address {home_address} is not in the home network {network}/{length}")]
     NotAtHome {
         /// The address.
-        home_address: Ipv4Addr,
-        /// The network.
-        network: super::Prefix,
+        home_address: IpAddr,
+        /// The first address of the network.
+        network: IpAddr,
+        /// The bits of its prefix.
+        length: u8,
     },
     /// Something without which there is nothing to do.
     #[error("the configuration names no {0}")]
@@ -98,28 +100,15 @@ pub enum ConfigError {
     },
 }
 
-/// Whether a node can have `address`: not unspecified, loopback, multicast or broadcast.
-pub(crate) const fn is_unicast(address: Ipv4Addr) -> bool {
-    // 0/8 is "this network" (RFC 1122 section 3.2.1.3).
-    !(address.octets()[0] == 0
-        || address.is_loopback()
-        || address.is_multicast()
-        || address.octets()[0] >= 240)
-}
-
-pub(crate) fn check_unicast(what: &'static str, address: Ipv4Addr) -> Result<(), ConfigError> {
-    if is_unicast(address) { Ok(()) } else { Err(ConfigError::NotUnicast { what, address }) }
-}
-
 /// Refuses a list in which an address occurs twice.
-pub(crate) fn check_distinct(
+pub(crate) fn check_distinct<A: Ord + Copy + Into<IpAddr>>(
     what: &'static str,
-    addresses: impl Iterator<Item = Ipv4Addr>,
+    addresses: impl Iterator<Item = A>,
 ) -> Result<(), ConfigError> {
     let mut seen = alloc::collections::BTreeSet::new();
     for address in addresses {
         if !seen.insert(address) {
-            return Err(ConfigError::DuplicateAddress { what, address });
+            return Err(ConfigError::DuplicateAddress { what, address: address.into() });
         }
     }
     Ok(())

@@ -8,7 +8,7 @@
 
 use alloc::boxed::Box;
 use alloc::vec;
-use core::net::Ipv4Addr;
+use core::net::IpAddr;
 use core::time::Duration;
 
 use careof_base::{Allowance, Instant, Used};
@@ -25,8 +25,9 @@ const A_MOBILE_NODE: Allowance = Allowance::new(16, Duration::from_secs(1));
 /// Answers to the probes of one mobile node. It sends 12 a second on each of its paths while it doubts them.
 const PROBES: Allowance = Allowance::new(64, Duration::from_millis(20));
 
-/// What counts as a network.
+/// What counts as a network of IPv4, and as a site of IPv6 (RFC 6177): so many bits of its addresses.
 const PREFIX: u8 = 24;
+const SITE_PREFIX: u8 = 48;
 /// Networks that are told apart. Of more, several share what is one's.
 const NETWORKS: usize = 256;
 
@@ -47,10 +48,14 @@ impl Default for DenialRation {
 
 impl DenialRation {
     /// Whether one more may be sent to `destination`; it is counted then.
-    pub(crate) fn allows(&mut self, now: Instant, destination: Ipv4Addr) -> bool {
-        let network = destination.to_bits() >> (32 - PREFIX);
+    pub(crate) fn allows(&mut self, now: Instant, destination: impl Into<IpAddr>) -> bool {
+        let network = match destination.into() {
+            IpAddr::V4(address) => u64::from(address.to_bits() >> (32 - PREFIX)),
+            // Below 2^48.
+            IpAddr::V6(address) => (address.to_bits() >> (128 - SITE_PREFIX)) as u64,
+        };
         // Neighbouring networks are neighbours here, too: a site has its own share.
-        let Some(place) = self.networks.get_mut(network as usize % NETWORKS) else { return false };
+        let Some(place) = self.networks.get_mut((network % NETWORKS as u64) as usize) else { return false };
         let (Some(network), Some(all)) = (place.and_one(now, A_NETWORK), self.all.and_one(now, ALL)) else {
             return false;
         };
@@ -60,7 +65,7 @@ impl DenialRation {
     }
 
     /// Whether one more may say that a mobile node is too distant; it is counted then.
-    pub(crate) fn allows_too_distant(&mut self, now: Instant, destination: Ipv4Addr) -> bool {
+    pub(crate) fn allows_too_distant(&mut self, now: Instant, destination: impl Into<IpAddr>) -> bool {
         let Some(too_distant) = self.too_distant.and_one(now, TOO_DISTANT) else { return false };
         let is_allowed = self.allows(now, destination);
         if is_allowed {
@@ -97,6 +102,7 @@ impl ProbeRation {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use core::net::{Ipv4Addr, Ipv6Addr};
 
     fn allowed(count: u32, mut one: impl FnMut(u32) -> bool) -> usize {
         (0..count).filter(|number| one(*number)).count()
@@ -113,6 +119,16 @@ mod tests {
         let later = now + Duration::from_secs(1);
         assert_eq!(allowed(1000, |number| ration.allows(later, one(number))), 20);
         assert_eq!(allowed(1000, |number| ration.allows(later, anybody(number))), 80);
+    }
+
+    #[test]
+    fn the_hosts_of_a_site_have_one_share_whatever_their_subnets() {
+        let mut ration = DenialRation::default();
+        let now = Instant::from_secs(5);
+        let site = Ipv6Addr::new(0x2001, 0xdb8, 7, 0, 0, 0, 0, 0).to_bits();
+        let one = |number: u32| Ipv6Addr::from_bits(site | u128::from(number) << 64 | u128::from(number));
+        assert_eq!(allowed(1000, |number| ration.allows(now, one(number))), 100);
+        assert!(ration.allows(now, Ipv6Addr::new(0x2001, 0xdb8, 8, 0, 0, 0, 0, 1)));
     }
 
     #[test]

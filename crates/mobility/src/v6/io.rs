@@ -1,0 +1,228 @@
+//! What agents and nodes are handed, and what they hand back.
+
+use alloc::vec::Vec;
+use core::net::Ipv6Addr;
+use core::time::Duration;
+
+use super::Prefix;
+use crate::InterfaceId;
+
+/// The hop limit of what is not neighbor discovery.
+pub(crate) const DEFAULT_HOP_LIMIT: u8 = 64;
+
+/// A tunnel of IPv6 in IPv6 (RFC 2473), by the addresses of its outer header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Tunnel {
+    /// The source address of the outer header.
+    pub entry: Ipv6Addr,
+    /// The destination address of the outer header.
+    pub exit: Ipv6Addr,
+}
+
+/// The addresses of a packet, in all places where Mobile IPv6 puts one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Addresses {
+    /// The source address of the IPv6 header.
+    pub source: Ipv6Addr,
+    /// The destination address of the IPv6 header.
+    pub destination: Ipv6Addr,
+    /// The address in the Home Address option: the sender's home address, while `source` is its care-of address (RFC 6275 section
+    /// 6.3).
+    pub home_address: Option<Ipv6Addr>,
+    /// The address in the type 2 routing header: the receiver's home address, while `destination` is its care-of address (RFC 6275
+    /// section 6.4).
+    pub type_2_routing: Option<Ipv6Addr>,
+    /// The tunnel that the packet goes, or has come, through.
+    pub tunnel: Option<Tunnel>,
+}
+
+impl Addresses {
+    /// A packet from `source` to `destination`, and nothing else.
+    #[must_use]
+    pub const fn new(source: Ipv6Addr, destination: Ipv6Addr) -> Self {
+        Self { source, destination, home_address: None, type_2_routing: None, tunnel: None }
+    }
+
+    /// The same packet with a Home Address option.
+    #[must_use]
+    pub const fn with_home_address(self, home_address: Ipv6Addr) -> Self {
+        Self { home_address: Some(home_address), ..self }
+    }
+
+    /// The same packet with a type 2 routing header.
+    #[must_use]
+    pub const fn with_type_2_routing(self, home_address: Ipv6Addr) -> Self {
+        Self { type_2_routing: Some(home_address), ..self }
+    }
+
+    /// The same packet in a tunnel.
+    #[must_use]
+    pub const fn through(self, tunnel: Tunnel) -> Self {
+        Self { tunnel: Some(tunnel), ..self }
+    }
+
+    /// The sender as upper layers and checksums see it: the home address where there is one.
+    #[must_use]
+    pub fn real_source(&self) -> Ipv6Addr {
+        self.home_address.unwrap_or(self.source)
+    }
+
+    /// The receiver as upper layers and checksums see it: the home address where there is one.
+    #[must_use]
+    pub fn real_destination(&self) -> Ipv6Addr {
+        self.type_2_routing.unwrap_or(self.destination)
+    }
+}
+
+/// An address of the node itself that can be a care-of address: formed, unique on its link, and assigned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct InterfaceAddress {
+    /// The address.
+    pub address: Ipv6Addr,
+    /// The prefix it was formed from.
+    pub prefix: Prefix,
+    /// For how long it is valid from now on; `None`: forever, as far as is known.
+    pub valid_for: Option<Duration>,
+}
+
+/// Something that reached a node and concerns its mobility.
+///
+/// The owner has walked the extension headers and checked what they say (`careof_wire::ipv6::Packet::parse`). Checksums of Mobility
+/// Headers and of ICMPv6 are checked here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Input<'a> {
+    /// A packet with a Mobility Header.
+    Mobility {
+        /// Where it came in.
+        interface: InterfaceId,
+        /// Its addresses.
+        addresses: Addresses,
+        /// From the Mobility Header on.
+        message: &'a [u8],
+    },
+    /// An ICMPv6 message: home agent discovery, prefix discovery, router advertisements to home agents, errors.
+    Icmp {
+        /// Where it came in.
+        interface: InterfaceId,
+        /// Its addresses.
+        addresses: Addresses,
+        /// The hop limit as received.
+        hop_limit: u8,
+        /// From the ICMPv6 type on.
+        message: &'a [u8],
+    },
+    /// The link layer says that `interface` can carry packets.
+    LinkUp {
+        /// Which.
+        interface: InterfaceId,
+    },
+    /// The link layer says that `interface` cannot carry packets.
+    LinkDown {
+        /// Which.
+        interface: InterfaceId,
+    },
+    /// Neighbor discovery has found a router, or has heard it again with other prefixes (mobile node).
+    RouterFound {
+        /// Where.
+        interface: InterfaceId,
+        /// Its link-local address.
+        router: Ipv6Addr,
+        /// The on-link prefixes it advertises.
+        prefixes: &'a [Prefix],
+    },
+    /// A router is no longer there: its lifetime has ended, its advertisements are missing, or it is unreachable (mobile node).
+    RouterLost {
+        /// Where.
+        interface: InterfaceId,
+        /// Its link-local address.
+        router: Ipv6Addr,
+    },
+    /// The interface has a new address, or the lifetime of one has changed (mobile node).
+    AddressAdded {
+        /// Which interface.
+        interface: InterfaceId,
+        /// The address.
+        address: InterfaceAddress,
+    },
+    /// The interface has lost an address (mobile node).
+    AddressRemoved {
+        /// Which interface.
+        interface: InterfaceId,
+        /// The address.
+        address: Ipv6Addr,
+    },
+    /// The outcome of a Duplicate Address Detection that the node has asked for by `NeighborEvent::DetectDuplicate`.
+    DuplicateAddressDetection {
+        /// On which link.
+        interface: InterfaceId,
+        /// The address in question.
+        address: Ipv6Addr,
+        /// Whether nobody else has it.
+        unique: bool,
+    },
+}
+
+/// A packet to be sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transmit {
+    /// Through which interface; `None` leaves it to the owner's routes.
+    pub interface: Option<InterfaceId>,
+    /// Its addresses: the owner writes the headers they need.
+    pub addresses: Addresses,
+    /// The hop limit.
+    pub hop_limit: u8,
+    /// What it carries.
+    pub payload: TransmitPayload,
+}
+
+/// What a [`Transmit`] carries, checksum included.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TransmitPayload {
+    /// A Mobility Header.
+    Mobility(Vec<u8>),
+    /// An ICMPv6 message.
+    Icmp(Vec<u8>),
+}
+
+impl TransmitPayload {
+    /// The bytes behind the IPv6 headers.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Mobility(bytes) | Self::Icmp(bytes) => bytes,
+        }
+    }
+}
+
+/// Why a node wants to be woken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Wake {
+    /// A Binding Update has had no acknowledgement for too long, or may go out now.
+    BindingUpdateRetransmit,
+    /// A binding is to be renewed.
+    BindingRenewal,
+    /// A binding ends.
+    BindingLifetime,
+    /// What is remembered of a deleted binding, or of a care-of address that was left, may be forgotten.
+    DeletedBinding,
+    /// A Duplicate Address Detection has had no outcome for too long.
+    DuplicateAddressDetection,
+    /// A home agent's lifetime in the list of home agents ends.
+    HomeAgentLifetime,
+    /// The lifetime of a home network's prefix ends.
+    PrefixLifetime,
+    /// A Mobile Prefix Advertisement is due.
+    PrefixAdvertisementDue,
+    /// A Mobile Prefix Solicitation is due.
+    PrefixSolicitationDue,
+    /// A request for the addresses of home agents is due.
+    HomeAgentDiscovery,
+    /// A Home Test Init or Care-of Test Init is due.
+    ReturnRoutability,
+    /// The lifetime of a care-of address ends.
+    AddressLifetime,
+    /// A better interface has been usable for long enough.
+    HoldTime,
+    /// The old interface of a handover need not be listened to any longer.
+    OldInterfaceRelease,
+}

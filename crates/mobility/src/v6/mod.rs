@@ -1,0 +1,23 @@
+//! Mobile IPv6 (RFC 6275), with the authentication of RFC 4285 and several care-of addresses (RFC 5648).
+//!
+//! Nodes decide; their owner carries. Each takes [`Input`]s and the time, and hands out [`Transmit`]s, [`Event`]s and a deadline with
+//! its reason ([`Wake`]).
+
+mod authentication;
+mod drop_reason;
+mod event;
+mod home_agent;
+mod io;
+mod outbox;
+mod prefix;
+
+pub use authentication::{ReplayProtection, SecurityAssociation};
+pub use drop_reason::{Counters, DropReason};
+pub use event::{
+    BindingChanged, CorrespondentChanged, Event, NeighborEvent, RegistrationEvent, RegistrationStep,
+};
+pub use home_agent::{
+    HomeAgent, HomeAgentConfig, HomePrefix, HomeRegistration, PrefixAdvertisementConfig, ServedMobileNode,
+};
+pub use io::{Addresses, Input, InterfaceAddress, Transmit, TransmitPayload, Tunnel, Wake};
+pub use prefix::Prefix;
