@@ -3,4 +3,5 @@
 mod attacks;
 mod duties;
 mod hostile_peer;
+mod model;
 mod peer;

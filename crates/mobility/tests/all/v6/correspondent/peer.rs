@@ -105,21 +105,24 @@ impl World {
 
     /// Both tests, with both answers received.
     pub(super) fn return_routability(&mut self, home_address: Ipv6Addr, care_of_address: Ipv6Addr) -> Tokens {
-        let home = match &parsed(&self.home_test_init(home_address))[..] {
-            [(to, Message::HomeTest(test))] if *to == Addresses::new(CORRESPONDENT, home_address) => {
-                test.clone()
-            }
-            other => panic!("no Home Test: {other:?}"),
-        };
-        let care_of = match &parsed(&self.care_of_test_init(care_of_address))[..] {
-            [(to, Message::CareOfTest(test))] if *to == Addresses::new(CORRESPONDENT, care_of_address) => {
-                test.clone()
-            }
-            other => panic!("no Care-of Test: {other:?}"),
-        };
+        self.try_return_routability(home_address, care_of_address).expect("both tests")
+    }
+
+    /// Both tests; `None` when there have been too many.
+    pub(super) fn try_return_routability(
+        &mut self,
+        home_address: Ipv6Addr,
+        care_of_address: Ipv6Addr,
+    ) -> Option<Tokens> {
+        let (to, home) = parsed(&self.home_test_init(home_address)).pop()?;
+        assert_eq!(to, Addresses::new(CORRESPONDENT, home_address));
+        let Message::HomeTest(home) = home else { panic!("no Home Test: {home:?}") };
+        let (to, care_of) = parsed(&self.care_of_test_init(care_of_address)).pop()?;
+        assert_eq!(to, Addresses::new(CORRESPONDENT, care_of_address));
+        let Message::CareOfTest(care_of) = care_of else { panic!("no Care-of Test: {care_of:?}") };
         assert_eq!([home.cookie, care_of.cookie], [COOKIE; 2]);
         let indices = NonceIndices { home: home.nonce_index, care_of: care_of.nonce_index };
-        Tokens { home: home.token, care_of: care_of.token, indices }
+        Some(Tokens { home: home.token, care_of: care_of.token, indices })
     }
 
     /// Return routability and an update, as an honest mobile node does it.
