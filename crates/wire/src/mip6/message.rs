@@ -104,13 +104,6 @@ impl BindingUpdate {
         self.options.alternate_care_of_address().unwrap_or(source)
     }
 
-    /// Whether it asks to delete the binding: its lifetime is zero, or the care-of address is the home address (RFC 6275 section
-    /// 9.5.1).
-    #[must_use]
-    pub fn is_deregistration(&self, care_of_address: Ipv6Addr, home_address: Ipv6Addr) -> bool {
-        self.lifetime.is_zero() || care_of_address == home_address
-    }
-
     fn fixed(&self) -> Fixed<{ update::LEN }> {
         let mut fixed = Fixed::ZERO;
         fixed.put::<{ update::SEQUENCE }, 2>(self.sequence.0.to_be_bytes());
@@ -582,7 +575,7 @@ mod tests {
     }
 
     #[test]
-    fn an_update_says_where_the_mobile_node_is() {
+    fn the_alternate_care_of_address_goes_before_the_source() {
         let mut update = BindingUpdate {
             sequence: SequenceNumber(1),
             flags: UpdateFlags::default(),
@@ -593,9 +586,5 @@ mod tests {
         assert_eq!(update.care_of_address(source), source);
         update.options.push(MobilityOption::AlternateCareOfAddress(care_of_address));
         assert_eq!(update.care_of_address(source), care_of_address);
-        assert!(!update.is_deregistration(care_of_address, HOME));
-        assert!(update.is_deregistration(HOME, HOME));
-        update.lifetime = Lifetime::ZERO;
-        assert!(update.is_deregistration(care_of_address, HOME));
     }
 }
