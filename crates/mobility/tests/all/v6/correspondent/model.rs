@@ -100,7 +100,8 @@ impl Run {
                     .collect();
                 for (way, message) in parsed(&sent) {
                     assert!(matches!(message, Message::BindingRefreshRequest(_)));
-                    assert!([HOME, ATTACKER_HOME].contains(&way.destination), "to who has a binding");
+                    let asked = [HOME, ATTACKER_HOME, ATTACKER_CARE_OF].contains(&way.destination);
+                    assert!(asked, "to who has a binding");
                 }
             }
             Step::Register { care_of, lifetime, fresh } => self.register(care_of, lifetime, fresh),
