@@ -10,9 +10,11 @@ mod drop_reason;
 mod event;
 mod home_agent;
 mod io;
+mod mobile_node;
 mod outbox;
 mod prefix;
 mod return_routability;
+mod update_rate;
 
 pub use authentication::{ReplayProtection, SecurityAssociation};
 pub use binding_cache::CachedBinding;
@@ -25,4 +27,8 @@ pub use home_agent::{
     HomeAgent, HomeAgentConfig, HomePrefix, HomeRegistration, PrefixAdvertisementConfig, ServedMobileNode,
 };
 pub use io::{Addresses, Input, InterfaceAddress, Transmit, TransmitPayload, Tunnel, Wake};
+pub use mobile_node::{
+    Delivery, HandoverEvent, HandoverFailure, InterfaceConfig, MobileNode, MobileNodeConfig, MovementConfig,
+    RetransmissionConfig, RouteOptimizationConfig,
+};
 pub use prefix::Prefix;
