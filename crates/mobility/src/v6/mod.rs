@@ -11,6 +11,7 @@ mod event;
 mod home_agent;
 mod io;
 mod mobile_node;
+pub mod neighbor_discovery;
 mod outbox;
 mod prefix;
 mod return_routability;
