@@ -5,3 +5,4 @@ mod duties;
 mod hostile_peer;
 mod model;
 mod peer;
+mod together;
