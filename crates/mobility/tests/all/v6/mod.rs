@@ -1,0 +1,3 @@
+//! Mobile IPv6.
+
+mod correspondent;
