@@ -48,7 +48,7 @@ impl<'a> QuotedPacket<'a> {
             payload: &[],
         };
         let mut headers = ExtensionHeaders::new(packet, &header);
-        while let Some(extension) = headers.next() {
+        for extension in headers.by_ref() {
             let extension = extension?;
             match extension.kind {
                 ExtensionHeaderKind::DestinationOptions => {

@@ -85,7 +85,7 @@ impl<'a> Packet<'a> {
         let packet = bytes.get(..usize::from(Ipv6Header::LEN) + payload.len()).unwrap_or(bytes);
         let mut reading = Reading { header, understood, extensions: Extensions::NONE, fragment: None };
         let mut headers = ExtensionHeaders::new(packet, &header);
-        while let Some(extension) = headers.next() {
+        for extension in headers.by_ref() {
             reading.header(&extension?, packet)?;
             if reading.fragment.is_some_and(|fragment| !fragment.is_atomic()) {
                 break;
