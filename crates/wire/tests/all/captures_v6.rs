@@ -1,8 +1,9 @@
 //! What Mobile IPv6 nodes and tunnels of others have put on the wire.
 
 use careof_wire::ipv6::{Packet, Understood, upper_layer_checksum};
-use careof_wire::protocol;
 use careof_wire::tunnel::{Inner, decapsulate_ipv6};
+use careof_wire::udp::UdpHeader;
+use careof_wire::{Segment, protocol};
 
 use crate::captures::{captures, frames};
 
@@ -48,6 +49,12 @@ fn the_home_address_counts_in_the_checksum() {
             "2001:4f8:4:7:2e0:81ff:fe52:ffff".parse::<std::net::Ipv6Addr>().unwrap()
         );
         assert_eq!(has_right_checksum(&packet), right, "{name}");
+        let (source, destination) = (packet.source(), packet.destination());
+        if protocol == protocol::TCP {
+            assert_eq!(Segment::parse(source, destination, packet.payload).is_ok(), right, "{name}");
+        } else {
+            assert!(UdpHeader::parse(source, destination, packet.payload).is_ok());
+        }
         comes_back(&bytes);
     }
 }
