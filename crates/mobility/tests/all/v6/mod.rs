@@ -1,0 +1,10 @@
+//! Home agents and mobile nodes of Mobile IPv6, alone and together.
+
+mod attacks;
+mod craft;
+mod home_agent;
+mod peer;
+mod registration;
+mod route_optimization;
+mod weather;
+mod world;
