@@ -162,10 +162,15 @@ impl Correspondent {
         self.update = None;
     }
 
+    /// Whether a test or an update is under way.
+    const fn is_busy(&self) -> bool {
+        self.update.is_some() || self.home.pending.is_some() || self.care_of.pending.is_some()
+    }
+
     /// When something is due; [`Instant::MAX`] for never.
     fn deadline(&self) -> Instant {
         let expires = self.bound.map(|bound| bound.expires);
-        let renewal = self.bound.map(|bound| bound.renew_at).filter(|_| !self.idle);
+        let renewal = self.bound.map(|bound| bound.renew_at).filter(|_| !self.idle && !self.is_busy());
         let update = self.update.as_ref().map(|update| update.retransmission.next);
         let forgotten = (!self.idle).then_some(self.used + FORGOTTEN_AFTER);
         let tests = [self.home.deadline(), self.care_of.deadline()];
@@ -308,12 +313,8 @@ impl MobileNode {
             goal => self.pursue(now, address, &mut known, (goal, place)),
         }
         // What could not go out for want of a place comes when there is one.
-        if let Some(bound) = &mut known.bound
-            && bound.renew_at <= now
-            && known.update.is_none()
-            && known.home.pending.is_none()
-            && known.care_of.pending.is_none()
-        {
+        let is_busy = known.is_busy();
+        if let Some(bound) = known.bound.as_mut().filter(|bound| bound.renew_at <= now && !is_busy) {
             bound.renew_at = Instant::MAX;
         }
         self.correspondents.of.insert(address, known);
@@ -675,7 +676,7 @@ impl MobileNode {
     /// A correspondent node does not know Mobile IPv6 (sections 11.3.5 and 11.3.6); false when nothing was asked of it.
     pub(super) fn handle_unable(&mut self, now: Instant, address: Ipv6Addr) -> bool {
         let Some(known) = self.correspondents.of.get_mut(&address) else { return false };
-        let waits = known.update.is_some() || known.home.pending.is_some() || known.care_of.pending.is_some();
+        let waits = known.is_busy();
         if waits {
             known.stop();
             known.barred = Some(now + BARRED_FOR);

@@ -169,7 +169,7 @@ fn run(case: &Case) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
     fn after_the_last_move_everybody_knows_where_the_node_is(case in case()) {
