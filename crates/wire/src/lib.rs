@@ -49,6 +49,7 @@ pub mod mip4;
 pub mod mip6;
 mod numbered;
 pub mod protocol;
+mod reassembly;
 mod segment;
 mod seq;
 mod spi;

@@ -7,4 +7,6 @@ mod reassembly;
 pub use fragmentation::{FragmentationError, fragment};
 pub(crate) use header::Received;
 pub use header::{Ipv4Header, ecn};
-pub use reassembly::{Reassembler, ReassemblyCounters, ReassemblyLimits};
+pub use reassembly::Reassembler;
+
+pub use crate::reassembly::{ReassemblyCounters, ReassemblyLimits};

@@ -1,57 +1,16 @@
 //! Putting fragments together again (RFC 791 section 3.2, RFC 1122 section 3.3.2).
 
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 
-use careof_base::{Duration, Instant};
+use careof_base::Instant;
 
 use super::Ipv4Header;
 use crate::Error;
+use crate::reassembly::{Fragment, Fragments, Head};
+use crate::reassembly::{ReassemblyCounters, ReassemblyLimits};
 
 const FRAGMENT_OFFSET: usize = 6;
-
-/// What keeping a fragment costs beside its payload, bytes: without it, a flood of fragments of 8 bytes
-/// would hold a multiple of the limit.
-const COST_OF_A_FRAGMENT: usize = 64;
-
-/// How much a [`Reassembler`] may hold, and for how long.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReassemblyLimits {
-    /// Datagrams that wait for fragments; the oldest gives way to a new one.
-    pub datagrams: usize,
-    /// Bytes of fragments, with an allowance of 64 for each; the oldest datagram gives way.
-    pub bytes: usize,
-    /// How long a datagram waits, from its first fragment to arrive.
-    pub timeout: Duration,
-}
-
-impl Default for ReassemblyLimits {
-    /// 64 datagrams, 1 MiB, 60 s (the least RFC 1122 section 3.3.2 recommends).
-    fn default() -> Self {
-        Self { datagrams: 64, bytes: 1 << 20, timeout: Duration::from_secs(60) }
-    }
-}
-
-/// What became of fragments. Every fragment handed over is counted once, when its fate is known:
-/// `fragments_reassembled` and the `dropped_*` together are all but those still waiting.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ReassemblyCounters {
-    /// Datagrams completed.
-    pub datagrams_reassembled: u64,
-    /// Fragments that became part of one.
-    pub fragments_reassembled: u64,
-    /// Fragments that were there already, byte for byte.
-    pub dropped_duplicate: u64,
-    /// Fragments of datagrams whose fragments contradict each other: they overlap, or disagree on the end.
-    pub dropped_inconsistent: u64,
-    /// Fragments of datagrams that had to give way.
-    pub dropped_no_room: u64,
-    /// Fragments of datagrams that waited too long.
-    pub dropped_timeout: u64,
-    /// Fragments that are none: malformed, or reaching beyond the longest datagram.
-    pub dropped_malformed: u64,
-}
 
 /// Tells the fragments of one datagram from those of another.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -62,64 +21,9 @@ struct Key {
     identification: u16,
 }
 
-/// A datagram that waits for fragments.
-struct Partial {
-    key: Key,
-    deadline: Instant,
-    /// The header of the fragment at offset 0.
-    header: Option<Ipv4Header>,
-    /// Bytes of payload of the whole datagram, known from its last fragment.
-    total: Option<usize>,
-    /// Payloads by their offset; they do not overlap.
-    pieces: BTreeMap<usize, Vec<u8>>,
-    /// Bytes in `pieces`.
-    held: usize,
-}
-
-enum Fit {
-    New,
-    Duplicate,
-    Inconsistent,
-}
-
-impl Partial {
+impl Head for Ipv4Header {
     fn cost(&self) -> usize {
-        self.held + self.pieces.len() * COST_OF_A_FRAGMENT
-    }
-
-    fn end(&self) -> usize {
-        self.pieces.last_key_value().map_or(0, |(offset, piece)| offset + piece.len())
-    }
-
-    /// How a fragment of `payload` at `offset` fits what is there.
-    ///
-    /// Whoever overlaps fragments on purpose counts on two receivers putting them together differently;
-    /// honest fragments never overlap but when they are duplicates (RFC 5722 of IPv6; Linux of both).
-    fn fit(&self, offset: usize, payload: &[u8], is_last: bool) -> Fit {
-        let end = offset + payload.len();
-        let beyond_the_end = match self.total {
-            Some(total) => end > total || (is_last && end != total),
-            None => is_last && end < self.end(),
-        };
-        if beyond_the_end {
-            return Fit::Inconsistent;
-        }
-        match self.pieces.range(..end).next_back() {
-            Some((at, piece)) if *at == offset && piece == payload => Fit::Duplicate,
-            Some((at, piece)) if at + piece.len() > offset => Fit::Inconsistent,
-            _ => Fit::New,
-        }
-    }
-
-    /// The whole datagram, when nothing is missing.
-    fn assemble(&self) -> Option<Vec<u8>> {
-        let total = self.total.filter(|total| *total == self.held)?;
-        // The payload was checked against the longest a datagram can have.
-        let payload_len = total as u16;
-        let mut bytes = Vec::with_capacity(usize::from(Ipv4Header::LEN) + total);
-        Ipv4Header { more_fragments: false, payload_len, ..self.header? }.emit(&mut bytes);
-        self.pieces.values().for_each(|piece| bytes.extend(piece));
-        Some(bytes)
+        0
     }
 }
 
@@ -129,51 +33,37 @@ impl Partial {
 /// soon as it is there, and calls [`Reassembler::handle_timeout`] at [`Reassembler::next_timeout`]. Options
 /// of the fragments are not kept, and no Time Exceeded is made for those that run out of time.
 pub struct Reassembler {
-    limits: ReassemblyLimits,
-    /// Oldest first: all wait equally long.
-    waiting: Vec<Partial>,
-    counters: ReassemblyCounters,
+    fragments: Fragments<Key, Ipv4Header>,
 }
 
 impl Reassembler {
     /// A reassembler that holds nothing.
     #[must_use]
     pub const fn new(limits: ReassemblyLimits) -> Self {
-        const NONE: ReassemblyCounters = ReassemblyCounters {
-            datagrams_reassembled: 0,
-            fragments_reassembled: 0,
-            dropped_duplicate: 0,
-            dropped_inconsistent: 0,
-            dropped_no_room: 0,
-            dropped_timeout: 0,
-            dropped_malformed: 0,
-        };
-        Self { limits, waiting: Vec::new(), counters: NONE }
+        Self { fragments: Fragments::new(limits) }
     }
 
     /// What became of fragments so far.
     #[must_use]
     pub const fn counters(&self) -> &ReassemblyCounters {
-        &self.counters
+        &self.fragments.counters
     }
 
     /// Fragments that wait for others.
     #[must_use]
     pub fn fragments_waiting(&self) -> usize {
-        self.waiting.iter().map(|partial| partial.pieces.len()).sum()
+        self.fragments.waiting()
     }
 
     /// When [`Reassembler::handle_timeout`] has something to do.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Instant> {
-        self.waiting.first().map(|partial| partial.deadline)
+        self.fragments.next_timeout()
     }
 
     /// Drops the datagrams that have waited too long.
     pub fn handle_timeout(&mut self, now: Instant) {
-        while self.next_timeout().is_some_and(|deadline| deadline <= now) {
-            self.counters.dropped_timeout += self.forget(0);
-        }
+        self.fragments.handle_timeout(now);
     }
 
     /// Takes the datagram `bytes`: gives back a whole one, completed by this fragment or none to begin
@@ -188,78 +78,28 @@ impl Reassembler {
         let (header, payload) = match check(bytes) {
             Ok(checked) => checked,
             Err(error) => {
-                self.counters.dropped_malformed += 1;
+                self.fragments.counters.dropped_malformed += 1;
                 return Err(error);
             }
         };
         if !header.is_fragment() {
             return Ok(Some(bytes.to_vec()));
         }
-        let Some(at) = self.place(now, &header) else {
-            self.counters.dropped_no_room += 1;
-            return Ok(None);
+        let Ipv4Header { source, destination, protocol, identification, .. } = header;
+        let fragment = Fragment {
+            key: Key { source, destination, protocol, identification },
+            offset: usize::from(header.fragment_offset),
+            more_fragments: header.more_fragments,
+            payload,
+            head: header,
         };
-        let Some(partial) = self.waiting.get_mut(at) else { return Ok(None) };
-        let offset = usize::from(header.fragment_offset);
-        match partial.fit(offset, payload, !header.more_fragments) {
-            Fit::New => {}
-            Fit::Duplicate => {
-                self.counters.dropped_duplicate += 1;
-                return Ok(None);
-            }
-            Fit::Inconsistent => {
-                self.counters.dropped_inconsistent += 1 + self.forget(at);
-                return Ok(None);
-            }
-        }
-        if !header.more_fragments {
-            partial.total = Some(offset + payload.len());
-        }
-        if offset == 0 {
-            partial.header = Some(header);
-        }
-        partial.held += payload.len();
-        partial.pieces.insert(offset, payload.to_vec());
-        if let Some(whole) = partial.assemble() {
-            self.counters.datagrams_reassembled += 1;
-            self.counters.fragments_reassembled += self.forget(at);
-            return Ok(Some(whole));
-        }
-        while self.waiting.iter().map(Partial::cost).sum::<usize>() > self.limits.bytes {
-            self.counters.dropped_no_room += self.forget(0);
-        }
-        Ok(None)
-    }
-
-    /// Where the datagram of this fragment waits, with room made for it if it is new; `None` where the
-    /// limits allow no datagram at all.
-    fn place(&mut self, now: Instant, header: &Ipv4Header) -> Option<usize> {
-        let Ipv4Header { source, destination, protocol, identification, .. } = *header;
-        let key = Key { source, destination, protocol, identification };
-        if let Some(at) = self.waiting.iter().position(|partial| partial.key == key) {
-            return Some(at);
-        }
-        if self.limits.datagrams == 0 {
-            return None;
-        }
-        while self.waiting.len() >= self.limits.datagrams {
-            self.counters.dropped_no_room += self.forget(0);
-        }
-        let deadline = now + self.limits.timeout;
-        self.waiting.push(Partial {
-            key,
-            deadline,
-            header: None,
-            total: None,
-            pieces: BTreeMap::new(),
-            held: 0,
-        });
-        Some(self.waiting.len() - 1)
-    }
-
-    /// Lets go of a datagram; the number of its fragments.
-    fn forget(&mut self, at: usize) -> u64 {
-        self.waiting.remove(at).pieces.len() as u64
+        let Some(whole) = self.fragments.handle(now, fragment) else { return Ok(None) };
+        // Each fragment was checked against the longest a datagram can be.
+        let payload_len = whole.len as u16;
+        let mut bytes = Vec::with_capacity(usize::from(Ipv4Header::LEN) + whole.len);
+        Ipv4Header { more_fragments: false, payload_len, ..whole.head }.emit(&mut bytes);
+        whole.pieces.iter().for_each(|piece| bytes.extend(piece));
+        Ok(Some(bytes))
     }
 }
 

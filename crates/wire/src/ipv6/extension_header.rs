@@ -2,8 +2,8 @@
 
 use core::net::Ipv6Addr;
 
-use super::Ipv6Header;
-use super::extensions::{TYPE_2, type_2_routing};
+use super::extensions::{TUNNEL_ENCAPSULATION_LIMIT, TYPE_2, type_2_routing};
+use super::{Ipv6Header, Options};
 use crate::Error;
 use crate::fixed::Fixed;
 
@@ -111,6 +111,19 @@ impl ExtensionHeader<'_> {
         let is_type_2 = self.kind == ExtensionHeaderKind::Routing && self.bytes.get(2) == Some(&TYPE_2);
         is_type_2.then(|| type_2_routing(self.bytes, self.offset).ok())?
     }
+
+    /// The Tunnel Encapsulation Limit in it, if it is a destination options header with that option, and where its value stands,
+    /// bytes from the start of the packet.
+    #[must_use]
+    pub fn encapsulation_limit(&self) -> Option<(u8, u32)> {
+        if self.kind != ExtensionHeaderKind::DestinationOptions {
+            return None;
+        }
+        Options::new(self.bytes).flatten().find_map(|option| match (option.kind, option.data) {
+            (TUNNEL_ENCAPSULATION_LIMIT, &[limit]) => Some((limit, (self.offset + option.offset + 2) as u32)),
+            _ => None,
+        })
+    }
 }
 
 /// Walks through the extension headers of a packet, in order, without judging what is in them. It ends behind the last one, or
@@ -131,7 +144,16 @@ impl<'a> ExtensionHeaders<'a> {
     /// RFC 8200 section 4.1, with two routing headers, there are six.
     pub const MAX: u8 = 8;
 
-    /// Those of `packet`, or of the start of one, whose header is `header`.
+    /// Those of `packet`, or of the start of one.
+    ///
+    /// # Errors
+    ///
+    /// Bytes that do not begin with an IPv6 header.
+    pub fn of(packet: &'a [u8]) -> Result<Self, Error> {
+        Ipv6Header::parse_start(packet).map(|(header, _)| Self::new(packet, &header))
+    }
+
+    /// Those of `packet`, whose header is `header`.
     pub(crate) fn new(packet: &'a [u8], header: &Ipv6Header) -> Self {
         Self {
             packet,
@@ -140,11 +162,6 @@ impl<'a> ExtensionHeaders<'a> {
             named_at: Ipv6Header::NEXT_HEADER,
             left: Self::MAX,
         }
-    }
-
-    /// Those that begin at `at`, the first of which `next_header` names, in a field at `named_at`.
-    pub(super) const fn from(packet: &'a [u8], at: usize, next_header: u8, named_at: usize) -> Self {
-        Self { packet, at, next_header, named_at, left: Self::MAX }
     }
 
     /// What follows the headers walked through so far: the Next Header value of the last.

@@ -11,12 +11,38 @@ const FLAGS: usize = 6;
 const DONT_FRAGMENT: u8 = 0x40;
 const CHECKSUM: core::ops::Range<usize> = 10..12;
 
+/// Bytes of which there is a known most, without an allocation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Short<const MAX: usize> {
+    bytes: [u8; MAX],
+    len: usize,
+}
+
+impl<const MAX: usize> Short<MAX> {
+    pub(super) const EMPTY: Self = Self { bytes: [0; MAX], len: 0 };
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        self.bytes.get(..self.len).unwrap_or(&self.bytes)
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        self.bytes.get_mut(..self.len).unwrap_or_default()
+    }
+}
+
+impl<const MAX: usize> Extend<u8> for Short<MAX> {
+    fn extend<T: IntoIterator<Item = u8>>(&mut self, bytes: T) {
+        let room = self.bytes.get_mut(self.len..).unwrap_or_default();
+        // Nothing longer than the room is ever put in: see who chooses it.
+        self.len += room.iter_mut().zip(bytes).map(|(place, byte)| *place = byte).count();
+    }
+}
+
 /// The bytes that take the place of a datagram's header when it enters a tunnel: the outer header, that of the
 /// encapsulation, and the inner header if it stays one. The datagram's payload follows as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Front {
-    bytes: [u8; Self::MAX_LEN],
-    len: usize,
+    bytes: Short<{ Self::MAX_LEN }>,
     header_len: usize,
 }
 
@@ -30,19 +56,19 @@ impl Front {
     /// An empty front for a datagram with a header of `header_len` bytes.
     pub(super) const fn new(header_len: usize) -> Self {
         const { assert!(MinimalHeader::MAX_LEN <= 20 + GreHeader::MAX_LEN) }
-        Self { bytes: [0; Self::MAX_LEN], len: 0, header_len }
+        Self { bytes: Short::EMPTY, header_len }
     }
 
     /// The bytes.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
-        self.bytes.get(..self.len).unwrap_or(&self.bytes)
+        self.bytes.bytes()
     }
 
     /// Gives the outer header another Identification and DF bit. They are the encapsulator's business, as long as the datagram
     /// is not fragmented (RFC 6864 section 4).
     pub fn set_outer(&mut self, identification: u16, dont_fragment: bool) {
-        let Some(bytes) = self.bytes.get_mut(..self.len) else { return };
+        let bytes = self.bytes.bytes_mut();
         if let Some(place) = bytes.get_mut(IDENTIFICATION) {
             place.copy_from_slice(&identification.to_be_bytes());
         }
@@ -69,9 +95,7 @@ impl Front {
 
 impl Extend<u8> for Front {
     fn extend<T: IntoIterator<Item = u8>>(&mut self, bytes: T) {
-        let room = self.bytes.get_mut(self.len..).unwrap_or_default();
-        // Nothing longer than the room is ever put in: see its constant.
-        self.len += room.iter_mut().zip(bytes).map(|(place, byte)| *place = byte).count();
+        self.bytes.extend(bytes);
     }
 }
 

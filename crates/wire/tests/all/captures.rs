@@ -14,7 +14,7 @@ use careof_wire::udp::UdpHeader;
 use careof_wire::{Error, Segment, protocol};
 
 /// The captures of a directory, or `None` where there are none.
-fn captures(directory: &str) -> Option<Vec<PathBuf>> {
+pub(crate) fn captures(directory: &str) -> Option<Vec<PathBuf>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/pcaps");
     let Ok(entries) = root.join(directory).read_dir() else {
         eprintln!("skipped: no captures in ../shared/pcaps");
@@ -27,7 +27,7 @@ fn captures(directory: &str) -> Option<Vec<PathBuf>> {
 }
 
 /// The frames of a capture in the classic format, and its link type.
-fn frames(path: &Path) -> (u32, Vec<Vec<u8>>) {
+pub(crate) fn frames(path: &Path) -> (u32, Vec<Vec<u8>>) {
     const FILE_HEADER: usize = 24;
     const LINK_TYPE: usize = 20;
     const FRAME_HEADER: usize = 16;

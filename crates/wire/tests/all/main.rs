@@ -5,6 +5,8 @@ mod captures;
 #[path = "../../../../fuzz/src/lib.rs"]
 mod entry;
 mod hostile_bytes;
+mod mobility_captures;
+mod mobility_round_trip;
 mod round_trip;
 #[path = "../samples/mod.rs"]
 mod samples;

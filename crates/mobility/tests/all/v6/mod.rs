@@ -1,6 +1,7 @@
-//! Home agents and mobile nodes of Mobile IPv6, alone and together.
+//! Home agents, mobile nodes and correspondent nodes of Mobile IPv6, alone and together.
 
 mod attacks;
+mod correspondent;
 mod craft;
 mod home_agent;
 mod peer;
