@@ -9,13 +9,16 @@
 
 mod ipv6;
 
-use core::net::Ipv4Addr;
+use core::net::{Ipv4Addr, Ipv6Addr};
 
 use careof_base::{Duration, Instant};
 use careof_wire::dhcp::DhcpMessage;
 use careof_wire::icmp::{IcmpMessage, QuotedDatagram, error_is_allowed};
 use careof_wire::ipv4::{Ipv4Header, Reassembler, ReassemblyLimits, fragment};
 use careof_wire::mip4::{Algorithm, Extension, Message, verify_authentication};
+use careof_wire::mip6::{
+    self, BindingAuthorization, BindingManagementKey, KeygenToken, MobileHomeAuthentication,
+};
 use careof_wire::tunnel::{Origin, Tunnel, decapsulate, decapsulate_in_place, nested, relay_error};
 use careof_wire::udp::UdpHeader;
 use careof_wire::{Segment, protocol};
@@ -26,8 +29,9 @@ pub use ipv6::{icmpv6, ipv6};
 pub type Entry = fn(&[u8]);
 
 /// Every entry by its name.
-pub const ENTRIES: [(&str, Entry); 11] = [
+pub const ENTRIES: [(&str, Entry); 12] = [
     ("mip4", mip4),
+    ("mip6", mip6),
     ("dhcp", dhcp),
     ("icmp", icmp),
     ("ipv4", ipv4),
@@ -42,6 +46,8 @@ pub const ENTRIES: [(&str, Entry); 11] = [
 
 const SOURCE: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
 const DESTINATION: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 5);
+const SOURCE_6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 2, 0, 0, 0, 0, 0x77);
+const DESTINATION_6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 3, 0, 0, 0, 0, 7);
 
 /// The most bytes an IPv4 datagram carries.
 const MAX_PAYLOAD: usize = Ipv4Header::MAX_PAYLOAD_LEN as usize;
@@ -104,6 +110,41 @@ pub fn mip4(data: &[u8]) {
             for algorithm in [Algorithm::HmacMd5, Algorithm::HmacSha256] {
                 assert!(!verify_authentication(data, placed.offset, algorithm, b"not the key"));
             }
+        }
+    }
+}
+
+/// Mobility Headers: padding and reserved bits are dropped, all else is kept; no bytes are authentic by themselves.
+pub fn mip6(data: &[u8]) {
+    let units = data.get(1).map_or(0, |units| usize::from(*units));
+    let (header, behind) = data.split_at(((units + 1) * 8).min(data.len()));
+    let addresses = [SOURCE_6.octets(), DESTINATION_6.octets()].concat();
+    let len = (header.len() as u32).to_be_bytes();
+    let pseudo = [&addresses[..], &len, &[0, 0, 0, mip6::PROTOCOL]].concat();
+    let key = BindingManagementKey::for_deletion(KeygenToken(*b"no token"));
+    let authorization =
+        BindingAuthorization { key: &key, care_of_address: SOURCE_6, correspondent: DESTINATION_6 };
+    for bytes in [data.to_vec(), [&repaired(header, 4, &pseudo)[..], behind].concat()] {
+        assert!(!authorization.verify(&bytes));
+        let parsed = mip6::Message::parse(SOURCE_6, DESTINATION_6, &bytes);
+        let Ok(message) = parsed else { continue };
+        // Padding that a sender saved may be too much for us.
+        let Ok(emitted) = message.emit(SOURCE_6, DESTINATION_6) else { continue };
+        assert_eq!(emitted.len() % 8, 0);
+        assert_eq!(mip6::Message::parse(SOURCE_6, DESTINATION_6, &emitted).as_ref(), Ok(&message));
+        if let Ok(signed) = message.emit_authorized(SOURCE_6, DESTINATION_6, &authorization) {
+            let has_options = message.options().is_some();
+            assert_eq!(authorization.verify(&signed), has_options);
+        }
+        for algorithm in [mip6::Algorithm::HmacSha1, mip6::Algorithm::HmacSha256] {
+            let authentication = MobileHomeAuthentication {
+                spi: mip6::Spi(256),
+                algorithm,
+                key: b"not the key",
+                care_of_address: SOURCE_6,
+                home_address: DESTINATION_6,
+            };
+            assert!(!authentication.verify(&bytes));
         }
     }
 }

@@ -42,13 +42,13 @@ REPLY_CODES = [0, 1, *range(64, 83), 88, 194, *range(128, 140)]
 
 
 @functools.cache
-def vectors() -> dict[str, bytes]:
-    """Every datagram the example `emit_vectors` prints, by name."""
+def vectors(example: str = "emit_vectors") -> dict[str, bytes]:
+    """Every datagram the example prints, by name."""
     if shutil.which("cargo") is None:
         pytest.skip("no cargo: it builds the example that prints the datagrams")
     # The profile of `cargo test`, which has built the example already.
     command = ["cargo", "run", "--quiet", "--locked", "--profile", "test"]
-    command += ["--package", "careof-wire", "--example", "emit_vectors"]
+    command += ["--package", "careof-wire", "--example", example]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
     return {name: bytes.fromhex(data) for name, data in map(str.split, done.stdout.splitlines())}

@@ -24,7 +24,6 @@ mod path_monitor;
 mod path_news;
 mod policy;
 mod prefix;
-mod shares;
 mod solicitor;
 mod surroundings;
 mod tunnel;

@@ -8,8 +8,8 @@ use core::net::Ipv4Addr;
 use careof_base::{Holdings, Instant, Randomness};
 use careof_wire::mip4::{Identification, Lifetime, PathReport, RequestFlags};
 
-use super::shares::Station;
 use super::{Encapsulations, InterfaceId, Tunnel};
+use crate::shares::Station;
 
 /// A mobile node registered through a foreign agent (RFC 5944 section 3.7.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -203,7 +203,9 @@ pub enum Wake {
     BindingRenewal,
     /// A binding ends.
     BindingLifetime,
-    /// What is remembered of a deleted binding, or of a care-of address that was left, may be forgotten.
+    /// A mobile node is to be asked for a new Binding Update, because its binding is in use (correspondent node).
+    BindingRefresh,
+    /// What is remembered of a binding that is gone, or of a care-of address that was left, may be forgotten.
     DeletedBinding,
     /// A Duplicate Address Detection has had no outcome for too long.
     DuplicateAddressDetection,

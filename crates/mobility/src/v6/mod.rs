@@ -4,15 +4,22 @@
 //! its reason ([`Wake`]).
 
 mod authentication;
+mod binding_cache;
+mod correspondent_node;
 mod drop_reason;
 mod event;
 mod home_agent;
 mod io;
+mod mobile_node;
 pub mod neighbor_discovery;
 mod outbox;
 mod prefix;
+mod return_routability;
+mod update_rate;
 
 pub use authentication::{ReplayProtection, SecurityAssociation};
+pub use binding_cache::CachedBinding;
+pub use correspondent_node::{CorrespondentNode, CorrespondentNodeConfig};
 pub use drop_reason::{Counters, DropReason};
 pub use event::{
     BindingChanged, CorrespondentChanged, Event, NeighborEvent, RegistrationEvent, RegistrationStep,
@@ -21,4 +28,8 @@ pub use home_agent::{
     HomeAgent, HomeAgentConfig, HomePrefix, HomeRegistration, PrefixAdvertisementConfig, ServedMobileNode,
 };
 pub use io::{Addresses, Input, InterfaceAddress, Transmit, TransmitPayload, Tunnel, Wake};
+pub use mobile_node::{
+    Delivery, HandoverEvent, HandoverFailure, InterfaceConfig, MobileNode, MobileNodeConfig, MovementConfig,
+    RetransmissionConfig, RouteOptimizationConfig,
+};
 pub use prefix::Prefix;

@@ -1,4 +1,5 @@
-//! The state machines of Mobile IPv4 and DHCP, from outside.
+//! The state machines of Mobile IPv4, Mobile IPv6 and DHCP, from outside.
 
 mod dhcp;
 mod v4;
+mod v6;

@@ -278,3 +278,233 @@ impl Message {
         Ok(bytes)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mip6::{
+        BindingUpdate, Lifetime, MobilityOptions, NonceIndex, NonceIndices, NtpTimestamp, SequenceNumber,
+        UpdateFlags,
+    };
+
+    const HOME_ADDRESS: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 5);
+    const HOME_AGENT: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 1);
+    const CARE_OF_ADDRESS: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 2, 0, 0, 0, 0, 0x77);
+    const CORRESPONDENT: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 3, 0, 0, 0, 0, 7);
+    const KEY: &[u8] = b"sixteen bytes ok";
+
+    // The numbers here were computed with the hashlib and hmac of Python 3, where
+    //     A = lambda address: ipaddress.IPv6Address(address).packed
+    //     hoa, coa, cn = A("2001:db8:1::5"), A("2001:db8:2::77"), A("2001:db8:3::7")
+
+    fn key_of_the_rfcs_recipe() -> BindingManagementKey {
+        BindingManagementKey::new(KeygenToken(*b"homekey1"), KeygenToken(*b"carekey1"))
+    }
+
+    #[test]
+    fn keys_are_hashes_of_the_tokens() {
+        // hashlib.sha1(b"homekey1carekey1").hexdigest()
+        assert_eq!(
+            *key_of_the_rfcs_recipe().bytes(),
+            [
+                0x07, 0x06, 0xce, 0xeb, 0x24, 0x26, 0xf5, 0x81, 0x92, 0xae, 0x8c, 0x42, 0x18, 0x1a, 0xcd,
+                0x09, 0x95, 0x96, 0xbd, 0xeb
+            ]
+        );
+        // hashlib.sha1(b"homekey1").hexdigest()
+        assert_eq!(
+            *BindingManagementKey::for_deletion(KeygenToken(*b"homekey1")).bytes(),
+            [
+                0x8f, 0xae, 0xed, 0x3d, 0x3f, 0x08, 0xeb, 0x9a, 0xb2, 0xd2, 0x24, 0x7f, 0x15, 0x44, 0x9c,
+                0xa0, 0x5a, 0x9c, 0x9b, 0x7d
+            ]
+        );
+    }
+
+    #[test]
+    fn tokens_are_made_of_address_nonce_and_kind() {
+        let node_key = NodeKey(core::array::from_fn(|i| i as u8));
+        let nonce = Nonce([0xa0, 0xa1, 0xa2, 0xa3, 0xa4, 0xa5, 0xa6, 0xa7]);
+        // kcn, nonce = bytes(range(20)), bytes.fromhex("a0a1a2a3a4a5a6a7")
+        // hmac.new(kcn, hoa + nonce + b"\0", hashlib.sha1).digest()[:8].hex()
+        let home = node_key.home_keygen_token(HOME_ADDRESS, nonce);
+        assert_eq!(home.0, [0x56, 0x05, 0xbf, 0x88, 0x9f, 0x81, 0x71, 0xdd]);
+        // hmac.new(kcn, coa + nonce + b"\1", hashlib.sha1).digest()[:8].hex()
+        let care_of = node_key.care_of_keygen_token(CARE_OF_ADDRESS, nonce);
+        assert_eq!(care_of.0, [0x0a, 0x2a, 0xbd, 0x5e, 0x6c, 0xcf, 0xc4, 0x53]);
+    }
+
+    /// A Binding Update to the correspondent node.
+    fn update() -> Message {
+        let indices = NonceIndices { home: NonceIndex(3), care_of: NonceIndex(4) };
+        Message::BindingUpdate(BindingUpdate {
+            sequence: SequenceNumber(0x0102),
+            flags: UpdateFlags::ACKNOWLEDGE,
+            lifetime: Lifetime::from_units(105),
+            options: MobilityOptions::new().with(MobilityOption::NonceIndices(indices)),
+        })
+    }
+
+    fn authorization(key: &BindingManagementKey) -> BindingAuthorization<'_> {
+        BindingAuthorization { key, care_of_address: CARE_OF_ADDRESS, correspondent: CORRESPONDENT }
+    }
+
+    #[test]
+    fn binding_authorization_data_is_that_of_another_implementation() {
+        let key = key_of_the_rfcs_recipe();
+        let bytes = update().emit_authorized(HOME_ADDRESS, CORRESPONDENT, &authorization(&key)).unwrap();
+        assert_eq!(bytes.len(), 32);
+        // mh = bytes.fromhex("3b0305000000" "0102" "8000" "0069" "0404" "00030004" "050c")
+        // hmac.new(hashlib.sha1(b"homekey1carekey1").digest(), coa + cn + mh, hashlib.sha1).digest()[:12].hex()
+        let authenticator = [0x71, 0xd6, 0x63, 0xe1, 0xc8, 0xd6, 0x29, 0x22, 0x0d, 0xbc, 0x9f, 0x06];
+        assert_eq!(bytes[20..], authenticator);
+        let parsed = Message::parse(HOME_ADDRESS, CORRESPONDENT, &bytes).unwrap();
+        let found = parsed.options().unwrap().binding_authorization_data().unwrap();
+        assert_eq!(found.bytes(), authenticator);
+        assert!(authorization(&key).verify(&bytes));
+    }
+
+    #[test]
+    fn binding_authorization_data_protects_addresses_and_every_bit_but_the_checksum() {
+        let key = key_of_the_rfcs_recipe();
+        let genuine = authorization(&key);
+        let bytes = update().emit_authorized(HOME_ADDRESS, CORRESPONDENT, &genuine).unwrap();
+        let other_key = BindingManagementKey::for_deletion(KeygenToken(*b"homekey1"));
+        assert!(!authorization(&other_key).verify(&bytes));
+        assert!(!BindingAuthorization { care_of_address: HOME_ADDRESS, ..genuine }.verify(&bytes));
+        assert!(!BindingAuthorization { correspondent: HOME_AGENT, ..genuine }.verify(&bytes));
+        for bit in 0..bytes.len() * 8 {
+            let mut flipped = bytes.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            let is_checksum = (32..48).contains(&bit);
+            assert_eq!(genuine.verify(&flipped), is_checksum, "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn authorization_that_is_not_the_end_of_the_header_is_no_proof() {
+        let key = key_of_the_rfcs_recipe();
+        let genuine = authorization(&key);
+        let mut bytes = update().emit_authorized(HOME_ADDRESS, CORRESPONDENT, &genuine).unwrap();
+        // What is behind the header is nobody's.
+        bytes.extend([1, 6, 0, 0, 0, 0, 0, 0]);
+        assert!(genuine.verify(&bytes));
+        // Trailing padding, with an authenticator that covers the longer header.
+        bytes[common::HEADER_LEN] += 1;
+        let mac = genuine.mac(&bytes, 20).finalize();
+        bytes[20..32].copy_from_slice(&mac.as_bytes()[..12]);
+        assert!(!genuine.verify(&bytes));
+    }
+
+    #[test]
+    fn whatever_is_cut_short_is_no_proof() {
+        let key = key_of_the_rfcs_recipe();
+        let genuine = authorization(&key);
+        let bytes = update().emit_authorized(HOME_ADDRESS, CORRESPONDENT, &genuine).unwrap();
+        for len in 0..bytes.len() {
+            let mut cut = bytes[..len].to_vec();
+            assert!(!genuine.verify(&cut));
+            if len >= 8 {
+                cut[common::HEADER_LEN] = (len / 8 - 1) as u8;
+                assert!(!genuine.verify(&cut));
+            }
+        }
+        assert!(!genuine.verify(&update().emit(HOME_ADDRESS, CORRESPONDENT).unwrap()));
+        // An authenticator of fewer bytes, correct as far as it goes.
+        let short = Authenticator::new(&bytes[20..24]).unwrap();
+        let Message::BindingUpdate(mut message) = update() else { unreachable!() };
+        message.options.push(MobilityOption::BindingAuthorizationData(short));
+        let bytes = Message::BindingUpdate(message).emit(HOME_ADDRESS, CORRESPONDENT).unwrap();
+        assert!(!genuine.verify(&bytes));
+    }
+
+    /// A Binding Update to the home agent.
+    fn registration() -> Message {
+        Message::BindingUpdate(BindingUpdate {
+            sequence: SequenceNumber(7),
+            flags: UpdateFlags::ACKNOWLEDGE.with(UpdateFlags::HOME_REGISTRATION),
+            lifetime: Lifetime::from_units(150),
+            options: MobilityOptions::new()
+                .with(MobilityOption::AlternateCareOfAddress(CARE_OF_ADDRESS))
+                .with(MobilityOption::ReplayProtection(NtpTimestamp::from_halves(0xe5a1_b2c3, 0x8000_0001))),
+        })
+    }
+
+    fn authentication(algorithm: Algorithm) -> MobileHomeAuthentication<'static> {
+        MobileHomeAuthentication {
+            spi: Spi(256),
+            algorithm,
+            key: KEY,
+            care_of_address: CARE_OF_ADDRESS,
+            home_address: HOME_ADDRESS,
+        }
+    }
+
+    #[test]
+    fn message_authentication_is_that_of_another_implementation() {
+        // key = b"sixteen bytes ok"
+        // mh = bytes.fromhex("3b0705000000" "0007" "c000" "0096" "0100" "0310") + coa
+        // mh += bytes.fromhex("0100" "0a08" "e5a1b2c380000001" "00" "0911" "01" "00000100")
+        // hmac.new(key, coa + hoa + mh, hashlib.sha1).digest()[:12].hex()
+        let genuine = authentication(Algorithm::HmacSha1);
+        let bytes = registration().emit_authenticated(HOME_ADDRESS, HOME_AGENT, &genuine).unwrap();
+        assert_eq!(bytes.len(), 64);
+        assert_eq!(bytes[52..], [0xfd, 0x22, 0xee, 0x25, 0xc5, 0x20, 0x48, 0x9e, 0x47, 0x62, 0x92, 0xd4]);
+        assert!(genuine.verify(&bytes));
+        // The same with "3b08..." for a header of 72 bytes, "0915" for 16 bytes of authenticator, hashlib.sha256 and [:16].
+        let genuine = authentication(Algorithm::HmacSha256);
+        let bytes = registration().emit_authenticated(HOME_ADDRESS, HOME_AGENT, &genuine).unwrap();
+        assert_eq!(
+            bytes[52..],
+            [
+                0x97, 0x49, 0x86, 0x20, 0xea, 0x39, 0xde, 0xb8, 0x9b, 0x85, 0xb8, 0x72, 0xde, 0xf8, 0x32,
+                0xdd, 1, 2, 0, 0
+            ]
+        );
+        assert!(genuine.verify(&bytes));
+        let parsed = Message::parse(HOME_ADDRESS, HOME_AGENT, &bytes).unwrap();
+        assert!(parsed.options().unwrap().end_with_authentication(AuthenticationSubtype::MobileHome));
+    }
+
+    #[test]
+    fn message_authentication_protects_addresses_and_every_bit_before_it() {
+        for algorithm in [Algorithm::HmacSha1, Algorithm::HmacSha256] {
+            let genuine = authentication(algorithm);
+            let bytes = registration().emit_authenticated(HOME_ADDRESS, HOME_AGENT, &genuine).unwrap();
+            assert!(!MobileHomeAuthentication { key: b"another key", ..genuine }.verify(&bytes));
+            assert!(!MobileHomeAuthentication { spi: Spi(257), ..genuine }.verify(&bytes));
+            assert!(!MobileHomeAuthentication { care_of_address: HOME_AGENT, ..genuine }.verify(&bytes));
+            assert!(!MobileHomeAuthentication { home_address: HOME_AGENT, ..genuine }.verify(&bytes));
+            let end = 52 + algorithm.authenticator_len();
+            for bit in 0..end * 8 {
+                let mut flipped = bytes.clone();
+                flipped[bit / 8] ^= 1 << (bit % 8);
+                let is_checksum = (32..48).contains(&bit);
+                assert_eq!(genuine.verify(&flipped), is_checksum, "bit {bit}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_authenticator_of_another_algorithm_or_subtype_is_no_proof() {
+        let (sha1, sha256) = (authentication(Algorithm::HmacSha1), authentication(Algorithm::HmacSha256));
+        let mut bytes = registration().emit_authenticated(HOME_ADDRESS, HOME_AGENT, &sha1).unwrap();
+        assert!(!sha256.verify(&bytes));
+        bytes[47] = AuthenticationSubtype::MobileAaa.number();
+        let covered = bytes[..52].to_vec();
+        bytes[52..].copy_from_slice(&sha1.authenticator(&covered));
+        assert!(!sha1.verify(&bytes));
+    }
+
+    #[test]
+    fn secrets_are_not_shown() {
+        let shown = alloc::format!(
+            "{:?} {:?} {:?} {:?}",
+            key_of_the_rfcs_recipe(),
+            NodeKey([7; 20]),
+            Nonce([7; 8]),
+            KeygenToken([7; 8])
+        );
+        assert_eq!(shown, "BindingManagementKey NodeKey Nonce KeygenToken");
+    }
+}

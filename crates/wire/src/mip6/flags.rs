@@ -30,7 +30,8 @@ impl UpdateFlags {
     pub const FORCE_UDP_ENCAPSULATION: Self = Self(0x0100);
     /// `T`: use the TLV header format in tunnels (RFC 5845).
     pub const TLV_HEADER_FORMAT: Self = Self(0x0080);
-    /// `O`: the bindings of this update replace all others of the home address (RFC 5648).
+    /// `O`: the bindings of this update replace all others of the home address (RFC 5648). With `P`, RFC 6602 calls the bit `B` and
+    /// means bulk updates.
     pub const OVERWRITE: Self = Self(0x0040);
 
     /// Every bit with a meaning.

@@ -104,13 +104,6 @@ impl BindingUpdate {
         self.options.alternate_care_of_address().unwrap_or(source)
     }
 
-    /// Whether it asks to delete the binding: its lifetime is zero, or the care-of address is the home address (RFC 6275 section
-    /// 9.5.1).
-    #[must_use]
-    pub fn is_deregistration(&self, care_of_address: Ipv6Addr, home_address: Ipv6Addr) -> bool {
-        self.lifetime.is_zero() || care_of_address == home_address
-    }
-
     fn fixed(&self) -> Fixed<{ update::LEN }> {
         let mut fixed = Fixed::ZERO;
         fixed.put::<{ update::SEQUENCE }, 2>(self.sequence.0.to_be_bytes());
@@ -343,7 +336,7 @@ impl Message {
                 bytes.extend(&message.data);
             }
         }
-        let end = self.options().map_or(bytes.len(), |options| options.emit(&mut bytes, last));
+        let end = self.options().unwrap_or(&MobilityOptions::new()).emit(&mut bytes, last);
         if bytes.len() > Self::MAX_LEN {
             return Err(TooLong { needed: bytes.len() });
         }
@@ -422,4 +415,171 @@ fn pseudo_header(source: Ipv6Addr, destination: Ipv6Addr, len: usize) -> Sum16Bi
 pub(super) fn fill_checksum(source: Ipv6Addr, destination: Ipv6Addr, header: &mut [u8]) {
     let sum = pseudo_header(source, destination, header.len()).add_slice(header);
     header[common::CHECKSUM..common::LEN].copy_from_slice(&checksum::finish(&sum).to_be_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mip6::{InitCookie, KeygenToken, NonceIndex};
+    use alloc::string::ToString;
+
+    const HOME: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 5);
+    const CORRESPONDENT: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 3, 0, 0, 0, 0, 7);
+
+    /// The bytes of a message, with its checksum made zero.
+    fn layout(message: &Message) -> Vec<u8> {
+        let mut bytes = message.emit(HOME, CORRESPONDENT).unwrap();
+        assert_eq!(Message::parse(HOME, CORRESPONDENT, &bytes).as_ref(), Ok(message));
+        bytes[common::CHECKSUM..common::LEN].fill(0);
+        bytes
+    }
+
+    /// `header` with its checksum made right.
+    fn summed(mut header: Vec<u8>) -> Vec<u8> {
+        header[common::CHECKSUM..common::LEN].fill(0);
+        fill_checksum(HOME, CORRESPONDENT, &mut header);
+        header
+    }
+
+    #[test]
+    fn return_routability_has_the_layout_of_the_rfc() {
+        let (cookie, token) = (InitCookie(*b"a cookie"), KeygenToken(*b"homekey1"));
+        let options = MobilityOptions::new();
+        let init = Message::HomeTestInit(HomeTestInit { cookie, options: options.clone() });
+        assert_eq!(layout(&init), *b"\x3b\x01\x01\0\0\0\0\0a cookie");
+        let init = Message::CareOfTestInit(CareOfTestInit { cookie, options: options.clone() });
+        assert_eq!(layout(&init), *b"\x3b\x01\x02\0\0\0\0\0a cookie");
+        let nonce_index = NonceIndex(0x0102);
+        let test = Message::HomeTest(HomeTest { nonce_index, cookie, token, options: options.clone() });
+        assert_eq!(layout(&test), *b"\x3b\x02\x03\0\0\0\x01\x02a cookiehomekey1");
+        let test = Message::CareOfTest(CareOfTest { nonce_index, cookie, token, options });
+        assert_eq!(layout(&test), *b"\x3b\x02\x04\0\0\0\x01\x02a cookiehomekey1");
+    }
+
+    #[test]
+    fn binding_messages_have_the_layout_of_the_rfc() {
+        let request = Message::BindingRefreshRequest(BindingRefreshRequest::default());
+        assert_eq!(layout(&request), [59, 0, 0, 0, 0, 0, 0, 0]);
+        let update = Message::BindingUpdate(BindingUpdate {
+            sequence: SequenceNumber(0x0102),
+            flags: UpdateFlags::ACKNOWLEDGE.with(UpdateFlags::OVERWRITE),
+            lifetime: Lifetime::from_units(0x0304),
+            options: MobilityOptions::new(),
+        });
+        // Without options 4 bytes of padding are necessary.
+        assert_eq!(layout(&update), [59, 1, 5, 0, 0, 0, 1, 2, 0x80, 0x40, 3, 4, 1, 2, 0, 0]);
+        let acknowledgement = Message::BindingAcknowledgement(BindingAcknowledgement {
+            status: BindingStatus::SequenceNumberOutOfWindow,
+            flags: AcknowledgementFlags::KEY_MANAGEMENT_MOBILITY_CAPABILITY,
+            sequence: SequenceNumber(0x0102),
+            lifetime: Lifetime::from_units(0x0304),
+            options: MobilityOptions::new(),
+        });
+        assert_eq!(layout(&acknowledgement), [59, 1, 6, 0, 0, 0, 135, 0x80, 1, 2, 3, 4, 1, 2, 0, 0]);
+        let error = Message::BindingError(BindingError {
+            status: BindingErrorStatus::UnknownBinding,
+            home_address: HOME,
+            options: MobilityOptions::new(),
+        });
+        let expected = [59, 2, 7, 0, 0, 0, 1, 0, 0x20, 1, 0x0d, 0xb8, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5];
+        assert_eq!(layout(&error), expected);
+    }
+
+    #[test]
+    fn reserved_bits_are_ignored_and_not_passed_on() {
+        let bytes = summed(alloc::vec![59, 1, 5, 0xff, 0, 0, 1, 2, 0x80, 0x3f, 3, 4, 1, 2, 0xff, 0xff]);
+        let message = Message::parse(HOME, CORRESPONDENT, &bytes).unwrap();
+        assert_eq!(layout(&message), [59, 1, 5, 0, 0, 0, 1, 2, 0x80, 0, 3, 4, 1, 2, 0, 0]);
+        let bytes = summed(alloc::vec![59, 1, 6, 0xff, 0, 0, 0, 0x8f, 1, 2, 3, 4, 0, 0, 0, 0]);
+        let message = Message::parse(HOME, CORRESPONDENT, &bytes).unwrap();
+        assert_eq!(layout(&message), [59, 1, 6, 0, 0, 0, 0, 0x80, 1, 2, 3, 4, 1, 2, 0, 0]);
+    }
+
+    #[test]
+    fn the_checksum_covers_both_addresses_and_every_byte() {
+        let message = Message::BindingRefreshRequest(BindingRefreshRequest::default());
+        let bytes = message.emit(HOME, CORRESPONDENT).unwrap();
+        let is_refused = |source, destination, bytes: &[u8]| {
+            matches!(Message::parse(source, destination, bytes), Err(Error::Checksum { offset: 4, .. }))
+        };
+        assert!(is_refused(HOME, HOME, &bytes));
+        assert!(is_refused(CORRESPONDENT, CORRESPONDENT, &bytes));
+        for at in [0, 2, 3, 4, 5, 6, 7] {
+            let mut changed = bytes.clone();
+            changed[at] ^= 1;
+            assert!(is_refused(HOME, CORRESPONDENT, &changed), "byte {at}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_type_is_kept_whatever_its_payload_proto() {
+        let bytes = summed(alloc::vec![6, 1, 8, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+        let message = Message::parse(HOME, CORRESPONDENT, &bytes).unwrap();
+        let unknown = UnknownMessage::new(8, &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]).unwrap();
+        assert_eq!(message, Message::Unknown(unknown));
+        assert_eq!(layout(&message)[..3], [59, 1, 8]);
+        assert!(UnknownMessage::new(7, &[0; 2]).is_none());
+        assert!(UnknownMessage::new(8, &[0; 3]).is_none());
+        assert!(UnknownMessage::new(8, &[0; 2]).is_some());
+        assert!(UnknownMessage::new(8, &[0; Message::MAX_LEN + 2]).is_none());
+    }
+
+    #[test]
+    fn errors_point_at_the_field_that_an_icmp_error_names() {
+        let parse = |bytes: Vec<u8>| Message::parse(HOME, CORRESPONDENT, &summed(bytes)).unwrap_err();
+        assert_eq!(
+            parse(alloc::vec![6, 0, 0, 0, 0, 0, 0, 0]).to_string(),
+            "Payload Proto at offset 0 is 6, not 59"
+        );
+        for (kind, len) in [(1, 8), (2, 8), (3, 16), (4, 16), (5, 8), (6, 8), (7, 16)] {
+            let mut bytes = alloc::vec![0; len];
+            (bytes[0], bytes[1], bytes[2]) = (59, (len / 8 - 1) as u8, kind);
+            let found = (len / 8 - 1) as u32;
+            let expected = "that of the message or more";
+            assert_eq!(parse(bytes), Error::Invalid { field: "Header Len", offset: 1, found, expected });
+        }
+        let truncated = Error::Truncated { what: "Mobility Header", offset: 0, needed: 16, found: 15 };
+        let mut bytes = alloc::vec![0; 15];
+        bytes[1] = 1;
+        assert_eq!(Message::parse(HOME, CORRESPONDENT, &bytes), Err(truncated));
+        assert!(Message::parse(HOME, CORRESPONDENT, &[]).is_err());
+    }
+
+    #[test]
+    fn nothing_follows_the_header() {
+        let message = Message::BindingRefreshRequest(BindingRefreshRequest::default());
+        let mut bytes = message.emit(HOME, CORRESPONDENT).unwrap();
+        bytes.extend([1, 2, 3]);
+        assert_eq!(Message::parse(HOME, CORRESPONDENT, &bytes), Ok(message));
+    }
+
+    #[test]
+    fn more_options_than_the_header_holds_are_refused() {
+        let option = || {
+            let unknown = crate::mip6::UnknownOption::new(200, &[0; 252]).unwrap();
+            MobilityOption::Unknown(unknown)
+        };
+        let with = |count| {
+            let options = (0..count).map(|_| option()).collect();
+            Message::BindingRefreshRequest(BindingRefreshRequest { options })
+        };
+        assert_eq!(with(8).emit(HOME, CORRESPONDENT).unwrap().len(), 2040);
+        let error = with(9).emit(HOME, CORRESPONDENT).unwrap_err();
+        assert_eq!(error, TooLong { needed: 2296 });
+        assert_eq!(error.to_string(), "the Mobility Header would take 2296 bytes, it has 2048 at most");
+    }
+
+    #[test]
+    fn the_alternate_care_of_address_goes_before_the_source() {
+        let mut update = BindingUpdate {
+            sequence: SequenceNumber(1),
+            flags: UpdateFlags::default(),
+            lifetime: Lifetime::from_units(1),
+            options: MobilityOptions::new(),
+        };
+        let (source, care_of_address) = (CORRESPONDENT, Ipv6Addr::new(0x2001, 0xdb8, 2, 0, 0, 0, 0, 7));
+        assert_eq!(update.care_of_address(source), source);
+        update.options.push(MobilityOption::AlternateCareOfAddress(care_of_address));
+        assert_eq!(update.care_of_address(source), care_of_address);
+    }
 }

@@ -697,15 +697,12 @@ impl MobilityOptions {
         let mut options = Vec::new();
         for frame in frames(bytes, offset) {
             let frame = frame?;
+            let Some(option) = MobilityOption::decode(&frame)? else { continue };
             if let Some(MobilityOption::BindingAuthorizationData(_)) = options.last() {
-                return Err(frame.invalid(
-                    "type of an option behind Binding Authorization Data",
-                    0,
-                    frame.kind,
-                    "there",
-                ));
+                let field = "option behind Binding Authorization Data";
+                return Err(frame.invalid(field, 0, frame.kind, "padding"));
             }
-            options.extend(MobilityOption::decode(&frame)?);
+            options.push(option);
         }
         Ok(Self(options))
     }
@@ -728,5 +725,184 @@ impl From<Vec<MobilityOption>> for MobilityOptions {
 impl FromIterator<MobilityOption> for MobilityOptions {
     fn from_iter<I: IntoIterator<Item = MobilityOption>>(options: I) -> Self {
         Self(options.into_iter().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mip6::BindingId;
+    use core::net::IpAddr;
+
+    const ADDRESS: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 2, 0, 0, 0, 0, 0x77);
+
+    /// One option of every type and length that has an alignment of its own.
+    fn every_option() -> Vec<MobilityOption> {
+        let identifier = |care_of_address| {
+            MobilityOption::BindingIdentifier(BindingIdentifier {
+                care_of_address,
+                ..BindingIdentifier::new(BindingId(1))
+            })
+        };
+        alloc::vec![
+            MobilityOption::BindingRefreshAdvice(Lifetime::from_units(3)),
+            MobilityOption::AlternateCareOfAddress(ADDRESS),
+            MobilityOption::NonceIndices(NonceIndices { home: NonceIndex(1), care_of: NonceIndex(2) }),
+            MobilityOption::MobileNodeIdentifier(MobileNodeIdentifier::new(1, b"mn@example.org").unwrap()),
+            MobilityOption::MessageAuthentication(
+                MessageAuthentication::new(AuthenticationSubtype::MobileHome, Spi(256), &[7; 12]).unwrap()
+            ),
+            MobilityOption::ReplayProtection(NtpTimestamp(1 << 32)),
+            MobilityOption::Ipv4HomeAddress(Ipv4HomeAddress::new(Ipv4Addr::LOCALHOST, 32, false).unwrap()),
+            MobilityOption::NatDetection(NatDetection { udp_encapsulation_required: true, refresh_time: 9 }),
+            MobilityOption::Ipv4CareOfAddress(Ipv4Addr::LOCALHOST),
+            identifier(None),
+            identifier(Some(IpAddr::V4(Ipv4Addr::LOCALHOST))),
+            identifier(Some(IpAddr::V6(ADDRESS))),
+            MobilityOption::Unknown(UnknownOption::new(200, &[1, 2, 3]).unwrap()),
+        ]
+    }
+
+    /// Where "xn + y" of the RFCs is, by type and length.
+    fn stands_where_its_rfc_wants_it(offset: usize, kind: u8, len: usize) -> bool {
+        match (kind, len) {
+            (2 | 4, _) | (35, 4) => offset.is_multiple_of(2),
+            (3, _) => offset % 8 == 6,
+            (5, 12) | (10, _) | (35, 8 | 20) => offset % 8 == 2,
+            (9, _) => offset % 4 == 1,
+            (29..=32, _) => offset.is_multiple_of(4),
+            _ => true,
+        }
+    }
+
+    #[test]
+    fn options_stand_where_their_alignment_wants_them_whatever_comes_before() {
+        for first in every_option() {
+            for second in every_option() {
+                for start in [8, 12, 16, 24] {
+                    let options = MobilityOptions::new().with(first.clone()).with(second.clone());
+                    for authorized in [false, true] {
+                        let options = if authorized {
+                            let authenticator = Authenticator::new(&[3; 12]).unwrap();
+                            options.clone().with(MobilityOption::BindingAuthorizationData(authenticator))
+                        } else {
+                            options.clone()
+                        };
+                        let mut bytes = alloc::vec![0; start];
+                        let end = options.emit(&mut bytes, None);
+                        assert!(bytes.len().is_multiple_of(8));
+                        assert!(!authorized || end == bytes.len(), "no padding behind the authorization");
+                        for frame in frames(&bytes[start..], start).map(Result::unwrap) {
+                            let (at, len) = (frame.offset, frame.data.len());
+                            assert!(stands_where_its_rfc_wants_it(at, frame.kind, len), "{options:?}");
+                        }
+                        assert_eq!(MobilityOptions::parse(&bytes[start..], start), Ok(options));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn authorization_comes_last_wherever_it_was_put() {
+        let authorization = MobilityOption::BindingAuthorizationData(Authenticator::new(&[3; 12]).unwrap());
+        let indices = every_option().remove(2);
+        let options = MobilityOptions::new().with(authorization.clone()).with(indices.clone());
+        let mut bytes = alloc::vec![0; 12];
+        options.emit(&mut bytes, None);
+        let expected = MobilityOptions::new().with(indices).with(authorization);
+        assert_eq!(MobilityOptions::parse(&bytes[12..], 12), Ok(expected));
+    }
+
+    #[test]
+    fn only_padding_may_stand_behind_authorization() {
+        let mut bytes = alloc::vec![5, 12];
+        bytes.extend([3; 12]);
+        bytes.extend([1, 2, 0, 0, 0, 0]);
+        assert_eq!(MobilityOptions::parse(&bytes, 12).unwrap().len(), 1);
+        bytes.extend([200, 0]);
+        assert_eq!(
+            MobilityOptions::parse(&bytes, 12),
+            Err(Error::Invalid {
+                field: "option behind Binding Authorization Data",
+                offset: 32,
+                found: 200,
+                expected: "padding"
+            })
+        );
+    }
+
+    #[test]
+    fn unknown_options_are_kept_and_what_follows_them_is_read() {
+        let bytes = [200, 3, 1, 2, 3, 0, 2, 2, 0, 9];
+        let options = MobilityOptions::parse(&bytes, 12).unwrap();
+        let unknown = UnknownOption::new(200, &[1, 2, 3]).unwrap();
+        assert_eq!(options[0], MobilityOption::Unknown(unknown));
+        assert_eq!(options.binding_refresh_advice(), Some(Lifetime::from_units(9)));
+    }
+
+    #[test]
+    fn no_unknown_option_hides_one_that_is_known() {
+        for kind in [0, 1, 2, 3, 4, 5, 8, 9, 10, 29, 30, 31, 32, 35] {
+            assert!(UnknownOption::new(kind, &[]).is_none(), "{kind}");
+        }
+        for kind in [6, 7, 11, 28, 33, 34, 36, 255] {
+            assert!(UnknownOption::new(kind, &[]).is_some(), "{kind}");
+        }
+        assert!(UnknownOption::new(200, &[0; 256]).is_none());
+        assert!(MalformedBindingIdentifier::new(&[0; 4]).is_none());
+        assert!(MalformedBindingIdentifier::new(&[0; 5]).is_some());
+    }
+
+    #[test]
+    fn an_identifier_of_a_wrong_length_does_not_condemn_the_message() {
+        let options = MobilityOptions::parse(&[35, 5, 0, 1, 0, 0, 9, 0, 2, 2, 0, 9], 12).unwrap();
+        assert!(options.has_malformed_binding_identifier());
+        assert_eq!(options.binding_identifiers().count(), 0);
+        assert!(options.binding_refresh_advice().is_some());
+    }
+
+    #[test]
+    fn errors_name_the_place_in_the_header() {
+        assert_eq!(
+            MobilityOptions::parse(&[0, 3, 15, 0], 12),
+            Err(Error::Truncated { what: "mobility option", offset: 13, needed: 17, found: 3 })
+        );
+        assert_eq!(
+            MobilityOptions::parse(&[0, 0, 2], 12),
+            Err(Error::Truncated { what: "mobility option", offset: 14, needed: 2, found: 1 })
+        );
+        assert_eq!(
+            MobilityOptions::parse(&[1, 0, 2, 1, 9], 12),
+            Err(Error::Invalid { field: "mobility option Length", offset: 15, found: 1, expected: "2" })
+        );
+        assert_eq!(
+            MobilityOptions::parse(&[29, 6, 33 << 2, 0, 127, 0, 0, 1], 12),
+            Err(Error::Invalid {
+                field: "IPv4 Home Address Prefix-len",
+                offset: 14,
+                found: 33,
+                expected: "1 to 32"
+            })
+        );
+    }
+
+    #[test]
+    fn authentication_that_something_follows_does_not_end_the_options() {
+        let authentication = |subtype| {
+            MobilityOption::MessageAuthentication(
+                MessageAuthentication::new(subtype, Spi(256), &[7; 12]).unwrap(),
+            )
+        };
+        let (home, aaa) = (AuthenticationSubtype::MobileHome, AuthenticationSubtype::MobileAaa);
+        let ends =
+            |options: Vec<MobilityOption>| MobilityOptions::from(options).end_with_authentication(home);
+        let other = || every_option().remove(0);
+        assert!(ends(alloc::vec![other(), authentication(home)]));
+        assert!(!ends(alloc::vec![authentication(home), other()]));
+        assert!(!ends(alloc::vec![authentication(home), authentication(home)]));
+        assert!(!ends(alloc::vec![authentication(home), authentication(aaa)]));
+        assert!(!ends(alloc::vec![authentication(aaa)]));
+        assert!(!ends(Vec::new()));
     }
 }

@@ -26,6 +26,7 @@ fn seeds() -> Vec<Vec<u8>> {
         seeds.push(datagram);
     }
     seeds.extend(crate::samples_v6::samples());
+    seeds.extend(mobility_headers());
     // Long samples repeat a pattern, and quadratic work on it teaches nothing; of DHCP it is what pads.
     seeds.retain(|seed| seed.len() <= 200);
     let padded = crate::samples::samples().into_iter().filter(|(name, _)| name.starts_with("dhcp_"));
@@ -38,6 +39,13 @@ fn seeds() -> Vec<Vec<u8>> {
         ),
     );
     seeds
+}
+
+/// Mobility Headers of every kind, with all options among them.
+fn mobility_headers() -> Vec<Vec<u8>> {
+    const IPV6_HEADER_LEN: usize = 40;
+    let packets = crate::samples::mobility::samples().into_iter();
+    packets.map(|(_, packet)| packet[IPV6_HEADER_LEN..].to_vec()).collect()
 }
 
 /// Runs `bytes` through every parser; a panic names the parser and the bytes.

@@ -6,6 +6,8 @@ mod captures_v6;
 #[path = "../../../../fuzz/src/lib.rs"]
 mod entry;
 mod hostile_bytes;
+mod mobility_captures;
+mod mobility_round_trip;
 mod round_trip;
 mod round_trip_v6;
 #[path = "../samples/mod.rs"]

@@ -27,6 +27,7 @@ use super::{
     SecurityAssociation, Transmit, Tunnel, Wake, authentication,
 };
 use crate::deadline::earliest;
+use crate::refresh;
 use crate::replay::IdentificationSource;
 
 /// A home agent that is believed.
@@ -157,12 +158,12 @@ impl CorrespondentNode {
         let Some(refresh) = self.refreshes.get_mut(&home_address) else { return };
         if !refresh.used {
             // It may still be before it ends: then it is asked for at half of what is left.
-            refresh.at = next_refresh(now, binding.expires);
+            refresh.at = refresh::next(now, binding.expires);
             return;
         }
         let identification = self.identifications.next(now, self.config.clock, &mut self.random);
         *refresh =
-            Refresh { at: next_refresh(now, binding.expires), asked: Some(identification), ..*refresh };
+            Refresh { at: refresh::next(now, binding.expires), asked: Some(identification), ..*refresh };
         let Some(home_agent) = binding.home_agent else { return };
         let Some(authority) = self.authorities.get(&home_agent) else { return };
         let request = BindingRequest { home_address, identification, extensions: Vec::new() };
@@ -309,7 +310,7 @@ impl CorrespondentNode {
             self.refreshes.remove(&evicted.home_address);
             self.outbox.event(Event::Binding(evicted.event(Change::Removed)));
         }
-        let refresh = Refresh { at: first_refresh(now, binding.expires), used: false, asked: None };
+        let refresh = Refresh { at: refresh::first(now, binding.expires), used: false, asked: None };
         self.refreshes.insert(binding.home_address, refresh);
         let moved = old.filter(|old| old.tunnel.exit != binding.tunnel.exit);
         if let Some(old) = moved {
@@ -333,18 +334,4 @@ impl CorrespondentNode {
         authentication::append(&mut bytes, AuthenticationKind::RouteOptimization, &authority.security);
         self.outbox.message(None, self.config.address, home_agent, bytes);
     }
-}
-
-/// After three quarters of the time that a binding has.
-fn first_refresh(now: Instant, expires: Instant) -> Instant {
-    if expires == Instant::MAX { expires } else { now + expires.saturating_duration_since(now) * 3 / 4 }
-}
-
-/// After half of the time that is left, but no more often than once a second.
-fn next_refresh(now: Instant, expires: Instant) -> Instant {
-    if expires == Instant::MAX {
-        return expires;
-    }
-    let half = expires.saturating_duration_since(now) / 2;
-    now + half.max(core::time::Duration::from_secs(1))
 }

@@ -28,7 +28,6 @@ use super::io::{DEFAULT_TTL, REGISTRATION_PORT};
 use super::lifetime::end_of;
 use super::outbox::Outbox;
 use super::path_news::news;
-use super::shares::{self, Station};
 use super::unicast::is_unicast;
 use super::visitor::{Claim, PendingRequest, PendingRequests, Room, Shares, VisitorList};
 use super::{
@@ -38,6 +37,7 @@ use super::{
 };
 use crate::deadline::earliest;
 use crate::ration::DenialRation;
+use crate::shares::{self, Station};
 
 /// How a message came.
 #[derive(Clone, Copy, Debug)]

@@ -1,6 +1,6 @@
 //! How much of a table one may take whom nobody can hold to account.
 
-use super::{InterfaceId, LinkAddress};
+use crate::{InterfaceId, LinkAddress};
 
 /// Who sends on a link.
 pub(crate) type Station = (InterfaceId, LinkAddress);
@@ -19,6 +19,12 @@ pub(crate) fn of_home_agent(configured: Option<usize>, of: usize) -> usize {
     configured.unwrap_or((of / 2).max(LEAST))
 }
 
+/// The share of `of` that the mobile nodes of one site may have, where the operator says nothing: a quarter. Whoever has a site's
+/// addresses has more of them than any table has room.
+pub(crate) fn of_site(configured: Option<usize>, of: usize) -> usize {
+    configured.unwrap_or((of / 4).max(LEAST))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -30,5 +36,6 @@ mod tests {
             [of_home_agent(None, 1_000), of_home_agent(None, 20), of_home_agent(Some(3), 20)],
             [500, 16, 3]
         );
+        assert_eq!([of_site(None, 1_000), of_site(None, 20), of_site(Some(3), 20)], [250, 16, 3]);
     }
 }

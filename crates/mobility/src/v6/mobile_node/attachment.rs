@@ -1,0 +1,299 @@
+//! How a mobile node is attached to an interface's link, and what it holds there.
+
+use alloc::vec::Vec;
+use core::net::Ipv6Addr;
+use core::time::Duration;
+
+use careof_base::Instant;
+use careof_wire::ipv6::is_unicast_routable;
+
+use super::config::InterfaceConfig;
+use super::registration::Pending;
+use crate::PathProperties;
+use crate::v6::{InterfaceAddress, Prefix};
+
+/// Routers, prefixes of each, and addresses remembered on one link. There are hardly ever more than two; the bound is for liars.
+const MAX_ROUTERS: usize = 8;
+const MAX_PREFIXES: usize = 8;
+const MAX_ADDRESSES: usize = 8;
+/// A care-of address with less time left is not registered any more: its lifetime would be none.
+const LEAST_VALIDITY: Duration = Duration::from_secs(4);
+
+/// A point of attachment: by what a registration would be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Attachment {
+    /// On the home link.
+    Home,
+    /// On another one, with this care-of address.
+    Away {
+        /// The address.
+        care_of: Ipv6Addr,
+    },
+}
+
+impl Attachment {
+    /// The care-of address; none at home.
+    pub(super) const fn care_of(self) -> Option<Ipv6Addr> {
+        match self {
+            Self::Home => None,
+            Self::Away { care_of } => Some(care_of),
+        }
+    }
+}
+
+/// What the home agent has granted for an interface, as far as the node knows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Held {
+    pub(super) attachment: Attachment,
+    /// Whose binding it is.
+    pub(super) home_agent: Ipv6Addr,
+    pub(super) renew_at: Instant,
+    pub(super) expires: Instant,
+}
+
+#[derive(Debug)]
+struct Router {
+    address: Ipv6Addr,
+    prefixes: Vec<Prefix>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Address {
+    address: Ipv6Addr,
+    prefix: Prefix,
+    expires: Instant,
+}
+
+/// An interface and everything known about it.
+#[derive(Debug)]
+pub(super) struct Interface {
+    pub(super) config: InterfaceConfig,
+    pub(super) up: bool,
+    pub(super) path: PathProperties,
+    routers: Vec<Router>,
+    /// A router was heard since the link came up: what no router advertises is of another link.
+    is_routed: bool,
+    /// The newest last.
+    addresses: Vec<Address>,
+    pub(super) held: Option<Held>,
+    pub(super) pending: Option<Pending>,
+    /// Register again although nothing has changed here: the home agent may have forgotten.
+    pub(super) refresh: bool,
+    /// A registration here was refused; not again at this point of attachment before then.
+    pub(super) blocked: Option<(Attachment, Instant)>,
+    /// Refusals in a row, each of which doubles the next wait.
+    pub(super) refusals: u32,
+    /// Since when it could have been used.
+    pub(super) viable_since: Option<Instant>,
+}
+
+impl Interface {
+    pub(super) fn new(config: InterfaceConfig, believes_link: bool) -> Self {
+        Self {
+            // Without the link layer's word every link counts as up.
+            up: config.up || !believes_link,
+            path: config.path,
+            config,
+            routers: Vec::new(),
+            is_routed: false,
+            addresses: Vec::new(),
+            held: None,
+            pending: None,
+            refresh: false,
+            blocked: None,
+            refusals: 0,
+            viable_since: None,
+        }
+    }
+
+    /// Takes in what a router advertises; false when there is no room for it.
+    pub(super) fn router_found(&mut self, address: Ipv6Addr, prefixes: &[Prefix]) -> bool {
+        let prefixes = prefixes.iter().copied().take(MAX_PREFIXES).collect();
+        if let Some(known) = self.routers.iter_mut().find(|router| router.address == address) {
+            known.prefixes = prefixes;
+        } else if self.routers.len() < MAX_ROUTERS {
+            self.routers.push(Router { address, prefixes });
+        } else {
+            return false;
+        }
+        self.is_routed = true;
+        true
+    }
+
+    pub(super) fn router_lost(&mut self, address: Ipv6Addr) {
+        self.routers.retain(|router| router.address != address);
+    }
+
+    /// Where the link comes up again need not be where it was.
+    pub(super) fn link_lost(&mut self) {
+        self.routers.clear();
+        self.is_routed = false;
+    }
+
+    /// Takes in an address; false when there is no room for it, or it can be no care-of address.
+    pub(super) fn address_added(&mut self, now: Instant, added: InterfaceAddress) -> bool {
+        let InterfaceAddress { address, prefix, valid_for } = added;
+        if !is_unicast_routable(address) {
+            return false;
+        }
+        let expires = valid_for.map_or(Instant::MAX, |span| now + span);
+        if let Some(known) = self.addresses.iter_mut().find(|known| known.address == address) {
+            *known = Address { address, prefix, expires };
+            return true;
+        }
+        if self.addresses.len() >= MAX_ADDRESSES {
+            return false;
+        }
+        self.addresses.push(Address { address, prefix, expires });
+        true
+    }
+
+    pub(super) fn address_removed(&mut self, address: Ipv6Addr) {
+        self.addresses.retain(|known| known.address != address);
+    }
+
+    /// Where a registration would be made now; `None` when there is nothing to register with.
+    pub(super) fn attachment(
+        &self,
+        now: Instant,
+        home_address: Ipv6Addr,
+        home_prefix: Prefix,
+        eager: bool,
+    ) -> Option<Attachment> {
+        if !self.up {
+            return None;
+        }
+        // Section 11.5.2.
+        if self.routers.iter().any(|router| router.prefixes.contains(&home_prefix)) {
+            return Some(Attachment::Home);
+        }
+        let usable = |known: &&Address| {
+            let is_there = !self.is_routed || self.advertises(known.prefix);
+            let lasts = known.expires == Instant::MAX || known.expires > now + LEAST_VALIDITY;
+            is_there && lasts && known.address != home_address
+        };
+        let current = self.pending.as_ref().map(|pending| pending.attachment);
+        let current = current.or(self.held.map(|held| held.attachment)).and_then(Attachment::care_of);
+        let kept = self.addresses.iter().find(|known| !eager && Some(known.address) == current);
+        let newest = || self.addresses.iter().rev().find(usable);
+        let care_of = kept.filter(usable).or_else(newest)?.address;
+        Some(Attachment::Away { care_of })
+    }
+
+    fn advertises(&self, prefix: Prefix) -> bool {
+        self.routers.iter().any(|router| router.prefixes.contains(&prefix))
+    }
+
+    /// When `address` is no longer valid.
+    pub(super) fn end_of(&self, address: Ipv6Addr) -> Instant {
+        let known = self.addresses.iter().find(|known| known.address == address);
+        known.map_or(Instant::MAX, |known| known.expires)
+    }
+
+    /// When the next address can no longer be registered, after `now`.
+    pub(super) fn address_deadline(&self, now: Instant) -> Option<Instant> {
+        let ends = self.addresses.iter().filter(|known| known.expires < Instant::MAX);
+        ends.map(|known| known.expires.saturating_sub(LEAST_VALIDITY)).filter(|&at| at > now).min()
+    }
+
+    /// The first hop from `address`: a router that advertises its prefix, or any.
+    pub(super) fn router(&self, address: Ipv6Addr) -> Option<Ipv6Addr> {
+        let prefix = self.addresses.iter().find(|known| known.address == address).map(|known| known.prefix);
+        let advertises = |router: &&Router| prefix.is_some_and(|prefix| router.prefixes.contains(&prefix));
+        let router = self.routers.iter().find(advertises).or(self.routers.first());
+        router.map(|router| router.address)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::InterfaceId;
+
+    const HOME_PREFIX: Prefix = Prefix::new(Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 0), 64);
+    const HOME: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 7);
+
+    fn address(network: u16) -> InterfaceAddress {
+        let address = Ipv6Addr::new(0x2001, 0xdb8, network, 0, 0, 0, 0, 7);
+        InterfaceAddress { address, prefix: Prefix::new(address, 64), valid_for: None }
+    }
+
+    fn router(host: u16) -> Ipv6Addr {
+        Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, host)
+    }
+
+    fn interface() -> Interface {
+        Interface::new(InterfaceConfig { up: true, ..InterfaceConfig::new(InterfaceId(0)) }, true)
+    }
+
+    fn care_of(interface: &Interface, now: Instant, eager: bool) -> Option<u16> {
+        let attachment = interface.attachment(now, HOME, HOME_PREFIX, eager)?;
+        attachment.care_of().map(|address| address.segments()[2])
+    }
+
+    fn hold(interface: &mut Interface, network: u16) {
+        let attachment = Attachment::Away { care_of: address(network).address };
+        let (renew_at, expires) = (Instant::MAX, Instant::MAX);
+        interface.held = Some(Held { attachment, home_agent: HOME, renew_at, expires });
+    }
+
+    /// RFC 6275 section 11.5.1: as long as its router is reachable the old address is kept.
+    #[test]
+    fn who_is_not_eager_keeps_the_address_whose_router_is_there() {
+        let mut interface = interface();
+        interface.router_found(router(2), &[address(2).prefix]);
+        interface.address_added(Instant::ZERO, address(2));
+        hold(&mut interface, 2);
+        interface.router_found(router(3), &[address(3).prefix]);
+        interface.address_added(Instant::ZERO, address(3));
+        assert_eq!(care_of(&interface, Instant::ZERO, false), Some(2));
+        assert_eq!(care_of(&interface, Instant::ZERO, true), Some(3));
+        interface.router_lost(router(2));
+        assert_eq!(care_of(&interface, Instant::ZERO, false), Some(3));
+    }
+
+    /// RFC 6275 section 11.5.4: an address of whose prefix no router is reachable is not registered.
+    #[test]
+    fn an_address_without_its_router_is_none() {
+        let mut interface = interface();
+        interface.address_added(Instant::ZERO, address(2));
+        assert_eq!(care_of(&interface, Instant::ZERO, false), Some(2), "nobody has heard a router");
+        interface.router_found(router(2), &[address(2).prefix]);
+        interface.router_lost(router(2));
+        assert_eq!(care_of(&interface, Instant::ZERO, false), None);
+    }
+
+    /// RFC 6275 section 11.5.2: the home prefix on the link says that it is the home link.
+    #[test]
+    fn the_home_prefix_on_the_link_is_home() {
+        let mut interface = interface();
+        interface.address_added(Instant::ZERO, address(2));
+        interface.router_found(router(1), &[address(2).prefix, HOME_PREFIX]);
+        let attachment = interface.attachment(Instant::ZERO, HOME, HOME_PREFIX, false);
+        assert_eq!(attachment, Some(Attachment::Home));
+    }
+
+    #[test]
+    fn an_address_is_not_registered_for_the_last_seconds_of_its_life() {
+        let mut interface = interface();
+        let valid_for = Some(Duration::from_secs(60));
+        interface.address_added(Instant::ZERO, InterfaceAddress { valid_for, ..address(2) });
+        let end = Instant::from_secs(56);
+        assert_eq!(interface.address_deadline(Instant::ZERO), Some(end));
+        assert_eq!(care_of(&interface, Instant::from_millis(55_999), false), Some(2));
+        assert_eq!(care_of(&interface, end, false), None);
+        assert_eq!(interface.address_deadline(end), None);
+    }
+
+    #[test]
+    fn a_thousand_invented_routers_and_addresses_take_the_room_of_a_few() {
+        let mut interface = interface();
+        for n in 0..1000 {
+            let many: Vec<_> = (0..1000).map(|n| address(n).prefix).collect();
+            interface.router_found(router(n), &many);
+            interface.address_added(Instant::ZERO, address(n));
+        }
+        assert_eq!((interface.routers.len(), interface.addresses.len()), (MAX_ROUTERS, MAX_ADDRESSES));
+        assert!(interface.routers.iter().all(|router| router.prefixes.len() <= MAX_PREFIXES));
+    }
+}

@@ -1,0 +1,58 @@
+//! How a mobile node sends: the data plane (RFC 6275 section 11.3.1).
+
+use core::net::Ipv6Addr;
+
+use super::MobileNode;
+use super::attachment::Attachment;
+use crate::InterfaceId;
+use crate::v6::{Addresses, Tunnel};
+
+/// How to send a packet from the home address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// The interface.
+    pub interface: InterfaceId,
+    /// What stands where in its headers: with a Home Address option straight to a correspondent node that knows the care-of
+    /// address, otherwise in a tunnel to the home agent; at home neither.
+    pub addresses: Addresses,
+    /// The router on that link; `None`: the destination, or that of the tunnel, is on the link, or no router is known.
+    pub via: Option<Ipv6Addr>,
+}
+
+impl MobileNode {
+    /// How to send a packet from the home address to `destination` now; `None`: there is no way. Cheap enough for every packet.
+    #[must_use]
+    pub fn delivery(&self, destination: Ipv6Addr) -> Option<Delivery> {
+        let active = self.active?;
+        let interface = self.interfaces.get(active).filter(|interface| interface.up)?;
+        // Where it was registered it may be no longer; another registration is about to follow.
+        let current = self.attachment(self.outbox.now(), active);
+        let held = interface.held.filter(|held| Some(held.attachment) == current)?;
+        let plain = Addresses::new(self.config.home_address, destination);
+        let (addresses, via) = match held.attachment {
+            Attachment::Home => {
+                let on_link = self.config.home_prefix.contains(destination);
+                (plain, interface.router(self.config.home_address).filter(|_| !on_link))
+            }
+            Attachment::Away { care_of } => {
+                let knows = self.correspondents.knows(destination, care_of, self.outbox.now());
+                let addresses = if knows {
+                    Addresses::new(care_of, destination).with_home_address(self.config.home_address)
+                } else {
+                    plain.through(Tunnel { entry: care_of, exit: held.home_agent })
+                };
+                (addresses, interface.router(care_of))
+            }
+        };
+        Some(Delivery { interface: interface.config.id, addresses, via })
+    }
+
+    /// Whether a packet that came in a tunnel from `tunnel_source` is taken out of it: only the home agent tunnels (RFC 6275 section
+    /// 11.3.3).
+    #[must_use]
+    pub fn accepts_tunnel_from(&self, tunnel_source: Ipv6Addr) -> bool {
+        let asked = self.interfaces.iter().filter_map(|interface| interface.pending.as_ref()?.peer);
+        let held = self.interfaces.iter().filter_map(|interface| Some(interface.held?.home_agent));
+        asked.chain(held).any(|home_agent| home_agent == tunnel_source)
+    }
+}

@@ -1,0 +1,411 @@
+//! The course of a handover: which interface is wanted, which is used, and what is left behind.
+
+use careof_base::Instant;
+use careof_wire::mip6::BindingStatus;
+
+use super::attachment::{Attachment, Interface};
+use super::registration::{Pending, Purpose, name_of};
+use super::{HandoverEvent, HandoverFailure, MobileNode};
+use crate::v6::{Event, NeighborEvent, Prefix};
+use crate::{Change, HandoverReason, HandoverStyle, Notice, PathProperties, Selection};
+
+/// A handover that is not registered yet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Handover {
+    from: Option<usize>,
+    pub(super) to: usize,
+    started: Instant,
+}
+
+/// The old interface of a registered handover, still listened to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Retiring {
+    pub(super) from: usize,
+    to: usize,
+    started: Instant,
+    /// When it is released without being told.
+    pub(super) until: Option<Instant>,
+}
+
+impl MobileNode {
+    pub(super) fn handover_event(&mut self, event: HandoverEvent) {
+        self.outbox.event(Event::Handover(event));
+    }
+
+    fn path_of(&self, index: Option<usize>) -> PathProperties {
+        let interface = index.and_then(|index| self.interfaces.get(index));
+        interface.map_or(PathProperties::default(), |interface| interface.path)
+    }
+
+    /// Whether packets can be sent and received through the interface as things stand.
+    fn works(&self, index: usize) -> bool {
+        let works = |interface: &Interface| interface.up && interface.held.is_some();
+        self.interfaces.get(index).is_some_and(works)
+    }
+
+    /// Begins a handover to interface `to`, ending another one that was under way.
+    pub(super) fn begin_handover(&mut self, now: Instant, to: usize, notice: Notice, why: HandoverReason) {
+        if self.handover.is_some_and(|handover| handover.to == to) {
+            return;
+        }
+        let lost = |handover: Handover| self.interfaces.get(handover.to).is_some_and(|to| !to.up);
+        let reason = match self.handover {
+            Some(handover) if lost(handover) => HandoverFailure::LinkLost,
+            _ => HandoverFailure::Superseded,
+        };
+        self.abandon_handover(now, reason);
+        if self.retiring.is_some_and(|retiring| retiring.from == to) {
+            // Back to where it came from; what is held there is of use again.
+            self.end_retirement(now);
+        }
+        self.desired = Some(to);
+        if let Some(interface) = self.interfaces.get_mut(to) {
+            interface.blocked = None;
+        }
+        let in_place = self.active == Some(to) && self.works(to) && self.is_held_in_place(now, to);
+        // An update sent for the handover just abandoned may have been accepted already: the way back is then registered anew, and is a
+        // handover whose end the owner is told.
+        let unsure = self.interfaces.get(to).is_some_and(|interface| interface.refresh);
+        if !in_place || unsure {
+            self.initiate(now, to, notice, why);
+        }
+    }
+
+    /// Whether the binding held for an interface is for where that interface is attached now.
+    fn is_held_in_place(&self, now: Instant, index: usize) -> bool {
+        let attachment = self.attachment(now, index);
+        let held = self.interfaces.get(index).and_then(|interface| interface.held);
+        held.is_some_and(|held| attachment.is_none_or(|attachment| attachment == held.attachment))
+    }
+
+    fn initiate(&mut self, now: Instant, to: usize, notice: Notice, reason: HandoverReason) {
+        let from = self.active;
+        let style = match from {
+            Some(from) if self.works(from) && (from != to || self.is_held_in_place(now, to)) => {
+                HandoverStyle::MakeBeforeBreak
+            }
+            _ => HandoverStyle::BreakBeforeMake,
+        };
+        let Some(to_id) = self.id(to) else { return };
+        let (old, new) = (self.path_of(from), self.path_of(Some(to)));
+        let from_id = from.and_then(|from| self.id(from));
+        self.handover = Some(Handover { from, to, started: now });
+        let (from, to) = (from_id, to_id);
+        self.handover_event(HandoverEvent::Initiated { from, to, notice, reason, style, old, new });
+    }
+
+    /// Ends a handover that is not registered.
+    pub(super) fn abandon_handover(&mut self, now: Instant, reason: HandoverFailure) {
+        let Some(handover) = self.handover.take() else { return };
+        self.cancel_pending(now, handover.to);
+        let from = handover.from.and_then(|from| self.id(from));
+        if let Some(to) = self.id(handover.to) {
+            self.handover_event(HandoverEvent::Failed { from, to, reason });
+        }
+    }
+
+    /// Gives up the handover to `to`, if there is one and the interface in use still works; returns whether that is so.
+    pub(super) fn give_up_handover(&mut self, now: Instant, to: usize, reason: HandoverFailure) -> bool {
+        let works = self.active.is_some_and(|active| active != to && self.works(active));
+        if !works || self.handover.is_none_or(|handover| handover.to != to) {
+            return false;
+        }
+        self.abandon_handover(now, reason);
+        self.desired = self.active;
+        true
+    }
+
+    /// No acknowledgement has come through interface `index` for too long. Returns whether that is the end of the registration there:
+    /// a handover to it has failed, or another interface can be used instead.
+    pub(super) fn leave_silent(&mut self, now: Instant, index: usize, attachment: Attachment) -> bool {
+        let chooses = matches!(self.config.selection, Selection::Preferred { .. });
+        if self.give_up_handover(now, index, HandoverFailure::NoReply) {
+            if chooses {
+                self.block(now, index, attachment);
+            }
+            return true;
+        }
+        let other = |other: usize| other != index && self.is_viable(now, other);
+        if !chooses || !(0..self.interfaces.len()).any(other) {
+            return false;
+        }
+        if self.handover.is_some_and(|handover| handover.to == index) {
+            self.abandon_handover(now, HandoverFailure::NoReply);
+        }
+        self.cancel_pending(now, index);
+        self.block(now, index, attachment);
+        true
+    }
+
+    /// A refusal that nothing can be done about.
+    pub(super) fn refused(
+        &mut self,
+        now: Instant,
+        index: usize,
+        attachment: Attachment,
+        status: BindingStatus,
+    ) {
+        let reason = HandoverFailure::Denied(status);
+        // Nothing was accepted, so there is nothing to undo.
+        if let Some(interface) = self.interfaces.get_mut(index) {
+            interface.pending = None;
+        }
+        if !self.give_up_handover(now, index, reason) && self.handover.is_some_and(|h| h.to == index) {
+            // Nowhere to go back to: the handover has failed, but the node keeps trying, from time to time.
+            self.abandon_handover(now, reason);
+        }
+        self.block(now, index, attachment);
+    }
+
+    /// No more registrations with `attachment` for a while, which doubles each time.
+    pub(super) fn block(&mut self, now: Instant, index: usize, attachment: Attachment) {
+        let longest = self.config.retransmission.maximum;
+        let first = self.config.retransmission.initial * 2;
+        let Some(interface) = self.interfaces.get_mut(index) else { return };
+        interface.refusals = interface.refusals.saturating_add(1);
+        let wait = first.saturating_mul(1 << interface.refusals.min(16)).min(longest).max(first);
+        interface.blocked = Some((attachment, now + wait));
+        interface.pending = None;
+    }
+
+    /// The registration of interface `index` was accepted.
+    pub(super) fn registered(
+        &mut self,
+        now: Instant,
+        index: usize,
+        attempts: u32,
+        round_trip: core::time::Duration,
+    ) {
+        let handover = match self.handover {
+            Some(handover) if handover.to == index => handover,
+            // A renewal.
+            _ if self.active == Some(index) || self.desired != Some(index) => return,
+            _ => Handover { from: self.active, to: index, started: now },
+        };
+        self.handover = None;
+        let Some(to) = self.id(index) else { return };
+        if self.retiring.is_some() {
+            self.terminate(now);
+        }
+        let from = handover.from;
+        self.active = Some(index);
+        let held = self.interfaces.get(index).and_then(|interface| interface.held);
+        let care_of = held.and_then(|held| held.attachment.care_of());
+        if care_of.is_some() {
+            self.answer_neighbors(index, false);
+        }
+        let latency = now - handover.started;
+        let (old, new) = (self.path_of(from), self.path_of(Some(index)));
+        let from_id = from.and_then(|from| self.id(from));
+        self.handover_event(HandoverEvent::Registered {
+            from: from_id,
+            to,
+            care_of,
+            attempts,
+            latency,
+            round_trip,
+            old,
+            new,
+        });
+        match from.filter(|&from| from != index) {
+            Some(from) => {
+                let until = self.config.keep_old.map(|span| now + span);
+                self.retiring = Some(Retiring { from, to: index, started: handover.started, until });
+                if self.interfaces.get(from).is_none_or(|old| !old.up) {
+                    self.terminate(now);
+                }
+            }
+            None => {
+                let duration = now - handover.started;
+                self.handover_event(HandoverEvent::Terminated { from: from_id, to, duration });
+            }
+        }
+    }
+
+    /// The old interface of the last handover is not listened to any longer.
+    pub(super) fn terminate(&mut self, now: Instant) {
+        if let Some(old) = self.end_retirement(now) {
+            self.release_binding(now, old);
+        }
+    }
+
+    /// Says that the last handover is over; returns the interface it has left.
+    fn end_retirement(&mut self, now: Instant) -> Option<usize> {
+        let retiring = self.retiring.take()?;
+        let from = self.id(retiring.from);
+        if let Some(to) = self.id(retiring.to) {
+            let duration = now - retiring.started;
+            self.handover_event(HandoverEvent::Terminated { from, to, duration });
+        }
+        Some(retiring.from)
+    }
+
+    /// Asks the home agent to end the binding of an interface that is not in use, if there is one with a name.
+    pub(super) fn release_binding(&mut self, now: Instant, index: usize) {
+        let held = self.interfaces.get(index).and_then(|interface| interface.held);
+        self.forget_binding(index, Change::Removed);
+        if let Some(care_of) =
+            held.and_then(|held| held.attachment.care_of()).filter(|_| self.keeps_several())
+        {
+            self.farewell(now, Purpose::Release { id: name_of(index), care_of });
+        }
+    }
+
+    /// The release of a name that is held again, or about to be, would undo that.
+    fn drop_needless_releases(&mut self) {
+        let used = |id| {
+            let mut named = self.interfaces.iter().enumerate().filter(|(index, _)| name_of(*index) == id);
+            named.any(|(_, interface)| interface.held.is_some() || interface.pending.is_some())
+        };
+        let keep = |pending: &Pending| match pending.purpose {
+            Purpose::Release { id, .. } => !used(id),
+            Purpose::Register | Purpose::Farewell => true,
+        };
+        let farewells = core::mem::take(&mut self.farewells);
+        self.farewells = farewells.into_iter().filter(keep).collect();
+    }
+
+    /// Brings what is under way in line with what is wanted and possible. Called after everything that could have changed either.
+    pub(super) fn reconcile(&mut self, now: Instant) {
+        // What is given up on the way changes what is wanted; each round gives up at least one thing.
+        for _ in 0..=2 * self.interfaces.len() {
+            if !self.left {
+                self.choose(now);
+                for index in 0..self.interfaces.len() {
+                    self.reconcile_registration(now, index);
+                }
+            }
+            self.drop_needless_releases();
+            self.reconcile_discovery(now);
+            if !self.send_due(now) {
+                break;
+            }
+        }
+    }
+
+    fn reconcile_registration(&mut self, now: Instant, index: usize) {
+        let attachment = self.attachment(now, index);
+        let desired = self.desired == Some(index);
+        let Some(interface) = self.interfaces.get(index) else { return };
+        let Some(attachment) = attachment else {
+            // A link that is down may come back as it was; without an address there is nothing to wait for.
+            if interface.up {
+                self.cancel_pending(now, index);
+            }
+            return;
+        };
+        if let Some(pending) = &interface.pending {
+            if pending.attachment == attachment && (desired || interface.held.is_some()) {
+                return;
+            }
+            self.cancel_pending(now, index);
+        }
+        let Some(interface) = self.interfaces.get_mut(index) else { return };
+        let in_place = interface.held.filter(|held| held.attachment == attachment);
+        // A handover under way makes everything anew, so what is left can wait for its outcome.
+        let refresh = interface.refresh && (desired || self.handover.is_none());
+        let due = in_place.is_some_and(|held| held.renew_at <= now) || refresh;
+        let needed = match in_place {
+            // A binding kept from before is no reason to stay on another interface, and a handover that was begun is to end.
+            Some(_) => {
+                let is_begun = self.handover.is_some_and(|handover| handover.to == index);
+                due || (desired && (self.active != Some(index) || is_begun))
+            }
+            None => desired,
+        };
+        let blocked = interface.blocked.is_some_and(|(where_, until)| where_ == attachment && until > now);
+        if !needed || blocked {
+            return;
+        }
+        let is_first = self.interfaces.iter().all(|interface| interface.held.is_none());
+        let pending = Pending::new(now, Purpose::Register, attachment, &self.config.retransmission, is_first);
+        if let Some(interface) = self.interfaces.get_mut(index) {
+            interface.pending = Some(pending);
+        }
+        if in_place.is_none() && self.handover.is_none() {
+            self.initiate(now, index, Notice::None, HandoverReason::Moved);
+        }
+    }
+
+    /// At home the node answers for its address from when it deregisters (section 11.5.5); elsewhere it must not.
+    pub(super) fn answer_neighbors(&mut self, index: usize, on: bool) {
+        let link = if on { Some(index) } else { None };
+        if self.answers_on == link {
+            return;
+        }
+        let told = if on { Some(index) } else { self.answers_on };
+        self.answers_on = link;
+        let Some(interface) = told.and_then(|index| self.id(index)) else { return };
+        for address in self.defended() {
+            self.outbox.event(Event::Neighbor(NeighborEvent::Answer { interface, address, on }));
+        }
+    }
+
+    /// At home again: the neighbours learn it (section 11.5.5).
+    pub(super) fn advertise_home_address(&mut self, index: usize) {
+        let Some(interface) = self.id(index) else { return };
+        for address in self.defended() {
+            self.outbox.event(Event::Neighbor(NeighborEvent::Advertise { interface, address }));
+        }
+    }
+
+    /// The home address, and with L the link-local address that belongs to it.
+    fn defended(&self) -> impl Iterator<Item = core::net::Ipv6Addr> + use<> {
+        let home_address = self.config.home_address;
+        let link_local = self.config.link_local_compatible;
+        let derived = link_local.then(|| Prefix::LINK_LOCAL.with_interface_of(home_address));
+        [Some(home_address), derived].into_iter().flatten()
+    }
+
+    /// Under [`Selection::Preferred`]: which interface is to be used.
+    fn choose(&mut self, now: Instant) {
+        let Selection::Preferred { hold } = self.config.selection else { return };
+        for index in 0..self.interfaces.len() {
+            let viable = self.is_viable(now, index);
+            if let Some(interface) = self.interfaces.get_mut(index) {
+                interface.viable_since = viable.then(|| interface.viable_since.unwrap_or(now));
+            }
+        }
+        let viable = self.interfaces.iter().enumerate().filter_map(|(index, interface)| {
+            // Of equals the first.
+            let rank = (interface.config.preference, core::cmp::Reverse(index));
+            Some((index, rank, interface.viable_since?))
+        });
+        let current = self.desired.and_then(|index| self.interfaces.get(index));
+        let current = current.filter(|interface| interface.viable_since.is_some());
+        let choice = match current {
+            // What the owner chose stays as long as it works.
+            Some(_) if self.pinned && self.desired.is_some() => None,
+            Some(current) => viable
+                .filter(|(_, rank, since)| rank.0 > current.config.preference && *since + hold <= now)
+                .max_by_key(|(_, rank, _)| *rank),
+            None => viable.max_by_key(|(_, rank, _)| *rank),
+        };
+        let reason = match (current, self.active) {
+            (Some(_), _) => HandoverReason::Preferred,
+            (None, Some(_)) => HandoverReason::NotWorking,
+            (None, None) => HandoverReason::Attached,
+        };
+        if let Some((index, ..)) = choice {
+            self.pinned = false;
+            self.begin_handover(now, index, Notice::None, reason);
+        }
+    }
+
+    pub(super) fn is_viable(&self, now: Instant, index: usize) -> bool {
+        let blocked = self.interfaces.get(index).and_then(|interface| interface.blocked);
+        self.attachment(now, index)
+            .is_some_and(|attachment| !blocked.is_some_and(|(at, until)| at == attachment && until > now))
+    }
+
+    /// When a better interface will have worked for long enough.
+    pub(super) fn hold_deadline(&self) -> Option<Instant> {
+        let Selection::Preferred { hold } = self.config.selection else { return None };
+        let current = self.interfaces.get(self.desired?)?;
+        if self.pinned || self.left {
+            return None;
+        }
+        let better = self.interfaces.iter().filter(|i| i.config.preference > current.config.preference);
+        better.filter_map(|interface| Some(interface.viable_since? + hold)).min()
+    }
+}

@@ -1,0 +1,216 @@
+//! What is emitted in a Mobility Header is read as it was: for every message and every option.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use careof_wire::mip6::{
+    AcknowledgementFlags, Algorithm, AuthenticationSubtype, Authenticator, BindingAcknowledgement,
+    BindingAuthorization, BindingError, BindingErrorStatus, BindingId, BindingIdentifier,
+    BindingManagementKey, BindingRefreshRequest, BindingStatus, BindingUpdate, CareOfTest, CareOfTestInit,
+    HomeTest, HomeTestInit, InitCookie, Ipv4AddressAcknowledgement, Ipv4AddressStatus, Ipv4HomeAddress,
+    KeygenToken, Lifetime, MalformedBindingIdentifier, Message, MessageAuthentication,
+    MobileHomeAuthentication, MobileNodeIdentifier, MobilityOption, MobilityOptions, NatDetection,
+    NonceIndex, NonceIndices, NtpTimestamp, SequenceNumber, Spi, UnknownMessage, UnknownOption, UpdateFlags,
+};
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+
+fn address() -> impl Strategy<Value = Ipv6Addr> {
+    any::<u128>().prop_map(Ipv6Addr::from)
+}
+
+fn ipv4_address() -> impl Strategy<Value = Ipv4Addr> {
+    any::<u32>().prop_map(Ipv4Addr::from)
+}
+
+fn bytes(max: usize) -> impl Strategy<Value = Vec<u8>> {
+    vec(any::<u8>(), 0..=max)
+}
+
+fn lifetime() -> impl Strategy<Value = Lifetime> {
+    any::<u16>().prop_map(Lifetime::from_units)
+}
+
+fn nonce_index() -> impl Strategy<Value = NonceIndex> {
+    any::<u16>().prop_map(NonceIndex)
+}
+
+fn sequence() -> impl Strategy<Value = SequenceNumber> {
+    any::<u16>().prop_map(SequenceNumber)
+}
+
+prop_compose! {
+    fn binding_identifier()(
+        id in any::<u16>().prop_map(BindingId),
+        status in any::<u8>().prop_map(BindingStatus::from_number),
+        simultaneous_home_and_foreign in any::<bool>(),
+        care_of_address in option::of(prop_oneof![
+            ipv4_address().prop_map(IpAddr::from),
+            address().prop_map(IpAddr::from),
+        ]),
+    ) -> BindingIdentifier {
+        BindingIdentifier { id, status, simultaneous_home_and_foreign, care_of_address }
+    }
+}
+
+fn authentication() -> impl Strategy<Value = MessageAuthentication> {
+    let subtype = any::<u8>().prop_map(AuthenticationSubtype::from_number);
+    (subtype, any::<u32>(), bytes(MessageAuthentication::MAX_AUTHENTICATOR_LEN)).prop_map(
+        |(subtype, spi, authenticator)| {
+            MessageAuthentication::new(subtype, Spi(spi), &authenticator).expect("short enough")
+        },
+    )
+}
+
+fn ipv4_acknowledgement() -> impl Strategy<Value = Ipv4AddressAcknowledgement> {
+    let status = any::<u8>().prop_map(Ipv4AddressStatus::from_number);
+    (status, ipv4_address(), 0..=32_u8).prop_map(|(status, address, prefix_len)| {
+        Ipv4AddressAcknowledgement::new(status, address, prefix_len).expect("at most 32")
+    })
+}
+
+/// Every option but Binding Authorization Data.
+fn mobility_option() -> impl Strategy<Value = MobilityOption> {
+    prop_oneof![
+        lifetime().prop_map(MobilityOption::BindingRefreshAdvice),
+        address().prop_map(MobilityOption::AlternateCareOfAddress),
+        (nonce_index(), nonce_index())
+            .prop_map(|(home, care_of)| MobilityOption::NonceIndices(NonceIndices { home, care_of })),
+        (any::<u8>(), bytes(MobileNodeIdentifier::MAX_LEN)).prop_map(|(subtype, identifier)| {
+            MobilityOption::MobileNodeIdentifier(
+                MobileNodeIdentifier::new(subtype, &identifier).expect("short enough"),
+            )
+        }),
+        authentication().prop_map(MobilityOption::MessageAuthentication),
+        any::<u64>().prop_map(|time| MobilityOption::ReplayProtection(NtpTimestamp(time))),
+        (ipv4_address(), 1..=32_u8, any::<bool>()).prop_map(|(address, prefix_len, requested)| {
+            MobilityOption::Ipv4HomeAddress(
+                Ipv4HomeAddress::new(address, prefix_len, requested).expect("1 to 32"),
+            )
+        }),
+        ipv4_acknowledgement().prop_map(MobilityOption::Ipv4AddressAcknowledgement),
+        any::<(bool, u32)>().prop_map(|(udp_encapsulation_required, refresh_time)| {
+            MobilityOption::NatDetection(NatDetection { udp_encapsulation_required, refresh_time })
+        }),
+        ipv4_address().prop_map(MobilityOption::Ipv4CareOfAddress),
+        binding_identifier().prop_map(MobilityOption::BindingIdentifier),
+        bytes(255)
+            .prop_filter_map("well-formed", |data| MalformedBindingIdentifier::new(&data))
+            .prop_map(MobilityOption::MalformedBindingIdentifier),
+        (any::<u8>(), bytes(255))
+            .prop_filter_map("known", |(kind, data)| UnknownOption::new(kind, &data))
+            .prop_map(MobilityOption::Unknown),
+    ]
+}
+
+fn options() -> impl Strategy<Value = MobilityOptions> {
+    let authorization = option::of(bytes(255)).prop_map(|authenticator| {
+        let authenticator = Authenticator::new(&authenticator?).expect("short enough");
+        Some(MobilityOption::BindingAuthorizationData(authenticator))
+    });
+    (vec(mobility_option(), 0..6), authorization)
+        .prop_map(|(options, authorization)| options.into_iter().chain(authorization).collect())
+}
+
+fn message() -> impl Strategy<Value = Message> {
+    let cookie = || any::<[u8; 8]>().prop_map(InitCookie);
+    let token = || any::<[u8; 8]>().prop_map(KeygenToken);
+    let test = || (nonce_index(), cookie(), token(), options());
+    prop_oneof![
+        options().prop_map(|options| Message::BindingRefreshRequest(BindingRefreshRequest { options })),
+        (cookie(), options())
+            .prop_map(|(cookie, options)| Message::HomeTestInit(HomeTestInit { cookie, options })),
+        (cookie(), options())
+            .prop_map(|(cookie, options)| Message::CareOfTestInit(CareOfTestInit { cookie, options })),
+        test().prop_map(|(nonce_index, cookie, token, options)| {
+            Message::HomeTest(HomeTest { nonce_index, cookie, token, options })
+        }),
+        test().prop_map(|(nonce_index, cookie, token, options)| {
+            Message::CareOfTest(CareOfTest { nonce_index, cookie, token, options })
+        }),
+        (sequence(), any::<u16>(), lifetime(), options()).prop_map(|(sequence, flags, lifetime, options)| {
+            // The low six bits are reserved.
+            let flags = UpdateFlags(flags & 0xffc0);
+            Message::BindingUpdate(BindingUpdate { sequence, flags, lifetime, options })
+        }),
+        (any::<u8>(), any::<u8>(), sequence(), lifetime(), options()).prop_map(
+            |(status, flags, sequence, lifetime, options)| {
+                Message::BindingAcknowledgement(BindingAcknowledgement {
+                    status: BindingStatus::from_number(status),
+                    // The low four bits are reserved.
+                    flags: AcknowledgementFlags(flags & 0xf0),
+                    sequence,
+                    lifetime,
+                    options,
+                })
+            }
+        ),
+        (any::<u8>(), address(), options()).prop_map(|(status, home_address, options)| {
+            let status = BindingErrorStatus::from_number(status);
+            Message::BindingError(BindingError { status, home_address, options })
+        }),
+        (8..=u8::MAX, 0..100_usize, any::<u8>()).prop_map(|(kind, units, byte)| {
+            let data = vec![byte; 2 + units * 8];
+            Message::Unknown(UnknownMessage::new(kind, &data).expect("a type that is not known"))
+        }),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn mobility_messages_come_back((source, destination) in (address(), address()), message in message()) {
+        let bytes = message.emit(source, destination).unwrap();
+        prop_assert!(bytes.len() % 8 == 0);
+        prop_assert_eq!(bytes.len(), (usize::from(bytes[1]) + 1) * 8);
+        prop_assert_eq!(Message::parse(source, destination, &bytes), Ok(message));
+    }
+
+    #[test]
+    fn authorized_messages_come_back_and_prove_it(
+        (source, destination, care_of_address) in (address(), address(), address()),
+        tokens in any::<([u8; 8], [u8; 8])>(),
+        (sequence, lifetime) in (sequence(), lifetime()),
+        options in vec(mobility_option(), 0..5),
+    ) {
+        let key = BindingManagementKey::new(KeygenToken(tokens.0), KeygenToken(tokens.1));
+        let authorization = BindingAuthorization { key: &key, care_of_address, correspondent: destination };
+        let flags = UpdateFlags::ACKNOWLEDGE;
+        let update = BindingUpdate { sequence, flags, lifetime, options: options.into() };
+        let message = Message::BindingUpdate(update.clone());
+        let bytes = message.emit_authorized(source, destination, &authorization).unwrap();
+        prop_assert!(authorization.verify(&bytes));
+        let Ok(Message::BindingUpdate(parsed)) = Message::parse(source, destination, &bytes) else {
+            panic!("no update came back");
+        };
+        let Some((MobilityOption::BindingAuthorizationData(_), before)) = parsed.options.split_last() else {
+            panic!("the authorization is not the last");
+        };
+        prop_assert_eq!(before, &update.options[..]);
+    }
+
+    #[test]
+    fn authenticated_messages_come_back_and_prove_it(
+        (source, destination, care_of_address) in (address(), address(), address()),
+        (spi, key) in (any::<u32>().prop_map(Spi), bytes(100)),
+        algorithm in prop_oneof![Just(Algorithm::HmacSha1), Just(Algorithm::HmacSha256)],
+        (sequence, lifetime) in (sequence(), lifetime()),
+        options in vec(mobility_option(), 0..5).prop_filter("authenticated already", |options| {
+            !options.iter().any(|option| matches!(option, MobilityOption::MessageAuthentication(_)))
+        }),
+    ) {
+        let authentication =
+            MobileHomeAuthentication { spi, algorithm, key: &key, care_of_address, home_address: source };
+        let flags = UpdateFlags::HOME_REGISTRATION;
+        let update = BindingUpdate { sequence, flags, lifetime, options: options.into() };
+        let message = Message::BindingUpdate(update.clone());
+        let bytes = message.emit_authenticated(source, destination, &authentication).unwrap();
+        prop_assert!(authentication.verify(&bytes));
+        let Ok(Message::BindingUpdate(parsed)) = Message::parse(source, destination, &bytes) else {
+            panic!("no update came back");
+        };
+        prop_assert!(parsed.options.end_with_authentication(AuthenticationSubtype::MobileHome));
+        let found = parsed.options.message_authentication(AuthenticationSubtype::MobileHome).unwrap();
+        prop_assert_eq!(found.spi(), spi);
+        prop_assert_eq!(&parsed.options[..parsed.options.len() - 1], &update.options[..]);
+    }
+}

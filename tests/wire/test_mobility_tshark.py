@@ -1,0 +1,119 @@
+"""tshark reads the Mobility Headers that the wire crate emits: no malformed frame, no bad checksum, the right fields."""
+
+from __future__ import annotations
+
+import functools
+import re
+import shutil
+import struct
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+from wire_vectors import checksum, vectors
+
+pytestmark = pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
+
+LINKTYPE_RAW = 101
+IPV6_HEADER_LEN = 40
+HOME_ADDRESS = "2001:db8:1::5"
+CARE_OF_ADDRESS = "2001:db8:2::77"
+
+# RFC 6275 section 6.1.8, RFC 4285 section 8, RFC 5648 section 4.4.
+STATUSES = [0, 1, 4, 5, *range(128, 140), *range(144, 147), *range(164, 170), 174]
+
+
+def packets() -> dict[str, bytes]:
+    """The IPv6 packets of the samples, by name."""
+    return vectors("emit_mobility_vectors")
+
+
+@functools.cache
+def tshark(*arguments: str) -> str:
+    """What tshark says of all packets."""
+    parts = [struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, LINKTYPE_RAW)]
+    for second, packet in enumerate(packets().values()):
+        parts += [struct.pack("<IIII", second, 0, len(packet), len(packet)), packet]
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "vectors.pcap"
+        path.write_bytes(b"".join(parts))
+        command = ["tshark", "-n", "-r", str(path), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def fields(name: str, *wanted: str) -> list[list[str]]:
+    """The values of fields in one packet: a list for each field, as many values as the field occurs."""
+    selected = [word for field in wanted for word in ("-e", field)]
+    lines = tshark("-T", "fields", "-E", "separator=/t", "-E", "aggregator=;", *selected).splitlines()
+    line = dict(zip(packets(), lines, strict=True))[name]
+    return [cell.split(";") if cell else [] for cell in line.split("\t")]
+
+
+def test_no_frame_is_malformed() -> None:
+    wrong = "_ws.malformed || _ws.unreassembled || _ws.expert.severity == error"
+    frames = tshark("-Y", wrong, "-T", "fields", "-e", "frame.number").split()
+    assert [list(packets())[int(frame) - 1] for frame in frames] == []
+
+
+def test_every_checksum_is_good() -> None:
+    # tshark shows the checksum and does not check it.
+    for name, packet in packets().items():
+        header = packet[IPV6_HEADER_LEN:]
+        assert len(header) == (header[1] + 1) * 8, name
+        pseudo = packet[8:IPV6_HEADER_LEN] + struct.pack("!IxxxB", len(header), packet[6])
+        assert checksum(pseudo + header) == 0, name
+
+
+def test_return_routability() -> None:
+    wanted = ["mip6.mhtype", "mip6.hoti.cookie", "mip6.coti.cookie"]
+    assert fields("home_test_init", *wanted) == [["1"], ["0x1122334455667788"], []]
+    assert fields("care_of_test_init", *wanted) == [["2"], [], ["0x1122334455667788"]]
+    wanted = ["mip6.mhtype", "mip6.hot.nindex", "mip6.hot.cookie", "mip6.hot.token"]
+    token = "0x" + b"homekey1".hex()
+    assert fields("home_test", *wanted) == [["3"], ["3"], ["0x1122334455667788"], [token]]
+    wanted = ["mip6.mhtype", "mip6.cot.nindex", "mip6.cot.cookie", "mip6.hot.token"]
+    # tshark calls the token of a Care-of Test a home keygen token.
+    token = "0x" + b"carekey1".hex()
+    assert fields("care_of_test", *wanted) == [["4"], ["4"], ["0x1122334455667788"], [token]]
+
+
+def test_updates() -> None:
+    wanted = ["mip6.mhtype", "mip6.bu.seqnr", "mip6.bu.a_flag", "mip6.bu.h_flag", "mip6.bu.lifetime"]
+    assert fields("update_to_correspondent", *wanted) == [["5"], ["258"], ["1"], ["0"], ["105"]]
+    assert fields("update_to_home_agent", *wanted) == [["5"], ["7"], ["1"], ["1"], ["150"]]
+    wanted = ["mip6.acoa.acoa", "mip6.ni.hni", "mip6.ni.cni", "mip6.bad.auth"]
+    authenticator = packets()["update_to_correspondent"][-12:].hex()
+    assert fields("update_to_correspondent", *wanted) == [[CARE_OF_ADDRESS], ["3"], ["4"], [authenticator]]
+
+
+def test_acknowledgements() -> None:
+    for status in STATUSES:
+        found = fields(f"acknowledgement_{status}", "mip6.mhtype", "mip6.ba.status", "mip6.ba.seqnr", "mip6.ba.lifetime")
+        assert found == [["6"], [str(status)], ["258"], ["100"]]
+    wanted = ["mip6.ba.status", "mip6.ba.k_flag", "mip6.bra.interval"]
+    assert fields("acknowledgement_of_home_agent", *wanted) == [["1"], ["1"], ["70"]]
+
+
+def test_errors_and_requests() -> None:
+    for status in (1, 2):
+        wanted = ["mip6.mhtype", "mip6.be.status", "mip6.be.haddr"]
+        assert fields(f"error_{status}", *wanted) == [["7"], [str(status)], [HOME_ADDRESS]]
+    assert fields("refresh_request", "mip6.mhtype", "mip6.hlen") == [["0"], ["0"]]
+    assert fields("unknown", "mip6.mhtype") == [["200"]]
+
+
+def test_options_are_named() -> None:
+    shown = tshark("-V", "-Y", "mip6.mhtype == 5 && mip6.bu.h_flag == 1")
+    names = set(re.findall(r"MIPv6 Option - (.+)", shown))
+    assert {
+        "Alternate Care-of Address",
+        "Mobile Node Identifier",
+        "Mobility Message Authentication",
+        "Mobility Message Replay Protection",
+        "IPv4 Home Address",
+        "IPv4 Care-of Address",
+        "Binding Identifier",
+    } <= {name.removesuffix(" option").strip() for name in names}, names
