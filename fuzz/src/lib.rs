@@ -7,6 +7,8 @@
 //! Where a checksum would stop nearly all bytes at the door, they are parsed a second time with the
 //! checksum made right.
 
+mod ipv6;
+
 use core::net::{Ipv4Addr, Ipv6Addr};
 
 use careof_base::{Duration, Instant};
@@ -21,16 +23,20 @@ use careof_wire::tunnel::{Origin, Tunnel, decapsulate, decapsulate_in_place, nes
 use careof_wire::udp::UdpHeader;
 use careof_wire::{Segment, protocol};
 
+pub use ipv6::{icmpv6, ipv6};
+
 /// A function that takes whatever bytes there are.
 pub type Entry = fn(&[u8]);
 
 /// Every entry by its name.
-pub const ENTRIES: [(&str, Entry); 10] = [
+pub const ENTRIES: [(&str, Entry); 12] = [
     ("mip4", mip4),
     ("mip6", mip6),
     ("dhcp", dhcp),
     ("icmp", icmp),
     ("ipv4", ipv4),
+    ("ipv6", ipv6),
+    ("icmpv6", icmpv6),
     ("udp", udp),
     ("tcp", tcp),
     ("tunnel", tunnel),

@@ -6,36 +6,51 @@ use etherparse::checksum::Sum16BitWords;
 
 use crate::Error;
 
-/// The sum of the pseudo header of TCP and UDP (RFC 9293 section 3.1, RFC 768).
-pub(crate) fn pseudo_header(
-    source: Ipv4Addr,
-    destination: Ipv4Addr,
-    protocol: u8,
-    len: usize,
-) -> Sum16BitWords {
-    // A transport datagram comes out of an IP datagram, so its length fits 16 bits.
-    let len = u16::try_from(len).unwrap_or(u16::MAX);
-    Sum16BitWords::new()
-        .add_4bytes(source.octets())
-        .add_4bytes(destination.octets())
-        .add_2bytes([0, protocol])
-        .add_2bytes(len.to_be_bytes())
+/// An address of either version of IP, as pseudo headers have it.
+pub trait IpAddress: Copy + sealed::Sealed {
+    /// Whether a UDP checksum of zero says that there is none (RFC 768). Over IPv6 it is a wrong one (RFC 8200 section 8.1).
+    const MAY_OMIT_UDP_CHECKSUM: bool;
 }
 
-/// The sum of the pseudo header of an upper-layer protocol over IPv6 (RFC 8200 section 8.1).
-pub(crate) fn pseudo_header_v6(
-    source: Ipv6Addr,
-    destination: Ipv6Addr,
+mod sealed {
+    use etherparse::checksum::Sum16BitWords;
+
+    pub trait Sealed {
+        fn add_to(self, sum: Sum16BitWords) -> Sum16BitWords;
+    }
+}
+
+impl IpAddress for Ipv4Addr {
+    const MAY_OMIT_UDP_CHECKSUM: bool = true;
+}
+
+impl sealed::Sealed for Ipv4Addr {
+    fn add_to(self, mut sum: Sum16BitWords) -> Sum16BitWords {
+        sum.add_4bytes(self.octets())
+    }
+}
+
+impl IpAddress for Ipv6Addr {
+    const MAY_OMIT_UDP_CHECKSUM: bool = false;
+}
+
+impl sealed::Sealed for Ipv6Addr {
+    fn add_to(self, mut sum: Sum16BitWords) -> Sum16BitWords {
+        sum.add_16bytes(self.octets())
+    }
+}
+
+/// The sum of the pseudo header of an upper-layer protocol (RFC 9293 section 3.1, RFC 768; of IPv6 RFC 8200 section 8.1).
+pub(crate) fn pseudo_header<A: IpAddress>(
+    source: A,
+    destination: A,
     protocol: u8,
     len: usize,
 ) -> Sum16BitWords {
-    // Jumbograms are not made here, so the length always fits 32 bits.
+    // What comes out of an IP datagram is no longer than that. Over IPv4 the length has 16 bits, and the others are zero.
     let len = u32::try_from(len).unwrap_or(u32::MAX);
-    Sum16BitWords::new()
-        .add_16bytes(source.octets())
-        .add_16bytes(destination.octets())
-        .add_4bytes(len.to_be_bytes())
-        .add_2bytes([0, protocol])
+    let mut sum = destination.add_to(source.add_to(Sum16BitWords::new()));
+    sum.add_4bytes(len.to_be_bytes()).add_2bytes([0, protocol])
 }
 
 /// The checksum of what has been summed.

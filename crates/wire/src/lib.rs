@@ -58,6 +58,7 @@ pub mod tcp_edit;
 pub mod tunnel;
 pub mod udp;
 
+pub use checksum::IpAddress;
 pub use error::Error;
 pub use extension::UnknownExtension;
 pub use segment::{Flags, SackBlocks, Segment, Timestamps};

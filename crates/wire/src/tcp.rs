@@ -1,7 +1,6 @@
 //! A TCP segment as bytes (RFC 9293 section 3.1).
 
 use alloc::vec::Vec;
-use core::net::Ipv4Addr;
 
 use etherparse::err::tcp::{HeaderError, HeaderSliceError};
 use etherparse::tcp_option::{
@@ -10,7 +9,7 @@ use etherparse::tcp_option::{
 };
 use etherparse::{TcpHeader, TcpOptions, TcpSlice};
 
-use crate::{Error, Flags, SackBlocks, Segment, SeqNumber, Timestamps, checksum, protocol};
+use crate::{Error, Flags, IpAddress, SackBlocks, Segment, SeqNumber, Timestamps, checksum, protocol};
 
 const DATA_OFFSET: usize = 12;
 const FLAGS: usize = 13;
@@ -74,7 +73,7 @@ impl Segment {
     /// Appends the header, with its checksum, and `payload`, which has to be [`Segment::payload_len`] bytes.
     ///
     /// The header takes [`Segment::header_len`] bytes; the options stand in the order of Linux.
-    pub fn emit(&self, source: Ipv4Addr, destination: Ipv4Addr, payload: &[u8], bytes: &mut Vec<u8>) {
+    pub fn emit<A: IpAddress>(&self, source: A, destination: A, payload: &[u8], bytes: &mut Vec<u8>) {
         debug_assert_eq!(payload.len(), usize::from(self.payload_len), "the segment tells another length");
         let options = OptionBytes::of(self);
         let options = options.bytes.get(..options.len).unwrap_or_default();
@@ -104,14 +103,16 @@ impl Segment {
         bytes.extend(payload);
     }
 
-    /// Reads the payload of an IP datagram from `source` to `destination`: the segment and its data.
+    /// Reads the payload of an IP datagram from `source` to `destination`, of either version: the segment and its data. Over IPv6 the
+    /// addresses are those of [`Packet::source`](crate::ipv6::Packet::source) and
+    /// [`Packet::destination`](crate::ipv6::Packet::destination).
     ///
     /// Options that are not known here are skipped, and so is the urgent pointer.
     ///
     /// # Errors
     ///
     /// A header cut short, a wrong checksum, an option whose length is wrong or leads out of the header.
-    pub fn parse(source: Ipv4Addr, destination: Ipv4Addr, bytes: &[u8]) -> Result<(Self, &[u8]), Error> {
+    pub fn parse<A: IpAddress>(source: A, destination: A, bytes: &[u8]) -> Result<(Self, &[u8]), Error> {
         let slice = slice(bytes)?;
         let sum = checksum::pseudo_header(source, destination, protocol::TCP, bytes.len());
         checksum::verify(&sum.add_slice(bytes), "TCP", CHECKSUM, slice.checksum())?;
@@ -236,6 +237,8 @@ fn slice(bytes: &[u8]) -> Result<TcpSlice<'_>, Error> {
 
 #[cfg(test)]
 mod tests {
+    use core::net::Ipv4Addr;
+
     use super::*;
 
     const A: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);

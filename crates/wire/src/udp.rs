@@ -1,11 +1,10 @@
 //! The UDP header (RFC 768).
 
 use alloc::vec::Vec;
-use core::net::Ipv4Addr;
 
 use etherparse::UdpHeaderSlice;
 
-use crate::{Error, checksum, protocol};
+use crate::{Error, IpAddress, checksum, protocol};
 
 const LENGTH: usize = 4;
 const CHECKSUM: usize = 6;
@@ -28,7 +27,7 @@ impl UdpHeader {
     pub const MAX_PAYLOAD_LEN: u16 = crate::ipv4::Ipv4Header::MAX_PAYLOAD_LEN - Self::LEN;
 
     /// Appends the header, with its checksum, and the payload.
-    pub fn emit(&self, source: Ipv4Addr, destination: Ipv4Addr, payload: &[u8], bytes: &mut Vec<u8>) {
+    pub fn emit<A: IpAddress>(&self, source: A, destination: A, payload: &[u8], bytes: &mut Vec<u8>) {
         debug_assert_eq!(payload.len(), usize::from(self.payload_len), "the header tells another length");
         debug_assert!(self.payload_len <= Self::MAX_PAYLOAD_LEN, "longer than an IPv4 datagram");
         let mut header = etherparse::UdpHeader {
@@ -50,13 +49,14 @@ impl UdpHeader {
 
     /// Reads the payload of an IP datagram from `source` to `destination`: the header and its payload.
     ///
-    /// A checksum of zero says that the sender computed none, and is accepted (RFC 1122 section 4.1.3.4); it
-    /// is the invalid one that condemns a registration (RFC 5944 sections 3.6.2.1 and 3.7.2.1).
+    /// Over IPv4 a checksum of zero says that the sender computed none, and is accepted (RFC 1122 section 4.1.3.4); it
+    /// is the invalid one that condemns a registration (RFC 5944 sections 3.6.2.1 and 3.7.2.1). Over IPv6 it is wrong (RFC 8200
+    /// section 8.1), and the addresses are those of [`Packet::source`](crate::ipv6::Packet::source) and [`Packet::destination`](crate::ipv6::Packet::destination).
     ///
     /// # Errors
     ///
     /// A Length below 8 or beyond the datagram, or a wrong checksum.
-    pub fn parse(source: Ipv4Addr, destination: Ipv4Addr, bytes: &[u8]) -> Result<(Self, &[u8]), Error> {
+    pub fn parse<A: IpAddress>(source: A, destination: A, bytes: &[u8]) -> Result<(Self, &[u8]), Error> {
         let truncated =
             |needed| Error::Truncated { what: "UDP datagram", offset: 0, needed, found: bytes.len() };
         let header = UdpHeaderSlice::from_slice(bytes).map_err(|error| truncated(error.required_len))?;
@@ -71,7 +71,7 @@ impl UdpHeader {
         let Some(datagram) = bytes.get(..usize::from(header.length())) else {
             return Err(truncated(usize::from(header.length())));
         };
-        if header.checksum() != 0 {
+        if header.checksum() != 0 || !A::MAY_OMIT_UDP_CHECKSUM {
             let sum = checksum::pseudo_header(source, destination, protocol::UDP, datagram.len());
             checksum::verify(&sum.add_slice(datagram), "UDP", CHECKSUM, header.checksum())?;
         }
@@ -83,6 +83,8 @@ impl UdpHeader {
 
 #[cfg(test)]
 mod tests {
+    use core::net::{Ipv4Addr, Ipv6Addr};
+
     use super::*;
 
     const A: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
@@ -112,6 +114,17 @@ mod tests {
         bytes[7] = 1;
         assert!(matches!(UdpHeader::parse(A, B, &bytes), Err(Error::Checksum { what: "UDP", found: 1, .. })));
         assert!(UdpHeader::parse(A, A, &emitted()).is_err());
+    }
+
+    #[test]
+    fn over_ipv6_a_checksum_of_zero_is_wrong() {
+        let (a, b) = (Ipv6Addr::LOCALHOST, Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1));
+        let mut bytes = Vec::new();
+        HEADER.emit(a, b, &[1, 2, 3], &mut bytes);
+        assert_eq!(UdpHeader::parse(a, b, &bytes), Ok((HEADER, &[1, 2, 3][..])));
+        assert_eq!(crate::ipv6::upper_layer_checksum(a, b, protocol::UDP, &bytes), 0);
+        bytes[6..8].fill(0);
+        assert!(matches!(UdpHeader::parse(a, b, &bytes), Err(Error::Checksum { what: "UDP", found: 0, .. })));
     }
 
     #[test]

@@ -103,7 +103,7 @@ impl Icmpv6Message {
     /// length that its type does not have or beyond the end, a multicast target.
     pub fn parse(source: Ipv6Addr, destination: Ipv6Addr, bytes: &[u8]) -> Result<Self, Error> {
         let (fixed, body) = Fixed::<HEADER_LEN>::split(bytes, "ICMPv6 message")?;
-        let sum = checksum::pseudo_header_v6(source, destination, protocol::ICMPV6, bytes.len());
+        let sum = checksum::pseudo_header(source, destination, protocol::ICMPV6, bytes.len());
         checksum::verify(&sum.add_slice(bytes), "ICMPv6", CHECKSUM, fixed.u16::<CHECKSUM>())?;
         let header = Header { kind: fixed.u8::<0>(), code: fixed.u8::<1>(), rest: fixed.array::<4, 4>() };
         Ok(match header.kind {
@@ -194,7 +194,7 @@ impl Icmpv6Message {
         // The field is still zero in what is summed.
         let len = message.len();
         let body = message.get(HEADER_LEN..).unwrap_or_default();
-        let sum = checksum::pseudo_header_v6(source, destination, protocol::ICMPV6, len);
+        let sum = checksum::pseudo_header(source, destination, protocol::ICMPV6, len);
         let sum = checksum::finish(&sum.add_slice(head.bytes()).add_slice(body));
         head.put::<CHECKSUM, 2>(sum.to_be_bytes());
         if let Some(place) = message.get_mut(..HEADER_LEN) {

@@ -84,8 +84,8 @@ fn goes_into_each_fragment(extension: &ExtensionHeader<'_>) -> bool {
     }
 }
 
-/// Bytes of the upper-layer header at the start of `payload` that the first fragment has to hold (RFC 7112): all of TCP's with
-/// its options, and what others have at least.
+/// Bytes of the upper-layer header at the start of `payload` that the first fragment has to hold (RFC 7112 section 3): all of TCP's
+/// with its options, and what others have at least. A second IPv6 header is one too, and ends the chain.
 pub(super) fn upper_layer_header_len(protocol: u8, payload: &[u8]) -> usize {
     match protocol {
         protocol::TCP => payload.get(12).map_or(20, |offset| usize::from(offset >> 4).max(5) * 4),

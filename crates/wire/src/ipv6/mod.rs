@@ -41,6 +41,6 @@ pub use crate::reassembly::{ReassemblyCounters, ReassemblyLimits};
 #[must_use]
 pub fn upper_layer_checksum(source: Ipv6Addr, destination: Ipv6Addr, protocol: u8, message: &[u8]) -> u16 {
     checksum::finish(
-        &checksum::pseudo_header_v6(source, destination, protocol, message.len()).add_slice(message),
+        &checksum::pseudo_header(source, destination, protocol, message.len()).add_slice(message),
     )
 }

@@ -408,12 +408,7 @@ pub(super) fn header(bytes: &[u8]) -> Result<&[u8], Error> {
 
 /// The sum of the pseudo header (RFC 8200 section 8.1) of a Mobility Header of `len` bytes.
 fn pseudo_header(source: Ipv6Addr, destination: Ipv6Addr, len: usize) -> Sum16BitWords {
-    // `len` is at most `Message::MAX_LEN`.
-    Sum16BitWords::new()
-        .add_16bytes(source.octets())
-        .add_16bytes(destination.octets())
-        .add_4bytes((len as u32).to_be_bytes())
-        .add_4bytes([0, 0, 0, PROTOCOL])
+    checksum::pseudo_header(source, destination, PROTOCOL, len)
 }
 
 /// Writes the checksum into a Mobility Header in which it is zero.

@@ -25,6 +25,7 @@ fn seeds() -> Vec<Vec<u8>> {
         seeds.push([&[0, 68], &datagram[..]].concat());
         seeds.push(datagram);
     }
+    seeds.extend(crate::samples_v6::samples());
     seeds.extend(mobility_headers());
     // Long samples repeat a pattern, and quadratic work on it teaches nothing; of DHCP it is what pads.
     seeds.retain(|seed| seed.len() <= 200);

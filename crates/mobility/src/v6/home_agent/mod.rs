@@ -13,7 +13,7 @@ mod prefix_delivery;
 mod prefixes;
 mod registration;
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use core::net::Ipv6Addr;
 
@@ -77,6 +77,8 @@ pub struct HomeAgent {
     nodes: BTreeMap<Ipv6Addr, Served>,
     prefixes: HomePrefixes,
     bindings: HomeRegistrations,
+    /// Home addresses of mobile nodes that are away whose link-local address is defended, too.
+    link_local: BTreeSet<Ipv6Addr>,
     /// At most one for each mobile node served.
     pending: BTreeMap<Ipv6Addr, Pending>,
     left: LeftCareOfAddresses<Ipv6Addr, Tunnel>,
@@ -115,6 +117,7 @@ impl HomeAgent {
             nodes,
             prefixes: HomePrefixes::new(now, config.prefixes.drain(..)),
             bindings: HomeRegistrations::new(config.address),
+            link_local: BTreeSet::new(),
             pending: BTreeMap::new(),
             left: LeftCareOfAddresses::default(),
             home_agents: HomeAgentsList::new(config.max_home_agents),
@@ -373,10 +376,8 @@ impl HomeAgent {
     /// Stops what is done for mobile nodes with bindings, if this one has none left.
     fn end_service_of_bindingless(&mut self, home_address: Ipv6Addr) {
         if self.bindings.of(home_address).is_empty() {
-            for address in self.defended(home_address, true) {
-                let interface = self.config.home_interface;
-                self.outbox.event(Event::Neighbor(NeighborEvent::Proxy { interface, address, on: false }));
-            }
+            let link_local = self.link_local.remove(&home_address);
+            self.defended(home_address, link_local).for_each(|address| self.proxy(address, false));
             self.deliveries.cancel(home_address);
         }
     }

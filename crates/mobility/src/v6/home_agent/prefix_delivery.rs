@@ -30,11 +30,7 @@ pub(super) struct PrefixDeliveries {
 /// RAND_ADV_DELAY.
 fn delay(config: PrefixAdvertisementConfig, preferred: Duration, random: &mut Randomness) -> Duration {
     let longest = config.max_interval.min(preferred);
-    let spread = if longest > config.min_interval {
-        longest - config.min_interval
-    } else {
-        config.min_interval - longest
-    };
+    let spread = longest.abs_diff(config.min_interval);
     config.min_interval + random.duration_up_to(spread)
 }
 

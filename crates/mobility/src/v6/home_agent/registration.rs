@@ -342,29 +342,41 @@ impl HomeAgent {
         None
     }
 
-    /// The owner has found out whether somebody else has `address`.
+    /// The owner has found out whether somebody else has `address`: the home address of one mobile node, or a link-local address
+    /// that belongs to those of several.
     pub(super) fn handle_detection(&mut self, now: Instant, address: Ipv6Addr, unique: bool) {
-        let is_about = |pending: &&mut Pending| pending.in_doubt.contains(&address);
-        let Some(pending) = self.pending.values_mut().find(is_about) else { return };
-        pending.in_doubt.retain(|doubtful| *doubtful != address);
-        if unique && !pending.in_doubt.is_empty() {
-            return;
-        }
-        let home_address = pending.request.home_address;
-        let Some(Pending { request, .. }) = self.pending.remove(&home_address) else { return };
-        let answer = if unique {
-            match self.check_registration(now, &request) {
-                Ok(()) => self.register(now, &request),
-                Err((reason, status)) => {
-                    self.outbox.drop(reason, request.addresses.source);
-                    request.answer(status, Lifetime::ZERO)
-                }
+        let mut decided = Vec::new();
+        for (home_address, pending) in &mut self.pending {
+            if !pending.in_doubt.contains(&address) {
+                continue;
             }
+            pending.in_doubt.retain(|doubtful| *doubtful != address);
+            if !unique || pending.in_doubt.is_empty() {
+                decided.push(*home_address);
+            }
+        }
+        for home_address in decided {
+            if let Some(Pending { request, .. }) = self.pending.remove(&home_address) {
+                let answer = self.decide(now, &request, unique);
+                self.acknowledge(&request, answer);
+            }
+        }
+    }
+
+    /// What becomes of a first binding now that it is known whether its addresses are unique.
+    fn decide(&mut self, now: Instant, request: &Request, unique: bool) -> Answer {
+        let checked = if unique {
+            self.check_registration(now, request)
         } else {
-            self.outbox.drop(DropReason::DuplicateAddress, request.addresses.source);
-            request.answer(BindingStatus::DuplicateAddressDetectionFailed, Lifetime::ZERO)
+            Err((DropReason::DuplicateAddress, BindingStatus::DuplicateAddressDetectionFailed))
         };
-        self.acknowledge(&request, answer);
+        match checked {
+            Ok(()) => self.register(now, request),
+            Err((reason, status)) => {
+                self.outbox.drop(reason, request.addresses.source);
+                request.answer(status, Lifetime::ZERO)
+            }
+        }
     }
 
     /// What nobody has found out in time is not accepted: the mobile node will ask again.
@@ -384,7 +396,7 @@ impl HomeAgent {
         let Some((lifetime, necessary)) = self.granted(now, request) else {
             return request.answer(BindingStatus::NotHomeSubnet, Lifetime::ZERO);
         };
-        let was_defended = self.bindings.of(home_address).iter().map(|binding| binding.link_local).max();
+        let was_away = !self.bindings.of(home_address).is_empty();
         let link_local = request.has(UpdateFlags::LINK_LOCAL_ADDRESS_COMPATIBILITY);
         let registration = HomeRegistration {
             home_address,
@@ -403,14 +415,16 @@ impl HomeAgent {
             self.tell(change);
         }
         self.left.forget(home_address, Some(care_of));
-        match was_defended {
-            None => self.defended(home_address, link_local).for_each(|address| self.proxy(address, true)),
-            Some(was) if was != link_local => {
-                for address in self.defended(home_address, true).skip(1) {
-                    self.proxy(address, link_local);
-                }
-            }
-            Some(_) => {}
+        let was_link_local = self.link_local.contains(&home_address);
+        if link_local {
+            self.link_local.insert(home_address);
+        } else {
+            self.link_local.remove(&home_address);
+        }
+        if !was_away {
+            self.defended(home_address, link_local).for_each(|address| self.proxy(address, true));
+        } else if was_link_local != link_local {
+            self.defended(home_address, true).skip(1).for_each(|address| self.proxy(address, link_local));
         }
         if let Some(config) = self.config.prefix_advertisements {
             let preferred =

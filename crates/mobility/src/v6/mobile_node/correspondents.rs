@@ -133,6 +133,8 @@ struct Correspondent {
     errors: Option<BackOff>,
     /// When packets were last exchanged with it.
     used: Instant,
+    /// That is so long ago that its binding is not renewed.
+    idle: bool,
 }
 
 impl Correspondent {
@@ -150,6 +152,7 @@ impl Correspondent {
             repairs: 0,
             errors: None,
             used: now,
+            idle: false,
         }
     }
 
@@ -159,15 +162,20 @@ impl Correspondent {
         self.update = None;
     }
 
+    /// Whether a test or an update is under way.
+    const fn is_busy(&self) -> bool {
+        self.update.is_some() || self.home.pending.is_some() || self.care_of.pending.is_some()
+    }
+
+    /// When something is due; [`Instant::MAX`] for never.
     fn deadline(&self) -> Instant {
-        let bound = self.bound.map(|bound| bound.expires.min(bound.renew_at));
+        let expires = self.bound.map(|bound| bound.expires);
+        let renewal = self.bound.map(|bound| bound.renew_at).filter(|_| !self.idle && !self.is_busy());
         let update = self.update.as_ref().map(|update| update.retransmission.next);
-        let forgotten = self.used + FORGOTTEN_AFTER;
-        [self.home.deadline(), self.care_of.deadline(), update, bound, self.barred, Some(forgotten)]
-            .into_iter()
-            .flatten()
-            .min()
-            .unwrap_or(forgotten)
+        let forgotten = (!self.idle).then_some(self.used + FORGOTTEN_AFTER);
+        let tests = [self.home.deadline(), self.care_of.deadline()];
+        let all = [expires, renewal, update, self.barred, forgotten].into_iter().chain(tests);
+        all.flatten().min().unwrap_or(Instant::MAX)
     }
 }
 
@@ -212,6 +220,9 @@ impl MobileNode {
         }
         if let Some(known) = self.correspondents.of.get_mut(&correspondent) {
             known.used = now;
+            if core::mem::take(&mut known.idle) {
+                self.drive_correspondent(now, correspondent);
+            }
             return;
         }
         if !self.new_correspondents.take(now, super::NEW_CORRESPONDENTS) {
@@ -290,13 +301,9 @@ impl MobileNode {
         }
         known.barred = known.barred.filter(|until| *until > now);
         let has_binding = known.bound.is_some() || known.may_be_bound;
-        if known.used + FORGOTTEN_AFTER <= now {
-            if known.bound.is_none() && known.update.is_none() {
-                return;
-            }
-            // A binding that nobody uses ends by itself.
-            known.used = now;
-            known.may_be_bound = false;
+        known.idle = known.used + FORGOTTEN_AFTER <= now;
+        if known.idle && known.bound.is_none() && known.update.is_none() {
+            return;
         }
         match place.goal {
             Goal::Wait => known.stop(),
@@ -306,12 +313,8 @@ impl MobileNode {
             goal => self.pursue(now, address, &mut known, (goal, place)),
         }
         // What could not go out for want of a place comes when there is one.
-        if let Some(bound) = &mut known.bound
-            && bound.renew_at <= now
-            && known.update.is_none()
-            && known.home.pending.is_none()
-            && known.care_of.pending.is_none()
-        {
+        let is_busy = known.is_busy();
+        if let Some(bound) = known.bound.as_mut().filter(|bound| bound.renew_at <= now && !is_busy) {
             bound.renew_at = Instant::MAX;
         }
         self.correspondents.of.insert(address, known);
@@ -331,8 +334,9 @@ impl MobileNode {
                 known.care_of.token = None;
                 known.tested = Some(care_of);
             }
-            let in_place = known.bound.is_some_and(|bound| bound.care_of == care_of && now < bound.renew_at);
-            if in_place {
+            // One that nobody uses is not renewed.
+            let lasts = |bound: Bound| now < bound.renew_at || known.idle;
+            if known.bound.is_some_and(|bound| bound.care_of == care_of && lasts(bound)) {
                 return known.stop();
             }
         } else {
@@ -672,7 +676,7 @@ impl MobileNode {
     /// A correspondent node does not know Mobile IPv6 (sections 11.3.5 and 11.3.6); false when nothing was asked of it.
     pub(super) fn handle_unable(&mut self, now: Instant, address: Ipv6Addr) -> bool {
         let Some(known) = self.correspondents.of.get_mut(&address) else { return false };
-        let waits = known.update.is_some() || known.home.pending.is_some() || known.care_of.pending.is_some();
+        let waits = known.is_busy();
         if waits {
             known.stop();
             known.barred = Some(now + BARRED_FOR);

@@ -25,7 +25,9 @@ impl MobileNode {
     pub fn delivery(&self, destination: Ipv6Addr) -> Option<Delivery> {
         let active = self.active?;
         let interface = self.interfaces.get(active).filter(|interface| interface.up)?;
-        let held = interface.held?;
+        // Where it was registered it may be no longer; another registration is about to follow.
+        let current = self.attachment(self.outbox.now(), active);
+        let held = interface.held.filter(|held| Some(held.attachment) == current)?;
         let plain = Addresses::new(self.config.home_address, destination);
         let (addresses, via) = match held.attachment {
             Attachment::Home => {
@@ -33,10 +35,6 @@ impl MobileNode {
                 (plain, interface.router(self.config.home_address).filter(|_| !on_link))
             }
             Attachment::Away { care_of } => {
-                // The address may be gone; the registration of another one is about to follow.
-                if self.attachment(self.outbox.now(), active) != Some(held.attachment) {
-                    return None;
-                }
                 let knows = self.correspondents.knows(destination, care_of, self.outbox.now());
                 let addresses = if knows {
                     Addresses::new(care_of, destination).with_home_address(self.config.home_address)

@@ -212,6 +212,8 @@ impl MobileNode {
         self.retiring = None;
         for interface in &mut self.interfaces {
             interface.pending = None;
+            // Who changes his mind does not know whether the home agent has heard of it.
+            interface.refresh = interface.held.is_some();
         }
         self.farewell(now, Purpose::Farewell);
         if self.farewells.is_empty() {

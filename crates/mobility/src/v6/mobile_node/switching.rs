@@ -306,8 +306,11 @@ impl MobileNode {
         let refresh = interface.refresh && (desired || self.handover.is_none());
         let due = in_place.is_some_and(|held| held.renew_at <= now) || refresh;
         let needed = match in_place {
-            // A binding kept from before is no reason to stay on another interface.
-            Some(_) => due || (desired && self.active != Some(index)),
+            // A binding kept from before is no reason to stay on another interface, and a handover that was begun is to end.
+            Some(_) => {
+                let is_begun = self.handover.is_some_and(|handover| handover.to == index);
+                due || (desired && (self.active != Some(index) || is_begun))
+            }
             None => desired,
         };
         let blocked = interface.blocked.is_some_and(|(where_, until)| where_ == attachment && until > now);

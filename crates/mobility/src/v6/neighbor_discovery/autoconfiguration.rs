@@ -85,7 +85,9 @@ impl Entry {
     }
 
     fn next_timeout(&self) -> Option<(Instant, bool)> {
-        let deprecated = (!self.told_deprecated).then_some(self.preferred_until).flatten();
+        // Of one that the owner does not know yet, deprecation is told when it does.
+        let is_used = self.detection.is_none() || self.optimistic;
+        let deprecated = (is_used && !self.told_deprecated).then_some(self.preferred_until).flatten();
         let lifetime = self.valid_until.into_iter().chain(deprecated).min().map(|at| (at, false));
         let detection = self.detection.as_ref().map(|detection| (detection.deadline(), true));
         lifetime.into_iter().chain(detection).min()

@@ -131,7 +131,8 @@ impl NeighborCache {
         self.retrans_timer
     }
 
-    pub(super) const fn reachable_time(&self) -> Duration {
+    #[cfg(test)]
+    const fn reachable_time(&self) -> Duration {
         self.reachable_time
     }
 

@@ -121,7 +121,8 @@ impl RouterList {
         self.routers.iter()
     }
 
-    pub(super) fn contains(&self, address: Ipv6Addr) -> bool {
+    #[cfg(test)]
+    fn contains(&self, address: Ipv6Addr) -> bool {
         self.routers.iter().any(|router| router.address == address)
     }
 

@@ -1,3 +1,11 @@
-//! Mobile IPv6.
+//! Home agents, mobile nodes and correspondent nodes of Mobile IPv6, alone and together.
 
+mod attacks;
 mod correspondent;
+mod craft;
+mod home_agent;
+mod peer;
+mod registration;
+mod route_optimization;
+mod weather;
+mod world;
