@@ -37,7 +37,8 @@ pub(super) enum Step {
         name: usize,
         home: bool,
     },
-    /// He sends an update for these addresses with tokens he has.
+    /// He sends an update for these addresses with tokens he has: `skilled`, between his own addresses with the tokens for them, else
+    /// with any.
     Forge {
         home: usize,
         care_of: usize,
@@ -46,6 +47,7 @@ pub(super) enum Step {
         sequence: u16,
         lifetime: u16,
         named: bool,
+        skilled: bool,
     },
     /// He repeats one of the mobile node's updates, with a bit changed or as it was.
     Repeat {
@@ -71,22 +73,46 @@ struct Belief {
     expires: Instant,
 }
 
+/// What has happened.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tally {
+    /// Updates of the mobile node.
+    pub(super) honest: usize,
+    /// Updates of the attacker for his own addresses that were accepted.
+    pub(super) forged: usize,
+    /// Repetitions that were refused by their sequence number.
+    pub(super) repeated: usize,
+    /// Updates with nonces of the past.
+    pub(super) expired: usize,
+    /// Questions for a new binding.
+    pub(super) asked: usize,
+}
+
 struct Run {
     world: World,
+    tally: Tally,
     belief: Option<Belief>,
     /// The mobile node's tokens by care-of address, and when it got them.
     tokens: [Option<(Instant, Tokens)>; 2],
     sequence: u16,
     /// What the attacker has seen.
     seen: Vec<Crafted>,
-    /// The tokens he has: of home tests and care-of tests, with who they are for.
-    stolen: Vec<Tokens>,
+    /// The tokens he has: for which address, of a Home Test or not.
+    stolen: Vec<(Ipv6Addr, bool, Tokens)>,
 }
 
 impl Run {
     fn new() -> Self {
         let world = World::new();
-        Self { world, belief: None, tokens: [None; 2], sequence: 0, seen: Vec::new(), stolen: Vec::new() }
+        Self {
+            world,
+            tally: Tally::default(),
+            belief: None,
+            tokens: [None; 2],
+            sequence: 0,
+            seen: Vec::new(),
+            stolen: Vec::new(),
+        }
     }
 
     fn take(&mut self, step: &Step) {
@@ -102,6 +128,7 @@ impl Run {
                     assert!(matches!(message, Message::BindingRefreshRequest(_)));
                     let asked = [HOME, ATTACKER_HOME, ATTACKER_CARE_OF].contains(&way.destination);
                     assert!(asked, "to who has a binding");
+                    self.tally.asked += 1;
                 }
             }
             Step::Register { care_of, lifetime, fresh } => self.register(care_of, lifetime, fresh),
@@ -146,6 +173,7 @@ impl Run {
         let granted = Duration::from_secs(u64::from(lifetime) * 4).min(MAX_LIFETIME);
         self.belief = (lifetime > 0).then(|| Belief { care_of, expires: now + granted });
         self.seen.push(update);
+        self.tally.honest += 1;
     }
 
     fn ask(&mut self, name: Ipv6Addr, home: bool) {
@@ -162,23 +190,31 @@ impl Run {
                 other => panic!("no test: {other:?}"),
             };
             let indices = careof_wire::mip6::NonceIndices { home: index, care_of: index };
-            self.stolen.push(Tokens { home: token, care_of: token, indices });
+            self.stolen.push((name, home, Tokens { home: token, care_of: token, indices }));
         }
     }
 
     fn forge(&mut self, step: &Step) {
-        let &Step::Forge { home, care_of, alternate, tokens, sequence, lifetime, named } = step else {
+        let &Step::Forge { home, care_of, alternate, tokens, sequence, lifetime, named, skilled } = step
+        else {
             return;
         };
         if self.stolen.is_empty() {
             return;
         }
-        let of = |at: usize| self.stolen[self.stolen.len() - 1 - at % self.stolen.len()];
-        let (first, second) = (of(tokens.0), of(tokens.1));
+        let own = if skilled { 2 } else { NAMES.len() };
+        let (home_address, care_of) = (NAMES[home % own], NAMES[care_of % own]);
+        let right = |name: Ipv6Addr, of_home: bool| {
+            let wanted =
+                |stolen: &&(Ipv6Addr, bool, Tokens)| skilled && (stolen.0, stolen.1) == (name, of_home);
+            self.stolen.iter().rev().find(wanted).map(|stolen| stolen.2)
+        };
+        let any = |at: usize| self.stolen[self.stolen.len() - 1 - at % self.stolen.len()].2;
+        let first = right(home_address, true).unwrap_or_else(|| any(tokens.0));
+        let second = right(care_of, false).unwrap_or_else(|| any(tokens.1));
         let mut indices = first.indices;
         indices.care_of = second.indices.care_of;
         let tokens = Tokens { home: first.home, care_of: second.care_of, indices };
-        let (home_address, care_of) = (NAMES[home], NAMES[care_of]);
         let mut options = MobilityOptions::new();
         if alternate {
             options.push(MobilityOption::AlternateCareOfAddress(care_of));
@@ -230,9 +266,18 @@ impl Run {
     }
 
     /// Nothing is sent but to who sent something, once.
-    fn check_answers(&self, sent: &[careof_mobility::v6::Transmit], source: Ipv6Addr) {
+    fn check_answers(&mut self, sent: &[careof_mobility::v6::Transmit], source: Ipv6Addr) {
         assert!(sent.len() <= 1, "one message has one answer");
         assert!(sent.iter().all(|transmit| transmit.addresses.destination == source));
+        for (_, message) in parsed(sent) {
+            let Message::BindingAcknowledgement(answer) = message else { continue };
+            match answer.status.number() {
+                0 => self.tally.forged += 1,
+                135 => self.tally.repeated += 1,
+                136..=138 => self.tally.expired += 1,
+                _ => {}
+            }
+        }
     }
 
     fn check(&mut self) {
@@ -264,11 +309,12 @@ impl Run {
 }
 
 /// Takes steps one after the other; at the end all becomes quiet.
-pub(super) fn run(steps: impl IntoIterator<Item = Step>) {
+pub(super) fn run(steps: impl IntoIterator<Item = Step>) -> Tally {
     let mut run = Run::new();
     steps.into_iter().for_each(|step| run.take(&step));
     run.world.wait(Duration::from_secs(700));
     assert_eq!((run.world.node.remembered(), run.world.node.next_timeout()), (0, None), "nothing is left");
+    run.tally
 }
 
 /// The steps that bytes stand for, nine each; 80 at most.
@@ -282,7 +328,9 @@ pub(super) fn steps_of(bytes: &[u8]) -> impl Iterator<Item = Step> {
             1 | 2 => {
                 Step::Register { care_of: usize::from(at(1) % 2), lifetime: u16::from(at(2)), fresh: flag(0) }
             }
-            3 => Step::Ask { name: name(at(1)), home: flag(0) },
+            3 => {
+                Step::Ask { name: if flag(1) { name(at(1)) } else { usize::from(at(1) % 2) }, home: flag(0) }
+            }
             4 => Step::Forge {
                 home: name(at(1)),
                 care_of: name(at(2)),
@@ -291,6 +339,7 @@ pub(super) fn steps_of(bytes: &[u8]) -> impl Iterator<Item = Step> {
                 sequence: u16::from_be_bytes([at(5), at(6)]),
                 lifetime: u16::from(at(7)),
                 named: flag(1),
+                skilled: flag(2),
             },
             5 => Step::Repeat {
                 which: usize::from(at(1)),

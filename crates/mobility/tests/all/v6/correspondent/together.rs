@@ -5,12 +5,12 @@ use std::net::Ipv6Addr;
 use std::time::Duration;
 
 use careof_base::{Instant, RandomStream};
-use careof_mobility::InterfaceId;
 use careof_mobility::v6::{
     CorrespondentNode, CorrespondentNodeConfig, HomeAgent, HomeAgentConfig, Input, InterfaceAddress,
     InterfaceConfig, MobileNode, MobileNodeConfig, Prefix, SecurityAssociation, ServedMobileNode, Transmit,
     TransmitPayload,
 };
+use careof_mobility::{InterfaceId, Notice};
 use careof_wire::mip6::Spi;
 
 use super::peer::CORRESPONDENT;
@@ -87,6 +87,8 @@ impl World {
                 InterfaceAddress { address: address(number), prefix: prefix(number), valid_for: None };
             self.tell(Input::AddressAdded { interface: WLAN, address });
         }
+        self.mobile.switch_to(self.now, WLAN, Notice::None).expect("the only interface");
+        self.deliver();
     }
 
     /// Takes every packet to where it goes, at once.
