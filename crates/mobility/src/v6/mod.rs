@@ -25,7 +25,8 @@ pub use event::{
     BindingChanged, CorrespondentChanged, Event, NeighborEvent, RegistrationEvent, RegistrationStep,
 };
 pub use home_agent::{
-    HomeAgent, HomeAgentConfig, HomePrefix, HomeRegistration, PrefixAdvertisementConfig, ServedMobileNode,
+    HomeAgent, HomeAgentConfig, HomePrefix, HomeRegistration, HomeRegistrationRecord, MobileNodeRecord,
+    PrefixAdvertisementConfig, ServedMobileNode,
 };
 pub use io::{Addresses, Input, InterfaceAddress, Transmit, TransmitPayload, Tunnel, Wake};
 pub use mobile_node::{

@@ -11,6 +11,7 @@ mod config;
 mod home_agents_list;
 mod prefix_delivery;
 mod prefixes;
+mod record;
 mod registration;
 
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -29,6 +30,7 @@ pub use config::{HomeAgentConfig, HomePrefix, PrefixAdvertisementConfig, ServedM
 use home_agents_list::HomeAgentsList;
 use prefix_delivery::PrefixDeliveries;
 use prefixes::HomePrefixes;
+pub use record::{HomeRegistrationRecord, MobileNodeRecord};
 use registration::Request;
 
 use super::outbox::Outbox;

@@ -22,7 +22,7 @@ use crate::v6::{Addresses, DropReason, Event, NeighborEvent, RegistrationEvent, 
 use crate::{Change, InterfaceId};
 
 /// MAX_DELETE_BCE_TIMEOUT (RFC 6275 section 12).
-const DELETED_FOR: Duration = Duration::from_secs(10);
+pub(super) const DELETED_FOR: Duration = Duration::from_secs(10);
 
 /// A Binding Update whose authenticator was found right, as far as it takes to carry it out and to answer it.
 #[derive(Clone, Debug)]

@@ -5,197 +5,35 @@
 //! tokens the node has the key for a Binding Update. At home a Home Test alone gives the key to delete the binding. Tokens serve
 //! until MAX_TOKEN_LIFETIME, so that after a move only the care-of address is tested.
 
-use alloc::collections::BTreeMap;
 use core::net::Ipv6Addr;
 use core::time::Duration;
 
-use careof_base::{Instant, Randomness};
+use careof_base::Instant;
 use careof_wire::mip6::{
     BindingAcknowledgement, BindingAuthorization, BindingManagementKey, BindingStatus, BindingUpdate,
-    CareOfTest, CareOfTestInit, HomeTest, HomeTestInit, InitCookie, KeygenToken, Lifetime, Message,
-    MobilityOption, MobilityOptions, NonceIndex, NonceIndices, SequenceNumber, UpdateFlags,
+    CareOfTest, CareOfTestInit, HomeTest, HomeTestInit, Lifetime, Message, MobilityOption, MobilityOptions,
+    NonceIndex, NonceIndices, SequenceNumber, UpdateFlags,
 };
 
 use super::MobileNode;
 use super::attachment::Attachment;
+use super::binding_update_list::{Bound, Correspondent, FORGOTTEN_AFTER, Goal, Test, Update};
 use super::registration::{RecentUpdates, Sent};
 use crate::back_off::BackOff;
-use crate::v6::update_rate::{Retransmission, UpdateRate};
+use crate::v6::update_rate::Retransmission;
 use crate::v6::{
     Addresses, CorrespondentChanged, DropReason, Event, RegistrationEvent, RegistrationStep, Tunnel,
 };
 use crate::{Change, InterfaceId};
 
-/// MAX_TOKEN_LIFETIME (RFC 6275 section 12).
-const TOKEN_LIFETIME: Duration = Duration::from_secs(210);
 /// MAX_RO_FAILURE (RFC 6275 section 12): messages in vain after which packets go through the home agent again.
 const MAX_RO_FAILURE: u32 = 3;
 /// Messages in vain after which the node stops trying for a while.
 const MAX_ATTEMPTS: u32 = 8;
 /// For how long a correspondent node that does not answer, or cannot, is left alone (section 11.3.5: "a period of time").
 const BARRED_FOR: Duration = Duration::from_secs(300);
-/// How long a correspondent node is remembered without packets.
-const FORGOTTEN_AFTER: Duration = Duration::from_secs(420);
 /// Binding Updates refused for their numbers or nonces in a row, before the node waits.
 const MAX_REPAIRS: u32 = 4;
-
-/// A keygen token received.
-#[derive(Clone, Copy, Debug)]
-struct Token {
-    token: KeygenToken,
-    nonce: NonceIndex,
-    received: Instant,
-}
-
-/// One of the two tests.
-#[derive(Clone, Copy, Debug, Default)]
-struct Test {
-    /// Under way: the cookie sent last, and when another one is sent.
-    pending: Option<(InitCookie, Retransmission)>,
-    token: Option<Token>,
-    rate: UpdateRate,
-}
-
-impl Test {
-    /// The token, as long as it may be used.
-    fn fresh(&self, now: Instant) -> Option<Token> {
-        self.token.filter(|token| now < token.received + TOKEN_LIFETIME)
-    }
-
-    fn begin(&mut self, now: Instant, (first, longest): (Duration, Duration)) {
-        if self.pending.is_none() {
-            let retransmission = Retransmission::begin(now, first, longest);
-            self.pending = Some((InitCookie([0; 8]), retransmission));
-        }
-    }
-
-    /// Takes in an answer; false when nobody waits for it.
-    fn answered(&mut self, now: Instant, cookie: InitCookie, token: KeygenToken, nonce: NonceIndex) -> bool {
-        let expected = self.pending.filter(|(_, retransmission)| retransmission.attempts > 0);
-        if expected.is_none_or(|(own, _)| own != cookie) {
-            return false;
-        }
-        self.pending = None;
-        self.token = Some(Token { token, nonce, received: now });
-        true
-    }
-
-    fn deadline(&self) -> Option<Instant> {
-        self.pending.map(|(_, retransmission)| retransmission.next)
-    }
-}
-
-/// What the correspondent node is to know.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Goal {
-    /// This care-of address.
-    Bind(Ipv6Addr),
-    /// None: the node is at home.
-    Delete,
-    /// Whatever it knows: the node is nowhere.
-    Wait,
-}
-
-/// A Binding Update under way.
-#[derive(Clone, Debug)]
-struct Update {
-    goal: Goal,
-    key: BindingManagementKey,
-    nonces: NonceIndices,
-    lifetime: Lifetime,
-    recent: RecentUpdates,
-    retransmission: Retransmission,
-}
-
-/// A binding that the correspondent node has acknowledged.
-#[derive(Clone, Copy, Debug)]
-struct Bound {
-    care_of: Ipv6Addr,
-    renew_at: Instant,
-    expires: Instant,
-}
-
-#[derive(Debug)]
-struct Correspondent {
-    sequence: SequenceNumber,
-    home: Test,
-    care_of: Test,
-    /// The care-of address that is, or was, tested.
-    tested: Option<Ipv6Addr>,
-    bound: Option<Bound>,
-    /// It may have a binding that it has not acknowledged.
-    may_be_bound: bool,
-    update: Option<Update>,
-    updates: UpdateRate,
-    barred: Option<Instant>,
-    repairs: u32,
-    /// How often it may say that it has no binding.
-    errors: Option<BackOff>,
-    /// When packets were last exchanged with it.
-    used: Instant,
-    /// That is so long ago that its binding is not renewed.
-    idle: bool,
-}
-
-impl Correspondent {
-    fn new(now: Instant, random: &mut Randomness) -> Self {
-        Self {
-            sequence: SequenceNumber((random.next_u64() >> 48) as u16),
-            home: Test::default(),
-            care_of: Test::default(),
-            tested: None,
-            bound: None,
-            may_be_bound: false,
-            update: None,
-            updates: UpdateRate::default(),
-            barred: None,
-            repairs: 0,
-            errors: None,
-            used: now,
-            idle: false,
-        }
-    }
-
-    fn stop(&mut self) {
-        self.home.pending = None;
-        self.care_of.pending = None;
-        self.update = None;
-    }
-
-    /// Whether a test or an update is under way.
-    const fn is_busy(&self) -> bool {
-        self.update.is_some() || self.home.pending.is_some() || self.care_of.pending.is_some()
-    }
-
-    /// When something is due; [`Instant::MAX`] for never.
-    fn deadline(&self) -> Instant {
-        let expires = self.bound.map(|bound| bound.expires);
-        let renewal = self.bound.map(|bound| bound.renew_at).filter(|_| !self.idle && !self.is_busy());
-        let update = self.update.as_ref().map(|update| update.retransmission.next);
-        let forgotten = (!self.idle).then_some(self.used + FORGOTTEN_AFTER);
-        let tests = [self.home.deadline(), self.care_of.deadline()];
-        let all = [expires, renewal, update, self.barred, forgotten].into_iter().chain(tests);
-        all.flatten().min().unwrap_or(Instant::MAX)
-    }
-}
-
-/// The correspondent nodes of a mobile node, at most as many as configured.
-#[derive(Debug, Default)]
-pub(super) struct Correspondents {
-    of: BTreeMap<Ipv6Addr, Correspondent>,
-}
-
-impl Correspondents {
-    /// Whether `correspondent` has acknowledged that the node is at `care_of`.
-    pub(super) fn knows(&self, correspondent: Ipv6Addr, care_of: Ipv6Addr, now: Instant) -> bool {
-        let bound = self.of.get(&correspondent).and_then(|known| known.bound);
-        bound.is_some_and(|bound| bound.care_of == care_of && now < bound.expires)
-    }
-
-    pub(super) fn deadline(&self) -> Option<Instant> {
-        self.of.values().map(Correspondent::deadline).min()
-    }
-}
 
 /// From where the node talks to correspondent nodes.
 #[derive(Clone, Copy, Debug)]
@@ -412,7 +250,7 @@ impl MobileNode {
     /// Sends the test messages that are due, each with a cookie of its own (section 11.8).
     fn send_tests(&mut self, now: Instant, address: Ipv6Addr, known: &mut Correspondent, place: Place) {
         let home_address = self.config.home_address;
-        if let Some(cookie) = due_cookie(now, &mut known.home, &mut self.random) {
+        if let Some(cookie) = known.home.due_cookie(now, &mut self.random) {
             let way = Addresses::new(home_address, address);
             let way = match (place.goal, place.home_agent) {
                 // Through the home agent (section 6.1.3).
@@ -425,7 +263,7 @@ impl MobileNode {
             self.transmit(place.interface, way, &Message::HomeTestInit(HomeTestInit { cookie, options }));
         }
         let Goal::Bind(care_of) = place.goal else { return };
-        if let Some(cookie) = due_cookie(now, &mut known.care_of, &mut self.random) {
+        if let Some(cookie) = known.care_of.due_cookie(now, &mut self.random) {
             let way = Addresses::new(care_of, address);
             let options = MobilityOptions::new();
             self.transmit(place.interface, way, &Message::CareOfTestInit(CareOfTestInit { cookie, options }));
@@ -683,18 +521,4 @@ impl MobileNode {
         }
         waits
     }
-}
-
-/// The cookie to send now, when one is due.
-fn due_cookie(now: Instant, test: &mut Test, random: &mut Randomness) -> Option<InitCookie> {
-    let (cookie, retransmission) = test.pending.as_mut().filter(|(_, r)| r.next <= now)?;
-    let allowed = test.rate.earliest(now);
-    if allowed > now {
-        retransmission.next = allowed;
-        return None;
-    }
-    *cookie = InitCookie(random.next_u64().to_be_bytes());
-    retransmission.sent(now);
-    test.rate.spend(now);
-    Some(*cookie)
 }

@@ -7,6 +7,7 @@
 
 mod acknowledgement;
 mod attachment;
+mod binding_update_list;
 mod config;
 mod correspondents;
 mod delivery;
@@ -30,7 +31,7 @@ pub use config::{
 pub use delivery::Delivery;
 
 use attachment::{Attachment, Interface};
-use correspondents::Correspondents;
+use binding_update_list::Correspondents;
 use discovery::{HomeAgents, Questions};
 use registration::{Pending, Purpose};
 use switching::{Handover, Retiring};

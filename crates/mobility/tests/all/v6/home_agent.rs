@@ -535,6 +535,34 @@ fn the_operator_ends_a_mobile_nodes_bindings() {
     assert!(agent.care_ofs().is_empty() && !agent.node.accepts_reverse_tunnel(HOME, care_of(2)));
 }
 
+/// A restart loses neither bindings nor what tells fresh updates from old ones.
+#[test]
+fn a_home_agent_that_is_started_again_carries_on() {
+    for security in [timestamps(), sequence_numbers()] {
+        let mut before = Agent::serving(security.clone());
+        let stamp = clock().at(Instant::ZERO);
+        let update = named(5, 1, 2).stamped(stamp);
+        assert_eq!(before.status(&update), Some(0));
+        before.until(Instant::from_secs(100));
+        let record = before.node.record(before.now, HOME).expect("served");
+        // It starts at another instant of its own, and the clock has gone on by 50 s.
+        let mut after = Agent::serving(security);
+        after.node.set_clock(clock().ahead_by(Duration::from_secs(150)));
+        assert!(after.node.restore(after.now, &record));
+        after.drain();
+        assert_eq!(after.care_ofs(), [care_of(2)]);
+        let proxy = NeighborEvent::Proxy { interface: HOME_IF, address: HOME, on: true };
+        assert!(after.neighbor_events().contains(&proxy));
+        assert!(matches!(after.status(&update), Some(135 | 144)), "a replay");
+        after.until(Instant::from_secs(149));
+        assert_eq!(after.care_ofs(), [care_of(2)]);
+        after.until(Instant::from_secs(151));
+        assert!(after.care_ofs().is_empty(), "300 s after it was granted");
+    }
+    let stranger = MobileNodeRecord { home_address: HA, bindings: Vec::new(), sequence: None, latest: None };
+    assert!(!Agent::serving(timestamps()).node.restore(Instant::ZERO, &stranger));
+}
+
 #[test]
 fn configurations_that_could_never_work_are_refused() {
     let make =

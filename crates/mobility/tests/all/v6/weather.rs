@@ -24,7 +24,7 @@ enum Step {
     /// The correspondent node is restarted.
     Forget,
     HomeAgentDead(bool),
-    ClockStep(i32),
+    SetClock(i32),
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -39,7 +39,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::NewNonce),
         1 => Just(Step::Forget),
         1 => any::<bool>().prop_map(Step::HomeAgentDead),
-        1 => (-60..60).prop_map(Step::ClockStep),
+        1 => (-60..60).prop_map(Step::SetClock),
     ]
 }
 
@@ -110,7 +110,7 @@ fn run(case: &Case) {
             Step::NewNonce => world.peer.nonce += 1,
             Step::Forget => world.peer.bindings.clear(),
             Step::HomeAgentDead(dead) => world.home_is_dead = dead,
-            Step::ClockStep(seconds) => {
+            Step::SetClock(seconds) => {
                 let span = Duration::from_secs(seconds.unsigned_abs().into());
                 let stepped = if seconds < 0 { clock().behind_by(span) } else { clock().ahead_by(span) };
                 world.mobile.set_clock(stepped);
