@@ -1,4 +1,4 @@
-"""tshark reads the Mobility Headers that the wire crate emits: no malformed frame, no bad checksum, the right fields."""
+"""tshark reads the Mobility Headers that the wire crate emits: no malformed frame, no bad checksum, right fields."""
 
 from __future__ import annotations
 
@@ -91,7 +91,8 @@ def test_updates() -> None:
 
 def test_acknowledgements() -> None:
     for status in STATUSES:
-        found = fields(f"acknowledgement_{status}", "mip6.mhtype", "mip6.ba.status", "mip6.ba.seqnr", "mip6.ba.lifetime")
+        wanted = ["mip6.mhtype", "mip6.ba.status", "mip6.ba.seqnr", "mip6.ba.lifetime"]
+        found = fields(f"acknowledgement_{status}", *wanted)
         assert found == [["6"], [str(status)], ["258"], ["100"]]
     wanted = ["mip6.ba.status", "mip6.ba.k_flag", "mip6.bra.interval"]
     assert fields("acknowledgement_of_home_agent", *wanted) == [["1"], ["1"], ["70"]]
@@ -108,12 +109,13 @@ def test_errors_and_requests() -> None:
 def test_options_are_named() -> None:
     shown = tshark("-V", "-Y", "mip6.mhtype == 5 && mip6.bu.h_flag == 1")
     names = set(re.findall(r"MIPv6 Option - (.+)", shown))
-    assert {
+    # Those of RFC 4285 it calls by the names of their numbers.
+    assert names >= {
         "Alternate Care-of Address",
-        "Mobile Node Identifier",
-        "Mobility Message Authentication",
-        "Mobility Message Replay Protection",
+        "Mobile Node Identifier: mn@example.org",
+        "AUTH-OPTION-TYPE",
+        "MESG-ID-OPTION-TYPE",
         "IPv4 Home Address",
         "IPv4 Care-of Address",
         "Binding Identifier",
-    } <= {name.removesuffix(" option").strip() for name in names}, names
+    }
