@@ -19,6 +19,7 @@ mod flags;
 mod lifetime;
 mod message;
 mod option;
+mod proof;
 mod return_routability;
 mod sequence;
 mod status;
@@ -34,9 +35,9 @@ pub use message::{
     BindingAcknowledgement, BindingError, BindingRefreshRequest, BindingUpdate, Message, TooLong,
     UnknownMessage,
 };
-pub use option::{
-    AuthenticationSubtype, Authenticator, MalformedBindingIdentifier, MessageAuthentication,
-    MobileNodeIdentifier, MobilityOption, MobilityOptions, NonceIndices, NtpTimestamp, UnknownOption,
+pub use option::{MalformedBindingIdentifier, MobilityOption, MobilityOptions, NonceIndices, UnknownOption};
+pub use proof::{
+    AuthenticationSubtype, Authenticator, MessageAuthentication, MobileNodeIdentifier, NtpTimestamp,
 };
 pub use return_routability::{
     CareOfTest, CareOfTestInit, HomeTest, HomeTestInit, InitCookie, KeygenToken, NonceIndex,
