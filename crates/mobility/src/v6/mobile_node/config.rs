@@ -85,8 +85,8 @@ pub struct RouteOptimizationConfig {
 }
 
 impl RouteOptimizationConfig {
-    /// MAX_RR_BINDING_LIFETIME (RFC 6275 section 12).
-    pub const MAX_LIFETIME: Lifetime = Lifetime::from_units(105);
+    /// The longest that a correspondent node keeps what return routability has made.
+    pub const MAX_LIFETIME: Lifetime = crate::v6::CorrespondentNodeConfig::MAX_LIFETIME;
 }
 
 impl Default for RouteOptimizationConfig {
