@@ -13,6 +13,7 @@ mod lcd_kick;
 mod m_tcp;
 mod mss_clamp;
 mod path_queue;
+mod received_data;
 mod replay;
 mod replay_properties;
 mod script;
