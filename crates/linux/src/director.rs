@@ -14,8 +14,8 @@ use careof_mobility::v4::{
     Change as BindingChange, DeliveryMethod, Event, HandoverEvent, InterfaceId, Notice,
 };
 use careof_plan::{
-    NodeId, Side, Step, Topology, Tunnelling, announced_path, down_of, fate_of_queue, first_peer, is_told,
-    new_path, tunnel_overhead, up_of,
+    Locator, NodeId, Side, Step, Topology, Tunnelling, announced_path, down_of, fate_of_queue, first_peer,
+    is_told, new_path, tunnel_overhead, up_of,
 };
 use careof_scenario::{CareOf, Handover, HandoverStyle, LinkId, QueuedFate, Role, Routing, Scenario};
 
@@ -323,7 +323,7 @@ impl Director {
         let agent = self.agents.iter().find(|agent| buffers && agent.node == node);
         if let (Some(agent), Some(mobile)) = (agent, self.topology.home_address()) {
             let new = announced_path(&self.scenario, &self.topology, handover.to);
-            agent.announce_departure(mobile, handover.notice, new);
+            agent.announce_departure(mobile.to_ipv4(), handover.notice, new);
         }
     }
 
@@ -368,7 +368,8 @@ impl Director {
             let name = &self.scenario.link(link).name;
             let metric = FIRST_METRIC + index as u32;
             let host = self.network.host(mobile);
-            give_address(host, name, interface.address, interface.peer_address, metric)?;
+            let [own, gateway] = [interface.address, interface.peer_address].map(Locator::to_ipv4);
+            give_address(host, name, own, gateway, metric)?;
         }
         Ok(())
     }
@@ -394,7 +395,7 @@ impl Director {
             && self.assists_at(anchor).is_some_and(|config| config.is_for_all_packets())
             && let Some(agent) = self.agents.iter().find(|agent| agent.node == anchor)
         {
-            agent.reachable(self.topology.place(mobile).interfaces[index].address, up);
+            agent.reachable(self.topology.place(mobile).interfaces[index].address.to_ipv4(), up);
         }
     }
 
@@ -504,7 +505,8 @@ impl Director {
         let peer = self.topology.place(interface.peer);
         self.bindings.iter().any(|care_of| {
             // A foreign agent's address stands for the link to its visitor.
-            *care_of == interface.address || peer.interfaces.iter().any(|own| own.address == *care_of)
+            let care_of = Locator::of_ipv4(*care_of);
+            care_of == interface.address || peer.interfaces.iter().any(|own| own.address == care_of)
         })
     }
 
@@ -534,10 +536,10 @@ impl Director {
         let is_home = mobility.is_some_and(|mobility| mobility.home == Some(link));
         let overhead = if is_home { 0 } else { tunnel_overhead(&self.scenario) };
         let peer = first.map_or_else(|| self.topology.entrance(down_of(link)), |(_, peer)| peer);
-        let address = self.topology.address_of(peer);
+        let address = self.topology.address_of(peer).to_ipv4();
         let method = self.plan.as_ref().map(|plan| plan.policy.lookup(address, None));
         let reverse = !is_home && method == Some(DeliveryMethod::ReverseTunnel);
-        let tunnelling = Tunnelling { overhead: u32::from(overhead), reverse, straight: false };
+        let tunnelling = Tunnelling { overhead: u32::from(overhead), reverse, ..Tunnelling::default() };
         new_path(&self.scenario, &self.topology, link, tunnelling, mss)
     }
 

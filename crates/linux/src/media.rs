@@ -9,7 +9,7 @@ use std::net::Ipv4Addr;
 
 use careof_lab::{Change, Shortcut};
 use careof_mobility::v4::{Change as Became, VisitorChanged};
-use careof_plan::{NodeId, OneWayId, Subnet, Topology};
+use careof_plan::{Locator, NodeId, OneWayId, Subnet, Topology};
 use careof_scenario::{Routing, Scenario};
 
 use crate::network::Network;
@@ -61,11 +61,11 @@ impl Attention {
 fn destinations(topology: &Topology) -> BTreeSet<(Ipv4Addr, u8)> {
     let interfaces = topology.places.iter().flat_map(|place| &place.interfaces);
     let known = [topology.home_agent_address, topology.home_address()];
-    let addresses: Vec<Ipv4Addr> =
+    let addresses: Vec<Locator> =
         interfaces.map(|interface| interface.address).chain(known.into_iter().flatten()).collect();
-    let subnets = addresses.iter().filter_map(|address| Subnet::of(*address));
-    let unused = subnets.map(|subnet| (subnet.host(254), Subnet::PREFIX_LEN));
-    addresses.iter().map(|address| (*address, 32)).chain(unused).collect()
+    let subnets = addresses.iter().filter_map(|address| address.subnet());
+    let unused = subnets.map(|subnet| (subnet.host(254).to_ipv4(), Subnet::PREFIX_LEN));
+    addresses.iter().map(|address| (address.to_ipv4(), 32)).chain(unused).collect()
 }
 
 /// The ways that packets take from each link end on a medium, other than over that link.
@@ -81,7 +81,7 @@ pub(crate) fn shortcuts(
     ways.map(|way| {
         let by = |(network_address, prefix_length): &(Ipv4Addr, u8)| {
             let leaves = |node| attention.leaves_to_routes(node, *network_address);
-            let by = topology.straight_way(way, *network_address, leaves);
+            let by = topology.straight_way(way, (*network_address).into(), leaves);
             Shortcut { network: *network_address, prefix_length: *prefix_length, by: network.direction(by) }
         };
         let (link, direction) = network.direction(way);

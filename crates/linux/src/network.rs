@@ -11,7 +11,7 @@ use careof_lab::{
     set_sysctl,
 };
 use careof_link::Fate;
-use careof_plan::{NodeId, OneWayId, Place, Route, Subnet, Topology, down_of};
+use careof_plan::{Locator, NodeId, OneWayId, Place, Route, Subnet, Topology, down_of};
 use careof_scenario::{LinkId, Role, Scenario};
 
 use crate::director::advertises_on;
@@ -225,8 +225,8 @@ fn attach(
     let node = topology.entrance(way);
     let host = &hosts[usize::from(node.0)];
     let address = topology.place(node).interfaces.iter().find(|interface| interface.out == way);
-    let address = address.map_or(Ipv4Addr::UNSPECIFIED, |interface| interface.address);
-    let mut config = InterfaceConfig::new(name, IpAddr::V4(address), Subnet::PREFIX_LEN);
+    let address = address.map_or(Locator::NOWHERE, |interface| interface.address);
+    let mut config = InterfaceConfig::new(name, topology.address(address), topology.plan.prefix_len());
     config.mtu = mtu;
     config.has_carrier = !waits;
     if comes_and_goes {
@@ -249,21 +249,23 @@ fn add_routes(host: &Host, topology: &Topology, place: &Place) -> Result<(), Err
         // Any address of the network that nobody has.
         match place.route(subnet.host(254)) {
             Route::Via(index) if place.interface(index).subnet != subnet => {
-                wanted.push((subnet.host(0), place.interface(index).peer_address));
+                let via = place.interface(index).peer_address;
+                wanted.push((topology.address(subnet.host(0)), topology.address(via)));
             }
-            Route::Home => own = topology.home_agent_address,
+            Route::Home => own = topology.home_agent_address.map(|own| topology.address(own)),
             Route::Via(_) | Route::Local | Route::Unreachable => {}
         }
     }
+    let prefix_len = topology.plan.prefix_len();
     host.run(move || {
         let mut netlink = Netlink::open()?;
         if let Some(own) = own {
             let loopback = netlink.index_of("lo")?;
-            netlink.add_address(loopback, IpAddr::V4(own), 32)?;
+            netlink.add_address(loopback, own, if own.is_ipv4() { 32 } else { 128 })?;
         }
         for (to, via) in wanted {
-            let to = KernelRoute::to(IpAddr::V4(to), Subnet::PREFIX_LEN, 0);
-            netlink.set_route(&KernelRoute { via: Some(IpAddr::V4(via)), ..to })?;
+            let to = KernelRoute::to(to, prefix_len, 0);
+            netlink.set_route(&KernelRoute { via: Some(via), ..to })?;
         }
         Ok(())
     })?

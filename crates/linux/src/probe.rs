@@ -89,7 +89,7 @@ pub(crate) fn start(
         let is_on_link = |way: u32| way / 2 == down_of(link).0 / 2;
         let interfaces = &topology.place(node).interfaces;
         let own = interfaces.iter().find(|interface| is_on_link(interface.out.0));
-        own.map_or(Ipv4Addr::UNSPECIFIED, |interface| interface.address)
+        own.map_or(Ipv4Addr::UNSPECIFIED, |interface| interface.address.to_ipv4())
     });
     let end = Instant::ZERO + scenario.duration;
     let probe = Probe {

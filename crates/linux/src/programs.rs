@@ -118,7 +118,8 @@ pub(crate) fn start(
         let congestion = choice.congestion.clone();
         network.host(node).run(move || set_congestion_control(&congestion))??;
     }
-    let address = |name: &str| topology.find(name).map(|node| topology.address_of(node).to_string());
+    let address =
+        |name: &str| topology.find(name).map(|node| topology.address(topology.address_of(node)).to_string());
     let fill = |words: &[String]| -> Vec<String> {
         // What is in braces was looked up when the scenario was read.
         words.iter().map(|word| Programs::fill(word, address).unwrap_or_else(str::to_owned)).collect()

@@ -39,6 +39,16 @@ pub(crate) fn refuse_what_linux_cannot(scenario: &Scenario) -> Result<(), WorldE
                 .to_owned(),
         });
     }
+    if scenario.ip_version == IpVersion::V6 {
+        return Err(WorldError::Unsupported {
+            key: scenario.mobility.as_ref().map_or("ip_version", |_| "mobility.protocol").to_owned(),
+            found: scenario
+                .mobility
+                .as_ref()
+                .map_or_else(|| "6".to_owned(), |mobility| format!("\"{}\"", mobility.protocol)),
+            remedy: "real hosts speak IPv4 only so far: use the simulator".to_owned(),
+        });
+    }
     for (index, flow) in scenario.flows.iter().enumerate() {
         if let Workload::Probe { link } = flow.workload
             && scenario.link(link).straight

@@ -10,14 +10,15 @@ use careof_mobility::v4::{
     Prefix, ReplayProtection, SecurityAssociation, Selection, ServedMobileNode, WallClock,
 };
 use careof_scenario::{
-    CareOf, Destination, Discovery, Encapsulation, KnownRate, LinkId, Mobility, MovementDetection, Replay,
-    Role, Routing, Scenario,
+    CareOf, Destination, Discovery, Encapsulation, KnownRate, LinkId, Mobility, MovementDetection, Protocol,
+    Replay, Role, Routing, Scenario,
 };
 use careof_wire::mip4::{Algorithm, Lifetime, Spi};
 
 use crate::layout::stream;
+use crate::locator::{Locator, Subnet};
 use crate::path::path_to_home_agent;
-use crate::topology::{Cell, Mobiles, NodeId, Route, Subnet, Topology};
+use crate::topology::{Cell, Mobiles, NodeId, Route, Topology};
 
 /// Midnight of 1 January 2000, the time of day at the beginning of every run: registrations carry it.
 const EPOCH_UNIX: Duration = Duration::from_secs(946_684_800);
@@ -77,8 +78,9 @@ fn agent_with_reports(
     node: NodeId,
     report_paths: bool,
 ) -> Result<Option<AgentPlan>, ConfigError> {
+    let mobility = scenario.mobility.as_ref().filter(|mobility| mobility.protocol == Protocol::MobileIpv4);
     let (Some(mobility), Some(mobiles), Some(agent_address)) =
-        (&scenario.mobility, topology.mobiles, topology.home_agent_address)
+        (mobility, topology.mobiles, topology.home_agent_address.map(Locator::to_ipv4))
     else {
         return Ok(None);
     };
@@ -87,7 +89,7 @@ fn agent_with_reports(
     Ok(match place.role {
         Role::HomeAgent => {
             let home_interface =
-                place.interfaces.iter().position(|interface| interface.address == agent_address);
+                place.interfaces.iter().position(|interface| interface.address.to_ipv4() == agent_address);
             let mut config = HomeAgentConfig::new(
                 agent_address,
                 home_network,
@@ -98,7 +100,9 @@ fn agent_with_reports(
             for index in 0..mobiles.count {
                 let mobile = NodeId(mobiles.first.0 + index as u16);
                 let security = security(scenario, run, mobility, &topology.place(mobile).name)?;
-                config.mobile_nodes.push(ServedMobileNode::new(topology.address_of(mobile), security));
+                config
+                    .mobile_nodes
+                    .push(ServedMobileNode::new(topology.address_of(mobile).to_ipv4(), security));
             }
             let nodes = (0..topology.places.len()).map(|index| NodeId(index as u16));
             for node in nodes.filter(|node| is_correspondent(scenario, topology, *node)) {
@@ -116,14 +120,14 @@ fn agent_with_reports(
             config.admitted = Some(vec![home_network]);
             if mobility.smooth_handoff {
                 let security = association(scenario, run, mobility, VISITOR_SPI, &place.name)?;
-                let address = topology.address_of(mobiles.first);
+                let address = topology.address_of(mobiles.first).to_ipv4();
                 config.mobile_nodes.push(PeerSecurity { address, security });
             }
             Some(AgentPlan::Foreign(Box::new(config)))
         }
         Role::Mobile => {
             let mut config = MobileNodeConfig::new(
-                topology.address_of(node),
+                topology.address_of(node).to_ipv4(),
                 home_network,
                 agent_address,
                 security(scenario, run, mobility, &place.name)?,
@@ -161,7 +165,7 @@ fn agent_with_reports(
                         let security = association(scenario, run, mobility, VISITOR_SPI, &agent.name)?;
                         config
                             .foreign_agents
-                            .push(PeerSecurity { address: interface.peer_address, security });
+                            .push(PeerSecurity { address: interface.peer_address.to_ipv4(), security });
                     }
                 }
             }
@@ -203,6 +207,7 @@ fn address_towards_home(topology: &Topology, node: NodeId) -> Ipv4Addr {
         Some(Route::Via(interface)) => place.interface(interface).address,
         _ => topology.address_of(node),
     }
+    .to_ipv4()
 }
 
 fn foreign_agent(
@@ -213,11 +218,11 @@ fn foreign_agent(
 ) -> Option<ForeignAgentConfig> {
     let place = topology.place(node);
     if let Some(cell) = place.cell {
-        let address = place.interfaces.first().map_or(cell.address, |interface| interface.address);
+        let address = place.interfaces.first().map_or(cell.address, |interface| interface.address).to_ipv4();
         let Cell { interface, address: on_cell } = cell;
         let link = ForeignLink {
             interface: InterfaceId(interface.0),
-            address: on_cell,
+            address: on_cell.to_ipv4(),
             advertisements: advertiser(mobility),
         };
         let mut config = ForeignAgentConfig::new(address, address, link);
@@ -230,7 +235,7 @@ fn foreign_agent(
     let mut links =
         place.interfaces.iter().enumerate().filter(|(_, i)| i.peer == mobile).map(|(n, i)| ForeignLink {
             interface: InterfaceId(n as u16),
-            address: i.address,
+            address: i.address.to_ipv4(),
             advertisements: advertiser(mobility),
         });
     // The care-of address is the one towards the home network, as far as the scenario has such a link.
@@ -239,7 +244,7 @@ fn foreign_agent(
         .iter()
         .find(|i| i.peer != mobile)
         .or(place.interfaces.first())
-        .map_or(Ipv4Addr::UNSPECIFIED, |i| i.address);
+        .map_or(Ipv4Addr::UNSPECIFIED, |i| i.address.to_ipv4());
     let mut config = ForeignAgentConfig::new(address, address, links.next()?);
     config.links.extend(links);
     Some(config)
@@ -322,7 +327,8 @@ fn association(
 
 pub(crate) const fn algorithm(mobility: &Mobility) -> Algorithm {
     match mobility.algorithm {
-        careof_scenario::Algorithm::HmacMd5 => Algorithm::HmacMd5,
+        // The scenario refuses the one of Mobile IPv6.
+        careof_scenario::Algorithm::HmacMd5 | careof_scenario::Algorithm::HmacSha1 => Algorithm::HmacMd5,
         careof_scenario::Algorithm::HmacSha256 => Algorithm::HmacSha256,
     }
 }
@@ -332,7 +338,7 @@ fn policy(scenario: &Scenario, topology: &Topology, mobility: &Mobility) -> Poli
         destination: match rule.to {
             Destination::Any => Prefix::ALL,
             Destination::Node(node) => Prefix::host(
-                topology.address_of(topology.find(&scenario.node(node).name).unwrap_or(NodeId(0))),
+                topology.address_of(topology.find(&scenario.node(node).name).unwrap_or(NodeId(0))).to_ipv4(),
             ),
             Destination::Prefix { address, length } => Prefix::new(address, length),
         },

@@ -1,17 +1,17 @@
 //! The assists of a node.
 
-use std::net::Ipv4Addr;
-
 use careof_assist::{Config, Exception, FlowKey, Place, Rest, Sack, Which};
 use careof_mobility::v4::PathProperties;
 use careof_scenario::{
-    Assist, AssistException, AssistPlace, Destination, KeptEnd, LinkId, QueueAtHandover, ReplayRest, Role,
-    Scenario,
+    Assist, AssistException, AssistPlace, Destination, IpVersion, KeptEnd, LinkId, QueueAtHandover,
+    ReplayRest, Role, Scenario,
 };
+use careof_wire::ipv6::Ipv6Header;
 use careof_wire::tunnel::Encapsulation;
 
 use crate::agents::algorithm;
 use crate::flow::{FlowId, port};
+use crate::locator::Locator;
 use crate::path::path_to_home_agent;
 use crate::topology::{NodeId, Topology};
 use crate::workload::Side;
@@ -48,6 +48,9 @@ pub fn assists(scenario: &Scenario, topology: &Topology, node: NodeId) -> Option
 /// How many bytes a tunnel of the scenario adds to a datagram.
 #[must_use]
 pub fn tunnel_overhead(scenario: &Scenario) -> u16 {
+    if scenario.ip_version == IpVersion::V6 {
+        return Ipv6Header::LEN;
+    }
     let encapsulation = scenario.mobility.as_ref().map(|mobility| mobility.encapsulation);
     encapsulation.map_or(0, |encapsulation| match encapsulation {
         careof_scenario::Encapsulation::IpInIp => Encapsulation::IpInIp.max_overhead(),
@@ -66,7 +69,7 @@ pub fn exceptions(scenario: &Scenario, topology: &Topology) -> Vec<Exception> {
             Destination::Any => None,
             Destination::Node(node) => {
                 let node = topology.find(&scenario.node(node).name).unwrap_or(NodeId(0));
-                Some((topology.address_of(node), 32))
+                Some((topology.address_of(node).to_ipv4(), 32))
             }
             Destination::Prefix { address, length } => Some((address, length)),
         },
@@ -77,11 +80,11 @@ pub fn exceptions(scenario: &Scenario, topology: &Topology) -> Vec<Exception> {
 
 /// How assists know a flow whose `mobile` side moves; addresses of the sides, opener first.
 #[must_use]
-pub fn flow_key(id: FlowId, mobile: Side, addresses: [Ipv4Addr; 2]) -> FlowKey {
+pub fn flow_key(id: FlowId, mobile: Side, addresses: [Locator; 2]) -> FlowKey {
     let peer = mobile.peer();
     FlowKey {
-        mobile: addresses[mobile.index()],
-        peer: addresses[peer.index()],
+        mobile: addresses[mobile.index()].to_ipv4(),
+        peer: addresses[peer.index()].to_ipv4(),
         mobile_port: port(id, mobile),
         peer_port: port(id, peer),
     }

@@ -6,7 +6,8 @@ use careof_mobility::v4::InterfaceId;
 use careof_scenario::{ClientCheck, Dhcp, Role, Scenario};
 use careof_wire::dhcp::{HardwareAddress, LeaseTime};
 
-use crate::topology::{NodeId, Subnet, Topology};
+use crate::locator::Subnet;
+use crate::topology::{NodeId, Topology};
 
 /// What runs of DHCP on a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,13 +35,13 @@ pub fn dhcp(scenario: &Scenario, topology: &Topology, node: NodeId) -> DhcpPlan 
         if place.role == Role::Mobile && interface.address != mobiles.home_address {
             plan.clients.push(client(dhcp, id, hardware(node, id)));
         } else if interface.peer == mobiles.first && interface.peer_address != mobiles.home_address {
-            let pool = interface.peer_address;
+            let pool = interface.peer_address.to_ipv4();
             plan.servers.push(ServerConfig {
                 ping_check: dhcp.server_check,
                 processing: dhcp.processing,
                 lease_time: lease_time(dhcp.lease),
                 max_lease_time: lease_time(dhcp.lease),
-                ..ServerConfig::new(id, interface.address, Subnet::PREFIX_LEN, pool, pool)
+                ..ServerConfig::new(id, interface.address.to_ipv4(), Subnet::PREFIX_LEN, pool, pool)
             });
         }
     }
@@ -98,7 +99,7 @@ mod tests {
         let leased: Vec<_> =
             servers.iter().flat_map(|plan| &plan.servers).map(|server| (server.first, server.last)).collect();
         let own = &topology.place(topology.find("mobile").unwrap()).interfaces;
-        assert_eq!(leased, [(own[1].address, own[1].address), (own[2].address, own[2].address)]);
+        assert_eq!(leased, [1, 2].map(|n| (own[n].address.to_ipv4(), own[n].address.to_ipv4())));
         assert!(servers.iter().all(|plan| plan.clients.is_empty()) && mobile.servers.is_empty());
         let (mobile, servers, _) = plans("co-located");
         assert_eq!(mobile, DhcpPlan::default());

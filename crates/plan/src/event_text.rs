@@ -2,10 +2,8 @@
 
 use careof_base::Duration;
 use careof_mobility::dhcp::Lease;
-use careof_mobility::v4::{
-    ArpEvent, BindingChanged, HandoverEvent, HandoverFailure, HandoverReason, HandoverStyle, InterfaceId,
-    VisitorChanged,
-};
+use careof_mobility::v4::{ArpEvent, BindingChanged, VisitorChanged};
+use careof_mobility::{HandoverEvent, HandoverFailure, HandoverReason, HandoverStyle, InterfaceId};
 use std::fmt;
 
 /// A changed binding.
@@ -46,7 +44,7 @@ pub fn acquired_text(lease: &Lease, took: Duration) -> String {
 
 /// A phase of a handover: where, and what there is to say beyond its name.
 #[must_use]
-pub fn handover_text(event: &HandoverEvent) -> (InterfaceId, String) {
+pub fn handover_text<A: fmt::Display, C: fmt::Display>(event: &HandoverEvent<A, C>) -> (InterfaceId, String) {
     match event {
         HandoverEvent::Initiated { from: None, to, .. } => (*to, "first attachment".to_owned()),
         HandoverEvent::Initiated { to, style, reason, .. } => {
@@ -70,15 +68,15 @@ pub fn handover_text(event: &HandoverEvent) -> (InterfaceId, String) {
             (*interface, format!("nothing has come for {} ms", silence.as_millis()))
         }
         HandoverEvent::Registered { to, care_of, attempts, latency, .. } => {
-            let care_of = care_of.map_or("home".to_owned(), |care_of| care_of.to_string());
+            let care_of = care_of.as_ref().map_or("home".to_owned(), |care_of| care_of.to_string());
             (*to, format!("at {care_of} after {attempts} request(s) and {} ms", latency.as_millis()))
         }
         HandoverEvent::Terminated { to, .. } => (*to, String::new()),
-        HandoverEvent::Failed { to, reason, .. } => (*to, failure_text(*reason)),
+        HandoverEvent::Failed { to, reason, .. } => (*to, failure_text(reason)),
     }
 }
 
-fn failure_text(reason: HandoverFailure) -> String {
+fn failure_text<C: fmt::Display>(reason: &HandoverFailure<C>) -> String {
     match reason {
         HandoverFailure::Denied(code) => format!("denied with code {code}"),
         HandoverFailure::NoReply => "no reply".to_owned(),

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use careof_base::RandomStream;
-use careof_scenario::{LinkId, Role, Scenario};
+use careof_scenario::{IpVersion, Link, LinkId, Role, Scenario};
 use careof_trace::Names;
 
+use crate::locator::{Ipv6Plan, Plan};
 use crate::media::Media;
 use crate::topology::{Cable, FleetNetwork, HomeNetwork, NodeId, Topology};
 
@@ -56,8 +57,20 @@ pub fn lay_out(scenario: &Scenario) -> Topology {
     for place in &mut topology.places {
         place.role = roles.get(place.name.as_str()).copied().unwrap_or(Role::Host);
     }
+    if scenario.ip_version == IpVersion::V6 {
+        topology.plan = Plan::Ipv6(ipv6_plan(scenario));
+    }
     topology.media = Media::new(scenario, |name| topology.find(name).unwrap_or(NodeId(0)));
     topology
+}
+
+/// The mobile node forms its address on the links that it visits itself; at home it has its home address.
+fn ipv6_plan(scenario: &Scenario) -> Ipv6Plan {
+    let home = scenario.mobility.as_ref().and_then(|mobility| mobility.home);
+    let is_visited = |(link, id): (&Link, usize)| link.access && home != Some(LinkId(id));
+    // Networks are counted from 1.
+    let links = scenario.links.iter().zip(0..).map(is_visited);
+    Ipv6Plan::new(core::iter::once(false).chain(links).collect())
 }
 
 /// What the identifiers of a trace stand for.

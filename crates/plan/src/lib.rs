@@ -20,8 +20,11 @@ mod event_text;
 mod flow;
 mod headers;
 mod layout;
+mod locator;
 mod media;
 mod message_text;
+mod message_text_v6;
+mod mobile_ipv6;
 mod observation;
 mod path;
 mod refusal;
@@ -40,8 +43,11 @@ pub use digest::{Digest, of_bytes};
 pub use event_text::{acquired_text, arp_text, binding_text, handover_comment, handover_text, visitor_text};
 pub use flow::{FlowId, kind, measured_name, measured_senders, port, stall_threshold};
 pub use layout::{lay_out, names, stream};
+pub use locator::{Ipv6Plan, Locator, Plan, Subnet};
 pub use media::{Media, OnMedium};
 pub use message_text::describe;
+pub use message_text_v6::describe_ipv6;
+pub use mobile_ipv6::{Ipv6AgentPlan, NeighborPlan, hardware, ipv6_agent, link_local, neighbors};
 pub use observation::{CaptureRequest, Observation};
 pub use path::{Tunnelling, first_peer, new_path};
 pub use refusal::{Unsupported, refuse_what_no_world_can};
@@ -50,6 +56,6 @@ pub use script::{Step, attached_first, fate_of_queue, is_told, steps};
 pub use sequence::Unwrapped;
 pub use topology::{
     Cable, Cell, FleetNetwork, HomeNetwork, Interface, InterfaceIndex, Mobiles, NodeId, OneWayId, Place,
-    Route, Subnet, Topology, down_of, up_of,
+    Route, Topology, down_of, up_of,
 };
 pub use workload::{Ask, Side, Workload};

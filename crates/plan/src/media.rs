@@ -3,6 +3,7 @@
 use careof_link::StationId;
 use careof_scenario::Scenario;
 
+use crate::locator::Locator;
 use crate::topology::{InterfaceIndex, NodeId, OneWayId, Topology};
 
 /// Where on a medium a one-way link is.
@@ -106,7 +107,7 @@ impl Topology {
     pub fn straight_way(
         &self,
         way: OneWayId,
-        destination: core::net::Ipv4Addr,
+        destination: Locator,
         leaves_to_routes: impl Fn(NodeId) -> bool,
     ) -> OneWayId {
         self.media.straight(way, |node| {
@@ -188,7 +189,7 @@ mod tests {
             way("ethernet"),
             "it is for the agent"
         );
-        let everybody = core::net::Ipv4Addr::BROADCAST;
+        let everybody = core::net::Ipv4Addr::BROADCAST.into();
         assert_eq!(topology.straight_way(way("home"), everybody, |_| true), way("home"));
         let correspondent = topology.address_of(topology.find("correspondent").unwrap());
         let from_cell = topology.straight_way(way("cell-backhaul.up"), correspondent, |_| true);

@@ -15,6 +15,9 @@ use careof_wire::udp::UdpHeader;
 
 use crate::topology::{NodeId, OneWayId, Route, Topology, down_of, up_of};
 
+/// Bytes of a TCP header without options.
+const TCP_HEADER: u32 = 20;
+
 /// One-way links in a row, each with the bytes that a tunnel adds there.
 type Ways = Vec<(OneWayId, u32)>;
 
@@ -27,6 +30,8 @@ pub struct Tunnelling {
     pub reverse: bool,
     /// Whether its peers begin the tunnel to it themselves, so that it passes the home agent by.
     pub straight: bool,
+    /// Bytes that are added to what it sends straight to its peers: of a Home Address option, over IPv6.
+    pub straight_up: u32,
 }
 
 /// The fixed end of the first flow that has the mobile node as its other end.
@@ -53,18 +58,19 @@ pub fn new_path(
     let peer =
         first_peer(scenario, topology).map_or_else(|| topology.entrance(down_of(link)), |(_, peer)| peer);
     let (down, up) = ways_through(scenario, topology, link, peer, tunnelling);
+    let headers = topology.plan.header_len() + TCP_HEADER;
     let rate = |ways: &[(OneWayId, u32)]| {
         ways.iter()
             .map(|(way, tunnelled)| {
                 let config = config(scenario, *way);
-                PathRate::of(config.rate, config.framing.bits(mss + 40 + tunnelled), mss)
+                PathRate::of(config.rate, config.framing.bits(mss + headers + tunnelled), mss)
             })
             .min_by_key(|rate| rate.payload_rate)
     };
     let crossing = |(way, tunnelled): (OneWayId, u32), bytes| crossing(scenario, way, bytes + tunnelled);
     let none = || PathRate::of(DataRate::ZERO, 1, 1);
-    let round_trip = down.iter().map(|way| crossing(*way, mss + 40)).sum::<Duration>()
-        + up.iter().map(|way| crossing(*way, 40)).sum::<Duration>();
+    let round_trip = down.iter().map(|way| crossing(*way, mss + headers)).sum::<Duration>()
+        + up.iter().map(|way| crossing(*way, headers)).sum::<Duration>();
     NewPath {
         to_mobile: rate(&down).unwrap_or_else(none),
         from_mobile: rate(&up).unwrap_or_else(none),
@@ -157,12 +163,12 @@ fn ways_through(
     };
     down.push((down_of(link), on_access));
 
-    let mut up = vec![(up_of(link), if tunnelling.reverse { on_access } else { 0 })];
+    let mut up = vec![(up_of(link), if tunnelling.reverse { on_access } else { tunnelling.straight_up })];
     if tunnelling.reverse {
         up.extend(plain(walk(anchor, home_agent), overhead));
         up.extend(plain(walk(home_agent, peer), 0));
     } else {
-        up.extend(plain(walk(anchor, peer), 0));
+        up.extend(plain(walk(anchor, peer), tunnelling.straight_up));
     }
     (straight(scenario, down), straight(scenario, up))
 }

@@ -2,8 +2,11 @@
 
 use careof_mobility::path_mtu;
 use careof_scenario::{
-    Assist, AssistPlace, CareOf, LinkId, MovementDetection, QueuedFate, Role, Routing, Scenario,
+    Assist, AssistPlace, CareOf, IpVersion, LinkId, MovementDetection, Protocol, QueuedFate, Role, Routing,
+    Scenario,
 };
+
+use careof_wire::ipv6::Ipv6Header;
 
 use crate::assists::tunnel_overhead;
 use crate::layout::lay_out;
@@ -43,6 +46,9 @@ pub fn refuse_what_no_world_can(scenario: &Scenario) -> Result<(), Unsupported> 
         }
     }
     refuse_assists_not_carried_out(scenario)?;
+    if scenario.ip_version == IpVersion::V6 {
+        refuse_what_ipv6_has_not(scenario)?;
+    }
     if let Some(mobility) = &scenario.mobility {
         if mobility.fleet.is_some() && mobility.movement_detection != MovementDetection::LinkTrigger {
             return Err(Unsupported {
@@ -53,7 +59,8 @@ pub fn refuse_what_no_world_can(scenario: &Scenario) -> Result<(), Unsupported> 
             });
         }
         let by_advertisements = mobility.movement_detection != MovementDetection::LinkTrigger;
-        if by_advertisements && mobility.care_of.is_co_located() {
+        if by_advertisements && mobility.care_of.is_co_located() && mobility.protocol == Protocol::MobileIpv4
+        {
             return Err(Unsupported {
                 key: "mobility.movement_detection".to_owned(),
                 found: format!("\"{}\"", mobility.movement_detection),
@@ -117,6 +124,38 @@ pub fn refuse_what_no_world_can(scenario: &Scenario) -> Result<(), Unsupported> 
             key: format!("handover.{index}.queued"),
             found: format!("\"{found}\""),
             remedy: "this version knows \"drain-late\", \"drop\", \"drop-with-icmp\" and \"re-route\""
+                .to_owned(),
+        });
+    }
+    Ok(())
+}
+
+/// Refuses what careof has for IPv4 only.
+fn refuse_what_ipv6_has_not(scenario: &Scenario) -> Result<(), Unsupported> {
+    // RFC 8200 section 5.
+    let least = Ipv6Header::MIN_MTU;
+    if let Some(link) = scenario.links.iter().find(|link| link.down.mtu.min(link.up.mtu) < least) {
+        return Err(Unsupported {
+            key: format!("links.{}.mtu", link.name),
+            found: format!("{} B", link.down.mtu.min(link.up.mtu)),
+            remedy: format!(
+                "every link of IPv6 takes packets of {least} B (RFC 8200): write as much at least"
+            ),
+        });
+    }
+    if let Some(assist) = scenario.assists.first() {
+        return Err(Unsupported {
+            key: "assist".to_owned(),
+            found: format!("\"{}\"", assist.name()),
+            remedy: "assists follow flows over IPv4 only so far: leave [assist] out".to_owned(),
+        });
+    }
+    let Some(mobility) = &scenario.mobility else { return Ok(()) };
+    if let MovementDetection::Lifetime | MovementDetection::Prefix = mobility.movement_detection {
+        return Err(Unsupported {
+            key: "mobility.movement_detection".to_owned(),
+            found: format!("\"{}\"", mobility.movement_detection),
+            remedy: "these are algorithms of RFC 5944; over IPv6 there are \"link-trigger\", \"missed-advertisements\" and \"eager\""
                 .to_owned(),
         });
     }

@@ -1,9 +1,10 @@
 //! Nodes, interfaces, addresses and static routes.
 
-use core::net::Ipv4Addr;
+use core::net::{IpAddr, Ipv4Addr};
 
 use careof_scenario::{LinkId, Role};
 
+use crate::locator::{Locator, Plan, Subnet};
 use crate::media::Media;
 
 /// Index of a node.
@@ -30,41 +31,14 @@ pub const fn up_of(link: LinkId) -> OneWayId {
     OneWayId(2 * link.0 as u32 + 1)
 }
 
-/// A /24 of 10.0.0.0/8: every link is one, and so is a home network without a link.
-///
-/// Subnet `s` is 10.(s / 256).(s mod 256).0/24, which makes a route look-up an array access.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Subnet(pub u16);
-
-impl Subnet {
-    /// Prefix length of every subnet.
-    pub const PREFIX_LEN: u8 = 24;
-
-    /// Host `host` of the subnet.
-    pub const fn host(self, host: u8) -> Ipv4Addr {
-        Ipv4Addr::new(10, (self.0 >> 8) as u8, self.0 as u8, host)
-    }
-
-    /// Number of the subnet of `address` if it is one of ours, and some number that is no subnet's otherwise.
-    #[inline]
-    pub const fn index_of(address: Ipv4Addr) -> usize {
-        ((address.to_bits() >> 8) as usize).wrapping_sub(10 << 16)
-    }
-
-    /// The subnet of `address`, if it is one of ours.
-    pub const fn of(address: Ipv4Addr) -> Option<Self> {
-        let index = Self::index_of(address);
-        if index <= u16::MAX as usize { Some(Self(index as u16)) } else { None }
-    }
-}
-
 /// Where home addresses are when many nodes move: 10.192.0.0/10. They are no [`Subnet`] of a link.
 pub(crate) const HOME_PREFIX_LEN: u8 = 10;
-const HOME_NETWORK: Ipv4Addr = Ipv4Addr::new(10, 192, 0, 0);
+const HOME_NETWORK: Locator = Locator::of_ipv4(Ipv4Addr::new(10, 192, 0, 0));
 
 /// Whether `address` is one of many mobile nodes', or their home agent's.
-const fn is_in_home_network(address: Ipv4Addr) -> bool {
-    address.to_bits() >> (32 - HOME_PREFIX_LEN) == HOME_NETWORK.to_bits() >> (32 - HOME_PREFIX_LEN)
+const fn is_in_home_network(address: Locator) -> bool {
+    address.to_ipv4().to_bits() >> (32 - HOME_PREFIX_LEN)
+        == HOME_NETWORK.to_ipv4().to_bits() >> (32 - HOME_PREFIX_LEN)
 }
 
 /// The mobile nodes: numbered in a row, their home addresses too.
@@ -75,7 +49,7 @@ pub struct Mobiles {
     /// How many there are.
     pub count: usize,
     /// The home address of the first.
-    pub home_address: Ipv4Addr,
+    pub home_address: Locator,
 }
 
 impl Mobiles {
@@ -90,16 +64,16 @@ impl Mobiles {
     /// The home address of `node`, if it is one of them.
     #[inline]
     #[must_use]
-    pub fn address_of(&self, node: NodeId) -> Option<Ipv4Addr> {
+    pub fn address_of(&self, node: NodeId) -> Option<Locator> {
         let index = self.index(node)? as u32;
-        Some(Ipv4Addr::from_bits(self.home_address.to_bits() + index))
+        Some(self.home_address.after(index))
     }
 
     /// The one with this home address, counted from 0.
     #[inline]
     #[must_use]
-    pub fn index_of(&self, home_address: Ipv4Addr) -> Option<usize> {
-        let index = home_address.to_bits().checked_sub(self.home_address.to_bits())? as usize;
+    pub fn index_of(&self, home_address: Locator) -> Option<usize> {
+        let index = home_address.since(self.home_address)? as usize;
         (index < self.count).then_some(index)
     }
 }
@@ -110,7 +84,7 @@ pub struct Cell {
     /// Its index follows those of the station's wired interfaces.
     pub interface: InterfaceIndex,
     /// The station's address there.
-    pub address: Ipv4Addr,
+    pub address: Locator,
 }
 
 /// One end of a link.
@@ -121,11 +95,11 @@ pub struct Interface {
     /// The network on the link.
     pub subnet: Subnet,
     /// The node's address there.
-    pub address: Ipv4Addr,
+    pub address: Locator,
     /// The node at the other end.
     pub peer: NodeId,
     /// The other end's address.
-    pub peer_address: Ipv4Addr,
+    pub peer_address: Locator,
 }
 
 /// Where a node sends a destination.
@@ -144,7 +118,7 @@ pub enum Route {
 #[derive(Clone, Debug)]
 struct RouteEntry {
     route: Route,
-    own: Ipv4Addr,
+    own: Locator,
 }
 
 /// The static part of a node.
@@ -165,24 +139,24 @@ pub struct Place {
     home: RouteEntry,
 }
 
-const NO_ROUTE: RouteEntry = RouteEntry { route: Route::Unreachable, own: Ipv4Addr::UNSPECIFIED };
+const NO_ROUTE: RouteEntry = RouteEntry { route: Route::Unreachable, own: Locator::NOWHERE };
 
 impl Place {
     /// Where to send a packet for `destination`.
     #[inline]
-    pub fn route(&self, destination: Ipv4Addr) -> Route {
-        let Some(entry) = self.table.get(Subnet::index_of(destination)) else {
+    pub fn route(&self, destination: Locator) -> Route {
+        let Some(entry) = self.table.get(destination.network()) else {
             return self.route_home(destination);
         };
         if entry.own == destination { Route::Local } else { entry.route }
     }
 
-    /// By subnet, from 0 on: the node's own address there (unspecified without one), and where others there are sent.
-    pub fn routes(&self) -> impl Iterator<Item = (Ipv4Addr, Route)> + '_ {
+    /// By subnet, from 0 on: the node's own address there ([`Locator::NOWHERE`] without one), and where others there are sent.
+    pub fn routes(&self) -> impl Iterator<Item = (Locator, Route)> + '_ {
         self.table.iter().map(|entry| (entry.own, entry.route))
     }
 
-    fn route_home(&self, destination: Ipv4Addr) -> Route {
+    fn route_home(&self, destination: Locator) -> Route {
         match is_in_home_network(destination) {
             true if self.home.own == destination => Route::Local,
             true => self.home.route,
@@ -231,7 +205,9 @@ pub struct Topology {
     /// In the order in which the links name them.
     pub places: Vec<Place>,
     /// Address of the home agent on the home network.
-    pub home_agent_address: Option<Ipv4Addr>,
+    pub home_agent_address: Option<Locator>,
+    /// Which addresses the locators stand for.
+    pub plan: Plan,
     /// The mobile nodes.
     pub mobiles: Option<Mobiles>,
     /// The media that links share.
@@ -241,8 +217,13 @@ pub struct Topology {
 impl Topology {
     /// Lays the links and computes shortest routes, counting hops; ties go to the link named first.
     pub fn build(cables: &[Cable<'_>], home: Option<&HomeNetwork<'_>>) -> Self {
-        let mut topology =
-            Self { places: Vec::new(), home_agent_address: None, mobiles: None, media: Media::default() };
+        let mut topology = Self {
+            places: Vec::new(),
+            home_agent_address: None,
+            plan: Plan::Ipv4,
+            mobiles: None,
+            media: Media::default(),
+        };
         for (index, cable) in cables.iter().enumerate() {
             let subnet = Subnet(index as u16 + 1);
             let [a, b] = cable.between.map(|name| topology.place_named(name));
@@ -287,7 +268,7 @@ impl Topology {
     pub fn build_with_fleet(cables: &[Cable<'_>], fleet: &FleetNetwork<'_>) -> Self {
         let mut topology = Self::build(cables, None);
         let agent = topology.place_named(fleet.home_agent);
-        let own = Ipv4Addr::from_bits(HOME_NETWORK.to_bits() + 1);
+        let own = HOME_NETWORK.after(1);
         // The network without a link, whose routes each node then keeps apart.
         let virtual_home = Subnet(cables.len() as u16 + 1);
         let at = usize::from(virtual_home.0);
@@ -309,13 +290,9 @@ impl Topology {
             stations.push((id, cell));
         }
         let first = NodeId(topology.places.len() as u16);
-        let mobiles = Mobiles {
-            first,
-            count: fleet.nodes.len(),
-            home_address: Ipv4Addr::from_bits(HOME_NETWORK.to_bits() + 2),
-        };
+        let mobiles = Mobiles { first, count: fleet.nodes.len(), home_address: HOME_NETWORK.after(2) };
         for (n, (name, radio, station)) in fleet.nodes.iter().enumerate() {
-            let address = Ipv4Addr::from_bits(mobiles.home_address.to_bits() + n as u32);
+            let address = mobiles.home_address.after(n as u32);
             let (peer, cell) = stations[*station];
             let place = topology.new_place(name);
             let out = up_of(*radio);
@@ -337,7 +314,7 @@ impl Topology {
 
     /// The home address of the mobile node, or of the first of many.
     #[must_use]
-    pub fn home_address(&self) -> Option<Ipv4Addr> {
+    pub fn home_address(&self) -> Option<Locator> {
         self.mobiles.map(|mobiles| mobiles.home_address)
     }
 
@@ -346,8 +323,14 @@ impl Topology {
     pub fn home_prefix_len(&self) -> u8 {
         match self.mobiles {
             Some(mobiles) if is_in_home_network(mobiles.home_address) => HOME_PREFIX_LEN,
-            _ => Subnet::PREFIX_LEN,
+            _ => self.plan.prefix_len(),
         }
+    }
+
+    /// The address that a locator stands for.
+    #[must_use]
+    pub fn address(&self, locator: Locator) -> IpAddr {
+        self.plan.address(locator)
     }
 
     /// The node called `name`.
@@ -376,8 +359,8 @@ impl Topology {
 
     /// The address a node is known by: the mobile node by its home address, others by that of their first interface.
     #[must_use]
-    pub fn address_of(&self, id: NodeId) -> Ipv4Addr {
-        let first = || self.place(id).interfaces.first().map_or(Ipv4Addr::UNSPECIFIED, |i| i.address);
+    pub fn address_of(&self, id: NodeId) -> Locator {
+        let first = || self.place(id).interfaces.first().map_or(Locator::NOWHERE, |i| i.address);
         self.mobiles.and_then(|mobiles| mobiles.address_of(id)).unwrap_or_else(first)
     }
 
@@ -455,22 +438,6 @@ mod tests {
     }
 
     #[test]
-    fn subnets_are_numbered_within_net_10_and_nowhere_else() {
-        for subnet in [Subnet(0), Subnet(0x1234), Subnet(u16::MAX)] {
-            let address = subnet.host(7);
-            assert_eq!(
-                (Subnet::of(address), Subnet::index_of(address)),
-                (Some(subnet), usize::from(subnet.0))
-            );
-        }
-        for address in ["0.0.0.0", "9.255.255.255", "11.0.0.0", "255.255.255.255"] {
-            let address = address.parse().unwrap();
-            assert_eq!(Subnet::of(address), None);
-            assert!(Subnet::index_of(address) > usize::from(u16::MAX));
-        }
-    }
-
-    #[test]
     fn routes_are_shortest_and_never_cross_the_mobile_node() {
         let cables = [
             cable("ethernet", "correspondent", "home-agent"),
@@ -492,7 +459,7 @@ mod tests {
         assert_eq!(place("home-agent").route(home_address), Route::Home);
         assert_eq!(place("home-agent").route(topology.home_agent_address.unwrap()), Route::Local);
         assert_eq!(place("router").route(home_address), Route::Via(InterfaceIndex(1)));
-        assert_eq!(place("mobile").route(Ipv4Addr::new(192, 0, 2, 1)), Route::Unreachable);
+        assert_eq!(place("mobile").route(Ipv4Addr::new(192, 0, 2, 1).into()), Route::Unreachable);
     }
 
     #[test]

@@ -4,14 +4,18 @@ use careof_base::Duration;
 
 use crate::decode::{Field, Reader};
 use crate::error::Problems;
-use crate::model::{Discovery, MovementDetection};
+use crate::model::{Discovery, MovementDetection, Protocol};
 use crate::reference::discovery::DISCOVERY;
 use crate::units;
 
-/// Reads both from the table of `mobility`, in which mobile nodes notice by `detection` that they moved.
+/// The bounds of MaxRtrAdvInterval.
+const IPV6_LEAST: Duration = Duration::from_millis(70);
+const IPV6_MOST: Duration = Duration::from_secs(1800);
+
+/// Reads both from the table of `mobility`, for this protocol, in which mobile nodes notice by `detection` that they moved.
 pub(crate) fn discovery(
     mobility: &Reader<'_>,
-    detection: MovementDetection,
+    (protocol, detection): (Protocol, MovementDetection),
     problems: &mut Problems,
 ) -> Discovery {
     let given = mobility.get("advertisement_interval");
@@ -23,12 +27,23 @@ pub(crate) fn discovery(
     if let Some(field) = given
         && default.interval < Discovery::RECOMMENDED_INTERVAL
         && !is_meant
+        && protocol == Protocol::MobileIpv4
     {
         let hint =
             "add discovery = { above_recommended_rate = true } to [mobility] if it is meant".to_owned();
         field.wrong(
             "RFC 5944 (section 2.3) calls one advertisement a second the reasonable maximum",
             Some(hint),
+            problems,
+        );
+    }
+    if let Some(field) = mobility.get("advertisement_interval")
+        && protocol == Protocol::MobileIpv6
+        && !(IPV6_LEAST..=IPV6_MOST).contains(&default.interval)
+    {
+        field.wrong(
+            "router advertisements are 70 ms (RFC 6275 section 7.5) to 1800 s (RFC 4861) apart",
+            None,
             problems,
         );
     }

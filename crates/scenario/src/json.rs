@@ -8,8 +8,8 @@ use sha2::{Digest, Sha256};
 
 use crate::mobility::MOST_EARLY_REQUESTS;
 use crate::model::{
-    AssistException, ClientCheck, CopyNumber, Destination, Dhcp, Discovery, Flow, Handover, KnownRate, Link,
-    LinkId, Medium, Mobility, NodeId, Scenario, Tcp, TraceFile, Workload,
+    AssistException, ClientCheck, CopyNumber, Destination, Dhcp, Discovery, Flow, Handover, IpVersion,
+    KnownRate, Link, LinkId, Medium, Mobility, NodeId, Protocol, Scenario, Tcp, TraceFile, Workload,
 };
 
 /// A JSON value whose objects keep the order in which they were built.
@@ -109,6 +109,9 @@ impl Serialize for Scenario {
 
 fn scenario(scenario: &Scenario) -> Json {
     let mut json = parts(scenario);
+    if let (Json::Object(entries), IpVersion::V6) = (&mut json, scenario.ip_version) {
+        entries.push(("ip_version", scenario.ip_version.number().into()));
+    }
     // What is not asked for leaves no trace, so that a scenario without it keeps its digest.
     if let (Json::Object(entries), [_, ..]) = (&mut json, scenario.assist_except.as_slice()) {
         let exception =
@@ -322,6 +325,16 @@ fn mobility(scenario: &Scenario, mobility: &Mobility) -> Json {
 }
 
 fn rules(scenario: &Scenario, mobility: &Mobility) -> Json {
+    let mut json = rules_of_both(scenario, mobility);
+    // What a protocol does not have keeps out of what is said of it, so that digests stay as they are.
+    if let (Json::Object(entries), Protocol::MobileIpv6) = (&mut json, mobility.protocol) {
+        let detection = mobility.duplicate_address_detection.name();
+        entries.push(("duplicate_address_detection", detection.into()));
+    }
+    json
+}
+
+fn rules_of_both(scenario: &Scenario, mobility: &Mobility) -> Json {
     object! {
         "protocol": mobility.protocol.name(),
         "care_of": mobility.care_of.name(),

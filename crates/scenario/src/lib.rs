@@ -53,12 +53,12 @@ use careof_document::{decode, error, tree};
 pub use document::reference_markdown;
 pub use model::{
     AckHold, AdvisedBy, Algorithm, Assist, AssistException, AssistPlace, BlackHole, BufferForward, CareOf,
-    ClientCheck, CopyNumber, Destination, Dhcp, Discovery, Encapsulation, FastRetransmit, Fleet, Flow,
-    Freeze, Handover, HandoverStyle, HoldLast, KeptEnd, KernelProfile, KernelTcp, KnownRate, LcdKick, Link,
-    LinkId, Medium, MediumId, Mobility, MovementDetection, MssClamp, Node, NodeId, PathQueue, PolicyRule,
-    Programs, Protocol, QueueAtHandover, QueuedFate, Replay, ReplayAssist, ReplayRest, Role, Round, Routing,
-    RtoFastDecrease, RtoReset, Scenario, Snoop, Split, StartDelay, Tcp, TcpCm, TraceFile, WindowClamp,
-    Workload,
+    ClientCheck, CopyNumber, Destination, Dhcp, Discovery, DuplicateAddressDetection, Encapsulation,
+    FastRetransmit, Fleet, Flow, Freeze, Handover, HandoverStyle, HoldLast, IpVersion, KeptEnd,
+    KernelProfile, KernelTcp, KnownRate, LcdKick, Link, LinkId, Medium, MediumId, Mobility,
+    MovementDetection, MssClamp, Node, NodeId, PathQueue, PolicyRule, Programs, Protocol, QueueAtHandover,
+    QueuedFate, Replay, ReplayAssist, ReplayRest, Role, Round, Routing, RtoFastDecrease, RtoReset, Scenario,
+    Snoop, Split, StartDelay, Tcp, TcpCm, TraceFile, WindowClamp, Workload,
 };
 pub use presets::{Preset, preset, presets, presets_json};
 pub use trace::{NamedIn, ReadFile};

@@ -8,8 +8,8 @@ use crate::decode::{Field, Reader};
 use crate::error::{Origin, Problems};
 use crate::link::MOST_COPIES;
 use crate::model::{
-    Algorithm, CareOf, Dhcp, Discovery, Encapsulation, HandoverStyle, MovementDetection, Protocol,
-    QueuedFate, Replay, Routing,
+    Algorithm, CareOf, Dhcp, Discovery, DuplicateAddressDetection, Encapsulation, HandoverStyle,
+    MovementDetection, Protocol, QueuedFate, Replay, Routing,
 };
 use crate::reference::{HANDOVER, MOBILITY, POLICY};
 use crate::tree::Value;
@@ -62,6 +62,7 @@ pub(crate) struct MobilityDraft<'a> {
     pub(crate) keep_old: Option<Duration>,
     pub(crate) route_optimization: bool,
     pub(crate) smooth_handoff: bool,
+    pub(crate) duplicate_address_detection: DuplicateAddressDetection,
     pub(crate) policy: Vec<PolicyDraft<'a>>,
 }
 
@@ -84,21 +85,18 @@ pub(crate) enum To<'a> {
 /// Registration requests that a mobile node may send early; it sends as many if nothing else is said.
 pub(crate) const MOST_EARLY_REQUESTS: u32 = 2;
 
-const LATER_PROTOCOLS: [&str; 6] = [
-    "mobile-ipv6",
-    "hierarchical-mobile-ipv6",
-    "fast-mobile-ipv6",
-    "proxy-mobile-ipv6",
-    "cellular-ip",
-    "hawaii",
-];
+const LATER_PROTOCOLS: [&str; 5] =
+    ["hierarchical-mobile-ipv6", "fast-mobile-ipv6", "proxy-mobile-ipv6", "cellular-ip", "hawaii"];
 
 /// Reads the value of `mobility`. What is wrong in it is reported and replaced by its default, so that the rest of
 /// the file can be checked.
 pub(crate) fn mobility<'a>(field: &Field<'a>, problems: &mut Problems) -> Option<MobilityDraft<'a>> {
     let reader = field.reader(&MOBILITY, problems)?;
     let protocol = reader.get("protocol").and_then(|field| field.word_or_later(&LATER_PROTOCOLS, problems));
-    let routing = reader.get("routing").and_then(|field| default_routing(&field, problems));
+    let protocol: Protocol = protocol.unwrap_or_default();
+    refuse_keys_of_the_other(protocol, &reader, problems);
+    let routing = reader.get("routing").and_then(|field| default_routing(&field, protocol, problems));
+    let algorithm = reader.get("algorithm").and_then(|field| algorithm(&field, protocol, problems));
     let movement_detection = word(&reader, "movement_detection", problems);
     let policy = reader.get("policy").map(|field| policy(&field, problems));
     let nodes = reader.get("nodes").map(|field| field.integer(1, MOST_COPIES, problems).unwrap_or(1));
@@ -142,10 +140,14 @@ pub(crate) fn mobility<'a>(field: &Field<'a>, problems: &mut Problems) -> Option
     Some(MobilityDraft {
         origin: reader.origin,
         nodes: nodes.map(|nodes| usize::try_from(nodes).unwrap_or(usize::MAX)),
-        protocol: protocol.unwrap_or_default(),
+        protocol,
         care_of,
         dhcp: crate::dhcp::dhcp(&reader, care_of, problems),
-        routing: routing.unwrap_or_default(),
+        routing: routing.unwrap_or(match protocol {
+            Protocol::MobileIpv4 => Routing::default(),
+            // RFC 6275 has no triangle.
+            Protocol::MobileIpv6 => Routing::ReverseTunnel,
+        }),
         encapsulation: word(&reader, "encapsulation", problems),
         leave_room: reader.get("leave_room").and_then(|field| field.boolean(problems)).unwrap_or(true),
         path_monitor,
@@ -158,9 +160,13 @@ pub(crate) fn mobility<'a>(field: &Field<'a>, problems: &mut Problems) -> Option
         start: reader.get("start").and_then(|field| Reference::read(&field, problems)),
         home: reader.get("home").and_then(|field| Reference::read(&field, problems)),
         lifetime: lifetime(reader.get("lifetime").as_ref(), problems),
-        discovery: crate::discovery::discovery(&reader, movement_detection, problems),
+        discovery: crate::discovery::discovery(&reader, (protocol, movement_detection), problems),
         movement_detection,
-        algorithm: word(&reader, "algorithm", problems),
+        algorithm: algorithm.unwrap_or(match protocol {
+            Protocol::MobileIpv4 => Algorithm::default(),
+            Protocol::MobileIpv6 => Algorithm::HmacSha1,
+        }),
+        duplicate_address_detection: word(&reader, "duplicate_address_detection", problems),
         replay,
         early_requests: reader
             .get("early_requests")
@@ -208,9 +214,59 @@ fn care_of(reader: &Reader<'_>, many: bool, problems: &mut Problems) -> CareOf {
     given.unwrap_or(if many { CareOf::ForeignAgent } else { CareOf::default() })
 }
 
+/// Refuses keys that say something of the protocol that is not used.
+fn refuse_keys_of_the_other(protocol: Protocol, reader: &Reader<'_>, problems: &mut Problems) {
+    const OF_IPV4: [&str; 14] = [
+        "nodes",
+        "care_of",
+        "dhcp",
+        "encapsulation",
+        "path_monitor",
+        "order",
+        "metered",
+        "leave_bad_paths",
+        "replay",
+        "early_requests",
+        "simultaneous_bindings",
+        "smooth_handoff",
+        "policy",
+        "keep_old",
+    ];
+    match protocol {
+        Protocol::MobileIpv4 => reader.refuse(
+            &["duplicate_address_detection"],
+            "it is for IPv6: write protocol = \"mobile-ipv6\"",
+            problems,
+        ),
+        Protocol::MobileIpv6 => {
+            reader.refuse(&OF_IPV4, "careof has it for protocol = \"mobile-ipv4\" only", problems);
+        }
+    }
+}
+
+/// Each protocol has an algorithm that all have, and both know HMAC-SHA-256.
+fn algorithm(field: &Field<'_>, protocol: Protocol, problems: &mut Problems) -> Option<Algorithm> {
+    let algorithm = field.word(problems)?;
+    let (other, own) = match protocol {
+        Protocol::MobileIpv4 => (Algorithm::HmacSha1, "hmac-md5"),
+        Protocol::MobileIpv6 => (Algorithm::HmacMd5, "hmac-sha-1"),
+    };
+    if algorithm == other {
+        let expected = format!("with {protocol} it is \"{own}\" or \"hmac-sha-256\"");
+        field.wrong(expected, None, problems);
+        return None;
+    }
+    Some(algorithm)
+}
+
 /// Regular IP is a choice for single destinations; as the rule for all it would be no Mobile IP.
-fn default_routing(field: &Field<'_>, problems: &mut Problems) -> Option<Routing> {
+fn default_routing(field: &Field<'_>, protocol: Protocol, problems: &mut Problems) -> Option<Routing> {
     let routing = field.word(problems)?;
+    if protocol == Protocol::MobileIpv6 && routing != Routing::ReverseTunnel {
+        let hint = "leave it out, or write route_optimization = true for straight ways".to_owned();
+        field.wrong("with Mobile IPv6 it is \"reverse-tunnel\" (RFC 6275)", Some(hint), problems);
+        return None;
+    }
     if routing == Routing::RegularIp {
         let hint =
             "say for which destinations: policy = [{ to = \"correspondent\", method = \"regular-ip\" }]";

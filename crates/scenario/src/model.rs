@@ -30,6 +30,8 @@ pub struct Scenario {
     pub duration: Duration,
     /// From which every random stream is derived.
     pub seed: u64,
+    /// The version of the Internet Protocol, with which [`Mobility::protocol`] agrees.
+    pub ip_version: IpVersion,
     /// Every node, those implied by `[mobility]` included. Names are unique.
     pub nodes: Vec<Node>,
     /// Every link, implied ones included, in the order of the file and then in that of their need. Names are unique.
@@ -47,6 +49,27 @@ pub struct Scenario {
     pub assists: Vec<Assist>,
     /// Flows that the assists leave alone.
     pub assist_except: Vec<AssistException>,
+}
+
+/// A version of the Internet Protocol.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum IpVersion {
+    /// RFC 791.
+    #[default]
+    V4,
+    /// RFC 8200.
+    V6,
+}
+
+impl IpVersion {
+    /// Its number.
+    #[must_use]
+    pub const fn number(self) -> u64 {
+        match self {
+            Self::V4 => 4,
+            Self::V6 => 6,
+        }
+    }
 }
 
 /// Index into [`Scenario::nodes`].
@@ -200,6 +223,8 @@ pub struct Mobility {
     pub smooth_handoff: bool,
     /// The first rule that matches a packet of the mobile node says how it travels.
     pub policy: Vec<PolicyRule>,
+    /// How care-of addresses are verified, with [`Protocol::MobileIpv6`].
+    pub duplicate_address_detection: DuplicateAddressDetection,
     /// The mobile nodes where there are many; `None` is the one called `mobile`.
     pub fleet: Option<Fleet>,
 }
@@ -265,6 +290,19 @@ pub enum Protocol {
     /// RFC 5944.
     #[default]
     MobileIpv4,
+    /// RFC 6275.
+    MobileIpv6,
+}
+
+impl Protocol {
+    /// The version of IP it is for.
+    #[must_use]
+    pub const fn ip_version(self) -> IpVersion {
+        match self {
+            Self::MobileIpv4 => IpVersion::V4,
+            Self::MobileIpv6 => IpVersion::V6,
+        }
+    }
 }
 
 /// Kind of care-of address (RFC 5944, section 1.1).
@@ -335,6 +373,21 @@ pub enum Algorithm {
     HmacMd5,
     /// By agreement on the SPI.
     HmacSha256,
+    /// RFC 4285's, for Mobile IPv6 only.
+    HmacSha1,
+}
+
+/// How a mobile node verifies that nobody else on the link has its care-of address (Mobile IPv6), and whether its home agent looks
+/// for others with its home address.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum DuplicateAddressDetection {
+    /// The address is used meanwhile (RFC 4429).
+    #[default]
+    Optimistic,
+    /// The address waits for it (RFC 4862).
+    Full,
+    /// Not at all, as if by agreement.
+    None,
 }
 
 /// Protection against replayed registrations (RFC 5944, section 5.7).

@@ -21,6 +21,12 @@ pub(crate) static ROOT: Section = Section {
             "`1`",
             "From which every random number is derived. The same file with the same seed gives the same run.",
         ),
+        key(
+            "ip_version",
+            "whole number",
+            "`4`, or `6` with `protocol = \"mobile-ipv6\"`",
+            "The version of the Internet Protocol: `4` or `6`.",
+        ),
         key("links", "table of links", "required", "See `[links]`. At least one."),
         key("media", "table of media", "none", "See `[media]`."),
         key("mobility", "table", "nobody moves", "See `[mobility]`."),
@@ -349,7 +355,15 @@ node *i* of *N* begins at station *i*, counted round; `[[handover]]` with `every
             "one, called `mobile`",
             "How many mobile nodes there are: `mobile-1`, `mobile-2`, …, up to 20000.",
         ),
-        key("protocol", "word", "`\"mobile-ipv4\"`", "`\"mobile-ipv4\"` (RFC 5944)."),
+        key(
+            "protocol",
+            "word",
+            "`\"mobile-ipv4\"`",
+            "`\"mobile-ipv4\"` (RFC 5944) or `\"mobile-ipv6\"` (RFC 6275). Over IPv6 one node called `mobile` moves, forms its care-of \
+addresses of what routers advertise (RFC 4862), and of this table `routing`, `leave_room`, `start`, `home`, `lifetime`, \
+`advertisement_interval`, `discovery`, `movement_detection`, `algorithm`, `route_optimization` and `duplicate_address_detection` \
+apply. The node at the far end of each access link is a router that advertises itself there.",
+        ),
         key(
             "care_of",
             "word",
@@ -453,7 +467,8 @@ to every agent that it begins to hear; where cells overlap, before it has lost t
             "algorithm",
             "word",
             "`\"hmac-md5\"`",
-            "Of authentication: `\"hmac-md5\"` or `\"hmac-sha-256\"`.",
+            "Of authentication: `\"hmac-md5\"` or `\"hmac-sha-256\"`; over IPv6 `\"hmac-sha-1\"` (RFC 4285), which is the default there, \
+or `\"hmac-sha-256\"`.",
         ),
         key("replay", "word", "`\"timestamps\"`", "Replay protection: `\"timestamps\"` or `\"nonces\"`."),
         key(
@@ -483,7 +498,15 @@ down.",
             "true or false",
             "`false`",
             "Whether the other ends of the flows run careof: the home agent tells them the care-of address, and they tunnel \
-to it themselves (draft-ietf-mobileip-optim). Not with an assist at the home agent, which then sees nothing.",
+to it themselves (draft-ietf-mobileip-optim). Over IPv6 they are told by the mobile node, after the return routability procedure, \
+and packets go straight both ways (RFC 6275). Not with an assist at the home agent, which then sees nothing.",
+        ),
+        key(
+            "duplicate_address_detection",
+            "word",
+            "`\"optimistic\"`",
+            "Over IPv6, how the mobile node verifies that nobody else on a link has its care-of address: `\"optimistic\"` (it uses the \
+address meanwhile, RFC 4429), `\"full\"` (it waits for the second that this takes, RFC 4862) or `\"none\"`.",
         ),
         key(
             "smooth_handoff",

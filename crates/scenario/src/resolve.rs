@@ -16,8 +16,8 @@ use crate::many::{MOBILES, RADIO, is_the_radio};
 use crate::medium::{MediumDraft, media};
 use crate::mobility::{HandoverDraft, MobilityDraft, Reference, To, handover, mobility, round};
 use crate::model::{
-    Assist, AssistException, CareOf, CopyNumber, Destination, Fleet, Link, LinkId, Medium, Node, NodeId,
-    Role, Routing, Scenario,
+    Assist, AssistException, CareOf, CopyNumber, Destination, Fleet, IpVersion, Link, LinkId, Medium, Node,
+    NodeId, Protocol, Role, Routing, Scenario,
 };
 use crate::pattern::{is_pattern, numbered};
 use crate::presets::preset;
@@ -35,6 +35,29 @@ const ETHERNET: &str = "ethernet";
 /// What the name of a foreign agent's own link ends with where the file gives none.
 const BACKHAUL: &str = "-backhaul";
 
+/// The version of IP: the one that is asked for, else that of the protocol by which somebody moves.
+fn ip_version(top: &Reader<'_>, protocol: Option<Protocol>, problems: &mut Problems) -> IpVersion {
+    let of_protocol = protocol.map(Protocol::ip_version);
+    let Some(field) = top.get("ip_version") else { return of_protocol.unwrap_or_default() };
+    let asked = match field.integer(4, 6, problems) {
+        Some(6) => IpVersion::V6,
+        Some(5) => {
+            field.wrong("there is 4 and there is 6", None, problems);
+            return IpVersion::default();
+        }
+        _ => IpVersion::V4,
+    };
+    if let (Some(protocol), true) = (protocol, of_protocol.is_some_and(|version| version != asked)) {
+        let expected = format!("{protocol} is for version {}", protocol.ip_version().number());
+        field.wrong(
+            expected,
+            Some("leave `ip_version` out, or choose the other protocol".to_owned()),
+            problems,
+        );
+    }
+    asked
+}
+
 /// Reads the whole tree. Everything wrong is in `problems`; without problems there is a scenario.
 pub(crate) fn scenario(
     tree: &Table,
@@ -51,6 +74,7 @@ pub(crate) fn scenario(
     let seed = top.get("seed").and_then(|field| field.integer(0, u64::MAX, problems));
     let mobility_given = top.get("mobility");
     let mobility = mobility_given.as_ref().and_then(|field| mobility(field, problems));
+    let ip_version = ip_version(&top, mobility.as_ref().map(|mobility| mobility.protocol), problems);
     let media = media(&top, problems);
     let links = links(&top, mobility_given.is_some(), &media, files, problems);
     let given = tables(&top, "handover", problems);
@@ -103,6 +127,7 @@ pub(crate) fn scenario(
         description: description.unwrap_or_default().trim().to_owned(),
         duration,
         seed: seed.unwrap_or(1),
+        ip_version,
         nodes: network.nodes,
         links: network.links,
         media: network.media,

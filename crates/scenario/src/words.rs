@@ -11,9 +11,9 @@ use careof_tcp::{
 };
 
 use crate::model::{
-    AdvisedBy, Algorithm, AssistPlace, CareOf, ClientCheck, Encapsulation, HandoverStyle, KeptEnd,
-    KernelProfile, MovementDetection, Protocol, QueueAtHandover, QueuedFate, Replay, ReplayRest, Role,
-    Routing,
+    AdvisedBy, Algorithm, AssistPlace, CareOf, ClientCheck, DuplicateAddressDetection, Encapsulation,
+    HandoverStyle, KeptEnd, KernelProfile, MovementDetection, Protocol, QueueAtHandover, QueuedFate, Replay,
+    ReplayRest, Role, Routing,
 };
 
 /// A type whose values have names.
@@ -53,14 +53,15 @@ macro_rules! words {
 
 words!(Role: Correspondent = "correspondent", HomeAgent = "home-agent", ForeignAgent = "foreign-agent",
     Mobile = "mobile", Host = "host");
-words!(Protocol: MobileIpv4 = "mobile-ipv4");
+words!(Protocol: MobileIpv4 = "mobile-ipv4", MobileIpv6 = "mobile-ipv6");
+words!(DuplicateAddressDetection: Optimistic = "optimistic", Full = "full", None = "none");
 words!(CareOf: CoLocated = "co-located", Dhcp = "dhcp", ForeignAgent = "foreign-agent");
 words!(ClientCheck: BeforeUse = "before-use", Background = "background", None = "none");
 words!(Routing: Triangle = "triangle", ReverseTunnel = "reverse-tunnel", RegularIp = "regular-ip");
 words!(Encapsulation: IpInIp = "ip-in-ip", Minimal = "minimal", Gre = "gre");
 words!(MovementDetection: LinkTrigger = "link-trigger", MissedAdvertisements = "missed-advertisements",
     Lifetime = "lifetime", Prefix = "prefix", Eager = "eager");
-words!(Algorithm: HmacMd5 = "hmac-md5", HmacSha256 = "hmac-sha-256");
+words!(Algorithm: HmacMd5 = "hmac-md5", HmacSha256 = "hmac-sha-256", HmacSha1 = "hmac-sha-1");
 words!(Replay: Timestamps = "timestamps", Nonces = "nonces");
 words!(KernelProfile: Modern = "modern", Legacy = "legacy");
 words!(HandoverStyle: MakeBeforeBreak = "make-before-break", BreakBeforeMake = "break-before-make");

@@ -28,7 +28,6 @@
 //!   gone; else a node that has moved on would have its peer wait for the visitor list's lifetime.
 //!   What is lost has to be sent again by somebody: the timer that would do so is what EBSN stops.
 
-use core::net::Ipv4Addr;
 use core::time::Duration;
 use std::collections::BTreeMap;
 
@@ -37,18 +36,18 @@ use careof_base::Instant;
 use careof_link::DropCause;
 use careof_metrics::AssistDeed;
 use careof_mobility::v4::{HandoverEvent, HandoverStyle, InterfaceId, PathProperties};
-use careof_plan::{FlowId, NodeId, OneWayId, Side, Topology};
+use careof_plan::{FlowId, Locator, NodeId, OneWayId, Side, Topology};
 use careof_scenario::{AdvisedBy, Assist, Scenario, Split};
 use careof_tcp::{Advice, Config, NewPath, RtoEstimator, State};
 use careof_trace::AssistRecord;
 use careof_wire::icmp::{IcmpMessage, OtherMessage, QuotedDatagram, quote_segment};
-use careof_wire::ipv4::Ipv4Header;
 use careof_wire::{Flags, SackBlocks, Segment, SeqNumber, protocol};
 
 use crate::agents::Agent;
 use crate::drop_cause::Cause;
 use crate::forwarding::DEFAULT_TTL;
 use crate::handover_option::{HandoverOption, OptionRef, Says};
+use crate::header::Header;
 use crate::packet::{Body, Packet, PacketRef};
 use crate::queue::Slot;
 use crate::simulation::{Component, Simulation};
@@ -137,7 +136,7 @@ struct Station {
 
 /// Data towards a visitor.
 struct Watched {
-    header: Ipv4Header,
+    header: Header,
     ports: (u16, u16),
     seq: SeqNumber,
     /// End of the data that passed, and what was acknowledged of it.
@@ -224,7 +223,7 @@ impl Simulation {
             {
                 let is_there = |&(id, side): &(FlowId, Side)| {
                     let peer = self.flows[usize::from(id.0)].ends[side.peer().index()].address;
-                    mobile.delivery(peer, None).is_some()
+                    mobile.delivery(peer.to_ipv4(), None).is_some()
                 };
                 if let Some(interface) = mobile.active().filter(|_| mobile.is_registered())
                     && teller.ends.first().is_some_and(is_there)
@@ -383,26 +382,26 @@ impl Simulation {
                 continue;
             }
             told.push(destination);
-            let header = Ipv4Header {
+            let header = Header {
                 source,
                 destination,
                 protocol: protocol::ICMP,
                 ttl: DEFAULT_TTL,
                 identification: self.next_identification(node),
                 payload_len: payload.len() as u16,
-                ..Ipv4Header::default()
+                ..Header::default()
             };
             let body = Body::Message(payload.clone().into());
             let packet =
                 self.insert(Packet { id: 0, header, outer: None, body, origin: None, in_fragments: 0 });
             self.trace_message(node, packet, true);
-            self.trace_advice(node, flow, "tell", 1, u64::from(header.payload_len) + 20);
+            self.trace_advice(node, flow, "tell", 1, header.total_len().into());
             self.originate(node, packet, 0);
         }
     }
 
     /// An ICMP message that is for senders has reached `node`.
-    pub(crate) fn hear_message(&mut self, node: NodeId, header: &Ipv4Header, message: &OtherMessage) {
+    pub(crate) fn hear_message(&mut self, node: NodeId, header: &Header, message: &OtherMessage) {
         if self.senders.is_none() || message.kind != ICMP_EXPERIMENT {
             return;
         }
@@ -413,7 +412,7 @@ impl Simulation {
                     return;
                 };
                 if let Some(ports) = quoted.ports()
-                    && let Some((id, side)) = self.sender_of(&quoted.header, ports.source_port)
+                    && let Some((id, side)) = self.sender_of((quoted.header.source.into(), ports.source_port))
                     && self.flows[usize::from(id.0)].ends[side.index()].node == node
                 {
                     self.advise(id, side, &[Advice::Rearm]);
@@ -482,7 +481,7 @@ impl Simulation {
         };
         if segment.payload_len > 0
             && let Agent::Foreign(agent) = &self.nodes[usize::from(node.0)].agent
-            && agent.deliver(header.destination).is_some()
+            && agent.deliver(header.destination.to_ipv4()).is_some()
         {
             let end = origin.seq + i64::from(segment.seq_len());
             let watched =
@@ -546,7 +545,7 @@ impl Simulation {
         let owed: Vec<_> = station
             .watched
             .values()
-            .filter(|data| data.end > data.acknowledged && is_behind(data.header.destination))
+            .filter(|data| data.end > data.acknowledged && is_behind(data.header.destination.to_ipv4()))
             .map(|data| (data.header, data.ports, data.seq))
             .collect();
         for (header, ports, seq) in owed {
@@ -572,14 +571,14 @@ impl Simulation {
     }
 
     /// Explicit bad state notification: an ICMP message to the data's sender that quotes the packet, as an error would.
-    fn send_bad_state(&mut self, node: NodeId, quoted: &Ipv4Header, ports: (u16, u16), seq: SeqNumber) {
-        let Some((id, side)) = self.sender_of(quoted, ports.0) else { return };
+    fn send_bad_state(&mut self, node: NodeId, quoted: &Header, ports: (u16, u16), seq: SeqNumber) {
+        let Some((id, side)) = self.sender_of((quoted.source, ports.0)) else { return };
         let key = self.flow_key(id, side.peer());
         let is_excepted = |senders: &Senders| senders.except.iter().any(|exception| exception.covers(&key));
         if self.senders.as_ref().is_some_and(|senders| is_excepted(senders)) {
             return;
         }
-        let body = quote_segment(quoted, ports, seq);
+        let body = quote_segment(&quoted.to_ipv4(), ports, seq);
         let bytes = body.len() as u64 + 8 + 20;
         let message = OtherMessage { kind: ICMP_EXPERIMENT, code: BAD_STATE, rest_of_header: [0; 4], body };
         self.trace_advice(node, id, "bad-state", 1, bytes);
@@ -599,10 +598,10 @@ pub(crate) fn change_senders(scenario: &mut Scenario, topology: &Topology) {
         let flow = &scenario.flows[index];
         let address = |node: careof_scenario::NodeId| {
             let node = topology.find(&scenario.node(node).name);
-            (node, node.map_or(Ipv4Addr::UNSPECIFIED, |node| topology.address_of(node)))
+            (node, node.map_or(Locator::NOWHERE, |node| topology.address_of(node)))
         };
         let ends = [address(flow.from), address(flow.to)];
-        let moves = |(node, _): (Option<NodeId>, Ipv4Addr)| {
+        let moves = |(node, _): (Option<NodeId>, Locator)| {
             topology.mobiles.is_some_and(|mobiles| node.is_some_and(|node| mobiles.index(node).is_some()))
         };
         let mobile = if moves(ends[1]) { Side::Acceptor } else { Side::Opener };

@@ -1,25 +1,29 @@
 //! Mobility agents on their nodes: what reaches them, what they send, what they tell.
 
+use core::fmt::Display;
 use core::net::Ipv4Addr;
 
+use careof_mobility::HandoverEvent;
+use careof_mobility::path_mtu;
 use careof_mobility::v4::{
-    ArpEvent, CorrespondentNode, Event, ForeignAgent, HandoverEvent, HomeAgent, Input, InterfaceId,
-    MobileNode, RegistrationStep, Transmit, TransmitPayload, Tunnel,
+    ArpEvent, CorrespondentNode, Event, ForeignAgent, HomeAgent, Input, InterfaceId, MobileNode,
+    RegistrationStep, Transmit, TransmitPayload,
 };
 use careof_plan::{
-    InterfaceIndex, NodeId, OneWayId, Route, arp_text, binding_text, handover_text, visitor_text,
+    InterfaceIndex, Locator, NodeId, OneWayId, Route, arp_text, binding_text, handover_text, visitor_text,
 };
 use careof_wire::icmp::{DestinationUnreachable, IcmpMessage, QuotedDatagram, TimeExceeded, UnreachableCode};
-use careof_wire::ipv4::Ipv4Header;
 use careof_wire::mip4::{Message, PathProbe, ReceivedData};
 use careof_wire::protocol;
 use careof_wire::tunnel::relay_error;
 use careof_wire::udp::UdpHeader;
 
 use crate::drop_cause::NodeDrop;
-use crate::forwarding::is_group;
+use crate::header::Header;
+use crate::mobile_ipv6::Ipv6Host;
 use crate::observer::Note;
 use crate::packet::PacketRef;
+use crate::passage::Passage;
 use crate::simulation::Simulation;
 
 /// What runs on a node beyond forwarding.
@@ -34,42 +38,60 @@ pub(crate) enum Agent {
     Mobile(Box<MobileNode>),
     /// A host that tunnels to mobile nodes itself.
     Correspondent(Box<CorrespondentNode>),
+    /// Any of them over IPv6, or a router that mobile nodes come to.
+    Ipv6(Box<Ipv6Host>),
 }
 
 impl Agent {
     /// Home agent: the `n`th tunnel towards a mobile node that is away.
-    pub(crate) fn tunnel_to(&self, destination: Ipv4Addr, n: usize) -> Option<Tunnel> {
+    pub(crate) fn tunnel_to(&self, destination: Locator, n: usize) -> Option<Passage> {
         match self {
-            Self::Home(agent) => agent.tunnels(destination).get(n).copied(),
+            Self::Home(agent) => agent.tunnels(destination.to_ipv4()).get(n).copied().map(Passage::from),
+            Self::Ipv6(host) => host.tunnel_to(destination, n),
             _ => None,
         }
     }
 
     /// Whether all that becomes of a packet for `destination`, on a router with this agent, is in the routes.
     #[inline]
-    pub(crate) fn leaves_to_routes(&self, destination: Ipv4Addr) -> bool {
+    pub(crate) fn leaves_to_routes(&self, destination: Locator) -> bool {
         match self {
             Self::None | Self::Correspondent(_) => true,
-            Self::Home(agent) => agent.tunnels(destination).is_empty(),
-            Self::Foreign(agent) => !agent.has_reverse_tunnels() && agent.deliver(destination).is_none(),
+            Self::Home(agent) => agent.tunnels(destination.to_ipv4()).is_empty(),
+            Self::Foreign(agent) => {
+                !agent.has_reverse_tunnels() && agent.deliver(destination.to_ipv4()).is_none()
+            }
             Self::Mobile(_) => false,
+            Self::Ipv6(host) => host.leaves_to_routes(destination),
         }
     }
 
-    /// Whether this node is the exit of a tunnel for such a packet.
-    pub(crate) fn accepts_tunnel(
-        &self,
-        interface: InterfaceIndex,
-        outer: &Ipv4Header,
-        inner: &Ipv4Header,
-    ) -> bool {
+    /// The mobile node: whether its home agent knows where it is, and the interface that it uses.
+    pub(crate) fn is_registered_by(&self) -> Option<(bool, Option<InterfaceId>)> {
         match self {
-            Self::None | Self::Correspondent(_) => false,
-            Self::Home(agent) => agent.accepts_reverse_tunnel(inner.source, outer.source),
+            Self::Mobile(mobile) => Some((mobile.is_registered(), mobile.active())),
+            Self::Ipv6(host) => {
+                host.mobile().map(|mobile| (mobile.is_registered(), mobile.active_interface()))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether it is that of a node that moves.
+    pub(crate) fn moves(&self) -> bool {
+        self.is_registered_by().is_some()
+    }
+
+    /// Whether this node is the exit of a tunnel for such a packet.
+    pub(crate) fn accepts_tunnel(&self, interface: InterfaceIndex, outer: &Header, inner: &Header) -> bool {
+        match self {
+            Self::None | Self::Correspondent(_) | Self::Ipv6(_) => false,
+            Self::Home(agent) => agent.accepts_reverse_tunnel(inner.source.to_ipv4(), outer.source.to_ipv4()),
             Self::Foreign(agent) => {
-                agent.deliver(inner.destination).is_some()
-                    || agent.reverse_tunnel(inner.source).is_some()
-                    || agent.passes_on(inner.destination)
+                let (source, destination) = (inner.source.to_ipv4(), inner.destination.to_ipv4());
+                agent.deliver(destination).is_some()
+                    || agent.reverse_tunnel(source).is_some()
+                    || agent.passes_on(destination)
             }
             Self::Mobile(mobile) => mobile.listens_on(InterfaceId(interface.0)),
         }
@@ -80,7 +102,7 @@ impl Agent {
 macro_rules! on_agent {
     ($agent:expr, $bound:ident => $call:expr, $none:expr) => {
         match $agent {
-            Agent::None => $none,
+            Agent::None | Agent::Ipv6(_) => $none,
             Agent::Home($bound) => $call,
             Agent::Foreign($bound) => $call,
             Agent::Mobile($bound) => $call,
@@ -93,9 +115,21 @@ impl Simulation {
     /// A timer of an agent ran out.
     pub(crate) fn agent_timeout(&mut self, node: NodeId) {
         let now = self.now;
+        if let Agent::Ipv6(_) = self.node(node).agent {
+            return self.ipv6_timeout(node);
+        }
         self.tell_received_data(node);
         on_agent!(&mut self.node_mut(node).agent, agent => agent.handle_timeout(now), ());
         self.drive_agent(node);
+    }
+
+    /// The link at an interface came up or went down, as the link layer tells the agent there.
+    pub(crate) fn link_changed(&mut self, node: NodeId, interface: InterfaceId, up: bool) {
+        match self.node(node).agent {
+            Agent::Ipv6(_) => self.ipv6_link(node, interface, up),
+            _ if up => self.agent_input(node, Input::LinkUp { interface }),
+            _ => self.agent_input(node, Input::LinkDown { interface }),
+        }
     }
 
     /// Hands an agent an input and does what it asks for.
@@ -109,6 +143,9 @@ impl Simulation {
     /// Drains an agent: messages, events, timer.
     pub(crate) fn drive_agent(&mut self, node: NodeId) {
         let now = self.now;
+        if let Agent::Ipv6(_) = self.node(node).agent {
+            return self.drive_ipv6(node);
+        }
         loop {
             let agent = &mut self.node_mut(node).agent;
             if let Some(transmit) = on_agent!(agent, agent => agent.poll_transmit(now), None) {
@@ -131,7 +168,7 @@ impl Simulation {
     pub(crate) fn send_for_agent(&mut self, node: NodeId, transmit: Transmit) {
         let Transmit { interface, source, destination, ttl, payload } = transmit;
         let interface = interface.map(|interface| InterfaceIndex(interface.0));
-        if is_group(destination)
+        if (destination.is_multicast() || destination.is_broadcast())
             && !self.is_observed()
             && let (Some(cell), Some(fleet)) = (interface, &self.fleet)
             && fleet.is_empty_cell(node, cell)
@@ -151,12 +188,18 @@ impl Simulation {
             }
             TransmitPayload::Icmp { bytes } => (protocol::ICMP, bytes),
         };
-        self.send_message(node, interface, source, destination, ttl, number, payload);
+        self.send_message(node, interface, (source.into(), destination.into()), ttl, number, payload);
     }
 
     fn agent_event(&mut self, node: NodeId, event: Event) {
         match event {
-            Event::Handover(event) => self.handover_event(node, event),
+            Event::Handover(event) => {
+                self.handover_event(node, &event);
+                self.assist_handover(node, &event);
+                if self.senders.is_some() {
+                    self.advise_handover(node, &event);
+                }
+            }
             Event::Binding(change) => {
                 let text = binding_text(&change);
                 self.note(node, None, Note::Binding(change.change.name()), format_args!("{text}"));
@@ -194,22 +237,23 @@ impl Simulation {
         self.note(node, way, Note::Arp(cause), format_args!("{text}"));
     }
 
-    fn handover_event(&mut self, node: NodeId, event: HandoverEvent) {
+    /// A phase of a handover, by either protocol.
+    pub(crate) fn handover_event<A: Display, C: Display>(
+        &mut self,
+        node: NodeId,
+        event: &HandoverEvent<A, C>,
+    ) {
         if let HandoverEvent::Initiated { .. } = event {
             self.script.initiated = true;
         }
-        let (interface, text) = handover_text(&event);
+        let (interface, text) = handover_text(event);
         let way = self.way_of(node, interface);
         self.note(node, way, Note::Handover(event.name()), format_args!("{text}"));
         if let HandoverEvent::Registered { to, .. } = event {
             match (&self.fleet, self.mobiles.and_then(|mobiles| mobiles.index(node))) {
                 (Some(_), Some(mobile)) => self.roamer_registered(mobile),
-                _ => self.registered(to),
+                _ => self.registered(*to),
             }
-        }
-        self.assist_handover(node, &event);
-        if self.senders.is_some() {
-            self.advise_handover(node, &event);
         }
     }
 
@@ -223,14 +267,14 @@ impl Simulation {
         &mut self,
         node: NodeId,
         interface: InterfaceIndex,
-        header: &Ipv4Header,
+        header: &Header,
         bytes: &[u8],
     ) {
         if self.dhcp_receives(node, interface, header, bytes) {
             return;
         }
         let interface = InterfaceId(interface.0);
-        let (source, destination, ttl) = (header.source, header.destination, header.ttl);
+        let (source, destination, ttl) = (header.source.to_ipv4(), header.destination.to_ipv4(), header.ttl);
         match header.protocol {
             protocol::UDP => match UdpHeader::parse(source, destination, bytes) {
                 Ok((udp, payload)) => {
@@ -273,7 +317,8 @@ impl Simulation {
             return;
         }
         let Ok(Message::PathProbe(probe)) = Message::parse(fixed) else { return };
-        let counts = passed.get(&(node, probe.home_address, source)).copied().unwrap_or_default();
+        let key = (node, probe.home_address.into(), source.into());
+        let counts = passed.get(&key).copied().unwrap_or_default();
         agent.note_traffic(probe.home_address, source, counts);
     }
 
@@ -288,63 +333,78 @@ impl Simulation {
             self.malformed_messages += 1;
             return;
         };
+        let source = Locator::of_ipv4(quoted.header.source);
         if let Some(ports) = quoted.ports() {
             let IcmpMessage::DestinationUnreachable(error) = message else { return };
             match (error.code, ports.seq) {
                 (UnreachableCode::FragmentationNeeded, _) => {
-                    self.path_mtu_changed(&quoted.header, ports.source_port, error.next_hop_mtu);
+                    self.path_mtu_changed((source, ports.source_port), error.next_hop_mtu);
                 }
                 (UnreachableCode::Net | UnreachableCode::Host, Some(seq)) => {
-                    self.destination_unreachable(&quoted.header, ports.source_port, seq);
+                    self.destination_unreachable((source, ports.source_port), seq);
                 }
                 _ => {}
             }
-        } else if self.is_own(node, quoted.header.source) {
+        } else if self.is_own(node, source) {
             if let IcmpMessage::DestinationUnreachable(error) = message
                 && error.code == UnreachableCode::FragmentationNeeded
             {
-                let Ipv4Header { destination, .. } = quoted.header;
-                self.tunnel_mtu_learnt(node, destination, quoted.header.total_len(), error.next_hop_mtu);
+                let (exit, len) = (quoted.header.destination.into(), quoted.header.total_len());
+                // One that does not know RFC 1191 says 0.
+                let mtu = match error.next_hop_mtu {
+                    0 => path_mtu::plateau_below(len),
+                    told => told,
+                };
+                self.tunnel_mtu_learnt(node, exit, mtu);
             }
-            self.assist_unreachable(node, quoted.header.destination, message);
+            self.assist_unreachable(node, quoted.header.destination.into(), message);
             if let Ok(relayed) = relay_error(message, quoted.header.source, true) {
-                self.send_icmp(node, relayed.to, &IcmpMessage::DestinationUnreachable(relayed.message));
+                self.send_icmp(
+                    node,
+                    relayed.to.into(),
+                    &IcmpMessage::DestinationUnreachable(relayed.message),
+                );
             }
         }
     }
 
     /// Whether `address` is the home address of the mobile node and `node` is that node.
-    pub(crate) fn is_home_address_of(&self, node: NodeId, address: Ipv4Addr) -> bool {
+    pub(crate) fn is_home_address_of(&self, node: NodeId, address: Locator) -> bool {
         self.mobiles.is_some_and(|mobiles| mobiles.address_of(node) == Some(address))
     }
 
     /// The address a node is known by.
-    pub(crate) fn own_address(&self, node: NodeId) -> Ipv4Addr {
+    pub(crate) fn own_address(&self, node: NodeId) -> Locator {
         let home_address = self.mobiles.and_then(|mobiles| mobiles.address_of(node));
-        let first = || self.node(node).place.interfaces.first().map_or(Ipv4Addr::UNSPECIFIED, |i| i.address);
+        let first = || self.node(node).place.interfaces.first().map_or(Locator::NOWHERE, |i| i.address);
         home_address.unwrap_or_else(first)
     }
 
     /// The address a node opens a connection from.
-    pub(crate) fn address_towards(&self, node: NodeId, destination: Ipv4Addr, port: u16) -> Ipv4Addr {
+    pub(crate) fn address_towards(&self, node: NodeId, destination: Locator, port: u16) -> Locator {
         match &self.node(node).agent {
+            // Over IPv6 the home address is the only one that connections use.
+            Agent::Ipv6(host) if host.mobile().is_some() => self.own_address(node),
             Agent::Mobile(mobile) => mobile
-                .delivery(destination, Some(port))
-                .map_or_else(|| self.own_address(node), |delivery| delivery.source),
+                .delivery(destination.to_ipv4(), Some(port))
+                .map_or_else(|| self.own_address(node), |delivery| delivery.source.into()),
             _ => self.source_address(node, destination),
         }
     }
 
     /// What a host's TCP knows of the MTU towards a peer before it has sent anything: that of the interface, and on a mobile node that
     /// leaves room for the tunnel what is left of it. `None` where there is no way.
-    pub(crate) fn mtu_towards(&self, node: NodeId, peer: Ipv4Addr, port: u16) -> Option<u16> {
+    pub(crate) fn mtu_towards(&self, node: NodeId, peer: Locator, port: u16) -> Option<u16> {
         let of = |way: OneWayId| self.links[way.0 as usize].link.mtu();
+        if let Some(mtu) = self.ipv6_mtu_towards(node, peer) {
+            return mtu;
+        }
         let Agent::Mobile(mobile) = &self.node(node).agent else {
             let place = &self.node(node).place;
             let Route::Via(interface) = place.route(peer) else { return None };
             return place.interfaces.get(usize::from(interface.0)).map(|interface| of(interface.out));
         };
-        let delivery = mobile.delivery(peer, Some(port))?;
+        let delivery = mobile.delivery(peer.to_ipv4(), Some(port))?;
         let mtu = of(self.way_of(node, delivery.interface)?);
         let beside = mobile.mtu_beside_tunnel(&delivery, mtu).filter(|_| self.leaves_room);
         Some(beside.unwrap_or(mtu))
@@ -352,15 +412,12 @@ impl Simulation {
 
     /// Whether packets reach a node and come back: it does not move, is at home, or its binding stands.
     pub(crate) fn is_reachable(&self, node: NodeId) -> bool {
-        match &self.node(node).agent {
-            Agent::Mobile(mobile) => mobile.is_registered(),
-            _ => true,
-        }
+        self.node(node).agent.is_registered_by().is_none_or(|(registered, _)| registered)
     }
 
     /// The way by which everything that `node` itself sends to `destination` leaves it, where nobody moves and no agent
     /// has a say.
-    pub(crate) fn fixed_way(&self, node: NodeId, destination: Ipv4Addr) -> Option<OneWayId> {
+    pub(crate) fn fixed_way(&self, node: NodeId, destination: Locator) -> Option<OneWayId> {
         let here = self.node(node);
         match (&here.agent, here.place.route(destination)) {
             (Agent::None, Route::Via(interface)) if !self.is_home_address_of(node, destination) => {
@@ -374,17 +431,22 @@ impl Simulation {
     pub(crate) fn originate(&mut self, node: NodeId, packet: PacketRef, port: u16) {
         if let Agent::Correspondent(agent) = &mut self.nodes[usize::from(node.0)].agent {
             let destination = self.pool.hop(packet).destination;
-            if let Some(tunnel) = agent.tunnel(destination) {
+            if let Some(tunnel) = agent.tunnel(destination.to_ipv4()) {
                 return self.encapsulate(node, packet, tunnel);
             }
         }
+        if let Agent::Ipv6(_) = self.node(node).agent
+            && let Some(passage) = self.optimized_passage(node, packet)
+        {
+            return self.encapsulate(node, packet, passage);
+        }
         let here = self.node(node);
-        let Agent::Mobile(_) = &here.agent else {
+        if !here.agent.moves() {
             return match here.next_way(self.pool.hop(packet).destination) {
                 Some(way) => self.transmit_by(node, way, packet),
                 None => self.route_on(node, packet),
             };
-        };
+        }
         if here.assist.is_some() {
             return self.originate_assisted(node, packet, port);
         }
@@ -409,15 +471,17 @@ impl Simulation {
 
     /// The mobile node sends a packet as its policy table says, past any assist.
     pub(crate) fn originate_on(&mut self, node: NodeId, packet: PacketRef, port: u16) {
-        let Agent::Mobile(mobile) = &self.node(node).agent else { return self.route_on(node, packet) };
+        let Agent::Mobile(mobile) = &self.node(node).agent else {
+            return self.originate_ipv6(node, packet);
+        };
         let destination = self.pool[packet].header.destination;
-        let Some(delivery) = mobile.delivery(destination, Some(port)) else {
+        let Some(delivery) = mobile.delivery(destination.to_ipv4(), Some(port)) else {
             return self.drop_packet(node, packet, NodeDrop::NoRoute);
         };
         let interface = InterfaceIndex(delivery.interface.0);
         if let Some(tunnel) = delivery.tunnel {
             let bytes = u64::from(self.pool[packet].header.total_len());
-            if !self.put_in_tunnel(node, packet, tunnel) {
+            if !self.put_in_tunnel(node, packet, tunnel.into()) {
                 return;
             }
             self.note_passed(node, delivery.interface, true, bytes);

@@ -12,7 +12,9 @@ use careof_assist::{
 };
 use careof_metrics::AssistDeed;
 use careof_mobility::v4::{HandoverEvent, InterfaceId, PathProperties, Tunnel};
-use careof_plan::{FlowId, InterfaceIndex, NodeId, Route, Side, announced_path, down_of, note_hole, port};
+use careof_plan::{
+    FlowId, InterfaceIndex, Locator, NodeId, Route, Side, announced_path, down_of, note_hole, port,
+};
 use careof_scenario::{Handover, LinkId};
 use careof_trace::AssistRecord;
 use careof_wire::icmp::{DestinationUnreachable, IcmpMessage, UnreachableCode, quote_segment};
@@ -22,6 +24,7 @@ use careof_wire::{SackBlocks, Segment, SeqNumber};
 
 use crate::agents::Agent;
 use crate::drop_cause::NodeDrop;
+use crate::header::Header;
 use crate::packet::{Body, Origin, Packet, PacketRef};
 use crate::queue::Slot;
 use crate::simulation::{Component, Node, Simulation, WorldError};
@@ -57,7 +60,7 @@ enum Kept {
 /// follow at once and must not overtake it.
 enum ForHere {
     Segment(PacketRef),
-    Unreachable(Ipv4Addr, IcmpMessage),
+    Unreachable(Locator, IcmpMessage),
 }
 
 impl Anchor {
@@ -181,9 +184,9 @@ impl Simulation {
         if outer.is_some() {
             return None;
         }
-        let (to, from) = (header.destination, header.source);
+        let (to, from) = (header.destination.to_ipv4(), header.source.to_ipv4());
         match &self.node(node).agent {
-            Agent::None | Agent::Correspondent(_) => None,
+            Agent::None | Agent::Correspondent(_) | Agent::Ipv6(_) => None,
             Agent::Home(agent) if agent.serves(to) => {
                 Some((Towards::Mobile, agent.tunnels(to).last().map(|tunnel| path_to(tunnel.exit))))
             }
@@ -194,7 +197,7 @@ impl Simulation {
                 towards_it.or_else(|| agent.deliver(from).map(|interface| (Towards::Peer, behind(interface))))
             }
             Agent::Mobile(mobile) => {
-                let own = self.mobiles?.address_of(node)?;
+                let own = self.mobiles?.address_of(node)?.to_ipv4();
                 let path = mobile.active().map(|interface| PathId(interface.0.into()));
                 match (to == own, from == own) {
                     (true, _) => Some((Towards::Mobile, path)),
@@ -218,10 +221,10 @@ impl Simulation {
         let shown = &self.pool[packet];
         let segment = match &shown.body {
             Body::Tcp(segment) if !shown.header.is_fragment() => Some(segment),
-            Body::Tcp(_) | Body::Message(_) => None,
+            Body::Tcp(_) | Body::Message(_) | Body::OnLink(_) => None,
         };
         let overhead = anchor.overhead;
-        let view = PacketView { header: &shown.header, segment, is_opaque: false, overhead };
+        let view = PacketView { header: &shown.header.to_ipv4(), segment, is_opaque: false, overhead };
         let verdict = anchor.assistant.handle_packet(now, towards, path, &view);
         if let Some(edit) = verdict.edit {
             self.edit(packet, edit);
@@ -400,12 +403,12 @@ impl Simulation {
         }
         let port = match body {
             Body::Tcp(segment) => segment.destination_port,
-            Body::Message(_) => 0,
+            Body::Message(_) | Body::OnLink(_) => 0,
         };
         let route = self.node(node).place.route(destination);
         match (&self.node(node).agent, towards, via) {
             (Agent::Mobile(mobile), _, via) => {
-                let Some(delivery) = mobile.delivery(destination, Some(port)) else { return false };
+                let Some(delivery) = mobile.delivery(destination.to_ipv4(), Some(port)) else { return false };
                 match via.filter(|path| *path != PathId(delivery.interface.0.into())) {
                     None => self.originate_on(node, packet, port),
                     // The tunnel begins at the new path's address.
@@ -417,7 +420,7 @@ impl Simulation {
                 }
             }
             (Agent::Home(agent), Towards::Mobile, Some(path)) => {
-                let tunnels = agent.tunnels(destination);
+                let tunnels = agent.tunnels(destination.to_ipv4());
                 let bound = tunnels.iter().find(|tunnel| path_to(tunnel.exit) == path).copied();
                 // What drains late goes where the mobile node was, as far as anything is known of it still.
                 let left =
@@ -426,12 +429,13 @@ impl Simulation {
                 self.encapsulate(node, packet, tunnel);
             }
             (Agent::Home(agent), Towards::Mobile, None) => {
-                if agent.tunnels(destination).is_empty() && route == Route::Home {
+                if agent.tunnels(destination.to_ipv4()).is_empty() && route == Route::Home {
                     return false;
                 }
                 self.forward_on(node, packet, route);
             }
             (Agent::Foreign(agent), Towards::Mobile, via) => {
+                let destination = destination.to_ipv4();
                 let behind = agent.deliver(destination).map(|interface| PathId(interface.0.into()));
                 if let (None, Some(tunnel)) = (behind, agent.tunnel_after(destination)) {
                     // What was kept for who has left follows it.
@@ -455,7 +459,7 @@ impl Simulation {
     fn mind_black_hole(&mut self, node: NodeId, towards: Towards, via: Option<PathId>, packet: PacketRef) {
         let Some(anchor) = &self.node(node).assist else { return };
         let config = anchor.assistant.config();
-        let header = self.pool[packet].header;
+        let header = self.pool[packet].header.to_ipv4();
         if config.black_hole.is_none() || towards != config.place.enters() {
             return;
         }
@@ -474,7 +478,9 @@ impl Simulation {
         towards: Towards,
         for_here: &mut Vec<ForHere>,
     ) {
-        let Some((flow, sender)) = self.sender_of(header, segment.source_port) else { return };
+        let Some((flow, sender)) = self.sender_of((header.source.into(), segment.source_port)) else {
+            return;
+        };
         let ends = &self.flows[usize::from(flow.0)].ends;
         let origin = Origin {
             flow,
@@ -485,10 +491,10 @@ impl Simulation {
             ack: ends[sender.peer().index()].sent_seq.of(segment.ack),
             option: None,
         };
-        let header = Ipv4Header {
+        let header = Header {
             identification: self.next_identification(node),
             payload_len: segment.header_len(),
-            ..*header
+            ..Header::of_ipv4(header)
         };
         let body = Body::Tcp(*segment);
         let packet =
@@ -507,7 +513,7 @@ impl Simulation {
         seq: SeqNumber,
         for_here: &mut Vec<ForHere>,
     ) {
-        if let Some((flow, sender)) = self.sender_of(quoted, ports.0) {
+        if let Some((flow, sender)) = self.sender_of((quoted.source.into(), ports.0)) {
             self.count_deed_of(flow, sender, AssistDeed::UnreachableInjected);
         }
         self.tell_sender(node, (UnreachableCode::Host, 0), (quoted, ports, seq), for_here);
@@ -526,10 +532,11 @@ impl Simulation {
             next_hop_mtu,
             quoted: quote_segment(quoted, ports, seq),
         });
-        if self.is_own(node, quoted.source) || self.is_relays_own(node, quoted, ports.0) {
-            for_here.push(ForHere::Unreachable(quoted.source, message));
+        let source = Locator::of_ipv4(quoted.source);
+        if self.is_own(node, source) || self.is_relays_own(node, (source, ports.0)) {
+            for_here.push(ForHere::Unreachable(source, message));
         } else {
-            self.send_icmp(node, quoted.source, &message);
+            self.send_icmp(node, source, &message);
         }
     }
 
@@ -597,7 +604,7 @@ impl Simulation {
             let id = FlowId(key.mobile_port.wrapping_sub(port(FlowId(0), mobile)));
             let ends = &self.flows.get(usize::from(id.0))?.ends;
             let addresses = (ends[mobile.index()].address, ends[mobile.peer().index()].address);
-            (addresses == (key.mobile, key.peer)).then_some((id, mobile))
+            (addresses == (key.mobile.into(), key.peer.into())).then_some((id, mobile))
         })
     }
 
@@ -634,7 +641,7 @@ impl Simulation {
                     old_lost = old_lost.or(gone.map(|_| true));
                     here.or(gone.map(|tunnel| (path_to(tunnel.exit), known(None)))).into_iter().collect()
                 }
-                Agent::None | Agent::Mobile(_) | Agent::Correspondent(_) => return,
+                Agent::None | Agent::Mobile(_) | Agent::Correspondent(_) | Agent::Ipv6(_) => return,
             };
             self.assist_event(node, &Input::Paths { mobile, paths: &paths, old_lost, received });
         }
@@ -645,7 +652,7 @@ impl Simulation {
         let now = self.now;
         let Some(mobile) = self.mobiles.and_then(|mobiles| mobiles.address_of(node)) else { return };
         if let Node { agent: Agent::Mobile(agent), assist: Some(anchor), .. } = self.node_mut(node) {
-            agent.set_received_data(anchor.assistant.received_data(now, mobile));
+            agent.set_received_data(anchor.assistant.received_data(now, mobile.to_ipv4()));
         }
     }
 
@@ -654,7 +661,7 @@ impl Simulation {
         if self.node(node).assist.is_some()
             && let Some(mobile) = self.mobiles.and_then(|mobiles| mobiles.address_of(node))
         {
-            self.assist_event(node, &Input::Handover { mobile, event });
+            self.assist_event(node, &Input::Handover { mobile: mobile.to_ipv4(), event });
         }
     }
 
@@ -664,7 +671,8 @@ impl Simulation {
         let agent = self.topology.entrance(down_of(handover.from));
         let buffers = |anchor: &Anchor| anchor.assistant.config().buffer_forward.is_some();
         let agent = Some(agent).filter(|agent| self.node(*agent).assist.as_deref().is_some_and(buffers));
-        let Some(mobile) = self.mobiles.and_then(|mobiles| mobiles.address_of(node)) else { return };
+        let mobile = self.mobiles.and_then(|mobiles| mobiles.address_of(node));
+        let Some(mobile) = mobile.map(Locator::to_ipv4) else { return };
         for node in [node].into_iter().chain(agent) {
             if self.node(node).assist.is_some() {
                 let new = announced_path(&self.scenario, &self.topology, handover.to);
@@ -680,20 +688,20 @@ impl Simulation {
             Agent::Foreign(_) => PathId(interface.0.into()),
             Agent::Home(_) => {
                 let interfaces = &self.node(self.mobile()).place.interfaces;
-                path_to(interfaces[usize::from(self.mobile_interface(link).0)].address)
+                path_to(interfaces[usize::from(self.mobile_interface(link).0)].address.to_ipv4())
             }
-            Agent::None | Agent::Mobile(_) | Agent::Correspondent(_) => return,
+            Agent::None | Agent::Mobile(_) | Agent::Correspondent(_) | Agent::Ipv6(_) => return,
         };
         self.assist_event(node, &if up { Input::LinkUp { path } } else { Input::LinkDown { path } });
     }
 
     /// A tunnel of this home agent does not reach its end.
-    pub(crate) fn assist_unreachable(&mut self, node: NodeId, exit: Ipv4Addr, message: &IcmpMessage) {
+    pub(crate) fn assist_unreachable(&mut self, node: NodeId, exit: Locator, message: &IcmpMessage) {
         if let IcmpMessage::DestinationUnreachable(error) = message
             && matches!(error.code, UnreachableCode::Net | UnreachableCode::Host)
             && matches!(self.node(node).agent, Agent::Home(_))
         {
-            self.assist_event(node, &Input::Unreachable { path: path_to(exit) });
+            self.assist_event(node, &Input::Unreachable { path: path_to(exit.to_ipv4()) });
         }
     }
 }

@@ -7,12 +7,12 @@ use careof_link::{Fate, Link};
 use careof_metrics::{Direction, FlowMetrics};
 use careof_mobility::v4::{ConfigError, CorrespondentNode, ForeignAgent, HomeAgent, MobileNode};
 use careof_plan::{
-    AgentPlan, Captures, Digest, FlowId, InterfaceIndex, NodeId, Observation, OneWayId, Side, Unwrapped,
-    Workload, attached_first, down_of, lay_out, measured_name, measured_senders, names, port,
+    AgentPlan, Captures, Digest, FlowId, InterfaceIndex, Locator, NodeId, Observation, OneWayId, Plan, Side,
+    Unwrapped, Workload, attached_first, down_of, lay_out, measured_name, measured_senders, names, port,
     refuse_what_no_world_can, stall_threshold, up_of,
 };
 use careof_scenario::{Assist, KernelTcp, LinkId, Scenario, Workload as Traffic};
-use careof_tcp::{CongestionControl, Connection, Role as TcpRole};
+use careof_tcp::{Config, CongestionControl, Connection, Role as TcpRole};
 use careof_trace::EventLog;
 use careof_wire::SeqNumber;
 
@@ -22,6 +22,7 @@ use crate::bytes::PacketBytes;
 use crate::fleet::Fleet;
 use crate::flow::{End, Flow};
 use crate::handover::Script;
+use crate::header::{IPV4_LEN, IPV6_LEN};
 use crate::ledger::Ledger;
 use crate::observer::{Observer, Pcap};
 use crate::packet::PacketPool;
@@ -47,9 +48,12 @@ impl Simulation {
             if observation.trace { EventLog::new(names(&scenario, &topology)) } else { EventLog::off() };
         let pcap = observation
             .capture
-            .map(|request| Captures::new(request, &scenario, &topology).map(Pcap::new))
+            .map(|request| {
+                let captures = Captures::new(request, &scenario, &topology)?;
+                Ok(Pcap::new(captures, topology.plan.clone()))
+            })
             .transpose()
-            .map_err(|error| WorldError::Capture(error.to_string()))?;
+            .map_err(|error: std::io::Error| WorldError::Capture(error.to_string()))?;
         let mut queue = EventQueue::default();
         let mut components = vec![Component::Script];
         let script_slot = queue.add_slot();
@@ -69,8 +73,9 @@ impl Simulation {
             ledger: Ledger::default(),
             digest: Digest::new(),
             observer: Observer { log, pcap },
-            bytes: PacketBytes::default(),
+            bytes: PacketBytes::new(topology.plan.clone()),
             events: 0,
+            ip_header_len: if topology.plan == Plan::Ipv4 { IPV4_LEN } else { IPV6_LEN },
             leaves_room: careof_plan::leaves_room(&scenario),
             passed_at_home: scenario
                 .mobility
@@ -199,21 +204,17 @@ impl Simulation {
                 let i = side.index();
                 let role = if side == Side::Opener { TcpRole::Active } else { TcpRole::Passive };
                 let iss = SeqNumber(random.next_u64() as u32);
-                let mut connection = Connection::new(
-                    spec.tcp.config.clone(),
-                    role,
-                    port(id, side),
-                    port(id, side.peer()),
-                    iss,
-                )
-                .unwrap_or_else(|error| unreachable!("the scenario checked this: {error}"));
+                let config = Config { ip_header_len: self.ip_header_len, ..spec.tcp.config.clone() };
+                let mut connection =
+                    Connection::new(config, role, port(id, side), port(id, side.peer()), iss)
+                        .unwrap_or_else(|error| unreachable!("the scenario checked this: {error}"));
                 if side == Side::Acceptor {
                     connection.open(Instant::ZERO);
                 }
                 End {
                     connection,
                     node: nodes[i],
-                    address: core::net::Ipv4Addr::UNSPECIFIED,
+                    address: Locator::NOWHERE,
                     way: None,
                     slot: self.add_component(Component::Connection(id, side)),
                     received: 0,
@@ -268,6 +269,12 @@ impl Simulation {
         for index in 0..self.nodes.len() {
             let id = NodeId(index as u16);
             let stream = self.stream(&format!("agent.{}", self.node(id).place.name));
+            if let Some(host) = self.ipv6_host(id).map_err(refused)? {
+                self.node_mut(id).agent = Agent::Ipv6(Box::new(host));
+                self.add_assists(id)?;
+                self.node_mut(id).resolve_routes();
+                continue;
+            }
             let agent =
                 match careof_plan::agent(&self.scenario, &self.topology, self.run, id).map_err(refused)? {
                     Some(AgentPlan::Home(config)) => {

@@ -1,10 +1,16 @@
 //! A packet as the bytes it would be on a wire.
 
-use careof_wire::Segment;
-use careof_wire::ipv4::Ipv4Header;
-use careof_wire::tunnel::Origin;
+use core::net::{IpAddr, Ipv6Addr};
 
-use crate::packet::{Body, Packet};
+use careof_plan::{Locator, Plan};
+use careof_wire::ipv4::Ipv4Header;
+use careof_wire::ipv6::{Extensions, FragmentHeader, Ipv6Header};
+use careof_wire::tunnel::{Origin, Tunnel};
+use careof_wire::{Segment, protocol};
+
+use crate::header::{Header, IPV6_LEN};
+use crate::packet::{Body, OnLink, Outer, Packet};
+use crate::passage::Wrapping;
 
 /// Builds packets' bytes in buffers that are used again.
 ///
@@ -14,6 +20,8 @@ pub(crate) struct PacketBytes {
     whole: Vec<u8>,
     payload: Vec<u8>,
     zeros: Vec<u8>,
+    /// Which addresses stand in the headers.
+    plan: Plan,
     /// The options that mobile nodes made, a multiple of four bytes each.
     pub(crate) options: Vec<Vec<u8>>,
 }
@@ -22,9 +30,49 @@ pub(crate) struct PacketBytes {
 /// RFC 1812 would have more, but analysers check the TCP checksum of a longer quotation as if it were whole.
 const QUOTE_BYTES: usize = 28;
 
+/// An ICMPv6 error quotes as much as leaves it within the least MTU (RFC 4443 section 3): 40 bytes of IPv6 and 8 of ICMPv6.
+const QUOTE_BYTES_V6: usize = Ipv6Header::MIN_MTU as usize - 48;
+
 impl PacketBytes {
+    /// Of packets between the addresses of `plan`.
+    pub(crate) fn new(plan: Plan) -> Self {
+        Self { plan, ..Self::default() }
+    }
+
     /// The bytes of `packet`.
     pub(crate) fn of(&mut self, packet: &Packet) -> &[u8] {
+        self.write_payload(packet);
+        self.whole.clear();
+        match &self.plan {
+            Plan::Ipv4 => self.write_ipv4(packet),
+            Plan::Ipv6(_) => self.write_ipv6(packet),
+        }
+        &self.whole
+    }
+
+    pub(crate) fn address_v6(&self, locator: Locator) -> Ipv6Addr {
+        match self.plan.address(locator) {
+            IpAddr::V6(address) => address,
+            IpAddr::V4(address) => address.to_ipv6_mapped(),
+        }
+    }
+
+    fn emit_segment(&mut self, header: &Header, segment: &Segment, data: &[u8]) {
+        match [header.source, header.destination].map(|end| self.plan.address(end)) {
+            [IpAddr::V4(source), IpAddr::V4(destination)] => {
+                segment.emit(source, destination, data, &mut self.payload);
+            }
+            [source, destination] => {
+                let [source, destination] = [source, destination].map(|end| match end {
+                    IpAddr::V6(address) => address,
+                    IpAddr::V4(address) => address.to_ipv6_mapped(),
+                });
+                segment.emit(source, destination, data, &mut self.payload);
+            }
+        }
+    }
+
+    fn write_payload(&mut self, packet: &Packet) {
         self.payload.clear();
         match &packet.body {
             Body::Tcp(segment) if packet.origin.is_some_and(|origin| origin.option.is_some()) => {
@@ -34,35 +82,71 @@ impl PacketBytes {
                 let words = data.len() as u16 / 4;
                 data.resize(data.len() + usize::from(segment.payload_len), 0);
                 let longer = Segment { payload_len: data.len() as u16, ..*segment };
-                longer.emit(packet.header.source, packet.header.destination, &data, &mut self.payload);
+                self.emit_segment(&packet.header, &longer, &data);
                 lengthen_header(&mut self.payload, words);
             }
             Body::Tcp(segment) => {
-                self.zeros.resize(self.zeros.len().max(usize::from(segment.payload_len)), 0);
-                let data = &self.zeros[..usize::from(segment.payload_len)];
-                segment.emit(packet.header.source, packet.header.destination, data, &mut self.payload);
+                let mut zeros = core::mem::take(&mut self.zeros);
+                zeros.resize(zeros.len().max(usize::from(segment.payload_len)), 0);
+                self.emit_segment(&packet.header, segment, &zeros[..usize::from(segment.payload_len)]);
+                self.zeros = zeros;
             }
             Body::Message(bytes) => self.payload.extend_from_slice(bytes),
+            Body::OnLink(on_link) => self.payload.extend_from_slice(&on_link.message),
         }
-        self.whole.clear();
-        emit_part(&packet.header, &self.payload, &mut self.whole);
-        let Some(outer) = &packet.outer else { return &self.whole };
-        let header = &outer.header;
-        let tunnelled = outer
-            .tunnel()
+    }
+
+    fn write_ipv4(&mut self, packet: &Packet) {
+        emit_part(&packet.header.to_ipv4(), &self.payload, &mut self.whole);
+        let Some(Outer { header, wrapping: Wrapping::Ipv4(encapsulation) }) = &packet.outer else { return };
+        let header = header.to_ipv4();
+        let Ipv4Header { source: entry, destination: exit, ttl, .. } = header;
+        let tunnelled = Tunnel { encapsulation: *encapsulation, entry, exit, ttl }
             .encapsulate(&self.whole, Origin::Local, header.identification)
             .unwrap_or_else(|error| unreachable!("the entry of the tunnel let the packet in: {error}"));
         self.whole.clear();
-        emit_part(header, &tunnelled[usize::from(Ipv4Header::LEN)..], &mut self.whole);
-        &self.whole
+        emit_part(&header, &tunnelled[usize::from(Ipv4Header::LEN)..], &mut self.whole);
+    }
+
+    fn write_ipv6(&mut self, packet: &Packet) {
+        if let Body::OnLink(on_link) = &packet.body {
+            return write_on_link(&packet.header, on_link, &mut self.whole);
+        }
+        let inner = &packet.header;
+        let inner_ends = [inner.source, inner.destination].map(|end| self.address_v6(end));
+        let Some(outer) = &packet.outer else {
+            return emit_ipv6(inner, inner_ends, &Extensions::NONE, &self.payload, &mut self.whole);
+        };
+        let outer_ends = [outer.header.source, outer.header.destination].map(|end| self.address_v6(end));
+        match outer.wrapping {
+            Wrapping::Extended { home_address, routing } => {
+                let extensions = Extensions {
+                    home_address: home_address.then_some(inner_ends[0]),
+                    type_2_routing: routing.then_some(inner_ends[1]),
+                    ..Extensions::NONE
+                };
+                emit_ipv6(&outer.header, outer_ends, &extensions, &self.payload, &mut self.whole);
+            }
+            Wrapping::Ipv6 | Wrapping::Ipv4(_) => {
+                let mut tunnelled = Vec::with_capacity(usize::from(inner.total_len()));
+                emit_ipv6(inner, inner_ends, &Extensions::NONE, &self.payload, &mut tunnelled);
+                emit_ipv6(&outer.header, outer_ends, &Extensions::NONE, &tunnelled, &mut self.whole);
+            }
+        }
     }
 
     /// The first bytes of `packet`, as an ICMP error quotes them: of a tunnelled one enough for the entry of the
     /// tunnel to tell the sender of what is inside (RFC 2003 section 4).
     pub(crate) fn quote(&mut self, packet: &Packet) -> Vec<u8> {
-        let tunnel = packet.outer.as_ref().map_or(0, |outer| usize::from(outer.encapsulation.max_overhead()));
+        let longest = match (&self.plan, &packet.outer) {
+            (Plan::Ipv6(_), _) => QUOTE_BYTES_V6,
+            (Plan::Ipv4, Some(Outer { wrapping: Wrapping::Ipv4(encapsulation), .. })) => {
+                QUOTE_BYTES + usize::from(encapsulation.max_overhead())
+            }
+            (Plan::Ipv4, _) => QUOTE_BYTES,
+        };
         let bytes = self.of(packet);
-        bytes[..bytes.len().min(QUOTE_BYTES + tunnel)].to_vec()
+        bytes[..bytes.len().min(longest)].to_vec()
     }
 }
 
@@ -81,9 +165,51 @@ fn lengthen_header(segment: &mut [u8], words: u16) {
 /// A header and the part of `payload` that it says it carries.
 fn emit_part(header: &Ipv4Header, payload: &[u8], out: &mut Vec<u8>) {
     header.emit(out);
-    let start = usize::from(header.fragment_offset).min(payload.len());
-    let end = (start + usize::from(header.payload_len)).min(payload.len());
-    out.extend_from_slice(&payload[start..end]);
+    out.extend_from_slice(part(header.fragment_offset, header.payload_len, payload));
+}
+
+fn part(offset: u16, len: u16, payload: &[u8]) -> &[u8] {
+    let start = usize::from(offset).min(payload.len());
+    let end = (start + usize::from(len)).min(payload.len());
+    &payload[start..end]
+}
+
+/// The same over IPv6, where extension headers and that of a fragment follow.
+fn emit_ipv6(
+    header: &Header,
+    [source, destination]: [Ipv6Addr; 2],
+    extensions: &Extensions,
+    payload: &[u8],
+    out: &mut Vec<u8>,
+) {
+    let follows = if header.is_fragment() { protocol::IPV6_FRAGMENT } else { header.protocol };
+    Ipv6Header {
+        source,
+        destination,
+        next_header: extensions.first(follows),
+        hop_limit: header.ttl,
+        traffic_class: header.tos,
+        flow_label: 0,
+        payload_len: header.total_len() - u16::from(IPV6_LEN),
+    }
+    .emit(out);
+    extensions.emit(follows, out);
+    if header.is_fragment() {
+        let fragment = FragmentHeader {
+            next_header: header.protocol,
+            offset: header.fragment_offset,
+            more_fragments: header.more_fragments,
+            identification: header.identification.into(),
+        };
+        out.extend(fragment.to_bytes());
+    }
+    out.extend_from_slice(part(header.fragment_offset, header.payload_len, payload));
+}
+
+fn write_on_link(header: &Header, on_link: &OnLink, out: &mut Vec<u8>) {
+    let OnLink { source, destination, router_alert, message } = on_link;
+    let extensions = Extensions { router_alert: router_alert.then_some(0), ..Extensions::NONE };
+    emit_ipv6(header, [*source, *destination], &extensions, message, out);
 }
 
 #[cfg(test)]
@@ -121,13 +247,13 @@ mod tests {
                 ack: 0,
                 option: OptionRef::at(1),
             };
-            let header = Ipv4Header {
-                source: [10, 0, 0, 1].into(),
-                destination: [10, 0, 0, 2].into(),
+            let header = Header {
+                source: Locator::of_ipv4([10, 0, 0, 1].into()),
+                destination: Locator::of_ipv4([10, 0, 0, 2].into()),
                 protocol: protocol::TCP,
                 ttl: 64,
                 payload_len: segment.header_len() + 12 + payload_len,
-                ..Ipv4Header::default()
+                ..Header::default()
             };
             let whole = Packet {
                 id: 0,
@@ -139,7 +265,8 @@ mod tests {
             };
             let written = bytes.of(&whole)[20..].to_vec();
             assert_eq!(written.len(), usize::from(header.payload_len));
-            let (read, data) = Segment::parse(header.source, header.destination, &written).unwrap();
+            let (read, data) =
+                Segment::parse(header.source.to_ipv4(), header.destination.to_ipv4(), &written).unwrap();
             assert_eq!((read, data.len()), (segment, usize::from(payload_len)));
             assert_eq!(written[32..44], bytes.options[1]);
             let (_, has_others) = Segment::peek(&written).unwrap();

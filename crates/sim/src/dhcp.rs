@@ -15,6 +15,7 @@ use careof_wire::udp::UdpHeader;
 use careof_wire::{dhcp, protocol};
 
 use crate::forwarding::DEFAULT_TTL;
+use crate::header::Header;
 use crate::observer::Note;
 use crate::queue::Slot;
 use crate::simulation::{Component, Simulation, WorldError};
@@ -105,10 +106,11 @@ impl Simulation {
         &mut self,
         node: NodeId,
         interface: InterfaceIndex,
-        header: &Ipv4Header,
+        header: &Header,
         bytes: &[u8],
     ) -> bool {
         let interface = InterfaceId(interface.0);
+        let header = &header.to_ipv4();
         if self.node(node).dhcp.is_none() {
             return false;
         }
@@ -184,7 +186,8 @@ impl Simulation {
         reply.emit(&mut bytes);
         let (source, destination) = (request.destination, request.source);
         let interface = Some(InterfaceIndex(interface.0));
-        self.send_message(node, interface, source, destination, DEFAULT_TTL, protocol::ICMP, bytes);
+        let addresses = (source.into(), destination.into());
+        self.send_message(node, interface, addresses, DEFAULT_TTL, protocol::ICMP, bytes);
     }
 
     /// Drains the clients and servers of a node: messages, events, timer.

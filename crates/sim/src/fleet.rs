@@ -9,7 +9,6 @@ use careof_scenario::{Fleet as Plan, LinkId, Round};
 
 use crate::agents::Agent;
 use crate::drop_cause::NodeDrop;
-use crate::forwarding::is_group;
 use crate::packet::PacketRef;
 use crate::queue::Slot;
 use crate::simulation::Simulation;
@@ -195,7 +194,7 @@ impl Simulation {
     #[inline]
     pub(crate) fn transmit_in_cell(&mut self, node: NodeId, packet: PacketRef) {
         let destination = self.pool.hop(packet).destination;
-        if is_group(destination) {
+        if destination.is_group() {
             return self.transmit_to_all(node, packet);
         }
         let Some(fleet) = &self.fleet else { return self.drop_packet(node, packet, NodeDrop::NoRoute) };

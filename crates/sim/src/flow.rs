@@ -1,9 +1,7 @@
 //! A flow: two TCP connections and the applications on them.
 
-use core::net::Ipv4Addr;
-
 use careof_base::Instant;
-use careof_plan::{NodeId, OneWayId, Side, Unwrapped, Workload};
+use careof_plan::{Locator, NodeId, OneWayId, Side, Unwrapped, Workload};
 use careof_tcp::Connection;
 use careof_trace::TcpState;
 
@@ -15,7 +13,7 @@ pub(crate) struct End {
     /// Where it runs.
     pub(crate) node: NodeId,
     /// The address it uses; known when the flow opens.
-    pub(crate) address: Ipv4Addr,
+    pub(crate) address: Locator,
     /// The way by which all it sends leaves its node; `None` where that depends, or is not known before the flow opens.
     pub(crate) way: Option<OneWayId>,
     /// Its timer.

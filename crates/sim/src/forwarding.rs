@@ -1,28 +1,26 @@
 //! The life of a packet at a node: arrive, forward, tunnel, fragment, transmit.
 
-use core::net::Ipv4Addr;
-
 use careof_wire::icmp::{DestinationUnreachable, IcmpMessage, UnreachableCode};
-use careof_wire::ipv4::Ipv4Header;
+use careof_wire::ipv6::FragmentHeader;
 use careof_wire::protocol;
 use careof_wire::tunnel::Encapsulation;
 
 use crate::agents::Agent;
 use crate::drop_cause::{Cause, NodeDrop};
+use crate::header::{Header, IPV6_LEN};
 use crate::packet::{Body, Outer, Packet, PacketRef};
+use crate::passage::{Passage, Wrapping};
 use crate::reassembly::Reassembled;
 use crate::simulation::Simulation;
 use careof_mobility::path_mtu;
-use careof_mobility::v4::{InterfaceId, Tunnel};
-use careof_plan::{InterfaceIndex, NodeId, OneWayId, Route};
+use careof_mobility::v4::InterfaceId;
+use careof_plan::{InterfaceIndex, Locator, NodeId, OneWayId, Route};
+
+/// Bytes of an IPv6 fragment header.
+const FRAGMENT_HEADER_LEN: u8 = FragmentHeader::LEN as u8;
 
 /// TTL of what nodes send themselves.
 pub(crate) const DEFAULT_TTL: u8 = 64;
-
-/// Multicast and limited broadcast: for everybody on the link.
-pub(crate) fn is_group(address: Ipv4Addr) -> bool {
-    address.is_multicast() || address.is_broadcast()
-}
 
 impl Simulation {
     /// A packet came in at `node` by `interface`.
@@ -47,7 +45,7 @@ impl Simulation {
         self.pool.settle(packet);
         match route {
             Route::Local => self.deliver(node, interface, packet),
-            _ if is_group(destination) || self.is_home_address_of(node, destination) => {
+            _ if destination.is_group() || self.is_home_address_of(node, destination) => {
                 self.deliver(node, interface, packet);
             }
             route => {
@@ -95,7 +93,7 @@ impl Simulation {
 
     /// The same, past any assist.
     pub(crate) fn forward_on(&mut self, node: NodeId, packet: PacketRef, route: Route) {
-        if let Agent::Home(_) = self.node(node).agent {
+        if let Agent::Home(_) | Agent::Ipv6(_) = self.node(node).agent {
             let destination = self.pool[packet].outermost().destination;
             if self.intercept(node, packet, destination) {
                 return;
@@ -106,10 +104,10 @@ impl Simulation {
         {
             let header = self.pool[packet].header;
             // A visitor is on the agent's own link, whatever the routes say of its home address.
-            if let Some(interface) = agent.deliver(header.destination) {
+            if let Some(interface) = agent.deliver(header.destination.to_ipv4()) {
                 return self.transmit(node, InterfaceIndex(interface.0), packet);
             }
-            if let Some(tunnel) = agent.reverse_tunnel(header.source) {
+            if let Some(tunnel) = agent.reverse_tunnel(header.source.to_ipv4()) {
                 return self.encapsulate(node, packet, tunnel);
             }
         }
@@ -121,16 +119,15 @@ impl Simulation {
     }
 
     /// Home agent: tunnels a packet for a mobile node that is away to each of its care-of addresses.
-    fn intercept(&mut self, node: NodeId, packet: PacketRef, destination: Ipv4Addr) -> bool {
-        let Agent::Home(agent) = &self.node(node).agent else { return false };
-        let tunnels = agent.tunnels(destination);
-        let (Some(first), others) = (tunnels.first().copied(), tunnels.len()) else { return false };
-        let tells = agent.has_correspondents();
+    fn intercept(&mut self, node: NodeId, packet: PacketRef, destination: Locator) -> bool {
+        let agent = &self.node(node).agent;
+        let Some(first) = agent.tunnel_to(destination, 0) else { return false };
+        let tells = matches!(agent, Agent::Home(agent) if agent.has_correspondents());
         if let Some(outer) = self.pool[packet].outer {
             return self.intercept_returned(node, packet, &outer);
         }
         let source = self.pool[packet].header.source;
-        for n in 1..others {
+        for n in 1.. {
             let Some(tunnel) = self.node(node).agent.tunnel_to(destination, n) else { break };
             let copy = self.pool[packet].clone();
             let original = copy.id;
@@ -146,10 +143,10 @@ impl Simulation {
     }
 
     /// Home agent: who sent what was tunnelled can tunnel it itself the next time.
-    fn tell_correspondent(&mut self, node: NodeId, home_address: Ipv4Addr, source: Ipv4Addr) {
+    fn tell_correspondent(&mut self, node: NodeId, home_address: Locator, source: Locator) {
         let now = self.now;
         if let Agent::Home(agent) = &mut self.node_mut(node).agent {
-            agent.tunnelled(now, home_address, source);
+            agent.tunnelled(now, home_address.to_ipv4(), source.to_ipv4());
             self.drive_agent(node);
         }
     }
@@ -163,7 +160,8 @@ impl Simulation {
         }
         self.strip_outer(packet, outer);
         let Agent::Home(agent) = &self.node(node).agent else { return false };
-        let elsewhere = agent.tunnels(destination).iter().find(|tunnel| tunnel.exit != outer.header.source);
+        let returned_by = outer.header.source.to_ipv4();
+        let elsewhere = agent.tunnels(destination.to_ipv4()).iter().find(|tunnel| tunnel.exit != returned_by);
         match elsewhere.copied() {
             Some(tunnel) => {
                 let source = self.pool[packet].header.source;
@@ -176,8 +174,8 @@ impl Simulation {
     }
 
     /// Puts a packet into a tunnel and sends it on.
-    pub(crate) fn encapsulate(&mut self, node: NodeId, packet: PacketRef, tunnel: Tunnel) {
-        if !self.put_in_tunnel(node, packet, tunnel) {
+    pub(crate) fn encapsulate(&mut self, node: NodeId, packet: PacketRef, passage: impl Into<Passage>) {
+        if !self.put_in_tunnel(node, packet, passage.into()) {
             return;
         }
         match self.pool[packet].in_fragments {
@@ -187,48 +185,37 @@ impl Simulation {
     }
 
     /// Writes the outer header; `false` when the packet had to be dropped instead.
-    pub(crate) fn put_in_tunnel(&mut self, node: NodeId, packet: PacketRef, tunnel: Tunnel) -> bool {
-        if self.exceeds_tunnel(node, packet, tunnel) {
+    pub(crate) fn put_in_tunnel(&mut self, node: NodeId, packet: PacketRef, passage: Passage) -> bool {
+        if self.exceeds_tunnel(node, packet, passage) {
             self.drop_packet(node, packet, NodeDrop::FragmentationNeeded);
             return false;
         }
         let identification = self.next_identification(node);
         let inner = &mut self.pool[packet];
-        // A packet from the tunnel's exit would go round in circles (RFC 2003 section 3.2); a tunnel within a
+        // A packet from the tunnel's exit would go round in circles (RFC 2003 section 3.2, RFC 2473 section 3.4); a tunnel within a
         // tunnel is nothing any agent asks for.
-        if inner.outer.is_some() || inner.header.source == tunnel.exit {
+        let is_tunnel = !matches!(passage.wrapping, Wrapping::Extended { .. });
+        if inner.outer.is_some() || is_tunnel && inner.header.source == passage.exit {
             self.drop_packet(node, packet, NodeDrop::ForeignTunnel);
             return false;
         }
         // The minimal forwarding header has no room for a fragment (RFC 2004 section 2).
-        let encapsulation = match tunnel.encapsulation {
-            Encapsulation::Minimal if inner.header.is_fragment() => Encapsulation::IpInIp,
+        let wrapping = match passage.wrapping {
+            Wrapping::Ipv4(Encapsulation::Minimal) if inner.header.is_fragment() => {
+                Wrapping::Ipv4(Encapsulation::IpInIp)
+            }
             other => other,
         };
-        let minimal = encapsulation == Encapsulation::Minimal;
-        inner.outer = Some(Outer {
-            header: Ipv4Header {
-                source: tunnel.entry,
-                destination: tunnel.exit,
-                protocol: encapsulation.protocol(),
-                ttl: if minimal { inner.header.ttl } else { tunnel.ttl },
-                tos: inner.header.tos,
-                identification: if minimal { inner.header.identification } else { identification },
-                dont_fragment: inner.header.dont_fragment && inner.in_fragments == 0,
-                more_fragments: false,
-                fragment_offset: 0,
-                payload_len: inner.header.payload_len
-                    + Tunnel { encapsulation, ..tunnel }.overhead(inner.header.source),
-            },
-            encapsulation,
-        });
+        let passage = Passage { wrapping, ..passage };
+        let header = passage.wrap(&inner.header, inner.in_fragments != 0, identification);
+        inner.outer = Some(Outer { header, wrapping });
         self.pool.refresh(packet);
-        self.count_at_home(node, packet, tunnel.exit, true);
+        self.count_at_home(node, packet, passage.exit, true);
         true
     }
 
     /// A packet enters a tunnel at a home agent, or comes out of one; `there` is its other end.
-    fn count_at_home(&mut self, node: NodeId, packet: PacketRef, there: Ipv4Addr, sent: bool) {
+    fn count_at_home(&mut self, node: NodeId, packet: PacketRef, there: Locator, sent: bool) {
         let Some(passed) = &mut self.passed_at_home else { return };
         if !matches!(self.nodes[usize::from(node.0)].agent, Agent::Home(_)) {
             return;
@@ -279,7 +266,10 @@ impl Simulation {
     #[cold]
     fn transmit_too_large(&mut self, node: NodeId, out: OneWayId, packet: PacketRef, mtu: u16) {
         self.pool.settle(packet);
-        if self.pool[packet].outermost().dont_fragment {
+        let header = self.pool[packet].outermost();
+        // Over IPv6 only the source fragments (RFC 8200 section 5).
+        let (dont_fragment, source) = (header.dont_fragment, header.source);
+        if dont_fragment || header.is_ipv6() && !self.is_own(node, source) {
             self.fragmentation_needed(node, packet, mtu);
             return self.drop_packet(node, packet, NodeDrop::FragmentationNeeded);
         }
@@ -291,13 +281,13 @@ impl Simulation {
 
     /// Whether a packet that must not be fragmented is larger than the tunnel is known to take: then its sender is told
     /// (RFC 2003 section 5.1).
-    fn exceeds_tunnel(&mut self, node: NodeId, packet: PacketRef, tunnel: Tunnel) -> bool {
+    fn exceeds_tunnel(&mut self, node: NodeId, packet: PacketRef, passage: Passage) -> bool {
         if self.tunnel_mtus.is_empty() {
             return false;
         }
         let Packet { header, in_fragments, .. } = &self.pool[packet];
-        let overhead = tunnel.overhead(header.source);
-        let known = self.tunnel_mtus.get(&(node, tunnel.exit)).and_then(|mtu| mtu.get(self.now));
+        let overhead = passage.overhead(header.source);
+        let known = self.tunnel_mtus.get(&(node, passage.exit)).and_then(|mtu| mtu.get(self.now));
         let Some(mtu) = known.map(|mtu| mtu.saturating_sub(overhead)) else { return false };
         if !header.dont_fragment || *in_fragments != 0 || header.total_len() <= mtu {
             return false;
@@ -307,10 +297,9 @@ impl Simulation {
         true
     }
 
-    /// A router on the way of a tunnel that begins at `node` says that a datagram is too large for its next link.
-    pub(crate) fn tunnel_mtu_learnt(&mut self, node: NodeId, exit: Ipv4Addr, len: u16, next_hop_mtu: u16) {
-        // One that does not know RFC 1191 says 0.
-        let mtu = if next_hop_mtu == 0 { path_mtu::plateau_below(len) } else { next_hop_mtu };
+    /// A router on the way of a tunnel that begins at `node` says that a datagram is too large for its next link, which takes `mtu`
+    /// bytes.
+    pub(crate) fn tunnel_mtu_learnt(&mut self, node: NodeId, exit: Locator, mtu: u16) {
         self.tunnel_mtus.entry((node, exit)).or_default().lower(self.now, mtu, path_mtu::LIFETIME);
     }
 
@@ -327,19 +316,23 @@ impl Simulation {
         }
         let whole = self.pool[packet].clone();
         let header = *whole.outermost();
-        let step = (mtu - 20) & !7;
+        // Of a datagram that is fragmented again the fragment header is there.
+        let room = if header.is_ipv6() && !header.is_fragment() { FRAGMENT_HEADER_LEN } else { 0 };
+        let len = header.len + room;
+        let step = (mtu - u16::from(len)) & !7;
         let mut offset = 0;
         while offset < header.payload_len {
-            let len = step.min(header.payload_len - offset);
+            let payload_len = step.min(header.payload_len - offset);
             let mut part = whole.clone();
             let part_header = part.outermost_mut();
+            part_header.len = len;
             part_header.fragment_offset = header.fragment_offset + offset;
-            part_header.payload_len = len;
-            part_header.more_fragments = header.more_fragments || offset + len < header.payload_len;
+            part_header.payload_len = payload_len;
+            part_header.more_fragments = header.more_fragments || offset + payload_len < header.payload_len;
             let part = self.insert(part);
             self.trace_derived(node, part, whole.id, "fragment");
             send(self, part);
-            offset += len;
+            offset += payload_len;
         }
         self.ledger.fragmented += 1;
         self.release(packet);
@@ -352,7 +345,7 @@ impl Simulation {
         // The entry of a tunnel speaks for the whole tunnel, in terms of the packet that went in.
         let (to, next_hop_mtu, quoted) = match own_tunnel {
             Some(outer) => {
-                let overhead = outer.tunnel().overhead(too_large.header.source);
+                let overhead = outer.passage().overhead(too_large.header.source);
                 let inner = Packet { outer: None, ..too_large.clone() };
                 (too_large.header.source, mtu.saturating_sub(overhead), inner)
             }
@@ -361,8 +354,11 @@ impl Simulation {
         self.tell_too_large(node, to, &quoted, next_hop_mtu);
     }
 
-    fn tell_too_large(&mut self, node: NodeId, to: Ipv4Addr, too_large: &Packet, next_hop_mtu: u16) {
+    fn tell_too_large(&mut self, node: NodeId, to: Locator, too_large: &Packet, next_hop_mtu: u16) {
         let quoted = self.bytes.quote(too_large);
+        if too_large.header.is_ipv6() {
+            return self.tell_too_big(node, to, quoted, next_hop_mtu);
+        }
         // No sender is told less than every node passes on whole (RFC 1191 section 3).
         let next_hop_mtu = next_hop_mtu.max(path_mtu::LEAST);
         let message = IcmpMessage::DestinationUnreachable(DestinationUnreachable {
@@ -374,36 +370,35 @@ impl Simulation {
     }
 
     /// Sends an ICMP message from `node`, with the address of the interface it leaves by.
-    pub(crate) fn send_icmp(&mut self, node: NodeId, to: Ipv4Addr, message: &IcmpMessage) {
+    pub(crate) fn send_icmp(&mut self, node: NodeId, to: Locator, message: &IcmpMessage) {
         if self.relays.is_some() && self.relay_hears(node, message) {
             return;
         }
         let source = self.source_address(node, to);
         let mut bytes = Vec::new();
         message.emit(&mut bytes);
-        self.send_message(node, None, source, to, DEFAULT_TTL, protocol::ICMP, bytes);
+        self.send_message(node, None, (source, to), DEFAULT_TTL, protocol::ICMP, bytes);
     }
 
     /// Sends a signalling datagram; by a given interface, or as the routes say.
-    #[expect(clippy::too_many_arguments, reason = "the fields of an IP header")]
     pub(crate) fn send_message(
         &mut self,
         node: NodeId,
         interface: Option<InterfaceIndex>,
-        source: Ipv4Addr,
-        destination: Ipv4Addr,
+        (source, destination): (Locator, Locator),
         ttl: u8,
         protocol: u8,
         payload: Vec<u8>,
     ) {
-        let header = Ipv4Header {
+        let header = Header {
             source,
             destination,
             protocol,
             ttl,
             tos: 0,
+            len: self.ip_header_len,
             identification: self.next_identification(node),
-            dont_fragment: false,
+            dont_fragment: self.ip_header_len == IPV6_LEN,
             more_fragments: false,
             fragment_offset: 0,
             payload_len: payload.len() as u16,
@@ -424,18 +419,18 @@ impl Simulation {
     }
 
     /// Whether `address` belongs to `node`.
-    pub(crate) fn is_own(&self, node: NodeId, address: Ipv4Addr) -> bool {
+    pub(crate) fn is_own(&self, node: NodeId, address: Locator) -> bool {
         self.node(node).place.route(address) == Route::Local || self.is_home_address_of(node, address)
     }
 
     /// The address `node` speaks with towards `destination`.
-    pub(crate) fn source_address(&self, node: NodeId, destination: Ipv4Addr) -> Ipv4Addr {
+    pub(crate) fn source_address(&self, node: NodeId, destination: Locator) -> Locator {
         let place = &self.node(node).place;
         match place.route(destination) {
             Route::Via(interface) => place.interface(interface).address,
             Route::Local => destination,
             Route::Home | Route::Unreachable => {
-                place.interfaces.first().map_or(Ipv4Addr::UNSPECIFIED, |interface| interface.address)
+                place.interfaces.first().map_or(Locator::NOWHERE, |interface| interface.address)
             }
         }
     }
@@ -476,6 +471,10 @@ impl Simulation {
         }
         match &self.pool[packet].body {
             Body::Tcp(_) => self.deliver_whole(node, interface, packet),
+            Body::OnLink(_) => self.hear_neighbor(node, interface, packet),
+            Body::Message(_) if self.pool[packet].header.is_ipv6() => {
+                self.deliver_ipv6_message(node, interface, packet, None);
+            }
             Body::Message(bytes) => {
                 let bytes = bytes.clone();
                 self.trace_message(node, packet, false);
@@ -489,7 +488,7 @@ impl Simulation {
     pub(crate) fn reassemble(
         &mut self,
         node: NodeId,
-        header: &Ipv4Header,
+        header: &Header,
         packet: PacketRef,
     ) -> Option<PacketRef> {
         let now = self.now;
@@ -521,6 +520,9 @@ impl Simulation {
         header.more_fragments = false;
         header.fragment_offset = 0;
         header.payload_len = total;
+        if header.is_ipv6() {
+            header.len -= FRAGMENT_HEADER_LEN;
+        }
         if marked {
             header.mark_congestion();
         }
@@ -532,10 +534,23 @@ impl Simulation {
     fn leave_tunnel(&mut self, node: NodeId, interface: InterfaceIndex, packet: PacketRef) {
         let Some(outer) = self.pool[packet].outer else { return };
         let inner = self.pool[packet].header;
-        if !self.node(node).agent.accepts_tunnel(interface, &outer.header, &inner) {
+        let is_message = matches!(self.pool[packet].body, Body::Message(_));
+        let is_extended = matches!(outer.wrapping, Wrapping::Extended { .. });
+        // An agent judges the headers of messages for itself.
+        let accepts = match &self.node(node).agent {
+            Agent::Ipv6(_) => is_extended && is_message || self.ipv6_accepts(node, interface, &outer, &inner),
+            agent => agent.accepts_tunnel(interface, &outer.header, &inner),
+        };
+        if !accepts {
             return self.drop_packet(node, packet, NodeDrop::ForeignTunnel);
         }
         self.strip_outer(packet, &outer);
+        if is_message && inner.is_ipv6() && (is_extended || self.is_own(node, inner.destination)) {
+            return self.deliver_ipv6_message(node, interface, packet, Some(&outer));
+        }
+        if inner.is_ipv6() {
+            self.note_correspondent(node, inner.source);
+        }
         let bytes = u64::from(inner.total_len());
         self.note_passed(node, InterfaceId(interface.0), false, bytes);
         self.count_at_home(node, packet, outer.header.source, false);
@@ -550,7 +565,7 @@ impl Simulation {
 
     /// Takes the outer header off.
     fn strip_outer(&mut self, packet: PacketRef, outer: &Outer) {
-        if outer.encapsulation == Encapsulation::Minimal {
+        if let Wrapping::Ipv4(Encapsulation::Minimal) | Wrapping::Extended { .. } = outer.wrapping {
             self.pool[packet].header.ttl = outer.header.ttl;
         }
         // RFC 6040 section 4.2; the inner field is capable, for the outer one was copied from it (section 4.1).
@@ -564,13 +579,13 @@ impl Simulation {
 
     /// Foreign agent: sees to a packet out of a tunnel that began at `from` whose mobile node is not here any longer; whether
     /// it was one.
-    fn passed_on(&mut self, node: NodeId, packet: PacketRef, from: Ipv4Addr) -> bool {
+    fn passed_on(&mut self, node: NodeId, packet: PacketRef, from: Locator) -> bool {
         let (now, destination) = (self.now, self.pool[packet].header.destination);
         let Agent::Foreign(agent) = &mut self.node_mut(node).agent else { return false };
-        if agent.deliver(destination).is_some() || !agent.passes_on(destination) {
+        if agent.deliver(destination.to_ipv4()).is_some() || !agent.passes_on(destination.to_ipv4()) {
             return false;
         }
-        match agent.pass_on(now, destination, from) {
+        match agent.pass_on(now, destination.to_ipv4(), from.to_ipv4()) {
             Some(tunnel) => {
                 self.encapsulate(node, packet, tunnel);
                 self.drive_agent(node);
@@ -624,13 +639,13 @@ mod tests {
         let source = simulation.topology.address_of(correspondent);
         let packet = simulation.insert(Packet {
             id: 0,
-            header: Ipv4Header {
+            header: Header {
                 source,
                 destination: home_address,
                 protocol: protocol::UDP,
                 ttl: 60,
                 payload_len: 8,
-                ..Ipv4Header::default()
+                ..Header::default()
             },
             outer: None,
             body: Body::Message(vec![0; 8].into()),
@@ -638,12 +653,8 @@ mod tests {
             in_fragments: 0,
         });
         assert_eq!((simulation.malformed_messages, simulation.ledger.dropped_at_nodes().count()), (0, 0));
-        let encapsulation = Encapsulation::IpInIp;
-        assert!(simulation.put_in_tunnel(
-            correspondent,
-            packet,
-            Tunnel { encapsulation, entry, exit, ttl: 60 }
-        ));
+        let wrapping = Wrapping::Ipv4(Encapsulation::IpInIp);
+        assert!(simulation.put_in_tunnel(correspondent, packet, Passage { wrapping, entry, exit, ttl: 60 }));
         simulation.look_closer(agent, InterfaceIndex(0), packet);
         // Before anybody advertises or renews.
         simulation.advance(Instant::from_secs(5) + careof_base::Duration::from_millis(20)).unwrap();

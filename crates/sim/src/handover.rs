@@ -140,7 +140,7 @@ impl Simulation {
         }
         self.tell_anchor(handover.from, false);
         let interface = self.mobile_interface(handover.from);
-        self.agent_input(self.mobile(), Input::LinkDown { interface });
+        self.link_changed(self.mobile(), interface, false);
         self.dhcp_link(self.mobile(), interface, false);
     }
 
@@ -153,15 +153,19 @@ impl Simulation {
         let node = self.mobile();
         let interface = self.mobile_interface(link);
         let place = self.node(node).place.interfaces[usize::from(interface.0)];
-        self.agent_input(node, Input::LinkUp { interface });
+        self.link_changed(node, interface, true);
+        if matches!(self.node(node).agent, Agent::Ipv6(_)) {
+            // It forms an address of what a router tells it.
+            return;
+        }
         if self.dhcp_link(node, interface, true) {
             return;
         }
         if self.is_co_located() || self.is_home_address_of(node, place.address) {
             let address = InterfaceAddress {
-                address: place.address,
+                address: place.address.to_ipv4(),
                 prefix_length: Subnet::PREFIX_LEN,
-                gateway: Some(place.peer_address),
+                gateway: Some(place.peer_address.to_ipv4()),
             };
             self.agent_input(node, Input::AddressChanged { interface, address: Some(address) });
         }
@@ -174,8 +178,7 @@ impl Simulation {
         let place = &self.node(anchor).place;
         if let Some(index) = place.interfaces.iter().position(|interface| interface.out == down) {
             let interface = InterfaceId(index as u16);
-            let input = if up { Input::LinkUp { interface } } else { Input::LinkDown { interface } };
-            self.agent_input(anchor, input);
+            self.link_changed(anchor, interface, up);
             self.assist_link(anchor, link, interface, up);
             self.station_link(anchor, interface, up);
         }
@@ -186,6 +189,10 @@ impl Simulation {
         let node = self.mobile();
         let interface = self.mobile_interface(link);
         self.script.initiated = false;
+        if let Agent::Ipv6(_) = self.node(node).agent {
+            self.ipv6_switch_to(node, interface, notice);
+            return self.settle_in_place(interface);
+        }
         self.tell_received_data(node);
         if let Agent::Mobile(mobile) = &mut self.node_mut(node).agent {
             // The interface exists: the scenario names access links only, and each has one.
@@ -199,10 +206,9 @@ impl Simulation {
     /// as soon as the mobile node has its address there.
     pub(crate) fn settle_in_place(&mut self, interface: InterfaceId) {
         let node = self.mobile();
-        if let Agent::Mobile(mobile) = &self.node(node).agent
+        if let Some((true, active)) = self.node(node).agent.is_registered_by()
             && !self.script.initiated
-            && mobile.is_registered()
-            && mobile.active() == Some(interface)
+            && active == Some(interface)
             && self.has_address(node, interface)
         {
             self.script.metrics.on_path(self.now, true);
@@ -240,10 +246,7 @@ impl Simulation {
                 (QueuedFate::DropWithIcmp, Some(_)) => {
                     let inner = Packet { outer: None, ..self.pool[packet].clone() };
                     let quoted = self.bytes.quote(&inner);
-                    let error =
-                        DestinationUnreachable { code: UnreachableCode::Host, next_hop_mtu: 0, quoted };
-                    let error = IcmpMessage::DestinationUnreachable(error);
-                    self.send_icmp(node, inner.header.source, &error);
+                    self.tell_host_unreachable(node, &inner, quoted);
                     self.drop_packet(node, packet, NodeDrop::Handover);
                 }
                 // Signalling and parts of datagrams belong to the path they were sent into.
@@ -251,6 +254,16 @@ impl Simulation {
             }
         }
         self.link_timeout(way);
+    }
+
+    /// Tells the sender of a packet that it cannot be delivered.
+    fn tell_host_unreachable(&mut self, node: NodeId, inner: &Packet, quoted: Vec<u8>) {
+        let to = inner.header.source;
+        if inner.header.is_ipv6() {
+            return self.tell_unreachable(node, to, quoted);
+        }
+        let error = DestinationUnreachable { code: UnreachableCode::Host, next_hop_mtu: 0, quoted };
+        self.send_icmp(node, to, &IcmpMessage::DestinationUnreachable(error));
     }
 
     /// Whether the home agent still sends the mobile node's packets over an access link.

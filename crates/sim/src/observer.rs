@@ -4,17 +4,17 @@ use std::io;
 
 use careof_base::Instant;
 use careof_metrics::CaptureSummary;
-use careof_plan::{Captures, DropPlace, FlowId, NodeId, OneWayId, Side, handover_comment};
+use careof_plan::{Captures, DropPlace, FlowId, NodeId, OneWayId, Plan, Side, handover_comment};
 use careof_tcp::Connection;
 use careof_trace::{
     AssistRecord, Direction, Event, EventLog, FlowId as TraceFlow, LinkId as TraceLink, MessageRecord,
     NodeId as TraceNode, PacketRecord, SegmentRecord, TcpState,
 };
-use careof_wire::Flags;
+use careof_wire::{Flags, protocol};
 
 use crate::bytes::PacketBytes;
 use crate::drop_cause::Cause;
-use crate::packet::{Body, Packet, PacketRef};
+use crate::packet::{Body, OnLink, Packet, PacketRef};
 use crate::simulation::Simulation;
 
 /// The captures, and the buffers in which packets become bytes for them.
@@ -24,8 +24,8 @@ pub(crate) struct Pcap {
 }
 
 impl Pcap {
-    pub(crate) fn new(captures: Captures) -> Self {
-        Self { captures, bytes: PacketBytes::default() }
+    pub(crate) fn new(captures: Captures, plan: Plan) -> Self {
+        Self { captures, bytes: PacketBytes::new(plan) }
     }
 
     /// A node sends a packet into `way`.
@@ -194,8 +194,21 @@ impl Simulation {
             return;
         }
         let packet = &self.pool[packet];
-        let Body::Message(bytes) = &packet.body else { return };
-        let (message, text) = careof_plan::describe(&packet.header, bytes);
+        let (message, text) = match &packet.body {
+            Body::Message(bytes) if !packet.header.is_ipv6() => {
+                careof_plan::describe(&packet.header.to_ipv4(), bytes)
+            }
+            Body::Message(bytes) => {
+                let ends = [packet.header.source, packet.header.destination];
+                let [source, destination] = ends.map(|end| self.bytes.address_v6(end));
+                careof_plan::describe_ipv6(source, destination, packet.header.protocol, bytes)
+            }
+            Body::OnLink(on_link) => {
+                let OnLink { source, destination, message, .. } = &**on_link;
+                careof_plan::describe_ipv6(*source, *destination, protocol::ICMPV6, message)
+            }
+            Body::Tcp(_) => return,
+        };
         let detail = self.observer.log.detail(format_args!("{text}"));
         let record =
             MessageRecord { message, packet: Some(packet.id), size_bytes: packet.size_bytes(), detail };

@@ -1,15 +1,15 @@
 //! Packets as small structs, and the slab that holds them.
 
-use core::net::Ipv4Addr;
+use core::net::Ipv6Addr;
 use std::sync::Arc;
 
 use careof_metrics::Transmission;
-use careof_plan::{FlowId, Side};
+use careof_plan::{FlowId, Locator, Side};
 use careof_wire::Segment;
-use careof_wire::ipv4::Ipv4Header;
-use careof_wire::tunnel::{Encapsulation, Tunnel};
 
 use crate::handover_option::OptionRef;
+use crate::header::Header;
+use crate::passage::{Passage, Wrapping};
 
 /// Index of a packet in the [`PacketPool`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,22 +22,35 @@ pub(crate) enum Body {
     Tcp(Segment),
     /// The payload of a signalling datagram (UDP or ICMP header included), byte for byte.
     Message(Arc<[u8]>),
+    /// A message between neighbors over IPv6.
+    OnLink(Arc<OnLink>),
 }
 
-/// The outer header of a tunnelled datagram.
+/// A message that does not leave its link: its addresses are none of the experiment's plan.
+#[derive(Clone, Debug)]
+pub(crate) struct OnLink {
+    pub(crate) source: Ipv6Addr,
+    pub(crate) destination: Ipv6Addr,
+    /// Whether a hop-by-hop header with the Router Alert option stands in front.
+    pub(crate) router_alert: bool,
+    /// From the ICMPv6 type on.
+    pub(crate) message: Vec<u8>,
+}
+
+/// The outer header of a datagram on a passage.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outer {
     /// The header routers see.
-    pub(crate) header: Ipv4Header,
+    pub(crate) header: Header,
     /// What stands between it and the inner datagram.
-    pub(crate) encapsulation: Encapsulation,
+    pub(crate) wrapping: Wrapping,
 }
 
 impl Outer {
-    /// The tunnel the header stands for.
-    pub(crate) fn tunnel(&self) -> Tunnel {
-        let Ipv4Header { source: entry, destination: exit, ttl, .. } = self.header;
-        Tunnel { encapsulation: self.encapsulation, entry, exit, ttl }
+    /// The passage the header stands for.
+    pub(crate) fn passage(&self) -> Passage {
+        let Header { source: entry, destination: exit, ttl, .. } = self.header;
+        Passage { wrapping: self.wrapping, entry, exit, ttl }
     }
 }
 
@@ -63,14 +76,14 @@ pub(crate) struct Origin {
 /// What few packets have costs the others no room: it stands where there was padding.
 const _: () = assert!(size_of::<Origin>() == 40);
 
-/// An IPv4 datagram or a fragment of one.
+/// A datagram or a fragment of one.
 #[derive(Clone, Debug)]
 pub(crate) struct Packet {
     /// Unique in a run; a fragment has its own, a tunnelled packet keeps it.
     pub(crate) id: u64,
     /// The header the sender wrote.
-    pub(crate) header: Ipv4Header,
-    /// The tunnel it is in, if any.
+    pub(crate) header: Header,
+    /// What it travels in, if anything.
     pub(crate) outer: Option<Outer>,
     /// What it carries. Every fragment names the whole body; the headers say which part of it travels.
     pub(crate) body: Body,
@@ -82,12 +95,12 @@ pub(crate) struct Packet {
 
 impl Packet {
     /// The header routers look at.
-    pub(crate) fn outermost(&self) -> &Ipv4Header {
+    pub(crate) fn outermost(&self) -> &Header {
         self.outer.as_ref().map_or(&self.header, |outer| &outer.header)
     }
 
     /// The header routers look at, to count its TTL down.
-    pub(crate) fn outermost_mut(&mut self) -> &mut Ipv4Header {
+    pub(crate) fn outermost_mut(&mut self) -> &mut Header {
         match &mut self.outer {
             Some(outer) => &mut outer.header,
             None => &mut self.header,
@@ -96,7 +109,7 @@ impl Packet {
 
     /// Length of the datagram in bytes of IP.
     pub(crate) fn size_bytes(&self) -> u32 {
-        u32::from(self.outermost().payload_len) + 20
+        u32::from(self.outermost().total_len())
     }
 }
 
@@ -109,7 +122,7 @@ pub(crate) struct Hop {
     /// The content as the digest of a run takes it.
     pub(crate) content: u64,
     /// Where the outermost header leads.
-    pub(crate) destination: Ipv4Addr,
+    pub(crate) destination: Locator,
     /// Length of the datagram in bytes of IP.
     pub(crate) size: u32,
     /// The time to live of the outermost header: routers count it down here.
@@ -121,6 +134,7 @@ impl Hop {
         match body {
             Body::Tcp(segment) => u64::from(segment.seq.0) << 32 | u64::from(segment.ack.0.rotate_left(8)),
             Body::Message(bytes) => careof_plan::of_bytes(bytes),
+            Body::OnLink(on_link) => careof_plan::of_bytes(&on_link.message),
         }
     }
 
@@ -177,7 +191,7 @@ impl PacketPool {
             None => self.add_place(),
         };
         let packet = &mut self.packets[index as usize];
-        if let Body::Message(_) = packet.body {
+        if let Body::Message(_) | Body::OnLink(_) = packet.body {
             packet.body = Body::Tcp(Segment::default());
         }
         Place {
@@ -192,7 +206,7 @@ impl PacketPool {
     fn add_place(&mut self) -> u32 {
         let packet = Packet {
             id: 0,
-            header: Ipv4Header::default(),
+            header: Header::default(),
             outer: None,
             body: Body::Tcp(Segment::default()),
             origin: None,
@@ -279,19 +293,19 @@ impl Place<'_> {
     pub(crate) fn segment(&mut self) -> &mut Segment {
         match &mut self.packet.body {
             Body::Tcp(segment) => segment,
-            Body::Message(_) => unreachable!("the place was taken for a segment"),
+            Body::Message(_) | Body::OnLink(_) => unreachable!("the place was taken for a segment"),
         }
     }
 
     /// Stores the packet under a fresh id.
     #[inline]
-    pub(crate) fn store(self, header: &Ipv4Header, origin: &Origin) -> PacketRef {
+    pub(crate) fn store(self, header: &Header, origin: &Origin) -> PacketRef {
         let Self { packet, hop, next_id, reference } = self;
         *hop = Hop {
             id: *next_id,
             content: Hop::content_of(&packet.body),
             destination: header.destination,
-            size: u32::from(header.payload_len) + 20,
+            size: header.total_len().into(),
             ttl: header.ttl,
         };
         packet.id = *next_id;

@@ -4,6 +4,7 @@ use careof_metrics::NewPath;
 use careof_mobility::v4::DeliveryMethod;
 use careof_plan::{NodeId, Tunnelling, first_peer, new_path};
 use careof_scenario::LinkId;
+use careof_wire::ipv6::{Extensions, Ipv6Header};
 
 use crate::agents::Agent;
 use crate::simulation::Simulation;
@@ -17,21 +18,42 @@ impl Simulation {
             flow.ends.iter().map(|end| end.connection.snapshot().mss).min().unwrap_or(1460).max(1)
         });
         let peer = peer.map_or_else(|| self.topology.entrance(careof_plan::down_of(link)), |(_, peer)| peer);
+        if let Some(tunnelling) = self.ipv6_tunnelling(peer) {
+            return new_path(&self.scenario, &self.topology, link, tunnelling, mss);
+        }
         let home_agent = self.nodes.iter().position(|node| matches!(node.agent, Agent::Home(_)));
         let home_agent = NodeId(home_agent.unwrap_or_default() as u16);
         let tunnel = match (&self.node(home_agent).agent, self.mobiles) {
-            (Agent::Home(agent), Some(mobiles)) => agent.tunnels(mobiles.home_address).first().copied(),
+            (Agent::Home(agent), Some(mobiles)) => {
+                agent.tunnels(mobiles.home_address.to_ipv4()).first().copied()
+            }
             _ => None,
         };
         let reverse = match &self.node(self.mobile()).agent {
             Agent::Mobile(node) => node
-                .delivery(self.own_address(peer), None)
+                .delivery(self.own_address(peer).to_ipv4(), None)
                 .is_some_and(|delivery| delivery.method == DeliveryMethod::ReverseTunnel),
             _ => false,
         };
         let overhead = tunnel.map_or(0, |tunnel| u32::from(tunnel.encapsulation.max_overhead()));
         let straight = tunnel.is_some() && matches!(self.node(peer).agent, Agent::Correspondent(_));
-        let tunnelling = Tunnelling { overhead, reverse, straight };
+        let tunnelling = Tunnelling { overhead, reverse, straight, straight_up: 0 };
         new_path(&self.scenario, &self.topology, link, tunnelling, mss)
+    }
+
+    /// How packets travel between a peer and a mobile node of Mobile IPv6; `None` where that is not what moves.
+    fn ipv6_tunnelling(&self, peer: NodeId) -> Option<Tunnelling> {
+        let Agent::Ipv6(host) = &self.node(self.mobile()).agent else { return None };
+        let delivery = host.mobile()?.delivery(self.bytes.address_v6(self.own_address(peer)));
+        let addresses = delivery.map(|delivery| delivery.addresses);
+        let is_tunnelled = addresses.is_some_and(|addresses| addresses.tunnel.is_some());
+        let is_optimized = addresses.is_some_and(|addresses| addresses.home_address.is_some());
+        let (tunnel, option) = (u32::from(Ipv6Header::LEN), u32::from(Extensions::HOME_ADDRESS_LEN));
+        Some(Tunnelling {
+            overhead: if is_tunnelled { tunnel } else { option * u32::from(is_optimized) },
+            reverse: is_tunnelled,
+            straight: is_optimized,
+            straight_up: option * u32::from(is_optimized),
+        })
     }
 }

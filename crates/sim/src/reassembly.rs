@@ -3,11 +3,10 @@
 //! Every fragment in the simulator names the whole body, so putting a datagram together is a matter of
 //! knowing that all parts arrived. The lab reassembles bytes with `careof_wire`.
 
-use core::net::Ipv4Addr;
-
 use careof_base::{Duration, Instant};
-use careof_wire::ipv4::Ipv4Header;
+use careof_plan::Locator;
 
+use crate::header::Header;
 use crate::packet::PacketRef;
 
 /// RFC 1122 section 3.3.2 asks for 60 to 120 s; Linux waits 30 s, and so do we.
@@ -18,8 +17,8 @@ const MAX_DATAGRAMS: usize = 64;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Key {
-    source: Ipv4Addr,
-    destination: Ipv4Addr,
+    source: Locator,
+    destination: Locator,
     protocol: u8,
     identification: u16,
 }
@@ -51,7 +50,7 @@ impl Reassembly {
     pub(crate) fn add(
         &mut self,
         now: Instant,
-        header: &Ipv4Header,
+        header: &Header,
         fragment: PacketRef,
         evicted: &mut Vec<PacketRef>,
     ) -> Reassembled {

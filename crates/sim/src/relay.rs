@@ -16,20 +16,19 @@
 //! - *ICMP errors* about a segment that the agent would send on to an end, or that pass on their way there, are about a segment
 //!   of the relay's: what the ends themselves send ends here.
 
-use std::net::Ipv4Addr;
-
 use careof_assist::{Exception, Towards};
 use careof_metrics::SegmentRange;
-use careof_plan::{FlowId, NodeId, Side, Unwrapped, port};
+use careof_plan::{FlowId, Locator, NodeId, Side, Unwrapped, port};
 use careof_scenario::{Assist, AssistPlace, Split};
 use careof_tcp::{Config, Connection, Event as TcpEvent, Role};
 use careof_trace::{AssistRecord, TcpState};
 use careof_wire::icmp::{IcmpMessage, QuotedDatagram, UnreachableCode};
-use careof_wire::ipv4::{Ipv4Header, ecn};
+use careof_wire::ipv4::ecn;
 use careof_wire::{Flags, SeqNumber, protocol};
 
 use crate::agents::Agent;
 use crate::forwarding::DEFAULT_TTL;
+use crate::header::Header;
 use crate::packet::{Body, Origin, PacketRef};
 use crate::queue::Slot;
 use crate::simulation::{Component, Simulation};
@@ -272,10 +271,10 @@ impl Simulation {
             && origin.is_some_and(|origin| self.half(origin.flow, Side::Opener).is_some())
     }
 
-    /// Whether segments with this header and source port are a relay's.
-    pub(crate) fn is_relays_own(&self, node: NodeId, header: &Ipv4Header, source_port: u16) -> bool {
+    /// Whether segments from this address and port are a relay's.
+    pub(crate) fn is_relays_own(&self, node: NodeId, source: (Locator, u16)) -> bool {
         let of_flow = |(id, side): (FlowId, Side)| self.half(id, side.peer()).is_some();
-        self.relay_node() == Some(node) && self.sender_of(header, source_port).is_some_and(of_flow)
+        self.relay_node() == Some(node) && self.sender_of(source).is_some_and(of_flow)
     }
 
     /// A segment reached the relay of its flow.
@@ -403,13 +402,14 @@ impl Simulation {
         let ends = &self.flows[usize::from(id.0)].ends;
         let (to, from) = (&ends[facing.index()], &ends[facing.peer().index()]);
         let ack = if segment.flags.contains(Flags::ACK) { to.sent_seq.of(segment.ack) } else { 0 };
-        let (source, destination): (Ipv4Addr, Ipv4Addr) = (from.address, to.address);
-        let header = Ipv4Header {
+        let (source, destination) = (from.address, to.address);
+        let header = Header {
             source,
             destination,
             protocol: protocol::TCP,
             ttl: DEFAULT_TTL,
             tos: if sent.ecn_capable { ecn::CAPABLE } else { 0 },
+            len: self.ip_header_len,
             identification: self.next_identification(node),
             dont_fragment,
             more_fragments: false,
@@ -471,10 +471,11 @@ impl Simulation {
         let IcmpMessage::DestinationUnreachable(error) = message else { return false };
         let Ok(quoted) = QuotedDatagram::parse(&error.quoted) else { return false };
         let Some(ports) = quoted.ports() else { return false };
-        if !self.is_relays_own(node, &quoted.header, ports.source_port) {
+        let source = (quoted.header.source.into(), ports.source_port);
+        if !self.is_relays_own(node, source) {
             return false;
         }
-        let Some((id, side)) = self.sender_of(&quoted.header, ports.source_port) else { return false };
+        let Some((id, side)) = self.sender_of(source) else { return false };
         let Some(half) = self.half_mut(id, side.peer()) else { return false };
         match (error.code, ports.seq) {
             (UnreachableCode::FragmentationNeeded, _) if half.pmtu_discovery => {

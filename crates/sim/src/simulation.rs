@@ -1,6 +1,5 @@
 //! The world: virtual time, and everything that happens in it.
 
-use core::net::Ipv4Addr;
 use std::collections::BTreeMap;
 
 use careof_base::{Duration, Instant, RandomStream};
@@ -8,7 +7,7 @@ use careof_link::{Link, Output};
 use careof_metrics::{BlackHoles, FlowMetrics};
 use careof_mobility::path_mtu::PathMtu;
 use careof_plan::{
-    Digest, FlowId, InterfaceIndex, Mobiles, NodeId, OneWayId, Place, Route, Side, Subnet, Topology,
+    Digest, FlowId, InterfaceIndex, Locator, Mobiles, NodeId, OneWayId, Place, Route, Side, Topology,
     Unsupported, note_filtered,
 };
 use careof_scenario::Scenario;
@@ -111,15 +110,15 @@ pub(crate) struct Node {
     pub(crate) reassembly: Reassembly,
     pub(crate) reassembly_slot: Slot,
     /// By subnet, where it forwards: its own address there, and the way out.
-    pub(crate) next_ways: Vec<(Ipv4Addr, OneWayId)>,
+    pub(crate) next_ways: Vec<(Locator, OneWayId)>,
     identification: u16,
 }
 
 impl Node {
     /// The way by which a router passes a packet on as the routes say; `None` where it has to look closer.
     #[inline]
-    pub(crate) fn next_way(&self, destination: Ipv4Addr) -> Option<OneWayId> {
-        let (own, way) = *self.next_ways.get(Subnet::index_of(destination))?;
+    pub(crate) fn next_way(&self, destination: Locator) -> Option<OneWayId> {
+        let (own, way) = *self.next_ways.get(destination.network())?;
         let is_on = way != NO_WAY && own != destination && self.agent.leaves_to_routes(destination);
         is_on.then_some(way)
     }
@@ -135,7 +134,7 @@ impl Node {
     pub(crate) fn resolve_routes(&mut self) {
         if self.place.forwards && self.assist.is_none() {
             let place = &self.place;
-            let way = |(own, route): (Ipv4Addr, Route)| match route {
+            let way = |(own, route): (Locator, Route)| match route {
                 Route::Via(interface) => (own, place.interface(interface).out),
                 _ => (own, NO_WAY),
             };
@@ -209,12 +208,14 @@ pub struct Simulation {
     pub(crate) flow_metrics: Vec<FlowMetrics>,
     pub(crate) observer: Observer,
     pub(crate) bytes: PacketBytes,
+    /// Bytes of an IP header without extension headers: all of a run are of one version.
+    pub(crate) ip_header_len: u8,
     /// Whether mobile nodes leave room for their tunnels.
     pub(crate) leaves_room: bool,
     /// What home agents have put into tunnels and taken out, by node, home address and care-of address, where somebody asks.
-    pub(crate) passed_at_home: Option<BTreeMap<(NodeId, Ipv4Addr, Ipv4Addr), PathCounts>>,
+    pub(crate) passed_at_home: Option<BTreeMap<(NodeId, Locator, Locator), PathCounts>>,
     /// What the entries of tunnels know of their paths, by node and tunnel's exit: soft state (RFC 2003 section 5).
-    pub(crate) tunnel_mtus: BTreeMap<(NodeId, Ipv4Addr), PathMtu>,
+    pub(crate) tunnel_mtus: BTreeMap<(NodeId, Locator), PathMtu>,
     /// What is noted of tunnels that swallow large packets.
     pub(crate) black_holes: BlackHoles,
     /// Signalling datagrams no node could read.

@@ -139,6 +139,10 @@ impl Simulation {
         for node in &self.nodes {
             let counters: &Counters = match &node.agent {
                 Agent::None => continue,
+                Agent::Ipv6(host) => {
+                    host.add_to(&mut summary);
+                    continue;
+                }
                 Agent::Home(agent) => agent.counters(),
                 Agent::Foreign(agent) => agent.counters(),
                 Agent::Correspondent(agent) => agent.counters(),

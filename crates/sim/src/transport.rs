@@ -2,13 +2,14 @@
 
 use careof_base::Instant;
 use careof_metrics::SegmentRange;
-use careof_plan::{Ask, FlowId, NodeId, Side, port};
+use careof_plan::{Ask, FlowId, Locator, NodeId, Side, port};
 use careof_tcp::Event as TcpEvent;
-use careof_wire::ipv4::{Ipv4Header, ecn};
+use careof_wire::ipv4::ecn;
 use careof_wire::{Flags, SeqNumber, protocol};
 
 use crate::drop_cause::NodeDrop;
 use crate::forwarding::DEFAULT_TTL;
+use crate::header::Header;
 use crate::packet::{Body, Origin, PacketRef};
 use crate::simulation::Simulation;
 
@@ -46,7 +47,8 @@ impl Simulation {
             self.flow_metrics[index].on_start(now);
         }
         self.note_wanted(id);
-        self.trace_flow(id, Side::Opener, format_args!("{opener} to {acceptor}"), true);
+        let [from, to] = [opener, acceptor].map(|end| self.topology.address(end));
+        self.trace_flow(id, Side::Opener, format_args!("{from} to {to}"), true);
         self.pump(id, Side::Opener);
         self.arm_flow(id);
     }
@@ -284,12 +286,13 @@ impl Simulation {
         let peer = &flow.ends[side.peer().index()];
         let ack = if segment.flags.contains(Flags::ACK) { peer.sent_seq.of(segment.ack) } else { 0 };
         let here = &mut self.nodes[usize::from(node.0)];
-        let header = Ipv4Header {
+        let header = Header {
             source,
             destination: peer.address,
             protocol: protocol::TCP,
             ttl: DEFAULT_TTL,
             tos: if sending.ecn_capable { ecn::CAPABLE } else { 0 },
+            len: self.ip_header_len,
             identification: here.next_identification(),
             dont_fragment: flow.pmtu_discovery,
             more_fragments: false,
@@ -312,16 +315,16 @@ impl Simulation {
         self.trace_segment_sent(id, side, packet);
         match way {
             // Whoever has something to tell moves, and has no such way.
-            Some(way) => self.transmit_sized(node, way, packet, u32::from(header.payload_len) + 20),
+            Some(way) => self.transmit_sized(node, way, packet, header.total_len().into()),
             None => self.originate(node, packet, port),
         }
         true
     }
 
     /// A router could not forward a packet of a flow without fragmenting it (RFC 1191).
-    pub(crate) fn path_mtu_changed(&mut self, quoted: &Ipv4Header, source_port: u16, mtu: u16) {
+    pub(crate) fn path_mtu_changed(&mut self, source: (Locator, u16), mtu: u16) {
         let now = self.now;
-        if let Some((id, side)) = self.sender_of(quoted, source_port)
+        if let Some((id, side)) = self.sender_of(source)
             && self.flows[usize::from(id.0)].pmtu_discovery
         {
             self.flows[usize::from(id.0)].end(side).connection.path_mtu_changed(now, mtu);
@@ -330,21 +333,21 @@ impl Simulation {
     }
 
     /// A router knows no way for a segment that begins at `seq` (network or host unreachable, RFC 6069).
-    pub(crate) fn destination_unreachable(&mut self, quoted: &Ipv4Header, source_port: u16, seq: SeqNumber) {
+    pub(crate) fn destination_unreachable(&mut self, source: (Locator, u16), seq: SeqNumber) {
         let now = self.now;
-        if let Some((id, side)) = self.sender_of(quoted, source_port) {
+        if let Some((id, side)) = self.sender_of(source) {
             self.flows[usize::from(id.0)].end(side).connection.icmp_unreachable(now, seq);
             self.pump(id, side);
         }
     }
 
-    /// The end of a flow that sent the datagram with this header from this port.
-    pub(crate) fn sender_of(&self, header: &Ipv4Header, source_port: u16) -> Option<(FlowId, Side)> {
+    /// The end of a flow that sends from this address and port.
+    pub(crate) fn sender_of(&self, (source, source_port): (Locator, u16)) -> Option<(FlowId, Side)> {
         // A port names its flow, so that there is nothing to search among many.
         let candidate = |side: Side| {
             let id = FlowId(source_port.wrapping_sub(port(FlowId(0), side)));
             let flow = self.flows.get(usize::from(id.0))?;
-            (flow.ends[side.index()].address == header.source).then_some((id, side))
+            (flow.ends[side.index()].address == source).then_some((id, side))
         };
         Side::BOTH.into_iter().filter_map(candidate).min_by_key(|(id, _)| *id)
     }

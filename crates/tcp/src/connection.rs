@@ -24,6 +24,8 @@ use crate::{Counters, MIN_MSS};
 const R1: u32 = 3;
 /// What nearly every path carries (RFC 4821 section 7.2).
 const BASE_MSS: u16 = 1024;
+/// Bytes of a TCP header without options.
+const TCP_HEADER_LEN: u16 = 20;
 
 /// Which side opens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -344,7 +346,7 @@ impl Connection {
     /// Before the connection opens: this host's way to the peer takes datagrams of `mtu` bytes at most, as the interface or the route
     /// says. What is announced and what is sent are no longer than that (RFC 9293 section 3.7.1).
     pub fn limit_mtu(&mut self, mtu: u16) {
-        let mss = mtu.saturating_sub(40).max(MIN_MSS);
+        let mss = self.segment_within(mtu);
         if matches!(self.state, State::Closed | State::Listen) && mss < self.segment_limit {
             self.config.mss = mss;
             self.segment_limit = mss;
@@ -352,10 +354,16 @@ impl Connection {
         }
     }
 
+    /// What datagrams of `mtu` bytes leave for the data and options of a segment.
+    fn segment_within(&self, mtu: u16) -> u16 {
+        let headers = u16::from(self.config.ip_header_len) + TCP_HEADER_LEN;
+        mtu.saturating_sub(headers).max(MIN_MSS)
+    }
+
     /// The path takes datagrams of `mtu` bytes at most (ICMP fragmentation needed, RFC 1191): segments become
     /// smaller, and what no longer fits is sent again. A greater `mtu` than before changes nothing.
     pub fn path_mtu_changed(&mut self, now: Instant, mtu: u16) {
-        let limit = mtu.saturating_sub(40).max(MIN_MSS);
+        let limit = self.segment_within(mtu);
         self.ordinary = false;
         if limit < self.segment_limit {
             self.limit_segments(now, limit);

@@ -14,6 +14,8 @@ pub const GRE: u8 = 47;
 pub const MINIMAL: u8 = 55;
 /// IPv6 within IP (RFC 2473, RFC 4213).
 pub const IPV6: u8 = 41;
+/// The fragment header of IPv6 (RFC 8200 section 4.5).
+pub const IPV6_FRAGMENT: u8 = 44;
 /// Internet Control Message Protocol for IPv6 (RFC 4443).
 pub const ICMPV6: u8 = 58;
 /// There is nothing behind this header (RFC 8200 section 4.7).

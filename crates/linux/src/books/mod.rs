@@ -22,7 +22,7 @@ use careof_metrics::{
 };
 use careof_mobility::v4::{Event as AgentEvent, InterfaceId};
 use careof_plan::{
-    Captures, Digest, NodeId, OneWayId, Side, Topology, arp_text, binding_text, handover_comment,
+    Captures, Digest, Locator, NodeId, OneWayId, Side, Topology, arp_text, binding_text, handover_comment,
     handover_text, note_hole, stall_threshold, visitor_text,
 };
 use careof_scenario::{Role, Scenario};
@@ -177,7 +177,7 @@ impl Books {
                     "home-agent" => own.extend(topology.home_agent_address),
                     _ => {}
                 }
-                own
+                own.into_iter().map(Locator::to_ipv4).collect()
             })
             .collect();
         let is_mobile_nodes = |link: &u32| {

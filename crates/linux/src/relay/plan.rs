@@ -34,7 +34,7 @@ impl<'a> Splitter<'a> {
             _ => None,
         })?;
         let (home_agent, mobile) = (topology.find("home-agent")?, topology.find("mobile")?);
-        let (home_address, exceptions) = (topology.home_address()?, exceptions(scenario, topology));
+        let (home_address, exceptions) = (topology.home_address()?.to_ipv4(), exceptions(scenario, topology));
         Some(Self { scenario, topology, split, home_agent, mobile, home_address, exceptions })
     }
 
@@ -85,7 +85,7 @@ impl<'a> Splitter<'a> {
             let nodes = self.nodes(flow)?;
             let end = |side: Side| {
                 let address = self.topology.address_of(nodes[side.index()]);
-                SocketAddrV4::new(address, port(FlowId(index as u16), side))
+                SocketAddrV4::new(address.to_ipv4(), port(FlowId(index as u16), side))
             };
             let half = |side: Side| {
                 let is_mobile = nodes[side.index()] == self.mobile;

@@ -67,6 +67,7 @@ impl Network {
             keep_old: draft.keep_old,
             route_optimization: draft.route_optimization,
             smooth_handoff: draft.smooth_handoff,
+            duplicate_address_detection: draft.duplicate_address_detection,
             policy,
             fleet: self.fleet.clone(),
         })

@@ -7,6 +7,7 @@ mod discovery;
 mod fairness;
 mod fleet;
 mod media;
+mod mobile_ipv6;
 mod no_harm;
 mod path_monitor;
 mod path_mtu;

@@ -67,6 +67,8 @@ pub struct Config {
     /// The maximum segment size announced to the peer and the most this end sends, in bytes of data and
     /// TCP options together (RFC 6691): 1460 for an MTU of 1500.
     pub mss: u16,
+    /// Bytes of the IP header in front of a segment: 20 over IPv4, 40 over IPv6. What an MTU leaves for a segment depends on it.
+    pub ip_header_len: u8,
     /// Receive buffer, bytes: the most the advertised window can be.
     pub receive_window: u32,
     /// Offer window scaling (RFC 7323 section 2). Without it at most 65,535 bytes are advertised.
@@ -159,6 +161,7 @@ impl Default for Config {
             rto_evidence: 4,
             clock_granularity: Duration::from_millis(1),
             mss: 1460,
+            ip_header_len: 20,
             receive_window: 65_535,
             window_scaling: false,
             timestamps: false,

@@ -75,7 +75,9 @@ impl FragmentHeader {
         })
     }
 
-    pub(super) fn to_bytes(self) -> [u8; Self::LEN as usize] {
+    /// The 8 bytes of the header.
+    #[must_use]
+    pub fn to_bytes(self) -> [u8; Self::LEN as usize] {
         debug_assert!(self.offset.is_multiple_of(8), "the Fragment Offset counts units of 8 bytes");
         let mut fixed = Fixed::<{ Self::LEN as usize }>::ZERO;
         fixed.put::<0, 1>([self.next_header]);

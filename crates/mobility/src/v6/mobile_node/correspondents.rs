@@ -487,9 +487,13 @@ impl MobileNode {
     }
 
     /// A correspondent node has no binding (section 11.3.6). It may have been restarted, so that its tokens serve no longer; or somebody
-    /// speaks in its name, so that it is not believed as often as it is said.
-    pub(super) fn handle_unknown_binding(&mut self, now: Instant, address: Ipv6Addr) -> bool {
+    /// speaks in its name, so that it is not believed as often as it is said. The error goes to the care-of address `of` that the packet
+    /// came from: where that is one that the node has left, packets were overtaken by the update, and nothing is wrong.
+    pub(super) fn handle_unknown_binding(&mut self, now: Instant, address: Ipv6Addr, of: Ipv6Addr) -> bool {
         let Some(known) = self.correspondents.of.get_mut(&address) else { return false };
+        if known.tested.is_some_and(|care_of| care_of != of) {
+            return false;
+        }
         let believed = match &mut known.errors {
             Some(errors) => errors.allows(now),
             errors => {

@@ -459,7 +459,7 @@ impl MobileNode {
                     self.outbox.drop(DropReason::NoBinding, source);
                 }
             }
-            Ok(Message::BindingError(error)) => self.handle_binding_error(now, source, &error),
+            Ok(Message::BindingError(error)) => self.handle_binding_error(now, addresses, &error),
             Ok(Message::Unknown(_)) => {
                 self.outbox.drop(DropReason::UnknownMessage, source);
                 self.tell_unknown(now, addresses);
@@ -493,7 +493,8 @@ impl MobileNode {
     }
 
     /// Somebody has no binding, or does not know a message (section 11.3.6).
-    fn handle_binding_error(&mut self, now: Instant, source: Ipv6Addr, error: &BindingError) {
+    fn handle_binding_error(&mut self, now: Instant, addresses: Addresses, error: &BindingError) {
+        let Addresses { source, destination, .. } = addresses;
         let is_home_agent = self.interfaces.iter().any(|interface| {
             interface.held.is_some_and(|held| {
                 held.home_agent == source && matches!(held.attachment, Attachment::Away { .. })
@@ -505,7 +506,7 @@ impl MobileNode {
                 self.register_again(now, source);
                 true
             }
-            BindingErrorStatus::UnknownBinding => self.handle_unknown_binding(now, source),
+            BindingErrorStatus::UnknownBinding => self.handle_unknown_binding(now, source, destination),
             BindingErrorStatus::UnrecognizedMhType => self.handle_unable(now, source),
             _ => false,
         };

@@ -1,0 +1,258 @@
+//! The addresses of an experiment as numbers.
+
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// A network of the experiment: every link is one, and so is a home network without a link.
+///
+/// Over IPv4 it is 10.(s / 256).(s mod 256).0/24, over IPv6 2001:db8:0:s::/64 (the prefix for documentation, RFC 3849).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Subnet(pub u16);
+
+impl Subnet {
+    /// Prefix length of every subnet over IPv4.
+    pub const PREFIX_LEN: u8 = 24;
+
+    /// Host `host` of the subnet.
+    #[must_use]
+    pub const fn host(self, host: u8) -> Locator {
+        Locator((self.0 as u32) << 8 | host as u32)
+    }
+}
+
+/// An address by its network and its place there, whatever the IP version: what routes are looked up by.
+///
+/// The network's number is an index into the table of routes, so that a look-up is an array access, and a packet on its way has
+/// four bytes to be read. Addresses proper are where people, agents and captures see them.
+///
+/// Every IPv4 address has a locator. An IPv6 address has one if it is of the experiment's plan ([`Plan`]).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Locator(u32);
+
+/// 10.0.0.0.
+const NET_10: u32 = 10 << 24;
+
+impl Locator {
+    /// Everybody on the link, over IPv6 (over IPv4 there are several such groups).
+    pub const GROUP: Self = Self::of_ipv4(Ipv4Addr::new(224, 0, 0, 1));
+    /// Somewhere that no route leads to.
+    pub const NOWHERE: Self = Self::of_ipv4(Ipv4Addr::UNSPECIFIED);
+
+    /// The network's number, for a look-up in a table; of an address outside the experiment, some number that is no network's.
+    #[inline]
+    #[must_use]
+    pub const fn network(self) -> usize {
+        (self.0 >> 8) as usize
+    }
+
+    /// The place in the network.
+    #[must_use]
+    pub const fn place(self) -> u8 {
+        self.0 as u8
+    }
+
+    /// The subnet, if it is one of ours.
+    #[must_use]
+    pub const fn subnet(self) -> Option<Subnet> {
+        if self.network() <= u16::MAX as usize { Some(Subnet(self.network() as u16)) } else { None }
+    }
+
+    /// The `n`th locator after this one.
+    #[inline]
+    #[must_use]
+    pub const fn after(self, n: u32) -> Self {
+        Self(self.0.wrapping_add(n))
+    }
+
+    /// How many locators after `first` this one is; `None` before it.
+    #[inline]
+    #[must_use]
+    pub const fn since(self, first: Self) -> Option<u32> {
+        self.0.checked_sub(first.0)
+    }
+
+    /// Of an IPv4 address.
+    #[inline]
+    #[must_use]
+    pub const fn of_ipv4(address: Ipv4Addr) -> Self {
+        Self(address.to_bits().wrapping_sub(NET_10))
+    }
+
+    /// The IPv4 address.
+    #[inline]
+    #[must_use]
+    pub const fn to_ipv4(self) -> Ipv4Addr {
+        Ipv4Addr::from_bits(self.0.wrapping_add(NET_10))
+    }
+
+    /// Whether it stands for a multicast group or the limited broadcast.
+    #[must_use]
+    pub const fn is_group(self) -> bool {
+        let address = self.to_ipv4();
+        address.is_multicast() || address.is_broadcast()
+    }
+}
+
+impl From<Ipv4Addr> for Locator {
+    fn from(address: Ipv4Addr) -> Self {
+        Self::of_ipv4(address)
+    }
+}
+
+/// Which addresses the locators of an experiment stand for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Plan {
+    /// IPv4 addresses.
+    #[default]
+    Ipv4,
+    /// IPv6 addresses.
+    Ipv6(Ipv6Plan),
+}
+
+/// The IPv6 addresses of an experiment: host `h` of network `s` is 2001:db8:0:s::h, unless it forms its address itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ipv6Plan {
+    /// By network: whether host 2 there is a mobile node, which forms its address of its link-layer address (RFC 4291 appendix A).
+    autoconfigured: Vec<bool>,
+}
+
+/// 2001:db8::/48.
+const DOCUMENTATION: u128 = 0x2001_0db8_0000_0000_0000_0000_0000_0000;
+/// The interface identifier of the link-layer address 02:00:00:00:00:00.
+const OF_HARDWARE: u64 = 0x0000_00ff_fe00_0000;
+/// The place of the mobile node on its links.
+const MOBILE: u8 = 2;
+
+impl Ipv6Plan {
+    /// A plan in which host 2 of the networks marked so forms its address itself.
+    #[must_use]
+    pub const fn new(autoconfigured: Vec<bool>) -> Self {
+        Self { autoconfigured }
+    }
+
+    /// The prefix length of every network.
+    pub const PREFIX_LEN: u8 = 64;
+
+    /// The address of a locator; unspecified if it is not of the experiment.
+    #[must_use]
+    pub fn address(&self, locator: Locator) -> Ipv6Addr {
+        let Some(Subnet(subnet)) = locator.subnet() else { return Ipv6Addr::UNSPECIFIED };
+        let forms_it = self.autoconfigured.get(usize::from(subnet)).copied().unwrap_or_default();
+        let identifier = if forms_it && locator.place() == MOBILE {
+            OF_HARDWARE | u64::from(locator.0)
+        } else {
+            locator.place().into()
+        };
+        Ipv6Addr::from_bits(DOCUMENTATION | u128::from(subnet) << 64 | u128::from(identifier))
+    }
+
+    /// The locator of an address: [`Locator::GROUP`] of multicast groups, [`Locator::NOWHERE`] of what is not of the experiment.
+    #[must_use]
+    pub fn locate(&self, address: Ipv6Addr) -> Locator {
+        if address.is_multicast() {
+            return Locator::GROUP;
+        }
+        let bits = address.to_bits();
+        let locator = Subnet((bits >> 64) as u16).host(bits as u8);
+        if self.address(locator) == address { locator } else { Locator::NOWHERE }
+    }
+
+    /// The link-layer address of the interface with this locator.
+    #[must_use]
+    pub const fn link_layer_address(locator: Locator) -> [u8; 6] {
+        let [_, a, b, c] = locator.0.to_be_bytes();
+        [2, 0, 0, a, b, c]
+    }
+}
+
+impl Plan {
+    /// The address of a locator.
+    #[must_use]
+    pub fn address(&self, locator: Locator) -> IpAddr {
+        match self {
+            Self::Ipv4 => locator.to_ipv4().into(),
+            Self::Ipv6(plan) => plan.address(locator).into(),
+        }
+    }
+
+    /// The locator of an address; [`Locator::NOWHERE`] of one of the other version.
+    #[must_use]
+    pub fn locate(&self, address: IpAddr) -> Locator {
+        match (self, address) {
+            (Self::Ipv4, IpAddr::V4(address)) => Locator::of_ipv4(address),
+            (Self::Ipv6(plan), IpAddr::V6(address)) => plan.locate(address),
+            _ => Locator::NOWHERE,
+        }
+    }
+
+    /// Bytes of an IP header without options and extension headers.
+    #[must_use]
+    pub const fn header_len(&self) -> u32 {
+        match self {
+            Self::Ipv4 => 20,
+            Self::Ipv6(_) => 40,
+        }
+    }
+
+    /// The prefix length of the networks that are links.
+    #[must_use]
+    pub const fn prefix_len(&self) -> u8 {
+        match self {
+            Self::Ipv4 => Subnet::PREFIX_LEN,
+            Self::Ipv6(_) => Ipv6Plan::PREFIX_LEN,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn subnets_are_numbered_within_net_10_and_nowhere_else() {
+        for subnet in [Subnet(0), Subnet(0x1234), Subnet(u16::MAX)] {
+            let locator = subnet.host(7);
+            assert_eq!((locator.subnet(), locator.network()), (Some(subnet), usize::from(subnet.0)));
+            assert_eq!(locator.place(), 7);
+        }
+        assert_eq!(Subnet(0x1234).host(7).to_ipv4(), Ipv4Addr::new(10, 0x12, 0x34, 7));
+        for address in ["0.0.0.0", "9.255.255.255", "11.0.0.0", "255.255.255.255"] {
+            let locator = Locator::of_ipv4(address.parse().unwrap());
+            assert_eq!(locator.subnet(), None);
+            assert!(locator.network() > usize::from(u16::MAX));
+            assert_eq!(locator.to_ipv4().to_string(), address);
+        }
+    }
+
+    #[test]
+    fn an_ipv6_address_and_its_locator_stand_for_each_other() {
+        let plan = Ipv6Plan::new(vec![false, false, true]);
+        let addresses = [
+            (Subnet(1).host(1), "2001:db8:0:1::1"),
+            (Subnet(1).host(2), "2001:db8:0:1::2"),
+            (Subnet(2).host(1), "2001:db8:0:2::1"),
+            (Subnet(2).host(2), "2001:db8:0:2:0:ff:fe00:202"),
+            (Subnet(0x1234).host(9), "2001:db8:0:1234::9"),
+        ];
+        for (locator, address) in addresses {
+            let address = address.parse().unwrap();
+            assert_eq!((plan.address(locator), plan.locate(address)), (address, locator));
+        }
+        // What nobody has: a mobile node by a number, a host by its hardware, others' networks.
+        for address in
+            ["2001:db8:0:2::2", "2001:db8:0:1:0:ff:fe00:102", "2001:db8:1:1::1", "fe80::1", "::", "::1"]
+        {
+            assert_eq!(plan.locate(address.parse().unwrap()), Locator::NOWHERE, "{address}");
+        }
+        assert_eq!(plan.locate("ff02::1".parse().unwrap()), Locator::GROUP);
+        assert!(Locator::GROUP.is_group() && !Locator::NOWHERE.is_group());
+    }
+
+    #[test]
+    fn the_address_that_a_mobile_node_forms_is_that_of_its_hardware() {
+        let locator = Subnet(0x0203).host(2);
+        let plan = Ipv6Plan::new(vec![true; 0x204]);
+        let [a, b, c, d, e, f] = Ipv6Plan::link_layer_address(locator);
+        let identifier = u64::from_be_bytes([a ^ 2, b, c, 0xff, 0xfe, d, e, f]);
+        assert_eq!(plan.address(locator).to_bits() as u64, identifier);
+    }
+}

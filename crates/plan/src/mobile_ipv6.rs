@@ -1,0 +1,311 @@
+//! Mobile IPv6: the agents' configurations, and what neighbor discovery is to do on each interface.
+
+use core::net::{IpAddr, Ipv6Addr};
+
+use careof_base::RandomStream;
+use careof_mobility::v6::ReplayProtection;
+use careof_mobility::v6::neighbor_discovery::{AdvertisingConfig, HostConfig, modified_eui_64};
+use careof_mobility::v6::{
+    CorrespondentNodeConfig, HomeAgentConfig, InterfaceConfig, MobileNodeConfig, MovementConfig, Prefix,
+    RouteOptimizationConfig, SecurityAssociation, ServedMobileNode,
+};
+use careof_mobility::{ConfigError, InterfaceId, PathProperties, Selection};
+use careof_scenario::{
+    Algorithm, DuplicateAddressDetection, LinkId, Mobility, MovementDetection, Protocol, Role, Scenario,
+};
+use careof_wire::icmpv6::{HomeAgentInformation, LinkLayerAddress, PrefixInformation, PrefixLifetime};
+use careof_wire::mip6::{self, Lifetime, MobileNodeIdentifier, Spi};
+
+use crate::agents::wall_clock;
+use crate::layout::stream;
+use crate::locator::{Ipv6Plan, Locator};
+use crate::topology::{Interface, NodeId, Topology, down_of};
+
+/// The SPI of the security association between the mobile node and its home agent.
+const SPI: Spi = Spi(256);
+/// The longest lifetime that an update can ask for, which is forever (RFC 6275 section 6.1.7).
+const INFINITE: Lifetime = Lifetime::from_units(u16::MAX);
+/// As good as forever for a home agent that is part of the experiment.
+const FOREVER: PrefixLifetime = PrefixLifetime::INFINITE;
+
+/// What runs of Mobile IPv6 on a node.
+#[derive(Clone, Debug)]
+pub enum Ipv6AgentPlan {
+    /// A home agent.
+    Home(Box<HomeAgentConfig>),
+    /// The mobile node.
+    Mobile(Box<MobileNodeConfig>),
+    /// A correspondent node that takes part in route optimisation.
+    Correspondent(Box<CorrespondentNodeConfig>),
+}
+
+/// Neighbor discovery on one interface of a node.
+#[derive(Clone, Debug)]
+pub struct NeighborPlan {
+    /// Which interface.
+    pub interface: InterfaceId,
+    /// The access link it is on.
+    pub link: LinkId,
+    /// How it finds routers, forms and verifies addresses; `None` where nothing of that is needed.
+    pub host: Option<HostConfig>,
+    /// How it advertises itself as a router.
+    pub router: Option<AdvertisingConfig>,
+}
+
+fn is_ipv6(scenario: &Scenario) -> Option<&Mobility> {
+    scenario.mobility.as_ref().filter(|mobility| mobility.protocol == Protocol::MobileIpv6)
+}
+
+/// The agent of `node` in repetition `run` of `scenario`; `None` where nothing of Mobile IPv6 runs.
+///
+/// The interface with index `n` of the node is `InterfaceId(n)` to its agent.
+///
+/// # Errors
+/// What a security association has against its parameters.
+pub fn ipv6_agent(
+    scenario: &Scenario,
+    topology: &Topology,
+    run: u64,
+    node: NodeId,
+) -> Result<Option<Ipv6AgentPlan>, ConfigError> {
+    let (Some(mobility), Some(mobiles), Some(at_home)) =
+        (is_ipv6(scenario), topology.mobiles, topology.home_agent_address)
+    else {
+        return Ok(None);
+    };
+    let place = topology.place(node);
+    let agent_address = address(topology, at_home);
+    let home_prefix = Prefix::new(agent_address, topology.home_prefix_len());
+    let mut random = stream(scenario, run, "mobility.key");
+    let security = security(mobility, &mut random)?;
+    let identifier = MobileNodeIdentifier::new(MobileNodeIdentifier::NAI, b"mobile@careof.example");
+    Ok(match place.role {
+        Role::HomeAgent => {
+            let home_interface = place.interfaces.iter().position(|interface| interface.address == at_home);
+            let id = InterfaceId(home_interface.map_or(u16::MAX, |index| index as u16));
+            let mut config = HomeAgentConfig::new(agent_address, home_prefix, id);
+            config.clock = wall_clock();
+            // Without a link nobody else can have a home address.
+            let detects = mobility.duplicate_address_detection != DuplicateAddressDetection::None;
+            config.duplicate_address_detection =
+                config.duplicate_address_detection.filter(|_| detects && home_interface.is_some());
+            let home_address = address(topology, mobiles.home_address);
+            let mut served = ServedMobileNode::new(home_address, security);
+            served.identifier = identifier;
+            config.mobile_nodes.push(served);
+            Some(Ipv6AgentPlan::Home(Box::new(config)))
+        }
+        Role::Mobile => {
+            let interfaces = place.interfaces.iter().enumerate();
+            let interfaces = interfaces.map(|(n, interface)| mobile_interface(scenario, n, interface));
+            let mut config = MobileNodeConfig::new(
+                address(topology, mobiles.home_address),
+                home_prefix,
+                agent_address,
+                security,
+                interfaces.collect(),
+            );
+            config.identifier = identifier;
+            config.clock = wall_clock();
+            config.lifetime = mobility.lifetime.map_or(INFINITE, Lifetime::from_duration);
+            let detection = mobility.movement_detection;
+            config.movement = MovementConfig {
+                eager: detection == MovementDetection::Eager,
+                link_layer: detection == MovementDetection::LinkTrigger,
+            };
+            if detection != MovementDetection::LinkTrigger {
+                // Where advertisements tell, the node goes where it hears a router.
+                config.selection = Selection::Preferred { hold: core::time::Duration::ZERO };
+            }
+            config.route_optimization = mobility.route_optimization.then(RouteOptimizationConfig::default);
+            Some(Ipv6AgentPlan::Mobile(Box::new(config)))
+        }
+        _ if mobility.route_optimization && is_peer_of_mobile(scenario, &place.name) => {
+            let own = topology.address_of(node);
+            Some(Ipv6AgentPlan::Correspondent(Box::new(CorrespondentNodeConfig::new(address(topology, own)))))
+        }
+        _ => None,
+    })
+}
+
+fn is_peer_of_mobile(scenario: &Scenario, name: &str) -> bool {
+    scenario.flows.iter().any(|flow| {
+        let ends = [flow.from, flow.to].map(|end| scenario.node(end));
+        ends.iter().any(|end| end.name == name) && ends.iter().any(|end| end.role == Role::Mobile)
+    })
+}
+
+fn mobile_interface(scenario: &Scenario, n: usize, interface: &Interface) -> InterfaceConfig {
+    let link = scenario.link(LinkId(interface.out.0 as usize / 2));
+    let downlink = match link.known_rate {
+        careof_scenario::KnownRate::True => Some(link.down.rate),
+        careof_scenario::KnownRate::Unknown => None,
+        careof_scenario::KnownRate::Told(rate) => Some(rate),
+    };
+    let path = PathProperties { downlink, ..PathProperties::default() };
+    InterfaceConfig { path, ..InterfaceConfig::new(InterfaceId(n as u16)) }
+}
+
+fn security(mobility: &Mobility, random: &mut RandomStream) -> Result<SecurityAssociation, ConfigError> {
+    let key = [random.next_u64().to_be_bytes(), random.next_u64().to_be_bytes()].concat();
+    let algorithm = match mobility.algorithm {
+        Algorithm::HmacSha256 => mip6::Algorithm::HmacSha256,
+        // The scenario refuses the one of Mobile IPv4.
+        Algorithm::HmacSha1 | Algorithm::HmacMd5 => mip6::Algorithm::HmacSha1,
+    };
+    SecurityAssociation::new(SPI, algorithm, key, ReplayProtection::TIMESTAMPS)
+}
+
+/// Neighbor discovery on the interfaces of `node`, as far as a node that moves needs it: at its own ends of access links, and at those
+/// of the routers there.
+#[must_use]
+pub fn neighbors(scenario: &Scenario, topology: &Topology, node: NodeId) -> Vec<NeighborPlan> {
+    let (Some(mobility), Some(mobiles)) = (is_ipv6(scenario), topology.mobiles) else { return Vec::new() };
+    let place = topology.place(node);
+    let interfaces = place.interfaces.iter().enumerate();
+    let plan = |(n, interface): (usize, &Interface)| {
+        let (interface_id, link) = (InterfaceId(n as u16), LinkId(interface.out.0 as usize / 2));
+        let is_home = mobility.home == Some(link);
+        if place.role == Role::Mobile {
+            let host = Some(mobile_host(mobility, interface.address));
+            return Some(NeighborPlan { interface: interface_id, link, host, router: None });
+        }
+        if interface.peer != mobiles.first || interface.out != down_of(link) {
+            return None;
+        }
+        let host = is_home.then(|| HostConfig {
+            is_router: true,
+            autoconfigure: false,
+            ..HostConfig::new(hardware(interface.address))
+        });
+        let router = Some(access_router(topology, mobility, interface, is_home));
+        Some(NeighborPlan { interface: interface_id, link, host, router })
+    };
+    interfaces.filter_map(plan).collect()
+}
+
+fn mobile_host(mobility: &Mobility, own: Locator) -> HostConfig {
+    let mut config = HostConfig::mobile(hardware(own));
+    match mobility.duplicate_address_detection {
+        DuplicateAddressDetection::Optimistic => config.detection.optimistic = true,
+        DuplicateAddressDetection::Full => {}
+        DuplicateAddressDetection::None => config.detection.transmits = 0,
+    }
+    // What the link layer tells needs no second opinion.
+    let by_advertisements = mobility.movement_detection != MovementDetection::LinkTrigger;
+    config.missing_advertisements = by_advertisements.then(|| mobility.discovery.missed.into());
+    config
+}
+
+fn access_router(
+    topology: &Topology,
+    mobility: &Mobility,
+    interface: &Interface,
+    is_home: bool,
+) -> AdvertisingConfig {
+    let own = address(topology, interface.address);
+    let discovery = &mobility.discovery;
+    let mut config = AdvertisingConfig::new(link_local(interface.address), hardware(interface.address))
+        .for_mobile_nodes(discovery.interval);
+    config.min_interval = config.min_interval.max(discovery.least_interval);
+    config.max_response_delay = discovery.response_delay;
+    config.prefixes = vec![PrefixInformation {
+        prefix_length: Ipv6Plan::PREFIX_LEN,
+        on_link: true,
+        autonomous: true,
+        router_address: is_home,
+        valid_lifetime: FOREVER,
+        preferred_lifetime: FOREVER,
+        prefix: if is_home { own } else { Prefix::new(own, Ipv6Plan::PREFIX_LEN).address() },
+    }];
+    config.is_home_agent = is_home;
+    config.home_agent_information = None::<HomeAgentInformation>;
+    config
+}
+
+/// The link-layer address of the interface with this locator.
+#[must_use]
+pub fn hardware(locator: Locator) -> LinkLayerAddress {
+    LinkLayerAddress(Ipv6Plan::link_layer_address(locator))
+}
+
+/// Its link-local address.
+#[must_use]
+pub fn link_local(locator: Locator) -> Ipv6Addr {
+    let identifier = u128::from(modified_eui_64(hardware(locator)));
+    Ipv6Addr::from_bits(Prefix::LINK_LOCAL.address().to_bits() | identifier)
+}
+
+fn address(topology: &Topology, locator: Locator) -> Ipv6Addr {
+    match topology.address(locator) {
+        IpAddr::V6(address) => address,
+        IpAddr::V4(address) => address.to_ipv6_mapped(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::lay_out;
+
+    const SCENARIO: &str = "duration = \"9 s\"\n[links]\nwifi = \"wavelan\"\nlte = \"lte\"\n[mobility]\n\
+        protocol = \"mobile-ipv6\"\n[[flow]]\nfrom = \"correspondent\"\nto = \"mobile\"\n";
+
+    fn scenario(more: &[&str]) -> (Scenario, Topology) {
+        let overrides: Vec<String> = more.iter().map(|&text| text.to_owned()).collect();
+        let scenario = Scenario::parse("x.toml", SCENARIO, &overrides).unwrap_or_else(|e| panic!("{e}"));
+        let topology = lay_out(&scenario);
+        (scenario, topology)
+    }
+
+    #[test]
+    fn the_address_that_a_mobile_node_will_form_is_that_of_the_plan() {
+        let (scenario, topology) = scenario(&[]);
+        let mobile = topology.find("mobile").unwrap();
+        for plan in neighbors(&scenario, &topology, mobile) {
+            let interface = &topology.place(mobile).interfaces[usize::from(plan.interface.0)];
+            let host = plan.host.unwrap();
+            let own = address(&topology, interface.address);
+            let prefix = Prefix::new(own, Ipv6Plan::PREFIX_LEN);
+            assert_eq!(host.interface_identifiers.address(prefix, host.link_layer_address, 0), Some(own));
+            let router = neighbors(&scenario, &topology, interface.peer);
+            let advertised = router.iter().find(|router| router.link == plan.link).unwrap();
+            assert_eq!(advertised.router.as_ref().unwrap().prefixes[0].prefix, prefix.address());
+        }
+    }
+
+    #[test]
+    fn every_configuration_is_one_that_its_agent_takes() {
+        use careof_mobility::v6::{CorrespondentNode, HomeAgent, MobileNode};
+        for more in [
+            &[][..],
+            &["mobility.home=wifi"],
+            &["mobility.route_optimization=true", "mobility.lifetime=infinity"],
+        ] {
+            let (scenario, topology) = scenario(more);
+            let mut agents = 0;
+            for index in 0..topology.places.len() {
+                let node = NodeId(index as u16);
+                for neighbor in neighbors(&scenario, &topology, node) {
+                    assert_eq!(neighbor.router.map_or(Ok(()), |router| router.check()), Ok(()));
+                }
+                let now = careof_base::Instant::ZERO;
+                let random = || careof_base::RandomStream::new(1, 0, "x");
+                match ipv6_agent(&scenario, &topology, 0, node).unwrap() {
+                    Some(Ipv6AgentPlan::Home(config)) => {
+                        drop(HomeAgent::new(now, *config, random()).unwrap())
+                    }
+                    Some(Ipv6AgentPlan::Mobile(config)) => {
+                        drop(MobileNode::new(now, *config, random()).unwrap())
+                    }
+                    Some(Ipv6AgentPlan::Correspondent(config)) => {
+                        drop(CorrespondentNode::new(*config, random()).unwrap());
+                    }
+                    None => continue,
+                }
+                agents += 1;
+            }
+            assert_eq!(agents, if more.len() == 2 { 3 } else { 2 });
+        }
+    }
+}

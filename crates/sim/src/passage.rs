@@ -1,0 +1,88 @@
+//! How a datagram travels under other addresses than its own: in a tunnel, or by the headers of route optimisation.
+use crate::header::Header;
+
+use careof_mobility::v4;
+use careof_plan::Locator;
+use careof_wire::ipv6::{Extensions, Ipv6Header};
+use careof_wire::protocol;
+use careof_wire::tunnel::Encapsulation;
+
+/// What stands around a datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wrapping {
+    /// A tunnel over IPv4.
+    Ipv4(Encapsulation),
+    /// IPv6 in IPv6 (RFC 2473).
+    Ipv6,
+    /// None: the addresses of the datagram stand in extension headers of the only header there is (RFC 6275 sections 6.3 and 6.4).
+    Extended {
+        /// The source in a Home Address option.
+        home_address: bool,
+        /// The destination in a type 2 routing header.
+        routing: bool,
+    },
+}
+
+/// A tunnel, or what route optimisation has in its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Passage {
+    pub(crate) wrapping: Wrapping,
+    /// The source address that routers see.
+    pub(crate) entry: Locator,
+    /// The destination address that routers see.
+    pub(crate) exit: Locator,
+    /// Hops allowed on the way; of an extended datagram, and of one in minimal encapsulation, its own count.
+    pub(crate) ttl: u8,
+}
+
+impl From<v4::Tunnel> for Passage {
+    fn from(v4::Tunnel { encapsulation, entry, exit, ttl }: v4::Tunnel) -> Self {
+        Self { wrapping: Wrapping::Ipv4(encapsulation), entry: entry.into(), exit: exit.into(), ttl }
+    }
+}
+
+impl Passage {
+    /// Bytes it adds to a datagram from `source`.
+    pub(crate) fn overhead(&self, source: Locator) -> u16 {
+        match self.wrapping {
+            Wrapping::Ipv4(encapsulation) => {
+                let (entry, exit) = (self.entry.to_ipv4(), self.exit.to_ipv4());
+                v4::Tunnel { encapsulation, entry, exit, ttl: self.ttl }.overhead(source.to_ipv4())
+            }
+            Wrapping::Ipv6 => Ipv6Header::LEN,
+            Wrapping::Extended { home_address, routing } => {
+                u16::from(home_address) * Extensions::HOME_ADDRESS_LEN
+                    + u16::from(routing) * Extensions::TYPE_2_ROUTING_LEN
+            }
+        }
+    }
+
+    /// The header of `inner` on this passage. A new datagram has the given identification.
+    pub(crate) fn wrap(&self, inner: &Header, in_fragments: bool, identification: u16) -> Header {
+        let minimal = self.wrapping == Wrapping::Ipv4(Encapsulation::Minimal);
+        let keeps = minimal || matches!(self.wrapping, Wrapping::Extended { .. });
+        let overhead = self.overhead(inner.source);
+        let (len, payload_len) = match self.wrapping {
+            Wrapping::Extended { .. } => (inner.len + overhead as u8, inner.payload_len),
+            Wrapping::Ipv6 => (Ipv6Header::LEN as u8, inner.total_len()),
+            Wrapping::Ipv4(_) => (inner.len, inner.payload_len + overhead),
+        };
+        Header {
+            source: self.entry,
+            destination: self.exit,
+            protocol: match self.wrapping {
+                Wrapping::Ipv4(encapsulation) => encapsulation.protocol(),
+                Wrapping::Ipv6 => protocol::IPV6,
+                Wrapping::Extended { .. } => inner.protocol,
+            },
+            ttl: if keeps { inner.ttl } else { self.ttl },
+            tos: inner.tos,
+            len,
+            identification: if keeps { inner.identification } else { identification },
+            fragment_offset: 0,
+            payload_len,
+            dont_fragment: inner.dont_fragment && !in_fragments,
+            more_fragments: false,
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Mobile IPv6: whole worlds.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::common::{captured_at, finish};
+use careof_metrics::Summary;
+use careof_plan::CaptureNodes;
+use careof_scenario::Scenario;
+use careof_sim::{Observation, Simulation};
+use careof_trace::Columns;
+
+const WIFI_TO_LTE: &str = include_str!("../../../../scenarios/ipv6/wifi-to-lte.toml");
+const ROUTE_OPTIMISATION: &str = include_str!("../../../../scenarios/ipv6/route-optimisation.toml");
+
+fn run(text: &str, overrides: &[&str]) -> (Summary, Columns) {
+    let overrides: Vec<String> = overrides.iter().map(|&text| text.to_owned()).collect();
+    let scenario = Scenario::parse("test.toml", text, &overrides).unwrap_or_else(|errors| panic!("{errors}"));
+    let observation = Observation { trace: true, ..Observation::default() };
+    finish(Simulation::new(scenario, "test.toml", 0, observation).unwrap())
+}
+
+/// Messages that had no effect, by reason.
+fn discarded(summary: &Summary) -> BTreeMap<String, u64> {
+    summary.mobility.as_ref().map(|mobility| mobility.discarded.clone()).unwrap_or_default()
+}
+
+/// How often a message of this name was sent.
+fn sent(events: &Columns, message: &str) -> usize {
+    let [kinds, messages] = ["kind", "message"].map(|name| events.by_name(name).unwrap());
+    let is_one =
+        |row: &usize| kinds.text(*row) == Some("message-sent") && messages.text(*row) == Some(message);
+    (0..events.rows()).filter(is_one).count()
+}
+
+#[test]
+fn a_connection_over_ipv6_goes_on_after_a_gap_and_nothing_is_lost_from_the_books() {
+    for more in [&[][..], &["mobility.duplicate_address_detection=full"], &["mobility.home=wifi"]] {
+        let (summary, events) = run(WIFI_TO_LTE, more);
+        let [handover] = &summary.handovers[..] else { panic!("{} handovers", summary.handovers.len()) };
+        let ready = handover.ready_at.unwrap_or_else(|| panic!("{more:?}: the handover was never over"));
+        // The router answers within 100 ms, and where an address waits for its detection that takes a second.
+        let took = ready - (handover.at + Duration::from_millis(500));
+        // So does the home agent's on a home link before the first binding (RFC 6275 section 10.3.1).
+        let limits = if more.is_empty() { 0..400 } else { 1_000..1_400 };
+        assert!(limits.contains(&took.as_millis()), "{more:?}: {took:?}");
+        assert!(handover.address_at.is_some_and(|at| at <= ready), "{more:?}");
+        // A node that begins at home ends whatever binding it may have had.
+        let ends_none = more.iter().any(|key| key.contains("home="));
+        assert_eq!(discarded(&summary).into_values().sum::<u64>(), u64::from(ends_none), "{more:?}");
+        assert!(sent(&events, "RouterSolicitation") >= 2, "{more:?}");
+        assert!(sent(&events, "BindingUpdate") >= 2, "{more:?}");
+        assert!(sent(&events, "BindingAcknowledgement") >= 2, "{more:?}");
+        for flow in &summary.flows {
+            assert!(flow.bytes_delivered > 400_000, "{more:?}: {} of {}", flow.bytes_delivered, flow.name);
+        }
+    }
+}
+
+#[test]
+fn packets_go_straight_once_both_addresses_are_proved() {
+    let least_round_trips = |more: &[&str]| {
+        let (summary, events) = run(ROUTE_OPTIMISATION, more);
+        let tests =
+            ["HomeTestInit", "CareOfTestInit", "HomeTest", "CareOfTest"].map(|name| sent(&events, name));
+        (summary.flows.iter().map(|flow| flow.rtt_min.unwrap()).collect::<Vec<_>>(), tests)
+    };
+    let (straight, tests) = least_round_trips(&[]);
+    assert!(tests.iter().all(|count| *count >= 1), "{tests:?}");
+    let (around, none) = least_round_trips(&["mobility.route_optimization=false"]);
+    assert_eq!(none, [0; 4]);
+    for (straight, around) in straight.iter().zip(&around) {
+        // Twice to the home agent and back.
+        let detour = *around - *straight;
+        assert!(detour >= Duration::from_millis(4 * 60 - 2 * 10), "{straight:?} straight, {around:?} around");
+    }
+}
+
+/// What was sent from the old care-of address and arrives after the update is refused with a Binding Error (RFC 6275 section 9.3.1).
+#[test]
+fn packets_that_the_update_overtakes_are_lost_and_the_binding_is_kept() {
+    let (summary, events) = run(ROUTE_OPTIMISATION, &[]);
+    let refused = sent(&events, "BindingError");
+    assert!(refused > 0);
+    assert_eq!(discarded(&summary), BTreeMap::from([("no-binding".to_owned(), 2 * refused as u64)]));
+    // A Home Test serves two moves, and nothing is tested a second time.
+    assert_eq!([sent(&events, "HomeTestInit"), sent(&events, "CareOfTestInit")], [1, 2]);
+}
+
+#[test]
+fn a_node_that_comes_home_needs_no_tunnel_any_longer() {
+    let text = WIFI_TO_LTE.replace("from = \"wifi\"\nto = \"lte\"", "from = \"lte\"\nto = \"wifi\"");
+    let (summary, events) = run(&text, &["mobility.home=wifi", "mobility.start=lte"]);
+    assert!(summary.handovers[0].ready_at.is_some());
+    let node = events.by_name("node").unwrap();
+    let last_binding = (0..events.rows())
+        .rev()
+        .find(|row| events.by_name("kind").unwrap().text(*row) == Some("binding"))
+        .map(|row| (node.text(row).map(str::to_owned), events.by_name("cause").unwrap().text(row)));
+    assert!(matches!(last_binding, Some((_, Some("removed")))), "{last_binding:?}");
+}
+
+#[test]
+fn one_seed_is_one_run_over_ipv6_whoever_looks_on() {
+    let scenario =
+        || Scenario::parse("test.toml", ROUTE_OPTIMISATION, &["duration=\"20 s\"".to_owned()]).unwrap();
+    let digest =
+        |observation| finish(Simulation::new(scenario(), "test.toml", 0, observation).unwrap()).0.digest;
+    let directory = tempfile::tempdir().unwrap();
+    let captured = captured_at(directory.path(), &scenario(), &CaptureNodes::All);
+    let unseen = digest(Observation::default());
+    assert_eq!(digest(captured), unseen);
+    assert_eq!(digest(Observation { trace: true, ..Observation::default() }), unseen);
+}
