@@ -40,7 +40,8 @@ CAREOF: Final = Path(sys.executable).with_name("careof")
 PEERS: Final = ROOT / "benches" / "peers"
 
 RATES: Final = ("simulating", "whole_process")
-PEER_NAMES: Final = ("ns-2", "ns-3")
+OVER_IPV6: Final = "careof over IPv6"
+PEER_NAMES: Final = ("ns-2", "ns-3", OVER_IPV6)
 FIRST_S: Final = 1e-6
 """What happens in so much simulated time belongs to building the network; the peers have the same figure."""
 
@@ -134,6 +135,9 @@ class Simulator(Protocol):
 
     name: str
 
+    def can_run(self, case: Case) -> bool:
+        """Whether it has the case."""
+
     def seconds(self, case: Case) -> float:
         """How much of the case's time it simulates."""
 
@@ -145,12 +149,18 @@ class Ours:
     """`careof run`."""
 
     name = "careof"
+    #: What is set beside the duration.
+    changes: tuple[str, ...] = ()
     _HOPS = ("cargo", "run", "--release", "--locked", "--quiet", "-p", "careof-sim", "--example", "hops", "--")
 
     def __init__(self) -> None:
         # As in an installed package: not every process is to compile the sources anew.
         compileall.compile_dir(ROOT / "python" / "careof", quiet=1)
         self._events: dict[str, int | None] = {}
+
+    def can_run(self, case: Case) -> bool:
+        """All cases are its own."""
+        return True
 
     def seconds(self, case: Case) -> float:
         """All of it."""
@@ -165,26 +175,43 @@ class Ours:
         hops = sum(int(link["delivered_packets"]) for link in json.loads(output)["links"])
         return Turn(whole, other, None, memory, hops, self._events[case.name])
 
-    @staticmethod
-    def _measure(case: Case, seconds: float) -> tuple[float, int, str]:
+    def _measure(self, case: Case, seconds: float) -> tuple[float, int, str]:
         with tempfile.TemporaryDirectory() as scratch:
             command = [CAREOF, "run", case.scenario, "--no-trace", "--json", "--out", f"{scratch}/run"]
-            return _measure([*command, "--set", _duration(seconds)])
+            return _measure([*command, *self._settings(seconds)])
+
+    def _settings(self, seconds: float) -> list[str]:
+        return [word for change in (_duration(seconds), *self.changes) for word in ("--set", change)]
 
     def _count_events(self, case: Case, seconds: float) -> int | None:
         """How many there are: a run of the same that nobody measures."""
         if shutil.which("cargo") is None:
             return None
-        command = [*self._HOPS, str(case.scenario), "--set", _duration(seconds)]
+        command = [*self._HOPS, str(case.scenario), *self._settings(seconds)]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         found = re.search(r"(\d+) events", done.stdout)
         return int(found[1]) if found else None
+
+
+class OverIpv6(Ours):
+    """The same networks over IPv6, as far as nobody moves in them."""
+
+    name = OVER_IPV6
+    changes = ("ip_version=6",)
+
+    def can_run(self, case: Case) -> bool:
+        """Whether nobody moves."""
+        return case.shape == "dumbbell"
 
 
 class Ns2:
     """ns-2 with the script beside this file."""
 
     name = "ns-2"
+
+    def can_run(self, case: Case) -> bool:
+        """The script has all."""
+        return True
 
     def seconds(self, case: Case) -> float:
         """What takes it some seconds."""
@@ -207,6 +234,11 @@ class Ns3:
     """
 
     name = "ns-3"
+
+    def can_run(self, case: Case) -> bool:
+        """The program has all."""
+        return True
+
     _MODULES = ("core", "network", "internet", "point-to-point", "applications", "traffic-control", "bridge", "stats")
 
     def __init__(self, directory: Path) -> None:
@@ -257,7 +289,7 @@ class MissingError(Exception):
 
 def simulators(directory: Path, names: Sequence[str]) -> tuple[list[Simulator], list[MissingError]]:
     """Those that can run here, and why the others cannot."""
-    can: list[Simulator] = [Ours()]
+    can: list[Simulator] = [Ours(), OverIpv6()]
     missing = []
     if "ns-2" in names:
         if shutil.which("ns"):
@@ -276,13 +308,14 @@ def measure(cases: Iterable[Case], can: Sequence[Simulator], rounds: int, quick:
     """A row a case: each simulator's figures, and how many times as fast as the others ours is."""
     rows = []
     for case in cases:
-        turns: dict[str, list[Turn]] = {simulator.name: [] for simulator in can}
+        taking_part = [simulator for simulator in can if simulator.can_run(case)]
+        turns: dict[str, list[Turn]] = {simulator.name: [] for simulator in taking_part}
         for _ in range(rounds):
-            for simulator in can:
+            for simulator in taking_part:
                 turns[simulator.name].append(simulator.take_turn(case, simulator.seconds(case) * quick))
         figures = {
             simulator.name: Figures.of(turns[simulator.name], case.seconds / simulator.seconds(case)).as_json()
-            for simulator in can
+            for simulator in taking_part
         }
         rows.append({"case": case.name, "simulators": figures, "times": _ratios(figures)})
         print(f"measured: {case.name}", file=sys.stderr)
@@ -310,13 +343,14 @@ def tables(rows: Sequence[dict[str, Any]]) -> str:
             figures.append([row["case"], name, *rates, _mebibytes(run)])
         ratios.append([row["case"], *(_ratio(row, rate, peer) for rate in RATES for peer in PEER_NAMES)])
     a_cpu_s = ["packet-hops/CPU s", "events/CPU s"]
+    rest = [""] * (len(PEER_NAMES) - 1)
     return "\n\n".join(
         [
             _aligned(
                 ["", "", "simulating", "", "whole process", "", ""], ["case", "", *a_cpu_s * 2, "memory"], figures, 2
             ),
             _aligned(
-                ["careof is", "simulating", "", "whole process", ""],
+                ["careof is", "simulating", *rest, "whole process", *rest],
                 ["faster by", *(f"times {peer}" for peer in PEER_NAMES), *(f"times {peer}" for peer in PEER_NAMES)],
                 ratios,
                 1,

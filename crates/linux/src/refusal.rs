@@ -1,7 +1,9 @@
 //! What Linux hosts cannot do, or not yet.
 
 use careof_plan::{lay_out, refuse_what_no_world_can};
-use careof_scenario::{Assist, AssistPlace, CareOf, IpVersion, Mobility, QueuedFate, Routing, Scenario, Workload};
+use careof_scenario::{
+    Assist, AssistPlace, CareOf, IpVersion, Mobility, QueuedFate, Routing, Scenario, Workload,
+};
 
 use crate::error::WorldError;
 use crate::relay::Splitter;

@@ -177,6 +177,7 @@ fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
             "mobility.",
             vec![
                 ("nodes", concat!("nodes=2\nhandover=[]\nflow.bulk.to=mobile-*\n", many!())),
+                ("protocol", "protocol=mobile-ipv6"),
                 ("care_of", "care_of=foreign-agent"),
                 ("dhcp", "dhcp={ probes = 2 }\nmobility.care_of=dhcp"),
                 ("routing", "routing=reverse-tunnel"),
@@ -207,6 +208,11 @@ fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
                 ("smooth_handoff", "smooth_handoff=true\nmobility.care_of=foreign-agent"),
                 ("policy", "policy=[{ method = \"triangle\" }]"),
             ],
+        ),
+        (
+            &MOBILITY,
+            "mobility.protocol=mobile-ipv6\nmobility.",
+            vec![("duplicate_address_detection", "duplicate_address_detection=full")],
         ),
         (
             &discovery::DISCOVERY,
@@ -494,8 +500,13 @@ fn changes_of_assists() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
 
 #[test]
 fn every_documented_key_means_something() {
-    // These have one value only.
-    let mut seen: BTreeSet<(&str, &str)> = [("`[mobility]`", "protocol"), ("`[media]`", "kind")].into();
+    // The first has one value only, and the second depends on who moves.
+    let mut seen: BTreeSet<(&str, &str)> = [("`[media]`", "kind"), (ROOT.heading, "ip_version")].into();
+    let fixed = |version: &str| {
+        let text = "duration = \"9 s\"\n[links]\nleft = { preset = \"lte\", between = [\"a\", \"b\"] }\n";
+        Scenario::parse("x.toml", text, &[format!("ip_version={version}")]).unwrap().digest()
+    };
+    assert_ne!(fixed("4"), fixed("6"));
     let lan = "media.lan={ rate = \"9 Mbit/s\", delay = \"1 us\" }\nlinks.extra={ medium=\"lan\", between=[\"a\", \"c\"] }";
     assert_eq!(digest(&format!("{lan}\nmedia.lan.kind=csma-cd")), digest(lan));
     assert_eq!(digest("mobility.protocol=mobile-ipv4\nassist.use=[\"none\"]\nassist=none"), digest(""));

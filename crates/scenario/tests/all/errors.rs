@@ -42,6 +42,32 @@ fn overridden(text: &str) -> String {
 }
 
 #[test]
+fn keys_of_the_other_ip_version_are_refused_with_what_would_be_right() {
+    let over_ipv6 = |more: &str| {
+        let text =
+            GOOD.replacen("[mobility]\n", &format!("[mobility]\nprotocol = \"mobile-ipv6\"\n{more}\n"), 1);
+        errors(&text, &[]).to_string()
+    };
+    for key in [
+        "encapsulation = \"gre\"",
+        "care_of = \"foreign-agent\"",
+        "path_monitor = true",
+        "replay = \"nonces\"",
+    ] {
+        assert!(over_ipv6(key).contains("protocol = \"mobile-ipv4\" only"), "{key}");
+    }
+    assert!(over_ipv6("routing = \"triangle\"").contains("write route_optimization = true"));
+    assert!(over_ipv6("algorithm = \"hmac-md5\"").contains("\"hmac-sha-1\" or \"hmac-sha-256\""));
+    assert!(over_ipv6("advertisement_interval = \"60 ms\"").contains("70 ms"));
+    let detection = "mobility.duplicate_address_detection=full";
+    assert!(overridden(detection).contains("protocol = \"mobile-ipv6\""));
+    assert!(overridden("mobility.algorithm=hmac-sha-1").contains("\"hmac-md5\" or \"hmac-sha-256\""));
+    assert!(overridden("ip_version=6").contains("mobile-ipv4 is for version 4"));
+    assert!(overridden("ip_version=5").contains("there is 4 and there is 6"));
+    assert!(overridden("ip_version=7").contains("ip_version"));
+}
+
+#[test]
 fn a_mobile_node_that_chooses_among_links_needs_to_watch_them_and_no_script() {
     let order = "[mobility]\norder = [\"wavelan\", \"gsm\"]\n";
     let watched = format!("{order}path_monitor = true\n");
@@ -454,8 +480,8 @@ fn impossible_flows_are_refused() {
 fn mobility_is_checked() {
     for (value, part) in [
         (
-            "protocol = \"mobile-ipv6\"",
-            "known are \"mobile-ipv4\"\n  hint: \"mobile-ipv6\" is not in this version yet",
+            "protocol = \"fast-mobile-ipv6\"",
+            "known are \"mobile-ipv4\" and \"mobile-ipv6\"\n  hint: \"fast-mobile-ipv6\" is not in this version yet",
         ),
         ("care_of = \"colocated\"", "hint: did you mean \"co-located\"?"),
         ("routing = \"regular-ip\"", "it must be \"triangle\" or \"reverse-tunnel\""),

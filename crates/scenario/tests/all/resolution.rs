@@ -344,12 +344,14 @@ fn every_part_of_the_tcp_configuration_is_in_the_json() {
     names.retain(|name| !["profile", "pmtu_discovery"].contains(name));
     let debug = format!("{:?}", careof_tcp::Config::default());
     // `receive_window` is `window` in the file; `rto_evidence` is a parameter of the assist `rto-fast-decrease`, and there;
-    // `send_buffer` is for senders of traces: a scenario's grows with the window, as a host's does.
+    // `send_buffer` is for senders of traces: a scenario's grows with the window, as a host's does; `ip_header_len` follows from
+    // `ip_version`.
     let missing: Vec<_> = debug
         .split(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == ':'))
         .filter_map(|word| word.strip_suffix(':'))
         .filter(|field| {
-            !["timeout", "limit", "receive_window", "rto_evidence", "send_buffer"].contains(field)
+            !["timeout", "limit", "receive_window", "rto_evidence", "send_buffer", "ip_header_len"]
+                .contains(field)
         })
         .filter(|field| !names.iter().any(|name| name.starts_with(field)))
         .collect();

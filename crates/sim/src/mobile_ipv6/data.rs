@@ -1,0 +1,130 @@
+//! Packets of mobile nodes and of those they talk to: in tunnels, and by the headers of route optimisation.
+
+use careof_mobility::InterfaceId;
+use careof_mobility::v6::{Addresses, Delivery, Tunnel};
+use careof_plan::{InterfaceIndex, Locator, NodeId};
+use careof_wire::ipv6::Ipv6Header;
+
+use super::{Ipv6Host, Ipv6Role};
+use crate::agents::Agent;
+use crate::drop_cause::NodeDrop;
+use crate::header::Header;
+use crate::packet::{Outer, Packet, PacketRef};
+use crate::passage::{Passage, Wrapping};
+use crate::simulation::Simulation;
+
+impl Simulation {
+    /// The mobile node sends a packet of its own, as it knows its peer.
+    pub(crate) fn originate_ipv6(&mut self, node: NodeId, packet: PacketRef) {
+        let Packet { header, .. } = &self.pool[packet];
+        let (destination, ttl) = (self.address_v6(header.destination), header.ttl);
+        let Agent::Ipv6(host) = &self.node(node).agent else { return self.route_on(node, packet) };
+        let delivery = host.mobile().and_then(|mobile| mobile.delivery(destination));
+        let Some(Delivery { interface, addresses, .. }) = delivery else {
+            return self.drop_packet(node, packet, NodeDrop::NoRoute);
+        };
+        let passage = match addresses.tunnel {
+            Some(tunnel) => Some(self.tunnel_passage(tunnel)),
+            None if addresses.home_address.is_some() || addresses.type_2_routing.is_some() => {
+                Some(self.extended_passage(&addresses, ttl))
+            }
+            None => None,
+        };
+        if let Some(passage) = passage
+            && !self.put_in_tunnel(node, packet, passage)
+        {
+            return;
+        }
+        self.transmit(node, InterfaceIndex(interface.0), packet);
+    }
+
+    /// What a mobile node's TCP knows of the MTU towards a peer; `None` if it is no mobile node of Mobile IPv6.
+    pub(crate) fn ipv6_mtu_towards(&self, node: NodeId, peer: Locator) -> Option<Option<u16>> {
+        let Agent::Ipv6(host) = &self.node(node).agent else { return None };
+        let mobile = host.mobile()?;
+        Some(mobile.delivery(self.address_v6(peer)).and_then(|delivery| {
+            let way = self.way_of(node, delivery.interface)?;
+            let mtu = self.links[way.0 as usize].link.mtu();
+            let is_wrapped = delivery.addresses
+                != Addresses::new(delivery.addresses.source, delivery.addresses.destination);
+            // The tunnel takes more than the headers of route optimisation, which may come later or end.
+            Some(if is_wrapped && self.leaves_room { mtu.saturating_sub(Ipv6Header::LEN) } else { mtu })
+        }))
+    }
+
+    /// What a correspondent node puts around a packet of its own for a mobile node whose care-of address it knows.
+    pub(crate) fn optimized_passage(&mut self, node: NodeId, packet: PacketRef) -> Option<Passage> {
+        let Header { source, destination, ttl, .. } = self.pool[packet].header;
+        let home_address = self.address_v6(destination);
+        let Some(Ipv6Host { role: Ipv6Role::Correspondent(agent), .. }) = self.ipv6(node) else {
+            return None;
+        };
+        let care_of = agent.care_of_address(home_address)?;
+        let wrapping = Wrapping::Extended { home_address: false, routing: true };
+        Some(Passage { wrapping, entry: source, exit: self.locate(care_of), ttl })
+    }
+
+    /// Whether this node takes a packet out of what it came in.
+    pub(crate) fn ipv6_accepts(
+        &mut self,
+        node: NodeId,
+        interface: InterfaceIndex,
+        outer: &Outer,
+        inner: &Header,
+    ) -> bool {
+        let now = self.now;
+        let addresses = self.addresses_of(inner, Some(outer));
+        let is_home_address = self.is_home_address_of(node, inner.destination);
+        let Some(host) = self.ipv6(node) else { return false };
+        let interface = InterfaceId(interface.0);
+        match (&mut host.role, outer.wrapping) {
+            (Ipv6Role::Home(agent), Wrapping::Ipv6) => {
+                let Some(Tunnel { entry, .. }) = addresses.tunnel else { return false };
+                agent.accepts_reverse_tunnel(addresses.source, entry)
+            }
+            (Ipv6Role::Home(agent), Wrapping::Extended { home_address: true, routing: false }) => {
+                agent.accepts_home_address_option(addresses.real_source(), addresses.source)
+            }
+            (Ipv6Role::Mobile(mobile), Wrapping::Ipv6) => {
+                let Some(Tunnel { entry, .. }) = addresses.tunnel else { return false };
+                mobile.listens_on(interface) && mobile.accepts_tunnel_from(entry)
+            }
+            (Ipv6Role::Mobile(mobile), Wrapping::Extended { home_address: false, routing: true }) => {
+                is_home_address && mobile.listens_on(interface)
+            }
+            (Ipv6Role::Correspondent(agent), Wrapping::Extended { home_address: true, routing: false }) => {
+                let accepts = agent.accepts_home_address_option(now, &addresses, inner.protocol);
+                if !accepts {
+                    self.drive_ipv6(node);
+                }
+                accepts
+            }
+            _ => false,
+        }
+    }
+
+    /// A packet of a peer's has reached the mobile node away from home: the way to there may be optimised.
+    pub(crate) fn note_correspondent(&mut self, node: NodeId, peer: Locator) {
+        let (now, peer) = (self.now, self.address_v6(peer));
+        if let Some(Ipv6Host { role: Ipv6Role::Mobile(mobile), .. }) = self.ipv6(node) {
+            mobile.note_correspondent(now, peer);
+            self.drive_ipv6(node);
+        }
+    }
+
+    /// The addresses of a packet with this header, in what it came in.
+    pub(super) fn addresses_of(&self, inner: &Header, outer: Option<&Outer>) -> Addresses {
+        let [source, destination] = [inner.source, inner.destination].map(|end| self.address_v6(end));
+        let plain = Addresses::new(source, destination);
+        let Some(Outer { header, wrapping }) = outer else { return plain };
+        let [entry, exit] = [header.source, header.destination].map(|end| self.address_v6(end));
+        match wrapping {
+            Wrapping::Extended { home_address, routing } => Addresses {
+                home_address: home_address.then_some(source),
+                type_2_routing: routing.then_some(destination),
+                ..Addresses::new(entry, exit)
+            },
+            Wrapping::Ipv6 | Wrapping::Ipv4(_) => plain.through(Tunnel { entry, exit }),
+        }
+    }
+}

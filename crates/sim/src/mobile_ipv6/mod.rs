@@ -1,0 +1,390 @@
+//! Mobile IPv6 on its nodes: agents, and neighbor discovery on the links that the mobile node visits.
+//!
+//! Agents and neighbor discovery speak of addresses, the network of locators. What does not leave its link has addresses only
+//! ([`OnLink`]); the headers of tunnels and of route optimisation are a [`Passage`].
+
+mod data;
+mod errors;
+mod neighbors;
+
+use core::net::Ipv6Addr;
+use std::collections::{BTreeMap, BTreeSet};
+
+use careof_base::{Instant, Randomness};
+use careof_metrics::MobilitySummary;
+use careof_mobility::v6::neighbor_discovery::{AdvertisingRouter, NeighborDiscovery};
+use careof_mobility::v6::{
+    Addresses, CorrespondentNode, DropReason, Event, HomeAgent, Input, MobileNode, RegistrationStep,
+    Transmit, TransmitPayload, Tunnel,
+};
+use careof_mobility::{ConfigError, InterfaceId, Notice};
+use careof_plan::{InterfaceIndex, Ipv6AgentPlan, Locator, NodeId};
+use careof_wire::icmpv6::Icmpv6Message;
+use careof_wire::ipv6::is_link_local;
+use careof_wire::protocol;
+
+use crate::agents::Agent;
+use crate::forwarding::DEFAULT_TTL;
+use crate::header::{Header, IPV6_LEN};
+use crate::observer::Note;
+use crate::packet::{Body, OnLink, Outer, Packet, PacketRef};
+use crate::passage::{Passage, Wrapping};
+use crate::simulation::Simulation;
+
+use neighbors::Neighborhood;
+
+/// What runs of Mobile IPv6 on a node.
+pub(crate) struct Ipv6Host {
+    pub(crate) role: Ipv6Role,
+    neighborhoods: Vec<Neighborhood>,
+    /// Home agent: its own address, and where the packets of mobile nodes that are away go.
+    own: Locator,
+    tunnels: BTreeMap<Locator, Vec<Locator>>,
+    /// Mobile node: the addresses that it has formed.
+    addresses: BTreeSet<Ipv6Addr>,
+}
+
+/// The part that a node has.
+pub(crate) enum Ipv6Role {
+    /// A router that mobile nodes come to.
+    None,
+    /// A home agent.
+    Home(Box<HomeAgent>),
+    /// The mobile node.
+    Mobile(Box<MobileNode>),
+    /// A correspondent node.
+    Correspondent(Box<CorrespondentNode>),
+}
+
+macro_rules! on_role {
+    ($role:expr, $bound:ident => $call:expr, $none:expr) => {
+        match $role {
+            Ipv6Role::None => $none,
+            Ipv6Role::Home($bound) => $call,
+            Ipv6Role::Mobile($bound) => $call,
+            Ipv6Role::Correspondent($bound) => $call,
+        }
+    };
+}
+
+impl Ipv6Host {
+    /// Home agent: the `n`th tunnel towards a mobile node that is away.
+    pub(crate) fn tunnel_to(&self, home_address: Locator, n: usize) -> Option<Passage> {
+        let exit = *self.tunnels.get(&home_address)?.get(n)?;
+        Some(Passage { wrapping: Wrapping::Ipv6, entry: self.own, exit, ttl: DEFAULT_TTL })
+    }
+
+    /// Whether all that becomes of a packet for `destination`, on a router with this agent, is in the routes.
+    pub(crate) fn leaves_to_routes(&self, destination: Locator) -> bool {
+        match self.role {
+            Ipv6Role::Mobile(_) => false,
+            _ => self.tunnels.get(&destination).is_none_or(Vec::is_empty),
+        }
+    }
+
+    pub(crate) fn mobile(&self) -> Option<&MobileNode> {
+        match &self.role {
+            Ipv6Role::Mobile(mobile) => Some(mobile),
+            _ => None,
+        }
+    }
+
+    /// Adds what the agent has counted to a summary.
+    pub(crate) fn add_to(&self, summary: &mut MobilitySummary) {
+        let Some(counters) = on_role!(&self.role, agent => Some(agent.counters()), None) else { return };
+        if self.mobile().is_some() {
+            summary.registrations_accepted += counters.accepted;
+            summary.registrations_denied += counters.refusals().map(|(_, count)| count).sum::<u64>();
+        }
+        for reason in DropReason::ALL {
+            let count = counters.dropped(reason);
+            if count > 0 {
+                *summary.discarded.entry(reason.name().to_owned()).or_default() += count;
+            }
+        }
+    }
+
+    pub(super) fn handle_input(&mut self, now: Instant, input: Input<'_>) {
+        on_role!(&mut self.role, agent => agent.handle_input(now, input), ());
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.neighborhoods.iter_mut().for_each(|neighborhood| neighborhood.handle_timeout(now));
+        let due = on_role!(&self.role, agent => agent.next_timeout(), None);
+        if due.is_some_and(|(at, _)| at <= now) {
+            on_role!(&mut self.role, agent => agent.handle_timeout(now), ());
+        }
+    }
+
+    fn next_timeout(&self) -> Option<Instant> {
+        let of_agent = on_role!(&self.role, agent => agent.next_timeout(), None).map(|(at, _)| at);
+        let of_links = self.neighborhoods.iter().filter_map(Neighborhood::next_timeout).min();
+        of_agent.into_iter().chain(of_links).min()
+    }
+
+    fn neighborhood(&mut self, interface: InterfaceId) -> Option<&mut Neighborhood> {
+        self.neighborhoods.iter_mut().find(|neighborhood| neighborhood.interface == interface)
+    }
+}
+
+impl Simulation {
+    /// The agent of Mobile IPv6 on a node, and neighbor discovery there; `None` where there is neither.
+    pub(crate) fn ipv6_host(&self, node: NodeId) -> Result<Option<Ipv6Host>, ConfigError> {
+        let (now, name) = (self.now, self.node(node).place.name.clone());
+        let stream = |name: String| Randomness::from(self.stream(&name));
+        let random = stream(format!("agent.{name}"));
+        let role = match careof_plan::ipv6_agent(&self.scenario, &self.topology, self.run, node)? {
+            Some(Ipv6AgentPlan::Home(config)) => {
+                Ipv6Role::Home(Box::new(HomeAgent::new(now, *config, random)?))
+            }
+            Some(Ipv6AgentPlan::Mobile(config)) => {
+                Ipv6Role::Mobile(Box::new(MobileNode::new(now, *config, random)?))
+            }
+            Some(Ipv6AgentPlan::Correspondent(config)) => {
+                Ipv6Role::Correspondent(Box::new(CorrespondentNode::new(*config, random)?))
+            }
+            None => Ipv6Role::None,
+        };
+        let mut neighborhoods = Vec::new();
+        for plan in careof_plan::neighbors(&self.scenario, &self.topology, node) {
+            let stream = |what: &str| stream(format!("neighbors.{what}.{name}.{}", plan.interface.0));
+            let router = plan.router.map(|config| AdvertisingRouter::new(config, stream("router")));
+            let mut discovery = plan.host.map(|config| NeighborDiscovery::new(config, stream("host")));
+            if let (Some(discovery), true) = (&mut discovery, router.is_some()) {
+                discovery.handle_link_up(now);
+            }
+            let interface = plan.interface;
+            neighborhoods.push(Neighborhood { interface, discovery, router: router.transpose()? });
+        }
+        if matches!(role, Ipv6Role::None) && neighborhoods.is_empty() {
+            return Ok(None);
+        }
+        let own = self.topology.home_agent_address.unwrap_or_default();
+        let (tunnels, addresses) = (BTreeMap::new(), BTreeSet::new());
+        Ok(Some(Ipv6Host { role, neighborhoods, own, tunnels, addresses }))
+    }
+
+    pub(super) fn ipv6(&mut self, node: NodeId) -> Option<&mut Ipv6Host> {
+        match &mut self.node_mut(node).agent {
+            Agent::Ipv6(host) => Some(host),
+            _ => None,
+        }
+    }
+
+    pub(super) fn address_v6(&self, locator: Locator) -> Ipv6Addr {
+        self.bytes.address_v6(locator)
+    }
+
+    pub(super) fn locate(&self, address: Ipv6Addr) -> Locator {
+        self.topology.plan.locate(address.into())
+    }
+
+    /// Timers of an agent or of neighbor discovery ran out.
+    pub(crate) fn ipv6_timeout(&mut self, node: NodeId) {
+        let now = self.now;
+        if let Some(host) = self.ipv6(node) {
+            host.handle_timeout(now);
+        }
+        self.drive_ipv6(node);
+    }
+
+    /// The link at an interface came up or went down.
+    pub(crate) fn ipv6_link(&mut self, node: NodeId, interface: InterfaceId, up: bool) {
+        let now = self.now;
+        if let Some(host) = self.ipv6(node) {
+            if let Some(neighborhood) = host.neighborhood(interface) {
+                neighborhood.handle_link(now, up);
+            }
+            host.handle_input(
+                now,
+                if up { Input::LinkUp { interface } } else { Input::LinkDown { interface } },
+            );
+        }
+        self.drive_ipv6(node);
+    }
+
+    /// The owner of the mobile node has it move to an interface.
+    pub(crate) fn ipv6_switch_to(&mut self, node: NodeId, interface: InterfaceId, notice: Notice) {
+        let now = self.now;
+        if let Some(Ipv6Host { role: Ipv6Role::Mobile(mobile), .. }) = self.ipv6(node) {
+            // The interface exists: the scenario names access links only, and each has one.
+            let _ = mobile.switch_to(now, interface, notice);
+        }
+        self.drive_ipv6(node);
+    }
+
+    /// Drains what runs on a node: messages, events, timers.
+    pub(crate) fn drive_ipv6(&mut self, node: NodeId) {
+        let now = self.now;
+        'drain: loop {
+            let Some(host) = self.ipv6(node) else { return };
+            for n in 0..host.neighborhoods.len() {
+                let neighborhood = &mut host.neighborhoods[n];
+                let interface = neighborhood.interface;
+                if let Some(transmit) = neighborhood.poll_transmit(now) {
+                    self.send_to_neighbors(node, interface, transmit);
+                    continue 'drain;
+                }
+                let event = neighborhood.discovery.as_mut().and_then(NeighborDiscovery::poll_event);
+                if let Some(event) = event {
+                    self.discovery_event(node, interface, event);
+                    continue 'drain;
+                }
+            }
+            if let Some(transmit) = on_role!(&mut host.role, agent => agent.poll_transmit(now), None) {
+                self.send_for_ipv6_agent(node, transmit);
+                continue;
+            }
+            match on_role!(&mut host.role, agent => agent.poll_event(), None) {
+                Some(event) => self.ipv6_event(node, event),
+                None => break,
+            }
+        }
+        let Agent::Ipv6(host) = &self.node(node).agent else { return };
+        let (slot, deadline) = (self.node(node).agent_slot, host.next_timeout());
+        self.queue.set(slot, deadline);
+    }
+
+    fn send_for_ipv6_agent(&mut self, node: NodeId, transmit: Transmit) {
+        let Transmit { interface, addresses, hop_limit, payload } = transmit;
+        let (number, bytes) = match payload {
+            TransmitPayload::Mobility(bytes) => (protocol::MOBILITY_HEADER, bytes),
+            TransmitPayload::Icmp(bytes) => (protocol::ICMPV6, bytes),
+        };
+        let Addresses { source, destination, home_address, type_2_routing, tunnel } = addresses;
+        if let (true, Some(interface)) = (is_link_local(source) || is_link_local(destination), interface) {
+            let on_link = OnLink { source, destination, router_alert: false, message: bytes };
+            return self.send_on_link(node, interface, hop_limit, on_link);
+        }
+        let header = Header {
+            source: self.locate(addresses.real_source()),
+            destination: self.locate(addresses.real_destination()),
+            protocol: number,
+            ttl: hop_limit,
+            len: IPV6_LEN,
+            payload_len: bytes.len() as u16,
+            dont_fragment: true,
+            ..Header::default()
+        };
+        let body = Body::Message(bytes.into());
+        let packet = self.insert(Packet { id: 0, header, outer: None, body, origin: None, in_fragments: 0 });
+        self.trace_message(node, packet, true);
+        let passage = match tunnel {
+            Some(tunnel) => Some(self.tunnel_passage(tunnel)),
+            None if home_address.is_some() || type_2_routing.is_some() => {
+                Some(self.extended_passage(&addresses, hop_limit))
+            }
+            None => None,
+        };
+        if let Some(passage) = passage
+            && !self.put_in_tunnel(node, packet, passage)
+        {
+            return;
+        }
+        match interface {
+            Some(interface) => self.transmit(node, InterfaceIndex(interface.0), packet),
+            None => self.route_on(node, packet),
+        }
+    }
+
+    pub(super) fn tunnel_passage(&self, Tunnel { entry, exit }: Tunnel) -> Passage {
+        let [entry, exit] = [entry, exit].map(|end| self.locate(end));
+        Passage { wrapping: Wrapping::Ipv6, entry, exit, ttl: DEFAULT_TTL }
+    }
+
+    pub(super) fn extended_passage(&self, addresses: &Addresses, ttl: u8) -> Passage {
+        let wrapping = Wrapping::Extended {
+            home_address: addresses.home_address.is_some(),
+            routing: addresses.type_2_routing.is_some(),
+        };
+        let [entry, exit] = [addresses.source, addresses.destination].map(|end| self.locate(end));
+        Passage { wrapping, entry, exit, ttl }
+    }
+
+    fn ipv6_event(&mut self, node: NodeId, event: Event) {
+        let now = self.now;
+        match event {
+            Event::Handover(event) => self.handover_event(node, &event),
+            Event::Binding(change) => {
+                let text = format!("{} at {} for {}", change.home_address, change.care_of, change.lifetime);
+                self.note(node, None, Note::Binding(change.change.name()), format_args!("{text}"));
+                let home = self.locate(change.home_address);
+                match &self.node(node).agent {
+                    Agent::Ipv6(host) => match &host.role {
+                        Ipv6Role::Home(agent) => {
+                            let tunnels = agent.tunnels(change.home_address).iter();
+                            let exits = tunnels.map(|tunnel| self.locate(tunnel.exit)).collect();
+                            if let Some(host) = self.ipv6(node) {
+                                host.tunnels.insert(home, exits);
+                            }
+                            self.binding_changed(node);
+                        }
+                        Ipv6Role::Mobile(mobile) if !mobile.is_registered() => {
+                            self.script.metrics.on_path(now, false);
+                        }
+                        _ => {}
+                    },
+                    _ => {}
+                }
+            }
+            Event::Correspondent(change) => {
+                let text =
+                    format!("{} knows {} for {}", change.correspondent, change.care_of, change.lifetime);
+                self.note(node, None, Note::Binding(change.change.name()), format_args!("{text}"));
+            }
+            Event::Neighbor(event) => self.neighbor_event(node, event),
+            Event::Registration(event) => {
+                if let RegistrationStep::UpdateSent { .. } = event.step {
+                    self.registration_requests += 1;
+                }
+            }
+            // The messages themselves are in the trace, and the agent counts what it drops.
+            Event::ReverseTunnelEnded { .. }
+            | Event::HomeAgentsFound { .. }
+            | Event::HomePrefixes { .. }
+            | Event::HomeAddressLost { .. }
+            | Event::Dropped { .. } => {}
+        }
+    }
+
+    /// A signalling message over IPv6 has reached a node.
+    pub(crate) fn deliver_ipv6_message(
+        &mut self,
+        node: NodeId,
+        interface: InterfaceIndex,
+        packet: PacketRef,
+        outer: Option<&Outer>,
+    ) {
+        let now = self.now;
+        let arrived = &self.pool[packet];
+        let Body::Message(message) = &arrived.body else { return };
+        let (message, header) = (message.clone(), arrived.header);
+        let addresses = self.addresses_of(&header, outer);
+        self.trace_message(node, packet, false);
+        self.consume(packet);
+        let (interface, hop_limit) = (InterfaceId(interface.0), header.ttl);
+        match header.protocol {
+            protocol::MOBILITY_HEADER => match self.ipv6(node) {
+                Some(host) => {
+                    host.handle_input(now, Input::Mobility { interface, addresses, message: &message })
+                }
+                None => self.malformed_messages += 1,
+            },
+            protocol::ICMPV6 => {
+                if let Some(host) = self.ipv6(node) {
+                    host.handle_input(
+                        now,
+                        Input::Icmp { interface, addresses, hop_limit, message: &message },
+                    );
+                }
+                let (source, destination) = (addresses.real_source(), addresses.real_destination());
+                match Icmpv6Message::parse(source, destination, &message) {
+                    Ok(message) => self.icmpv6_error(node, &message),
+                    Err(_) => self.malformed_messages += 1,
+                }
+            }
+            _ => self.malformed_messages += 1,
+        }
+        self.drive_ipv6(node);
+    }
+}

@@ -1,0 +1,176 @@
+"""Mobile IPv6 in the simulator, as others read its packets: tshark, scapy, and a second decoder of the return routability procedure."""
+
+from __future__ import annotations
+
+import hmac
+import struct
+from functools import cache
+from hashlib import sha1
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import careof as library
+from conftest import ROOT
+from test_capture import captured, tshark
+
+inet6 = pytest.importorskip("scapy.layers.inet6", reason="scapy is not installed: make setup does it")
+
+BAD = " || ".join(
+    [
+        "_ws.malformed",
+        '_ws.expert.group == "Malformed"',
+        "icmpv6.checksum.status == 0",
+        "(tcp.checksum.status == 0 && !icmpv6)",
+    ]
+)
+SCENARIOS = {
+    "wifi-to-lte": {"duration": "24 s"},
+    "route-optimisation": {"duration": "18 s"},
+}
+ENHANCED_PACKET = 6
+MOBILITY_HEADER, ROUTING, FRAGMENT, DESTINATION_OPTIONS, HOP_BY_HOP, IPV6 = 135, 43, 44, 60, 0, 41
+HOME_TEST, CARE_OF_TEST, BINDING_UPDATE, BINDING_ACKNOWLEDGEMENT = 3, 4, 5, 6
+BINDING_AUTHORIZATION_DATA, NONCE_INDICES = 5, 4
+HOME_ADDRESS_OPTION = 201
+
+
+class Mobility(NamedTuple):
+    """A Mobility Header with the addresses that count: those of the header, and those that upper layers see."""
+
+    source: bytes
+    destination: bytes
+    real_source: bytes
+    real_destination: bytes
+    header: bytes
+
+    @property
+    def kind(self) -> int:
+        return self.header[2]
+
+    def options(self, fixed: int) -> dict[int, tuple[int, bytes]]:
+        """The mobility options behind `fixed` bytes: where each begins, and its data."""
+        found, at = {}, fixed
+        while at < len(self.header):
+            if self.header[at] == 0:
+                at += 1
+                continue
+            length = self.header[at + 1]
+            found[self.header[at]] = (at, self.header[at + 2 : at + 2 + length])
+            at += 2 + length
+        return found
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Each scenario, captured at every node."""
+    directories = {}
+    for name, changes in SCENARIOS.items():
+        directory = tmp_path_factory.mktemp(name)
+        library.run(ROOT / f"scenarios/ipv6/{name}.toml", set=changes, out=directory / "o", capture="all")
+        directories[name] = directory / "o"
+    return directories
+
+
+def captures(run: Path) -> list[Path]:
+    return sorted((run / "packets").glob("*.pcapng"))
+
+
+@cache
+def packets(capture: Path) -> list[bytes]:
+    """The packets of a capture (draft-ietf-opsawg-pcapng, Enhanced Packet Blocks)."""
+    data, at, found = capture.read_bytes(), 0, []
+    while at < len(data):
+        kind, length = struct.unpack_from("<II", data, at)
+        if kind == ENHANCED_PACKET:
+            (captured_len,) = struct.unpack_from("<I", data, at + 20)
+            found.append(data[at + 28 : at + 28 + captured_len])
+        at += length
+    return found
+
+
+def mobility_headers(capture: Path) -> list[Mobility]:
+    """All Mobility Headers of a capture, out of any tunnel."""
+    return [one for packet in packets(capture) for one in innermost(packet)]
+
+
+def innermost(packet: bytes) -> list[Mobility]:
+    source, destination = packet[8:24], packet[24:40]
+    real_source, real_destination = source, destination
+    carried, at = packet[6], 40
+    while True:
+        if carried == IPV6:
+            return innermost(packet[at:])
+        if carried == MOBILITY_HEADER:
+            header = packet[at : at + (packet[at + 1] + 1) * 8]
+            return [Mobility(source, destination, real_source, real_destination, header)]
+        if carried not in (ROUTING, DESTINATION_OPTIONS, HOP_BY_HOP):
+            return []
+        length = (packet[at + 1] + 1) * 8
+        if carried == ROUTING:
+            assert packet[at + 2 : at + 4] == b"\x02\x01"
+            real_destination = packet[at + 8 : at + 24]
+        if carried == DESTINATION_OPTIONS:
+            # 4 bytes of padding bring the address to a multiple of eight (RFC 6275 section 6.3).
+            assert packet[at + 6] == HOME_ADDRESS_OPTION
+            real_source = packet[at + 8 : at + 24]
+        carried, at = packet[at], at + length
+
+
+def test_tshark_finds_no_malformed_packet_and_no_wrong_checksum(runs: dict[str, Path]) -> None:
+    for run in runs.values():
+        for capture in captures(run):
+            assert tshark(capture, "-Y", BAD) == [], capture
+            assert tshark(capture, "-Y", "tcp.checksum.status == 1 && ipv6"), capture
+
+
+def test_tshark_tells_tunnels_from_optimised_routes(runs: dict[str, Path]) -> None:
+    tunnelled = "tcp && ipv6.nxt == 41"
+    straight = "tcp && (ipv6.routing.type == 2 || ipv6.opt.mipv6.home_address)"
+    mobile = captured(runs["wifi-to-lte"])
+    assert len(tshark(mobile, "-Y", tunnelled)) > 1000
+    assert tshark(mobile, "-Y", straight) == []
+    mobile = captured(runs["route-optimisation"])
+    assert len(tshark(mobile, "-Y", straight)) > 10 * len(tshark(mobile, "-Y", tunnelled)) > 0
+
+
+def test_scapy_agrees_with_the_checksum_of_every_mobility_header(runs: dict[str, Path]) -> None:
+    seen = set()
+    for run in runs.values():
+        for capture in captures(run):
+            for packet in packets(capture):
+                layers: Any = inet6.IPv6(packet)
+                for layer in layers.iterpayloads():
+                    if isinstance(layer, inet6._MobilityHeader):
+                        seen.add(layer.mhtype)
+                        layer.cksum = None
+                        assert bytes(layers) == packet, layers.show(dump=True)
+    assert {1, 2, 3, 4, BINDING_UPDATE, BINDING_ACKNOWLEDGEMENT} <= seen
+
+
+def test_the_key_of_an_update_follows_from_the_two_tokens_that_were_seen(runs: dict[str, Path]) -> None:
+    messages = mobility_headers(captured(runs["route-optimisation"]))
+    tokens: dict[int, dict[int, bytes]] = {HOME_TEST: {}, CARE_OF_TEST: {}}
+    checked = []
+    key = b""
+    for message in messages:
+        if message.kind in tokens:
+            (index,) = struct.unpack_from("!H", message.header, 6)
+            tokens[message.kind][index] = message.header[16:24]
+        options = message.options(12) if message.kind in (BINDING_UPDATE, BINDING_ACKNOWLEDGEMENT) else {}
+        if BINDING_AUTHORIZATION_DATA not in options:
+            continue
+        if message.kind == BINDING_UPDATE:
+            home, care_of = struct.unpack("!HH", options[NONCE_INDICES][1])
+            key = sha1(tokens[HOME_TEST][home] + tokens[CARE_OF_TEST][care_of]).digest()
+        # RFC 6275 section 6.2.7: the care-of address, the correspondent, and the header up to the authenticator, without its checksum.
+        at, authenticator = options[BINDING_AUTHORIZATION_DATA]
+        is_update = message.kind == BINDING_UPDATE
+        ends = (message.source, message.destination) if is_update else (message.destination, message.source)
+        covered = bytearray(message.header[: at + 2])
+        covered[4:6] = bytes(2)
+        assert hmac.new(key, b"".join(ends) + covered, sha1).digest()[:12] == authenticator
+        checked.append(message.kind)
+    assert checked.count(BINDING_UPDATE) >= 2
+    assert checked.count(BINDING_ACKNOWLEDGEMENT) >= 2
