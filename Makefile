@@ -3,6 +3,18 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+
+# Cargo's profiles. What users get is `release`; CI takes one profile for both, so that all crates are compiled once (`.ci/run`).
+MODULE_PROFILE ?= release
+export TEST_PROFILE ?= test
+# Of the profile's name, so that a module that was made for CI is never taken for the users'.
+MODULE := $(VENV)/.careof-$(MODULE_PROFILE)
+
+# Beside other work: what only computes leaves the cores to tests that wait for real time.
+YIELDING := nice -n 19
+# Without make's job server (make 4.4 hands it to every command): a cargo that waits for another's lock would hold a core's token.
+CARGO := MAKEFLAGS= cargo
+
 SCENARIO := scenarios/wavelan-to-gsm.toml
 
 # One interpreter for every build of the extension, so that cargo does not build it again for another.
@@ -12,7 +24,8 @@ NATIVE_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name
 
 ORACLES := ../shared/oracles
 
-.PHONY: help setup demo test compiled hunt lint format bench bench-bindings bench-silent-death bench-silent-outage \
+.PHONY: help setup packages demo test tested compiled hunt lint lint-rust lint-python format bench bench-bindings \
+	bench-silent-death bench-silent-outage \
 	bench-false-switch bench-soft-handovers oracles worlds lock clean docs/wavelan-to-gsm.png
 
 help:
@@ -32,7 +45,9 @@ help:
 	@echo "make lock    renew requirements.lock"
 	@echo "make clean   remove everything that was built"
 
-setup: $(VENV)/.careof
+setup: $(MODULE)
+
+packages: $(VENV)/.packages
 
 # The packages, in the very versions of the lock file.
 $(VENV)/.packages: requirements.lock
@@ -45,11 +60,13 @@ $(VENV)/.packages: requirements.lock
 
 # The native module and the command; Python sources are used where they stand. They are compiled, as pip does for what it
 # installs: without, starting takes more than twice as long wherever Python may not keep what it has compiled.
-$(VENV)/.careof: $(VENV)/.packages $(NATIVE_SOURCES)
+$(MODULE): $(VENV)/.packages $(NATIVE_SOURCES)
 	@command -v cargo >/dev/null || \
 		{ echo "error: careof needs Rust, and there is no cargo" >&2; \
 		  echo "  hint: install Rust (see CONTRIBUTING.md)" >&2; exit 1; }
-	PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --locked --quiet
+	@rm -f $(VENV)/.careof*
+	MAKEFLAGS= PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) \
+		$(BIN)/maturin develop --profile $(MODULE_PROFILE) --locked --quiet
 	$(BIN)/python -m compileall -q python
 	@touch $@
 
@@ -57,27 +74,34 @@ demo: setup
 	$(BIN)/careof run $(SCENARIO) --out demo
 	@echo; echo "The report: demo/report.html"
 
-# The native module takes one core for most of its time, so the tests are compiled beside it.
+# Compiling and the tests begin with what they need; lint takes what the others leave of the cores.
 test:
-	@$(MAKE) --no-print-directory --jobs=2 setup compiled
-	@$(MAKE) --no-print-directory lint
-	$(BIN)/python tests/rust.py
-	$(BIN)/python -m pytest --quiet --numprocesses=auto --dist=loadfile
+	@$(MAKE) --no-print-directory --jobs=3 compiled tested lint
 
-compiled: $(VENV)/.packages
-	cargo test --workspace --locked --quiet --no-run
+# The Rust tests first: a machine that runs both at once is late for those on real hosts. In Python one of the workers waits for
+# such a host most of the time.
+tested: setup compiled
+	$(BIN)/python tests/rust.py
+	$(BIN)/python -m pytest --quiet --numprocesses=$$(($$(nproc) + 1)) --dist=loadfile --no-loadscope-reorder
+
+compiled:
+	$(CARGO) test --workspace --locked --quiet --profile $(TEST_PROFILE) --no-run
 
 # Prints the seed of each round; `make test` draws the same cases each time.
 hunt:
 	@$(PYTHON) tests/hunt.py $(if $(SEED),--seed $(SEED)) $(if $(ROUNDS),--rounds $(ROUNDS))
 
-lint: setup
+lint: lint-rust lint-python
+
+lint-rust: $(VENV)/.packages
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+	$(YIELDING) $(CARGO) clippy --workspace --all-targets --locked --quiet -- -D warnings
+
+lint-python: setup
 	$(BIN)/ruff format --check --quiet
 	$(BIN)/ruff check --quiet
-	$(BIN)/mypy --no-error-summary
-	$(BIN)/stubtest careof._careof
+	$(YIELDING) $(BIN)/mypy --no-error-summary
+	$(YIELDING) $(BIN)/stubtest careof._careof
 
 format: setup
 	cargo fmt --all

@@ -40,6 +40,24 @@ kind = "bulk"
 """
 
 
+# What takes a minute or more: the earlier it begins, the less is left to one worker alone in the end.
+LONG = (
+    "test_recovery.py",
+    "test_linux_world.py",
+    "test_overheads.py",
+    "test_vertical_assists.py",
+    "test_vertical.py",
+    "test_sweep_cluster.py",
+    "test_sweep.py",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Puts the longest files first; pytest-xdist hands files out in this order."""
+    order = {name: number for number, name in enumerate(LONG)}
+    items.sort(key=lambda item: order.get(item.path.name, len(LONG)))
+
+
 def can_be_interrupted() -> None:
     """For a child, which inherits that SIGINT is ignored in the background, and SIGHUP under nohup."""
     for number in (signal.SIGINT, signal.SIGHUP):

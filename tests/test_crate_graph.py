@@ -84,6 +84,18 @@ def test_protocol_crates_switch_on_no_std_feature(crate: str) -> None:
     assert '"std"' not in built_from
 
 
+def test_the_native_module_is_made_of_the_crates_that_the_tests_are_made_of() -> None:
+    # A feature that only the tests ask for would have its crate, and all above it, compiled once more in CI.
+    def built(*of: str) -> set[str]:
+        command = ["cargo", "tree", "--offline", "--locked", "--no-dedupe", "--prefix", "none", "--format", "{p} [{f}]"]
+        done = subprocess.run([*command, *of], cwd=ROOT, capture_output=True, text=True, check=True)
+        return set(done.stdout.splitlines())
+
+    module = built("--package", "careof-python", "--edges", "normal,build")
+    assert module
+    assert not module - built("--workspace", "--edges", "normal,build,dev")
+
+
 def code_without_tests(path: Path) -> list[str]:
     """The lines before the test module, which is the last thing in a file."""
     text = path.read_text(encoding="utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import shutil
 import struct
 import subprocess
@@ -46,8 +47,8 @@ def vectors(example: str = "emit_vectors") -> dict[str, bytes]:
     """Every datagram the example prints, by name."""
     if shutil.which("cargo") is None:
         pytest.skip("no cargo: it builds the example that prints the datagrams")
-    # The profile of `cargo test`, which has built the example already.
-    command = ["cargo", "run", "--quiet", "--locked", "--profile", "test"]
+    # The profile of the Rust tests, which has built the example already.
+    command = ["cargo", "run", "--quiet", "--locked", "--profile", os.environ.get("TEST_PROFILE", "test")]
     command += ["--package", "careof-wire", "--example", example]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr

@@ -224,14 +224,7 @@ fn after_changes_that_came_too_fast_everything_is_put_in_again_without_a_look_at
     let settled = |status: &Status| status.host_changes_pending == 0;
     let before = turn_until(&world, &mut carrier, "restored", settled);
     // Nobody reads meanwhile, so what happens afterwards is not told.
-    let flooded = world.home.run(|| {
-        let mut netlink = Netlink::open()?;
-        let loopback = netlink.index_of("lo")?;
-        (0..20_000_u32).try_for_each(|n| {
-            netlink.add_address(loopback, Ipv4Addr::from(0x7f10_0000 + n).into(), 32).map(drop)
-        })
-    });
-    flooded.unwrap().unwrap();
+    world.home.run(|| change_too_often(&mut Netlink::open()?)).unwrap().unwrap();
     assert_eq!(remove(&world.home, 100..150), COUNT as usize - 50);
     turn_until(&world, &mut carrier, "overrun", |status| status.counters["network-overruns"] > 0);
     let after = turn_until(&world, &mut carrier, "settled", settled);

@@ -64,6 +64,18 @@ pub(crate) fn sleep(span: Duration) {
     std::thread::sleep(span);
 }
 
+/// Changes a host, while nobody reads of it, more often than any monitor's buffer holds. It is one address that comes and goes: with
+/// thousands beside each other the kernel, and whoever lists them anew, would have nothing else to do for a minute.
+pub(crate) fn change_too_often(netlink: &mut Netlink) -> Result<(), Error> {
+    let loopback = netlink.index_of("lo")?;
+    let address = Ipv4Addr::new(127, 16, 0, 0).into();
+    for _ in 0..10_000 {
+        netlink.add_address(loopback, address, 32)?;
+        netlink.remove_address(loopback, address, 32)?;
+    }
+    Ok(())
+}
+
 /// The right to make hosts; see [`careof_testbed::realm_or_skip`].
 pub(crate) fn realm_or_skip() -> Option<Realm> {
     careof_testbed::realm_or_skip(&[])
