@@ -66,9 +66,9 @@ pub fn exceptions(scenario: &Scenario, topology: &Topology) -> Vec<Exception> {
             Destination::Any => None,
             Destination::Node(node) => {
                 let node = topology.find(&scenario.node(node).name).unwrap_or(NodeId(0));
-                Some((topology.address_of(node), 32))
+                Some((topology.address_of(node).into(), 32))
             }
-            Destination::Prefix { address, length } => Some((address, length)),
+            Destination::Prefix { address, length } => Some((address.into(), length)),
         },
         port: except.port,
     };
@@ -80,8 +80,8 @@ pub fn exceptions(scenario: &Scenario, topology: &Topology) -> Vec<Exception> {
 pub fn flow_key(id: FlowId, mobile: Side, addresses: [Ipv4Addr; 2]) -> FlowKey {
     let peer = mobile.peer();
     FlowKey {
-        mobile: addresses[mobile.index()],
-        peer: addresses[peer.index()],
+        mobile: addresses[mobile.index()].into(),
+        peer: addresses[peer.index()].into(),
         mobile_port: port(id, mobile),
         peer_port: port(id, peer),
     }

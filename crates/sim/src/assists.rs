@@ -4,7 +4,7 @@
 //! until it is sent; a packet that is held is one, and counts as queued.
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use careof_assist::{
     Action, Assistant, Config, Edit, Fate, FlowKey, HoleNews, Input, PacketView, PathId, Report, Token, Told,
@@ -18,7 +18,7 @@ use careof_trace::AssistRecord;
 use careof_wire::icmp::{DestinationUnreachable, IcmpMessage, UnreachableCode, quote_segment};
 use careof_wire::ipv4::Ipv4Header;
 use careof_wire::mip4::{PathReport, ReceivedData};
-use careof_wire::{SackBlocks, Segment, SeqNumber};
+use careof_wire::{IpHeader, SackBlocks, Segment, SeqNumber};
 
 use crate::agents::Agent;
 use crate::drop_cause::NodeDrop;
@@ -146,7 +146,7 @@ impl Simulation {
         let goes_on = match self.direction(node, packet) {
             Some((towards, path)) => {
                 let came_by = match self.node(node).agent {
-                    Agent::Mobile(_) => Some(PathId(interface.0.into())),
+                    Agent::Mobile(_) => Some(path_by(interface)),
                     _ => path,
                 };
                 self.show(node, towards, came_by, packet)
@@ -189,13 +189,13 @@ impl Simulation {
             }
             Agent::Home(agent) => agent.serves(from).then_some((Towards::Peer, None)),
             Agent::Foreign(agent) => {
-                let behind = |interface: InterfaceId| Some(PathId(interface.0.into()));
+                let behind = |interface: InterfaceId| Some(path_by(interface));
                 let towards_it = agent.deliver(to).map(|interface| (Towards::Mobile, behind(interface)));
                 towards_it.or_else(|| agent.deliver(from).map(|interface| (Towards::Peer, behind(interface))))
             }
             Agent::Mobile(mobile) => {
                 let own = self.mobiles?.address_of(node)?;
-                let path = mobile.active().map(|interface| PathId(interface.0.into()));
+                let path = mobile.active().map(path_by);
                 match (to == own, from == own) {
                     (true, _) => Some((Towards::Mobile, path)),
                     (_, true) => Some((Towards::Peer, path)),
@@ -221,7 +221,7 @@ impl Simulation {
             Body::Tcp(_) | Body::Message(_) => None,
         };
         let overhead = anchor.overhead;
-        let view = PacketView { header: &shown.header, segment, is_opaque: false, overhead };
+        let view = PacketView { header: shown.header.into(), segment, is_opaque: false, overhead };
         let verdict = anchor.assistant.handle_packet(now, towards, path, &view);
         if let Some(edit) = verdict.edit {
             self.edit(packet, edit);
@@ -306,15 +306,18 @@ impl Simulation {
                         self.drop_packet(node, packet, cause);
                     }
                 }
-                Action::Inject { header, segment, towards } => {
+                Action::Inject { header: IpHeader::V4(header), segment, towards } => {
                     self.inject(node, &header, &segment, towards, &mut for_here);
                 }
-                Action::HostUnreachable { quoted, ports, seq } => {
+                Action::Unreachable { quoted: IpHeader::V4(quoted), ports, seq } => {
                     self.host_unreachable(node, &quoted, ports, seq, &mut for_here);
                 }
-                Action::FragmentationNeeded { quoted, ports, seq, mtu } => {
+                Action::TooBig { quoted: IpHeader::V4(quoted), ports, seq, mtu } => {
                     let code = UnreachableCode::FragmentationNeeded;
                     self.tell_sender(node, (code, mtu), (&quoted, ports, seq), &mut for_here);
+                }
+                Action::Inject { .. } | Action::Unreachable { .. } | Action::TooBig { .. } => {
+                    debug_assert!(false, "only datagrams of IPv4 are shown");
                 }
             }
         }
@@ -406,13 +409,13 @@ impl Simulation {
         match (&self.node(node).agent, towards, via) {
             (Agent::Mobile(mobile), _, via) => {
                 let Some(delivery) = mobile.delivery(destination, Some(port)) else { return false };
-                match via.filter(|path| *path != PathId(delivery.interface.0.into())) {
+                match via.filter(|path| *path != path_by(delivery.interface)) {
                     None => self.originate_on(node, packet, port),
                     // The tunnel begins at the new path's address.
                     Some(_) if delivery.tunnel.is_some() => return false,
                     Some(path) => {
-                        let Ok(interface) = u16::try_from(path.0) else { return false };
-                        self.transmit(node, InterfaceIndex(interface), packet);
+                        let PathId::Interface(interface) = path else { return false };
+                        self.transmit(node, InterfaceIndex(interface.0), packet);
                     }
                 }
             }
@@ -420,8 +423,12 @@ impl Simulation {
                 let tunnels = agent.tunnels(destination);
                 let bound = tunnels.iter().find(|tunnel| path_to(tunnel.exit) == path).copied();
                 // What drains late goes where the mobile node was, as far as anything is known of it still.
-                let left =
-                    tunnels.last().map(|tunnel| Tunnel { exit: Ipv4Addr::from_bits(path.0), ..*tunnel });
+                let left = match path {
+                    PathId::CareOf(IpAddr::V4(exit)) => {
+                        tunnels.last().map(|tunnel| Tunnel { exit, ..*tunnel })
+                    }
+                    _ => None,
+                };
                 let Some(tunnel) = bound.or(left) else { return false };
                 self.encapsulate(node, packet, tunnel);
             }
@@ -432,7 +439,7 @@ impl Simulation {
                 self.forward_on(node, packet, route);
             }
             (Agent::Foreign(agent), Towards::Mobile, via) => {
-                let behind = agent.deliver(destination).map(|interface| PathId(interface.0.into()));
+                let behind = agent.deliver(destination).map(path_by);
                 if let (None, Some(tunnel)) = (behind, agent.tunnel_after(destination)) {
                     // What was kept for who has left follows it.
                     let leads_there = via.is_none_or(|path| path == path_to(tunnel.exit));
@@ -455,7 +462,7 @@ impl Simulation {
     fn mind_black_hole(&mut self, node: NodeId, towards: Towards, via: Option<PathId>, packet: PacketRef) {
         let Some(anchor) = &self.node(node).assist else { return };
         let config = anchor.assistant.config();
-        let header = self.pool[packet].header;
+        let header = self.pool[packet].header.into();
         if config.black_hole.is_none() || towards != config.place.enters() {
             return;
         }
@@ -574,11 +581,11 @@ impl Simulation {
     /// Notes what shows of a tunnel that swallows large packets.
     fn note_hole(&mut self, node: NodeId, flow: &FlowKey, path: PathId, news: HoleNews) {
         let name = &self.nodes[usize::from(node.0)].place.name;
-        let towards = match self.nodes[usize::from(node.0)].agent {
-            Agent::Home(_) => Ipv4Addr::from_bits(path.0).to_string(),
-            _ => {
-                let way = u16::try_from(path.0).ok().and_then(|id| self.way_of(node, InterfaceId(id)));
-                way.map_or_else(|| path.0.to_string(), |way| self.links[way.0 as usize].name.clone())
+        let towards = match path {
+            PathId::CareOf(care_of) => care_of.to_string(),
+            PathId::Interface(interface) => {
+                let way = self.way_of(node, interface);
+                way.map_or_else(|| interface.0.to_string(), |way| self.links[way.0 as usize].name.clone())
             }
         };
         let of = self.flow_of(flow).map_or("", |(id, _)| self.flows[usize::from(id.0)].name.as_str());
@@ -597,6 +604,7 @@ impl Simulation {
             let id = FlowId(key.mobile_port.wrapping_sub(port(FlowId(0), mobile)));
             let ends = &self.flows.get(usize::from(id.0))?.ends;
             let addresses = (ends[mobile.index()].address, ends[mobile.peer().index()].address);
+            let addresses = (IpAddr::V4(addresses.0), IpAddr::V4(addresses.1));
             (addresses == (key.mobile, key.peer)).then_some((id, mobile))
         })
     }
@@ -627,7 +635,7 @@ impl Simulation {
                 }
                 Agent::Foreign(agent) => {
                     let reported = agent.visitor(mobile).and_then(|visitor| visitor.path);
-                    let behind = |interface: InterfaceId| PathId(interface.0.into());
+                    let behind = path_by;
                     let here = agent.deliver(mobile).map(|interface| (behind(interface), known(reported)));
                     // One that has told where it went does not hear this agent any longer.
                     let gone = agent.tunnel_after(mobile).filter(|_| here.is_none());
@@ -636,6 +644,7 @@ impl Simulation {
                 }
                 Agent::None | Agent::Mobile(_) | Agent::Correspondent(_) => return,
             };
+            let mobile = mobile.into();
             self.assist_event(node, &Input::Paths { mobile, paths: &paths, old_lost, received });
         }
     }
@@ -645,7 +654,7 @@ impl Simulation {
         let now = self.now;
         let Some(mobile) = self.mobiles.and_then(|mobiles| mobiles.address_of(node)) else { return };
         if let Node { agent: Agent::Mobile(agent), assist: Some(anchor), .. } = self.node_mut(node) {
-            agent.set_received_data(anchor.assistant.received_data(now, mobile));
+            agent.set_received_data(anchor.assistant.received_data(now, mobile.into()));
         }
     }
 
@@ -654,7 +663,7 @@ impl Simulation {
         if self.node(node).assist.is_some()
             && let Some(mobile) = self.mobiles.and_then(|mobiles| mobiles.address_of(node))
         {
-            self.assist_event(node, &Input::Handover { mobile, event });
+            self.assist_event(node, &Input::Handover { mobile: mobile.into(), event: &event.phase() });
         }
     }
 
@@ -668,7 +677,8 @@ impl Simulation {
         for node in [node].into_iter().chain(agent) {
             if self.node(node).assist.is_some() {
                 let new = announced_path(&self.scenario, &self.topology, handover.to);
-                self.assist_event(node, &Input::Announced { mobile, within: handover.notice, new });
+                let (mobile, within) = (mobile.into(), handover.notice);
+                self.assist_event(node, &Input::Announced { mobile, within, new });
             }
         }
     }
@@ -677,7 +687,7 @@ impl Simulation {
     pub(crate) fn assist_link(&mut self, node: NodeId, link: LinkId, interface: InterfaceId, up: bool) {
         let path = match &self.node(node).agent {
             _ if self.node(node).assist.is_none() => return,
-            Agent::Foreign(_) => PathId(interface.0.into()),
+            Agent::Foreign(_) => path_by(interface),
             Agent::Home(_) => {
                 let interfaces = &self.node(self.mobile()).place.interfaces;
                 path_to(interfaces[usize::from(self.mobile_interface(link).0)].address)
@@ -700,5 +710,10 @@ impl Simulation {
 
 /// A home agent knows the paths to a mobile node by its care-of addresses.
 fn path_to(care_of: Ipv4Addr) -> PathId {
-    PathId(care_of.to_bits())
+    PathId::CareOf(care_of.into())
+}
+
+/// Others know them by their own interfaces.
+const fn path_by(interface: InterfaceId) -> PathId {
+    PathId::Interface(interface)
 }
