@@ -361,7 +361,7 @@ impl World {
             13 => self.noise(towards, bytes),
             14 if what & 0xc0 == 0 => self.connect(bytes),
             14 => {
-                let path = PathId(u32::from(bytes.byte() & 3));
+                let path = PathId::Interface(InterfaceId(u16::from(bytes.byte() & 3)));
                 let input = if what & 32 == 0 { Input::LinkDown { path } } else { Input::LinkUp { path } };
                 self.assistant.handle_event(self.now, &input);
             }
@@ -371,10 +371,14 @@ impl World {
                 if what & 0xe0 == 0xe0 {
                     self.show(towards, &segment, None, false);
                 } else {
-                    let header = header(towards, &segment);
-                    let fragment = Ipv4Header { more_fragments: true, ..header };
+                    let Names { mobile, overhead, .. } = self.names;
+                    let header = match header(self.names.addresses(towards, mobile), &segment) {
+                        IpHeader::V4(header) => Ipv4Header { more_fragments: true, ..header }.into(),
+                        // Its fragment header is not shown.
+                        header => header,
+                    };
                     let view =
-                        PacketView { header: &fragment, segment: None, is_opaque: false, overhead: 20 };
+                        PacketView { header, segment: None, is_opaque: false, overhead };
                     let verdict = self.assistant.handle_packet(self.now, towards, None, &view);
                     assert_eq!((verdict.keep, verdict.edit), (None, None));
                     if let Fate::Hold(token) = verdict.fate {

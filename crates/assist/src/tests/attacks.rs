@@ -369,7 +369,7 @@ fn an_acknowledgement_that_somebody_made_up_is_not_multiplied() {
             wire.wait(Duration::from_secs(1));
         }
         let injected =
-            |action: &&Action| matches!(action, Action::Inject { .. } | Action::HostUnreachable { .. });
+            |action: &&Action| matches!(action, Action::Inject { .. } | Action::Unreachable { .. });
         let injected = wire.done.iter().filter(injected).count();
         assert!(injected <= 10 * 200 + 200, "{injected} messages for 4000");
         let released = wire.done.iter().filter(|action| matches!(action, Action::Release { .. })).count();
@@ -425,7 +425,7 @@ fn whatever_a_mobile_node_says_of_its_path_memory_is_bounded_and_it_comes_to_res
             let mut seq = 5_000u32;
             for (n, report) in reports().into_iter().enumerate() {
                 for (turn, old_lost) in [None, Some(true), Some(false), Some(true)].into_iter().enumerate() {
-                    let path = if turn == 3 { 9 } else { n as u32 % 3 };
+                    let path = if turn == 3 { 9 } else { n as u16 % 3 };
                     wire.path(MOBILE, path, report, old_lost);
                     for _ in 0..5 {
                         wire.send(&live, Towards::Mobile, data(seq, 1_000));
@@ -548,7 +548,7 @@ fn repetitions_that_somebody_made_up_leave_senders_of_live_connections_their_wor
     wire.event(&Input::LinkDown { path: path(1) });
     let told = |wire: &Wire| {
         let to_live =
-            |action: &&Action| matches!(action, Action::HostUnreachable { ports: (80, 40_000), .. });
+            |action: &&Action| matches!(action, Action::Unreachable { ports: (80, 40_000), .. });
         wire.done.iter().filter(to_live).count()
     };
     for second in 1..=5 {
