@@ -4,7 +4,7 @@
 //! overtakes. Other flows are noise without any rule. Every acknowledgement that leaves towards an end of the connection is
 //! compared with what the other end really has. The test of `careof-assist` runs this very function with a stable compiler.
 
-use core::net::Ipv4Addr;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use core::time::Duration;
 use std::collections::BTreeMap;
 
@@ -15,17 +15,45 @@ use careof_assist::{
 };
 use careof_base::{DataRate, Instant};
 use careof_link::{Discipline, QueueConfig, QueueLimit, RedConfig};
-use careof_mobility::v4::{
-    HandoverEvent, HandoverReason, HandoverStyle, InterfaceId, Notice, PathProperties,
-};
+use careof_mobility::{HandoverEvent, HandoverReason, HandoverStyle, InterfaceId, Notice, PathProperties};
 use careof_wire::ipv4::Ipv4Header;
-use careof_wire::mip4::{ReceivedData, ReceivedFlow};
-use careof_wire::{Flags, Segment, SeqNumber, Timestamps, protocol};
+use careof_wire::ipv6::Ipv6Header;
+use careof_wire::{Flags, IpHeader, ReceivedData, ReceivedFlow, Segment, SeqNumber, Timestamps, protocol};
 
-const MOBILE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
-/// A mobile node of which only noise is heard.
-const OTHER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
-const PEER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+/// Who there is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Names {
+    mobile: IpAddr,
+    /// A mobile node of which only noise is heard.
+    other: IpAddr,
+    peer: IpAddr,
+    /// What a tunnel adds, bytes.
+    overhead: u16,
+}
+
+impl Names {
+    const IPV4: Self = Self {
+        mobile: IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)),
+        other: IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)),
+        peer: IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)),
+        overhead: 20,
+    };
+    const IPV6: Self = Self {
+        mobile: IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 1)),
+        other: IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 2)),
+        peer: IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 9, 0, 0, 0, 0, 1)),
+        overhead: 40,
+    };
+
+    /// Source and destination of what goes `towards` an end of a flow of `mobile`.
+    fn addresses(self, towards: Towards, mobile: IpAddr) -> (IpAddr, IpAddr) {
+        match towards {
+            Towards::Mobile => (self.peer, mobile),
+            Towards::Peer => (mobile, self.peer),
+        }
+    }
+}
+
 const MOBILE_PORT: u16 = 40_000;
 const PEER_PORT: u16 = 80;
 /// More actions than this at once, or wakes at one instant, and something goes in circles.
@@ -125,6 +153,7 @@ impl End {
 
 struct World {
     assistant: Assistant,
+    names: Names,
     now: Instant,
     /// The mobile node, and the peer.
     ends: [End; 2],
@@ -143,6 +172,9 @@ struct World {
 /// Runs a connection through an assistant as the bytes say.
 pub fn assist(data: &[u8]) {
     let mut bytes = Bytes(data);
+    // A bit that nothing else is chosen by.
+    let is_ipv6 = data.first().is_some_and(|first| first & 16 != 0);
+    let names = if is_ipv6 { Names::IPV6 } else { Names::IPV4 };
     let config = config(&mut bytes);
     let place = config.place;
     let clamps_alone = config.freeze.is_none() && config.ack_hold.is_none() && !config.m_tcp;
@@ -154,6 +186,7 @@ pub fn assist(data: &[u8]) {
     let Ok(assistant) = assistant else { return };
     let mut world = World {
         assistant,
+        names,
         now: Instant::ZERO,
         ends: [End::new(SeqNumber(0), 0, 0), End::new(SeqNumber(0), 0, 0)],
         is_scaled: false,
@@ -328,7 +361,7 @@ impl World {
             13 => self.noise(towards, bytes),
             14 if what & 0xc0 == 0 => self.connect(bytes),
             14 => {
-                let path = PathId(u32::from(bytes.byte() & 3));
+                let path = PathId::Interface(InterfaceId(u16::from(bytes.byte() & 3)));
                 let input = if what & 32 == 0 { Input::LinkDown { path } } else { Input::LinkUp { path } };
                 self.assistant.handle_event(self.now, &input);
             }
@@ -338,10 +371,13 @@ impl World {
                 if what & 0xe0 == 0xe0 {
                     self.show(towards, &segment, None, false);
                 } else {
-                    let header = header(towards, &segment);
-                    let fragment = Ipv4Header { more_fragments: true, ..header };
-                    let view =
-                        PacketView { header: &fragment, segment: None, is_opaque: false, overhead: 20 };
+                    let Names { mobile, overhead, .. } = self.names;
+                    let header = match header(self.names.addresses(towards, mobile), &segment) {
+                        IpHeader::V4(header) => Ipv4Header { more_fragments: true, ..header }.into(),
+                        // Its fragment header is not shown.
+                        header => header,
+                    };
+                    let view = PacketView { header, segment: None, is_opaque: false, overhead };
                     let verdict = self.assistant.handle_packet(self.now, towards, None, &view);
                     assert_eq!((verdict.keep, verdict.edit), (None, None));
                     if let Fate::Hold(token) = verdict.fate {
@@ -431,15 +467,16 @@ impl World {
         path: Option<PathId>,
         arrives: bool,
     ) -> Option<Edit> {
-        let header = header(towards, segment);
-        let view =
-            PacketView { header: &header, segment: Some(segment), is_opaque: self.is_opaque, overhead: 20 };
+        let Names { mobile, overhead, .. } = self.names;
+        let header = header(self.names.addresses(towards, mobile), segment);
+        let view = PacketView { header, segment: Some(segment), is_opaque: self.is_opaque, overhead };
         if !self.assistant.flows().any(|flow| flow.key.mobile_port == MOBILE_PORT) {
             // It was forgotten, or never seen: then what left before is not known.
             self.ends.iter_mut().for_each(|end| end.ack_left = None);
         }
         let verdict = self.assistant.handle_packet(self.now, towards, path, &view);
-        assert!(verdict.fragments.is_none_or(|longest| longest >= 68 && verdict.fate == Fate::Pass));
+        let least = if mobile.is_ipv6() { 1_280 } else { 68 };
+        assert!(verdict.fragments.is_none_or(|longest| longest >= least && verdict.fate == Fate::Pass));
         let mut changed = *segment;
         if let Some(edit) = verdict.edit {
             assert!(!self.is_opaque, "what cannot be read is not changed");
@@ -542,24 +579,25 @@ impl World {
         let (old, new) = (properties(what), properties(value));
         let interface = InterfaceId(u16::from(value >> 6));
         let (from, to) = (Some(InterfaceId(u16::from(what >> 4 & 3))), interface);
-        let path = PathId(u32::from(value >> 6));
+        let path = PathId::Interface(interface);
         let style =
             if value & 4 == 0 { HandoverStyle::BreakBeforeMake } else { HandoverStyle::MakeBeforeBreak };
         let within = Duration::from_millis(u64::from(value) * 4);
         let latency = Duration::from_millis(300);
         let paths = [(path, new)];
-        let handover = |event| Input::Handover { mobile: MOBILE, event };
+        let mobile = self.names.mobile;
+        let handover = |event| Input::Handover { mobile, event };
         let event;
         let input = match what % 10 {
-            0 | 1 => Input::Announced { mobile: MOBILE, within, new },
+            0 | 1 => Input::Announced { mobile, within, new },
             2 => Input::LinkDown { path },
             3 => Input::LinkUp { path },
             4 => Input::Unreachable { path },
             5..=9 if place != Place::MobileNode => Input::Paths {
-                mobile: MOBILE,
+                mobile,
                 paths: if what & 0x80 == 0 { &paths } else { &[] },
                 old_lost: [None, Some(true), Some(false)][usize::from(what >> 4) % 3],
-                received: told_to_have(self.ends[at(Towards::Mobile)].received, value),
+                received: told_to_have(self.names.peer, self.ends[at(Towards::Mobile)].received, value),
             },
             5 => {
                 let (notice, reason) = (Notice::Ahead(within), HandoverReason::Chosen);
@@ -610,18 +648,10 @@ impl World {
             Towards::Mobile => (PEER_PORT, port),
             Towards::Peer => (port, PEER_PORT),
         };
-        let mut header = header(towards, &segment);
-        let mobile = if how & 32 == 0 { MOBILE } else { OTHER };
-        match towards {
-            Towards::Mobile => header.destination = mobile,
-            Towards::Peer => header.source = mobile,
-        }
-        let view = PacketView {
-            header: &header,
-            segment: Some(&segment),
-            is_opaque: how & 0xc0 == 0xc0,
-            overhead: 20,
-        };
+        let Names { mobile, other, overhead, .. } = self.names;
+        let mobile = if how & 32 == 0 { mobile } else { other };
+        let header = header(self.names.addresses(towards, mobile), &segment);
+        let view = PacketView { header, segment: Some(&segment), is_opaque: how & 0xc0 == 0xc0, overhead };
         let verdict = self.assistant.handle_packet(self.now, towards, None, &view);
         assert!(
             verdict.edit.is_none() || segment.flags.are_of_a_stream() || segment.flags.contains(Flags::SYN),
@@ -660,9 +690,15 @@ impl World {
                 self.stored.remove(&token).expect("what is discarded is stored");
             }
             Action::Inject { header, segment, towards } => {
-                assert_eq!(header.payload_len, segment.header_len(), "an acknowledgement has no data");
+                let len = header.header_len() + segment.header_len();
+                assert_eq!(header.total_len(), len, "an acknowledgement has no data");
                 assert_eq!((segment.flags, segment.payload_len), (Flags::ACK, 0));
-                assert_eq!(header.protocol, protocol::TCP);
+                assert_eq!(self.names.mobile.is_ipv6(), matches!(header, IpHeader::V6(_)));
+                let follows = match header {
+                    IpHeader::V4(header) => header.protocol,
+                    IpHeader::V6(header) => header.next_header,
+                };
+                assert_eq!(follows, protocol::TCP);
                 if ![segment.source_port, segment.destination_port].contains(&MOBILE_PORT) {
                     return;
                 }
@@ -676,13 +712,11 @@ impl World {
                 assert!(is_said || end.ack_left.is_some() || end.was_kept_back);
                 self.leave(towards, &segment, None);
             }
-            Action::HostUnreachable { quoted, ports, seq }
-            | Action::FragmentationNeeded { quoted, ports, seq, .. } => {
-                let towards = match quoted.source {
-                    PEER => Towards::Mobile,
-                    MOBILE | OTHER => Towards::Peer,
-                    other => panic!("{other} sends nothing"),
-                };
+            Action::Unreachable { quoted, ports, seq } | Action::TooBig { quoted, ports, seq, .. } => {
+                let Names { mobile, other, peer, .. } = self.names;
+                let source = quoted.source();
+                assert!([mobile, other, peer].contains(&source), "{source} sends nothing");
+                let towards = if source == peer { Towards::Mobile } else { Towards::Peer };
                 if ports.0 == MOBILE_PORT || ports.1 == MOBILE_PORT {
                     assert!(seq.is_before(self.sender(towards).next), "quotes what was not sent");
                 }
@@ -692,26 +726,34 @@ impl World {
 }
 
 /// What the mobile node says that it has received: the truth, less, or more.
-fn told_to_have(received: SeqNumber, value: u8) -> ReceivedData {
+fn told_to_have(peer: IpAddr, received: SeqNumber, value: u8) -> ReceivedData {
     let off = i32::from(value as i8 / 4) * 500;
     let ack = SeqNumber(received.0.wrapping_add_signed(off));
     let (peer_port, mobile_port) = (PEER_PORT, MOBILE_PORT);
     let echo = (value & 1 != 0).then_some(u32::from(value) << 4);
-    let flow = ReceivedFlow { peer: PEER, peer_port, mobile_port, ack, echo };
+    let flow = ReceivedFlow { peer, peer_port, mobile_port, ack, echo };
     (value & 2 != 0).then_some(flow).into_iter().collect()
 }
 
-fn header(towards: Towards, segment: &Segment) -> Ipv4Header {
-    let (source, destination) = match towards {
-        Towards::Mobile => (PEER, MOBILE),
-        Towards::Peer => (MOBILE, PEER),
-    };
-    Ipv4Header {
-        source,
-        destination,
-        protocol: protocol::TCP,
-        ttl: 60,
-        payload_len: segment.header_len() + segment.payload_len,
-        ..Ipv4Header::default()
+fn header(addresses: (IpAddr, IpAddr), segment: &Segment) -> IpHeader {
+    let payload_len = segment.header_len() + segment.payload_len;
+    match addresses {
+        (IpAddr::V4(source), IpAddr::V4(destination)) => IpHeader::V4(Ipv4Header {
+            source,
+            destination,
+            protocol: protocol::TCP,
+            ttl: 60,
+            payload_len,
+            ..Ipv4Header::default()
+        }),
+        (IpAddr::V6(source), IpAddr::V6(destination)) => IpHeader::V6(Ipv6Header {
+            source,
+            destination,
+            next_header: protocol::TCP,
+            hop_limit: 60,
+            payload_len,
+            ..Ipv6Header::default()
+        }),
+        _ => panic!("both ends are of one version"),
     }
 }

@@ -119,3 +119,10 @@ def test_options_are_named() -> None:
         "IPv4 Care-of Address",
         "Binding Identifier",
     }
+
+
+def test_a_report_of_a_path_is_a_vendors_option() -> None:
+    # Flags, three values that are not known, and the number of the update (RFC 5094 section 3).
+    data = "1800" + "00" * 12 + "0008"
+    wanted = ["mip6.vsm.vendorId", "mip6.vsm.subtype", "mip6.vsm.data"]
+    assert fields("update_with_path", *wanted) == [["32473"], ["1"], [data]]

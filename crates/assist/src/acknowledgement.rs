@@ -16,14 +16,15 @@
 //! of the receiver would do as well.
 
 use careof_wire::ipv4::Ipv4Header;
-use careof_wire::{Flags, SackBlocks, Segment, Timestamps};
+use careof_wire::ipv6::Ipv6Header;
+use careof_wire::{Flags, IpHeader, SackBlocks, Segment, Timestamps};
 
 use crate::context::{Context, Passing};
 use crate::flow::{Flow, Phase, SeenAck};
 use crate::standing::Standing;
 use crate::{Action, Kind, Sack, Towards, ack_hold, window_clamp};
 
-/// The congestion bits of the type of service: no acknowledgement without data is ECN-capable (RFC 3168 section 6.1.4).
+/// The congestion bits of the type of service or traffic class: no acknowledgement without data is ECN-capable (RFC 3168 section 6.1.4).
 const ECN: u8 = 0b11;
 
 /// The window of an acknowledgement that is made.
@@ -98,7 +99,7 @@ impl Wanted {
         copies
     }
 
-    fn make(self, flow: &Flow, window: u16) -> Option<(Ipv4Header, Segment)> {
+    fn make(self, flow: &Flow, window: u16) -> Option<(IpHeader, Segment)> {
         if flow.is_opaque || flow.phase != Phase::Open || flow.proof.syn.is_some() {
             return None;
         }
@@ -122,15 +123,22 @@ impl Wanted {
             },
             ..Segment::default()
         };
-        // A datagram that is not to be fragmented needs no identification of its own (RFC 6864 section 4.1).
-        let header = Ipv4Header {
-            tos: header.tos & !ECN,
-            identification: 0,
-            dont_fragment: true,
-            more_fragments: false,
-            fragment_offset: 0,
-            payload_len: segment.header_len(),
-            ..header
+        let payload_len = segment.header_len();
+        let header = match header {
+            // A datagram that is not to be fragmented needs no identification of its own (RFC 6864 section 4.1).
+            IpHeader::V4(header) => IpHeader::V4(Ipv4Header {
+                tos: header.tos & !ECN,
+                identification: 0,
+                dont_fragment: true,
+                more_fragments: false,
+                fragment_offset: 0,
+                payload_len,
+                ..header
+            }),
+            IpHeader::V6(header) => {
+                let traffic_class = header.traffic_class & !ECN;
+                IpHeader::V6(Ipv6Header { traffic_class, payload_len, ..header })
+            }
         };
         Some((header, segment))
     }

@@ -1,16 +1,14 @@
 //! The front of the crate: inputs to flows and mechanisms, their answers to the owner.
 
 use core::cmp::Reverse;
-use core::net::Ipv4Addr;
+use core::net::IpAddr;
 use core::time::Duration;
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use careof_base::Instant;
-use careof_wire::ipv4::Ipv4Header;
-use careof_wire::mip4::{ReceivedData, ReceivedFlow};
-use careof_wire::{Flags, Segment};
+use careof_wire::{Flags, IpHeader, ReceivedData, ReceivedFlow, Segment};
 
 use crate::black_hole::Holes;
 use crate::buffer_forward::Buffers;
@@ -125,8 +123,8 @@ impl Assistant {
     /// Whether a packet that may go on waits for its mobile node's path, be it of TCP or not.
     fn line_up(&mut self, now: Instant, towards: Towards, packet: &PacketView<'_>) -> Fate {
         let mobile = match towards {
-            Towards::Mobile => packet.header.destination,
-            Towards::Peer => packet.header.source,
+            Towards::Mobile => packet.header.destination(),
+            Towards::Peer => packet.header.source(),
         };
         let size = packet.header.total_len();
         let (store, counters) = (&mut self.store, &mut self.counters);
@@ -142,13 +140,13 @@ impl Assistant {
     }
 
     /// Lets go what waited for the path of a mobile node long enough.
-    fn serve_queues(&mut self, now: Instant, mobile: Ipv4Addr) {
+    fn serve_queues(&mut self, now: Instant, mobile: IpAddr) {
         self.queues.serve(now, mobile, &mut self.outbox);
         self.buffers.serve(now, mobile, &mut self.outbox);
         self.set_queue_timer(mobile);
     }
 
-    fn set_queue_timer(&mut self, mobile: Ipv4Addr) {
+    fn set_queue_timer(&mut self, mobile: IpAddr) {
         let owner = Owner::Mobile(mobile);
         match self.queues.wake_at(mobile).into_iter().chain(self.buffers.wake_at(mobile)).min() {
             Some(at) => self.timers.set(owner, Wake::Queue, at),
@@ -164,20 +162,20 @@ impl Assistant {
         packet: &PacketView<'_>,
         segment: &Segment,
     ) -> Verdict {
-        let key = FlowKey::of(towards, packet.header, segment);
+        let key = FlowKey::of(towards, &packet.header, segment);
         if !self.follow(now, &key, towards, segment) {
             return Verdict::PASS;
         }
         self.make_room(&key);
         let verdict = with_flow!(self, now, &key, |cx, flow| {
-            if bicast::is_copy(cx, flow, towards, packet.header, segment) {
+            if bicast::is_copy(cx, flow, towards, &packet.header, segment) {
                 cx.counters.duplicates_dropped += 1;
                 return Verdict { fate: Fate::Drop(DropReason::DeliveredAlready), ..Verdict::PASS };
             }
             flow.is_opaque |= packet.is_opaque;
-            let seen = flow.learn(now, towards, packet.header, segment);
+            let seen = flow.learn(now, towards, &packet.header, segment);
             let passing =
-                Passing { towards, path, header: packet.header, segment, seen, overhead: packet.overhead };
+                Passing { towards, path, header: &packet.header, segment, seen, overhead: packet.overhead };
             if seen.acknowledges {
                 end_stall(cx, flow);
             }
@@ -307,14 +305,14 @@ impl Assistant {
     }
 
     /// Mobile nodes come and go, maybe under another address each time: of one without a path and a flow nothing is remembered.
-    fn forget_if_gone(&mut self, mobile: Ipv4Addr) {
+    fn forget_if_gone(&mut self, mobile: IpAddr) {
         if self.flows.of(mobile).next().is_none() {
             self.paths.forget_if_gone(mobile);
             self.queues.forget_if_empty(mobile);
         }
     }
 
-    fn handle_path_event(&mut self, now: Instant, mobile: Ipv4Addr, event: &PathEvent) {
+    fn handle_path_event(&mut self, now: Instant, mobile: IpAddr, event: &PathEvent) {
         match event {
             PathEvent::Announced { ends_at, .. } => {
                 let patience = self.config.freeze.map_or(DOUBT, |freeze| freeze.patience);
@@ -346,7 +344,7 @@ impl Assistant {
     }
 
     /// Goes on with a replay: what may be sent now, and when to look again.
-    fn release(&mut self, now: Instant, mobile: Ipv4Addr) {
+    fn release(&mut self, now: Instant, mobile: IpAddr) {
         if !self.replays.is_running(mobile) {
             return;
         }
@@ -370,7 +368,7 @@ impl Assistant {
     fn make_room(&mut self, key: &FlowKey) {
         let Some((mut packets, mut bytes)) = self.store.excess() else { return };
         let keeps = self.config.place.keeps();
-        let mut stored: BTreeMap<Ipv4Addr, u64> = BTreeMap::new();
+        let mut stored: BTreeMap<IpAddr, u64> = BTreeMap::new();
         let mut candidates: Vec<(Standing, Instant, FlowKey)> = Vec::new();
         for flow in self.flows.iter().filter(|flow| !flow.stream(keeps).kept.is_empty()) {
             *stored.entry(flow.key.mobile).or_default() += flow.stream(keeps).kept.bytes();
@@ -380,7 +378,7 @@ impl Assistant {
         }
         candidates.sort_unstable();
         let share = stored.values().sum::<u64>() / stored.len().max(1) as u64;
-        let is_wanted = |standing: Standing, mobile: Ipv4Addr, is_last: bool, stored: &BTreeMap<_, u64>| {
+        let is_wanted = |standing: Standing, mobile: IpAddr, is_last: bool, stored: &BTreeMap<_, u64>| {
             is_last || standing == Standing::New || stored.get(&mobile).is_some_and(|bytes| *bytes > share)
         };
         for is_last in [false, true] {
@@ -465,20 +463,20 @@ impl Assistant {
     pub fn longest_fragments(
         &self,
         now: Instant,
-        header: &Ipv4Header,
+        header: &IpHeader,
         path: PathId,
         overhead: u16,
     ) -> Option<u16> {
         let place = self.config.place;
-        let mobile = if place.enters() == Towards::Mobile { header.destination } else { header.source };
+        let mobile = if place.enters() == Towards::Mobile { header.destination() } else { header.source() };
         let assumed = self.holes.assumed(now, place, mobile, path);
-        assumed.filter(|mtu| header.dont_fragment && header.total_len().saturating_add(overhead) > *mtu)
+        assumed.filter(|mtu| header.dont_fragment() && header.total_len().saturating_add(overhead) > *mtu)
     }
 
     /// On the mobile node: how far it has received its flows, for a registration that replaces a lost path. Of the flows that have
     /// acknowledged new data within the last [`RECENTLY`] before the path was lost, those that did so last.
     #[must_use]
-    pub fn received_data(&self, now: Instant, mobile: Ipv4Addr) -> ReceivedData {
+    pub fn received_data(&self, now: Instant, mobile: IpAddr) -> ReceivedData {
         let until = self.paths.lost_since(mobile).unwrap_or(now);
         let is_recent = |at: Instant| at + RECENTLY > until;
         let told = |key: FlowKey| {

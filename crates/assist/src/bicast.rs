@@ -15,8 +15,7 @@ use alloc::collections::{BTreeSet, VecDeque};
 use core::time::Duration;
 
 use careof_base::Instant;
-use careof_wire::Segment;
-use careof_wire::ipv4::Ipv4Header;
+use careof_wire::{IpHeader, Segment};
 
 use crate::context::Context;
 use crate::flow::Flow;
@@ -43,17 +42,22 @@ pub(crate) fn is_copy(
     cx: &Context<'_>,
     flow: &mut Flow,
     towards: Towards,
-    header: &Ipv4Header,
+    header: &IpHeader,
     segment: &Segment,
 ) -> bool {
     if !cx.config.bicast || cx.config.place != Place::MobileNode || towards != Towards::Mobile {
         return false;
     }
-    if header.identification == 0 && segment.timestamps.is_none() {
+    // IPv6 has none but in fragments.
+    let identification = match header {
+        IpHeader::V4(header) => header.identification,
+        IpHeader::V6(_) => 0,
+    };
+    if identification == 0 && segment.timestamps.is_none() {
         return false;
     }
     let mark = (
-        header.identification,
+        identification,
         segment.seq.0,
         segment.ack.0,
         segment.payload_len,

@@ -5,7 +5,7 @@
 //!
 //! - **Where.** At the entry of the tunnel: the home agent for downloads, the foreign agent or the mobile node with a reverse
 //!   tunnel for uploads. No end host changes.
-//! - **What it needs.** Repetitions of data with the DF bit, the path that they take, and how much the tunnel adds. Where
+//! - **What it needs.** Repetitions of data with the DF bit, or of IPv6, the path that they take, and how much the tunnel adds. Where
 //!   acknowledgements pass, they say where the flow stands, and their time stamps which transmission they answer (RFC 3522):
 //!   a whole segment that arrived late makes no black hole. Where they do not pass, that the sender goes on after it
 //!   repeated one segment over and over says that it arrived.
@@ -15,25 +15,28 @@
 //!   a silence as of a timeout, and fragments help once more the path is taken to have a smaller MTU: the next plateau below
 //!   the size that failed (RFC 1191 section 7.1), and again the next one if that fails, too. It is soft state of the path,
 //!   for [`crate::BlackHole::lifetime`]; when it is old, one failure of two repetitions says that nothing has changed.
-//!   What is larger goes on in fragments as large as that, and its sender is told by ICMP fragmentation needed (RFC 1191 section 4), once
-//!   a second at most: if that is filtered, too, the transfer completes all the same.
+//!   What is larger goes on in fragments as large as that, and its sender is told by ICMP fragmentation needed (RFC 1191 section 4) or,
+//!   over IPv6, Packet Too Big (RFC 4443 section 3.2), once a second at most: if that is filtered, too, the transfer completes all the same.
 //! - **The rule that this bends.** RFC 2003 section 3.1 has the DF bit of the inner header copied into the outer one. Here the
 //!   outer datagram is made in fragments, without it. The datagram inside stays whole and keeps its bit, for the tunnel's exit puts
 //!   the fragments together before it looks inside; it is never fragmented under an identification that need not be
-//!   unique (RFC 6864 section 4.1). Minimal encapsulation has one header for both, and so loses the bit. RFC 4459 section 3.1 weighs this against nothing getting through.
+//!   unique (RFC 6864 section 4.1). Minimal encapsulation has one header for both, and so loses the bit. RFC 4459 section 3.1 weighs this
+//!   against nothing getting through. Likewise RFC 2473 section 7.1 has the entry of a tunnel discard a packet of IPv6 that is too large
+//!   and longer than 1280 bytes; here its tunnel packet goes in fragments, as that of a shorter one does. No path of IPv6 is taken to carry less
+//!   than 1280 bytes (RFC 8200 section 5), and no sender is told less (RFC 8201 section 4).
 //! - **Late, missing or wrong.** Late, the sender's timer has backed off further. A false alarm costs headers and
 //!   fragments until it is old. What got through whole on a path is suspected there after [`DOUBTS`] repetitions more only.
 //! - **Risks.** Fragments cost the exit memory, and a lost one the whole datagram. Not more than
 //!   [`crate::Limits::flows`] paths are remembered.
 
 use alloc::collections::BTreeMap;
-use core::net::Ipv4Addr;
+use core::net::IpAddr;
 use core::time::Duration;
 
 use careof_base::Instant;
-use careof_mobility::path_mtu::{PathMtu, plateau_below};
-use careof_wire::SeqNumber;
-use careof_wire::ipv4::Ipv4Header;
+use careof_mobility::path_mtu::{LEAST, PathMtu, plateau_below};
+use careof_wire::ipv6::Ipv6Header;
+use careof_wire::{IpHeader, SeqNumber};
 
 use crate::context::{Context, Passing};
 use crate::flow::Flow;
@@ -52,13 +55,27 @@ const LEAST_TIMEOUT: Duration = Duration::from_millis(200);
 const UNHEARD: u32 = 8;
 
 /// A tunnel: a home agent's leads to a care-of address, whoever is there; others lead one mobile node's packets home.
-type Tunnel = (Ipv4Addr, PathId);
+type Tunnel = (Option<IpAddr>, PathId);
 
-const fn tunnel(place: Place, mobile: Ipv4Addr, path: PathId) -> Tunnel {
+const fn tunnel(place: Place, mobile: IpAddr, path: PathId) -> Tunnel {
     match place {
-        Place::HomeAgent => (Ipv4Addr::UNSPECIFIED, path),
-        Place::ForeignAgent | Place::MobileNode => (mobile, path),
+        Place::HomeAgent => (None, path),
+        Place::ForeignAgent | Place::MobileNode => (Some(mobile), path),
     }
+}
+
+/// What every path of a version carries in one piece, bytes (RFC 791 section 3.2, RFC 8200 section 5).
+const fn least_mtu(is_ipv6: bool) -> u16 {
+    if is_ipv6 { Ipv6Header::MIN_MTU } else { LEAST }
+}
+
+/// What the path of a tunnel carries in any case. The version of the outer datagram shows in a care-of address; elsewhere it is that of
+/// the datagram inside.
+const fn least_outer(path: PathId, header: &IpHeader) -> u16 {
+    least_mtu(match path {
+        PathId::CareOf(address) => address.is_ipv6(),
+        PathId::Interface(_) => matches!(header, IpHeader::V6(_)),
+    })
 }
 
 /// What is known of a path.
@@ -81,7 +98,7 @@ pub(crate) struct Holes {
 
 impl Holes {
     /// The MTU that a path is taken to have, if it is a black hole for what is larger: bytes of the outer datagram.
-    pub(crate) fn assumed(&self, now: Instant, place: Place, mobile: Ipv4Addr, path: PathId) -> Option<u16> {
+    pub(crate) fn assumed(&self, now: Instant, place: Place, mobile: IpAddr, path: PathId) -> Option<u16> {
         self.by_tunnel.get(&tunnel(place, mobile, path))?.assumed.get(now)
     }
 
@@ -117,6 +134,8 @@ struct Watched {
     end: SeqNumber,
     /// Of the outer datagram.
     size: u16,
+    /// What its path carries in any case.
+    least: u16,
     at: Tunnel,
     /// How often it was sent again.
     repeats: u32,
@@ -162,12 +181,15 @@ pub(crate) fn on_packet(
         return;
     }
     let (segment, header) = (passing.segment, passing.header);
-    let Some(path) = passing.path.filter(|_| segment.payload_len > 0 && header.dont_fragment) else { return };
+    let Some(path) = passing.path.filter(|_| segment.payload_len > 0 && header.dont_fragment()) else {
+        return;
+    };
     if verdict.fate != Fate::Pass || cx.paths.lost_since(flow.key.mobile).is_some() {
         return;
     }
     let at = tunnel(place, flow.key.mobile, path);
     let size = header.total_len().saturating_add(passing.overhead);
+    let least = least_outer(path, header);
     let (seq, end) = (segment.seq, segment.end_seq());
     let heard = flow.stream(place.enters()).una.filter(|_| hears_acks(cx, flow));
     let is_open = |end: SeqNumber| heard.is_none_or(|una| una.is_before(end));
@@ -217,7 +239,7 @@ pub(crate) fn on_packet(
     if let Some(repeats) = repeats {
         let is_new = !is_repetition;
         flow.black_hole.watched =
-            Some(Watched { seq, end, size, at, repeats, is_new, stamp, is_tried: false });
+            Some(Watched { seq, end, size, least, at, repeats, is_new, stamp, is_tried: false });
     }
     if let Some(mtu) = hole.assumed.get(cx.now).filter(|mtu| size > *mtu) {
         verdict.fragments = Some(mtu);
@@ -236,8 +258,8 @@ pub(crate) fn on_packet(
     let is_stuck = repeats.is_some_and(|repeats| repeats > config.repeats.saturating_add(DOUBTS));
     let is_suspected = repeats.is_some_and(|repeats| repeats > needed)
         || (is_timeout && flow.black_hole.since_help.is_some());
-    if (is_stuck || (is_suspected && !is_proven)) && size > careof_mobility::path_mtu::LEAST {
-        verdict.fragments = Some(plateau_below(size));
+    if (is_stuck || (is_suspected && !is_proven)) && size > least {
+        verdict.fragments = Some(plateau_below(size).max(least));
         if let Some(watched) = &mut flow.black_hole.watched {
             watched.is_tried = true;
         }
@@ -284,7 +306,7 @@ fn got_through(
     if hole.helped < TRIALS && !is_known && !again {
         return;
     }
-    let mtu = plateau_below(watched.size);
+    let mtu = plateau_below(watched.size).max(watched.least);
     hole.assumed.learn(cx.now, mtu, config.lifetime);
     hole.helped = 0;
     let path = path.unwrap_or(watched.at.1);
@@ -296,6 +318,13 @@ fn got_through(
 
 /// Tells the sender of a packet what fits the tunnel.
 fn tell(cx: &mut Context<'_>, flow: &mut Flow, passing: &Passing<'_>, path: PathId, mtu: u16) {
+    let quoted: IpHeader = *passing.header;
+    // No sender is told less than every node passes on whole (RFC 1191 section 3, RFC 8201 section 4). Whose packets are that small goes on
+    // in fragments.
+    let mtu = mtu.max(least_mtu(matches!(quoted, IpHeader::V6(_))));
+    if quoted.total_len() <= mtu {
+        return;
+    }
     let is_due =
         flow.black_hole.told_at.is_none_or(|at| cx.now.saturating_duration_since(at) >= BETWEEN_MESSAGES);
     if !is_due {
@@ -306,12 +335,9 @@ fn tell(cx: &mut Context<'_>, flow: &mut Flow, passing: &Passing<'_>, path: Path
         return;
     }
     flow.black_hole.told_at = Some(cx.now);
-    let quoted: Ipv4Header = *passing.header;
     let ports = (passing.segment.source_port, passing.segment.destination_port);
     let seq = passing.segment.seq;
-    // No sender is told less than every node passes on whole (RFC 1191 section 3).
-    let mtu = mtu.max(careof_mobility::path_mtu::LEAST);
-    cx.outbox.act(Action::FragmentationNeeded { quoted, ports, seq, mtu });
+    cx.outbox.act(Action::TooBig { quoted, ports, seq, mtu });
     cx.counters.unreachables += 1;
     cx.outbox.did(flow.key, Kind::BlackHole, "told-sender", 1, u64::from(quoted.total_len()));
     cx.outbox.report(Report::Hole { flow: flow.key, path, news: HoleNews::Told { mtu } });

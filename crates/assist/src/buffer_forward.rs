@@ -14,7 +14,7 @@
 //!   `replay` avoids by its order and by what it drops. The burst may overflow the new path's queue.
 
 use alloc::collections::{BTreeMap, VecDeque};
-use core::net::Ipv4Addr;
+use core::net::IpAddr;
 
 use careof_base::Instant;
 
@@ -27,7 +27,7 @@ use crate::{BufferForward, Counters, DropReason, Fate};
 /// What waits for the mobile nodes without a path.
 #[derive(Debug, Default)]
 pub(crate) struct Buffers {
-    mobiles: BTreeMap<Ipv4Addr, Buffer>,
+    mobiles: BTreeMap<IpAddr, Buffer>,
 }
 
 #[derive(Debug)]
@@ -42,7 +42,7 @@ impl Buffers {
     pub(crate) fn on_packet(
         &mut self,
         config: &BufferForward,
-        mobile: Ipv4Addr,
+        mobile: IpAddr,
         size: u16,
         store: &mut Store,
         counters: &mut Counters,
@@ -63,7 +63,7 @@ impl Buffers {
         &mut self,
         now: Instant,
         config: &BufferForward,
-        mobile: Ipv4Addr,
+        mobile: IpAddr,
         event: &PathEvent,
         outbox: &mut Outbox,
     ) {
@@ -79,21 +79,21 @@ impl Buffers {
     }
 
     /// All of them leave, and none waits from now on.
-    fn forward(&mut self, mobile: Ipv4Addr, outbox: &mut Outbox) {
+    fn forward(&mut self, mobile: IpAddr, outbox: &mut Outbox) {
         if let Some(buffer) = self.mobiles.remove(&mobile) {
             buffer.waiting.into_iter().for_each(|held| outbox.let_go(held, None));
         }
     }
 
     /// Does what is due for a mobile node.
-    pub(crate) fn serve(&mut self, now: Instant, mobile: Ipv4Addr, outbox: &mut Outbox) {
+    pub(crate) fn serve(&mut self, now: Instant, mobile: IpAddr, outbox: &mut Outbox) {
         if self.wake_at(mobile).is_some_and(|until| until <= now) {
             self.forward(mobile, outbox);
         }
     }
 
     /// When to serve it next.
-    pub(crate) fn wake_at(&self, mobile: Ipv4Addr) -> Option<Instant> {
+    pub(crate) fn wake_at(&self, mobile: IpAddr) -> Option<Instant> {
         self.mobiles.get(&mobile).map(|buffer| buffer.until)
     }
 

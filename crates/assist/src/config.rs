@@ -1,7 +1,7 @@
 //! Which assists are used, with their parameters and bounds.
 
 use alloc::vec::Vec;
-use core::net::Ipv4Addr;
+use core::net::IpAddr;
 use core::time::Duration;
 
 use careof_link::QueueConfig;
@@ -228,8 +228,8 @@ impl Limits {
 /// Flows that no assist touches: those that match both, where both are given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exception {
-    /// Network of the correspondent, as address and prefix length; `None`: any.
-    pub prefix: Option<(Ipv4Addr, u8)>,
+    /// Network of the correspondent, as address and prefix length; `None`: any, of either version.
+    pub prefix: Option<(IpAddr, u8)>,
     /// Port at either end; `None`: any.
     pub port: Option<u16>,
 }
@@ -238,9 +238,16 @@ impl Exception {
     /// Whether a flow is one of these.
     #[must_use]
     pub fn covers(&self, flow: &FlowKey) -> bool {
-        let prefix = self.prefix.is_none_or(|(network, len)| {
-            let differ = u32::from(network) ^ u32::from(flow.peer);
-            differ.checked_shr(32 - u32::from(len.min(32))).unwrap_or(0) == 0
+        let prefix = self.prefix.is_none_or(|(network, len)| match (network, flow.peer) {
+            (IpAddr::V4(network), IpAddr::V4(peer)) => {
+                let differ = network.to_bits() ^ peer.to_bits();
+                differ.checked_shr(32 - u32::from(len.min(32))).unwrap_or(0) == 0
+            }
+            (IpAddr::V6(network), IpAddr::V6(peer)) => {
+                let differ = network.to_bits() ^ peer.to_bits();
+                differ.checked_shr(128 - u32::from(len.min(128))).unwrap_or(0) == 0
+            }
+            _ => false,
         });
         let port = self.port.is_none_or(|port| port == flow.peer_port || port == flow.mobile_port);
         prefix && port
@@ -488,19 +495,26 @@ mod tests {
 
     #[test]
     fn an_exception_covers_a_prefix_or_a_port_or_both() {
-        let flow = FlowKey {
-            mobile: Ipv4Addr::new(10, 0, 0, 1),
-            peer: Ipv4Addr::new(192, 0, 2, 7),
+        let flow = |mobile: &str, peer: &str| FlowKey {
+            mobile: mobile.parse().unwrap(),
+            peer: peer.parse().unwrap(),
             mobile_port: 40_000,
             peer_port: 22,
         };
-        let covers = |prefix, port| Exception { prefix, port }.covers(&flow);
-        let network = Ipv4Addr::new(192, 0, 2, 0);
-        assert!(covers(Some((network, 24)), None));
-        assert!(covers(Some((Ipv4Addr::UNSPECIFIED, 0)), Some(22)));
-        assert!(!covers(Some((network, 32)), None));
-        assert!(!covers(Some((network, 24)), Some(23)));
-        assert!(covers(None, Some(40_000)));
+        for (flow, network, all, length) in [
+            (flow("10.0.0.1", "192.0.2.7"), "192.0.2.0", "0.0.0.0", 32),
+            (flow("2001:db8::1", "2001:db8:7::7"), "2001:db8:7::", "::", 128),
+        ] {
+            let (network, all): (IpAddr, IpAddr) = (network.parse().unwrap(), all.parse().unwrap());
+            let covers = |prefix, port| Exception { prefix, port }.covers(&flow);
+            assert!(covers(Some((network, length - 8)), None));
+            assert!(covers(Some((all, 0)), Some(22)));
+            assert!(!covers(Some((network, length)), None));
+            assert!(!covers(Some((network, length - 8)), Some(23)));
+            assert!(covers(None, Some(40_000)));
+        }
+        let other = Exception { prefix: Some((IpAddr::from([0; 4]), 0)), port: None };
+        assert!(!other.covers(&flow("2001:db8::1", "2001:db8:7::7")), "all of IPv4 is nothing of IPv6");
     }
 
     #[test]

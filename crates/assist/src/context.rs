@@ -3,8 +3,7 @@
 use alloc::collections::VecDeque;
 
 use careof_base::Instant;
-use careof_wire::Segment;
-use careof_wire::ipv4::Ipv4Header;
+use careof_wire::{IpHeader, Segment};
 
 use crate::flow::{Flow, Seen};
 use crate::keeping::{Held, Kept, Store};
@@ -21,7 +20,7 @@ pub(crate) struct Passing<'a> {
     pub(crate) towards: Towards,
     /// The path it takes, or came by, if it is known.
     pub(crate) path: Option<PathId>,
-    pub(crate) header: &'a Ipv4Header,
+    pub(crate) header: &'a IpHeader,
     pub(crate) segment: &'a Segment,
     pub(crate) seen: Seen,
     /// What the tunnel of the mobile node adds.

@@ -3,8 +3,7 @@
 use core::time::Duration;
 
 use careof_base::Instant;
-use careof_wire::ipv4::Ipv4Header;
-use careof_wire::{Flags, Segment, SeqNumber};
+use careof_wire::{Flags, IpHeader, Segment, SeqNumber};
 
 use crate::keeping::Queue;
 use crate::standing::Proof;
@@ -29,7 +28,7 @@ pub enum Phase {
 /// The last acknowledgement that passed, from which others can be made.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SeenAck {
-    pub(crate) header: Ipv4Header,
+    pub(crate) header: IpHeader,
     /// As it came in, before any change of ours.
     pub(crate) segment: Segment,
     pub(crate) at: Instant,
@@ -188,7 +187,7 @@ impl Flow {
         &mut self,
         now: Instant,
         towards: Towards,
-        header: &Ipv4Header,
+        header: &IpHeader,
         segment: &Segment,
     ) -> Seen {
         self.last_seen = now;
@@ -282,7 +281,7 @@ impl Flow {
 impl Stream {
     /// Takes in an acknowledgement of this direction's data. Returns whether it acknowledges something new, and whether it is
     /// a duplicate (RFC 5681 section 2).
-    fn learn_ack(&mut self, now: Instant, header: &Ipv4Header, segment: &Segment) -> (bool, bool) {
+    fn learn_ack(&mut self, now: Instant, header: &IpHeader, segment: &Segment) -> (bool, bool) {
         let ack = segment.ack;
         // Beyond what was sent: nonsense, or what we were not shown. It teaches nothing.
         if self.next.is_some_and(|next| ack.is_after(next)) && self.una.is_some() {

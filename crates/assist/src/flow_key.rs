@@ -1,10 +1,9 @@
 //! Which connection a segment belongs to.
 
 use core::fmt;
-use core::net::Ipv4Addr;
+use core::net::{IpAddr, SocketAddr};
 
-use careof_wire::Segment;
-use careof_wire::ipv4::Ipv4Header;
+use careof_wire::{IpHeader, Segment};
 
 use crate::Towards;
 
@@ -12,9 +11,9 @@ use crate::Towards;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowKey {
     /// The mobile node's home address.
-    pub mobile: Ipv4Addr,
+    pub mobile: IpAddr,
     /// Its correspondent.
-    pub peer: Ipv4Addr,
+    pub peer: IpAddr,
     /// The mobile node's port.
     pub mobile_port: u16,
     /// The correspondent's port.
@@ -22,28 +21,39 @@ pub struct FlowKey {
 }
 
 impl FlowKey {
-    /// The connection of a segment that goes `towards` one of its ends.
+    /// The connection of a segment that goes `towards` one of its ends; `header` is that of a [`crate::PacketView`].
     #[must_use]
-    pub const fn of(towards: Towards, header: &Ipv4Header, segment: &Segment) -> Self {
+    pub const fn of(towards: Towards, header: &IpHeader, segment: &Segment) -> Self {
+        let (source, destination) = (header.source(), header.destination());
         match towards {
             Towards::Mobile => Self {
-                mobile: header.destination,
-                peer: header.source,
+                mobile: destination,
+                peer: source,
                 mobile_port: segment.destination_port,
                 peer_port: segment.source_port,
             },
             Towards::Peer => Self {
-                mobile: header.source,
-                peer: header.destination,
+                mobile: source,
+                peer: destination,
                 mobile_port: segment.source_port,
                 peer_port: segment.destination_port,
             },
+        }
+    }
+
+    /// The segment size of who says nothing in its SYN (RFC 9293 section 3.7.1).
+    pub(crate) const fn default_mss(&self) -> u16 {
+        match self.mobile {
+            IpAddr::V4(_) => 536,
+            IpAddr::V6(_) => 1_220,
         }
     }
 }
 
 impl fmt::Display for FlowKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{} - {}:{}", self.mobile, self.mobile_port, self.peer, self.peer_port)
+        let mobile = SocketAddr::new(self.mobile, self.mobile_port);
+        let peer = SocketAddr::new(self.peer, self.peer_port);
+        write!(f, "{mobile} - {peer}")
     }
 }

@@ -2,13 +2,16 @@
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
-use core::net::Ipv4Addr;
+use core::net::{IpAddr, Ipv4Addr};
 
 use careof_base::{Holdings, Instant};
 
 use crate::flow::Flow;
 use crate::standing::{LIVE, Standing};
 use crate::{FlowKey, Place, Towards};
+
+/// The first of all addresses in their order.
+const LEAST: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 
 /// Flows by their key. When it is full, room is made by who deserves it least ([`FlowTable::victim`]).
 #[derive(Debug)]
@@ -27,29 +30,24 @@ pub(crate) struct FlowTable {
 #[derive(Debug, Default)]
 struct Rank {
     /// In order of age, as with [`FlowTable::by_age`].
-    flows: BTreeSet<(Ipv4Addr, Instant, FlowKey)>,
-    holdings: Holdings<Ipv4Addr>,
+    flows: BTreeSet<(IpAddr, Instant, FlowKey)>,
+    holdings: Holdings<IpAddr>,
 }
 
 impl Rank {
-    fn insert(&mut self, owner: Ipv4Addr, at: Instant, key: FlowKey) {
+    fn insert(&mut self, owner: IpAddr, at: Instant, key: FlowKey) {
         self.flows.insert((owner, at, key));
         self.holdings.add(owner);
     }
 
-    fn remove(&mut self, owner: Ipv4Addr, at: Instant, key: FlowKey) {
+    fn remove(&mut self, owner: IpAddr, at: Instant, key: FlowKey) {
         if self.flows.remove(&(owner, at, key)) {
             self.holdings.take(owner);
         }
     }
 
-    fn first_of(&self, owner: Ipv4Addr) -> Option<(Instant, FlowKey)> {
-        let least = FlowKey {
-            mobile: Ipv4Addr::UNSPECIFIED,
-            peer: Ipv4Addr::UNSPECIFIED,
-            mobile_port: 0,
-            peer_port: 0,
-        };
+    fn first_of(&self, owner: IpAddr) -> Option<(Instant, FlowKey)> {
+        let least = FlowKey { mobile: LEAST, peer: LEAST, mobile_port: 0, peer_port: 0 };
         let &(found, at, key) = self.flows.range((owner, Instant::ZERO, least)..).next()?;
         (found == owner).then_some((at, key))
     }
@@ -73,8 +71,8 @@ impl FlowTable {
     }
 
     /// The flows of a mobile node.
-    pub(crate) fn of(&self, mobile: Ipv4Addr) -> impl Iterator<Item = FlowKey> {
-        let first = FlowKey { mobile, peer: Ipv4Addr::UNSPECIFIED, mobile_port: 0, peer_port: 0 };
+    pub(crate) fn of(&self, mobile: IpAddr) -> impl Iterator<Item = FlowKey> {
+        let first = FlowKey { mobile, peer: LEAST, mobile_port: 0, peer_port: 0 };
         self.flows.range(first..).map(|(key, _)| *key).take_while(move |key| key.mobile == mobile)
     }
 
@@ -84,7 +82,7 @@ impl FlowTable {
     }
 
     /// Whose a flow is: there are many mobile nodes where their packets pass, and many peers at a mobile node.
-    fn owner(&self, key: &FlowKey) -> Ipv4Addr {
+    fn owner(&self, key: &FlowKey) -> IpAddr {
         match self.place.keeps() {
             Towards::Mobile => key.mobile,
             Towards::Peer => key.peer,
@@ -146,7 +144,7 @@ impl FlowTable {
 
     /// Of the flows of this standing of one, that which was seen least recently. Lines are brought up to date on the way, as
     /// with [`Self::least_recent`].
-    fn least_of(&mut self, standing: Standing, owner: Ipv4Addr) -> Option<FlowKey> {
+    fn least_of(&mut self, standing: Standing, owner: IpAddr) -> Option<FlowKey> {
         let rank = &mut self.ranks[standing as usize];
         while let Some((at, key)) = rank.first_of(owner) {
             let Some(flow) = self.flows.get_mut(&key) else { break };
@@ -189,8 +187,8 @@ mod tests {
     use super::*;
 
     fn key(port: u16) -> FlowKey {
-        let mobile = Ipv4Addr::new(10, 0, 0, 1);
-        FlowKey { mobile, peer: Ipv4Addr::new(192, 0, 2, 1), mobile_port: port, peer_port: 80 }
+        let mobile = IpAddr::from([10, 0, 0, 1]);
+        FlowKey { mobile, peer: IpAddr::from([192, 0, 2, 1]), mobile_port: port, peer_port: 80 }
     }
 
     #[test]
@@ -209,8 +207,8 @@ mod tests {
         table.remove(&key(3));
         assert_eq!(table.least_recent(Instant::MAX), Some(key(1)));
         assert_eq!(table.victim(Instant::from_secs(9), &key(4)), Some(key(1)));
-        assert_eq!(table.of(Ipv4Addr::new(10, 0, 0, 1)).count(), 1);
-        assert_eq!(table.of(Ipv4Addr::new(10, 0, 0, 2)).count(), 0);
+        assert_eq!(table.of(IpAddr::from([10, 0, 0, 1])).count(), 1);
+        assert_eq!(table.of(IpAddr::from([10, 0, 0, 2])).count(), 0);
         table.remove(&key(1));
         assert!(table.ranks.iter().all(|rank| rank.flows.is_empty() && rank.holdings.largest().is_none()));
     }

@@ -1,12 +1,10 @@
 //! What goes in and what comes out.
 
-use core::net::Ipv4Addr;
+use core::net::IpAddr;
 use core::time::Duration;
 
-use careof_mobility::v4::{HandoverEvent, PathProperties};
-use careof_wire::ipv4::Ipv4Header;
-use careof_wire::mip4::{PathReport, ReceivedData};
-use careof_wire::{Segment, SeqNumber};
+use careof_mobility::{HandoverPhase, InterfaceId, PathProperties};
+use careof_wire::{IpHeader, PathReport, ReceivedData, Segment, SeqNumber};
 
 use crate::{FlowKey, Phase};
 
@@ -15,10 +13,14 @@ use crate::{FlowKey, Phase};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Token(pub u32);
 
-/// A way to the mobile node, numbered by the world: at a home agent the bits of the care-of address, at a foreign agent and
-/// at the mobile node the number of the interface.
+/// A way to the mobile node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PathId(pub u32);
+pub enum PathId {
+    /// By an interface of the foreign agent, or of the mobile node itself.
+    Interface(InterfaceId),
+    /// Through a tunnel to a care-of address, at the home agent or at a foreign agent that the mobile node has left.
+    CareOf(IpAddr),
+}
 
 /// Where an assistant runs. It decides what an event means and which assists make sense.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -71,20 +73,6 @@ impl Towards {
     }
 }
 
-/// One IPv4 datagram, out of any tunnel, as it passes.
-#[derive(Clone, Copy, Debug)]
-pub struct PacketView<'a> {
-    /// Its header.
-    pub header: &'a Ipv4Header,
-    /// TCP header and length; `None` for another protocol, for a fragment and for what cannot be read.
-    pub segment: Option<&'a Segment>,
-    /// There are IP options, or TCP options beyond maximum segment size, window scale, SACK and timestamps (TCP MD5, TCP-AO,
-    /// Multipath TCP): it may be kept and sent again, but not changed, and nothing is made up in its name.
-    pub is_opaque: bool,
-    /// How many bytes the tunnel of its mobile node adds to a datagram; 0 where there is none.
-    pub overhead: u16,
-}
-
 /// What is to be done with a packet that was shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdict {
@@ -94,7 +82,7 @@ pub struct Verdict {
     pub keep: Option<Token>,
     /// Changes to make before it goes on.
     pub edit: Option<Edit>,
-    /// It goes on in fragments of the tunnel's outer datagram of at most so many bytes each, whatever its DF bit says; the
+    /// It goes on in fragments of the tunnel's outer datagram of at most so many bytes each, whatever its DF bit or its version say; the
     /// datagram inside stays whole.
     pub fragments: Option<u16>,
 }
@@ -195,28 +183,29 @@ pub enum Action {
     },
     /// Send an acknowledgement in the name of the end it does not go to.
     Inject {
-        /// Its IP header.
-        header: Ipv4Header,
+        /// Its IP header, between home addresses as in [`crate::PacketView`].
+        header: IpHeader,
         /// Its TCP header, without data.
         segment: Segment,
         /// The end it goes to.
         towards: Towards,
     },
-    /// Send an ICMP destination unreachable, code 1 (host), to `quoted.source`, quoting this header and the first eight bytes
-    /// behind it: the ports and the sequence number (RFC 792, RFC 6069).
-    HostUnreachable {
+    /// Send an ICMP destination unreachable, code 1 (host), or over IPv6 code 0 (no route), to the source of `quoted`, quoting this header
+    /// and the first eight bytes behind it: the ports and the sequence number (RFC 792, RFC 6069 section 3). Who has the packet quotes
+    /// more of it (RFC 4443 section 2.4 (c)).
+    Unreachable {
         /// The header of the datagram that could not be delivered.
-        quoted: Ipv4Header,
+        quoted: IpHeader,
         /// Its ports, source first.
         ports: (u16, u16),
         /// Its sequence number.
         seq: SeqNumber,
     },
-    /// Send an ICMP destination unreachable, code 4 (fragmentation needed), to `quoted.source`, quoting as with
-    /// [`Self::HostUnreachable`] (RFC 1191 section 4).
-    FragmentationNeeded {
+    /// Send an ICMP destination unreachable, code 4 (fragmentation needed), or over IPv6 a Packet Too Big, to the source of `quoted`,
+    /// quoting as with [`Self::Unreachable`] (RFC 1191 section 4, RFC 4443 section 3.2).
+    TooBig {
         /// The header of the datagram that is too large.
-        quoted: Ipv4Header,
+        quoted: IpHeader,
         /// Its ports, source first.
         ports: (u16, u16),
         /// Its sequence number.
@@ -229,17 +218,17 @@ pub enum Action {
 /// What an assistant is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input<'a> {
-    /// A phase of a handover of the node this runs on.
+    /// A phase of a handover of the node this runs on ([`careof_mobility::HandoverEvent::phase`]).
     Handover {
         /// The node's home address.
-        mobile: Ipv4Addr,
+        mobile: IpAddr,
         /// The phase.
-        event: &'a HandoverEvent,
+        event: &'a HandoverPhase,
     },
     /// Somebody - the link layer, a timetable, an operator - says that the path in use ends within some time. It may be wrong.
     Announced {
         /// The mobile node's home address.
-        mobile: Ipv4Addr,
+        mobile: IpAddr,
         /// Time until the path in use ends.
         within: Duration,
         /// The path to be used then, as far as known.
@@ -249,7 +238,7 @@ pub enum Input<'a> {
     /// bindings, the newest last; none when it is at home or gone). Said at every registration, also when nothing changed.
     Paths {
         /// The mobile node's home address.
-        mobile: Ipv4Addr,
+        mobile: IpAddr,
         /// The paths and what is known of them.
         paths: &'a [(PathId, PathProperties)],
         /// Whether what was sent by the path used before is lost, if the mobile node said so.
@@ -306,7 +295,7 @@ pub enum Kind {
     Replay,
     /// The same with the last packets of a flow only.
     HoldLast,
-    /// ICMP host unreachable for the sender's back-off (RFC 6069).
+    /// ICMP unreachable for the sender's back-off (RFC 6069).
     LcdKick,
     /// Zero window ahead of a handover (Freeze-TCP).
     Freeze,

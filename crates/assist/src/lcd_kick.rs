@@ -1,8 +1,9 @@
-//! ICMP host unreachable for the sender's back-off (RFC 6069).
+//! ICMP unreachable for the sender's back-off (RFC 6069).
 //!
 //! A sender that repeats into an outage doubles its timeout each time, and when a path is back it waits for the next one. For an ICMP
 //! destination unreachable, code net or host, that quotes the segment at SND.UNA, RFC 6069 section 4 has it take one
-//! doubling back; if the shorter timeout has elapsed already, it repeats at once. Linux does so without being asked.
+//! doubling back; if the shorter timeout has elapsed already, it repeats at once. Linux does so without being asked. Over IPv6 the code is 0,
+//! no route to destination: RFC 6069 section 3 and Linux heed no other.
 //!
 //! - **Where.** At the home agent, or a foreign agent, for downloads; on the mobile node, into its own host, for uploads. RFC 2003
 //!   section 4 lets the entry of a tunnel tell a sender what happens inside. No end host changes.
@@ -22,8 +23,7 @@
 use core::time::Duration;
 
 use careof_base::Instant;
-use careof_wire::SeqNumber;
-use careof_wire::ipv4::Ipv4Header;
+use careof_wire::{IpHeader, SeqNumber};
 
 use crate::context::{Context, Passing};
 use crate::flow::{Flow, Phase};
@@ -33,17 +33,15 @@ use crate::{Action, Kind, LcdKick, Towards, Wake};
 
 /// The least silence that says something: the least timeout of RFC 6298 section 2.4, which a slow acknowledgement should not exceed.
 const SILENCE: Duration = Duration::from_secs(1);
-/// IP header, ICMP header, quoted IP header and eight bytes of the quoted segment.
-const MESSAGE_LEN: u64 = 20 + 8 + 20 + 8;
-/// The segment size of who says nothing (RFC 9293 section 3.7.1).
-const DEFAULT_MSS: u16 = 536;
+/// ICMP header and eight bytes of the quoted segment, beside the IP headers of the message and of what it quotes.
+const MESSAGE_LEN: u64 = 8 + 8;
 
 /// What is remembered of a flow.
 #[derive(Debug, Default)]
 pub(crate) struct State {
     /// IP header of the sender's last repetition, and its sequence number: SND.UNA, as the sender says itself. Until something
     /// is acknowledged.
-    repeated: Option<(Ipv4Header, SeqNumber)>,
+    repeated: Option<(IpHeader, SeqNumber)>,
     /// A repetition of the last segment, which may be a tail loss probe (RFC 8985 section 7) and then says nothing of SND.UNA.
     may_be_probe: Option<SeqNumber>,
     /// When the last message was sent.
@@ -140,7 +138,7 @@ fn is_of_a_timeout(flow: &mut Flow, passing: &Passing<'_>) -> bool {
     let stream = flow.stream(passing.towards);
     if let Some(una) = stream.una {
         // An acknowledgement may have passed elsewhere: one segment further is still believed.
-        return seq.is_at_or_before(una.plus(u32::from(stream.mss.unwrap_or(DEFAULT_MSS))));
+        return seq.is_at_or_before(una.plus(u32::from(stream.mss.unwrap_or(flow.key.default_mss()))));
     }
     let is_last = stream.next == Some(passing.segment.end_seq());
     let was_seen = flow.kick.may_be_probe.replace(seq) == Some(seq);
@@ -182,6 +180,7 @@ fn send(cx: &mut Context<'_>, flow: &mut Flow) {
         Towards::Mobile => (flow.key.peer_port, flow.key.mobile_port),
         Towards::Peer => (flow.key.mobile_port, flow.key.peer_port),
     };
-    cx.outbox.act(Action::HostUnreachable { quoted, ports, seq });
-    cx.outbox.did(flow.key, Kind::LcdKick, "unreachable", 1, MESSAGE_LEN);
+    cx.outbox.act(Action::Unreachable { quoted, ports, seq });
+    let bytes = MESSAGE_LEN + 2 * u64::from(quoted.header_len());
+    cx.outbox.did(flow.key, Kind::LcdKick, "unreachable", 1, bytes);
 }

@@ -43,6 +43,7 @@ mod keeping;
 mod lcd_kick;
 mod m_tcp;
 mod mss_clamp;
+mod packet;
 mod path_queue;
 mod paths;
 mod rate_limit;
@@ -64,6 +65,7 @@ pub use counters::Counters;
 pub use flow::{FlowStatus, Phase};
 pub use flow_key::FlowKey;
 pub use io::{
-    Action, DropReason, Edit, Fate, HoleNews, Input, Kind, PacketView, PathId, Place, Report, Token, Told,
-    Towards, Verdict, Wake,
+    Action, DropReason, Edit, Fate, HoleNews, Input, Kind, PathId, Place, Report, Token, Told, Towards,
+    Verdict, Wake,
 };
+pub use packet::{PacketView, ReadPacket};

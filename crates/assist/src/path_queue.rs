@@ -18,7 +18,7 @@
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
-use core::net::Ipv4Addr;
+use core::net::IpAddr;
 use core::time::Duration;
 
 use careof_base::{DataRate, Instant, RandomStream};
@@ -33,13 +33,18 @@ use crate::{Config, Counters, DropReason, Fate, PathId, PathQueue, Place, QueueA
 pub(crate) const LONGEST_OUTAGE: Duration = Duration::from_secs(30);
 /// CoDel lets the last full-sized packet be (RFC 8289 section 5.4); this is full size until a larger one comes.
 const COMMON_MTU: u16 = 1500;
-/// Bytes of the tunnel around a packet: IP in IP (RFC 2003).
-const TUNNEL: u16 = 20;
+/// Bytes of the tunnel around a packet: IP in IP (RFC 2003), or IPv6 in IPv6 (RFC 2473).
+const fn tunnel(mobile: IpAddr) -> u16 {
+    match mobile {
+        IpAddr::V4(_) => 20,
+        IpAddr::V6(_) => 40,
+    }
+}
 
 /// The queues of all mobile nodes.
 #[derive(Debug, Default)]
 pub(crate) struct PathQueues {
-    mobiles: BTreeMap<Ipv4Addr, Queues>,
+    mobiles: BTreeMap<IpAddr, Queues>,
     /// Links made so far, for their random numbers.
     made: u64,
 }
@@ -75,8 +80,13 @@ impl Queues {
 
 impl Queue {
     /// The `number`th one, for its random numbers.
-    fn new(link: LinkConfig, path: Option<PathId>, mobile: Ipv4Addr, number: u64) -> Self {
-        let random = |user| RandomStream::new(u64::from(mobile.to_bits()), number, user);
+    fn new(link: LinkConfig, path: Option<PathId>, mobile: IpAddr, number: u64) -> Self {
+        let seed = match mobile {
+            IpAddr::V4(mobile) => u64::from(mobile.to_bits()),
+            // Both halves, the prefix and the interface identifier, tell mobile nodes apart.
+            IpAddr::V6(mobile) => (mobile.to_bits() >> 64) as u64 ^ mobile.to_bits() as u64,
+        };
+        let random = |user| RandomStream::new(seed, number, user);
         let link = Link::new(link, random("loss"), random("jitter"), random("queue"));
         Self { path, link: Box::new(link), waiting: VecDeque::new() }
     }
@@ -148,10 +158,10 @@ const fn reason(cause: DropCause) -> DropReason {
     }
 }
 
-/// The link that stands for a path of this rate; `None`: it would send nothing.
-fn link_config(place: Place, queue: &PathQueue, rate: DataRate) -> Option<LinkConfig> {
+/// The link that stands for a path to `mobile` of this rate; `None`: it would send nothing.
+fn link_config(place: Place, queue: &PathQueue, mobile: IpAddr, rate: DataRate) -> Option<LinkConfig> {
     let rate = (rate.bits_per_second() as f64 * (1.0 - queue.margin)) as u64;
-    let overhead_bytes = if place == Place::ForeignAgent { 0 } else { TUNNEL };
+    let overhead_bytes = if place == Place::ForeignAgent { 0 } else { tunnel(mobile) };
     (rate > 0).then(|| LinkConfig {
         rate: DataRate::from_bits_per_second(rate),
         queue: queue.queue,
@@ -166,7 +176,7 @@ impl PathQueues {
     pub(crate) fn on_packet(
         &mut self,
         now: Instant,
-        mobile: Ipv4Addr,
+        mobile: IpAddr,
         size: u16,
         store: &mut Store,
         (outbox, counters): (&mut Outbox, &mut Counters),
@@ -198,7 +208,7 @@ impl PathQueues {
         &mut self,
         now: Instant,
         config: &Config,
-        mobile: Ipv4Addr,
+        mobile: IpAddr,
         event: &PathEvent,
         outbox: &mut Outbox,
     ) {
@@ -222,11 +232,12 @@ impl PathQueues {
         now: Instant,
         place: Place,
         rules: &PathQueue,
-        mobile: Ipv4Addr,
+        mobile: IpAddr,
         usable: &Usable,
         outbox: &mut Outbox,
     ) {
-        let link = paths::rate(&usable.new, place.keeps()).and_then(|rate| link_config(place, rules, rate));
+        let rate = paths::rate(&usable.new, place.keeps());
+        let link = rate.and_then(|rate| link_config(place, rules, mobile, rate));
         let queues = self.mobiles.entry(mobile).or_default();
         queues.lost_since = None;
         let old = queues.present.take();
@@ -270,13 +281,15 @@ impl PathQueues {
         &mut self,
         now: Instant,
         config: &Config,
-        mobile: Ipv4Addr,
+        mobile: IpAddr,
         paths: &PathTable,
         outbox: &mut Outbox,
     ) {
         let (Some(rules), None) = (config.path_queue, paths.lost_since(mobile)) else { return };
         let rate = paths::rate(&paths.properties(mobile), config.place.keeps());
-        let Some(link) = rate.and_then(|rate| link_config(config.place, &rules, rate)) else { return };
+        let Some(link) = rate.and_then(|rate| link_config(config.place, &rules, mobile, rate)) else {
+            return;
+        };
         let queues = self.mobiles.entry(mobile).or_default();
         if let Some(queue) = &mut queues.present {
             queue.follow(now, link);
@@ -296,7 +309,7 @@ impl PathQueues {
     }
 
     /// Forgets a mobile node for which nothing waits nor is to wait.
-    pub(crate) fn forget_if_empty(&mut self, mobile: Ipv4Addr) {
+    pub(crate) fn forget_if_empty(&mut self, mobile: IpAddr) {
         let is_empty = |queues: &Queues| {
             queues.present.is_none()
                 && queues.left.is_empty()
@@ -309,7 +322,7 @@ impl PathQueues {
     }
 
     /// Does what is due for a mobile node.
-    pub(crate) fn serve(&mut self, now: Instant, mobile: Ipv4Addr, outbox: &mut Outbox) {
+    pub(crate) fn serve(&mut self, now: Instant, mobile: IpAddr, outbox: &mut Outbox) {
         let Some(queues) = self.mobiles.get_mut(&mobile) else { return };
         queues.let_go_unpaced(outbox);
         if let (Some(since), Some(queue)) = (queues.lost_since, &mut queues.present)
@@ -328,7 +341,7 @@ impl PathQueues {
     }
 
     /// When to serve it next.
-    pub(crate) fn wake_at(&self, mobile: Ipv4Addr) -> Option<Instant> {
+    pub(crate) fn wake_at(&self, mobile: IpAddr) -> Option<Instant> {
         let queues = self.mobiles.get(&mobile)?;
         let waiting = queues.present.as_ref().is_some_and(|queue| !queue.waiting.is_empty());
         let patience = queues.lost_since.filter(|_| waiting).map(|since| since + LONGEST_OUTAGE);

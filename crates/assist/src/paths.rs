@@ -2,11 +2,11 @@
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use core::net::Ipv4Addr;
+use core::net::IpAddr;
 use core::time::Duration;
 
 use careof_base::{DataRate, Instant};
-use careof_mobility::v4::{HandoverEvent, HandoverStyle, InterfaceId, Notice, PathProperties};
+use careof_mobility::{HandoverEvent, HandoverPhase, HandoverStyle, InterfaceId, Notice, PathProperties};
 
 use crate::{Input, PathId, Place, Towards};
 
@@ -60,7 +60,7 @@ struct MobilePath {
 #[derive(Debug)]
 pub(crate) struct PathTable {
     place: Place,
-    mobiles: BTreeMap<Ipv4Addr, MobilePath>,
+    mobiles: BTreeMap<IpAddr, MobilePath>,
 }
 
 impl PathTable {
@@ -69,39 +69,39 @@ impl PathTable {
     }
 
     /// What is known of the path in use.
-    pub(crate) fn properties(&self, mobile: Ipv4Addr) -> PathProperties {
+    pub(crate) fn properties(&self, mobile: IpAddr) -> PathProperties {
         self.mobiles.get(&mobile).map(|path| path.properties).unwrap_or_default()
     }
 
     /// When the path in use ends, if that was announced.
-    pub(crate) fn ends_at(&self, mobile: Ipv4Addr) -> Option<Instant> {
+    pub(crate) fn ends_at(&self, mobile: IpAddr) -> Option<Instant> {
         self.mobiles.get(&mobile)?.ends_at
     }
 
     /// Since when no path is known to work.
-    pub(crate) fn lost_since(&self, mobile: Ipv4Addr) -> Option<Instant> {
+    pub(crate) fn lost_since(&self, mobile: IpAddr) -> Option<Instant> {
         self.mobiles.get(&mobile)?.lost_since
     }
 
     /// Since when the path in use is used.
-    pub(crate) fn in_use_since(&self, mobile: Ipv4Addr) -> Option<Instant> {
+    pub(crate) fn in_use_since(&self, mobile: IpAddr) -> Option<Instant> {
         self.mobiles.get(&mobile)?.since
     }
 
     /// The path in use.
-    pub(crate) fn present(&self, mobile: Ipv4Addr) -> Option<PathId> {
+    pub(crate) fn present(&self, mobile: IpAddr) -> Option<PathId> {
         self.mobiles.get(&mobile)?.present
     }
 
     /// The announced end has come and gone by `patience`, and nothing happened. Whether this was a false alarm.
-    pub(crate) fn doubt(&mut self, mobile: Ipv4Addr) -> Option<PathEvent> {
+    pub(crate) fn doubt(&mut self, mobile: IpAddr) -> Option<PathEvent> {
         let path = self.mobiles.get_mut(&mobile)?;
         path.ends_at.take()?;
         path.lost_since.is_none().then_some(PathEvent::FalseAlarm)
     }
 
     /// Takes in what the world tells: what it means, for which mobile nodes.
-    pub(crate) fn handle(&mut self, now: Instant, input: &Input<'_>) -> Vec<(Ipv4Addr, PathEvent)> {
+    pub(crate) fn handle(&mut self, now: Instant, input: &Input<'_>) -> Vec<(IpAddr, PathEvent)> {
         match *input {
             Input::Handover { mobile, event } => {
                 self.handle_handover(now, mobile, event).map(|event| (mobile, event)).into_iter().collect()
@@ -143,7 +143,7 @@ impl PathTable {
     }
 
     /// Forgets a mobile node that has no path, nor is waited for to have one again.
-    pub(crate) fn forget_if_gone(&mut self, mobile: Ipv4Addr) {
+    pub(crate) fn forget_if_gone(&mut self, mobile: IpAddr) {
         let is_gone =
             |path: &MobilePath| path.present.is_none() && path.lost_since.is_none() && path.ends_at.is_none();
         if self.mobiles.get(&mobile).is_some_and(is_gone) {
@@ -156,21 +156,16 @@ impl PathTable {
         self.mobiles.len()
     }
 
-    fn by(&mut self, path: PathId) -> impl Iterator<Item = (Ipv4Addr, &mut MobilePath)> {
+    fn by(&mut self, path: PathId) -> impl Iterator<Item = (IpAddr, &mut MobilePath)> {
         self.mobiles
             .iter_mut()
             .filter(move |(_, known)| known.present == Some(path))
             .map(|(mobile, known)| (*mobile, known))
     }
 
-    fn handle_handover(
-        &mut self,
-        now: Instant,
-        mobile: Ipv4Addr,
-        event: &HandoverEvent,
-    ) -> Option<PathEvent> {
+    fn handle_handover(&mut self, now: Instant, mobile: IpAddr, event: &HandoverPhase) -> Option<PathEvent> {
         debug_assert_eq!(self.place, Place::MobileNode, "handover events are the mobile node's own");
-        let id = |interface: InterfaceId| PathId(interface.0.into());
+        let id = |interface: InterfaceId| PathId::Interface(interface);
         let path = self.mobiles.entry(mobile).or_default();
         match *event {
             HandoverEvent::Initiated { notice, style, old, new, .. } => match (style, notice) {

@@ -1,7 +1,7 @@
 //! When flows and mobile nodes want to be woken.
 
 use alloc::collections::{BTreeMap, BTreeSet};
-use core::net::Ipv4Addr;
+use core::net::IpAddr;
 
 use careof_base::Instant;
 
@@ -11,7 +11,7 @@ use crate::{FlowKey, Wake};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Owner {
     Flow(FlowKey),
-    Mobile(Ipv4Addr),
+    Mobile(IpAddr),
     Agent,
 }
 
@@ -84,8 +84,8 @@ mod tests {
     #[test]
     fn an_owner_is_woken_once_a_reason_and_forgotten_with_all() {
         let mut timers = Timers::default();
-        let one = Owner::Mobile(Ipv4Addr::new(10, 0, 0, 1));
-        let other = Owner::Mobile(Ipv4Addr::new(10, 0, 0, 2));
+        let one = Owner::Mobile(IpAddr::from([10, 0, 0, 1]));
+        let other = Owner::Mobile(IpAddr::from([10, 0, 0, 2]));
         timers.set(one, Wake::Thaw, Instant::from_secs(5));
         timers.set(one, Wake::Thaw, Instant::from_secs(3));
         timers.set_no_later(one, Wake::Thaw, Instant::from_secs(4));

@@ -38,8 +38,6 @@ use crate::flow::Flow;
 use crate::paths::{Usable, rate};
 use crate::{Kind, Place, Towards, Verdict, WindowClamp};
 
-/// The segment size of who says nothing (RFC 9293 section 3.7.1).
-const DEFAULT_MSS: u16 = 536;
 /// The largest window there can be (RFC 7323 section 2.3).
 const LARGEST_WINDOW: u64 = 1 << 30;
 /// No round trip is longer.
@@ -155,7 +153,7 @@ pub(crate) fn open(cx: &mut Context<'_>, flow: &mut Flow) {
         };
         let window = allowed(cx, flow, of, ack, last.segment.window);
         let gained = ack.plus(u32::from(window) << scale).bytes_since(furthest);
-        if gained >= u32::from(stream.mss.unwrap_or(DEFAULT_MSS)) {
+        if gained >= u32::from(stream.mss.unwrap_or(flow.key.default_mss())) {
             Wanted::of(Kind::WindowClamp, "open-window", towards).inject(cx, flow, 1);
         }
     }
@@ -198,7 +196,7 @@ fn limit(cx: &Context<'_>, flow: &Flow, of: Towards) -> Option<u32> {
     }
     let (rate, round_trip) = path(cx, flow, of)?;
     let product = (bytes_in(rate, round_trip) as f64 * factor) as u64;
-    let mss = u64::from(flow.stream(of).mss.unwrap_or(DEFAULT_MSS));
+    let mss = u64::from(flow.stream(of).mss.unwrap_or(flow.key.default_mss()));
     let limit = product.saturating_add(u64::from(segments) * mss).max(2 * mss);
     Some(u32::try_from(limit.min(LARGEST_WINDOW)).unwrap_or(u32::MAX))
 }

@@ -228,7 +228,44 @@ pub enum HandoverEvent<A = Ipv4Addr, C = ReplyCode> {
     },
 }
 
+/// A phase of a handover, whatever the protocol.
+pub type HandoverPhase = HandoverEvent<(), ()>;
+
+impl<C> HandoverFailure<C> {
+    /// The same without the protocol's code.
+    const fn without_code(&self) -> HandoverFailure<()> {
+        match self {
+            Self::Denied(_) => HandoverFailure::Denied(()),
+            Self::NoReply => HandoverFailure::NoReply,
+            Self::Superseded => HandoverFailure::Superseded,
+            Self::LinkLost => HandoverFailure::LinkLost,
+        }
+    }
+}
+
 impl<A, C> HandoverEvent<A, C> {
+    /// The same without what only the protocol can say: its address and its code.
+    #[must_use]
+    pub const fn phase(&self) -> HandoverPhase {
+        match *self {
+            Self::Initiated { from, to, notice, reason, style, old, new } => {
+                HandoverEvent::Initiated { from, to, notice, reason, style, old, new }
+            }
+            Self::LinkDown { interface } => HandoverEvent::LinkDown { interface },
+            Self::LinkUp { interface } => HandoverEvent::LinkUp { interface },
+            Self::PathSilent { interface, silence } => HandoverEvent::PathSilent { interface, silence },
+            Self::PathAnswers { interface } => HandoverEvent::PathAnswers { interface },
+            Self::Registered { from, to, ref care_of, attempts, latency, round_trip, old, new } => {
+                let care_of = if care_of.is_some() { Some(()) } else { None };
+                HandoverEvent::Registered { from, to, care_of, attempts, latency, round_trip, old, new }
+            }
+            Self::Terminated { from, to, duration } => HandoverEvent::Terminated { from, to, duration },
+            Self::Failed { from, to, ref reason } => {
+                HandoverEvent::Failed { from, to, reason: reason.without_code() }
+            }
+        }
+    }
+
     /// The name in traces.
     #[must_use]
     pub const fn name(&self) -> &'static str {

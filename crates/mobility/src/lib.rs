@@ -5,7 +5,7 @@
 //! hosts drive the same code.
 //!
 //! What Mobile IPv4 and Mobile IPv6 share stands here: handover events, security associations and their replay
-//! protection, time of day, and the parts of which agents are made. [`v4`] re-exports what is public of it.
+//! protection, time of day, what reports of paths tell, and the parts of which agents are made. [`v4`] re-exports what is public of it.
 
 #![no_std]
 
@@ -22,6 +22,7 @@ mod interface;
 mod left_care_of;
 mod outbox;
 pub mod path_mtu;
+mod path_news;
 mod ration;
 mod refresh;
 mod replay;
@@ -35,7 +36,8 @@ pub mod v6;
 pub use change::Change;
 pub use config_error::ConfigError;
 pub use handover::{
-    HandoverEvent, HandoverFailure, HandoverReason, HandoverStyle, Notice, PathFault, PathProperties,
+    HandoverEvent, HandoverFailure, HandoverPhase, HandoverReason, HandoverStyle, Notice, PathFault,
+    PathProperties,
 };
 pub use interface::{InterfaceId, LinkAddress};
 pub use replay::{IdentificationMismatch, ReplayGuard, ReplayProtection};

@@ -1,5 +1,7 @@
 //! The assists of a node.
 
+use core::net::IpAddr;
+
 use careof_assist::{Config, Exception, FlowKey, Place, Rest, Sack, Which};
 use careof_mobility::v4::PathProperties;
 use careof_scenario::{
@@ -11,7 +13,6 @@ use careof_wire::tunnel::Encapsulation;
 
 use crate::agents::algorithm;
 use crate::flow::{FlowId, port};
-use crate::locator::Locator;
 use crate::path::path_to_home_agent;
 use crate::topology::{NodeId, Topology};
 use crate::workload::Side;
@@ -69,9 +70,10 @@ pub fn exceptions(scenario: &Scenario, topology: &Topology) -> Vec<Exception> {
             Destination::Any => None,
             Destination::Node(node) => {
                 let node = topology.find(&scenario.node(node).name).unwrap_or(NodeId(0));
-                Some((topology.address_of(node).to_ipv4(), 32))
+                let address = topology.address(topology.address_of(node));
+                Some((address, if address.is_ipv4() { 32 } else { 128 }))
             }
-            Destination::Prefix { address, length } => Some((address, length)),
+            Destination::Prefix { address, length } => Some((address.into(), length)),
         },
         port: except.port,
     };
@@ -80,11 +82,11 @@ pub fn exceptions(scenario: &Scenario, topology: &Topology) -> Vec<Exception> {
 
 /// How assists know a flow whose `mobile` side moves; addresses of the sides, opener first.
 #[must_use]
-pub fn flow_key(id: FlowId, mobile: Side, addresses: [Locator; 2]) -> FlowKey {
+pub fn flow_key(id: FlowId, mobile: Side, addresses: [IpAddr; 2]) -> FlowKey {
     let peer = mobile.peer();
     FlowKey {
-        mobile: addresses[mobile.index()].to_ipv4(),
-        peer: addresses[peer.index()].to_ipv4(),
+        mobile: addresses[mobile.index()],
+        peer: addresses[peer.index()],
         mobile_port: port(id, mobile),
         peer_port: port(id, peer),
     }

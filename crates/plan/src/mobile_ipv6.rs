@@ -17,6 +17,7 @@ use careof_wire::icmpv6::{HomeAgentInformation, LinkLayerAddress, PrefixInformat
 use careof_wire::mip6::{self, Lifetime, MobileNodeIdentifier, Spi};
 
 use crate::agents::wall_clock;
+use crate::assists::announced_path;
 use crate::layout::stream;
 use crate::locator::{Ipv6Plan, Locator};
 use crate::topology::{Interface, NodeId, Topology, down_of};
@@ -118,6 +119,14 @@ pub fn ipv6_agent(
                 config.selection = Selection::Preferred { hold: core::time::Duration::ZERO };
             }
             config.route_optimization = mobility.route_optimization.then(RouteOptimizationConfig::default);
+            // Reports are for those who act on them.
+            config.report_paths = !scenario.assists.is_empty();
+            if config.report_paths {
+                for interface in &mut config.interfaces {
+                    let way = place.interfaces[usize::from(interface.id.0)].out;
+                    interface.path = announced_path(scenario, topology, LinkId(way.0 as usize / 2));
+                }
+            }
             Some(Ipv6AgentPlan::Mobile(Box::new(config)))
         }
         _ if mobility.route_optimization && is_peer_of_mobile(scenario, &place.name) => {

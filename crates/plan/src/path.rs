@@ -13,6 +13,7 @@ use careof_wire::mip4::{
 };
 use careof_wire::udp::UdpHeader;
 
+use crate::locator::Plan;
 use crate::topology::{NodeId, OneWayId, Route, Topology, down_of, up_of};
 
 /// Bytes of a TCP header without options.
@@ -78,6 +79,11 @@ pub fn new_path(
     }
 }
 
+/// Bytes of a Binding Update that carries a report, and of its acknowledgement, as home registrations are authenticated in
+/// scenarios: a test in `crates/sim` holds them against what is sent.
+const BINDING_UPDATE: usize = 152;
+const BINDING_ACKNOWLEDGEMENT: usize = 112;
+
 /// The size of datagram whose rate on a link is told: what most of a bulk flow's are.
 const FULL_BYTES: u32 = 1500;
 
@@ -98,10 +104,15 @@ pub(crate) fn path_to_home_agent(
             return PathProperties { downlink: Some(rate), uplink: Some(rate), round_trip: None };
         }
     }
-    let headers = usize::from(Ipv4Header::LEN) + usize::from(UdpHeader::LEN);
-    let signature = AuthenticationExtension::OVERHEAD + algorithm.authenticator_len();
-    let request = headers + RegistrationRequest::FIXED_LEN + PathReport::WIRE_LEN + signature;
-    let reply = headers + RegistrationReply::FIXED_LEN + signature;
+    let (request, reply) = match topology.plan {
+        Plan::Ipv4 => {
+            let headers = usize::from(Ipv4Header::LEN) + usize::from(UdpHeader::LEN);
+            let signature = AuthenticationExtension::OVERHEAD + algorithm.authenticator_len();
+            let request = headers + RegistrationRequest::FIXED_LEN + PathReport::WIRE_LEN + signature;
+            (request, headers + RegistrationReply::FIXED_LEN + signature)
+        }
+        Plan::Ipv6(_) => (BINDING_UPDATE, BINDING_ACKNOWLEDGEMENT),
+    };
     let crossing = |way, bytes| crossing(scenario, way, u32::try_from(bytes).unwrap_or(u32::MAX));
     let home_agent = topology.places.iter().position(|place| place.role == Role::HomeAgent);
     let round_trip = home_agent.map(|index| {

@@ -143,11 +143,18 @@ fn refuse_what_ipv6_has_not(scenario: &Scenario) -> Result<(), Unsupported> {
             ),
         });
     }
-    if let Some(assist) = scenario.assists.first() {
+    // These speak to senders and relays in messages that are IPv4's.
+    let of_ipv4 = |assist: &&Assist| {
+        matches!(
+            assist,
+            Assist::Split(_) | Assist::Ebsn | Assist::RtoReset(_) | Assist::TcpCm(_) | Assist::MobileTcp
+        )
+    };
+    if let Some(assist) = scenario.assists.iter().find(of_ipv4) {
         return Err(Unsupported {
-            key: "assist".to_owned(),
-            found: format!("\"{}\"", assist.name()),
-            remedy: "assists follow flows over IPv4 only so far: leave [assist] out".to_owned(),
+            key: format!("assist.{}", assist.name()),
+            found: "an assist that careof has over IPv4 only".to_owned(),
+            remedy: "leave it out of `use`, or write protocol = \"mobile-ipv4\"".to_owned(),
         });
     }
     let Some(mobility) = &scenario.mobility else { return Ok(()) };

@@ -606,7 +606,7 @@ pub(crate) fn change_senders(scenario: &mut Scenario, topology: &Topology) {
         };
         let mobile = if moves(ends[1]) { Side::Acceptor } else { Side::Opener };
         let id = FlowId(index as u16);
-        let key = careof_plan::flow_key(id, mobile, ends.map(|(_, address)| address));
+        let key = careof_plan::flow_key(id, mobile, ends.map(|(_, address)| topology.address(address)));
         if except.iter().any(|exception| exception.covers(&key)) {
             continue;
         }

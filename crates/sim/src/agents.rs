@@ -206,7 +206,7 @@ impl Simulation {
                 match &self.node(node).agent {
                     Agent::Home(_) => {
                         self.binding_changed(node);
-                        self.assist_moved(node, change.home_address, change.path, change.received);
+                        self.assist_moved(node, change.home_address.into(), change.path, change.received);
                     }
                     Agent::Mobile(mobile) if self.fleet.is_none() && !mobile.is_registered() => {
                         self.script.metrics.on_path(self.now, false);
@@ -218,7 +218,7 @@ impl Simulation {
             Event::Visitor(change) => {
                 let text = visitor_text(&change);
                 self.note(node, None, Note::Binding(change.change.name()), format_args!("{text}"));
-                self.assist_moved(node, change.home_address, change.path, ReceivedData::EMPTY);
+                self.assist_moved(node, change.home_address.into(), change.path, ReceivedData::EMPTY);
             }
             Event::Arp(event) => self.arp_event(node, event),
             Event::Registration(event) => {
@@ -357,7 +357,11 @@ impl Simulation {
                 };
                 self.tunnel_mtu_learnt(node, exit, mtu);
             }
-            self.assist_unreachable(node, quoted.header.destination.into(), message);
+            if let IcmpMessage::DestinationUnreachable(error) = message
+                && matches!(error.code, UnreachableCode::Net | UnreachableCode::Host)
+            {
+                self.assist_unreachable(node, quoted.header.destination.into());
+            }
             if let Ok(relayed) = relay_error(message, quoted.header.source, true) {
                 self.send_icmp(
                     node,

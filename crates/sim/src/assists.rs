@@ -4,23 +4,24 @@
 //! until it is sent; a packet that is held is one, and counts as queued.
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use careof_assist::{
     Action, Assistant, Config, Edit, Fate, FlowKey, HoleNews, Input, PacketView, PathId, Report, Token, Told,
     Towards,
 };
 use careof_metrics::AssistDeed;
-use careof_mobility::v4::{HandoverEvent, InterfaceId, PathProperties, Tunnel};
+use careof_mobility::v4::Tunnel;
+use careof_mobility::{HandoverEvent, InterfaceId, PathProperties};
 use careof_plan::{
     FlowId, InterfaceIndex, Locator, NodeId, Route, Side, announced_path, down_of, note_hole, port,
 };
 use careof_scenario::{Handover, LinkId};
 use careof_trace::AssistRecord;
 use careof_wire::icmp::{DestinationUnreachable, IcmpMessage, UnreachableCode, quote_segment};
-use careof_wire::ipv4::Ipv4Header;
-use careof_wire::mip4::{PathReport, ReceivedData};
-use careof_wire::{SackBlocks, Segment, SeqNumber};
+use careof_wire::icmpv6::{self, Icmpv6Message};
+use careof_wire::ipv6::Ipv6Header;
+use careof_wire::{IpHeader, PathReport, ReceivedData, SackBlocks, Segment, SeqNumber};
 
 use crate::agents::Agent;
 use crate::drop_cause::NodeDrop;
@@ -37,7 +38,7 @@ pub(crate) struct Anchor {
     /// How many of these are packets of the run.
     held: u64,
     /// Mobile nodes whose binding has just changed, and whether what was on its way by the path before is lost, if they said.
-    moved: BTreeMap<Ipv4Addr, Told>,
+    moved: BTreeMap<IpAddr, Told>,
     slot: Slot,
     /// What a tunnel adds to a datagram.
     overhead: u16,
@@ -60,7 +61,13 @@ enum Kept {
 /// follow at once and must not overtake it.
 enum ForHere {
     Segment(PacketRef),
-    Unreachable(Locator, IcmpMessage),
+    Error(Locator, IcmpError),
+}
+
+/// An ICMP error of either version.
+enum IcmpError {
+    V4(IcmpMessage),
+    V6(Icmpv6Message),
 }
 
 impl Anchor {
@@ -148,8 +155,8 @@ impl Simulation {
     pub(crate) fn deliver_assisted(&mut self, node: NodeId, interface: InterfaceIndex, packet: PacketRef) {
         let goes_on = match self.direction(node, packet) {
             Some((towards, path)) => {
-                let came_by = match self.node(node).agent {
-                    Agent::Mobile(_) => Some(PathId(interface.0.into())),
+                let came_by = match &self.node(node).agent {
+                    agent if agent.moves() => Some(path_by(InterfaceId(interface.0))),
                     _ => path,
                 };
                 self.show(node, towards, came_by, packet)
@@ -169,7 +176,7 @@ impl Simulation {
         }
         let destination = self.pool[packet].header.destination;
         match &self.node(node).agent {
-            Agent::Mobile(_) => self.originate_on(node, packet, port),
+            agent if agent.moves() => self.originate_on(node, packet, port),
             _ => {
                 let route = self.node(node).place.route(destination);
                 self.forward_on(node, packet, route);
@@ -184,6 +191,9 @@ impl Simulation {
         if outer.is_some() {
             return None;
         }
+        if let Agent::Ipv6(host) = &self.node(node).agent {
+            return self.ipv6_direction(node, host, header);
+        }
         let (to, from) = (header.destination.to_ipv4(), header.source.to_ipv4());
         match &self.node(node).agent {
             Agent::None | Agent::Correspondent(_) | Agent::Ipv6(_) => None,
@@ -192,13 +202,13 @@ impl Simulation {
             }
             Agent::Home(agent) => agent.serves(from).then_some((Towards::Peer, None)),
             Agent::Foreign(agent) => {
-                let behind = |interface: InterfaceId| Some(PathId(interface.0.into()));
+                let behind = |interface: InterfaceId| Some(path_by(interface));
                 let towards_it = agent.deliver(to).map(|interface| (Towards::Mobile, behind(interface)));
                 towards_it.or_else(|| agent.deliver(from).map(|interface| (Towards::Peer, behind(interface))))
             }
             Agent::Mobile(mobile) => {
                 let own = self.mobiles?.address_of(node)?.to_ipv4();
-                let path = mobile.active().map(|interface| PathId(interface.0.into()));
+                let path = mobile.active().map(path_by);
                 match (to == own, from == own) {
                     (true, _) => Some((Towards::Mobile, path)),
                     (_, true) => Some((Towards::Peer, path)),
@@ -224,7 +234,8 @@ impl Simulation {
             Body::Tcp(_) | Body::Message(_) | Body::OnLink(_) => None,
         };
         let overhead = anchor.overhead;
-        let view = PacketView { header: &shown.header.to_ipv4(), segment, is_opaque: false, overhead };
+        let header = shown.header.to_ip(&self.topology.plan);
+        let view = PacketView { header, segment, is_opaque: false, overhead };
         let verdict = anchor.assistant.handle_packet(now, towards, path, &view);
         if let Some(edit) = verdict.edit {
             self.edit(packet, edit);
@@ -312,12 +323,11 @@ impl Simulation {
                 Action::Inject { header, segment, towards } => {
                     self.inject(node, &header, &segment, towards, &mut for_here);
                 }
-                Action::HostUnreachable { quoted, ports, seq } => {
+                Action::Unreachable { quoted, ports, seq } => {
                     self.host_unreachable(node, &quoted, ports, seq, &mut for_here);
                 }
-                Action::FragmentationNeeded { quoted, ports, seq, mtu } => {
-                    let code = UnreachableCode::FragmentationNeeded;
-                    self.tell_sender(node, (code, mtu), (&quoted, ports, seq), &mut for_here);
+                Action::TooBig { quoted, ports, seq, mtu } => {
+                    self.tell_sender(node, Some(mtu), (&quoted, ports, seq), &mut for_here);
                 }
             }
         }
@@ -332,7 +342,7 @@ impl Simulation {
                     self.deliver_to_relay(packet);
                 }
                 ForHere::Segment(packet) => self.deliver_segment(node, packet),
-                ForHere::Unreachable(to, message) => self.send_icmp(node, to, &message),
+                ForHere::Error(to, error) => self.send_error(node, to, &error),
             }
         }
         if let Some(anchor) = &self.node(node).assist {
@@ -406,16 +416,19 @@ impl Simulation {
             Body::Message(_) | Body::OnLink(_) => 0,
         };
         let route = self.node(node).place.route(destination);
+        if let Agent::Ipv6(_) = self.node(node).agent {
+            return self.send_stored_ipv6(node, towards, via, packet, port);
+        }
         match (&self.node(node).agent, towards, via) {
             (Agent::Mobile(mobile), _, via) => {
                 let Some(delivery) = mobile.delivery(destination.to_ipv4(), Some(port)) else { return false };
-                match via.filter(|path| *path != PathId(delivery.interface.0.into())) {
+                match via.filter(|path| *path != path_by(delivery.interface)) {
                     None => self.originate_on(node, packet, port),
                     // The tunnel begins at the new path's address.
                     Some(_) if delivery.tunnel.is_some() => return false,
                     Some(path) => {
-                        let Ok(interface) = u16::try_from(path.0) else { return false };
-                        self.transmit(node, InterfaceIndex(interface), packet);
+                        let PathId::Interface(interface) = path else { return false };
+                        self.transmit(node, InterfaceIndex(interface.0), packet);
                     }
                 }
             }
@@ -423,8 +436,12 @@ impl Simulation {
                 let tunnels = agent.tunnels(destination.to_ipv4());
                 let bound = tunnels.iter().find(|tunnel| path_to(tunnel.exit) == path).copied();
                 // What drains late goes where the mobile node was, as far as anything is known of it still.
-                let left =
-                    tunnels.last().map(|tunnel| Tunnel { exit: Ipv4Addr::from_bits(path.0), ..*tunnel });
+                let left = match path {
+                    PathId::CareOf(IpAddr::V4(exit)) => {
+                        tunnels.last().map(|tunnel| Tunnel { exit, ..*tunnel })
+                    }
+                    _ => None,
+                };
                 let Some(tunnel) = bound.or(left) else { return false };
                 self.encapsulate(node, packet, tunnel);
             }
@@ -436,7 +453,7 @@ impl Simulation {
             }
             (Agent::Foreign(agent), Towards::Mobile, via) => {
                 let destination = destination.to_ipv4();
-                let behind = agent.deliver(destination).map(|interface| PathId(interface.0.into()));
+                let behind = agent.deliver(destination).map(path_by);
                 if let (None, Some(tunnel)) = (behind, agent.tunnel_after(destination)) {
                     // What was kept for who has left follows it.
                     let leads_there = via.is_none_or(|path| path == path_to(tunnel.exit));
@@ -459,7 +476,7 @@ impl Simulation {
     fn mind_black_hole(&mut self, node: NodeId, towards: Towards, via: Option<PathId>, packet: PacketRef) {
         let Some(anchor) = &self.node(node).assist else { return };
         let config = anchor.assistant.config();
-        let header = self.pool[packet].header.to_ipv4();
+        let header = self.pool[packet].header.to_ip(&self.topology.plan);
         if config.black_hole.is_none() || towards != config.place.enters() {
             return;
         }
@@ -473,14 +490,13 @@ impl Simulation {
     fn inject(
         &mut self,
         node: NodeId,
-        header: &Ipv4Header,
+        header: &IpHeader,
         segment: &Segment,
         towards: Towards,
         for_here: &mut Vec<ForHere>,
     ) {
-        let Some((flow, sender)) = self.sender_of((header.source.into(), segment.source_port)) else {
-            return;
-        };
+        let header = Header::of_ip(header, &self.topology.plan);
+        let Some((flow, sender)) = self.sender_of((header.source, segment.source_port)) else { return };
         let ends = &self.flows[usize::from(flow.0)].ends;
         let origin = Origin {
             flow,
@@ -494,7 +510,7 @@ impl Simulation {
         let header = Header {
             identification: self.next_identification(node),
             payload_len: segment.header_len(),
-            ..Header::of_ipv4(header)
+            ..header
         };
         let body = Body::Tcp(*segment);
         let packet =
@@ -508,35 +524,49 @@ impl Simulation {
     fn host_unreachable(
         &mut self,
         node: NodeId,
-        quoted: &Ipv4Header,
+        quoted: &IpHeader,
         ports: (u16, u16),
         seq: SeqNumber,
         for_here: &mut Vec<ForHere>,
     ) {
-        if let Some((flow, sender)) = self.sender_of((quoted.source.into(), ports.0)) {
+        let source = self.topology.plan.locate(quoted.source());
+        if let Some((flow, sender)) = self.sender_of((source, ports.0)) {
             self.count_deed_of(flow, sender, AssistDeed::UnreachableInjected);
         }
-        self.tell_sender(node, (UnreachableCode::Host, 0), (quoted, ports, seq), for_here);
+        self.tell_sender(node, None, (quoted, ports, seq), for_here);
     }
 
-    /// Sends an ICMP error, with what it says of the next hop, about a segment.
+    /// Sends an ICMP error about a segment: that its destination cannot be reached, or the MTU of the next hop.
     fn tell_sender(
         &mut self,
         node: NodeId,
-        (code, next_hop_mtu): (UnreachableCode, u16),
-        (quoted, ports, seq): (&Ipv4Header, (u16, u16), SeqNumber),
+        next_hop_mtu: Option<u16>,
+        (quoted, ports, seq): (&IpHeader, (u16, u16), SeqNumber),
         for_here: &mut Vec<ForHere>,
     ) {
-        let message = IcmpMessage::DestinationUnreachable(DestinationUnreachable {
-            code,
-            next_hop_mtu,
-            quoted: quote_segment(quoted, ports, seq),
-        });
-        let source = Locator::of_ipv4(quoted.source);
+        let source = self.topology.plan.locate(quoted.source());
+        let error = match quoted {
+            IpHeader::V4(quoted) => {
+                IcmpError::V4(IcmpMessage::DestinationUnreachable(DestinationUnreachable {
+                    code: next_hop_mtu
+                        .map_or(UnreachableCode::Host, |_| UnreachableCode::FragmentationNeeded),
+                    next_hop_mtu: next_hop_mtu.unwrap_or_default(),
+                    quoted: quote_segment(quoted, ports, seq),
+                }))
+            }
+            IpHeader::V6(quoted) => IcmpError::V6(icmpv6_error_about(quoted, ports, seq, next_hop_mtu)),
+        };
         if self.is_own(node, source) || self.is_relays_own(node, (source, ports.0)) {
-            for_here.push(ForHere::Unreachable(source, message));
+            for_here.push(ForHere::Error(source, error));
         } else {
-            self.send_icmp(node, source, &message);
+            self.send_error(node, source, &error);
+        }
+    }
+
+    fn send_error(&mut self, node: NodeId, to: Locator, error: &IcmpError) {
+        match error {
+            IcmpError::V4(message) => self.send_icmp(node, to, message),
+            IcmpError::V6(message) => self.send_icmpv6(node, to, message),
         }
     }
 
@@ -564,10 +594,7 @@ impl Simulation {
             Report::Stalled { flow, after_path, .. } => {
                 let Some((id, mobile)) = self.flow_of(&flow) else { return };
                 // Of a flow with data both ways it is that of the data that is worth keeping here.
-                let sender = match self.node(node).agent {
-                    Agent::Mobile(_) => mobile,
-                    _ => mobile.peer(),
-                };
+                let sender = if self.node(node).agent.moves() { mobile } else { mobile.peer() };
                 let measured = self.flows[usize::from(id.0)].measured;
                 if let Some(index) = measured[sender.index()].or(measured[sender.peer().index()]) {
                     self.flow_metrics[index].on_assist_stall(after_path);
@@ -581,11 +608,11 @@ impl Simulation {
     /// Notes what shows of a tunnel that swallows large packets.
     fn note_hole(&mut self, node: NodeId, flow: &FlowKey, path: PathId, news: HoleNews) {
         let name = &self.nodes[usize::from(node.0)].place.name;
-        let towards = match self.nodes[usize::from(node.0)].agent {
-            Agent::Home(_) => Ipv4Addr::from_bits(path.0).to_string(),
-            _ => {
-                let way = u16::try_from(path.0).ok().and_then(|id| self.way_of(node, InterfaceId(id)));
-                way.map_or_else(|| path.0.to_string(), |way| self.links[way.0 as usize].name.clone())
+        let towards = match path {
+            PathId::CareOf(care_of) => care_of.to_string(),
+            PathId::Interface(interface) => {
+                let way = self.way_of(node, interface);
+                way.map_or_else(|| interface.0.to_string(), |way| self.links[way.0 as usize].name.clone())
             }
         };
         let of = self.flow_of(flow).map_or("", |(id, _)| self.flows[usize::from(id.0)].name.as_str());
@@ -595,7 +622,11 @@ impl Simulation {
     /// How assists know a flow whose `mobile` side moves.
     pub(crate) fn flow_key(&self, id: FlowId, mobile: Side) -> FlowKey {
         let ends = &self.flows[usize::from(id.0)].ends;
-        careof_plan::flow_key(id, mobile, Side::BOTH.map(|side| ends[side.index()].address))
+        careof_plan::flow_key(
+            id,
+            mobile,
+            Side::BOTH.map(|side| self.topology.address(ends[side.index()].address)),
+        )
     }
 
     /// The flow that an assist has seen, and the side that moves.
@@ -604,7 +635,8 @@ impl Simulation {
             let id = FlowId(key.mobile_port.wrapping_sub(port(FlowId(0), mobile)));
             let ends = &self.flows.get(usize::from(id.0))?.ends;
             let addresses = (ends[mobile.index()].address, ends[mobile.peer().index()].address);
-            (addresses == (key.mobile.into(), key.peer.into())).then_some((id, mobile))
+            let plan = &self.topology.plan;
+            (addresses == (plan.locate(key.mobile), plan.locate(key.peer))).then_some((id, mobile))
         })
     }
 
@@ -612,7 +644,7 @@ impl Simulation {
     pub(crate) fn assist_moved(
         &mut self,
         node: NodeId,
-        mobile: Ipv4Addr,
+        mobile: IpAddr,
         report: Option<PathReport>,
         received: ReceivedData,
     ) {
@@ -627,21 +659,22 @@ impl Simulation {
         let known = |report: Option<PathReport>| report.map(PathProperties::from).unwrap_or_default();
         for (mobile, told) in core::mem::take(&mut anchor.moved) {
             let Told { mut old_lost, received } = told;
-            let paths: Vec<(PathId, PathProperties)> = match &self.node(node).agent {
-                Agent::Home(agent) => {
+            let paths: Vec<(PathId, PathProperties)> = match (&self.node(node).agent, mobile) {
+                (Agent::Ipv6(host), IpAddr::V6(mobile)) => host.paths_to(mobile),
+                (Agent::Home(agent), IpAddr::V4(mobile)) => {
                     let bindings = agent.bindings_of(mobile).iter();
                     bindings.map(|binding| (path_to(binding.care_of), known(binding.path))).collect()
                 }
-                Agent::Foreign(agent) => {
+                (Agent::Foreign(agent), IpAddr::V4(mobile)) => {
                     let reported = agent.visitor(mobile).and_then(|visitor| visitor.path);
-                    let behind = |interface: InterfaceId| PathId(interface.0.into());
+                    let behind = path_by;
                     let here = agent.deliver(mobile).map(|interface| (behind(interface), known(reported)));
                     // One that has told where it went does not hear this agent any longer.
                     let gone = agent.tunnel_after(mobile).filter(|_| here.is_none());
                     old_lost = old_lost.or(gone.map(|_| true));
                     here.or(gone.map(|tunnel| (path_to(tunnel.exit), known(None)))).into_iter().collect()
                 }
-                Agent::None | Agent::Mobile(_) | Agent::Correspondent(_) | Agent::Ipv6(_) => return,
+                _ => return,
             };
             self.assist_event(node, &Input::Paths { mobile, paths: &paths, old_lost, received });
         }
@@ -651,17 +684,25 @@ impl Simulation {
     pub(crate) fn tell_received_data(&mut self, node: NodeId) {
         let now = self.now;
         let Some(mobile) = self.mobiles.and_then(|mobiles| mobiles.address_of(node)) else { return };
-        if let Node { agent: Agent::Mobile(agent), assist: Some(anchor), .. } = self.node_mut(node) {
-            agent.set_received_data(anchor.assistant.received_data(now, mobile.to_ipv4()));
+        let address = self.topology.address(mobile);
+        match self.node_mut(node) {
+            Node { agent: Agent::Mobile(agent), assist: Some(anchor), .. } => {
+                agent.set_received_data(anchor.assistant.received_data(now, address));
+            }
+            Node { agent: Agent::Ipv6(host), assist: Some(anchor), .. } => {
+                host.set_received_data(anchor.assistant.received_data(now, address));
+            }
+            _ => {}
         }
     }
 
     /// A phase of a handover of a mobile node.
-    pub(crate) fn assist_handover(&mut self, node: NodeId, event: &HandoverEvent) {
+    pub(crate) fn assist_handover<A, C>(&mut self, node: NodeId, event: &HandoverEvent<A, C>) {
         if self.node(node).assist.is_some()
             && let Some(mobile) = self.mobiles.and_then(|mobiles| mobiles.address_of(node))
         {
-            self.assist_event(node, &Input::Handover { mobile: mobile.to_ipv4(), event });
+            let mobile = self.topology.address(mobile);
+            self.assist_event(node, &Input::Handover { mobile, event: &event.phase() });
         }
     }
 
@@ -672,11 +713,12 @@ impl Simulation {
         let buffers = |anchor: &Anchor| anchor.assistant.config().buffer_forward.is_some();
         let agent = Some(agent).filter(|agent| self.node(*agent).assist.as_deref().is_some_and(buffers));
         let mobile = self.mobiles.and_then(|mobiles| mobiles.address_of(node));
-        let Some(mobile) = mobile.map(Locator::to_ipv4) else { return };
+        let Some(mobile) = mobile.map(|mobile| self.topology.address(mobile)) else { return };
         for node in [node].into_iter().chain(agent) {
             if self.node(node).assist.is_some() {
                 let new = announced_path(&self.scenario, &self.topology, handover.to);
-                self.assist_event(node, &Input::Announced { mobile, within: handover.notice, new });
+                let within = handover.notice;
+                self.assist_event(node, &Input::Announced { mobile, within, new });
             }
         }
     }
@@ -685,28 +727,57 @@ impl Simulation {
     pub(crate) fn assist_link(&mut self, node: NodeId, link: LinkId, interface: InterfaceId, up: bool) {
         let path = match &self.node(node).agent {
             _ if self.node(node).assist.is_none() => return,
-            Agent::Foreign(_) => PathId(interface.0.into()),
+            Agent::Foreign(_) => path_by(interface),
             Agent::Home(_) => {
                 let interfaces = &self.node(self.mobile()).place.interfaces;
                 path_to(interfaces[usize::from(self.mobile_interface(link).0)].address.to_ipv4())
+            }
+            Agent::Ipv6(host) if host.is_home_agent() => {
+                let interfaces = &self.node(self.mobile()).place.interfaces;
+                let care_of = interfaces[usize::from(self.mobile_interface(link).0)].address;
+                PathId::CareOf(self.topology.address(care_of))
             }
             Agent::None | Agent::Mobile(_) | Agent::Correspondent(_) | Agent::Ipv6(_) => return,
         };
         self.assist_event(node, &if up { Input::LinkUp { path } } else { Input::LinkDown { path } });
     }
 
-    /// A tunnel of this home agent does not reach its end.
-    pub(crate) fn assist_unreachable(&mut self, node: NodeId, exit: Locator, message: &IcmpMessage) {
-        if let IcmpMessage::DestinationUnreachable(error) = message
-            && matches!(error.code, UnreachableCode::Net | UnreachableCode::Host)
-            && matches!(self.node(node).agent, Agent::Home(_))
-        {
-            self.assist_event(node, &Input::Unreachable { path: path_to(exit.to_ipv4()) });
+    /// A tunnel that begins here does not reach its end.
+    pub(crate) fn assist_unreachable(&mut self, node: NodeId, exit: IpAddr) {
+        let is_home_agent = match &self.node(node).agent {
+            Agent::Home(_) => true,
+            Agent::Ipv6(host) => host.is_home_agent(),
+            _ => false,
+        };
+        if is_home_agent {
+            self.assist_event(node, &Input::Unreachable { path: PathId::CareOf(exit) });
         }
     }
 }
 
 /// A home agent knows the paths to a mobile node by its care-of addresses.
 fn path_to(care_of: Ipv4Addr) -> PathId {
-    PathId(care_of.to_bits())
+    PathId::CareOf(care_of.into())
+}
+
+/// Others know them by their own interfaces.
+const fn path_by(interface: InterfaceId) -> PathId {
+    PathId::Interface(interface)
+}
+
+/// An ICMPv6 error about a segment: that there is no way to its destination, or the MTU of the next hop.
+fn icmpv6_error_about(
+    quoted: &Ipv6Header,
+    ports: (u16, u16),
+    seq: SeqNumber,
+    next_hop_mtu: Option<u16>,
+) -> Icmpv6Message {
+    let quoted = icmpv6::quote_segment(quoted, ports, seq);
+    match next_hop_mtu {
+        Some(mtu) => Icmpv6Message::PacketTooBig(icmpv6::PacketTooBig { mtu: mtu.into(), quoted }),
+        None => Icmpv6Message::DestinationUnreachable(icmpv6::DestinationUnreachable {
+            code: icmpv6::UnreachableCode::NoRoute,
+            quoted,
+        }),
+    }
 }

@@ -1,6 +1,9 @@
 //! The headers of datagrams, of either IP version.
 
-use careof_plan::Locator;
+use core::net::IpAddr;
+
+use careof_plan::{Locator, Plan};
+use careof_wire::IpHeader;
 use careof_wire::ipv4::{Ipv4Header, ecn};
 use careof_wire::ipv6::Ipv6Header;
 
@@ -78,6 +81,40 @@ impl Header {
             more_fragments: self.more_fragments,
             fragment_offset: self.fragment_offset,
             payload_len: self.payload_len,
+        }
+    }
+
+    /// The header that stands for one of either version.
+    pub(crate) fn of_ip(header: &IpHeader, plan: &Plan) -> Self {
+        match header {
+            IpHeader::V4(header) => Self::of_ipv4(header),
+            IpHeader::V6(header) => Self {
+                source: plan.locate(header.source.into()),
+                destination: plan.locate(header.destination.into()),
+                protocol: header.next_header,
+                ttl: header.hop_limit,
+                tos: header.traffic_class,
+                len: IPV6_LEN,
+                payload_len: header.payload_len,
+                dont_fragment: true,
+                ..Self::default()
+            },
+        }
+    }
+
+    /// The header that this one stands for, without extension headers.
+    pub(crate) fn to_ip(self, plan: &Plan) -> IpHeader {
+        match (plan.address(self.source), plan.address(self.destination)) {
+            (IpAddr::V6(source), IpAddr::V6(destination)) => IpHeader::V6(Ipv6Header {
+                source,
+                destination,
+                next_header: self.protocol,
+                hop_limit: self.ttl,
+                traffic_class: self.tos,
+                flow_label: 0,
+                payload_len: self.payload_len,
+            }),
+            _ => IpHeader::V4(self.to_ipv4()),
         }
     }
 

@@ -3,13 +3,14 @@
 //! | module | holds |
 //! |---|---|
 //! | [`mip4`] | Mobile IPv4 registration and its authentication (RFC 5944, RFC 3024) |
-//! | [`mip6`] | Mobile IPv6: the Mobility Header and its authentication (RFC 6275, RFC 4285, RFC 5648, RFC 5555) |
+//! | [`mip6`] | Mobile IPv6: the Mobility Header and its authentication (RFC 6275, RFC 4285, RFC 5648, RFC 5555, RFC 5094) |
 //! | [`dhcp`] | the messages by which an address is obtained (RFC 2131, RFC 2132) |
 //! | [`icmp`] | agent discovery (RFC 1256, RFC 5944), errors and what they quote, echo |
 //! | [`tunnel`] | IP within IP (RFC 2003), minimal encapsulation (RFC 2004), GRE (RFC 2784, RFC 2890) |
 //! | [`ipv4`] | the header, fragmentation, reassembly (RFC 791) |
 //! | [`ipv6`] | the header and its extension headers, Mobile IPv6's among them, fragmentation, reassembly (RFC 8200, RFC 6275) |
 //! | [`icmpv6`] | errors and what they quote, echo (RFC 4443), neighbor discovery (RFC 4861), home agent and mobile prefix discovery (RFC 6275) |
+//! | [`IpHeader`] | a header of either version |
 //! | [`udp`], [`Segment`] | the transport headers (RFC 768, RFC 9293) |
 //! | [`tcp_edit`] | changes to a TCP header that passes (RFC 1624) |
 //!
@@ -38,18 +39,22 @@ mod bits;
 mod checksum;
 mod codes;
 pub mod dhcp;
+mod enterprise;
 mod error;
 mod extension;
 mod fixed;
 pub mod icmp;
 pub mod icmpv6;
+mod ip_header;
 pub mod ipv4;
 pub mod ipv6;
 pub mod mip4;
 pub mod mip6;
 mod numbered;
+mod path_report;
 pub mod protocol;
 mod reassembly;
+mod received_data;
 mod segment;
 mod seq;
 mod spi;
@@ -59,7 +64,11 @@ pub mod tunnel;
 pub mod udp;
 
 pub use checksum::IpAddress;
+pub use enterprise::ENTERPRISE;
 pub use error::Error;
 pub use extension::UnknownExtension;
+pub use ip_header::IpHeader;
+pub use path_report::PathReport;
+pub use received_data::{ReceivedData, ReceivedFlow};
 pub use segment::{Flags, SackBlocks, Segment, Timestamps};
 pub use seq::SeqNumber;

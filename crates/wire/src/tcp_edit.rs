@@ -1,7 +1,8 @@
 //! Changes to the header of a TCP segment that somebody else has made and that passes: in place, with the checksum mended
 //! by what has changed (RFC 1624) instead of made anew, so that a segment that was damaged before stays recognizable as that.
 //!
-//! Everything takes the payload of an IP datagram, from the TCP header on. What is not there is not changed: `false`.
+//! Everything takes the payload of an IP datagram of either version, from the TCP header on: whatever addresses the checksum covers, they
+//! stay. What is not there is not changed: `false`.
 
 use etherparse::tcp_option::{KIND_END, KIND_MAXIMUM_SEGMENT_SIZE, KIND_NOOP, KIND_SELECTIVE_ACK};
 
@@ -123,13 +124,15 @@ const fn fold(sum: u32) -> u16 {
 #[cfg(test)]
 mod tests {
     use alloc::vec::Vec;
-    use core::net::Ipv4Addr;
+    use core::net::{Ipv4Addr, Ipv6Addr};
 
     use super::*;
     use crate::{Flags, SackBlocks, Segment, Timestamps};
 
     const A: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
     const B: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+    const A6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 1);
+    const B6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 2, 0, 0, 0, 0, 0xfffe);
 
     fn acknowledgement() -> Segment {
         let mut segment = Segment {
@@ -153,14 +156,26 @@ mod tests {
         bytes
     }
 
+    fn emitted_over_ipv6(segment: &Segment) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        segment.emit(A6, B6, b"abcde", &mut bytes);
+        bytes
+    }
+
     #[test]
     fn a_changed_segment_is_as_if_it_had_been_made_so() {
         let segment = acknowledgement();
-        let mut bytes = emitted(&segment);
-        assert!(set_window(&mut bytes, 0, ChecksumField::Complete));
-        assert_eq!(bytes, emitted(&Segment { window: 0, ..segment }));
-        assert!(set_ack(&mut bytes, SeqNumber(16), ChecksumField::Complete));
-        assert_eq!(bytes, emitted(&Segment { window: 0, ack: SeqNumber(16), ..segment }));
+        let syn = Segment { flags: Flags::SYN, mss: Some(1_440), payload_len: 5, ..Segment::default() };
+        for emitted in [emitted, emitted_over_ipv6] {
+            let mut bytes = emitted(&segment);
+            assert!(set_window(&mut bytes, 0, ChecksumField::Complete));
+            assert_eq!(bytes, emitted(&Segment { window: 0, ..segment }));
+            assert!(set_ack(&mut bytes, SeqNumber(16), ChecksumField::Complete));
+            assert_eq!(bytes, emitted(&Segment { window: 0, ack: SeqNumber(16), ..segment }));
+            let mut bytes = emitted(&syn);
+            assert!(set_mss(&mut bytes, 1_220, ChecksumField::Complete));
+            assert_eq!(bytes, emitted(&Segment { mss: Some(1_220), ..syn }));
+        }
     }
 
     #[test]
@@ -172,6 +187,9 @@ mod tests {
         let (read, data) = Segment::parse(A, B, &bytes).unwrap();
         assert_eq!((read, data), (Segment { sack: SackBlocks::EMPTY, ..segment }, &b"abcde"[..]));
         assert!(!remove_sack(&mut bytes, ChecksumField::Complete));
+        let mut bytes = emitted_over_ipv6(&segment);
+        assert!(remove_sack(&mut bytes, ChecksumField::Complete));
+        assert_eq!(Segment::parse(A6, B6, &bytes).unwrap().0, read);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What assists did, one thing after the other, for whoever wants to enter it somewhere.
 
 use std::collections::VecDeque;
-use std::net::SocketAddrV4;
+use std::net::SocketAddr;
 
 use careof_assist::{FlowKey, HoleNews, PathId, Report, Towards};
 use careof_base::{Duration, Instant};
@@ -44,7 +44,7 @@ pub enum AssistNews {
     },
     /// A tunnel swallows large packets.
     Hole {
-        /// Its path: at a home agent the bits of the care-of address, else the interface.
+        /// Its path.
         path: PathId,
         /// What shows of it, or is done about it.
         news: HoleNews,
@@ -60,9 +60,9 @@ pub enum AssistNews {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AssistEvent {
     /// The mobile node's end.
-    pub mobile: SocketAddrV4,
+    pub mobile: SocketAddr,
     /// Its correspondent's.
-    pub peer: SocketAddrV4,
+    pub peer: SocketAddr,
     /// What happened.
     pub news: AssistNews,
 }
@@ -118,8 +118,8 @@ impl AssistEvents {
             return;
         }
         let event = AssistEvent {
-            mobile: SocketAddrV4::new(flow.mobile, flow.mobile_port),
-            peer: SocketAddrV4::new(flow.peer, flow.peer_port),
+            mobile: SocketAddr::new(flow.mobile, flow.mobile_port),
+            peer: SocketAddr::new(flow.peer, flow.peer_port),
             news,
         };
         waiting.push_back((now, event));
@@ -128,13 +128,13 @@ impl AssistEvents {
 
 #[cfg(test)]
 mod tests {
-    use std::net::Ipv4Addr;
+    use std::net::{IpAddr, Ipv4Addr};
 
     use super::*;
 
     const FLOW: FlowKey = FlowKey {
-        mobile: Ipv4Addr::new(10, 0, 0, 7),
-        peer: Ipv4Addr::new(10, 9, 0, 2),
+        mobile: IpAddr::V4(Ipv4Addr::new(10, 0, 0, 7)),
+        peer: IpAddr::V4(Ipv4Addr::new(10, 9, 0, 2)),
         mobile_port: 4000,
         peer_port: 80,
     };

@@ -3,21 +3,20 @@
 //! The assistant says what becomes of packets by their headers; here are the packets themselves, and the ways they go.
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use careof_assist::{
-    Action, Assistant, Config, ConfigError, DropReason, Edit, Fate, FlowKey, Input, PacketView, PathId,
-    Place, Report, Token, Towards,
+    Action, Assistant, Config, ConfigError, DropReason, Edit, Fate, FlowKey, Input, PathId, Place,
+    ReadPacket, Report, Token, Towards,
 };
 use careof_base::Instant;
 use careof_wire::icmp::{
     DestinationUnreachable, IcmpMessage, UnreachableCode, error_is_allowed, quote_segment,
 };
 use careof_wire::ipv4::Ipv4Header;
-use careof_wire::mip4::ReceivedData;
 use careof_wire::protocol;
 use careof_wire::tcp_edit::{self, ChecksumField};
-use careof_wire::{Segment, SeqNumber};
+use careof_wire::{IpHeader, ReceivedData, Segment, SeqNumber};
 
 use super::assist_events::{AssistEvents, PacketDeed};
 use super::error_reports::ErrorReport;
@@ -128,26 +127,16 @@ impl Assists {
         overhead: u16,
         datagram: &mut [u8],
     ) -> Shown {
-        let Ok((header, payload)) = Ipv4Header::parse(datagram) else { return Shown::Passes };
-        let segment = if is_segment(&header) { Segment::peek(payload).ok() } else { None };
-        if segment.is_none() && !self.config().is_for_all_packets() {
+        let Some(read) = ReadPacket::of(datagram) else { return Shown::Passes };
+        if read.segment.is_none() && !self.config().is_for_all_packets() {
             return Shown::Passes;
         }
-        // Options are not part of a header as it is read.
-        let header_len = datagram.first().map_or(0, |first| usize::from(first & 0x0f) * 4);
-        let has_other_options = segment.is_some_and(|(_, has_other_options)| has_other_options);
-        let segment = segment.map(|(segment, _)| segment);
-        let view = PacketView {
-            header: &header,
-            segment: segment.as_ref(),
-            is_opaque: has_other_options || header_len > usize::from(Ipv4Header::LEN),
-            overhead,
-        };
         let towards = self.towards(heading);
-        let verdict = self.assistant.handle_packet(now, towards, path, &view);
+        let verdict = self.assistant.handle_packet(now, towards, path, &read.view(overhead));
         if let Some(edit) = verdict.edit {
-            apply(&edit, datagram.get_mut(header_len..).unwrap_or_default());
+            apply(&edit, datagram.get_mut(read.payload_offset..).unwrap_or_default());
         }
+        let (header, segment) = (read.header, read.segment);
         if let Some(token) = verdict.keep {
             self.store(token, Stored { datagram: (*datagram).into(), heading, is_held: false });
         }
@@ -191,8 +180,7 @@ impl Assists {
         let stored = self.take(token)?;
         if !stored.is_held
             && self.events.are_watched()
-            && let Ok((header, payload)) = Ipv4Header::parse(&stored.datagram)
-            && let Ok((segment, _)) = Segment::peek(payload)
+            && let Some(ReadPacket { header, segment: Some(segment), .. }) = ReadPacket::of(&stored.datagram)
         {
             let towards = self.towards(stored.heading);
             let flow = FlowKey::of(towards, &header, &segment);
@@ -229,14 +217,22 @@ impl Assists {
     pub(super) fn acknowledgement(
         &mut self,
         now: Instant,
-        header: &Ipv4Header,
+        header: &IpHeader,
         segment: &Segment,
         towards: Towards,
     ) -> (Vec<u8>, Heading) {
         let mut datagram = Vec::new();
-        Ipv4Header { payload_len: segment.header_len(), protocol: protocol::TCP, ..*header }
-            .emit(&mut datagram);
-        segment.emit(header.source, header.destination, &[], &mut datagram);
+        match header {
+            IpHeader::V4(header) => {
+                Ipv4Header { payload_len: segment.header_len(), protocol: protocol::TCP, ..*header }
+                    .emit(&mut datagram);
+                segment.emit(header.source, header.destination, &[], &mut datagram);
+            }
+            IpHeader::V6(header) => {
+                header.emit(&mut datagram);
+                segment.emit(header.source, header.destination, &[], &mut datagram);
+            }
+        }
         // It is about data that goes the other way.
         let flow = FlowKey::of(towards, header, segment);
         self.events.note(now, flow, towards.back(), PacketDeed::AckInjected);
@@ -244,59 +240,60 @@ impl Assists {
     }
 
     /// The message that the sender of a segment is told that it cannot be delivered with, if it may be told.
-    pub(super) fn host_unreachable(
+    pub(super) fn unreachable(
         &mut self,
         now: Instant,
-        quoted: &Ipv4Header,
+        quoted: &IpHeader,
         ports: (u16, u16),
         seq: SeqNumber,
     ) -> Option<ErrorReport> {
-        // What it forbids by the payload is about ICMP only.
-        if !error_is_allowed(quoted, &[]) {
-            return None;
-        }
         // What cannot be delivered comes from the host.
         let towards = self.towards(Heading::Out);
         let (source_port, destination_port) = ports;
         let flow =
             FlowKey::of(towards, quoted, &Segment { source_port, destination_port, ..Segment::default() });
+        let report = self.about_segment((UnreachableCode::Host, 0), quoted, ports, seq)?;
         self.events.note(now, flow, towards, PacketDeed::UnreachableInjected);
-        Some(self.about_segment((UnreachableCode::Host, 0), quoted, ports, seq))
+        Some(report)
     }
 
     /// The message that the sender of a segment is told with what fits the tunnel, if it may be told.
-    pub(super) fn fragmentation_needed(
+    pub(super) fn too_big(
         &self,
-        quoted: &Ipv4Header,
+        quoted: &IpHeader,
         ports: (u16, u16),
         seq: SeqNumber,
         mtu: u16,
     ) -> Option<ErrorReport> {
-        let code = UnreachableCode::FragmentationNeeded;
-        error_is_allowed(quoted, &[]).then(|| self.about_segment((code, mtu), quoted, ports, seq))
+        self.about_segment((UnreachableCode::FragmentationNeeded, mtu), quoted, ports, seq)
     }
 
     fn about_segment(
         &self,
         (code, next_hop_mtu): (UnreachableCode, u16),
-        quoted: &Ipv4Header,
+        quoted: &IpHeader,
         ports: (u16, u16),
         seq: SeqNumber,
-    ) -> ErrorReport {
+    ) -> Option<ErrorReport> {
+        // What the rule forbids by the payload is about ICMP only. Of IPv6 nothing is carried yet.
+        let IpHeader::V4(quoted) = quoted else { return None };
+        if !error_is_allowed(quoted, &[]) {
+            return None;
+        }
         let quoted_bytes = quote_segment(quoted, ports, seq);
         let message = DestinationUnreachable { code, next_hop_mtu, quoted: quoted_bytes };
-        ErrorReport {
+        Some(ErrorReport {
             source: self.own,
             destination: quoted.source,
             message: IcmpMessage::DestinationUnreachable(message),
-        }
+        })
     }
 
     /// As [`Assistant::longest_fragments`].
     pub(super) fn longest_fragments(
         &self,
         now: Instant,
-        header: &Ipv4Header,
+        header: &IpHeader,
         path: PathId,
         overhead: u16,
     ) -> Option<u16> {
@@ -309,7 +306,7 @@ impl Assists {
     }
 
     /// See [`Assistant::received_data`].
-    pub(super) fn received_data(&self, now: Instant, mobile: Ipv4Addr) -> ReceivedData {
+    pub(super) fn received_data(&self, now: Instant, mobile: IpAddr) -> ReceivedData {
         self.assistant.received_data(now, mobile)
     }
 
@@ -505,12 +502,13 @@ mod tests {
             ..Ipv4Header::default()
         };
         let now = Instant::from_secs(1);
-        let report = assists().host_unreachable(now, &quoted, (80, 40_000), SeqNumber(0x0102_0304)).unwrap();
+        let report =
+            assists().unreachable(now, &quoted.into(), (80, 40_000), SeqNumber(0x0102_0304)).unwrap();
         assert_eq!(report.destination, PEER);
         let IcmpMessage::DestinationUnreachable(message) = report.message else { panic!() };
         assert_eq!(message.code, UnreachableCode::Host);
         assert_eq!(message.quoted[20..], [0, 80, 0x9c, 0x40, 1, 2, 3, 4]);
         let nobody = Ipv4Header { source: Ipv4Addr::UNSPECIFIED, ..quoted };
-        assert_eq!(assists().host_unreachable(now, &nobody, (80, 40_000), SeqNumber(0)), None);
+        assert_eq!(assists().unreachable(now, &nobody.into(), (80, 40_000), SeqNumber(0)), None);
     }
 }

@@ -399,15 +399,15 @@ impl DataPlane {
                 let (datagram, heading) = assists.acknowledgement(now, &header, &segment, towards);
                 self.send_on(now, heading, &datagram, Way::PRESENT, decisions)?;
             }
-            Action::HostUnreachable { quoted, ports, seq } => {
-                if let Some(report) = assists.host_unreachable(now, &quoted, ports, seq)
+            Action::Unreachable { quoted, ports, seq } => {
+                if let Some(report) = assists.unreachable(now, &quoted, ports, seq)
                     && self.limit.allows(now)
                 {
                     self.reports.push(report);
                 }
             }
-            Action::FragmentationNeeded { quoted, ports, seq, mtu } => {
-                if let Some(report) = assists.fragmentation_needed(&quoted, ports, seq, mtu)
+            Action::TooBig { quoted, ports, seq, mtu } => {
+                if let Some(report) = assists.too_big(&quoted, ports, seq, mtu)
                     && self.limit.allows(now)
                 {
                     self.reports.push(report);

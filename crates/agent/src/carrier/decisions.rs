@@ -100,13 +100,13 @@ pub(super) struct Decisions {
 }
 
 /// The path by an agent's or a mobile node's own interface.
-pub(super) fn path_by(interface: InterfaceId) -> PathId {
-    PathId(interface.0.into())
+pub(super) const fn path_by(interface: InterfaceId) -> PathId {
+    PathId::Interface(interface)
 }
 
 /// The path to a care-of address.
 pub(super) fn path_to(care_of: Ipv4Addr) -> PathId {
-    PathId(care_of.into())
+    PathId::CareOf(care_of.into())
 }
 
 impl Decisions {

@@ -297,7 +297,7 @@ impl Carrier {
         if let Setup::Mobile(setup) = &self.setup {
             let new = setup.config.interfaces.iter().find(|known| known.id == id);
             let new = new.map(|known| known.path).unwrap_or_default();
-            let mobile = setup.config.home_address;
+            let mobile = setup.config.home_address.into();
             return self.tell_assist(&careof_assist::Input::Announced { mobile, within, new });
         }
         self.finish_turn()
@@ -314,7 +314,7 @@ impl Carrier {
         within: Duration,
         new: PathProperties,
     ) -> Result<(), Error> {
-        self.tell_assist(&careof_assist::Input::Announced { mobile, within, new })
+        self.tell_assist(&careof_assist::Input::Announced { mobile: mobile.into(), within, new })
     }
 
     /// Home agent: whether packets reach this care-of address, from somebody who knows - as the link layer does where the

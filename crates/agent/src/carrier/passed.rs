@@ -39,7 +39,13 @@ pub(super) fn datagrams_in(len: usize, mtu: u16) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use careof_mobility::v4::InterfaceId;
+
     use super::*;
+
+    const fn path(number: u16) -> PathId {
+        PathId::Interface(InterfaceId(number))
+    }
 
     #[test]
     fn what_was_put_together_counts_as_what_it_was_put_together_from() {
@@ -55,14 +61,14 @@ mod tests {
     #[test]
     fn each_path_has_its_own_sums() {
         let mut passed = Passed::default();
-        passed.note(PathId(1), true, 1, 100);
-        passed.note(PathId(0), false, 2, 200);
-        passed.note(PathId(1), true, 1, 10);
+        passed.note(path(1), true, 1, 100);
+        passed.note(path(0), false, 2, 200);
+        passed.note(path(1), true, 1, 10);
         let traffic = |packets, bytes| Traffic { packets, bytes };
         let sums: Vec<_> = passed.take().collect();
         assert_eq!(
             sums,
-            [(PathId(1), traffic(2, 110), traffic(0, 0)), (PathId(0), traffic(0, 0), traffic(2, 200))]
+            [(path(1), traffic(2, 110), traffic(0, 0)), (path(0), traffic(0, 0), traffic(2, 200))]
         );
         assert_eq!(passed.take().count(), 0);
     }

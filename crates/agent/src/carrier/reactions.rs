@@ -301,7 +301,7 @@ impl Carrier {
         if let (Agent::Mobile(node), Some(assists)) = (&mut self.agent, &self.data.assists)
             && let Some(mobile) = self.setup.home_address()
         {
-            node.set_received_data(assists.received_data(now, mobile));
+            node.set_received_data(assists.received_data(now, mobile.into()));
         }
     }
 
@@ -429,6 +429,7 @@ impl Carrier {
             Event::Visitor(change) => (change.home_address, change.path, ReceivedData::EMPTY),
             Event::Handover(event) => {
                 if let Some(mobile) = self.setup.home_address() {
+                    let (mobile, event) = (mobile.into(), &event.phase());
                     assists.handle_event(now, &assist::Input::Handover { mobile, event });
                 }
                 return;
@@ -454,6 +455,7 @@ impl Carrier {
             Agent::Mobile(_) => return,
         };
         let Told { old_lost, received } = *told;
+        let mobile = mobile.into();
         assists.handle_event(now, &assist::Input::Paths { mobile, paths: &paths, old_lost, received });
     }
 

@@ -1,7 +1,7 @@
 //! What an agent is doing, as a snapshot for people and programs.
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use serde::Serialize;
 
@@ -200,11 +200,11 @@ pub struct AssistDeed {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AssistFlowStatus {
     /// The mobile node.
-    pub home_address: Ipv4Addr,
+    pub home_address: IpAddr,
     /// Its port.
     pub port: u16,
     /// The correspondent.
-    pub peer: Ipv4Addr,
+    pub peer: IpAddr,
     /// Its port.
     pub peer_port: u16,
     /// Seconds since its last packet.

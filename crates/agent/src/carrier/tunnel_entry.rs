@@ -54,7 +54,7 @@ pub(super) fn longest_fragments(
     let (header, _) = Ipv4Header::parse(&stored.datagram).ok().filter(|_| stored.heading == Heading::Out)?;
     let present = || decisions.entrances_for(&header).last().map(|entrance| entrance.path);
     let path = via.or_else(present)?;
-    assists.longest_fragments(now, &header, path, decisions.overhead(&header))
+    assists.longest_fragments(now, &header.into(), path, decisions.overhead(&header))
 }
 
 /// Minimal encapsulation has no room for a fragment (RFC 2004 section 2); it travels IP within IP.

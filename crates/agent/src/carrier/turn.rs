@@ -4,6 +4,7 @@ use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
+use careof_assist::PathId;
 use careof_base::Instant;
 use careof_lab::{NetlinkMonitor, SeenRequest};
 use careof_mobility::v4::{Input, InterfaceId, LinkAddress, Wake, WallClock};
@@ -301,7 +302,7 @@ impl Carrier {
     fn note_passed(&mut self, now: Instant) {
         let Agent::Mobile(node) = &mut self.agent else { return };
         for (path, sent, received) in self.data.passed() {
-            let Ok(interface) = u16::try_from(path.0).map(InterfaceId) else { continue };
+            let PathId::Interface(interface) = path else { continue };
             let packets = |traffic: Traffic| u32::try_from(traffic.packets).unwrap_or(u32::MAX);
             // What came can have been answered already; the other way round it takes longer than a turn.
             if received.packets > 0 {

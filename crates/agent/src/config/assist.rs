@@ -267,7 +267,7 @@ fn exception(field: &Field<'_>, problems: &mut Problems) -> Option<Exception> {
         return None;
     }
     Some(Exception {
-        prefix: network.map(|prefix| (prefix.address(), prefix.length())),
+        prefix: network.map(|prefix| (prefix.address().into(), prefix.length())),
         port: port.and_then(|port| u16::try_from(port).ok()),
     })
 }

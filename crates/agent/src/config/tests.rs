@@ -105,7 +105,7 @@ fn assists_are_those_that_are_asked_for() {
     let text = "[assist]\nuse = \"replay\"\nreplay = { age = \"10 s\", bytes = \"1 MiB\", total = \"2 MiB\" }\n\
         except = [{ prefix = \"10.0.0.0/8\", port = 22 }]\n";
     let replay = Replay { age: std::time::Duration::from_secs(10), bytes: 1 << 20, ..Replay::DEFAULT };
-    let network = (std::net::Ipv4Addr::new(10, 0, 0, 0), 8);
+    let network = (std::net::IpAddr::from([10, 0, 0, 0]), 8);
     let mut expected = Config { replay: Some(replay), ..Config::none(Place::HomeAgent) };
     expected.limits.bytes = 2 << 20;
     expected.except = vec![Exception { prefix: Some(network), port: Some(22) }];

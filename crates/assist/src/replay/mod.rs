@@ -40,8 +40,8 @@ pub(crate) mod release;
 use core::time::Duration;
 
 use careof_base::Instant;
+use careof_wire::ReceivedFlow;
 use careof_wire::SeqNumber;
-use careof_wire::mip4::ReceivedFlow;
 
 use crate::acknowledgement::Wanted;
 use crate::context::{Context, Outbox, Passing};

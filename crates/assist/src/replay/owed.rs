@@ -19,7 +19,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use careof_base::{DataRate, Instant};
-use careof_mobility::v4::PathProperties;
+use careof_mobility::PathProperties;
 use careof_wire::SeqNumber;
 
 use crate::context::{Context, Outbox};

@@ -20,7 +20,7 @@
 //! queue and discipline are there for it, and a replay ends however wrong the rate was that it was told.
 
 use alloc::collections::{BTreeMap, VecDeque};
-use core::net::Ipv4Addr;
+use core::net::IpAddr;
 use core::time::Duration;
 
 use careof_base::{DataRate, Instant};
@@ -35,8 +35,14 @@ use super::owed::rate_of;
 use super::rate_probe::{Arrived, RateProbe};
 use super::{DELAYED_ACK, LEAST_TIMEOUT, Rules};
 
-/// What a packet takes up on the path beyond itself: the outer header (RFC 2003) and about as much for a link's framing.
-const OVERHEAD: u64 = 40;
+/// What a packet takes up on the path beyond itself: the outer header (RFC 2003, RFC 2473) and about 20 bytes of a link's framing.
+const fn overhead(mobile: IpAddr) -> u64 {
+    match mobile {
+        IpAddr::V4(_) => 20 + 20,
+        IpAddr::V6(_) => 40 + 20,
+    }
+}
+
 /// What a flow may send in its turn, bytes: the largest ordinary packet.
 const QUANTUM: u32 = 1_500;
 /// So many packets need no pace where they fit into the path (RFC 6928).
@@ -50,7 +56,7 @@ const NO_ACKS: Duration = Duration::from_secs(1);
 /// The replays under way, at most one a mobile node.
 #[derive(Debug, Default)]
 pub(crate) struct Replays {
-    courses: BTreeMap<Ipv4Addr, Course>,
+    courses: BTreeMap<IpAddr, Course>,
     begun: u64,
 }
 
@@ -77,6 +83,8 @@ pub(crate) struct Course {
     members: BTreeMap<FlowKey, Member>,
     total: Tally,
     largest: u16,
+    /// See [`overhead`].
+    overhead: u64,
     next_at: Instant,
     /// Since when all that was owed is out.
     following_since: Option<Instant>,
@@ -101,18 +109,18 @@ pub(crate) struct Share {
 }
 
 impl Replays {
-    pub(crate) fn is_running(&self, mobile: Ipv4Addr) -> bool {
+    pub(crate) fn is_running(&self, mobile: IpAddr) -> bool {
         !self.courses.is_empty() && self.courses.contains_key(&mobile)
     }
 
     /// The path is another one, or lost: the present course ends. Flows with something to send begin a new one.
-    pub(crate) fn on_path(&mut self, mobile: Ipv4Addr, event: &PathEvent) {
+    pub(crate) fn on_path(&mut self, mobile: IpAddr, event: &PathEvent) {
         if matches!(event, PathEvent::Lost | PathEvent::Usable(_)) {
             self.courses.remove(&mobile);
         }
     }
 
-    fn course(&mut self, mobile: Ipv4Addr) -> Option<&mut Course> {
+    fn course(&mut self, mobile: IpAddr) -> Option<&mut Course> {
         if self.courses.is_empty() { None } else { self.courses.get_mut(&mobile) }
     }
 
@@ -149,7 +157,7 @@ impl Replays {
     }
 
     /// The flow that has to give up waiting packets, and how many bytes may stay.
-    pub(crate) fn over_bound(&mut self, mobile: Ipv4Addr, rules: &Rules) -> Option<(FlowKey, u64)> {
+    pub(crate) fn over_bound(&mut self, mobile: IpAddr, rules: &Rules) -> Option<(FlowKey, u64)> {
         let course = self.course(mobile)?;
         let bound = Self::bound(course, rules)?;
         let excess = course.total.waiting_bytes.checked_sub(bound).filter(|excess| *excess > 0)?;
@@ -159,7 +167,7 @@ impl Replays {
     }
 
     /// Whose turn it is, if something may be sent now.
-    pub(crate) fn next_flow(&mut self, now: Instant, mobile: Ipv4Addr) -> Option<FlowKey> {
+    pub(crate) fn next_flow(&mut self, now: Instant, mobile: IpAddr) -> Option<FlowKey> {
         let course = self.course(mobile)?;
         let Some(key) = course.turns.front().copied() else {
             self.courses.remove(&mobile);
@@ -169,7 +177,7 @@ impl Replays {
     }
 
     /// When to look again.
-    pub(crate) fn wake_at(&mut self, mobile: Ipv4Addr) -> Option<Instant> {
+    pub(crate) fn wake_at(&mut self, mobile: IpAddr) -> Option<Instant> {
         let course = self.course(mobile)?;
         Some(match course.full_since {
             Some(since) => since + course.patience_for_acks(),
@@ -202,7 +210,7 @@ impl Course {
 
     /// What the path holds, and two packets.
     fn pipe(&self, rate: DataRate) -> u64 {
-        let packet = u64::from(self.largest) + OVERHEAD;
+        let packet = u64::from(self.largest) + self.overhead;
         let holds = rate.bits_in(self.round_trip()) / 8;
         // A rate that is looked for is not to be held down by the window.
         let room = if self.given == Some(rate) { holds } else { 2 * holds };
@@ -242,7 +250,7 @@ impl Course {
 
     /// How long the path is taken up by a packet.
     fn cost(&self, now: Instant, size: u16) -> Duration {
-        let bits = (u64::from(size) + OVERHEAD) * 8;
+        let bits = (u64::from(size) + self.overhead) * 8;
         let Some(alone) = self.rate().and_then(|rate| rate.time_for_bits(bits)) else {
             return Duration::ZERO;
         };
@@ -299,6 +307,7 @@ pub(super) fn join(cx: &mut Context<'_>, flow: &mut Flow, rules: &Rules) {
             members: BTreeMap::new(),
             total: Tally::default(),
             largest: 0,
+            overhead: overhead(mobile),
             next_at: cx.now,
             following_since: None,
             full_since: None,

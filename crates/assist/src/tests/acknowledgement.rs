@@ -4,57 +4,60 @@ use core::time::Duration;
 
 use alloc::vec::Vec;
 use careof_base::Instant;
-use careof_mobility::v4::PathProperties;
+use careof_mobility::PathProperties;
 use careof_wire::ipv4::Ipv4Header;
-use careof_wire::mip4::ReceivedData;
-use careof_wire::{Flags, Segment, SeqNumber, Timestamps, protocol};
+use careof_wire::ipv6::Ipv6Header;
+use careof_wire::{Flags, IpHeader, ReceivedData, Segment, SeqNumber, Timestamps};
 
-use super::script::{MOBILE, Script};
+use super::script::{Over, Script, header_of, path};
 use crate::{
-    Action, Assistant, Config, FastRetransmit, Freeze, Input, PacketView, PathId, Place, Towards, WindowClamp,
+    Action, Assistant, Config, FastRetransmit, Freeze, Input, PacketView, Place, Towards, WindowClamp,
 };
 
-const PEER: core::net::Ipv4Addr = core::net::Ipv4Addr::new(192, 0, 2, 1);
 const UNKNOWN: PathProperties = PathProperties { downlink: None, uplink: None, round_trip: None };
 
-fn show(assistant: &mut Assistant, at: u64, towards: Towards, tos: u8, segment: Segment) {
-    let (source, destination, ports) = match towards {
-        Towards::Mobile => (PEER, MOBILE, (80, 40_000)),
-        Towards::Peer => (MOBILE, PEER, (40_000, 80)),
+fn show(assistant: &mut Assistant, (over, at): (Over, u64), towards: Towards, tos: u8, segment: Segment) {
+    let (source_port, destination_port) = match towards {
+        Towards::Mobile => (80, 40_000),
+        Towards::Peer => (40_000, 80),
     };
-    let segment = Segment { source_port: ports.0, destination_port: ports.1, ..segment };
-    let header = Ipv4Header {
-        source,
-        destination,
-        tos,
-        protocol: protocol::TCP,
-        ttl: 61,
-        identification: 99,
-        payload_len: segment.header_len() + segment.payload_len,
-        ..Ipv4Header::default()
+    let segment = Segment { source_port, destination_port, ..segment };
+    let header = match header_of(over.addresses(towards), &segment) {
+        IpHeader::V4(header) => {
+            let (identification, dont_fragment) = (99, false);
+            IpHeader::V4(Ipv4Header { tos, identification, dont_fragment, ..header })
+        }
+        IpHeader::V6(header) => {
+            IpHeader::V6(Ipv6Header { traffic_class: tos, flow_label: 0xabcde, ..header })
+        }
     };
-    let view = PacketView { header: &header, segment: Some(&segment), is_opaque: false, overhead: 20 };
+    let overhead = over.overhead();
+    let view = PacketView { header, segment: Some(&segment), is_opaque: false, overhead };
     assistant.handle_packet(Instant::from_millis(at), towards, None, &view);
 }
 
 #[test]
 fn it_is_one_that_the_receiver_could_send_now() {
+    Over::BOTH.into_iter().for_each(made_over);
+}
+
+fn made_over(over: Over) {
     let any = FastRetransmit { acks: 1, longest_outage: None, ..FastRetransmit::DEFAULT };
     let config = Config { fast_retransmit: Some(any), ..Config::none(Place::MobileNode) };
     let mut assistant = Assistant::new(config).unwrap();
-    let path = Input::Paths {
-        mobile: MOBILE,
-        paths: &[(PathId(1), UNKNOWN)],
+    let news = Input::Paths {
+        mobile: over.mobile(),
+        paths: &[(path(1), UNKNOWN)],
         old_lost: None,
         received: ReceivedData::EMPTY,
     };
-    assistant.handle_event(Instant::ZERO, &path);
+    assistant.handle_event(Instant::ZERO, &news);
     let stamps = |value, echo| Some(Timestamps { value, echo });
     let data = Segment { flags: Flags::ACK, window: 500, ..Segment::default() };
     let from_peer = Segment { seq: SeqNumber(7_000), ack: SeqNumber(u32::MAX - 99), ..data };
     show(
         &mut assistant,
-        1,
+        (over, 1),
         Towards::Mobile,
         0,
         Segment { payload_len: 100, timestamps: stamps(8, 3), ..from_peer },
@@ -64,7 +67,7 @@ fn it_is_one_that_the_receiver_could_send_now() {
     let answer = Segment { flags, seq: SeqNumber(u32::MAX - 99), ack: SeqNumber(7_100), ..data };
     show(
         &mut assistant,
-        2,
+        (over, 2),
         Towards::Peer,
         0xba,
         Segment { payload_len: 50, timestamps: stamps(40, 8), ..answer },
@@ -73,14 +76,14 @@ fn it_is_one_that_the_receiver_could_send_now() {
     let more = Segment { flags: Flags::ACK, seq: SeqNumber(u32::MAX - 49), ack: SeqNumber(7_000), ..data };
     show(
         &mut assistant,
-        3,
+        (over, 3),
         Towards::Peer,
         0xba,
         Segment { payload_len: 60, timestamps: stamps(50, 7), ..more },
     );
 
-    assistant.handle_event(Instant::from_millis(10), &Input::LinkDown { path: PathId(1) });
-    assistant.handle_event(Instant::from_millis(20), &Input::LinkUp { path: PathId(1) });
+    assistant.handle_event(Instant::from_millis(10), &Input::LinkDown { path: path(1) });
+    assistant.handle_event(Instant::from_millis(20), &Input::LinkUp { path: path(1) });
     let actions: Vec<Action> = core::iter::from_fn(|| assistant.poll_action()).collect();
     // The mobile node's own data are owed, too.
     let [
@@ -101,9 +104,14 @@ fn it_is_one_that_the_receiver_could_send_now() {
         ..Segment::default()
     };
     assert_eq!(segment, expected);
-    assert_eq!((header.source, header.destination, header.tos), (MOBILE, PEER, 0xb8));
-    assert_eq!((header.identification, header.dont_fragment), (0, true));
-    assert_eq!(header.payload_len, segment.header_len());
+    assert_eq!((header.source(), header.destination()), (over.mobile(), over.peer()));
+    assert_eq!(header.traffic_class(), 0xb8);
+    assert_eq!(header.total_len(), header.header_len() + segment.header_len());
+    match header {
+        IpHeader::V4(header) => assert_eq!((header.identification, header.dont_fragment), (0, true)),
+        // The way that the flow's packets take.
+        IpHeader::V6(header) => assert_eq!(header.flow_label, 0xabcde),
+    }
 }
 
 #[test]

@@ -1,27 +1,29 @@
 //! What somebody off the path makes up, and what mobile nodes lie: whose connections it harms.
 
 use alloc::vec::Vec;
-use core::net::Ipv4Addr;
+use core::net::{IpAddr, Ipv4Addr};
 use core::time::Duration;
 
 use careof_base::{DataRate, Instant};
-use careof_mobility::v4::PathProperties;
-use careof_wire::ipv4::Ipv4Header;
-use careof_wire::mip4::ReceivedData;
-use careof_wire::{Flags, Segment, SeqNumber, Timestamps, protocol};
+use careof_mobility::PathProperties;
+use careof_wire::{Flags, ReceivedData, Segment, SeqNumber, Timestamps};
 
-use super::script::Script;
+use super::script::{Script, header_of, path};
 use crate::{
-    Action, Assistant, BufferForward, Config, Fate, FlowKey, Input, Limits, MssClamp, PacketView, PathId,
-    PathQueue, Place, QueueAtHandover, Replay, Towards, Verdict,
+    Action, Assistant, BufferForward, Config, Fate, FlowKey, Input, Limits, MssClamp, PacketView, PathQueue,
+    Place, QueueAtHandover, Replay, Towards, Verdict,
 };
 
-const MOBILE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
-const OTHER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
-const PEER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+const MOBILE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
+const OTHER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
+const PEER: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
 const ROOM: usize = Limits::DEFAULT.flows;
 
-fn key(mobile: Ipv4Addr, mobile_port: u16) -> FlowKey {
+fn address(bits: u32) -> IpAddr {
+    IpAddr::V4(Ipv4Addr::from_bits(bits))
+}
+
+fn key(mobile: IpAddr, mobile_port: u16) -> FlowKey {
     FlowKey { mobile, peer: PEER, mobile_port, peer_port: 80 }
 }
 
@@ -65,10 +67,10 @@ impl Wire {
         self.drain();
     }
 
-    fn path(&mut self, mobile: Ipv4Addr, path: u32, properties: PathProperties, old_lost: Option<bool>) {
+    fn path(&mut self, mobile: IpAddr, number: u16, properties: PathProperties, old_lost: Option<bool>) {
         self.event(&Input::Paths {
             mobile,
-            paths: &[(PathId(path), properties)],
+            paths: &[(path(number), properties)],
             old_lost,
             received: ReceivedData::EMPTY,
         });
@@ -80,16 +82,8 @@ impl Wire {
             Towards::Peer => ((key.mobile, key.mobile_port), (key.peer, key.peer_port)),
         };
         let segment = Segment { source_port, destination_port, ..segment };
-        let payload_len = segment.header_len() + segment.payload_len;
-        let header = Ipv4Header {
-            source,
-            destination,
-            protocol: protocol::TCP,
-            ttl: 60,
-            payload_len,
-            ..Ipv4Header::default()
-        };
-        let view = PacketView { header: &header, segment: Some(&segment), is_opaque: false, overhead: 20 };
+        let header = header_of((source, destination), &segment);
+        let view = PacketView { header, segment: Some(&segment), is_opaque: false, overhead: 20 };
         let verdict = self.assistant.handle_packet(self.now, towards, None, &view);
         self.drain();
         verdict
@@ -117,10 +111,10 @@ impl Wire {
     }
 
     /// Segments in one direction, all of other connections.
-    fn made_up(&mut self, count: u32, mobile: impl Fn(u32) -> Ipv4Addr, segment: impl Fn(u32) -> Segment) {
+    fn made_up(&mut self, count: u32, mobile: impl Fn(u32) -> IpAddr, segment: impl Fn(u32) -> Segment) {
         let span = Duration::from_secs(1) / count;
         for n in 0..count {
-            let peer = Ipv4Addr::from_bits(0x0b00_0000 + n);
+            let peer = address(0x0b00_0000 + n);
             let key = FlowKey { mobile: mobile(n), peer, mobile_port: n as u16, peer_port: 443 };
             self.send(&key, Towards::Mobile, segment(n));
             self.wait(span);
@@ -156,8 +150,8 @@ fn without_stamps(segment: Segment) -> Segment {
 
 #[test]
 fn a_live_connection_outlives_a_flood_of_segments_that_somebody_made_up() {
-    type Victim = fn(u32) -> Ipv4Addr;
-    let targets: [Victim; 3] = [|_| MOBILE, |_| OTHER, |n| Ipv4Addr::from_bits(0x0a00_0001 + n % 5_000)];
+    type Victim = fn(u32) -> IpAddr;
+    let targets: [Victim; 3] = [|_| MOBILE, |_| OTHER, |n| address(0x0a00_0001 + n % 5_000)];
     let kinds: [fn(u32) -> Segment; 3] = [
         |n| syn(Flags::SYN, n.wrapping_mul(0x9e37_79b9), 0),
         |n| data(n.wrapping_mul(0x9e37_79b9), 1),
@@ -203,12 +197,8 @@ fn a_flood_of_syns_to_an_open_port_that_answers_ends_no_connection() {
         let live = key(MOBILE, 40_000);
         wire.open(&live);
         for n in 0..20_000u32 {
-            let key = FlowKey {
-                mobile: MOBILE,
-                peer: Ipv4Addr::from_bits(0x0b00_0000 + n),
-                mobile_port: 22,
-                peer_port: 1,
-            };
+            let key =
+                FlowKey { mobile: MOBILE, peer: address(0x0b00_0000 + n), mobile_port: 22, peer_port: 1 };
             wire.send(&key, Towards::Mobile, syn(Flags::SYN, n, 0));
             wire.send(&key, Towards::Peer, syn(Flags::SYN.with(Flags::ACK), 77_777, n + 1));
             // Who has not seen the answer guesses what he should acknowledge.
@@ -379,7 +369,7 @@ fn an_acknowledgement_that_somebody_made_up_is_not_multiplied() {
             wire.wait(Duration::from_secs(1));
         }
         let injected =
-            |action: &&Action| matches!(action, Action::Inject { .. } | Action::HostUnreachable { .. });
+            |action: &&Action| matches!(action, Action::Inject { .. } | Action::Unreachable { .. });
         let injected = wire.done.iter().filter(injected).count();
         assert!(injected <= 10 * 200 + 200, "{injected} messages for 4000");
         let released = wire.done.iter().filter(|action| matches!(action, Action::Release { .. })).count();
@@ -435,7 +425,7 @@ fn whatever_a_mobile_node_says_of_its_path_memory_is_bounded_and_it_comes_to_res
             let mut seq = 5_000u32;
             for (n, report) in reports().into_iter().enumerate() {
                 for (turn, old_lost) in [None, Some(true), Some(false), Some(true)].into_iter().enumerate() {
-                    let path = if turn == 3 { 9 } else { n as u32 % 3 };
+                    let path = if turn == 3 { 9 } else { n as u16 % 3 };
                     wire.path(MOBILE, path, report, old_lost);
                     for _ in 0..5 {
                         wire.send(&live, Towards::Mobile, data(seq, 1_000));
@@ -506,7 +496,7 @@ fn of_mobile_nodes_that_come_and_go_under_ever_new_addresses_nothing_is_left() {
         let mut wire = Wire::new(config);
         let rate = Some(DataRate::from_megabits_per_second(1));
         for n in 0..1_000u32 {
-            let mobile = Ipv4Addr::from_bits(0x0a00_0000 + n);
+            let mobile = address(0x0a00_0000 + n);
             wire.path(
                 mobile,
                 1,
@@ -555,10 +545,9 @@ fn repetitions_that_somebody_made_up_leave_senders_of_live_connections_their_wor
     wire.path(MOBILE, 1, PathProperties::default(), None);
     wire.open(&live);
     wire.data(&live, 1);
-    wire.event(&Input::LinkDown { path: PathId(1) });
+    wire.event(&Input::LinkDown { path: path(1) });
     let told = |wire: &Wire| {
-        let to_live =
-            |action: &&Action| matches!(action, Action::HostUnreachable { ports: (80, 40_000), .. });
+        let to_live = |action: &&Action| matches!(action, Action::Unreachable { ports: (80, 40_000), .. });
         wire.done.iter().filter(to_live).count()
     };
     for second in 1..=5 {

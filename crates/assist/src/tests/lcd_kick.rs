@@ -2,16 +2,16 @@
 
 use core::time::Duration;
 
-use careof_mobility::v4::PathProperties;
-use careof_wire::mip4::ReceivedData;
+use careof_mobility::PathProperties;
+use careof_wire::ReceivedData;
 
-use super::script::{MOBILE, Script};
-use crate::{Config, Input, LcdKick, Limits, PathId, Place, Replay};
+use super::script::{MOBILE, Script, path};
+use crate::{Config, Input, LcdKick, Limits, Place, Replay};
 
 const UNKNOWN: PathProperties = PathProperties { downlink: None, uplink: None, round_trip: None };
 const PATH_2: Input<'static> = Input::Paths {
     mobile: MOBILE,
-    paths: &[(PathId(2), UNKNOWN)],
+    paths: &[(path(2), UNKNOWN)],
     old_lost: None,
     received: ReceivedData::EMPTY,
 };

@@ -12,6 +12,7 @@ mod freeze;
 mod lcd_kick;
 mod m_tcp;
 mod mss_clamp;
+mod packet;
 mod path_queue;
 mod received_data;
 mod replay;

@@ -6,13 +6,13 @@ use alloc::vec::Vec;
 
 use careof_base::DataRate;
 use careof_link::{Discipline, QueueConfig, QueueLimit};
-use careof_mobility::v4::PathProperties;
-use careof_wire::mip4::ReceivedData;
+use careof_mobility::PathProperties;
+use careof_wire::ReceivedData;
 
-use super::script::{MOBILE, Script};
-use crate::{Config, ConfigError, Input, Kind, PathId, PathQueue, Place, QueueAtHandover, Replay};
+use super::script::{MOBILE, Script, path};
+use crate::{Config, ConfigError, Input, Kind, PathQueue, Place, QueueAtHandover, Replay};
 
-/// A queue of `limit` packets; those of the scripts take 1 ms each at 8416 kbit/s.
+/// A queue of `limit` packets; those of the scripts take 1 ms each at 8416 kbit/s, over IPv6 at 8576.
 fn queueing(limit: u32, at_handover: QueueAtHandover) -> Config {
     let queue =
         QueueConfig { limit: QueueLimit::Packets(limit), discipline: Discipline::DropTail, ecn: false };
@@ -24,13 +24,13 @@ fn queueing(limit: u32, at_handover: QueueAtHandover) -> Config {
 fn packets_leave_at_the_rate_of_the_path_and_those_without_room_are_dropped() {
     Script::new(queueing(3, QueueAtHandover::ReRoute)).run(
         "    0  syn
-             1  path 1 rate 8416
+             1  path 1 rate 8416/8576
             10  for mobile 0+1000              -> hold
             10  for mobile 1000+1000           -> hold
-            10  other mobile 526               -> hold
+            10  other mobile 526/536               -> hold
             10  for mobile 2000+1000           -> hold
             10  for mobile 3000+1000           -> drop queue-full
-            10  other mobile 526               -> drop queue-full
+            10  other mobile 526/536               -> drop queue-full
                 = kept 4
             11  > release 0+1000
             12  > release 1000+1000
@@ -48,10 +48,10 @@ fn the_rate_is_below_that_of_the_path_and_pays_for_the_tunnel() {
     if let Some(path) = &mut config.path_queue {
         path.margin = 0.5;
     }
-    // 1072 bytes in the tunnel, at half of 4288 kbit/s.
+    // 1072 bytes in the tunnel, at half of 4288 kbit/s; over IPv6 1112 bytes, at half of 4448 kbit/s.
     Script::new(config).run(
         "    0  syn
-             1  path 1 rate 4288
+             1  path 1 rate 4288/4448
             10  for mobile 0+1000              -> hold
             14  > release 0+1000",
     );
@@ -63,7 +63,7 @@ fn while_the_rate_is_unknown_there_is_no_queue() {
         "    0  syn
              1  path 1
             10  for mobile 0+1000              -> pass
-            20  path 2 rate 8416
+            20  path 2 rate 8416/8576
             30  for mobile 1000+1000           -> hold
             30  for mobile 2000+1000           -> hold
             30  path 3
@@ -78,14 +78,14 @@ fn while_the_rate_is_unknown_there_is_no_queue() {
 fn what_waits_takes_the_new_path_in_order() {
     Script::new(queueing(9, QueueAtHandover::ReRoute)).run(
         "    0  syn
-             1  path 1 rate 8416
+             1  path 1 rate 8416/8576
             10  for mobile 0+1000              -> hold
             10  for mobile 1000+1000           -> hold
             10  for mobile 2000+1000           -> hold
             11  > release 0+1000
             11  down 1
             50  for mobile 3000+1000           -> hold
-            60  path 2 rate 4208
+            60  path 2 rate 4208/4288
             61  for mobile 4000+1000           -> hold
             62  > release 1000+1000
             64  > release 2000+1000
@@ -99,12 +99,12 @@ fn a_rate_that_is_told_right_after_its_path_is_that_of_what_waits() {
     let mut script = Script::new(queueing(9, QueueAtHandover::ReRoute));
     script.run(
         "    0  syn
-             1  path 1 rate 8416
+             1  path 1 rate 8416/8576
             10  for mobile 0+1000              -> hold
             10  for mobile 1000+1000           -> hold",
     );
     for downlink in [None, Some(DataRate::from_kilobits_per_second(4208))] {
-        let paths = [(PathId(2), PathProperties { downlink, ..PathProperties::default() })];
+        let paths = [(path(2), PathProperties { downlink, ..PathProperties::default() })];
         script.event(&Input::Paths {
             mobile: MOBILE,
             paths: &paths,
@@ -114,7 +114,7 @@ fn a_rate_that_is_told_right_after_its_path_is_that_of_what_waits() {
     }
     script.run(
         "   12  > release 0+1000
-            12  path 2 rate 8416
+            12  path 2 rate 8416/8576
             13  > release 1000+1000",
     );
 }
@@ -124,12 +124,12 @@ fn what_waits_is_dropped_at_a_handover_if_that_is_wanted_but_not_at_a_new_regist
     let mut script = Script::new(queueing(9, QueueAtHandover::Drop));
     script.run(
         "    0  syn
-             1  path 1 rate 8416
+             1  path 1 rate 8416/8576
             10  for mobile 0+1000              -> hold
             10  for mobile 1000+1000           -> hold
-            10  path 1 rate 8416
+            10  path 1 rate 8416/8576
             11  > release 0+1000
-            11  path 2 rate 8416
+            11  path 2 rate 8416/8576
             11  > drop 1000+1000 handover
             12  for mobile 2000+1000           -> hold
             13  > release 2000+1000",
@@ -140,16 +140,16 @@ fn what_waits_is_dropped_at_a_handover_if_that_is_wanted_but_not_at_a_new_regist
 fn what_waits_goes_on_by_the_old_path_unless_that_is_dead() {
     Script::new(queueing(9, QueueAtHandover::DrainLate)).run(
         "    0  syn
-             1  path 1 rate 4208
+             1  path 1 rate 4208/4288
             10  for mobile 0+1000              -> hold
             10  for mobile 1000+1000           -> hold
-            11  path 2 rate 8416 alive
+            11  path 2 rate 8416/8576 alive
             11  for mobile 2000+1000           -> hold
             12  > release 0+1000 by 1
             12  > release 2000+1000
             14  > release 1000+1000 by 1
             20  for mobile 3000+1000           -> hold
-            20  path 3 rate 8416 lost
+            20  path 3 rate 8416/8576 lost
             20  > drop 3000+1000 handover",
     );
 }
@@ -158,7 +158,7 @@ fn what_waits_goes_on_by_the_old_path_unless_that_is_dead() {
 fn news_of_a_loss_hold_packets_up_but_not_for_ever() {
     Script::new(queueing(9, QueueAtHandover::ReRoute)).run(
         "    0  syn
-             1  path 1 rate 8416
+             1  path 1 rate 8416/8576
            100  down 1
            200  for mobile 0+1000              -> hold
           2000  up 1
@@ -179,7 +179,7 @@ fn its_discipline_drops_here_what_stands_too_long() {
     }
     let mut script = Script::new(config);
     // One a millisecond, as fast as they leave, behind 30 that came at once.
-    let mut text = "0 syn\n1 path 1 rate 8416".to_string();
+    let mut text = "0 syn\n1 path 1 rate 8416/8576".to_string();
     for n in 0..250_u32 {
         text += &format!("\n{} for mobile {}+1000 -> hold", 10 + n.saturating_sub(30), n * 1000);
     }

@@ -2,7 +2,7 @@
 
 use alloc::format;
 use alloc::vec::Vec;
-use core::net::Ipv4Addr;
+use core::net::{IpAddr, Ipv4Addr};
 
 use careof_base::Instant;
 
@@ -89,6 +89,6 @@ fn a_mobile_node_tells_of_the_flows_that_it_has_just_received() {
     assert_eq!(told(&script, 1_500), [(40_001, 500, Some(0)), (40_000, 1_000, Some(10))]);
     assert_eq!(told(&script, 2_500), [(40_001, 500, Some(0))], "what is old has been acknowledged");
     assert_eq!(told(&script, 3_500), []);
-    let nobody = script.assistant.received_data(Instant::from_millis(1_500), Ipv4Addr::LOCALHOST);
+    let nobody = script.assistant.received_data(Instant::from_millis(1_500), IpAddr::V4(Ipv4Addr::LOCALHOST));
     assert!(nobody.is_empty());
 }

@@ -3,25 +3,20 @@
 use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
-use core::net::Ipv4Addr;
 use core::time::Duration;
 
 use careof_base::{DataRate, Instant};
-use careof_mobility::v4::PathProperties;
-use careof_wire::mip4::ReceivedData;
-
-use careof_wire::{Flags, Segment, SeqNumber, Timestamps};
+use careof_mobility::PathProperties;
+use careof_wire::{Flags, ReceivedData, Segment, SeqNumber, Timestamps};
 use proptest::option;
 use proptest::prelude::*;
 
-use super::script::header_of;
+use super::script::{Over, header_of, path};
 use crate::{
-    Action, Assistant, Config, Fate, HoldLast, Input, Limits, PacketView, PathId, Place, Replay, Rest, Token,
+    Action, Assistant, Config, Fate, HoldLast, Input, Limits, PacketView, Place, Replay, Rest, Token,
     Towards, Which,
 };
 
-const MOBILE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
-const PEER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 /// Near the wrap.
 const FIRST: SeqNumber = SeqNumber(u32::MAX - 2_500);
 const FLOWS: usize = 3;
@@ -54,16 +49,16 @@ enum Event {
         flow: usize,
     },
     Path {
-        id: u32,
+        id: u16,
         kilobits: Option<u64>,
         round_trip_ms: Option<u64>,
         lost: Option<bool>,
     },
     Down {
-        id: u32,
+        id: u16,
     },
     Up {
-        id: u32,
+        id: u16,
     },
     Wait {
         ms: u64,
@@ -81,11 +76,11 @@ fn event() -> impl Strategy<Value = Event> {
             .prop_map(|(flow, part, sack)| Event::Ack { flow, part, sack }),
         1 => (flow.clone(), 0..3_000u32).prop_map(|(flow, back)| Event::Bare { flow, back }),
         1 => flow.prop_map(|flow| Event::Reset { flow }),
-        4 => (1..4u32, option::of(1..20_000u64), option::of(1..800u64), any::<Option<bool>>()).prop_map(
+        4 => (1..4u16, option::of(1..20_000u64), option::of(1..800u64), any::<Option<bool>>()).prop_map(
             |(id, kilobits, round_trip_ms, lost)| Event::Path { id, kilobits, round_trip_ms, lost }
         ),
-        1 => (1..4u32).prop_map(|id| Event::Down { id }),
-        1 => (1..4u32).prop_map(|id| Event::Up { id }),
+        1 => (1..4u16).prop_map(|id| Event::Down { id }),
+        1 => (1..4u16).prop_map(|id| Event::Up { id }),
         6 => (0..400u64).prop_map(|ms| Event::Wait { ms }),
         1 => (0..40_000u64).prop_map(|ms| Event::Wait { ms }),
     ]
@@ -119,6 +114,10 @@ fn config() -> impl Strategy<Value = Config> {
     })
 }
 
+fn over() -> impl Strategy<Value = Over> {
+    prop_oneof![Just(Over::Ipv4), Just(Over::Ipv6)]
+}
+
 /// A packet as the world stores it.
 #[derive(Clone, Copy)]
 struct Stored {
@@ -131,6 +130,7 @@ struct Stored {
 
 struct World {
     assistant: Assistant,
+    over: Over,
     now: Instant,
     stored: BTreeMap<Token, Stored>,
     next: [SeqNumber; FLOWS],
@@ -144,9 +144,10 @@ struct World {
 }
 
 impl World {
-    fn new(config: Config) -> Self {
+    fn new(over: Over, config: Config) -> Self {
         Self {
             assistant: Assistant::new(config).expect("it holds together"),
+            over,
             now: Instant::ZERO,
             stored: BTreeMap::new(),
             next: [FIRST; FLOWS],
@@ -197,7 +198,7 @@ impl World {
                 }
                 // The last acknowledgement once more: what it may say, the test of arbitrary headers holds up.
                 Action::Inject { segment, .. } => assert_eq!(segment.seq_len(), 0, "it has no data"),
-                Action::HostUnreachable { .. } | Action::FragmentationNeeded { .. } => {
+                Action::Unreachable { .. } | Action::TooBig { .. } => {
                     panic!("not of replay")
                 }
             }
@@ -235,10 +236,6 @@ impl World {
 
     fn segment(&mut self, towards: Towards, flow: usize, mut segment: Segment) {
         let port = 40_000 + flow as u16;
-        let (source, destination) = match towards {
-            Towards::Mobile => (PEER, MOBILE),
-            Towards::Peer => (MOBILE, PEER),
-        };
         (segment.source_port, segment.destination_port) = match towards {
             Towards::Mobile => (80, port),
             Towards::Peer => (port, 80),
@@ -246,8 +243,9 @@ impl World {
         // The echo is of no older segment than what is acknowledged may have been: an original passes PAWS.
         let value = self.now.since_start().as_millis() as u32;
         segment.timestamps = Some(Timestamps { value, echo: 0 });
-        let header = header_of((source, destination), &segment);
-        let view = PacketView { header: &header, segment: Some(&segment), is_opaque: false, overhead: 20 };
+        let header = header_of(self.over.addresses(towards), &segment);
+        let overhead = self.over.overhead();
+        let view = PacketView { header, segment: Some(&segment), is_opaque: false, overhead };
         let verdict = self.assistant.handle_packet(self.now, towards, None, &view);
         let index = self.arrived[flow];
         let mut stored = Stored { flow, index, size: header.total_len(), has_gone_on: true };
@@ -316,16 +314,16 @@ impl World {
                     uplink: None,
                     round_trip: round_trip_ms.map(Duration::from_millis),
                 };
-                let paths = [(PathId(id), properties)];
+                let paths = [(path(id), properties)];
                 self.event(&Input::Paths {
-                    mobile: MOBILE,
+                    mobile: self.over.mobile(),
                     paths: &paths,
                     old_lost: lost,
                     received: ReceivedData::EMPTY,
                 });
             }
-            Event::Down { id } => self.event(&Input::LinkDown { path: PathId(id) }),
-            Event::Up { id } => self.event(&Input::LinkUp { path: PathId(id) }),
+            Event::Down { id } => self.event(&Input::LinkDown { path: path(id) }),
+            Event::Up { id } => self.event(&Input::LinkUp { path: path(id) }),
             Event::Wait { ms } => self.wait_until(self.now + Duration::from_millis(ms)),
         }
     }
@@ -337,8 +335,11 @@ proptest! {
     /// Every packet goes on in its place or not at all, every token stands for one packet until it is given back, no bound is
     /// exceeded, and in the end nothing is left.
     #[test]
-    fn order_tokens_and_bounds_hold(config in config(), events in proptest::collection::vec(event(), 1..200)) {
-        let mut world = World::new(config);
+    fn order_tokens_and_bounds_hold(
+        (over, config) in (over(), config()),
+        events in proptest::collection::vec(event(), 1..200),
+    ) {
+        let mut world = World::new(over, config);
         for event in &events {
             world.step(event);
         }
@@ -358,8 +359,11 @@ proptest! {
 
     /// Without an acknowledgement in sight, and without a word of the path, what is stored ends by its age.
     #[test]
-    fn what_nobody_acknowledges_ends(config in config(), events in proptest::collection::vec(event(), 1..100)) {
-        let mut world = World::new(config);
+    fn what_nobody_acknowledges_ends(
+        (over, config) in (over(), config()),
+        events in proptest::collection::vec(event(), 1..100),
+    ) {
+        let mut world = World::new(over, config);
         for event in events.iter().filter(|event| !matches!(event, Event::Ack { .. })) {
             world.step(event);
         }

@@ -17,24 +17,79 @@
 //! acknowledgement without data; `again` says that the data were sent before, with a younger timestamp. `flow 2` is another
 //! connection, `by 1` the path that a packet takes, `stamp` and `echo` its timestamps; `syn plain` permits no SACK,
 //! `other mobile 500` is a datagram of 500 bytes for it that is none of TCP, and `before 1000` is a segment without data of the number in front of that, like a keep-alive.
+//!
+//! A script holds over IPv4 and over IPv6, where headers are 20 bytes longer, the tunnel's too: [`Script::new`] runs it over both. Where
+//! that makes a difference, `1006/1492` is a number for each; and [`Script::over`] runs a script over one of them only.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use core::net::Ipv4Addr;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use core::time::Duration;
 
+use alloc::boxed::Box;
 use careof_base::{DataRate, Instant};
-use careof_mobility::v4::PathProperties;
+use careof_mobility::{InterfaceId, PathProperties};
 use careof_wire::ipv4::Ipv4Header;
-use careof_wire::mip4::{ReceivedData, ReceivedFlow};
-use careof_wire::{Flags, Segment, SeqNumber, Timestamps, protocol};
+use careof_wire::ipv6::Ipv6Header;
+use careof_wire::{Flags, IpHeader, ReceivedData, ReceivedFlow, Segment, SeqNumber, Timestamps, protocol};
 
 use crate::{Action, Assistant, Config, Edit, Fate, Input, PacketView, PathId, Token, Towards, Verdict};
 
-pub(super) const MOBILE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
-const PEER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+/// Over which version of IP the ends speak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Over {
+    Ipv4,
+    Ipv6,
+}
+
+impl Over {
+    pub(super) const BOTH: [Self; 2] = [Self::Ipv4, Self::Ipv6];
+
+    pub(super) const fn mobile(self) -> IpAddr {
+        match self {
+            Self::Ipv4 => IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)),
+            Self::Ipv6 => IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 1)),
+        }
+    }
+
+    pub(super) const fn peer(self) -> IpAddr {
+        match self {
+            Self::Ipv4 => IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)),
+            Self::Ipv6 => IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 99, 0, 0, 0, 0, 1)),
+        }
+    }
+
+    /// Source and destination of what goes `towards` an end.
+    pub(super) const fn addresses(self, towards: Towards) -> (IpAddr, IpAddr) {
+        match towards {
+            Towards::Mobile => (self.peer(), self.mobile()),
+            Towards::Peer => (self.mobile(), self.peer()),
+        }
+    }
+
+    /// A line as it stands over this version: of `1006/1492` one.
+    fn read(self, line: &str) -> String {
+        let one = |word: &'_ str| match (word.split_once('/'), self) {
+            (Some((over_ipv4, _)), Self::Ipv4) => over_ipv4.to_string(),
+            (Some((_, over_ipv6)), Self::Ipv6) => over_ipv6.to_string(),
+            (None, _) => word.to_string(),
+        };
+        line.split_whitespace().map(one).collect::<Vec<_>>().join(" ")
+    }
+
+    /// What a tunnel adds, bytes.
+    pub(super) const fn overhead(self) -> u16 {
+        match self {
+            Self::Ipv4 => 20,
+            Self::Ipv6 => 40,
+        }
+    }
+}
+
+/// The mobile node over IPv4.
+pub(super) const MOBILE: IpAddr = Over::Ipv4.mobile();
 const MOBILE_PORT: u16 = 40_000;
 const PEER_PORT: u16 = 80;
 /// The first byte of each end; near the wrap, so that every script of some length crosses it.
@@ -42,6 +97,9 @@ pub(super) const FIRST: SeqNumber = SeqNumber(u32::MAX - 2_500);
 
 pub(super) struct Script {
     pub(super) assistant: Assistant,
+    over: Over,
+    /// The same over the other version.
+    twin: Option<Box<Self>>,
     now: Instant,
     /// What is stored, by token: how it reads.
     stored: BTreeMap<Token, String>,
@@ -52,6 +110,8 @@ pub(super) struct Script {
     pub(super) timestamps: bool,
     /// The next segments carry options that cannot be read.
     pub(super) opaque: bool,
+    /// The care-of address by which packets go that are said to go by no path.
+    pub(super) care_of: Option<IpAddr>,
     line: String,
     /// Which connection the line is about, and the path that its packet takes.
     flow: u16,
@@ -62,16 +122,31 @@ fn ms(instant: Instant) -> u128 {
     instant.since_start().as_millis()
 }
 
+/// A path, by its number.
+pub(super) const fn path(number: u16) -> PathId {
+    PathId::Interface(InterfaceId(number))
+}
+
 impl Script {
+    /// A script that holds over both versions. What is looked at from outside is that over IPv4.
     pub(super) fn new(config: Config) -> Self {
+        let twin = Some(Box::new(Self::over(Over::Ipv6, config.clone())));
+        Self { twin, ..Self::over(Over::Ipv4, config) }
+    }
+
+    /// A script over one version.
+    pub(super) fn over(over: Over, config: Config) -> Self {
         Self {
             assistant: Assistant::new(config).expect("the script's configuration holds together"),
+            over,
+            twin: None,
             now: Instant::ZERO,
             stored: BTreeMap::new(),
             done: VecDeque::new(),
             data_window: 1_000,
             timestamps: true,
             opaque: false,
+            care_of: None,
             line: String::new(),
             flow: 1,
             path: None,
@@ -81,22 +156,37 @@ impl Script {
     /// Runs the script and checks that nothing else was done.
     pub(super) fn run(&mut self, script: &str) {
         for line in script.lines() {
-            let line = line.trim();
+            let line = self.over.read(line);
             if !line.is_empty() {
-                self.line = line.to_string();
-                self.step(line);
+                self.line.clone_from(&line);
+                self.step(&line);
             }
         }
         assert!(self.done.is_empty(), "not in the script: {:?}", self.done);
+        if let Some(twin) = self.twin() {
+            twin.run(script);
+        }
+    }
+
+    /// The twin, set up likewise.
+    fn twin(&mut self) -> Option<&mut Self> {
+        let twin = self.twin.as_deref_mut()?;
+        (twin.data_window, twin.timestamps, twin.opaque) = (self.data_window, self.timestamps, self.opaque);
+        Some(twin)
     }
 
     /// Runs the script, and tells what was done instead of checking it.
     pub(super) fn run_and_tell(&mut self, script: &str) -> Vec<String> {
         script.lines().for_each(|line| {
-            self.line = line.to_string();
-            self.step(line);
+            let line = self.over.read(line);
+            self.line.clone_from(&line);
+            self.step(&line);
         });
-        self.done.drain(..).map(|(_, what)| what).collect()
+        let told = self.done.drain(..).map(|(_, what)| what).collect();
+        if let Some(twin) = self.twin() {
+            assert_eq!(twin.run_and_tell(script), told, "over IPv6 as over IPv4");
+        }
+        told
     }
 
     fn step(&mut self, line: &str) {
@@ -129,7 +219,8 @@ impl Script {
         };
         let input = words(input);
         self.flow = number(&input, "flow").map_or(1, |flow| flow as u16);
-        self.path = number(&input, "by").map(PathId);
+        self.path = number(&input, "by").map(|number| path(number as u16));
+        self.path = self.path.or(self.care_of.map(PathId::CareOf));
         match input.as_slice() {
             ["syn", rest @ ..] => {
                 for (towards, is_answer) in [(Towards::Peer, false), (Towards::Mobile, true)] {
@@ -146,10 +237,21 @@ impl Script {
                 assert_eq!(self.syn(Towards::Mobile, true, true, 1_000), "pass", "a SYN passes")
             }
             ["other", end, size] => {
-                let payload_len = size.parse::<u16>().expect("a length") - 20;
-                let (source, destination) = addresses(towards(end));
-                let header = Ipv4Header { source, destination, payload_len, ..Ipv4Header::default() };
-                let view = PacketView { header: &header, segment: None, is_opaque: false, overhead: 20 };
+                // Of its version's header and so much in it that it is of that size.
+                let size = size.parse::<u16>().expect("a length");
+                let header = match self.over.addresses(towards(end)) {
+                    (IpAddr::V4(source), IpAddr::V4(destination)) => {
+                        let payload_len = size - Ipv4Header::LEN;
+                        Ipv4Header { source, destination, payload_len, ..Ipv4Header::default() }.into()
+                    }
+                    (IpAddr::V6(source), IpAddr::V6(destination)) => {
+                        let payload_len = size - Ipv6Header::LEN;
+                        Ipv6Header { source, destination, payload_len, ..Ipv6Header::default() }.into()
+                    }
+                    _ => unreachable!("the ends are of one version"),
+                };
+                let overhead = self.over.overhead();
+                let view = PacketView { header, segment: None, is_opaque: false, overhead };
                 let found = self.show(towards(end), &view, "other");
                 assert_eq!(Some(found), expected, "{line}");
             }
@@ -161,9 +263,9 @@ impl Script {
                 let found = self.acknowledgement(towards(end).back(), rest);
                 assert_eq!(Some(found), expected, "{line}");
             }
-            ["path", path, rest @ ..] => {
+            ["path", number, rest @ ..] => {
                 let properties = properties(rest);
-                let paths = [(PathId(path.parse().expect("a number")), properties)];
+                let paths = [(path(number.parse().expect("a number")), properties)];
                 let old_lost = if rest.contains(&"lost") {
                     Some(true)
                 } else if rest.contains(&"alive") {
@@ -172,13 +274,19 @@ impl Script {
                     None
                 };
                 let received = self.told(rest);
-                self.event(&Input::Paths { mobile: MOBILE, paths: &paths, old_lost, received });
+                let mobile = self.over.mobile();
+                self.hand_in(&Input::Paths { mobile, paths: &paths, old_lost, received });
             }
-            ["down", path] => self.event(&Input::LinkDown { path: PathId(path.parse().expect("a number")) }),
-            ["up", path] => self.event(&Input::LinkUp { path: PathId(path.parse().expect("a number")) }),
+            ["down", number] => {
+                self.hand_in(&Input::LinkDown { path: path(number.parse().expect("a number")) });
+            }
+            ["up", number] => {
+                self.hand_in(&Input::LinkUp { path: path(number.parse().expect("a number")) });
+            }
             ["announced", within, rest @ ..] => {
                 let within = Duration::from_millis(within.parse().expect("a time in ms"));
-                self.event(&Input::Announced { mobile: MOBILE, within, new: properties(rest) });
+                let (mobile, new) = (self.over.mobile(), properties(rest));
+                self.hand_in(&Input::Announced { mobile, within, new });
             }
             ["wait"] => {}
             _ => panic!("not a line of the language: {line}"),
@@ -207,8 +315,23 @@ impl Script {
         self.now = until;
     }
 
-    /// Gives the assistant an event.
+    /// Gives the assistant an event about [`MOBILE`], and one over the other version the same about its mobile node.
     pub(super) fn event(&mut self, input: &Input<'_>) {
+        self.hand_in(input);
+        if let Some(twin) = self.twin() {
+            let mobile = twin.over.mobile();
+            twin.hand_in(&match *input {
+                Input::Paths { mobile: _, paths, old_lost, received } => {
+                    Input::Paths { mobile, paths, old_lost, received }
+                }
+                Input::Announced { mobile: _, within, new } => Input::Announced { mobile, within, new },
+                Input::Handover { mobile: _, event } => Input::Handover { mobile, event },
+                other => other,
+            });
+        }
+    }
+
+    fn hand_in(&mut self, input: &Input<'_>) {
         self.assistant.handle_event(self.now, input);
         self.drain();
     }
@@ -222,10 +345,11 @@ impl Script {
                         false => self.stored.remove(&token),
                     };
                     let what = what.unwrap_or_else(|| panic!("{token:?} is not stored: {}", self.line));
-                    via.map_or_else(
-                        || format!("release {what}"),
-                        |path| format!("release {what} by {}", path.0),
-                    )
+                    match via {
+                        None => format!("release {what}"),
+                        Some(PathId::Interface(InterfaceId(number))) => format!("release {what} by {number}"),
+                        Some(PathId::CareOf(care_of)) => format!("release {what} by {care_of}"),
+                    }
                 }
                 Action::Discard { token, dropped } => {
                     let what = self.stored.remove(&token);
@@ -234,12 +358,10 @@ impl Script {
                     format!("drop {what} {}", reason.name())
                 }
                 Action::Inject { header, segment, towards } => {
-                    let addresses = match towards {
-                        Towards::Mobile => (PEER, MOBILE),
-                        Towards::Peer => (MOBILE, PEER),
-                    };
-                    assert_eq!((header.source, header.destination), addresses, "{}", self.line);
-                    assert_eq!(header.payload_len, segment.header_len(), "an acknowledgement has no data");
+                    let addresses = self.over.addresses(towards);
+                    assert_eq!((header.source(), header.destination()), addresses, "{}", self.line);
+                    let len = header.header_len() + segment.header_len();
+                    assert_eq!(header.total_len(), len, "an acknowledgement has no data");
                     let end = if towards == Towards::Mobile { "mobile" } else { "peer" };
                     let mut text =
                         format!("ack {} win {} for {end}", segment.ack.bytes_since(FIRST), segment.window);
@@ -248,12 +370,12 @@ impl Script {
                     }
                     text
                 }
-                Action::HostUnreachable { quoted, seq, .. } => {
-                    let to = if quoted.source == PEER { "peer" } else { "mobile" };
+                Action::Unreachable { quoted, seq, .. } => {
+                    let to = if quoted.source() == self.over.peer() { "peer" } else { "mobile" };
                     format!("unreachable {} for {to}", seq.bytes_since(FIRST))
                 }
-                Action::FragmentationNeeded { quoted, seq, mtu, .. } => {
-                    let to = if quoted.source == PEER { "peer" } else { "mobile" };
+                Action::TooBig { quoted, seq, mtu, .. } => {
+                    let to = if quoted.source() == self.over.peer() { "peer" } else { "mobile" };
                     format!("too-large {} mtu {mtu} for {to}", seq.bytes_since(FIRST))
                 }
             };
@@ -320,7 +442,7 @@ impl Script {
     /// What the mobile node says that it has: `has NUMBER`, and `echo STAMP` with it.
     fn told(&self, rest: &[&str]) -> ReceivedData {
         let flow = |ack| ReceivedFlow {
-            peer: PEER,
+            peer: self.over.peer(),
             peer_port: PEER_PORT,
             mobile_port: MOBILE_PORT + self.flow - 1,
             ack: FIRST.plus(ack),
@@ -334,15 +456,14 @@ impl Script {
             let value = number(rest, "stamp").unwrap_or(ms(self.now) as u32);
             segment.timestamps = Some(Timestamps { value, echo: number(rest, "echo").unwrap_or(0) });
         }
-        let (source, destination) = addresses(towards);
         let mobile_port = MOBILE_PORT + self.flow - 1;
         (segment.source_port, segment.destination_port) = match towards {
             Towards::Mobile => (PEER_PORT, mobile_port),
             Towards::Peer => (mobile_port, PEER_PORT),
         };
-        let header = header_of((source, destination), &segment);
-        let view =
-            PacketView { header: &header, segment: Some(&segment), is_opaque: self.opaque, overhead: 20 };
+        let header = header_of(self.over.addresses(towards), &segment);
+        let overhead = self.over.overhead();
+        let view = PacketView { header, segment: Some(&segment), is_opaque: self.opaque, overhead };
         self.show(towards, &view, what)
     }
 
@@ -383,24 +504,28 @@ impl Script {
     }
 }
 
-/// Source and destination of what goes `towards` an end.
-const fn addresses(towards: Towards) -> (Ipv4Addr, Ipv4Addr) {
-    match towards {
-        Towards::Mobile => (PEER, MOBILE),
-        Towards::Peer => (MOBILE, PEER),
-    }
-}
-
 /// The IP header of a segment.
-pub(super) fn header_of((source, destination): (Ipv4Addr, Ipv4Addr), segment: &Segment) -> Ipv4Header {
-    Ipv4Header {
-        source,
-        destination,
-        protocol: protocol::TCP,
-        ttl: 63,
-        dont_fragment: true,
-        payload_len: segment.header_len() + segment.payload_len,
-        ..Ipv4Header::default()
+pub(super) fn header_of(addresses: (IpAddr, IpAddr), segment: &Segment) -> IpHeader {
+    let payload_len = segment.header_len() + segment.payload_len;
+    match addresses {
+        (IpAddr::V4(source), IpAddr::V4(destination)) => IpHeader::V4(Ipv4Header {
+            source,
+            destination,
+            protocol: protocol::TCP,
+            ttl: 63,
+            dont_fragment: true,
+            payload_len,
+            ..Ipv4Header::default()
+        }),
+        (IpAddr::V6(source), IpAddr::V6(destination)) => IpHeader::V6(Ipv6Header {
+            source,
+            destination,
+            next_header: protocol::TCP,
+            hop_limit: 63,
+            payload_len,
+            ..Ipv6Header::default()
+        }),
+        _ => unreachable!("both ends are of one version"),
     }
 }
 

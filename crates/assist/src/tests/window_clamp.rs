@@ -128,10 +128,10 @@ fn a_round_trip_that_is_longer_than_told_counts_and_one_with_a_queue_does_not() 
              0  for mobile 0+960                 -> pass
            310  from mobile ack 960 win 10000    -> pass win 505   # 300 ms and 10 on the wire
            320  for mobile 960+64040             -> pass
-          1500  from mobile ack 65000 win 10000  -> pass win 243   # 30,000 + 1,000
+          1500  from mobile ack 65000 win 10000  -> pass win 243/242   # 30,000 + 1,000
           1510  for mobile 65000+60000           -> pass
           1511  for mobile 125000+960            -> pass           # finds 60,000 on their way
-          9000  from mobile ack 125960 win 10000 -> pass win 243
+          9000  from mobile ack 125960 win 10000 -> pass win 243/242
           9001  path 2 rate 800 rtt 100
           9010  for mobile 125960+60000          -> pass
           9020  from mobile ack 185960 win 10000 -> pass win 86    # the new path's own: 10,000 + 1,000",

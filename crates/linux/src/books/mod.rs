@@ -9,7 +9,7 @@ mod datagrams;
 mod packets;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use careof_agent::{AssistEvent, AssistNews, PacketDeed};
@@ -387,8 +387,9 @@ impl Books {
     /// What an assist did counts for the sender of the data concerned.
     fn enter_assist(&mut self, at: Instant, node: NodeId, event: &AssistEvent) {
         let key = (event.mobile.port(), event.peer.port());
-        let is_of = |end: &ConnectionEnd, address: SocketAddrV4| {
-            self.own[usize::from(end.node.0)].contains(address.ip())
+        let is_of = |end: &ConnectionEnd, address: SocketAddr| match address.ip() {
+            IpAddr::V4(address) => self.own[usize::from(end.node.0)].contains(&address),
+            IpAddr::V6(_) => false,
         };
         let known = self.by_ports.get(&key).into_iter().flatten();
         let found = known.copied().find(|(id, mobile)| {
@@ -435,13 +436,12 @@ impl Books {
     /// What shows of a tunnel that swallows large packets.
     fn enter_hole(&mut self, at: Instant, node: NodeId, flow: &str, path: PathId, news: HoleNews) {
         let place = self.topology.place(node);
-        let towards = match place.role {
-            Role::HomeAgent => Ipv4Addr::from_bits(path.0).to_string(),
-            _ => {
-                let interface = u16::try_from(path.0).ok().map(InterfaceId);
-                let way = interface.and_then(|interface| self.way_of(node, interface));
+        let towards = match path {
+            PathId::CareOf(care_of) => care_of.to_string(),
+            PathId::Interface(interface) => {
+                let way = self.way_of(node, interface);
                 way.and_then(|way| self.ways.get(way.0 as usize).cloned())
-                    .unwrap_or_else(|| path.0.to_string())
+                    .unwrap_or_else(|| interface.0.to_string())
             }
         };
         note_hole(&mut self.black_holes, at, (&place.name, towards), flow, news);

@@ -2,38 +2,25 @@
 
 use careof_wire::mip4::{Identification, PathReport};
 
-use crate::PathProperties;
+use crate::path_news;
 use crate::replay::TIMESTAMP_PRECISION;
 use crate::time_of_day::NtpTime;
 
-impl From<PathReport> for PathProperties {
-    /// What a mobile node said of a path, without what it said of the one before.
-    fn from(report: PathReport) -> Self {
-        let PathReport { downlink, uplink, round_trip, old_path_lost: _, repeated_for: _ } = report;
-        Self { downlink, uplink, round_trip }
-    }
-}
-
-/// What a report tells that came with the Identification `own`, to who has had the report `before` of the same care-of address. The
-/// loss of the old path is no news when it was told by a request that this one repeats: what was lost then has been sent again.
+/// What a report tells that came with the Identification `own`, to who has had the report `before` of the same care-of address.
 pub(crate) fn news(
     report: Option<PathReport>,
     own: Identification,
     before: Option<(PathReport, Identification)>,
 ) -> Option<PathReport> {
-    let mut report = report?;
-    if let Some((before, identification)) = before
-        && before.old_path_lost == Some(true)
-        && report.old_path_lost == Some(true)
-        && !report.repeated_for.is_zero()
-    {
+    let report = report?;
+    let is_repetition = || {
         // Only timestamps are chosen anew for a repetition, so these are two.
-        let [own, first] = [own, identification].map(|identification| NtpTime::from_bits(identification.0));
-        if first.is_within(report.repeated_for + TIMESTAMP_PRECISION, own) {
-            report.old_path_lost = Some(false);
-        }
-    }
-    Some(report)
+        before.is_some_and(|(_, first)| {
+            let [own, first] = [own, first].map(|identification| NtpTime::from_bits(identification.0));
+            !report.repeated_for.is_zero() && first.is_within(report.repeated_for + TIMESTAMP_PRECISION, own)
+        })
+    };
+    Some(path_news::news(report, before.map(|(before, _)| before), is_repetition))
 }
 
 #[cfg(test)]

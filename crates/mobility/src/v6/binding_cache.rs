@@ -10,7 +10,7 @@ use core::net::Ipv6Addr;
 use core::time::Duration;
 
 use careof_base::{Holdings, Instant};
-use careof_wire::mip6::{BindingId, Lifetime, SequenceNumber};
+use careof_wire::mip6::{BindingId, Lifetime, ReceivedData, SequenceNumber};
 
 use super::BindingChanged;
 use crate::ration::NodeRation;
@@ -47,6 +47,8 @@ impl CachedBinding {
             id: self.id,
             lifetime: if gone { Lifetime::ZERO } else { self.lifetime },
             change,
+            path: None,
+            received: ReceivedData::EMPTY,
         }
     }
 }

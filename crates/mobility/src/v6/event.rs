@@ -5,7 +5,7 @@ use core::net::Ipv6Addr;
 use core::time::Duration;
 
 use careof_wire::icmpv6::PrefixInformation;
-use careof_wire::mip6::{BindingId, BindingStatus, Lifetime, SequenceNumber};
+use careof_wire::mip6::{BindingId, BindingStatus, Lifetime, PathReport, ReceivedData, SequenceNumber};
 
 use super::DropReason;
 use crate::{Change, HandoverEvent, InterfaceId};
@@ -65,6 +65,11 @@ pub struct BindingChanged {
     pub lifetime: Lifetime,
     /// What became of it.
     pub change: Change,
+    /// Home agent: what the mobile node reported, under its authentication, of the path it now uses; `None` when it did
+    /// not, or when no update of this binding's made the change.
+    pub path: Option<PathReport>,
+    /// Home agent: how far the mobile node has received its flows, as it said in the update that made the change.
+    pub received: ReceivedData,
 }
 
 /// Route optimisation with a correspondent node began, was renewed or ended.

@@ -52,6 +52,11 @@ impl Simulation {
             // A tunnel takes the least MTU whole, in fragments if it must (RFC 2473 section 7.1).
             self.tunnel_mtu_learnt(node, exit, mtu(error).max(Ipv6Header::MIN_MTU));
         }
+        if let Icmpv6Message::DestinationUnreachable(error) = message
+            && matches!(error.code, UnreachableCode::NoRoute | UnreachableCode::Address)
+        {
+            self.assist_unreachable(node, quoted.header.destination.into());
+        }
         if let Ok(RelayedFromIpv6::Ipv6 { to, message }) = relay_error_ipv6(message, entry) {
             let to = self.locate(to);
             self.send_icmpv6(node, to, &message);

@@ -3,6 +3,7 @@
 //! Agents and neighbor discovery speak of addresses, the network of locators. What does not leave its link has addresses only
 //! ([`OnLink`]); the headers of tunnels and of route optimisation are a [`Passage`].
 
+mod assists;
 mod data;
 mod errors;
 mod neighbors;
@@ -182,6 +183,7 @@ impl Simulation {
     /// Timers of an agent or of neighbor discovery ran out.
     pub(crate) fn ipv6_timeout(&mut self, node: NodeId) {
         let now = self.now;
+        self.tell_received_data(node);
         if let Some(host) = self.ipv6(node) {
             host.handle_timeout(now);
         }
@@ -191,6 +193,7 @@ impl Simulation {
     /// The link at an interface came up or went down.
     pub(crate) fn ipv6_link(&mut self, node: NodeId, interface: InterfaceId, up: bool) {
         let now = self.now;
+        self.tell_received_data(node);
         if let Some(host) = self.ipv6(node) {
             if let Some(neighborhood) = host.neighborhood(interface) {
                 neighborhood.handle_link(now, up);
@@ -240,6 +243,7 @@ impl Simulation {
                 None => break,
             }
         }
+        self.assist_paths(node);
         let Agent::Ipv6(host) = &self.node(node).agent else { return };
         let (slot, deadline) = (self.node(node).agent_slot, host.next_timeout());
         self.queue.set(slot, deadline);
@@ -304,7 +308,10 @@ impl Simulation {
     fn ipv6_event(&mut self, node: NodeId, event: Event) {
         let now = self.now;
         match event {
-            Event::Handover(event) => self.handover_event(node, &event),
+            Event::Handover(event) => {
+                self.handover_event(node, &event);
+                self.assist_handover(node, &event);
+            }
             Event::Binding(change) => {
                 let text = format!("{} at {} for {}", change.home_address, change.care_of, change.lifetime);
                 self.note(node, None, Note::Binding(change.change.name()), format_args!("{text}"));
@@ -318,6 +325,7 @@ impl Simulation {
                                 host.tunnels.insert(home, exits);
                             }
                             self.binding_changed(node);
+                            self.assist_moved(node, change.home_address.into(), change.path, change.received);
                         }
                         Ipv6Role::Mobile(mobile) if !mobile.is_registered() => {
                             self.script.metrics.on_path(now, false);

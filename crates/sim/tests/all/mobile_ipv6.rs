@@ -33,6 +33,16 @@ fn sent(events: &Columns, message: &str) -> usize {
     (0..events.rows()).filter(is_one).count()
 }
 
+/// The sizes of the messages of this name that were sent, bytes.
+fn sizes(events: &Columns, message: &str) -> Vec<u64> {
+    let [kinds, messages, sizes] =
+        ["kind", "message", "size_bytes"].map(|name| events.by_name(name).unwrap());
+    let is_one =
+        |row: &usize| kinds.text(*row) == Some("message-sent") && messages.text(*row) == Some(message);
+    let size = |row| sizes.number(row).and_then(|size| u64::try_from(size).ok());
+    (0..events.rows()).filter(is_one).filter_map(size).collect()
+}
+
 #[test]
 fn a_connection_over_ipv6_goes_on_after_a_gap_and_nothing_is_lost_from_the_books() {
     for more in [&[][..], &["mobility.duplicate_address_detection=full"], &["mobility.home=wifi"]] {
@@ -111,4 +121,26 @@ fn one_seed_is_one_run_over_ipv6_whoever_looks_on() {
     let unseen = digest(Observation::default());
     assert_eq!(digest(captured), unseen);
     assert_eq!(digest(Observation { trace: true, ..Observation::default() }), unseen);
+}
+
+#[test]
+fn assists_follow_flows_over_ipv6() {
+    let stall = |more: &[&str]| {
+        let (summary, events) = run(WIFI_TO_LTE, more);
+        let handover = &summary.handovers[0];
+        let download = handover.flows.iter().find(|flow| flow.name == "download").unwrap();
+        let signalling = ["BindingUpdate", "BindingAcknowledgement"].map(|name| sizes(&events, name)[0]);
+        (download.stall_after.unwrap(), download.packets_replayed, signalling)
+    };
+    let (without, none, _) = stall(&["assist=none"]);
+    let (with, replayed, signalling) = stall(&["assist=default"]);
+    assert_eq!(none, 0);
+    assert!(replayed > 10, "{replayed}");
+    // A round trip by way of the home agent is 75 ms on an empty path.
+    assert!(
+        with < Duration::from_millis(150) && without > Duration::from_millis(200),
+        "{with:?}, {without:?}"
+    );
+    // The first update says nothing of what was received: by its size `plan` tells the round trip of a path.
+    assert_eq!(signalling, [152, 112]);
 }

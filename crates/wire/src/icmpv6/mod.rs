@@ -37,7 +37,7 @@ pub use neighbor_discovery::{
     target_link_layer_address,
 };
 pub use option::{HomeAgentInformation, NdOption, Nonce, PrefixInformation, UnknownOption};
-pub use quoted::{QuotedPacket, error_is_allowed, quote};
+pub use quoted::{QuotedPacket, error_is_allowed, quote, quote_segment};
 pub use units::{LinkLayerAddress, Milliseconds, PrefixLifetime};
 
 pub(crate) use crate::icmp::Header;

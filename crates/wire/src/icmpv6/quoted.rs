@@ -7,7 +7,7 @@ use super::neighbor_discovery::REDIRECT;
 use super::{HEADER_LEN, ParameterProblemCode, is_error};
 use crate::icmp::QuotedPorts;
 use crate::ipv6::{ExtensionHeaderKind, ExtensionHeaders, FragmentHeader, Ipv6Header, Options};
-use crate::{Error, protocol};
+use crate::{Error, SeqNumber, protocol};
 
 /// The start of a packet, as an ICMPv6 error quotes it: as much as fits the least MTU (RFC 4443 section 2.4 (c)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -85,6 +85,22 @@ impl<'a> QuotedPacket<'a> {
 pub fn quote(packet: &[u8]) -> Vec<u8> {
     const MAX_QUOTED: usize = Ipv6Header::MIN_MTU as usize - Ipv6Header::LEN as usize - HEADER_LEN;
     packet.get(..MAX_QUOTED).unwrap_or(packet).to_vec()
+}
+
+/// The least that the receiver of an ICMPv6 error needs of a TCP segment (RFC 6069 section 3), for whoever has nothing but what is in it:
+/// the header of its packet, the ports, source first, and the sequence number. Who has the packet [quotes](quote) as much of it as fits.
+#[must_use]
+pub fn quote_segment(
+    header: &Ipv6Header,
+    (source_port, destination_port): (u16, u16),
+    seq: SeqNumber,
+) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(usize::from(Ipv6Header::LEN) + 8);
+    header.emit(&mut bytes);
+    bytes.extend(source_port.to_be_bytes());
+    bytes.extend(destination_port.to_be_bytes());
+    bytes.extend(seq.0.to_be_bytes());
+    bytes
 }
 
 /// Whether an ICMPv6 error may be sent about `packet` (RFC 4443 section 2.4 (e)): not about an ICMPv6 error or a redirect, nor to

@@ -442,6 +442,24 @@ fn packet(extensions: &Extensions, protocol: u8, payload: &[u8]) -> Vec<u8> {
 }
 
 #[test]
+fn the_header_and_eight_bytes_tell_the_flow_and_the_segment() {
+    let header = Ipv6Header {
+        source: GLOBAL,
+        destination: HOME,
+        next_header: protocol::TCP,
+        payload_len: 1_240,
+        ..Ipv6Header::default()
+    };
+    let bytes = quote_segment(&header, (80, 0x1234), SeqNumber(0x0102_0304));
+    assert_eq!(bytes.len(), 48);
+    let quoted = QuotedPacket::parse(&bytes).unwrap();
+    assert_eq!((quoted.header, quoted.payload), (header, &[0, 80, 0x12, 0x34, 1, 2, 3, 4][..]));
+    let ports = QuotedPorts { source_port: 80, destination_port: 0x1234, seq: Some(SeqNumber(0x0102_0304)) };
+    assert_eq!(quoted.ports(), Some(ports));
+    assert!(error_is_allowed(&bytes, false));
+}
+
+#[test]
 fn a_quotation_tells_the_flow_behind_what_mobile_ipv6_adds() {
     let tcp = [0, 80, 0x12, 0x34, 1, 2, 3, 4];
     let other = Ipv6Addr::new(0x2001, 0xdb8, 2, 0, 0, 0, 0, 5);

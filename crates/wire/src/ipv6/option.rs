@@ -63,7 +63,8 @@ pub struct Options<'a> {
 
 impl<'a> Options<'a> {
     /// The options of a whole hop-by-hop or destination options header, Next Header and Hdr Ext Len included.
-    pub(crate) const fn new(header: &'a [u8]) -> Self {
+    #[must_use]
+    pub const fn new(header: &'a [u8]) -> Self {
         Self { header, at: 2 }
     }
 }

@@ -13,8 +13,6 @@ mod extension;
 mod flags;
 mod message;
 mod path_probe;
-mod path_report;
-mod received_data;
 mod route_optimization;
 mod vendor;
 
@@ -24,14 +22,15 @@ pub use extension::{AuthenticationExtension, AuthenticationKind, Extension, Plac
 pub use flags::RequestFlags;
 pub use message::{Identification, Lifetime, Message, RegistrationReply, RegistrationRequest};
 pub use path_probe::{PathCounts, PathProbe, PathProbeKind};
-pub use path_report::PathReport;
-pub use received_data::{ReceivedData, ReceivedFlow};
 pub use route_optimization::{
     BindingAcknowledge, BindingRequest, BindingUpdate, BindingWarning, PreviousForeignAgent,
 };
-pub use vendor::{ENTERPRISE, VendorExtension};
+pub use vendor::VendorExtension;
 
+pub use crate::enterprise::ENTERPRISE;
 pub use crate::extension::UnknownExtension;
+pub use crate::path_report::PathReport;
+pub use crate::received_data::{ReceivedData, ReceivedFlow};
 pub use crate::spi::Spi;
 
 /// The UDP port mobility agents listen on.

@@ -31,8 +31,8 @@ use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 
 use super::Extension;
-use super::vendor::ENTERPRISE;
 use crate::Error;
+use crate::enterprise::ENTERPRISE;
 use crate::extension::HEADER_LEN;
 use crate::fixed::Fixed;
 

@@ -1,5 +1,5 @@
 //! Mobile IPv6: the Mobility Header (RFC 6275 section 6.1), with the authentication of RFC 4285, the mobile node identifier
-//! of RFC 4283, several care-of addresses (RFC 5648) and the IPv4 addresses of RFC 5555.
+//! of RFC 4283, several care-of addresses (RFC 5648), the IPv4 addresses of RFC 5555 and options of vendors (RFC 5094).
 //!
 //! The header follows one whose Next Header is [`PROTOCOL`]. A [`Message`] is a plain value; its options stay in their order.
 //! Padding is no part of it: `emit` puts every option where its alignment wants it and fills the gaps, `parse` skips
@@ -23,6 +23,7 @@ mod proof;
 mod return_routability;
 mod sequence;
 mod status;
+mod vendor;
 
 pub use authentication::{
     Algorithm, BindingAuthorization, BindingManagementKey, MobileHomeAuthentication, NodeKey, Nonce,
@@ -44,7 +45,11 @@ pub use return_routability::{
 };
 pub use sequence::SequenceNumber;
 pub use status::{BindingErrorStatus, BindingStatus};
+pub use vendor::{ToldPath, VendorOption};
 
+pub use crate::enterprise::ENTERPRISE;
+pub use crate::path_report::PathReport;
+pub use crate::received_data::{ReceivedData, ReceivedFlow};
 pub use crate::spi::Spi;
 
 /// The Next Header value in front of a Mobility Header (RFC 6275 section 6.1.1).

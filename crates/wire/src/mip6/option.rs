@@ -8,6 +8,7 @@ use super::message::UNIT;
 use super::{
     AuthenticationSubtype, Authenticator, BindingIdentifier, Ipv4AddressAcknowledgement, Ipv4HomeAddress,
     Lifetime, MessageAuthentication, MobileNodeIdentifier, NatDetection, NonceIndex, NtpTimestamp,
+    ReceivedData, ToldPath, VendorOption,
 };
 use crate::Error;
 
@@ -23,6 +24,7 @@ pub(super) const BINDING_AUTHORIZATION_DATA: u8 = 5;
 const MOBILE_NODE_IDENTIFIER: u8 = 8;
 pub(super) const MESSAGE_AUTHENTICATION: u8 = 9;
 const REPLAY_PROTECTION: u8 = 10;
+const VENDOR: u8 = 19;
 const IPV4_HOME_ADDRESS: u8 = 29;
 const IPV4_ADDRESS_ACKNOWLEDGEMENT: u8 = 30;
 const NAT_DETECTION: u8 = 31;
@@ -70,6 +72,7 @@ const fn is_known(kind: u8) -> bool {
         kind,
         PAD_1..=BINDING_AUTHORIZATION_DATA
             | MOBILE_NODE_IDENTIFIER..=REPLAY_PROTECTION
+            | VENDOR
             | IPV4_HOME_ADDRESS..=IPV4_CARE_OF_ADDRESS
             | BINDING_IDENTIFIER
     )
@@ -112,6 +115,8 @@ pub enum MobilityOption {
     MessageAuthentication(MessageAuthentication),
     /// Type 10 (RFC 4285).
     ReplayProtection(NtpTimestamp),
+    /// Type 19 (RFC 5094): skipped by who does not know the vendor.
+    Vendor(VendorOption),
     /// Type 29 (RFC 5555).
     Ipv4HomeAddress(Ipv4HomeAddress),
     /// Type 30 (RFC 5555).
@@ -140,6 +145,7 @@ impl MobilityOption {
             Self::MobileNodeIdentifier(_) => MOBILE_NODE_IDENTIFIER,
             Self::MessageAuthentication(_) => MESSAGE_AUTHENTICATION,
             Self::ReplayProtection(_) => REPLAY_PROTECTION,
+            Self::Vendor(_) => VENDOR,
             Self::Ipv4HomeAddress(_) => IPV4_HOME_ADDRESS,
             Self::Ipv4AddressAcknowledgement(_) => IPV4_ADDRESS_ACKNOWLEDGEMENT,
             Self::NatDetection(_) => NAT_DETECTION,
@@ -161,6 +167,7 @@ impl MobilityOption {
                 MessageAuthentication::FIXED_LEN + option.authenticator.len()
             }
             Self::ReplayProtection(_) => 8,
+            Self::Vendor(option) => option.data_len(),
             Self::Ipv4HomeAddress(_) => Ipv4HomeAddress::DATA_LEN,
             Self::Ipv4AddressAcknowledgement(_) => Ipv4AddressAcknowledgement::DATA_LEN,
             Self::NatDetection(_) => NatDetection::DATA_LEN,
@@ -182,6 +189,7 @@ impl MobilityOption {
             }
             Self::MessageAuthentication(_) => (4, 1),
             Self::ReplayProtection(_) => (8, 2),
+            Self::Vendor(_) => (4, 2),
             Self::Ipv4HomeAddress(_)
             | Self::Ipv4AddressAcknowledgement(_)
             | Self::NatDetection(_)
@@ -216,6 +224,7 @@ impl MobilityOption {
                 bytes.extend(&option.authenticator);
             }
             Self::ReplayProtection(timestamp) => bytes.extend(timestamp.0.to_be_bytes()),
+            Self::Vendor(option) => option.emit(bytes),
             Self::Ipv4HomeAddress(option) => option.emit(bytes),
             Self::Ipv4AddressAcknowledgement(option) => option.emit(bytes),
             Self::NatDetection(option) => option.emit(bytes),
@@ -259,6 +268,9 @@ impl MobilityOption {
             REPLAY_PROTECTION => {
                 Self::ReplayProtection(NtpTimestamp(u64::from_be_bytes(frame.exactly("8")?)))
             }
+            VENDOR => VendorOption::decode(frame.data)
+                .map(Self::Vendor)
+                .ok_or_else(|| frame.wrong_length("5 or more"))?,
             IPV4_HOME_ADDRESS => {
                 let data = frame.exactly("6")?;
                 Ipv4HomeAddress::decode(data).map(Self::Ipv4HomeAddress).ok_or_else(|| {
@@ -451,6 +463,26 @@ impl MobilityOptions {
         })
     }
 
+    /// What a mobile node says of its path.
+    #[must_use]
+    pub fn told_path(&self) -> Option<ToldPath> {
+        self.vendors().find_map(VendorOption::told_path)
+    }
+
+    /// How far a mobile node has received its flows; empty when it does not say so.
+    #[must_use]
+    pub fn received_data(&self) -> ReceivedData {
+        self.vendors().find_map(VendorOption::received_data).unwrap_or_default()
+    }
+
+    /// The options of vendors.
+    pub fn vendors(&self) -> impl Iterator<Item = &VendorOption> {
+        self.0.iter().filter_map(|option| match option {
+            MobilityOption::Vendor(option) => Some(option),
+            _ => None,
+        })
+    }
+
     /// The IPv4 home addresses and prefixes that are registered or asked for.
     pub fn ipv4_home_addresses(&self) -> impl Iterator<Item = &Ipv4HomeAddress> {
         self.0.iter().filter_map(|option| match option {
@@ -574,6 +606,7 @@ mod tests {
                 MessageAuthentication::new(AuthenticationSubtype::MobileHome, Spi(256), &[7; 12]).unwrap()
             ),
             MobilityOption::ReplayProtection(NtpTimestamp(1 << 32)),
+            MobilityOption::Vendor(VendorOption::new(9, 1, &[1, 2]).unwrap()),
             MobilityOption::Ipv4HomeAddress(Ipv4HomeAddress::new(Ipv4Addr::LOCALHOST, 32, false).unwrap()),
             MobilityOption::NatDetection(NatDetection { udp_encapsulation_required: true, refresh_time: 9 }),
             MobilityOption::Ipv4CareOfAddress(Ipv4Addr::LOCALHOST),
@@ -591,6 +624,7 @@ mod tests {
             (3, _) => offset % 8 == 6,
             (5, 12) | (10, _) | (35, 8 | 20) => offset % 8 == 2,
             (9, _) => offset % 4 == 1,
+            (19, _) => offset % 4 == 2,
             (29..=32, _) => offset.is_multiple_of(4),
             _ => true,
         }
@@ -664,10 +698,10 @@ mod tests {
 
     #[test]
     fn no_unknown_option_hides_one_that_is_known() {
-        for kind in [0, 1, 2, 3, 4, 5, 8, 9, 10, 29, 30, 31, 32, 35] {
+        for kind in [0, 1, 2, 3, 4, 5, 8, 9, 10, 19, 29, 30, 31, 32, 35] {
             assert!(UnknownOption::new(kind, &[]).is_none(), "{kind}");
         }
-        for kind in [6, 7, 11, 28, 33, 34, 36, 255] {
+        for kind in [6, 7, 11, 18, 20, 28, 33, 34, 36, 255] {
             assert!(UnknownOption::new(kind, &[]).is_some(), "{kind}");
         }
         assert!(UnknownOption::new(200, &[0; 256]).is_none());

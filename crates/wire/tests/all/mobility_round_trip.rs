@@ -1,7 +1,10 @@
 //! What is emitted in a Mobility Header is read as it was: for every message and every option.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
 
+use careof_base::DataRate;
+use careof_wire::SeqNumber;
 use careof_wire::mip6::{
     AcknowledgementFlags, Algorithm, AuthenticationSubtype, Authenticator, BindingAcknowledgement,
     BindingAuthorization, BindingError, BindingErrorStatus, BindingId, BindingIdentifier,
@@ -9,7 +12,8 @@ use careof_wire::mip6::{
     HomeTest, HomeTestInit, InitCookie, Ipv4AddressAcknowledgement, Ipv4AddressStatus, Ipv4HomeAddress,
     KeygenToken, Lifetime, MalformedBindingIdentifier, Message, MessageAuthentication,
     MobileHomeAuthentication, MobileNodeIdentifier, MobilityOption, MobilityOptions, NatDetection,
-    NonceIndex, NonceIndices, NtpTimestamp, SequenceNumber, Spi, UnknownMessage, UnknownOption, UpdateFlags,
+    NonceIndex, NonceIndices, NtpTimestamp, PathReport, ReceivedData, ReceivedFlow, SequenceNumber, Spi,
+    ToldPath, UnknownMessage, UnknownOption, UpdateFlags, VendorOption,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -69,6 +73,38 @@ fn ipv4_acknowledgement() -> impl Strategy<Value = Ipv4AddressAcknowledgement> {
     })
 }
 
+prop_compose! {
+    fn told_path()(
+        (downlink, uplink, round_trip) in any::<(Option<u32>, Option<u32>, Option<u32>)>(),
+        old_path_lost in any::<Option<bool>>(),
+        repeated in any::<u8>(),
+        first in sequence(),
+    ) -> ToldPath {
+        let rate = |units: u32| DataRate::from_bits_per_second(u64::from(units) * 100);
+        let report = PathReport {
+            downlink: downlink.map(rate),
+            uplink: uplink.map(rate),
+            round_trip: round_trip.map(|micros| Duration::from_micros(micros.into())),
+            old_path_lost,
+            repeated_for: Duration::from_millis(10) * repeated.into(),
+        };
+        ToldPath { report, first }
+    }
+}
+
+prop_compose! {
+    fn received_flow()(
+        // An IPv4-mapped address is one of IPv4.
+        peer in prop_oneof![ipv4_address().prop_map(IpAddr::from), address().prop_map(IpAddr::from)],
+        (peer_port, mobile_port) in any::<(u16, u16)>(),
+        ack in any::<u32>().prop_map(SeqNumber),
+        echo in any::<Option<u32>>(),
+    ) -> ReceivedFlow {
+        let (peer, echo) = (peer.to_canonical(), echo.filter(|echo| *echo != 0));
+        ReceivedFlow { peer, peer_port, mobile_port, ack, echo }
+    }
+}
+
 /// Every option but Binding Authorization Data.
 fn mobility_option() -> impl Strategy<Value = MobilityOption> {
     prop_oneof![
@@ -93,6 +129,10 @@ fn mobility_option() -> impl Strategy<Value = MobilityOption> {
             MobilityOption::NatDetection(NatDetection { udp_encapsulation_required, refresh_time })
         }),
         ipv4_address().prop_map(MobilityOption::Ipv4CareOfAddress),
+        (any::<u32>(), any::<u8>(), bytes(VendorOption::MAX_DATA_LEN)).prop_map(|(vendor, kind, data)| {
+            MobilityOption::Vendor(VendorOption::new(vendor, kind, &data).expect("short enough"))
+        }),
+        told_path().prop_map(|told| told.option()),
         binding_identifier().prop_map(MobilityOption::BindingIdentifier),
         bytes(255)
             .prop_filter_map("well-formed", |data| MalformedBindingIdentifier::new(&data))
@@ -157,6 +197,28 @@ fn message() -> impl Strategy<Value = Message> {
 }
 
 proptest! {
+    #[test]
+    fn reports_of_a_mobile_node_come_back(
+        told in told_path(),
+        flows in vec(received_flow(), 1..=ReceivedData::CAPACITY),
+    ) {
+        let received: ReceivedData = flows.into_iter().collect();
+        let options = MobilityOptions::new().with(told.option()).with(received.option().expect("flows"));
+        let update = BindingUpdate {
+            sequence: SequenceNumber(1),
+            flags: UpdateFlags::HOME_REGISTRATION,
+            lifetime: Lifetime::from_units(1),
+            options,
+        };
+        let (source, destination) = (Ipv6Addr::LOCALHOST, Ipv6Addr::LOCALHOST);
+        let bytes = Message::BindingUpdate(update).emit(source, destination).unwrap();
+        let Ok(Message::BindingUpdate(parsed)) = Message::parse(source, destination, &bytes) else {
+            panic!("no update came back");
+        };
+        prop_assert_eq!(parsed.options.told_path(), Some(told));
+        prop_assert_eq!(parsed.options.received_data(), received);
+    }
+
     #[test]
     fn mobility_messages_come_back((source, destination) in (address(), address()), message in message()) {
         let bytes = message.emit(source, destination).unwrap();

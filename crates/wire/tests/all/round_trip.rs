@@ -72,7 +72,7 @@ prop_compose! {
 
 prop_compose! {
     fn received_flow()(
-        (peer, peer_port) in (address(), any::<u16>()),
+        (peer, peer_port) in (address().prop_map(std::net::IpAddr::from), any::<u16>()),
         mobile_port in any::<u16>(),
         ack in any::<u32>().prop_map(SeqNumber),
         echo in any::<Option<u32>>(),

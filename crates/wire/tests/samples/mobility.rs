@@ -8,8 +8,8 @@ use careof_wire::mip6::{
     BindingStatus, BindingUpdate, CareOfTest, CareOfTestInit, HomeTest, HomeTestInit, InitCookie,
     Ipv4AddressAcknowledgement, Ipv4AddressStatus, Ipv4HomeAddress, KeygenToken, Lifetime, Message,
     MobileHomeAuthentication, MobileNodeIdentifier, MobilityOption, MobilityOptions, NatDetection,
-    NonceIndex, NonceIndices, NtpTimestamp, PROTOCOL, SequenceNumber, Spi, UnknownMessage, UnknownOption,
-    UpdateFlags,
+    NonceIndex, NonceIndices, NtpTimestamp, PROTOCOL, PathReport, SequenceNumber, Spi, ToldPath,
+    UnknownMessage, UnknownOption, UpdateFlags,
 };
 
 const HOME_ADDRESS: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 5);
@@ -151,6 +151,18 @@ fn with_home_agent(samples: &mut Samples) {
             update.emit_authenticated(HOME_ADDRESS, HOME_AGENT, authentication).expect("short enough");
         add(samples, name, HOME_ADDRESS, HOME_AGENT, &header);
     }
+    let report = PathReport { old_path_lost: Some(true), ..PathReport::default() };
+    let update = Message::BindingUpdate(BindingUpdate {
+        sequence: SequenceNumber(8),
+        flags: UpdateFlags::ACKNOWLEDGE.with(UpdateFlags::HOME_REGISTRATION),
+        lifetime: Lifetime::from_units(150),
+        options: MobilityOptions::new()
+            .with(MobilityOption::AlternateCareOfAddress(CARE_OF_ADDRESS))
+            .with(MobilityOption::ReplayProtection(timestamp))
+            .with(ToldPath { report, first: SequenceNumber(8) }.option()),
+    });
+    let header = update.emit_authenticated(HOME_ADDRESS, HOME_AGENT, &sha1).expect("short enough");
+    add(samples, "update_with_path", HOME_ADDRESS, HOME_AGENT, &header);
     let acknowledgement = Message::BindingAcknowledgement(BindingAcknowledgement {
         status: BindingStatus::AcceptedPrefixDiscoveryNecessary,
         flags: AcknowledgementFlags::KEY_MANAGEMENT_MOBILITY_CAPABILITY,

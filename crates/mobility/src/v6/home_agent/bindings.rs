@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use core::net::Ipv6Addr;
 
 use careof_base::Instant;
-use careof_wire::mip6::{BindingId, Lifetime, SequenceNumber};
+use careof_wire::mip6::{BindingId, Lifetime, PathReport, ReceivedData, SequenceNumber};
 
 use crate::Change;
 use crate::v6::{BindingChanged, Tunnel};
@@ -28,6 +28,8 @@ pub struct HomeRegistration {
     pub sequence: SequenceNumber,
     /// The link-local address that belongs to the home address is defended, too (L).
     pub link_local: bool,
+    /// What the mobile node reported of the path with the update; not kept across a restart of the home agent.
+    pub path: Option<PathReport>,
 }
 
 impl HomeRegistration {
@@ -39,6 +41,8 @@ impl HomeRegistration {
             id: self.id,
             lifetime: if gone { Lifetime::ZERO } else { self.lifetime },
             change,
+            path: None,
+            received: ReceivedData::EMPTY,
         }
     }
 }
@@ -241,6 +245,7 @@ mod tests {
             expires: Instant::from_secs(seconds),
             sequence: SequenceNumber(host),
             link_local: false,
+            path: None,
         }
     }
 

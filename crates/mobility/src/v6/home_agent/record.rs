@@ -96,6 +96,7 @@ impl HomeAgent {
                 expires,
                 sequence: saved.sequence,
                 link_local: saved.link_local,
+                path: None,
             };
             for change in self.bindings.insert(registration, saved.id.is_some()) {
                 self.tell(BindingChanged { change: Change::Created, ..change });

@@ -9,17 +9,19 @@ use careof_base::Instant;
 use careof_wire::ipv6::is_unicast_routable;
 use careof_wire::mip4::Identification;
 use careof_wire::mip6::{
-    AcknowledgementFlags, BindingAcknowledgement, BindingIdentifier, BindingStatus, BindingUpdate, Lifetime,
-    Message, MobileNodeIdentifier, MobilityOption, MobilityOptions, NtpTimestamp, SequenceNumber, Spi,
-    UpdateFlags,
+    AcknowledgementFlags, BindingAcknowledgement, BindingId, BindingIdentifier, BindingStatus, BindingUpdate,
+    Lifetime, Message, MobileNodeIdentifier, MobilityOption, MobilityOptions, NtpTimestamp, PathReport,
+    ReceivedData, SequenceNumber, Spi, ToldPath, UpdateFlags,
 };
 
 use super::bindings::HomeRegistration;
 use super::{HomeAgent, Pending};
 use crate::replay::ReplayGuard;
 use crate::v6::authentication::{self, ReplayProtection};
-use crate::v6::{Addresses, DropReason, Event, NeighborEvent, RegistrationEvent, RegistrationStep, Tunnel};
-use crate::{Change, InterfaceId};
+use crate::v6::{
+    Addresses, BindingChanged, DropReason, Event, NeighborEvent, RegistrationEvent, RegistrationStep, Tunnel,
+};
+use crate::{Change, InterfaceId, path_news};
 
 /// MAX_DELETE_BCE_TIMEOUT (RFC 6275 section 12).
 pub(super) const DELETED_FOR: Duration = Duration::from_secs(10);
@@ -39,6 +41,8 @@ pub(super) struct Request {
     timestamp: Option<NtpTimestamp>,
     identifier: Option<MobileNodeIdentifier>,
     ids: Vec<BindingIdentifier>,
+    path: Option<ToldPath>,
+    received: ReceivedData,
 }
 
 /// How an update is answered.
@@ -127,6 +131,8 @@ impl HomeAgent {
             timestamp: update.options.replay_protection(),
             identifier: update.options.mobile_node_identifier().cloned(),
             ids: update.options.binding_identifiers().copied().collect(),
+            path: update.options.told_path(),
+            received: update.options.received_data(),
         };
         self.outbox.event(Event::Registration(self.event(&request, RegistrationStep::UpdateReceived)));
         if request.has(UpdateFlags::HOME_REGISTRATION) && update.options.nonce_indices().is_some() {
@@ -398,21 +404,26 @@ impl HomeAgent {
         };
         let was_away = !self.bindings.of(home_address).is_empty();
         let link_local = request.has(UpdateFlags::LINK_LOCAL_ADDRESS_COMPATIBILITY);
+        let id = request.ids.first().map(|identifier| identifier.id);
+        let report = self.news(request, id);
         let registration = HomeRegistration {
             home_address,
             care_of,
-            id: request.ids.first().map(|identifier| identifier.id),
+            id,
             lifetime,
             expires: now + lifetime.duration(),
             sequence: request.sequence,
             link_local,
+            path: request.path.map(|told| told.report),
         };
         let keep_others = registration.id.is_some() && !request.has(UpdateFlags::OVERWRITE);
         for change in self.bindings.insert(registration, keep_others) {
             if change.change == Change::Removed {
                 self.leave(now, home_address, change.care_of);
+                self.tell(change);
+            } else {
+                self.tell(BindingChanged { path: report, received: request.received, ..change });
             }
-            self.tell(change);
         }
         self.left.forget(home_address, Some(care_of));
         let was_link_local = self.link_local.contains(&home_address);
@@ -434,6 +445,16 @@ impl HomeAgent {
         let status =
             if necessary { BindingStatus::AcceptedPrefixDiscoveryNecessary } else { BindingStatus::Accepted };
         request.answer(status, lifetime)
+    }
+
+    /// What an update tells of the path of the binding `id` that the home agent has not been told. One that repeats another has a number
+    /// after that of the first that asked for the same, and so had the one that was accepted if it was one of them.
+    fn news(&self, request: &Request, id: Option<BindingId>) -> Option<PathReport> {
+        let ToldPath { report, first } = request.path?;
+        let mut known = self.bindings.of(request.home_address).iter();
+        let before = known.find(|binding| binding.id == id && binding.care_of == request.care_of);
+        let is_repetition = || before.is_some_and(|before| !first.is_after(before.sequence));
+        Some(path_news::news(report, before.and_then(|before| before.path), is_repetition))
     }
 
     /// What is under way from a care-of address that the mobile node leaves is still welcome.
@@ -458,7 +479,8 @@ impl HomeAgent {
         }
         for change in changes {
             self.leave(now, home_address, change.care_of);
-            self.tell(change);
+            let (path, received) = (request.path.map(|told| told.report), request.received);
+            self.tell(BindingChanged { path, received, ..change });
             self.end_service_of_bindingless(home_address);
         }
         self.bindings.accept_sequence(home_address, request.sequence);

@@ -4,7 +4,7 @@ use core::net::Ipv6Addr;
 
 use careof_base::Instant;
 use careof_wire::mip4::Identification;
-use careof_wire::mip6::{BindingAcknowledgement, BindingStatus, Lifetime};
+use careof_wire::mip6::{BindingAcknowledgement, BindingStatus, Lifetime, ReceivedData};
 
 use super::MobileNode;
 use super::attachment::{Attachment, Held};
@@ -147,6 +147,7 @@ impl MobileNode {
         let at_home = pending.attachment == Attachment::Home;
         let Some(interface) = self.interfaces.get_mut(carrier) else { return };
         interface.path.round_trip = Some(round_trip);
+        interface.interrupted = interface.interrupted.filter(|&at| at > sent.at);
         if granted.is_zero() && !at_home {
             // Accepted for no time at all. Asking again at once would be answered the same way.
             return self.block(now, carrier, pending.attachment);
@@ -223,7 +224,9 @@ impl MobileNode {
     fn binding_event(&mut self, index: usize, care_of: Ipv6Addr, lifetime: Lifetime, change: Change) {
         let home_address = self.config.home_address;
         let id = self.keeps_several().then(|| super::registration::name_of(index));
-        self.outbox.event(Event::Binding(BindingChanged { home_address, care_of, id, lifetime, change }));
+        let (path, received) = (None, ReceivedData::EMPTY);
+        let change = BindingChanged { home_address, care_of, id, lifetime, change, path, received };
+        self.outbox.event(Event::Binding(change));
     }
 
     fn refused_with(
@@ -251,6 +254,7 @@ impl MobileNode {
                 pending.unanswered = 0;
                 if repaired {
                     pending.repairs += 1;
+                    pending.begun = None;
                     pending.retransmission.next = now;
                 }
             }

@@ -79,6 +79,8 @@ pub(super) struct Interface {
     pub(super) pending: Option<Pending>,
     /// Register again although nothing has changed here: the home agent may have forgotten.
     pub(super) refresh: bool,
+    /// When the link was last lost, unless an update sent since then was accepted here.
+    pub(super) interrupted: Option<Instant>,
     /// A registration here was refused; not again at this point of attachment before then.
     pub(super) blocked: Option<(Attachment, Instant)>,
     /// Refusals in a row, each of which doubles the next wait.
@@ -100,6 +102,7 @@ impl Interface {
             held: None,
             pending: None,
             refresh: false,
+            interrupted: None,
             blocked: None,
             refusals: 0,
             viable_since: None,
@@ -178,6 +181,11 @@ impl Interface {
         let newest = || self.addresses.iter().rev().find(usable);
         let care_of = kept.filter(usable).or_else(newest)?.address;
         Some(Attachment::Away { care_of })
+    }
+
+    /// Whether a router was heard since the link came up.
+    pub(super) const fn is_routed(&self) -> bool {
+        self.is_routed
     }
 
     fn advertises(&self, prefix: Prefix) -> bool {

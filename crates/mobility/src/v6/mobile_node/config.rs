@@ -130,6 +130,9 @@ pub struct MobileNodeConfig {
     /// How long the old interface of a handover is listened to; `None`: until the owner calls
     /// [`super::MobileNode::release`] or the link goes.
     pub keep_old: Option<Duration>,
+    /// Whether updates tell the home agent what is known of the path ([`careof_wire::PathReport`]), in a vendor's option that others skip.
+    /// With it a node registers again when a link that was lost is back, as only that tells what was lost with it.
+    pub report_paths: bool,
     /// Whether and how routes are optimised; `None`: all packets go through the home agent. RFC 4285 section 2 advises against it where
     /// nothing else protects the Home Test messages between home agent and mobile node.
     pub route_optimization: Option<RouteOptimizationConfig>,
@@ -163,6 +166,7 @@ impl MobileNodeConfig {
             movement: MovementConfig::default(),
             selection: Selection::Manual,
             keep_old: None,
+            report_paths: false,
             route_optimization: Some(RouteOptimizationConfig::default()),
             interfaces,
         }

@@ -12,6 +12,7 @@ mod config;
 mod correspondents;
 mod delivery;
 mod discovery;
+mod path_report;
 mod registration;
 mod switching;
 
@@ -22,7 +23,8 @@ use careof_base::{Allowance, Duration, Instant, Randomness, Used};
 use careof_wire::icmpv6::{Icmpv6Message, ParameterProblem, ParameterProblemCode, QuotedPacket};
 use careof_wire::ipv6::is_unicast_routable;
 use careof_wire::mip6::{
-    self, BindingError, BindingErrorStatus, BindingStatus, Message, MobilityOptions, SequenceNumber,
+    self, BindingError, BindingErrorStatus, BindingStatus, Message, MobilityOptions, ReceivedData,
+    SequenceNumber,
 };
 
 pub use config::{
@@ -104,6 +106,8 @@ pub struct MobileNode {
     /// How often the home agent is believed that it has no binding.
     home_errors: Option<BackOff>,
     answers: DenialRation,
+    /// How far the flows of this node have come.
+    received: ReceivedData,
     random: Randomness,
     outbox: Outbox,
 }
@@ -146,6 +150,7 @@ impl MobileNode {
             answers_on: None,
             home_errors: None,
             answers: DenialRation::default(),
+            received: ReceivedData::EMPTY,
             random,
             outbox: Outbox::default(),
             config,
@@ -427,12 +432,19 @@ impl MobileNode {
         interface.up = up;
         if up {
             interface.blocked = None;
+            let reports = self.config.report_paths && interface.interrupted.is_some();
+            interface.refresh |= reports && interface.held.is_some();
             // What was sent while nothing came through need not be waited for.
             if let Some(pending) = &mut interface.pending {
                 pending.retransmission.next = now;
                 pending.unanswered = 0;
+                if reports {
+                    // It said that nothing was lost, if it was sent before.
+                    pending.forget_sent();
+                }
             }
         } else {
+            interface.interrupted = Some(now);
             interface.link_lost();
             if self.retiring.is_some_and(|retiring| retiring.from == index) {
                 self.terminate(now);

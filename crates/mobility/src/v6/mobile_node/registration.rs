@@ -82,6 +82,8 @@ pub(super) struct Pending {
     /// Whether the binding has a name (RFC 5648).
     pub(super) id: Option<BindingId>,
     pub(super) recent: RecentUpdates,
+    /// When the first update that asked for the same was sent, and its number.
+    pub(super) begun: Option<(Instant, SequenceNumber)>,
     pub(super) retransmission: Retransmission,
     /// Updates since the last sign of life of the home agent.
     pub(super) unanswered: u32,
@@ -108,6 +110,7 @@ impl Pending {
             lifetime: Lifetime::ZERO,
             id: None,
             recent: RecentUpdates::default(),
+            begun: None,
             retransmission: Retransmission::begin(now, first, config.maximum),
             unanswered: 0,
             repairs: 0,
@@ -117,6 +120,12 @@ impl Pending {
     /// Whether the home agent may have heard of it.
     pub(super) const fn was_sent(&self) -> bool {
         self.retransmission.attempts > 0
+    }
+
+    /// An answer to what was sent so far says nothing any more.
+    pub(super) fn forget_sent(&mut self) {
+        self.recent = RecentUpdates::default();
+        self.begun = None;
     }
 
     /// The care-of address of the binding that it is about; the home address when it ends all of them at home.
@@ -240,7 +249,7 @@ impl MobileNode {
         }
         let Some(home_agent) = self.home_agents.current() else { return true };
         if pending.peer.is_some_and(|peer| peer != home_agent) {
-            pending.recent = RecentUpdates::default();
+            pending.forget_sent();
         }
         pending.peer = Some(home_agent);
         self.transmit_update(now, carrier, home_agent, &mut pending);
@@ -286,6 +295,7 @@ impl MobileNode {
         if let Some(timestamp) = timestamp {
             options.push(MobilityOption::ReplayProtection(NtpTimestamp(timestamp.0)));
         }
+        self.report(now, carrier, pending, &mut options);
         let mut flags = UpdateFlags::ACKNOWLEDGE.with(UpdateFlags::HOME_REGISTRATION);
         if self.config.link_local_compatible {
             flags = flags.with(UpdateFlags::LINK_LOCAL_ADDRESS_COMPATIBILITY);

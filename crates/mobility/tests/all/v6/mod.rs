@@ -4,6 +4,7 @@ mod attacks;
 mod correspondent;
 mod craft;
 mod home_agent;
+mod path_report;
 mod peer;
 mod registration;
 mod route_optimization;

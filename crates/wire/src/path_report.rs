@@ -1,7 +1,7 @@
-//! What a mobile node knows of its path, as it travels in a registration request.
+//! What a mobile node knows of its path, as it travels in a registration request or a Binding Update.
 //!
-//! The value of a vendor extension ([`super::VendorExtension`]) of vendor [`super::ENTERPRISE`] and type
-//! [`PathReport::KIND`]:
+//! The value of a vendor extension ([`crate::mip4::VendorExtension`]), or the data of a vendor's mobility option
+//! ([`crate::mip6::VendorOption`]), of vendor [`crate::ENTERPRISE`] and type [`PathReport::KIND`]:
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -26,7 +26,6 @@ use core::time::Duration;
 
 use careof_base::DataRate;
 
-use super::{Extension, VendorExtension};
 use crate::fixed::Fixed;
 
 /// Offsets in the value.
@@ -65,8 +64,8 @@ pub struct PathReport {
 }
 
 impl PathReport {
-    /// The Vendor-NVSE-Type.
-    pub const KIND: u16 = 1;
+    /// The Vendor-NVSE-Type, or Sub-Type.
+    pub const KIND: u8 = 1;
 
     /// The unit of rates, bit/s.
     const RATE_UNIT: u64 = 100;
@@ -74,14 +73,8 @@ impl PathReport {
     /// The unit of [`PathReport::repeated_for`].
     const REPEATED_UNIT: Duration = Duration::from_millis(10);
 
-    /// Bytes of the extension on the wire, Type and Length included.
-    pub const WIRE_LEN: usize = crate::extension::HEADER_LEN + super::vendor::VENDOR_HEADER_LEN + value::LEN;
-
-    /// The extension that carries it.
-    #[must_use]
-    pub fn extension(&self) -> Extension {
-        Extension::Vendor(VendorExtension::ours(Self::KIND, self.encode().to_vec()))
-    }
+    /// Bytes of the value.
+    pub(crate) const VALUE_LEN: usize = value::LEN;
 
     /// [`PathReport::repeated_for`] on the wire.
     fn repeated(&self) -> u8 {
@@ -89,8 +82,8 @@ impl PathReport {
         u8::try_from(units).unwrap_or(u8::MAX)
     }
 
-    /// The value of the extension.
-    pub(super) fn encode(&self) -> [u8; value::LEN] {
+    /// The value.
+    pub(crate) fn encode(&self) -> [u8; value::LEN] {
         let rate = |rate: DataRate| {
             let units = rate.bits_per_second().saturating_add(Self::RATE_UNIT / 2) / Self::RATE_UNIT;
             u32::try_from(units).unwrap_or(u32::MAX)
@@ -114,9 +107,9 @@ impl PathReport {
         *fixed.bytes()
     }
 
-    /// Reads the value of the extension; `None` when it ends too soon: a report that cannot be read is none, and no
+    /// Reads the value; `None` when it ends too soon: a report that cannot be read is none, and no
     /// reason to refuse the registration it came with.
-    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let (fixed, _) = Fixed::<{ value::LEN }>::split(bytes, "path report").ok()?;
         let flags = fixed.u16::<{ value::FLAGS }>();
         let has = |flag| flags & flag != 0;
@@ -135,7 +128,6 @@ impl PathReport {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::vec::Vec;
 
     const GSM: PathReport = PathReport {
         downlink: Some(DataRate::from_bits_per_second(9_600)),
@@ -146,14 +138,8 @@ mod tests {
     };
 
     #[test]
-    fn the_extension_has_the_layout_of_rfc_3115() {
-        let mut bytes = Vec::new();
-        GSM.extension().emit(&mut bytes);
-        let (head, value) = bytes.split_at(10);
-        // Type, Length, Reserved, Vendor/Org-ID, Vendor-NVSE-Type.
-        assert_eq!(head, [134, 22, 0, 0, 0, 0, 0x7e, 0xd9, 0, 1]);
-        assert_eq!(value, [0xf8, 0, 0, 0, 0, 96, 0, 0, 0, 144, 0, 0x0a, 0xae, 0x60]);
-        assert_eq!(bytes.len(), PathReport::WIRE_LEN);
+    fn rates_count_in_100_bits_and_times_in_microseconds() {
+        assert_eq!(GSM.encode(), [0xf8, 0, 0, 0, 0, 96, 0, 0, 0, 144, 0, 0x0a, 0xae, 0x60]);
     }
 
     #[test]

@@ -1,14 +1,16 @@
-//! How far a mobile node has received the data of its TCP flows, as it travels in a registration request.
+//! How far a mobile node has received the data of its TCP flows, as it travels in a registration request or a Binding Update.
 //!
 //! The acknowledgements of the last round trip were lost with the path that carried them, so whoever repeats what that path
-//! lost does not know what arrived. The mobile node does. The value of a vendor extension ([`super::VendorExtension`]) of vendor
-//! [`super::ENTERPRISE`] and type [`ReceivedData::KIND`] is a list of up to [`ReceivedData::CAPACITY`] of
+//! lost does not know what arrived. The mobile node does. The value of a vendor extension ([`crate::mip4::VendorExtension`]), or
+//! the data of a vendor's mobility option ([`crate::mip6::VendorOption`]), of vendor [`crate::ENTERPRISE`] and type
+//! [`ReceivedData::KIND`] is a list of up to [`ReceivedData::CAPACITY`] of
 //!
 //! ```text
 //!  0                   1                   2                   3
 //!  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
 //! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
-//! |                     address of the peer                       |
+//! |       address of the peer: 4 octets, in the mobility option   |
+//! |       16, where an IPv4 address is IPv4-mapped (RFC 4291)     |
 //! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 //! |       port of the peer        |    port of the mobile node    |
 //! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
@@ -22,29 +24,27 @@
 //! Entries beyond the capacity and an incomplete one at the end are ignored when received.
 
 use core::fmt;
-use core::net::Ipv4Addr;
+use core::net::{IpAddr, Ipv4Addr};
 
 use alloc::vec::Vec;
 
-use super::{Extension, VendorExtension};
 use crate::SeqNumber;
 use crate::fixed::Fixed;
 
-/// Offsets in an entry.
+/// Offsets in what follows the address of an entry.
 mod entry {
-    pub(super) const PEER: usize = 0;
-    pub(super) const PEER_PORT: usize = 4;
-    pub(super) const MOBILE_PORT: usize = 6;
-    pub(super) const ACK: usize = 8;
-    pub(super) const ECHO: usize = 12;
-    pub(super) const LEN: usize = 16;
+    pub(super) const PEER_PORT: usize = 0;
+    pub(super) const MOBILE_PORT: usize = 2;
+    pub(super) const ACK: usize = 4;
+    pub(super) const ECHO: usize = 8;
+    pub(super) const LEN: usize = 12;
 }
 
 /// How far one TCP flow to the mobile node has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ReceivedFlow {
     /// The other end.
-    pub peer: Ipv4Addr,
+    pub peer: IpAddr,
     /// Its port.
     pub peer_port: u16,
     /// The port of the mobile node.
@@ -56,8 +56,13 @@ pub struct ReceivedFlow {
 }
 
 impl ReceivedFlow {
-    const NONE: Self =
-        Self { peer: Ipv4Addr::UNSPECIFIED, peer_port: 0, mobile_port: 0, ack: SeqNumber(0), echo: None };
+    const NONE: Self = Self {
+        peer: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        peer_port: 0,
+        mobile_port: 0,
+        ack: SeqNumber(0),
+        echo: None,
+    };
 }
 
 /// How far the flows of a mobile node have come, at most [`ReceivedData::CAPACITY`] of them.
@@ -68,9 +73,9 @@ pub struct ReceivedData {
 }
 
 impl ReceivedData {
-    /// The Vendor-NVSE-Type.
-    pub const KIND: u16 = 2;
-    /// The most flows that are told of: 128 bytes of a request that may have to cross a slow radio.
+    /// The Vendor-NVSE-Type, or Sub-Type.
+    pub const KIND: u8 = 2;
+    /// The most flows that are told of: 128 bytes of a request that may have to cross a slow radio, 224 of a Binding Update.
     pub const CAPACITY: usize = 8;
     /// Nothing is told.
     pub const EMPTY: Self = Self { len: 0, flows: [ReceivedFlow::NONE; Self::CAPACITY] };
@@ -95,33 +100,36 @@ impl ReceivedData {
         self.len == 0
     }
 
-    /// The extension that carries it; `None` when there is nothing to carry.
-    #[must_use]
-    pub fn extension(&self) -> Option<Extension> {
-        (!self.is_empty()).then(|| Extension::Vendor(VendorExtension::ours(Self::KIND, self.encode())))
-    }
-
-    fn encode(&self) -> Vec<u8> {
-        let mut value = Vec::with_capacity(entry::LEN * self.as_slice().len());
+    /// The value, with addresses as `octets` writes them; flows whose address it does not write are left out.
+    pub(crate) fn encode<const ADDRESS_LEN: usize>(
+        &self,
+        octets: impl Fn(IpAddr) -> Option<[u8; ADDRESS_LEN]>,
+    ) -> Vec<u8> {
+        let mut value = Vec::with_capacity((ADDRESS_LEN + entry::LEN) * self.as_slice().len());
         for flow in self.as_slice() {
+            let Some(peer) = octets(flow.peer) else { continue };
             let mut fixed = Fixed::<{ entry::LEN }>::ZERO;
-            fixed.put::<{ entry::PEER }, 4>(flow.peer.octets());
             fixed.put::<{ entry::PEER_PORT }, 2>(flow.peer_port.to_be_bytes());
             fixed.put::<{ entry::MOBILE_PORT }, 2>(flow.mobile_port.to_be_bytes());
             fixed.put::<{ entry::ACK }, 4>(flow.ack.0.to_be_bytes());
             fixed.put::<{ entry::ECHO }, 4>(flow.echo.unwrap_or(0).to_be_bytes());
+            value.extend(peer);
             value.extend(fixed.bytes());
         }
         value
     }
 
-    /// Reads the value of the extension.
-    pub(super) fn decode(bytes: &[u8]) -> Self {
+    /// Reads the value, with addresses as `address` reads them.
+    pub(crate) fn decode<const ADDRESS_LEN: usize>(
+        bytes: &[u8],
+        address: impl Fn([u8; ADDRESS_LEN]) -> IpAddr,
+    ) -> Self {
         let mut data = Self::EMPTY;
-        for bytes in bytes.chunks_exact(entry::LEN).take(Self::CAPACITY) {
-            let Ok((fixed, _)) = Fixed::<{ entry::LEN }>::split(bytes, "received data") else { break };
+        for bytes in bytes.chunks_exact(ADDRESS_LEN + entry::LEN).take(Self::CAPACITY) {
+            let Some((peer, rest)) = bytes.split_first_chunk::<ADDRESS_LEN>() else { break };
+            let Ok((fixed, _)) = Fixed::<{ entry::LEN }>::split(rest, "received data") else { break };
             data.push(ReceivedFlow {
-                peer: Ipv4Addr::from_bits(fixed.u32::<{ entry::PEER }>()),
+                peer: address(*peer),
                 peer_port: fixed.u16::<{ entry::PEER_PORT }>(),
                 mobile_port: fixed.u16::<{ entry::MOBILE_PORT }>(),
                 ack: SeqNumber(fixed.u32::<{ entry::ACK }>()),
@@ -152,45 +160,5 @@ impl FromIterator<ReceivedFlow> for ReceivedData {
             data.push(flow);
         });
         data
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn flow(port: u16) -> ReceivedFlow {
-        ReceivedFlow {
-            peer: Ipv4Addr::new(198, 51, 100, 7),
-            peer_port: 443,
-            mobile_port: port,
-            ack: SeqNumber(0x0102_0304),
-            echo: (port % 2 == 1).then_some(0x0506_0708),
-        }
-    }
-
-    fn value(extension: Option<Extension>) -> Vec<u8> {
-        let Some(Extension::Vendor(vendor)) = extension else { panic!("{extension:?}") };
-        assert_eq!((vendor.vendor(), vendor.kind()), (super::super::ENTERPRISE, ReceivedData::KIND));
-        vendor.value().to_vec()
-    }
-
-    #[test]
-    fn a_flow_takes_sixteen_bytes_in_network_order() {
-        let data: ReceivedData = [flow(0xc001)].into_iter().collect();
-        assert_eq!(value(data.extension()), [198, 51, 100, 7, 1, 0xbb, 0xc0, 1, 1, 2, 3, 4, 5, 6, 7, 8]);
-        assert_eq!(ReceivedData::EMPTY.extension(), None);
-    }
-
-    #[test]
-    fn the_list_is_cut_at_its_capacity_and_at_an_incomplete_entry() {
-        let full: ReceivedData = (0..20).map(flow).collect();
-        assert_eq!(full.as_slice().len(), ReceivedData::CAPACITY);
-        let mut bytes = value(full.extension());
-        assert_eq!(ReceivedData::decode(&bytes), full);
-        bytes.extend(&bytes.clone());
-        assert_eq!(ReceivedData::decode(&bytes), full);
-        assert_eq!(ReceivedData::decode(&bytes[..31]).as_slice(), [flow(0)]);
-        assert!(ReceivedData::decode(&[]).is_empty());
     }
 }

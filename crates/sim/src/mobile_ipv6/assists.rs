@@ -1,0 +1,115 @@
+//! The assists of agents of Mobile IPv6: which way packets go, and how they go on when they were kept.
+
+use core::net::Ipv6Addr;
+
+use careof_assist::{PathId, Towards};
+use careof_mobility::PathProperties;
+use careof_plan::{InterfaceIndex, NodeId, Route};
+use careof_wire::ReceivedData;
+
+use super::{Ipv6Host, Ipv6Role};
+use crate::agents::Agent;
+use crate::forwarding::DEFAULT_TTL;
+use crate::header::Header;
+use crate::packet::PacketRef;
+use crate::passage::{Passage, Wrapping};
+use crate::simulation::Simulation;
+
+impl Ipv6Host {
+    pub(crate) const fn is_home_agent(&self) -> bool {
+        matches!(self.role, Ipv6Role::Home(_))
+    }
+
+    /// Home agent: the paths to a mobile node, and what it reported of them.
+    pub(crate) fn paths_to(&self, home_address: Ipv6Addr) -> Vec<(PathId, PathProperties)> {
+        let Ipv6Role::Home(agent) = &self.role else { return Vec::new() };
+        let known = |binding: &careof_mobility::v6::HomeRegistration| {
+            binding.path.map(PathProperties::from).unwrap_or_default()
+        };
+        let bindings = agent.bindings_of(home_address).iter();
+        bindings.map(|binding| (PathId::CareOf(binding.care_of.into()), known(binding))).collect()
+    }
+
+    /// Mobile node: what an update that it may send now says of its flows.
+    pub(crate) fn set_received_data(&mut self, received: ReceivedData) {
+        if let Ipv6Role::Mobile(mobile) = &mut self.role {
+            mobile.set_received_data(received);
+        }
+    }
+}
+
+impl Simulation {
+    /// [`Simulation::direction`], of a packet with this header.
+    pub(crate) fn ipv6_direction(
+        &self,
+        node: NodeId,
+        host: &Ipv6Host,
+        header: &Header,
+    ) -> Option<(Towards, Option<PathId>)> {
+        let (to, from) = (header.destination, header.source);
+        match &host.role {
+            Ipv6Role::Home(agent) => {
+                if agent.serves(self.address_v6(to)) {
+                    let last = host.tunnels.get(&to).and_then(|tunnels| tunnels.last());
+                    let path = last.map(|exit| PathId::CareOf(self.address_v6(*exit).into()));
+                    return Some((Towards::Mobile, path));
+                }
+                agent.serves(self.address_v6(from)).then_some((Towards::Peer, None))
+            }
+            Ipv6Role::Mobile(mobile) => {
+                let path = mobile.active_interface().map(PathId::Interface);
+                match (self.is_home_address_of(node, to), self.is_home_address_of(node, from)) {
+                    (true, _) => Some((Towards::Mobile, path)),
+                    (_, true) => Some((Towards::Peer, path)),
+                    _ => None,
+                }
+            }
+            Ipv6Role::None | Ipv6Role::Correspondent(_) => None,
+        }
+    }
+
+    /// Sends a packet on that was kept, as if it went on now; `false` when there is no such way.
+    pub(crate) fn send_stored_ipv6(
+        &mut self,
+        node: NodeId,
+        towards: Towards,
+        via: Option<PathId>,
+        packet: PacketRef,
+        port: u16,
+    ) -> bool {
+        let destination = self.pool[packet].header.destination;
+        let address = self.address_v6(destination);
+        let route = self.node(node).place.route(destination);
+        let Agent::Ipv6(host) = &self.node(node).agent else { return false };
+        match (&host.role, towards, via) {
+            (Ipv6Role::Mobile(mobile), _, via) => {
+                let Some(delivery) = mobile.delivery(address) else { return false };
+                match via.filter(|path| *path != PathId::Interface(delivery.interface)) {
+                    None => self.originate_on(node, packet, port),
+                    Some(PathId::Interface(interface)) if delivery.addresses.tunnel.is_none() => {
+                        self.transmit(node, InterfaceIndex(interface.0), packet);
+                    }
+                    // The tunnel begins at the new path's address.
+                    Some(_) => return false,
+                }
+            }
+            (Ipv6Role::Home(_), Towards::Mobile, Some(PathId::CareOf(exit))) => {
+                // What drains late goes where the mobile node was, as far as anything is known of it still.
+                if host.tunnels.get(&destination).is_none_or(Vec::is_empty) {
+                    return false;
+                }
+                let (entry, exit) = (host.own, self.topology.plan.locate(exit));
+                let passage = Passage { wrapping: Wrapping::Ipv6, entry, exit, ttl: DEFAULT_TTL };
+                self.encapsulate(node, packet, passage);
+            }
+            (Ipv6Role::Home(_), Towards::Mobile, None) => {
+                if host.tunnels.get(&destination).is_none_or(Vec::is_empty) && route == Route::Home {
+                    return false;
+                }
+                self.forward_on(node, packet, route);
+            }
+            _ => self.forward_on(node, packet, route),
+        }
+        true
+    }
+}
