@@ -13,7 +13,7 @@ MODULE := $(VENV)/.careof-$(MODULE_PROFILE)
 # Beside other work: what only computes leaves the cores to tests that wait for real time.
 YIELDING := nice -n 19
 # Without make's job server (make 4.4 hands it to every command): a cargo that waits for another's lock would hold a core's token.
-CARGO := MAKEFLAGS= cargo
+CARGO := env MAKEFLAGS= cargo
 
 SCENARIO := scenarios/wavelan-to-gsm.toml
 

@@ -45,7 +45,6 @@ LONG = (
     "test_recovery.py",
     "test_linux_world.py",
     "test_overheads.py",
-    "test_vertical_assists.py",
     "test_vertical.py",
     "test_sweep_cluster.py",
     "test_sweep.py",
