@@ -10,7 +10,7 @@ mod path;
 mod slab;
 mod tap;
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -116,8 +116,8 @@ pub struct SharedLinkSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shortcut {
     /// An address of the network.
-    pub network: Ipv4Addr,
-    /// How many of its bits count, at most 32.
+    pub network: IpAddr,
+    /// How many of its bits count, at most as many as it has.
     pub prefix_length: u8,
     /// The way: from the same station over the same medium.
     pub by: (LinkId, Direction),

@@ -206,7 +206,7 @@ pub enum Error {
     /// Other laws for one link of a medium.
     #[error("a link on a medium has no laws of its own")]
     LawsOfMedium,
-    /// A shortcut between links that do not begin at one station of one medium, or for more than 32 bits of an address.
+    /// A shortcut between links that do not begin at one station of one medium, or for more bits than an address has.
     #[error("a shortcut leads from a link on a medium to another one of the same station there")]
     NoShortcut,
 }

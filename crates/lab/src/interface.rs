@@ -31,8 +31,8 @@ pub struct InterfaceAddress {
 pub struct InterfaceConfig {
     /// Its name, at most 15 bytes.
     pub name: String,
-    /// Its addresses. Without an IPv6 address among them IPv6 is switched off, so that nothing but what the
-    /// scenario says crosses the link.
+    /// Its addresses, which nobody else has: they are usable at once. Without an IPv6 address among them IPv6 is switched off, so
+    /// that nothing but what the scenario says crosses the link.
     pub addresses: Vec<InterfaceAddress>,
     /// Largest IP packet in bytes.
     pub mtu: u16,
@@ -158,7 +158,7 @@ fn set_up(config: &InterfaceConfig) -> Result<(), Error> {
     netlink.set_mtu(index, config.mtu)?;
     netlink.set_transmit_queue(index, config.transmit_queue)?;
     for on in &config.addresses {
-        netlink.add_address(index, on.address, on.prefix_length)?;
+        netlink.add_undetected_address(index, on.address, on.prefix_length)?;
     }
     netlink.set_up(index)
 }

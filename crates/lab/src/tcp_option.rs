@@ -4,7 +4,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::Duration;
 
 use nix::errno::Errno;
-use nix::sys::socket::{getsockopt, sockopt};
+use nix::sys::socket::{AddressFamily, SockaddrLike, SockaddrStorage, getsockname, getsockopt, sockopt};
 
 use crate::error::Error;
 
@@ -32,7 +32,8 @@ pub enum TcpOption {
     /// How long data may stay unacknowledged before the kernel gives the connection up (RFC 5482, section 3.1), rounded up to
     /// milliseconds.
     UserTimeout(Duration),
-    /// Whether packets carry DF and the path's MTU is discovered (RFC 1191).
+    /// Whether packets carry DF and the path's MTU is discovered (RFC 1191). Over IPv6, where no router cuts a packet, it is always
+    /// discovered (RFC 8201), and this changes nothing.
     PathMtuDiscovery(bool),
 }
 
@@ -66,6 +67,7 @@ impl TcpOption {
                 let millis = u32::try_from(timeout.as_nanos().div_ceil(1_000_000)).unwrap_or(u32::MAX);
                 (libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT, millis, "setsockopt(TCP_USER_TIMEOUT)")
             }
+            Self::PathMtuDiscovery(_) if is_ipv6(socket) => return Ok(()),
             Self::PathMtuDiscovery(on) => {
                 let mode = if on { libc::IP_PMTUDISC_DO } else { libc::IP_PMTUDISC_DONT };
                 (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, mode.unsigned_abs(), "setsockopt(IP_MTU_DISCOVER)")
@@ -74,6 +76,11 @@ impl TcpOption {
         set_number(socket, level, option, value)
             .map_err(|errno| Error::system(format!("prepare a connection ({self:?})"), call, errno))
     }
+}
+
+fn is_ipv6(socket: BorrowedFd<'_>) -> bool {
+    let own = getsockname::<SockaddrStorage>(socket.as_raw_fd());
+    own.is_ok_and(|own| own.family() == Some(AddressFamily::Inet6))
 }
 
 /// The kernel doubles what it is told.

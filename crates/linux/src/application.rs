@@ -3,7 +3,7 @@
 //! One thread a flow drives both ends by the same [`Workload`] as the simulator. The sockets belong to the hosts they
 //! were made in, whoever uses them.
 
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
@@ -16,8 +16,8 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::socket::{
-    AddressFamily, Backlog, MsgFlags, Shutdown, SockFlag, SockType, SockaddrIn, bind, connect, getsockname,
-    getsockopt, listen, recv, send, setsockopt, shutdown, socket, sockopt,
+    AddressFamily, Backlog, MsgFlags, Shutdown, SockFlag, SockType, SockaddrStorage, bind, connect,
+    getsockname, getsockopt, listen, recv, send, setsockopt, shutdown, socket, sockopt,
 };
 
 use crate::error::WorldError;
@@ -45,7 +45,7 @@ pub(crate) struct ApplicationConfig {
     /// The nodes of opener and acceptor.
     pub(crate) nodes: [NodeId; 2],
     /// The address the acceptor is known by.
-    pub(crate) acceptor: Ipv4Addr,
+    pub(crate) acceptor: IpAddr,
     pub(crate) workload: Workload,
     pub(crate) options: Vec<TcpOption>,
     pub(crate) congestion: String,
@@ -287,22 +287,22 @@ impl Application {
     }
 
     fn open(&mut self, hosts: &[Host]) -> Result<(), WorldError> {
-        let here = port(self.config.id, Side::Opener);
-        let there = SocketAddrV4::new(self.config.acceptor, port(self.config.id, Side::Acceptor));
+        let here = anywhere(self.config.acceptor, port(self.config.id, Side::Opener));
+        let there = SocketAddr::new(self.config.acceptor, port(self.config.id, Side::Acceptor));
         let (options, congestion) = (self.config.options.clone(), self.config.congestion.clone());
         let host = &hosts[usize::from(self.config.nodes[0].0)];
         self.opened = true;
         let opened = host.run(move || {
             let socket = new_socket(here, &options, &congestion)?;
-            match connect(socket.as_raw_fd(), &SockaddrIn::from(there)) {
+            match connect(socket.as_raw_fd(), &SockaddrStorage::from(there)) {
                 Ok(()) | Err(Errno::EINPROGRESS) => {}
                 Err(errno) => {
-                    return Ok((socket, SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, here), Some(errno)));
+                    return Ok((socket, here, Some(errno)));
                 }
             }
-            let own: SockaddrIn =
+            let own: SockaddrStorage =
                 getsockname(socket.as_raw_fd()).map_err(failed("open a connection", "getsockname"))?;
-            Ok::<_, Error>((socket, SocketAddrV4::from(own), None))
+            Ok::<_, Error>((socket, internet_address(&own).unwrap_or(here), None))
         })?;
         let (socket, own, refused) = opened?;
         let text = format!("{} to {}", own.ip(), there.ip());
@@ -497,25 +497,46 @@ fn failed(doing: &str, call: &'static str) -> impl Fn(Errno) -> Error {
     move |errno| Error::System { doing: doing.to_owned(), call, errno }
 }
 
-/// A TCP socket at `port` of the calling thread's host.
-fn new_socket(port: u16, options: &[TcpOption], congestion: &str) -> Result<OwnedFd, Error> {
+/// Whatever address of a host, of the same version as `like`.
+pub(crate) fn anywhere(like: IpAddr, port: u16) -> SocketAddr {
+    let address = match like {
+        IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+    };
+    SocketAddr::new(address, port)
+}
+
+/// The kernel's family of an address.
+pub(crate) const fn family(address: IpAddr) -> AddressFamily {
+    match address {
+        IpAddr::V4(_) => AddressFamily::Inet,
+        IpAddr::V6(_) => AddressFamily::Inet6,
+    }
+}
+
+/// The address in a structure of the kernel's, if it is one of IP.
+fn internet_address(storage: &SockaddrStorage) -> Option<SocketAddr> {
+    let ipv4 = storage.as_sockaddr_in().map(|address| SocketAddr::V4((*address).into()));
+    ipv4.or_else(|| storage.as_sockaddr_in6().map(|address| SocketAddr::V6((*address).into())))
+}
+
+/// A TCP socket of the calling thread's host at `here`.
+fn new_socket(here: SocketAddr, options: &[TcpOption], congestion: &str) -> Result<OwnedFd, Error> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     let doing = "open a connection";
-    let socket =
-        socket(AddressFamily::Inet, SockType::Stream, flags, None).map_err(failed(doing, "socket"))?;
+    let socket = socket(family(here.ip()), SockType::Stream, flags, None).map_err(failed(doing, "socket"))?;
     setsockopt(&socket, sockopt::ReuseAddr, &true).map_err(failed(doing, "setsockopt(SO_REUSEADDR)"))?;
     ensure_congestion_control(congestion)?.choose_for(&socket)?;
     options.iter().try_for_each(|option| option.set(socket.as_fd()))?;
-    let here = SockaddrIn::from(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, port));
-    bind(socket.as_raw_fd(), &here).map_err(failed(doing, "bind"))?;
+    bind(socket.as_raw_fd(), &SockaddrStorage::from(here)).map_err(failed(doing, "bind"))?;
     Ok(socket)
 }
 
 fn listen_at(host: &Host, config: &ApplicationConfig) -> Result<Listener, Error> {
-    let port = port(config.id, Side::Acceptor);
+    let here = anywhere(config.acceptor, port(config.id, Side::Acceptor));
     let (options, congestion) = (config.options.clone(), config.congestion.clone());
     host.run(move || {
-        let socket = new_socket(port, &options, &congestion)?;
+        let socket = new_socket(here, &options, &congestion)?;
         let backlog = Backlog::new(1).unwrap_or(Backlog::MAXCONN);
         listen(&socket, backlog).map_err(failed("accept a connection", "listen"))?;
         Ok(Listener::from(socket))

@@ -253,7 +253,7 @@ impl Director {
     }
 
     /// Has the kernel's TCP of a flow's ends looked into.
-    fn look_into(&self, flow: usize, ends: [std::net::SocketAddrV4; 2]) {
+    fn look_into(&self, flow: usize, ends: [std::net::SocketAddr; 2]) {
         let Some(directed) = self.flows.get(flow) else { return };
         for side in &directed.looked_into {
             let (local, remote) = (ends[side.index()], ends[side.peer().index()]);
@@ -443,7 +443,7 @@ impl Director {
                 }
                 let is_away = !self.bindings.is_empty();
                 self.pay_attention(|attention, _| {
-                    attention.home_agent(node, change.home_address, is_away);
+                    attention.home_agent(node, change.home_address.into(), is_away);
                 })?;
                 self.binding_changed()?;
             }

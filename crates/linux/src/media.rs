@@ -5,11 +5,10 @@
 //! way draws it.
 
 use std::collections::BTreeSet;
-use std::net::Ipv4Addr;
 
 use careof_lab::{Change, Shortcut};
 use careof_mobility::v4::{Change as Became, VisitorChanged};
-use careof_plan::{Locator, NodeId, OneWayId, Subnet, Topology};
+use careof_plan::{Locator, NodeId, OneWayId, Plan, Topology};
 use careof_scenario::{Routing, Scenario};
 
 use crate::network::Network;
@@ -18,14 +17,14 @@ use crate::network::Network;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Attention {
     /// For which destination.
-    drawn: BTreeSet<(NodeId, Ipv4Addr)>,
+    drawn: BTreeSet<(NodeId, Locator)>,
     /// Foreign agents of visitors whose own packets go by the tunnel: every packet may be one.
     all: BTreeSet<NodeId>,
 }
 
 impl Attention {
     /// A home agent has a tunnel to the mobile node of this address, or has none any more.
-    pub(crate) fn home_agent(&mut self, node: NodeId, home_address: Ipv4Addr, is_away: bool) {
+    pub(crate) fn home_agent(&mut self, node: NodeId, home_address: Locator, is_away: bool) {
         if is_away {
             self.drawn.insert((node, home_address));
         } else {
@@ -35,7 +34,7 @@ impl Attention {
 
     /// A foreign agent told of a visitor.
     pub(crate) fn foreign_agent(&mut self, node: NodeId, visitor: &VisitorChanged, routing: Routing) {
-        let key = (node, visitor.home_address);
+        let key = (node, visitor.home_address.into());
         match visitor.change {
             Became::Created | Became::Updated => {
                 self.drawn.insert(key);
@@ -52,20 +51,21 @@ impl Attention {
         }
     }
 
-    fn leaves_to_routes(&self, node: NodeId, destination: Ipv4Addr) -> bool {
+    fn leaves_to_routes(&self, node: NodeId, destination: Locator) -> bool {
         !self.all.contains(&node) && !self.drawn.contains(&(node, destination))
     }
 }
 
 /// Every address of the network, and of every subnet one that nobody has.
-fn destinations(topology: &Topology) -> BTreeSet<(Ipv4Addr, u8)> {
+fn destinations(topology: &Topology) -> BTreeSet<(Locator, u8)> {
     let interfaces = topology.places.iter().flat_map(|place| &place.interfaces);
     let known = [topology.home_agent_address, topology.home_address()];
     let addresses: Vec<Locator> =
         interfaces.map(|interface| interface.address).chain(known.into_iter().flatten()).collect();
     let subnets = addresses.iter().filter_map(|address| address.subnet());
-    let unused = subnets.map(|subnet| (subnet.host(254).to_ipv4(), Subnet::PREFIX_LEN));
-    addresses.iter().map(|address| (address.to_ipv4(), 32)).chain(unused).collect()
+    let unused = subnets.map(|subnet| (subnet.host(254), topology.plan.prefix_len()));
+    let whole = if topology.plan == Plan::Ipv4 { 32 } else { 128 };
+    addresses.iter().map(|address| (*address, whole)).chain(unused).collect()
 }
 
 /// The ways that packets take from each link end on a medium, other than over that link.
@@ -79,10 +79,10 @@ pub(crate) fn shortcuts(
     let links = scenario.links.iter().enumerate().filter(|(_, link)| link.medium.is_some() && !link.straight);
     let ways = links.flat_map(|(index, _)| [OneWayId(2 * index as u32), OneWayId(2 * index as u32 + 1)]);
     ways.map(|way| {
-        let by = |(network_address, prefix_length): &(Ipv4Addr, u8)| {
-            let leaves = |node| attention.leaves_to_routes(node, *network_address);
-            let by = topology.straight_way(way, (*network_address).into(), leaves);
-            Shortcut { network: *network_address, prefix_length: *prefix_length, by: network.direction(by) }
+        let by = |(destination, prefix_length): &(Locator, u8)| {
+            let leaves = |node| attention.leaves_to_routes(node, *destination);
+            let by = network.direction(topology.straight_way(way, *destination, leaves));
+            Shortcut { network: topology.address(*destination), prefix_length: *prefix_length, by }
         };
         let (link, direction) = network.direction(way);
         Change::SetShortcuts { link, direction, shortcuts: destinations.iter().map(by).collect() }
@@ -92,6 +92,8 @@ pub(crate) fn shortcuts(
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
     use careof_mobility::v4::InterfaceId;
     use careof_wire::mip4::Lifetime;
 
@@ -114,17 +116,17 @@ mod tests {
 
     /// Whether the agent leaves to the routes what is for the mobile node, and for others.
     fn leaves(attention: &Attention) -> [bool; 2] {
-        [HOME, ELSEWHERE].map(|destination| attention.leaves_to_routes(AGENT, destination))
+        [HOME, ELSEWHERE].map(|destination| attention.leaves_to_routes(AGENT, destination.into()))
     }
 
     #[test]
     fn a_home_agent_draws_what_is_for_a_mobile_node_that_is_away() {
         let mut attention = Attention::default();
         assert_eq!(leaves(&attention), [true, true]);
-        attention.home_agent(AGENT, HOME, true);
+        attention.home_agent(AGENT, HOME.into(), true);
         assert_eq!(leaves(&attention), [false, true]);
-        assert!(attention.leaves_to_routes(NodeId(2), HOME), "another node");
-        attention.home_agent(AGENT, HOME, false);
+        assert!(attention.leaves_to_routes(NodeId(2), HOME.into()), "another node");
+        attention.home_agent(AGENT, HOME.into(), false);
         assert_eq!(attention, Attention::default());
     }
 

@@ -11,7 +11,7 @@ use careof_lab::{
     set_sysctl,
 };
 use careof_link::Fate;
-use careof_plan::{Locator, NodeId, OneWayId, Place, Route, Subnet, Topology, down_of};
+use careof_plan::{Locator, NodeId, OneWayId, Place, Plan, Route, Subnet, Topology, down_of};
 use careof_scenario::{LinkId, Role, Scenario};
 
 use crate::director::advertises_on;
@@ -50,7 +50,7 @@ impl Network {
         let hosts: Vec<Host> =
             topology.places.iter().map(|place| realm.host(&place.name)).collect::<Result<_, _>>()?;
         for ((host, place), sysctls) in hosts.iter().zip(&topology.places).zip(sysctls) {
-            set_all(host, kernel_parameters(place.forwards))?;
+            set_all(host, kernel_parameters(&topology.plan, place.forwards))?;
             set_all(host, sysctls.clone())?;
         }
         let mut devices: Vec<[Tun; 2]> = Vec::new();
@@ -194,18 +194,35 @@ fn refuse_long_names(scenario: &Scenario) -> Result<(), WorldError> {
 }
 
 /// What every host is told, whatever TCP the scenario asks for.
-fn kernel_parameters(forwards: bool) -> Vec<(String, String)> {
-    let parameter = |name: &str, value: &str| (format!("net.ipv4.{name}"), value.to_owned());
-    vec![
-        parameter("ip_forward", if forwards { "1" } else { "0" }),
-        // Packets of the mobile node come in where its home network does not lie.
-        parameter("conf.all.rp_filter", "0"),
-        parameter("conf.default.rp_filter", "0"),
-        parameter("conf.all.send_redirects", "0"),
-        parameter("conf.default.send_redirects", "0"),
-        // The simulator's nodes answer each packet that needs an answer.
-        parameter("icmp_ratelimit", "0"),
-    ]
+fn kernel_parameters(plan: &Plan, forwards: bool) -> Vec<(String, String)> {
+    let forwards = if forwards { "1" } else { "0" };
+    let parameters: &[(&str, &str)] = match plan {
+        Plan::Ipv4 => &[
+            ("net.ipv4.ip_forward", forwards),
+            // Packets of the mobile node come in where its home network does not lie.
+            ("net.ipv4.conf.all.rp_filter", "0"),
+            ("net.ipv4.conf.default.rp_filter", "0"),
+            ("net.ipv4.conf.all.send_redirects", "0"),
+            ("net.ipv4.conf.default.send_redirects", "0"),
+            // The simulator's nodes answer each packet that needs an answer.
+            ("net.ipv4.icmp_ratelimit", "0"),
+        ],
+        // The interfaces of a host are made later, as `default` says by then; `all` is also for the loopback interface.
+        Plan::Ipv6(_) => &[
+            ("net.ipv6.conf.all.disable_ipv6", "0"),
+            ("net.ipv6.conf.default.disable_ipv6", "0"),
+            ("net.ipv6.conf.all.forwarding", forwards),
+            // Addresses and routes are those of the scenario.
+            ("net.ipv6.conf.all.accept_ra", "0"),
+            ("net.ipv6.conf.default.accept_ra", "0"),
+            ("net.ipv6.conf.all.accept_dad", "0"),
+            ("net.ipv6.conf.default.accept_dad", "0"),
+            ("net.ipv6.conf.all.accept_redirects", "0"),
+            ("net.ipv6.conf.default.accept_redirects", "0"),
+            ("net.ipv6.icmp.ratelimit", "0"),
+        ],
+    };
+    parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
 fn set_all(host: &Host, parameters: Vec<(String, String)>) -> Result<(), Error> {
@@ -233,8 +250,12 @@ fn attach(
         config.addresses.clear();
     }
     let tun = host.attach(&config)?;
-    let filter = (format!("net.ipv4.conf.{name}.rp_filter"), "0".to_owned());
-    set_all(host, vec![filter])?;
+    // Without an address of its own an interface comes without IPv6, which is to form one here.
+    let parameter = match topology.plan {
+        Plan::Ipv4 => (format!("net.ipv4.conf.{name}.rp_filter"), "0".to_owned()),
+        Plan::Ipv6(_) => (format!("net.ipv6.conf.{name}.disable_ipv6"), "0".to_owned()),
+    };
+    set_all(host, vec![parameter])?;
     Ok(tun)
 }
 
@@ -261,7 +282,7 @@ fn add_routes(host: &Host, topology: &Topology, place: &Place) -> Result<(), Err
         let mut netlink = Netlink::open()?;
         if let Some(own) = own {
             let loopback = netlink.index_of("lo")?;
-            netlink.add_address(loopback, own, if own.is_ipv4() { 32 } else { 128 })?;
+            netlink.add_undetected_address(loopback, own, if own.is_ipv4() { 32 } else { 128 })?;
         }
         for (to, via) in wanted {
             let to = KernelRoute::to(to, prefix_len, 0);

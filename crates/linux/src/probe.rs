@@ -4,7 +4,7 @@
 //! emulator's.
 
 use std::io::IoSliceMut;
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::mpsc::Sender;
 
@@ -12,28 +12,29 @@ use careof_base::{DataRate, Duration, Instant};
 use careof_lab::{Clock, Error, Host};
 use careof_link::{Config, QueueLimit, UNLIMITED_RATE};
 use careof_metrics::ProbeSummary;
-use careof_plan::{FlowId, NodeId, Side, Topology, down_of, port};
+use careof_plan::{FlowId, Locator, NodeId, Side, Topology, down_of, port};
 use careof_scenario::{LinkId, Scenario};
 use careof_wire::icmp::{Echo, IcmpMessage};
+use careof_wire::icmpv6::Icmpv6Message;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll, ppoll};
 use nix::sys::eventfd::EventFd;
 use nix::sys::socket::{
-    AddressFamily, ControlMessageOwned, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrIn, bind,
-    connect, recvmsg, send, sendto, setsockopt, socket, sockopt,
+    ControlMessageOwned, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrStorage, bind, connect, recvmsg,
+    send, sendto, setsockopt, socket, sockopt,
 };
 use nix::sys::time::{TimeSpec, TimeVal, TimeValLike};
 use nix::time::{ClockId, clock_gettime};
 
-use crate::application::{Signal, Worker, answer};
+use crate::application::{Signal, Worker, answer, family};
 use crate::error::WorldError;
 use crate::network::Network;
 use crate::report::{ApplicationEvent, Report};
 
-/// IPv4 header, ICMP header, 16 bytes of data.
-const ECHO_BYTES: u32 = 20 + 8 + 16;
-/// IPv4 and UDP headers.
-const DATAGRAM_HEADERS: u32 = 28;
+/// ICMP header, 16 bytes of data.
+const ECHO_BYTES: u32 = 8 + 16;
+/// Bytes of a UDP header.
+const UDP_HEADER: u32 = 8;
 /// The part of the measuring time that is for echoes; the rest is the train's.
 const ECHO_SHARE: u32 = 3;
 /// More echoes than this say nothing new.
@@ -60,7 +61,9 @@ struct Probe {
     link: String,
     nodes: [String; 2],
     hosts: [usize; 2],
-    addresses: [Ipv4Addr; 2],
+    addresses: [IpAddr; 2],
+    /// Bytes of an IP header.
+    ip_header: u32,
     /// The link in the direction of the train, and back.
     ways: [Config; 2],
     /// When it has to be done.
@@ -89,7 +92,7 @@ pub(crate) fn start(
         let is_on_link = |way: u32| way / 2 == down_of(link).0 / 2;
         let interfaces = &topology.place(node).interfaces;
         let own = interfaces.iter().find(|interface| is_on_link(interface.out.0));
-        own.map_or(Ipv4Addr::UNSPECIFIED, |interface| interface.address.to_ipv4())
+        topology.address(own.map_or(Locator::NOWHERE, |interface| interface.address))
     });
     let end = Instant::ZERO + scenario.duration;
     let probe = Probe {
@@ -99,6 +102,7 @@ pub(crate) fn start(
         nodes: names,
         hosts: nodes.map(|node| usize::from(node.0)),
         addresses,
+        ip_header: topology.plan.header_len(),
         ways: if forward { ways } else { [ways[1].clone(), ways[0].clone()] },
         until: flow.stop.map_or(end, |stop| (Instant::ZERO + stop).min(end)),
         clock,
@@ -124,7 +128,7 @@ impl Sockets {
         let [here, there] = probe.addresses;
         let id = FlowId(probe.flow as u16);
         let [near, far] = Side::BOTH.map(|side| port(id, side));
-        let (a, b) = (SocketAddrV4::new(here, near), SocketAddrV4::new(there, far));
+        let (a, b) = (SocketAddr::new(here, near), SocketAddr::new(there, far));
         Ok(Self {
             echo: hosts[probe.hosts[0]].run(move || echo_socket(here))??,
             sender: hosts[probe.hosts[0]].run(move || datagram_socket(a, b))??,
@@ -145,20 +149,20 @@ fn prepare(socket: &OwnedFd) -> Result<(), Error> {
         .map_err(failed("setsockopt(SO_RCVTIMEO)"))
 }
 
-fn echo_socket(here: Ipv4Addr) -> Result<OwnedFd, Error> {
+fn echo_socket(here: IpAddr) -> Result<OwnedFd, Error> {
     let flags = SockFlag::SOCK_CLOEXEC;
-    let socket = socket(AddressFamily::Inet, SockType::Raw, flags, SockProtocol::Icmp)
-        .map_err(failed("socket(SOCK_RAW)"))?;
-    bind(socket.as_raw_fd(), &SockaddrIn::from(SocketAddrV4::new(here, 0))).map_err(failed("bind"))?;
+    let protocol = if here.is_ipv4() { SockProtocol::Icmp } else { SockProtocol::IcmpV6 };
+    let socket = socket(family(here), SockType::Raw, flags, protocol).map_err(failed("socket(SOCK_RAW)"))?;
+    bind(socket.as_raw_fd(), &SockaddrStorage::from(SocketAddr::new(here, 0))).map_err(failed("bind"))?;
     prepare(&socket)?;
     Ok(socket)
 }
 
-fn datagram_socket(here: SocketAddrV4, there: SocketAddrV4) -> Result<OwnedFd, Error> {
+fn datagram_socket(here: SocketAddr, there: SocketAddr) -> Result<OwnedFd, Error> {
     let flags = SockFlag::SOCK_CLOEXEC;
-    let socket = socket(AddressFamily::Inet, SockType::Datagram, flags, None).map_err(failed("socket"))?;
-    bind(socket.as_raw_fd(), &SockaddrIn::from(here)).map_err(failed("bind"))?;
-    connect(socket.as_raw_fd(), &SockaddrIn::from(there)).map_err(failed("connect"))?;
+    let socket = socket(family(here.ip()), SockType::Datagram, flags, None).map_err(failed("socket"))?;
+    bind(socket.as_raw_fd(), &SockaddrStorage::from(here)).map_err(failed("bind"))?;
+    connect(socket.as_raw_fd(), &SockaddrStorage::from(there)).map_err(failed("connect"))?;
     prepare(&socket)?;
     Ok(socket)
 }
@@ -200,7 +204,12 @@ impl Probe {
 
     /// The round trip of an echo by the law of the link.
     fn configured_round_trip(&self) -> Duration {
-        self.ways.iter().map(|way| way.delay + busy(way, ECHO_BYTES)).sum()
+        self.ways.iter().map(|way| way.delay + busy(way, self.echo_bytes())).sum()
+    }
+
+    /// Bytes of an echo, as links count them.
+    const fn echo_bytes(&self) -> u32 {
+        self.ip_header + ECHO_BYTES
     }
 
     /// Sends echoes one after the other for about `time`; how many were sent, and the round trips of those that came
@@ -211,10 +220,11 @@ impl Probe {
         time: Duration,
         bell: &EventFd,
     ) -> Result<(u64, Vec<Duration>), Error> {
-        let pause = self.ways.iter().map(|way| busy(way, ECHO_BYTES)).max().unwrap_or_default() + ECHO_PAUSE;
+        let pause =
+            self.ways.iter().map(|way| busy(way, self.echo_bytes())).max().unwrap_or_default() + ECHO_PAUSE;
         let fits = time.saturating_sub(self.configured_round_trip()).as_nanos() / pause.as_nanos().max(1);
         let count = u16::try_from(fits).unwrap_or(u16::MAX).clamp(1, MOST_ECHOES);
-        let to = SockaddrIn::from(SocketAddrV4::new(self.addresses[1], 0));
+        let to = SockaddrStorage::from(SocketAddr::new(self.addresses[1], 0));
         let identifier = 0x6370_u16.wrapping_add(self.flow as u16);
         let mut departures = Vec::with_capacity(usize::from(count));
         let mut arrivals = Vec::new();
@@ -227,7 +237,7 @@ impl Probe {
             if departures.len() < usize::from(count) && now >= due {
                 bytes.clear();
                 let sequence = departures.len() as u16;
-                IcmpMessage::EchoRequest(Echo { identifier, sequence, data: vec![0; 16] }).emit(&mut bytes);
+                self.emit_request(Echo { identifier, sequence, data: vec![0; 16] }, &mut bytes);
                 departures.push(wall_clock());
                 // One that cannot be sent is counted as not answered.
                 let _ = sendto(sockets.echo.as_raw_fd(), &bytes, &to, MsgFlags::empty());
@@ -257,10 +267,31 @@ impl Probe {
         }
         let mut buffer = [0; 256];
         let Some((length, arrived)) = receive(&sockets.echo, &mut buffer)? else { return Ok(None) };
-        // The IPv4 header in front has no options: the sender is the kernel.
-        match buffer.get(20..length).and_then(|icmp| IcmpMessage::parse(icmp).ok()) {
-            Some(IcmpMessage::EchoReply(echo)) => Ok(Some((echo.identifier, echo.sequence, arrived))),
-            _ => Ok(None),
+        let echo = buffer.get(..length).and_then(|received| self.parse_reply(received));
+        Ok(echo.map(|echo| (echo.identifier, echo.sequence, arrived)))
+    }
+
+    fn emit_request(&self, echo: Echo, bytes: &mut Vec<u8>) {
+        match self.addresses {
+            [IpAddr::V6(here), IpAddr::V6(there)] => {
+                Icmpv6Message::EchoRequest(echo).emit(here, there, bytes);
+            }
+            _ => IcmpMessage::EchoRequest(echo).emit(bytes),
+        }
+    }
+
+    /// What came by the echo socket, if it is the peer's reply.
+    fn parse_reply(&self, received: &[u8]) -> Option<Echo> {
+        match self.addresses {
+            [IpAddr::V6(here), IpAddr::V6(there)] => match Icmpv6Message::parse(there, here, received) {
+                Ok(Icmpv6Message::EchoReply(echo)) => Some(echo),
+                _ => None,
+            },
+            // The kernel keeps the IPv4 header in front, which has no options: the sender is a kernel.
+            _ => match IcmpMessage::parse(received.get(20..)?) {
+                Ok(IcmpMessage::EchoReply(echo)) => Some(echo),
+                _ => None,
+            },
         }
     }
 
@@ -281,7 +312,7 @@ impl Probe {
         if way.rate == UNLIMITED_RATE || way.rate == DataRate::ZERO || count < 2 {
             return Ok(train);
         }
-        let payload = vec![0; (bytes - DATAGRAM_HEADERS) as usize];
+        let payload = vec![0; bytes.saturating_sub(self.ip_header + UDP_HEADER) as usize];
         let mut sent = 0;
         let mut buffer = vec![0; 2048];
         loop {

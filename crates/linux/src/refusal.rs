@@ -41,14 +41,12 @@ pub(crate) fn refuse_what_linux_cannot(scenario: &Scenario) -> Result<(), WorldE
                 .to_owned(),
         });
     }
-    if scenario.ip_version == IpVersion::V6 {
+    if let Some(mobility) = scenario.mobility.as_ref().filter(|_| scenario.ip_version == IpVersion::V6) {
         return Err(WorldError::Unsupported {
-            key: scenario.mobility.as_ref().map_or("ip_version", |_| "mobility.protocol").to_owned(),
-            found: scenario
-                .mobility
-                .as_ref()
-                .map_or_else(|| "6".to_owned(), |mobility| format!("\"{}\"", mobility.protocol)),
-            remedy: "real hosts speak IPv4 only so far: use the simulator".to_owned(),
+            key: "mobility.protocol".to_owned(),
+            found: format!("\"{}\"", mobility.protocol),
+            remedy: "over IPv6 this world has no agents yet: use the simulator, or leave [mobility] out"
+                .to_owned(),
         });
     }
     for (index, flow) in scenario.flows.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! What the threads of a run tell the one that keeps its books.
 
-use std::net::SocketAddrV4;
+use std::net::SocketAddr;
 use std::sync::mpsc::Sender;
 
 use careof_agent::AssistEvent;
@@ -55,7 +55,7 @@ pub(crate) enum Report {
 #[derive(Clone, Debug)]
 pub(crate) enum ApplicationEvent {
     /// It opens the connection, or starts the programs.
-    Opening { ends: Option<[SocketAddrV4; 2]>, text: String },
+    Opening { ends: Option<[SocketAddr; 2]>, text: String },
     /// It wants so many bytes delivered in all, by the side that sends them.
     Wanted { totals: [u64; 2] },
     /// `side` has got `total` bytes in order.

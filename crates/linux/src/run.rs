@@ -326,7 +326,7 @@ fn add_flow(
             let config = ApplicationConfig {
                 id,
                 nodes,
-                acceptor: topology.address_of(nodes[1]).to_ipv4(),
+                acceptor: topology.address(topology.address_of(nodes[1])),
                 workload: Workload::new(flow.workload, stop),
                 options: choice.options.clone(),
                 congestion: choice.congestion.clone(),

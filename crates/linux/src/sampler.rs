@@ -1,6 +1,5 @@
 //! The kernel's TCP, looked into again and again.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{Builder, JoinHandle};
@@ -102,7 +101,7 @@ impl Target {
     fn look(&mut self, eyes: &mut [SockDiag], clock: Clock, reports: &Sender<Report>) -> bool {
         let NewConnection { connection, side, node, local, remote } = self.connection;
         let Some(eye) = eyes.get_mut(usize::from(node.0)) else { return false };
-        let info = eye.tcp_info(SocketAddr::V4(local), SocketAddr::V4(remote));
+        let info = eye.tcp_info(local, remote);
         let now = clock.now();
         let after = std::mem::replace(&mut self.looked, now);
         match info {

@@ -36,7 +36,7 @@ mod workload;
 
 pub use agents::{AgentPlan, agent, wall_clock};
 pub use assists::{announced_path, assists, exceptions, flow_key, tunnel_overhead};
-pub use black_hole::{note_filtered, note_hole};
+pub use black_hole::{note_filtered, note_filtered_ipv6, note_hole};
 pub use capture::{CaptureError, CaptureNodes, CapturePlan, Captures, DropPlace, plan_captures};
 pub use dhcp::{DhcpPlan, dhcp};
 pub use digest::{Digest, of_bytes};

@@ -13,7 +13,7 @@ use nix::sys::eventfd::EventFd;
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 
-use super::medium::{OnMedium, SharedMedium};
+use super::medium::{OnMedium, SharedMedium, address_bits};
 use super::path::{Common, Device, Path, Way};
 use super::tap::TapWriter;
 use super::{Change, Direction, LinkId, LinkReport, Shortcut, Timing, number_of};
@@ -417,7 +417,7 @@ impl EventLoop {
                     let on = self.on_medium(*link, *direction)?;
                     for shortcut in shortcuts {
                         let by = self.on_medium(shortcut.by.0, shortcut.by.1)?;
-                        if !on.begins_like(by) || shortcut.prefix_length > 32 {
+                        if !on.begins_like(by) || shortcut.prefix_length > address_bits(shortcut.network) {
                             return Err(Error::NoShortcut);
                         }
                     }

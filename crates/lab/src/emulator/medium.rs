@@ -1,7 +1,7 @@
 //! Media that links share, and the part of such a link.
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use careof_base::Instant;
 use careof_link::{Counters, DropCause, Fate, Medium, MediumOutput, StationId};
@@ -68,13 +68,13 @@ pub(super) struct OnMedium {
     to: StationId,
     /// The medium counts by station, a link by direction.
     pub(super) counters: Counters,
-    /// The paths that packets to some networks take: by the length of the prefix, the network.
-    shortcuts: BTreeMap<u8, BTreeMap<u32, usize>>,
+    /// The paths that packets to some networks take, of IPv4 and of IPv6.
+    shortcuts: [Shortcuts; 2],
 }
 
 impl OnMedium {
     pub(super) fn new(medium: usize, from: StationId, to: StationId) -> Self {
-        Self { medium, from, to, counters: Counters::default(), shortcuts: BTreeMap::new() }
+        Self { medium, from, to, counters: Counters::default(), shortcuts: Default::default() }
     }
 
     /// Whether both stations are on the medium, and two.
@@ -88,18 +88,23 @@ impl OnMedium {
     }
 
     /// Has packets to these networks take these paths, in place of what was said before.
-    pub(super) fn set_shortcuts(&mut self, shortcuts: impl Iterator<Item = (Ipv4Addr, u8, usize)>) {
-        self.shortcuts.clear();
+    pub(super) fn set_shortcuts(&mut self, shortcuts: impl Iterator<Item = (IpAddr, u8, usize)>) {
+        self.shortcuts = Default::default();
         for (network, length, path) in shortcuts {
-            self.shortcuts.entry(length).or_default().insert(prefix(network.to_bits(), length), path);
+            let [ipv4, ipv6] = &mut self.shortcuts;
+            match network {
+                IpAddr::V4(network) => ipv4.add(left_aligned(network), length, path),
+                IpAddr::V6(network) => ipv6.add(network.to_bits(), length, path),
+            }
         }
     }
 
     /// The path that a packet of this one's sender takes.
     pub(super) fn path_of(&self, medium: &SharedMedium, packet: &[u8]) -> Option<usize> {
-        let shortcut = destination(packet).and_then(|destination| {
-            let mut by_length = self.shortcuts.iter().rev();
-            by_length.find_map(|(length, paths)| paths.get(&prefix(destination, *length)))
+        let [ipv4, ipv6] = &self.shortcuts;
+        let shortcut = destination(packet).and_then(|destination| match destination {
+            IpAddr::V4(address) => ipv4.find(left_aligned(address)),
+            IpAddr::V6(address) => ipv6.find(address.to_bits()),
         });
         shortcut.or_else(|| medium.paths.get(&(self.from, self.to))).copied()
     }
@@ -177,15 +182,47 @@ impl OnMedium {
     }
 }
 
-/// The first `length` bits of an address.
-fn prefix(address: u32, length: u8) -> u32 {
-    address.checked_shr(32_u32.saturating_sub(length.into())).unwrap_or(0)
+/// The paths that packets to some networks of one IP version take: by the length of the prefix, the network.
+#[derive(Debug, Default)]
+struct Shortcuts(BTreeMap<u8, BTreeMap<u128, usize>>);
+
+impl Shortcuts {
+    /// The address stands at the left of its number.
+    fn add(&mut self, network: u128, length: u8, path: usize) {
+        self.0.entry(length).or_default().insert(prefix(network, length), path);
+    }
+
+    /// The path of the longest prefix that the address has.
+    fn find(&self, address: u128) -> Option<&usize> {
+        self.0.iter().rev().find_map(|(length, paths)| paths.get(&prefix(address, *length)))
+    }
 }
 
-/// Where an IPv4 datagram goes.
-fn destination(packet: &[u8]) -> Option<u32> {
-    let is_ipv4 = packet.first().is_some_and(|first| first >> 4 == 4);
-    packet.get(16..).filter(|_| is_ipv4)?.first_chunk().copied().map(u32::from_be_bytes)
+/// The bits of an IPv4 address, where those of an IPv6 address begin.
+const fn left_aligned(address: Ipv4Addr) -> u128 {
+    (address.to_bits() as u128) << 96
+}
+
+/// The first `length` bits of an address.
+fn prefix(address: u128, length: u8) -> u128 {
+    address.checked_shr(128_u32.saturating_sub(length.into())).unwrap_or(0)
+}
+
+/// Bits of an address.
+pub(super) const fn address_bits(address: IpAddr) -> u8 {
+    match address {
+        IpAddr::V4(_) => 32,
+        IpAddr::V6(_) => 128,
+    }
+}
+
+/// Where a packet goes, of IPv6 the next node that it is addressed to.
+fn destination(packet: &[u8]) -> Option<IpAddr> {
+    match packet.first()? >> 4 {
+        4 => packet.get(16..)?.first_chunk::<4>().map(|octets| Ipv4Addr::from(*octets).into()),
+        6 => packet.get(24..)?.first_chunk::<16>().map(|octets| Ipv6Addr::from(*octets).into()),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -211,7 +248,7 @@ mod tests {
         shared.add(&on, 4);
         shared.add(&on, 6);
         assert_eq!(on.path_of(&shared, &packet([10, 0, 2, 2])), Some(4));
-        let network = |text: &str| text.parse::<Ipv4Addr>().unwrap();
+        let network = |text: &str| text.parse::<IpAddr>().unwrap();
         let wide = [(network("10.0.0.0"), 8, 1), (network("10.0.2.77"), 24, 2), (network("10.0.2.2"), 32, 3)];
         on.set_shortcuts(wide.into_iter());
         for (destination, expected) in
@@ -219,9 +256,33 @@ mod tests {
         {
             assert_eq!(on.path_of(&shared, &packet(destination)), Some(expected), "{destination:?}");
         }
-        assert_eq!(on.path_of(&shared, &[0x60; 40]), Some(4), "another protocol's");
+        assert_eq!(on.path_of(&shared, &[0x60; 40]), Some(4), "another version");
+        assert_eq!(on.path_of(&shared, &[0x10; 40]), Some(4), "another protocol's");
         assert_eq!(on.path_of(&shared, &packet([10, 0, 2, 2])[..19]), Some(4), "cut short");
         on.set_shortcuts(std::iter::once((network("0.0.0.0"), 0, 9)));
         assert_eq!(on.path_of(&shared, &packet([192, 0, 2, 1])), Some(9));
+        assert_eq!(on.path_of(&shared, &[0x60; 40]), Some(4), "nothing is known of the other version");
+
+        let ipv6 = |destination: &str| {
+            let destination: Ipv6Addr = destination.parse().unwrap();
+            [&[0x60; 24][..], &destination.octets()].concat()
+        };
+        let of_ipv6 = [
+            (network("2001:db8::"), 32, 1),
+            (network("2001:db8:0:2::77"), 64, 2),
+            (network("2001:db8:0:2::2"), 128, 3),
+        ];
+        on.set_shortcuts(of_ipv6.into_iter());
+        for (destination, expected) in [
+            ("2001:db8:0:2::2", 3),
+            ("2001:db8:0:2::3", 2),
+            ("2001:db8:9::", 1),
+            ("2001:db9::", 4),
+            ("ff02::1", 4),
+        ] {
+            assert_eq!(on.path_of(&shared, &ipv6(destination)), Some(expected), "{destination}");
+        }
+        assert_eq!(on.path_of(&shared, &ipv6("2001:db8:0:2::2")[..39]), Some(4), "cut short");
+        assert_eq!(on.path_of(&shared, &packet([10, 0, 2, 2])), Some(4));
     }
 }

@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 
 use careof_base::{Instant, RandomStream};
 use careof_link::{Config, Fate, Link, Output};
-use careof_wire::icmp::error_in;
+use careof_wire::{icmp, icmpv6};
 use nix::errno::Errno;
 
 use super::medium::{Crossed, OnMedium, SharedMedium};
@@ -113,7 +113,7 @@ impl Path {
         let size = u32::try_from(slab.packet(token).len()).unwrap_or(u32::MAX);
         let number = self.number();
         let outcome = match &mut self.way {
-            Way::Link(link) if link.config().filters_icmp && error_in(slab.packet(token)).is_some() => {
+            Way::Link(link) if link.config().filters_icmp && is_icmp_error(slab.packet(token)) => {
                 Err(link.refuse_filtered(now, size))
             }
             Way::Link(link) if link.marks() && slab.is_ecn_capable(token) => {
@@ -319,4 +319,9 @@ impl Path {
 /// The link of a direction, with random streams of its own.
 pub(super) fn own_link(config: Config, stream: impl Fn(&str) -> RandomStream) -> Way {
     Way::Link(Box::new(Link::new(config, stream("loss"), stream("jitter"), stream("queue"))))
+}
+
+/// Whether a packet is an ICMP error of either version of IP, in no tunnel.
+fn is_icmp_error(packet: &[u8]) -> bool {
+    icmp::error_in(packet).is_some() || icmpv6::error_in(packet).is_some()
 }

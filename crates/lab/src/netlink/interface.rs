@@ -214,7 +214,7 @@ impl Netlink {
         })
     }
 
-    fn set_attribute(
+    pub(super) fn set_attribute(
         &mut self,
         index: u32,
         attribute: LinkAttribute,

@@ -8,11 +8,13 @@
 //! what takes the place of something returns that.
 
 mod address;
+mod autoconfiguration;
 mod interface;
 mod monitor;
 mod neighbour;
 mod route;
 mod rule;
+mod undetected_address;
 
 use std::io;
 use std::net::IpAddr;

@@ -223,7 +223,11 @@ fn a_shortcut_passes_by_the_router_that_the_routes_lead_to() {
     };
     let (first, second) = (add([0, 1], true, first), add([1, 2], true, second));
     let straight = add([0, 2], false, clones);
-    let shortcut = |network, direction| Shortcut { network, prefix_length: 24, by: (straight, direction) };
+    let shortcut = |network: Ipv4Addr, direction| Shortcut {
+        network: network.into(),
+        prefix_length: 24,
+        by: (straight, direction),
+    };
     let set = |link, direction, shortcuts| Change::SetShortcuts { link, direction, shortcuts };
     let there = set(first, Direction::Forward, vec![shortcut(FAR, Direction::Forward)]);
     let back = set(second, Direction::Backward, vec![shortcut(LEFT, Direction::Backward)]);
@@ -280,7 +284,7 @@ fn what_a_medium_cannot_be_or_do_is_refused() {
     let config = careof_link::Config::default;
     let spec = LinkSpec { name: "own".to_owned(), a, b, forward: config(), backward: config() };
     let own = cable.emulator.add_link(spec).unwrap();
-    let shortcut = Shortcut { network: LEFT, prefix_length: 8, by: (own, direction) };
+    let shortcut = Shortcut { network: LEFT.into(), prefix_length: 8, by: (own, direction) };
     let onto = Change::SetShortcuts { link, direction, shortcuts: vec![shortcut] };
     assert_eq!(cable.emulator.apply(vec![onto]), Err(Error::NoShortcut));
 }

@@ -3,59 +3,19 @@
 //! Nothing but its bytes follows a datagram through a kernel. On the way its outside changes - tunnels come and go,
 //! the time to live counts down - but what is inside does not, and that names it.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use careof_base::{Duration, Instant};
-use careof_wire::ipv4::Ipv4Header;
-use careof_wire::tunnel::decapsulate;
 
-/// Tunnels within tunnels that are looked into.
-const DEEPEST: usize = 3;
 /// A datagram that was not seen for so long was dropped by some kernel.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(300);
 /// How often the forgotten are looked for.
 const SWEEP: Duration = Duration::from_secs(30);
-/// Bytes behind the header that tell datagrams apart, with their length: a TCP header with all options.
-const TELLING: usize = 60;
-
-/// `bytes` without the tunnels around them, as far as they are whole.
-pub(super) fn innermost(bytes: &[u8]) -> Cow<'_, [u8]> {
-    let mut current = Cow::Borrowed(bytes);
-    for _ in 0..DEEPEST {
-        let inside = match &current {
-            Cow::Borrowed(bytes) => decapsulate(bytes).map(|inside| inside.datagram),
-            Cow::Owned(bytes) => decapsulate(bytes).map(|inside| Cow::Owned(inside.datagram.into_owned())),
-        };
-        match inside {
-            Ok(inside) => current = inside,
-            Err(_) => break,
-        }
-    }
-    current
-}
-
-/// What a datagram is known by on all its way.
-pub(super) fn content(header: &Ipv4Header, payload: &[u8]) -> u64 {
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    let mut mix = |bytes: &[u8]| {
-        for byte in bytes {
-            hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-    };
-    mix(&header.source.octets());
-    mix(&header.destination.octets());
-    mix(&[header.protocol, u8::from(header.more_fragments)]);
-    mix(&header.identification.to_be_bytes());
-    mix(&header.fragment_offset.to_be_bytes());
-    mix(&header.payload_len.to_be_bytes());
-    mix(payload.get(..TELLING).unwrap_or(payload));
-    hash
-}
+/// Datagrams that look the same and are told apart: more than wait in the queues of a path.
+const MOST_ALIKE: usize = 4096;
 
 #[derive(Clone, Copy, Debug)]
 struct Known {
-    id: u64,
     /// The one-way links it entered, one bit each.
     ways: u128,
     /// Whether it was taken out of a link's queue and has not entered another one since.
@@ -64,8 +24,8 @@ struct Known {
 }
 
 impl Known {
-    const fn new(id: u64, ways: u128, seen: Instant) -> Self {
-        Self { id, ways, is_moving: false, seen }
+    const fn new(ways: u128, seen: Instant) -> Self {
+        Self { ways, is_moving: false, seen }
     }
 }
 
@@ -80,7 +40,8 @@ pub(super) struct Entry {
 /// The datagrams under way.
 #[derive(Debug, Default)]
 pub(super) struct Datagrams {
-    by_content: BTreeMap<u64, Known>,
+    /// By content and, since those of IPv6 may look the same, by their number: in the order in which they were sent.
+    by_content: BTreeMap<(u64, u64), Known>,
     /// By the emulator's number: those on a link.
     on_links: BTreeMap<u64, u64>,
     made: u64,
@@ -89,23 +50,30 @@ pub(super) struct Datagrams {
 
 impl Datagrams {
     /// A datagram enters the one-way link `way`, where it has `number`: who it is. A datagram crosses a link once; what
-    /// looks the same and enters it again is another one, unless it was taken back before.
+    /// looks the same and enters it again is another one, unless it was taken back before. Links and hosts keep the order, so of
+    /// several that look the same the first that has not crossed a link is the next to do so.
     pub(super) fn enter(&mut self, now: Instant, content: u64, way: u32, number: u64) -> Entry {
         self.sweep(now);
         let bit = 1_u128.checked_shl(way).unwrap_or(0);
-        let known =
-            self.by_content.get_mut(&content).filter(|known| known.is_moving || known.ways & bit == 0);
-        let entry = match known {
-            Some(known) => {
+        let mut alike = 0;
+        let mut next = None;
+        for (&(_, id), known) in self.by_content.range_mut(alike_to(content)) {
+            alike += 1;
+            if known.is_moving {
+                next = Some((id, known));
+                break;
+            }
+            if next.is_none() && known.ways & bit == 0 {
+                next = Some((id, known));
+            }
+        }
+        let entry = match next {
+            Some((id, known)) => {
                 known.ways |= bit;
                 known.seen = now;
-                Entry { id: known.id, is_moved: std::mem::take(&mut known.is_moving) }
+                Entry { id, is_moved: std::mem::take(&mut known.is_moving) }
             }
-            None => {
-                self.made += 1;
-                self.by_content.insert(content, Known::new(self.made, bit, now));
-                Entry { id: self.made, is_moved: false }
-            }
+            None => Entry { id: self.make(now, content, bit, alike), is_moved: false },
         };
         if number != 0 {
             self.on_links.insert(number, entry.id);
@@ -113,22 +81,32 @@ impl Datagrams {
         entry
     }
 
+    /// A new datagram, of which there are `alike` already.
+    fn make(&mut self, now: Instant, content: u64, ways: u128, alike: usize) -> u64 {
+        if alike >= MOST_ALIKE
+            && let Some((&oldest, _)) = self.by_content.range(alike_to(content)).next()
+        {
+            self.by_content.remove(&oldest);
+        }
+        self.made += 1;
+        self.by_content.insert((content, self.made), Known::new(ways, now));
+        self.made
+    }
+
     /// A datagram was taken out of a link's queue, and enters another link next.
-    pub(super) fn take_back(&mut self, content: u64) {
-        if let Some(known) = self.by_content.get_mut(&content) {
+    pub(super) fn take_back(&mut self, content: u64, id: u64) {
+        if let Some(known) = self.by_content.get_mut(&(content, id)) {
             known.is_moving = true;
         }
     }
 
     /// Who a datagram is that was put together from fragments: the one that was cut, if that was seen.
     pub(super) fn whole(&mut self, now: Instant, content: u64) -> u64 {
-        if let Some(known) = self.by_content.get_mut(&content) {
+        if let Some((&(_, id), known)) = self.by_content.range_mut(alike_to(content)).next() {
             known.seen = now;
-            return known.id;
+            return id;
         }
-        self.made += 1;
-        self.by_content.insert(content, Known::new(self.made, 0, now));
-        self.made
+        self.make(now, content, 0, 0)
     }
 
     /// The datagram that had `number` on a link has left it, one way or another.
@@ -143,9 +121,7 @@ impl Datagrams {
 
     /// Nothing more will be seen of a datagram.
     pub(super) fn forget(&mut self, content: u64, id: u64) {
-        if self.by_content.get(&content).is_some_and(|known| known.id == id) {
-            self.by_content.remove(&content);
-        }
+        self.by_content.remove(&(content, id));
     }
 
     /// Datagrams of which more may be seen.
@@ -163,53 +139,14 @@ impl Datagrams {
     }
 }
 
+/// The keys of datagrams with this content.
+const fn alike_to(content: u64) -> std::ops::RangeInclusive<(u64, u64)> {
+    (content, 0)..=(content, u64::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use careof_wire::tunnel::{Encapsulation, Origin, Tunnel};
-    use std::net::Ipv4Addr;
-
-    const INNER: Ipv4Header = Ipv4Header {
-        source: Ipv4Addr::new(10, 0, 1, 1),
-        destination: Ipv4Addr::new(10, 0, 9, 2),
-        protocol: 6,
-        ttl: 64,
-        tos: 0,
-        identification: 77,
-        dont_fragment: true,
-        more_fragments: false,
-        fragment_offset: 0,
-        payload_len: 24,
-    };
-
-    fn datagram(header: Ipv4Header) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        header.emit(&mut bytes);
-        bytes.extend([7; 24]);
-        bytes
-    }
-
-    fn named(bytes: &[u8]) -> u64 {
-        let inner = innermost(bytes);
-        let (header, payload) = Ipv4Header::parse(&inner).unwrap();
-        content(&header, payload)
-    }
-
-    #[test]
-    fn a_datagram_keeps_its_name_through_a_tunnel_and_over_routers() {
-        let plain = datagram(INNER);
-        let router = datagram(Ipv4Header { ttl: 62, ..INNER });
-        let entry = Ipv4Addr::new(10, 0, 9, 1);
-        let exit = Ipv4Addr::new(10, 0, 3, 2);
-        for encapsulation in
-            [Encapsulation::IpInIp, Encapsulation::Minimal, Encapsulation::Gre { key: None, sequence: None }]
-        {
-            let tunnel = Tunnel { encapsulation, entry, exit, ttl: 64 };
-            let tunnelled = tunnel.encapsulate(&router, Origin::Forwarded, 5).unwrap();
-            assert_eq!(named(&tunnelled), named(&plain), "{encapsulation:?}");
-        }
-        assert_ne!(named(&datagram(Ipv4Header { identification: 78, ..INNER })), named(&plain));
-    }
 
     #[test]
     fn what_enters_a_link_again_is_another_datagram() {
@@ -231,9 +168,30 @@ mod tests {
         let Entry { id, is_moved } = datagrams.enter(Instant::ZERO, 1, 0, 100);
         assert!(!is_moved);
         for (way, number) in [(2, 101), (0, 102)] {
-            datagrams.take_back(1);
+            datagrams.take_back(1, id);
             assert_eq!(datagrams.enter(Instant::ZERO, 1, way, number), Entry { id, is_moved: true });
         }
         assert!(!datagrams.enter(Instant::ZERO, 1, 4, 103).is_moved, "it goes on from there by itself");
+    }
+    #[test]
+    fn datagrams_that_look_the_same_are_told_apart_by_their_order() {
+        let mut datagrams = Datagrams::default();
+        let enter =
+            |datagrams: &mut Datagrams, way, number| datagrams.enter(Instant::ZERO, 1, way, number).id;
+        let sent: Vec<u64> = (0..3).map(|n| enter(&mut datagrams, 0, 100 + n)).collect();
+        datagrams.forget(1, sent[1]);
+        let passed_on: Vec<u64> = (0..2).map(|n| enter(&mut datagrams, 2, 200 + n)).collect();
+        assert_eq!(passed_on, [sent[0], sent[2]], "the second was lost");
+        datagrams.take_back(1, sent[2]);
+        assert_eq!(datagrams.enter(Instant::ZERO, 1, 4, 300), Entry { id: sent[2], is_moved: true });
+    }
+
+    #[test]
+    fn memory_for_datagrams_that_look_the_same_is_bounded() {
+        let mut datagrams = Datagrams::default();
+        for number in 0..2 * MOST_ALIKE as u64 {
+            datagrams.enter(Instant::ZERO, 1, 0, number);
+        }
+        assert_eq!(datagrams.remembered(), MOST_ALIKE);
     }
 }

@@ -5,6 +5,7 @@
 //! They wait here until nothing earlier can come any more.
 
 mod connection;
+mod datagram;
 mod datagrams;
 mod packets;
 
@@ -22,7 +23,7 @@ use careof_metrics::{
 };
 use careof_mobility::v4::{Event as AgentEvent, InterfaceId};
 use careof_plan::{
-    Captures, Digest, Locator, NodeId, OneWayId, Side, Topology, arp_text, binding_text, handover_comment,
+    Captures, Digest, NodeId, OneWayId, Side, Topology, arp_text, binding_text, handover_comment,
     handover_text, note_hole, stall_threshold, visitor_text,
 };
 use careof_scenario::{Role, Scenario};
@@ -30,10 +31,10 @@ use careof_trace::{
     AssistRecord, Event, EventLog, FlowId as TraceFlow, LinkId as TraceLink, NodeId as TraceNode, TcpState,
 };
 use careof_wire::SeqNumber;
-use careof_wire::ipv4::Reassembler;
 
 use crate::report::ApplicationEvent;
 use connection::{Connection, ConnectionEnd, PendingTimeout, Stretch};
+use datagram::Reassembler;
 use datagrams::Datagrams;
 use packets::Seen;
 pub(crate) use packets::{HANDOVER, NO_BUFFER, UNDELIVERABLE};
@@ -98,8 +99,8 @@ pub(crate) struct NewConnection {
     pub(crate) connection: usize,
     pub(crate) side: Side,
     pub(crate) node: NodeId,
-    pub(crate) local: std::net::SocketAddrV4,
-    pub(crate) remote: std::net::SocketAddrV4,
+    pub(crate) local: SocketAddr,
+    pub(crate) remote: SocketAddr,
 }
 
 /// What is counted of agents.
@@ -121,7 +122,7 @@ pub(crate) struct Books {
     /// Links of the mobile node, by number.
     mobile_nodes: BTreeSet<u32>,
     /// Addresses of each node.
-    own: Vec<Vec<std::net::Ipv4Addr>>,
+    own: Vec<Vec<IpAddr>>,
     flows: Vec<BookedFlow>,
     /// Where the relay is, if there is one.
     relay: Option<NodeId>,
@@ -177,7 +178,7 @@ impl Books {
                     "home-agent" => own.extend(topology.home_agent_address),
                     _ => {}
                 }
-                own.into_iter().map(Locator::to_ipv4).collect()
+                own.into_iter().map(|own| topology.address(own)).collect()
             })
             .collect();
         let is_mobile_nodes = |link: &u32| {
@@ -387,9 +388,8 @@ impl Books {
     /// What an assist did counts for the sender of the data concerned.
     fn enter_assist(&mut self, at: Instant, node: NodeId, event: &AssistEvent) {
         let key = (event.mobile.port(), event.peer.port());
-        let is_of = |end: &ConnectionEnd, address: SocketAddr| match address.ip() {
-            IpAddr::V4(address) => self.own[usize::from(end.node.0)].contains(&address),
-            IpAddr::V6(_) => false,
+        let is_of = |end: &ConnectionEnd, address: SocketAddr| {
+            self.own[usize::from(end.node.0)].contains(&address.ip())
         };
         let known = self.by_ports.get(&key).into_iter().flatten();
         let found = known.copied().find(|(id, mobile)| {

@@ -1,23 +1,21 @@
 //! Packets seen at the ends of links, and what they say about connections and messages.
 
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, SocketAddr};
 
 use careof_base::Instant;
 use careof_lab::{Passage, Sighting};
 use careof_link::DropCause;
 use careof_metrics::SegmentRange;
-use careof_mobility::v4::REGISTRATION_PORT;
-use careof_plan::{DropPlace, NodeId, OneWayId, Side, describe, note_filtered};
+use careof_plan::{DropPlace, NodeId, OneWayId, Side, note_filtered, note_filtered_ipv6};
 use careof_trace::{
     Direction, Event, FlowId as TraceFlow, LinkId as TraceLink, MessageRecord, NodeId as TraceNode,
     PacketRecord, SegmentRecord,
 };
-use careof_wire::icmp::error_in;
-use careof_wire::ipv4::{Ipv4Header, Reassembler, ReassemblyLimits};
-use careof_wire::{Flags, Segment, protocol};
+use careof_wire::{Flags, Segment, icmp, icmpv6};
 
 use super::connection::{Connection, Sent, Stretch};
-use super::datagrams::{Entry, content, innermost};
+use super::datagram::{Datagram, Reassembler, innermost};
+use super::datagrams::Entry;
 use super::{Books, NewConnection, Record};
 
 /// A sighting of a packet, understood.
@@ -57,12 +55,6 @@ enum Place {
     End,
 }
 
-/// The IP datagram inside a packet.
-struct Datagram<'a> {
-    header: Ipv4Header,
-    payload: &'a [u8],
-}
-
 impl Books {
     /// Takes a sighting in: the packet is recognised and captured at once, the rest waits for its turn.
     pub(crate) fn see(&mut self, sighting: &Sighting<'_>, way: OneWayId) {
@@ -70,29 +62,25 @@ impl Books {
         let at = sighting.at.max(self.settled);
         let whole = innermost(sighting.bytes);
         let mut is_tunnelled = whole.len() < sighting.bytes.len();
-        let inner = Ipv4Header::parse(&whole).ok().map(|(header, payload)| Datagram { header, payload });
-        let destination = inner.as_ref().map(|inner| inner.header.destination);
-        let content = match &inner {
-            Some(inner) => content(&inner.header, inner.payload),
-            None => careof_plan::of_bytes(sighting.bytes),
-        };
+        let inner = Datagram::parse(&whole);
+        let destination = inner.as_ref().map(|inner| inner.destination);
+        let content = inner.as_ref().map_or_else(|| careof_plan::of_bytes(sighting.bytes), Datagram::content);
         let enters = matches!(sighting.passage, Passage::Entered | Passage::Refused(_) | Passage::NoBuffer);
         let Entry { id: packet, is_moved } = if enters {
             let number = if sighting.passage == Passage::Entered { sighting.number } else { 0 };
             self.datagrams.enter(at, content, way.0, number)
         } else {
+            let id = self.datagrams.leave(sighting.number).unwrap_or(0);
             if sighting.passage == Passage::TakenBack {
-                self.datagrams.take_back(content);
+                self.datagrams.take_back(content, id);
             }
-            Entry { id: self.datagrams.leave(sighting.number).unwrap_or(0), is_moved: false }
+            Entry { id, is_moved: false }
         };
-        let fragment = inner.as_ref().is_some_and(|inner| inner.header.is_fragment());
+        let fragment = inner.as_ref().is_some_and(Datagram::is_fragment);
         let node = if enters { self.topology.entrance(way) } else { self.exit(way) };
         self.capture(sighting, at, (node, way), packet, fragment);
-        if sighting.passage == Passage::Refused(DropCause::IcmpFiltered)
-            && let (Some(message), Some(link)) = (error_in(sighting.bytes), self.ways.get(way.0 as usize))
-        {
-            note_filtered(&mut self.black_holes, at, link, message);
+        if sighting.passage == Passage::Refused(DropCause::IcmpFiltered) {
+            self.note_filtered(at, way, sighting.bytes);
         }
         // Whether its host sends it here, and has not done so before.
         let leaves = enters && !is_moved;
@@ -107,14 +95,12 @@ impl Books {
             inside
         });
         let inner = match &reassembled {
-            Some(whole) => {
-                Ipv4Header::parse(whole).ok().map(|(header, payload)| Datagram { header, payload })
-            }
+            Some(whole) => Datagram::parse(whole),
             None => inner.filter(|_| !fragment),
         };
         let subject = match &inner {
             Some(inner) if fragment => {
-                let content = self::content(&inner.header, inner.payload);
+                let content = inner.content();
                 (self.datagrams.whole(at, content), content)
             }
             _ => (packet, content),
@@ -170,12 +156,18 @@ impl Books {
     }
 
     fn reassemble(&mut self, at: Instant, node: NodeId, enters: bool, bytes: &[u8]) -> Option<Vec<u8>> {
-        let reassembler = self
-            .reassemblers
-            .entry((node.0, enters))
-            .or_insert_with(|| Reassembler::new(ReassemblyLimits::default()));
-        reassembler.handle_timeout(at);
-        reassembler.handle_fragment(at, bytes).ok().flatten()
+        let reassembler = self.reassemblers.entry((node.0, enters)).or_insert_with(Reassembler::new);
+        reassembler.handle_fragment(at, bytes)
+    }
+
+    /// Notes an ICMP error that a link filtered.
+    fn note_filtered(&mut self, at: Instant, way: OneWayId, bytes: &[u8]) {
+        let Some(link) = self.ways.get(way.0 as usize) else { return };
+        if let Some(message) = icmp::error_in(bytes) {
+            note_filtered(&mut self.black_holes, at, link, message);
+        } else if let Some(message) = icmpv6::error_in(bytes) {
+            note_filtered_ipv6(&mut self.black_holes, at, link, message);
+        }
     }
 
     /// Has the captures see a packet: the node that sends it, when it enters a link, the node that it reaches, when it
@@ -227,58 +219,42 @@ impl Books {
         leaves: bool,
         arrives: bool,
     ) -> What {
-        let Datagram { header, payload } = inner;
-        match header.protocol {
-            protocol::TCP => {
-                let Ok((segment, _)) = Segment::parse(header.source, header.destination, payload) else {
-                    return What::Other;
-                };
-                let Some((connection, side)) = self.connection_of(header, &segment, stretch, node, leaves)
-                else {
-                    return What::Other;
-                };
-                let ends = &self.connections[connection].ends;
-                let place = if leaves && ends[side.index()].node == node {
-                    Place::Start
-                } else if arrives && ends[side.peer().index()].node == node {
-                    Place::End
-                } else {
-                    Place::Middle
-                };
-                What::Segment { connection, side, segment: Box::new(segment), place }
-            }
-            protocol::ICMP => self.message(header, payload, node, leaves, arrives),
-            protocol::UDP if is_signalling(payload) => self.message(header, payload, node, leaves, arrives),
-            _ => What::Other,
+        if inner.is_signalling() {
+            return self.message(inner, node, leaves, arrives);
         }
+        let Some(segment) = inner.segment() else { return What::Other };
+        let Some((connection, side)) = self.connection_of(inner, &segment, stretch, node, leaves) else {
+            return What::Other;
+        };
+        let ends = &self.connections[connection].ends;
+        let place = if leaves && ends[side.index()].node == node {
+            Place::Start
+        } else if arrives && ends[side.peer().index()].node == node {
+            Place::End
+        } else {
+            Place::Middle
+        };
+        What::Segment { connection, side, segment: Box::new(segment), place }
     }
 
-    fn message(
-        &self,
-        header: &Ipv4Header,
-        payload: &[u8],
-        node: NodeId,
-        leaves: bool,
-        arrives: bool,
-    ) -> What {
-        let is_own = |address: Ipv4Addr| self.own[usize::from(node.0)].contains(&address);
-        let sent = leaves && (is_own(header.source) || header.source.is_unspecified());
-        let group = header.destination.is_multicast() || header.destination.is_broadcast();
-        let received = arrives && (is_own(header.destination) || group);
+    fn message(&self, datagram: &Datagram<'_>, node: NodeId, leaves: bool, arrives: bool) -> What {
+        let is_own = |address: IpAddr| self.own[usize::from(node.0)].contains(&address);
+        let sent = leaves && (is_own(datagram.source) || datagram.is_from_link());
+        let received = arrives && (is_own(datagram.destination) || datagram.is_for_link());
         if !(sent || received) {
             return What::Other;
         }
         if !self.log.is_on() {
             return What::Message { node, sent, message: "", text: String::new() };
         }
-        let (message, text) = describe(header, payload);
+        let (message, text) = datagram.describe();
         What::Message { node, sent, message, text }
     }
 
     /// The connection and sender of a segment. The SYN of a program's connection makes one.
     fn connection_of(
         &mut self,
-        header: &Ipv4Header,
+        datagram: &Datagram<'_>,
         segment: &Segment,
         stretch: Stretch,
         node: NodeId,
@@ -286,13 +262,13 @@ impl Books {
     ) -> Option<(usize, Side)> {
         let key = (segment.source_port, segment.destination_port);
         let is_of = |connection: &Connection, side: Side| {
-            let owns = |side: Side, address: Ipv4Addr| {
+            let owns = |side: Side, address: IpAddr| {
                 let node = connection.ends[side.index()].speaks_for;
                 self.own[usize::from(node.0)].contains(&address)
             };
             [Stretch::Whole, stretch].contains(&connection.stretch)
-                && owns(side, header.source)
-                && owns(side.peer(), header.destination)
+                && owns(side, datagram.source)
+                && owns(side.peer(), datagram.destination)
         };
         let is_syn = segment.flags.contains(Flags::SYN);
         let opens = is_syn && !segment.flags.contains(Flags::ACK);
@@ -302,7 +278,7 @@ impl Books {
             && (!opens || self.initial.get(&id).is_none_or(|initial| *initial == segment.seq))
         {
             if leaves && is_syn && !opens && self.initial.contains_key(&id) {
-                self.look_into_acceptor(id, header, segment);
+                self.look_into_acceptor(id, datagram, segment);
             }
             return Some((id, side));
         }
@@ -312,30 +288,30 @@ impl Books {
         let flow = self.flows.iter().position(|flow| {
             flow.is_open_ended
                 && flow.nodes[0] == node
-                && self.own[usize::from(node.0)].contains(&header.source)
-                && self.own[usize::from(flow.nodes[1].0)].contains(&header.destination)
+                && self.own[usize::from(node.0)].contains(&datagram.source)
+                && self.own[usize::from(flow.nodes[1].0)].contains(&datagram.destination)
         })?;
         let connection = self.add_connection(flow, [segment.source_port, segment.destination_port], &[]);
         self.flows[flow].connections += 1;
         self.initial.insert(connection, segment.seq);
-        self.discover(connection, Side::Opener, header, segment);
+        self.discover(connection, Side::Opener, datagram, segment);
         Some((connection, Side::Opener))
     }
 
     /// The acceptor of a program's connection answers: from now on there is something to look into. It answers again
     /// when its answer was lost.
-    fn look_into_acceptor(&mut self, connection: usize, header: &Ipv4Header, segment: &Segment) {
+    fn look_into_acceptor(&mut self, connection: usize, datagram: &Datagram<'_>, segment: &Segment) {
         if self.answered.insert(connection) {
-            self.discover(connection, Side::Acceptor, header, segment);
+            self.discover(connection, Side::Acceptor, datagram, segment);
         }
     }
 
     /// An end of a program's connection, the sender of `segment`, was seen.
-    fn discover(&mut self, connection: usize, side: Side, header: &Ipv4Header, segment: &Segment) {
+    fn discover(&mut self, connection: usize, side: Side, datagram: &Datagram<'_>, segment: &Segment) {
         let flow = usize::from(self.connections[connection].flow);
         let node = self.flows[flow].nodes[side.index()];
-        let local = SocketAddrV4::new(header.source, segment.source_port);
-        let remote = SocketAddrV4::new(header.destination, segment.destination_port);
+        let local = SocketAddr::new(datagram.source, segment.source_port);
+        let remote = SocketAddr::new(datagram.destination, segment.destination_port);
         self.discovered.push(NewConnection { connection, side, node, local, remote });
     }
 
@@ -525,12 +501,6 @@ const fn is_dropped(passage: Passage) -> bool {
     }
 }
 
-fn is_signalling(datagram: &[u8]) -> bool {
-    let port =
-        |at: usize| datagram.get(at..at + 2).and_then(|port| port.try_into().ok()).map(u16::from_be_bytes);
-    port(0) == Some(REGISTRATION_PORT) || port(2) == Some(REGISTRATION_PORT)
-}
-
 fn segment_record(seen: &Seen, segment: &Segment, sent: Sent) -> SegmentRecord {
     SegmentRecord {
         packet: seen.subject,
@@ -546,6 +516,7 @@ fn segment_record(seen: &Seen, segment: &Segment, sent: Sent) -> SegmentRecord {
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
     use std::sync::Arc;
 
     use careof_base::Duration;
@@ -554,8 +525,8 @@ mod tests {
     use careof_plan::lay_out;
     use careof_scenario::Scenario;
     use careof_trace::EventLog;
-    use careof_wire::SeqNumber;
-    use careof_wire::ipv4::fragment;
+    use careof_wire::ipv4::{Ipv4Header, fragment};
+    use careof_wire::{SeqNumber, protocol};
 
     use super::*;
     use crate::books::BookedFlow;

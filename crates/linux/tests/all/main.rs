@@ -6,6 +6,7 @@
 mod assists;
 mod common;
 mod dhcp;
+mod ipv6;
 mod media;
 mod path_mtu;
 mod split;

@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 
 use super::Header;
 use crate::codes::codes;
+use crate::ipv6::ExtensionHeaders;
 
 pub(super) const DESTINATION_UNREACHABLE: u8 = 1;
 pub(super) const PACKET_TOO_BIG: u8 = 2;
@@ -70,6 +71,24 @@ codes! {
 #[must_use]
 pub const fn is_error(kind: u8) -> bool {
     kind < 128
+}
+
+/// The ICMPv6 error that a packet is, if it is one whose beginning is there; none of what is in a tunnel.
+#[must_use]
+pub fn error_in(packet: &[u8]) -> Option<&[u8]> {
+    // What a packet filter looks at, cheap enough to be asked of every packet.
+    if packet.first()? >> 4 != 6 {
+        return None;
+    }
+    let mut headers = ExtensionHeaders::of(packet).ok()?;
+    let is_first = headers.by_ref().all(|header| {
+        header.is_ok_and(|header| header.fragment().is_none_or(|fragment| fragment.offset == 0))
+    });
+    if !is_first || headers.protocol() != crate::protocol::ICMPV6 {
+        return None;
+    }
+    let message = packet.get(headers.payload_offset()..)?;
+    is_error(*message.first()?).then_some(message)
 }
 
 /// Destination Unreachable (type 1).

@@ -22,7 +22,7 @@ use crate::{Error, checksum, protocol};
 
 pub use error_message::{
     DestinationUnreachable, PacketTooBig, ParameterProblem, ParameterProblemCode, TimeExceeded,
-    TimeExceededCode, UnreachableCode, is_error,
+    TimeExceededCode, UnreachableCode, error_in, is_error,
 };
 pub use home_agent_discovery::{
     HomeAgentAddressDiscoveryReply, HomeAgentAddressDiscoveryRequest, MobilePrefixAdvertisement,

@@ -1,5 +1,5 @@
 use super::*;
-use crate::ipv6::{ALL_NODES, Extensions, Ipv6Header, Packet, solicited_node};
+use crate::ipv6::{ALL_NODES, Extensions, FragmentHeader, Ipv6Header, Packet, solicited_node};
 use crate::{SeqNumber, icmp::QuotedPorts};
 
 const ROUTER: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1);
@@ -54,6 +54,35 @@ fn advertisement() -> RouterAdvertisement {
             NdOption::AdvertisementInterval(Milliseconds(70)),
             NdOption::HomeAgentInformation(HomeAgentInformation { preference: 9, lifetime_secs: 600 }),
         ],
+    }
+}
+
+#[test]
+fn what_a_filter_of_errors_sees_is_their_type_in_the_outermost_packet() {
+    let header = Ipv6Header { source: GLOBAL, destination: HOME, ..Ipv6Header::default() };
+    let packet = |extensions: &Extensions, protocol, kind: u8| {
+        let mut bytes = Vec::new();
+        Packet::emit(&header, extensions, protocol, &[kind, 0, 0, 0, 0, 0, 0, 0], &mut bytes).unwrap();
+        bytes
+    };
+    let options = Extensions { home_address: Some(HOME), ..Extensions::NONE };
+    for kind in 0..=u8::MAX {
+        for extensions in [&Extensions::NONE, &options] {
+            let packet = packet(extensions, protocol::ICMPV6, kind);
+            let expected = (kind < 128).then_some(&packet[packet.len() - 8..]);
+            assert_eq!(error_in(&packet), expected, "{kind}");
+        }
+    }
+    assert_eq!(error_in(&packet(&Extensions::NONE, protocol::IPV6, 2)), None);
+    let whole = packet(&options, protocol::ICMPV6, 2);
+    assert!((0..=whole.len() - 8).all(|len| error_in(&whole[..len]).is_none()), "cut short");
+    // A later fragment does not show its type, and the first one does.
+    for (offset, expected) in [(0, true), (8, false)] {
+        let fragment = FragmentHeader { next_header: protocol::ICMPV6, offset, ..FragmentHeader::default() };
+        let behind = [&fragment.to_bytes()[..], &[2, 0, 0, 0, 0, 0, 0, 0]].concat();
+        let mut bytes = Vec::new();
+        Packet::emit(&header, &Extensions::NONE, 44, &behind, &mut bytes).unwrap();
+        assert_eq!(error_in(&bytes).is_some(), expected);
     }
 }
 

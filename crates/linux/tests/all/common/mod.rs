@@ -32,7 +32,12 @@ pub(crate) fn run(text: &str) -> Option<Ran> {
 
 /// As [`run`].
 pub(crate) fn run_scenario(scenario: Scenario) -> Option<Ran> {
-    let mut world = match start(scenario) {
+    run_observed(scenario, Observation { trace: true, ..Observation::default() })
+}
+
+/// As [`run`], with what is wanted of it.
+pub(crate) fn run_observed(scenario: Scenario, observation: Observation) -> Option<Ran> {
+    let mut world = match LinuxRun::new(scenario, "test.toml", 0, observation) {
         Ok(world) => world,
         Err(WorldError::Lab(error)) if error.remedy().is_some() => {
             careof_testbed::skip_for(&error);
@@ -90,8 +95,13 @@ pub(crate) fn slower(scenario: &str, pace: u64, keys: &[(&str, u64, &str)]) -> S
 
 /// A scenario whose flows have a certain work to do and no handover to do it at: they get so much time as they need.
 pub(crate) fn completed(scenario: impl Fn(u64) -> Scenario) -> Option<Ran> {
+    completed_when(|pace| run_scenario(scenario(pace)))
+}
+
+/// As [`completed`], run by `run`.
+pub(crate) fn completed_when(run: impl Fn(u64) -> Option<Ran>) -> Option<Ran> {
     for pace in PACES {
-        let ran = run_scenario(scenario(pace))?;
+        let ran = run(pace)?;
         if ran.summary.flows.iter().all(|flow| flow.complete) || pace == PACES[PACES.len() - 1] {
             return Some(ran);
         }
