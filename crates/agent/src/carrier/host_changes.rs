@@ -13,6 +13,9 @@ use super::HostOptions;
 /// The mark of an agent's neighbours (`NDA_PROTOCOL`), a number that no program of `rt_protos` has.
 const MAKER: u8 = 43;
 
+/// The metric of a route that nobody prefers; not the largest, which others may take for the same purpose.
+const UNPREFERRED: u32 = u32::MAX - 43;
+
 /// Requests to the kernel in one portion of what is put in a portion at a time: they take a few milliseconds.
 const PORTION: usize = 256;
 /// As how many of them one for a proxied address counts: with a hundred thousand the kernel looks through thousands for each.
@@ -194,6 +197,17 @@ impl HostChanges {
         if let Some(wanted) = found.filter(|wanted| wanted.what.interface == route.interface) {
             wanted.is_there = false;
             self.settle();
+        }
+    }
+
+    /// Has connections of this host look for the way to where a route leads again.
+    ///
+    /// Of IPv6 one that has found its way does not notice a better one in another table; but it does notice that its own table has got
+    /// one. So that gets one, which is never preferred, for a moment.
+    pub(super) fn redirect(&mut self, route: &Route) {
+        let passing = Route { table: None, metric: Some(UNPREFERRED), ..*route };
+        for outcome in [self.netlink.add_route(&passing), self.netlink.remove_route(&passing)] {
+            self.note(outcome);
         }
     }
 

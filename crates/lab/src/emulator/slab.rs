@@ -62,15 +62,26 @@ impl Slab {
         self.places.get(token as usize).map_or((0, &[]), |place| (place.number, &place.bytes))
     }
 
-    /// Whether the packet is an IPv4 datagram that may be marked instead of being dropped (RFC 3168 section 5).
+    /// Whether the packet is one of IP that may be marked instead of being dropped (RFC 3168 section 5).
     #[inline]
     pub(super) fn is_ecn_capable(&self, token: u32) -> bool {
-        matches!(self.packet(token), [version, tos, ..] if version >> 4 == 4 && tos & ecn::MASK != 0)
+        match self.packet(token) {
+            [version, tos, ..] if version >> 4 == 4 => tos & ecn::MASK != 0,
+            [version, class_and_label, ..] if version >> 4 == 6 => class_and_label >> 4 & ecn::MASK != 0,
+            _ => false,
+        }
     }
 
-    /// Marks an IPv4 datagram: it met congestion. Its header's checksum is adjusted (RFC 1624).
+    /// Marks a packet of IP: it met congestion. The checksum of an IPv4 header is adjusted (RFC 1624).
     pub(super) fn mark_congestion(&mut self, token: u32) {
         let Some(place) = self.places.get_mut(token as usize) else { return };
+        if let [version, class_and_label, ..] = place.bytes.as_mut_slice()
+            && *version >> 4 == 6
+        {
+            // The low half of the Traffic Class stands in the high half of the second byte (RFC 8200 section 3).
+            *class_and_label |= ecn::CONGESTION_EXPERIENCED << 4;
+            return;
+        }
         let [version, tos, _, _, _, _, _, _, _, _, high, low, ..] = place.bytes.as_mut_slice() else {
             return;
         };
@@ -126,7 +137,20 @@ mod tests {
             let (marked, payload) = Ipv4Header::parse(slab.packet(token)).unwrap();
             assert_eq!((marked, payload), (Ipv4Header { tos: tos | 0b11, ..header }, &[1, 2, 3, 4][..]));
         }
+        use careof_wire::ipv6::Ipv6Header;
+        for traffic_class in [0b10, 0b01, 0xb8 | 0b10, 0b11] {
+            let header = Ipv6Header { traffic_class, flow_label: 0xf_ffff, ..Ipv6Header::default() };
+            let mut slab = Slab::default();
+            let token = slab.keep(&header.to_bytes()).unwrap();
+            assert!(slab.is_ecn_capable(token));
+            slab.mark_congestion(token);
+            let (marked, _) = Ipv6Header::parse(slab.packet(token)).unwrap();
+            assert_eq!(marked, Ipv6Header { traffic_class: traffic_class | 0b11, ..header });
+        }
         let mut slab = Slab::default();
+        let incapable = Ipv6Header { traffic_class: 0xb8, flow_label: 0xf_ffff, ..Ipv6Header::default() };
+        let token = slab.keep(&incapable.to_bytes()).unwrap();
+        assert!(!slab.is_ecn_capable(token));
         let token = slab.keep(&[0x45, 0]).unwrap();
         slab.mark_congestion(token);
         assert!(!slab.is_ecn_capable(token) && slab.packet(token) == [0x45, 0]);

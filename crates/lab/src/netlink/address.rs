@@ -83,7 +83,8 @@ impl AssignedAddress {
 pub struct AddressOptions {
     /// IPv6: without Duplicate Address Detection, usable at once (`nodad`).
     pub skips_detection: bool,
-    /// IPv6: usable while Duplicate Address Detection goes on (`optimistic`, RFC 4429).
+    /// IPv6: usable while Duplicate Address Detection goes on (`optimistic`, RFC 4429), where `optimistic_dad` of the interface, or of
+    /// all, below `net.ipv6.conf` allows it.
     pub is_optimistic: bool,
     /// Without a route to its prefix (`noprefixroute`).
     pub without_route: bool,

@@ -39,7 +39,7 @@ fn ask<T: Send + 'static>(
     done.unwrap().unwrap()
 }
 
-/// Two hosts with an Ethernet cable between them, without Duplicate Address Detection.
+/// Two hosts with an Ethernet cable between them, whose addresses can be used at once.
 fn pair(realm: Realm) -> (Host, Host) {
     let (left, right) = (realm.host("left").unwrap(), realm.host("right").unwrap());
     for host in [&left, &right] {
@@ -54,7 +54,8 @@ fn pair(realm: Realm) -> (Host, Host) {
     left.run(move || Netlink::open()?.add_veth("eth0", "eth0", there.as_fd())).unwrap().unwrap();
     for (host, address) in [(&left, LEFT), (&right, RIGHT)] {
         ask(host, move |netlink, index| {
-            netlink.add_address(index, address.into(), 64)?;
+            let options = AddressOptions { skips_detection: true, ..AddressOptions::default() };
+            netlink.add_address_as(options, index, address.into(), 64)?;
             netlink.set_up(index)
         });
     }
@@ -166,6 +167,7 @@ fn duplicate_address_detection_is_told_and_can_be_left_out() {
     right
         .run(|| {
             set_sysctl("net.ipv6.conf.eth0.accept_dad", "1")?;
+            set_sysctl("net.ipv6.conf.eth0.optimistic_dad", "1")?;
             set_sysctl("net.ipv6.conf.eth0.router_solicitation_delay", "0")
         })
         .unwrap()
@@ -236,9 +238,9 @@ fn the_kernel_learns_a_router_and_forms_an_address_from_its_advertisement() {
     let (left, right) = pair(realm);
     let mut monitor = right.run(|| NetlinkMonitor::open_for(IpVersion::V6)).unwrap().unwrap();
     let (here, there) = (index_of(&left, "eth0"), index_of(&right, "eth0"));
-    let router = assigned(&left, |on| {
-        on.interface == here && matches!(on.address, IpAddr::V6(a) if a.is_unicast_link_local())
-    });
+    let is_link_local = |address| matches!(address, IpAddr::V6(address) if address.is_unicast_link_local());
+    let wanted = |on: &AssignedAddress| on.interface == here && is_link_local(on.address) && on.is_usable();
+    let router = eventually(|| assigned(&left, wanted));
     let IpAddr::V6(router) = router.unwrap().address else { panic!() };
     let sender = left.run(|| Icmpv6Socket::open(&[])).unwrap().unwrap();
     let hearer = right.run(|| Icmpv6Socket::open(&[134])).unwrap().unwrap();

@@ -371,6 +371,9 @@ impl Ipv6Carrier {
         };
         if is_bound {
             self.host.set_route(Route { source, ..route });
+            if source.is_some() {
+                self.host.redirect(&route);
+            }
         } else if let Some(table) = route.table {
             self.host.unset_route(table, home_address, route.prefix_length);
         }

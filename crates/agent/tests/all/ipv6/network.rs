@@ -8,7 +8,7 @@
 //!                                              2001:db8:a2::/64        2001:db8:200::/64
 //! ```
 //!
-//! All are cables of the kernel's. West and east advertise themselves; the home network, 2001:db8:1::/64, has no link.
+//! All are cables of the kernel's, the last two links of the emulator instead where that is said. West and east advertise themselves; the home network, 2001:db8:1::/64, has no link.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::os::fd::AsFd;
@@ -21,7 +21,11 @@ use careof_agent::{
     Ipv6Status, RouterAdvertiser,
 };
 use careof_base::RandomStream;
-use careof_lab::{Clock, Host, Icmpv6Socket, Netlink, Realm, Route, set_sysctl};
+use careof_lab::{
+    AddressOptions, Clock, Emulator, Host, Icmpv6Socket, InterfaceAddress, LinkSpec, Netlink, Options, Realm,
+    Route, Tun, set_sysctl,
+};
+use careof_link::Config;
 use careof_mobility::v6::neighbor_discovery::AdvertisingConfig;
 use careof_mobility::v6::{
     CorrespondentNodeConfig, HomeAgentConfig, InterfaceConfig, MobileNodeConfig, Prefix, SecurityAssociation,
@@ -32,7 +36,7 @@ use careof_wire::icmpv6::{LinkLayerAddress, PrefixInformation, PrefixLifetime};
 use careof_wire::mip6::Spi;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use crate::support::{PATIENCE, Running, sleep, start};
+use crate::support::{PATIENCE, Running, set_interface, sleep, start};
 
 pub(super) const HOME: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 7);
 pub(super) const HA: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 1);
@@ -46,11 +50,23 @@ pub(super) const fn on(network: u16, host: u16) -> Ipv6Addr {
     Ipv6Addr::new(0x2001, 0xdb8, network, 0, 0, 0, 0, host)
 }
 
+/// What the mobile node's links are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Links {
+    /// Cables of the kernel's, with Ethernet addresses.
+    Ethernet,
+    /// Links of the emulator between TUN devices, with a delay of 5 ms.
+    Emulated,
+}
+
 pub(super) struct Network {
     pub(super) clock: Clock,
     pub(super) correspondent: Host,
     pub(super) home: Host,
     pub(super) mobile: Host,
+    /// The mobile node's ends of emulated links.
+    ends: Vec<Tun>,
+    _emulator: Option<Emulator>,
     _advertisers: [Advertising; 2],
     _access: [Host; 2],
 }
@@ -65,12 +81,24 @@ fn cable(a: (&Host, &'static str, Option<Ipv6Addr>), b: (&Host, &'static str, Op
             let mut netlink = Netlink::open()?;
             let index = netlink.index_of(name)?;
             if let Some(address) = address {
-                netlink.add_address(index, address.into(), 64)?;
+                let options = AddressOptions { skips_detection: true, ..AddressOptions::default() };
+                netlink.add_address_as(options, index, address.into(), 64)?;
             }
             netlink.set_up(index)
         });
         up.unwrap().unwrap();
     }
+}
+
+/// An interface at an end of an emulated link.
+fn on_link(name: &str, address: Option<Ipv6Addr>) -> careof_lab::InterfaceConfig {
+    let mut config = careof_lab::InterfaceConfig::new(name, Ipv6Addr::LOCALHOST.into(), 64);
+    config.addresses = address
+        .map(|address| InterfaceAddress { address: address.into(), prefix_length: 64 })
+        .into_iter()
+        .collect();
+    config.configures_itself = true;
+    config
 }
 
 /// A route by a next hop.
@@ -134,6 +162,10 @@ impl Drop for Advertising {
 
 impl Network {
     pub(super) fn new(realm: Realm) -> Self {
+        Self::with(realm, Links::Ethernet)
+    }
+
+    pub(super) fn with(realm: Realm, links: Links) -> Self {
         let clock = Clock::start();
         let host = |name: &str, forwards: bool| {
             let host = realm.host(name).unwrap();
@@ -156,8 +188,28 @@ impl Network {
         cable((&correspondent, "up0", Some(CORRESPONDENT)), (&home, "down0", Some(on(9, 1))));
         cable((&home, "west0", Some(on(0xa1, 1))), (&west, "up0", Some(on(0xa1, 2))));
         cable((&home, "east0", Some(on(0xa2, 1))), (&east, "up0", Some(on(0xa2, 2))));
-        cable((&west, "down0", Some(on(0x100, 1))), (&mobile, "wlan0", None));
-        cable((&east, "down0", Some(on(0x200, 1))), (&mobile, "gsm0", None));
+        let access = [(&west, on(0x100, 1), "wlan0"), (&east, on(0x200, 1), "gsm0")];
+        let mut ends = Vec::new();
+        let emulator = match links {
+            Links::Ethernet => {
+                for (router, address, name) in access {
+                    cable((router, "down0", Some(address)), (&mobile, name, None));
+                }
+                None
+            }
+            Links::Emulated => {
+                let emulator = Emulator::start(clock, Options::default()).unwrap();
+                for (router, address, name) in access {
+                    let a = router.attach(&on_link("down0", Some(address))).unwrap();
+                    let b = mobile.attach(&on_link(name, None)).unwrap();
+                    ends.push(b.try_clone().unwrap());
+                    let config = Config { delay: Duration::from_millis(5), ..Config::default() };
+                    let (forward, backward) = (config.clone(), config);
+                    emulator.add_link(LinkSpec { name: name.to_owned(), a, b, forward, backward }).unwrap();
+                }
+                Some(emulator)
+            }
+        };
         let everywhere = (Ipv6Addr::UNSPECIFIED, 0);
         route(&correspondent, "up0", everywhere, on(9, 1));
         route(&west, "up0", everywhere, on(0xa1, 1));
@@ -166,7 +218,24 @@ impl Network {
         route(&home, "east0", (GSM.address(), 64), on(0xa2, 2));
         let advertisers = [(&west, WLAN), (&east, GSM)]
             .map(|(host, prefix)| Advertising::start(host, "down0", prefix, clock));
-        Self { clock, correspondent, home, mobile, _advertisers: advertisers, _access: [west, east] }
+        Self {
+            clock,
+            correspondent,
+            home,
+            mobile,
+            ends,
+            _emulator: emulator,
+            _advertisers: advertisers,
+            _access: [west, east],
+        }
+    }
+
+    /// Gives a link of the mobile node its carrier, or takes it away.
+    pub(super) fn set_link(&self, name: &'static str, up: bool) {
+        match self.ends.iter().find(|end| end.name() == name) {
+            Some(end) => end.set_carrier(up).unwrap(),
+            None => set_interface(&self.mobile, name, up),
+        }
     }
 
     pub(super) fn home_agent(&self, security: SecurityAssociation) -> Running {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::network::*;
 use crate::daemons::support::{Capture, Captured, find, skip};
-use crate::support::{Listener, PATIENCE, Running, Tcp, pattern, realm_or_skip, set_interface, sleep, start};
+use crate::support::{Listener, PATIENCE, Running, Tcp, pattern, realm_or_skip, sleep, start};
 use careof_lab::Clock;
 use careof_mobility::v6::{Event, RouteOptimizationConfig};
 
@@ -106,7 +106,7 @@ fn a_connection_takes_the_direct_way_and_survives_the_end_of_a_link() {
             "{there:#?} {here:#?}"
         );
     }
-    set_interface(&network.mobile, "wlan0", false);
+    network.set_link("wlan0", false);
     let second = care_of(&mobile, "gsm0");
     exchange(500_000..700_000);
     knows(&correspondent, second);
@@ -119,7 +119,7 @@ fn a_connection_takes_the_direct_way_and_survives_the_end_of_a_link() {
     assert!(got == sent, "what came back is what was sent");
     assert_eq!(problems.map(|problems| problems.heard()), [0; 3], "everybody understands what comes");
 
-    set_interface(&network.mobile, "wlan0", true);
+    network.set_link("wlan0", true);
     care_of(&mobile, "wlan0");
     mobile.close().unwrap();
     correspondent.close().unwrap();
