@@ -139,7 +139,20 @@ mod tests {
             let (marked, payload) = Ipv4Header::parse(slab.packet(token)).unwrap();
             assert_eq!((marked, payload), (Ipv4Header { tos: tos | 0b11, ..header }, &[1, 2, 3, 4][..]));
         }
+        use careof_wire::ipv6::Ipv6Header;
+        for traffic_class in [0b10, 0b01, 0xb8 | 0b10, 0b11] {
+            let header = Ipv6Header { traffic_class, flow_label: 0xf_ffff, ..Ipv6Header::default() };
+            let mut slab = Slab::default();
+            let token = slab.keep(&header.to_bytes()).unwrap();
+            assert!(slab.is_ecn_capable(token));
+            slab.mark_congestion(token);
+            let (marked, _) = Ipv6Header::parse(slab.packet(token)).unwrap();
+            assert_eq!(marked, Ipv6Header { traffic_class: traffic_class | 0b11, ..header });
+        }
         let mut slab = Slab::default();
+        let incapable = Ipv6Header { traffic_class: 0xb8, flow_label: 0xf_ffff, ..Ipv6Header::default() };
+        let token = slab.keep(&incapable.to_bytes()).unwrap();
+        assert!(!slab.is_ecn_capable(token));
         let token = slab.keep(&[0x45, 0]).unwrap();
         slab.mark_congestion(token);
         assert!(!slab.is_ecn_capable(token) && slab.packet(token) == [0x45, 0]);
