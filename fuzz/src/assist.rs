@@ -377,8 +377,7 @@ impl World {
                         // Its fragment header is not shown.
                         header => header,
                     };
-                    let view =
-                        PacketView { header, segment: None, is_opaque: false, overhead };
+                    let view = PacketView { header, segment: None, is_opaque: false, overhead };
                     let verdict = self.assistant.handle_packet(self.now, towards, None, &view);
                     assert_eq!((verdict.keep, verdict.edit), (None, None));
                     if let Fate::Hold(token) = verdict.fate {

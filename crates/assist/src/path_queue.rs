@@ -287,7 +287,9 @@ impl PathQueues {
     ) {
         let (Some(rules), None) = (config.path_queue, paths.lost_since(mobile)) else { return };
         let rate = paths::rate(&paths.properties(mobile), config.place.keeps());
-        let Some(link) = rate.and_then(|rate| link_config(config.place, &rules, mobile, rate)) else { return };
+        let Some(link) = rate.and_then(|rate| link_config(config.place, &rules, mobile, rate)) else {
+            return;
+        };
         let queues = self.mobiles.entry(mobile).or_default();
         if let Some(queue) = &mut queues.present {
             queue.follow(now, link);

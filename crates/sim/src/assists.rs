@@ -146,7 +146,7 @@ impl Simulation {
         let goes_on = match self.direction(node, packet) {
             Some((towards, path)) => {
                 let came_by = match self.node(node).agent {
-                    Agent::Mobile(_) => Some(path_by(interface)),
+                    Agent::Mobile(_) => Some(path_by(InterfaceId(interface.0))),
                     _ => path,
                 };
                 self.show(node, towards, came_by, packet)

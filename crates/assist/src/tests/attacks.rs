@@ -547,8 +547,7 @@ fn repetitions_that_somebody_made_up_leave_senders_of_live_connections_their_wor
     wire.data(&live, 1);
     wire.event(&Input::LinkDown { path: path(1) });
     let told = |wire: &Wire| {
-        let to_live =
-            |action: &&Action| matches!(action, Action::Unreachable { ports: (80, 40_000), .. });
+        let to_live = |action: &&Action| matches!(action, Action::Unreachable { ports: (80, 40_000), .. });
         wire.done.iter().filter(to_live).count()
     };
     for second in 1..=5 {
