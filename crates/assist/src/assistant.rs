@@ -287,10 +287,10 @@ impl Assistant {
     pub fn handle_event(&mut self, now: Instant, input: &Input<'_>) {
         if let Input::Paths { mobile, received, .. } = *input {
             // Ahead of a replay, which leaves out what has arrived.
-            for flow in received.as_slice() {
+            for flow in received.flows() {
                 let (mobile_port, peer_port) = (flow.mobile_port, flow.peer_port);
                 let key = FlowKey { mobile, peer: flow.peer, mobile_port, peer_port };
-                with_flow!(self, now, &key, |cx, of| replay::on_received(cx, of, flow));
+                with_flow!(self, now, &key, |cx, of| replay::on_received(cx, of, &flow));
             }
         }
         let events = self.paths.handle(now, input);

@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
-use core::net::{IpAddr, Ipv4Addr};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use careof_base::{Holdings, Instant};
 
@@ -12,6 +12,15 @@ use crate::{FlowKey, Place, Towards};
 
 /// The first of all addresses in their order.
 const LEAST: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+
+/// A peer of IPv4; of IPv6 its link, for whoever has one address there has any number of them (RFC 4291 section 2.5.1: the prefix has 64
+/// bits).
+fn link_of(peer: IpAddr) -> IpAddr {
+    match peer {
+        IpAddr::V4(_) => peer,
+        IpAddr::V6(peer) => IpAddr::V6(Ipv6Addr::from_bits(peer.to_bits() & !u128::from(u64::MAX))),
+    }
+}
 
 /// Flows by their key. When it is full, room is made by who deserves it least ([`FlowTable::victim`]).
 #[derive(Debug)]
@@ -85,7 +94,7 @@ impl FlowTable {
     fn owner(&self, key: &FlowKey) -> IpAddr {
         match self.place.keeps() {
             Towards::Mobile => key.mobile,
-            Towards::Peer => key.peer,
+            Towards::Peer => link_of(key.peer),
         }
     }
 
@@ -189,6 +198,22 @@ mod tests {
     fn key(port: u16) -> FlowKey {
         let mobile = IpAddr::from([10, 0, 0, 1]);
         FlowKey { mobile, peer: IpAddr::from([192, 0, 2, 1]), mobile_port: port, peer_port: 80 }
+    }
+
+    /// At a mobile node flows count for their peers.
+    #[test]
+    fn a_peer_with_many_addresses_on_one_link_is_one_peer() {
+        let mut table = FlowTable::new(100, Place::MobileNode);
+        let mobile = IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 1));
+        for (link, hosts) in [(8, 4), (9, 40)] {
+            for host in 0..hosts {
+                let peer = IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, link, 0, host, 0, 0, 1));
+                let key = FlowKey { mobile, peer, mobile_port: 40_000, peer_port: 80 };
+                table.insert(Flow::new(key, Instant::ZERO));
+            }
+        }
+        let many = IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 9, 0, 0, 0, 0, 0));
+        assert_eq!(table.ranks[Standing::New as usize].holdings.largest(), Some((many, 40)));
     }
 
     #[test]

@@ -24,7 +24,7 @@
 //! Entries beyond the capacity and an incomplete one at the end are ignored when received.
 
 use core::fmt;
-use core::net::{IpAddr, Ipv4Addr};
+use core::net::{IpAddr, Ipv6Addr};
 
 use alloc::vec::Vec;
 
@@ -55,21 +55,51 @@ pub struct ReceivedFlow {
     pub echo: Option<u32>,
 }
 
-impl ReceivedFlow {
-    const NONE: Self = Self {
-        peer: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-        peer_port: 0,
-        mobile_port: 0,
-        ack: SeqNumber(0),
-        echo: None,
-    };
+/// A flow as it is kept: as small as it is on the wire, for the list travels in events.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Entry {
+    /// An IPv4 address is IPv4-mapped.
+    peer: [u8; 16],
+    peer_port: u16,
+    mobile_port: u16,
+    ack: SeqNumber,
+    /// Zero for none.
+    echo: u32,
+}
+
+impl Entry {
+    const NONE: Self = Self { peer: [0; 16], peer_port: 0, mobile_port: 0, ack: SeqNumber(0), echo: 0 };
+
+    fn of(flow: &ReceivedFlow) -> Self {
+        let peer = match flow.peer {
+            IpAddr::V4(peer) => peer.to_ipv6_mapped(),
+            IpAddr::V6(peer) => peer,
+        };
+        Self {
+            peer: peer.octets(),
+            peer_port: flow.peer_port,
+            mobile_port: flow.mobile_port,
+            ack: flow.ack,
+            echo: flow.echo.unwrap_or(0),
+        }
+    }
+
+    fn flow(&self) -> ReceivedFlow {
+        ReceivedFlow {
+            peer: IpAddr::V6(Ipv6Addr::from(self.peer)).to_canonical(),
+            peer_port: self.peer_port,
+            mobile_port: self.mobile_port,
+            ack: self.ack,
+            echo: Some(self.echo).filter(|echo| *echo != 0),
+        }
+    }
 }
 
 /// How far the flows of a mobile node have come, at most [`ReceivedData::CAPACITY`] of them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ReceivedData {
     len: u8,
-    flows: [ReceivedFlow; Self::CAPACITY],
+    flows: [Entry; Self::CAPACITY],
 }
 
 impl ReceivedData {
@@ -78,20 +108,25 @@ impl ReceivedData {
     /// The most flows that are told of: 128 bytes of a request that may have to cross a slow radio, 224 of a Binding Update.
     pub const CAPACITY: usize = 8;
     /// Nothing is told.
-    pub const EMPTY: Self = Self { len: 0, flows: [ReceivedFlow::NONE; Self::CAPACITY] };
+    pub const EMPTY: Self = Self { len: 0, flows: [Entry::NONE; Self::CAPACITY] };
 
     /// Adds a flow; returns `false` when the list is full.
     pub fn push(&mut self, flow: ReceivedFlow) -> bool {
         let Some(slot) = self.flows.get_mut(usize::from(self.len)) else { return false };
-        *slot = flow;
+        *slot = Entry::of(&flow);
         self.len += 1;
         true
     }
 
     /// The flows, in the order in which they were added.
+    pub fn flows(&self) -> impl Iterator<Item = ReceivedFlow> {
+        self.flows.iter().take(self.len()).map(Entry::flow)
+    }
+
+    /// How many they are.
     #[must_use]
-    pub fn as_slice(&self) -> &[ReceivedFlow] {
-        &self.flows[..usize::from(self.len)]
+    pub const fn len(&self) -> usize {
+        self.len as usize
     }
 
     /// Whether nothing is told.
@@ -105,8 +140,8 @@ impl ReceivedData {
         &self,
         octets: impl Fn(IpAddr) -> Option<[u8; ADDRESS_LEN]>,
     ) -> Vec<u8> {
-        let mut value = Vec::with_capacity((ADDRESS_LEN + entry::LEN) * self.as_slice().len());
-        for flow in self.as_slice() {
+        let mut value = Vec::with_capacity((ADDRESS_LEN + entry::LEN) * self.len());
+        for flow in self.flows() {
             let Some(peer) = octets(flow.peer) else { continue };
             let mut fixed = Fixed::<{ entry::LEN }>::ZERO;
             fixed.put::<{ entry::PEER_PORT }, 2>(flow.peer_port.to_be_bytes());
@@ -148,7 +183,7 @@ impl Default for ReceivedData {
 
 impl fmt::Debug for ReceivedData {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.as_slice()).finish()
+        f.debug_list().entries(self.flows()).finish()
     }
 }
 

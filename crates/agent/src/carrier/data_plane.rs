@@ -1,6 +1,6 @@
 //! Packets between the tunnel device and the tunnels, as decided.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use careof_assist::{Action, PathId};
@@ -500,11 +500,11 @@ impl DataPlane {
                 entrance.tunnel.encapsulation = counted(entrance.tunnel, used);
             }
         }
-        if let (false, true, Some(left)) = (has_way, self.is_home(), via)
+        if let (false, true, Some(PathId::CareOf(IpAddr::V4(exit)))) = (has_way, self.is_home(), via)
             && let Some(last) = decisions.entrances_for(header).last()
         {
             // What drains late goes where the mobile node was, as far as anything is known of it still.
-            let tunnel = Tunnel { exit: Ipv4Addr::from_bits(left.0), ..way_for(last.tunnel, header) };
+            let tunnel = Tunnel { exit, ..way_for(last.tunnel, header) };
             has_way = true;
             self.put_copy(now, (tunnel, None), Fits::Any, datagram, origin, decisions)?;
         }

@@ -249,7 +249,7 @@ fn no_more_is_kept_than_there_is_room_for() {
     let assist = home.assist.unwrap();
     assert!(assist.stored_packets <= 12, "{assist:#?}");
     let flow = &assist.flows[0];
-    assert_eq!((flow.home_address, flow.peer, flow.peer_port), (HOME, CORRESPONDENT, 80));
+    assert_eq!((flow.home_address, flow.peer, flow.peer_port), (HOME.into(), CORRESPONDENT.into(), 80));
     assert!(flow.stall_ms.is_some(), "{flow:#?}");
 }
 

@@ -137,7 +137,7 @@ fn rules(flow: &RelayedFlow, home_address: Ipv4Addr, interface: &str) -> [Rule; 
         let (sender, receiver) = (flow.ends[side.index()], flow.ends[side.peer().index()]);
         let port = |end: SocketAddrV4| Some((end.port(), end.port()));
         // A host with several addresses may speak from any; the ports are the flow's alone.
-        let home = |end: SocketAddrV4| (*end.ip() == home_address).then_some((home_address, 32));
+        let home = |end: SocketAddrV4| (*end.ip() == home_address).then_some((home_address.into(), 32));
         Rule {
             from: home(sender),
             to: home(receiver),

@@ -116,7 +116,8 @@ impl<'a> Splitter<'a> {
         // Those of a program are its own.
         let has_known_ports = flow.workload != Workload::Command;
         let addresses = nodes.map(|node| self.topology.address_of(node));
-        let key = flow_key(FlowId(index as u16), own, addresses);
+        let key =
+            flow_key(FlowId(index as u16), own, addresses.map(|address| self.topology.address(address)));
         let covers =
             |exception: &Exception| (has_known_ports || exception.port.is_none()) && exception.covers(&key);
         !self.exceptions.iter().any(covers)

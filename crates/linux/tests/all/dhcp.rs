@@ -275,7 +275,7 @@ fn debians(realm: Realm, checks: Checks) -> Acquired {
         let mut fds = [PollFd::new(monitor.as_fd(), PollFlags::POLLIN)];
         poll(&mut fds, PollTimeout::from(100_u8)).unwrap();
         while let Some(change) = monitor.poll_change().unwrap() {
-            if matches!(change, NetworkChange::AddressAdded { address, .. } if address == IpAddr::V4(LEASED))
+            if matches!(change, NetworkChange::AddressAdded { assigned, .. } if assigned.address == IpAddr::V4(LEASED))
             {
                 usable.get_or_insert(wall_clock());
             }

@@ -39,7 +39,7 @@ pub struct CachedBinding {
 }
 
 impl CachedBinding {
-    fn changed(&self, change: Change) -> BindingChanged {
+    pub(super) fn changed(&self, change: Change) -> BindingChanged {
         let gone = matches!(change, Change::Removed | Change::Expired);
         BindingChanged {
             home_address: self.home_address,
@@ -76,7 +76,7 @@ pub(super) enum Due {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// A binding has ended.
-    Expired(BindingChanged),
+    Expired(CachedBinding),
     /// The mobile node is to be asked for a new binding.
     Ask(CachedBinding),
 }
@@ -328,7 +328,7 @@ impl BindingCache {
                 Due::Expiry => {
                     let Some(binding) = self.take(home_address, id) else { continue };
                     self.end_service(now, home_address);
-                    return Some(Outcome::Expired(binding.changed(Change::Expired)));
+                    return Some(Outcome::Expired(binding));
                 }
                 Due::Refresh => {
                     if let Some(binding) = self.refresh(now, home_address, id) {

@@ -24,7 +24,7 @@ use super::outbox::Outbox;
 use super::return_routability::ReturnRoutability;
 use super::{Addresses, Counters, DropReason, Event, Input, Transmit, Wake};
 use crate::ration::DenialRation;
-use crate::{ConfigError, shares};
+use crate::{Change, ConfigError, shares};
 
 /// Next Header values whose packets are looked at, whatever home address they claim: their own protection is stronger (RFC 6275 section
 /// 9.3.1). Encapsulating Security Payload, Authentication Header, Mobility Header.
@@ -145,7 +145,9 @@ impl CorrespondentNode {
         self.outbox.called_at(now);
         while let Some(outcome) = self.cache.carry_out(now) {
             match outcome {
-                Outcome::Expired(change) => self.outbox.event(Event::Binding(change)),
+                Outcome::Expired(binding) => {
+                    self.outbox.event(Event::Binding(binding.changed(Change::Expired)));
+                }
                 Outcome::Ask(binding) => self.ask(&binding),
             }
         }
