@@ -1,7 +1,8 @@
 //! Mobility agents on a real Linux host.
 //!
-//! [`Carrier`] carries one home agent, foreign agent or mobile node of `careof_mobility`: it owns the sockets, the
-//! tunnel device, the routes and the timer, and does what the agent decides.
+//! [`Carrier`] carries one home agent, foreign agent, mobile node or correspondent node of `careof_mobility`: it owns the sockets, the
+//! tunnel device, the routes and the timer, and does what the agent decides. [`RouterAdvertiser`] has a host advertise itself as a router
+//! to mobile nodes of Mobile IPv6.
 //!
 //! The rest makes a daemon of it, `careof-agent`: [`config`] reads its configuration, [`store`] keeps a home agent's
 //! bindings, [`command`] is its command line.
@@ -13,10 +14,12 @@ mod daemon;
 pub mod store;
 
 pub use carrier::{
-    AgentCounters, AssistDeed, AssistEvent, AssistFlowStatus, AssistNews, AssistStatus, BindingStatus,
-    BindingStore, Carrier, Device, Error, ForeignSetup, HandoverStatus, HomeNetwork, HomeSetup, Hooks,
-    HostOptions, InterfaceStatus, MobileSetup, PacketDeed, ParameterChange, ParameterLog, PathStatus,
-    RegistrationStatus, Role, Setup, Status, StoreError, StoreStatus, TimeOfDay, TunnelStatus, VisitorStatus,
+    AgentCounters, AnySetup, AssistDeed, AssistEvent, AssistFlowStatus, AssistNews, AssistStatus,
+    BindingStatus, BindingStore, Carrier, Device, Error, ForeignSetup, HandoverStatus, HomeNetwork,
+    HomeSetup, Hooks, HostOptions, InterfaceStatus, Ipv6BindingStatus, Ipv6CorrespondentSetup, Ipv6HomeSetup,
+    Ipv6InterfaceStatus, Ipv6MobileSetup, Ipv6RegistrationStatus, Ipv6Setup, Ipv6Status, MobileSetup,
+    PacketDeed, ParameterChange, ParameterLog, PathStatus, RegistrationStatus, Role, RouterAdvertiser, Setup,
+    Status, StoreError, StoreStatus, TimeOfDay, TunnelStatus, VisitorStatus,
 };
 #[doc(hidden)]
 pub use carrier::{abandon, refuse_readings};

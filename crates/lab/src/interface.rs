@@ -10,7 +10,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use crate::clock::Clock;
 use crate::error::Error;
 use crate::namespace::Host;
-use crate::netlink::{Netlink, NetlinkMonitor};
+use crate::netlink::{AddressOptions, Netlink, NetlinkMonitor};
 use crate::sysctl::set_sysctl;
 use crate::tun::Tun;
 
@@ -32,8 +32,10 @@ pub struct InterfaceConfig {
     /// Its name, at most 15 bytes.
     pub name: String,
     /// Its addresses, which nobody else has: they are usable at once. Without an IPv6 address among them IPv6 is switched off, so
-    /// that nothing but what the scenario says crosses the link.
+    /// that nothing but what the scenario says crosses the link; unless it configures itself.
     pub addresses: Vec<InterfaceAddress>,
+    /// Whether the kernel forms IPv6 addresses for it, of what routers advertise (RFC 4862).
+    pub configures_itself: bool,
     /// Largest IP packet in bytes.
     pub mtu: u16,
     /// Packets that wait inside the kernel for whoever reads a TUN device. The emulator empties it at once, so
@@ -54,6 +56,7 @@ impl InterfaceConfig {
         Self {
             name: name.to_owned(),
             addresses: vec![InterfaceAddress { address, prefix_length }],
+            configures_itself: false,
             mtu: 1500,
             transmit_queue: 4096,
             has_carrier: true,
@@ -146,7 +149,7 @@ fn attach(config: &InterfaceConfig) -> Result<Tun, Error> {
 
 /// Gives an interface of the calling thread's namespace what `config` says, and takes it up.
 fn set_up(config: &InterfaceConfig) -> Result<(), Error> {
-    if !config.addresses.iter().any(|on| on.address.is_ipv6()) {
+    if !config.configures_itself && !config.addresses.iter().any(|on| on.address.is_ipv6()) {
         match set_sysctl(&format!("net.ipv6.conf.{}.disable_ipv6", config.name.replace('.', "/")), "1") {
             // A kernel without IPv6 has none to switch off.
             Ok(()) | Err(Error::System { errno: Errno::ENOENT, .. }) => {}
@@ -158,7 +161,8 @@ fn set_up(config: &InterfaceConfig) -> Result<(), Error> {
     netlink.set_mtu(index, config.mtu)?;
     netlink.set_transmit_queue(index, config.transmit_queue)?;
     for on in &config.addresses {
-        netlink.add_undetected_address(index, on.address, on.prefix_length)?;
+        let options = AddressOptions { skips_detection: on.address.is_ipv6(), ..AddressOptions::default() };
+        netlink.add_address_as(options, index, on.address, on.prefix_length)?;
     }
     netlink.set_up(index)
 }

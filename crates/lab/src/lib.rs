@@ -9,6 +9,8 @@
 //! - [`Host::spawn`] runs programs, which end with the host.
 //! - [`TunnelSocket`] and [`OffloadTun`] are the two ends of a tunnel's way through user space, many packets a system
 //!   call; [`AgentSocket`], [`IcmpSocket`] and [`ArpSender`] carry what agents say to each other and to a link.
+//! - [`Ipv6TunnelSocket`], [`Icmpv6Socket`], [`Ipv6PacketSender`] and [`Ipv6PacketWatch`] do the same for Mobile IPv6, whose extension
+//!   headers the kernel does not know; [`PacketGuard`] keeps packets with them from it.
 //! - [`Emulator`] carries packets between pairs of TUN devices as `careof_link` says.
 //!
 //! Everything is bound to file descriptors and threads: when the process ends, however it ends, the kernel
@@ -26,11 +28,15 @@ mod congestion;
 mod emulator;
 mod error;
 mod icmp_socket;
+mod icmpv6_socket;
 mod interface;
+mod ipv6_packets;
+mod ipv6_tunnel_socket;
 mod namespace;
 mod neighbour_watch;
 mod netlink;
 mod offload;
+mod packet_guard;
 mod process;
 mod scheduling;
 mod sock_diag;
@@ -55,14 +61,18 @@ pub use emulator::{
 };
 pub use error::{Barrier, Error};
 pub use icmp_socket::{IcmpDatagram, IcmpSocket, OutgoingIcmp};
+pub use icmpv6_socket::{Icmpv6Datagram, Icmpv6Socket, OutgoingIcmpv6};
 pub use interface::{InterfaceAddress, InterfaceConfig};
+pub use ipv6_packets::{Ipv6PacketSender, Ipv6PacketWatch, SeenIpv6Packet};
+pub use ipv6_tunnel_socket::{Ipv6Outer, Ipv6TunnelPacket, Ipv6TunnelSocket};
 pub use namespace::{Host, Realm};
 pub use neighbour_watch::{NeighbourWatch, SeenNeighbour, SeenRequest};
 pub use netlink::{
-    CarrierCounts, Effect, InterfaceState, Neighbour, Netlink, NetlinkMonitor, NetworkChange, Route,
-    RouteKind, RouteScope, Rule,
+    AddressOptions, AssignedAddress, CarrierCounts, Effect, InterfaceState, IpVersion, Neighbour, Netlink,
+    NetlinkMonitor, NetworkChange, Route, RouteKind, RouteScope, Rule,
 };
 pub use offload::{Frame, OffloadTun, Offloads, TunCounters};
+pub use packet_guard::{GuardedPacket, PacketGuard};
 pub use scheduling::Scheduling;
 pub use sock_diag::{RecoveryState, SockDiag, TcpFilter, TcpInfo, TcpSocket, TcpState, TcpTimer};
 pub use sysctl::{set_sysctl, sysctl};

@@ -7,13 +7,13 @@ mod control;
 mod name;
 
 use std::io::IoSlice;
-use std::net::SocketAddrV4;
+use std::net::{Ipv6Addr, SocketAddrV4};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use nix::errno::Errno;
 
-pub(crate) use control::{Control, PacketInfo, encode};
-pub(crate) use name::{LinkName, NAME_LEN, from_ipv4, to_ipv4};
+pub(crate) use control::{Control, PacketInfo, PacketInfoV6, encode};
+pub(crate) use name::{LinkName, NAME_LEN, NAME_V6_LEN, from_ipv4, from_ipv6, to_ipv4, to_ipv6};
 
 use crate::error::Error;
 
@@ -228,6 +228,34 @@ impl Socket {
         self.set_number(libc::IPPROTO_IP, libc::IP_PKTINFO, "setsockopt(IP_PKTINFO)", 1)
     }
 
+    /// The same of IPv6, and the hop limit of every message.
+    pub(crate) fn ask_for_packet_info_v6(&self) -> Result<(), Error> {
+        let level = libc::IPPROTO_IPV6;
+        self.set_number(level, libc::IPV6_RECVPKTINFO, "setsockopt(IPV6_RECVPKTINFO)", 1)?;
+        self.set_number(level, libc::IPV6_RECVHOPLIMIT, "setsockopt(IPV6_RECVHOPLIMIT)", 1)
+    }
+
+    /// Joins or leaves a group of IPv6; to have joined before is no error, nor is to have left.
+    pub(crate) fn set_membership_v6(
+        &self,
+        group: Ipv6Addr,
+        interface: u32,
+        joined: bool,
+    ) -> Result<(), Error> {
+        let mut request = [0; 20];
+        request[..16].copy_from_slice(&group.octets());
+        request[16..].copy_from_slice(&interface.to_ne_bytes());
+        let (option, call, already) = if joined {
+            (libc::IPV6_ADD_MEMBERSHIP, "setsockopt(IPV6_ADD_MEMBERSHIP)", Errno::EADDRINUSE)
+        } else {
+            (libc::IPV6_DROP_MEMBERSHIP, "setsockopt(IPV6_DROP_MEMBERSHIP)", Errno::EADDRNOTAVAIL)
+        };
+        match self.set(libc::IPPROTO_IPV6, option, call, &request) {
+            Err(Error::System { errno, .. }) if errno == already => Ok(()),
+            other => other,
+        }
+    }
+
     /// Joins or leaves a group; to have joined before is no error, nor is to have left.
     pub(crate) fn set_membership(
         &self,
@@ -260,6 +288,22 @@ impl Socket {
         flags: libc::c_int,
     ) -> Result<ReceivedMessage, Errno> {
         let mut name = [0_u8; NAME_LEN];
+        let (len, name_len, control_len) = self.receive_named(buffer, control, flags, &mut name)?;
+        Ok(ReceivedMessage { len, name: to_ipv4(&name, name_len), control_len })
+    }
+
+    /// Receives one message, and puts the name of its sender into `name`. Returns the bytes of the message, the name and the
+    /// control messages.
+    ///
+    /// # Errors
+    /// The kernel's answer, `EAGAIN` when there is none.
+    pub(crate) fn receive_named(
+        &self,
+        buffer: &mut [u8],
+        control: &mut Control,
+        flags: libc::c_int,
+        name: &mut [u8],
+    ) -> Result<(usize, usize, usize), Errno> {
         let control = control.bytes_mut();
         let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
         let mut message = empty_message();
@@ -272,12 +316,8 @@ impl Socket {
         // SAFETY: each pointer goes with the length of what it points to, and all of it outlives the call.
         #[expect(unsafe_code, reason = "recvmsg fills what the header points to")]
         let len = unsafe { libc::recvmsg(self.fd.as_raw_fd(), &raw mut message, flags | libc::MSG_DONTWAIT) };
-        let len = Errno::result(len)?;
-        Ok(ReceivedMessage {
-            len: usize::try_from(len).unwrap_or(0).min(buffer.len()),
-            name: to_ipv4(&name, message.msg_namelen as usize),
-            control_len: message.msg_controllen.min(control.len()),
-        })
+        let len = usize::try_from(Errno::result(len)?).unwrap_or(0).min(buffer.len());
+        Ok((len, message.msg_namelen as usize, message.msg_controllen.min(control.len())))
     }
 
     /// Sends one message to `name` (the bytes of a socket address).

@@ -282,7 +282,7 @@ fn add_routes(host: &Host, topology: &Topology, place: &Place) -> Result<(), Err
         let mut netlink = Netlink::open()?;
         if let Some(own) = own {
             let loopback = netlink.index_of("lo")?;
-            netlink.add_undetected_address(loopback, own, if own.is_ipv4() { 32 } else { 128 })?;
+            netlink.add_address(loopback, own, if own.is_ipv4() { 32 } else { 128 })?;
         }
         for (to, via) in wanted {
             let to = KernelRoute::to(to, prefix_len, 0);

@@ -13,16 +13,22 @@ const MOST_EVENTS: usize = 4096;
 const MOST_HANDOVERS: usize = 32;
 
 /// Events, bounded: the newest are lost when the owner does not take them.
-#[derive(Debug, Default)]
-pub(super) struct EventQueue {
-    events: VecDeque<(Instant, Event)>,
+#[derive(Debug)]
+pub(super) struct EventQueue<E = Event> {
+    events: VecDeque<(Instant, E)>,
     handovers: VecDeque<HandoverStatus>,
     /// Events for which there was no room.
     pub(super) lost: u64,
 }
 
-impl EventQueue {
-    pub(super) fn push(&mut self, now: Instant, event: Event) {
+impl<E> Default for EventQueue<E> {
+    fn default() -> Self {
+        Self { events: VecDeque::new(), handovers: VecDeque::new(), lost: 0 }
+    }
+}
+
+impl<E> EventQueue<E> {
+    pub(super) fn push(&mut self, now: Instant, event: E) {
         if self.events.len() < MOST_EVENTS {
             self.events.push_back((now, event));
         } else {
@@ -30,10 +36,12 @@ impl EventQueue {
         }
     }
 
-    pub(super) fn pop(&mut self) -> Option<(Instant, Event)> {
+    pub(super) fn pop(&mut self) -> Option<(Instant, E)> {
         self.events.pop_front()
     }
+}
 
+impl EventQueue {
     pub(super) fn handovers(&self) -> impl Iterator<Item = &HandoverStatus> {
         self.handovers.iter()
     }

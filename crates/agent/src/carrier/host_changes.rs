@@ -2,16 +2,19 @@
 
 use std::collections::BTreeSet;
 use std::collections::btree_map::{BTreeMap, Entry};
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::ops::Bound;
 
-use careof_lab::{Error, Neighbour, Netlink, Route, Rule};
+use careof_lab::{Error, IpVersion, Neighbour, Netlink, Route, Rule};
 use nix::errno::Errno;
 
 use super::HostOptions;
 
 /// The mark of an agent's neighbours (`NDA_PROTOCOL`), a number that no program of `rt_protos` has.
 const MAKER: u8 = 43;
+
+/// The metric of a route that nobody prefers; not the largest, which others may take for the same purpose.
+const UNPREFERRED: u32 = u32::MAX - 43;
 
 /// Requests to the kernel in one portion of what is put in a portion at a time: they take a few milliseconds.
 const PORTION: usize = 256;
@@ -20,10 +23,10 @@ const PROXY: usize = 8;
 
 /// What makes one route of a table another than the next.
 type RouteKey = (u32, IpAddr, u8);
-/// A rule's priority, and whom it is about.
-type RuleKey = (u32, Option<(Ipv4Addr, u8)>);
+/// A rule's version and priority, and whom it is about.
+type RuleKey = (IpVersion, u32, Option<(IpAddr, u8)>);
 /// Whose address on which interface.
-type AddressKey = (u32, Ipv4Addr);
+type AddressKey = (u32, IpAddr);
 
 /// Something wanted, and whether the kernel has it for all that is known.
 #[derive(Clone, Debug)]
@@ -82,7 +85,7 @@ fn key(route: &Route) -> RouteKey {
 }
 
 fn rule_key(rule: &Rule) -> RuleKey {
-    (rule.priority, rule.from)
+    (rule.version, rule.priority, rule.from)
 }
 
 /// Where what comes behind a key begins.
@@ -197,8 +200,19 @@ impl HostChanges {
         }
     }
 
+    /// Has connections of this host look for the way to where a route leads again.
+    ///
+    /// Of IPv6 one that has found its way does not notice a better one in another table; but it does notice that its own table has got
+    /// one. So that gets one, which is never preferred, for a moment.
+    pub(super) fn redirect(&mut self, route: &Route) {
+        let passing = Route { table: None, metric: Some(UNPREFERRED), ..*route };
+        for outcome in [self.netlink.add_route(&passing), self.netlink.remove_route(&passing)] {
+            self.note(outcome);
+        }
+    }
+
     /// Wants no route to this prefix in `table` any longer.
-    pub(super) fn unset_route(&mut self, table: u32, destination: Ipv4Addr, prefix_length: u8) {
+    pub(super) fn unset_route(&mut self, table: u32, destination: impl Into<IpAddr>, prefix_length: u8) {
         if let Some(wanted) = self.routes.remove(&(table, destination.into(), prefix_length)) {
             self.take_out(&wanted);
         }
@@ -235,8 +249,11 @@ impl HostChanges {
     }
 
     /// Of the rules at a priority for packets from `address`, wants this one or none.
-    pub(super) fn set_rule_from(&mut self, address: Ipv4Addr, priority: u32, wanted: Option<Rule>) {
-        let alike = self.rules.get(&(priority, Some((address, 32)))).into_iter().flatten();
+    pub(super) fn set_rule_from(&mut self, address: impl Into<IpAddr>, priority: u32, wanted: Option<Rule>) {
+        let address = address.into();
+        let length = if address.is_ipv4() { 32 } else { 128 };
+        let key = (IpVersion::of(address), priority, Some((address, length)));
+        let alike = self.rules.get(&key).into_iter().flatten();
         let others = alike.map(|rule| &rule.what).filter(|rule| Some(*rule) != wanted.as_ref());
         let others: Vec<Rule> = others.cloned().collect();
         if let Some(rule) = wanted {
@@ -265,7 +282,13 @@ impl HostChanges {
     }
 
     /// Wants a neighbour's link-layer address to be known for good.
-    pub(super) fn set_neighbour(&mut self, interface: u32, address: Ipv4Addr, link_address: [u8; 6]) {
+    pub(super) fn set_neighbour(
+        &mut self,
+        interface: u32,
+        address: impl Into<IpAddr>,
+        link_address: [u8; 6],
+    ) {
+        let address = address.into();
         let key = (interface, address);
         let same = |wanted: &Wanted<_>| wanted.is_there && wanted.what == link_address;
         if self.neighbours.get(&key).is_some_and(same) {
@@ -285,14 +308,15 @@ impl HostChanges {
     }
 
     /// Wants it no longer.
-    pub(super) fn unset_neighbour(&mut self, interface: u32, address: Ipv4Addr) {
+    pub(super) fn unset_neighbour(&mut self, interface: u32, address: impl Into<IpAddr>) {
+        let address = address.into();
         if self.neighbours.remove(&(interface, address)).is_some() {
             let outcome = self.put_neighbour_back(interface, address);
             self.note(outcome);
         }
     }
 
-    fn put_neighbour_back(&mut self, interface: u32, address: Ipv4Addr) -> Result<(), Error> {
+    fn put_neighbour_back(&mut self, interface: u32, address: IpAddr) -> Result<(), Error> {
         self.netlink.remove_neighbour(interface, address)?;
         let before = self.neighbours_before.remove(&(interface, address));
         if let Some((maker, link_address)) =
@@ -304,8 +328,8 @@ impl HostChanges {
     }
 
     /// Wants ARP requests for an address to be answered.
-    pub(super) fn set_proxy(&mut self, interface: u32, address: Ipv4Addr) {
-        let key = (interface, address);
+    pub(super) fn set_proxy(&mut self, interface: u32, address: impl Into<IpAddr>) {
+        let key = (interface, address.into());
         if self.proxies.get(&key) == Some(&true) {
             return;
         }
@@ -325,7 +349,7 @@ impl HostChanges {
 
     /// A killed agent may have left proxied addresses on an interface. `is_wanted` says whether one is wanted, and of those that
     /// are none of the agent's nothing: what is wanted is there already then, and the rest is taken out.
-    pub(super) fn take_over_proxies(&mut self, interface: u32, is_wanted: impl Fn(Ipv4Addr) -> Option<bool>) {
+    pub(super) fn take_over_proxies(&mut self, interface: u32, is_wanted: impl Fn(IpAddr) -> Option<bool>) {
         let found = match self.netlink.proxy_neighbours(interface) {
             Ok(found) => found,
             Err(error) => {
@@ -347,7 +371,8 @@ impl HostChanges {
     }
 
     /// Wants that no longer - neither now nor from a former life.
-    pub(super) fn unset_proxy(&mut self, interface: u32, address: Ipv4Addr) {
+    pub(super) fn unset_proxy(&mut self, interface: u32, address: impl Into<IpAddr>) {
+        let address = address.into();
         self.proxies.remove(&(interface, address));
         self.remains.remove(&(interface, address));
         let outcome = self.netlink.remove_proxy_neighbour(interface, address);
@@ -527,13 +552,13 @@ impl HostChanges {
         proxies.extend(std::mem::take(&mut self.proxies).into_keys());
         let interfaces: BTreeSet<u32> = proxies.iter().map(|(interface, _)| *interface).collect();
         for interface in interfaces {
-            let wanted = |address: &Ipv4Addr| proxies.contains(&(interface, *address));
-            let there: Vec<Ipv4Addr> = match self.netlink.proxy_neighbours(interface) {
+            let wanted = |address: &IpAddr| proxies.contains(&(interface, *address));
+            let there: Vec<IpAddr> = match self.netlink.proxy_neighbours(interface) {
                 // In the order of the kernel's list, so that it finds each at once.
                 Ok(listed) => listed.into_iter().filter(wanted).collect(),
                 Err(_) => {
-                    let of_it = (interface, Ipv4Addr::UNSPECIFIED)..=(interface, Ipv4Addr::BROADCAST);
-                    proxies.range(of_it).map(|(_, address)| *address).collect()
+                    let of_it = proxies.iter().filter(|(of, _)| *of == interface);
+                    of_it.map(|(_, address)| *address).collect()
                 }
             };
             for address in there {

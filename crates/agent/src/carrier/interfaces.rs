@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use careof_lab::{Error, InterfaceState, Netlink, NetworkChange, Route};
 use careof_mobility::v4::{InterfaceAddress, InterfaceId};
 
-use super::{Device, Setup};
+use super::Device;
 
 /// An interface that the agent's configuration speaks of.
 #[derive(Debug)]
@@ -14,7 +14,7 @@ pub(super) struct Interface {
     pub(super) device: Device,
     /// `None` while it does not exist.
     pub(super) state: Option<InterfaceState>,
-    /// Mobile node: the address that can serve as care-of address.
+    /// Mobile node of IPv4: the address that can serve as care-of address.
     pub(super) address: Option<InterfaceAddress>,
 }
 
@@ -60,16 +60,10 @@ pub(super) struct Interfaces {
 const MOST_OTHERS: u16 = 1024;
 
 impl Interfaces {
-    pub(super) fn new(setup: &Setup) -> Self {
-        let named = setup.devices().iter().map(|device| Interface {
-            device: device.clone(),
-            state: None,
-            address: None,
-        });
-        let home_address = match setup {
-            Setup::Mobile(setup) => Some(setup.config.home_address),
-            _ => None,
-        };
+    /// Those of the agent's configuration. The home address is one of IPv4.
+    pub(super) fn new(devices: &[Device], home_address: Option<Ipv4Addr>) -> Self {
+        let named =
+            devices.iter().map(|device| Interface { device: device.clone(), state: None, address: None });
         Self { named: named.collect(), others: BTreeMap::new(), home_address }
     }
 

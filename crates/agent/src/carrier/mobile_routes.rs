@@ -132,7 +132,7 @@ impl Writer<'_> {
             let default = self.route(table, (ANY, 0), index, source);
             default.via = own.gateway.map(IpAddr::V4);
             default.on_link = own.gateway.is_some();
-            self.rule(FROM_CARE_OF + number, table).from = Some((own.address, 32));
+            self.rule(FROM_CARE_OF + number, table).from = Some((own.address.into(), 32));
         }
     }
 
@@ -151,8 +151,9 @@ impl Writer<'_> {
             for (half, from, table) in [(0, ANY, of_unbound), (1, home_address, of_home)] {
                 let table = self.table(table);
                 let rule = self.rule(POLICY + 2 * number + half, table);
-                rule.from = Some((from, 32));
-                rule.to = (destination.length() > 0).then(|| (destination.address(), destination.length()));
+                rule.from = Some((from.into(), 32));
+                rule.to =
+                    (destination.length() > 0).then(|| (destination.address().into(), destination.length()));
                 rule.destination_port = port.map(|port| (port, port));
             }
         }

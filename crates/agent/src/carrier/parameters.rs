@@ -12,6 +12,7 @@ use nix::errno::Errno;
 use super::{ParameterChange, ParameterLog, StoreError};
 
 const IP_FORWARD: &str = "ipv4/ip_forward";
+const IPV6_FORWARD: &str = "ipv6/conf/all/forwarding";
 const ACCEPT_REDIRECTS: &str = "ipv4/conf/all/accept_redirects";
 
 /// What a parameter was before it was set.
@@ -159,23 +160,39 @@ impl Parameters {
     /// `ip_forward` is a switch with a throw: turned either way it sets `forwarding` of every interface and the
     /// opposite of `accept_redirects` for all. What was not so before is remembered, too.
     pub(super) fn forward(&mut self) -> Result<(), Error> {
-        let is_off = self.get(IP_FORWARD).is_some_and(|value| value == "0");
-        let names: Vec<String> = fs::read_dir(self.path("ipv4/conf").unwrap_or_default())
+        let others = [(ACCEPT_REDIRECTS.to_owned(), "0")];
+        self.throw(IP_FORWARD, self.forwarding_below("ipv4/conf").into_iter().chain(others).collect())
+    }
+
+    /// Has this host forward packets of IPv6. That is such a switch, too; the kernel then also forgets what routers have told it, where it
+    /// is not to listen to them all the same (`accept_ra` is 2).
+    pub(super) fn forward_ipv6(&mut self) -> Result<(), Error> {
+        self.throw(IPV6_FORWARD, self.forwarding_below("ipv6/conf"))
+    }
+
+    /// `forwarding` of every interface.
+    fn forwarding_below(&self, conf: &str) -> Vec<(String, &'static str)> {
+        fs::read_dir(self.path(conf).unwrap_or_default())
             .into_iter()
             .flatten()
             .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
             .filter(|interface| interface != "all")
-            .map(|interface| format!("ipv4/conf/{interface}/forwarding"))
-            .collect();
-        for (name, odd) in names.iter().map(|name| (name.as_str(), "1")).chain([(ACCEPT_REDIRECTS, "0")]) {
-            if !is_off || self.before.contains_key(name) {
-                self.need(name);
-            } else if self.sets && self.get(name).as_deref() == Some(odd) {
-                self.note(name, odd, odd);
-                self.before.insert(name.to_owned(), Former { value: odd.to_owned(), is_needed: true });
+            .map(|interface| (format!("{conf}/{interface}/forwarding"), "1"))
+            .collect()
+    }
+
+    /// Turns a switch on that sets others as well. Of those, what has the value beside its name is remembered.
+    fn throw(&mut self, switch: &str, others: Vec<(String, &'static str)>) -> Result<(), Error> {
+        let is_off = self.get(switch).is_some_and(|value| value == "0");
+        for (name, odd) in others {
+            if !is_off || self.before.contains_key(&name) {
+                self.need(&name);
+            } else if self.sets && self.get(&name).as_deref() == Some(odd) {
+                self.note(&name, odd, odd);
+                self.before.insert(name, Former { value: odd.to_owned(), is_needed: true });
             }
         }
-        self.set(IP_FORWARD, "1")
+        self.set(switch, "1")
     }
 
     /// Has packets taken from an interface although the way back to their source is by another one: strict reverse
@@ -272,9 +289,9 @@ impl Parameters {
     }
 }
 
-/// In the order in which they can be set back: [`IP_FORWARD`] overrides others.
+/// In the order in which they can be set back: [`IP_FORWARD`] and [`IPV6_FORWARD`] override others.
 fn in_order(mut names: Vec<String>) -> Vec<String> {
-    names.sort_by_key(|name| name != IP_FORWARD);
+    names.sort_by_key(|name| name != IP_FORWARD && name != IPV6_FORWARD);
     names
 }
 

@@ -16,7 +16,7 @@ use super::agent::Agent;
 use super::announcements::Announcement;
 use super::decisions::{path_by, path_to};
 use super::interfaces::{Interface, InterfaceChange};
-use super::{Carrier, Error, HomeNetwork, Setup, mobile_routes};
+use super::{Error, HomeNetwork, Ipv4Carrier, Setup, mobile_routes};
 
 /// Changes of the network taken in one turn.
 const CHANGES_A_TURN: usize = 256;
@@ -28,7 +28,7 @@ const INTO_TUNNEL: u32 = 1;
 const FROM_VISITORS: u32 = 0;
 const TO_HOME_ADDRESSES: u32 = 1;
 
-impl Carrier {
+impl Ipv4Carrier {
     /// What an agent needs in the host from the start.
     pub(super) fn install(&mut self) -> Result<(), Error> {
         let options = self.setup.host();
@@ -83,7 +83,10 @@ impl Carrier {
                 self.parameters.set(&format!("ipv4/neigh/{name}/proxy_delay"), "0")?;
                 let Agent::Home(agent) = &self.agent else { return Ok(()) };
                 if let Some(index) = index.filter(|_| has_neighbours) {
-                    let is_away = |node| agent.serves(node).then(|| !agent.tunnels(node).is_empty());
+                    let is_away = |node| match node {
+                        IpAddr::V4(node) => agent.serves(node).then(|| !agent.tunnels(node).is_empty()),
+                        IpAddr::V6(_) => None,
+                    };
                     self.host.take_over_proxies(index, is_away);
                 }
             }
@@ -542,7 +545,7 @@ impl Carrier {
         // By its link only. What comes out of a tunnel is for a visitor, although another one may have sent it, and
         // from elsewhere nobody may speak in its name.
         let from_visitor = link.filter(|_| tunnels_back && there.is_some()).map(|link| Rule {
-            from: Some((home_address, 32)),
+            from: Some((home_address.into(), 32)),
             input: Some(link.device.name.clone()),
             ..Rule::new(priority + FROM_VISITORS, table + INTO_TUNNEL)
         });

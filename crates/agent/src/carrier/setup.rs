@@ -58,6 +58,16 @@ impl HostOptions {
     pub const PRIORITIES: u32 = 10_000;
 }
 
+impl HostOptions {
+    /// For an agent of Mobile IPv6: `careof6`, 1460 bytes in the tunnel, which leave room for a second IPv6 header on a link of 1500,
+    /// tables from 43500; otherwise as for one of Mobile IPv4, beside which it can be on one host. The floor, offloads and room left
+    /// mean nothing to it.
+    #[must_use]
+    pub fn for_ipv6() -> Self {
+        Self { tunnel_device: "careof6".to_owned(), tunnel_mtu: 1460, first_table: 43_500, ..Self::default() }
+    }
+}
+
 impl Default for HostOptions {
     /// `careof0`, 1480 bytes, a floor of 1280 bytes, offloads, tables from 43400, priorities from 4340, kernel parameters set, room left.
     fn default() -> Self {

@@ -34,7 +34,7 @@ impl Signalling {
             Role::Home => &[SOLICITATION],
             // What became of the requests it relayed.
             Role::Foreign => &[SOLICITATION, UNREACHABLE],
-            Role::Mobile => &[ADVERTISEMENT],
+            Role::Mobile | Role::Correspondent => &[ADVERTISEMENT],
         };
         Ok(Self {
             udp: AgentSocket::open(REGISTRATION_PORT)?,

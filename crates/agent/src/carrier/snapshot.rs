@@ -14,7 +14,7 @@ use super::data_plane::{LANES, Uncarried};
 use super::decisions::Traffic;
 use super::status::Overview;
 use super::{
-    AgentCounters, BindingStatus, Carrier, InterfaceStatus, PathStatus, RegistrationStatus, Status,
+    AgentCounters, BindingStatus, InterfaceStatus, Ipv4Carrier, PathStatus, RegistrationStatus, Status,
     StoreError, TunnelStatus, VisitorStatus,
 };
 
@@ -54,18 +54,8 @@ fn part<'a, T: 'a>(
     (taken, None)
 }
 
-impl Carrier {
-    /// What the agent is doing. With very many bindings or visitors this takes its time, in which nothing else is done; see
-    /// [`Carrier::status_part`].
-    #[must_use]
-    pub fn status(&self) -> Status {
-        self.status_part(Ipv4Addr::UNSPECIFIED, usize::MAX)
-    }
-
-    /// What the agent is doing, with the bindings or visitors of at most `most` mobile nodes and what they have of tunnels: of
-    /// those with the home address `from` and larger ones. [`Status::next`] says with which to go on.
-    #[must_use]
-    pub fn status_part(&self, from: Ipv4Addr, most: usize) -> Status {
+impl Ipv4Carrier {
+    pub(super) fn status_part(&self, from: Ipv4Addr, most: usize) -> Status {
         let now = self.clock.now();
         let name = |id| self.interface_name(id).map(str::to_owned);
         let mut status = Status {
@@ -124,7 +114,7 @@ impl Carrier {
     }
 
     /// What the agent is doing, in sums; tunnels one by one only where they are of at most `most` mobile nodes.
-    pub(crate) fn overview(&self, most: usize) -> Overview {
+    pub(super) fn overview(&self, most: usize) -> Overview {
         let now = self.clock.now();
         let (bindings, visitors) = match &self.agent {
             Agent::Home(agent) => (agent.binding_count(), 0),
@@ -152,7 +142,7 @@ impl Carrier {
     }
 
     /// The interfaces that the agent uses.
-    pub(crate) fn interface_statuses(&self) -> Vec<InterfaceStatus> {
+    pub(super) fn interface_statuses(&self) -> Vec<InterfaceStatus> {
         let interfaces = self.interfaces.named().iter().map(|interface| InterfaceStatus {
             name: interface.device.name.clone(),
             up: interface.is_up(),
@@ -307,21 +297,15 @@ impl Carrier {
         counters
     }
 
-    /// Why bindings cannot be written down, as long as that is so.
-    #[must_use]
-    pub fn store_problem(&self) -> Option<&StoreError> {
+    pub(super) fn store_problem(&self) -> Option<&StoreError> {
         self.persistence.problem()
     }
 
-    /// Home and foreign agent: addresses by which others reach it, which this host does not have. It serves again when it has.
-    #[must_use]
-    pub fn missing_addresses(&self) -> &[Ipv4Addr] {
+    pub(super) fn missing_addresses(&self) -> &[Ipv4Addr] {
         &self.missing
     }
 
-    /// Why the host refused something last, or what of it is in the way; for a log.
-    #[must_use]
-    pub fn last_problem(&self) -> Option<String> {
+    pub(super) fn last_problem(&self) -> Option<String> {
         let host = self.host.last_refusal.as_ref().map(ToString::to_string);
         let parameters = self.parameters.last_failure.as_ref();
         let parameters = parameters.map(|error| format!("former kernel parameters are not kept: {error}"));

@@ -15,6 +15,8 @@ pub enum Role {
     Foreign,
     /// A mobile node.
     Mobile,
+    /// A correspondent node of Mobile IPv6.
+    Correspondent,
 }
 
 impl Role {
@@ -25,6 +27,7 @@ impl Role {
             Self::Home => "home agent",
             Self::Foreign => "foreign agent",
             Self::Mobile => "mobile node",
+            Self::Correspondent => "correspondent node",
         }
     }
 }

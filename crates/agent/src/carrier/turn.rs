@@ -10,14 +10,13 @@ use careof_mobility::v4::{Input, InterfaceId, LinkAddress, Wake, WallClock};
 use careof_wire::mip4::{Message, PathCounts, PathProbe, RegistrationRequest};
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
-use nix::sys::time::TimeSpec;
-use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 
 use super::agent::Agent;
+use super::alarm::{Alarm, failed};
 use super::data_plane::{DataPlane, LANES};
 use super::decisions::Traffic;
 use super::signalling::{LONGEST_MESSAGE, Signalling};
-use super::{Carrier, Error, hooks};
+use super::{Error, Ipv4Carrier, hooks};
 
 /// Registration messages taken in one turn. What they change is written down at once: the more of them, the fewer of the waits for
 /// the disk, of which each turn has one.
@@ -65,16 +64,11 @@ impl Source {
 #[derive(Debug)]
 pub(super) struct Waiting {
     epoll: Epoll,
-    timer: TimerFd,
-    armed: Option<Instant>,
+    alarm: Alarm,
     /// Whether the tunnel device is waited for: not while what was read cannot be sent.
     device: bool,
     /// For which lanes room is waited for.
     room: [bool; LANES.len()],
-}
-
-fn failed(call: &'static str) -> impl Fn(Errno) -> careof_lab::Error {
-    move |errno| careof_lab::Error::System { doing: "wait for several things".to_owned(), call, errno }
 }
 
 impl Waiting {
@@ -84,12 +78,10 @@ impl Waiting {
         data: &DataPlane,
     ) -> Result<Self, Error> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(failed("epoll_create1"))?;
-        let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
-        // The clock that the agent's instants are of: after a sleep of the machine, what was due meanwhile is due.
-        let timer = TimerFd::new(ClockId::CLOCK_BOOTTIME, flags).map_err(failed("timerfd_create"))?;
+        let alarm = Alarm::new()?;
         for (token, source) in (0u64..).zip(Source::ALL) {
             let (fd, flags) = match source {
-                Source::Timer => (timer.as_fd(), EpollFlags::EPOLLIN),
+                Source::Timer => (alarm.as_fd(), EpollFlags::EPOLLIN),
                 Source::Monitor => (monitor.as_fd(), EpollFlags::EPOLLIN),
                 Source::Udp => (signalling.udp.as_fd(), EpollFlags::EPOLLIN),
                 Source::Icmp => (signalling.icmp.as_fd(), EpollFlags::EPOLLIN),
@@ -99,7 +91,7 @@ impl Waiting {
             };
             epoll.add(fd, EpollEvent::new(flags, token)).map_err(failed("epoll_ctl"))?;
         }
-        Ok(Self { epoll, timer, armed: None, device: true, room: [false; LANES.len()] })
+        Ok(Self { epoll, alarm, device: true, room: [false; LANES.len()] })
     }
 
     pub(super) fn as_fd(&self) -> BorrowedFd<'_> {
@@ -130,24 +122,6 @@ impl Waiting {
         Ok((ready, errors))
     }
 
-    /// Has the descriptor become readable at `next`.
-    fn arm(&mut self, now: Instant, next: Option<Instant>) -> Result<(), Error> {
-        if self.armed == next {
-            return Ok(());
-        }
-        self.armed = next;
-        let outcome = match next {
-            None => self.timer.unset(),
-            Some(at) => {
-                // Zero would switch it off.
-                let span = at.saturating_duration_since(now).max(Duration::from_nanos(1));
-                let expiration = Expiration::OneShot(TimeSpec::from_duration(span));
-                self.timer.set(expiration, TimerSetTimeFlags::empty())
-            }
-        };
-        Ok(outcome.map_err(failed("timerfd_settime"))?)
-    }
-
     /// Waits for room where packets wait for it, and for packets where there is room.
     fn adjust(&mut self, data: &DataPlane) -> Result<(), Error> {
         let change = |fd: BorrowedFd<'_>, flags, source| {
@@ -173,24 +147,14 @@ impl Waiting {
     }
 }
 
-impl Carrier {
-    /// Does what there is to do now: a bounded amount of it, and never waits. When there is more, the descriptor
-    /// stays readable.
-    ///
-    /// # Errors
-    /// Something the agent cannot go on without is gone, as the tunnel device. What can be survived is counted
-    /// instead.
-    pub fn turn(&mut self) -> Result<(), Error> {
+impl Ipv4Carrier {
+    pub(super) fn turn(&mut self) -> Result<(), Error> {
         let (ready, errors) = self.waiting.ready()?;
         let now = self.clock.now();
         self.read_clock(now);
         for (source, _) in Source::ALL.iter().zip(ready).filter(|(_, is_ready)| *is_ready) {
             match source {
-                Source::Timer => {
-                    // It says how often it expired, which is of no interest.
-                    let _ = self.waiting.timer.wait();
-                    self.waiting.armed = None;
-                }
+                Source::Timer => self.waiting.alarm.acknowledge(),
                 Source::Monitor => self.take_changes(now)?,
                 Source::Udp => self.take_datagrams(now),
                 Source::Icmp => self.take_icmp(now),
@@ -420,7 +384,7 @@ impl Carrier {
             assists,
         ];
         let next = agent.into_iter().chain(others.into_iter().flatten()).min();
-        self.waiting.arm(now, next)?;
+        self.waiting.alarm.arm(now, next)?;
         self.waiting.adjust(&self.data)
     }
 }

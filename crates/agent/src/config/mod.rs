@@ -104,6 +104,8 @@ fn configuration(root: &Table, source: Source<'_>, problems: &mut Problems) -> O
         Role::Home => &HOME,
         Role::Foreign => &FOREIGN,
         Role::Mobile => &MOBILE,
+        // Of Mobile IPv6, which has no configuration file yet.
+        Role::Correspondent => return None,
     };
     let reader = Reader::new(root, section, (Origin::File(0), ""), problems);
     let service = service::service(&reader, source, problems);
@@ -111,6 +113,7 @@ fn configuration(root: &Table, source: Source<'_>, problems: &mut Problems) -> O
         Role::Home => agents::home(&reader, source, problems).map(Setup::Home),
         Role::Foreign => agents::foreign(&reader, source, problems).map(Setup::Foreign),
         Role::Mobile => mobile::mobile(&reader, source, problems).map(Setup::Mobile),
+        Role::Correspondent => None,
     };
     let (setup, service) = (setup?, service?);
     try_out(&setup, problems);

@@ -147,6 +147,7 @@ impl Snapshot {
             Role::Home => "home",
             Role::Foreign => "foreign",
             Role::Mobile => "mobile",
+            Role::Correspondent => "correspondent",
         };
         let build = [("role", role.to_owned()), ("version", env!("CARGO_PKG_VERSION").to_owned())];
         writer.gauges("build_info", "Which agent this is", [(build, 1.0)])?;
@@ -184,6 +185,7 @@ impl Snapshot {
                 )?;
                 self.paths(writer)?;
             }
+            Role::Correspondent => writer.gauge("bindings", "Mobility bindings", count(status.bindings))?,
         }
         if status.role != Role::Mobile {
             let help = "Addresses of the agent that its host does not have";

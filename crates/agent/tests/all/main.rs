@@ -9,6 +9,7 @@ mod ethernet;
 mod faults;
 mod flaps;
 mod handover;
+mod ipv6;
 mod many_bindings;
 mod moving;
 mod one_host;

@@ -14,7 +14,6 @@ mod monitor;
 mod neighbour;
 mod route;
 mod rule;
-mod undetected_address;
 
 use std::io;
 use std::net::IpAddr;
@@ -29,6 +28,7 @@ use nix::errno::Errno;
 
 use crate::error::Error;
 
+pub use address::{AddressOptions, AssignedAddress};
 pub use interface::{CarrierCounts, InterfaceState};
 pub use monitor::{NetlinkMonitor, NetworkChange};
 pub use neighbour::Neighbour;
@@ -40,6 +40,34 @@ const DATAGRAM: usize = 64 * 1024;
 
 /// How often a dump is begun again because something changed meanwhile.
 const DUMP_ATTEMPTS: u32 = 8;
+
+/// A version of the Internet Protocol.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum IpVersion {
+    /// IPv4.
+    #[default]
+    V4,
+    /// IPv6.
+    V6,
+}
+
+impl IpVersion {
+    /// The version that an address is of.
+    #[must_use]
+    pub const fn of(address: IpAddr) -> Self {
+        match address {
+            IpAddr::V4(_) => Self::V4,
+            IpAddr::V6(_) => Self::V6,
+        }
+    }
+
+    const fn family(self) -> AddressFamily {
+        match self {
+            Self::V4 => AddressFamily::Inet,
+            Self::V6 => AddressFamily::Inet6,
+        }
+    }
+}
 
 /// Whether a request changed anything. Only what was [`Effect::Changed`] is to be undone later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -298,7 +326,7 @@ pub(crate) fn uninterrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::R
     }
 }
 
-fn errno_of(error: &std::io::Error) -> Errno {
+pub(crate) fn errno_of(error: &std::io::Error) -> Errno {
     error.raw_os_error().map_or(Errno::EIO, Errno::from_raw)
 }
 
@@ -312,7 +340,7 @@ fn sequence_of(message: &[u8]) -> Option<u32> {
 }
 
 /// The first message of a datagram and what is behind it; `None` at its end, or at a length that cannot be.
-fn split_message(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+pub(crate) fn split_message(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     /// Of `struct nlmsghdr`.
     const HEADER: usize = 16;
     let length = usize::try_from(u32::from_ne_bytes(*bytes.first_chunk()?)).ok()?;
@@ -324,10 +352,7 @@ fn split_message(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 const fn family(address: IpAddr) -> AddressFamily {
-    match address {
-        IpAddr::V4(_) => AddressFamily::Inet,
-        IpAddr::V6(_) => AddressFamily::Inet6,
-    }
+    IpVersion::of(address).family()
 }
 
 #[cfg(test)]

@@ -10,12 +10,21 @@ use netlink_sys::protocols::NETLINK_ROUTE;
 use netlink_sys::{Socket, SocketAddr};
 use nix::errno::Errno;
 
-use super::{DATAGRAM, InterfaceState, Netlink, Route, address, errno_of, route, split_message};
+use super::{
+    AssignedAddress, DATAGRAM, InterfaceState, IpVersion, Netlink, Route, address, errno_of, route,
+    split_message,
+};
 use crate::error::Error;
 use crate::socket::attach_filter;
 
 /// Groups of messages (`RTMGRP_*`).
-const GROUPS: u32 = (libc::RTMGRP_LINK | libc::RTMGRP_IPV4_IFADDR | libc::RTMGRP_IPV4_ROUTE) as u32;
+const fn groups(version: IpVersion) -> u32 {
+    (libc::RTMGRP_LINK
+        | match version {
+            IpVersion::V4 => libc::RTMGRP_IPV4_IFADDR | libc::RTMGRP_IPV4_ROUTE,
+            IpVersion::V6 => libc::RTMGRP_IPV6_IFADDR | libc::RTMGRP_IPV6_ROUTE,
+        }) as u32
+}
 
 /// `rtm_table` of a route whose table has a number that one byte has no room for (`RT_TABLE_COMPAT`).
 const LARGE_TABLE: u32 = 252;
@@ -24,7 +33,7 @@ const LARGE_TABLE: u32 = 252;
 /// `net.core.rmem_max` (commonly 208 KiB), which are some hundred changes of links.
 const RECEIVE_BUFFER: libc::c_int = 1 << 20;
 
-/// A change in a network namespace.
+/// A change in a network namespace, of the version of IP that is listened to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NetworkChange {
     /// An interface appeared, or something about it changed: up, carrier, MTU, name, link address.
@@ -45,16 +54,13 @@ pub enum NetworkChange {
         /// Its name.
         name: String,
     },
-    /// An interface got an IPv4 address, or something about the address changed, as how long it is valid.
+    /// An interface got an address, or something about the address changed, as how long it is valid. Of IPv6 also when Duplicate
+    /// Address Detection has ended, whichever way, and when the address is deprecated.
     AddressAdded {
-        /// The interface.
-        index: u32,
-        /// The address.
-        address: IpAddr,
-        /// Length of its prefix in bits.
-        prefix_length: u8,
+        /// The address, with all that the kernel knows about it.
+        assigned: AssignedAddress,
     },
-    /// An interface lost an IPv4 address.
+    /// An interface lost an address.
     AddressRemoved {
         /// The interface.
         index: u32,
@@ -63,17 +69,18 @@ pub enum NetworkChange {
         /// Length of its prefix in bits.
         prefix_length: u8,
     },
-    /// A default route of IPv4 was added, in whichever table, or took another's place.
+    /// A default route was added, in whichever table, or took another's place. Of IPv6 also when the kernel has learnt it from a
+    /// router ([`Route::is_advertised`]), but not when the router has advertised itself again.
     DefaultRouteAdded {
         /// The route.
         route: Route,
     },
-    /// A default route of IPv4 was removed.
+    /// A default route was removed, as when a router's lifetime has ended.
     DefaultRouteRemoved {
         /// The route.
         route: Route,
     },
-    /// Somebody else removed a route of IPv4 that is no default route from a table with a number above 255. Only told by
+    /// Somebody else removed a route that is no default route from a table with a number above 255. Only told by
     /// [`NetlinkMonitor::open_beside`].
     RouteRemoved {
         /// The route.
@@ -101,12 +108,20 @@ pub struct NetlinkMonitor {
 }
 
 impl NetlinkMonitor {
-    /// Begins to listen.
+    /// Begins to listen, to what changes of IPv4.
     ///
     /// # Errors
     /// [`Error::System`] naming `socket` or `bind`.
     pub fn open() -> Result<Self, Error> {
-        Self::listen(None)
+        Self::open_for(IpVersion::V4)
+    }
+
+    /// Begins to listen to what changes of links and of this version of IP.
+    ///
+    /// # Errors
+    /// [`Error::System`] naming `socket` or `bind`.
+    pub fn open_for(version: IpVersion) -> Result<Self, Error> {
+        Self::listen(version, None)
     }
 
     /// Begins to listen beside `own`, by which this process adds and removes routes: what others remove is told as well
@@ -115,10 +130,18 @@ impl NetlinkMonitor {
     /// # Errors
     /// [`Error::System`] naming `socket` or `bind`.
     pub fn open_beside(own: &Netlink) -> Result<Self, Error> {
-        Self::listen(Some(own.port()?))
+        Self::open_beside_for(IpVersion::V4, own)
     }
 
-    fn listen(own: Option<u32>) -> Result<Self, Error> {
+    /// As [`NetlinkMonitor::open_beside`], to what changes of this version of IP.
+    ///
+    /// # Errors
+    /// [`Error::System`] naming `socket` or `bind`.
+    pub fn open_beside_for(version: IpVersion, own: &Netlink) -> Result<Self, Error> {
+        Self::listen(version, Some(own.port()?))
+    }
+
+    fn listen(version: IpVersion, own: Option<u32>) -> Result<Self, Error> {
         let failed = |call| {
             move |error: std::io::Error| {
                 Error::system("listen for changes of the network", call, errno_of(&error))
@@ -130,7 +153,7 @@ impl NetlinkMonitor {
         let _ = socket.set_rx_buf_sz(RECEIVE_BUFFER);
         // Without it more is read than is told, and overruns come earlier.
         let _ = attach_filter(socket.as_fd(), &mut filter(own));
-        socket.bind(&SocketAddr::new(0, GROUPS)).map_err(failed("bind(AF_NETLINK)"))?;
+        socket.bind(&SocketAddr::new(0, groups(version))).map_err(failed("bind(AF_NETLINK)"))?;
         Ok(Self { socket, own, buffer: Vec::with_capacity(DATAGRAM), changes: VecDeque::new() })
     }
 
@@ -230,8 +253,8 @@ fn change(message: RouteNetlinkMessage, tells_removals: bool) -> Option<NetworkC
             Some(NetworkChange::LinkRemoved { index, name })
         }
         RouteNetlinkMessage::NewAddress(message) => {
-            let (index, on) = address::interface_address(&message)?;
-            Some(NetworkChange::AddressAdded { index, address: on.address, prefix_length: on.prefix_length })
+            let assigned = AssignedAddress::from_message(&message)?;
+            Some(NetworkChange::AddressAdded { assigned })
         }
         RouteNetlinkMessage::DelAddress(message) => {
             let (index, on) = address::interface_address(&message)?;

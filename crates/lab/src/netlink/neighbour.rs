@@ -1,24 +1,24 @@
-//! Neighbours: which Ethernet address an IPv4 address has, and for which addresses this host answers in another's
-//! place (proxy ARP).
+//! Neighbours: which Ethernet address an IP address has, and for which addresses this host answers in another's
+//! place (proxy ARP, proxy neighbor discovery).
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_REPLACE};
+use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::neighbour::{
     NeighbourAddress, NeighbourAttribute, NeighbourFlags, NeighbourMessage, NeighbourState,
 };
 use netlink_packet_route::route::RouteProtocol;
-use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use nix::errno::Errno;
 
-use super::{Effect, Netlink};
+use super::{Effect, Netlink, family};
 use crate::error::Error;
 
 /// What is known about a neighbour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Neighbour {
     /// Its address.
-    pub address: Ipv4Addr,
+    pub address: IpAddr,
     /// Its Ethernet address, once it is known.
     pub link_address: Option<[u8; 6]>,
     /// Whether it was set, instead of learnt: such a one does not age.
@@ -28,13 +28,12 @@ pub struct Neighbour {
 }
 
 impl Netlink {
-    /// The IPv4 neighbours that are known on an interface.
+    /// The neighbours that are known on an interface, of IPv4 and IPv6.
     ///
     /// # Errors
     /// The kernel's answer.
     pub fn neighbours(&mut self, index: u32) -> Result<Vec<Neighbour>, Error> {
-        let mut message = NeighbourMessage::default();
-        message.header.family = AddressFamily::Inet;
+        let message = NeighbourMessage::default();
         self.dump(
             &RouteNetlinkMessage::GetNeighbour(message),
             "RTM_GETNEIGH",
@@ -53,7 +52,8 @@ impl Netlink {
     ///
     /// # Errors
     /// The kernel's answer; `ENODEV` when there is no such interface.
-    pub fn neighbour(&mut self, index: u32, address: Ipv4Addr) -> Result<Option<Neighbour>, Error> {
+    pub fn neighbour(&mut self, index: u32, address: impl Into<IpAddr>) -> Result<Option<Neighbour>, Error> {
+        let address: IpAddr = address.into();
         let found = self.find(neighbour_message(index, address), || {
             format!("look for the neighbour {address} on interface {index}")
         })?;
@@ -68,9 +68,10 @@ impl Netlink {
     pub fn set_neighbour(
         &mut self,
         index: u32,
-        address: Ipv4Addr,
+        address: impl Into<IpAddr>,
         link_address: [u8; 6],
     ) -> Result<Option<[u8; 6]>, Error> {
+        let address: IpAddr = address.into();
         self.set_neighbour_as(0, index, address, link_address)
     }
 
@@ -82,9 +83,10 @@ impl Netlink {
         &mut self,
         maker: u8,
         index: u32,
-        address: Ipv4Addr,
+        address: impl Into<IpAddr>,
         link_address: [u8; 6],
     ) -> Result<Option<[u8; 6]>, Error> {
+        let address: IpAddr = address.into();
         let before = self.neighbour(index, address)?;
         let mut message = neighbour_message(index, address);
         message.header.state = NeighbourState::Permanent;
@@ -105,7 +107,8 @@ impl Netlink {
     ///
     /// # Errors
     /// The kernel's answer.
-    pub fn remove_neighbour(&mut self, index: u32, address: Ipv4Addr) -> Result<Effect, Error> {
+    pub fn remove_neighbour(&mut self, index: u32, address: impl Into<IpAddr>) -> Result<Effect, Error> {
+        let address: IpAddr = address.into();
         self.tell_unless(
             RouteNetlinkMessage::DelNeighbour(neighbour_message(index, address)),
             0,
@@ -115,15 +118,16 @@ impl Netlink {
         )
     }
 
-    /// Answers ARP for `address` on an interface, as if it were this host's; [`Effect::Unchanged`] when it did so
-    /// already.
+    /// Answers ARP, or neighbor solicitations, for `address` on an interface, as if it were this host's; [`Effect::Unchanged`] when it
+    /// did so already.
     ///
-    /// The kernel answers only while `net.ipv4.ip_forward` is on and its route to `address` leaves by another
-    /// interface.
+    /// The kernel answers only while it forwards (`net.ipv4.ip_forward`; `forwarding` and `proxy_ndp` of the interface below
+    /// `net.ipv6.conf`), and of IPv4 while its route to `address` leaves by another interface.
     ///
     /// # Errors
     /// The kernel's answer; `ENODEV` when there is no such interface.
-    pub fn add_proxy_neighbour(&mut self, index: u32, address: Ipv4Addr) -> Result<Effect, Error> {
+    pub fn add_proxy_neighbour(&mut self, index: u32, address: impl Into<IpAddr>) -> Result<Effect, Error> {
+        let address: IpAddr = address.into();
         if self.has_proxy_neighbour(index, address)? {
             return Ok(Effect::Unchanged);
         }
@@ -136,7 +140,8 @@ impl Netlink {
     ///
     /// # Errors
     /// The kernel's answer; `ENODEV` when there is no such interface.
-    pub fn put_proxy_neighbour(&mut self, index: u32, address: Ipv4Addr) -> Result<(), Error> {
+    pub fn put_proxy_neighbour(&mut self, index: u32, address: impl Into<IpAddr>) -> Result<(), Error> {
+        let address: IpAddr = address.into();
         let message = proxy_message(index, address);
         self.tell(RouteNetlinkMessage::NewNeighbour(message), NLM_F_CREATE, "RTM_NEWNEIGH(proxy)", || {
             format!("answer ARP for {address} on interface {index}")
@@ -147,9 +152,8 @@ impl Netlink {
     ///
     /// # Errors
     /// The kernel's answer.
-    pub fn proxy_neighbours(&mut self, index: u32) -> Result<Vec<Ipv4Addr>, Error> {
+    pub fn proxy_neighbours(&mut self, index: u32) -> Result<Vec<IpAddr>, Error> {
         let mut message = NeighbourMessage::default();
-        message.header.family = AddressFamily::Inet;
         message.header.flags = NeighbourFlags::Proxy;
         self.dump(
             &RouteNetlinkMessage::GetNeighbour(message),
@@ -170,7 +174,12 @@ impl Netlink {
     ///
     /// # Errors
     /// The kernel's answer.
-    pub fn remove_proxy_neighbour(&mut self, index: u32, address: Ipv4Addr) -> Result<Effect, Error> {
+    pub fn remove_proxy_neighbour(
+        &mut self,
+        index: u32,
+        address: impl Into<IpAddr>,
+    ) -> Result<Effect, Error> {
+        let address: IpAddr = address.into();
         self.tell_unless(
             RouteNetlinkMessage::DelNeighbour(proxy_message(index, address)),
             0,
@@ -184,7 +193,8 @@ impl Netlink {
     ///
     /// # Errors
     /// The kernel's answer; `ENODEV` when there is no such interface.
-    pub fn has_proxy_neighbour(&mut self, index: u32, address: Ipv4Addr) -> Result<bool, Error> {
+    pub fn has_proxy_neighbour(&mut self, index: u32, address: impl Into<IpAddr>) -> Result<bool, Error> {
+        let address: IpAddr = address.into();
         let found = self.find(proxy_message(index, address), || {
             format!("find out who answers ARP for {address} on interface {index}")
         })?;
@@ -204,15 +214,15 @@ impl Netlink {
     }
 }
 
-fn neighbour_message(index: u32, address: Ipv4Addr) -> NeighbourMessage {
+fn neighbour_message(index: u32, address: IpAddr) -> NeighbourMessage {
     let mut message = NeighbourMessage::default();
-    message.header.family = AddressFamily::Inet;
+    message.header.family = family(address);
     message.header.ifindex = index;
-    message.attributes.push(NeighbourAttribute::Destination(NeighbourAddress::Inet(address)));
+    message.attributes.push(NeighbourAttribute::Destination(address.into()));
     message
 }
 
-fn proxy_message(index: u32, address: Ipv4Addr) -> NeighbourMessage {
+fn proxy_message(index: u32, address: IpAddr) -> NeighbourMessage {
     let mut message = neighbour_message(index, address);
     message.header.flags = NeighbourFlags::Proxy;
     message
@@ -220,7 +230,8 @@ fn proxy_message(index: u32, address: Ipv4Addr) -> NeighbourMessage {
 
 fn read(message: &NeighbourMessage) -> Option<Neighbour> {
     let find = |attribute: &NeighbourAttribute| match attribute {
-        NeighbourAttribute::Destination(NeighbourAddress::Inet(address)) => Some(*address),
+        NeighbourAttribute::Destination(NeighbourAddress::Inet(address)) => Some(IpAddr::V4(*address)),
+        NeighbourAttribute::Destination(NeighbourAddress::Inet6(address)) => Some(IpAddr::V6(*address)),
         _ => None,
     };
     let address = message.attributes.iter().find_map(find)?;

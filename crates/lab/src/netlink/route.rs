@@ -82,6 +82,8 @@ pub struct Route {
     pub initial_window: Option<u32>,
     /// Least retransmission timeout of TCP connections on it, to the millisecond.
     pub rto_min: Option<Duration>,
+    /// IPv6: for how long it stays, as its router has said; `None`: until it is removed. Read, and not part of what is added.
+    pub lifetime: Option<Duration>,
 }
 
 impl Route {
@@ -89,6 +91,8 @@ impl Route {
     pub const MAIN_TABLE: u32 = 254;
     /// `RTPROT_STATIC`: made by the administrator.
     pub const STATIC: u8 = 4;
+    /// `RTPROT_RA`: made by the kernel, because a router advertised itself or a prefix (RFC 4861).
+    pub const ADVERTISED: u8 = 9;
 
     /// A route to a prefix out of an interface, without a next hop.
     #[must_use]
@@ -109,6 +113,7 @@ impl Route {
             congestion_control: None,
             initial_window: None,
             rto_min: None,
+            lifetime: None,
         }
     }
 
@@ -124,6 +129,12 @@ impl Route {
         self.prefix_length == 0
     }
 
+    /// Whether the kernel has made it because a router advertised itself, or a prefix.
+    #[must_use]
+    pub const fn is_advertised(&self) -> bool {
+        self.protocol == Self::ADVERTISED
+    }
+
     /// Itself, with what was left to the kernel filled in as the kernel reports it.
     fn resolved(mut self) -> Self {
         self.destination = network(self.destination, self.prefix_length);
@@ -131,6 +142,7 @@ impl Route {
         // IPv6 has no metric of 0; what is not given is 1024 (IP6_RT_PRIO_USER).
         self.metric = self.metric.filter(|metric| *metric > 0).or(self.destination.is_ipv6().then_some(1024));
         self.scope = Some(self.scope.unwrap_or(self.implied_scope()));
+        self.lifetime = None;
         self
     }
 
@@ -440,8 +452,13 @@ fn read(message: RouteMessage) -> Vec<Found> {
                 has_more = true;
                 next_hops = hops;
             }
-            // About IPv6's routers and timers; the same for all that is made by hand.
-            RouteAttribute::CacheInfo(_) | RouteAttribute::Preference(_) => {}
+            RouteAttribute::CacheInfo(info) => {
+                // In hundredths of a second (USER_HZ), signed: what has ended may still be there.
+                let ticks = i64::from(info.expires.cast_signed()).max(0).unsigned_abs();
+                route.lifetime = (info.expires != 0).then(|| Duration::from_millis(ticks * 10));
+            }
+            // About IPv6's routers; the same for all that is made by hand.
+            RouteAttribute::Preference(_) => {}
             _ => has_more = true,
         }
     }

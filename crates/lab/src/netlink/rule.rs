@@ -1,6 +1,6 @@
-//! Rules of policy routing, IPv4: which table is looked up for which packets.
+//! Rules of policy routing: which table is looked up for which packets.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 
 use netlink_packet_core::{DefaultNla, NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::route::{RouteHeader, RouteProtocol};
@@ -9,7 +9,7 @@ use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use nix::errno::Errno;
 
 use super::route::network;
-use super::{Effect, Netlink, Route};
+use super::{Effect, IpVersion, Netlink, Route};
 use crate::error::Error;
 
 /// The attribute for the protocol inside IP, whose type the crate keeps to itself.
@@ -17,16 +17,19 @@ const FRA_IP_PROTO: u16 = 22;
 
 /// A rule: packets that fulfil all its conditions are looked up in its table.
 ///
-/// Begin with [`Rule::new`] and set the conditions. A new namespace has the rules 0 (the host's own addresses),
-/// 32766 (main table) and 32767.
+/// Begin with [`Rule::new`] or [`Rule::new_for`] and set the conditions. A new namespace has the rules 0 (the host's own addresses),
+/// 32766 (main table) and, of IPv4, 32767.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
+    /// The version of the packets that it is for; its addresses are of that.
+    pub version: IpVersion,
     /// Rules are tried from the smallest priority up.
     pub priority: u32,
-    /// Source address and length of its prefix in bits. A packet that has no source address yet has none of these.
-    pub from: Option<(Ipv4Addr, u8)>,
+    /// Source address and length of its prefix in bits. A packet that has no source address yet has none of these; of IPv4 it has
+    /// 0.0.0.0, of IPv6 no rule with a source is for it.
+    pub from: Option<(IpAddr, u8)>,
     /// Destination address and length of its prefix in bits.
-    pub to: Option<(Ipv4Addr, u8)>,
+    pub to: Option<(IpAddr, u8)>,
     /// Name of the interface it came in by; `lo` for packets of this host.
     pub input: Option<String>,
     /// Name of the interface that the sending socket is bound to.
@@ -48,10 +51,17 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// A rule for every packet.
+    /// A rule for every packet of IPv4.
     #[must_use]
     pub const fn new(priority: u32, table: u32) -> Self {
+        Self::new_for(IpVersion::V4, priority, table)
+    }
+
+    /// A rule for every packet of this version.
+    #[must_use]
+    pub const fn new_for(version: IpVersion, priority: u32, table: u32) -> Self {
         Self {
+            version,
             priority,
             from: None,
             to: None,
@@ -69,10 +79,10 @@ impl Rule {
 
     /// Itself without bits behind the prefixes, and without conditions that every packet fulfils.
     fn resolved(mut self) -> Self {
-        let resolve = |prefix: Option<(Ipv4Addr, u8)>| {
+        let resolve = |prefix: Option<(IpAddr, u8)>| {
             prefix
                 .filter(|(_, length)| *length > 0)
-                .map(|(address, length)| (v4_network(address, length), length))
+                .map(|(address, length)| (network(address, length), length))
         };
         self.from = resolve(self.from);
         self.to = resolve(self.to);
@@ -81,14 +91,24 @@ impl Rule {
 }
 
 impl Netlink {
-    /// The rules of IPv4, in the order in which they are tried. One with conditions or an action that [`Rule`]
-    /// does not have appears without them.
+    /// The rules, those of IPv4 before those of IPv6, each in the order in which they are tried. One with conditions or an action that
+    /// [`Rule`] does not have appears without them.
     ///
     /// # Errors
     /// The kernel's answer.
     pub fn rules(&mut self) -> Result<Vec<Rule>, Error> {
+        let mut rules = self.rules_for(IpVersion::V4)?;
+        match self.rules_for(IpVersion::V6) {
+            // A kernel without it.
+            Err(Error::System { errno: Errno::EOPNOTSUPP | Errno::EAFNOSUPPORT, .. }) => {}
+            found => rules.extend(found?),
+        }
+        Ok(rules)
+    }
+
+    fn rules_for(&mut self, version: IpVersion) -> Result<Vec<Rule>, Error> {
         let mut message = RuleMessage::default();
-        message.header.family = AddressFamily::Inet;
+        message.header.family = version.family();
         self.dump(
             &RouteNetlinkMessage::GetRule(message),
             "RTM_GETRULE",
@@ -124,7 +144,7 @@ impl Netlink {
     /// The kernel's answer.
     pub fn remove_rule(&mut self, rule: &Rule) -> Result<Effect, Error> {
         let wanted = rule.clone().resolved();
-        if !self.rules()?.contains(&wanted) {
+        if !self.rules_for(rule.version)?.contains(&wanted) {
             return Ok(Effect::Unchanged);
         }
         self.tell_unless(
@@ -139,7 +159,7 @@ impl Netlink {
 
 fn rule_message(rule: &Rule) -> RuleMessage {
     let mut message = RuleMessage::default();
-    message.header.family = AddressFamily::Inet;
+    message.header.family = rule.version.family();
     message.header.action = RuleAction::ToTable;
     message.header.table = u8::try_from(rule.table).unwrap_or(RouteHeader::RT_TABLE_UNSPEC);
     let attributes = &mut message.attributes;
@@ -148,11 +168,11 @@ fn rule_message(rule: &Rule) -> RuleMessage {
     attributes.push(RuleAttribute::Protocol(RouteProtocol::from(rule.maker)));
     if let Some((address, length)) = rule.from.filter(|(_, length)| *length > 0) {
         message.header.src_len = length;
-        attributes.push(RuleAttribute::Source(IpAddr::V4(v4_network(address, length))));
+        attributes.push(RuleAttribute::Source(network(address, length)));
     }
     if let Some((address, length)) = rule.to.filter(|(_, length)| *length > 0) {
         message.header.dst_len = length;
-        attributes.push(RuleAttribute::Destination(IpAddr::V4(v4_network(address, length))));
+        attributes.push(RuleAttribute::Destination(network(address, length)));
     }
     if let Some(name) = &rule.input {
         attributes.push(RuleAttribute::Iifname(name.clone()));
@@ -180,19 +200,19 @@ fn rule_message(rule: &Rule) -> RuleMessage {
 }
 
 fn read(message: RuleMessage) -> Option<Rule> {
-    if message.header.family != AddressFamily::Inet {
-        return None;
-    }
-    let mut rule = Rule { maker: 0, ..Rule::new(0, u32::from(message.header.table)) };
+    let version = match message.header.family {
+        AddressFamily::Inet => IpVersion::V4,
+        AddressFamily::Inet6 => IpVersion::V6,
+        _ => return None,
+    };
+    let mut rule = Rule { maker: 0, ..Rule::new_for(version, 0, u32::from(message.header.table)) };
     for attribute in message.attributes {
         match attribute {
             RuleAttribute::Priority(priority) => rule.priority = priority,
             RuleAttribute::Table(table) => rule.table = table,
             RuleAttribute::Protocol(maker) => rule.maker = maker.into(),
-            RuleAttribute::Source(IpAddr::V4(address)) => rule.from = Some((address, message.header.src_len)),
-            RuleAttribute::Destination(IpAddr::V4(address)) => {
-                rule.to = Some((address, message.header.dst_len));
-            }
+            RuleAttribute::Source(address) => rule.from = Some((address, message.header.src_len)),
+            RuleAttribute::Destination(address) => rule.to = Some((address, message.header.dst_len)),
             RuleAttribute::Iifname(name) => rule.input = Some(name),
             RuleAttribute::Oifname(name) => rule.output = Some(name),
             RuleAttribute::FwMark(mark) => rule.mark = Some(mark),
@@ -210,18 +230,15 @@ fn read(message: RuleMessage) -> Option<Rule> {
     Some(rule)
 }
 
-fn v4_network(address: Ipv4Addr, prefix_length: u8) -> Ipv4Addr {
-    match network(IpAddr::V4(address), prefix_length) {
-        IpAddr::V4(network) => network,
-        IpAddr::V6(_) => address,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use netlink_packet_core::{Emitable, Parseable};
 
     use super::*;
+
+    fn ip(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
 
     #[test]
     fn a_rule_reads_as_it_was_written() {
@@ -229,8 +246,8 @@ mod tests {
             Rule::new(100, Route::MAIN_TABLE),
             Rule { suppress_prefix_length: Some(0), ..Rule::new(101, Route::MAIN_TABLE) },
             Rule {
-                from: Some((Ipv4Addr::new(10, 1, 2, 3), 32)),
-                to: Some((Ipv4Addr::new(10, 9, 9, 9), 8)),
+                from: Some((ip("10.1.2.3"), 32)),
+                to: Some((ip("10.9.9.9"), 8)),
                 input: Some("lo".to_owned()),
                 output: Some("up0".to_owned()),
                 mark: Some(9),
@@ -240,6 +257,12 @@ mod tests {
                 maker: 77,
                 ..Rule::new(102, 100_000)
             },
+            Rule {
+                from: Some((ip("2001:db8::7"), 128)),
+                to: Some((ip("2001:db8:9::9"), 48)),
+                ..Rule::new_for(IpVersion::V6, 102, 100_000)
+            },
+            Rule::new_for(IpVersion::V6, 103, 7),
         ];
         for rule in rules {
             let message = rule_message(&rule);

@@ -1,6 +1,6 @@
 //! Control messages (cmsg(3)) as bytes: a header of length, level and type, then data, each padded to a word.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 const WORD: usize = size_of::<usize>();
 /// Bytes of a `struct cmsghdr`.
@@ -13,6 +13,8 @@ const fn space(data: usize) -> usize {
 
 /// Bytes of a `struct in_pktinfo`.
 const PACKET_INFO: usize = size_of::<libc::in_pktinfo>();
+/// Bytes of a `struct in6_pktinfo`.
+const PACKET_INFO_V6: usize = size_of::<libc::in6_pktinfo>();
 /// Bytes of a `struct sock_extended_err`.
 const EXTENDED_ERROR: usize = size_of::<libc::sock_extended_err>();
 
@@ -45,6 +47,15 @@ pub(crate) struct PacketInfo {
     pub(crate) interface: u32,
     /// The packet's destination on the way in, its source on the way out (unspecified: the kernel's choice).
     pub(crate) address: Ipv4Addr,
+}
+
+/// The same of IPv6.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PacketInfoV6 {
+    /// Index of the interface; 0 leaves it to the routes.
+    pub(crate) interface: u32,
+    /// The packet's destination on the way in, its source on the way out (unspecified: the kernel's choice).
+    pub(crate) address: Ipv6Addr,
 }
 
 /// An ICMP error out of a socket's error queue (`struct sock_extended_err`).
@@ -89,6 +100,23 @@ impl ControlReader<'_> {
         })
     }
 
+    /// The first `IPV6_HOPLIMIT`.
+    pub(crate) fn hop_limit(mut self) -> Option<u8> {
+        self.find_map(|(level, kind, data)| {
+            let number = libc::c_int::from_ne_bytes(data.get(..4)?.try_into().ok()?);
+            let is_hop_limit = (level, kind) == (libc::IPPROTO_IPV6, libc::IPV6_HOPLIMIT);
+            is_hop_limit.then(|| u8::try_from(number).ok()).flatten()
+        })
+    }
+
+    /// The first `IPV6_PKTINFO`.
+    pub(crate) fn packet_info_v6(mut self) -> Option<PacketInfoV6> {
+        self.find_map(|(level, kind, data)| {
+            let is_info = (level, kind) == (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO);
+            is_info.then(|| packet_info_v6(data)).flatten()
+        })
+    }
+
     /// The first `IP_RECVERR`.
     pub(crate) fn socket_error(mut self) -> Option<SocketError> {
         self.find_map(|(level, kind, data)| {
@@ -111,6 +139,13 @@ fn packet_info(data: &[u8]) -> Option<PacketInfo> {
     Some(PacketInfo { interface, address: Ipv4Addr::new(a, b, c, d) })
 }
 
+/// Reads the data of an `IPV6_PKTINFO`.
+fn packet_info_v6(data: &[u8]) -> Option<PacketInfoV6> {
+    let (address, rest) = data.get(..PACKET_INFO_V6)?.split_first_chunk::<16>()?;
+    let interface = u32::from_ne_bytes(*rest.first_chunk()?);
+    Some(PacketInfoV6 { interface, address: Ipv6Addr::from(*address) })
+}
+
 /// Reads the data of an `IP_RECVERR`: the error, then the socket address of whoever sent it.
 fn socket_error(data: &[u8]) -> Option<SocketError> {
     let (error, reporter) = data.split_at_checked(EXTENDED_ERROR)?;
@@ -122,10 +157,12 @@ fn socket_error(data: &[u8]) -> Option<SocketError> {
 
 /// Makes control messages for a packet to be sent.
 pub(crate) mod encode {
-    use super::{HEADER, PACKET_INFO, PacketInfo, WORD, space};
+    use super::{HEADER, PACKET_INFO, PACKET_INFO_V6, PacketInfo, PacketInfoV6, WORD, space};
 
     /// Bytes of an `IP_PKTINFO`.
     pub(crate) const PACKET_INFO_LEN: usize = space(PACKET_INFO);
+    /// Bytes of an `IPV6_PKTINFO`.
+    pub(crate) const PACKET_INFO_V6_LEN: usize = space(PACKET_INFO_V6);
     /// Bytes of a control message that is one number.
     pub(crate) const NUMBER_LEN: usize = space(size_of::<libc::c_int>());
 
@@ -134,25 +171,43 @@ pub(crate) mod encode {
         let mut data = [0; PACKET_INFO];
         data[..4].copy_from_slice(&info.interface.to_ne_bytes());
         data[4..8].copy_from_slice(&info.address.octets());
-        message(libc::IP_PKTINFO, &data)
+        message(libc::IPPROTO_IP, libc::IP_PKTINFO, &data)
+    }
+
+    /// An `IPV6_PKTINFO`.
+    pub(crate) fn packet_info_v6(info: PacketInfoV6) -> [u8; PACKET_INFO_V6_LEN] {
+        let mut data = [0; PACKET_INFO_V6];
+        data[..16].copy_from_slice(&info.address.octets());
+        data[16..].copy_from_slice(&info.interface.to_ne_bytes());
+        message(libc::IPPROTO_IPV6, libc::IPV6_PKTINFO, &data)
+    }
+
+    /// An `IPV6_HOPLIMIT`.
+    pub(crate) fn hop_limit(hop_limit: u8) -> [u8; NUMBER_LEN] {
+        message(libc::IPPROTO_IPV6, libc::IPV6_HOPLIMIT, &libc::c_int::from(hop_limit).to_ne_bytes())
+    }
+
+    /// An `IPV6_TCLASS`.
+    pub(crate) fn traffic_class(traffic_class: u8) -> [u8; NUMBER_LEN] {
+        message(libc::IPPROTO_IPV6, libc::IPV6_TCLASS, &libc::c_int::from(traffic_class).to_ne_bytes())
     }
 
     /// An `IP_TTL`.
     pub(crate) fn ttl(ttl: u8) -> [u8; NUMBER_LEN] {
-        message(libc::IP_TTL, &libc::c_int::from(ttl).to_ne_bytes())
+        message(libc::IPPROTO_IP, libc::IP_TTL, &libc::c_int::from(ttl).to_ne_bytes())
     }
 
     /// An `IP_TOS`.
     pub(crate) fn tos(tos: u8) -> [u8; NUMBER_LEN] {
-        message(libc::IP_TOS, &libc::c_int::from(tos).to_ne_bytes())
+        message(libc::IPPROTO_IP, libc::IP_TOS, &libc::c_int::from(tos).to_ne_bytes())
     }
 
-    fn message<const LEN: usize>(kind: libc::c_int, data: &[u8]) -> [u8; LEN] {
+    fn message<const LEN: usize>(level: libc::c_int, kind: libc::c_int, data: &[u8]) -> [u8; LEN] {
         let mut bytes = [0; LEN];
         let start = HEADER.next_multiple_of(WORD);
         let len = start + data.len();
         bytes[..WORD].copy_from_slice(&len.to_ne_bytes());
-        bytes[WORD..WORD + 4].copy_from_slice(&libc::IPPROTO_IP.to_ne_bytes());
+        bytes[WORD..WORD + 4].copy_from_slice(&level.to_ne_bytes());
         bytes[WORD + 4..WORD + 8].copy_from_slice(&kind.to_ne_bytes());
         bytes[start..len].copy_from_slice(data);
         bytes
@@ -177,6 +232,19 @@ mod tests {
         let mut received = found[2].2.to_vec();
         received.copy_within(4..8, 8);
         assert_eq!(packet_info(&received), Some(info));
+    }
+
+    #[test]
+    fn what_is_encoded_for_ipv6_is_read_back() {
+        let info = PacketInfoV6 { interface: 7, address: Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1) };
+        let mut control = Control::new();
+        let (hop_limit, class) = (encode::hop_limit(255), encode::traffic_class(0xb8));
+        let bytes = [&class[..], &hop_limit, &encode::packet_info_v6(info)].concat();
+        control.bytes_mut()[..bytes.len()].copy_from_slice(&bytes);
+        assert_eq!(control.read(bytes.len()).hop_limit(), Some(255));
+        assert_eq!(control.read(bytes.len()).packet_info_v6(), Some(info));
+        assert_eq!(control.read(bytes.len()).packet_info(), None);
+        assert_eq!(packet_info_v6(&[0; 19]), None);
     }
 
     #[test]

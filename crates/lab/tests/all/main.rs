@@ -3,6 +3,7 @@
 mod agent_sockets;
 mod congestion;
 mod hosts;
+mod ipv6;
 mod links;
 mod media;
 mod merged_by_the_kernel;

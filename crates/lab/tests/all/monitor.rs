@@ -134,10 +134,11 @@ fn addresses_that_come_and_go_are_reported() {
         netlink.add_address(index, address, 32)?;
         netlink.remove_address(index, address, 32)
     });
-    assert_eq!(
-        scene.next_within(PATIENCE),
-        Some(NetworkChange::AddressAdded { index, address, prefix_length: 32 })
-    );
+    let Some(NetworkChange::AddressAdded { assigned }) = scene.next_within(PATIENCE) else {
+        panic!("not told")
+    };
+    assert_eq!((assigned.interface, assigned.address, assigned.prefix_length), (index, address, 32));
+    assert!(assigned.is_usable() && assigned.is_permanent && assigned.valid_for.is_none());
     assert_eq!(
         scene.next_within(PATIENCE),
         Some(NetworkChange::AddressRemoved { index, address, prefix_length: 32 })

@@ -19,8 +19,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use careof_agent::{
-    BindingStore, Carrier, Device, HomeNetwork, HomeSetup, Hooks, HostOptions, MobileSetup, ParameterChange,
-    ParameterLog, Setup, Status, StoreError,
+    AnySetup, BindingStore, Carrier, Device, HomeNetwork, HomeSetup, Hooks, HostOptions, MobileSetup,
+    ParameterChange, ParameterLog, Setup, Status, StoreError,
 };
 use careof_base::{Instant, RandomStream};
 use careof_lab::{
@@ -82,16 +82,17 @@ pub(crate) struct Running {
 
 impl Running {
     /// Opens a carrier in `host` and drives it.
-    pub(crate) fn open(host: &Host, setup: Setup, clock: Clock, hooks: Hooks) -> Self {
+    pub(crate) fn open(host: &Host, setup: impl Into<AnySetup>, clock: Clock, hooks: Hooks) -> Self {
         Self::try_open(host, setup, clock, hooks).unwrap()
     }
 
     pub(crate) fn try_open(
         host: &Host,
-        setup: Setup,
+        setup: impl Into<AnySetup>,
         clock: Clock,
         hooks: Hooks,
     ) -> Result<Self, careof_agent::Error> {
+        let setup = setup.into();
         let random = RandomStream::new(clock.now().as_nanos(), 0, host.name());
         let left = TunnelDevice::of(host, &setup);
         let carrier = host.run(move || Carrier::open(setup, clock, random, hooks)).unwrap()?;
@@ -188,9 +189,13 @@ struct TunnelDevice {
 }
 
 impl TunnelDevice {
-    fn of(host: &Host, setup: &Setup) -> Self {
+    fn of(host: &Host, setup: &AnySetup) -> Self {
         let netlink = host.run(Netlink::open).unwrap().unwrap();
-        Self { netlink, name: setup.host().tunnel_device.clone() }
+        let options = match setup {
+            AnySetup::V4(setup) => setup.host(),
+            AnySetup::V6(setup) => setup.host(),
+        };
+        Self { netlink, name: options.tunnel_device.clone() }
     }
 
     /// It stays for a moment where another test of this process starts a child just then: until that executes its program, it has

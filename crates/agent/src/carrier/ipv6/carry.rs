@@ -1,0 +1,569 @@
+//! Packets between the tunnel device and the network, as the agents decide.
+
+use std::fmt;
+use std::net::Ipv6Addr;
+use std::os::fd::AsFd;
+
+use careof_base::Instant;
+use careof_lab::Ipv6Outer;
+use careof_mobility::InterfaceId;
+use careof_mobility::v6::{Addresses, Input, Transmit, Tunnel};
+use careof_wire::icmpv6::{Icmpv6Message, IpFields};
+use careof_wire::ipv6::{Extensions, Ipv6Header, Packet, Reassembler, ReassemblyLimits, Understood};
+use careof_wire::{mip6, protocol};
+
+use super::agent::Agent;
+use super::neighbours::{ADVERTISEMENT, ERRORS};
+use super::packets::{
+    self, TUNNEL_HOP_LIMIT, addresses_of, between_home_addresses, encapsulated, with_addresses,
+};
+use super::waiting::{Source, Waiting};
+use super::{
+    Error, GuardedPacket, Icmpv6Socket, Ipv6Carrier, Ipv6PacketSender, Ipv6PacketWatch, Ipv6Setup,
+    Ipv6TunnelSocket, PacketGuard, errors, routes,
+};
+
+/// Packets taken from one source in one turn.
+const PACKETS_A_TURN: usize = 256;
+/// The longest packet.
+pub(super) const LONGEST: usize = 65_535 + Ipv6Header::LEN as usize;
+/// ICMPv6 types that agents of Mobile IPv6 send each other (RFC 6275 sections 6.5 to 6.8).
+const MOBILE_TYPES: std::ops::RangeInclusive<u8> = 144..=147;
+
+/// What became of packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Carried {
+    /// Put into tunnels.
+    pub(super) tunnelled_out: u64,
+    /// Taken out of tunnels.
+    pub(super) tunnelled_in: u64,
+    /// Sent with a Home Address option or a type 2 routing header.
+    pub(super) optimised_out: u64,
+    /// Received with one of them.
+    pub(super) optimised_in: u64,
+    /// No way for them at present.
+    pub(super) no_way: u64,
+    /// Out of a tunnel that is none of ours, or claiming a home address that is not theirs.
+    pub(super) not_ours: u64,
+    /// Nothing that can be read.
+    pub(super) malformed: u64,
+    /// Home agent: they had been in one of its tunnels already.
+    pub(super) looping: u64,
+    /// They cannot be given the headers they would need.
+    pub(super) unsuitable: u64,
+    /// The kernel refused to send them, or had no room.
+    pub(super) refused: u64,
+    /// Home agent: for itself, and of no protocol that it knows.
+    pub(super) for_nobody: u64,
+    /// ICMPv6 errors about packets on their way that were passed on to who had sent them.
+    pub(super) errors_relayed: u64,
+}
+
+/// Fragments that wait for others.
+pub(super) struct Fragments(pub(super) Reassembler);
+
+impl Fragments {
+    pub(super) const fn new(limits: ReassemblyLimits) -> Self {
+        Self(Reassembler::new(limits))
+    }
+}
+
+impl fmt::Debug for Fragments {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Fragments").field(&self.0.fragments_waiting()).finish()
+    }
+}
+
+/// The sockets of an agent, beside its tunnel device. A home agent has none.
+#[derive(Debug, Default)]
+pub(super) struct Sockets {
+    /// Mobile node.
+    pub(super) tunnel: Option<Ipv6TunnelSocket>,
+    pub(super) sender: Option<Ipv6PacketSender>,
+    pub(super) watch: Option<Ipv6PacketWatch>,
+    pub(super) icmp: Option<Icmpv6Socket>,
+    _guard: Option<PacketGuard>,
+}
+
+impl Sockets {
+    pub(super) fn open(setup: &Ipv6Setup) -> Result<Self, Error> {
+        let options = setup.host();
+        let guard = |packets: &[GuardedPacket]| PacketGuard::open(&options.tunnel_device, packets);
+        Ok(match setup {
+            Ipv6Setup::Home(_) => Self::default(),
+            Ipv6Setup::Mobile(_) => Self {
+                tunnel: Some(Ipv6TunnelSocket::open()?),
+                sender: Some(Ipv6PacketSender::open(None)?),
+                // First, so that nothing is kept from the kernel that nobody sees.
+                watch: Some(Ipv6PacketWatch::open()?),
+                icmp: Some(Icmpv6Socket::open(&[&[ADVERTISEMENT], &ERRORS[..]].concat())?),
+                _guard: Some(guard(&[GuardedPacket::Type2Routing, GuardedPacket::MobilityHeader])?),
+            },
+            Ipv6Setup::Correspondent(_) => Self {
+                tunnel: None,
+                sender: Some(Ipv6PacketSender::open(Some(routes::mark(options)))?),
+                watch: Some(Ipv6PacketWatch::open()?),
+                icmp: Some(Icmpv6Socket::open(&ERRORS)?),
+                _guard: Some(guard(&[GuardedPacket::HomeAddressOption, GuardedPacket::MobilityHeader])?),
+            },
+        })
+    }
+
+    pub(super) fn add_to(&self, waiting: &Waiting) -> Result<(), Error> {
+        if let Some(tunnel) = &self.tunnel {
+            waiting.add(Source::Tunnel, tunnel.as_fd())?;
+        }
+        if let Some(watch) = &self.watch {
+            waiting.add(Source::Watch, watch.as_fd())?;
+        }
+        if let Some(icmp) = &self.icmp {
+            waiting.add(Source::Icmp, icmp.as_fd())?;
+        }
+        Ok(())
+    }
+}
+
+impl Ipv6Carrier {
+    /// Sends what the agent has to say.
+    pub(super) fn send(&mut self, transmit: &Transmit) {
+        let Ok(packet) = packets::emit(transmit) else { return self.unsent += 1 };
+        let interface = match transmit.interface {
+            // A home agent leaves it to the routes, which it is behind.
+            Some(id) if !matches!(self.agent, Agent::Home(_)) => match self.interfaces.index_of(id) {
+                Some(index) => Some(index),
+                // It is gone, and there is nobody to tell.
+                None => return self.unsent += 1,
+            },
+            _ => None,
+        };
+        if !self.send_packet(&packet, transmit.addresses.tunnel, interface) {
+            self.unsent += 1;
+        }
+    }
+
+    /// Sends a whole packet, in a tunnel if there is one; whether the kernel took it.
+    fn send_packet(&mut self, packet: &[u8], tunnel: Option<Tunnel>, interface: Option<u32>) -> bool {
+        let traffic_class = || Ipv6Header::parse_start(packet).map_or(0, |(header, _)| header.traffic_class);
+        match (tunnel, &self.sockets.tunnel, &self.sockets.sender) {
+            (Some(Tunnel { entry, exit }), Some(socket), _) => {
+                let outer = Ipv6Outer {
+                    source: entry,
+                    destination: exit,
+                    hop_limit: TUNNEL_HOP_LIMIT,
+                    traffic_class: traffic_class(),
+                    interface,
+                };
+                socket.send(&outer, packet).unwrap_or(false)
+            }
+            (None, _, Some(sender)) => sender.send(packet, interface).unwrap_or(false),
+            (None, _, None) => self.deliver(packet),
+            (Some(tunnel), None, _) => {
+                let mut outer = std::mem::take(&mut self.scratch);
+                let sent = encapsulated(packet, tunnel, &mut outer).is_ok() && self.deliver(&outer);
+                self.scratch = outer;
+                sent
+            }
+        }
+    }
+
+    /// Hands a packet to the host, or by way of a home agent's host to the network. What the host does not take the device counts.
+    fn deliver(&mut self, packet: &[u8]) -> bool {
+        self.tun.send(packet).and_then(|()| self.tun.flush()).is_ok()
+    }
+
+    /// What the host has sent into the device.
+    pub(super) fn take_own(&mut self, now: Instant) -> Result<(), Error> {
+        let Some(mut frame) = self.frame.take() else { return Ok(()) };
+        let mut outcome = Ok(());
+        for _ in 0..PACKETS_A_TURN {
+            match self.tun.receive(&mut frame) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) => {
+                    outcome = Err(error.into());
+                    break;
+                }
+            }
+            let packet = frame.bytes();
+            let Ok((header, _)) = Ipv6Header::parse(packet) else {
+                self.carried.malformed += 1;
+                continue;
+            };
+            if matches!(self.agent, Agent::Home(_)) {
+                self.take_at_home_agent(now, &header, packet);
+            } else {
+                self.put_out(&header, packet);
+            }
+        }
+        self.frame = Some(frame);
+        outcome
+    }
+
+    /// Mobile node and correspondent node: a packet of this host goes where the agent says.
+    fn put_out(&mut self, header: &Ipv6Header, packet: &[u8]) {
+        let (addresses, interface) = match (&mut self.agent, &self.setup) {
+            (Agent::Mobile(node), Ipv6Setup::Mobile(setup)) => {
+                let is_ours =
+                    header.source == setup.config.home_address && !header.destination.is_multicast();
+                let Some(delivery) = is_ours.then(|| node.delivery(header.destination)).flatten() else {
+                    return self.carried.no_way += 1;
+                };
+                (delivery.addresses, self.interfaces.index_of(delivery.interface))
+            }
+            (Agent::Correspondent(node), Ipv6Setup::Correspondent(setup)) => {
+                if header.source != setup.config.address {
+                    return self.carried.no_way += 1;
+                }
+                let plain = Addresses::new(header.source, header.destination);
+                let addresses = match node.care_of_address(header.destination) {
+                    Some(care_of) => {
+                        Addresses::new(header.source, care_of).with_type_2_routing(header.destination)
+                    }
+                    None => plain,
+                };
+                (addresses, None)
+            }
+            _ => return,
+        };
+        let is_optimised = addresses.home_address.is_some() || addresses.type_2_routing.is_some();
+        let sent = if is_optimised {
+            let mut optimised = std::mem::take(&mut self.scratch);
+            let outcome = with_addresses(packet, &addresses, &mut optimised);
+            let sent = outcome.is_ok() && self.send_packet(&optimised, None, interface);
+            self.scratch = optimised;
+            if outcome.is_err() {
+                return self.carried.unsuitable += 1;
+            }
+            sent
+        } else {
+            self.send_packet(packet, addresses.tunnel, interface)
+        };
+        match (sent, is_optimised, addresses.tunnel) {
+            (false, ..) => self.carried.refused += 1,
+            (true, true, _) => self.carried.optimised_out += 1,
+            (true, false, Some(_)) => self.carried.tunnelled_out += 1,
+            (true, false, None) => {}
+        }
+    }
+
+    /// Home agent: a packet for it, or for a mobile node that is away.
+    fn take_at_home_agent(&mut self, now: Instant, header: &Ipv6Header, packet: &[u8]) {
+        if self.own.contains(&header.destination) {
+            return self.take_for_home_agent(now, packet, None);
+        }
+        let Agent::Home(agent) = &self.agent else { return };
+        // The newest; of several any will do (RFC 5648 section 6.1).
+        let Some(&tunnel) = agent.tunnels(header.destination).last() else {
+            return self.carried.no_way += 1;
+        };
+        // Its way to the care-of address leads through a home address that is away, too: it would be wrapped for ever.
+        if self.own.contains(&header.source) && header.next_header == protocol::IPV6 {
+            return self.carried.looping += 1;
+        }
+        if self.send_packet(packet, Some(tunnel), None) {
+            self.carried.tunnelled_out += 1;
+        } else {
+            self.carried.refused += 1;
+        }
+    }
+
+    /// Home agent: a packet for one of its addresses, which came through `tunnel` or by itself.
+    fn take_for_home_agent(&mut self, now: Instant, bytes: &[u8], tunnel: Option<Tunnel>) {
+        let whole;
+        let mut bytes = bytes;
+        let mut parsed = Packet::parse(bytes, Understood::MOBILE_IPV6);
+        if matches!(&parsed, Ok(packet) if packet.fragment.is_some_and(|fragment| !fragment.is_atomic())) {
+            match self.fragments.0.handle_fragment(now, bytes) {
+                Ok(Some(put_together)) => whole = put_together,
+                Ok(None) => return,
+                Err(_) => return self.carried.malformed += 1,
+            }
+            bytes = &whole;
+            parsed = Packet::parse(bytes, Understood::MOBILE_IPV6);
+        }
+        let Ok(packet) = parsed else { return self.carried.malformed += 1 };
+        let addresses = Addresses { tunnel, ..addresses_of(&packet) };
+        let Ipv6Setup::Home(setup) = &self.setup else { return };
+        let interface = setup.config.home_interface;
+        match packet.protocol {
+            protocol::IPV6 if tunnel.is_none() => self.take_reverse_tunnelled(now, &packet),
+            mip6::PROTOCOL => {
+                self.tell_agent(now, Input::Mobility { interface, addresses, message: packet.payload });
+            }
+            protocol::ICMPV6 => self.take_icmp_for_home_agent(now, interface, addresses, &packet),
+            _ => self.carried.for_nobody += 1,
+        }
+    }
+
+    /// Home agent: a packet out of a tunnel from a mobile node.
+    fn take_reverse_tunnelled(&mut self, now: Instant, outer: &Packet<'_>) {
+        let Ok((inner, _)) = Ipv6Header::parse(outer.payload) else { return self.carried.malformed += 1 };
+        let Agent::Home(agent) = &self.agent else { return };
+        if !agent.accepts_reverse_tunnel(inner.source, outer.header.source) {
+            return self.carried.not_ours += 1;
+        }
+        self.carried.tunnelled_in += 1;
+        if self.own.contains(&inner.destination) {
+            let tunnel = Tunnel { entry: outer.header.source, exit: outer.header.destination };
+            return self.take_for_home_agent(now, outer.payload, Some(tunnel));
+        }
+        // To another mobile node that is away, too, the routes lead back here.
+        self.deliver(outer.payload);
+    }
+
+    fn take_icmp_for_home_agent(
+        &mut self,
+        now: Instant,
+        interface: InterfaceId,
+        addresses: Addresses,
+        packet: &Packet<'_>,
+    ) {
+        let (source, destination) = (packet.source(), packet.destination());
+        let Ok(message) = Icmpv6Message::parse(source, destination, packet.payload) else {
+            return self.carried.malformed += 1;
+        };
+        let own = self.own.first().copied().unwrap_or(Ipv6Addr::UNSPECIFIED);
+        let (to, answer) = match message {
+            Icmpv6Message::EchoRequest(echo) if !source.is_multicast() => {
+                (source, Icmpv6Message::EchoReply(echo))
+            }
+            message => match errors::between_home_addresses(&message, own) {
+                Some((to, message)) => {
+                    self.carried.errors_relayed += 1;
+                    (to, message)
+                }
+                None => {
+                    let (hop_limit, message) = (packet.header.hop_limit, packet.payload);
+                    return self.tell_agent(now, Input::Icmp { interface, addresses, hop_limit, message });
+                }
+            },
+        };
+        self.deliver_icmp(own, to, &answer);
+    }
+
+    /// Mobile node: packets out of tunnels.
+    pub(super) fn take_tunnelled(&mut self, now: Instant) -> Result<(), Error> {
+        let Some(socket) = self.sockets.tunnel.take() else { return Ok(()) };
+        let mut buffer = std::mem::take(&mut self.buffer);
+        for _ in 0..PACKETS_A_TURN {
+            match socket.receive(&mut buffer) {
+                Ok(Some(tunnelled)) => {
+                    let tunnel = Tunnel { entry: tunnelled.source, exit: tunnelled.destination };
+                    self.take_out(now, tunnelled.interface, tunnel, tunnelled.packet);
+                }
+                Ok(None) => break,
+                Err(_) => {
+                    self.unreadable += 1;
+                    break;
+                }
+            }
+        }
+        self.sockets.tunnel = Some(socket);
+        self.buffer = buffer;
+        Ok(())
+    }
+
+    fn take_out(&mut self, now: Instant, index: u32, tunnel: Tunnel, bytes: &[u8]) {
+        let interface = self.interfaces.id_of(index);
+        let (Agent::Mobile(node), Some(home_address)) = (&mut self.agent, self.setup.home_address()) else {
+            return;
+        };
+        if !node.accepts_tunnel_from(tunnel.entry) || !node.listens_on(interface) {
+            return self.carried.not_ours += 1;
+        }
+        let Ok(packet) = Packet::parse(bytes, Understood::PLAIN_IPV6) else {
+            return self.carried.malformed += 1;
+        };
+        if packet.header.destination != home_address {
+            return self.carried.not_ours += 1;
+        }
+        self.carried.tunnelled_in += 1;
+        let addresses = addresses_of(&packet).through(tunnel);
+        let message = packet.payload;
+        let kind = message.first().copied().unwrap_or(0);
+        let is_fragment = packet.fragment.is_some_and(|fragment| !fragment.is_atomic());
+        match packet.protocol {
+            mip6::PROTOCOL if !is_fragment => {
+                return self.tell_agent(now, Input::Mobility { interface, addresses, message });
+            }
+            protocol::ICMPV6 if !is_fragment && MOBILE_TYPES.contains(&kind) => {
+                let hop_limit = packet.header.hop_limit;
+                return self.tell_agent(now, Input::Icmp { interface, addresses, hop_limit, message });
+            }
+            _ => {}
+        }
+        // Who sends through the home agent does not know where the node is (RFC 6275 section 11.7.2).
+        node.note_correspondent(now, packet.header.source);
+        self.drain(now);
+        self.deliver(bytes);
+    }
+
+    /// Mobile node and correspondent node: packets with headers of Mobile IPv6.
+    pub(super) fn take_watched(&mut self, now: Instant) -> Result<(), Error> {
+        let Some(watch) = self.sockets.watch.take() else { return Ok(()) };
+        let mut buffer = std::mem::take(&mut self.buffer);
+        for _ in 0..PACKETS_A_TURN {
+            match watch.receive(&mut buffer) {
+                Ok(Some(seen)) => self.take_seen(now, seen.interface, seen.packet),
+                Ok(None) => break,
+                Err(_) => {
+                    self.unreadable += 1;
+                    break;
+                }
+            }
+        }
+        self.sockets.watch = Some(watch);
+        self.buffer = buffer;
+        Ok(())
+    }
+
+    fn take_seen(&mut self, now: Instant, index: u32, bytes: &[u8]) {
+        // What the device itself hands to the host has been here already.
+        if index == self.device {
+            return;
+        }
+        // A router sees what it forwards, too: only what is for this host is looked at.
+        let is_for_us = match (&self.setup, Ipv6Header::parse_start(bytes)) {
+            (Ipv6Setup::Correspondent(setup), Ok((header, _))) => header.destination == setup.config.address,
+            (Ipv6Setup::Mobile(_), Ok((header, _))) => self.has_address(index, header.destination),
+            _ => false,
+        };
+        if !is_for_us {
+            return;
+        }
+        let whole;
+        let mut bytes = bytes;
+        let mut parsed = Packet::parse(bytes, Understood::MOBILE_IPV6);
+        if matches!(&parsed, Ok(packet) if packet.fragment.is_some_and(|fragment| !fragment.is_atomic())) {
+            match self.fragments.0.handle_fragment(now, bytes) {
+                Ok(Some(put_together)) => whole = put_together,
+                Ok(None) => return,
+                Err(_) => return self.carried.malformed += 1,
+            }
+            bytes = &whole;
+            parsed = Packet::parse(bytes, Understood::MOBILE_IPV6);
+        }
+        let Ok(packet) = parsed else { return self.carried.malformed += 1 };
+        let addresses = addresses_of(&packet);
+        let interface = self.interfaces.id_of(index);
+        if packet.protocol == mip6::PROTOCOL {
+            return self.tell_agent(now, Input::Mobility { interface, addresses, message: packet.payload });
+        }
+        let is_taken = match (&mut self.agent, self.setup.home_address()) {
+            // With destination options alone the kernel deals with it.
+            (Agent::Mobile(_), _) if addresses.type_2_routing.is_none() => return,
+            (Agent::Correspondent(_), _) if addresses.home_address.is_none() => return,
+            // The routing header has none but the home address (RFC 6275 section 11.3.3), and a Home Address option would be for the
+            // correspondent node that the mobile node is not.
+            (Agent::Mobile(node), home_address) => {
+                addresses.type_2_routing == home_address
+                    && addresses.home_address.is_none()
+                    && node.listens_on(interface)
+            }
+            (Agent::Correspondent(node), _) => {
+                let is_taken = node.accepts_home_address_option(now, &addresses, packet.protocol);
+                self.drain(now);
+                is_taken && addresses.type_2_routing.is_none()
+            }
+            (Agent::Home(_), _) => false,
+        };
+        if !is_taken {
+            return self.carried.not_ours += 1;
+        }
+        self.carried.optimised_in += 1;
+        if let Agent::Mobile(node) = &mut self.agent {
+            node.note_correspondent(now, addresses.source);
+            self.drain(now);
+        }
+        let mut plain = std::mem::take(&mut self.scratch);
+        between_home_addresses(&packet, &mut plain);
+        self.deliver(&plain);
+        self.scratch = plain;
+    }
+
+    /// Whether an interface of the mobile node has this address.
+    fn has_address(&self, index: u32, address: Ipv6Addr) -> bool {
+        let mut named = self.interfaces.named().iter();
+        let interface = named.find(|interface| interface.index() == Some(index));
+        interface.is_some_and(|interface| self.addresses.of(interface.device.id).any(|own| own == address))
+    }
+
+    /// Router advertisements, and errors about what was sent.
+    pub(super) fn take_icmp(&mut self, now: Instant) -> Result<(), Error> {
+        let Some(icmp) = self.sockets.icmp.take() else { return Ok(()) };
+        let mut buffer = std::mem::take(&mut self.buffer);
+        for _ in 0..PACKETS_A_TURN {
+            let datagram = match icmp.receive(&mut buffer) {
+                Ok(Some(datagram)) => datagram,
+                Ok(None) => break,
+                Err(_) => {
+                    self.unreadable += 1;
+                    break;
+                }
+            };
+            let interface = self.interfaces.id_of(datagram.interface);
+            let (source, destination) = (datagram.source, datagram.destination);
+            let (hop_limit, message) = (datagram.hop_limit, datagram.message);
+            if message.first() == Some(&ADVERTISEMENT) {
+                let ip = IpFields { source, destination, hop_limit };
+                self.take_advertisement(now, interface, &ip, message);
+            } else {
+                let addresses = Addresses::new(source, destination);
+                self.tell_agent(now, Input::Icmp { interface, addresses, hop_limit, message });
+                self.pass_error_on(source, destination, message);
+            }
+        }
+        self.sockets.icmp = Some(icmp);
+        self.buffer = buffer;
+        Ok(())
+    }
+
+    /// Mobile node and correspondent node: the host's own TCP hears of an error about what the agent has made of its packets.
+    fn pass_error_on(&mut self, source: Ipv6Addr, destination: Ipv6Addr, message: &[u8]) {
+        let Ok(error) = Icmpv6Message::parse(source, destination, message) else { return };
+        let Some((to, told)) = errors::between_home_addresses(&error, destination) else { return };
+        let own = match &self.setup {
+            Ipv6Setup::Mobile(setup) => setup.config.home_address,
+            Ipv6Setup::Correspondent(setup) => setup.config.address,
+            Ipv6Setup::Home(_) => return,
+        };
+        if to == own {
+            self.carried.errors_relayed += 1;
+            self.deliver_icmp(source, to, &told);
+        }
+    }
+
+    /// Hands the host, or the network behind a home agent's host, an ICMPv6 message.
+    fn deliver_icmp(&mut self, source: Ipv6Addr, destination: Ipv6Addr, message: &Icmpv6Message) {
+        let mut payload = Vec::new();
+        message.emit(source, destination, &mut payload);
+        let header = Ipv6Header { source, destination, ..Ipv6Header::default() };
+        let mut bytes = Vec::new();
+        if Packet::emit(&header, &Extensions::NONE, protocol::ICMPV6, &payload, &mut bytes).is_ok() {
+            self.deliver(&bytes);
+        }
+    }
+
+    /// Mobile node: a router advertises itself.
+    fn take_advertisement(&mut self, now: Instant, interface: InterfaceId, ip: &IpFields, message: &[u8]) {
+        // One that is not up as far as is known: the news may be on its way.
+        let is_ours = self.interfaces.get(interface).is_some();
+        let parsed = Icmpv6Message::parse(ip.source, ip.destination, message);
+        let Ok(Icmpv6Message::RouterAdvertisement(advertisement)) = parsed else { return };
+        if !is_ours || advertisement.check(ip).is_err() {
+            return;
+        }
+        let change = self.routers.heard(now, interface, ip.source, &advertisement);
+        self.tell_routers(now, change.into_iter().collect());
+    }
+
+    /// Fragments that became part of nothing.
+    pub(super) const fn fragments_dropped(&self) -> u64 {
+        let counters = self.fragments.0.counters();
+        counters.dropped_duplicate
+            + counters.dropped_inconsistent
+            + counters.dropped_no_room
+            + counters.dropped_timeout
+            + counters.dropped_malformed
+    }
+}

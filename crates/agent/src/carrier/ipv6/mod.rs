@@ -1,0 +1,722 @@
+//! Carries one node of Mobile IPv6 on this host: a home agent, a mobile node or a correspondent node.
+//!
+//! The kernel knows neither the Home Address option nor the type 2 routing header, and answers both with a Parameter Problem. So these
+//! headers are written and read here, around packets that the kernel sends into the tunnel device or takes from it:
+//!
+//! - *Home agent.* Its addresses are on no interface; packets for them, and for mobile nodes that are away, are routed into the tunnel
+//!   device, whole, and answers are written there. There is no other socket.
+//! - *Mobile node.* The home address is on the tunnel device. Tunnels are a raw socket of protocol 41. Packets with a type 2 routing
+//!   header or a Mobility Header come by a packet socket, and a [`PacketGuard`] keeps them from the kernel.
+//! - *Correspondent node.* Packets to a home address with a binding are routed into the tunnel device, from which they go on with a type
+//!   2 routing header; those with a Home Address option come by the packet socket.
+
+mod agent;
+mod care_of;
+mod carry;
+mod errors;
+mod neighbours;
+mod packets;
+mod routers;
+mod routes;
+mod setup;
+mod status;
+mod waiting;
+
+use std::net::{IpAddr, Ipv6Addr};
+use std::os::fd::{AsFd, BorrowedFd};
+
+use careof_base::{Instant, Randomness};
+use careof_lab::{
+    AddressOptions, Clock, Frame, GuardedPacket, Icmpv6Socket, IpVersion, Ipv6PacketSender, Ipv6PacketWatch,
+    Ipv6TunnelSocket, NetlinkMonitor, NetworkChange, OffloadTun, PacketGuard, Route,
+};
+use careof_mobility::v6::{Event, Input, MobileNode, NeighborEvent, Transmit};
+use careof_mobility::{HandoverEvent, InterfaceId, Notice};
+use careof_wire::ipv6::{ReassemblyLimits, home_agents_anycast};
+
+pub use setup::{Ipv6CorrespondentSetup, Ipv6HomeSetup, Ipv6MobileSetup, Ipv6Setup};
+pub use status::{Ipv6BindingStatus, Ipv6InterfaceStatus, Ipv6RegistrationStatus, Ipv6Status};
+
+use super::alarm::Alarm;
+use super::event_queue::EventQueue;
+use super::host_changes::HostChanges;
+use super::interfaces::{InterfaceChange, Interfaces};
+use super::mobile_routes::Wishes;
+use super::parameters::Parameters;
+use super::questions::Questions;
+use super::reading::Reading;
+use super::{Error, Hooks, hooks};
+use agent::Agent;
+use care_of::{AddressChange, CareOfAddresses};
+use carry::{Carried, Fragments, LONGEST, Sockets};
+use neighbours::ALL_ROUTERS_SOLICITATION;
+use routers::{RouterChange, Routers};
+use routes::MobileRouting;
+use waiting::{Source, Waiting};
+
+/// Changes of the network taken in one turn.
+const CHANGES_A_TURN: usize = 256;
+/// Rounds of an agent that wants to be woken at once; it is woken again in the next turn.
+const WAKES_A_TURN: usize = 16;
+/// Packets that wait in the kernel while the carrier does something else.
+const QUEUE: u32 = 1000;
+/// The largest MTU of a device, so that routes alone say what is too long.
+const DEVICE_MTU: u16 = u16::MAX;
+
+/// One node of Mobile IPv6 on this host.
+#[derive(Debug)]
+pub(super) struct Ipv6Carrier {
+    agent: Agent,
+    setup: Ipv6Setup,
+    clock: Clock,
+    opened: Instant,
+    time_of_day: Option<hooks::Reading>,
+    interfaces: Interfaces,
+    host: HostChanges,
+    parameters: Parameters,
+    tun: OffloadTun,
+    /// `None` only while it is being emptied.
+    frame: Option<Frame>,
+    /// Index of the tunnel device.
+    device: u32,
+    sockets: Sockets,
+    /// Home agent: its addresses, of which the first is its own.
+    own: Vec<Ipv6Addr>,
+    fragments: Fragments,
+    /// Room for what is received, and for a packet on its way with other headers.
+    buffer: Vec<u8>,
+    scratch: Vec<u8>,
+    carried: Carried,
+    events: EventQueue<Event>,
+    monitor: NetlinkMonitor,
+    waiting: Waiting,
+    alarm: Alarm,
+    /// What the agent has to say, until the end of the turn.
+    outgoing: Vec<Transmit>,
+    /// Mobile node: the routers of its links, and its addresses there.
+    routers: Routers,
+    addresses: CareOfAddresses,
+    /// Mobile node: default routes that the kernel has.
+    defaults: Vec<Route>,
+    /// Mobile node: what is in the kernel's routing.
+    wishes: Wishes,
+    /// Mobile node: applications use the home address, from the first registration to the end of the service.
+    in_service: bool,
+    /// Mobile node: the owner has ended the service.
+    leaving: bool,
+    reading: Reading,
+    questions: Questions,
+    /// Times that changes of the network came faster than they were read.
+    overruns: u64,
+    /// Messages of the agent that could not be sent.
+    unsent: u64,
+    /// Times that a socket had something to tell and no message.
+    unreadable: u64,
+    closed: bool,
+}
+
+impl Ipv6Carrier {
+    pub(super) fn open(
+        setup: Ipv6Setup,
+        clock: Clock,
+        random: impl Into<Randomness>,
+        hooks: Hooks,
+    ) -> Result<Self, Error> {
+        check(&setup)?;
+        let mut random = random.into();
+        let Hooks { parameters, time_of_day, .. } = hooks;
+        let time_of_day = time_of_day.map(hooks::Reading);
+        let now = clock.now();
+        let wall_clock = hooks::wall_clock(time_of_day.as_ref(), now);
+        let agent = Agent::new(now, &setup, wall_clock, random.branch())?;
+        let mut host = HostChanges::open()?;
+        // Before anything is read, so that no change falls in between.
+        let monitor = NetlinkMonitor::open_beside_for(IpVersion::V6, host.netlink())?;
+        let mut parameters = Parameters::open(setup.host().set_kernel_parameters, parameters)?;
+        let (tun, device) = make_device(&setup, &mut host, &mut parameters)?;
+        // Only now: who has the device has no living agent beside it whose routes these could be.
+        let shared = [routes::main_rule(setup.host()), routes::marked_rule(setup.host())];
+        host.remove_remains(setup.host(), |rule| shared.contains(rule))?;
+        let sockets = Sockets::open(&setup)?;
+        let (waiting, alarm) = (Waiting::new()?, Alarm::new()?);
+        waiting.add(Source::Timer, alarm.as_fd())?;
+        waiting.add(Source::Monitor, monitor.as_fd())?;
+        waiting.add(Source::Device, tun.as_fd())?;
+        sockets.add_to(&waiting)?;
+        let own = match &setup {
+            Ipv6Setup::Home(setup) => {
+                let anycast = |prefix: careof_mobility::v6::Prefix| {
+                    home_agents_anycast(prefix.address(), prefix.length())
+                };
+                let anycast = setup.config.prefixes.iter().map(|home| anycast(home.prefix));
+                std::iter::once(setup.config.address).chain(anycast).collect()
+            }
+            Ipv6Setup::Mobile(_) | Ipv6Setup::Correspondent(_) => Vec::new(),
+        };
+        let mut carrier = Self {
+            interfaces: Interfaces::new(setup.devices(), None),
+            agent,
+            setup,
+            clock,
+            opened: now,
+            time_of_day,
+            host,
+            parameters,
+            tun,
+            frame: Some(Frame::new()),
+            device,
+            sockets,
+            own,
+            fragments: Fragments::new(ReassemblyLimits::default()),
+            buffer: vec![0; LONGEST],
+            scratch: Vec::new(),
+            carried: Carried::default(),
+            events: EventQueue::default(),
+            monitor,
+            waiting,
+            alarm,
+            outgoing: Vec::new(),
+            routers: Routers::default(),
+            addresses: CareOfAddresses::default(),
+            defaults: Vec::new(),
+            wishes: Wishes::default(),
+            in_service: false,
+            leaving: false,
+            reading: Reading::default(),
+            questions: Questions::default(),
+            overruns: 0,
+            unsent: 0,
+            unreadable: 0,
+            closed: false,
+        };
+        carrier.install()?;
+        carrier.read_network(now)?;
+        if let Some(error) = carrier.reading.take_problem() {
+            // There is no earlier state to go on with, and somebody waits to be told.
+            return Err(error.into());
+        }
+        carrier.finish_turn()?;
+        carrier.parameters.restore_remains();
+        match carrier.host.last_refusal.take() {
+            Some(error) => Err(error.into()),
+            None => Ok(carrier),
+        }
+    }
+
+    /// What an agent needs in the host from the start.
+    fn install(&mut self) -> Result<(), Error> {
+        match &self.setup {
+            Ipv6Setup::Home(setup) => {
+                self.parameters.forward_ipv6()?;
+                for route in routes::of_home_agent(setup, &self.own, self.device) {
+                    self.host.set_route(route);
+                }
+                self.host.set_rule(routes::home_addresses_rule(&setup.host));
+            }
+            Ipv6Setup::Correspondent(setup) => {
+                self.host.set_rule(routes::marked_rule(&setup.host));
+                self.host.set_rule(routes::home_addresses_rule(&setup.host));
+            }
+            Ipv6Setup::Mobile(_) => {}
+        }
+        Ok(())
+    }
+
+    /// See [`Carrier::turn`](super::Carrier::turn).
+    pub(super) fn turn(&mut self) -> Result<(), Error> {
+        let ready = self.waiting.ready()?;
+        let now = self.clock.now();
+        self.read_clock(now);
+        if ready.has(Source::Timer) {
+            self.alarm.acknowledge();
+        }
+        if ready.has(Source::Monitor) {
+            self.take_changes(now)?;
+        }
+        if ready.has(Source::Icmp) {
+            self.take_icmp(now)?;
+        }
+        self.read_again(now)?;
+        self.ask_again(now)?;
+        self.wake(now)?;
+        if ready.has(Source::Watch) {
+            self.take_watched(now)?;
+        }
+        if ready.has(Source::Tunnel) {
+            self.take_tunnelled(now)?;
+        }
+        if ready.has(Source::Device) {
+            self.take_own(now)?;
+        }
+        self.settle();
+        self.rest(now)
+    }
+
+    /// Ends what is not a turn of its own.
+    fn finish_turn(&mut self) -> Result<(), Error> {
+        let now = self.clock.now();
+        self.drain(now);
+        self.wake(now)?;
+        self.settle();
+        self.rest(now)
+    }
+
+    fn read_clock(&mut self, now: Instant) {
+        self.agent.set_clock(hooks::wall_clock(self.time_of_day.as_ref(), now));
+    }
+
+    /// Does what is due.
+    fn wake(&mut self, now: Instant) -> Result<(), Error> {
+        for _ in 0..WAKES_A_TURN {
+            if self.agent.next_timeout().is_none_or(|(at, _)| at > now) {
+                break;
+            }
+            self.agent.handle_timeout(now);
+            self.drain(now);
+        }
+        let lost = self.routers.expire(now);
+        self.tell_routers(now, lost);
+        if self.fragments.0.next_timeout().is_some_and(|at| at <= now) {
+            self.fragments.0.handle_timeout(now);
+        }
+        Ok(())
+    }
+
+    /// Brings the host in line with the agent, and only then sends what it has to say.
+    fn settle(&mut self) {
+        if let Ipv6Setup::Mobile(setup) = &self.setup {
+            let routing = MobileRouting {
+                setup,
+                interfaces: &self.interfaces,
+                addresses: &self.addresses,
+                routers: &self.routers,
+                defaults: &self.defaults,
+                device: self.device,
+                in_service: self.in_service,
+            };
+            let wishes = routing.wishes();
+            if wishes != self.wishes {
+                self.host.set_all(wishes.routes.clone(), wishes.rules.clone());
+                self.wishes = wishes;
+            }
+        }
+        self.host.proceed();
+        let mut outgoing = std::mem::take(&mut self.outgoing);
+        for transmit in outgoing.drain(..) {
+            self.send(&transmit);
+        }
+        self.outgoing = outgoing;
+    }
+
+    /// Says when to come again.
+    fn rest(&mut self, now: Instant) -> Result<(), Error> {
+        let others = [
+            self.host.is_settling().then_some(now),
+            self.reading.next_timeout(),
+            self.questions.next_timeout(),
+            self.routers.next_timeout(),
+            self.fragments.0.next_timeout(),
+        ];
+        let agent = self.agent.next_timeout().map(|(at, _)| at);
+        let next = agent.into_iter().chain(others.into_iter().flatten()).min();
+        Ok(self.alarm.arm(now, next)?)
+    }
+
+    /// Hands the agent an input, and takes what it has to say.
+    fn tell_agent(&mut self, now: Instant, input: Input<'_>) {
+        self.agent.handle_input(now, input);
+        self.drain(now);
+    }
+
+    fn drain(&mut self, now: Instant) {
+        // What an event is answered with may be followed by others.
+        loop {
+            while let Some(transmit) = self.agent.poll_transmit(now) {
+                self.outgoing.push(transmit);
+            }
+            let Some(event) = self.agent.poll_event() else { break };
+            self.react(now, &event);
+            self.events.push(now, event);
+        }
+    }
+
+    fn react(&mut self, now: Instant, event: &Event) {
+        match event {
+            Event::Binding(change) => self.binding_changed(change.home_address),
+            Event::Handover(HandoverEvent::Registered { .. }) => self.in_service = true,
+            // The home network has no link on which another node could have the address.
+            &Event::Neighbor(NeighborEvent::DetectDuplicate { interface, address, .. }) => {
+                let input = Input::DuplicateAddressDetection { interface, address, unique: true };
+                self.agent.handle_input(now, input);
+            }
+            _ => {}
+        }
+    }
+
+    fn binding_changed(&mut self, home_address: Ipv6Addr) {
+        let options = self.setup.host();
+        let route = routes::into_device(options, home_address, self.device);
+        let (is_bound, source) = match (&self.agent, &self.setup) {
+            (Agent::Home(agent), _) => (!agent.tunnels(home_address).is_empty(), None),
+            (Agent::Correspondent(node), Ipv6Setup::Correspondent(setup)) => {
+                (node.bindings_of(home_address).next().is_some(), Some(IpAddr::V6(setup.config.address)))
+            }
+            (Agent::Mobile(node), _) => {
+                if self.leaving && !node.is_registered() {
+                    self.in_service = false;
+                }
+                return;
+            }
+            _ => return,
+        };
+        if is_bound {
+            self.host.set_route(Route { source, ..route });
+            if source.is_some() {
+                self.host.redirect(&route);
+            }
+        } else if let Some(table) = route.table {
+            self.host.unset_route(table, home_address, route.prefix_length);
+        }
+    }
+
+    /// Takes in what the kernel says about changes.
+    fn take_changes(&mut self, now: Instant) -> Result<(), Error> {
+        let mut changes = Vec::new();
+        let (mut links, mut others, mut everything) = (false, false, false);
+        for _ in 0..CHANGES_A_TURN {
+            let Some(change) = self.monitor.poll_change()? else { break };
+            match &change {
+                NetworkChange::Overrun => {
+                    everything = true;
+                    self.overruns += 1;
+                }
+                NetworkChange::Link { state } => {
+                    if !state.is_up {
+                        // The kernel removes its routes, in whichever table, and does not say so.
+                        self.host.doubt_interface(state.index);
+                    }
+                    self.interfaces.take_in(&change, &mut changes);
+                    links = true;
+                }
+                NetworkChange::LinkRemoved { index, .. } => {
+                    self.host.forget_interface(*index);
+                    self.interfaces.take_in(&change, &mut changes);
+                    links = true;
+                }
+                NetworkChange::AddressRemoved { index, address, .. } => {
+                    self.host.doubt_address(*index, *address);
+                    others = true;
+                }
+                NetworkChange::RouteRemoved { route } => self.host.note_removal(route),
+                _ => others = true,
+            }
+        }
+        if matches!(self.agent, Agent::Mobile(_)) {
+            if links {
+                self.questions.link_changed(now);
+            } else if others || everything {
+                self.questions.ask(now);
+            }
+        }
+        let by_links = !changes.is_empty();
+        self.apply_changes(now, changes)?;
+        if everything {
+            self.host.doubt_everything();
+            self.read_network(now)?;
+        } else if others || by_links {
+            self.read_addresses(now);
+        }
+        if by_links || everything || others {
+            self.host.settle();
+        }
+        Ok(())
+    }
+
+    fn apply_changes(&mut self, now: Instant, changes: Vec<InterfaceChange>) -> Result<(), Error> {
+        for change in changes {
+            match change {
+                InterfaceChange::Appeared(id) => self.appeared(id)?,
+                InterfaceChange::Removed { name, index } => {
+                    self.parameters.forget_interface(&name);
+                    self.host.forget_interface(index);
+                }
+                InterfaceChange::Renamed { name, to, index } => {
+                    self.host.wait_for_interface(index);
+                    self.parameters.leave_interface(&name, &to);
+                    self.host.leave_interface(index);
+                }
+                InterfaceChange::Up(interface) => self.link_came(now, interface),
+                InterfaceChange::Down { id, index } => self.link_lost(now, id, index),
+                InterfaceChange::Flapped { id, index } => {
+                    self.questions.flaps += 1;
+                    self.link_lost(now, id, index);
+                    self.link_came(now, id);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// An interface that the agent uses exists.
+    fn appeared(&mut self, id: InterfaceId) -> Result<(), Error> {
+        let Some(interface) = self.interfaces.get(id) else { return Ok(()) };
+        let (name, index) = (interface.device.name.clone(), interface.index());
+        if let Some(index) = index {
+            self.host.wait_for_interface(index);
+        }
+        // A link that carries nothing is no way to what is on it.
+        self.parameters.set(&format!("ipv6/conf/{name}/ignore_routes_with_linkdown"), "1")?;
+        Ok(())
+    }
+
+    fn link_came(&mut self, now: Instant, interface: InterfaceId) {
+        self.read_addresses(now);
+        self.tell_agent(now, Input::LinkUp { interface });
+        self.solicit(interface);
+    }
+
+    fn link_lost(&mut self, now: Instant, interface: InterfaceId, index: u32) {
+        self.host.doubt_interface(index);
+        self.routers.forget(interface);
+        self.tell_agent(now, Input::LinkDown { interface });
+        // Those that were formed there are of no use before a router is heard again.
+        self.read_addresses(now);
+    }
+
+    /// Asks for routers on a link. The kernel asks, too, but not where it has asked before.
+    fn solicit(&mut self, interface: InterfaceId) {
+        if let (Some(icmp), Some(index)) = (&self.sockets.icmp, self.interfaces.index_of(interface)) {
+            // Before the link-local address can be used the kernel's own has to do.
+            let _ = icmp.send(&neighbours::solicitation(index, &ALL_ROUTERS_SOLICITATION));
+        }
+    }
+
+    /// Reads what there is of interfaces and addresses, and tells the agent what is news. What cannot be read is left as it was known, and
+    /// read again soon.
+    fn read_network(&mut self, now: Instant) -> Result<(), Error> {
+        self.reading.begin();
+        let outcome = self.reading.check().and_then(|()| self.interfaces.read(self.host.netlink()));
+        let changes = self.reading.note(now, outcome).unwrap_or_default();
+        self.apply_changes(now, changes)?;
+        self.read_addresses(now);
+        Ok(())
+    }
+
+    fn read_again(&mut self, now: Instant) -> Result<(), Error> {
+        if self.reading.next_timeout().is_none_or(|at| at > now) {
+            return Ok(());
+        }
+        self.read_network(now)?;
+        self.host.settle();
+        Ok(())
+    }
+
+    /// Asks about the links, if that is due.
+    fn ask_again(&mut self, now: Instant) -> Result<(), Error> {
+        if self.questions.take(now) { self.look_at_links(now) } else { Ok(()) }
+    }
+
+    /// Asks the kernel what has become of the links.
+    fn look_at_links(&mut self, now: Instant) -> Result<(), Error> {
+        let outcome = self.interfaces.ask(self.host.netlink());
+        let changes = self.reading.note(now, outcome).unwrap_or_default();
+        if changes.is_empty() {
+            return Ok(());
+        }
+        self.apply_changes(now, changes)?;
+        self.host.settle();
+        Ok(())
+    }
+
+    /// Mobile node: tells it which addresses it has.
+    fn read_addresses(&mut self, now: Instant) {
+        let Some(home_address) = self.setup.home_address() else { return };
+        let outcome = self.reading.check().and_then(|()| {
+            let netlink = self.host.netlink();
+            let addresses = netlink.assigned_addresses()?;
+            let mut routes = netlink.routes(Route::MAIN_TABLE)?;
+            routes.retain(|route| route.is_default() && route.destination.is_ipv6());
+            Ok((addresses, routes))
+        });
+        let Some((found, defaults)) = self.reading.note(now, outcome) else { return };
+        self.defaults = defaults.into_iter().map(|route| Route { lifetime: None, ..route }).collect();
+        let of_ours = |index: u32| {
+            let mut named = self.interfaces.named().iter();
+            named.find(|interface| interface.index() == Some(index)).map(|interface| interface.device.id)
+        };
+        let found: Vec<_> = found.into_iter().filter_map(|on| Some((of_ours(on.interface)?, on))).collect();
+        for change in self.addresses.take_in(now, &found, home_address, &self.routers) {
+            let input = match change {
+                AddressChange::Added(interface, address) => Input::AddressAdded { interface, address },
+                AddressChange::Removed(interface, address) => Input::AddressRemoved { interface, address },
+            };
+            self.tell_agent(now, input);
+        }
+    }
+
+    /// Mobile node: tells it what is new about routers. Addresses of their prefixes are told first, so that it finds everything when it
+    /// looks.
+    fn tell_routers(&mut self, now: Instant, changes: Vec<RouterChange>) {
+        if changes.is_empty() {
+            return;
+        }
+        self.read_addresses(now);
+        for change in changes {
+            match change {
+                RouterChange::Found { interface, router, prefixes } => {
+                    self.tell_agent(now, Input::RouterFound { interface, router, prefixes: &prefixes });
+                }
+                RouterChange::Lost { interface, router } => {
+                    self.tell_agent(now, Input::RouterLost { interface, router });
+                }
+            }
+        }
+    }
+
+    /// See [`Carrier::switch_to`](super::Carrier::switch_to).
+    pub(super) fn switch_to(&mut self, interface: &str, notice: Notice) -> Result<(), Error> {
+        let id = self.id_of(interface)?;
+        self.leaving = false;
+        let now = self.clock.now();
+        self.look_at_links(now)?;
+        self.read_addresses(now);
+        self.command("switch to an interface", |node, now| {
+            // It has this interface: every device is one of its configuration.
+            let _ = node.switch_to(now, id, notice);
+        })
+    }
+
+    pub(super) fn release(&mut self, interface: &str) -> Result<(), Error> {
+        let id = self.id_of(interface)?;
+        self.command("release an interface", |node, now| node.release(now, id))
+    }
+
+    pub(super) fn deregister(&mut self) -> Result<(), Error> {
+        self.leaving = true;
+        self.command("deregister", MobileNode::deregister)
+    }
+
+    pub(super) fn ask_links(&mut self) -> Result<(), Error> {
+        let now = self.clock.now();
+        if matches!(self.agent, Agent::Mobile(_)) {
+            self.questions.ask(now);
+            self.ask_again(now)?;
+        }
+        self.finish_turn()
+    }
+
+    fn command(
+        &mut self,
+        what: &'static str,
+        command: impl FnOnce(&mut MobileNode, Instant),
+    ) -> Result<(), Error> {
+        let role = self.setup.role().name();
+        let now = self.clock.now();
+        self.read_clock(now);
+        let Agent::Mobile(node) = &mut self.agent else {
+            return Err(Error::NotForThisRole { what, role });
+        };
+        command(node, now);
+        self.drain(now);
+        self.finish_turn()
+    }
+
+    fn id_of(&self, interface: &str) -> Result<InterfaceId, Error> {
+        let named = self.interfaces.named().iter().find(|named| named.device.name == interface);
+        named
+            .map(|named| named.device.id)
+            .ok_or_else(|| Error::UnknownInterface { name: interface.to_owned() })
+    }
+
+    pub(super) fn is_registered(&self) -> bool {
+        matches!(&self.agent, Agent::Mobile(node) if node.is_registered())
+    }
+
+    pub(super) fn interface_name(&self, id: InterfaceId) -> Option<&str> {
+        self.interfaces.get(id).map(|interface| interface.device.name.as_str())
+    }
+
+    pub(super) const fn setup(&self) -> &Ipv6Setup {
+        &self.setup
+    }
+
+    pub(super) const fn is_restoring(&self) -> bool {
+        self.host.is_settling()
+    }
+
+    pub(super) fn poll_event(&mut self) -> Option<(Instant, Event)> {
+        self.events.pop()
+    }
+
+    pub(super) fn refuse_readings(&mut self, attempts: u32) {
+        self.reading.refuse(attempts);
+    }
+
+    /// Has nothing put back when it is dropped.
+    pub(super) const fn abandon(&mut self) {
+        self.closed = true;
+    }
+
+    /// Puts back what was changed in the host.
+    pub(super) fn put_back(&mut self) -> Result<(), Error> {
+        if self.closed {
+            return Ok(());
+        }
+        self.closed = true;
+        let host = self.host.undo(self.device);
+        let parameters = self.parameters.undo();
+        Ok(host.and(parameters)?)
+    }
+}
+
+impl Drop for Ipv6Carrier {
+    fn drop(&mut self) {
+        // Nobody can be told here; `close` tells.
+        let _ = self.put_back();
+    }
+}
+
+impl AsFd for Ipv6Carrier {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.waiting.as_fd()
+    }
+}
+
+/// Makes the tunnel device, ready to be used; returns it with its index.
+fn make_device(
+    setup: &Ipv6Setup,
+    host: &mut HostChanges,
+    parameters: &mut Parameters,
+) -> Result<(OffloadTun, u32), Error> {
+    let name = &setup.host().tunnel_device;
+    // Super-packets of IPv6 would have to be cut behind headers that the device does not know.
+    let tun = OffloadTun::open_plain(name)?;
+    let netlink = host.netlink();
+    let index = netlink.index_of(name)?;
+    // There is no router behind it, and nobody to talk to from a link-local address.
+    for (parameter, value) in [("disable_ipv6", "0"), ("accept_ra", "0"), ("addr_gen_mode", "1")] {
+        parameters.set(&format!("ipv6/conf/{name}/{parameter}"), value)?;
+    }
+    netlink.set_mtu(index, DEVICE_MTU)?;
+    netlink.set_transmit_queue(index, QUEUE)?;
+    if let Some(home_address) = setup.home_address() {
+        let options = AddressOptions { skips_detection: true, ..AddressOptions::default() };
+        netlink.add_address_as(options, index, home_address.into(), 128)?;
+    }
+    netlink.set_up(index)?;
+    Ok((tun, index))
+}
+
+/// Whether names and numbers of interfaces fit together.
+fn check(setup: &Ipv6Setup) -> Result<(), Error> {
+    super::check_devices(setup.devices())?;
+    let Ipv6Setup::Mobile(setup) = setup else { return Ok(()) };
+    for wanted in &setup.config.interfaces {
+        super::check_named(&setup.devices, wanted.id)?;
+    }
+    let is_wanted = |id| setup.config.interfaces.iter().any(|wanted| wanted.id == id);
+    match setup.devices.iter().find(|device| !is_wanted(device.id)) {
+        Some(device) => Err(Error::UnknownInterface { name: device.name.clone() }),
+        None => routes::check(setup),
+    }
+}

@@ -1,0 +1,166 @@
+//! Packets as the agents see them and as they travel: which addresses stand where.
+
+use careof_mobility::v6::{Addresses, Transmit, TransmitPayload, Tunnel};
+use careof_wire::ipv6::{Extensions, Ipv6Header, Packet, TooLong};
+use careof_wire::tunnel::{Ipv6EncapsulationError, Ipv6Tunnel, Origin};
+use careof_wire::{mip6, protocol};
+
+/// The hop limit of the outer header of a tunnel.
+pub(super) const TUNNEL_HOP_LIMIT: u8 = 64;
+/// Next Header of Hop-by-Hop Options, which stand in front of everything else.
+const HOP_BY_HOP: u8 = 0;
+
+/// The addresses of a packet that has arrived.
+pub(super) const fn addresses_of(packet: &Packet<'_>) -> Addresses {
+    Addresses {
+        source: packet.header.source,
+        destination: packet.header.destination,
+        home_address: packet.extensions.home_address,
+        type_2_routing: packet.extensions.type_2_routing,
+        tunnel: None,
+    }
+}
+
+/// A packet as upper layers are to see it: between the home addresses, without the headers that say where they are (RFC 6275 sections
+/// 9.3.1 and 11.3.3). It takes the place of what is in `bytes`.
+pub(super) fn between_home_addresses(packet: &Packet<'_>, bytes: &mut Vec<u8>) {
+    let header = Ipv6Header { source: packet.source(), destination: packet.destination(), ..packet.header };
+    bytes.clear();
+    // It is shorter than it was.
+    let _ = Packet::emit(&header, &Extensions::NONE, packet.protocol, packet.payload, bytes);
+}
+
+/// Why a packet of this host cannot travel as an agent has decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unsuitable {
+    /// It is no packet of IPv6.
+    Malformed,
+    /// It begins with Hop-by-Hop Options, behind which the new headers would have to stand.
+    HopByHop,
+    /// It would be longer than a packet can be.
+    TooLong,
+}
+
+impl From<TooLong> for Unsuitable {
+    fn from(_: TooLong) -> Self {
+        Self::TooLong
+    }
+}
+
+/// A packet of this host between home addresses, with the headers that bring it to where these are, but without its tunnel. It takes
+/// the place of what is in `bytes`.
+pub(super) fn with_addresses(
+    packet: &[u8],
+    addresses: &Addresses,
+    bytes: &mut Vec<u8>,
+) -> Result<(), Unsuitable> {
+    let (header, payload) = Ipv6Header::parse(packet).map_err(|_| Unsuitable::Malformed)?;
+    if header.next_header == HOP_BY_HOP {
+        return Err(Unsuitable::HopByHop);
+    }
+    let next_header = header.next_header;
+    let header = Ipv6Header { source: addresses.source, destination: addresses.destination, ..header };
+    bytes.clear();
+    Ok(Packet::emit(&header, &extensions_of(addresses), next_header, payload, bytes)?)
+}
+
+/// What an agent has to say, as a packet; without its tunnel.
+pub(super) fn emit(transmit: &Transmit) -> Result<Vec<u8>, TooLong> {
+    let addresses = &transmit.addresses;
+    let header = Ipv6Header {
+        source: addresses.source,
+        destination: addresses.destination,
+        hop_limit: transmit.hop_limit,
+        ..Ipv6Header::default()
+    };
+    let protocol = match transmit.payload {
+        TransmitPayload::Mobility(_) => mip6::PROTOCOL,
+        TransmitPayload::Icmp(_) => protocol::ICMPV6,
+    };
+    let mut bytes = Vec::new();
+    Packet::emit(&header, &extensions_of(addresses), protocol, transmit.payload.bytes(), &mut bytes)?;
+    Ok(bytes)
+}
+
+const fn extensions_of(addresses: &Addresses) -> Extensions {
+    Extensions {
+        type_2_routing: addresses.type_2_routing,
+        home_address: addresses.home_address,
+        ..Extensions::NONE
+    }
+}
+
+/// A packet in its tunnel, whole. It takes the place of what is in `bytes`.
+pub(super) fn encapsulated(packet: &[u8], tunnel: Tunnel, bytes: &mut Vec<u8>) -> Result<(), Unsuitable> {
+    let Tunnel { entry, exit } = tunnel;
+    let tunnel = Ipv6Tunnel { entry, exit, hop_limit: TUNNEL_HOP_LIMIT, encapsulation_limit: None };
+    let front = tunnel.front(packet, Origin::Local).map_err(|error| match error {
+        Ipv6EncapsulationError::TooLong { .. } => Unsuitable::TooLong,
+        _ => Unsuitable::Malformed,
+    })?;
+    bytes.clear();
+    bytes.extend_from_slice(front.bytes());
+    bytes.extend_from_slice(packet.get(front.header_len()..).unwrap_or_default());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use careof_wire::ipv6::Understood;
+    use std::net::Ipv6Addr;
+
+    const HOME: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 7);
+    const CARE_OF: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 2, 0, 0, 0, 0, 7);
+    const PEER: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 9, 0, 0, 0, 0, 2);
+
+    fn udp(source: Ipv6Addr, destination: Ipv6Addr) -> Vec<u8> {
+        let header = Ipv6Header {
+            source,
+            destination,
+            hop_limit: 7,
+            traffic_class: 0xb8,
+            flow_label: 99,
+            ..Ipv6Header::default()
+        };
+        let mut bytes = Vec::new();
+        Packet::emit(&header, &Extensions::NONE, protocol::UDP, &[1, 2, 3, 4, 5], &mut bytes).unwrap();
+        bytes
+    }
+
+    #[test]
+    fn a_packet_arrives_between_home_addresses_as_it_left() {
+        let ways = [
+            (udp(HOME, PEER), Addresses::new(CARE_OF, PEER).with_home_address(HOME)),
+            (udp(PEER, HOME), Addresses::new(PEER, CARE_OF).with_type_2_routing(HOME)),
+        ];
+        for (packet, way) in ways {
+            let (mut travelling, mut got) = (vec![1, 2, 3], vec![4, 5, 6]);
+            with_addresses(&packet, &way, &mut travelling).unwrap();
+            assert_eq!(travelling.len(), packet.len() + 24);
+            let arrived = Packet::parse(&travelling, Understood::MOBILE_IPV6).unwrap();
+            assert_eq!(addresses_of(&arrived), way);
+            between_home_addresses(&arrived, &mut got);
+            assert_eq!(got, packet);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_given_headers_is_refused() {
+        let way = Addresses::new(CARE_OF, PEER).with_home_address(HOME);
+        let mut bytes = Vec::new();
+        let mut refused = |packet: &[u8]| with_addresses(packet, &way, &mut bytes).unwrap_err();
+        assert_eq!(refused(&[0x45; 60]), Unsuitable::Malformed);
+        let mut hop_by_hop = udp(HOME, PEER);
+        hop_by_hop[6] = HOP_BY_HOP;
+        assert_eq!(refused(&hop_by_hop), Unsuitable::HopByHop);
+        let mut longest = udp(HOME, PEER);
+        longest.resize(40 + 65_535, 0);
+        longest[4..6].copy_from_slice(&[0xff, 0xff]);
+        assert_eq!(refused(&longest), Unsuitable::TooLong);
+        let tunnel = Tunnel { entry: CARE_OF, exit: PEER };
+        assert_eq!(encapsulated(&longest, tunnel, &mut bytes), Err(Unsuitable::TooLong));
+        encapsulated(&hop_by_hop, tunnel, &mut bytes).unwrap();
+        assert_eq!(bytes[40..], hop_by_hop, "a tunnel takes it as it is");
+    }
+}

@@ -1,0 +1,153 @@
+//! What the agents of Mobile IPv6 have in the kernel's routing.
+//!
+//! A mobile node: packets from a care-of address leave by the interface that has it; from the first registration to the end of the
+//! service all others of this host, but for what is on a link or has a route of its own, go into the tunnel device and come from the
+//! home address. A rule with a source is of no use for the latter: of IPv6, a packet whose source is still open follows none.
+
+use std::net::{IpAddr, Ipv6Addr};
+
+use careof_lab::{IpVersion, Route, RouteKind, Rule};
+use careof_mobility::v6::Prefix;
+
+use super::care_of::CareOfAddresses;
+use super::routers::Routers;
+use super::{Ipv6HomeSetup, Ipv6MobileSetup};
+use crate::carrier::interfaces::Interfaces;
+use crate::carrier::mobile_routes::Wishes;
+use crate::carrier::{Error, HostOptions};
+
+/// Tables of a mobile node, counted from its first one.
+const HOME: u32 = 0;
+const FIRST_INTERFACE: u32 = 8;
+const MOST_INTERFACES: usize = (HostOptions::TABLES - FIRST_INTERFACE) as usize;
+/// Table of a home agent and a correspondent node: routes to home addresses.
+const HOME_ADDRESSES: u32 = 0;
+/// Priorities of rules, counted from the agent's first one.
+const FROM_CARE_OF: u32 = 0;
+const MARKED: u32 = 0;
+const TO_HOME_ADDRESSES: u32 = 1;
+const MAIN: u32 = 200;
+const FROM_HERE: u32 = 201;
+
+const ANY: IpAddr = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
+
+/// Whether the kernel's tables can hold what a mobile node is configured with.
+pub(super) fn check(setup: &Ipv6MobileSetup) -> Result<(), Error> {
+    let (what, found, most) = ("interfaces", setup.devices.len(), MOST_INTERFACES);
+    if found > most { Err(Error::TooMany { what, found, most }) } else { Ok(()) }
+}
+
+/// The rule for the main table, which is none of the agent's.
+pub(super) fn main_rule(options: &HostOptions) -> Rule {
+    Rule {
+        suppress_prefix_length: Some(0),
+        ..Rule::new_for(IpVersion::V6, options.first_priority + MAIN, Route::MAIN_TABLE)
+    }
+}
+
+/// The rule for packets of a correspondent node's own that are not to go into its tunnel device.
+pub(super) fn marked_rule(options: &HostOptions) -> Rule {
+    Rule {
+        mark: Some(mark(options)),
+        ..Rule::new_for(IpVersion::V6, options.first_priority + MARKED, Route::MAIN_TABLE)
+    }
+}
+
+/// The mark of these packets: no other agent's.
+pub(super) const fn mark(options: &HostOptions) -> u32 {
+    options.first_table
+}
+
+/// Has packets for home addresses looked up in the agent's table.
+pub(super) fn home_addresses_rule(options: &HostOptions) -> Rule {
+    let (priority, table) =
+        (options.first_priority + TO_HOME_ADDRESSES, options.first_table + HOME_ADDRESSES);
+    Rule::new_for(IpVersion::V6, priority, table)
+}
+
+/// Home agent and correspondent node: packets to `home_address` go into the tunnel device, as long as its tunnel takes.
+pub(super) fn into_device(options: &HostOptions, home_address: Ipv6Addr, device: u32) -> Route {
+    Route {
+        table: Some(options.first_table + HOME_ADDRESSES),
+        mtu: Some(options.tunnel_mtu.into()),
+        ..Route::to(home_address.into(), 128, device)
+    }
+}
+
+/// Home agent: what comes for its own addresses goes into the tunnel device, and for those of mobile nodes that are not away nowhere:
+/// back to the routers would be in circles.
+pub(super) fn of_home_agent(setup: &Ipv6HomeSetup, own: &[Ipv6Addr], device: u32) -> Vec<Route> {
+    let table = Some(setup.host.first_table + HOME_ADDRESSES);
+    let prefixes = setup.config.prefixes.iter().map(|home| home.prefix);
+    let nowhere = prefixes.map(|prefix| Route {
+        table,
+        kind: RouteKind::Unreachable,
+        ..Route::to(prefix.address().into(), prefix.length(), 0)
+    });
+    let own = own.iter().map(|address| Route { table, ..Route::to((*address).into(), 128, device) });
+    nowhere.chain(own).collect()
+}
+
+/// How a mobile node reaches the world by each of its links, and whether applications use its home address.
+pub(super) struct MobileRouting<'a> {
+    pub(super) setup: &'a Ipv6MobileSetup,
+    pub(super) interfaces: &'a Interfaces,
+    pub(super) addresses: &'a CareOfAddresses,
+    pub(super) routers: &'a Routers,
+    /// Default routes that the kernel has, for links whose router does not advertise itself.
+    pub(super) defaults: &'a [Route],
+    pub(super) device: u32,
+    pub(super) in_service: bool,
+}
+
+impl MobileRouting<'_> {
+    pub(super) fn wishes(&self) -> Wishes {
+        let options = &self.setup.host;
+        let mut wishes = Wishes::default();
+        for (number, interface) in (0_u32..).zip(self.interfaces.named()) {
+            let id = interface.device.id;
+            let (Some(index), Some(first)) = (interface.index(), self.addresses.of(id).next()) else {
+                continue;
+            };
+            if !interface.is_up() {
+                continue;
+            }
+            let table = options.first_table + FIRST_INTERFACE + number;
+            for address in self.addresses.of(id) {
+                wishes.rules.push(Rule {
+                    from: Some((address.into(), 128)),
+                    ..Rule::new_for(IpVersion::V6, options.first_priority + FROM_CARE_OF + number, table)
+                });
+            }
+            let mut on_link: Vec<Prefix> = self.routers.prefixes(id).collect();
+            on_link.sort_unstable();
+            on_link.dedup();
+            let on_link = on_link.iter().map(|prefix| Route {
+                table: Some(table),
+                ..Route::to(prefix.address().into(), prefix.length(), index)
+            });
+            wishes.routes.extend(on_link);
+            let configured = || {
+                let by_it = self.defaults.iter().filter(|route| route.interface == index);
+                by_it.min_by_key(|route| route.metric).and_then(|route| route.via)
+            };
+            let via = self.routers.first_hop(id, first).map(IpAddr::V6).or_else(configured);
+            wishes.routes.push(Route { table: Some(table), via, ..Route::default_through(index, ANY) });
+        }
+        if self.in_service {
+            let table = options.first_table + HOME;
+            wishes.rules.push(main_rule(options));
+            wishes.rules.push(Rule {
+                input: Some("lo".to_owned()),
+                ..Rule::new_for(IpVersion::V6, options.first_priority + FROM_HERE, table)
+            });
+            wishes.routes.push(Route {
+                table: Some(table),
+                source: Some(self.setup.config.home_address.into()),
+                mtu: Some(options.tunnel_mtu.into()),
+                ..Route::default_through(self.device, ANY)
+            });
+        }
+        wishes
+    }
+}

@@ -1,0 +1,87 @@
+//! What a carrier of Mobile IPv6 is given: which agent, and how this host is to serve it.
+
+use std::net::Ipv6Addr;
+
+use careof_mobility::v6::{CorrespondentNodeConfig, HomeAgentConfig, MobileNodeConfig};
+
+use crate::carrier::{Device, HostOptions, Role};
+
+/// A home agent on this host, whose home network has no link: the routers send everything for its prefixes to this host, and the agent's
+/// own address is one of them. No interface of the host has that address.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ipv6HomeSetup {
+    /// What the agent is.
+    pub config: HomeAgentConfig,
+    /// What it takes of the host.
+    pub host: HostOptions,
+}
+
+/// This host as a mobile node. Its addresses are formed by the kernel, from what routers advertise, or given by somebody else.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ipv6MobileSetup {
+    /// What the node is. Whether its interfaces are up is read from the kernel; what the configuration says about that is not used.
+    pub config: MobileNodeConfig,
+    /// The interfaces that its configuration speaks of; one for each.
+    pub devices: Vec<Device>,
+    /// What it takes of the host.
+    pub host: HostOptions,
+}
+
+/// This host as a correspondent node with route optimisation, for one of its addresses.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ipv6CorrespondentSetup {
+    /// What the node is.
+    pub config: CorrespondentNodeConfig,
+    /// What it takes of the host.
+    pub host: HostOptions,
+}
+
+/// Which node of Mobile IPv6, with everything it needs.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Ipv6Setup {
+    /// A home agent.
+    Home(Ipv6HomeSetup),
+    /// A mobile node.
+    Mobile(Ipv6MobileSetup),
+    /// A correspondent node.
+    Correspondent(Ipv6CorrespondentSetup),
+}
+
+impl Ipv6Setup {
+    /// What the agent takes of the host.
+    #[must_use]
+    pub const fn host(&self) -> &HostOptions {
+        match self {
+            Self::Home(setup) => &setup.host,
+            Self::Mobile(setup) => &setup.host,
+            Self::Correspondent(setup) => &setup.host,
+        }
+    }
+
+    /// The interfaces that the agent's configuration speaks of.
+    #[must_use]
+    pub fn devices(&self) -> &[Device] {
+        match self {
+            Self::Mobile(setup) => &setup.devices,
+            Self::Home(_) | Self::Correspondent(_) => &[],
+        }
+    }
+
+    /// Which kind of agent.
+    #[must_use]
+    pub const fn role(&self) -> Role {
+        match self {
+            Self::Home(_) => Role::Home,
+            Self::Mobile(_) => Role::Mobile,
+            Self::Correspondent(_) => Role::Correspondent,
+        }
+    }
+
+    /// Mobile node: the home address.
+    pub(super) const fn home_address(&self) -> Option<Ipv6Addr> {
+        match self {
+            Self::Mobile(setup) => Some(setup.config.home_address),
+            Self::Home(_) | Self::Correspondent(_) => None,
+        }
+    }
+}

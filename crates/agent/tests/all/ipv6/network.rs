@@ -1,0 +1,391 @@
+//! The hosts and links of a small internet of IPv6.
+//!
+//! ```text
+//!                                              2001:db8:a1::/64        2001:db8:100::/64
+//!                                            +------------------ west ------------------ wlan0
+//!  correspondent ------------------ home ----+                                            mobile node
+//!     ::2      2001:db8:9::/64    ::1        +------------------ east ------------------- gsm0
+//!                                              2001:db8:a2::/64        2001:db8:200::/64
+//! ```
+//!
+//! All are cables of the kernel's, the last two links of the emulator instead where that is said. West and east advertise themselves; the home network, 2001:db8:1::/64, has no link.
+
+use std::net::{IpAddr, Ipv6Addr};
+use std::os::fd::AsFd;
+use std::sync::mpsc::{Sender, TryRecvError, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use careof_agent::{
+    Device, Hooks, HostOptions, Ipv6CorrespondentSetup, Ipv6HomeSetup, Ipv6MobileSetup, Ipv6Setup,
+    Ipv6Status, RouterAdvertiser,
+};
+use careof_base::RandomStream;
+use careof_lab::{
+    AddressOptions, Clock, Emulator, Host, Icmpv6Socket, InterfaceAddress, LinkSpec, Netlink, Options, Realm,
+    Route, Tun, set_sysctl,
+};
+use careof_link::Config;
+use careof_mobility::v6::neighbor_discovery::AdvertisingConfig;
+use careof_mobility::v6::{
+    CorrespondentNodeConfig, HomeAgentConfig, InterfaceConfig, MobileNodeConfig, Prefix, SecurityAssociation,
+    ServedMobileNode,
+};
+use careof_mobility::{InterfaceId, Selection};
+use careof_wire::icmpv6::{LinkLayerAddress, PrefixInformation, PrefixLifetime};
+use careof_wire::mip6::Spi;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+use crate::support::{PATIENCE, Running, set_interface, sleep, start};
+
+pub(super) const HOME: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 7);
+pub(super) const HA: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 1);
+pub(super) const CORRESPONDENT: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 9, 0, 0, 0, 0, 2);
+
+/// The networks of the mobile node's links.
+pub(super) const WLAN: Prefix = Prefix::new(on(0x100, 0), 64);
+pub(super) const GSM: Prefix = Prefix::new(on(0x200, 0), 64);
+
+pub(super) const fn on(network: u16, host: u16) -> Ipv6Addr {
+    Ipv6Addr::new(0x2001, 0xdb8, network, 0, 0, 0, 0, host)
+}
+
+/// What the mobile node's links are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Links {
+    /// Cables of the kernel's, with Ethernet addresses.
+    Ethernet,
+    /// Links of the emulator between TUN devices, with a delay of 5 ms.
+    Emulated,
+}
+
+pub(super) struct Network {
+    pub(super) clock: Clock,
+    pub(super) correspondent: Host,
+    pub(super) home: Host,
+    pub(super) mobile: Host,
+    /// The mobile node's ends of emulated links.
+    ends: Vec<Tun>,
+    _emulator: Option<Emulator>,
+    _advertisers: [Advertising; 2],
+    _access: [Host; 2],
+}
+
+/// A link between two hosts, both ends up, with the addresses that are given.
+fn cable(a: (&Host, &'static str, Option<Ipv6Addr>), b: (&Host, &'static str, Option<Ipv6Addr>)) {
+    let (here, there) = (a.1, b.1);
+    let namespace = b.0.namespace().unwrap();
+    a.0.run(move || Netlink::open()?.add_veth(here, there, namespace.as_fd())).unwrap().unwrap();
+    for (host, name, address) in [a, b] {
+        let up = host.run(move || {
+            let mut netlink = Netlink::open()?;
+            let index = netlink.index_of(name)?;
+            if let Some(address) = address {
+                let options = AddressOptions { skips_detection: true, ..AddressOptions::default() };
+                netlink.add_address_as(options, index, address.into(), 64)?;
+            }
+            netlink.set_up(index)
+        });
+        up.unwrap().unwrap();
+    }
+}
+
+/// An interface at an end of an emulated link.
+fn on_link(name: &str, address: Option<Ipv6Addr>) -> careof_lab::InterfaceConfig {
+    let mut config = careof_lab::InterfaceConfig::new(name, Ipv6Addr::LOCALHOST.into(), 64);
+    config.addresses = address
+        .map(|address| InterfaceAddress { address: address.into(), prefix_length: 64 })
+        .into_iter()
+        .collect();
+    config.configures_itself = true;
+    config
+}
+
+/// A route by a next hop.
+fn route(host: &Host, name: &'static str, to: (Ipv6Addr, u8), via: Ipv6Addr) {
+    let set = host.run(move || {
+        let mut netlink = Netlink::open()?;
+        let to = Route::to(to.0.into(), to.1, netlink.index_of(name)?);
+        netlink.set_route(&Route { via: Some(via.into()), ..to })
+    });
+    set.unwrap().unwrap();
+}
+
+/// A router that advertises a prefix on one of its links, in a thread.
+struct Advertising {
+    end: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Advertising {
+    fn start(host: &Host, interface: &'static str, prefix: Prefix, clock: Clock) -> Self {
+        let prefix = PrefixInformation {
+            prefix_length: prefix.length(),
+            on_link: true,
+            autonomous: true,
+            router_address: false,
+            valid_lifetime: PrefixLifetime::from_secs(3600),
+            preferred_lifetime: PrefixLifetime::from_secs(3600),
+            prefix: prefix.address(),
+        };
+        let config = AdvertisingConfig {
+            prefixes: vec![prefix],
+            // Nobody has to be quick: on a busy machine a router must not be taken for lost.
+            lifetime_secs: 1800,
+            ..AdvertisingConfig::new(Ipv6Addr::UNSPECIFIED, LinkLayerAddress([0; 6]))
+                .for_mobile_nodes(Duration::from_millis(500))
+        };
+        let random = RandomStream::new(clock.now().as_nanos(), 0, host.name());
+        let opened = host.run(move || RouterAdvertiser::open(interface, config, clock, random));
+        let mut advertiser = opened.unwrap().unwrap();
+        let (end, inbox) = channel();
+        let thread = start(move || {
+            while inbox.try_recv() == Err(TryRecvError::Empty) {
+                {
+                    let mut fds = [PollFd::new(advertiser.as_fd(), PollFlags::POLLIN)];
+                    poll(&mut fds, PollTimeout::from(5u8)).unwrap();
+                }
+                advertiser.turn().unwrap();
+            }
+            advertiser.close();
+        });
+        Self { end: Some(end), thread: Some(thread) }
+    }
+}
+
+impl Drop for Advertising {
+    fn drop(&mut self) {
+        drop(self.end.take());
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+impl Network {
+    pub(super) fn new(realm: Realm) -> Self {
+        Self::with(realm, Links::Ethernet)
+    }
+
+    pub(super) fn with(realm: Realm, links: Links) -> Self {
+        let clock = Clock::start();
+        let host = |name: &str, forwards: bool| {
+            let host = realm.host(name).unwrap();
+            let set = host.run(move || {
+                for of in ["all", "default"] {
+                    // It takes seconds, and has tests of its own.
+                    set_sysctl(&format!("net.ipv6.conf.{of}.accept_dad"), "0")?;
+                }
+                set_sysctl("net.ipv6.icmp.ratelimit", "0")?;
+                set_sysctl("net.ipv4.tcp_congestion_control", "reno")?;
+                if forwards { set_sysctl("net.ipv6.conf.all.forwarding", "1") } else { Ok(()) }
+            });
+            set.unwrap().unwrap();
+            host
+        };
+        // The home agent has its host forward by itself.
+        let (correspondent, home, mobile) =
+            (host("correspondent", false), host("home", false), host("mobile", false));
+        let (west, east) = (host("west", true), host("east", true));
+        cable((&correspondent, "up0", Some(CORRESPONDENT)), (&home, "down0", Some(on(9, 1))));
+        cable((&home, "west0", Some(on(0xa1, 1))), (&west, "up0", Some(on(0xa1, 2))));
+        cable((&home, "east0", Some(on(0xa2, 1))), (&east, "up0", Some(on(0xa2, 2))));
+        let access = [(&west, on(0x100, 1), "wlan0"), (&east, on(0x200, 1), "gsm0")];
+        let mut ends = Vec::new();
+        let emulator = match links {
+            Links::Ethernet => {
+                for (router, address, name) in access {
+                    cable((router, "down0", Some(address)), (&mobile, name, None));
+                }
+                None
+            }
+            Links::Emulated => {
+                let emulator = Emulator::start(clock, Options::default()).unwrap();
+                for (router, address, name) in access {
+                    let a = router.attach(&on_link("down0", Some(address))).unwrap();
+                    let b = mobile.attach(&on_link(name, None)).unwrap();
+                    ends.push(b.try_clone().unwrap());
+                    let config = Config { delay: Duration::from_millis(5), ..Config::default() };
+                    let (forward, backward) = (config.clone(), config);
+                    emulator.add_link(LinkSpec { name: name.to_owned(), a, b, forward, backward }).unwrap();
+                }
+                Some(emulator)
+            }
+        };
+        let everywhere = (Ipv6Addr::UNSPECIFIED, 0);
+        route(&correspondent, "up0", everywhere, on(9, 1));
+        route(&west, "up0", everywhere, on(0xa1, 1));
+        route(&east, "up0", everywhere, on(0xa2, 1));
+        route(&home, "west0", (WLAN.address(), 64), on(0xa1, 2));
+        route(&home, "east0", (GSM.address(), 64), on(0xa2, 2));
+        let advertisers = [(&west, WLAN), (&east, GSM)]
+            .map(|(host, prefix)| Advertising::start(host, "down0", prefix, clock));
+        Self {
+            clock,
+            correspondent,
+            home,
+            mobile,
+            ends,
+            _emulator: emulator,
+            _advertisers: advertisers,
+            _access: [west, east],
+        }
+    }
+
+    /// Gives a link of the mobile node its carrier, or takes it away.
+    pub(super) fn set_link(&self, name: &'static str, up: bool) {
+        match self.ends.iter().find(|end| end.name() == name) {
+            Some(end) => end.set_carrier(up).unwrap(),
+            None => set_interface(&self.mobile, name, up),
+        }
+    }
+
+    pub(super) fn home_agent(&self, security: SecurityAssociation) -> Running {
+        let prefix = Prefix::new(HA, 64);
+        let config = HomeAgentConfig {
+            mobile_nodes: vec![ServedMobileNode::new(HOME, security)],
+            ..HomeAgentConfig::new(HA, prefix, InterfaceId(0))
+        };
+        let setup = Ipv6Setup::Home(Ipv6HomeSetup { config, host: HostOptions::for_ipv6() });
+        Running::open(&self.home, setup, self.clock, Hooks::default())
+    }
+
+    pub(super) fn mobile_setup(&self) -> Ipv6MobileSetup {
+        let interface =
+            |id: u16| InterfaceConfig { preference: 10 - id as u8, ..InterfaceConfig::new(InterfaceId(id)) };
+        let mut config = MobileNodeConfig::new(
+            HOME,
+            Prefix::new(HA, 64),
+            HA,
+            security(),
+            vec![interface(0), interface(1)],
+        );
+        config.selection = Selection::Preferred { hold: Duration::from_millis(100) };
+        config.route_optimization = None;
+        let devices = vec![Device::new(0, "wlan0"), Device::new(1, "gsm0")];
+        Ipv6MobileSetup { config, devices, host: HostOptions::for_ipv6() }
+    }
+
+    pub(super) fn mobile_node(&self, setup: Ipv6MobileSetup) -> Running {
+        Running::open(&self.mobile, Ipv6Setup::Mobile(setup), self.clock, Hooks::default())
+    }
+
+    pub(super) fn correspondent_node(&self) -> Running {
+        let config = CorrespondentNodeConfig::new(CORRESPONDENT);
+        let setup =
+            Ipv6Setup::Correspondent(Ipv6CorrespondentSetup { config, host: HostOptions::for_ipv6() });
+        Running::open(&self.correspondent, setup, self.clock, Hooks::default())
+    }
+}
+
+pub(super) fn security() -> SecurityAssociation {
+    SecurityAssociation::hmac_sha1(Spi(256), b"0123456789abcdef".to_vec()).unwrap()
+}
+
+pub(super) fn status(agent: &Running) -> Ipv6Status {
+    agent.with(|carrier| carrier.ipv6_status().unwrap())
+}
+
+/// Waits until an agent fulfils a condition.
+#[track_caller]
+pub(super) fn wait_until(agent: &Running, what: &str, condition: impl Fn(&Ipv6Status) -> bool) -> Ipv6Status {
+    let clock = Clock::start();
+    loop {
+        let status = status(agent);
+        if condition(&status) {
+            return status;
+        }
+        assert!(clock.now().since_start() < PATIENCE, "not {what}: {status:#?}");
+        sleep(Duration::from_millis(5));
+    }
+}
+
+/// Waits until a mobile node is registered by an interface.
+#[track_caller]
+pub(super) fn wait_registered(mobile: &Running, interface: &str) -> Ipv6Status {
+    wait_until(mobile, &format!("registered by {interface}"), |status| {
+        let registration = status.registration.as_ref().unwrap();
+        registration.registered && registration.interface.as_deref() == Some(interface)
+    })
+}
+
+/// Everything a carrier may have changed in a host: rules, routes of all its tables, addresses, parameters. What comes and goes by itself
+/// is left out: link-local addresses, groups, and lifetimes.
+pub(super) fn state_of(host: &Host) -> Vec<String> {
+    host.run(|| {
+        let mut netlink = Netlink::open().unwrap();
+        let mut state: Vec<String> =
+            netlink.rules().unwrap().iter().map(|rule| format!("{rule:?}")).collect();
+        for table in (254..=255).chain(43_500..43_564) {
+            let routes = netlink.routes(table).unwrap().into_iter();
+            state.extend(routes.map(|route| format!("{:?}", Route { lifetime: None, ..route })));
+        }
+        for on in netlink.assigned_addresses().unwrap() {
+            state.push(format!("address {} {}/{}", on.interface, on.address, on.prefix_length));
+        }
+        let mut names: Vec<String> =
+            netlink.interfaces().unwrap().into_iter().map(|interface| interface.name).collect();
+        names.extend(["all".to_owned(), "default".to_owned()]);
+        for name in names {
+            for parameter in
+                ["forwarding", "accept_ra", "disable_ipv6", "ignore_routes_with_linkdown", "proxy_ndp"]
+            {
+                let path = format!("/proc/sys/net/ipv6/conf/{name}/{parameter}");
+                state.push(format!("{path} {}", std::fs::read_to_string(&path).unwrap().trim()));
+            }
+        }
+        state.retain(|line| !line.contains("fe80:") && !line.contains("ff00:"));
+        state.sort();
+        state
+    })
+    .unwrap()
+}
+
+/// Whether a host is as it was; what the kernel's own neighbor discovery has to put right may take a moment.
+#[track_caller]
+pub(super) fn assert_as_it_was(host: &Host, before: &[String]) {
+    let clock = Clock::start();
+    loop {
+        let after = state_of(host);
+        let missing = before.iter().filter(|line| !after.contains(line)).map(|line| format!("- {line}"));
+        let added = after.iter().filter(|line| !before.contains(line)).map(|line| format!("+ {line}"));
+        let difference: Vec<String> = missing.chain(added).collect();
+        if difference.is_empty() {
+            return;
+        }
+        assert!(clock.now().since_start() < PATIENCE, "{}: {difference:#?}", host.name());
+        sleep(Duration::from_millis(20));
+    }
+}
+
+/// Waits until the kernel has formed an address on each link of the mobile node.
+pub(super) fn wait_for_addresses(host: &Host) {
+    let clock = Clock::start();
+    loop {
+        let addresses = host.run(|| Netlink::open().unwrap().assigned_addresses().unwrap()).unwrap();
+        let has = |network: Prefix| {
+            addresses.iter().any(|on| matches!(on.address, IpAddr::V6(address) if network.contains(address)))
+        };
+        if has(WLAN) && has(GSM) {
+            return;
+        }
+        assert!(clock.now().since_start() < PATIENCE, "{addresses:#?}");
+        sleep(Duration::from_millis(5));
+    }
+}
+
+/// Counts the Parameter Problems that reach a host: what it sends is not understood.
+pub(super) struct Problems(Icmpv6Socket);
+
+impl Problems {
+    pub(super) fn listen(host: &Host) -> Self {
+        Self(host.run(|| Icmpv6Socket::open(&[4])).unwrap().unwrap())
+    }
+
+    pub(super) fn heard(&self) -> usize {
+        let mut buffer = [0; 2048];
+        let mut heard = 0;
+        while self.0.receive(&mut buffer).unwrap().is_some() {
+            heard += 1;
+        }
+        heard
+    }
+}

@@ -1,0 +1,142 @@
+//! Straight to the care-of address: route optimisation (RFC 6275 section 4.1).
+
+use std::io::{Read, Write};
+use std::net::Ipv6Addr;
+use std::time::Duration;
+
+use super::network::*;
+use crate::daemons::support::{Capture, Captured, find, skip};
+use crate::support::{Listener, PATIENCE, Running, Tcp, pattern, realm_or_skip, sleep, start};
+use careof_lab::Clock;
+use careof_mobility::v6::{Event, RouteOptimizationConfig};
+
+/// What no frame may be. Checksums of TCP are left to the interface, which a capture comes before.
+const MALFORMED: &str = "_ws.malformed || icmpv6.checksum.status == \"Bad\"";
+
+/// What Mobile IPv6 has on the wire: Home Test Init, Care-of Test Init, their answers, Binding Updates and Acknowledgements; packets in a
+/// tunnel, with a Home Address option, with a type 2 routing header.
+const EXPECTED: [&str; 9] = [
+    "mip6.mhtype == 1",
+    "mip6.mhtype == 2",
+    "mip6.mhtype == 3",
+    "mip6.mhtype == 4",
+    "mip6.mhtype == 5 && ipv6.opt.mipv6.home_address == 2001:db8:1::7",
+    "mip6.mhtype == 6 && ipv6.routing.mipv6.home_address == 2001:db8:1::7",
+    "ipv6.nxt == 41 && tcp",
+    "ipv6.opt.mipv6.home_address == 2001:db8:1::7 && tcp",
+    "ipv6.routing.mipv6.home_address == 2001:db8:1::7 && tcp",
+];
+
+fn knows(correspondent: &Running, care_of: Ipv6Addr) {
+    wait_until(correspondent, &format!("told of {care_of}"), |status| {
+        status.bindings.iter().any(|binding| (binding.home_address, binding.care_of) == (HOME, care_of))
+    });
+}
+
+fn care_of(mobile: &Running, interface: &str) -> Ipv6Addr {
+    wait_registered(mobile, interface).registration.unwrap().care_of.unwrap()
+}
+
+/// Waits until the mobile node believes that its correspondent knows where it is.
+#[track_caller]
+fn wait_for_agreement(mobile: &Running) {
+    let clock = Clock::start();
+    loop {
+        let event = mobile.with(|carrier| carrier.poll_ipv6_event());
+        if matches!(event, Some((_, Event::Correspondent(change))) if change.correspondent == CORRESPONDENT) {
+            return;
+        }
+        assert!(clock.now().since_start() < PATIENCE, "{:#?}", status(mobile));
+        if event.is_none() {
+            sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+#[test]
+fn a_connection_takes_the_direct_way_and_survives_the_end_of_a_link() {
+    let Some(realm) = realm_or_skip() else { return };
+    let network = Network::new(realm);
+    wait_for_addresses(&network.mobile);
+    let before = [&network.home, &network.mobile, &network.correspondent].map(state_of);
+    let directory = tempfile::tempdir().unwrap();
+    let links = ["west0", "east0", "down0"];
+    let captures: Option<Vec<Capture>> = find("tshark")
+        .is_some()
+        .then(|| links.map(|link| Capture::start(&network.home, link, directory.path())).into());
+    let problems = [&network.home, &network.mobile, &network.correspondent].map(Problems::listen);
+    let home = network.home_agent(security());
+    let correspondent = network.correspondent_node();
+    let mut setup = network.mobile_setup();
+    setup.config.route_optimization = Some(RouteOptimizationConfig::default());
+    let mobile = network.mobile_node(setup);
+    let first = care_of(&mobile, "wlan0");
+
+    // An echo: what the correspondent sends comes back, so that both directions carry the same.
+    let sent = pattern(1_500_000);
+    let listener = network.mobile.run(|| Listener::bind((HOME, 80))).unwrap().unwrap();
+    let echo = start(move || {
+        let (mut peer, from) = listener.accept().unwrap();
+        let mut back = peer.try_clone().unwrap();
+        std::io::copy(&mut peer, &mut back).unwrap();
+        from.ip()
+    });
+    let mut client = network.correspondent.run(|| Tcp::connect((HOME, 80))).unwrap().unwrap();
+    client.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut got = Vec::new();
+    let mut exchange = |range: std::ops::Range<usize>| {
+        let part = sent[range].to_vec();
+        let len = part.len();
+        let mut writer = client.try_clone().unwrap();
+        let writing = start(move || writer.write_all(&part).unwrap());
+        let start = got.len();
+        got.resize(start + len, 0);
+        client.read_exact(&mut got[start..]).unwrap();
+        writing.join().unwrap();
+    };
+    // The first packets come through the tunnel, which is how the mobile node learns of its correspondent.
+    exchange(0..1000);
+    knows(&correspondent, first);
+    wait_for_agreement(&mobile);
+    exchange(1000..500_000);
+    let (there, here) = (status(&correspondent).counters, status(&mobile).counters);
+    for counters in [&there, &here] {
+        assert!(
+            counters["packets-optimised-in"] > 100 && counters["packets-optimised-out"] > 100,
+            "{there:#?} {here:#?}"
+        );
+    }
+    network.set_link("wlan0", false);
+    let second = care_of(&mobile, "gsm0");
+    exchange(500_000..700_000);
+    knows(&correspondent, second);
+    exchange(700_000..1_500_000);
+    let after = status(&mobile).counters;
+    assert!(after["packets-optimised-in"] > here["packets-optimised-in"] + 100, "{after:#?}");
+    assert!(after["packets-optimised-out"] > here["packets-optimised-out"] + 100, "{after:#?}");
+    client.shutdown(std::net::Shutdown::Write).unwrap();
+    assert_eq!(echo.join().unwrap(), CORRESPONDENT);
+    assert!(got == sent, "what came back is what was sent");
+    assert_eq!(problems.map(|problems| problems.heard()), [0; 3], "everybody understands what comes");
+
+    network.set_link("wlan0", true);
+    care_of(&mobile, "wlan0");
+    mobile.close().unwrap();
+    correspondent.close().unwrap();
+    home.close().unwrap();
+    for (host, before) in [&network.home, &network.mobile, &network.correspondent].into_iter().zip(&before) {
+        assert_as_it_was(host, before);
+    }
+    let Some(captures) = captures else {
+        return skip("tshark is not installed: nobody else reads the packets");
+    };
+    let files: Vec<Captured> = captures.into_iter().map(Capture::finish).collect();
+    for file in &files {
+        let found = file.frames(MALFORMED);
+        assert!(found.is_empty(), "{found}");
+    }
+    for what in EXPECTED {
+        let found: usize = files.iter().map(|file| file.frames(what).lines().count()).sum();
+        assert!(found > 1, "{found} frames of {what}");
+    }
+}
