@@ -109,6 +109,8 @@ pub(crate) struct Director {
     pub(crate) sightings: Sightings,
     pub(crate) books: Books,
     pub(crate) agents: Vec<AgentThread>,
+    /// Routers that advertise themselves to the mobile node.
+    pub(crate) routers: Vec<Worker>,
     pub(crate) flows: Vec<DirectedFlow>,
     /// What makes two connections of one.
     pub(crate) relay: Option<Worker>,
@@ -176,6 +178,7 @@ impl Director {
                         self.flows.clear();
                         self.relay = None;
                         self.agents.clear();
+                        self.routers.clear();
                         return;
                     }
                     Ok(report) => self.handle(report),
@@ -610,6 +613,7 @@ impl Director {
         }
         self.relay = None;
         let agents = self.agents.iter_mut().filter_map(AgentThread::stop).collect();
+        self.routers.clear();
         while let Ok(report) = self.inbox.try_recv() {
             match report {
                 Report::TakeEvents(_) | Report::Finish(_) | Report::Quit => self.late.push(report),
