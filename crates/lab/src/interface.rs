@@ -10,7 +10,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use crate::clock::Clock;
 use crate::error::Error;
 use crate::namespace::Host;
-use crate::netlink::{Netlink, NetlinkMonitor};
+use crate::netlink::{AddressOptions, Netlink, NetlinkMonitor};
 use crate::sysctl::set_sysctl;
 use crate::tun::Tun;
 
@@ -161,7 +161,8 @@ fn set_up(config: &InterfaceConfig) -> Result<(), Error> {
     netlink.set_mtu(index, config.mtu)?;
     netlink.set_transmit_queue(index, config.transmit_queue)?;
     for on in &config.addresses {
-        netlink.add_undetected_address(index, on.address, on.prefix_length)?;
+        let options = AddressOptions { skips_detection: on.address.is_ipv6(), ..AddressOptions::default() };
+        netlink.add_address_as(options, index, on.address, on.prefix_length)?;
     }
     netlink.set_up(index)
 }

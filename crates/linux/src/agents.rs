@@ -7,11 +7,13 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{Builder, JoinHandle};
 
 use careof_agent::{
-    Carrier, Device, ForeignSetup, HomeNetwork, HomeSetup, Hooks, HostOptions, MobileSetup, Setup, Status,
+    AnySetup, Carrier, Device, ForeignSetup, HomeNetwork, HomeSetup, Hooks, HostOptions, MobileSetup, Setup,
+    Status,
 };
-use careof_base::{Duration, RandomStream};
+use careof_base::{Duration, Instant, RandomStream};
 use careof_lab::{Clock, Error, Host};
-use careof_mobility::v4::{Event, HandoverEvent, Notice, PathProperties};
+use careof_mobility::v4::{HandoverEvent, Notice, PathProperties};
+use careof_mobility::{v4, v6};
 use careof_plan::{AgentPlan, NodeId, Topology};
 use careof_scenario::Scenario;
 use nix::errno::Errno;
@@ -19,7 +21,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
 use crate::error::WorldError;
-use crate::report::Report;
+use crate::report::{AgentEvent, Report};
 
 /// What an agent is told.
 enum Command {
@@ -97,7 +99,7 @@ impl AgentThread {
     pub(crate) fn start(
         node: NodeId,
         host: &Host,
-        setup: Setup,
+        setup: AnySetup,
         clock: Clock,
         random: RandomStream,
         reports: Sender<Report>,
@@ -228,11 +230,21 @@ fn switch(
     Ok(())
 }
 
+/// The next thing that an agent of either version tells.
+fn next_event(carrier: &mut Carrier) -> Option<(Instant, AgentEvent)> {
+    let of_ipv4 = carrier.poll_event().map(|(at, event)| (at, AgentEvent::V4(event)));
+    of_ipv4.or_else(|| carrier.poll_ipv6_event().map(|(at, event)| (at, AgentEvent::V6(event))))
+}
+
 /// Passes on what the agent tells; whether a handover began.
 fn tell_events(carrier: &mut Carrier, node: NodeId, reports: &Sender<Report>) -> bool {
     let mut initiated = false;
-    while let Some((at, event)) = carrier.poll_event() {
-        initiated |= matches!(event, Event::Handover(HandoverEvent::Initiated { .. }));
+    while let Some((at, event)) = next_event(carrier) {
+        initiated |= matches!(
+            event,
+            AgentEvent::V4(v4::Event::Handover(HandoverEvent::Initiated { .. }))
+                | AgentEvent::V6(v6::Event::Handover(HandoverEvent::Initiated { .. }))
+        );
         let registered = carrier.is_registered();
         let _ = reports.send(Report::Agent { node, at, event, registered });
     }

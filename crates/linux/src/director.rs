@@ -2,7 +2,6 @@
 //! books of what everybody tells.
 
 use std::collections::BTreeSet;
-use std::net::Ipv4Addr;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
@@ -10,14 +9,15 @@ use careof_agent::Status;
 use careof_base::{Duration, Instant};
 use careof_lab::{Change, Clock, Direction, Error, LinkReport, Sightings, Tap};
 use careof_metrics::Handover as MeasuredHandover;
-use careof_mobility::v4::{
-    Change as BindingChange, DeliveryMethod, Event, HandoverEvent, InterfaceId, Notice,
-};
+use careof_mobility::v4::{Change as BindingChange, DeliveryMethod, VisitorChanged};
+use careof_mobility::{HandoverEvent, InterfaceId, Notice, v4, v6};
 use careof_plan::{
-    Locator, NodeId, Side, Step, Topology, Tunnelling, announced_path, down_of, fate_of_queue, first_peer,
-    is_told, new_path, tunnel_overhead, up_of,
+    Locator, NodeId, Plan, Side, Step, Topology, Tunnelling, announced_path, down_of, fate_of_queue,
+    first_peer, is_told, new_path, tunnel_overhead, up_of,
 };
-use careof_scenario::{CareOf, Handover, HandoverStyle, LinkId, QueuedFate, Role, Routing, Scenario};
+use careof_scenario::{
+    CareOf, Handover, HandoverStyle, LinkId, Protocol, QueuedFate, Role, Routing, Scenario,
+};
 
 use crate::agents::AgentThread;
 use crate::application::Worker;
@@ -26,7 +26,7 @@ use crate::error::WorldError;
 use crate::media::{Attention, shortcuts};
 use crate::network::{Network, give_address};
 use crate::programs::ProgramOutput;
-use crate::report::{ApplicationEvent, Report};
+use crate::report::{AgentEvent, ApplicationEvent, Report};
 use crate::sampler::Sampler;
 
 /// How often the tap is emptied while nobody reports anything.
@@ -66,6 +66,39 @@ pub(crate) struct DirectedFlow {
     pub(crate) worker: Worker,
 }
 
+/// What an agent tells that something is to be done about.
+enum Told<'a> {
+    /// The mobile node can be reached by this interface.
+    Registered { to: InterfaceId },
+    /// A binding changed.
+    Binding { home_address: Locator, care_of: Locator, change: BindingChange },
+    /// A foreign agent's visitor came, stayed or left.
+    Visitor(&'a VisitorChanged),
+}
+
+impl<'a> Told<'a> {
+    fn of(event: &'a AgentEvent, plan: &Plan) -> Option<Self> {
+        Some(match event {
+            AgentEvent::V4(v4::Event::Handover(HandoverEvent::Registered { to, .. }))
+            | AgentEvent::V6(v6::Event::Handover(HandoverEvent::Registered { to, .. })) => {
+                Self::Registered { to: *to }
+            }
+            AgentEvent::V4(v4::Event::Binding(changed)) => Self::Binding {
+                home_address: changed.home_address.into(),
+                care_of: changed.care_of.into(),
+                change: changed.change,
+            },
+            AgentEvent::V6(v6::Event::Binding(changed)) => Self::Binding {
+                home_address: plan.locate(changed.home_address.into()),
+                care_of: plan.locate(changed.care_of.into()),
+                change: changed.change,
+            },
+            AgentEvent::V4(v4::Event::Visitor(changed)) => Self::Visitor(changed),
+            _ => return None,
+        })
+    }
+}
+
 /// Everything that runs.
 pub(crate) struct Director {
     pub(crate) scenario: Arc<Scenario>,
@@ -76,6 +109,8 @@ pub(crate) struct Director {
     pub(crate) sightings: Sightings,
     pub(crate) books: Books,
     pub(crate) agents: Vec<AgentThread>,
+    /// Routers that advertise themselves to the mobile node.
+    pub(crate) routers: Vec<Worker>,
     pub(crate) flows: Vec<DirectedFlow>,
     /// What makes two connections of one.
     pub(crate) relay: Option<Worker>,
@@ -89,7 +124,7 @@ pub(crate) struct Director {
     /// The handover under way: begun, its registration not yet accepted.
     pub(crate) current: Option<usize>,
     /// Care-of addresses that the home agent sends to.
-    pub(crate) bindings: BTreeSet<Ipv4Addr>,
+    pub(crate) bindings: BTreeSet<Locator>,
     /// Who has more to do with packets on a medium than to pass them on.
     pub(crate) attention: Attention,
     pub(crate) is_reachable: bool,
@@ -143,6 +178,7 @@ impl Director {
                         self.flows.clear();
                         self.relay = None;
                         self.agents.clear();
+                        self.routers.clear();
                         return;
                     }
                     Ok(report) => self.handle(report),
@@ -362,6 +398,10 @@ impl Director {
     fn raise_link(&self, link: LinkId) -> Result<(), WorldError> {
         self.set_carriers(link, true)?;
         let (Some(mobile), Some(index)) = (self.mobile(), self.interface_of(link)) else { return Ok(()) };
+        if is_mobile_ipv6(&self.scenario) {
+            // Its kernel forms one of what the router there advertises.
+            return Ok(());
+        }
         let interface = &self.topology.place(mobile).interfaces[index];
         let is_home = self.topology.home_address() == Some(interface.address);
         if self.is_co_located() || is_home {
@@ -411,46 +451,48 @@ impl Director {
         &mut self,
         node: NodeId,
         at: Instant,
-        event: &Event,
+        event: &AgentEvent,
         registered: bool,
     ) -> Result<(), WorldError> {
         let is_mobile = self.mobile() == Some(node);
-        match event {
-            Event::Handover(HandoverEvent::Registered { to, .. }) if is_mobile => {
+        let Some(told) = Told::of(event, &self.topology.plan) else { return Ok(()) };
+        match told {
+            Told::Registered { to } if is_mobile => {
                 self.is_reachable = true;
                 self.books.note(at, Record::Path(true));
-                self.handover_is_ready(at, *to)?;
+                self.handover_is_ready(at, to)?;
                 self.open_flows(self.clock.now());
             }
-            Event::Binding(_) if is_mobile && !registered => {
+            Told::Registered { .. } => {}
+            Told::Binding { .. } if is_mobile && !registered => {
                 self.is_reachable = false;
                 self.books.note(at, Record::Path(false));
             }
-            Event::Binding(_) if is_mobile => {}
-            Event::Binding(change) => {
+            Told::Binding { home_address, care_of, change }
+                if self.topology.place(node).role == Role::HomeAgent =>
+            {
                 let simultaneous =
                     self.scenario.mobility.as_ref().is_some_and(|mobility| mobility.simultaneous_bindings);
-                match change.change {
+                match change {
                     BindingChange::Created | BindingChange::Updated => {
                         if !simultaneous {
                             self.bindings.clear();
                         }
-                        self.bindings.insert(change.care_of);
+                        self.bindings.insert(care_of);
                     }
                     BindingChange::Removed | BindingChange::Expired => {
-                        self.bindings.remove(&change.care_of);
+                        self.bindings.remove(&care_of);
                     }
                 }
                 let is_away = !self.bindings.is_empty();
-                self.pay_attention(|attention, _| {
-                    attention.home_agent(node, change.home_address.into(), is_away);
-                })?;
+                self.pay_attention(|attention, _| attention.home_agent(node, home_address, is_away))?;
                 self.binding_changed()?;
             }
-            Event::Visitor(visitor) => {
+            // The mobile node's own view, or a correspondent node's.
+            Told::Binding { .. } => {}
+            Told::Visitor(visitor) => {
                 self.pay_attention(|attention, routing| attention.foreign_agent(node, visitor, routing))?;
             }
-            _ => {}
         }
         Ok(())
     }
@@ -503,9 +545,8 @@ impl Director {
         let (Some(mobile), Some(index)) = (self.mobile(), self.interface_of(link)) else { return false };
         let interface = &self.topology.place(mobile).interfaces[index];
         let peer = self.topology.place(interface.peer);
-        self.bindings.iter().any(|care_of| {
+        self.bindings.iter().any(|&care_of| {
             // A foreign agent's address stands for the link to its visitor.
-            let care_of = Locator::of_ipv4(*care_of);
             care_of == interface.address || peer.interfaces.iter().any(|own| own.address == care_of)
         })
     }
@@ -538,7 +579,8 @@ impl Director {
         let peer = first.map_or_else(|| self.topology.entrance(down_of(link)), |(_, peer)| peer);
         let address = self.topology.address_of(peer).to_ipv4();
         let method = self.plan.as_ref().map(|plan| plan.policy.lookup(address, None));
-        let reverse = !is_home && method == Some(DeliveryMethod::ReverseTunnel);
+        let both_ways = method == Some(DeliveryMethod::ReverseTunnel) || is_mobile_ipv6(&self.scenario);
+        let reverse = !is_home && both_ways;
         let tunnelling = Tunnelling { overhead: u32::from(overhead), reverse, ..Tunnelling::default() };
         new_path(&self.scenario, &self.topology, link, tunnelling, mss)
     }
@@ -571,6 +613,7 @@ impl Director {
         }
         self.relay = None;
         let agents = self.agents.iter_mut().filter_map(AgentThread::stop).collect();
+        self.routers.clear();
         while let Ok(report) = self.inbox.try_recv() {
             match report {
                 Report::TakeEvents(_) | Report::Finish(_) | Report::Quit => self.late.push(report),
@@ -588,7 +631,12 @@ impl Director {
 pub(crate) fn advertises_on(scenario: &Scenario, link: LinkId) -> bool {
     let anchor = scenario.node(scenario.link(link).ends[0]).role;
     let is_home = scenario.mobility.as_ref().is_some_and(|mobility| mobility.home == Some(link));
-    anchor == Role::ForeignAgent || (is_home && anchor == Role::HomeAgent)
+    // Over IPv6 every router does that a mobile node comes to.
+    is_mobile_ipv6(scenario) || anchor == Role::ForeignAgent || (is_home && anchor == Role::HomeAgent)
+}
+
+pub(crate) fn is_mobile_ipv6(scenario: &Scenario) -> bool {
+    scenario.mobility.as_ref().is_some_and(|mobility| mobility.protocol == Protocol::MobileIpv6)
 }
 
 /// What the emulator does by itself at its time: access links that go up and down.

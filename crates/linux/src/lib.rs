@@ -8,6 +8,7 @@ mod books;
 mod director;
 mod error;
 mod media;
+mod mobile_ipv6;
 mod network;
 mod pattern;
 mod probe;

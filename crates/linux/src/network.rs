@@ -12,10 +12,11 @@ use careof_lab::{
 };
 use careof_link::Fate;
 use careof_plan::{Locator, NodeId, OneWayId, Place, Plan, Route, Subnet, Topology, down_of};
-use careof_scenario::{LinkId, Role, Scenario};
+use careof_scenario::{LinkId, Mobility, Role, Scenario};
 
-use crate::director::advertises_on;
+use crate::director::{advertises_on, is_mobile_ipv6};
 use crate::error::WorldError;
+use crate::mobile_ipv6::parameters_of_mobile_node;
 
 /// Between the last preparation and the beginning of the run's time.
 const RUN_UP: Duration = Duration::from_millis(150);
@@ -65,7 +66,20 @@ impl Network {
             // Access links wait for the mobile node, and whoever there has to know what they do knows that.
             let waits = [link.access && advertises_on(scenario, LinkId(index)), link.access];
             let attach = |end: usize, mtu: u16| {
-                attach(&hosts, topology, ways[end], &link.name, mtu, (waits[end], link.access && end == 1))
+                let comes_and_goes = link.access && end == 1;
+                let device =
+                    attach(&hosts, topology, ways[end], &link.name, mtu, (waits[end], comes_and_goes))?;
+                if let (true, true, Some(mobility)) =
+                    (comes_and_goes, is_mobile_ipv6(scenario), &scenario.mobility)
+                {
+                    let node = topology.entrance(ways[end]);
+                    let interface =
+                        topology.place(node).interfaces.iter().find(|interface| interface.out == ways[end]);
+                    let address = interface.map_or(Locator::NOWHERE, |interface| interface.address);
+                    let host = &hosts[usize::from(node.0)];
+                    have_addresses_formed(host, &link.name, mobility, topology.address(address))?;
+                }
+                Ok::<_, WorldError>(device)
             };
             devices.push([attach(0, link.down.mtu)?, attach(1, link.up.mtu)?]);
         }
@@ -259,6 +273,19 @@ fn attach(
     Ok(tun)
 }
 
+/// Has an interface of the mobile node form its addresses of what routers advertise, as the plan has them.
+fn have_addresses_formed(host: &Host, name: &str, mobility: &Mobility, planned: IpAddr) -> Result<(), Error> {
+    let IpAddr::V6(planned) = planned else { return Ok(()) };
+    let parameters = parameters_of_mobile_node(mobility, name);
+    let name = name.to_owned();
+    host.run(move || {
+        parameters.iter().try_for_each(|(name, value)| set_sysctl(name, value))?;
+        let mut netlink = Netlink::open()?;
+        let index = netlink.index_of(&name)?;
+        netlink.autoconfigure_as(index, planned)
+    })?
+}
+
 /// The static routes of a host, and the address of a home agent whose home network has no link.
 fn add_routes(host: &Host, topology: &Topology, place: &Place) -> Result<(), Error> {
     let mut wanted = Vec::new();
@@ -273,6 +300,8 @@ fn add_routes(host: &Host, topology: &Topology, place: &Place) -> Result<(), Err
                 let via = place.interface(index).peer_address;
                 wanted.push((topology.address(subnet.host(0)), topology.address(via)));
             }
+            // Of Mobile IPv6 the agent itself has the address.
+            Route::Home if topology.plan != Plan::Ipv4 => {}
             Route::Home => own = topology.home_agent_address.map(|own| topology.address(own)),
             Route::Via(_) | Route::Local | Route::Unreachable => {}
         }
@@ -282,7 +311,7 @@ fn add_routes(host: &Host, topology: &Topology, place: &Place) -> Result<(), Err
         let mut netlink = Netlink::open()?;
         if let Some(own) = own {
             let loopback = netlink.index_of("lo")?;
-            netlink.add_undetected_address(loopback, own, if own.is_ipv4() { 32 } else { 128 })?;
+            netlink.add_address(loopback, own, if own.is_ipv4() { 32 } else { 128 })?;
         }
         for (to, via) in wanted {
             let to = KernelRoute::to(to, prefix_len, 0);

@@ -2,7 +2,7 @@
 
 use careof_plan::{lay_out, refuse_what_no_world_can};
 use careof_scenario::{
-    Assist, AssistPlace, CareOf, IpVersion, Mobility, QueuedFate, Routing, Scenario, Workload,
+    Assist, AssistPlace, CareOf, Mobility, Protocol, QueuedFate, Routing, Scenario, Workload,
 };
 
 use crate::error::WorldError;
@@ -41,14 +41,6 @@ pub(crate) fn refuse_what_linux_cannot(scenario: &Scenario) -> Result<(), WorldE
                 .to_owned(),
         });
     }
-    if let Some(mobility) = scenario.mobility.as_ref().filter(|_| scenario.ip_version == IpVersion::V6) {
-        return Err(WorldError::Unsupported {
-            key: "mobility.protocol".to_owned(),
-            found: format!("\"{}\"", mobility.protocol),
-            remedy: "over IPv6 this world has no agents yet: use the simulator, or leave [mobility] out"
-                .to_owned(),
-        });
-    }
     for (index, flow) in scenario.flows.iter().enumerate() {
         if let Workload::Probe { link } = flow.workload
             && scenario.link(link).straight
@@ -76,6 +68,15 @@ pub(crate) fn refuse_what_linux_cannot(scenario: &Scenario) -> Result<(), WorldE
         });
     }
     if let Some(mobility) = &scenario.mobility {
+        if let (Protocol::MobileIpv6, Some(home)) = (mobility.protocol, mobility.home) {
+            return Err(WorldError::Unsupported {
+                key: "mobility.home".to_owned(),
+                found: format!("\"{}\"", scenario.link(home).name),
+                remedy:
+                    "over IPv6 a home network of this world has no link: leave it out, or use the simulator"
+                        .to_owned(),
+            });
+        }
         if mobility.care_of == CareOf::Dhcp {
             return Err(WorldError::Unsupported {
                 key: "mobility.care_of".to_owned(),
@@ -87,7 +88,7 @@ pub(crate) fn refuse_what_linux_cannot(scenario: &Scenario) -> Result<(), WorldE
         for (key, wanted) in
             [("route_optimization", mobility.route_optimization), ("smooth_handoff", mobility.smooth_handoff)]
         {
-            if wanted {
+            if wanted && mobility.protocol == Protocol::MobileIpv4 {
                 return Err(WorldError::Unsupported {
                     key: format!("mobility.{key}"),
                     found: "true".to_owned(),

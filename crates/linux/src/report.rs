@@ -7,7 +7,7 @@ use careof_agent::AssistEvent;
 use careof_base::Instant;
 use careof_lab::TcpInfo;
 use careof_metrics::{ProbeSummary, Summary};
-use careof_mobility::v4::Event as AgentEvent;
+use careof_mobility::{v4, v6};
 use careof_plan::{NodeId, Side};
 use careof_trace::Columns;
 
@@ -49,6 +49,15 @@ pub(crate) enum Report {
     Finish(Sender<std::io::Result<Summary>>),
     /// The owner is gone.
     Quit,
+}
+
+/// What an agent tells.
+#[derive(Clone, Debug)]
+pub(crate) enum AgentEvent {
+    /// One of Mobile IPv4.
+    V4(v4::Event),
+    /// One of Mobile IPv6.
+    V6(v6::Event),
 }
 
 /// What an application tells.

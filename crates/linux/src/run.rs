@@ -5,7 +5,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
-use careof_agent::HostOptions;
+use careof_agent::{AnySetup, HostOptions};
 use careof_base::{Duration, Instant};
 use careof_lab::{Clock, Error, Sightings};
 use careof_metrics::Summary;
@@ -23,6 +23,7 @@ use crate::books::{BookedFlow, Books};
 use crate::director::{DirectedFlow, Director, Outcome, schedule};
 use crate::error::WorldError;
 use crate::media::{Attention, shortcuts};
+use crate::mobile_ipv6::{self, start_routers};
 use crate::network::Network;
 use crate::programs::{ProgramOutput, refuse_missing};
 use crate::refusal::refuse_what_linux_cannot;
@@ -98,19 +99,21 @@ impl LinuxRun {
         schedule(&network, &scenario, &script)?;
 
         let (reports, inbox) = channel();
-        let mut agents = Vec::new();
+        let (mut agents, mut routers) = (Vec::new(), Vec::new());
         let mut plan = None;
         for index in 0..topology.places.len() {
             let node = NodeId(index as u16);
+            routers.extend(start_routers(&scenario, &topology, &network, (run, clock), node, &reports)?);
             let found = agent(&scenario, &topology, run, node)
                 .map_err(|error| WorldError::Agent(error.to_string()))?;
-            let Some(found) = found else { continue };
-            if let AgentPlan::Mobile(config) = &found {
+            if let Some(AgentPlan::Mobile(config)) = &found {
                 plan = Some(config.clone());
             }
             let place = topology.place(node);
             let random = stream(&scenario, run, &format!("agent.{}", place.name));
-            let Some(setup) = setup(&scenario, &topology, node, found) else { continue };
+            let of_ipv4 = found.and_then(|found| setup(&scenario, &topology, node, found)).map(AnySetup::V4);
+            let of_ipv6 = mobile_ipv6::setup(&scenario, &topology, run, node)?.map(AnySetup::V6);
+            let Some(setup) = of_ipv4.or(of_ipv6) else { continue };
             let host = network.host(node);
             agents.push(AgentThread::start(node, host, setup, clock, random, reports.clone())?);
         }
@@ -147,6 +150,7 @@ impl LinuxRun {
             sightings: Sightings::default(),
             books,
             agents,
+            routers,
             flows,
             relay: relaying,
             sampler,

@@ -14,7 +14,6 @@ mod monitor;
 mod neighbour;
 mod route;
 mod rule;
-mod undetected_address;
 
 use std::io;
 use std::net::IpAddr;

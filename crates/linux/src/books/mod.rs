@@ -4,6 +4,7 @@
 //! Sightings of packets, samples of the kernel's TCP and what agents and applications tell come from several threads.
 //! They wait here until nothing earlier can come any more.
 
+mod agents;
 mod connection;
 mod datagram;
 mod datagrams;
@@ -21,18 +22,13 @@ use careof_metrics::{
     AssistDeed, BlackHoles, Direction, FlowMetrics, Handover, HandoverMetrics, NewPath, ProbeSummary,
     TcpSummary, Transmission,
 };
-use careof_mobility::v4::{Event as AgentEvent, InterfaceId};
-use careof_plan::{
-    Captures, Digest, NodeId, OneWayId, Side, Topology, arp_text, binding_text, handover_comment,
-    handover_text, note_hole, stall_threshold, visitor_text,
-};
+use careof_mobility::InterfaceId;
+use careof_plan::{Captures, Digest, NodeId, OneWayId, Side, Topology, note_hole, stall_threshold};
 use careof_scenario::{Role, Scenario};
-use careof_trace::{
-    AssistRecord, Event, EventLog, FlowId as TraceFlow, LinkId as TraceLink, NodeId as TraceNode, TcpState,
-};
+use careof_trace::{AssistRecord, Event, EventLog, FlowId as TraceFlow, NodeId as TraceNode, TcpState};
 use careof_wire::SeqNumber;
 
-use crate::report::ApplicationEvent;
+use crate::report::{AgentEvent, ApplicationEvent};
 use connection::{Connection, ConnectionEnd, PendingTimeout, Stretch};
 use datagram::Reassembler;
 use datagrams::Datagrams;
@@ -445,71 +441,6 @@ impl Books {
             }
         };
         note_hole(&mut self.black_holes, at, (&place.name, towards), flow, news);
-    }
-
-    fn enter_agent_event(&mut self, at: Instant, node: NodeId, event: &AgentEvent) {
-        let trace_node = TraceNode(node.0);
-        match event {
-            AgentEvent::Handover(event) => {
-                let (interface, text) = handover_text(event);
-                let way = self.way_of(node, interface);
-                self.note_handover(at, node, way, event.name(), &text);
-            }
-            AgentEvent::Binding(change) => {
-                let detail = self.log.detail(format_args!("{}", binding_text(change)));
-                self.log.push(Event::binding(at, trace_node, change.change.name(), detail));
-            }
-            AgentEvent::ReverseTunnelEnded { .. } => {}
-            AgentEvent::Visitor(change) => {
-                let detail = self.log.detail(format_args!("{}", visitor_text(change)));
-                self.log.push(Event::binding(at, trace_node, change.change.name(), detail));
-            }
-            AgentEvent::Arp(event) => {
-                let (cause, interface, text) = arp_text(event);
-                let way = interface.and_then(|interface| self.way_of(node, interface));
-                let detail = self.log.detail(format_args!("{text}"));
-                let link = way.map(|way| TraceLink(way.0 as u16));
-                self.log.push(Event::arp(at, trace_node, link, cause, detail));
-            }
-            AgentEvent::Registration(event) => self.count_registration(event),
-            // The messages themselves are in the trace, and the agent counts what it drops.
-            AgentEvent::Agent(_) | AgentEvent::Dropped { .. } => {}
-        }
-    }
-
-    fn count_registration(&mut self, event: &careof_mobility::v4::RegistrationEvent) {
-        use careof_mobility::v4::RegistrationStep as Step;
-        let count = match event.step {
-            Step::RequestSent { .. } => &mut self.registrations.sent,
-            Step::Accepted { .. } => &mut self.registrations.accepted,
-            Step::Denied { .. } => &mut self.registrations.denied,
-            _ => return,
-        };
-        *count += 1;
-    }
-
-    fn note_handover(
-        &mut self,
-        at: Instant,
-        node: NodeId,
-        way: Option<OneWayId>,
-        phase: &'static str,
-        text: &str,
-    ) {
-        let detail = self.log.detail(format_args!("{text}"));
-        let link = way.map(|way| TraceLink(way.0 as u16));
-        self.log.push(Event::handover(at, TraceNode(node.0), link, phase, detail));
-        if let Some(capture) = &mut self.capture {
-            let name = &self.topology.place(node).name;
-            let link = way.and_then(|way| self.ways.get(way.0 as usize & !1));
-            let link = link.and_then(|way| way.strip_suffix(".down"));
-            capture.comment(at, node, &handover_comment(name, phase, link, text));
-        }
-    }
-
-    /// The one-way link that leaves `node` by an interface.
-    fn way_of(&self, node: NodeId, interface: InterfaceId) -> Option<OneWayId> {
-        self.topology.place(node).interfaces.get(usize::from(interface.0)).map(|interface| interface.out)
     }
 
     fn enter_application_event(&mut self, at: Instant, flow: usize, event: ApplicationEvent) {

@@ -8,6 +8,7 @@ mod common;
 mod dhcp;
 mod ipv6;
 mod media;
+mod mobile_ipv6;
 mod path_mtu;
 mod split;
 mod worlds;

@@ -1,0 +1,86 @@
+//! Mobile IPv6 on real hosts: the kernel's TCP, its neighbor discovery and its addresses. Where this machine has no namespaces or no
+//! TUN devices for this user the tests say so and pass.
+
+use crate::common::{Ran, paced, slower};
+use careof_metrics::{Resumption, summary_json};
+use careof_trace::Columns;
+
+const WALK: &str = r#"
+duration = "8 s"
+[links]
+first = { rate = "4 Mbit/s", delay = "10 ms" }
+second = { rate = "2 Mbit/s", delay = "30 ms" }
+[mobility]
+protocol = "mobile-ipv6"
+[[handover]]
+at = "3 s"
+from = "first"
+to = "second"
+style = "break-before-make"
+interruption = "500 ms"
+queued = "drop"
+[[flow]]
+name = "download"
+from = "correspondent"
+to = "mobile"
+tcp = { variant = "kernel", congestion = "reno" }
+[[flow]]
+name = "upload"
+from = "mobile"
+to = "correspondent"
+tcp = { variant = "kernel", congestion = "reno" }
+"#;
+
+fn messages<'a>(events: &'a Columns, kind: &'a str, message: &'a str) -> impl Iterator<Item = usize> + 'a {
+    let [kinds, messages] = ["kind", "message"].map(|name| events.by_name(name).unwrap());
+    (0..events.rows())
+        .filter(move |row| kinds.text(*row) == Some(kind) && messages.text(*row) == Some(message))
+}
+
+fn walked(more: &str) -> Option<Ran> {
+    let text = WALK.replace("[[handover]]", &format!("{more}\n[[handover]]"));
+    let times = [("duration", 8, "s"), ("at", 3, "s"), ("interruption", 500, "ms")];
+    let later = |pace| slower(&text, pace, &times);
+    let is_as_planned = |Ran { summary, .. }: &Ran| {
+        let mut flows = summary.handovers.iter().flat_map(|handover| &handover.flows);
+        !summary.handovers.is_empty() && flows.all(|flow| flow.stall == Resumption::Resumed)
+    };
+    paced(later, is_as_planned)
+}
+
+#[test]
+fn connections_survive_a_handover_of_mobile_ipv6_and_every_byte_arrives_in_its_place() {
+    let Some(Ran { summary, events, .. }) = walked("") else { return };
+    let [handover] = &summary.handovers[..] else { panic!("{} handovers", summary.handovers.len()) };
+    assert!(handover.ready_at.is_some(), "{}", summary_json(&summary));
+    for flow in &handover.flows {
+        assert!(flow.bytes_delivered > 0, "by the second link: {}", summary_json(&summary));
+    }
+    let mobility = summary.mobility.as_ref().unwrap();
+    let (sent, accepted) = (mobility.registrations_sent, mobility.registrations_accepted);
+    assert!((2..=sent).contains(&accepted), "{accepted} of {sent}");
+    // The mobile node forms the addresses of the plan, and everybody understands what is said.
+    for message in ["RouterAdvertisement", "BindingUpdate", "BindingAcknowledgement"] {
+        assert!(messages(&events, "message-received", message).count() >= 2, "{message}");
+    }
+    let details = events.by_name("detail").unwrap();
+    for care_of in ["2001:db8:0:1:0:ff:fe00:102", "2001:db8:0:2:0:ff:fe00:202"] {
+        let is_bound = |row: &usize| details.text(*row).is_some_and(|text| text.contains(care_of));
+        assert!((0..events.rows()).any(|row| is_bound(&row)), "{care_of}");
+    }
+    assert_eq!(messages(&events, "message-sent", "Malformed").count(), 0);
+}
+
+#[test]
+fn with_route_optimisation_packets_pass_the_home_agent_by() {
+    let Some(Ran { summary, events, .. }) = walked("route_optimization = true") else { return };
+    for message in ["HomeTestInit", "CareOfTestInit", "HomeTest", "CareOfTest"] {
+        assert!(messages(&events, "message-received", message).count() >= 1, "{message}");
+    }
+    let knows =
+        |row: &usize| messages(&events, "message-received", "BindingUpdate").any(|other| other == *row);
+    let nodes = events.by_name("node").unwrap();
+    let of_correspondent =
+        (0..events.rows()).filter(knows).filter(|row| nodes.text(*row) == Some("correspondent")).count();
+    assert!(of_correspondent >= 1, "{}", summary_json(&summary));
+}
