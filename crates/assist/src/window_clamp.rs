@@ -13,6 +13,8 @@
 //! - **When.** For connections that have come from a faster path. One that began on the path in use has found its window by itself,
 //!   and holding it to the product there would shorten its round trip, and with it the timeout, ahead of a handover: that makes
 //!   the timeouts after it more, not fewer.
+//! - **After a replay** what the path takes was measured, whatever was said ([`crate::Replay`]): the window is that, half as much again and ten packets,
+//!   which wait for the path at the agent, and what is on its way between there and the sender.
 //! - **What it does.** It lowers windows, and never so far that their right edge moves to the left of where it was seen: a window
 //!   closes only as data are acknowledged (RFC 9293 section 3.8.6). It rounds up to the unit of the window's scale, so a scale whose unit
 //!   exceeds what one acknowledgement acknowledges keeps a window from closing. At least two segments stay, so that the receiver

@@ -11,7 +11,7 @@
 //! - *There is none for a whole round trip,* though something waited here all that time: the window grows by an eighth, of which
 //!   nothing can be seen in the next round trip. If there is still none in the one after that, the window opens again as slow start does. So a rate that was told too low, or was lower once, is put right within a few round trips.
 //! - *Something is lost:* nothing changes for a round trip but a window that opens, by a quarter. What arrives meanwhile is what the
-//!   path carries. Where losses have another reason, next to all arrives, and the window stays.
+//!   path carries, and that is the window then. Where losses have another reason, next to all arrives, and the window stays.
 //! - Packets go at the window's rate, a quarter faster lest the pace be what limits, and twice as fast while the window opens.
 //!
 //! While nothing waits here it is the sender that limits, and nothing is learnt but how long packets take. A base that is too short
@@ -63,7 +63,8 @@ impl Arrived {
         }
         let arrived = so_far.get_or_insert_default();
         arrived.bytes += u64::from(kept.size);
-        let is_younger = kept.stamp.zip(echo).is_some_and(|(stamp, echo)| stamp.wrapping_sub(echo) as i32 > 0);
+        let is_younger =
+            kept.stamp.zip(echo).is_some_and(|(stamp, echo)| stamp.wrapping_sub(echo) as i32 > 0);
         if tells && !kept.is_behind && !is_younger {
             arrived.released = arrived.released.max(kept.clearly_released(left_is_lost).map(|sent| sent.at));
         }
@@ -173,7 +174,8 @@ impl PathWindow {
     fn follow_guess(&mut self) {
         if self.is_guess {
             let holds = DataRate::from_bits_per_second(self.guess).bits_in(self.round_trip()) / 8;
-            self.window = if self.is_told { holds + LOW * self.packet } else { (holds / 2).max(INITIAL * self.packet) };
+            self.window =
+                if self.is_told { holds + LOW * self.packet } else { (holds / 2).max(INITIAL * self.packet) };
         }
     }
 
@@ -280,7 +282,13 @@ impl PathWindow {
     }
 
     /// A packet took so long.
-    fn judge(&mut self, now: Instant, released: Instant, took: Duration, &Seen { out, waits, packet }: &Seen) {
+    fn judge(
+        &mut self,
+        now: Instant,
+        released: Instant,
+        took: Duration,
+        &Seen { out, waits, packet }: &Seen,
+    ) {
         let Some(round) = self.round else { return };
         let queued = self.queued(out, took);
         let holds = out - queued;
@@ -298,7 +306,10 @@ impl PathWindow {
         if round.is_limited && round.holds && (round.is_busy || queued > low) {
             let carries = u128::from(round.bytes) * self.round_trip().as_nanos() / lasted;
             let carries = u64::try_from(carries).unwrap_or(u64::MAX);
-            self.window = self.window.min(carries.saturating_add(low)).max(LEAST * packet);
+            if carries.saturating_add(low) < self.window {
+                // What is under way still saw the queue of before.
+                return self.shrink(now, carries.saturating_add(low), packet);
+            }
         } else if round.is_limited && !self.is_opening && queued < low {
             if !round.has_grown {
                 self.is_guess = false;
@@ -387,7 +398,8 @@ mod tests {
                 }
                 out += PACKET;
                 // Three packets later it is clear that one is lost.
-                let heard = free.max(now) + self.round_trip + if is_lost { 3 * packet } else { Duration::ZERO };
+                let heard =
+                    free.max(now) + self.round_trip + if is_lost { 3 * packet } else { Duration::ZERO };
                 let index = acks.partition_point(|(at, ..)| *at <= heard);
                 acks.insert(index, (heard, now, is_lost));
                 let pace = window.pace().and_then(|pace| pace.time_for_bits(PACKET * 8));
@@ -399,7 +411,9 @@ mod tests {
 
     #[test]
     fn a_path_is_used_and_its_queue_does_not_overflow_when_its_rate_is_told() {
-        for (rate, ms, queue) in [(1_000_000, 300, 8), (200_000, 40, 8), (10_000_000, 100, 20), (3_000_000, 300, 20)] {
+        for (rate, ms, queue) in
+            [(1_000_000, 300, 8), (200_000, 40, 8), (10_000_000, 100, 20), (3_000_000, 300, 20)]
+        {
             let course = Path::of(rate, ms, queue).run(Some(rate), 0);
             assert!(course.used > 0.97 && course.dropped == 0, "{rate} bit/s, {ms} ms: {course:?}");
         }
@@ -461,7 +475,11 @@ mod tests {
                 now += Duration::from_millis(took);
                 let out = window.window();
                 let released = Some(now.saturating_sub(Duration::from_millis(took)));
-                window.arrived(now, &Arrived { bytes: out, released }, &Seen { out, waits: true, packet: PACKET });
+                window.arrived(
+                    now,
+                    &Arrived { bytes: out, released },
+                    &Seen { out, waits: true, packet: PACKET },
+                );
             }
             assert_eq!(window.gives_way(), took == 500, "{window:?}");
         }

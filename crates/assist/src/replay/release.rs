@@ -4,20 +4,21 @@
 //! Varghese 1995). A burst would gain nothing, for the slowest link serialises at that rate in any case; but it would need a
 //! queue there as large as itself, and put itself in front of signalling and of other flows. The first packet goes at once.
 //!
-//! - *Somebody has said the rate*, or it is not known and *these flows were measured before the handover*: that is a first guess, and
-//!   acknowledgements of what was released say what the path is really like ([`super::rate_probe`]). A path like the last one is
-//!   then used at its rate from the first packet on, so that the sender's whole window is on its way within a round trip, which is
-//!   what lets today's senders undo their timeout; a faster one is found within a few round trips; on a slower one the link drops
-//!   the end of the window, as it would without a replay.
-//! - *As far as acknowledgements are in sight*, not more than twice what the path holds and two packets are released and
-//!   unacknowledged - once what it holds where the pace is the rate that was given - so that too high a guess costs a short queue,
-//!   not loss.
-//! - *Nothing is known, for the flow has just begun:* all at once. There is not more than its first windows.
-//! - *Few packets* need no pace: ten, an initial window (RFC 6928), if they are within rate times round trip or that is not known.
+//! - *As far as acknowledgements are in sight*, they say how much the path holds and how fast it is ([`super::path_window`]). No more is released
+//!   and unacknowledged than that and a few packets, so that no queue at the link overflows, however short it is.
+//! - *Until they have said something* the pace is the rate that somebody has said; if nobody has, the one at which *these flows were measured
+//!   before the handover*; and if they have just begun, there is none, for there is not more than their first windows.
+//! - *Few packets* need no pace: ten, an initial window (RFC 6928), if the path holds them.
 //!
-//! When all that was owed is out, what came behind it follows ever faster: the pace rises by the path's rate every round trip.
-//! An acknowledgement clock would otherwise keep the sender's surplus waiting here for good; so it moves on to the link, whose
-//! queue and discipline are there for it, and a replay ends however wrong the rate was that it was told.
+//! **Behind what was owed** the sender's surplus waits: today's senders undo their timeout, and take back a window that was right for
+//! the path that was left. On a slower one all of the surplus would go to the link's queue when the replay is over, and be lost in one piece: of
+//! 400 handovers drawn by chance most that did worse with a replay than without did so for that. So the window and the pace stay for
+//! as long as something waits, and ten round trips more, in which a sender may still be as fast as on the path that was left (BBR after a pause).
+//! Where [`crate::WindowClamp`] is used the advertised window follows: a sender is not asked for more than keeps the path busy
+//! ([`Replays::takes`]), and what waits gets less without a loss.
+//!
+//! Where acknowledgements are out of sight, what came behind what was owed follows ever faster: the pace rises by the path's rate every round
+//! trip. So a replay ends however wrong the rate was that it was told.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use core::net::Ipv4Addr;
