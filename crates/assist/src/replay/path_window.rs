@@ -4,9 +4,9 @@
 //! took)` for a packet that took `took` to be acknowledged, where one takes `base` without a queue. It is to be a few packets, so that
 //! the path never idles, and no queue overflows however short it is.
 //!
-//! - *Nobody has said the rate:* the window opens with ten packets (RFC 6928) and as slow start does, until a queue stands (as HyStart
+//! - *Nobody has said the rate:* the window opens with half of what the path that was left held, at least ten packets (RFC 6928), and as slow start does, until a queue stands (as HyStart
 //!   has it, Ha and Rhee 2008) or something is lost.
-//! - *Somebody has:* it opens with what the path holds then.
+//! - *Somebody has,* or the path is the one that was lost: it opens with what that holds.
 //! - *A queue stands:* the window shrinks by what is too much in it, at once, and nothing changes for a round trip.
 //! - *There is none for a whole round trip,* though something waited here all that time: the window grows by an eighth, of which
 //!   nothing can be seen in the next round trip. If there is still none in the one after that, the window opens again as slow start does. So a rate that was told too low, or was lower once, is put right within a few round trips.
@@ -27,7 +27,7 @@ use careof_base::{DataRate, Instant};
 
 use crate::keeping::Kept;
 
-/// Packets that a window begins with where nobody has said the rate (RFC 6928).
+/// Packets that a window begins with at least where nobody has said the rate (RFC 6928).
 const INITIAL: u64 = 10;
 /// Packets that are always let out: two for a receiver that acknowledges every second one, while two are on their way.
 const LEAST: u64 = 4;

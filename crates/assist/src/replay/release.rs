@@ -260,7 +260,11 @@ impl Course {
         }
         let Tally { waiting, waiting_bytes, out, .. } = self.total;
         let is_first = self.following_since.is_none() && self.idle_since.is_none();
-        let holds = self.given.map_or(self.path.window(), |rate| rate.bits_in(self.path.round_trip()) / 8);
+        let holds = match self.given {
+            Some(rate) => rate.bits_in(self.path.round_trip()) / 8,
+            None if self.heard => self.path.window(),
+            None => u64::MAX,
+        };
         if is_first && waiting <= FEW && waiting_bytes + out <= holds {
             return true;
         }
@@ -359,8 +363,9 @@ pub(super) fn join(cx: &mut Context<'_>, flow: &mut Flow, rules: &Rules) {
     if stream.replay.share.course != course.id {
         course.measured = course.measured.saturating_add(measured);
     }
-    // The path that was lost and is back is as it was.
-    let is_told = course.given.is_some() || (stream.replay.is_same_path && course.measured > 0);
+    // The path that was lost and is back is as it was; and to a foreign agent that was left no acknowledgements come that would say better.
+    let is_as_before = stream.replay.is_same_path || cx.config.place == Place::ForeignAgent;
+    let is_told = course.given.is_some() || (is_as_before && course.measured > 0);
     let guess = course.given.map_or(course.measured, DataRate::bits_per_second);
     let packet = course.packet();
     course.path.guess(guess, is_told, expected, packet);
