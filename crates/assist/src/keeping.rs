@@ -70,7 +70,7 @@ impl Kept {
 
     /// Whether it was released from here and may be on its way.
     fn is_out(&self) -> bool {
-        !self.is_sacked && self.sent().is_some_and(|sent| sent.by_us)
+        !self.is_sacked && self.sent().is_some_and(|sent| sent.by_us && !sent.left)
     }
 
     /// When it was released from here, if what acknowledges it says when that arrived: it is no second copy, and the path that was left
@@ -406,6 +406,7 @@ impl Queue {
 
     /// The path that all that was sent on went by is left.
     pub(crate) fn leave_path(&mut self) {
+        self.tally.out = 0;
         for kept in &mut self.packets {
             kept.is_repeated = false;
             if let Whereabouts::Sent(sent) = &mut kept.whereabouts {

@@ -42,6 +42,7 @@ mod io;
 mod keeping;
 mod lcd_kick;
 mod m_tcp;
+mod meter;
 mod mss_clamp;
 mod packet;
 mod path_queue;

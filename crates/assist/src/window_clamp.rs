@@ -13,13 +13,15 @@
 //! - **When.** For connections that have come from a faster path. One that began on the path in use has found its window by itself,
 //!   and holding it to the product there would shorten its round trip, and with it the timeout, ahead of a handover: that makes
 //!   the timeouts after it more, not fewer.
+//! - **After a replay** what the path takes was measured, whatever was said ([`crate::Replay`]): the window is that, half as much again and ten packets,
+//!   which wait for the path at the agent, and what is on its way between there and the sender.
 //! - **What it does.** It lowers windows, and never so far that their right edge moves to the left of where it was seen: a window
 //!   closes only as data are acknowledged (RFC 9293 section 3.8.6). It rounds up to the unit of the window's scale, so a scale whose unit
 //!   exceeds what one acknowledgement acknowledges keeps a window from closing. At least two segments stay, so that the receiver
 //!   need not delay its acknowledgements (RFC 9293 section 3.8.6.3). When a faster path comes, or one of which nothing is
 //!   known, one acknowledgement opens what was closed.
 //! - **Late, missing or wrong.** A path change that is told late leaves the queue to build up until then. A rate that is
-//!   told too low costs throughput for as long as the path is used; one too high does nothing. A round trip that is told too low
+//!   told too low costs throughput until more is delivered than that; one too high does nothing. A round trip that is told too low
 //!   is corrected: what is measured counts where it is larger.
 //! - **Sources.** Capacity of the link plus one segment: section 7.1.3 of the thesis on TCP over Mobile IP handovers between WaveLAN
 //!   and GSM (the paper `vertical`). A receiver that follows a vertical handover by its window: Gou, Pearce and Mitchell 2006.
@@ -35,6 +37,7 @@ use careof_wire::{Flags, Segment, SeqNumber};
 use crate::acknowledgement::{Wanted, may_be_edited};
 use crate::context::{Context, Passing};
 use crate::flow::Flow;
+use crate::meter::Meter;
 use crate::paths::{Usable, rate};
 use crate::{Kind, Place, Towards, Verdict, WindowClamp};
 
@@ -87,6 +90,16 @@ struct Edge {
     is_cut: bool,
     /// The flow came to the path in use from a faster one.
     follows: bool,
+    delivery: Delivery,
+}
+
+/// What the path in use delivers of one direction's data.
+#[derive(Clone, Copy, Debug, Default)]
+struct Delivery {
+    una: Option<SeqNumber>,
+    /// What fills a hole acknowledges what came before.
+    has_hole: bool,
+    meter: Meter,
 }
 
 impl State {
@@ -118,6 +131,7 @@ pub(crate) fn on_packet(cx: &Context<'_>, flow: &mut Flow, passing: &Passing<'_>
         return;
     }
     measure(cx, flow, passing);
+    note_delivery(cx, flow, passing);
     let edit = verdict.edit.unwrap_or_default();
     let ack = edit.ack.unwrap_or(passing.segment.ack);
     let window = edit.window.unwrap_or(passing.segment.window);
@@ -132,9 +146,10 @@ pub(crate) fn on_path(flow: &mut Flow, usable: &Usable) {
     flow.clamp.measured = None;
     flow.clamp.probe = None;
     for of in [Towards::Mobile, Towards::Peer] {
-        let follows = &mut flow.clamp.edge_mut(of).follows;
-        *follows = match rate(&usable.new, of).zip(rate(&usable.old, of)) {
-            Some((new, old)) => new < old || (new == old && *follows),
+        let edge = flow.clamp.edge_mut(of);
+        edge.delivery = Delivery::default();
+        edge.follows = match rate(&usable.new, of).zip(rate(&usable.old, of)) {
+            Some((new, old)) => new < old || (new == old && edge.follows),
             None => false,
         };
     }
@@ -190,11 +205,30 @@ fn allowed(cx: &Context<'_>, flow: &Flow, of: Towards, ack: SeqNumber, window: u
 
 /// The most that the path and the way behind it should hold.
 fn limit(cx: &Context<'_>, flow: &Flow, of: Towards) -> Option<u32> {
+    [limit_as_told(cx, flow, of), limit_of_replay(cx, flow, of)].into_iter().flatten().min()
+}
+
+/// A replay has measured the path: more than keeps it busy would only wait.
+fn limit_of_replay(cx: &Context<'_>, flow: &Flow, of: Towards) -> Option<u32> {
+    if of != cx.config.place.keeps() {
+        return None;
+    }
+    let behind = match cx.config.place {
+        Place::MobileNode => Duration::ZERO,
+        Place::HomeAgent | Place::ForeignAgent => behind(cx, flow)?,
+    };
+    let takes = cx.replays.takes(flow.key.mobile, &flow.stream(of).replay.share, behind)?;
+    Some(u32::try_from(takes.min(LARGEST_WINDOW)).unwrap_or(u32::MAX))
+}
+
+fn limit_as_told(cx: &Context<'_>, flow: &Flow, of: Towards) -> Option<u32> {
     let WindowClamp { factor, segments, always } = cx.config.window_clamp?;
     if !always && !flow.clamp.edge(of).follows {
         return None;
     }
-    let (rate, round_trip) = path(cx, flow, of)?;
+    let (given, round_trip) = path(cx, flow, of)?;
+    // What is delivered can be delivered, whatever was said.
+    let rate = flow.clamp.edge(of).delivery.meter.rate().map_or(given, |measured| measured.max(given));
     let product = (bytes_in(rate, round_trip) as f64 * factor) as u64;
     let mss = u64::from(flow.stream(of).mss.unwrap_or(flow.key.default_mss()));
     let limit = product.saturating_add(u64::from(segments) * mss).max(2 * mss);
@@ -213,7 +247,7 @@ fn path(cx: &Context<'_>, flow: &Flow, of: Towards) -> Option<(DataRate, Duratio
 }
 
 /// Round trip between the far end of the path and the peer.
-fn behind(cx: &Context<'_>, flow: &Flow) -> Option<Duration> {
+pub(crate) fn behind(cx: &Context<'_>, flow: &Flow) -> Option<Duration> {
     let handshake = match flow.clamp.handshake {
         Handshake::Answered(round_trip) => Some(round_trip),
         _ => None,
@@ -265,6 +299,35 @@ fn time_handshake(cx: &Context<'_>, flow: &mut Flow, passing: &Passing<'_>) {
 
 fn is_syn_to_peer(passing: &Passing<'_>) -> bool {
     passing.towards == Towards::Peer && passing.segment.flags.contains(Flags::SYN)
+}
+
+/// Measures what the path in use delivers, once nothing can be of the path before.
+fn note_delivery(cx: &Context<'_>, flow: &mut Flow, passing: &Passing<'_>) {
+    let of = passing.towards.back();
+    if !flow.clamp.edge(of).follows || !passing.segment.flags.contains(Flags::ACK) {
+        return;
+    }
+    let (Some((_, round_trip)), Some(since)) = (path(cx, flow, of), cx.paths.in_use_since(flow.key.mobile))
+    else {
+        return;
+    };
+    let stream = flow.stream(of);
+    let (una, round_trip) = (stream.una, round_trip.max(stream.round_trip.unwrap_or_default()));
+    let delivery = &mut flow.clamp.edge_mut(of).delivery;
+    let before = core::mem::replace(&mut delivery.una, una);
+    let has_hole = passing.seen.is_duplicate_ack || !passing.segment.sack.as_slice().is_empty();
+    if has_hole || cx.now < since + 2 * round_trip {
+        delivery.has_hole = has_hole;
+        delivery.meter.skip();
+    } else if passing.seen.acknowledges
+        && let (Some(before), Some(una)) = (before, una)
+    {
+        if core::mem::take(&mut delivery.has_hole) {
+            delivery.meter.skip();
+        } else {
+            delivery.meter.add(cx.now, una.bytes_since(before).into(), Some(round_trip));
+        }
+    }
 }
 
 /// Times one segment after the other on its way over the path and back.

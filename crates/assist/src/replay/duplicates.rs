@@ -32,7 +32,7 @@ use crate::keeping::{Kept, Sent};
 use crate::timers::Owner;
 use crate::{DropReason, PathId, Wake};
 
-use super::rate_probe::Arrived;
+use super::path_window::Arrived;
 use super::{LEAST_TIMEOUT, Rules, blind, owed, release};
 
 /// Duplicate acknowledgements that say that a segment is lost (RFC 5681 section 3.2).
@@ -161,11 +161,16 @@ pub(super) fn learn_of_holes(now: Instant, stream: &mut Stream, passing: &Passin
     let (arrived, left_is_lost) = (&mut stream.replay.arrived, stream.replay.left_is_lost);
     let mut is_news = false;
     let mut left_delivered = false;
-    for &(left, right) in blocks.iter().filter(|(_, right)| right.is_after(segment.ack)) {
+    for (index, &(left, right)) in blocks.iter().enumerate() {
+        if right.is_at_or_before(segment.ack) {
+            continue;
+        }
+        // What has just come is in the first block (RFC 2018 section 4); others repeat what came before.
+        let is_latest = index == 0;
         stream.kept.mark_sacked(left, right, |kept| {
             is_news = true;
             left_delivered |= owed::was_left(kept);
-            Arrived::add(arrived, kept, left_is_lost);
+            Arrived::add(arrived, kept, left_is_lost, (is_latest, None));
         });
     }
     if left_delivered {

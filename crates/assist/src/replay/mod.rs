@@ -32,9 +32,8 @@
 
 pub(crate) mod blind;
 pub(crate) mod duplicates;
-mod meter;
 pub(crate) mod owed;
-mod rate_probe;
+mod path_window;
 pub(crate) mod release;
 
 use core::time::Duration;
@@ -47,6 +46,7 @@ use crate::acknowledgement::Wanted;
 use crate::context::{Context, Outbox, Passing};
 use crate::flow::{Flow, Stream};
 use crate::keeping::{Kept, Sent, Whereabouts};
+use crate::meter::Meter;
 use crate::paths::PathEvent;
 use crate::timers::Owner;
 use crate::{Config, DropReason, Fate, Kind, Place, Replay, Rest, Towards, Verdict, Wake, Which};
@@ -96,19 +96,21 @@ impl Rules {
 /// What replay knows of one direction of a flow, beyond its packets.
 #[derive(Debug, Default)]
 pub(crate) struct State {
-    meter: meter::Meter,
+    meter: Meter,
     /// What has arrived of what was released since the course of the replay was last told.
-    arrived: Option<rate_probe::Arrived>,
+    arrived: Option<path_window::Arrived>,
     /// Something released was lost since the course of the replay was last told.
     saw_loss: bool,
     /// The old path was left and may still deliver what it has.
     patience: Option<owed::Patience>,
-    share: release::Share,
+    pub(crate) share: release::Share,
     /// Packets and bytes released since the replay began.
     released: (u32, u64),
     last_release: Option<Instant>,
     /// For so long after its release a packet cannot have been acknowledged.
     grace: Duration,
+    /// The path is the one that was lost.
+    is_same_path: bool,
     /// The present path is known to be slower than the one before.
     is_slower: bool,
     /// The path that was left delivers nothing any longer.
@@ -181,11 +183,12 @@ fn learn_from_answer(cx: &mut Context<'_>, flow: &mut Flow, passing: &Passing<'_
     let (outbox, counters) = (&mut *cx.outbox, &mut *cx.counters);
     let mut bytes = 0;
     let (arrived, left_is_lost) = (&mut stream.replay.arrived, stream.replay.left_is_lost);
+    let echo = passing.segment.timestamps.map(|stamps| stamps.echo);
     stream.kept.acknowledge(una, |kept| {
         counters.acknowledged += 1;
         bytes += u64::from(kept.size);
         if !kept.is_sacked {
-            rate_probe::Arrived::add(arrived, &kept, left_is_lost);
+            path_window::Arrived::add(arrived, &kept, left_is_lost, (true, echo));
         }
         discard(outbox, &kept, DropReason::DeliveredAlready);
     });
@@ -239,7 +242,8 @@ fn keep(cx: &mut Context<'_>, flow: &mut Flow, rules: &Rules, passing: &Passing<
     let size = passing.header.total_len();
     let key = flow.key;
     let stream = flow.stream_mut(passing.towards);
-    let waits = stream.kept.has_waiting();
+    let lingers = cx.replays.lingers(cx.now, key.mobile, &stream.replay.share);
+    let waits = lingers || stream.kept.has_waiting();
     let is_full = |stream: &Stream| {
         stream.kept.len() >= rules.replay.packets
             || stream.kept.bytes() + u64::from(size) > rules.replay.bytes
@@ -276,6 +280,9 @@ fn keep(cx: &mut Context<'_>, flow: &mut Flow, rules: &Rules, passing: &Passing<
     if !stream.replay.is_aging {
         stream.replay.is_aging = true;
         cx.timers.set(Owner::Flow(key), Wake::Age, cx.now + rules.replay.age);
+    }
+    if lingers && whereabouts == Whereabouts::Here && !cx.replays.has_turn(&key) {
+        release::join(cx, flow, rules);
     }
 }
 

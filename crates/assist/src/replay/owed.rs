@@ -65,9 +65,10 @@ pub(super) fn on_usable(cx: &mut Context<'_>, flow: &mut Flow, rules: &Rules, us
     }
     stream.kept.leave_path();
     stream.replay.is_slower = is_slower(cx.config.place, stream, usable);
+    stream.replay.is_same_path = usable.from.is_some() && usable.from == usable.to;
     stream.replay.may_probe = !stream.replay.is_slower;
     stream.replay.left_round_trip = usable.old.round_trip;
-    let is_lost = usable.old_is_lost == Some(true) || is_silent(cx.now, stream, &usable.old);
+    let is_lost = usable.old_is_lost == Some(true) || is_silent(cx.now, cx.config.place, stream, usable);
     stream.replay.left_is_lost = is_lost;
     if is_lost || is_sooner_again(cx.config.place, stream, usable) {
         return begin(cx, flow, rules, Which::All);
@@ -110,7 +111,7 @@ pub(super) fn on_patience_over(cx: &mut Context<'_>, flow: &mut Flow, rules: &Ru
 }
 
 /// Whether the path that was left has not been heard of for longer than it takes.
-fn is_silent(now: Instant, stream: &Stream, old: &PathProperties) -> bool {
+fn is_silent(now: Instant, place: Place, stream: &Stream, usable: &Usable) -> bool {
     let Some(sent) = stream.kept.oldest().and_then(Kept::sent) else { return false };
     let heard = if stream.has_visible_acks() {
         stream.last_ack.map(|ack| ack.at)
@@ -119,8 +120,13 @@ fn is_silent(now: Instant, stream: &Stream, old: &PathProperties) -> bool {
     } else {
         stream.replay.fresh_at
     };
-    let round_trip = stream.round_trip.or(old.round_trip).unwrap_or(LEAST_TIMEOUT);
-    let longest = round_trip + (round_trip / 2).max(DELAYED_ACK);
+    let round_trip = stream.round_trip.or(usable.old.round_trip).unwrap_or(LEAST_TIMEOUT);
+    // What the mobile node has sent is acknowledged by the new path since its home agent has accepted that, and it hears of both at once.
+    let detour = match place {
+        Place::MobileNode if usable.old_is_lost != Some(true) => usable.new.round_trip.unwrap_or(round_trip),
+        Place::MobileNode | Place::HomeAgent | Place::ForeignAgent => Duration::ZERO,
+    };
+    let longest = round_trip + (round_trip / 2).max(DELAYED_ACK) + detour;
     now.saturating_duration_since(heard.unwrap_or(sent.at).max(sent.at)) > longest
 }
 

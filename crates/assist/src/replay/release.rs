@@ -4,20 +4,21 @@
 //! Varghese 1995). A burst would gain nothing, for the slowest link serialises at that rate in any case; but it would need a
 //! queue there as large as itself, and put itself in front of signalling and of other flows. The first packet goes at once.
 //!
-//! - *Somebody has said the rate*, or it is not known and *these flows were measured before the handover*: that is a first guess, and
-//!   acknowledgements of what was released say what the path is really like ([`super::rate_probe`]). A path like the last one is
-//!   then used at its rate from the first packet on, so that the sender's whole window is on its way within a round trip, which is
-//!   what lets today's senders undo their timeout; a faster one is found within a few round trips; on a slower one the link drops
-//!   the end of the window, as it would without a replay.
-//! - *As far as acknowledgements are in sight*, not more than twice what the path holds and two packets are released and
-//!   unacknowledged - once what it holds where the pace is the rate that was given - so that too high a guess costs a short queue,
-//!   not loss.
-//! - *Nothing is known, for the flow has just begun:* all at once. There is not more than its first windows.
-//! - *Few packets* need no pace: ten, an initial window (RFC 6928), if they are within rate times round trip or that is not known.
+//! - *As far as acknowledgements are in sight*, they say how much the path holds and how fast it is ([`super::path_window`]). No more is released
+//!   and unacknowledged than that and a few packets, so that no queue at the link overflows, however short it is.
+//! - *Until they have said something* the pace is the rate that somebody has said; if nobody has, the one at which *these flows were measured
+//!   before the handover*; and if they have just begun, there is none, for there is not more than their first windows.
+//! - *Few packets* need no pace: ten, an initial window (RFC 6928), if the path holds them.
 //!
-//! When all that was owed is out, what came behind it follows ever faster: the pace rises by the path's rate every round trip.
-//! An acknowledgement clock would otherwise keep the sender's surplus waiting here for good; so it moves on to the link, whose
-//! queue and discipline are there for it, and a replay ends however wrong the rate was that it was told.
+//! **Behind what was owed** the sender's surplus waits: today's senders undo their timeout, and take back a window that was right for
+//! the path that was left. On a slower one all of the surplus would go to the link's queue when the replay is over, and be lost in one piece: of
+//! 400 handovers drawn by chance most that did worse with a replay than without did so for that. So the window and the pace stay for
+//! as long as something waits, and ten round trips more, in which a sender may still be as fast as on the path that was left (BBR after a pause).
+//! Where [`crate::WindowClamp`] is used the advertised window follows: a sender is not asked for more than keeps the path busy
+//! ([`Replays::takes`]), and what waits gets less without a loss.
+//!
+//! Where acknowledgements are out of sight, what came behind what was owed follows ever faster: the pace rises by the path's rate every round
+//! trip. So a replay ends however wrong the rate was that it was told.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use core::net::IpAddr;
@@ -29,10 +30,10 @@ use crate::context::Context;
 use crate::flow::Flow;
 use crate::keeping::{Kept, Tally, Whereabouts};
 use crate::paths::PathEvent;
-use crate::{FlowKey, Towards};
+use crate::{FlowKey, Place, Towards, window_clamp};
 
 use super::owed::rate_of;
-use super::rate_probe::{Arrived, RateProbe};
+use super::path_window::{Arrived, PathWindow, Seen};
 use super::{DELAYED_ACK, LEAST_TIMEOUT, Rules};
 
 /// What a packet takes up on the path beyond itself: the outer header (RFC 2003, RFC 2473) and about 20 bytes of a link's framing.
@@ -47,6 +48,9 @@ const fn overhead(mobile: IpAddr) -> u64 {
 const QUANTUM: u32 = 1_500;
 /// So many packets need no pace where they fit into the path (RFC 6928).
 const FEW: usize = 10;
+/// A replay's pace and window stay for so many round trips after nothing waits any longer: so long does BBR remember the rate of the path
+/// that was left (draft-cardwell-iccrg-bbr-congestion-control, section 4.1.2).
+const LINGERS: u32 = 10;
 /// A host's timer may be so late; the pace makes up for it.
 const LATE: Duration = Duration::from_millis(5);
 /// Without acknowledgements for this long they are not in sight, whatever was seen before (RFC 6298: an old sender's least
@@ -68,14 +72,8 @@ pub(crate) struct Course {
     given: Option<DataRate>,
     /// Sum of the rates at which its flows were delivered before, bit/s.
     measured: u64,
-    /// The rate as it shows itself.
-    probe: RateProbe,
-    /// What a round trip is expected to be, until one has been measured.
-    expected: Duration,
-    /// The shortest time that a released packet took to be acknowledged.
-    sample: Option<Duration>,
-    /// The time that the latest one took.
-    took: Option<Duration>,
+    /// What the path takes, as it shows itself.
+    path: PathWindow,
     /// Something was acknowledged since it began.
     heard: bool,
     is_burst: bool,
@@ -88,6 +86,8 @@ pub(crate) struct Course {
     next_at: Instant,
     /// Since when all that was owed is out.
     following_since: Option<Instant>,
+    /// Since when nothing waits any longer.
+    idle_since: Option<Instant>,
     /// Since when the window is full, and nothing was acknowledged.
     full_since: Option<Instant>,
     /// The window was full when it was last looked at.
@@ -124,6 +124,16 @@ impl Replays {
         if self.courses.is_empty() { None } else { self.courses.get_mut(&mobile) }
     }
 
+    /// Whether a packet that arrives now has to go at the pace of a replay that its flow took part in.
+    pub(super) fn lingers(&mut self, now: Instant, mobile: IpAddr, share: &Share) -> bool {
+        self.course(mobile).is_some_and(|course| course.id == share.course && course.lingers(now))
+    }
+
+    /// Whether a flow has its turn.
+    pub(super) fn has_turn(&mut self, key: &FlowKey) -> bool {
+        self.course(key.mobile).is_some_and(|course| course.members.contains_key(key))
+    }
+
     /// A flow is forgotten, or what is stored for it.
     pub(crate) fn leave(&mut self, flow: &mut Flow, keeps: Towards) {
         let key = flow.key;
@@ -140,7 +150,7 @@ impl Replays {
             return None;
         }
         let rate = course.rate()?;
-        let pipe = course.pipe(rate);
+        let pipe = course.path.window();
         match rules.longest_wait() {
             Some(wait) => Some((rate.bits_in(wait) / 8).max(pipe)),
             None => Some(pipe),
@@ -166,11 +176,27 @@ impl Replays {
         Some((*key, fair.max(member.waiting_bytes.saturating_sub(excess))))
     }
 
+    /// What of a flow may be under way to the mobile node and wait here, bytes, so that no more waits than keeps the path busy; `behind` is
+    /// the round trip between here and the sender. `None`: the flow takes part in no replay that knows its path.
+    pub(crate) fn takes(&self, mobile: IpAddr, share: &Share, behind: Duration) -> Option<u64> {
+        let course = self.courses.get(&mobile).filter(|course| course.id == share.course)?;
+        if !course.has_window() || !course.path.is_measured() {
+            return None;
+        }
+        let window = course.path.window();
+        let way = u128::from(window) * behind.as_nanos() / course.path.round_trip().as_nanos().max(1);
+        let takes = window + window / 2 + u64::try_from(way).unwrap_or(u64::MAX);
+        Some(takes.saturating_add(FEW as u64 * course.packet()))
+    }
+
     /// Whose turn it is, if something may be sent now.
     pub(crate) fn next_flow(&mut self, now: Instant, mobile: IpAddr) -> Option<FlowKey> {
         let course = self.course(mobile)?;
         let Some(key) = course.turns.front().copied() else {
-            self.courses.remove(&mobile);
+            course.idle_since.get_or_insert(now);
+            if !course.lingers(now) {
+                self.courses.remove(&mobile);
+            }
             return None;
         };
         course.may_send(now).then_some(key)
@@ -179,6 +205,9 @@ impl Replays {
     /// When to look again.
     pub(crate) fn wake_at(&mut self, mobile: IpAddr) -> Option<Instant> {
         let course = self.course(mobile)?;
+        if course.turns.is_empty() {
+            return course.lingers_until();
+        }
         Some(match course.full_since {
             Some(since) => since + course.patience_for_acks(),
             None => course.next_at,
@@ -188,51 +217,69 @@ impl Replays {
 
 impl Course {
     fn rate(&self) -> Option<DataRate> {
-        self.probe.pace().filter(|_| !self.is_burst)
+        self.path.pace().filter(|_| !self.is_burst)
     }
 
-    /// The time that a released packet takes to be acknowledged.
-    fn round_trip(&self) -> Duration {
-        self.sample.unwrap_or(self.expected)
+    /// Bytes of a packet on the path.
+    fn packet(&self) -> u64 {
+        u64::from(self.largest) + self.overhead
+    }
+
+    /// Until when the pace holds though nothing waits.
+    fn lingers_until(&self) -> Option<Instant> {
+        let since = self.idle_since.filter(|_| self.has_window() && self.rate().is_some())?;
+        Some(since + LINGERS * self.path.took()?)
+    }
+
+    fn lingers(&self, now: Instant) -> bool {
+        self.lingers_until().is_some_and(|until| now < until)
     }
 
     /// Released packets have arrived.
     fn note_arrival(&mut self, now: Instant, arrived: &Arrived) {
+        self.acks_in_sight = true;
         if !core::mem::replace(&mut self.heard, true) {
             // It may be the last one that the old path lost, repeated by the other end.
             return;
         }
-        let took = now.saturating_duration_since(arrived.released);
-        self.took = Some(took);
-        self.sample = Some(self.sample.map_or(took, |least| least.min(took)));
-        self.probe.arrived(now, arrived, self.round_trip());
-    }
-
-    /// What the path holds, and two packets.
-    fn pipe(&self, rate: DataRate) -> u64 {
-        let packet = u64::from(self.largest) + self.overhead;
-        let holds = rate.bits_in(self.round_trip()) / 8;
-        // A rate that is looked for is not to be held down by the window.
-        let room = if self.given == Some(rate) { holds } else { 2 * holds };
-        room + 2 * packet
+        let Tally { waiting, out, .. } = self.total;
+        self.idle_since = if waiting > 0 { None } else { self.idle_since.or(Some(now)) };
+        let seen = Seen { out, waits: waiting > 0, packet: self.packet() };
+        let pace = self.rate();
+        self.path.arrived(now, arrived, &seen);
+        if self.rate() > pace {
+            // What left before is not to be paid for at the pace of then.
+            self.next_at = self.next_at.min(now + LATE);
+        }
     }
 
     fn patience_for_acks(&self) -> Duration {
-        (2 * self.round_trip()).max(if self.sample.is_some() { LEAST_TIMEOUT } else { NO_ACKS })
+        (2 * self.path.round_trip()).max(if self.path.is_measured() { LEAST_TIMEOUT } else { NO_ACKS })
+    }
+
+    /// Whether acknowledgements say how much is under way.
+    fn has_window(&self) -> bool {
+        self.acks_in_sight && !self.path.gives_way() && (self.following_since.is_none() || self.heard)
     }
 
     fn may_send(&mut self, now: Instant) -> bool {
-        let Some(rate) = self.rate() else { return true };
+        if self.rate().is_none() {
+            return true;
+        }
         let Tally { waiting, waiting_bytes, out, .. } = self.total;
-        let holds = self.given.map_or(u64::MAX, |rate| rate.bits_in(self.round_trip()) / 8);
-        if waiting <= FEW && waiting_bytes + out <= holds {
+        let is_first = self.following_since.is_none() && self.idle_since.is_none();
+        let holds = match self.given {
+            Some(rate) => rate.bits_in(self.path.round_trip()) / 8,
+            None if self.heard => self.path.window(),
+            None => u64::MAX,
+        };
+        if is_first && waiting <= FEW && waiting_bytes + out <= holds {
             return true;
         }
         if self.next_at > now {
             return false;
         }
-        let has_window = self.acks_in_sight && self.following_since.is_none();
-        if has_window && out > 0 && out + u64::from(self.largest) > self.pipe(rate) {
+        if self.has_window() && out > 0 && out + u64::from(self.largest) > self.path.window() {
             let since = *self.full_since.get_or_insert(now);
             self.was_full = true;
             if now < since + self.patience_for_acks() {
@@ -254,8 +301,8 @@ impl Course {
         let Some(alone) = self.rate().and_then(|rate| rate.time_for_bits(bits)) else {
             return Duration::ZERO;
         };
-        let Some(since) = self.following_since else { return alone };
-        let round_trip = self.round_trip().as_nanos().max(1);
+        let Some(since) = self.following_since.filter(|_| !self.has_window()) else { return alone };
+        let round_trip = self.path.round_trip().as_nanos().max(1);
         let rise = round_trip + now.saturating_duration_since(since).as_nanos();
         Duration::from_nanos(u64::try_from(alone.as_nanos() * round_trip / rise).unwrap_or(u64::MAX))
     }
@@ -284,10 +331,15 @@ pub(super) fn join(cx: &mut Context<'_>, flow: &mut Flow, rules: &Rules) {
     let mobile = key.mobile;
     let path = cx.paths.properties(mobile);
     let towards = cx.config.place.keeps();
+    let behind = match cx.config.place {
+        Place::MobileNode => window_clamp::behind(cx, flow).unwrap_or_default(),
+        Place::HomeAgent | Place::ForeignAgent => Duration::ZERO,
+    };
     let stream = flow.stream_mut(towards);
     let measured = stream.replay.meter.rate().map_or(0, DataRate::bits_per_second);
     // What was measured by the path that was left has its queue in it.
     let expected = path.round_trip.or(stream.round_trip.min(Some(LEAST_TIMEOUT))).unwrap_or(LEAST_TIMEOUT);
+    let expected = expected + behind;
     let largest = stream.kept.iter().map(|kept| kept.size).max().unwrap_or(0);
     let replays = &mut *cx.replays;
     let given = rate_of(cx.config.place, &path);
@@ -297,10 +349,7 @@ pub(super) fn join(cx: &mut Context<'_>, flow: &mut Flow, rules: &Rules) {
             id: replays.begun,
             given,
             measured: 0,
-            probe: RateProbe::new(0),
-            expected,
-            sample: None,
-            took: None,
+            path: PathWindow::new(path.round_trip.unwrap_or_default()),
             heard: false,
             is_burst: rules.is_burst(),
             turns: VecDeque::new(),
@@ -310,20 +359,25 @@ pub(super) fn join(cx: &mut Context<'_>, flow: &mut Flow, rules: &Rules) {
             overhead: overhead(mobile),
             next_at: cx.now,
             following_since: None,
+            idle_since: None,
             full_since: None,
             was_full: false,
             acks_in_sight: true,
         }
     });
     course.largest = course.largest.max(largest);
-    course.expected = course.expected.max(expected);
     if course.members.insert(key, Member::default()).is_none() {
         course.turns.push_back(key);
     }
     if stream.replay.share.course != course.id {
         course.measured = course.measured.saturating_add(measured);
     }
-    course.probe.guess(course.given.map_or(course.measured, DataRate::bits_per_second));
+    // The path that was lost and is back is as it was; and to a foreign agent that was left no acknowledgements come that would say better.
+    let is_as_before = stream.replay.is_same_path || cx.config.place == Place::ForeignAgent;
+    let is_told = course.given.is_some() || (is_as_before && course.measured > 0);
+    let guess = course.given.map_or(course.measured, DataRate::bits_per_second);
+    let packet = course.packet();
+    course.path.guess(guess, is_told, expected, packet);
     course.following_since = None;
     settle(cx, flow);
 }
@@ -337,13 +391,14 @@ pub(super) fn settle(cx: &mut Context<'_>, flow: &mut Flow) {
         course.note_arrival(cx.now, &arrived);
     }
     if core::mem::take(&mut stream.replay.saw_loss) {
-        course.probe.lost(cx.now);
+        let packet = course.packet();
+        course.path.lost(cx.now, packet);
     }
     let mut tally = stream.kept.tally();
     if !stream.has_visible_acks() {
         tally.out = 0;
     }
-    if let Some(took) = course.took {
+    if let Some(took) = course.path.took() {
         stream.replay.grace = 2 * took + DELAYED_ACK;
     }
     stream.replay.share = course.count(&key, &stream.replay.share, tally);
@@ -361,7 +416,9 @@ pub(crate) fn take_turn(cx: &mut Context<'_>, flow: &mut Flow) {
     let Some(size) = stream.kept.next_waiting().map(|kept| kept.size) else {
         course.members.remove(&key);
         course.turns.pop_front();
-        super::finished(cx, flow);
+        if course.idle_since.is_none() {
+            super::finished(cx, flow);
+        }
         return;
     };
     if u32::from(size) > member.deficit {
@@ -371,18 +428,21 @@ pub(crate) fn take_turn(cx: &mut Context<'_>, flow: &mut Flow) {
     }
     member.deficit -= u32::from(size);
     let cost = course.cost(cx.now, size);
+    let is_idle = course.idle_since.is_some();
     course.next_at = course.next_at.max(cx.now.saturating_sub(LATE)) + cost;
     if let Some(kept) = stream.kept.send_next(cx.now) {
         cx.outbox.release_copy(&kept, None);
-        note_release(cx, flow, &kept);
+        note_release(cx, flow, &kept, is_idle);
     }
     settle(cx, flow);
 }
 
-fn note_release(cx: &mut Context<'_>, flow: &mut Flow, kept: &Kept) {
+fn note_release(cx: &mut Context<'_>, flow: &mut Flow, kept: &Kept, is_idle: bool) {
     let replay = &mut flow.stream_mut(cx.config.place.keeps()).replay;
-    replay.released.0 += 1;
-    replay.released.1 += u64::from(kept.size);
+    if !is_idle {
+        replay.released.0 += 1;
+        replay.released.1 += u64::from(kept.size);
+    }
     replay.last_release = Some(cx.now);
     if kept.whereabouts == Whereabouts::Owed {
         cx.counters.replayed += 1;

@@ -193,6 +193,33 @@ fn acknowledgements_that_stay_away_do_not_stop_a_replay() {
 }
 
 #[test]
+fn a_pace_that_was_found_stays_for_ten_round_trips() {
+    home_agent(Replay::DEFAULT).run(
+        "    0  syn
+             0  from mobile ack 0              -> pass
+             1  for mobile 0+1000              -> pass keep
+             2  for mobile 1000+1000           -> pass keep
+             3  for mobile 2000+1000           -> pass keep
+             4  for mobile 3000+1000           -> pass keep
+             5  for mobile 4000+1000           -> pass keep
+           900  path 2 rate 1092 rtt 16 lost
+           900  > release 0+1000
+           908  > release 1000+1000
+           916  > release 2000+1000
+           924  > release 3000+1000
+           925  from mobile ack 1000 echo 1    -> pass
+           932  from mobile ack 2000 echo 2    -> pass
+           932  > release 4000+1000
+           940  from mobile ack 3000 echo 3    -> pass
+           948  from mobile ack 4000 echo 4    -> pass
+           956  from mobile ack 5000 echo 5    -> pass
+           970  for mobile 5000+1000           -> hold
+           970  > release 5000+1000
+          1300  for mobile 6000+1000           -> pass keep",
+    );
+}
+
+#[test]
 fn few_packets_that_fit_need_no_pace() {
     home_agent(Replay::DEFAULT).run(
         "    0  syn
@@ -209,7 +236,7 @@ fn few_packets_that_fit_need_no_pace() {
 
 #[test]
 fn a_flow_that_was_measured_is_its_own_pace_on_an_unknown_path() {
-    // 1052 bytes every 10 ms, acknowledged after 40; 14 packets are owed, of which the last ten need no pace.
+    // 1052 bytes every 10 ms, acknowledged after 40; 14 packets are owed, of which ten may be under way, and the last ten need no pace.
     let mut script = alloc::string::String::from("0 path 1\n0 syn\n0 from mobile ack 0 -> pass\n");
     for packet in 0..34 {
         let at = 10 + 10 * packet;
@@ -219,11 +246,15 @@ fn a_flow_that_was_measured_is_its_own_pace_on_an_unknown_path() {
         }
     }
     script += "900 path 2 lost\n";
-    for packet in 20..34 {
+    for packet in 20..30 {
         // 40 bytes more than were measured: 10.38 ms, from one to the next; over IPv6 60 bytes more, 10.56 ms.
         let [at, over_ipv6] =
-            [(1092, 1052), (1132, 1072)].map(|(takes, was)| 900 + (packet - 20).min(3) * takes * 10 / was);
+            [(1092, 1052), (1132, 1072)].map(|(takes, was)| 900 + (packet - 20) * takes * 10 / was);
         script += &alloc::format!("{at}/{over_ipv6} > release {}+1000\n", packet * 1000);
+    }
+    script += "1000 from mobile ack 24000 -> pass\n";
+    for packet in 30..34 {
+        script += &alloc::format!("1000 > release {}+1000\n", packet * 1000);
     }
     home_agent(Replay::DEFAULT).run(&script);
 }
@@ -332,6 +363,22 @@ fn a_lost_path_loses_nothing_by_silence() {
             61  for mobile 1000+1000           -> pass keep
            600  path 2
            600  > release 1000+1000",
+    );
+}
+
+#[test]
+fn a_mobile_node_does_not_take_the_way_of_acknowledgements_over_the_new_path_for_silence() {
+    // The home agent has sent them by the new path since 150 ms, and the mobile node hears that at 300.
+    mobile_node().run(
+        "    0  path 1 rate 1000 rtt 20
+             0  syn
+            10  for peer 0+1000                -> pass keep
+            30  from peer ack 1000             -> pass
+           130  for peer 1000+1000             -> pass keep
+           140  for peer 2000+1000             -> pass keep
+           300  path 2 rate 1000 rtt 300
+           310  from peer ack 3000             -> pass
+                = kept 0",
     );
 }
 

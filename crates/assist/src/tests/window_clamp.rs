@@ -207,3 +207,27 @@ fn a_flow_is_clamped_when_it_comes_from_a_faster_path_only() {
            410  from mobile ack 4000 win 5000     -> pass",
     );
 }
+
+#[test]
+fn what_is_delivered_was_not_told_too_low() {
+    // 10,000 bytes every half a second are 160 kbit/s, twice what was told: 30,000 bytes and a segment are 243 units.
+    clamped(Place::HomeAgent).run(
+        "    0  path 1 rate 10000 rtt 1500
+             0  syn
+            10  for mobile 0+60000               -> pass
+            20  from mobile ack 60000 win 1000   -> pass
+            30  path 2 rate 80 rtt 1500
+          3100  for mobile 60000+60000           -> pass
+          3100  for mobile 120000+60000          -> pass
+          3100  for mobile 180000+20000          -> pass
+          3200  from mobile ack 200000 win 1000  -> pass win 125
+          4000  for mobile 200000+10000          -> pass
+          4000  from mobile ack 210000 win 1000  -> pass win 125
+          4500  for mobile 210000+10000          -> pass
+          4500  from mobile ack 220000 win 1000  -> pass win 125
+          5000  for mobile 220000+10000          -> pass
+          5000  from mobile ack 230000 win 1000  -> pass win 125
+          5500  for mobile 230000+10000          -> pass
+          5500  from mobile ack 240000 win 1000  -> pass win 243",
+    );
+}

@@ -22,7 +22,6 @@ use careof_metrics::{
     AssistDeed, BlackHoles, Direction, FlowMetrics, Handover, HandoverMetrics, NewPath, ProbeSummary,
     TcpSummary, Transmission,
 };
-use careof_mobility::InterfaceId;
 use careof_plan::{Captures, Digest, NodeId, OneWayId, Side, Topology, note_hole, stall_threshold};
 use careof_scenario::{Role, Scenario};
 use careof_trace::{AssistRecord, Event, EventLog, FlowId as TraceFlow, NodeId as TraceNode, TcpState};

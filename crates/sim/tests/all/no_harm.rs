@@ -9,12 +9,13 @@ use careof_scenario::Scenario;
 use careof_sim::{Observation, Simulation};
 
 const HANDOVERS: u64 = 60;
-/// Handovers outside of the first ones in which something was found.
-const FOUND: [u64; 0] = [];
+/// Handovers outside of the first ones in which something was found: what a sender had too much of was lost in one piece on a slower path.
+const FOUND: [u64; 4] = [285, 312, 321, 397];
 
-/// Handovers in which assists do harm still, and at least what share they deliver. In 1 the sender keeps its window, where it would have shrunk
-/// it without assists, on a path a quarter as fast: a hole is then filled only behind all that waits in front. Why in the others is not known.
-const HARMED: [(u64, f64); 4] = [(1, 0.80), (19, 0.87), (29, 0.93), (56, 0.85)];
+/// Handovers in which assists do harm still, and at least what share they deliver. In 1 one instant of five decides: the registration request is
+/// 0.2 ms longer, so that the sender, which loses packets on the path that it leaves, still has its window when the handover comes, and a
+/// hole is then filled only behind all that waits at a path a quarter as fast. 56 is alike.
+const HARMED: [(u64, f64); 2] = [(1, 0.80), (56, 0.85)];
 
 /// What is counted: the bytes that an application was given in so many milliseconds after the handover.
 const AFTER_MS: u64 = 10_000;
@@ -167,4 +168,30 @@ fn default_assists_deliver_no_less_than_none_after_soft_handovers() {
             }
         }
     }
+}
+
+/// Measures handovers `FROM` and the `COUNT` from it on: what share of what is delivered without assists is delivered with them.
+#[test]
+#[ignore = "a measurement of minutes"]
+fn survey() {
+    let number = |name: &str, otherwise| {
+        std::env::var(name).map_or(otherwise, |text| text.parse::<u64>().expect("a number"))
+    };
+    let (from, count) = (number("FROM", 400), number("COUNT", 600));
+    let mut shares = Vec::new();
+    for number in from..from + count {
+        let (text, at) = handover(number);
+        let in_all =
+            |assist| PHASES_MS.iter().map(|phase| delivered_after(&text, assist, at + phase)).sum::<u64>();
+        let [with, without] = ["default", "none"].map(in_all);
+        let share = with as f64 / without.max(1) as f64;
+        shares.push(share);
+        if share < LEAST {
+            println!("{number}: {share:.3}{text}");
+        }
+    }
+    let held = shares.iter().filter(|share| **share >= LEAST).count();
+    shares.sort_by(f64::total_cmp);
+    let [least, low, median] = [0, shares.len() / 20, shares.len() / 2].map(|index| shares[index]);
+    println!("{held} of {} hold, least {least:.3}, 5 % {low:.3}, median {median:.3}", shares.len());
 }

@@ -12,7 +12,7 @@ const STRETCHES: usize = 4;
 /// Bytes over stretches of time, and the fastest of the last few. A pause does not count: neither the outage in front of a
 /// replay nor an application that has nothing to say makes a path slow.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Meter {
+pub(crate) struct Meter {
     since: Option<Instant>,
     bytes: u64,
     /// The latest whole ones, bit/s.
@@ -22,7 +22,7 @@ pub(super) struct Meter {
 
 impl Meter {
     /// Bytes pass. A stretch is at least `round_trip` long, so that it sees a window with the pause behind it.
-    pub(super) fn add(&mut self, now: Instant, bytes: u64, round_trip: Option<Duration>) {
+    pub(crate) fn add(&mut self, now: Instant, bytes: u64, round_trip: Option<Duration>) {
         let least = round_trip.unwrap_or_default().max(SHORTEST);
         let since = *self.since.get_or_insert(now);
         let lasted = now.saturating_duration_since(since);
@@ -39,8 +39,14 @@ impl Meter {
         self.bytes += bytes;
     }
 
+    /// What has passed of the present stretch does not count.
+    pub(crate) const fn skip(&mut self) {
+        self.since = None;
+        self.bytes = 0;
+    }
+
     /// The fastest of late; `None` before the first whole stretch.
-    pub(super) fn rate(&self) -> Option<DataRate> {
+    pub(crate) fn rate(&self) -> Option<DataRate> {
         let fastest = self.rates.into_iter().max().filter(|rate| *rate > 0)?;
         Some(DataRate::from_bits_per_second(fastest))
     }
