@@ -246,7 +246,7 @@ fn tell_events(carrier: &mut Carrier, node: NodeId, reports: &Sender<Report>) ->
                 | AgentEvent::V6(v6::Event::Handover(HandoverEvent::Initiated { .. }))
         );
         let registered = carrier.is_registered();
-        let _ = reports.send(Report::Agent { node, at, event, registered });
+        let _ = reports.send(Report::Agent { node, at, event: Box::new(event), registered });
     }
     while let Some((at, event)) = carrier.poll_assist_event() {
         let _ = reports.send(Report::Assist { node, at, event });

@@ -21,7 +21,7 @@ pub(crate) enum Report {
     Agent {
         node: NodeId,
         at: Instant,
-        event: AgentEvent,
+        event: Box<AgentEvent>,
         /// Mobile node: whether packets to it arrive.
         registered: bool,
     },

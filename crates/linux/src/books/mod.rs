@@ -43,7 +43,7 @@ pub(crate) enum Record {
     /// A packet was seen at an end of a link.
     Seen(Box<Seen>),
     /// An agent told something.
-    Agent { node: NodeId, event: AgentEvent },
+    Agent { node: NodeId, event: Box<AgentEvent> },
     /// An agent's assists did something.
     Assist { node: NodeId, event: AssistEvent },
     /// A handover was announced: what is said about it, where it leads.

@@ -316,22 +316,20 @@ impl Simulation {
                 let text = format!("{} at {} for {}", change.home_address, change.care_of, change.lifetime);
                 self.note(node, None, Note::Binding(change.change.name()), format_args!("{text}"));
                 let home = self.locate(change.home_address);
-                match &self.node(node).agent {
-                    Agent::Ipv6(host) => match &host.role {
-                        Ipv6Role::Home(agent) => {
-                            let tunnels = agent.tunnels(change.home_address).iter();
-                            let exits = tunnels.map(|tunnel| self.locate(tunnel.exit)).collect();
-                            if let Some(host) = self.ipv6(node) {
-                                host.tunnels.insert(home, exits);
-                            }
-                            self.binding_changed(node);
-                            self.assist_moved(node, change.home_address.into(), change.path, change.received);
+                let Agent::Ipv6(host) = &self.node(node).agent else { return };
+                match &host.role {
+                    Ipv6Role::Home(agent) => {
+                        let tunnels = agent.tunnels(change.home_address).iter();
+                        let exits = tunnels.map(|tunnel| self.locate(tunnel.exit)).collect();
+                        if let Some(host) = self.ipv6(node) {
+                            host.tunnels.insert(home, exits);
                         }
-                        Ipv6Role::Mobile(mobile) if !mobile.is_registered() => {
-                            self.script.metrics.on_path(now, false);
-                        }
-                        _ => {}
-                    },
+                        self.binding_changed(node);
+                        self.assist_moved(node, change.home_address.into(), change.path, change.received);
+                    }
+                    Ipv6Role::Mobile(mobile) if !mobile.is_registered() => {
+                        self.script.metrics.on_path(now, false);
+                    }
                     _ => {}
                 }
             }

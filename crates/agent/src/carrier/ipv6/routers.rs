@@ -189,7 +189,7 @@ mod tests {
         let end = routers.next_timeout().unwrap();
         assert_eq!(end, now + Duration::from_secs(30));
         let lost = RouterChange::Lost { interface: WLAN, router: router(1) };
-        assert_eq!(routers.expire(end), [lost.clone()]);
+        assert_eq!(routers.expire(end), std::slice::from_ref(&lost));
         assert_eq!(routers.expire(end), []);
         routers.heard(now, WLAN, router(1), &first);
         assert_eq!(routers.heard(now, WLAN, router(1), &advertisement(0, &[])), Some(lost));
