@@ -73,20 +73,20 @@ use ipv6::Ipv6Carrier;
 #[expect(clippy::large_enum_variant, reason = "there is one, while its agent is opened")]
 pub enum AnySetup {
     /// Of Mobile IPv4.
-    V4(Setup),
+    V4(Box<Setup>),
     /// Of Mobile IPv6.
-    V6(Ipv6Setup),
+    V6(Box<Ipv6Setup>),
 }
 
 impl From<Setup> for AnySetup {
     fn from(setup: Setup) -> Self {
-        Self::V4(setup)
+        Self::V4(Box::new(setup))
     }
 }
 
 impl From<Ipv6Setup> for AnySetup {
     fn from(setup: Ipv6Setup) -> Self {
-        Self::V6(setup)
+        Self::V6(Box::new(setup))
     }
 }
 
@@ -142,8 +142,8 @@ impl Carrier {
         hooks: Hooks,
     ) -> Result<Self, Error> {
         let version = match setup.into() {
-            AnySetup::V4(setup) => Version::V4(Box::new(Ipv4Carrier::open(setup, clock, random, hooks)?)),
-            AnySetup::V6(setup) => Version::V6(Box::new(Ipv6Carrier::open(setup, clock, random, hooks)?)),
+            AnySetup::V4(setup) => Version::V4(Box::new(Ipv4Carrier::open(*setup, clock, random, hooks)?)),
+            AnySetup::V6(setup) => Version::V6(Box::new(Ipv6Carrier::open(*setup, clock, random, hooks)?)),
         };
         Ok(Self { version })
     }
