@@ -70,7 +70,6 @@ use ipv6::Ipv6Carrier;
 
 /// Which agent of which version, with everything it needs.
 #[derive(Clone, Debug, PartialEq)]
-#[expect(clippy::large_enum_variant, reason = "there is one, while its agent is opened")]
 pub enum AnySetup {
     /// Of Mobile IPv4.
     V4(Box<Setup>),
