@@ -111,8 +111,9 @@ impl LinuxRun {
             }
             let place = topology.place(node);
             let random = stream(&scenario, run, &format!("agent.{}", place.name));
-            let of_ipv4 = found.and_then(|found| setup(&scenario, &topology, node, found)).map(AnySetup::V4);
-            let of_ipv6 = mobile_ipv6::setup(&scenario, &topology, run, node)?.map(AnySetup::V6);
+            let of_ipv4 =
+                found.and_then(|found| setup(&scenario, &topology, node, found)).map(AnySetup::from);
+            let of_ipv6 = mobile_ipv6::setup(&scenario, &topology, run, node)?.map(AnySetup::from);
             let Some(setup) = of_ipv4.or(of_ipv6) else { continue };
             let host = network.host(node);
             agents.push(AgentThread::start(node, host, setup, clock, random, reports.clone())?);
