@@ -134,7 +134,7 @@ fn a_connection_takes_the_direct_way_and_survives_the_end_of_a_link() {
     };
     let file = capture.finish();
     assert_eq!(file.frames(MALFORMED), "");
-    let messages = file.frames("mip6");
+    let messages = file.frames("mip6.mhtype");
     for message in MESSAGES {
         assert!(messages.contains(message), "no {message} among\n{messages}");
     }
