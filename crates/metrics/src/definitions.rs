@@ -439,6 +439,7 @@ pub const DEFINITIONS: &[Definition] = &[
     define(Handover, "from", "", "The link it leaves."),
     define(Handover, "to", "", "The link it goes to."),
     define(Handover, "style", "", "`make-before-break` or `break-before-make`."),
+    define(Handover, "node", "", "The mobile node; there only where several move."),
     define(
         Handover,
         "address_at_s",

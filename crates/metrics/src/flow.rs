@@ -309,9 +309,9 @@ impl FlowMetrics {
         self.silence.on_wanting(now, total_bytes > self.counters.bytes_delivered);
     }
 
-    /// A handover begins: the silences from here on are counted apart, too.
-    pub(crate) fn on_handover(&mut self, now: Instant) {
-        self.silence.on_handover(now);
+    /// A handover begins: the silences from here on are counted apart, too. Says how many began before it.
+    pub(crate) fn on_handover(&mut self, now: Instant) -> usize {
+        self.silence.on_handover(now)
     }
 
     /// Everything the flow had to carry is delivered: its time ends with the last delivery.

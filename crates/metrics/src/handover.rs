@@ -35,6 +35,8 @@ pub struct Handover {
     pub to: String,
     /// `make-before-break`, `break-before-make`.
     pub style: String,
+    /// The mobile node, where there are several.
+    pub node: Option<String>,
 }
 
 /// What one direction of a path can carry.
@@ -160,6 +162,9 @@ pub struct HandoverSummary {
     pub to: String,
     /// How.
     pub style: String,
+    /// The mobile node, where there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
     /// When the mobile node had an address on the new link that it had to ask for.
     #[serde(
         rename = "address_at_s",
@@ -217,6 +222,8 @@ struct FlowRecord {
     counted: FlowCounters,
     /// Bytes delivered in the time after the new path was ready.
     bytes_after: u64,
+    /// Which of the handovers that the flow knows this is; `None` where it does not concern the flow.
+    of_flow: Option<usize>,
 }
 
 #[derive(Clone, Debug)]
@@ -289,7 +296,15 @@ impl HandoverMetrics {
             stall_after: None,
             counted: FlowCounters::default(),
             bytes_after: 0,
+            of_flow: None,
         };
+        let mut of_flows = alloc::vec![flow; self.flows.len()];
+        for ((flow, metrics), in_record) in self.flows.iter_mut().zip(flows).zip(&mut of_flows) {
+            flow.baseline = *metrics.counters();
+            if flow.direction != Direction::Elsewhere {
+                in_record.of_flow = Some(metrics.on_handover(now));
+            }
+        }
         self.records.push(Record {
             at: now,
             until: now,
@@ -301,12 +316,8 @@ impl HandoverMetrics {
             recovery_90: None,
             recovery_window: None,
             rates: [(Direction::ToMobile, None), (Direction::FromMobile, None)],
-            flows: alloc::vec![flow; self.flows.len()],
+            flows: of_flows,
         });
-        for (flow, metrics) in self.flows.iter_mut().zip(flows) {
-            flow.baseline = *metrics.counters();
-            metrics.on_handover(now);
-        }
     }
 
     /// Whether any path can carry packets both ways between the mobile node and its correspondents.
@@ -417,14 +428,8 @@ impl HandoverMetrics {
         self.on_path(now, true);
         let measured = &self.flows;
         let silences: Vec<_> = flows.iter().map(|flow| flow.silences_of_handovers(now)).collect();
-        let handovers = self.records.len();
-        let of = |handover: usize, flow: usize| {
-            // A flow that was added later knows the last handovers only.
-            let known = silences.get(flow)?;
-            known.get((handover + known.len()).checked_sub(handovers)?).copied()
-        };
-        let records = self.records.into_iter().enumerate();
-        records.map(|(index, record)| summary(record, measured, |flow| of(index, flow))).collect()
+        let of = |flow: usize, known: Option<usize>| silences.get(flow)?.get(known?).copied();
+        self.records.into_iter().map(|record| summary(record, measured, of)).collect()
     }
 }
 
@@ -441,11 +446,11 @@ fn millionths(bytes: u64, time: Duration, rate: DataRate) -> Option<u128> {
     bits.checked_div(u128::from(rate.bits_per_second()) * time.as_nanos())
 }
 
-/// The summary of a handover, `silences` being those of a flow from it on.
+/// The summary of a handover, `silences` being those of a flow from the handover on that is its `n`th.
 fn summary(
     record: Record,
     measured: &[MeasuredFlow],
-    silences: impl Fn(usize) -> Option<Silences>,
+    silences: impl Fn(usize, Option<usize>) -> Option<Silences>,
 ) -> HandoverSummary {
     let after = record.ready_at.map(|ready_at| (record.until - ready_at).min(AFTER));
     let in_direction = |direction| {
@@ -463,7 +468,9 @@ fn summary(
         .zip(record.flows)
         .enumerate()
         .filter(|(_, (flow, _))| flow.direction != Direction::Elsewhere)
-        .map(|(index, (flow, in_record))| (silences(index).unwrap_or_default(), flow, in_record))
+        .map(|(index, (flow, in_record))| {
+            (silences(index, in_record.of_flow).unwrap_or_default(), flow, in_record)
+        })
         .map(|(silences, flow, in_record)| FlowHandoverSummary {
             name: flow.name.clone(),
             longest_silence: silences.longest.map(|silence| silence.length),
@@ -503,6 +510,7 @@ fn summary(
         from: record.handover.from,
         to: record.handover.to,
         style: record.handover.style,
+        node: record.handover.node,
         address_at: record.address_at,
         ready_at: record.ready_at,
         longest_silence: silent.and_then(|flow| flow.longest_silence),
@@ -529,7 +537,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn to(link: &str) -> Handover {
-        Handover { from: "wavelan".into(), to: link.into(), style: "make-before-break".into() }
+        Handover { from: "wavelan".into(), to: link.into(), style: "make-before-break".into(), node: None }
     }
 
     fn gsm() -> NewPath {

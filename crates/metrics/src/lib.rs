@@ -1,7 +1,7 @@
 //! What a run's numbers mean, defined once and fed by either world.
 //!
 //! - [`FlowMetrics`] counts what one direction of a flow sent, lost, repeated and delivered;
-//! - [`HandoverMetrics`] measures what each handover did to the flows that cross it;
+//! - [`HandoverMetrics`] measures what each handover did to the flows that cross it, and [`Journeys`] those of several mobile nodes;
 //! - [`Ledger`] checks that everything that was made is accounted for;
 //! - [`Summary`] is the document that leaves a run, and [`DEFINITIONS`] says what each of its keys means: the
 //!   report shows that text, `docs/metrics.md` is made of it.
@@ -17,6 +17,7 @@ mod black_hole;
 mod definitions;
 mod flow;
 mod handover;
+mod journeys;
 mod ledger;
 mod order;
 mod ranges;
@@ -33,6 +34,7 @@ pub use handover::{
     Direction, FlowHandoverSummary, Handover, HandoverMetrics, HandoverSummary, NewPath, PathRate, Recovery,
     Resumption,
 };
+pub use journeys::Journeys;
 pub use ledger::Ledger;
 pub use roaming::{RoamingMetrics, RoamingSummary};
 pub use silence::{STALL, Silence, SilenceEnd, Silences};

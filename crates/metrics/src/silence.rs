@@ -114,10 +114,11 @@ impl SilenceMeter {
         self.since = wanting.then_some(now);
     }
 
-    /// A handover begins.
-    pub(crate) fn on_handover(&mut self, now: Instant) {
+    /// A handover begins. Says how many began before it.
+    pub(crate) fn on_handover(&mut self, now: Instant) -> usize {
         let waited = self.waited(now);
         self.periods.push(Period { at: now, waited, silences: Silences::default() });
+        self.periods.len() - 1
     }
 
     /// Whether the application wants data.

@@ -446,8 +446,12 @@ pub(crate) mod tests {
         flow.on_delivered(Instant::from_secs(7), 1_234_567);
         let mut handovers = HandoverMetrics::new();
         handovers.add_flow("download", Direction::ToMobile);
-        let handover =
-            Handover { from: "wavelan".into(), to: "gsm".into(), style: "make-before-break".into() };
+        let handover = Handover {
+            from: "wavelan".into(),
+            to: "gsm".into(),
+            style: "make-before-break".into(),
+            node: Some("mobile".into()),
+        };
         handovers.on_handover(Instant::from_secs(12), handover, core::slice::from_mut(&mut flow));
         let rate = PathRate::of(DataRate::from_bits_per_second(9600), 15_000, 1460);
         let path = NewPath { to_mobile: rate, from_mobile: rate, round_trip: Duration::from_millis(700) };
