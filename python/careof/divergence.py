@@ -66,7 +66,7 @@ def figures(run: Run) -> Figures:
                 period = _Period(before, begin, ready, until)
                 for key, value in _in_handover(period, state, delivered, timeouts):
                     found[name, number, key] = value if value is not None and np.isfinite(value) else None
-            before = float(handover["at_s"])
+                before = begin
     return found
 
 

@@ -151,11 +151,14 @@ def handover_table(handovers: list[Json]) -> str:
                 ["without", *(str(missing[key]) for key in times)],
             ],
         )
+    # Where several move, each handover says whose it is.
+    several = any("node" in one for one in handovers)
     return text.table(
-        ["handover", "from", "to", *_HANDOVER_TIMES],
+        ["handover", *(["node"] if several else []), "from", "to", *_HANDOVER_TIMES],
         [
             [
                 text.seconds(one["at_s"]),
+                *([str(one.get("node", ""))] if several else []),
                 str(one["from"]),
                 str(one["to"]),
                 _silence(one),
@@ -165,7 +168,7 @@ def handover_table(handovers: list[Json]) -> str:
             ]
             for one in handovers
         ],
-        left=3,
+        left=4 if several else 3,
     )
 
 

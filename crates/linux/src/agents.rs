@@ -225,7 +225,7 @@ fn switch(
     tell_events(carrier, node, reports);
     carrier.switch_to(interface, notice)?;
     if !tell_events(carrier, node, reports) && carrier.is_registered() {
-        let _ = reports.send(Report::StayedThere { at: clock.now(), interface: index });
+        let _ = reports.send(Report::StayedThere { node, at: clock.now(), interface: index });
     }
     Ok(())
 }

@@ -31,7 +31,7 @@ use crate::sampler::Sampler;
 
 /// How often the tap is emptied while nobody reports anything.
 const TICK: Duration = Duration::from_millis(3);
-/// Default routes of the mobile node's links, in the order of its interfaces.
+/// Default routes of a mobile node's links, in the order of its interfaces.
 const FIRST_METRIC: u32 = 100;
 
 /// What the run's owner waits for.
@@ -56,8 +56,8 @@ impl Outcome {
 pub(crate) struct DirectedFlow {
     pub(crate) start: Instant,
     pub(crate) stop: Option<Instant>,
-    /// Whether it needs the mobile node to be reachable.
-    pub(crate) mobile: bool,
+    /// Which mobile nodes have to be reachable for it.
+    pub(crate) mobile_nodes: Vec<usize>,
     pub(crate) opened: bool,
     /// Its connection, where it is one that is known before; with a relay the opener's and the acceptor's.
     pub(crate) connections: Vec<usize>,
@@ -66,9 +66,18 @@ pub(crate) struct DirectedFlow {
     pub(crate) worker: Worker,
 }
 
+/// Where a mobile node is in the script.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Journey {
+    /// The handover under way: begun, its registration not yet accepted.
+    current: Option<usize>,
+    /// Whether its home agent knows where it is.
+    is_reachable: bool,
+}
+
 /// What an agent tells that something is to be done about.
 enum Told<'a> {
-    /// The mobile node can be reached by this interface.
+    /// A mobile node can be reached by this interface.
     Registered { to: InterfaceId },
     /// A binding changed.
     Binding { home_address: Locator, care_of: Locator, change: BindingChange },
@@ -109,7 +118,7 @@ pub(crate) struct Director {
     pub(crate) sightings: Sightings,
     pub(crate) books: Books,
     pub(crate) agents: Vec<AgentThread>,
-    /// Routers that advertise themselves to the mobile node.
+    /// Routers that advertise themselves to mobile nodes.
     pub(crate) routers: Vec<Worker>,
     pub(crate) flows: Vec<DirectedFlow>,
     /// What makes two connections of one.
@@ -121,14 +130,13 @@ pub(crate) struct Director {
     pub(crate) next_step: usize,
     /// By how much it was late at most, for a step or for its next turn: as late as other threads may have been.
     pub(crate) lateness: Duration,
-    /// The handover under way: begun, its registration not yet accepted.
-    pub(crate) current: Option<usize>,
-    /// Care-of addresses that the home agent sends to.
-    pub(crate) bindings: BTreeSet<Locator>,
+    /// By mobile node, as the topology counts them.
+    pub(crate) journeys: Vec<Journey>,
+    /// Home addresses, each with a care-of address that the home agent sends to.
+    pub(crate) bindings: BTreeSet<(Locator, Locator)>,
     /// Who has more to do with packets on a medium than to pass them on.
     pub(crate) attention: Attention,
-    pub(crate) is_reachable: bool,
-    /// Whether the mobile node's own packets take the tunnel too, by the plan.
+    /// Whether the mobile nodes' own packets take the tunnel too, by the plan.
     pub(crate) plan: Option<Box<careof_mobility::v4::MobileNodeConfig>>,
     pub(crate) end: Instant,
     /// What becomes of the packets by the end of the run.
@@ -246,9 +254,9 @@ impl Director {
                 self.books.note(at, Record::Agent { node, event });
             }
             Report::Assist { node, at, event } => self.books.note(at, Record::Assist { node, event }),
-            Report::StayedThere { at, interface } => {
-                self.books.note(at, Record::Path(true));
-                if let Err(error) = self.handover_is_ready(at, InterfaceId(interface as u16)) {
+            Report::StayedThere { node, at, interface } => {
+                self.note_path(at, node, true);
+                if let Err(error) = self.handover_is_ready(at, node, InterfaceId(interface as u16)) {
                     self.outcome.fail(error);
                 }
             }
@@ -303,9 +311,10 @@ impl Director {
     }
 
     fn open_flows(&mut self, now: Instant) {
+        let is_reachable = |mobile: &usize| self.journeys[*mobile].is_reachable;
         for flow in &mut self.flows {
             let is_past = flow.stop.is_some_and(|stop| stop <= now);
-            if flow.opened || flow.start > now || is_past || (flow.mobile && !self.is_reachable) {
+            if flow.opened || flow.start > now || is_past || !flow.mobile_nodes.iter().all(is_reachable) {
                 continue;
             }
             flow.opened = true;
@@ -326,20 +335,21 @@ impl Director {
                 let text = format!("in {} ms", handover.notice.as_millis());
                 let way = up_of(handover.to);
                 self.books.note(at, Record::Announced { text, way });
-                if let Some(agent) =
-                    self.mobile().and_then(|node| self.agents.iter().find(|one| one.node == node))
-                {
+                let mobile = self.topology.mobile_of(handover.to);
+                if let Some(agent) = self.agents.iter().find(|one| one.node == mobile) {
                     agent.announce(&self.scenario.link(handover.to).name, handover.notice);
                 }
                 self.announce_to_agent(handover);
             }
             Step::Begin(index) => self.begin_handover(at, index)?,
             Step::OldLink(index) => {
-                if self.current == Some(index) {
+                let from = self.scenario.handovers[index].from;
+                let mobile = self.topology.mobile_of(from);
+                if self.journey(mobile).current == Some(index) {
                     // The new path is not ready.
-                    self.books.note(at, Record::Path(false));
+                    self.note_path(at, mobile, false);
                 }
-                self.set_carriers(self.scenario.handovers[index].from, false)?;
+                self.set_carriers(from, false)?;
             }
             Step::NewLink(index) => {
                 let to = self.scenario.handovers[index].to;
@@ -357,7 +367,8 @@ impl Director {
         let node = self.topology.entrance(down_of(handover.from));
         let buffers = self.assists_at(node).is_some_and(|config| config.buffer_forward.is_some());
         let agent = self.agents.iter().find(|agent| buffers && agent.node == node);
-        if let (Some(agent), Some(mobile)) = (agent, self.topology.home_address()) {
+        let mobile = self.topology.homes.address_of(self.topology.mobile_of(handover.from));
+        if let (Some(agent), Some(mobile)) = (agent, mobile) {
             let new = announced_path(&self.scenario, &self.topology, handover.to);
             agent.announce_departure(mobile.to_ipv4(), handover.notice, new);
         }
@@ -371,9 +382,13 @@ impl Director {
         let handover = self.scenario.handovers[index].clone();
         let name = |link: LinkId| self.scenario.link(link).name.clone();
         let style = handover.style.name().to_owned();
-        let measured = MeasuredHandover { from: name(handover.from), to: name(handover.to), style };
-        self.books.note(at, Record::Handover(measured));
-        self.current = Some(index);
+        let mobile = self.topology.mobile_of(handover.from);
+        let node = (self.journeys.len() > 1).then(|| self.topology.place(mobile).name.clone());
+        let measured = MeasuredHandover { from: name(handover.from), to: name(handover.to), style, node };
+        if let Some(mobile) = self.topology.homes.index(mobile) {
+            self.books.note(at, Record::Handover { mobile, handover: measured });
+            self.journeys[mobile].current = Some(index);
+        }
         match handover.style {
             HandoverStyle::MakeBeforeBreak => {
                 self.raise_link(handover.to)?;
@@ -387,23 +402,23 @@ impl Director {
                 }
             }
             HandoverStyle::BreakBeforeMake => {
-                self.books.note(at, Record::Path(false));
+                self.note_path(at, mobile, false);
                 self.set_carriers(handover.from, false)?;
             }
         }
         Ok(())
     }
 
-    /// The link is up: the hosts notice, and the mobile node gets its address there.
+    /// The link is up: the hosts notice, and its mobile node gets its address there.
     fn raise_link(&self, link: LinkId) -> Result<(), WorldError> {
         self.set_carriers(link, true)?;
-        let (Some(mobile), Some(index)) = (self.mobile(), self.interface_of(link)) else { return Ok(()) };
+        let Some((mobile, index)) = self.mobile_end(link) else { return Ok(()) };
         if is_mobile_ipv6(&self.scenario) {
             // Its kernel forms one of what the router there advertises.
             return Ok(());
         }
         let interface = &self.topology.place(mobile).interfaces[index];
-        let is_home = self.topology.home_address() == Some(interface.address);
+        let is_home = self.topology.homes.address_of(mobile) == Some(interface.address);
         if self.is_co_located() || is_home {
             let name = &self.scenario.link(link).name;
             let metric = FIRST_METRIC + index as u32;
@@ -430,7 +445,7 @@ impl Director {
     /// during the outage (`lcd-kick`) BBR was measured to stall more often (docs/studies/recovery.md).
     fn tell_home_agent(&self, link: LinkId, up: bool) {
         let anchor = self.topology.entrance(down_of(link));
-        let (Some(mobile), Some(index)) = (self.mobile(), self.interface_of(link)) else { return };
+        let Some((mobile, index)) = self.mobile_end(link) else { return };
         if self.topology.place(anchor).role == Role::HomeAgent
             && self.assists_at(anchor).is_some_and(|config| config.is_for_all_packets())
             && let Some(agent) = self.agents.iter().find(|agent| agent.node == anchor)
@@ -440,7 +455,7 @@ impl Director {
     }
 
     fn switch_to(&self, link: LinkId, notice: Notice) {
-        let (Some(mobile), Some(index)) = (self.mobile(), self.interface_of(link)) else { return };
+        let Some((mobile, index)) = self.mobile_end(link) else { return };
         if let Some(agent) = self.agents.iter().find(|agent| agent.node == mobile) {
             agent.switch_to(index, &self.scenario.link(link).name, notice);
         }
@@ -454,19 +469,24 @@ impl Director {
         event: &AgentEvent,
         registered: bool,
     ) -> Result<(), WorldError> {
-        let is_mobile = self.mobile() == Some(node);
+        let mobile = self.topology.homes.index(node);
         let Some(told) = Told::of(event, &self.topology.plan) else { return Ok(()) };
         match told {
-            Told::Registered { to } if is_mobile => {
-                self.is_reachable = true;
-                self.books.note(at, Record::Path(true));
-                self.handover_is_ready(at, to)?;
+            Told::Registered { to } => {
+                let Some(mobile) = mobile else { return Ok(()) };
+                self.journeys[mobile].is_reachable = true;
+                self.note_path(at, node, true);
+                self.handover_is_ready(at, node, to)?;
                 self.open_flows(self.clock.now());
             }
-            Told::Registered { .. } => {}
-            Told::Binding { .. } if is_mobile && !registered => {
-                self.is_reachable = false;
-                self.books.note(at, Record::Path(false));
+            // The mobile node's own view.
+            Told::Binding { .. } if mobile.is_some() => {
+                if let Some(journey) = mobile.and_then(|mobile| self.journeys.get_mut(mobile))
+                    && !registered
+                {
+                    journey.is_reachable = false;
+                    self.note_path(at, node, false);
+                }
             }
             Told::Binding { home_address, care_of, change }
                 if self.topology.place(node).role == Role::HomeAgent =>
@@ -476,19 +496,19 @@ impl Director {
                 match change {
                     BindingChange::Created | BindingChange::Updated => {
                         if !simultaneous {
-                            self.bindings.clear();
+                            self.bindings.retain(|(other, _)| *other != home_address);
                         }
-                        self.bindings.insert(care_of);
+                        self.bindings.insert((home_address, care_of));
                     }
                     BindingChange::Removed | BindingChange::Expired => {
-                        self.bindings.remove(&care_of);
+                        self.bindings.remove(&(home_address, care_of));
                     }
                 }
-                let is_away = !self.bindings.is_empty();
+                let is_away = self.bindings.iter().any(|(other, _)| *other == home_address);
                 self.pay_attention(|attention, _| attention.home_agent(node, home_address, is_away))?;
-                self.binding_changed()?;
+                self.binding_changed(home_address)?;
             }
-            // The mobile node's own view, or a correspondent node's.
+            // A correspondent node's.
             Told::Binding { .. } => {}
             Told::Visitor(visitor) => {
                 self.pay_attention(|attention, routing| attention.foreign_agent(node, visitor, routing))?;
@@ -511,9 +531,12 @@ impl Director {
         Ok(())
     }
 
-    /// The home agent's bindings changed: what waits for the path just left may have to move.
-    fn binding_changed(&mut self) -> Result<(), WorldError> {
-        let Some(handover) = self.current.map(|index| self.scenario.handovers[index].clone()) else {
+    /// A home agent's bindings of a home address changed: what waits for the path just left may have to move.
+    fn binding_changed(&mut self, home_address: Locator) -> Result<(), WorldError> {
+        let mut mobile_nodes = self.topology.homes.mobile_nodes();
+        let mobile = mobile_nodes.find(|node| self.topology.address_of(*node) == home_address);
+        let current = mobile.and_then(|mobile| self.journey(mobile).current);
+        let Some(handover) = current.map(|index| self.scenario.handovers[index].clone()) else {
             return Ok(());
         };
         if handover.queued != QueuedFate::DrainLate && !self.is_tunnelled_over(handover.from) {
@@ -540,27 +563,33 @@ impl Director {
         self.network.emulator.apply(vec![change]).map(drop)
     }
 
-    /// Whether the home agent still sends the mobile node's packets over an access link.
+    /// Whether the home agent still sends a mobile node's packets over its access link.
     fn is_tunnelled_over(&self, link: LinkId) -> bool {
-        let (Some(mobile), Some(index)) = (self.mobile(), self.interface_of(link)) else { return false };
+        let Some((mobile, index)) = self.mobile_end(link) else { return false };
+        let home_address = self.topology.address_of(mobile);
         let interface = &self.topology.place(mobile).interfaces[index];
         let peer = self.topology.place(interface.peer);
-        self.bindings.iter().any(|&care_of| {
+        self.bindings.iter().any(|&(of, care_of)| {
             // A foreign agent's address stands for the link to its visitor.
-            care_of == interface.address || peer.interfaces.iter().any(|own| own.address == care_of)
+            let leads_there =
+                care_of == interface.address || peer.interfaces.iter().any(|own| own.address == care_of);
+            of == home_address && leads_there
         })
     }
 
-    /// The mobile node uses `to`: if that is where the handover under way leads, its path is ready.
-    fn handover_is_ready(&mut self, at: Instant, to: InterfaceId) -> Result<(), WorldError> {
-        let Some(index) = self.current else { return Ok(()) };
+    /// A mobile node uses `to`: if that is where its handover under way leads, its path is ready.
+    fn handover_is_ready(&mut self, at: Instant, node: NodeId, to: InterfaceId) -> Result<(), WorldError> {
+        let (Some(index), Some(mobile)) = (self.journey(node).current, self.topology.homes.index(node))
+        else {
+            return Ok(());
+        };
         let handover = self.scenario.handovers[index].clone();
-        if self.interface_of(handover.to) != Some(usize::from(to.0)) {
+        if self.mobile_end(handover.to) != Some((node, usize::from(to.0))) {
             return Ok(());
         }
-        self.current = None;
-        let path = self.new_path(handover.to);
-        self.books.note(at, Record::Ready(Box::new(path)));
+        self.journeys[mobile].current = None;
+        let path = Box::new(self.new_path(handover.to));
+        self.books.note(at, Record::Ready { mobile, path });
         if handover.queued != QueuedFate::DrainLate && handover.from != handover.to {
             self.settle_queue(&handover, Direction::Backward)?;
         }
@@ -568,7 +597,7 @@ impl Director {
     }
 
     fn new_path(&self, link: LinkId) -> careof_metrics::NewPath {
-        let first = first_peer(&self.scenario, &self.topology);
+        let first = first_peer(&self.scenario, &self.topology, self.topology.mobile_of(link));
         let mss = first.map_or(1460, |(flow, _)| {
             let planned = u32::from(self.scenario.flows[flow].tcp.config.mss);
             self.books.mss(flow).unwrap_or(planned).max(1)
@@ -585,14 +614,24 @@ impl Director {
         new_path(&self.scenario, &self.topology, link, tunnelling, mss)
     }
 
-    fn mobile(&self) -> Option<NodeId> {
-        self.topology.home_address().and_then(|_| self.topology.find("mobile"))
+    /// The mobile node of an access link, and its interface there.
+    fn mobile_end(&self, link: LinkId) -> Option<(NodeId, usize)> {
+        let mobile = self.topology.mobile_of(link);
+        let mut interfaces = self.topology.place(mobile).interfaces.iter();
+        Some((mobile, interfaces.position(|interface| interface.out == up_of(link))?))
     }
 
-    /// The mobile node's interface on an access link.
-    fn interface_of(&self, link: LinkId) -> Option<usize> {
-        let place = self.topology.place(self.mobile()?);
-        place.interfaces.iter().position(|interface| interface.out == up_of(link))
+    /// Where a node is in the script; nowhere, if it does not move.
+    fn journey(&self, node: NodeId) -> Journey {
+        let journey = self.topology.homes.index(node).and_then(|mobile| self.journeys.get(mobile));
+        journey.copied().unwrap_or_default()
+    }
+
+    /// Whether any path of a mobile node can carry packets.
+    fn note_path(&mut self, at: Instant, node: NodeId, usable: bool) {
+        if let Some(mobile) = self.topology.homes.index(node) {
+            self.books.note(at, Record::Path { mobile, usable });
+        }
     }
 
     fn is_co_located(&self) -> bool {

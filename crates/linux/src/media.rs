@@ -59,9 +59,10 @@ impl Attention {
 /// Every address of the network, and of every subnet one that nobody has.
 fn destinations(topology: &Topology) -> BTreeSet<(Locator, u8)> {
     let interfaces = topology.places.iter().flat_map(|place| &place.interfaces);
-    let known = [topology.home_agent_address, topology.home_address()];
+    let of_agents = topology.homes.iter().map(|home| home.agent_address);
+    let of_mobile_nodes = topology.homes.mobile_nodes().map(|mobile| topology.address_of(mobile));
     let addresses: Vec<Locator> =
-        interfaces.map(|interface| interface.address).chain(known.into_iter().flatten()).collect();
+        interfaces.map(|interface| interface.address).chain(of_agents).chain(of_mobile_nodes).collect();
     let subnets = addresses.iter().filter_map(|address| address.subnet());
     let unused = subnets.map(|subnet| (subnet.host(254), topology.plan.prefix_len()));
     let whole = if topology.plan == Plan::Ipv4 { 32 } else { 128 };

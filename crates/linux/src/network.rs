@@ -11,8 +11,8 @@ use careof_lab::{
     set_sysctl,
 };
 use careof_link::Fate;
-use careof_plan::{Locator, NodeId, OneWayId, Place, Plan, Route, Subnet, Topology, down_of};
-use careof_scenario::{LinkId, Mobility, Role, Scenario};
+use careof_plan::{Locator, NodeId, OneWayId, Plan, Route, Subnet, Topology, down_of};
+use careof_scenario::{LinkId, Mobility, Scenario};
 
 use crate::director::{advertises_on, is_mobile_ipv6};
 use crate::error::WorldError;
@@ -83,10 +83,9 @@ impl Network {
             };
             devices.push([attach(0, link.down.mtu)?, attach(1, link.up.mtu)?]);
         }
-        let mobile = scenario.node_with_role(Role::Mobile).map(|id| scenario.node(id).name.clone());
-        for (host, place) in hosts.iter().zip(&topology.places) {
-            if Some(&place.name) != mobile.as_ref() {
-                add_routes(host, topology, place)?;
+        for (host, node) in hosts.iter().zip((0..).map(NodeId)) {
+            if topology.homes.index(node).is_none() {
+                add_routes(host, topology, node)?;
             }
         }
 
@@ -287,13 +286,13 @@ fn have_addresses_formed(host: &Host, name: &str, mobility: &Mobility, planned: 
 }
 
 /// The static routes of a host, and the address of a home agent whose home network has no link.
-fn add_routes(host: &Host, topology: &Topology, place: &Place) -> Result<(), Error> {
+fn add_routes(host: &Host, topology: &Topology, node: NodeId) -> Result<(), Error> {
+    let place = topology.place(node);
     let mut wanted = Vec::new();
     let mut own = None;
-    // Links are numbered from 1, and a home network without a link comes behind them.
-    let interfaces = topology.places.iter().flat_map(|place| &place.interfaces);
-    let last = interfaces.map(|interface| interface.subnet.0).max().unwrap_or(0);
-    for subnet in (1..=last + 1).map(Subnet) {
+    let home = topology.homes.at(node);
+    // Links are numbered from 1, and home networks without a link come behind them.
+    for subnet in (0..).map(Subnet).take(place.routes().count()).skip(1) {
         // Any address of the network that nobody has.
         match place.route(subnet.host(254)) {
             Route::Via(index) if place.interface(index).subnet != subnet => {
@@ -302,7 +301,7 @@ fn add_routes(host: &Host, topology: &Topology, place: &Place) -> Result<(), Err
             }
             // Of Mobile IPv6 the agent itself has the address.
             Route::Home if topology.plan != Plan::Ipv4 => {}
-            Route::Home => own = topology.home_agent_address.map(|own| topology.address(own)),
+            Route::Home => own = home.map(|home| topology.address(home.agent_address)),
             Route::Via(_) | Route::Local | Route::Unreachable => {}
         }
     }

@@ -20,7 +20,7 @@ use nix::errno::Errno;
 use crate::agents::{AgentThread, setup};
 use crate::application::{self, ApplicationConfig, Worker};
 use crate::books::{BookedFlow, Books};
-use crate::director::{DirectedFlow, Director, Outcome, schedule};
+use crate::director::{DirectedFlow, Director, Journey, Outcome, schedule};
 use crate::error::WorldError;
 use crate::media::{Attention, shortcuts};
 use crate::mobile_ipv6::{self, start_routers};
@@ -142,6 +142,7 @@ impl LinuxRun {
         let outcome = Arc::new(Outcome::default());
         let end = Instant::ZERO + scenario.duration;
         let last_report = Some(network.report_at(end)?);
+        let journeys = vec![Journey::default(); topology.homes.mobile_nodes().count()];
         let director = Director {
             scenario,
             topology,
@@ -160,10 +161,9 @@ impl LinuxRun {
             script,
             next_step: 0,
             lateness: Duration::ZERO,
-            current: None,
+            journeys,
             bindings: std::collections::BTreeSet::new(),
             attention,
-            is_reachable: false,
             plan,
             end,
             last_report,
@@ -304,7 +304,6 @@ fn add_flow(
     let id = FlowId(index as u16);
     let nodes =
         [flow.from, flow.to].map(|node| topology.find(&scenario.node(node).name).unwrap_or(NodeId(0)));
-    let mobile = topology.home_address().and_then(|_| topology.find("mobile"));
     books.add_flow(BookedFlow {
         name: flow.name.clone(),
         nodes,
@@ -349,7 +348,7 @@ fn add_flow(
     Ok(DirectedFlow {
         start: Instant::ZERO + flow.start,
         stop,
-        mobile: nodes.iter().any(|node| Some(*node) == mobile),
+        mobile_nodes: nodes.iter().filter_map(|node| topology.homes.index(*node)).collect(),
         opened: false,
         connections,
         looked_into: senders.to_vec(),

@@ -10,15 +10,15 @@ use careof_mobility::v4::{
     Prefix, ReplayProtection, SecurityAssociation, Selection, ServedMobileNode, WallClock,
 };
 use careof_scenario::{
-    CareOf, Destination, Discovery, Encapsulation, KnownRate, LinkId, Mobility, MovementDetection, Protocol,
-    Replay, Role, Routing, Scenario,
+    CareOf, Destination, Discovery, Encapsulation, Flow, KnownRate, LinkId, Mobility, MovementDetection,
+    Protocol, Replay, Role, Routing, Scenario,
 };
 use careof_wire::mip4::{Algorithm, Lifetime, Spi};
 
 use crate::layout::stream;
-use crate::locator::{Locator, Subnet};
+use crate::locator::Subnet;
 use crate::path::path_to_home_agent;
-use crate::topology::{Cell, Mobiles, NodeId, Route, Topology};
+use crate::topology::{Cell, Home, NodeId, Route, Topology};
 
 /// Midnight of 1 January 2000, the time of day at the beginning of every run: registrations carry it.
 const EPOCH_UNIX: Duration = Duration::from_secs(946_684_800);
@@ -79,57 +79,56 @@ fn agent_with_reports(
     report_paths: bool,
 ) -> Result<Option<AgentPlan>, ConfigError> {
     let mobility = scenario.mobility.as_ref().filter(|mobility| mobility.protocol == Protocol::MobileIpv4);
-    let (Some(mobility), Some(mobiles), Some(agent_address)) =
-        (mobility, topology.mobiles, topology.home_agent_address.map(Locator::to_ipv4))
-    else {
-        return Ok(None);
-    };
+    let Some(mobility) = mobility else { return Ok(None) };
     let place = topology.place(node);
-    let home_network = Prefix::new(agent_address, topology.home_prefix_len());
+    let agent_address = |home: &Home| home.agent_address.to_ipv4();
+    let network = |home: &Home| Prefix::new(agent_address(home), topology.home_prefix_len());
     Ok(match place.role {
         Role::HomeAgent => {
+            let Some(home) = topology.homes.at(node) else { return Ok(None) };
             let home_interface =
-                place.interfaces.iter().position(|interface| interface.address.to_ipv4() == agent_address);
+                place.interfaces.iter().position(|interface| interface.address == home.agent_address);
             let mut config = HomeAgentConfig::new(
-                agent_address,
-                home_network,
+                agent_address(home),
+                network(home),
                 InterfaceId(home_interface.map_or(u16::MAX, |index| index as u16)),
             );
             config.clock = wall_clock();
             config.advertisements = home_interface.map(|_| advertiser(mobility));
-            for index in 0..mobiles.count {
-                let mobile = NodeId(mobiles.first.0 + index as u16);
+            for mobile in home.mobile_nodes() {
                 let security = security(scenario, run, mobility, &topology.place(mobile).name)?;
                 config
                     .mobile_nodes
                     .push(ServedMobileNode::new(topology.address_of(mobile).to_ipv4(), security));
             }
-            let nodes = (0..topology.places.len()).map(|index| NodeId(index as u16));
-            for node in nodes.filter(|node| is_correspondent(scenario, topology, *node)) {
-                let (address, name) = (address_towards_home(topology, node), &topology.place(node).name);
+            for node in correspondents(scenario, topology, home) {
+                let (address, name) = (address_towards(topology, node, home), &topology.place(node).name);
                 let security = association(scenario, run, mobility, UPDATE_SPI, name)?;
                 config.correspondents.push(PeerSecurity { address, security });
             }
             Some(AgentPlan::Home(Box::new(config)))
         }
         Role::ForeignAgent => {
-            let Some(mut config) = foreign_agent(topology, node, mobility, &mobiles) else { return Ok(None) };
+            let Some(mut config) = foreign_agent(topology, node, mobility) else { return Ok(None) };
             config.clock = wall_clock();
             config.smooth_handoff = mobility.smooth_handoff;
             // The foreign agent may be connected to the home network itself.
-            config.admitted = Some(vec![home_network]);
-            if mobility.smooth_handoff {
+            config.admitted = Some(topology.homes.iter().map(network).collect());
+            if mobility.smooth_handoff
+                && let Some(home) = topology.homes.first()
+            {
                 let security = association(scenario, run, mobility, VISITOR_SPI, &place.name)?;
-                let address = topology.address_of(mobiles.first).to_ipv4();
+                let address = home.home_address.to_ipv4();
                 config.mobile_nodes.push(PeerSecurity { address, security });
             }
             Some(AgentPlan::Foreign(Box::new(config)))
         }
         Role::Mobile => {
+            let Some(home) = topology.homes.of(node) else { return Ok(None) };
             let mut config = MobileNodeConfig::new(
                 topology.address_of(node).to_ipv4(),
-                home_network,
-                agent_address,
+                network(home),
+                agent_address(home),
                 security(scenario, run, mobility, &place.name)?,
                 mobile_interfaces(scenario, topology, node, mobility, report_paths),
             );
@@ -171,51 +170,56 @@ fn agent_with_reports(
             }
             Some(AgentPlan::Mobile(Box::new(config)))
         }
-        _ if is_correspondent(scenario, topology, node) => {
-            let authority = BindingAuthority {
-                home_agent: agent_address,
-                home_network,
-                security: association(scenario, run, mobility, UPDATE_SPI, &place.name)?,
-            };
-            let mut config = CorrespondentNodeConfig::new(address_towards_home(topology, node), authority);
-            config.clock = wall_clock();
-            Some(AgentPlan::Correspondent(Box::new(config)))
-        }
-        _ => None,
+        _ => match home_of_correspondent(scenario, topology, node) {
+            Some(home) => {
+                let authority = BindingAuthority {
+                    home_agent: agent_address(home),
+                    home_network: network(home),
+                    security: association(scenario, run, mobility, UPDATE_SPI, &place.name)?,
+                };
+                let own = address_towards(topology, node, home);
+                let mut config = CorrespondentNodeConfig::new(own, authority);
+                config.clock = wall_clock();
+                Some(AgentPlan::Correspondent(Box::new(config)))
+            }
+            None => None,
+        },
     })
 }
 
-/// Whether a node runs careof although it does not move: with route optimisation the other ends of the mobile nodes' flows.
-fn is_correspondent(scenario: &Scenario, topology: &Topology, node: NodeId) -> bool {
+/// The nodes that a home agent tells of its mobile nodes.
+fn correspondents(scenario: &Scenario, topology: &Topology, home: &Home) -> Vec<NodeId> {
+    let nodes = (0..topology.places.len()).map(|index| NodeId(index as u16));
+    nodes.filter(|node| home_of_correspondent(scenario, topology, *node) == Some(home)).collect()
+}
+
+/// The home agent that tells a node of its mobile nodes, so that the node runs careof although it does not move: with route optimisation
+/// the other ends of the mobile nodes' flows. It is one: the home agent of the first such flow.
+fn home_of_correspondent<'a>(scenario: &Scenario, topology: &'a Topology, node: NodeId) -> Option<&'a Home> {
     let place = topology.place(node);
     // A home agent tunnels anyway, and a foreign agent has visitors of its own.
     let is_host = matches!(place.role, Role::Correspondent | Role::Host);
     let optimized = scenario.mobility.as_ref().is_some_and(|mobility| mobility.route_optimization);
-    is_host
-        && optimized
-        && scenario.flows.iter().any(|flow| {
-            let ends = [flow.from, flow.to].map(|end| scenario.node(end));
-            ends.iter().any(|end| end.name == place.name) && ends.iter().any(|end| end.role == Role::Mobile)
-        })
+    let of_a_flow = |flow: &Flow| {
+        let ends = [flow.from, flow.to].map(|end| scenario.node(end));
+        let mobile = ends.iter().find(|end| end.role == Role::Mobile)?;
+        ends.iter().find(|end| end.name == place.name)?;
+        topology.homes.of(topology.find(&mobile.name)?)
+    };
+    scenario.flows.iter().filter(|_| is_host && optimized).find_map(of_a_flow)
 }
 
-/// The address from which a node sends to mobile nodes.
-fn address_towards_home(topology: &Topology, node: NodeId) -> Ipv4Addr {
+/// The address from which a node sends to the mobile nodes of a home agent.
+fn address_towards(topology: &Topology, node: NodeId, home: &Home) -> Ipv4Addr {
     let place = topology.place(node);
-    let home = topology.home_agent_address.map(|address| place.route(address));
-    match home {
-        Some(Route::Via(interface)) => place.interface(interface).address,
+    match place.route(home.agent_address) {
+        Route::Via(interface) => place.interface(interface).address,
         _ => topology.address_of(node),
     }
     .to_ipv4()
 }
 
-fn foreign_agent(
-    topology: &Topology,
-    node: NodeId,
-    mobility: &Mobility,
-    mobiles: &Mobiles,
-) -> Option<ForeignAgentConfig> {
+fn foreign_agent(topology: &Topology, node: NodeId, mobility: &Mobility) -> Option<ForeignAgentConfig> {
     let place = topology.place(node);
     if let Some(cell) = place.cell {
         let address = place.interfaces.first().map_or(cell.address, |interface| interface.address).to_ipv4();
@@ -227,13 +231,14 @@ fn foreign_agent(
         };
         let mut config = ForeignAgentConfig::new(address, address, link);
         // All may come to one station.
-        config.max_visitors = config.max_visitors.max(mobiles.count);
-        config.max_pending = config.max_pending.max(mobiles.count);
+        let count = topology.homes.mobile_nodes().count();
+        config.max_visitors = config.max_visitors.max(count);
+        config.max_pending = config.max_pending.max(count);
         return Some(config);
     }
-    let mobile = mobiles.first;
+    let moves = |node: NodeId| topology.homes.index(node).is_some();
     let mut links =
-        place.interfaces.iter().enumerate().filter(|(_, i)| i.peer == mobile).map(|(n, i)| ForeignLink {
+        place.interfaces.iter().enumerate().filter(|(_, i)| moves(i.peer)).map(|(n, i)| ForeignLink {
             interface: InterfaceId(n as u16),
             address: i.address.to_ipv4(),
             advertisements: advertiser(mobility),
@@ -242,7 +247,7 @@ fn foreign_agent(
     let address = place
         .interfaces
         .iter()
-        .find(|i| i.peer != mobile)
+        .find(|i| !moves(i.peer))
         .or(place.interfaces.first())
         .map_or(Ipv4Addr::UNSPECIFIED, |i| i.address.to_ipv4());
     let mut config = ForeignAgentConfig::new(address, address, links.next()?);
@@ -298,9 +303,9 @@ fn security(
     mobility: &Mobility,
     name: &str,
 ) -> Result<SecurityAssociation, ConfigError> {
-    let mut random = match mobility.fleet {
-        Some(_) => stream(scenario, run, &format!("mobility.key.{name}")),
-        None => stream(scenario, run, "mobility.key"),
+    let mut random = match mobility.nodes.as_slice() {
+        [_] => stream(scenario, run, "mobility.key"),
+        _ => stream(scenario, run, &format!("mobility.key.{name}")),
     };
     let replay = match mobility.replay {
         Replay::Timestamps => ReplayProtection::TIMESTAMPS,

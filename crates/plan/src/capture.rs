@@ -323,7 +323,7 @@ impl Captures {
             used_bytes: 0,
             is_cut: false,
             is_full: false,
-            many_move: topology.mobiles.is_some_and(|mobiles| mobiles.count > 1),
+            many_move: topology.homes.mobile_nodes().nth(1).is_some(),
             cut_from: BTreeMap::new(),
             error: None,
         };

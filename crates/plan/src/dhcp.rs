@@ -23,18 +23,16 @@ pub struct DhcpPlan {
 /// A link has one address to lease, that of its other end in the [`Topology`], so that routes hold whoever asks when.
 #[must_use]
 pub fn dhcp(scenario: &Scenario, topology: &Topology, node: NodeId) -> DhcpPlan {
-    let Some((dhcp, mobiles)) =
-        scenario.mobility.as_ref().and_then(|mobility| mobility.dhcp.as_ref()).zip(topology.mobiles)
-    else {
+    let Some(dhcp) = scenario.mobility.as_ref().and_then(|mobility| mobility.dhcp.as_ref()) else {
         return DhcpPlan::default();
     };
     let place = topology.place(node);
     let mut plan = DhcpPlan::default();
     for (index, interface) in place.interfaces.iter().enumerate() {
         let id = InterfaceId(index as u16);
-        if place.role == Role::Mobile && interface.address != mobiles.home_address {
+        if place.role == Role::Mobile && topology.address_of(node) != interface.address {
             plan.clients.push(client(dhcp, id, hardware(node, id)));
-        } else if interface.peer == mobiles.first && interface.peer_address != mobiles.home_address {
+        } else if topology.homes.address_of(interface.peer).is_some_and(|own| own != interface.peer_address) {
             let pool = interface.peer_address.to_ipv4();
             plan.servers.push(ServerConfig {
                 ping_check: dhcp.server_check,

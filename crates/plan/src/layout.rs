@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use careof_base::RandomStream;
-use careof_scenario::{IpVersion, Link, LinkId, Role, Scenario};
+use careof_scenario::{IpVersion, Link, LinkId, Mobility, Role, Scenario};
 use careof_trace::Names;
 
 use crate::locator::{Ipv6Plan, Plan};
@@ -41,15 +41,13 @@ pub fn lay_out(scenario: &Scenario) -> Topology {
             let nodes = (0..fleet.count).map(node).collect();
             let stations =
                 fleet.stations.iter().map(|station| scenario.node(*station).name.as_str()).collect();
-            Topology::build_with_fleet(&cables, &FleetNetwork { home_agent: "home-agent", stations, nodes })
+            let agent = scenario.node_with_role(Role::HomeAgent);
+            let home_agent = agent.map_or("", |agent| scenario.node(agent).name.as_str());
+            Topology::build_with_fleet(&cables, &FleetNetwork { home_agent, stations, nodes })
         }
         None => {
-            let home = scenario.mobility.as_ref().map(|mobility| HomeNetwork {
-                home_agent: "home-agent",
-                mobile: "mobile",
-                link: mobility.home.map(|home| scenario.link(home).name.as_str()),
-            });
-            Topology::build(&cables, home.as_ref())
+            let homes = scenario.mobility.as_ref().map(|mobility| home_networks(scenario, mobility));
+            Topology::build(&cables, &homes.unwrap_or_default())
         }
     };
     let roles: BTreeMap<&str, Role> =
@@ -62,6 +60,19 @@ pub fn lay_out(scenario: &Scenario) -> Topology {
     }
     topology.media = Media::new(scenario, |name| topology.find(name).unwrap_or(NodeId(0)));
     topology
+}
+
+/// Those of the mobile nodes that move by themselves.
+fn home_networks<'a>(scenario: &'a Scenario, mobility: &Mobility) -> Vec<HomeNetwork<'a>> {
+    let name = |node| scenario.node(node).name.as_str();
+    let of_one_agent = mobility.nodes.chunk_by(|one, other| one.home_agent == other.home_agent);
+    of_one_agent
+        .map(|mobile_nodes| HomeNetwork {
+            home_agent: name(mobile_nodes[0].home_agent),
+            mobile_nodes: mobile_nodes.iter().map(|one| name(one.node)).collect(),
+            link: mobility.home.map(|home| scenario.link(home).name.as_str()),
+        })
+        .collect()
 }
 
 /// The mobile node forms its address on the links that it visits itself; at home it has its home address.

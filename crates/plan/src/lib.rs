@@ -55,7 +55,7 @@ pub use room::leaves_room;
 pub use script::{Step, attached_first, fate_of_queue, is_told, steps};
 pub use sequence::Unwrapped;
 pub use topology::{
-    Cable, Cell, FleetNetwork, HomeNetwork, Interface, InterfaceIndex, Mobiles, NodeId, OneWayId, Place,
+    Cable, Cell, FleetNetwork, Home, HomeNetwork, Homes, Interface, InterfaceIndex, NodeId, OneWayId, Place,
     Route, Topology, down_of, up_of,
 };
 pub use workload::{Ask, Side, Workload};

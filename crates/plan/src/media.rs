@@ -177,13 +177,12 @@ mod tests {
     fn a_packet_goes_straight_to_the_last_station_that_only_passes_it_on() {
         let (scenario, topology) = laid_out();
         let way = |name| way(&scenario, name);
-        let home = topology.home_address().unwrap();
+        let home = *topology.homes.first().unwrap();
         let straight = way("lan-correspondent-mobile");
-        assert_eq!(topology.straight_way(way("ethernet"), home, |_| true), straight);
-        let agent = topology.find("home-agent").unwrap();
-        let drawn = topology.straight_way(way("ethernet"), home, |node| node != agent);
+        assert_eq!(topology.straight_way(way("ethernet"), home.home_address, |_| true), straight);
+        let drawn = topology.straight_way(way("ethernet"), home.home_address, |node| node != home.agent);
         assert_eq!(drawn, way("ethernet"), "the home agent sees to it");
-        let own = topology.home_agent_address.unwrap();
+        let own = home.agent_address;
         assert_eq!(
             topology.straight_way(way("ethernet"), own, |_| true),
             way("ethernet"),

@@ -20,7 +20,7 @@ use crate::agents::wall_clock;
 use crate::assists::announced_path;
 use crate::layout::stream;
 use crate::locator::{Ipv6Plan, Locator};
-use crate::topology::{Interface, NodeId, Topology, down_of};
+use crate::topology::{Home, Interface, NodeId, Topology, down_of};
 
 /// The SPI of the security association between the mobile node and its home agent.
 const SPI: Spi = Spi(256);
@@ -69,20 +69,29 @@ pub fn ipv6_agent(
     run: u64,
     node: NodeId,
 ) -> Result<Option<Ipv6AgentPlan>, ConfigError> {
-    let (Some(mobility), Some(mobiles), Some(at_home)) =
-        (is_ipv6(scenario), topology.mobiles, topology.home_agent_address)
-    else {
-        return Ok(None);
-    };
+    let Some(mobility) = is_ipv6(scenario) else { return Ok(None) };
     let place = topology.place(node);
-    let agent_address = address(topology, at_home);
-    let home_prefix = Prefix::new(agent_address, topology.home_prefix_len());
-    let mut random = stream(scenario, run, "mobility.key");
-    let security = security(mobility, &mut random)?;
-    let identifier = MobileNodeIdentifier::new(MobileNodeIdentifier::NAI, b"mobile@careof.example");
+    let network = |home: &Home| {
+        let agent_address = address(topology, home.agent_address);
+        (agent_address, Prefix::new(agent_address, topology.home_prefix_len()))
+    };
+    // What a mobile node and its home agent have agreed on.
+    let agreed = |mobile: NodeId| {
+        let name = &topology.place(mobile).name;
+        let mut random = match mobility.nodes.as_slice() {
+            [_] => stream(scenario, run, "mobility.key"),
+            _ => stream(scenario, run, &format!("mobility.key.{name}")),
+        };
+        let identifier = format!("{name}@careof.example");
+        let identifier = MobileNodeIdentifier::new(MobileNodeIdentifier::NAI, identifier.as_bytes());
+        Ok::<_, ConfigError>((security(mobility, &mut random)?, identifier))
+    };
     Ok(match place.role {
         Role::HomeAgent => {
-            let home_interface = place.interfaces.iter().position(|interface| interface.address == at_home);
+            let Some(home) = topology.homes.at(node) else { return Ok(None) };
+            let (agent_address, home_prefix) = network(home);
+            let home_interface =
+                place.interfaces.iter().position(|interface| interface.address == home.agent_address);
             let id = InterfaceId(home_interface.map_or(u16::MAX, |index| index as u16));
             let mut config = HomeAgentConfig::new(agent_address, home_prefix, id);
             config.clock = wall_clock();
@@ -90,17 +99,22 @@ pub fn ipv6_agent(
             let detects = mobility.duplicate_address_detection != DuplicateAddressDetection::None;
             config.duplicate_address_detection =
                 config.duplicate_address_detection.filter(|_| detects && home_interface.is_some());
-            let home_address = address(topology, mobiles.home_address);
-            let mut served = ServedMobileNode::new(home_address, security);
-            served.identifier = identifier;
-            config.mobile_nodes.push(served);
+            for mobile in home.mobile_nodes() {
+                let (security, identifier) = agreed(mobile)?;
+                let home_address = address(topology, topology.address_of(mobile));
+                let mut served = ServedMobileNode::new(home_address, security);
+                served.identifier = identifier;
+                config.mobile_nodes.push(served);
+            }
             Some(Ipv6AgentPlan::Home(Box::new(config)))
         }
         Role::Mobile => {
+            let Some(home) = topology.homes.of(node) else { return Ok(None) };
+            let ((agent_address, home_prefix), (security, identifier)) = (network(home), agreed(node)?);
             let interfaces = place.interfaces.iter().enumerate();
             let interfaces = interfaces.map(|(n, interface)| mobile_interface(scenario, n, interface));
             let mut config = MobileNodeConfig::new(
-                address(topology, mobiles.home_address),
+                address(topology, topology.address_of(node)),
                 home_prefix,
                 agent_address,
                 security,
@@ -169,7 +183,7 @@ fn security(mobility: &Mobility, random: &mut RandomStream) -> Result<SecurityAs
 /// of the routers there.
 #[must_use]
 pub fn neighbors(scenario: &Scenario, topology: &Topology, node: NodeId) -> Vec<NeighborPlan> {
-    let (Some(mobility), Some(mobiles)) = (is_ipv6(scenario), topology.mobiles) else { return Vec::new() };
+    let Some(mobility) = is_ipv6(scenario) else { return Vec::new() };
     let place = topology.place(node);
     let interfaces = place.interfaces.iter().enumerate();
     let plan = |(n, interface): (usize, &Interface)| {
@@ -179,7 +193,7 @@ pub fn neighbors(scenario: &Scenario, topology: &Topology, node: NodeId) -> Vec<
             let host = Some(mobile_host(mobility, interface.address));
             return Some(NeighborPlan { interface: interface_id, link, host, router: None });
         }
-        if interface.peer != mobiles.first || interface.out != down_of(link) {
+        if topology.homes.index(interface.peer).is_none() || interface.out != down_of(link) {
             return None;
         }
         let host = is_home.then(|| HostConfig {

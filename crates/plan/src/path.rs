@@ -6,7 +6,7 @@ use careof_base::DataRate;
 use careof_link::Config as LinkConfig;
 use careof_metrics::{NewPath, PathRate};
 use careof_mobility::v4::PathProperties;
-use careof_scenario::{KnownRate, LinkId, Role, Scenario};
+use careof_scenario::{KnownRate, LinkId, Scenario};
 use careof_wire::ipv4::Ipv4Header;
 use careof_wire::mip4::{
     Algorithm, AuthenticationExtension, PathReport, RegistrationReply, RegistrationRequest,
@@ -35,10 +35,9 @@ pub struct Tunnelling {
     pub straight_up: u32,
 }
 
-/// The fixed end of the first flow that has the mobile node as its other end.
+/// The other end of the first flow that has `mobile` as one.
 #[must_use]
-pub fn first_peer(scenario: &Scenario, topology: &Topology) -> Option<(usize, NodeId)> {
-    let mobile = topology.find("mobile")?;
+pub fn first_peer(scenario: &Scenario, topology: &Topology, mobile: NodeId) -> Option<(usize, NodeId)> {
     scenario.flows.iter().enumerate().find_map(|(index, flow)| {
         let ends = [flow.from, flow.to].map(|node| topology.find(&scenario.node(node).name));
         let moves = ends.contains(&Some(mobile));
@@ -56,8 +55,8 @@ pub fn new_path(
     tunnelling: Tunnelling,
     mss: u32,
 ) -> NewPath {
-    let peer =
-        first_peer(scenario, topology).map_or_else(|| topology.entrance(down_of(link)), |(_, peer)| peer);
+    let peer = first_peer(scenario, topology, topology.mobile_of(link))
+        .map_or_else(|| topology.entrance(down_of(link)), |(_, peer)| peer);
     let (down, up) = ways_through(scenario, topology, link, peer, tunnelling);
     let headers = topology.plan.header_len() + TCP_HEADER;
     let rate = |ways: &[(OneWayId, u32)]| {
@@ -114,9 +113,8 @@ pub(crate) fn path_to_home_agent(
         Plan::Ipv6(_) => (BINDING_UPDATE, BINDING_ACKNOWLEDGEMENT),
     };
     let crossing = |way, bytes| crossing(scenario, way, u32::try_from(bytes).unwrap_or(u32::MAX));
-    let home_agent = topology.places.iter().position(|place| place.role == Role::HomeAgent);
-    let round_trip = home_agent.map(|index| {
-        let (home_agent, anchor) = (NodeId(index as u16), topology.entrance(down_of(link)));
+    let round_trip = home_agent_of(topology, link).map(|home_agent| {
+        let anchor = topology.entrance(down_of(link));
         let up = core::iter::once(up_of(link)).chain(walk(topology, anchor, home_agent));
         let down = walk(topology, home_agent, anchor).into_iter().chain([down_of(link)]);
         up.map(|way| crossing(way, request)).sum::<Duration>()
@@ -128,11 +126,15 @@ pub(crate) fn path_to_home_agent(
     PathProperties { downlink: rate(&access.down), uplink: rate(&access.up), round_trip }
 }
 
+/// The home agent of the mobile node whose access link `link` is.
+fn home_agent_of(topology: &Topology, link: LinkId) -> Option<NodeId> {
+    topology.homes.of(topology.mobile_of(link)).map(|home| home.agent)
+}
+
 /// The one-way links between the home agent and the mobile node by way of an access link, in both directions.
 pub(crate) fn ways_to_home_agent(topology: &Topology, link: LinkId) -> Vec<OneWayId> {
-    let home_agent = topology.places.iter().position(|place| place.role == Role::HomeAgent);
-    let inside = home_agent.map(|index| {
-        let (home_agent, anchor) = (NodeId(index as u16), topology.entrance(down_of(link)));
+    let inside = home_agent_of(topology, link).map(|home_agent| {
+        let anchor = topology.entrance(down_of(link));
         walk(topology, anchor, home_agent).into_iter().chain(walk(topology, home_agent, anchor))
     });
     [up_of(link), down_of(link)].into_iter().chain(inside.into_iter().flatten()).collect()
@@ -158,7 +160,7 @@ fn ways_through(
     peer: NodeId,
     tunnelling: Tunnelling,
 ) -> (Ways, Ways) {
-    let home_agent = topology.find("home-agent").unwrap_or(NodeId(0));
+    let home_agent = home_agent_of(topology, link).unwrap_or(NodeId(0));
     let anchor = topology.entrance(down_of(link));
     let overhead = tunnelling.overhead;
     let co_located = scenario.mobility.as_ref().is_some_and(|mobility| mobility.care_of.is_co_located());

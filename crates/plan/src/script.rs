@@ -21,12 +21,12 @@ pub enum Step {
     OldLink(usize),
 }
 
-/// The access links that the mobile node, where there is one, is attached to when the run begins.
+/// The access links that the mobile nodes are attached to when the run begins, where each moves by itself.
 #[must_use]
 pub fn attached_first(scenario: &Scenario) -> Vec<LinkId> {
     let mobility = scenario.mobility.as_ref().filter(|mobility| mobility.fleet.is_none());
     mobility.map_or_else(Vec::new, |mobility| match mobility.order.as_slice() {
-        [] => vec![mobility.start],
+        [] => mobility.nodes.iter().map(|node| node.start).collect(),
         order => order.to_vec(),
     })
 }

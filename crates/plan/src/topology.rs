@@ -41,10 +41,14 @@ const fn is_in_home_network(address: Locator) -> bool {
         == HOME_NETWORK.to_ipv4().to_bits() >> (32 - HOME_PREFIX_LEN)
 }
 
-/// The mobile nodes: numbered in a row, their home addresses too.
+/// A home agent with its mobile nodes, which are numbered in a row, as their home addresses are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mobiles {
-    /// The first of them.
+pub struct Home {
+    /// The home agent.
+    pub agent: NodeId,
+    /// Its address on the home network.
+    pub agent_address: Locator,
+    /// The first of the mobile nodes.
     pub first: NodeId,
     /// How many there are.
     pub count: usize,
@@ -52,8 +56,8 @@ pub struct Mobiles {
     pub home_address: Locator,
 }
 
-impl Mobiles {
-    /// Which of them `node` is, counted from 0.
+impl Home {
+    /// Which of its mobile nodes `node` is, counted from 0.
     #[inline]
     #[must_use]
     pub fn index(&self, node: NodeId) -> Option<usize> {
@@ -61,7 +65,7 @@ impl Mobiles {
         (index < self.count).then_some(index)
     }
 
-    /// The home address of `node`, if it is one of them.
+    /// The home address of `node`, if it is one of its mobile nodes.
     #[inline]
     #[must_use]
     pub fn address_of(&self, node: NodeId) -> Option<Locator> {
@@ -69,12 +73,68 @@ impl Mobiles {
         Some(self.home_address.after(index))
     }
 
-    /// The one with this home address, counted from 0.
+    /// The mobile node with this home address, counted from 0.
     #[inline]
     #[must_use]
     pub fn index_of(&self, home_address: Locator) -> Option<usize> {
         let index = home_address.since(self.home_address)? as usize;
         (index < self.count).then_some(index)
+    }
+
+    /// Its mobile nodes.
+    pub fn mobile_nodes(&self) -> impl Iterator<Item = NodeId> + use<> {
+        let first = self.first.0;
+        (0..self.count as u16).map(move |n| NodeId(first + n))
+    }
+}
+
+/// The home agents with their mobile nodes; those of all are numbered in a row.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Homes(Vec<Home>);
+
+impl Homes {
+    /// The home agents.
+    pub fn iter(&self) -> impl Iterator<Item = &Home> {
+        self.0.iter()
+    }
+
+    /// The first home agent: the only one, wherever there are no several.
+    #[must_use]
+    pub fn first(&self) -> Option<&Home> {
+        self.0.first()
+    }
+
+    /// That of a mobile node.
+    #[inline]
+    #[must_use]
+    pub fn of(&self, mobile: NodeId) -> Option<&Home> {
+        self.0.iter().find(|home| home.index(mobile).is_some())
+    }
+
+    /// That which a node is.
+    #[must_use]
+    pub fn at(&self, agent: NodeId) -> Option<&Home> {
+        self.0.iter().find(|home| home.agent == agent)
+    }
+
+    /// The home address of a mobile node.
+    #[inline]
+    #[must_use]
+    pub fn address_of(&self, node: NodeId) -> Option<Locator> {
+        self.0.iter().find_map(|home| home.address_of(node))
+    }
+
+    /// Which of all mobile nodes `node` is, counted from 0.
+    #[inline]
+    #[must_use]
+    pub fn index(&self, node: NodeId) -> Option<usize> {
+        let first = self.0.first()?.first;
+        self.of(node).map(|_| usize::from(node.0 - first.0))
+    }
+
+    /// All mobile nodes in order.
+    pub fn mobile_nodes(&self) -> impl Iterator<Item = NodeId> {
+        self.0.iter().flat_map(Home::mobile_nodes)
     }
 }
 
@@ -179,13 +239,13 @@ pub struct Cable<'a> {
     pub between: [&'a str; 2],
 }
 
-/// Where the mobile node's home network is.
+/// A home network: who serves it, and who is at home there.
 pub struct HomeNetwork<'a> {
     /// The home agent's node.
     pub home_agent: &'a str,
-    /// The node that moves and therefore never forwards.
-    pub mobile: &'a str,
-    /// The link that is the home network; without one the network exists only on the home agent.
+    /// The nodes that move and therefore never forward.
+    pub mobile_nodes: Vec<&'a str>,
+    /// The link that is the home network, to the first of them; without one the network exists only on the home agent.
     pub link: Option<&'a str>,
 }
 
@@ -204,29 +264,30 @@ pub struct FleetNetwork<'a> {
 pub struct Topology {
     /// In the order in which the links name them.
     pub places: Vec<Place>,
-    /// Address of the home agent on the home network.
-    pub home_agent_address: Option<Locator>,
     /// Which addresses the locators stand for.
     pub plan: Plan,
-    /// The mobile nodes.
-    pub mobiles: Option<Mobiles>,
+    /// The home agents and their mobile nodes.
+    pub homes: Homes,
     /// The media that links share.
     pub media: Media,
 }
 
 impl Topology {
     /// Lays the links and computes shortest routes, counting hops; ties go to the link named first.
-    pub fn build(cables: &[Cable<'_>], home: Option<&HomeNetwork<'_>>) -> Self {
-        let mut topology = Self {
-            places: Vec::new(),
-            home_agent_address: None,
-            plan: Plan::Ipv4,
-            mobiles: None,
-            media: Media::default(),
-        };
+    pub fn build(cables: &[Cable<'_>], homes: &[HomeNetwork<'_>]) -> Self {
+        let mut topology =
+            Self { places: Vec::new(), plan: Plan::Ipv4, homes: Homes::default(), media: Media::default() };
+        let mobile_nodes: Vec<&str> =
+            homes.iter().flat_map(|home| home.mobile_nodes.iter().copied()).collect();
         for (index, cable) in cables.iter().enumerate() {
             let subnet = Subnet(index as u16 + 1);
-            let [a, b] = cable.between.map(|name| topology.place_named(name));
+            let [a, b] = cable.between.map(|name| {
+                if mobile_nodes.contains(&name) {
+                    // They are numbered in a row, whichever comes first.
+                    mobile_nodes.iter().for_each(|mobile| _ = topology.place_named(mobile));
+                }
+                topology.place_named(name)
+            });
             for (node, peer, host, peer_host, direction) in [(a, b, 1, 2, 0), (b, a, 2, 1, 1)] {
                 topology.places[usize::from(node.0)].interfaces.push(Interface {
                     out: OneWayId(2 * index as u32 + direction),
@@ -237,36 +298,39 @@ impl Topology {
                 });
             }
         }
-        let subnets = cables.len() + 2;
+        let subnets = cables.len() + 1 + homes.len().max(1);
         for place in &mut topology.places {
             place.table = vec![NO_ROUTE; subnets];
         }
-        let mut virtual_home = None;
-        if let Some(home) = home {
+        let mut without_a_link = Vec::new();
+        for (number, home) in homes.iter().enumerate() {
             let agent = topology.place_named(home.home_agent);
-            let mobile = topology.place_named(home.mobile);
-            topology.places[usize::from(mobile.0)].forwards = false;
-            let on_link = home.link.and_then(|link| cables.iter().position(|cable| cable.name == link));
-            let subnet = Subnet(on_link.map_or(cables.len(), |index| index) as u16 + 1);
-            if on_link.is_none() {
-                virtual_home = Some((agent, subnet));
+            let ids: Vec<NodeId> =
+                home.mobile_nodes.iter().map(|mobile| topology.place_named(mobile)).collect();
+            for mobile in &ids {
+                topology.places[usize::from(mobile.0)].forwards = false;
             }
-            let place = &topology.places[usize::from(agent.0)];
-            let own =
-                place.interfaces.iter().find(|i| i.subnet == subnet).map_or(subnet.host(1), |i| i.address);
-            let place = &topology.places[usize::from(mobile.0)];
-            let mobile_own =
-                place.interfaces.iter().find(|i| i.subnet == subnet).map_or(subnet.host(2), |i| i.address);
-            topology.home_agent_address = Some(own);
-            topology.mobiles = Some(Mobiles { first: mobile, count: 1, home_address: mobile_own });
+            let on_link = home.link.and_then(|link| cables.iter().position(|cable| cable.name == link));
+            let subnet = Subnet(on_link.unwrap_or(cables.len() + number) as u16 + 1);
+            if on_link.is_none() {
+                without_a_link.push((agent, subnet));
+            }
+            let own = |node: NodeId, otherwise| {
+                let interfaces = &topology.places[usize::from(node.0)].interfaces;
+                interfaces.iter().find(|i| i.subnet == subnet).map_or(otherwise, |i| i.address)
+            };
+            let agent_address = own(agent, subnet.host(1));
+            let Some(&first) = ids.first() else { continue };
+            let home_address = own(first, subnet.host(2));
+            topology.homes.0.push(Home { agent, agent_address, first, count: ids.len(), home_address });
         }
-        topology.compute_routes(cables.len(), virtual_home);
+        topology.compute_routes(cables.len(), &without_a_link);
         topology
     }
 
     /// The same with many mobile nodes, which have no routes of their own: each stands behind its station.
     pub fn build_with_fleet(cables: &[Cable<'_>], fleet: &FleetNetwork<'_>) -> Self {
-        let mut topology = Self::build(cables, None);
+        let mut topology = Self::build(cables, &[]);
         let agent = topology.place_named(fleet.home_agent);
         let own = HOME_NETWORK.after(1);
         // The network without a link, whose routes each node then keeps apart.
@@ -290,9 +354,15 @@ impl Topology {
             stations.push((id, cell));
         }
         let first = NodeId(topology.places.len() as u16);
-        let mobiles = Mobiles { first, count: fleet.nodes.len(), home_address: HOME_NETWORK.after(2) };
+        let home = Home {
+            agent,
+            agent_address: own,
+            first,
+            count: fleet.nodes.len(),
+            home_address: HOME_NETWORK.after(2),
+        };
         for (n, (name, radio, station)) in fleet.nodes.iter().enumerate() {
-            let address = mobiles.home_address.after(n as u32);
+            let address = home.home_address.after(n as u32);
             let (peer, cell) = stations[*station];
             let place = topology.new_place(name);
             let out = up_of(*radio);
@@ -307,22 +377,15 @@ impl Topology {
             place.forwards = false;
             place.home = RouteEntry { route: Route::Via(InterfaceIndex(0)), own: address };
         }
-        topology.home_agent_address = Some(own);
-        topology.mobiles = Some(mobiles);
+        topology.homes = Homes(vec![home]);
         topology
     }
 
-    /// The home address of the mobile node, or of the first of many.
-    #[must_use]
-    pub fn home_address(&self) -> Option<Locator> {
-        self.mobiles.map(|mobiles| mobiles.home_address)
-    }
-
-    /// The prefix length of the home network.
+    /// The prefix length of home networks.
     #[must_use]
     pub fn home_prefix_len(&self) -> u8 {
-        match self.mobiles {
-            Some(mobiles) if is_in_home_network(mobiles.home_address) => HOME_PREFIX_LEN,
+        match self.homes.first() {
+            Some(home) if is_in_home_network(home.home_address) => HOME_PREFIX_LEN,
             _ => self.plan.prefix_len(),
         }
     }
@@ -347,6 +410,12 @@ impl Topology {
         &self.places[usize::from(id.0)]
     }
 
+    /// The mobile node of an access link.
+    #[must_use]
+    pub fn mobile_of(&self, access: LinkId) -> NodeId {
+        self.entrance(up_of(access))
+    }
+
     /// The node that packets enter a one-way link from.
     #[must_use]
     pub fn entrance(&self, way: OneWayId) -> NodeId {
@@ -361,7 +430,7 @@ impl Topology {
     #[must_use]
     pub fn address_of(&self, id: NodeId) -> Locator {
         let first = || self.place(id).interfaces.first().map_or(Locator::NOWHERE, |i| i.address);
-        self.mobiles.and_then(|mobiles| mobiles.address_of(id)).unwrap_or_else(first)
+        self.homes.address_of(id).unwrap_or_else(first)
     }
 
     fn place_named(&mut self, name: &str) -> NodeId {
@@ -385,7 +454,8 @@ impl Topology {
         &mut self.places[at]
     }
 
-    fn compute_routes(&mut self, links: usize, virtual_home: Option<(NodeId, Subnet)>) {
+    /// Routes to the networks that are links, and to home networks `without_a_link`, each with its home agent.
+    fn compute_routes(&mut self, links: usize, without_a_link: &[(NodeId, Subnet)]) {
         for subnet in (1..=links as u16).map(Subnet) {
             let mut reached: Vec<NodeId> = Vec::new();
             for (index, place) in self.places.iter_mut().enumerate() {
@@ -398,7 +468,7 @@ impl Topology {
             }
             self.spread(subnet, reached);
         }
-        if let Some((agent, subnet)) = virtual_home {
+        for &(agent, subnet) in without_a_link {
             self.places[usize::from(agent.0)].table[usize::from(subnet.0)] =
                 RouteEntry { route: Route::Home, own: subnet.host(1) };
             self.spread(subnet, vec![agent]);
@@ -445,8 +515,8 @@ mod tests {
             cable("gsm", "router", "mobile"),
             cable("backbone", "home-agent", "router"),
         ];
-        let home = HomeNetwork { home_agent: "home-agent", mobile: "mobile", link: None };
-        let topology = Topology::build(&cables, Some(&home));
+        let home = HomeNetwork { home_agent: "home-agent", mobile_nodes: vec!["mobile"], link: None };
+        let topology = Topology::build(&cables, &[home]);
         let place = |name| &topology.places[usize::from(topology.find(name).unwrap().0)];
 
         let gsm_care_of = Subnet(3).host(2);
@@ -455,9 +525,9 @@ mod tests {
         assert_eq!(place("router").route(gsm_care_of), Route::Via(InterfaceIndex(0)));
         assert_eq!(place("mobile").route(gsm_care_of), Route::Local);
 
-        let home_address = topology.mobiles.unwrap().home_address;
+        let home_address = topology.homes.first().unwrap().home_address;
         assert_eq!(place("home-agent").route(home_address), Route::Home);
-        assert_eq!(place("home-agent").route(topology.home_agent_address.unwrap()), Route::Local);
+        assert_eq!(place("home-agent").route(topology.homes.first().unwrap().agent_address), Route::Local);
         assert_eq!(place("router").route(home_address), Route::Via(InterfaceIndex(1)));
         assert_eq!(place("mobile").route(Ipv4Addr::new(192, 0, 2, 1).into()), Route::Unreachable);
     }
@@ -466,10 +536,10 @@ mod tests {
     fn a_home_link_is_the_home_network() {
         let cables =
             [cable("ethernet", "correspondent", "home-agent"), cable("home", "home-agent", "mobile")];
-        let home = HomeNetwork { home_agent: "home-agent", mobile: "mobile", link: Some("home") };
-        let topology = Topology::build(&cables, Some(&home));
-        assert_eq!(topology.home_agent_address, Some(Subnet(2).host(1)));
-        assert_eq!(topology.mobiles.unwrap().home_address, Subnet(2).host(2));
+        let home = HomeNetwork { home_agent: "home-agent", mobile_nodes: vec!["mobile"], link: Some("home") };
+        let topology = Topology::build(&cables, &[home]);
+        assert_eq!(topology.homes.first().unwrap().agent_address, Subnet(2).host(1));
+        assert_eq!(topology.homes.first().unwrap().home_address, Subnet(2).host(2));
     }
 
     #[test]
@@ -484,12 +554,12 @@ mod tests {
         let fleet = FleetNetwork { home_agent: "home-agent", stations, nodes };
         let topology = Topology::build_with_fleet(&cables, &fleet);
         let place = |name| topology.place(topology.find(name).unwrap());
-        let mobiles = topology.mobiles.unwrap();
-        let last = NodeId(mobiles.first.0 + 2);
-        let address = mobiles.address_of(last).unwrap();
+        let home = topology.homes.first().unwrap();
+        let last = NodeId(home.first.0 + 2);
+        let address = home.address_of(last).unwrap();
 
         assert_eq!(topology.place(last).name, "mobile-3");
-        assert_eq!((mobiles.index_of(address), topology.address_of(last)), (Some(2), address));
+        assert_eq!((home.index_of(address), topology.address_of(last)), (Some(2), address));
         assert_eq!(place("home-agent").route(address), Route::Home);
         assert_eq!(place("correspondent").route(address), Route::Via(InterfaceIndex(0)));
         assert_eq!(place("station-2").route(address), Route::Via(InterfaceIndex(0)));
@@ -497,8 +567,8 @@ mod tests {
         let cell = place("station-2").cell.unwrap();
         assert_eq!(cell.interface, InterfaceIndex(1));
         assert_eq!(place("station-2").route(cell.address), Route::Local);
-        assert_eq!(place("home-agent").route(topology.home_agent_address.unwrap()), Route::Local);
+        assert_eq!(place("home-agent").route(topology.homes.first().unwrap().agent_address), Route::Local);
         assert_eq!(place("mobile-1").interfaces[0].peer_address, place("station-1").cell.unwrap().address);
-        assert_eq!(mobiles.address_of(topology.find("station-1").unwrap()), None);
+        assert_eq!(home.address_of(topology.find("station-1").unwrap()), None);
     }
 }

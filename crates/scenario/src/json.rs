@@ -9,8 +9,10 @@ use sha2::{Digest, Sha256};
 use crate::mobility::MOST_EARLY_REQUESTS;
 use crate::model::{
     AssistException, ClientCheck, CopyNumber, Destination, Dhcp, Discovery, Flow, Handover, IpVersion,
-    KnownRate, Link, LinkId, Medium, Mobility, NodeId, Protocol, Scenario, Tcp, TraceFile, Workload,
+    KnownRate, Link, LinkId, Medium, MobileNode, Mobility, NodeId, Protocol, Scenario, Tcp, TraceFile,
+    Workload,
 };
+use crate::resolve::{HOME_AGENT, MOBILE};
 
 /// A JSON value whose objects keep the order in which they were built.
 #[derive(Clone, Debug, PartialEq)]
@@ -314,6 +316,22 @@ fn mobility(scenario: &Scenario, mobility: &Mobility) -> Json {
         entries.push(("metered", names(&mobility.metered)));
         entries.push(("leave_bad_paths", mobility.leave_bad_paths.into()));
     }
+    // The one that is understood is told of as ever.
+    let name = |node: NodeId| scenario.node_name(node);
+    let is_understood = |one: &MobileNode| (name(one.node), name(one.home_agent)) == (MOBILE, HOME_AGENT);
+    if let (Json::Object(entries), false) = (
+        &mut json,
+        mobility.fleet.is_some() || matches!(mobility.nodes.as_slice(), [one] if is_understood(one)),
+    ) {
+        let node = |one: &MobileNode| {
+            object! {
+                "node": name(one.node),
+                "home_agent": name(one.home_agent),
+                "start": scenario.link_name(one.start),
+            }
+        };
+        entries.push(("mobile_nodes", mobility.nodes.iter().map(node).collect::<Json>()));
+    }
     if let (Json::Object(entries), Some(fleet)) = (&mut json, &mobility.fleet) {
         let stations = fleet.stations.iter().map(|station| scenario.node_name(*station)).collect::<Json>();
         entries.push(("nodes", (fleet.count as u64).into()));
@@ -341,7 +359,7 @@ fn rules_of_both(scenario: &Scenario, mobility: &Mobility) -> Json {
         "routing": mobility.routing.name(),
         "encapsulation": mobility.encapsulation.name(),
         "leave_room": mobility.leave_room,
-        "start": scenario.link_name(mobility.start),
+        "start": mobility.first_start().map(|start| scenario.link_name(start)),
         "home": mobility.home.map(|home| scenario.link_name(home)),
         "lifetime_ns": mobility.lifetime,
         "advertisement_interval_ns": mobility.discovery.interval,

@@ -39,6 +39,7 @@ mod many;
 mod medium;
 mod mobility;
 mod model;
+mod node;
 mod pattern;
 mod presets;
 mod reference;
@@ -55,7 +56,7 @@ pub use model::{
     AckHold, AdvisedBy, Algorithm, Assist, AssistException, AssistPlace, BlackHole, BufferForward, CareOf,
     ClientCheck, CopyNumber, Destination, Dhcp, Discovery, DuplicateAddressDetection, Encapsulation,
     FastRetransmit, Fleet, Flow, Freeze, Handover, HandoverStyle, HoldLast, IpVersion, KeptEnd,
-    KernelProfile, KernelTcp, KnownRate, LcdKick, Link, LinkId, Medium, MediumId, Mobility,
+    KernelProfile, KernelTcp, KnownRate, LcdKick, Link, LinkId, Medium, MediumId, MobileNode, Mobility,
     MovementDetection, MssClamp, Node, NodeId, PathQueue, PolicyRule, Programs, Protocol, QueueAtHandover,
     QueuedFate, Replay, ReplayAssist, ReplayRest, Role, Round, Routing, RtoFastDecrease, RtoReset, Scenario,
     Snoop, Split, StartDelay, Tcp, TcpCm, TraceFile, WindowClamp, Workload,

@@ -194,9 +194,9 @@ pub struct Mobility {
     pub metered: Vec<LinkId>,
     /// Whether, among them, one in use that is bad is left for a better one.
     pub leave_bad_paths: bool,
-    /// The access link in use when the run begins; with [`Mobility::order`] its first.
-    pub start: LinkId,
-    /// The access link on which the mobile node is at home, if there is one.
+    /// The mobile nodes, those of one home agent in a row; none where there is a [`Mobility::fleet`].
+    pub nodes: Vec<MobileNode>,
+    /// The access link on which the mobile node is at home, if there is one. Only of one mobile node.
     pub home: Option<LinkId>,
     /// Lifetime asked for in a registration, whole seconds; `None` is infinity (65,535 on the wire).
     pub lifetime: Option<Duration>,
@@ -225,8 +225,34 @@ pub struct Mobility {
     pub policy: Vec<PolicyRule>,
     /// How care-of addresses are verified, with [`Protocol::MobileIpv6`].
     pub duplicate_address_detection: DuplicateAddressDetection,
-    /// The mobile nodes where there are many; `None` is the one called `mobile`.
+    /// The mobile nodes where they are many alike.
     pub fleet: Option<Fleet>,
+}
+
+/// A mobile node that moves by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MobileNode {
+    /// Which node it is.
+    pub node: NodeId,
+    /// Its home agent.
+    pub home_agent: NodeId,
+    /// The access link in use when the run begins; with [`Mobility::order`] its first.
+    pub start: LinkId,
+}
+
+impl Mobility {
+    /// The access link in use when the run begins, of the first mobile node.
+    #[must_use]
+    pub fn first_start(&self) -> Option<LinkId> {
+        let of_fleet = self.fleet.as_ref().map(|fleet| fleet.radio);
+        self.nodes.first().map(|node| node.start).or(of_fleet)
+    }
+
+    /// The mobile node that is `node`.
+    #[must_use]
+    pub fn mobile_node(&self, node: NodeId) -> Option<&MobileNode> {
+        self.nodes.iter().find(|mobile| mobile.node == node)
+    }
 }
 
 /// Mobile nodes that go round stations, each with a radio of its own that hangs on one station at a time.

@@ -6,6 +6,7 @@ pub(crate) mod assist;
 pub(crate) mod dhcp;
 pub(crate) mod discovery;
 pub(crate) mod medium;
+pub(crate) mod node;
 
 pub(crate) static ROOT: Section = Section {
     heading: "The file",
@@ -28,6 +29,7 @@ pub(crate) static ROOT: Section = Section {
             "The version of the Internet Protocol: `4` or `6`.",
         ),
         key("links", "table of links", "required", "See `[links]`. At least one."),
+        key("nodes", "table of nodes", "by their names", "See `[nodes]`."),
         key("media", "table of media", "none", "See `[media]`."),
         key("mobility", "table", "nobody moves", "See `[mobility]`."),
         key("handover", "array of tables", "none", "See `[[handover]]`. Needs `[mobility]`."),
@@ -40,7 +42,7 @@ pub(crate) static ROOT: Section = Section {
         ("link", "write [links]"),
         ("assists", "write [assist]"),
         ("time", "the length of the run is `duration`"),
-        ("nodes", "nodes need no table; they are named by the `between` of the links and by [mobility]"),
+        ("node", "write [nodes], with a key for each node"),
         ("topology", "the topology is the `between` of the links"),
     ],
 };
@@ -949,9 +951,10 @@ tick up to 62 ticks, beyond by up to an eighth of its time. Without it the timer
 };
 
 /// All sections in the order of the documentation.
-pub(crate) static SECTIONS: [&Section; 31] = [
+pub(crate) static SECTIONS: [&Section; 32] = [
     &ROOT,
     &LINK,
+    &node::NODE,
     &medium::MEDIUM,
     &JITTER,
     &LOSS,

@@ -2,6 +2,7 @@
 
 mod flows;
 mod mobility;
+mod nodes;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,6 +20,7 @@ use crate::model::{
     Assist, AssistException, CareOf, CopyNumber, Destination, Fleet, IpVersion, Link, LinkId, Medium, Node,
     NodeId, Protocol, Role, Routing, Scenario,
 };
+use crate::node::{NodeDraft, nodes};
 use crate::pattern::{is_pattern, numbered};
 use crate::presets::preset;
 use crate::reference::ROOT;
@@ -27,7 +29,7 @@ use crate::tree::{Entry, Table, Value, quote};
 use crate::words::{nearest, one_of};
 
 const CORRESPONDENT: &str = "correspondent";
-const HOME_AGENT: &str = "home-agent";
+pub(crate) const HOME_AGENT: &str = "home-agent";
 pub(crate) const MOBILE: &str = "mobile";
 const FOREIGN_AGENT_PREFIX: &str = "foreign-agent-";
 /// The link between correspondent and home agent where the file gives none.
@@ -75,6 +77,8 @@ pub(crate) fn scenario(
     let mobility_given = top.get("mobility");
     let mobility = mobility_given.as_ref().and_then(|field| mobility(field, problems));
     let ip_version = ip_version(&top, mobility.as_ref().map(|mobility| mobility.protocol), problems);
+    let many = mobility.as_ref().is_some_and(|mobility| mobility.nodes.is_some());
+    let nodes = nodes(&top, mobility_given.is_some(), many, problems);
     let media = media(&top, problems);
     let links = links(&top, mobility_given.is_some(), &media, files, problems);
     let given = tables(&top, "handover", problems);
@@ -95,7 +99,7 @@ pub(crate) fn scenario(
 
     // From here on names are looked up, which is pointless where what they name could not be read.
     let mut network =
-        network(&links, &media, mobility.as_ref(), mobility_given.is_some(), &handovers, problems)?;
+        network(&links, &nodes, &media, mobility.as_ref(), mobility_given.is_some(), &handovers, problems)?;
     if mobility_given.is_none()
         && let Some(field) = top.get("handover")
     {
@@ -112,9 +116,9 @@ pub(crate) fn scenario(
             .then(|| handovers.iter().map(|handover| (handover.notice, handover.queued)).collect()),
     });
     let (assists, assist_except) = network.assists(assists, surroundings.as_ref(), problems);
-    let mobility = mobility.and_then(|draft| network.mobility(draft, &handovers, problems));
+    let mobility = mobility.and_then(|draft| network.mobility(draft, &nodes, &handovers, problems));
     // A handover that could not be read leaves a gap in the chain of links.
-    let chain = mobility.as_ref().filter(|_| unread == 0).map(|mobility| mobility.start);
+    let chain = mobility.as_ref().filter(|_| unread == 0).map(|mobility| mobility.nodes.as_slice());
     let handovers = network.handovers(handovers, chain, duration, problems);
     let flows = network.flows(flows, problems);
 
@@ -180,6 +184,10 @@ pub(crate) struct Network {
     pub(crate) by_name: BTreeMap<String, NodeId>,
     pub(crate) links: Vec<Link>,
     pub(crate) media: Vec<Medium>,
+    /// What the file says of nodes, by name.
+    roles: BTreeMap<String, Role>,
+    /// Of the mobile nodes that move by themselves, each with its home agent.
+    home_agents: Vec<(NodeId, NodeId)>,
     mobile: bool,
     pub(crate) fleet: Option<Fleet>,
 }
@@ -187,6 +195,7 @@ pub(crate) struct Network {
 /// Joins the links to a network; `None` if something a link is made of could not be read.
 fn network(
     drafts: &[LinkDraft<'_>],
+    nodes: &[NodeDraft<'_>],
     media: &[MediumDraft<'_>],
     mobility: Option<&MobilityDraft<'_>>,
     mobile: bool,
@@ -198,6 +207,8 @@ fn network(
         by_name: BTreeMap::new(),
         links: Vec::new(),
         media: Vec::new(),
+        roles: BTreeMap::new(),
+        home_agents: Vec::new(),
         mobile,
         fleet: None,
     };
@@ -205,13 +216,8 @@ fn network(
         return None;
     }
     let many = mobility.and_then(|mobility| mobility.nodes);
-    if mobile {
-        network.add_node(CORRESPONDENT, Role::Correspondent);
-        network.add_node(HOME_AGENT, Role::HomeAgent);
-        if many.is_none() {
-            network.add_node(MOBILE, Role::Mobile);
-        }
-    }
+    network.add_nodes(nodes, mobility, problems);
+    let is_several = network.is_several();
     let home = mobility.and_then(|mobility| mobility.home.as_ref()).map(|home| home.name);
     let care_of = mobility.map(|mobility| mobility.care_of).unwrap_or_default();
     // Tables of implied links: they take their place when it turns out that they are needed.
@@ -236,7 +242,7 @@ fn network(
                 complete = false;
                 continue;
             }
-            None if mobile && is_waiting(draft, drafts) => {
+            None if mobile && !is_several && is_waiting(draft, drafts) => {
                 waiting.push(draft);
                 continue;
             }
@@ -247,14 +253,25 @@ fn network(
                 complete = false;
                 continue;
             }
+            None if is_several => {
+                let expected = "with several mobile nodes or home agents a link names the nodes it joins";
+                let hint = "add between = [\"ROUTER\", \"MOBILE\"], the mobile node second".to_owned();
+                problems.add((draft.origin, &draft.path), "no ends", expected, Some(hint));
+                complete = false;
+                continue;
+            }
             None if mobile => {
                 let agent = care_of == CareOf::ForeignAgent && home != Some(draft.name);
+                let only = |role| {
+                    let node = network.with_role(role).first().copied();
+                    node.and_then(|node| network.name(node)).unwrap_or_default().to_owned()
+                };
                 let anchor = if agent {
                     format!("{FOREIGN_AGENT_PREFIX}{}", draft.name)
                 } else {
-                    HOME_AGENT.to_owned()
+                    only(Role::HomeAgent)
                 };
-                [anchor, MOBILE.to_owned()]
+                [anchor, only(Role::Mobile)]
             }
             None => {
                 problems.add(
@@ -297,6 +314,7 @@ fn network(
             return None;
         }
     }
+    network.check_nodes(nodes, problems);
     network.put_radios_last();
     network.lay_media(media, problems);
     Some(network)
@@ -321,11 +339,9 @@ impl Network {
         if let Some(found) = self.by_name.get(name) {
             return *found;
         }
-        let role = if self.mobile && name.starts_with(FOREIGN_AGENT_PREFIX) {
-            Role::ForeignAgent
-        } else {
-            Role::Host
-        };
+        let given = self.roles.get(name).copied();
+        let by_name = self.mobile && name.starts_with(FOREIGN_AGENT_PREFIX);
+        let role = given.unwrap_or(if by_name { Role::ForeignAgent } else { Role::Host });
         self.add_node(name, role)
     }
 
@@ -357,13 +373,14 @@ impl Network {
         let written = ends.map(|id| self.nodes.get(id.0).map_or("", |node| node.name.as_str()));
         let found = format!("[\"{}\", \"{}\"]", written[0], written[1]);
         if self.role(ends[0]) == Role::Mobile {
-            let hint = Some(format!("write between = [\"{}\", \"{MOBILE}\"]", written[1]));
-            problems.add(
-                at,
-                found,
-                "the mobile node is the second end of its links, so that down is towards it",
-                hint,
-            );
+            let (expected, hint) = match access {
+                true => ("a link joins a mobile node to one that does not move", None),
+                false => (
+                    "the mobile node is the second end of its links, so that down is towards it",
+                    Some(format!("write between = [\"{}\", \"{}\"]", written[1], written[0])),
+                ),
+            };
+            problems.add(at, found, expected, hint);
         } else if access && home == Some(draft.name) && self.role(ends[0]) != Role::HomeAgent {
             let expected = "the mobile node is at home on this link, so it ends at \"home-agent\"";
             problems.add(at, found, expected, None);
@@ -406,16 +423,18 @@ impl Network {
         places: &BTreeMap<String, (Origin, String)>,
         problems: &mut Problems,
     ) {
-        let correspondent = self.node(CORRESPONDENT);
-        let home_agent = self.node(HOME_AGENT);
         let mut wanted = Vec::new();
-        if !self.joined(correspondent, home_agent) {
-            wanted.push((ETHERNET.to_owned(), [correspondent, home_agent]));
+        let home_agents = self.with_role(Role::HomeAgent);
+        if let ([correspondent], [home_agent]) =
+            (self.with_role(Role::Correspondent).as_slice(), home_agents.as_slice())
+            && !self.joined(*correspondent, *home_agent)
+        {
+            wanted.push((ETHERNET.to_owned(), [*correspondent, *home_agent]));
         }
-        let agents: Vec<NodeId> =
-            (0..self.nodes.len()).map(NodeId).filter(|id| self.role(*id) == Role::ForeignAgent).collect();
-        for agent in agents {
-            if !self.joined(home_agent, agent) {
+        for agent in self.with_role(Role::ForeignAgent) {
+            if let [home_agent] = *home_agents.as_slice()
+                && !self.joined(home_agent, agent)
+            {
                 let name = self.nodes.get(agent.0).map_or("", |node| node.name.as_str());
                 let access = name.strip_prefix(FOREIGN_AGENT_PREFIX).unwrap_or(name);
                 wanted.push((format!("{access}{BACKHAUL}"), [home_agent, agent]));
@@ -461,13 +480,17 @@ impl Network {
         }
         let mut anchors = BTreeSet::new();
         for link in self.links.iter().filter(|link| link.access) {
-            if anchors.insert(link.ends[0]) && !self.joined(home_agent, link.ends[0]) {
-                let anchor = self.nodes.get(link.ends[0].0).map_or("", |node| node.name.as_str());
+            let Some(home_agent) = self.agent_of(link.ends[1]) else { continue };
+            if anchors.insert((link.ends[0], home_agent)) && !self.joined(home_agent, link.ends[0]) {
+                let [home_agent, anchor] =
+                    [home_agent, link.ends[0]].map(|node| self.name(node).unwrap_or_default());
                 problems.add(
                     places.get(&link.name).map_or((Origin::File(0), ""), |(origin, path)| (*origin, path)),
                     quote(anchor),
-                    "no path of links leads there from \"home-agent\", so that nobody can register over it",
-                    Some(format!("add a link with between = [\"{HOME_AGENT}\", \"{anchor}\"]")),
+                    format!(
+                        "no path of links leads there from \"{home_agent}\", so that nobody can register over it"
+                    ),
+                    Some(format!("add a link with between = [\"{home_agent}\", \"{anchor}\"]")),
                 );
             }
         }

@@ -192,6 +192,20 @@ macro_rules! private_words {
     };
 }
 
+/// A role as the file names it: three words for a node that only forwards and ends flows, each of which says more to a reader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NodeRole {
+    Correspondent,
+    HomeAgent,
+    ForeignAgent,
+    Mobile,
+    Router,
+    AccessRouter,
+    Host,
+}
+
+private_words!(NodeRole: Correspondent = "correspondent", HomeAgent = "home-agent", ForeignAgent = "foreign-agent",
+    Mobile = "mobile", Router = "router", AccessRouter = "access-router", Host = "host");
 private_words!(MediumKind: CsmaCd = "csma-cd");
 private_words!(JitterKind: None = "none", Uniform = "uniform", Normal = "normal", Pareto = "pareto");
 private_words!(LossKind: None = "none", Bernoulli = "bernoulli", GilbertElliott = "gilbert-elliott");

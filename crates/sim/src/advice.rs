@@ -164,7 +164,9 @@ impl Simulation {
             _ => None,
         });
         let has_stations = self.scenario.assists.contains(&Assist::Ebsn);
-        let Some(mobiles) = self.mobiles.filter(|_| response.is_some() || has_stations) else { return };
+        if self.topology.homes.first().is_none() || !(response.is_some() || has_stations) {
+            return;
+        }
         let except = careof_plan::exceptions(&self.scenario, &self.topology);
         let mut senders = Senders {
             response,
@@ -176,7 +178,7 @@ impl Simulation {
         for (flow, id) in self.flows.iter().zip(0..) {
             for side in Side::BOTH {
                 let node = flow.ends[side.index()].node;
-                if response.is_some() && mobiles.index(node).is_some() {
+                if response.is_some() && self.topology.homes.index(node).is_some() {
                     senders.mobiles.entry(node.0).or_default().ends.push((FlowId(id), side));
                 }
             }
@@ -602,7 +604,7 @@ pub(crate) fn change_senders(scenario: &mut Scenario, topology: &Topology) {
         };
         let ends = [address(flow.from), address(flow.to)];
         let moves = |(node, _): (Option<NodeId>, Locator)| {
-            topology.mobiles.is_some_and(|mobiles| node.is_some_and(|node| mobiles.index(node).is_some()))
+            node.is_some_and(|node| topology.homes.index(node).is_some())
         };
         let mobile = if moves(ends[1]) { Side::Acceptor } else { Side::Opener };
         let id = FlowId(index as u16);

@@ -209,7 +209,7 @@ impl Simulation {
                         self.assist_moved(node, change.home_address.into(), change.path, change.received);
                     }
                     Agent::Mobile(mobile) if self.fleet.is_none() && !mobile.is_registered() => {
-                        self.script.metrics.on_path(self.now, false);
+                        self.on_path(node, false);
                     }
                     _ => {}
                 }
@@ -243,16 +243,16 @@ impl Simulation {
         node: NodeId,
         event: &HandoverEvent<A, C>,
     ) {
-        if let HandoverEvent::Initiated { .. } = event {
-            self.script.initiated = true;
+        if let (HandoverEvent::Initiated { .. }, Some(journey)) = (event, self.journey_mut(node)) {
+            journey.initiated = true;
         }
         let (interface, text) = handover_text(event);
         let way = self.way_of(node, interface);
         self.note(node, way, Note::Handover(event.name()), format_args!("{text}"));
         if let HandoverEvent::Registered { to, .. } = event {
-            match (&self.fleet, self.mobiles.and_then(|mobiles| mobiles.index(node))) {
+            match (&self.fleet, self.topology.homes.index(node)) {
                 (Some(_), Some(mobile)) => self.roamer_registered(mobile),
-                _ => self.registered(*to),
+                _ => self.registered(node, *to),
             }
         }
     }
@@ -374,12 +374,12 @@ impl Simulation {
 
     /// Whether `address` is the home address of the mobile node and `node` is that node.
     pub(crate) fn is_home_address_of(&self, node: NodeId, address: Locator) -> bool {
-        self.mobiles.is_some_and(|mobiles| mobiles.address_of(node) == Some(address))
+        self.topology.homes.address_of(node) == Some(address)
     }
 
     /// The address a node is known by.
     pub(crate) fn own_address(&self, node: NodeId) -> Locator {
-        let home_address = self.mobiles.and_then(|mobiles| mobiles.address_of(node));
+        let home_address = self.topology.homes.address_of(node);
         let first = || self.node(node).place.interfaces.first().map_or(Locator::NOWHERE, |i| i.address);
         home_address.unwrap_or_else(first)
     }

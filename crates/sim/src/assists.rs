@@ -207,7 +207,7 @@ impl Simulation {
                 towards_it.or_else(|| agent.deliver(from).map(|interface| (Towards::Peer, behind(interface))))
             }
             Agent::Mobile(mobile) => {
-                let own = self.mobiles?.address_of(node)?.to_ipv4();
+                let own = self.topology.homes.address_of(node)?.to_ipv4();
                 let path = mobile.active().map(path_by);
                 match (to == own, from == own) {
                     (true, _) => Some((Towards::Mobile, path)),
@@ -683,7 +683,7 @@ impl Simulation {
     /// What a request that a mobile node may send now says of its flows.
     pub(crate) fn tell_received_data(&mut self, node: NodeId) {
         let now = self.now;
-        let Some(mobile) = self.mobiles.and_then(|mobiles| mobiles.address_of(node)) else { return };
+        let Some(mobile) = self.topology.homes.address_of(node) else { return };
         let address = self.topology.address(mobile);
         match self.node_mut(node) {
             Node { agent: Agent::Mobile(agent), assist: Some(anchor), .. } => {
@@ -699,7 +699,7 @@ impl Simulation {
     /// A phase of a handover of a mobile node.
     pub(crate) fn assist_handover<A, C>(&mut self, node: NodeId, event: &HandoverEvent<A, C>) {
         if self.node(node).assist.is_some()
-            && let Some(mobile) = self.mobiles.and_then(|mobiles| mobiles.address_of(node))
+            && let Some(mobile) = self.topology.homes.address_of(node)
         {
             let mobile = self.topology.address(mobile);
             self.assist_event(node, &Input::Handover { mobile, event: &event.phase() });
@@ -708,11 +708,11 @@ impl Simulation {
 
     /// Somebody tells the mobile node that a handover is coming, and the agent that is to buffer until it is over.
     pub(crate) fn assist_announced(&mut self, handover: &Handover) {
-        let node = self.mobile();
+        let node = self.topology.mobile_of(handover.from);
         let agent = self.topology.entrance(down_of(handover.from));
         let buffers = |anchor: &Anchor| anchor.assistant.config().buffer_forward.is_some();
         let agent = Some(agent).filter(|agent| self.node(*agent).assist.as_deref().is_some_and(buffers));
-        let mobile = self.mobiles.and_then(|mobiles| mobiles.address_of(node));
+        let mobile = self.topology.homes.address_of(node);
         let Some(mobile) = mobile.map(|mobile| self.topology.address(mobile)) else { return };
         for node in [node].into_iter().chain(agent) {
             if self.node(node).assist.is_some() {
@@ -729,12 +729,12 @@ impl Simulation {
             _ if self.node(node).assist.is_none() => return,
             Agent::Foreign(_) => path_by(interface),
             Agent::Home(_) => {
-                let interfaces = &self.node(self.mobile()).place.interfaces;
-                path_to(interfaces[usize::from(self.mobile_interface(link).0)].address.to_ipv4())
+                let interfaces = &self.node(self.topology.mobile_of(link)).place.interfaces;
+                path_to(interfaces[usize::from(self.mobile_end(link).1.0)].address.to_ipv4())
             }
             Agent::Ipv6(host) if host.is_home_agent() => {
-                let interfaces = &self.node(self.mobile()).place.interfaces;
-                let care_of = interfaces[usize::from(self.mobile_interface(link).0)].address;
+                let interfaces = &self.node(self.topology.mobile_of(link)).place.interfaces;
+                let care_of = interfaces[usize::from(self.mobile_end(link).1.0)].address;
                 PathId::CareOf(self.topology.address(care_of))
             }
             Agent::None | Agent::Mobile(_) | Agent::Correspondent(_) | Agent::Ipv6(_) => return,

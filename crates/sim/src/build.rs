@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use careof_base::Instant;
 use careof_link::{Fate, Link};
-use careof_metrics::{Direction, FlowMetrics};
+use careof_metrics::FlowMetrics;
 use careof_mobility::v4::{ConfigError, CorrespondentNode, ForeignAgent, HomeAgent, MobileNode};
 use careof_plan::{
     AgentPlan, Captures, Digest, FlowId, InterfaceIndex, Locator, NodeId, Observation, OneWayId, Plan, Side,
@@ -57,7 +57,7 @@ impl Simulation {
         let mut queue = EventQueue::default();
         let mut components = vec![Component::Script];
         let script_slot = queue.add_slot();
-        let start = start_of(&scenario);
+        let starts = starts_of(&scenario);
         let mut simulation = Self {
             now: Instant::ZERO,
             end: Instant::ZERO + scenario.duration,
@@ -69,7 +69,10 @@ impl Simulation {
             pool: PacketPool::default(),
             flows: Vec::new(),
             flow_metrics: Vec::new(),
-            script: Script::new(script_slot, &attached_first(&scenario), &scenario.handovers),
+            script: {
+                let count = scenario.mobility.as_ref().map_or(0, |mobility| mobility.nodes.len());
+                Script::new(script_slot, count, &attached_first(&scenario), &scenario.handovers)
+            },
             ledger: Ledger::default(),
             digest: Digest::new(),
             observer: Observer { log, pcap },
@@ -86,7 +89,6 @@ impl Simulation {
             black_holes: careof_metrics::BlackHoles::new(),
             malformed_messages: 0,
             registration_requests: 0,
-            mobiles: topology.mobiles,
             senders: None,
             relays: None,
             fleet: None,
@@ -113,9 +115,12 @@ impl Simulation {
         let absent: Vec<LinkId> = match &simulation.fleet {
             // A station's cell is there, whoever is in it.
             Some(_) => Vec::new(),
-            None => {
-                simulation.scenario.access_links().map(|(id, _)| id).filter(|id| Some(*id) != start).collect()
-            }
+            None => simulation
+                .scenario
+                .access_links()
+                .map(|(id, _)| id)
+                .filter(|id| !starts.contains(id))
+                .collect(),
         };
         for link in absent {
             simulation.tell_anchor(link, false);
@@ -129,13 +134,13 @@ impl Simulation {
     /// Where many move: a timer for each, which brings it to its first station when the run begins.
     fn add_fleet(&mut self) {
         let plan = self.scenario.mobility.as_ref().and_then(|mobility| mobility.fleet.clone());
-        let (Some(plan), Some(mobiles)) = (plan, self.mobiles) else { return };
+        let (Some(plan), Some(home)) = (plan, self.topology.homes.first().copied()) else { return };
         let slots: Vec<Slot> =
             (0..plan.count).map(|n| self.add_component(Component::Roamer(n as u32))).collect();
         for slot in &slots {
             self.queue.set(*slot, Some(Instant::ZERO));
         }
-        self.fleet = Some(Box::new(Fleet::new(&plan, &self.topology, mobiles, slots)));
+        self.fleet = Some(Box::new(Fleet::new(&plan, &self.topology, home, slots)));
     }
 
     /// By node of the scenario, the node of this world.
@@ -148,10 +153,10 @@ impl Simulation {
 
     /// Where the mobile node is not yet, its links are down; the script raises them when it comes.
     fn take_down_absent_links(&mut self) {
-        let start = start_of(&self.scenario);
+        let starts = starts_of(&self.scenario);
         for index in 0..self.scenario.links.len() {
             let link = LinkId(index);
-            if self.scenario.link(link).access && start != Some(link) {
+            if self.scenario.link(link).access && !starts.contains(&link) {
                 for way in [down_of(link), up_of(link)] {
                     self.take_down(way, Fate::Drop, Fate::Drop);
                 }
@@ -193,8 +198,8 @@ impl Simulation {
     fn add_flows(&mut self) {
         let places = self.nodes_of_the_scenario();
         let threshold = stall_threshold(&self.scenario);
-        let mobiles = self.mobiles;
-        let roamer = |node: NodeId| mobiles.and_then(|mobiles| mobiles.index(node));
+        let homes = self.topology.homes.clone();
+        let roamer = |node: NodeId| homes.index(node);
         for index in 0..self.scenario.flows.len() {
             let spec = self.scenario.flows[index].clone();
             let id = FlowId(index as u16);
@@ -230,16 +235,11 @@ impl Simulation {
             });
             let mut measured = [None, None];
             for (rank, sender) in measured_senders(&spec.workload).iter().enumerate() {
-                let ends = [*sender, sender.peer()].map(|side| roamer(nodes[side.index()]).is_some());
+                let [from, to] = [*sender, sender.peer()].map(|side| roamer(nodes[side.index()]));
                 measured[sender.index()] = Some(self.flow_metrics.len());
                 self.flow_metrics.push(FlowMetrics::with_stalls_from(threshold));
-                let direction = match ends {
-                    [true, _] => Direction::FromMobile,
-                    [_, true] => Direction::ToMobile,
-                    [false, false] => Direction::Elsewhere,
-                };
                 if self.fleet.is_none() {
-                    self.script.metrics.add_flow(&measured_name(&spec.name, rank), direction);
+                    self.script.metrics.add_flow(&measured_name(&spec.name, rank), from, to);
                 }
             }
             let slot = self.add_component(Component::Flow(id));
@@ -304,9 +304,10 @@ impl Simulation {
     }
 }
 
-/// The access link in use when the run begins, where one node moves.
-fn start_of(scenario: &Scenario) -> Option<LinkId> {
-    scenario.mobility.as_ref().filter(|mobility| mobility.fleet.is_none()).map(|mobility| mobility.start)
+/// The access links in use when the run begins, where nodes move by themselves.
+fn starts_of(scenario: &Scenario) -> Vec<LinkId> {
+    let nodes = scenario.mobility.iter().flat_map(|mobility| &mobility.nodes);
+    nodes.map(|node| node.start).collect()
 }
 
 /// Refuses what only real hosts have: their TCP, programs, and links to be measured.

@@ -249,13 +249,13 @@ impl Simulation {
         let way = self.way_of(node, interface);
         let text = acquired_text(lease, took);
         self.note(node, way, Note::Handover("address-acquired"), format_args!("{text}"));
-        self.handover_has_address(interface);
+        self.handover_has_address(node, interface);
         let address = InterfaceAddress {
             address: lease.address,
             prefix_length: lease.prefix_length.unwrap_or(Subnet::PREFIX_LEN),
             gateway: lease.router,
         };
         self.agent_input(node, Input::AddressChanged { interface, address: Some(address) });
-        self.settle_in_place(interface);
+        self.settle_in_place(node, interface);
     }
 }

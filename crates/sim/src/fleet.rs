@@ -4,7 +4,7 @@ use careof_base::Instant;
 use careof_link::Fate;
 use careof_metrics::RoamingMetrics;
 use careof_mobility::v4::{Input, InterfaceId, Notice};
-use careof_plan::{FlowId, InterfaceIndex, Mobiles, NodeId, OneWayId, Topology, down_of};
+use careof_plan::{FlowId, Home, InterfaceIndex, NodeId, OneWayId, Topology, down_of};
 use careof_scenario::{Fleet as Plan, LinkId, Round};
 
 use crate::agents::Agent;
@@ -38,7 +38,7 @@ struct Roamer {
 
 /// The mobile nodes and the stations.
 pub(crate) struct Fleet {
-    mobiles: Mobiles,
+    home: Home,
     /// The way down to the first mobile node; those of the others follow, two a node.
     radio: OneWayId,
     stations: Vec<Station>,
@@ -51,7 +51,7 @@ pub(crate) struct Fleet {
 
 impl Fleet {
     /// All mobile nodes about to arrive at their first stations; `slots` is a timer for each of them.
-    pub(crate) fn new(plan: &Plan, topology: &Topology, mobiles: Mobiles, slots: Vec<Slot>) -> Self {
+    pub(crate) fn new(plan: &Plan, topology: &Topology, home: Home, slots: Vec<Slot>) -> Self {
         let station = |place: usize| {
             let cell = topology.places[place].cell?;
             Some(Station { node: NodeId(place as u16), cell: cell.interface, here: Vec::new() })
@@ -66,7 +66,7 @@ impl Fleet {
             slot,
         };
         Self {
-            mobiles,
+            home,
             radio: down_of(LinkId(plan.radio.0)),
             stations,
             roamers: slots.into_iter().enumerate().map(roamer).collect(),
@@ -89,7 +89,7 @@ impl Fleet {
     }
 
     fn node(&self, mobile: usize) -> NodeId {
-        NodeId(self.mobiles.first.0 + mobile as u16)
+        NodeId(self.home.first.0 + mobile as u16)
     }
 
     /// Takes a mobile node out of the station it is at, and turns it to the next one.
@@ -198,7 +198,7 @@ impl Simulation {
             return self.transmit_to_all(node, packet);
         }
         let Some(fleet) = &self.fleet else { return self.drop_packet(node, packet, NodeDrop::NoRoute) };
-        match fleet.mobiles.index_of(destination) {
+        match fleet.home.index_of(destination) {
             Some(mobile) if fleet.is_at(mobile, node) => {
                 let [down, _] = fleet.ways(mobile);
                 self.transmit_by(node, down, packet);

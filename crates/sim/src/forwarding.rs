@@ -631,10 +631,10 @@ mod tests {
         let find = |name: &str| simulation.topology.find(name).unwrap();
         let (agent, correspondent) = (find(agent), find("correspondent"));
         let address = |name: &str| match name {
-            "home-agent" => simulation.topology.home_agent_address.unwrap(),
+            "home-agent" => simulation.topology.homes.first().unwrap().agent_address,
             name => simulation.topology.address_of(find(name)),
         };
-        let home_address = simulation.mobiles.unwrap().home_address;
+        let home_address = simulation.topology.homes.first().unwrap().home_address;
         let (entry, exit) = (address(from), simulation.topology.address_of(agent));
         let source = simulation.topology.address_of(correspondent);
         let packet = simulation.insert(Packet {

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use careof_base::Instant;
 use careof_link::Fate;
-use careof_metrics::{Handover as MeasuredHandover, HandoverMetrics};
+use careof_metrics::{Handover as MeasuredHandover, Journeys};
 use careof_mobility::v4::{Input, InterfaceAddress, InterfaceId, Notice};
 use careof_plan::{
-    FlowId, Mobiles, NodeId, OneWayId, Route, Step, Subnet, down_of, fate_of_queue, is_told, steps, up_of,
+    FlowId, NodeId, OneWayId, Route, Step, Subnet, down_of, fate_of_queue, is_told, steps, up_of,
 };
 use careof_scenario::{Handover, HandoverStyle, LinkId, QueuedFate};
 use careof_wire::icmp::{DestinationUnreachable, IcmpMessage, UnreachableCode};
@@ -24,25 +24,31 @@ pub(crate) struct Script {
     steps: Vec<(Instant, Step)>,
     next: usize,
     handovers: Vec<Handover>,
+    /// By mobile node, as they are counted.
+    journeys: Vec<Journey>,
+    pub(crate) slot: Slot,
+    pub(crate) metrics: Journeys,
+}
+
+/// Where a mobile node is in the script.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Journey {
     /// The handover under way: begun, its registration not yet accepted.
     current: Option<usize>,
     /// Whether the mobile node has said that it initiates a handover since it was last told to switch.
     pub(crate) initiated: bool,
-    pub(crate) slot: Slot,
-    pub(crate) metrics: HandoverMetrics,
 }
 
 impl Script {
-    /// The script of `handovers`, beginning on the links `first`.
-    pub(crate) fn new(slot: Slot, first: &[LinkId], handovers: &[Handover]) -> Self {
+    /// The script of the `handovers` of so many mobile nodes, beginning on the links `first`.
+    pub(crate) fn new(slot: Slot, mobile_nodes: usize, first: &[LinkId], handovers: &[Handover]) -> Self {
         Self {
             steps: steps(first, handovers),
             next: 0,
             handovers: handovers.to_vec(),
-            current: None,
-            initiated: false,
+            journeys: vec![Journey::default(); mobile_nodes],
             slot,
-            metrics: HandoverMetrics::new(),
+            metrics: Journeys::new(mobile_nodes),
         }
     }
 
@@ -69,7 +75,7 @@ impl Simulation {
                 }
                 Step::Announce(index) => {
                     let handover = self.script.handovers[index].clone();
-                    let node = self.mobile();
+                    let node = self.topology.mobile_of(handover.to);
                     let text = format!("in {} ms", handover.notice.as_millis());
                     self.note(
                         node,
@@ -81,11 +87,12 @@ impl Simulation {
                 }
                 Step::Begin(index) => self.begin_handover(index),
                 Step::OldLink(index) => {
-                    if self.script.current == Some(index) {
-                        // The new path is not ready.
-                        self.script.metrics.on_path(self.now, false);
-                    }
                     let handover = self.script.handovers[index].clone();
+                    let mobile = self.topology.mobile_of(handover.from);
+                    if self.journey(mobile).current == Some(index) {
+                        // The new path is not ready.
+                        self.on_path(mobile, false);
+                    }
                     self.lower_link(&handover);
                 }
                 Step::NewLink(index) => {
@@ -108,11 +115,19 @@ impl Simulation {
             HandoverStyle::MakeBeforeBreak => "make-before-break",
             HandoverStyle::BreakBeforeMake => "break-before-make",
         };
-        let name = |link: LinkId| self.scenario.link(link).name.clone();
-        let measured =
-            MeasuredHandover { from: name(handover.from), to: name(handover.to), style: style.to_owned() };
-        self.script.metrics.on_handover(now, measured, &mut self.flow_metrics);
-        self.script.current = Some(index);
+        let mobile = self.topology.mobile_of(handover.from);
+        let measured = MeasuredHandover {
+            from: self.scenario.link(handover.from).name.clone(),
+            to: self.scenario.link(handover.to).name.clone(),
+            style: style.to_owned(),
+            node: (self.script.journeys.len() > 1).then(|| self.node(mobile).place.name.clone()),
+        };
+        if let Some(number) = self.topology.homes.index(mobile) {
+            self.script.metrics.on_handover(number, now, measured, &mut self.flow_metrics);
+        }
+        if let Some(journey) = self.journey_mut(mobile) {
+            journey.current = Some(index);
+        }
         match handover.style {
             HandoverStyle::MakeBeforeBreak => {
                 self.raise_link(handover.to);
@@ -126,7 +141,7 @@ impl Simulation {
                 }
             }
             HandoverStyle::BreakBeforeMake => {
-                self.script.metrics.on_path(now, false);
+                self.on_path(mobile, false);
                 self.lower_link(&handover);
             }
         }
@@ -139,9 +154,9 @@ impl Simulation {
             self.take_down(way, queued, Fate::Drop);
         }
         self.tell_anchor(handover.from, false);
-        let interface = self.mobile_interface(handover.from);
-        self.link_changed(self.mobile(), interface, false);
-        self.dhcp_link(self.mobile(), interface, false);
+        let (mobile, interface) = self.mobile_end(handover.from);
+        self.link_changed(mobile, interface, false);
+        self.dhcp_link(mobile, interface, false);
     }
 
     /// The link comes up, and the mobile node has its address there, or asks for it.
@@ -150,8 +165,7 @@ impl Simulation {
             self.bring_up(way);
         }
         self.tell_anchor(link, true);
-        let node = self.mobile();
-        let interface = self.mobile_interface(link);
+        let (node, interface) = self.mobile_end(link);
         let place = self.node(node).place.interfaces[usize::from(interface.0)];
         self.link_changed(node, interface, true);
         if matches!(self.node(node).agent, Agent::Ipv6(_)) {
@@ -186,12 +200,13 @@ impl Simulation {
 
     fn switch_to(&mut self, link: LinkId, notice: Notice) {
         let now = self.now;
-        let node = self.mobile();
-        let interface = self.mobile_interface(link);
-        self.script.initiated = false;
+        let (node, interface) = self.mobile_end(link);
+        if let Some(journey) = self.journey_mut(node) {
+            journey.initiated = false;
+        }
         if let Agent::Ipv6(_) = self.node(node).agent {
             self.ipv6_switch_to(node, interface, notice);
-            return self.settle_in_place(interface);
+            return self.settle_in_place(node, interface);
         }
         self.tell_received_data(node);
         if let Agent::Mobile(mobile) = &mut self.node_mut(node).agent {
@@ -199,32 +214,32 @@ impl Simulation {
             let _ = mobile.switch_to(now, interface, notice);
         }
         self.drive_agent(node);
-        self.settle_in_place(interface);
+        self.settle_in_place(node, interface);
     }
 
     /// A handover that takes back one of which nobody else has heard leads to the path that never stopped working: it is over
     /// as soon as the mobile node has its address there.
-    pub(crate) fn settle_in_place(&mut self, interface: InterfaceId) {
-        let node = self.mobile();
+    pub(crate) fn settle_in_place(&mut self, node: NodeId, interface: InterfaceId) {
         if let Some((true, active)) = self.node(node).agent.is_registered_by()
-            && !self.script.initiated
+            && !self.journey(node).initiated
             && active == Some(interface)
             && self.has_address(node, interface)
         {
-            self.script.metrics.on_path(self.now, true);
-            self.handover_is_ready(interface);
+            self.on_path(node, true);
+            self.handover_is_ready(node, interface);
         }
     }
 
     /// The home agent's bindings changed: what waits for the path just left may have to move.
     pub(crate) fn binding_changed(&mut self, home_agent: NodeId) {
-        let Some(handover) = self.script.current.map(|index| self.script.handovers[index].clone()) else {
-            return;
-        };
-        if handover.queued == QueuedFate::DrainLate || self.is_tunnelled_over(home_agent, handover.from) {
-            return;
+        let Some(home) = self.topology.homes.at(home_agent).copied() else { return };
+        for mobile in home.mobile_nodes() {
+            let Some(index) = self.journey(mobile).current else { continue };
+            let Handover { from, queued, .. } = self.script.handovers[index];
+            if queued != QueuedFate::DrainLate && !self.is_tunnelled_over(home_agent, from) {
+                self.settle_queue(down_of(from), queued);
+            }
         }
-        self.settle_queue(down_of(handover.from), handover.queued);
     }
 
     /// Does with what waits at the entrance of a link that was left what the scenario asks for.
@@ -268,8 +283,8 @@ impl Simulation {
 
     /// Whether the home agent still sends the mobile node's packets over an access link.
     fn is_tunnelled_over(&self, home_agent: NodeId, link: LinkId) -> bool {
-        let Some(Mobiles { first: mobile, home_address, .. }) = self.mobiles else { return false };
-        let interface = self.mobile_interface(link);
+        let (mobile, interface) = self.mobile_end(link);
+        let home_address = self.own_address(mobile);
         let place = &self.node(mobile).place.interfaces[usize::from(interface.0)];
         (0..).map_while(|n| self.node(home_agent).agent.tunnel_to(home_address, n)).any(|tunnel| {
             // A foreign agent's address stands for the link to its visitor.
@@ -278,31 +293,37 @@ impl Simulation {
     }
 
     /// The mobile node's registration by an interface was accepted: the new path carries packets both ways.
-    pub(crate) fn registered(&mut self, to: InterfaceId) {
-        let now = self.now;
-        self.script.metrics.on_path(now, true);
-        self.handover_is_ready(to);
+    pub(crate) fn registered(&mut self, mobile: NodeId, to: InterfaceId) {
+        self.on_path(mobile, true);
+        self.handover_is_ready(mobile, to);
         for index in 0..self.flows.len() {
             self.open_flow(FlowId(index as u16));
         }
     }
 
     /// The mobile node has obtained its address on `to`: if that is where the handover under way leads, it is on record.
-    pub(crate) fn handover_has_address(&mut self, to: InterfaceId) {
-        let leads = self.script.current.map(|index| self.script.handovers[index].to);
-        if leads.is_some_and(|link| self.mobile_interface(link) == to) {
-            self.script.metrics.on_address(self.now);
+    pub(crate) fn handover_has_address(&mut self, mobile: NodeId, to: InterfaceId) {
+        let leads = self.journey(mobile).current.map(|index| self.script.handovers[index].to);
+        if leads.is_some_and(|link| self.mobile_end(link) == (mobile, to))
+            && let Some(number) = self.topology.homes.index(mobile)
+        {
+            self.script.metrics.on_address(number, self.now);
         }
     }
 
     /// The mobile node uses `to`: if that is where the handover under way leads, its path is ready.
-    fn handover_is_ready(&mut self, to: InterfaceId) {
-        let Some(index) = self.script.current else { return };
+    fn handover_is_ready(&mut self, mobile: NodeId, to: InterfaceId) {
+        let (Some(index), Some(number)) = (self.journey(mobile).current, self.topology.homes.index(mobile))
+        else {
+            return;
+        };
         let link = self.script.handovers[index].to;
-        if self.mobile_interface(link) == to {
-            self.script.current = None;
+        if self.mobile_end(link) == (mobile, to) {
+            if let Some(journey) = self.journey_mut(mobile) {
+                journey.current = None;
+            }
             let path = self.new_path(link);
-            self.script.metrics.on_ready(self.now, path, &self.flow_metrics);
+            self.script.metrics.on_ready(number, self.now, path, &self.flow_metrics);
             let Handover { from, queued, .. } = self.script.handovers[index];
             if queued != QueuedFate::DrainLate && from != link {
                 self.settle_queue(up_of(from), queued);
@@ -310,15 +331,29 @@ impl Simulation {
         }
     }
 
-    /// The mobile node. Only called where the scenario has one.
-    pub(crate) fn mobile(&self) -> NodeId {
-        self.mobiles.map_or(NodeId(0), |mobiles| mobiles.first)
+    /// The mobile node on an access link, and its interface there.
+    pub(crate) fn mobile_end(&self, link: LinkId) -> (NodeId, InterfaceId) {
+        let mobile = self.links[up_of(link).0 as usize].from;
+        let interfaces = &self.node(mobile).place.interfaces;
+        let index = interfaces.iter().position(|interface| interface.out == up_of(link));
+        (mobile, InterfaceId(index.unwrap_or_default() as u16))
     }
 
-    /// The mobile node's interface on an access link.
-    pub(crate) fn mobile_interface(&self, link: LinkId) -> InterfaceId {
-        let place = &self.node(self.mobile()).place;
-        let index = place.interfaces.iter().position(|interface| interface.out == up_of(link));
-        InterfaceId(index.unwrap_or_default() as u16)
+    /// Where a mobile node is in the script; nowhere, if it follows none.
+    fn journey(&self, mobile: NodeId) -> Journey {
+        let number = self.topology.homes.index(mobile);
+        number.and_then(|number| self.script.journeys.get(number)).copied().unwrap_or_default()
+    }
+
+    pub(crate) fn journey_mut(&mut self, mobile: NodeId) -> Option<&mut Journey> {
+        let number = self.topology.homes.index(mobile)?;
+        self.script.journeys.get_mut(number)
+    }
+
+    /// A path carries packets of a mobile node both ways from now on, or none does.
+    pub(crate) fn on_path(&mut self, mobile: NodeId, usable: bool) {
+        if let Some(number) = self.topology.homes.index(mobile) {
+            self.script.metrics.on_path(number, self.now, usable);
+        }
     }
 }

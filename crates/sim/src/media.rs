@@ -127,7 +127,7 @@ impl Simulation {
             return self.link_timeout(id);
         };
         let (medium, station) = (on.place.medium, on.place.from);
-        if self.mobiles.is_some_and(|mobiles| mobiles.index(way.from).is_some()) {
+        if self.topology.homes.index(way.from).is_some() {
             self.media[usize::from(medium)].medium.set_down(now, station, queued, in_flight);
             self.medium_timeout(medium);
         }

@@ -13,23 +13,20 @@ impl Simulation {
     /// The path of the first flow that moves, through an access link: its narrowest link in each direction, and
     /// its round trip without queueing.
     pub(crate) fn new_path(&self, link: LinkId) -> NewPath {
-        let peer = first_peer(&self.scenario, &self.topology);
+        let mobile = self.topology.mobile_of(link);
+        let peer = first_peer(&self.scenario, &self.topology, mobile);
         let mss = peer.and_then(|(flow, _)| self.flows.get(flow)).map_or(1460, |flow| {
             flow.ends.iter().map(|end| end.connection.snapshot().mss).min().unwrap_or(1460).max(1)
         });
         let peer = peer.map_or_else(|| self.topology.entrance(careof_plan::down_of(link)), |(_, peer)| peer);
-        if let Some(tunnelling) = self.ipv6_tunnelling(peer) {
+        if let Some(tunnelling) = self.ipv6_tunnelling(mobile, peer) {
             return new_path(&self.scenario, &self.topology, link, tunnelling, mss);
         }
-        let home_agent = self.nodes.iter().position(|node| matches!(node.agent, Agent::Home(_)));
-        let home_agent = NodeId(home_agent.unwrap_or_default() as u16);
-        let tunnel = match (&self.node(home_agent).agent, self.mobiles) {
-            (Agent::Home(agent), Some(mobiles)) => {
-                agent.tunnels(mobiles.home_address.to_ipv4()).first().copied()
-            }
+        let tunnel = self.topology.homes.of(mobile).and_then(|home| match &self.node(home.agent).agent {
+            Agent::Home(agent) => agent.tunnels(self.own_address(mobile).to_ipv4()).first().copied(),
             _ => None,
-        };
-        let reverse = match &self.node(self.mobile()).agent {
+        });
+        let reverse = match &self.node(mobile).agent {
             Agent::Mobile(node) => node
                 .delivery(self.own_address(peer).to_ipv4(), None)
                 .is_some_and(|delivery| delivery.method == DeliveryMethod::ReverseTunnel),
@@ -42,8 +39,8 @@ impl Simulation {
     }
 
     /// How packets travel between a peer and a mobile node of Mobile IPv6; `None` where that is not what moves.
-    fn ipv6_tunnelling(&self, peer: NodeId) -> Option<Tunnelling> {
-        let Agent::Ipv6(host) = &self.node(self.mobile()).agent else { return None };
+    fn ipv6_tunnelling(&self, mobile: NodeId, peer: NodeId) -> Option<Tunnelling> {
+        let Agent::Ipv6(host) = &self.node(mobile).agent else { return None };
         let delivery = host.mobile()?.delivery(self.bytes.address_v6(self.own_address(peer)));
         let addresses = delivery.map(|delivery| delivery.addresses);
         let is_tunnelled = addresses.is_some_and(|addresses| addresses.tunnel.is_some());

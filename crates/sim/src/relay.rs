@@ -152,9 +152,8 @@ impl Simulation {
     /// The relay of a flow; `None` where nobody moves, or the agent is an end itself.
     fn relay(&mut self, split: &Split, node: NodeId, id: FlowId) -> Option<Relay> {
         let spec = &self.scenario.flows[usize::from(id.0)];
-        let mobiles = self.mobiles?;
         let ends = Side::BOTH.map(|side| self.flows[usize::from(id.0)].ends[side.index()].node);
-        let moves = ends.map(|end| mobiles.index(end).is_some());
+        let moves = ends.map(|end| self.topology.homes.index(end).is_some());
         if moves == [false, false] || ends.contains(&node) {
             return None;
         }

@@ -7,8 +7,8 @@ use careof_link::{Link, Output};
 use careof_metrics::{BlackHoles, FlowMetrics};
 use careof_mobility::path_mtu::PathMtu;
 use careof_plan::{
-    Digest, FlowId, InterfaceIndex, Locator, Mobiles, NodeId, OneWayId, Place, Route, Side, Topology,
-    Unsupported, note_filtered,
+    Digest, FlowId, InterfaceIndex, Locator, NodeId, OneWayId, Place, Route, Side, Topology, Unsupported,
+    note_filtered,
 };
 use careof_scenario::Scenario;
 use careof_wire::icmp::is_error;
@@ -222,8 +222,6 @@ pub struct Simulation {
     pub(crate) malformed_messages: u64,
     /// Registration requests the mobile node sent.
     pub(crate) registration_requests: u64,
-    /// The mobile nodes and their home addresses.
-    pub(crate) mobiles: Option<Mobiles>,
     /// Where senders are told of handovers: who tells them.
     pub(crate) senders: Option<Box<Senders>>,
     /// Where connections are split: what stands between their ends.

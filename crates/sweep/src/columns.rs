@@ -206,6 +206,7 @@ mod tests {
             from: "a".to_owned(),
             to: "b".to_owned(),
             style: "make-before-break".to_owned(),
+            node: None,
             address_at: None,
             ready_at: None,
             longest_silence: None,

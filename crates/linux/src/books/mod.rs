@@ -19,8 +19,7 @@ use careof_assist::{HoleNews, PathId};
 use careof_base::{Duration, Instant};
 use careof_lab::TcpInfo;
 use careof_metrics::{
-    AssistDeed, BlackHoles, Direction, FlowMetrics, Handover, HandoverMetrics, NewPath, ProbeSummary,
-    TcpSummary, Transmission,
+    AssistDeed, BlackHoles, FlowMetrics, Handover, Journeys, NewPath, ProbeSummary, TcpSummary, Transmission,
 };
 use careof_plan::{Captures, Digest, NodeId, OneWayId, Side, Topology, note_hole, stall_threshold};
 use careof_scenario::{Role, Scenario};
@@ -48,12 +47,12 @@ pub(crate) enum Record {
     Assist { node: NodeId, event: AssistEvent },
     /// A handover was announced: what is said about it, where it leads.
     Announced { text: String, way: OneWayId },
-    /// A handover begins.
-    Handover(Handover),
-    /// Whether any path can carry packets.
-    Path(bool),
-    /// The new path of a handover is ready.
-    Ready(Box<NewPath>),
+    /// A handover of a mobile node begins. They are counted as the topology counts them.
+    Handover { mobile: usize, handover: Handover },
+    /// Whether any path of a mobile node can carry packets.
+    Path { mobile: usize, usable: bool },
+    /// The new path of a mobile node's handover is ready.
+    Ready { mobile: usize, path: Box<NewPath> },
     /// An application told something.
     Application { flow: usize, event: ApplicationEvent },
     /// The relay did something for a flow.
@@ -132,7 +131,7 @@ pub(crate) struct Books {
     pub(crate) flow_metrics: Vec<FlowMetrics>,
     /// The shortest silence that is a stall.
     pub(crate) stall_threshold: Duration,
-    pub(crate) handovers: HandoverMetrics,
+    pub(crate) handovers: Journeys,
     pub(crate) registrations: Registrations,
     pub(crate) probes: Vec<ProbeSummary>,
     /// What is noted of tunnels that swallow large packets.
@@ -166,14 +165,12 @@ impl Books {
         let own = topology
             .places
             .iter()
-            .map(|place| {
-                let mut own: Vec<_> = place.interfaces.iter().map(|interface| interface.address).collect();
-                match place.name.as_str() {
-                    "mobile" => own.extend(topology.home_address()),
-                    "home-agent" => own.extend(topology.home_agent_address),
-                    _ => {}
-                }
-                own.into_iter().map(|own| topology.address(own)).collect()
+            .zip(0..)
+            .map(|(place, node)| {
+                let of_links = place.interfaces.iter().map(|interface| interface.address);
+                let as_agent = topology.homes.at(NodeId(node)).map(|home| home.agent_address);
+                let own = of_links.chain(topology.homes.address_of(NodeId(node))).chain(as_agent);
+                own.map(|own| topology.address(own)).collect()
             })
             .collect();
         let is_mobile_nodes = |link: &u32| {
@@ -181,6 +178,7 @@ impl Books {
             ends.iter().any(|end| topology.place(*end).role == Role::Mobile)
         };
         let mobile_nodes = (0..scenario.links.len() as u32).filter(is_mobile_nodes).collect();
+        let handovers = Journeys::new(topology.homes.mobile_nodes().count());
         let copies = scenario.mobility.as_ref().is_some_and(|mobility| mobility.simultaneous_bindings);
         Self {
             topology,
@@ -199,7 +197,7 @@ impl Books {
             measured: Vec::new(),
             flow_metrics: Vec::new(),
             stall_threshold: stall_threshold(scenario),
-            handovers: HandoverMetrics::new(),
+            handovers,
             registrations: Registrations::default(),
             probes: Vec::new(),
             black_holes: BlackHoles::new(),
@@ -246,9 +244,9 @@ impl Books {
     ) -> [usize; 2] {
         self.relay = Some(relay);
         let nodes = self.flows[flow].nodes;
-        let mobile = self.topology.find("mobile").filter(|_| self.topology.home_address().is_some());
         let ids = Side::BOTH.map(|own| {
-            let stretch = if Some(nodes[own.index()]) == mobile { Stretch::Mobile } else { Stretch::Fixed };
+            let moves = self.topology.homes.index(nodes[own.index()]).is_some();
+            let stretch = if moves { Stretch::Mobile } else { Stretch::Fixed };
             let ends = Side::BOTH.map(|side| {
                 let node = nodes[side.index()];
                 ConnectionEnd::speaking_for(node, if side == own { node } else { relay })
@@ -304,14 +302,9 @@ impl Books {
         let flow = usize::from(self.connections[connection].flow);
         let nodes = self.flows[flow].nodes;
         let (from, to) = (nodes[side.index()], nodes[side.peer().index()]);
-        let mobile = self.topology.find("mobile").filter(|_| self.topology.home_address().is_some());
-        let direction = match mobile {
-            Some(mobile) if mobile == from => Direction::FromMobile,
-            Some(mobile) if mobile == to => Direction::ToMobile,
-            _ => Direction::Elsewhere,
-        };
         let index = self.flow_metrics.len();
-        self.handovers.add_flow(&name, direction);
+        let homes = &self.topology.homes;
+        self.handovers.add_flow(&name, homes.index(from), homes.index(to));
         self.flow_metrics.push(FlowMetrics::with_stalls_from(self.stall_threshold));
         let BookedFlow { kind, tcp, .. } = &self.flows[flow];
         self.measured.push(Measured { name, from, to, kind, tcp: tcp.clone() });
@@ -363,9 +356,11 @@ impl Books {
                 let node = self.topology.entrance(way);
                 self.note_handover(at, node, Some(way), "announced", &text);
             }
-            Record::Handover(handover) => self.handovers.on_handover(at, handover, &mut self.flow_metrics),
-            Record::Path(usable) => self.handovers.on_path(at, usable),
-            Record::Ready(path) => self.handovers.on_ready(at, *path, &self.flow_metrics),
+            Record::Handover { mobile, handover } => {
+                self.handovers.on_handover(mobile, at, handover, &mut self.flow_metrics);
+            }
+            Record::Path { mobile, usable } => self.handovers.on_path(mobile, at, usable),
+            Record::Ready { mobile, path } => self.handovers.on_ready(mobile, at, *path, &self.flow_metrics),
             Record::Application { flow, event } => self.enter_application_event(at, flow, event),
             Record::Relay { flow, what, bytes } => {
                 if let Some(node) = self.relay {

@@ -33,9 +33,16 @@ impl<'a> Splitter<'a> {
             Assist::Split(split) => Some(split),
             _ => None,
         })?;
-        let (home_agent, mobile) = (topology.find("home-agent")?, topology.find("mobile")?);
-        let (home_address, exceptions) = (topology.home_address()?.to_ipv4(), exceptions(scenario, topology));
-        Some(Self { scenario, topology, split, home_agent, mobile, home_address, exceptions })
+        let home = topology.homes.first()?;
+        Some(Self {
+            scenario,
+            topology,
+            split,
+            home_agent: home.agent,
+            mobile: home.first,
+            home_address: home.home_address.to_ipv4(),
+            exceptions: exceptions(scenario, topology),
+        })
     }
 
     /// Refuses what the relay of a Linux host cannot do.
@@ -43,6 +50,14 @@ impl<'a> Splitter<'a> {
     /// # Errors
     /// [`WorldError::Unsupported`], by its key.
     pub(crate) fn refuse(&self) -> Result<(), WorldError> {
+        if self.topology.homes.mobile_nodes().count() > 1 {
+            return Err(WorldError::Unsupported {
+                key: "assist.use".to_owned(),
+                found: "\"split\" for several mobile nodes".to_owned(),
+                remedy: "the relay of this world serves one: leave one mobile node, or use the simulator"
+                    .to_owned(),
+            });
+        }
         if !(LEAST_BUFFER..=LARGEST_BUFFER).contains(&self.split.buffer) {
             return Err(WorldError::Unsupported {
                 key: "assist.split.buffer".to_owned(),

@@ -10,5 +10,6 @@ mod ipv6;
 mod media;
 mod mobile_ipv6;
 mod path_mtu;
+mod several_mobile_nodes;
 mod split;
 mod worlds;

@@ -55,6 +55,36 @@ fn digest(overrides: &str) -> String {
         .digest()
 }
 
+/// Keys of a node, and two tables of the node `two` that differ in each.
+const NODES: [(&str, &str, &str); 3] = [
+    ("role", "{ role = \"mobile\" }", "{ role = \"router\" }"),
+    ("home_agent", "{ role = \"mobile\" }", "{ role = \"mobile\", home_agent = \"agent\" }"),
+    ("start", "{ role = \"mobile\" }", "{ role = \"mobile\", start = \"two-b\" }"),
+];
+
+/// The digest of a network in which the node `two` is this; where that is said it has another home agent than the rest.
+fn of_several(two: &str) -> String {
+    let agents =
+        if two.contains("home_agent") { ["home-agent", "home-agent"] } else { ["home-agent", "router"] };
+    let text = format!(
+        "duration = \"9 s\"\n[nodes]\nagent = \"{}\"\nha = \"{}\"\none = {{ role = \"mobile\", home_agent = \"ha\" }}\n",
+        agents[1], agents[0]
+    );
+    let links = [
+        "wire = [\"core\", \"ha\"]",
+        "wire-2 = [\"core\", \"agent\"]",
+        "server = [\"core\", \"correspondent\"]",
+    ]
+    .into_iter()
+    .chain(["one-a = [\"core\", \"one\"]", "two-a = [\"core\", \"two\"]", "two-b = [\"core\", \"two\"]"]);
+    let links: String =
+        links.map(|link| link.replacen("= ", "= { preset = \"lte\", between = ", 1) + " }\n").collect();
+    let text = format!(
+        "{text}two = {two}\n[links]\n{links}[mobility]\n[[flow]]\nfrom = \"correspondent\"\nto = \"one\"\n"
+    );
+    Scenario::parse("x.toml", &text, &[]).unwrap_or_else(|errors| panic!("{errors}")).digest()
+}
+
 /// A key and the overrides, on lines, that make it mean something.
 type Change = (&'static str, &'static str);
 
@@ -519,6 +549,12 @@ fn every_documented_key_means_something() {
             assert!(section.keys.iter().any(|known| known.name == key), "{key}");
             seen.insert((section.heading, key));
         }
+    }
+    // What several nodes do needs a network of theirs.
+    seen.insert((ROOT.heading, "nodes"));
+    for (key, said, otherwise) in NODES {
+        assert_ne!(of_several(said), of_several(otherwise), "{key}");
+        seen.insert((node::NODE.heading, key));
     }
     for section in SECTIONS {
         for key in section.keys {

@@ -2,10 +2,13 @@
 
 use careof_base::Duration;
 
+use std::collections::BTreeMap;
+
 use super::Network;
 use crate::error::Problems;
 use crate::mobility::{HandoverDraft, MobilityDraft, Reference};
-use crate::model::{Handover, HandoverStyle, LinkId, Mobility, PolicyRule, Role};
+use crate::model::{Handover, HandoverStyle, Link, LinkId, MobileNode, Mobility, NodeId, PolicyRule, Role};
+use crate::node::NodeDraft;
 use crate::tree::quote;
 use crate::units;
 
@@ -13,9 +16,13 @@ impl Network {
     pub(super) fn mobility(
         &self,
         draft: MobilityDraft<'_>,
+        nodes: &[NodeDraft<'_>],
         handovers: &[HandoverDraft<'_>],
         problems: &mut Problems,
     ) -> Option<Mobility> {
+        if self.home_agents.len() > 1 {
+            refuse_what_is_for_one(&draft, problems);
+        }
         let home = draft.home.as_ref().map(|home| self.look_up_access(home, problems));
         let order = self.access_links(&draft.order, problems);
         let metered = self.access_links(&draft.metered, problems);
@@ -30,15 +37,7 @@ impl Network {
             let expected = "with `order` the mobile node chooses by itself";
             problems.add(first.at.place(), "a handover", expected, Some(hint));
         }
-        let start = match (&draft.start, handovers.first()) {
-            (Some(start), _) => self.look_up_access(start, problems),
-            (None, _) if !order.is_empty() => order.first().copied(),
-            // Its error is reported with the handover.
-            (None, Some(first)) => {
-                self.links.iter().position(|l| l.access && l.name == first.from.name).map(LinkId)
-            }
-            (None, None) => self.links.iter().position(|link| link.access).map(LinkId),
-        };
+        let mobile_nodes = self.mobile_nodes(&draft, nodes, handovers, &order, problems);
         let mut policy = Vec::new();
         for rule in draft.policy {
             let to = self.destination(&rule.to, problems);
@@ -55,7 +54,7 @@ impl Network {
             order,
             metered,
             leave_bad_paths: draft.leave_bad_paths,
-            start: start?,
+            nodes: mobile_nodes?,
             home: home.flatten(),
             lifetime: draft.lifetime,
             discovery: draft.discovery,
@@ -73,6 +72,72 @@ impl Network {
         })
     }
 
+    /// The mobile nodes that move by themselves, each with the link it begins at; `None` if one has none, which is reported.
+    fn mobile_nodes(
+        &self,
+        draft: &MobilityDraft<'_>,
+        nodes: &[NodeDraft<'_>],
+        handovers: &[HandoverDraft<'_>],
+        order: &[LinkId],
+        problems: &mut Problems,
+    ) -> Option<Vec<MobileNode>> {
+        let mut all = Vec::new();
+        let mut complete = true;
+        for &(node, home_agent) in &self.home_agents {
+            let given = nodes.iter().find(|given| self.name(node) == Some(given.name));
+            let is_own = |link: &Link| link.access && link.ends[1] == node;
+            let own = || self.links.iter().position(is_own).map(LinkId);
+            let Some(first) = own() else {
+                if let Some(given) = given {
+                    let expected = "a mobile node needs an access link, of which it is the second end";
+                    let hint = format!("add a link with between = [\"ROUTER\", \"{}\"]", given.name);
+                    problems.add(given.place(), quote(given.name), expected, Some(hint));
+                }
+                complete = false;
+                continue;
+            };
+            let asked = given.and_then(|given| given.start.as_ref()).or(draft.start.as_ref());
+            let first_handover = handovers.iter().find(|handover| match self.home_agents.as_slice() {
+                [_] => true,
+                _ => self.links.iter().any(|link| is_own(link) && link.name == handover.from.name),
+            });
+            let start = match (asked, first_handover) {
+                (Some(start), _) => self.look_up_own_access(start, node, problems),
+                (None, _) if !order.is_empty() => order.first().copied(),
+                // Its error is reported with the handover.
+                (None, Some(first)) => self
+                    .links
+                    .iter()
+                    .position(|link| is_own(link) && link.name == first.from.name)
+                    .map(LinkId),
+                (None, None) => Some(first),
+            };
+            complete &= start.is_some();
+            all.extend(start.map(|start| MobileNode { node, home_agent, start }));
+        }
+        complete.then_some(all)
+    }
+
+    /// The access link of the mobile node `node` that a key names.
+    fn look_up_own_access(
+        &self,
+        reference: &Reference<'_>,
+        node: NodeId,
+        problems: &mut Problems,
+    ) -> Option<LinkId> {
+        let link = self.look_up_access(reference, problems)?;
+        let owner = self.links.get(link.0).map(|link| link.ends[1]);
+        if owner != Some(node) {
+            let of = |node| self.name(node).unwrap_or_default();
+            let found =
+                format!("{}, a link of \"{}\"", quote(reference.name), owner.map(of).unwrap_or_default());
+            let expected = format!("it must be an access link of \"{}\"", of(node));
+            problems.add(reference.place(), found, expected, None);
+            return None;
+        }
+        Some(link)
+    }
+
     fn access_links(&self, names: &[Reference<'_>], problems: &mut Problems) -> Vec<LinkId> {
         let mut links = Vec::new();
         for reference in names {
@@ -85,18 +150,27 @@ impl Network {
         links
     }
 
-    /// Looks up the links of the handovers and, from the link `active` at first, follows them through time.
+    /// Looks up the links of the handovers and, from the links at which `nodes` begin, follows them through time. Without nodes it
+    /// is not known which links those are.
     pub(super) fn handovers(
         &self,
         drafts: Vec<HandoverDraft<'_>>,
-        mut active: Option<LinkId>,
+        nodes: Option<&[MobileNode]>,
         duration: Option<Duration>,
         problems: &mut Problems,
     ) -> Vec<Handover> {
         let mut handovers = Vec::new();
-        let mut free = None;
+        let mut active: BTreeMap<NodeId, LinkId> =
+            nodes.unwrap_or_default().iter().map(|mobile| (mobile.node, mobile.start)).collect();
+        let mut over: BTreeMap<Option<NodeId>, Duration> = BTreeMap::new();
+        let only = match self.home_agents.as_slice() {
+            [(only, _)] => Some(*only),
+            _ => None,
+        };
         for draft in drafts {
             let at = &draft.at;
+            let named = self.links.iter().find(|link| link.access && link.name == draft.from.name);
+            let mobile = only.or(named.map(|link| link.ends[1]));
             let ends = at.time + draft.interruption + draft.overlap.unwrap_or_default();
             if let Some(duration) = duration.filter(|duration| ends >= *duration) {
                 let found = if at.time >= duration {
@@ -107,23 +181,26 @@ impl Network {
                 let expected = format!("the run ends at {}", units::duration(duration));
                 problems.add(at.place(), found, expected, Some("raise `duration` or lower `at`".to_owned()));
             }
-            if let Some(free) = free.filter(|free| at.time <= *free) {
-                let over = units::duration(free);
+            if let Some(free) = over.get(&mobile).filter(|free| at.time <= **free) {
+                let over = units::duration(*free);
                 let expected =
                     format!("handovers stand in the order of time, and the one before is over at {over}");
                 problems.add(at.place(), at.written.as_str(), expected, None);
             }
-            free = Some(ends);
+            over.insert(mobile, ends);
             let from = self.look_up_access(&draft.from, problems);
-            let to = self.look_up_access(&draft.to, problems);
-            let (Some(from), Some(to)) = (from, to) else {
-                active = None;
+            let to = match mobile {
+                Some(mobile) => self.look_up_own_access(&draft.to, mobile, problems),
+                None => self.look_up_access(&draft.to, problems),
+            };
+            let (Some(from), Some(to), Some(mobile)) = (from, to, mobile) else {
+                active.clear();
                 continue;
             };
             if from == to {
                 let expected = "a handover leads to another link than it leaves";
                 problems.add(draft.to.place(), quote(draft.to.name), expected, None);
-            } else if let Some(active) = active.filter(|active| *active != from) {
+            } else if let Some(active) = active.get(&mobile).filter(|active| **active != from) {
                 let name = self.links.get(active.0).map_or("", |link| link.name.as_str());
                 let expected = format!("the link in use at that time is \"{name}\"");
                 problems.add(
@@ -133,8 +210,8 @@ impl Network {
                     Some(format!("write from = \"{name}\"")),
                 );
             }
-            if !draft.cancelled {
-                active = active.map(|_| to);
+            if let (false, Some(active)) = (draft.cancelled, active.get_mut(&mobile)) {
+                *active = to;
             }
             debug_assert!(draft.style == HandoverStyle::BreakBeforeMake || draft.interruption.is_zero());
             handovers.push(Handover {
@@ -158,5 +235,23 @@ impl Network {
     fn anchor_differs(&self, from: LinkId, to: LinkId) -> bool {
         let anchor = |id: LinkId| self.links.get(id.0).map(|link| link.ends[0]);
         anchor(from) != anchor(to) || anchor(from).is_some_and(|id| self.role(id) != Role::ForeignAgent)
+    }
+}
+
+/// Refuses what the table says of the only mobile node where there are several.
+fn refuse_what_is_for_one(draft: &MobilityDraft<'_>, problems: &mut Problems) {
+    if let Some(start) = &draft.start {
+        let hint = format!("write start = {} in the tables of [nodes]", quote(start.name));
+        let expected = "each of several mobile nodes begins at a link of its own";
+        problems.add(start.place(), quote(start.name), expected, Some(hint));
+    }
+    for only in draft.home.iter().chain(draft.order.first()) {
+        let hint = "leave it out, or leave one mobile node".to_owned();
+        problems.add(only.place(), quote(only.name), "it is for one mobile node", Some(hint));
+    }
+    if draft.smooth_handoff {
+        let hint = "leave it out, or leave one mobile node".to_owned();
+        let place = (draft.origin, "mobility.smooth_handoff");
+        problems.add(place, "true", "it is for one mobile node", Some(hint));
     }
 }

@@ -4,6 +4,7 @@ mod assists;
 mod errors;
 mod many;
 mod media;
+mod nodes;
 mod ready_scenarios;
 mod resolution;
 mod traces;

@@ -63,7 +63,7 @@ fn the_download_of_the_thesis_is_resolved_completely() {
     assert_eq!((gsm.up.framing, gsm.up.mtu), (Framing::ASYNC_PPP, 1500));
 
     let mobility = scenario.mobility.as_ref().unwrap();
-    assert_eq!(mobility.start, scenario.link_named("wavelan").unwrap());
+    assert_eq!(mobility.nodes[0].start, scenario.link_named("wavelan").unwrap());
     assert_eq!((mobility.care_of, mobility.home), (CareOf::CoLocated, None));
     let handover = &scenario.handovers[0];
     assert_eq!((handover.at, handover.interruption), (Duration::from_secs(12), Duration::ZERO));

@@ -215,9 +215,9 @@ fn two_links_of_one_foreign_agent_share_a_care_of_address() {
 #[test]
 fn the_run_starts_on_the_link_that_the_first_handover_leaves() {
     let reversed = small(&["handover.from=gsm", "handover.to=wavelan"]);
-    assert_eq!(reversed.mobility.as_ref().unwrap().start, reversed.link_named("gsm").unwrap());
+    assert_eq!(reversed.mobility.as_ref().unwrap().nodes[0].start, reversed.link_named("gsm").unwrap());
     let still = small(&["handover=[]"]);
-    assert_eq!(still.mobility.as_ref().unwrap().start, still.link_named("wavelan").unwrap());
+    assert_eq!(still.mobility.as_ref().unwrap().nodes[0].start, still.link_named("wavelan").unwrap());
 }
 
 #[test]

@@ -160,7 +160,7 @@ impl Simulation {
         if matches!(role, Ipv6Role::None) && neighborhoods.is_empty() {
             return Ok(None);
         }
-        let own = self.topology.home_agent_address.unwrap_or_default();
+        let own = self.topology.homes.at(node).map_or(Locator::NOWHERE, |home| home.agent_address);
         let (tunnels, addresses) = (BTreeMap::new(), BTreeSet::new());
         Ok(Some(Ipv6Host { role, neighborhoods, own, tunnels, addresses }))
     }
@@ -306,7 +306,6 @@ impl Simulation {
     }
 
     fn ipv6_event(&mut self, node: NodeId, event: Event) {
-        let now = self.now;
         match event {
             Event::Handover(event) => {
                 self.handover_event(node, &event);
@@ -328,7 +327,7 @@ impl Simulation {
                         self.assist_moved(node, change.home_address.into(), change.path, change.received);
                     }
                     Ipv6Role::Mobile(mobile) if !mobile.is_registered() => {
-                        self.script.metrics.on_path(now, false);
+                        self.on_path(node, false);
                     }
                     _ => {}
                 }

@@ -156,7 +156,7 @@ impl Simulation {
                 if is_new {
                     let text = address.address.to_string();
                     self.note(node, way, Note::Handover("address-acquired"), format_args!("{text}"));
-                    self.handover_has_address(interface);
+                    self.handover_has_address(node, interface);
                 }
                 Input::AddressAdded { interface, address }
             }

@@ -14,6 +14,7 @@ mod path_mtu;
 mod path_quality;
 mod random_worlds;
 mod senders;
+mod several_mobile_nodes;
 mod shortcuts;
 mod split;
 mod traces;

@@ -1,0 +1,152 @@
+//! Nodes whose roles the file says: several home agents, mobile nodes and correspondents.
+
+use careof_scenario::{Role, Scenario};
+
+const TWO_HOME_AGENTS: &str = include_str!("../../../../scenarios/two-home-agents.toml");
+
+const SMALL: &str = r#"duration = "30 s"
+[nodes]
+core = "router"
+north = "home-agent"
+south = "home-agent"
+server = "correspondent"
+one = { role = "mobile", home_agent = "north" }
+two = { role = "mobile", home_agent = "south" }
+[links]
+to-north = { preset = "ethernet-1g", between = ["core", "north"] }
+to-south = { preset = "ethernet-1g", between = ["core", "south"] }
+to-server = { preset = "ethernet-1g", between = ["core", "server"] }
+one-a = { preset = "lte", between = ["core", "one"] }
+one-b = { preset = "lte", between = ["core", "one"] }
+two-a = { preset = "lte", between = ["core", "two"] }
+two-b = { preset = "lte", between = ["core", "two"] }
+[mobility]
+[[handover]]
+at = "10 s"
+from = "one-a"
+to = "one-b"
+[[flow]]
+from = "server"
+to = "one"
+"#;
+
+fn parse(text: &str) -> Scenario {
+    Scenario::parse("x.toml", text, &[]).unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+/// The messages for [`SMALL`] with `old` replaced by `new`.
+fn wrong(old: &str, new: &str) -> String {
+    assert!(SMALL.contains(old), "{old}");
+    match Scenario::parse("x.toml", &SMALL.replacen(old, new, 1), &[]) {
+        Ok(_) => panic!("{new} is accepted"),
+        Err(errors) => errors.to_string(),
+    }
+}
+
+#[test]
+fn each_mobile_node_has_its_home_agent_and_begins_where_its_own_handovers_do() {
+    let scenario = parse(TWO_HOME_AGENTS);
+    let name = |node| scenario.node(node).name.as_str();
+    let mobility = scenario.mobility.as_ref().unwrap();
+    let nodes: Vec<[&str; 3]> = mobility
+        .nodes
+        .iter()
+        .map(|one| [name(one.node), name(one.home_agent), scenario.link(one.start).name.as_str()])
+        .collect();
+    assert_eq!(
+        nodes,
+        [
+            ["ferry", "sea-control", "ferry-west"],
+            ["pilot", "sea-control", "pilot-west"],
+            ["tug", "sea-control", "tug-east"],
+            ["van", "depot", "van-west"],
+            ["bus", "depot", "bus-west"],
+        ]
+    );
+    let count = |role| scenario.nodes.iter().filter(|node| node.role == role).count();
+    assert_eq!([Role::HomeAgent, Role::Mobile, Role::Correspondent, Role::Host].map(count), [2, 5, 3, 3]);
+    // Each of them has an access link of either mast, and nothing is understood beside what is there.
+    assert_eq!(scenario.access_links().count(), 10);
+    assert_eq!(scenario.links.len(), 17);
+}
+
+#[test]
+fn two_mobile_nodes_may_move_at_once_and_one_may_not() {
+    let second = "[[handover]]\nat = \"10 s\"\nfrom = \"FROM\"\nto = \"TO\"\n[[flow]]";
+    let both = |from: &str, to: &str| {
+        let second = second.replace("FROM", from).replace("TO", to);
+        Scenario::parse("x.toml", &SMALL.replacen("[[flow]]", &second, 1), &[])
+    };
+    assert_eq!(both("two-a", "two-b").unwrap().handovers.len(), 2);
+    let same = both("one-b", "one-a").unwrap_err().to_string();
+    assert!(same.contains("handover.1.at") && same.contains("the one before is over at 10"), "{same}");
+}
+
+#[test]
+fn one_mobile_node_of_another_name_needs_no_more_than_its_role() {
+    let text = "duration = \"9 s\"\n[nodes]\nlaptop = \"mobile\"\nserver = \"correspondent\"\n[links]\nlan = \"ethernet-1g\"\n\
+                wifi = { preset = \"wifi-good\", between = [\"home-agent\", \"laptop\"] }\n\
+                wire = { preset = \"ethernet-1g\", between = [\"server\", \"home-agent\"] }\n\
+                [mobility]\n[[flow]]\nfrom = \"server\"\nto = \"laptop\"\n";
+    let text = text.replace("lan = \"ethernet-1g\"\n", "");
+    let scenario = parse(&text);
+    let mobility = scenario.mobility.as_ref().unwrap();
+    assert_eq!(scenario.node(mobility.nodes[0].node).name, "laptop");
+    assert_eq!(scenario.node(mobility.nodes[0].home_agent).name, "home-agent");
+}
+
+#[test]
+fn the_roles_that_names_say_need_no_table() {
+    let text = "duration = \"9 s\"\n[links]\nwifi = \"wifi-good\"\n[mobility]\n[[flow]]\nfrom = \"correspondent\"\nto = \"mobile\"\n";
+    let said = "duration = \"9 s\"\n[nodes]\nmobile = \"mobile\"\nhome-agent = \"home-agent\"\ncorrespondent = \"correspondent\"\n";
+    assert_eq!(parse(text).digest(), parse(&text.replacen("duration = \"9 s\"\n", said, 1)).digest());
+}
+
+#[test]
+fn a_wrong_node_is_refused_where_it_is_wrong() {
+    let mut missed = Vec::new();
+    let one = "one = { role = \"mobile\", home_agent = \"north\" }";
+    for (old, new, place, part) in [
+        (
+            "home_agent = \"north\"",
+            "home_agent = \"nroth\"",
+            "nodes.one.home_agent",
+            "did you mean \"north\"?",
+        ),
+        ("home_agent = \"north\"", "home_agent = \"core\"", "nodes.one.home_agent", "the home agents are"),
+        (one, "one = \"mobile\"", "nodes.one", "home_agent = \"north\""),
+        (one, "one = { home_agent = \"north\" }", "nodes.one", "role = \"router\""),
+        (one, "one = 3", "nodes.one", "a table"),
+        ("core = \"router\"", "core = \"ruter\"", "nodes.core", "did you mean \"router\"?"),
+        ("core = \"router\"", "core = \"map\"", "nodes.core", "not"),
+        (
+            "core = \"router\"",
+            "core = { role = \"router\", start = \"one-a\" }",
+            "nodes.core.start",
+            "only a mobile node has that",
+        ),
+        (
+            "home_agent = \"north\" }",
+            "home_agent = \"north\", home = \"one-a\" }",
+            "nodes.one.home",
+            "home = \"LINK\" in [mobility]",
+        ),
+        (
+            "home_agent = \"north\" }",
+            "home_agent = \"north\", start = \"two-a\" }",
+            "nodes.one.start",
+            "an access link of \"one\"",
+        ),
+        ("core = \"router\"", "core = \"router\"\nlost = \"router\"", "nodes.lost", "no link names this one"),
+        ("to = \"one-b\"", "to = \"two-b\"", "handover.0.to", "an access link of \"one\""),
+        ("[mobility]", "[mobility]\nstart = \"one-a\"", "mobility.start", "in the tables of [nodes]"),
+        ("[mobility]", "[mobility]\nhome = \"one-a\"", "mobility.home", "one mobile node"),
+        ("[mobility]\n", "", "nodes.north", "add [mobility]"),
+    ] {
+        let said = wrong(old, new);
+        if !said.contains(place) || !said.contains(part) {
+            missed.push(format!("{new}: {said}"));
+        }
+    }
+    assert!(missed.is_empty(), "{}", missed.join("\n"));
+}
