@@ -63,8 +63,7 @@ fn destinations(topology: &Topology) -> BTreeSet<(Locator, u8)> {
     let of_mobile_nodes = topology.homes.mobile_nodes().map(|mobile| topology.address_of(mobile));
     let addresses: Vec<Locator> =
         interfaces.map(|interface| interface.address).chain(of_agents).chain(of_mobile_nodes).collect();
-    let subnets = addresses.iter().filter_map(|address| address.subnet());
-    let unused = subnets.map(|subnet| (subnet.host(254), topology.plan.prefix_len()));
+    let unused = addresses.iter().map(|address| (address.beside(254), topology.plan.prefix_len()));
     let whole = if topology.plan == Plan::Ipv4 { 32 } else { 128 };
     addresses.iter().map(|address| (*address, whole)).chain(unused).collect()
 }

@@ -294,10 +294,10 @@ fn add_routes(host: &Host, topology: &Topology, node: NodeId) -> Result<(), Erro
     // Links are numbered from 1, and home networks without a link come behind them.
     for subnet in (0..).map(Subnet).take(place.routes().count()).skip(1) {
         // Any address of the network that nobody has.
-        match place.route(subnet.host(254)) {
+        match place.route(topology.host(subnet, 254)) {
             Route::Via(index) if place.interface(index).subnet != subnet => {
                 let via = place.interface(index).peer_address;
-                wanted.push((topology.address(subnet.host(0)), topology.address(via)));
+                wanted.push((topology.address(topology.host(subnet, 0)), topology.address(via)));
             }
             // Of Mobile IPv6 the agent itself has the address.
             Route::Home if topology.plan != Plan::Ipv4 => {}

@@ -1,12 +1,13 @@
 //! From a scenario to its nodes and links, and the names that traces and captures have for them.
 
+use core::net::{IpAddr, Ipv4Addr};
 use std::collections::BTreeMap;
 
 use careof_base::RandomStream;
-use careof_scenario::{IpVersion, Link, LinkId, Mobility, Role, Scenario};
+use careof_scenario::{IpVersion, Link, LinkId, Mobility, Prefix, Role, Scenario};
 use careof_trace::Names;
 
-use crate::locator::{Ipv6Plan, Plan};
+use crate::locator::{Ipv6Plan, Plan, Subnet};
 use crate::media::Media;
 use crate::topology::{Cable, FleetNetwork, HomeNetwork, NodeId, Topology};
 
@@ -30,6 +31,7 @@ pub fn lay_out(scenario: &Scenario) -> Topology {
         .map(|link| Cable {
             name: &link.name,
             between: link.ends.map(|end| scenario.node(end).name.as_str()),
+            network: link.prefix.and_then(of_ipv4),
         })
         .collect();
     let mut topology = match fleet {
@@ -56,7 +58,7 @@ pub fn lay_out(scenario: &Scenario) -> Topology {
         place.role = roles.get(place.name.as_str()).copied().unwrap_or(Role::Host);
     }
     if scenario.ip_version == IpVersion::V6 {
-        topology.plan = Plan::Ipv6(ipv6_plan(scenario));
+        topology.plan = Plan::Ipv6(ipv6_plan(scenario, &topology));
     }
     topology.media = Media::new(scenario, |name| topology.find(name).unwrap_or(NodeId(0)));
     topology
@@ -71,17 +73,36 @@ fn home_networks<'a>(scenario: &'a Scenario, mobility: &Mobility) -> Vec<HomeNet
             home_agent: name(mobile_nodes[0].home_agent),
             mobile_nodes: mobile_nodes.iter().map(|one| name(one.node)).collect(),
             link: mobility.home.map(|home| scenario.link(home).name.as_str()),
+            network: scenario.node(mobile_nodes[0].home_agent).home_prefix.and_then(of_ipv4),
         })
         .collect()
 }
 
-/// The mobile node forms its address on the links that it visits itself; at home it has its home address.
-fn ipv6_plan(scenario: &Scenario) -> Ipv6Plan {
+/// An IPv4 network.
+fn of_ipv4(prefix: Prefix) -> Option<Ipv4Addr> {
+    match prefix.network() {
+        IpAddr::V4(network) => Some(network),
+        IpAddr::V6(_) => None,
+    }
+}
+
+/// A mobile node forms its address on the links that it visits itself; at home it has its home address.
+fn ipv6_plan(scenario: &Scenario, topology: &Topology) -> Ipv6Plan {
     let home = scenario.mobility.as_ref().and_then(|mobility| mobility.home);
     let is_visited = |(link, id): (&Link, usize)| link.access && home != Some(LinkId(id));
     // Networks are counted from 1.
-    let links = scenario.links.iter().zip(0..).map(is_visited);
-    Ipv6Plan::new(core::iter::once(false).chain(links).collect())
+    let visited = scenario.links.iter().zip(0..).map(is_visited);
+    let of_links = scenario.links.iter().zip((1..).map(Subnet)).map(|(link, subnet)| (link.prefix, subnet));
+    let of_homes = topology.homes.iter().filter_map(|home| {
+        let name = &topology.place(home.agent).name;
+        let agent = scenario.nodes.iter().find(|node| node.name == *name)?;
+        Some((agent.home_prefix, home.home_address.subnet()?))
+    });
+    let prefixes = of_links.chain(of_homes).filter_map(|(prefix, subnet)| match prefix?.network() {
+        IpAddr::V6(network) => Some((subnet, network)),
+        IpAddr::V4(_) => None,
+    });
+    Ipv6Plan::new(core::iter::once(false).chain(visited).collect(), prefixes.collect())
 }
 
 /// What the identifiers of a trace stand for.

@@ -4,7 +4,8 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// A network of the experiment: every link is one, and so is a home network without a link.
 ///
-/// Over IPv4 it is 10.(s / 256).(s mod 256).0/24, over IPv6 2001:db8:0:s::/64 (the prefix for documentation, RFC 3849).
+/// Over IPv4 it is 10.(s / 256).(s mod 256).0/24, over IPv6 2001:db8:0:s::/64 (the prefix for documentation, RFC 3849), unless the
+/// scenario has another prefix for it: then its addresses over IPv4 are those of that network, and so are their locators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Subnet(pub u16);
 
@@ -50,7 +51,13 @@ impl Locator {
         self.0 as u8
     }
 
-    /// The subnet, if it is one of ours.
+    /// Place `host` in the same network.
+    #[must_use]
+    pub const fn beside(self, host: u8) -> Self {
+        Self(self.0 & !0xff | host as u32)
+    }
+
+    /// The subnet, if it is one that is planned.
     #[must_use]
     pub const fn subnet(self) -> Option<Subnet> {
         if self.network() <= u16::MAX as usize { Some(Subnet(self.network() as u16)) } else { None }
@@ -113,6 +120,8 @@ pub enum Plan {
 pub struct Ipv6Plan {
     /// By network: whether host 2 there is a mobile node, which forms its address of its link-layer address (RFC 4291 appendix A).
     autoconfigured: Vec<bool>,
+    /// The networks that have another prefix, each with it.
+    prefixes: Vec<(Subnet, Ipv6Addr)>,
 }
 
 /// 2001:db8::/48.
@@ -123,10 +132,10 @@ const OF_HARDWARE: u64 = 0x0000_00ff_fe00_0000;
 const MOBILE: u8 = 2;
 
 impl Ipv6Plan {
-    /// A plan in which host 2 of the networks marked so forms its address itself.
+    /// A plan in which host 2 of the networks marked so forms its address itself, and some networks have a prefix of their own.
     #[must_use]
-    pub const fn new(autoconfigured: Vec<bool>) -> Self {
-        Self { autoconfigured }
+    pub const fn new(autoconfigured: Vec<bool>, prefixes: Vec<(Subnet, Ipv6Addr)>) -> Self {
+        Self { autoconfigured, prefixes }
     }
 
     /// The prefix length of every network.
@@ -142,7 +151,9 @@ impl Ipv6Plan {
         } else {
             locator.place().into()
         };
-        Ipv6Addr::from_bits(DOCUMENTATION | u128::from(subnet) << 64 | u128::from(identifier))
+        let own = self.prefixes.iter().find(|(of, _)| of.0 == subnet);
+        let network = own.map_or(DOCUMENTATION | u128::from(subnet) << 64, |(_, prefix)| prefix.to_bits());
+        Ipv6Addr::from_bits(network | u128::from(identifier))
     }
 
     /// The locator of an address: [`Locator::GROUP`] of multicast groups, [`Locator::NOWHERE`] of what is not of the experiment.
@@ -152,7 +163,9 @@ impl Ipv6Plan {
             return Locator::GROUP;
         }
         let bits = address.to_bits();
-        let locator = Subnet((bits >> 64) as u16).host(bits as u8);
+        let network = bits & !u128::from(u64::MAX);
+        let own = self.prefixes.iter().find(|(_, prefix)| prefix.to_bits() == network);
+        let locator = own.map_or(Subnet((bits >> 64) as u16), |(subnet, _)| *subnet).host(bits as u8);
         if self.address(locator) == address { locator } else { Locator::NOWHERE }
     }
 
@@ -225,12 +238,14 @@ mod tests {
 
     #[test]
     fn an_ipv6_address_and_its_locator_stand_for_each_other() {
-        let plan = Ipv6Plan::new(vec![false, false, true]);
+        let plan =
+            Ipv6Plan::new(vec![false, false, true], vec![(Subnet(3), "fd00:1:2:3::".parse().unwrap())]);
         let addresses = [
             (Subnet(1).host(1), "2001:db8:0:1::1"),
             (Subnet(1).host(2), "2001:db8:0:1::2"),
             (Subnet(2).host(1), "2001:db8:0:2::1"),
             (Subnet(2).host(2), "2001:db8:0:2:0:ff:fe00:202"),
+            (Subnet(3).host(1), "fd00:1:2:3::1"),
             (Subnet(0x1234).host(9), "2001:db8:0:1234::9"),
         ];
         for (locator, address) in addresses {
@@ -238,9 +253,15 @@ mod tests {
             assert_eq!((plan.address(locator), plan.locate(address)), (address, locator));
         }
         // What nobody has: a mobile node by a number, a host by its hardware, others' networks.
-        for address in
-            ["2001:db8:0:2::2", "2001:db8:0:1:0:ff:fe00:102", "2001:db8:1:1::1", "fe80::1", "::", "::1"]
-        {
+        for address in [
+            "2001:db8:0:2::2",
+            "2001:db8:0:3::1",
+            "2001:db8:0:1:0:ff:fe00:102",
+            "2001:db8:1:1::1",
+            "fe80::1",
+            "::",
+            "::1",
+        ] {
             assert_eq!(plan.locate(address.parse().unwrap()), Locator::NOWHERE, "{address}");
         }
         assert_eq!(plan.locate("ff02::1".parse().unwrap()), Locator::GROUP);
@@ -250,7 +271,7 @@ mod tests {
     #[test]
     fn the_address_that_a_mobile_node_forms_is_that_of_its_hardware() {
         let locator = Subnet(0x0203).host(2);
-        let plan = Ipv6Plan::new(vec![true; 0x204]);
+        let plan = Ipv6Plan::new(vec![true; 0x204], Vec::new());
         let [a, b, c, d, e, f] = Ipv6Plan::link_layer_address(locator);
         let identifier = u64::from_be_bytes([a ^ 2, b, c, 0xff, 0xfe, d, e, f]);
         assert_eq!(plan.address(locator).to_bits() as u64, identifier);

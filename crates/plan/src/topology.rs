@@ -1,6 +1,7 @@
 //! Nodes, interfaces, addresses and static routes.
 
 use core::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
 
 use careof_scenario::{LinkId, Role};
 
@@ -197,6 +198,8 @@ pub struct Place {
     table: Vec<RouteEntry>,
     /// To the home network of many mobile nodes.
     home: RouteEntry,
+    /// Networks whose addresses are not those of their number, with it.
+    elsewhere: Arc<[(Locator, Subnet)]>,
 }
 
 const NO_ROUTE: RouteEntry = RouteEntry { route: Route::Unreachable, own: Locator::NOWHERE };
@@ -220,7 +223,17 @@ impl Place {
         match is_in_home_network(destination) {
             true if self.home.own == destination => Route::Local,
             true => self.home.route,
-            false => Route::Unreachable,
+            false => self.route_elsewhere(destination),
+        }
+    }
+
+    fn route_elsewhere(&self, destination: Locator) -> Route {
+        let network = destination.beside(0);
+        let subnet = self.elsewhere.iter().find(|(own, _)| *own == network).map(|(_, subnet)| subnet.0);
+        match subnet.and_then(|subnet| self.table.get(usize::from(subnet))) {
+            Some(entry) if entry.own == destination => Route::Local,
+            Some(entry) => entry.route,
+            None => Route::Unreachable,
         }
     }
 
@@ -237,6 +250,8 @@ pub struct Cable<'a> {
     pub name: &'a str,
     /// Its ends; packets from the first to the second cross the `.down` direction.
     pub between: [&'a str; 2],
+    /// The network on it over IPv4, if it is not the planned one: a /24.
+    pub network: Option<Ipv4Addr>,
 }
 
 /// A home network: who serves it, and who is at home there.
@@ -247,6 +262,8 @@ pub struct HomeNetwork<'a> {
     pub mobile_nodes: Vec<&'a str>,
     /// The link that is the home network, to the first of them; without one the network exists only on the home agent.
     pub link: Option<&'a str>,
+    /// The network over IPv4, if it has no link and is not the planned one: a /24.
+    pub network: Option<Ipv4Addr>,
 }
 
 /// Many mobile nodes.
@@ -270,13 +287,26 @@ pub struct Topology {
     pub homes: Homes,
     /// The media that links share.
     pub media: Media,
+    elsewhere: Arc<[(Locator, Subnet)]>,
 }
 
 impl Topology {
     /// Lays the links and computes shortest routes, counting hops; ties go to the link named first.
     pub fn build(cables: &[Cable<'_>], homes: &[HomeNetwork<'_>]) -> Self {
-        let mut topology =
-            Self { places: Vec::new(), plan: Plan::Ipv4, homes: Homes::default(), media: Media::default() };
+        let mut topology = Self {
+            places: Vec::new(),
+            plan: Plan::Ipv4,
+            homes: Homes::default(),
+            media: Media::default(),
+            elsewhere: Arc::new([]),
+        };
+        let home_subnet = |number: usize| Subnet((cables.len() + number) as u16 + 1);
+        let of_cables = cables.iter().zip((1..).map(Subnet)).map(|(cable, subnet)| (cable.network, subnet));
+        let of_homes = homes.iter().enumerate().map(|(number, home)| (home.network, home_subnet(number)));
+        topology.elsewhere = of_cables
+            .chain(of_homes)
+            .filter_map(|(network, subnet)| Some((Locator::of_ipv4(network?), subnet)))
+            .collect();
         let mobile_nodes: Vec<&str> =
             homes.iter().flat_map(|home| home.mobile_nodes.iter().copied()).collect();
         for (index, cable) in cables.iter().enumerate() {
@@ -289,18 +319,16 @@ impl Topology {
                 topology.place_named(name)
             });
             for (node, peer, host, peer_host, direction) in [(a, b, 1, 2, 0), (b, a, 2, 1, 1)] {
-                topology.places[usize::from(node.0)].interfaces.push(Interface {
-                    out: OneWayId(2 * index as u32 + direction),
-                    subnet,
-                    address: subnet.host(host),
-                    peer,
-                    peer_address: subnet.host(peer_host),
-                });
+                let [address, peer_address] = [host, peer_host].map(|host| topology.host(subnet, host));
+                let out = OneWayId(2 * index as u32 + direction);
+                let interface = Interface { out, subnet, address, peer, peer_address };
+                topology.places[usize::from(node.0)].interfaces.push(interface);
             }
         }
         let subnets = cables.len() + 1 + homes.len().max(1);
         for place in &mut topology.places {
             place.table = vec![NO_ROUTE; subnets];
+            place.elsewhere = Arc::clone(&topology.elsewhere);
         }
         let mut without_a_link = Vec::new();
         for (number, home) in homes.iter().enumerate() {
@@ -311,7 +339,7 @@ impl Topology {
                 topology.places[usize::from(mobile.0)].forwards = false;
             }
             let on_link = home.link.and_then(|link| cables.iter().position(|cable| cable.name == link));
-            let subnet = Subnet(on_link.unwrap_or(cables.len() + number) as u16 + 1);
+            let subnet = on_link.map_or(home_subnet(number), |index| Subnet(index as u16 + 1));
             if on_link.is_none() {
                 without_a_link.push((agent, subnet));
             }
@@ -319,9 +347,9 @@ impl Topology {
                 let interfaces = &topology.places[usize::from(node.0)].interfaces;
                 interfaces.iter().find(|i| i.subnet == subnet).map_or(otherwise, |i| i.address)
             };
-            let agent_address = own(agent, subnet.host(1));
+            let agent_address = own(agent, topology.host(subnet, 1));
             let Some(&first) = ids.first() else { continue };
-            let home_address = own(first, subnet.host(2));
+            let home_address = own(first, topology.host(subnet, 2));
             topology.homes.0.push(Home { agent, agent_address, first, count: ids.len(), home_address });
         }
         topology.compute_routes(cables.len(), &without_a_link);
@@ -379,6 +407,13 @@ impl Topology {
         }
         topology.homes = Homes(vec![home]);
         topology
+    }
+
+    /// Host `host` of a network.
+    #[must_use]
+    pub fn host(&self, subnet: Subnet, host: u8) -> Locator {
+        let own = self.elsewhere.iter().find(|(_, of)| *of == subnet);
+        own.map_or(subnet.host(host), |(network, _)| network.beside(host))
     }
 
     /// The prefix length of home networks.
@@ -450,6 +485,7 @@ impl Topology {
             cell: None,
             table: Vec::new(),
             home: NO_ROUTE,
+            elsewhere: Arc::clone(&self.elsewhere),
         });
         &mut self.places[at]
     }
@@ -469,8 +505,9 @@ impl Topology {
             self.spread(subnet, reached);
         }
         for &(agent, subnet) in without_a_link {
+            let own = self.host(subnet, 1);
             self.places[usize::from(agent.0)].table[usize::from(subnet.0)] =
-                RouteEntry { route: Route::Home, own: subnet.host(1) };
+                RouteEntry { route: Route::Home, own };
             self.spread(subnet, vec![agent]);
         }
     }
@@ -504,7 +541,7 @@ mod tests {
     use super::*;
 
     fn cable<'a>(name: &'a str, a: &'a str, b: &'a str) -> Cable<'a> {
-        Cable { name, between: [a, b] }
+        Cable { name, between: [a, b], network: None }
     }
 
     #[test]
@@ -515,7 +552,8 @@ mod tests {
             cable("gsm", "router", "mobile"),
             cable("backbone", "home-agent", "router"),
         ];
-        let home = HomeNetwork { home_agent: "home-agent", mobile_nodes: vec!["mobile"], link: None };
+        let home =
+            HomeNetwork { home_agent: "home-agent", mobile_nodes: vec!["mobile"], link: None, network: None };
         let topology = Topology::build(&cables, &[home]);
         let place = |name| &topology.places[usize::from(topology.find(name).unwrap().0)];
 
@@ -536,7 +574,12 @@ mod tests {
     fn a_home_link_is_the_home_network() {
         let cables =
             [cable("ethernet", "correspondent", "home-agent"), cable("home", "home-agent", "mobile")];
-        let home = HomeNetwork { home_agent: "home-agent", mobile_nodes: vec!["mobile"], link: Some("home") };
+        let home = HomeNetwork {
+            home_agent: "home-agent",
+            mobile_nodes: vec!["mobile"],
+            link: Some("home"),
+            network: None,
+        };
         let topology = Topology::build(&cables, &[home]);
         assert_eq!(topology.homes.first().unwrap().agent_address, Subnet(2).host(1));
         assert_eq!(topology.homes.first().unwrap().home_address, Subnet(2).host(2));

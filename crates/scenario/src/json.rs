@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use crate::mobility::MOST_EARLY_REQUESTS;
 use crate::model::{
     AssistException, ClientCheck, CopyNumber, Destination, Dhcp, Discovery, Flow, Handover, IpVersion,
-    KnownRate, Link, LinkId, Medium, MobileNode, Mobility, NodeId, Protocol, Scenario, Tcp, TraceFile,
+    KnownRate, Link, LinkId, Medium, MobileNode, Mobility, Node, NodeId, Protocol, Scenario, Tcp, TraceFile,
     Workload,
 };
 use crate::resolve::{HOME_AGENT, MOBILE};
@@ -142,16 +142,24 @@ fn parts(scenario: &Scenario) -> Json {
         "description": scenario.description.as_str(),
         "duration_ns": scenario.duration,
         "seed": scenario.seed,
-        "nodes": scenario.nodes.iter().map(|node| object! {
-            "name": node.name.as_str(),
-            "role": node.role.name(),
-        }).collect::<Json>(),
+        "nodes": scenario.nodes.iter().map(node).collect::<Json>(),
         "links": alone(&scenario.links, |link| link.copy).map(|one| link(scenario, one)).collect::<Json>(),
         "mobility": scenario.mobility.as_ref().map(|one| mobility(scenario, one)),
         "handovers": scenario.handovers.iter().map(|one| handover(scenario, one)).collect::<Json>(),
         "flows": alone(&scenario.flows, |flow| flow.copy).map(|one| flow(scenario, one)).collect::<Json>(),
         "assists": scenario.assists.iter().map(assist::assist).collect::<Json>(),
     }
+}
+
+fn node(node: &Node) -> Json {
+    let mut json = object! {
+        "name": node.name.as_str(),
+        "role": node.role.name(),
+    };
+    if let (Json::Object(entries), Some(prefix)) = (&mut json, node.home_prefix) {
+        entries.push(("home_prefix", prefix.to_string().into()));
+    }
+    json
 }
 
 /// Of the links or flows that one table stands for, the first.
@@ -194,6 +202,9 @@ fn one_link(scenario: &Scenario, link: &Link) -> Json {
             KnownRate::True | KnownRate::Unknown => None,
         };
         entries.push(("known_rate_bps", rate.into()));
+    }
+    if let (Json::Object(entries), Some(prefix)) = (&mut json, link.prefix) {
+        entries.push(("prefix", prefix.to_string().into()));
     }
     let medium = link.medium.and_then(|id| scenario.media.get(id.0));
     if let (Json::Object(entries), Some(medium)) = (&mut json, medium) {

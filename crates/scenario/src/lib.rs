@@ -41,6 +41,7 @@ mod mobility;
 mod model;
 mod node;
 mod pattern;
+mod prefix;
 mod presets;
 mod reference;
 mod resolve;
@@ -61,6 +62,7 @@ pub use model::{
     QueuedFate, Replay, ReplayAssist, ReplayRest, Role, Round, Routing, RtoFastDecrease, RtoReset, Scenario,
     Snoop, Split, StartDelay, Tcp, TcpCm, TraceFile, WindowClamp, Workload,
 };
+pub use prefix::Prefix;
 pub use presets::{Preset, preset, presets, presets_json};
 pub use trace::{NamedIn, ReadFile};
 pub use words::kernel_edition;

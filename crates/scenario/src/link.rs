@@ -8,7 +8,8 @@ use crate::decode::{Field, Reader, check_name};
 use crate::error::{Origin, Problems};
 use crate::medium::{self, MediumDraft};
 use crate::model::{KnownRate, MediumId, TraceFile};
-use crate::pattern::name_or_pattern;
+use crate::pattern::{is_pattern, name_or_pattern};
+use crate::prefix::{PrefixDraft, prefix};
 use crate::presets::{Preset, preset, presets};
 use crate::reference::{FRAMING, JITTER, LINK, LOSS, QUEUE};
 use crate::trace::{ReadFile, TraceChoice, trace};
@@ -41,6 +42,7 @@ pub(crate) struct LinkDraft<'a> {
     /// Of down and up.
     pub(crate) traces: [Option<TraceFile>; 2],
     pub(crate) known_rate: KnownRate,
+    pub(crate) prefix: Option<PrefixDraft>,
 }
 
 /// Both directions of a link, down and up.
@@ -101,6 +103,7 @@ pub(crate) fn link<'a>(
         directions: None,
         traces: [None, None],
         known_rate: KnownRate::True,
+        prefix: None,
     };
     match &entry.node.value {
         Value::Text(_) => {
@@ -131,6 +134,18 @@ pub(crate) fn link<'a>(
             });
             if let Some(field) = reader.get("known_rate") {
                 draft.known_rate = known_rate(&field, problems);
+            }
+            if let Some(field) = reader.get("prefix") {
+                let ends = draft.between.as_ref().and_then(|between| between.ends);
+                if draft.count.is_some() || ends.is_some_and(|ends| ends.iter().any(|end| is_pattern(end))) {
+                    field.wrong(
+                        "a prefix is that of one link, and this table stands for many",
+                        None,
+                        problems,
+                    );
+                } else {
+                    draft.prefix = prefix(&field, problems);
+                }
             }
             let errors_before = problems.count();
             let directions = match draft.medium.and_then(|id| media.get(id.0)) {

@@ -137,6 +137,7 @@ impl Network {
                 up: up.clone(),
                 traces: draft.traces.clone(),
                 known_rate: draft.known_rate,
+                prefix: None,
             });
         }
         self.fleet = Some(fleet);

@@ -209,6 +209,7 @@ impl Network {
                     up: config.as_link(),
                     traces: [None, None],
                     known_rate: KnownRate::True,
+                    prefix: None,
                 });
             }
         }

@@ -4,6 +4,8 @@ use core::net::Ipv4Addr;
 
 use careof_base::{DataRate, Duration};
 
+use crate::prefix::Prefix;
+
 mod assist;
 mod dhcp;
 mod discovery;
@@ -102,6 +104,8 @@ pub struct Node {
     pub name: String,
     /// What runs on it.
     pub role: Role,
+    /// Of a home agent whose home network has no link: that network, where the file says it. Else it is planned.
+    pub home_prefix: Option<Prefix>,
 }
 
 /// What a node does beyond forwarding and ending flows.
@@ -147,6 +151,8 @@ pub struct Link {
     pub traces: [Option<TraceFile>; 2],
     /// What the mobile node takes its rate for.
     pub known_rate: KnownRate,
+    /// The network on it, where the file says it. Else it is planned.
+    pub prefix: Option<Prefix>,
 }
 
 /// What a mobile node takes the rate of an access link for.

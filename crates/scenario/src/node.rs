@@ -4,6 +4,7 @@ use crate::decode::{Field, Reader, check_name};
 use crate::error::{Origin, Problems};
 use crate::mobility::Reference;
 use crate::model::Role;
+use crate::prefix::{PrefixDraft, prefix};
 use crate::reference::node::NODE;
 use crate::tree::{Entry, Value, join};
 use crate::words::{NodeRole, ReadWord as _};
@@ -21,6 +22,7 @@ pub(crate) struct NodeDraft<'a> {
     pub(crate) role: Role,
     pub(crate) home_agent: Option<Reference<'a>>,
     pub(crate) start: Option<Reference<'a>>,
+    pub(crate) prefix: Option<PrefixDraft>,
     pub(crate) origin: Origin,
     pub(crate) path: String,
 }
@@ -80,7 +82,8 @@ fn node<'a>(entry: &'a Entry, problems: &mut Problems) -> Option<NodeDraft<'a>> 
     let (name, origin) = (entry.key.as_str(), entry.node.origin);
     if matches!(entry.node.value, Value::Text(_)) {
         let role: NodeRole = field.word_or_later(&LATER_ROLES, problems)?;
-        return Some(NodeDraft { name, role: role.role(), home_agent: None, start: None, origin, path });
+        let role = role.role();
+        return Some(NodeDraft { name, role, home_agent: None, start: None, prefix: None, origin, path });
     }
     let reader = field.reader(&NODE, problems)?;
     let expected = "a node needs its role: role = \"router\"";
@@ -89,7 +92,12 @@ fn node<'a>(entry: &'a Entry, problems: &mut Problems) -> Option<NodeDraft<'a>> 
     if role != Role::Mobile {
         reader.refuse(&["home_agent", "start"], "only a mobile node has that: role = \"mobile\"", problems);
     }
+    if role != Role::HomeAgent {
+        let reason = "only a home agent has that, for its home network; a link has its own in [links]";
+        reader.refuse(&["prefix"], reason, problems);
+    }
+    let prefix = reader.get("prefix").and_then(|field| prefix(&field, problems));
     let mut reference = |key| reader.get(key).and_then(|field| Reference::read(&field, problems));
     let (home_agent, start) = (reference("home_agent"), reference("start"));
-    Some(NodeDraft { name, role, home_agent, start, origin, path })
+    Some(NodeDraft { name, role, home_agent, start, prefix, origin, path })
 }

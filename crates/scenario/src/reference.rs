@@ -146,6 +146,13 @@ Assists are told it. A radio's rate is rarely known: `\"none\"` is no rate and n
 configuration does.",
         ),
         key(
+            "prefix",
+            "prefix",
+            "planned",
+            "The network on the link: /24 over IPv4 (`\"192.0.2.0/24\"`), /64 over IPv6 (`\"2001:db8:1::/64\"`). Its ends have the addresses 1 and 2 there; a mobile \
+node over IPv6 forms its own. The networks of the other links are planned from 10.0.0.0/8 and 2001:db8::/48. Not with `count`.",
+        ),
+        key(
             "count",
             "whole number",
             "one link",

@@ -100,6 +100,7 @@ pub(crate) fn scenario(
     // From here on names are looked up, which is pointless where what they name could not be read.
     let mut network =
         network(&links, &nodes, &media, mobility.as_ref(), mobility_given.is_some(), &handovers, problems)?;
+    network.give_prefixes(&links, &nodes, ip_version, problems);
     if mobility_given.is_none()
         && let Some(field) = top.get("handover")
     {
@@ -330,7 +331,7 @@ fn is_waiting(draft: &LinkDraft<'_>, drafts: &[LinkDraft<'_>]) -> bool {
 impl Network {
     pub(crate) fn add_node(&mut self, name: &str, role: Role) -> NodeId {
         let id = NodeId(self.nodes.len());
-        self.nodes.push(Node { name: name.to_owned(), role });
+        self.nodes.push(Node { name: name.to_owned(), role, home_prefix: None });
         self.by_name.insert(name.to_owned(), id);
         id
     }
@@ -413,6 +414,7 @@ impl Network {
             up,
             traces,
             known_rate: draft.known_rate,
+            prefix: None,
         });
     }
 
@@ -476,6 +478,7 @@ impl Network {
                 up,
                 traces: given.map(|draft| draft.traces.clone()).unwrap_or_default(),
                 known_rate: given.map(|draft| draft.known_rate).unwrap_or_default(),
+                prefix: None,
             });
         }
         let mut anchors = BTreeSet::new();

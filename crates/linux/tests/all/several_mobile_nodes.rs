@@ -8,7 +8,7 @@ const TWO_HOME_AGENTS: &str = r#"
 duration = "8 s"
 [nodes]
 core = "router"
-north = "home-agent"
+north = { role = "home-agent", prefix = "HOME" }
 south = "home-agent"
 server = "correspondent"
 mirror = "correspondent"
@@ -20,7 +20,7 @@ to-south = { preset = "ethernet-1g", between = ["core", "south"] }
 to-server = { preset = "ethernet-1g", between = ["core", "server"] }
 to-mirror = { preset = "ethernet-1g", between = ["core", "mirror"] }
 van-a = { rate = "4 Mbit/s", delay = "10 ms", between = ["core", "van"] }
-van-b = { rate = "2 Mbit/s", delay = "30 ms", between = ["core", "van"] }
+van-b = { rate = "2 Mbit/s", delay = "30 ms", prefix = "AWAY", between = ["core", "van"] }
 bus-a = { rate = "4 Mbit/s", delay = "10 ms", between = ["core", "bus"] }
 bus-b = { rate = "2 Mbit/s", delay = "30 ms", between = ["core", "bus"] }
 [mobility]
@@ -62,8 +62,12 @@ tcp = { variant = "kernel", congestion = "reno" }
 
 #[test]
 fn two_mobile_nodes_of_two_home_agents_move_at_once_and_every_byte_arrives_in_its_place() {
-    for (protocol, more) in [("mobile-ipv4", "routing = \"reverse-tunnel\""), ("mobile-ipv6", "")] {
+    for (protocol, more, home, away) in [
+        ("mobile-ipv4", "routing = \"reverse-tunnel\"", "198.51.100.0/24", "192.168.7.0/24"),
+        ("mobile-ipv6", "", "2001:db8:7::/64", "fd00:7::/64"),
+    ] {
         let text = TWO_HOME_AGENTS.replace("PROTOCOL", protocol).replace("MORE", more);
+        let text = text.replace("HOME", home).replace("AWAY", away);
         let times = [("duration", 8, "s"), ("at", 3, "s"), ("interruption", 500, "ms")];
         let later = |pace| slower(&text, pace, &times);
         let is_as_planned = |Ran { summary, .. }: &Ran| {

@@ -35,6 +35,13 @@ a node forwards packets and ends flows.",
             "Of a mobile node: its home agent. The home addresses of a home agent's mobile nodes are one network, which has no link.",
         ),
         key(
+            "prefix",
+            "prefix",
+            "planned",
+            "Of a home agent: its home network, as `prefix` of a link; its mobile nodes have the addresses from 2 on there. With `home` of `[mobility]` it is that \
+link's.",
+        ),
+        key(
             "start",
             "link",
             "its first handover's `from`, else its first",
@@ -46,7 +53,6 @@ a node forwards packets and ends flows.",
             "home",
             "a mobile node that is at home on a link is the only one: write home = \"LINK\" in [mobility]",
         ),
-        ("address", "addresses are planned from the links; `careof check` tells them"),
-        ("prefix", "addresses are planned from the links; `careof check` tells them"),
+        ("address", "addresses are planned from the links: write `prefix` in the table of a link"),
     ],
 };

@@ -55,35 +55,34 @@ fn digest(overrides: &str) -> String {
         .digest()
 }
 
-/// Keys of a node, and two tables of the node `two` that differ in each.
-const NODES: [(&str, &str, &str); 3] = [
-    ("role", "{ role = \"mobile\" }", "{ role = \"router\" }"),
-    ("home_agent", "{ role = \"mobile\" }", "{ role = \"mobile\", home_agent = \"agent\" }"),
-    ("start", "{ role = \"mobile\" }", "{ role = \"mobile\", start = \"two-b\" }"),
+/// Keys of a node, each with what changes [`SEVERAL`].
+const NODES: [Change; 4] = [
+    ("role", "nodes.two=router"),
+    ("home_agent", "nodes.two.home_agent=agent"),
+    ("start", "nodes.two.start=two-b"),
+    ("prefix", "nodes.agent={ role = \"home-agent\", prefix = \"192.0.2.0/24\" }"),
 ];
 
-/// The digest of a network in which the node `two` is this; where that is said it has another home agent than the rest.
-fn of_several(two: &str) -> String {
-    let agents =
-        if two.contains("home_agent") { ["home-agent", "home-agent"] } else { ["home-agent", "router"] };
-    let text = format!(
-        "duration = \"9 s\"\n[nodes]\nagent = \"{}\"\nha = \"{}\"\none = {{ role = \"mobile\", home_agent = \"ha\" }}\n",
-        agents[1], agents[0]
-    );
-    let links = [
-        "wire = [\"core\", \"ha\"]",
-        "wire-2 = [\"core\", \"agent\"]",
-        "server = [\"core\", \"correspondent\"]",
-    ]
-    .into_iter()
-    .chain(["one-a = [\"core\", \"one\"]", "two-a = [\"core\", \"two\"]", "two-b = [\"core\", \"two\"]"]);
-    let links: String =
-        links.map(|link| link.replacen("= ", "= { preset = \"lte\", between = ", 1) + " }\n").collect();
-    let text = format!(
-        "{text}two = {two}\n[links]\n{links}[mobility]\n[[flow]]\nfrom = \"correspondent\"\nto = \"one\"\n"
-    );
-    Scenario::parse("x.toml", &text, &[]).unwrap_or_else(|errors| panic!("{errors}")).digest()
-}
+/// Two home agents and two mobile nodes.
+const SEVERAL: &str = r#"
+    duration = "9 s"
+    [nodes]
+    agent = "home-agent"
+    ha = "home-agent"
+    one = { role = "mobile", home_agent = "ha" }
+    two = { role = "mobile", home_agent = "ha" }
+    [links]
+    wire = { preset = "lte", between = ["core", "ha"] }
+    wire-2 = { preset = "lte", between = ["core", "agent"] }
+    server = { preset = "lte", between = ["core", "correspondent"] }
+    one-a = { preset = "lte", between = ["core", "one"] }
+    two-a = { preset = "lte", between = ["core", "two"] }
+    two-b = { preset = "lte", between = ["core", "two"] }
+    [mobility]
+    [[flow]]
+    from = "correspondent"
+    to = "one"
+"#;
 
 /// A key and the overrides, on lines, that make it mean something.
 type Change = (&'static str, &'static str);
@@ -116,6 +115,7 @@ fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
             vec![
                 ("preset", "preset=gsm-csd"),
                 ("count", "count=2\nlinks.wifi.between=[\"a\", \"c-*\"]\nhandover=[]"),
+                ("prefix", "prefix=192.0.2.0/24"),
                 ("rate", "rate=7 kbit/s"),
                 ("rate_up", "rate_up=7 kbit/s"),
                 ("delay", "delay=8 ms"),
@@ -552,8 +552,12 @@ fn every_documented_key_means_something() {
     }
     // What several nodes do needs a network of theirs.
     seen.insert((ROOT.heading, "nodes"));
-    for (key, said, otherwise) in NODES {
-        assert_ne!(of_several(said), of_several(otherwise), "{key}");
+    let several = |change: &str| {
+        let change: Vec<String> = change.lines().map(str::to_owned).collect();
+        Scenario::parse("x.toml", SEVERAL, &change).unwrap_or_else(|errors| panic!("{errors}")).digest()
+    };
+    for (key, change) in NODES {
+        assert_ne!(several(change), several(""), "{key}");
         seen.insert((node::NODE.heading, key));
     }
     for section in SECTIONS {

@@ -24,6 +24,13 @@ impl Network {
             refuse_what_is_for_one(&draft, problems);
         }
         let home = draft.home.as_ref().map(|home| self.look_up_access(home, problems));
+        if let (Some(home), Some(prefix)) = (&draft.home, nodes.iter().find_map(|node| node.prefix.as_ref()))
+        {
+            let expected = format!("the home network is the link \"{}\"", home.name);
+            let hint = format!("write it in links.{}", home.name);
+            let found = format!("\"{}\"", prefix.prefix);
+            problems.add((prefix.origin, &prefix.path), found, expected, Some(hint));
+        }
         let order = self.access_links(&draft.order, problems);
         let metered = self.access_links(&draft.metered, problems);
         for (reference, link) in draft.metered.iter().zip(&metered) {

@@ -2,9 +2,11 @@
 
 use super::{CORRESPONDENT, HOME_AGENT, MOBILE, Network, listed};
 use crate::error::{Origin, Problems};
+use crate::link::LinkDraft;
 use crate::mobility::MobilityDraft;
-use crate::model::{NodeId, Role};
+use crate::model::{IpVersion, NodeId, Role};
 use crate::node::{MOST_MOBILE_NODES, NodeDraft};
+use crate::prefix::check_prefixes;
 use crate::tree::quote;
 use crate::words::nearest;
 
@@ -125,6 +127,29 @@ impl Network {
             let hint = format!("add a link with between = [\"ROUTER\", \"{}\"] to [links]", draft.name);
             let expected = "every node stands at the end of a link, and no link names this one";
             problems.add(draft.place(), quote(draft.name), expected, Some(hint));
+        }
+    }
+
+    /// Gives the links and home agents the prefixes of the file.
+    pub(super) fn give_prefixes(
+        &mut self,
+        links: &[LinkDraft<'_>],
+        nodes: &[NodeDraft<'_>],
+        version: IpVersion,
+        problems: &mut Problems,
+    ) {
+        let of_links = links.iter().filter_map(|draft| draft.prefix.as_ref());
+        let of_nodes = nodes.iter().filter_map(|draft| draft.prefix.as_ref());
+        check_prefixes(of_links.chain(of_nodes), version, problems);
+        for draft in links {
+            if let Some(link) = self.links.iter_mut().find(|link| link.name == draft.name) {
+                link.prefix = draft.prefix.as_ref().map(|draft| draft.prefix);
+            }
+        }
+        for draft in nodes {
+            if let Some(node) = self.nodes.iter_mut().find(|node| node.name == draft.name) {
+                node.home_prefix = draft.prefix.as_ref().map(|draft| draft.prefix);
+            }
         }
     }
 

@@ -96,7 +96,7 @@ fn an_unknown_key_is_refused_with_the_nearest_one() {
     assert_eq!(
         edited("queue =", "rato = "),
         "error: scenarios/x.toml:5:29: links.gsm.rato: found an unknown key; a link has the keys preset, rate, \
-         rate_up, delay, delay_up, jitter, jitter_up, loss, loss_up, queue, queue_up, trace, trace_up, mtu, icmp, icmp_up, framing, between, medium, known_rate, count\n  \
+         rate_up, delay, delay_up, jitter, jitter_up, loss, loss_up, queue, queue_up, trace, trace_up, mtu, icmp, icmp_up, framing, between, medium, known_rate, prefix, count\n  \
          hint: did you mean `rate`?"
     );
     assert!(edited("queue =", "queue-up =").ends_with("hint: write `queue_up`"));

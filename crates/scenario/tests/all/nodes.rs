@@ -105,6 +105,8 @@ fn the_roles_that_names_say_need_no_table() {
 #[test]
 fn a_wrong_node_is_refused_where_it_is_wrong() {
     let mut missed = Vec::new();
+    const SOME: &str = "prefix = \"192.0.2.0/24\"";
+    let north = |prefix: &str| format!("north = {{ role = \"home-agent\", prefix = \"{prefix}\" }}");
     let one = "one = { role = \"mobile\", home_agent = \"north\" }";
     for (old, new, place, part) in [
         (
@@ -142,6 +144,27 @@ fn a_wrong_node_is_refused_where_it_is_wrong() {
         ("[mobility]", "[mobility]\nstart = \"one-a\"", "mobility.start", "in the tables of [nodes]"),
         ("[mobility]", "[mobility]\nhome = \"one-a\"", "mobility.home", "one mobile node"),
         ("[mobility]\n", "", "nodes.north", "add [mobility]"),
+        // Prefixes.
+        ("north = \"home-agent\"", &north("192.0.2.7/24"), "nodes.north.prefix", "write \"192.0.2.0/24\""),
+        ("north = \"home-agent\"", &north("192.0.2.0/25"), "nodes.north.prefix", "write \"192.0.2.0/24\""),
+        ("north = \"home-agent\"", &north("10.1.2.0/24"), "nodes.north.prefix", "planned from 10.0.0.0/8"),
+        ("north = \"home-agent\"", &north("224.0.0.0/24"), "nodes.north.prefix", "hosts have no addresses"),
+        ("north = \"home-agent\"", &north("192.0.2.0"), "nodes.north.prefix", "a prefix is a network"),
+        ("north = \"home-agent\"", &north("2001:db8:1::/64"), "nodes.north.prefix", "the run is of IPv4"),
+        (
+            "server = \"correspondent\"",
+            &format!("server = {{ role = \"correspondent\", {SOME} }}"),
+            "nodes.server.prefix",
+            "only a home agent",
+        ),
+        (
+            "between = [\"core\", \"north\"]",
+            &format!(
+                "between = [\"core\", \"north\"], {SOME} }}\nagain = {{ preset = \"lte\", between = [\"core\", \"south\"], {SOME}"
+            ),
+            "links.again.prefix",
+            "that of `links.to-north.prefix`",
+        ),
     ] {
         let said = wrong(old, new);
         if !said.contains(place) || !said.contains(part) {

@@ -82,6 +82,37 @@ fn five_mobile_nodes_of_two_home_agents_move_each_in_its_own_time() {
     }
 }
 
+/// The same worlds with networks of the author's: what is sent is the same, under other addresses.
+#[test]
+fn the_prefixes_of_the_file_change_addresses_and_nothing_else() {
+    let of_ipv4: &[&str] = &[
+        "links.ferry-west.prefix=192.168.7.0/24",
+        "links.to-server.prefix=172.16.0.0/24",
+        "nodes.sea-control={ role = \"home-agent\", prefix = \"198.51.100.0/24\" }",
+    ];
+    let of_ipv6: &[&str] = &[
+        OVER_IPV6[0],
+        OVER_IPV6[1],
+        "links.ferry-west.prefix=fd00:0:0:7::/64",
+        "links.to-server.prefix=2001:db8:1::/64",
+        "nodes.sea-control={ role = \"home-agent\", prefix = \"2001:db8:2::/64\" }",
+    ];
+    for (planned, own, addresses) in [
+        (&[][..], of_ipv4, ["198.51.100.2 ", "at 192.168.7.2"]),
+        (&OVER_IPV6, of_ipv6, ["2001:db8:2::2 ", "at fd00::7:0:ff:fe00:"]),
+    ] {
+        let ((planned, _), (own, events)) = (run(planned), run(own));
+        for (planned, own) in planned.flows.iter().zip(&own.flows) {
+            assert_eq!(planned.bytes_delivered, own.bytes_delivered, "{}", own.name);
+        }
+        let details = events.by_name("detail").unwrap();
+        for address in addresses {
+            let tells = |row| details.text(row).is_some_and(|text| text.contains(address));
+            assert!((0..events.rows()).any(tells), "{address}");
+        }
+    }
+}
+
 #[test]
 fn with_assists_each_mobile_node_is_helped_on_its_own_path() {
     for more in [&["assist.use=default"][..], &["assist.use=default", OVER_IPV6[0], OVER_IPV6[1]]] {
