@@ -275,6 +275,12 @@ def _arguments_of_check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("scenario", metavar="FILE", help="the scenario, a TOML file")
     _add_set(parser)
     parser.add_argument("--world", choices=native.WORLDS, help="it must be one for this world (default: for any)")
+    parser.add_argument(
+        "--out",
+        metavar="FILE|DIR",
+        type=Path,
+        help="also draw the network: .svg, .png or .pdf, or NAME.svg in a directory, NAME from the scenario's",
+    )
     _add_json(parser, "the scenario with every default filled in")
 
 
@@ -613,6 +619,10 @@ def _check(options: argparse.Namespace) -> int:
             refusals[world] = error
     if options.world in refusals or len(refusals) == len(native.WORLDS):
         raise next(iter(refusals.values()))
+    from careof.network import Network
+
+    network = Network(native.overview(name, text, overrides), resolved)
+    picture = None if options.out is None else network.save(options.out, Path(options.scenario).stem or "scenario")
     if options.json:
         _print_json(resolved)
     else:
@@ -623,6 +633,9 @@ def _check(options: argparse.Namespace) -> int:
             print(line)
         for world, refusal in refusals.items():
             print(f"  not for --world {world}: {printable(str(refusal))}")
+        print(f"\n{network.for_people(Style(sys.stdout))}")
+        if picture is not None:
+            print(f"\n{printable(str(picture))}")
     return 0
 
 

@@ -81,6 +81,16 @@ def check(name: str, text: str, overrides: Sequence[str] = ()) -> Json:
         return _object(_careof.check(name, text, list(overrides)))
 
 
+def overview(name: str, text: str, overrides: Sequence[str] = ()) -> Json:
+    """A scenario's network with every address of the run: ``nodes``, ``links``, ``home_networks``, ``mobiles``.
+
+    Raises:
+        ScenarioError: the text is no scenario.
+    """
+    with _our_errors():
+        return _object(_careof.overview(name, text, list(overrides)))
+
+
 def presets() -> list[Json]:
     """The link presets, each with its source."""
     with _no_panic():

@@ -3,6 +3,7 @@
 //! - [`Topology`] is the nodes with their interfaces, addresses and static routes;
 //! - [`agent`] is the configuration of the mobility agent on a node, [`assists`] that of the assists beside it;
 //! - [`DhcpPlan`] is who asks for addresses on a node, and who leases them;
+//! - [`Overview`] is all of that network at a glance, for people;
 //! - [`steps`] is when links come and go;
 //! - [`Workload`] is what the applications at both ends of a flow ask of their connection;
 //! - the rest are the words both worlds use for the same things: names, ports, messages, paths.
@@ -26,6 +27,7 @@ mod message_text;
 mod message_text_v6;
 mod mobile_ipv6;
 mod observation;
+mod overview;
 mod path;
 mod refusal;
 mod room;
@@ -49,6 +51,9 @@ pub use message_text::describe;
 pub use message_text_v6::describe_ipv6;
 pub use mobile_ipv6::{Ipv6AgentPlan, NeighborPlan, hardware, ipv6_agent, link_local, neighbors};
 pub use observation::{CaptureRequest, Observation};
+pub use overview::{
+    Direction, HomeNetworkOverview, LinkEnd, LinkOverview, MobileOverview, Network, Overview, overview,
+};
 pub use path::{Tunnelling, first_peer, new_path};
 pub use refusal::{Unsupported, refuse_what_no_world_can};
 pub use room::leaves_room;

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from careof import summary
-from careof.errors import OutputError
+from careof.plot import files
 from careof.plot.look import CYCLE
-from careof.staging import not_written
 from careof.text import printable
 
 if TYPE_CHECKING:
-    from careof.sweeps.means import Means, Point
+    from pathlib import Path
 
-FORMATS = ("svg", "png", "pdf")
+    from careof.sweeps.means import Means, Point
 
 _SPREAD = 0.12
 """Of the distance between two words: how far apart curves stand over one of them."""
@@ -73,27 +71,7 @@ def save(means: Means, path: str | Path) -> Path:
     Raises:
         OutputError: it cannot be written, or not in that form.
     """
-    path = Path(path)
-    form = path.suffix.removeprefix(".").lower()
-    if form not in FORMATS:
-        endings = ", ".join(f".{one}" for one in FORMATS)
-        raise OutputError(
-            f"{path}: there is no such form of picture", hint=f"give it a name that ends in one of {endings}"
-        )
-    import matplotlib as mpl
-
-    # Otherwise names of parts of an SVG are drawn by lot, and the file would say when it was made.
-    metadata = {
-        "svg": {"Date": None, "Creator": "careof"},
-        "png": {"Software": "careof"},
-        "pdf": {"CreationDate": None},
-    }
-    try:
-        with mpl.rc_context({"svg.hashsalt": "careof", "svg.fonttype": "none"}):
-            _static(means).savefig(path, dpi=120, metadata=metadata[form])
-    except OSError as error:
-        raise not_written(path, error, "name a file in a directory that can be written, with --out") from error
-    return path
+    return files.save(lambda: _static(means), path)
 
 
 def _static(means: Means) -> Any:

@@ -180,7 +180,8 @@ impl MobileNode {
         let held = Held { attachment: pending.attachment, home_agent, renew_at, expires };
         let Some(interface) = self.interfaces.get_mut(carrier) else { return };
         // What was sent for another interface since may have replaced it.
-        interface.refresh = undone;
+        self.cancelled = self.cancelled.filter(|cancelled| cancelled.is_after(sent.sequence));
+        interface.refresh = undone || self.cancelled.is_some();
         let before = interface.held.replace(held).and_then(|old| old.attachment.care_of());
         let after = pending.attachment.care_of();
         if let Some(care_of) = before.filter(|_| before != after) {

@@ -394,6 +394,7 @@ impl MobileNode {
         if !pending.was_sent() {
             return;
         }
+        self.cancelled = pending.recent.latest().map(|sent| sent.sequence).or(self.cancelled);
         match (pending.id, pending.attachment.care_of()) {
             (Some(id), Some(care_of)) => {
                 let holds = self.interfaces.get(index).is_some_and(|interface| interface.held.is_some());

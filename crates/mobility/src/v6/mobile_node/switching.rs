@@ -146,10 +146,8 @@ impl MobileNode {
         status: BindingStatus,
     ) {
         let reason = HandoverFailure::Denied(status);
-        // Nothing was accepted, so there is nothing to undo.
-        if let Some(interface) = self.interfaces.get_mut(index) {
-            interface.pending = None;
-        }
+        // The home agent may have refused a damaged copy of the update, and accept the update itself later.
+        self.cancel_pending(now, index);
         if !self.give_up_handover(now, index, reason) && self.handover.is_some_and(|h| h.to == index) {
             // Nowhere to go back to: the handover has failed, but the node keeps trying, from time to time.
             self.abandon_handover(now, reason);

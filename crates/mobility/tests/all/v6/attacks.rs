@@ -145,6 +145,29 @@ fn numbers_cannot_be_led_astray_by_recordings() {
     }
 }
 
+/// The home agent signs its refusal of a damaged copy (RFC 4285 section 5.1), and accepts the update that the copy has overtaken.
+#[test]
+fn a_refusal_of_a_damaged_copy_does_not_leave_the_two_with_different_care_of_addresses() {
+    for security in [timestamps(), sequence_numbers()] {
+        let mut world = World::simple(security);
+        world.attach(WLAN, 2);
+        world.switch_to(WLAN);
+        world.run(SECOND * 2);
+        world.attach(GSM, 4);
+        world.switch_to(GSM);
+        let (addresses, mut copy) = world.recorded.last().cloned().expect("an update");
+        assert_eq!(addresses.source, care_of(4));
+        // The lifetime.
+        copy[11] ^= 1;
+        make_checksum_right(addresses, &mut copy);
+        let input = Input::Mobility { interface: HOME_IF, addresses, message: &copy };
+        world.home.handle_input(world.now, input);
+        world.run(SECOND * 5);
+        assert_eq!(world.home.counters().refused(146), 1);
+        assert_eq!(world.tunnelled_to(), [world.mobile.care_of().expect("it is away")]);
+    }
+}
+
 /// RFC 6275 section 10.4.5: who does not send from the care-of address gets nothing through the home agent.
 #[test]
 fn tunnels_from_elsewhere_are_not_taken_out() {
@@ -171,11 +194,8 @@ fn garbage_has_no_effect() {
             bytes.truncate(random.below(bytes.len() as u64) as usize);
         }
         // Half of them with a right checksum.
-        if round % 2 == 0 && bytes.len() >= 8 {
-            bytes[4..6].fill(0);
-            let (from, to) = (addresses.real_source(), addresses.real_destination());
-            let sum = careof_wire::ipv6::upper_layer_checksum(from, to, careof_wire::mip6::PROTOCOL, &bytes);
-            bytes[4..6].copy_from_slice(&sum.to_be_bytes());
+        if round % 2 == 0 {
+            make_checksum_right(addresses, &mut bytes);
         }
         world
             .home

@@ -114,6 +114,17 @@ impl Update {
     }
 }
 
+/// Makes the checksum of a changed message right, so that it is not what stops it.
+pub(crate) fn make_checksum_right(addresses: Addresses, bytes: &mut [u8]) {
+    if bytes.len() < 8 {
+        return;
+    }
+    bytes[4..6].fill(0);
+    let (from, to) = (addresses.real_source(), addresses.real_destination());
+    let sum = careof_wire::ipv6::upper_layer_checksum(from, to, careof_wire::mip6::PROTOCOL, bytes);
+    bytes[4..6].copy_from_slice(&sum.to_be_bytes());
+}
+
 /// A home agent and its owner.
 pub(crate) struct Agent {
     pub(crate) node: HomeAgent,

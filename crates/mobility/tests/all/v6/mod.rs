@@ -4,6 +4,8 @@ mod attacks;
 mod correspondent;
 mod craft;
 mod home_agent;
+mod intruder;
+mod intruder_model;
 mod path_report;
 mod peer;
 mod registration;

@@ -451,3 +451,21 @@ fn a_second_router_on_the_link_is_no_move() {
     world.run(SECOND);
     assert_eq!(world.tunnelled_to(), [care_of(3)]);
 }
+
+/// The acknowledgement of a renewal says nothing of an update that was sent after it for another interface, and cancelled.
+#[test]
+fn a_cancelled_handover_is_undone_although_an_older_update_is_acknowledged_meanwhile() {
+    let mut world = registered(timestamps());
+    world.attach(GSM, 4);
+    let before = updates(&world).len();
+    while updates(&world).len() == before {
+        world.run(Duration::from_millis(10));
+        assert!(world.now < Instant::from_secs(300), "the binding is renewed");
+    }
+    world.switch_to(GSM);
+    assert_eq!(updates(&world).len(), before + 2);
+    world.switch_to(WLAN);
+    world.run(SECOND * 5);
+    assert_eq!(world.mobile.care_of(), Some(care_of(2)));
+    assert_eq!(world.tunnelled_to(), [care_of(2)]);
+}

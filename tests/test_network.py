@@ -1,0 +1,177 @@
+"""The network of a scenario, as `careof check` prints and draws it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from careof import native
+from careof.network import MOST_LEVELS, Network
+from careof.text import Style
+from conftest import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from conftest import Command
+
+SCENARIOS = ROOT / "scenarios"
+
+
+def network(path: Path, overrides: Sequence[str] = ()) -> Network:
+    text = path.read_text(encoding="utf-8")
+    return Network(native.overview(str(path), text, overrides), native.check(str(path), text, overrides))
+
+
+def network_of(text: str) -> Network:
+    return Network(native.overview("x.toml", text), native.check("x.toml", text))
+
+
+def printed(path: Path, overrides: Sequence[str] = ()) -> list[str]:
+    return [re.sub("  +", "  ", line) for line in network(path, overrides).for_people(Style(None)).splitlines()]
+
+
+def test_a_small_network_is_a_tree_from_the_correspondent_node_down() -> None:
+    lines = printed(SCENARIOS / "wavelan-to-gsm.toml")
+    assert lines[:5] == [
+        "node  link  rate  one-way delay",
+        "correspondent",
+        "└─ home-agent  ethernet  10 Mbit/s  250 µs",
+        "  ├─ mobile  wavelan  2 Mbit/s  1.5 ms  access link, attached at the start",
+        "  └─ mobile  gsm  9.6 kbit/s  350 ms  access link",
+    ]
+    assert "wavelan  10.0.1.0/24  home-agent  10.0.1.1" in lines
+    assert "  mobile  10.0.1.2  care-of address" in lines
+    assert "home network  10.0.4.0/24  home-agent  10.0.4.1  home agent's address" in lines
+    assert "  mobile  10.0.4.2  home address" in lines
+    assert "Mobile IPv4, co-located care-of addresses, triangle routing" in lines
+    assert "12 s  wavelan → gsm  make before break" in lines
+    assert "download  correspondent → mobile  bulk" in lines
+
+
+def test_over_ipv6_the_addresses_are_those_that_the_mobile_node_forms() -> None:
+    lines = printed(SCENARIOS / "ipv6" / "route-optimisation.toml")
+    assert lines[1:4] == [
+        "correspondent",
+        "└─ core  core-server  1 Gbit/s  5 ms",
+        "  ├─ home-agent  core-home  1 Gbit/s  60 ms",
+    ]
+    assert "west  2001:db8:0:5::/64  router-west  2001:db8:0:5::1" in lines
+    assert "  mobile  2001:db8:0:5:0:ff:fe00:502  care-of address" in lines
+    assert "home network  2001:db8:0:7::/64  home-agent  2001:db8:0:7::1  home agent's address" in lines
+    assert "Mobile IPv6, route optimization" in lines
+    assert "15 s  west → east  make before break, both links up for 1 s" in lines
+
+
+def test_a_foreign_agent_is_said_to_lend_its_address() -> None:
+    lines = printed(SCENARIOS / "smooth-handoff.toml")
+    assert any(line.endswith("care-of address on first") and "foreign-agent-first" in line for line in lines)
+    assert not any("mobile" in line and "care-of" in line for line in lines)
+    assert "Mobile IPv4, care-of addresses of foreign agents, triangle routing, smooth hand-off" in lines
+
+
+def test_links_on_a_medium_are_told_with_it() -> None:
+    lines = printed(SCENARIOS / "overheads" / "e.toml")
+    assert "└─ home-agent  ethernet  on its medium  medium lan" in lines
+    (lan,) = [line for line in lines if line.startswith("medium lan")]
+    assert lan.startswith("medium lan: half-duplex Ethernet, 10 Mbit/s, 25 ns; stations correspondent, home-agent, ")
+
+
+def test_a_trace_is_named_in_place_of_a_rate() -> None:
+    assert any("quay  trace ferry.csv" in line for line in printed(SCENARIOS / "ferry.toml"))
+
+
+def test_many_alike_are_summed_up_in_a_line() -> None:
+    lines = printed(SCENARIOS / "bench" / "tree100.toml")
+    assert lines[1:7] == [
+        "correspondent",
+        "└─ home-agent  ethernet  10 Gbit/s  2 ms",
+        "  └─ core-1 … core-3  core-1 … core-3  10 Gbit/s  2 ms",
+        "  └─ area-1 … area-7  area-1 … area-7  10 Gbit/s  2 ms",
+        "  └─ station-1 … station-21, foreign agent  cell-1 … cell-21  10 Gbit/s  2 ms",
+        "  └─ mobile-1 … mobile-100  radio-1 … radio-100  512 kbit/s  10 ms  access link, attached at the start",
+    ]
+    stations = next(line for line in lines if line.startswith("  station-1 … station-21"))
+    assert stations.endswith("care-of address on radio-1 … radio-100")
+    assert "  mobile-1 … mobile-100  10.192.0.2 … 10.192.0.101  home address" in lines
+    assert "every 10 s each of 100 mobile nodes goes to the next of 21 stations, 100 ms without a link" in lines
+    assert "download-1 and 99 more  correspondent → mobile-1 … mobile-100  bulk" in lines
+    assert len(lines) < 40
+
+
+def test_without_a_correspondent_node_a_hub_is_the_root() -> None:
+    assert printed(SCENARIOS / "bench" / "dumbbell10.toml")[1:5] == [
+        "router-left",
+        "├─ sender-1 … sender-10  left-1 … left-10  100 Mbit/s  5 ms",
+        "└─ router-right  middle  10 Mbit/s  20 ms",
+        "  └─ receiver-1 … receiver-10  right-1 … right-10  100 Mbit/s  5 ms",
+    ]
+
+
+def link(a: str, b: str, more: str = "") -> str:
+    return f'{a}-{b} = {{ rate = "1 Mbit/s", delay = "1 ms", between = ["{a}", "{b}"]{more} }}\n'
+
+
+def test_a_ring_is_cut_where_it_closes_and_every_link_stands_in_the_tree_once() -> None:
+    ring = network_of(
+        'duration = "9 s"\n[links]\n'
+        + link("a", "b", ', rate_up = "2 Mbit/s"')
+        + link("b", "c")
+        + link("c", "a")
+        + '[[flow]]\nfrom = "a"\nto = "c"\n'
+    )
+    (tree,) = ring.trees()
+    assert [(one.nodes, one.again) for one in tree.children] == [(("b",), False), (("c",), False)]
+    (closing,) = tree.children[0].children
+    assert (closing.nodes, closing.again, closing.children) == (("c",), True, [])
+    text = ring.for_people(Style(None))
+    assert "(c)" in text
+    assert "1 Mbit/s / 2 Mbit/s" in text
+    assert "down the tree" in text
+
+
+def test_a_chain_without_end_is_cut_and_says_so() -> None:
+    length = MOST_LEVELS + 50
+    links = "".join(link(f"n{number}", f"n{number + 1}") for number in range(length))
+    long = network_of(f'duration = "9 s"\n[links]\n{links}[[flow]]\nfrom = "n0"\nto = "n{length}"\n')
+    text = long.for_people(Style(None))
+    assert text.count("and more behind") in (1, 2)
+
+
+@pytest.mark.parametrize("ending", ["svg", "png", "pdf"])
+def test_the_network_is_drawn_into_a_file(careof: Command, tmp_path: Path, ending: str) -> None:
+    out = tmp_path / f"net.{ending}"
+    done = careof("check", SCENARIOS / "wavelan-to-gsm.toml", "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == str(out)
+    first = out.read_bytes()
+    if ending == "svg":
+        words = set(re.findall(r">([^<>]+)</(?:text|tspan)>", first.decode()))
+        assert {"correspondent", "home-agent", "wavelan", "gsm", "10.0.1.0/24"} <= words
+    assert careof("check", SCENARIOS / "wavelan-to-gsm.toml", "--out", out).returncode == 0
+    assert out.read_bytes() == first, "the same network gives the same bytes"
+
+
+def test_in_a_directory_the_picture_has_the_name_of_the_scenario(careof: Command, tmp_path: Path) -> None:
+    out = tmp_path / "new" / "pictures"
+    done = careof("check", SCENARIOS / "bench" / "tree100.toml", "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert [path.name for path in out.iterdir()] == ["tree100.svg"]
+
+
+def test_a_picture_that_cannot_be_written_is_refused_with_a_hint(careof: Command, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for out in (tmp_path / "net.gif", tmp_path / "missing" / "net.svg", tmp_path / "file" / "below"):
+        done = careof("check", SCENARIOS / "wavelan-to-gsm.toml", "--out", out)
+        assert done.returncode == 2, out
+        assert "hint:" in done.stderr
+        assert done.stdout == ""
+
+
+def test_words_of_a_scenario_are_never_taken_for_a_formula(tmp_path: Path) -> None:
+    text = (SCENARIOS / "wavelan-to-gsm.toml").read_text(encoding="utf-8")
+    odd = network_of(text.replace('title = "WaveLAN', 'title = "$\\\\frac{$ WaveLAN'))
+    assert "frac" in odd.save(tmp_path / "odd.svg", "odd").read_text(encoding="utf-8")
