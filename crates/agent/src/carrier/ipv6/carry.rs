@@ -22,6 +22,7 @@ use super::{
     Error, GuardedPacket, Icmpv6Socket, Ipv6Carrier, Ipv6PacketSender, Ipv6PacketWatch, Ipv6Setup,
     Ipv6TunnelSocket, PacketGuard, errors, routes,
 };
+use crate::carrier::decisions::Traffic;
 
 /// Packets taken from one source in one turn.
 const PACKETS_A_TURN: usize = 256;
@@ -34,9 +35,9 @@ const MOBILE_TYPES: std::ops::RangeInclusive<u8> = 144..=147;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Carried {
     /// Put into tunnels.
-    pub(super) tunnelled_out: u64,
+    pub(super) tunnelled_out: Traffic,
     /// Taken out of tunnels.
-    pub(super) tunnelled_in: u64,
+    pub(super) tunnelled_in: Traffic,
     /// Sent with a Home Address option or a type 2 routing header.
     pub(super) optimised_out: u64,
     /// Received with one of them.
@@ -241,7 +242,7 @@ impl Ipv6Carrier {
         match (sent, is_optimised, addresses.tunnel) {
             (false, ..) => self.carried.refused += 1,
             (true, true, _) => self.carried.optimised_out += 1,
-            (true, false, Some(_)) => self.carried.tunnelled_out += 1,
+            (true, false, Some(_)) => self.carried.tunnelled_out.note(1, packet.len() as u64),
             (true, false, None) => {}
         }
     }
@@ -261,7 +262,7 @@ impl Ipv6Carrier {
             return self.carried.looping += 1;
         }
         if self.send_packet(packet, Some(tunnel), None) {
-            self.carried.tunnelled_out += 1;
+            self.carried.tunnelled_out.note(1, packet.len() as u64);
         } else {
             self.carried.refused += 1;
         }
@@ -302,7 +303,7 @@ impl Ipv6Carrier {
         if !agent.accepts_reverse_tunnel(inner.source, outer.header.source) {
             return self.carried.not_ours += 1;
         }
-        self.carried.tunnelled_in += 1;
+        self.carried.tunnelled_in.note(1, outer.payload.len() as u64);
         if self.own.contains(&inner.destination) {
             let tunnel = Tunnel { entry: outer.header.source, exit: outer.header.destination };
             return self.take_for_home_agent(now, outer.payload, Some(tunnel));
@@ -377,7 +378,7 @@ impl Ipv6Carrier {
         if packet.header.destination != home_address {
             return self.carried.not_ours += 1;
         }
-        self.carried.tunnelled_in += 1;
+        self.carried.tunnelled_in.note(1, bytes.len() as u64);
         let addresses = addresses_of(&packet).through(tunnel);
         let message = packet.payload;
         let kind = message.first().copied().unwrap_or(0);
