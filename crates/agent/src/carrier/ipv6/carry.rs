@@ -28,6 +28,8 @@ use crate::carrier::decisions::Traffic;
 const PACKETS_A_TURN: usize = 256;
 /// The longest packet.
 pub(super) const LONGEST: usize = 65_535 + Ipv6Header::LEN as usize;
+/// Home Agent Address Discovery Reply, which comes to a care-of address without a tunnel (RFC 6275 section 10.5).
+const DISCOVERY_REPLY: u8 = 145;
 /// ICMPv6 types that agents of Mobile IPv6 send each other (RFC 6275 sections 6.5 to 6.8).
 const MOBILE_TYPES: std::ops::RangeInclusive<u8> = 144..=147;
 
@@ -97,7 +99,7 @@ impl Sockets {
                 sender: Some(Ipv6PacketSender::open(None)?),
                 // First, so that nothing is kept from the kernel that nobody sees.
                 watch: Some(Ipv6PacketWatch::open()?),
-                icmp: Some(Icmpv6Socket::open(&[&[ADVERTISEMENT], &ERRORS[..]].concat())?),
+                icmp: Some(Icmpv6Socket::open(&[&[ADVERTISEMENT, DISCOVERY_REPLY], &ERRORS[..]].concat())?),
                 _guard: Some(guard(&[GuardedPacket::Type2Routing, GuardedPacket::MobilityHeader])?),
             },
             Ipv6Setup::Correspondent(_) => Self {
@@ -489,7 +491,7 @@ impl Ipv6Carrier {
         interface.is_some_and(|interface| self.addresses.of(interface.device.id).any(|own| own == address))
     }
 
-    /// Router advertisements, and errors about what was sent.
+    /// Router advertisements, answers of home agents that were asked for, and errors about what was sent.
     pub(super) fn take_icmp(&mut self, now: Instant) -> Result<(), Error> {
         let Some(icmp) = self.sockets.icmp.take() else { return Ok(()) };
         let mut buffer = std::mem::take(&mut self.buffer);

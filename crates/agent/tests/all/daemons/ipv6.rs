@@ -162,7 +162,9 @@ fn a_mobile_node_and_its_correspondent_take_the_direct_way() {
     let hosts = [&network.home, &network.mobile, &network.correspondent];
     let before = hosts.map(state_of);
     let directory = tempfile::tempdir().unwrap();
-    let configuration = home_configuration(directory.path(), "", "");
+    let agreed =
+        "algorithm = \"hmac-sha-256\"\nreplay = \"sequence-numbers\"\nidentifier = \"laptop@example.org\"";
+    let configuration = home_configuration(directory.path(), "prefix_advertisements = true", agreed);
     let mut home = Daemon::start(&network.home, directory.path(), "home", &configuration);
     let mut correspondent = Daemon::start(
         &network.correspondent,
@@ -170,7 +172,9 @@ fn a_mobile_node_and_its_correspondent_take_the_direct_way() {
         "correspondent",
         &correspondent_configuration(),
     );
-    let configuration = mobile_configuration("route_optimization = true\n");
+    // It finds its home agent by asking the home network.
+    let configuration = mobile_configuration(&format!("route_optimization = true\n{agreed}"))
+        .replace(&format!("home_agent = \"{HA}\"\n"), "");
     let mut mobile = Daemon::start(&network.mobile, directory.path(), "mobile", &configuration);
     mobile.wait_for_registration("wlan0");
     let mut echo = Echo::start(&network);
@@ -184,6 +188,8 @@ fn a_mobile_node_and_its_correspondent_take_the_direct_way() {
         });
     };
     knows("wlan0");
+    wait_until("the mobile node has its home agent", || mobile.log().contains("Home agents found"));
+    assert_eq!(mobile.status()["registration"]["home_agent"], HA.to_string());
     // Packets take the way as soon as the mobile node has heard that it is known.
     wait_until("the mobile node is told that it is known", || mobile.log().contains("Route optimised"));
     echo.exchange(300_000);
