@@ -33,6 +33,11 @@ impl Traffic {
         self.packets = self.packets.saturating_add(packets);
         self.bytes = self.bytes.saturating_add(bytes);
     }
+
+    /// Both sums.
+    pub(super) const fn sums(self) -> (u64, u64) {
+        (self.packets, self.bytes)
+    }
 }
 
 /// A tunnel that packets are put into.

@@ -1,5 +1,7 @@
 //! Why a carrier could not do something.
 
+use std::net::IpAddr;
+
 use careof_mobility::v4::ConfigError;
 use nix::errno::Errno;
 
@@ -54,6 +56,14 @@ pub enum Error {
         /// How many there can be.
         most: usize,
     },
+    /// The address of a home agent of Mobile IPv6 is one of its host: the kernel would keep its packets.
+    #[error(
+        "{address} is an address of this host: the kernel would keep the home agent's packets for itself"
+    )]
+    AddressOfHost {
+        /// The address.
+        address: IpAddr,
+    },
     /// Something that is laid down when the agent starts was to change.
     #[error("{what} cannot change while the agent runs")]
     NeedsRestart {
@@ -89,9 +99,17 @@ impl Error {
             }) => Some(
                 "another agent has it: give each one a tunnel_device, first_table and first_priority of its own in [host]",
             ),
+            Self::System(careof_lab::Error::System {
+                call: "socket(NETLINK_NETFILTER)" | "nf_tables",
+                errno: Errno::EPROTONOSUPPORT | Errno::EOPNOTSUPP,
+                ..
+            }) => Some("sudo modprobe nf_tables; the kernel needs it for IPv6, Linux 5.12 or later"),
             Self::System(error) => error.remedy(),
             Self::AssistWithoutTunnel => {
                 Some("write routing = \"reverse-tunnel\", or leave the assists to the home agent")
+            }
+            Self::AddressOfHost { .. } => {
+                Some("remove it from its interface (`ip -6 address` shows which): only the agent may have it")
             }
             Self::RoleChanged { .. } | Self::NeedsRestart { .. } => Some("stop the agent and start it again"),
             _ => None,

@@ -1,9 +1,11 @@
 //! What the agent told, for the owner to take, and the handovers of late for whoever asks.
 
 use std::collections::VecDeque;
+use std::net::IpAddr;
 
 use careof_base::Instant;
-use careof_mobility::v4::{Event, HandoverEvent, InterfaceId};
+use careof_mobility::v4::Event;
+use careof_mobility::{HandoverEvent, InterfaceId};
 
 use super::HandoverStatus;
 
@@ -41,16 +43,16 @@ impl<E> EventQueue<E> {
     }
 }
 
-impl EventQueue {
+impl<E> EventQueue<E> {
     pub(super) fn handovers(&self) -> impl Iterator<Item = &HandoverStatus> {
         self.handovers.iter()
     }
 
     /// Remembers a phase of a handover; `name` tells what an interface is called.
-    pub(super) fn note_handover(
+    pub(super) fn note_handover<A: Copy + Into<IpAddr>, C: Copy>(
         &mut self,
         now: Instant,
-        event: &HandoverEvent,
+        event: &HandoverEvent<A, C>,
         name: impl Fn(InterfaceId) -> Option<String>,
     ) {
         match *event {
@@ -72,7 +74,7 @@ impl EventQueue {
             HandoverEvent::Registered { care_of, attempts, latency, .. } => {
                 if let Some(last) = self.handovers.back_mut() {
                     last.phase = event.name();
-                    last.care_of = care_of;
+                    last.care_of = care_of.map(Into::into);
                     last.attempts = Some(attempts);
                     last.latency_ms = Some(latency.as_secs_f64() * 1e3);
                 }
@@ -105,7 +107,7 @@ mod tests {
 
     #[test]
     fn an_owner_that_takes_nothing_costs_bounded_memory() {
-        let mut queue = EventQueue::default();
+        let mut queue = EventQueue::<Event>::default();
         let event = Event::Dropped { reason: DropReason::Malformed, source: Ipv4Addr::LOCALHOST };
         for _ in 0..MOST_EVENTS + 10 {
             queue.push(Instant::ZERO, event.clone());
@@ -116,12 +118,12 @@ mod tests {
 
     #[test]
     fn a_handover_is_remembered_with_how_far_it_came() {
-        let mut queue = EventQueue::default();
+        let mut queue = EventQueue::<Event>::default();
         let name = |id: InterfaceId| Some(format!("if{}", id.0));
         let path = PathProperties::default();
         let (old, new) = (path, path);
         let to = InterfaceId(1);
-        let initiated = HandoverEvent::Initiated {
+        let initiated: HandoverEvent = HandoverEvent::Initiated {
             from: None,
             to,
             notice: Notice::None,
@@ -131,7 +133,7 @@ mod tests {
             new,
         };
         let latency = core::time::Duration::from_millis(42);
-        let registered = HandoverEvent::Registered {
+        let registered: HandoverEvent = HandoverEvent::Registered {
             from: None,
             to,
             care_of: None,

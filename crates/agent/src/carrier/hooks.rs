@@ -6,28 +6,28 @@ use core::time::Duration;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use careof_base::Instant;
-use careof_mobility::v4::{MobileNodeRecord, NtpTime, WallClock};
+use careof_mobility::{NtpTime, WallClock, v4, v6};
 
 /// Why something could not be written down or read back.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct StoreError(pub String);
 
-/// Where a home agent keeps what it must remember across a crash.
-pub trait BindingStore {
+/// Where a home agent keeps what it must remember across a crash: of each mobile node an `R`, that of Mobile IPv4 or of Mobile IPv6.
+pub trait BindingStore<R = v4::MobileNodeRecord> {
     /// Writes down what is to be known of one mobile node, in place of what was. It is durable when this returns:
     /// the reply leaves afterwards.
     ///
     /// # Errors
     /// Nothing has been written. The agent goes on without, since its mobile nodes need it now; it says so
     /// ([`Status::store`](crate::Status::store)) and tries again every few seconds.
-    fn save(&mut self, record: &MobileNodeRecord) -> Result<(), StoreError>;
+    fn save(&mut self, record: &R) -> Result<(), StoreError>;
 
     /// Writes down several records; a store that can do so at the price of one overrides this.
     ///
     /// # Errors
     /// As [`BindingStore::save`]; some may have been written.
-    fn save_all(&mut self, records: &[MobileNodeRecord]) -> Result<(), StoreError> {
+    fn save_all(&mut self, records: &[R]) -> Result<(), StoreError> {
         records.iter().try_for_each(|record| self.save(record))
     }
 
@@ -35,7 +35,7 @@ pub trait BindingStore {
     ///
     /// # Errors
     /// The agent does not start: without its replay state it would accept what it has accepted before.
-    fn load(&mut self) -> Result<Vec<MobileNodeRecord>, StoreError>;
+    fn load(&mut self) -> Result<Vec<R>, StoreError>;
 }
 
 /// A kernel parameter that a carrier has set.
@@ -80,8 +80,10 @@ pub type TimeOfDay = Box<dyn Fn() -> Duration + Send>;
 /// What a carrier asks of its owner.
 #[derive(Default)]
 pub struct Hooks {
-    /// Where a home agent keeps its bindings; `None`: it forgets them when it ends.
+    /// Where a home agent of Mobile IPv4 keeps its bindings; `None`: it forgets them when it ends.
     pub store: Option<Box<dyn BindingStore + Send>>,
+    /// The same of a home agent of Mobile IPv6.
+    pub ipv6_store: Option<Box<dyn BindingStore<v6::MobileNodeRecord> + Send>>,
     /// Where it is kept what kernel parameters were before; `None`: those that a killed carrier has set stay set.
     pub parameters: Option<Box<dyn ParameterLog + Send>>,
     /// The time of day; `None`: the system's.
@@ -92,6 +94,7 @@ impl fmt::Debug for Hooks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Hooks")
             .field("store", &self.store.is_some())
+            .field("ipv6_store", &self.ipv6_store.is_some())
             .field("parameters", &self.parameters.is_some())
             .field("time_of_day", &self.time_of_day.is_some())
             .finish()

@@ -1,7 +1,7 @@
 //! Carries one agent of Mobile IPv4 on this host.
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
@@ -69,7 +69,7 @@ pub(super) struct Ipv4Carrier {
     /// Mobile node: what is in the kernel's routing.
     pub(super) wishes: mobile_routes::Wishes,
     /// Home and foreign agent: its addresses that the host does not have.
-    pub(super) missing: Vec<Ipv4Addr>,
+    pub(super) missing: Vec<IpAddr>,
     /// How reading the host goes.
     pub(super) reading: Reading,
     /// Mobile node: when to ask the kernel about links.
@@ -88,7 +88,7 @@ impl Ipv4Carrier {
     ) -> Result<Self, Error> {
         check(&setup)?;
         let mut random = random.into();
-        let Hooks { store, parameters, time_of_day } = hooks;
+        let Hooks { store, parameters, time_of_day, .. } = hooks;
         let time_of_day = time_of_day.map(hooks::Reading);
         let now = clock.now();
         let wall_clock = hooks::wall_clock(time_of_day.as_ref(), now);

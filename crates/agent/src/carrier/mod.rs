@@ -37,7 +37,7 @@ mod tunnel_entry;
 mod tunnel_errors;
 mod turn;
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
@@ -65,7 +65,6 @@ pub(crate) use status::AssistOverview;
 pub(crate) use status::Overview;
 
 use ipv4::Ipv4Carrier;
-pub(crate) use ipv4::check;
 use ipv6::Ipv6Carrier;
 
 /// Which agent of which version, with everything it needs.
@@ -89,6 +88,25 @@ impl From<Ipv6Setup> for AnySetup {
     }
 }
 
+impl AnySetup {
+    /// Which kind of agent.
+    #[must_use]
+    pub const fn role(&self) -> Role {
+        match self {
+            Self::V4(setup) => setup.role(),
+            Self::V6(setup) => setup.role(),
+        }
+    }
+}
+
+/// Whether names and numbers of interfaces fit together, and the assists to the agent.
+pub(crate) fn check(setup: &AnySetup) -> Result<(), Error> {
+    match setup {
+        AnySetup::V4(setup) => ipv4::check(setup),
+        AnySetup::V6(setup) => ipv6::check(setup),
+    }
+}
+
 /// One mobility agent on this host, of Mobile IPv4 or Mobile IPv6, in the network namespace of the thread that opened it.
 ///
 /// It is driven from outside, by whichever thread: wait until its descriptor is readable ([`AsFd`]; it nests in any
@@ -100,7 +118,7 @@ impl From<Ipv6Setup> for AnySetup {
 /// [`Carrier::close`], or as far as possible when it is dropped. What a killed agent left is replaced by the next
 /// one with the same [`HostOptions`]; for kernel parameters it needs [`Hooks::parameters`].
 ///
-/// What is said of assists, visitors and stores concerns Mobile IPv4.
+/// What is said of assists and visitors concerns Mobile IPv4.
 #[derive(Debug)]
 pub struct Carrier {
     version: Version,
@@ -168,7 +186,7 @@ impl Carrier {
     pub const fn restored(&self) -> u64 {
         match &self.version {
             Version::V4(carrier) => carrier.restored(),
-            Version::V6(_) => 0,
+            Version::V6(carrier) => carrier.restored(),
         }
     }
 
@@ -265,8 +283,13 @@ impl Carrier {
     ///
     /// # Errors
     /// [`Error::NotForThisRole`], or what [`Carrier::turn`] says.
-    pub fn drop_mobile_node(&mut self, home_address: Ipv4Addr) -> Result<usize, Error> {
-        self.ipv4("drop bindings by an address of IPv4")?.drop_mobile_node(home_address)
+    pub fn drop_mobile_node(&mut self, home_address: impl Into<IpAddr>) -> Result<usize, Error> {
+        match (&mut self.version, home_address.into()) {
+            (Version::V4(carrier), IpAddr::V4(home_address)) => carrier.drop_mobile_node(home_address),
+            (Version::V6(carrier), IpAddr::V6(home_address)) => carrier.drop_mobile_node(home_address),
+            // An agent holds nothing for addresses of the other version.
+            _ => Ok(0),
+        }
     }
 
     /// Mobile node: traffic by some link has stopped, or there is another reason to doubt it: the kernel is asked about all of the
@@ -307,17 +330,14 @@ impl Carrier {
     /// [`Carrier::status_part`].
     #[must_use]
     pub fn status(&self) -> Status {
-        self.status_part(Ipv4Addr::UNSPECIFIED, usize::MAX)
+        self.status_part(None, usize::MAX)
     }
 
     /// What the agent is doing, with the bindings or visitors of at most `most` mobile nodes and what they have of tunnels: of
-    /// those with the home address `from` and larger ones. [`Status::next`] says with which to go on.
+    /// those with the home address `from` and larger ones, or of the first. [`Status::next`] says with which to go on.
     #[must_use]
-    pub fn status_part(&self, from: Ipv4Addr, most: usize) -> Status {
-        match &self.version {
-            Version::V4(carrier) => carrier.status_part(from, most),
-            Version::V6(carrier) => carrier.status().in_common(),
-        }
+    pub fn status_part(&self, from: Option<IpAddr>, most: usize) -> Status {
+        on_carrier!(&self.version, carrier => carrier.status_part(from, most))
     }
 
     /// What an agent of Mobile IPv6 is doing; `None` for one of Mobile IPv4. What both have in common is in its
@@ -334,34 +354,26 @@ impl Carrier {
     pub(crate) fn overview(&self, most: usize) -> Overview {
         match &self.version {
             Version::V4(carrier) => carrier.overview(most),
-            Version::V6(carrier) => carrier.status().overview(),
+            Version::V6(carrier) => carrier.overview(),
         }
     }
 
     /// The interfaces that the agent uses.
     pub(crate) fn interface_statuses(&self) -> Vec<InterfaceStatus> {
-        match &self.version {
-            Version::V4(carrier) => carrier.interface_statuses(),
-            Version::V6(carrier) => carrier.status().in_common().interfaces,
-        }
+        on_carrier!(&self.version, carrier => carrier.interface_statuses())
     }
 
     /// Why bindings cannot be written down, as long as that is so.
     #[must_use]
     pub fn store_problem(&self) -> Option<&StoreError> {
-        match &self.version {
-            Version::V4(carrier) => carrier.store_problem(),
-            Version::V6(_) => None,
-        }
+        on_carrier!(&self.version, carrier => carrier.store_problem())
     }
 
-    /// Home and foreign agent: addresses by which others reach it, which this host does not have. It serves again when it has.
+    /// Home and foreign agent, correspondent node: addresses by which others reach it, which this host does not have. It serves again
+    /// when it has. A home agent of Mobile IPv6 misses none: its address is its own.
     #[must_use]
-    pub fn missing_addresses(&self) -> &[Ipv4Addr] {
-        match &self.version {
-            Version::V4(carrier) => carrier.missing_addresses(),
-            Version::V6(_) => &[],
-        }
+    pub fn missing_addresses(&self) -> &[IpAddr] {
+        on_carrier!(&self.version, carrier => carrier.missing_addresses())
     }
 
     /// Why the host refused something last, or what of it is in the way; for a log.
@@ -372,13 +384,19 @@ impl Carrier {
 
     /// Goes on with another configuration of the same role. A home agent keeps its bindings, as far as the new
     /// configuration allows them; a foreign agent that changes forgets its visitors and says so by the sequence
-    /// number of its advertisements; a mobile node that changes registers anew.
+    /// number of its advertisements; a mobile node that changes registers anew; a correspondent node that changes forgets its bindings,
+    /// and mobile nodes tell it again.
     ///
     /// # Errors
     /// [`Error`]; the agent goes on with the old configuration. [`Error::NeedsRestart`] where what is laid down at
-    /// the start was to change: [`HostOptions`], the interfaces, the home address.
-    pub fn reconfigure(&mut self, setup: Setup) -> Result<(), Error> {
-        self.ipv4("go on with another configuration")?.reconfigure(setup)
+    /// the start was to change: the version of IP, [`HostOptions`], the interfaces, the home address, and over IPv6 the addresses of
+    /// home agent and correspondent node and the home network.
+    pub fn reconfigure(&mut self, setup: impl Into<AnySetup>) -> Result<(), Error> {
+        match (&mut self.version, setup.into()) {
+            (Version::V4(carrier), AnySetup::V4(setup)) => carrier.reconfigure(*setup),
+            (Version::V6(carrier), AnySetup::V6(setup)) => carrier.reconfigure(*setup),
+            _ => Err(Error::NeedsRestart { what: "the version of IP" }),
+        }
     }
 
     /// Puts back what was changed in the host, and ends. A mobile node that is to say good-bye does so before, by

@@ -9,11 +9,13 @@
 //! again until all is written down.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::Ipv4Addr;
+use std::fmt;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use careof_base::Instant;
-use careof_mobility::v4::{HomeAgent, MobileNodeRecord};
+use careof_mobility::v6::HomeRegistrationRecord;
+use careof_mobility::{v4, v6};
 
 use super::{BindingStore, Error, StoreError, StoreStatus};
 
@@ -28,14 +30,59 @@ struct Failure {
     error: StoreError,
 }
 
+/// What a home agent has to remember of one mobile node.
+pub(super) trait Record {
+    /// Of the version of IP.
+    type Address: Copy + Ord + fmt::Debug;
+
+    /// Which mobile node.
+    fn home_address(&self) -> Self::Address;
+
+    /// Whether two records differ in nothing but the reading of the clock. A renewal has another Identification or sequence number.
+    fn says_the_same(&self, other: &Self) -> bool;
+}
+
+impl Record for v4::MobileNodeRecord {
+    type Address = Ipv4Addr;
+
+    fn home_address(&self) -> Ipv4Addr {
+        self.home_address
+    }
+
+    fn says_the_same(&self, other: &Self) -> bool {
+        let as_of = |one, other: &v4::BindingRecord| v4::BindingRecord { expires: other.expires, ..one };
+        let same_bindings = are_same(&self.bindings, &other.bindings, as_of);
+        same_bindings && self.replay == other.replay
+    }
+}
+
+impl Record for v6::MobileNodeRecord {
+    type Address = Ipv6Addr;
+
+    fn home_address(&self) -> Ipv6Addr {
+        self.home_address
+    }
+
+    fn says_the_same(&self, other: &Self) -> bool {
+        let as_of =
+            |one, other: &HomeRegistrationRecord| HomeRegistrationRecord { expires: other.expires, ..one };
+        let same_bindings = are_same(&self.bindings, &other.bindings, as_of);
+        same_bindings && (self.sequence, self.latest) == (other.sequence, other.latest)
+    }
+}
+
+/// Whether bindings agree; `as_of` gives one the reading of the clock that the other has.
+fn are_same<B: Copy + PartialEq>(ours: &[B], others: &[B], as_of: impl Fn(B, &B) -> B) -> bool {
+    ours.len() == others.len() && ours.iter().zip(others).all(|(one, other)| as_of(*one, other) == *other)
+}
+
 /// What has to be written down, and what was.
-#[derive(Default)]
-pub(super) struct Persistence {
-    store: Option<Box<dyn BindingStore + Send>>,
+pub(super) struct Persistence<R: Record = v4::MobileNodeRecord> {
+    store: Option<Box<dyn BindingStore<R> + Send>>,
     /// Mobile nodes about which something may have changed.
-    changed: BTreeSet<Ipv4Addr>,
+    changed: BTreeSet<R::Address>,
     /// What was written down last, so that the same is not written again.
-    written: BTreeMap<Ipv4Addr, MobileNodeRecord>,
+    written: BTreeMap<R::Address, R>,
     /// Something changed since the latest attempt.
     has_news: bool,
     failure: Option<Failure>,
@@ -45,35 +92,43 @@ pub(super) struct Persistence {
     pub(super) restored: u64,
 }
 
-impl std::fmt::Debug for Persistence {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl<R: Record> fmt::Debug for Persistence<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Persistence").field("changed", &self.changed).field("saved", &self.saved).finish()
     }
 }
 
-impl Persistence {
-    pub(super) fn new(store: Option<Box<dyn BindingStore + Send>>) -> Self {
-        Self { store, ..Self::default() }
+impl<R: Record> Persistence<R> {
+    pub(super) const fn new(store: Option<Box<dyn BindingStore<R> + Send>>) -> Self {
+        Self {
+            store,
+            changed: BTreeSet::new(),
+            written: BTreeMap::new(),
+            has_news: false,
+            failure: None,
+            saved: 0,
+            failed: 0,
+            restored: 0,
+        }
     }
 
     /// What was written down.
-    pub(super) fn load(&mut self) -> Result<Vec<MobileNodeRecord>, Error> {
+    pub(super) fn load(&mut self) -> Result<Vec<R>, Error> {
         Ok(self.store.as_mut().map_or_else(|| Ok(Vec::new()), |store| store.load())?)
     }
 
-    /// `record` was written down in a former life, and the agent has taken from it what still counts: only a difference is written
-    /// again.
-    pub(super) fn take_over(&mut self, now: Instant, agent: &HomeAgent, record: MobileNodeRecord) {
-        self.restored += agent.bindings_of(record.home_address).len() as u64;
-        let present = agent.record(now, record.home_address);
-        if present.is_some_and(|present| !says_the_same(&record, &present)) {
-            self.note(record.home_address);
+    /// `record` was written down in a former life, and the agent has taken from it what still counts: so many bindings, and its record
+    /// is `present` now. Only a difference is written again.
+    pub(super) fn take_over(&mut self, record: R, bindings: usize, present: Option<R>) {
+        self.restored += bindings as u64;
+        if present.is_some_and(|present| !record.says_the_same(&present)) {
+            self.note(record.home_address());
         }
-        self.written.insert(record.home_address, record);
+        self.written.insert(record.home_address(), record);
     }
 
     /// Something about this mobile node may have changed.
-    pub(super) fn note(&mut self, home_address: Ipv4Addr) {
+    pub(super) fn note(&mut self, home_address: R::Address) {
         if self.store.is_some() {
             self.changed.insert(home_address);
             self.has_news = true;
@@ -101,8 +156,8 @@ impl Persistence {
         self.failure.as_ref().map(|failure| &failure.error)
     }
 
-    /// Writes down what has changed.
-    pub(super) fn save(&mut self, now: Instant, agent: &HomeAgent) {
+    /// Writes down what has changed; `present` is what the agent has to remember of a mobile node now.
+    pub(super) fn save(&mut self, now: Instant, present: impl Fn(R::Address) -> Option<R>) {
         let Some(store) = &mut self.store else { return };
         // Not with each packet: a store that fails is slow about it.
         let is_due = self.failure.as_ref().is_some_and(|failure| failure.retry <= now);
@@ -110,11 +165,11 @@ impl Persistence {
             return;
         }
         self.has_news = false;
-        let records: Vec<MobileNodeRecord> = std::mem::take(&mut self.changed)
+        let records: Vec<R> = std::mem::take(&mut self.changed)
             .into_iter()
-            .filter_map(|home_address| agent.record(now, home_address))
+            .filter_map(present)
             .filter(|record| {
-                self.written.get(&record.home_address).is_none_or(|written| !says_the_same(written, record))
+                self.written.get(&record.home_address()).is_none_or(|written| !written.says_the_same(record))
             })
             .collect();
         if records.is_empty() {
@@ -125,25 +180,14 @@ impl Persistence {
             Ok(()) => {
                 self.failure = None;
                 self.saved += records.len() as u64;
-                self.written.extend(records.into_iter().map(|record| (record.home_address, record)));
+                self.written.extend(records.into_iter().map(|record| (record.home_address(), record)));
             }
             Err(error) => {
-                self.changed.extend(records.iter().map(|record| record.home_address));
+                self.changed.extend(records.iter().map(R::home_address));
                 self.failed += 1;
                 let since = self.failure.as_ref().map_or(now, |failure| failure.since);
                 self.failure = Some(Failure { since, retry: now + RETRY, error });
             }
         }
     }
-}
-
-/// Whether two records differ in nothing but the reading of the clock. A renewal has another Identification.
-fn says_the_same(one: &MobileNodeRecord, other: &MobileNodeRecord) -> bool {
-    let same_bindings = one.bindings.len() == other.bindings.len()
-        && one.bindings.iter().zip(&other.bindings).all(|(one, other)| {
-            let mut one = *one;
-            one.expires = other.expires;
-            one == *other
-        });
-    same_bindings && one.replay == other.replay
 }

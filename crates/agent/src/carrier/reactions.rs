@@ -171,7 +171,8 @@ impl Ipv4Carrier {
             let absent = self.setup.public_addresses().into_iter();
             let absent = absent.filter(|address| !surroundings.own.contains(address)).collect();
             let outcome = not_local(self.host.netlink(), absent);
-            self.missing = self.reading.note(now, outcome).unwrap_or_default();
+            let missing = self.reading.note(now, outcome).unwrap_or_default();
+            self.missing = missing.into_iter().map(IpAddr::V4).collect();
         }
         match (&mut self.agent, surroundings) {
             (Agent::Home(agent), Some(surroundings)) => agent.set_surroundings(surroundings),
@@ -378,7 +379,9 @@ impl Ipv4Carrier {
             if let Agent::Home(agent) = &mut self.agent
                 && agent.restore(now, &record)
             {
-                self.persistence.take_over(now, agent, record);
+                let home_address = record.home_address;
+                let bindings = agent.bindings_of(home_address).len();
+                self.persistence.take_over(record, bindings, agent.record(now, home_address));
                 self.take_restored(now);
             }
         }
@@ -720,7 +723,7 @@ impl Ipv4Carrier {
     /// Home agent: writes down what has changed.
     pub(super) fn save(&mut self, now: Instant) {
         if let Agent::Home(agent) = &self.agent {
-            self.persistence.save(now, agent);
+            self.persistence.save(now, |home_address| agent.record(now, home_address));
         }
     }
 

@@ -1,7 +1,7 @@
 //! The status of an agent, put together from what its parts know.
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -11,7 +11,6 @@ use careof_wire::tunnel::Encapsulation;
 
 use super::agent::Agent;
 use super::data_plane::{LANES, Uncarried};
-use super::decisions::Traffic;
 use super::status::Overview;
 use super::{
     AgentCounters, BindingStatus, InterfaceStatus, Ipv4Carrier, PathStatus, RegistrationStatus, Status,
@@ -26,7 +25,7 @@ const fn word(encapsulation: Encapsulation) -> &'static str {
     }
 }
 
-fn left(now: Instant, expires: Instant) -> Option<f64> {
+pub(super) fn left(now: Instant, expires: Instant) -> Option<f64> {
     (expires < Instant::MAX).then(|| expires.saturating_duration_since(now).as_secs_f64())
 }
 
@@ -34,11 +33,11 @@ fn left(now: Instant, expires: Instant) -> Option<f64> {
 const ALL: RangeInclusive<Ipv4Addr> = Ipv4Addr::UNSPECIFIED..=Ipv4Addr::BROADCAST;
 
 /// The first items, those of `most` mobile nodes, and the home address of the next one.
-fn part<'a, T: 'a>(
+pub(super) fn part<'a, T: 'a, A: Copy + PartialEq>(
     items: impl Iterator<Item = &'a T>,
-    home_address: impl Fn(&T) -> Ipv4Addr,
+    home_address: impl Fn(&T) -> A,
     most: usize,
-) -> (Vec<&'a T>, Option<Ipv4Addr>) {
+) -> (Vec<&'a T>, Option<A>) {
     let (mut taken, mut nodes, mut last) = (Vec::new(), 0, None);
     for item in items {
         let of = home_address(item);
@@ -55,8 +54,14 @@ fn part<'a, T: 'a>(
 }
 
 impl Ipv4Carrier {
-    pub(super) fn status_part(&self, from: Ipv4Addr, most: usize) -> Status {
+    /// `from` an address of IPv6 is none.
+    pub(super) fn status_part(&self, from: Option<IpAddr>, most: usize) -> Status {
         let now = self.clock.now();
+        let from = match from {
+            Some(IpAddr::V4(from)) => from,
+            Some(IpAddr::V6(_)) | None => Ipv4Addr::UNSPECIFIED,
+        };
+        let mut after = None;
         let name = |id| self.interface_name(id).map(str::to_owned);
         let mut status = Status {
             role: self.role(),
@@ -82,15 +87,15 @@ impl Ipv4Carrier {
             Agent::Home(agent) => {
                 let (bindings, next) = part(agent.bindings_from(from), |binding| binding.home_address, most);
                 let bindings = bindings.into_iter().map(|binding| BindingStatus {
-                    home_address: binding.home_address,
-                    care_of: binding.care_of,
+                    home_address: binding.home_address.into(),
+                    care_of: binding.care_of.into(),
                     lifetime_s: binding.lifetime.duration().map(|lifetime| lifetime.as_secs()),
                     left_s: left(now, binding.expires),
                     co_located: binding.co_located,
                     reverse_tunnel: binding.reverse_tunnel,
                     encapsulation: word(binding.tunnel.encapsulation),
                 });
-                (status.bindings, status.next) = (bindings.collect(), next);
+                (status.bindings, after) = (bindings.collect(), next);
                 status.binding_count = agent.binding_count();
             }
             Agent::Foreign(agent) => {
@@ -103,12 +108,13 @@ impl Ipv4Carrier {
                     left_s: left(now, visitor.expires),
                     reverse_tunnel: visitor.reverse_tunnel.is_some(),
                 });
-                (status.visitors, status.next) = (visitors.collect(), next);
+                (status.visitors, after) = (visitors.collect(), next);
                 status.visitor_count = agent.visitor_count();
             }
             Agent::Mobile(_) => {}
         }
-        let last = status.next.map_or(Ipv4Addr::BROADCAST, |next| Ipv4Addr::from_bits(next.to_bits() - 1));
+        status.next = after.map(IpAddr::V4);
+        let last = after.map_or(Ipv4Addr::BROADCAST, |next| Ipv4Addr::from_bits(next.to_bits() - 1));
         status.tunnels = self.tunnels(now, &(from..=last));
         status
     }
@@ -121,7 +127,6 @@ impl Ipv4Carrier {
             Agent::Foreign(agent) => (0, agent.visitor_count()),
             Agent::Mobile(_) => (0, 0),
         };
-        let sums = |traffic: Traffic| (traffic.packets, traffic.bytes);
         let tells_each = self.decisions.mobile_nodes() <= most && most > 0;
         Overview {
             role: self.role(),
@@ -134,8 +139,8 @@ impl Ipv4Carrier {
             visitors,
             registration: self.registration(),
             tunnels: if tells_each { self.tunnels(now, &ALL) } else { Vec::new() },
-            put_in: sums(self.data.put_in),
-            taken_out: sums(self.data.taken_out),
+            put_in: self.data.put_in.sums(),
+            taken_out: self.data.taken_out.sums(),
             assist: self.data.assists.as_ref().map(|assists| assists.overview()),
             counters: self.counters(),
         }
@@ -147,7 +152,7 @@ impl Ipv4Carrier {
             name: interface.device.name.clone(),
             up: interface.is_up(),
             address: interface.address.map(|own| format!("{}/{}", own.address, own.prefix_length)),
-            gateway: interface.address.and_then(|own| own.gateway),
+            gateway: interface.address.and_then(|own| own.gateway).map(IpAddr::V4),
             path: self.path_status(interface.device.id),
         });
         interfaces.collect()
@@ -184,12 +189,12 @@ impl Ipv4Carrier {
     fn registration(&self) -> Option<RegistrationStatus> {
         let Agent::Mobile(node) = &self.agent else { return None };
         Some(RegistrationStatus {
-            home_address: self.setup.home_address().unwrap_or(Ipv4Addr::UNSPECIFIED),
-            home_agent: node.home_agent(),
+            home_address: self.setup.home_address().unwrap_or(Ipv4Addr::UNSPECIFIED).into(),
+            home_agent: node.home_agent().map(IpAddr::V4),
             registered: node.is_registered(),
             at_home: node.is_at_home(),
             interface: node.active().and_then(|id| self.interface_name(id)).map(str::to_owned),
-            care_of: node.care_of_address(),
+            care_of: node.care_of_address().map(IpAddr::V4),
         })
     }
 
@@ -301,7 +306,7 @@ impl Ipv4Carrier {
         self.persistence.problem()
     }
 
-    pub(super) fn missing_addresses(&self) -> &[Ipv4Addr] {
+    pub(super) fn missing_addresses(&self) -> &[IpAddr] {
         &self.missing
     }
 

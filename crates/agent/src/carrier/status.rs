@@ -42,7 +42,7 @@ pub struct InterfaceStatus {
     /// Its address with the bits of its network.
     pub address: Option<String>,
     /// Its default router.
-    pub gateway: Option<Ipv4Addr>,
+    pub gateway: Option<IpAddr>,
     /// Mobile node: what is known of the path through it, while paths are watched.
     pub path: Option<PathStatus>,
 }
@@ -78,13 +78,13 @@ pub struct PathStatus {
     pub probes_answered: u64,
 }
 
-/// A binding of a home agent.
+/// A binding of a home agent or correspondent node.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BindingStatus {
     /// The mobile node.
-    pub home_address: Ipv4Addr,
+    pub home_address: IpAddr,
     /// Where its packets go.
-    pub care_of: Ipv4Addr,
+    pub care_of: IpAddr,
     /// The lifetime granted in seconds; `None`: for ever.
     pub lifetime_s: Option<u64>,
     /// What is left of it in seconds.
@@ -93,7 +93,8 @@ pub struct BindingStatus {
     pub co_located: bool,
     /// Packets may come back through the tunnel.
     pub reverse_tunnel: bool,
-    /// How packets are wrapped: `ip-in-ip`, `minimal` or `gre`.
+    /// How packets are wrapped: `ip-in-ip`, `minimal` or `gre`; of Mobile IPv6 `ipv6-in-ipv6`, or `type-2-routing` at a correspondent
+    /// node, which sends them without a tunnel.
     pub encapsulation: &'static str,
 }
 
@@ -130,9 +131,9 @@ pub struct VisitorStatus {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RegistrationStatus {
     /// The home address.
-    pub home_address: Ipv4Addr,
+    pub home_address: IpAddr,
     /// The home agent, once it is known.
-    pub home_agent: Option<Ipv4Addr>,
+    pub home_agent: Option<IpAddr>,
     /// Whether packets to the home address arrive.
     pub registered: bool,
     /// Whether the node is at home.
@@ -140,7 +141,7 @@ pub struct RegistrationStatus {
     /// The interface in use.
     pub interface: Option<String>,
     /// The care-of address in use.
-    pub care_of: Option<Ipv4Addr>,
+    pub care_of: Option<IpAddr>,
 }
 
 /// A tunnel and what went through it.
@@ -177,7 +178,7 @@ pub struct HandoverStatus {
     /// How far it came: `initiated`, `registered`, `terminated` or `failed`.
     pub phase: &'static str,
     /// The care-of address registered; none at home.
-    pub care_of: Option<Ipv4Addr>,
+    pub care_of: Option<IpAddr>,
     /// Time to the accepted registration in milliseconds.
     pub latency_ms: Option<f64>,
     /// Requests it took.
@@ -251,14 +252,14 @@ pub struct Status {
     pub interfaces: Vec<InterfaceStatus>,
     /// Why what is known of interfaces and addresses may be old: they could not be read, and will be again.
     pub network_problem: Option<String>,
-    /// Home and foreign agent: addresses by which others reach it, which this host does not have.
-    pub missing_addresses: Vec<Ipv4Addr>,
+    /// Home and foreign agent, correspondent node: addresses by which others reach it, which this host does not have.
+    pub missing_addresses: Vec<IpAddr>,
     /// Routes, proxied addresses and neighbours that wait to be put into the host, or taken out of it, after a start or a change of
     /// the network that left doubts.
     pub host_changes_pending: usize,
-    /// Home agent: how many bindings it has.
+    /// Home agent and correspondent node: how many bindings it has.
     pub binding_count: usize,
-    /// Home agent: the bindings.
+    /// Home agent and correspondent node: the bindings.
     pub bindings: Vec<BindingStatus>,
     /// Home agent: where they outlive a crash; `None`: nowhere.
     pub store: Option<StoreStatus>,
@@ -279,7 +280,7 @@ pub struct Status {
     pub handovers: Vec<HandoverStatus>,
     /// Of a part of a status: the home address with which the next part begins. Bindings, visitors and tunnels are those of the
     /// mobile nodes before it. `None`: this is the last part.
-    pub next: Option<Ipv4Addr>,
+    pub next: Option<IpAddr>,
 }
 
 /// What an agent is doing in sums: the time it takes to make one does not grow with bindings or visitors.

@@ -4,19 +4,19 @@ mod status;
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write as _};
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use careof_document::words::nearest;
 use lexopt::Arg;
 
-use crate::Setup;
 use crate::config::Configuration;
 use crate::daemon;
+use crate::{AnySetup, Ipv6Setup, Setup};
 
 const HELP: &str = "\
-A mobility agent of Mobile IPv4: home agent, foreign agent or mobile node.
+A mobility agent of Mobile IPv4 or Mobile IPv6: home agent, foreign agent, mobile node or correspondent node.
 
 usage: careof-agent FILE                    run the agent that FILE describes, until SIGTERM or SIGINT
        careof-agent check FILE              say what is wrong with FILE, and start nothing
@@ -41,7 +41,7 @@ enum Command {
     Check(PathBuf),
     Status { json: bool, socket: Option<PathBuf> },
     Switch { interface: String, socket: Option<PathBuf> },
-    Drop { address: Ipv4Addr, socket: Option<PathBuf> },
+    Drop { address: IpAddr, socket: Option<PathBuf> },
     Help,
     Version,
 }
@@ -114,9 +114,9 @@ fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, Failu
         Some("drop") => {
             let word = operand(&mut words, "drop", "a home address")?;
             let word = word.to_string_lossy();
-            let address = word.parse().map_err(|_| {
-                Failure::usage(&format!("{word:?} is no IPv4 address: drop needs a home address"))
-            })?;
+            let address = word
+                .parse()
+                .map_err(|_| Failure::usage(&format!("{word:?} is no address: drop needs a home address")))?;
             Command::Drop { address, socket: socket.clone() }
         }
         _ => Command::Run(first.into()),
@@ -190,14 +190,29 @@ fn misspelt(file: &Path) -> Result<(), Failure> {
 fn summary(configuration: &Configuration) -> String {
     let count = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
     match &configuration.setup {
-        Setup::Home(setup) => {
-            format!("a home agent for {}", count(setup.config.mobile_nodes.len(), "mobile node"))
-        }
-        Setup::Foreign(setup) => format!("a foreign agent on {}", count(setup.config.links.len(), "link")),
-        Setup::Mobile(setup) => {
-            let interfaces = count(setup.config.interfaces.len(), "interface");
-            format!("the mobile node {} with {interfaces}", setup.config.home_address)
-        }
+        AnySetup::V4(setup) => match &**setup {
+            Setup::Home(setup) => {
+                format!("a home agent for {}", count(setup.config.mobile_nodes.len(), "mobile node"))
+            }
+            Setup::Foreign(setup) => {
+                format!("a foreign agent on {}", count(setup.config.links.len(), "link"))
+            }
+            Setup::Mobile(setup) => {
+                let interfaces = count(setup.config.interfaces.len(), "interface");
+                format!("the mobile node {} with {interfaces}", setup.config.home_address)
+            }
+        },
+        AnySetup::V6(setup) => match &**setup {
+            Ipv6Setup::Home(setup) => {
+                let nodes = count(setup.config.mobile_nodes.len(), "mobile node");
+                format!("a home agent of Mobile IPv6 for {nodes}")
+            }
+            Ipv6Setup::Mobile(setup) => {
+                let interfaces = count(setup.config.interfaces.len(), "interface");
+                format!("the mobile node {} with {interfaces}", setup.config.home_address)
+            }
+            Ipv6Setup::Correspondent(setup) => format!("the correspondent node {}", setup.config.address),
+        },
     }
 }
 
@@ -236,7 +251,7 @@ mod tests {
         assert_eq!(parsed("status --socket /x --json"), Ok(all));
         let switch = Command::Switch { interface: "wlan0".to_owned(), socket: None };
         assert_eq!(parsed("switch wlan0"), Ok(switch));
-        let drop = Command::Drop { address: Ipv4Addr::new(10, 0, 0, 7), socket: None };
+        let drop = Command::Drop { address: IpAddr::from([10, 0, 0, 7]), socket: None };
         assert_eq!(parsed("drop 10.0.0.7"), Ok(drop));
         assert_eq!(parsed("status --help"), Ok(Command::Help));
         assert_eq!(parsed("-V"), Ok(Command::Version));
@@ -249,7 +264,7 @@ mod tests {
             ("check", "check needs a configuration file"),
             ("switch", "switch needs an interface"),
             ("drop", "drop needs a home address"),
-            ("drop wlan0", "\"wlan0\" is no IPv4 address"),
+            ("drop wlan0", "\"wlan0\" is no address"),
             ("a.toml b.toml", "unexpected argument \"b.toml\""),
             ("--fast", "'--fast'"),
             ("--socket", "missing argument"),

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, BufRead as _, BufReader, ErrorKind, Write as _};
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -36,7 +36,7 @@ pub(super) fn status(json: bool, socket: Option<&Path>) -> Result<String, Failur
 }
 
 /// With which home address a status that is not whole goes on.
-fn next(status: &Value) -> Option<Ipv4Addr> {
+fn next(status: &Value) -> Option<IpAddr> {
     status["next"].as_str().and_then(|address| address.parse().ok())
 }
 
@@ -53,7 +53,7 @@ fn append(status: &mut Value, mut part: Value) {
     }
     let Some(tunnels) = status["tunnels"].as_array_mut() else { return };
     tunnels.sort_by_cached_key(|tunnel| {
-        let address = |name: &str| tunnel[name].as_str().and_then(|text| text.parse::<Ipv4Addr>().ok());
+        let address = |name: &str| tunnel[name].as_str().and_then(|text| text.parse::<IpAddr>().ok());
         (address("there"), address("here"))
     });
     tunnels.dedup_by(|tunnel, before| {
@@ -77,7 +77,7 @@ pub(super) fn switch(interface: &str, socket: Option<&Path>) -> Result<(), Failu
 }
 
 /// Has the home or foreign agent at `socket` drop what it holds for the mobile node with this home address.
-pub(super) fn drop_mobile_node(address: Ipv4Addr, socket: Option<&Path>) -> Result<(), Failure> {
+pub(super) fn drop_mobile_node(address: IpAddr, socket: Option<&Path>) -> Result<(), Failure> {
     ask(&Request::Drop { address }, &find(socket)?).map(drop)
 }
 
@@ -153,6 +153,7 @@ fn describe(status: &Value) -> String {
         Some("home") => "home agent",
         Some("foreign") => "foreign agent",
         Some("mobile") => "mobile node",
+        Some("correspondent") => "correspondent node",
         _ => "agent",
     };
     let mut head = vec![role.to_owned()];
@@ -283,7 +284,10 @@ fn describe(status: &Value) -> String {
     );
     let milliseconds =
         |value: &Value| value.as_f64().map_or_else(|| "-".to_owned(), |ms| format!("{ms:.1} ms"));
-    let end = |address: &Value, port: &Value| format!("{}:{}", text(address), text(port));
+    let end = |address: &Value, port: &Value| match text(address) {
+        ipv6 if ipv6.contains(':') => format!("[{ipv6}]:{}", text(port)),
+        ipv4 => format!("{ipv4}:{}", text(port)),
+    };
     table(
         &mut out,
         "assisted connections",
@@ -436,9 +440,9 @@ mod tests {
         let second =
             json!({"role": "home", "bindings": [3], "next": "10.0.0.4", "tunnels": [tunnel("10.9.0.1", 4)]});
         let last = json!({"role": "home", "bindings": [4], "next": null, "tunnels": [tunnel("10.9.0.2", 8)]});
-        assert_eq!(next(&status), Some(Ipv4Addr::new(10, 0, 0, 3)));
+        assert_eq!(next(&status), Some(IpAddr::from([10, 0, 0, 3])));
         append(&mut status, second);
-        assert_eq!(next(&status), Some(Ipv4Addr::new(10, 0, 0, 4)));
+        assert_eq!(next(&status), Some(IpAddr::from([10, 0, 0, 4])));
         append(&mut status, last);
         assert_eq!((next(&status), &status["bindings"]), (None, &json!([1, 2, 3, 4])));
         let packets =

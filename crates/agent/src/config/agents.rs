@@ -1,6 +1,7 @@
 //! The configurations of home and foreign agents.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
@@ -26,8 +27,8 @@ use super::service::host;
 use crate::{Device, ForeignSetup, HomeNetwork, HomeSetup};
 
 const DEFAULT_MAX_LIFETIME: Lifetime = Lifetime::from_secs(1800);
-const MOST: u64 = 10_000_000;
-const LONGEST_LATE: Duration = Duration::from_secs(60);
+pub(super) const MOST: u64 = 10_000_000;
+pub(super) const LONGEST_LATE: Duration = Duration::from_secs(60);
 
 pub(super) fn home(reader: &Reader<'_>, source: Source<'_>, problems: &mut Problems) -> Option<HomeSetup> {
     let before = problems.count();
@@ -125,12 +126,8 @@ fn mobile_nodes(
                 nodes.push(ServedMobileNode { permitted, ..ServedMobileNode::new(home_address, security) })
             }
             Some(node) => {
-                if node.security.iter().any(|other| other.spi() == security.spi()) {
-                    let spi = reader.get("spi")?;
-                    let expected = format!("{home_address} has a security association of this name already");
-                    spi.wrong(expected, Some("give each key of a node its own spi".to_owned()), problems);
-                    return None;
-                }
+                let is_taken = node.security.iter().any(|other| other.spi() == security.spi());
+                own_spi(&reader, home_address, is_taken, problems)?;
                 node.permitted &= permitted;
                 node.security.push(security);
             }
@@ -143,6 +140,21 @@ fn mobile_nodes(
         return None;
     }
     Some(nodes)
+}
+
+/// Reports an SPI that another key of the mobile node has.
+pub(super) fn own_spi(
+    reader: &Reader<'_>,
+    home_address: impl fmt::Display,
+    is_taken: bool,
+    problems: &mut Problems,
+) -> Option<()> {
+    if is_taken {
+        let expected = format!("{home_address} has a security association of this name already");
+        reader.get("spi")?.wrong(expected, Some("give each key of a node its own spi".to_owned()), problems);
+        return None;
+    }
+    Some(())
 }
 
 /// Reports an address that is not in the home network.

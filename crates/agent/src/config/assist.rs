@@ -11,6 +11,7 @@ use careof_document::error::Problems;
 use careof_document::section::Section;
 use careof_document::tree::Value;
 use careof_document::units;
+use careof_mobility::v4::Prefix;
 
 use super::fields::{count, given, prefix};
 use super::reference::{
@@ -256,7 +257,7 @@ fn longest_outage(field: &Field<'_>, problems: &mut Problems) -> Option<Option<D
 fn exception(field: &Field<'_>, problems: &mut Problems) -> Option<Exception> {
     let before = problems.count();
     let reader = field.reader(&ASSIST_EXCEPT, problems)?;
-    let network = given(&reader, "prefix", problems, prefix);
+    let network: Option<Prefix> = given(&reader, "prefix", problems, prefix);
     let port = given(&reader, "port", problems, |field, p| field.integer(1, 65_535, p));
     if problems.count() > before {
         return None;

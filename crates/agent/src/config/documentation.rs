@@ -10,13 +10,15 @@ const INTRODUCTION: &str = "# careof-agent
 crates/agent/src/config/reference.rs. Do not edit. -->
 
 `careof-agent FILE` runs the mobility agent that FILE describes: a home agent, a foreign agent or a mobile node of Mobile
-IPv4 (RFC 5944, with reverse tunnelling by RFC 3024). `careof-agent check FILE` says what is wrong with FILE, and starts
+IPv4 (RFC 5944, with reverse tunnelling by RFC 3024), or a home agent, a mobile node or a correspondent node of
+[Mobile IPv6](#mobile-ipv6) (RFC 6275, authenticated by RFC 4285). `careof-agent check FILE` says what is wrong with FILE, and starts
 nothing. Ready configurations are in `examples/`, a systemd unit is in `packaging/`.
 
 ## What it needs
 
-`CAP_NET_ADMIN` and `CAP_NET_RAW`, `CAP_NET_BIND_SERVICE` to open port 434, and `/dev/net/tun`. Once everything is open it
-gives up all capabilities but the first two. It need not be root: the systemd unit runs it as the user `careof`.
+`CAP_NET_ADMIN` and `CAP_NET_RAW`, over IPv4 `CAP_NET_BIND_SERVICE` to open port 434, and `/dev/net/tun`. Once everything is open it
+gives up all capabilities but the first two. It need not be root: the systemd unit runs it as the user `careof`. A mobile node and a
+correspondent node of Mobile IPv6 also need nf_tables in the kernel (Linux 5.12 or later), but no `IPV6_MIP6`.
 
 What it changes in the host - routes, rules, addresses, proxy ARP, kernel parameters - it puts back when it ends. What a
 killed agent left, its successor puts in order; what kernel parameters were before is kept beside the control socket, in
@@ -40,7 +42,7 @@ With `delivery = \"proxy-arp\"` 1600 to 1900 registrations a second were answere
 |---|---|
 | `SIGTERM`, `SIGINT` | A mobile node deregisters, for which it waits 5 s; the host is put back; exit status 0. A home agent's bindings stay in its store. |
 | the same again | The end, without waiting. |
-| `SIGHUP` | FILE is read again. What is wrong with it is logged and shown by `status`, and the old configuration stays in force. What lies in `[host]`, the interfaces, the home address, `[store]` and the format of the log take a new start. |
+| `SIGHUP` | FILE is read again. What is wrong with it is logged and shown by `status`, and the old configuration stays in force. Changes in `[host]`, of the interfaces, the home address, `[store]`, the format of the log, and over IPv6 of `address` and a home agent's `home_network` need a restart. |
 
 Exit status: 0 ended as it was told, 1 failed, 2 FILE or the store needs somebody's attention.
 
@@ -106,11 +108,11 @@ With `[metrics]`, Prometheus reads them at `/metrics`.
 |---|---|---|
 | `careof_build_info` | `role`, `version` | Which agent this is; always 1. |
 | `careof_uptime_seconds` | | Time since the agent was started. |
-| `careof_bindings` | | Home agent: mobility bindings. |
+| `careof_bindings` | | Home agent and correspondent node: mobility bindings. |
 | `careof_bindings_unsaved` | | Home agent: mobile nodes of which the store does not know the latest; more than 0 for long: the disk is full, or broken. |
 | `careof_visitors` | | Foreign agent: entries of the visitor list. |
 | `careof_registered`, `careof_at_home` | | Mobile node: whether packets to the home address arrive; whether it is at home. |
-| `careof_addresses_missing` | | Home and foreign agent: addresses of the configuration that the host does not have; more than 0: nobody reaches the agent there. |
+| `careof_addresses_missing` | | Home agent, foreign agent, correspondent node: addresses of the configuration that the host does not have; more than 0: nobody reaches the agent there. |
 | `careof_interface_up`, `careof_interface_in_use` | `interface` | State of the interfaces; the second of a mobile node's. |
 | `careof_path_state` | `interface`, `state` | Mobile node: 1 for the state in which the path through the interface is (`unknown`, `alive`, `suspect`, `silent`), 0 for the others. |
 | `careof_path_round_trip_seconds`, `careof_path_variation_seconds` | `interface` | Mobile node: round trip to the home agent, smoothed, and its mean deviation. |
@@ -125,7 +127,8 @@ With `[metrics]`, Prometheus reads them at `/metrics`.
 | `careof_tunnelled_packets_total`, `careof_tunnelled_bytes_total` | `direction` | Datagrams put into tunnels (`out`) and taken out of them (`in`), all tunnels together. |
 | `careof_tunnel_packets_total`, `careof_tunnel_bytes_total` | `here`, `there`, `direction` | The same for each tunnel, while they are of at most `tunnels_up_to` mobile nodes. |
 | `careof_dropped_total` | `cause` | Messages without effect. |
-| `careof_denied_total` | `code` | Registrations denied: sent by an agent, received by a mobile node. |
+| `careof_denied_total` | `code` | Mobile IPv4: registrations denied, sent by an agent, received by a mobile node. |
+| `careof_refused_total` | `status` | Mobile IPv6: Binding Updates refused: by this home agent or correspondent node, or of this mobile node. |
 | `careof_events_total` | `name` | What else is counted, as in `careof-agent status`. |
 | `careof_assist_total` | `what` | With `[assist]`: what assists did: `kept`, `replayed`, `replayed-bytes`, `unreachables`, ... |
 | `careof_assist_flows` | | With `[assist]`: TCP connections followed. |
@@ -134,18 +137,53 @@ With `[metrics]`, Prometheus reads them at `/metrics`.
 | `careof_reloads_total` | `outcome` | Times FILE was read again, `applied` or `rejected`. |
 | `careof_log_lines_suppressed_total` | | Lines of the log left out because there were too many. |
 | `careof_clients_refused_total` | `server` | Clients of the control socket or the metrics that were too many, too slow or talked nonsense. |
+";
 
+/// The section about Mobile IPv6, before the ready configurations.
+const MOBILE_IPV6: &str = "
+## Mobile IPv6
+
+The version of IP follows from the addresses in FILE: an agent is of Mobile IPv6 when `address` (home agent) or `home_address` (mobile node) is
+of IPv6. A host can run agents of both versions. Commands, signals, log, status, metrics and store are those of Mobile IPv4. These are the
+differences:
+
+| | |
+|---|---|
+| Home agent | The home network is on no link: routers send its packets, and those for the agent's own `address`, to this host. No interface may have that address; the daemon does not start if one has it. A home network on a link (RFC 6275 section 10.4.1) is not supported. |
+| Mobile node | It needs no agent on the links that it visits, only a router that sends router advertisements. The kernel forms the care-of addresses (SLAAC), or they are configured by hand. |
+| Correspondent node | A role of its own, `role = \"correspondent\"`: a host that takes part in route optimisation. Other hosts reach mobile nodes through the home agent. |
+| Authentication | The mobility options of RFC 4285 authenticate Binding Updates and Binding Acknowledgements; there is no IPsec. Home Test messages and prefix discovery are not protected between home agent and mobile node, so `route_optimization` and `prefix_advertisements` are off by default. |
+| Store | A file holds bindings of one version. The daemon refuses the store of a home agent of the other version and leaves it as it is. |
+| Not supported | Foreign agents (Mobile IPv6 has none), assists, the path monitor and *Bad paths*, `early_requests`, `[[policy]]`, status and metrics of each tunnel. |
+
+";
+
+const THE_FILE: &str = "
 ## The file
 
 TOML. Words are written with hyphens, keys with underscores; a key that is not listed here is an error. Durations, sizes,
 rates and percentages are text with a unit: `\"10 s\"`, `\"1480 B\"`, `\"9.6 kbit/s\"`, `\"75 %\"`. The tables `[host]`,
-`[control]`, `[metrics]` and `[log]` are for every role.
+`[control]`, `[metrics]` and `[log]` are for every role; `[host]` has fewer keys over IPv6.
 ";
+
+/// Ready configurations of Mobile IPv6, by what they are for.
+const EXAMPLES: [(&str, &str, &str); 3] = [
+    ("A home agent", "home-ipv6.toml", include_str!("../../../../examples/home-ipv6.toml")),
+    ("A mobile node", "mobile-ipv6.toml", include_str!("../../../../examples/mobile-ipv6.toml")),
+    (
+        "A correspondent node",
+        "correspondent-ipv6.toml",
+        include_str!("../../../../examples/correspondent-ipv6.toml"),
+    ),
+];
 
 /// The documentation of the daemon, as in `docs/careof-agent.md`.
 #[must_use]
 pub fn documentation_markdown() -> String {
     let reference = reference_markdown(&SECTIONS);
     // Below a heading of its own.
-    format!("{INTRODUCTION}{}", reference.replace("\n## ", "\n### "))
+    let reference = reference.replace("\n## ", "\n### ");
+    let examples =
+        EXAMPLES.map(|(what, name, text)| format!("{what}, `examples/{name}`:\n\n```toml\n{text}```\n"));
+    format!("{INTRODUCTION}{MOBILE_IPV6}{}{THE_FILE}{reference}", examples.join("\n"))
 }

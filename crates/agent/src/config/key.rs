@@ -9,7 +9,9 @@ use careof_document::decode::{Field, Reader};
 use careof_document::error::Problems;
 use careof_document::tree::quote;
 use careof_mobility::v4::{ReplayProtection, SecurityAssociation};
+use careof_mobility::v6;
 use careof_wire::mip4::{Algorithm, Spi};
+use careof_wire::mip6;
 
 use super::Source;
 use super::fields::{at_least, given, path, required};
@@ -20,6 +22,8 @@ const LEAST: usize = 16;
 const MOST: usize = 128;
 /// A key file holds a key.
 const LARGEST_FILE: u64 = 4096;
+/// What is missing where there is no Security Parameter Index.
+const NO_SPI: &str = "a security association needs its number: spi = 256";
 /// How a key is made.
 const MAKE: &str = "openssl rand -hex 16";
 
@@ -29,9 +33,8 @@ pub(super) fn security_association(
     source: Source<'_>,
     problems: &mut Problems,
 ) -> Option<SecurityAssociation> {
-    const EXPECTED: &str = "a security association needs its number: spi = 256";
     let before = problems.count();
-    let spi = required(reader, "spi", EXPECTED, problems, spi);
+    let spi = required(reader, "spi", NO_SPI, problems, |field, p| spi(field, "RFC 5944 section 1.6", p));
     let key = key(reader, source, problems);
     let algorithms = [("hmac-md5", Algorithm::HmacMd5), ("hmac-sha-256", Algorithm::HmacSha256)];
     let algorithm = given(reader, "algorithm", problems, |field, p| field.choice(&algorithms, &[], p));
@@ -43,15 +46,48 @@ pub(super) fn security_association(
     SecurityAssociation::new(spi?, algorithm.unwrap_or(Algorithm::HmacMd5), key?, replay).ok()
 }
 
-fn spi(field: &Field<'_>, problems: &mut Problems) -> Option<Spi> {
+/// The same of Mobile IPv6 (RFC 4285 section 5.1).
+pub(super) fn ipv6_security_association(
+    reader: &Reader<'_>,
+    source: Source<'_>,
+    problems: &mut Problems,
+) -> Option<v6::SecurityAssociation> {
+    let before = problems.count();
+    let spi = required(reader, "spi", NO_SPI, problems, |field, p| spi(field, "RFC 4285 section 5.1", p));
+    let key = key(reader, source, problems);
+    let algorithms =
+        [("hmac-sha-1", mip6::Algorithm::HmacSha1), ("hmac-sha-256", mip6::Algorithm::HmacSha256)];
+    let algorithm = given(reader, "algorithm", problems, |field, p| field.choice(&algorithms, &[], p));
+    let modes = [
+        ("timestamps", v6::ReplayProtection::TIMESTAMPS),
+        ("sequence-numbers", v6::ReplayProtection::SequenceNumbers),
+    ];
+    let mode = given(reader, "replay", problems, |field, p| field.choice(&modes, &[], p)).unwrap_or_default();
+    let replay = match mode {
+        v6::ReplayProtection::Timestamps { window } => {
+            v6::ReplayProtection::Timestamps { window: replay_window(reader, window, problems) }
+        }
+        v6::ReplayProtection::SequenceNumbers => {
+            if reader.knows("replay_window") {
+                reader.refuse(&["replay_window"], "sequence numbers have no window of time", problems);
+            }
+            mode
+        }
+    };
+    if problems.count() > before {
+        return None;
+    }
+    // Its errors are an SPI that is reserved and a key that is empty, which were refused above.
+    v6::SecurityAssociation::new(spi?, algorithm.unwrap_or_default(), key?, replay).ok()
+}
+
+/// `source` is where the numbers that are not for everybody are reserved.
+fn spi(field: &Field<'_>, source: &str, problems: &mut Problems) -> Option<Spi> {
     let number = field.integer(0, u64::from(u32::MAX), problems)?;
     let spi = Spi(u32::try_from(number).unwrap_or(u32::MAX));
     if spi.is_reserved() {
-        field.wrong(
-            "0 to 255 are reserved (RFC 5944 section 1.6)",
-            Some("write 256 or more".into()),
-            problems,
-        );
+        let expected = format!("0 to 255 are reserved ({source})");
+        field.wrong(expected, Some("write 256 or more".into()), problems);
         return None;
     }
     Some(spi)
@@ -69,11 +105,18 @@ fn replay(reader: &Reader<'_>, problems: &mut Problems) -> ReplayProtection {
             mode
         }
         ReplayProtection::Timestamps { window } => {
-            let least = Duration::from_secs(1);
-            let given = given(reader, "replay_window", problems, |field, p| at_least(field, least, p));
-            ReplayProtection::Timestamps { window: given.unwrap_or(window) }
+            ReplayProtection::Timestamps { window: replay_window(reader, window, problems) }
         }
     }
+}
+
+/// By how much clocks may differ: `usual` where nothing is said.
+fn replay_window(reader: &Reader<'_>, usual: Duration, problems: &mut Problems) -> Duration {
+    let least = Duration::from_secs(1);
+    if !reader.knows("replay_window") {
+        return usual;
+    }
+    given(reader, "replay_window", problems, |field, p| at_least(field, least, p)).unwrap_or(usual)
 }
 
 /// The bytes of `key` or of `key_file`.

@@ -15,7 +15,7 @@ use careof_wire::mip4::Lifetime;
 use super::Source;
 use super::agents::{at_home, interface_name, peers};
 use super::assist::assist;
-use super::fields::{address, at_least, given, lifetime, network, prefix, required, tables};
+use super::fields::{Ip, address, at_least, given, lifetime, network, prefix, required, tables};
 use super::key::security_association;
 use super::reference::{MOBILE_INTERFACE, POLICY};
 use super::service::host;
@@ -35,14 +35,7 @@ pub(super) fn mobile(
         at_home(field, address, home_network, problems)?;
         Some(address)
     });
-    let home_agent = given(reader, "home_agent", problems, |field, problems| {
-        let agent = address(field, problems)?;
-        if Some(agent) == home_address {
-            field.wrong("this is the home address", None, problems);
-            return None;
-        }
-        Some(agent)
-    });
+    let home_agent = given(reader, "home_agent", problems, |field, p| home_agent(field, home_address, p));
     let security = security_association(reader, source, problems);
     let asked = given(reader, "lifetime", problems, lifetime).unwrap_or(Lifetime::from_secs(300));
     let renew_after_percent = given(reader, "renew_after", problems, percent).unwrap_or(75);
@@ -136,7 +129,7 @@ const METHODS: [(&str, DeliveryMethod); 3] = [
 ];
 
 /// `"75 %"`, as whole percent.
-fn percent(field: &Field<'_>, problems: &mut Problems) -> Option<u8> {
+pub(super) fn percent(field: &Field<'_>, problems: &mut Problems) -> Option<u8> {
     let percent = field.probability(problems)?.get() * 100.0;
     // Through the nearest whole number: 0.07 is not exactly 7 hundredths.
     let whole = (1..=95).find(|whole| (percent - f64::from(*whole)).abs() < 1e-6);
@@ -147,7 +140,7 @@ fn percent(field: &Field<'_>, problems: &mut Problems) -> Option<u8> {
 }
 
 /// `None` is until the link goes down.
-fn keep_old(field: &Field<'_>, problems: &mut Problems) -> Option<Duration> {
+pub(super) fn keep_old(field: &Field<'_>, problems: &mut Problems) -> Option<Duration> {
     match &field.node.value {
         Value::Text(text) if text == "until-down" => None,
         Value::Text(text) if text.starts_with(|c: char| c.is_ascii_alphabetic()) => {
@@ -158,7 +151,7 @@ fn keep_old(field: &Field<'_>, problems: &mut Problems) -> Option<Duration> {
     }
 }
 
-fn selection(reader: &Reader<'_>, problems: &mut Problems) -> Selection {
+pub(super) fn selection(reader: &Reader<'_>, problems: &mut Problems) -> Selection {
     const HOLD: Duration = Duration::from_secs(5);
     let modes = [("preferred", Selection::Preferred { hold: HOLD }), ("manual", Selection::Manual)];
     let mode = given(reader, "selection", problems, |field, p| field.choice(&modes, &[], p));
@@ -190,28 +183,54 @@ fn interfaces(field: &Field<'_>, problems: &mut Problems) -> Option<Vec<(Interfa
         let reader = field.reader(&MOBILE_INTERFACE, problems)?;
         let name = interface_name(&reader, &mut names, problems);
         let care_of = given(&reader, "care_of", problems, |field, p| field.choice(&kinds, &[], p));
-        let round_trip = given(&reader, "round_trip", problems, |field, p| field.positive_duration(p));
-        let downlink = given(&reader, "rate", problems, |field, p| field.rate(p));
-        let uplink = given(&reader, "rate_up", problems, |field, p| field.rate(p)).or(downlink);
+        let path = path_properties(&reader, problems);
         let costs = [("free", false), ("metered", true)];
         let cost = given(&reader, "cost", problems, |field, p| field.choice(&costs, &[], p));
         let interface = InterfaceConfig {
             metered: cost.unwrap_or(false),
             care_of: care_of.unwrap_or_default(),
-            path: PathProperties { downlink, uplink, round_trip },
+            path,
             ..InterfaceConfig::new(InterfaceId(u16::try_from(index).ok()?))
         };
         Some((interface, name?))
     })?;
-    if interfaces.is_empty() || interfaces.len() > 32 {
-        field.wrong("a mobile node has 1 to 32 interfaces", None, problems);
-        return None;
-    }
+    a_few(field, &interfaces, problems)?;
     // The first is the best.
     for (preference, (interface, _)) in interfaces.iter_mut().rev().enumerate() {
         interface.preference = u8::try_from(preference).unwrap_or(u8::MAX);
     }
     Some(interfaces)
+}
+
+/// What is known of the path through an interface.
+pub(super) fn path_properties(reader: &Reader<'_>, problems: &mut Problems) -> PathProperties {
+    let round_trip = given(reader, "round_trip", problems, |field, p| field.positive_duration(p));
+    let downlink = given(reader, "rate", problems, |field, p| field.rate(p));
+    let uplink = given(reader, "rate_up", problems, |field, p| field.rate(p)).or(downlink);
+    PathProperties { downlink, uplink, round_trip }
+}
+
+/// Reports interfaces that are none, or more than there are routing tables for.
+pub(super) fn a_few<T>(field: &Field<'_>, interfaces: &[T], problems: &mut Problems) -> Option<()> {
+    if interfaces.is_empty() || interfaces.len() > 32 {
+        field.wrong("a mobile node has 1 to 32 interfaces", None, problems);
+        return None;
+    }
+    Some(())
+}
+
+/// The address of a home agent.
+pub(super) fn home_agent<A: Ip + PartialEq>(
+    field: &Field<'_>,
+    home_address: Option<A>,
+    problems: &mut Problems,
+) -> Option<A> {
+    let agent = address(field, problems)?;
+    if Some(agent) == home_address {
+        field.wrong("this is the home address", None, problems);
+        return None;
+    }
+    Some(agent)
 }
 
 fn policy(field: &Field<'_>, _: usize, problems: &mut Problems) -> Option<PolicyEntry> {

@@ -4,12 +4,14 @@ mod agents;
 mod assist;
 mod documentation;
 mod fields;
+mod ipv6;
 mod key;
 mod mobile;
 pub(crate) mod reference;
 mod service;
 
 use std::fs;
+use std::net::IpAddr;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
@@ -18,11 +20,12 @@ use careof_document::decode::{Field, Reader};
 use careof_document::error::{DocumentErrors, Origin, Problems};
 use careof_document::section::Section;
 use careof_document::tree::{self, Node, Table, Value};
-use careof_mobility::v4::{ForeignAgent, HomeAgent, MobileNode};
+use careof_lab::IpVersion;
+use careof_mobility::{v4, v6};
 
-use crate::{Role, Setup};
+use crate::{AnySetup, Ipv6Setup, Role, Setup};
 
-use reference::{DIALECT, FOREIGN, HOME, MOBILE};
+use reference::{CORRESPONDENT, DIALECT, FOREIGN, HOME, HOME6, MOBILE, MOBILE6};
 
 pub use documentation::documentation_markdown;
 pub(crate) use service::RUN_DIRECTORY;
@@ -31,8 +34,8 @@ pub use service::{Format, Level, Service};
 /// What a configuration file says.
 #[derive(Clone, Debug)]
 pub struct Configuration {
-    /// Which agent, with everything it needs.
-    pub setup: Setup,
+    /// Which agent of which version of IP, with everything it needs.
+    pub setup: AnySetup,
     /// How the daemon around it serves.
     pub service: Service,
 }
@@ -94,38 +97,81 @@ impl Configuration {
     /// The name of the file where a home agent keeps its bindings; `None` for other agents.
     #[must_use]
     pub fn store(&self) -> Option<PathBuf> {
-        matches!(self.setup, Setup::Home(_)).then(|| self.service.store.clone())
+        (self.setup.role() == Role::Home).then(|| self.service.store.clone())
     }
 }
 
 fn configuration(root: &Table, source: Source<'_>, problems: &mut Problems) -> Option<Configuration> {
     let role = role(root, problems)?;
-    let section: &'static Section = match role {
-        Role::Home => &HOME,
-        Role::Foreign => &FOREIGN,
-        Role::Mobile => &MOBILE,
-        // Of Mobile IPv6, which has no configuration file yet.
-        Role::Correspondent => return None,
+    let version = version(root, role, problems)?;
+    let section: &'static Section = match (role, version) {
+        (Role::Home, IpVersion::V4) => &HOME,
+        (Role::Home, IpVersion::V6) => &HOME6,
+        (Role::Foreign, _) => &FOREIGN,
+        (Role::Mobile, IpVersion::V4) => &MOBILE,
+        (Role::Mobile, IpVersion::V6) => &MOBILE6,
+        (Role::Correspondent, _) => &CORRESPONDENT,
     };
     let reader = Reader::new(root, section, (Origin::File(0), ""), problems);
     let service = service::service(&reader, source, problems);
-    let setup = match role {
-        Role::Home => agents::home(&reader, source, problems).map(Setup::Home),
-        Role::Foreign => agents::foreign(&reader, source, problems).map(Setup::Foreign),
-        Role::Mobile => mobile::mobile(&reader, source, problems).map(Setup::Mobile),
-        Role::Correspondent => None,
+    let setup = match (role, version) {
+        (Role::Home, IpVersion::V4) => agents::home(&reader, source, problems).map(Setup::Home)?.into(),
+        (Role::Foreign, _) => agents::foreign(&reader, source, problems).map(Setup::Foreign)?.into(),
+        (Role::Mobile, IpVersion::V4) => mobile::mobile(&reader, source, problems).map(Setup::Mobile)?.into(),
+        (Role::Home, IpVersion::V6) => ipv6::home(&reader, source, problems).map(Ipv6Setup::Home)?.into(),
+        (Role::Mobile, IpVersion::V6) => {
+            ipv6::mobile(&reader, source, problems).map(Ipv6Setup::Mobile)?.into()
+        }
+        (Role::Correspondent, _) => {
+            ipv6::correspondent(&reader, problems).map(Ipv6Setup::Correspondent)?.into()
+        }
     };
-    let (setup, service) = (setup?, service?);
+    let service = service?;
     try_out(&setup, problems);
     Some(Configuration { setup, service })
 }
 
+/// Of which version of IP the agent is: that of its addresses, the first of these keys that tells.
+fn version(root: &Table, role: Role, problems: &mut Problems) -> Option<IpVersion> {
+    let telling: &[&str] = match role {
+        Role::Home => &["address", "home_network"],
+        Role::Foreign => &["care_of", "address"],
+        Role::Mobile => &["home_address", "home_network", "home_agent"],
+        Role::Correspondent => return Some(IpVersion::V6),
+    };
+    let told = telling.iter().find_map(|key| {
+        let node = root.get(key)?;
+        let Value::Text(text) = &node.value else { return None };
+        let address = text.split_once('/').map_or(text.as_str(), |(address, _)| address);
+        let version = match address.parse::<IpAddr>() {
+            Ok(IpAddr::V4(_)) => IpVersion::V4,
+            Ok(IpAddr::V6(_)) => IpVersion::V6,
+            // One that is misspelt.
+            Err(_) if address.contains("::") => IpVersion::V6,
+            Err(_) => return None,
+        };
+        Some((key, node, version))
+    });
+    match told {
+        Some((key, node, IpVersion::V6)) if role == Role::Foreign => {
+            let field = Field { node, path: (*key).to_owned() };
+            let hint = "with Mobile IPv6 mobile nodes have care-of addresses of their own: any router that advertises itself will do";
+            field.wrong("foreign agents are of Mobile IPv4", Some(hint.to_owned()), problems);
+            None
+        }
+        told => Some(told.map_or(IpVersion::V4, |(_, _, version)| version)),
+    }
+}
+
 fn role(root: &Table, problems: &mut Problems) -> Option<Role> {
-    const ROLES: [(&str, Role); 3] =
-        [("home", Role::Home), ("foreign", Role::Foreign), ("mobile", Role::Mobile)];
+    const ROLES: [(&str, Role); 4] = [
+        ("home", Role::Home),
+        ("foreign", Role::Foreign),
+        ("mobile", Role::Mobile),
+        ("correspondent", Role::Correspondent),
+    ];
     let Some(node) = root.get("role") else {
-        let expected =
-            "a configuration says which agent it is for: role = \"home\", \"foreign\" or \"mobile\"";
+        let expected = "a configuration says which agent it is for: role = \"home\", \"foreign\", \"mobile\" or \"correspondent\"";
         // Who wrote [role] or forgot the key gets no list of keys that would be right in some role.
         problems.add((Origin::File(0), "role"), "nothing", expected, None);
         return None;
@@ -137,10 +183,11 @@ fn role(root: &Table, problems: &mut Problems) -> Option<Role> {
             "home-agent" | "home agent" | "ha" => Some("home"),
             "foreign-agent" | "foreign agent" | "fa" => Some("foreign"),
             "mobile-node" | "mobile node" | "mn" => Some("mobile"),
+            "correspondent-node" | "correspondent node" | "cn" => Some("correspondent"),
             _ => None,
         };
         if let Some(meant) = meant {
-            let expected = "known are \"home\", \"foreign\" and \"mobile\"";
+            let expected = "known are \"home\", \"foreign\", \"mobile\" and \"correspondent\"";
             field.wrong(expected, Some(format!("write \"{meant}\"")), problems);
             return None;
         }
@@ -149,20 +196,38 @@ fn role(root: &Table, problems: &mut Problems) -> Option<Role> {
 }
 
 /// What the agents themselves say about their configuration, for what was not found above.
-fn try_out(setup: &Setup, problems: &mut Problems) {
+fn try_out(setup: &AnySetup, problems: &mut Problems) {
     let random = RandomStream::new(0, 0, "check");
-    let fits = crate::carrier::check(setup);
-    let fits = fits.and_then(|()| match setup {
-        Setup::Home(setup) => Ok(HomeAgent::new(Instant::ZERO, setup.config.clone(), random).map(drop)?),
-        Setup::Foreign(setup) => {
-            Ok(ForeignAgent::new(Instant::ZERO, setup.config.clone(), random).map(drop)?)
-        }
-        Setup::Mobile(setup) => Ok(MobileNode::new(Instant::ZERO, setup.config.clone(), random).map(drop)?),
+    let fits = crate::carrier::check(setup).and_then(|()| match setup {
+        AnySetup::V4(setup) => try_out_ipv4(setup, random),
+        AnySetup::V6(setup) => try_out_ipv6(setup, random),
     });
     if let Err(error) = fits {
         let hint = error.remedy().map(str::to_owned);
         problems.add((Origin::File(0), ""), "a configuration that no agent takes", error.to_string(), hint);
     }
+}
+
+fn try_out_ipv4(setup: &Setup, random: RandomStream) -> Result<(), crate::Error> {
+    let start = Instant::ZERO;
+    match setup {
+        Setup::Home(setup) => v4::HomeAgent::new(start, setup.config.clone(), random).map(drop)?,
+        Setup::Foreign(setup) => v4::ForeignAgent::new(start, setup.config.clone(), random).map(drop)?,
+        Setup::Mobile(setup) => v4::MobileNode::new(start, setup.config.clone(), random).map(drop)?,
+    }
+    Ok(())
+}
+
+fn try_out_ipv6(setup: &Ipv6Setup, random: RandomStream) -> Result<(), crate::Error> {
+    let start = Instant::ZERO;
+    match setup {
+        Ipv6Setup::Home(setup) => v6::HomeAgent::new(start, setup.config.clone(), random).map(drop)?,
+        Ipv6Setup::Mobile(setup) => v6::MobileNode::new(start, setup.config.clone(), random).map(drop)?,
+        Ipv6Setup::Correspondent(setup) => {
+            v6::CorrespondentNode::new(setup.config.clone(), random).map(drop)?;
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

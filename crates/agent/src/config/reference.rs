@@ -1,16 +1,18 @@
 //! Every key of a configuration: what the parser accepts, and what `docs/careof-agent.md` prints.
 
 mod assist;
+mod ipv6;
 
 use careof_document::section::{Dialect, Key, Section, key};
 
 pub(crate) use assist::*;
+pub(crate) use ipv6::*;
 
 /// The keys of a root table: those of its role between those of all roles.
 macro_rules! root {
     ($($key:expr),* $(,)?) => {
         &[
-            key("role", "word", "required", "`\"home\"`, `\"foreign\"` or `\"mobile\"`: which agent this host is."),
+            ROLE,
             $($key,)*
             key("assist", "table or text", "`\"none\"`", "What is done for TCP connections at handovers. See `[assist]`."),
             key("host", "table", "see below", "What the agent takes of the host. See `[host]`."),
@@ -32,6 +34,12 @@ macro_rules! secured {
     };
 }
 
+const ROLE: Key = key(
+    "role",
+    "word",
+    "required",
+    "`\"home\"`, `\"foreign\"`, `\"mobile\"` or `\"correspondent\"`: which agent this host is.",
+);
 const KEY: Key = key(
     "key",
     "text",
@@ -641,7 +649,7 @@ A crash in that time would lose what is not written.",
 };
 
 /// All sections in the order of the documentation.
-pub(crate) static SECTIONS: [&Section; 23] = [
+pub(crate) static SECTIONS: [&Section; 29] = [
     &HOME,
     &FOREIGN,
     &MOBILE,
@@ -665,6 +673,12 @@ pub(crate) static SECTIONS: [&Section; 23] = [
     &METRICS,
     &LOG,
     &STORE,
+    &HOME6,
+    &MOBILE6,
+    &CORRESPONDENT,
+    &MOBILE_NODE6,
+    &MOBILE_INTERFACE6,
+    &HOST6,
 ];
 
 /// What messages say about configurations.

@@ -156,12 +156,7 @@ pub(super) fn host(reader: &Reader<'_>, problems: &mut Problems) -> HostOptions 
     let Some(reader) = reader.get("host").and_then(|field| field.reader(&HOST, problems)) else {
         return host;
     };
-    if let Some(name) = given(&reader, "tunnel_device", problems, interface) {
-        host.tunnel_device = name;
-    }
-    if let Some(mtu) = given(&reader, "tunnel_mtu", problems, |field, p| field.packet_size(576, 65_515, p)) {
-        host.tunnel_mtu = mtu;
-    }
+    host_in_common(&reader, (576, 65_515), &mut host, problems);
     if let Some(floor) =
         given(&reader, "path_mtu_floor", problems, |field, p| field.packet_size(576, 65_535, p))
     {
@@ -170,18 +165,34 @@ pub(super) fn host(reader: &Reader<'_>, problems: &mut Problems) -> HostOptions 
     if let Some(offloads) = given(&reader, "offloads", problems, |field, p| field.boolean(p)) {
         host.offloads = offloads;
     }
+    host
+}
+
+/// What agents of both versions of IP take of the host; `mtus` are the least and the most for the tunnel.
+pub(super) fn host_in_common(
+    reader: &Reader<'_>,
+    mtus: (u16, u16),
+    host: &mut HostOptions,
+    problems: &mut Problems,
+) {
+    if let Some(name) = given(reader, "tunnel_device", problems, interface) {
+        host.tunnel_device = name;
+    }
+    if let Some(mtu) = given(reader, "tunnel_mtu", problems, |field, p| field.packet_size(mtus.0, mtus.1, p))
+    {
+        host.tunnel_mtu = mtu;
+    }
     // Tables 253 to 255 are the kernel's own, and lower ones people's.
     let last = u64::from(u32::MAX - HostOptions::TABLES);
-    if let Some(table) = given(&reader, "first_table", problems, |field, p| field.integer(256, last, p)) {
+    if let Some(table) = given(reader, "first_table", problems, |field, p| field.integer(256, last, p)) {
         host.first_table = u32::try_from(table).unwrap_or(host.first_table);
     }
     // The kernel looks up its own table at 0, and main at 32766.
     let last = u64::from(32_766 - HostOptions::PRIORITIES);
-    if let Some(priority) = given(&reader, "first_priority", problems, |field, p| field.integer(1, last, p)) {
+    if let Some(priority) = given(reader, "first_priority", problems, |field, p| field.integer(1, last, p)) {
         host.first_priority = u32::try_from(priority).unwrap_or(host.first_priority);
     }
-    if let Some(set) = given(&reader, "set_kernel_parameters", problems, |field, p| field.boolean(p)) {
+    if let Some(set) = given(reader, "set_kernel_parameters", problems, |field, p| field.boolean(p)) {
         host.set_kernel_parameters = set;
     }
-    host
 }

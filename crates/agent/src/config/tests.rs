@@ -74,9 +74,35 @@ fn around(section: &'static Section) -> (String, String, String, &'static str) {
         heading if heading == METRICS.heading => (format!("{home}{node}[metrics]\n"), "", "", "metrics."),
         heading if heading == LOG.heading => (format!("{home}{node}[log]\n"), "", "", "log."),
         heading if heading == STORE.heading => (format!("{home}{node}[store]\n"), "", "", "store."),
-        other => panic!("{other} is new"),
+        other => return around_ipv6(other),
     };
     (before, keys.to_owned(), after.to_owned(), path)
+}
+
+/// The same of the tables of Mobile IPv6.
+fn around_ipv6(heading: &str) -> (String, String, String, &'static str) {
+    let node = format!("[[mobile_node]]\nhome_address = \"2001:db8:1::7\"\n{SECURITY}");
+    let network = "home_network = \"2001:db8:1::/64\"\n";
+    let home = format!("role = \"home\"\naddress = \"2001:db8:1::1\"\n{network}");
+    let mobile = format!("role = \"mobile\"\nhome_address = \"2001:db8:1::7\"\n{network}{SECURITY}");
+    let own = "[[interface]]\nname = \"eth0\"\n".to_owned();
+    let correspondent = "role = \"correspondent\"\naddress = \"2001:db8:9::2\"\n".to_owned();
+    let keys_of = |table: &str| table.split_once('\n').map_or("", |(_, keys)| keys).to_owned();
+    match heading {
+        heading if heading == HOME6.heading => (String::new(), home, node, ""),
+        heading if heading == MOBILE6.heading => (String::new(), mobile, own, ""),
+        heading if heading == CORRESPONDENT.heading => (String::new(), correspondent, String::new(), ""),
+        heading if heading == MOBILE_NODE6.heading => {
+            (format!("{home}[[mobile_node]]\n"), keys_of(&node), String::new(), "mobile_node.0.")
+        }
+        heading if heading == MOBILE_INTERFACE6.heading => {
+            (format!("{mobile}[[interface]]\n"), keys_of(&own), String::new(), "interface.0.")
+        }
+        heading if heading == HOST6.heading => {
+            (format!("{home}{node}[host]\n"), String::new(), String::new(), "host.")
+        }
+        other => panic!("{other} is new"),
+    }
 }
 
 /// What stands before the parameters of an assist.
@@ -90,7 +116,10 @@ fn assist(role: &Section, text: &str) -> Result<Option<careof_assist::Config>, S
     let before = before.replace("[host]\n", "").replace("[assist]\n", "");
     let text = format!("{before}{keys}{after}{text}");
     let read = Configuration::parse("x.toml", &text).map_err(|errors| errors.to_string())?;
-    Ok(read.setup.assist().cloned())
+    match &read.setup {
+        AnySetup::V4(setup) => Ok(setup.assist().cloned()),
+        AnySetup::V6(setup) => panic!("{setup:?}"),
+    }
 }
 
 #[test]

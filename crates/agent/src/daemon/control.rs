@@ -3,7 +3,7 @@
 //! `{"command": "status"}`, `{"command": "status", "from": "10.0.0.7"}`, `{"command": "switch", "interface": "wlan0"}`, `{"command": "drop", "address": "10.0.0.7"}`;
 //! `{"ok": ...}` or `{"error": "...", "hint": "..."}`.
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -18,7 +18,7 @@ pub(crate) enum Request {
     Status {
         /// The first of their home addresses; `None`: those with the smallest.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        from: Option<Ipv4Addr>,
+        from: Option<IpAddr>,
     },
     /// Mobile node: go to this interface.
     Switch {
@@ -28,7 +28,7 @@ pub(crate) enum Request {
     /// Home and foreign agent: end the bindings of a mobile node, or forget it as a visitor.
     Drop {
         /// Its home address.
-        address: Ipv4Addr,
+        address: IpAddr,
     },
 }
 
@@ -116,11 +116,15 @@ mod tests {
         );
         assert_eq!(
             Control::parse(b"{\"command\":\"status\",\"from\":\"10.0.0.7\"}\n"),
-            Parsed::Request(Request::Status { from: Some(Ipv4Addr::new(10, 0, 0, 7)) })
+            Parsed::Request(Request::Status { from: Some(IpAddr::from([10, 0, 0, 7])) })
         );
         assert_eq!(
             Control::parse(b"{\"command\":\"switch\",\"interface\":\"wlan0\"}\nmore"),
             Parsed::Request(Request::Switch { interface: "wlan0".to_owned() })
+        );
+        assert_eq!(
+            Control::parse(b"{\"command\":\"drop\",\"address\":\"2001:db8:1::7\"}\n"),
+            Parsed::Request(Request::Drop { address: "2001:db8:1::7".parse().unwrap() })
         );
         for nonsense in
             ["\n", "{}\n", "{\"command\":\"stop\"}\n", "[1]\n", "{\"command\":\"status\",\"x\":1}\n"]

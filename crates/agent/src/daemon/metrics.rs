@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use careof_mobility::v4::{Event, HandoverEvent};
+use careof_mobility::{HandoverEvent, HandoverPhase, v4, v6};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric as _, text};
 use prometheus_client::metrics::counter::ConstCounter;
@@ -52,14 +52,27 @@ impl Default for Tally {
 
 impl Tally {
     /// Counts what the agent told.
-    pub(crate) fn count(&mut self, event: &Event) {
-        match event {
-            Event::Handover(HandoverEvent::Registered { latency, .. }) => {
+    pub(crate) fn count(&mut self, event: &v4::Event) {
+        if let v4::Event::Handover(event) = event {
+            self.handover(&event.phase());
+        }
+    }
+
+    /// As [`Tally::count`], of an agent of Mobile IPv6.
+    pub(crate) fn count_ipv6(&mut self, event: &v6::Event) {
+        if let v6::Event::Handover(event) = event {
+            self.handover(&event.phase());
+        }
+    }
+
+    fn handover(&mut self, phase: &HandoverPhase) {
+        match phase {
+            HandoverEvent::Registered { latency, .. } => {
                 self.registered += 1;
                 self.latency.observe(latency.as_secs_f64());
             }
-            Event::Handover(HandoverEvent::Failed { .. }) => self.failed += 1,
-            Event::Handover(HandoverEvent::Initiated { reason, .. }) => {
+            HandoverEvent::Failed { .. } => self.failed += 1,
+            HandoverEvent::Initiated { reason, .. } => {
                 *self.reasons.entry(reason.name()).or_default() += 1;
             }
             _ => {}
@@ -312,7 +325,12 @@ impl Snapshot {
             "Registrations denied, by the code of the reply",
             family("denied-", "code"),
         )?;
-        const FAMILIES: [&str; 3] = ["dropped-", "denied-", "assist-"];
+        writer.counters(
+            "refused",
+            "Binding Updates refused, by the status of the acknowledgement",
+            family("refused-", "status"),
+        )?;
+        const FAMILIES: [&str; 4] = ["dropped-", "denied-", "refused-", "assist-"];
         let is_other = |name: &str| !FAMILIES.iter().any(|family| name.starts_with(family));
         let others = self.status.counters.iter().filter(|(name, _)| is_other(name));
         writer.counters(
@@ -366,15 +384,20 @@ mod tests {
     use std::net::Ipv4Addr;
     use std::time::Duration;
 
-    use careof_mobility::v4::{InterfaceId, PathProperties};
+    use careof_mobility::v4::{Event, HandoverEvent, InterfaceId, PathProperties};
 
     use super::*;
     use crate::carrier::AssistOverview;
     use crate::{AgentCounters, InterfaceStatus, StoreStatus, TunnelStatus};
 
     fn status(role: Role) -> Overview {
-        let counters =
-            [("dropped-malformed", 3), ("denied-133", 2), ("messages-received", 9), ("assist-replayed", 4)];
+        let counters = [
+            ("dropped-malformed", 3),
+            ("denied-133", 2),
+            ("refused-135", 1),
+            ("messages-received", 9),
+            ("assist-replayed", 4),
+        ];
         Overview {
             role,
             uptime_s: 1.5,
@@ -426,7 +449,7 @@ mod tests {
 
     #[test]
     fn every_line_is_of_the_format() {
-        for role in [Role::Home, Role::Foreign, Role::Mobile] {
+        for role in [Role::Home, Role::Foreign, Role::Mobile, Role::Correspondent] {
             let text = exposition(status(role), &Tally::default());
             assert!(text.ends_with("# EOF\n"), "{text}");
             let mut seen = std::collections::BTreeSet::new();
@@ -442,7 +465,7 @@ mod tests {
     #[test]
     fn every_metric_is_in_the_documentation() {
         let documentation = crate::config::documentation_markdown();
-        for role in [Role::Home, Role::Foreign, Role::Mobile] {
+        for role in [Role::Home, Role::Foreign, Role::Mobile, Role::Correspondent] {
             let text = exposition(status(role), &Tally::default());
             for line in text.lines().filter_map(|line| line.strip_prefix("# TYPE ")) {
                 let name = line.replace(" counter", "_total").replace(" gauge", "").replace(" histogram", "");
@@ -468,6 +491,7 @@ mod tests {
         for line in [
             "careof_dropped_total{cause=\"malformed\"} 3",
             "careof_denied_total{code=\"133\"} 2",
+            "careof_refused_total{status=\"135\"} 1",
             "careof_events_total{name=\"messages-received\"} 9",
             "careof_tunnel_bytes_total{here=\"192.0.2.1\",there=\"10.0.0.7\",direction=\"out\"} 5000",
             "careof_tunnelled_packets_total{direction=\"out\"} 6",

@@ -15,7 +15,7 @@ mod throttle;
 
 use std::fs::File;
 use std::io::Read as _;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 
@@ -23,7 +23,7 @@ use careof_base::{Duration, Instant, SecretStream};
 use careof_document::error::DocumentErrors;
 use careof_lab::Clock;
 use careof_lab::capabilities::{self, Capability};
-use careof_mobility::v4::Notice;
+use careof_mobility::Notice;
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::signal::{SigSet, Signal};
@@ -33,8 +33,8 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::config::{Configuration, Format};
-use crate::store::{self, Store};
-use crate::{Carrier, Hooks, Role, Status};
+use crate::store::{self, Ipv6Store, Store};
+use crate::{AnySetup, Carrier, Hooks, Role, Status};
 
 pub(crate) use control::{Answer, Request};
 
@@ -155,7 +155,7 @@ struct Daemon {
     /// What the host refused last, as it was told.
     problem: Option<String>,
     /// Addresses that the host lacks, as it was told.
-    missing: Vec<Ipv4Addr>,
+    missing: Vec<IpAddr>,
     /// Why the store takes nothing, as it was told.
     store_problem: Option<String>,
     /// systemd wants to hear from us that often.
@@ -209,8 +209,10 @@ impl Daemon {
             None => None,
         };
         let mut hooks = Hooks::default();
-        if let Some(path) = configuration.store() {
-            hooks.store = Some(Box::new(Store::open(&path)?));
+        match (configuration.store(), &configuration.setup) {
+            (Some(path), AnySetup::V4(_)) => hooks.store = Some(Box::new(Store::open(&path)?)),
+            (Some(path), AnySetup::V6(_)) => hooks.ipv6_store = Some(Box::new(Ipv6Store::open(&path)?)),
+            (None, _) => {}
         }
         let parameters = ParameterFile::beside(&service.control);
         let former = ParameterFile::open(&parameters)
@@ -366,6 +368,10 @@ impl Daemon {
         while let Some((at, event)) = self.carrier.poll_event() {
             self.tally.count(&event);
             self.reporter.event(at, &self.carrier, &event);
+        }
+        while let Some((at, event)) = self.carrier.poll_ipv6_event() {
+            self.tally.count_ipv6(&event);
+            self.reporter.ipv6_event(at, &self.carrier, &event);
         }
     }
 
@@ -529,7 +535,6 @@ impl Daemon {
         control.turn::<Control>(now, &mut |request| {
             match request {
                 Request::Status { from } => {
-                    let from = from.unwrap_or(Ipv4Addr::UNSPECIFIED);
                     return Answer::done_line(&Described {
                         status: carrier.status_part(from, STATUS_PART),
                         version: env!("CARGO_PKG_VERSION"),
@@ -608,7 +613,7 @@ fn switch(carrier: &mut Carrier, interface: &str) -> Answer {
     }
 }
 
-fn drop_mobile_node(carrier: &mut Carrier, address: Ipv4Addr) -> Answer {
+fn drop_mobile_node(carrier: &mut Carrier, address: IpAddr) -> Answer {
     match carrier.drop_mobile_node(address) {
         Ok(0) => Answer::failed(
             format!("nothing is held for {address}"),

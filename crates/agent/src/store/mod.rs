@@ -4,26 +4,33 @@
 //! back. A file that is damaged, or not ours, is refused with what to do about it. It is left as it is, unless the
 //! database could make it whole without some of the latest changes: then it is refused once, so that somebody knows.
 
+mod ipv6_record;
 mod quiet;
 mod record;
+mod stored;
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::marker::PhantomData;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 
-use careof_mobility::v4::MobileNodeRecord;
+use careof_mobility::{v4, v6};
 use redb::{
     Database, DatabaseError, ReadableDatabase as _, ReadableTable as _, StorageError, TableDefinition,
+    TableHandle as _,
 };
 
 use crate::{BindingStore, StoreError};
 
+pub use stored::Stored;
+
 /// What the file is, and in which edition it is written.
 const ABOUT: TableDefinition<'_, &str, &str> = TableDefinition::new("about");
-/// By home address, what is known of its mobile node.
-const MOBILE_NODES: TableDefinition<'_, u32, &[u8]> = TableDefinition::new("mobile nodes");
+
+/// Records as they are written, each with the bits of its home address.
+type Rows<Bits> = Vec<(Bits, Vec<u8>)>;
 
 const CONTENT: &str = "content";
 const OURS: &str = "careof: bindings of a home agent";
@@ -45,15 +52,22 @@ pub struct OpenError {
     pub remedy: Option<String>,
 }
 
+/// The bindings of a home agent of Mobile IPv4.
+pub type Store = StoreOf<v4::MobileNodeRecord>;
+
+/// The bindings of a home agent of Mobile IPv6.
+pub type Ipv6Store = StoreOf<v6::MobileNodeRecord>;
+
 /// A home agent's bindings in a file. Only one process can have it open.
 #[derive(Debug)]
-pub struct Store {
+pub struct StoreOf<R: Stored> {
     path: PathBuf,
     /// `None` after a failure: the file is opened again when it is next needed.
     database: Option<Database>,
+    records: PhantomData<fn() -> R>,
 }
 
-impl Store {
+impl<R: Stored> StoreOf<R> {
     /// Opens the store in the file `path`, and makes file and directory if there are none.
     ///
     /// # Errors
@@ -62,18 +76,18 @@ impl Store {
         let error =
             |problem: String, remedy: Option<String>| OpenError { path: path.to_owned(), problem, remedy };
         if !path.try_exists().map_err(|found| refused(path, &found))? {
-            create(path).map_err(|failure| match failure {
+            create::<R>(path).map_err(|failure| match failure {
                 Failure::Io(found) => refused(path, &found),
                 Failure::Database(problem) => error(problem, None),
             })?;
         }
         let whole = unharmed(|| {
             let mut database = open(path)?;
-            check(&mut database, path)?;
+            check::<R>(&mut database, path)?;
             Ok(database)
         });
         let database = whole.unwrap_or_else(|what| Err(damaged(path, &what)))?;
-        Ok(Self { path: path.to_owned(), database: Some(database) })
+        Ok(Self { path: path.to_owned(), database: Some(database), records: PhantomData })
     }
 
     /// The open database; after a failure it is opened anew, for the failed one takes no more transactions.
@@ -96,24 +110,24 @@ impl Store {
     }
 }
 
-impl Drop for Store {
+impl<R: Stored> Drop for StoreOf<R> {
     fn drop(&mut self) {
         self.close();
     }
 }
 
-impl BindingStore for Store {
-    fn save(&mut self, record: &MobileNodeRecord) -> Result<(), StoreError> {
+impl<R: Stored> BindingStore<R> for StoreOf<R> {
+    fn save(&mut self, record: &R) -> Result<(), StoreError> {
         self.save_all(std::slice::from_ref(record))
     }
 
     /// All of them or none.
-    fn save_all(&mut self, records: &[MobileNodeRecord]) -> Result<(), StoreError> {
+    fn save_all(&mut self, records: &[R]) -> Result<(), StoreError> {
         let database = self.database()?;
         let saved = unharmed(|| {
-            write(database, |nodes| {
+            write::<R>(database, |nodes| {
                 for record in records {
-                    nodes.insert(record.home_address.to_bits(), record::encode(record).as_slice())?;
+                    nodes.insert(record.bits(), record.encode().as_slice())?;
                 }
                 Ok(())
             })
@@ -123,15 +137,15 @@ impl BindingStore for Store {
             .map_err(|error| self.failed("write to", &error))
     }
 
-    fn load(&mut self) -> Result<Vec<MobileNodeRecord>, StoreError> {
+    fn load(&mut self) -> Result<Vec<R>, StoreError> {
         let database = self.database()?;
-        let read = unharmed(|| read(database)).unwrap_or_else(|what| Err(redb::Error::Corrupted(what)));
+        let read = unharmed(|| read::<R>(database)).unwrap_or_else(|what| Err(redb::Error::Corrupted(what)));
         let stored = read.map_err(|error| self.failed("read", &error))?;
-        let decode = |(key, bytes): &(u32, Vec<u8>)| {
-            let home_address = std::net::Ipv4Addr::from_bits(*key);
-            let record = record::decode(bytes).and_then(|record| {
-                let agrees = record.home_address == home_address;
-                if agrees { Ok(record) } else { Err(format!("it is of {}", record.home_address)) }
+        let decode = |(key, bytes): &(R::Bits, Vec<u8>)| {
+            let home_address = R::shown(*key);
+            let record = R::decode(bytes).and_then(|record| {
+                let other = R::shown(record.bits());
+                if other == home_address { Ok(record) } else { Err(format!("it is of {other}")) }
             });
             record.map_err(|error| {
                 StoreError(format!(
@@ -165,7 +179,7 @@ impl From<io::Error> for Failure {
 }
 
 /// Makes an empty store. It gets its name when it is whole, so that a crash leaves none or a good one.
-fn create(path: &Path) -> Result<(), Failure> {
+fn create<R: Stored>(path: &Path) -> Result<(), Failure> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
     let mut unfinished = path.as_os_str().to_owned();
@@ -185,7 +199,7 @@ fn create(path: &Path) -> Result<(), Failure> {
             let mut about = transaction.open_table(ABOUT)?;
             about.insert(CONTENT, OURS)?;
             about.insert(EDITION, PRESENT_EDITION)?;
-            transaction.open_table(MOBILE_NODES)?;
+            transaction.open_table(R::TABLE)?;
         }
         transaction.commit()?;
         Ok(())
@@ -265,7 +279,7 @@ fn damaged(path: &Path, what: &str) -> OpenError {
 }
 
 /// Whether the file is whole and ours.
-fn check(database: &mut Database, path: &Path) -> Result<(), OpenError> {
+fn check<R: Stored>(database: &mut Database, path: &Path) -> Result<(), OpenError> {
     match database.check_integrity() {
         Ok(true) => {}
         Ok(false) => {
@@ -275,14 +289,21 @@ fn check(database: &mut Database, path: &Path) -> Result<(), OpenError> {
         }
         Err(error) => return Err(damaged(path, &error.to_string())),
     }
-    let about = || -> Result<(Option<String>, Option<String>), redb::Error> {
-        let about = database.begin_read()?.open_table(ABOUT)?;
+    let about = || -> Result<(Option<String>, Option<String>, bool), redb::Error> {
+        let transaction = database.begin_read()?;
+        let about = transaction.open_table(ABOUT)?;
         let value = |key| about.get(key).map(|found| found.map(|guard| guard.value().to_owned()));
-        Ok((value(CONTENT)?, value(EDITION)?))
+        let has_table = transaction.list_tables()?.any(|table| table.name() == R::TABLE.name());
+        Ok((value(CONTENT)?, value(EDITION)?, has_table))
     };
     match about() {
-        Ok((Some(content), Some(edition))) if content == OURS => match edition.as_str() {
-            PRESENT_EDITION => Ok(()),
+        Ok((Some(content), Some(edition), has_table)) if content == OURS => match edition.as_str() {
+            PRESENT_EDITION if has_table => Ok(()),
+            PRESENT_EDITION => Err(OpenError {
+                path: path.to_owned(),
+                problem: "it is of a home agent of the other version of IP".to_owned(),
+                remedy: Some("move the file away, or name another [store] directory".to_owned()),
+            }),
             later => Err(OpenError {
                 path: path.to_owned(),
                 problem: format!("it is of edition {later:?}, this program writes {PRESENT_EDITION:?}"),
@@ -296,20 +317,21 @@ fn check(database: &mut Database, path: &Path) -> Result<(), OpenError> {
     }
 }
 
-fn write(
+fn write<R: Stored>(
     database: &Database,
-    change: impl FnOnce(&mut redb::Table<'_, u32, &[u8]>) -> Result<(), redb::Error>,
+    change: impl FnOnce(&mut redb::Table<'_, R::Bits, &'static [u8]>) -> Result<(), redb::Error>,
 ) -> Result<(), redb::Error> {
     let mut transaction = database.begin_write()?;
     // So that a crash in the middle cannot lead to the state before the one that was promised.
     transaction.set_two_phase_commit(true);
-    change(&mut transaction.open_table(MOBILE_NODES)?)?;
+    change(&mut transaction.open_table(R::TABLE)?)?;
     transaction.commit()?;
     Ok(())
 }
 
-fn read(database: &Database) -> Result<Vec<(u32, Vec<u8>)>, redb::Error> {
-    let nodes = database.begin_read()?.open_table(MOBILE_NODES)?;
+/// All records, as they are written.
+fn read<R: Stored>(database: &Database) -> Result<Rows<R::Bits>, redb::Error> {
+    let nodes = database.begin_read()?.open_table(R::TABLE)?;
     let mut all = Vec::new();
     for entry in nodes.iter()? {
         let (key, value) = entry?;

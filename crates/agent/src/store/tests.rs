@@ -1,8 +1,10 @@
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
-use careof_mobility::v4::{BindingRecord, EncapsulationChoice, NtpTime, ReplayGuard};
+use careof_mobility::v4::{BindingRecord, EncapsulationChoice, MobileNodeRecord, NtpTime, ReplayGuard};
+use careof_mobility::v6;
 use careof_wire::mip4::{Identification, Lifetime, Spi};
+use careof_wire::mip6;
 use proptest::prelude::*;
 
 use super::*;
@@ -51,6 +53,28 @@ fn record() -> impl Strategy<Value = MobileNodeRecord> {
     })
 }
 
+fn ipv6_record() -> impl Strategy<Value = v6::MobileNodeRecord> {
+    let binding = any::<(u128, Option<u16>, u16, u64, u16, bool)>().prop_map(
+        |(care_of, id, lifetime, expires, sequence, link_local)| v6::HomeRegistrationRecord {
+            care_of: Ipv6Addr::from_bits(care_of),
+            id: id.map(mip6::BindingId),
+            lifetime: mip6::Lifetime::from_units(lifetime),
+            expires: NtpTime::from_bits(expires),
+            sequence: mip6::SequenceNumber(sequence),
+            link_local,
+        },
+    );
+    let bindings = proptest::collection::vec(binding, 0..4);
+    (0_u128..6, bindings, any::<(Option<u16>, Option<u64>)>()).prop_map(
+        |(host, bindings, (sequence, latest))| v6::MobileNodeRecord {
+            home_address: Ipv6Addr::from_bits((0x2001_0db8 << 96) + host),
+            bindings,
+            sequence: sequence.map(mip6::SequenceNumber),
+            latest: latest.map(NtpTime::from_bits),
+        },
+    )
+}
+
 fn simple(host: u8) -> MobileNodeRecord {
     MobileNodeRecord {
         home_address: Ipv4Addr::new(192, 0, 2, host),
@@ -70,6 +94,12 @@ proptest! {
     #[test]
     fn no_bytes_make_the_decoder_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         let _ = record::decode(&bytes);
+        let _ = ipv6_record::decode(&bytes);
+    }
+
+    #[test]
+    fn what_is_encoded_of_mobile_ipv6_decodes_the_same(record in ipv6_record()) {
+        prop_assert_eq!(ipv6_record::decode(&ipv6_record::encode(&record)), Ok(record));
     }
 }
 
@@ -78,21 +108,41 @@ proptest! {
 
     #[test]
     fn a_store_is_a_map_that_outlives_its_process(records in proptest::collection::vec((record(), any::<bool>()), 1..12)) {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("deep/home.redb");
-        let mut store = Store::open(&path).unwrap();
-        let mut expected = std::collections::BTreeMap::new();
-        for (record, reopen) in records {
-            store.save(&record).unwrap();
-            expected.insert(record.home_address, record);
-            if reopen {
-                drop(store);
-                store = Store::open(&path).unwrap();
-            }
-            let loaded = store.load().unwrap();
-            prop_assert_eq!(&loaded, &expected.values().cloned().collect::<Vec<_>>());
-        }
+        is_a_map(records);
     }
+
+    #[test]
+    fn a_store_of_mobile_ipv6_is_one_too(records in proptest::collection::vec((ipv6_record(), any::<bool>()), 1..12)) {
+        is_a_map(records);
+    }
+}
+
+/// Saves records, opens the store anew where that is said, and looks whether the latest of each mobile node is there.
+fn is_a_map<R: Stored + Clone + PartialEq + std::fmt::Debug>(records: Vec<(R, bool)>) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("deep/home.redb");
+    let mut store = StoreOf::<R>::open(&path).unwrap();
+    let mut expected = std::collections::BTreeMap::new();
+    for (record, reopen) in records {
+        store.save(&record).unwrap();
+        expected.insert(R::shown(record.bits()), record);
+        if reopen {
+            drop(store);
+            store = StoreOf::open(&path).unwrap();
+        }
+        let loaded = store.load().unwrap();
+        assert_eq!(loaded, expected.values().cloned().collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn a_store_of_the_other_version_of_ip_is_refused_and_left_as_it_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("home.redb");
+    Store::open(&path).unwrap().save(&simple(1)).unwrap();
+    let error = Ipv6Store::open(&path).unwrap_err();
+    assert_eq!(error.problem, "it is of a home agent of the other version of IP");
+    assert_eq!(Store::open(&path).unwrap().load().unwrap(), [simple(1)]);
 }
 
 #[test]

@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use careof_agent::config::{Configuration, Format, Level};
-use careof_agent::{HomeNetwork, Setup};
+use careof_agent::{AnySetup, HomeNetwork, Ipv6Setup, Setup};
 use careof_base::DataRate;
 use careof_mobility::v4::{DeliveryMethod, ReplayProtection, Selection};
+use careof_mobility::v6;
 use careof_wire::mip4::{Algorithm, Lifetime};
+use careof_wire::mip6;
 use proptest::prelude::*;
 
 const KEY: &str = "8f1c2a77d09be43516a0c7f92e5d3b48";
@@ -35,8 +37,41 @@ fn mobile(more: &str) -> String {
     )
 }
 
+/// A home agent of Mobile IPv6.
+fn home6(more: &str) -> String {
+    format!(
+        "role = \"home\"\naddress = \"2001:db8:1::1\"\nhome_network = \"2001:db8:1::/64\"\n{more}\n\
+         [[mobile_node]]\nhome_address = \"2001:db8:1::7\"\nspi = 256\nkey = \"{KEY}\"\n"
+    )
+}
+
+fn mobile6(more: &str) -> String {
+    format!(
+        "role = \"mobile\"\nhome_address = \"2001:db8:1::7\"\nhome_network = \"2001:db8:1::/64\"\n\
+         home_agent = \"2001:db8:1::1\"\nspi = 256\nkey = \"{KEY}\"\n{more}\n[[interface]]\nname = \"eth0\"\n"
+    )
+}
+
+fn correspondent(more: &str) -> String {
+    format!("role = \"correspondent\"\naddress = \"2001:db8:9::2\"\n{more}\n")
+}
+
 fn read(text: &str) -> Configuration {
     Configuration::parse("/etc/careof/x.toml", text).unwrap_or_else(|errors| panic!("{errors}\n{text}"))
+}
+
+fn ipv4(configuration: &Configuration) -> &Setup {
+    match &configuration.setup {
+        AnySetup::V4(setup) => setup,
+        AnySetup::V6(setup) => panic!("{setup:?}"),
+    }
+}
+
+fn ipv6(configuration: &Configuration) -> &Ipv6Setup {
+    match &configuration.setup {
+        AnySetup::V6(setup) => setup,
+        AnySetup::V4(setup) => panic!("{setup:?}"),
+    }
 }
 
 fn complaint(text: &str) -> String {
@@ -49,7 +84,7 @@ fn complaint(text: &str) -> String {
 #[test]
 fn a_small_file_is_whole() {
     let configuration = read(&home(""));
-    let Setup::Home(setup) = &configuration.setup else { panic!() };
+    let Setup::Home(setup) = ipv4(&configuration) else { panic!() };
     assert_eq!(setup.config.max_lifetime, Lifetime::from_secs(1800));
     assert_eq!(setup.devices[0].name, "eth0");
     assert_eq!(setup.home_network, HomeNetwork::Link);
@@ -67,11 +102,11 @@ fn a_small_file_is_whole() {
     assert_eq!((service.metrics, service.level, service.format), (None, Level::Info, Format::Text));
 
     let configuration = read(&foreign(""));
-    let Setup::Foreign(setup) = &configuration.setup else { panic!() };
+    let Setup::Foreign(setup) = ipv4(&configuration) else { panic!() };
     assert_eq!(setup.config.address, setup.config.care_of_addresses[0]);
     assert_eq!(configuration.store(), None);
 
-    let Setup::Mobile(setup) = read(&mobile("")).setup else { panic!() };
+    let Setup::Mobile(setup) = ipv4(&read(&mobile(""))).clone() else { panic!() };
     assert_eq!(setup.config.selection, Selection::Preferred { hold: Duration::from_secs(5) });
     assert_eq!(setup.config.keep_old, Some(Duration::from_secs(2)));
     assert!(setup.config.reverse_tunnel);
@@ -95,7 +130,7 @@ fn everything_can_be_said() {
          [[foreign_agent]]\naddress = \"198.51.100.1\"\nspi = 300\nkey = \"48f1c2a77d09be43516a0c7f92e5d3b4\"\n",
     );
     let configuration = read(&text);
-    let Setup::Home(setup) = &configuration.setup else { panic!() };
+    let Setup::Home(setup) = ipv4(&configuration) else { panic!() };
     assert_eq!(setup.home_network, HomeNetwork::Routed);
     assert_eq!(setup.config.max_lifetime, Lifetime::INFINITE);
     assert!(setup.config.gre && !setup.config.minimal_encapsulation);
@@ -121,7 +156,7 @@ fn everything_can_be_said() {
          [[home_agent]]\naddress = \"192.0.2.1\"\nspi = 300\nkey = \"48f1c2a77d09be43516a0c7f92e5d3b4\"\n\
          [[mobile_node]]\naddress = \"192.0.2.10\"\nspi = 300\nkey = \"48f1c2a77d09be43516a0c7f92e5d3b4\"\n",
     );
-    let Setup::Foreign(setup) = read(&text).setup else { panic!() };
+    let Setup::Foreign(setup) = ipv4(&read(&text)).clone() else { panic!() };
     assert_eq!(setup.config.admitted.as_ref().map(Vec::len), Some(1));
     assert!(setup.config.registration_required && !setup.config.encapsulating_delivery);
     let shares = [
@@ -139,7 +174,7 @@ fn everything_can_be_said() {
          [[interface]]\nname = \"wlan0\"\ncare_of = \"prefer-foreign-agent\"\nround_trip = \"700 ms\"\n\
          rate = \"2 Mbit/s\"\nrate_up = \"64 kbit/s\"\ncost = \"metered\"\n",
     );
-    let Setup::Mobile(setup) = read(&text).setup else { panic!() };
+    let Setup::Mobile(setup) = ipv4(&read(&text)).clone() else { panic!() };
     let metered: Vec<_> = setup.config.interfaces.iter().map(|one| one.metered).collect();
     assert_eq!(metered, [true, false]);
     let names: Vec<_> = setup.devices.iter().map(|device| device.name.as_str()).collect();
@@ -151,9 +186,9 @@ fn everything_can_be_said() {
     assert_eq!(path.uplink, Some(DataRate::from_kilobits_per_second(64)));
     assert_eq!(path.round_trip, Some(Duration::from_millis(700)));
     assert!(setup.config.report_paths && !setup.config.path_monitor);
-    let Setup::Mobile(stays) = read(&mobile("leave_bad_paths = false\n")).setup else { panic!() };
+    let Setup::Mobile(stays) = ipv4(&read(&mobile("leave_bad_paths = false\n"))).clone() else { panic!() };
     assert!(stays.config.path_monitor && !stays.config.leave_bad_paths);
-    let Setup::Mobile(usual) = read(&mobile("")).setup else { panic!() };
+    let Setup::Mobile(usual) = ipv4(&read(&mobile(""))).clone() else { panic!() };
     assert!(usual.config.leave_bad_paths && usual.config.interfaces.iter().all(|one| !one.metered));
     assert_eq!(setup.config.renew_after_percent, 50);
     assert_eq!(setup.config.keep_old, None);
@@ -174,10 +209,13 @@ fn mistakes() -> Vec<(String, &'static str)> {
         ("role = ".into(), "x.toml:1:8"),
         (
             "role = \"ha\"".into(),
-            "found \"ha\"; known are \"home\", \"foreign\" and \"mobile\"\n  hint: write \"home\"",
+            "found \"ha\"; known are \"home\", \"foreign\", \"mobile\" and \"correspondent\"\n  hint: write \"home\"",
         ),
         ("role = \"hone\"".into(), "did you mean \"home\"?"),
-        ("role = 1".into(), "role: found 1; it must be \"home\", \"foreign\" or \"mobile\""),
+        (
+            "role = 1".into(),
+            "role: found 1; it must be \"home\", \"foreign\", \"mobile\" or \"correspondent\"",
+        ),
         (
             home("adress = \"192.0.2.1\""),
             "x.toml:5:1: adress: found an unknown key; a home agent has the keys",
@@ -192,7 +230,14 @@ fn mistakes() -> Vec<(String, &'static str)> {
         (without(home(""), "address"), "address: found nothing; a home agent needs its address"),
         (without(home(""), "interface"), "a home agent needs the interface to its home network"),
         (home("").replace("\"192.0.2.1\"", "\"192.0.2.1/24\""), "write \"192.0.2.1\", without the length"),
-        (home("").replace("\"192.0.2.1\"", "\"2001:db8::1\""), "this version speaks Mobile IPv4"),
+        (
+            home("").replace("192.0.2.0/24", "2001:db8::/64"),
+            "it must be an IPv4 prefix, such as \"192.0.2.0/24\"\n  hint: the other addresses of this configuration are of IPv4",
+        ),
+        (
+            mobile("").replace("home_agent = \"192.0.2.1\"", "home_agent = \"2001:db8::1\""),
+            "it must be an IPv4 address, such as \"192.0.2.1\"\n  hint: the other addresses of this configuration are of IPv4",
+        ),
         (home("").replace("\"192.0.2.1\"", "\"224.0.0.1\""), "no host on a network can have this address"),
         (home("").replace("192.0.2.0/24", "192.0.2.7/24"), "hint: write \"192.0.2.0/24\""),
         (home("").replace("192.0.2.0/24", "0.0.0.0/0"), "a home network is not everything"),
@@ -305,9 +350,194 @@ fn mistakes() -> Vec<(String, &'static str)> {
     ]
 }
 
+/// The same of agents of Mobile IPv6.
+fn mistakes_of_ipv6() -> Vec<(String, &'static str)> {
+    let without = |text: String, line: &str| {
+        text.lines().filter(|l| !l.starts_with(line)).map(|l| format!("{l}\n")).collect()
+    };
+    let home_with = |what: &str, other: &str| home6("").replace(what, other);
+    let mobile_with = |what: &str, other: &str| mobile6("").replace(what, other);
+    let of_ipv6 = "hint: the other addresses of this configuration are of IPv6";
+    vec![
+        // Roles.
+        ("role = \"cn\"".into(), "write \"correspondent\""),
+        (
+            foreign("").replace("198.51.100.1", "2001:db8::1"),
+            "x.toml:2:11: care_of: found \"2001:db8::1\"; foreign agents are of Mobile IPv4\n  hint: with Mobile IPv6",
+        ),
+        (correspondent("").replace("2001:db8:9::2", "192.0.2.1"), of_ipv6),
+        (
+            without(correspondent(""), "address"),
+            "address: found nothing; a correspondent node needs its address",
+        ),
+        // Addresses and networks.
+        (home_with("2001:db8:1::/64", "192.0.2.0/24"), of_ipv6),
+        (mobile_with("home_agent = \"2001:db8:1::1\"", "home_agent = \"192.0.2.1\""), of_ipv6),
+        (home_with("2001:db8:1::/64", "2001:db8:1::9/64"), "hint: write \"2001:db8:1::/64\""),
+        (home_with("2001:db8:1::/64", "2001:db8:1::"), "hint: give its length, as \"2001:db8:1::/64\""),
+        (home_with("2001:db8:1::/64", "2001:db8:1::/129"), "it must be an IPv6 prefix, such as"),
+        (home_with("2001:db8:1::/64", "::/0"), "the prefix of a home network has 1 to 120 bits"),
+        (
+            home_with("\"2001:db8:1::1\"", "\"2001:db8:1::1/64\""),
+            "write \"2001:db8:1::1\", without the length",
+        ),
+        (
+            home_with("\"2001:db8:1::1\"", "\"fe80::1\""),
+            "no host can be reached by this address beyond its link",
+        ),
+        (
+            home_with("\"2001:db8:1::1\"", "\"ff02::1\""),
+            "no host can be reached by this address beyond its link",
+        ),
+        (home_with("\"2001:db8:1::1\"", "\"2001:db8:1::g\""), "it must be an IPv6 address, such as"),
+        (home_with("2001:db8:1::7", "2001:db8:2::7"), "it must be in the home network 2001:db8:1::/64"),
+        (home_with("2001:db8:1::7", "2001:db8:1::"), "it is the address of all routers of 2001:db8:1::/64"),
+        (home_with("2001:db8:1::7", "2001:db8:1::1"), "this is the home agent's own address"),
+        (
+            mobile_with("2001:db8:1::1", "2001:db8:1::7"),
+            "home_agent: found \"2001:db8:1::7\"; this is the home address",
+        ),
+        (without(mobile6(""), "home_network"), "a mobile node needs its home network"),
+        // Keys.
+        (home_with("spi = 256", "spi = 7"), "0 to 255 are reserved (RFC 4285 section 5.1)"),
+        (
+            home_with("spi =", "algorithm = \"hmac-md5\"\nspi ="),
+            "known are \"hmac-sha-1\" and \"hmac-sha-256\"",
+        ),
+        (mobile6("replay_window = \"7 s\""), "hint: write it in the home agent's file"),
+        (mobile6("replay = \"nonces\""), "known are \"timestamps\" and \"sequence-numbers\""),
+        (
+            home_with("spi =", "replay = \"sequence-numbers\"\nreplay_window = \"7 s\"\nspi ="),
+            "sequence numbers have no window of time",
+        ),
+        (without(mobile6(""), "key"), "key_file: found nothing; a security association needs its key"),
+        (mobile6("identifier = \"a laptop\""), "it must be a network access identifier"),
+        // What is of Mobile IPv4, or not there yet.
+        (home6("delivery = \"proxy-ndp\""), "a home network of Mobile IPv6 on a link is not supported"),
+        (home6("interface = \"eth0\""), "hint: leave it out: the home network is on no link"),
+        (
+            home6("assist = \"default\""),
+            "x.toml:4:1: assist: found an unknown key; a home agent of Mobile IPv6 has the keys",
+        ),
+        (home6("assist = \"default\""), "hint: assists are for Mobile IPv4 so far"),
+        (mobile6("assist = \"default\""), "hint: assists are for Mobile IPv4 so far"),
+        (mobile6("path_monitor = true"), "hint: there is no path monitor over IPv6 yet"),
+        (mobile6("routing = \"triangle\""), "for the direct path write `route_optimization`"),
+        (mobile6("[[foreign_agent]]"), "Mobile IPv6 has no foreign agents"),
+        (
+            mobile_with("name = \"eth0\"", "name = \"eth0\"\ncare_of = \"foreign-agent\""),
+            "interface.0.care_of: found an unknown key",
+        ),
+        (mobile6("host = { offloads = false }"), "the device of Mobile IPv6 takes packets one by one"),
+        (correspondent("spi = 256"), "hint: leave it out: mobile nodes prove by themselves who they are"),
+        (correspondent("store = {}"), "a correspondent node keeps nothing"),
+        // Times and sizes.
+        (home6("max_lifetime = \"infinity\""), "a duration is a number and a unit"),
+        (home6("max_lifetime = \"10 s\""), "a multiple of 4 s, at most 262140 s\n  hint: write \"8 s\""),
+        (correspondent("max_lifetime = \"10 min\""), "at most 420 s\n  hint: write \"420 s\""),
+        (mobile6("host = { tunnel_mtu = 1200 }"), "it must lie between 1280 and 65495 bytes"),
+        (mobile6("selection = \"manual\"\nhold = \"1 s\""), "goes back to nothing by itself"),
+        (
+            format!("{}[[interface]]\nname = \"eth0\"\n", mobile6("")),
+            "interface.1.name: found \"eth0\"; an interface of this name is there already",
+        ),
+    ]
+}
+
+#[test]
+fn a_small_file_of_ipv6_is_whole() {
+    let configuration = read(&home6(""));
+    let Ipv6Setup::Home(setup) = ipv6(&configuration) else { panic!() };
+    assert_eq!(setup.config.address.to_string(), "2001:db8:1::1");
+    assert_eq!(setup.config.prefixes[0].prefix.to_string(), "2001:db8:1::/64");
+    assert_eq!(setup.config.max_lifetime.duration(), Duration::from_secs(1800));
+    assert_eq!(setup.config.prefix_advertisements, None, "nothing protects them");
+    let security = &setup.config.mobile_nodes[0].security[0];
+    assert_eq!(security.algorithm(), mip6::Algorithm::HmacSha1);
+    assert_eq!(security.replay(), v6::ReplayProtection::TIMESTAMPS);
+    assert_eq!(security.key().first(), Some(&0x8f));
+    assert_eq!((setup.host.tunnel_device.as_str(), setup.host.tunnel_mtu), ("careof6", 1460));
+    assert_eq!(configuration.service.control, Path::new("/run/careof/x.sock"));
+    assert_eq!(configuration.store(), Some(PathBuf::from("/var/lib/careof/x.redb")));
+
+    let configuration = read(&mobile6(""));
+    let Ipv6Setup::Mobile(setup) = ipv6(&configuration) else { panic!() };
+    assert_eq!(setup.config.home_agent.map(|agent| agent.to_string()), Some("2001:db8:1::1".to_owned()));
+    assert_eq!(setup.config.selection, Selection::Preferred { hold: Duration::from_secs(5) });
+    assert_eq!(setup.config.keep_old, Some(Duration::from_secs(2)));
+    assert_eq!((setup.config.route_optimization, setup.config.report_paths), (None, true));
+    assert_eq!(configuration.store(), None);
+
+    let Ipv6Setup::Correspondent(setup) = ipv6(&read(&correspondent(""))).clone() else { panic!() };
+    assert_eq!(setup.config.max_lifetime.duration(), Duration::from_secs(420));
+    assert!(setup.config.route_optimization);
+}
+
+#[test]
+fn everything_can_be_said_over_ipv6() {
+    let other = KEY.chars().rev().collect::<String>();
+    let configuration = read(&home6(&format!(
+        "delivery = \"routed\"\nmax_lifetime = \"100 s\"\nmax_bindings = 5\nmax_bindings_per_node = 1\n\
+         late_reverse_tunnel = \"0 s\"\nrefresh_advice = \"80 %\"\nprefix_advertisements = true\n\
+         host = {{ tunnel_device = \"tun7\", tunnel_mtu = 1400, first_table = 1000, first_priority = 99, \
+         set_kernel_parameters = false }}\n\
+         control = {{ socket = \"here.sock\" }}\nmetrics = {{ listen = \"[::1]:7\" }}\n\
+         log = {{ level = \"debug\", format = \"json\" }}\nstore = {{ directory = \"/srv\" }}\n\
+         [[mobile_node]]\nhome_address = \"2001:db8:1::7\"\nspi = 257\nkey = \"{other}\"\nalgorithm = \"hmac-sha-256\"\n\
+         replay = \"sequence-numbers\"\nidentifier = \"laptop@example.org\"\n\
+         [[mobile_node]]\nhome_address = \"2001:db8:1::8\"\nspi = 256\nkey = \"{other}\"\npermitted = false\n\
+         replay_window = \"20 s\""
+    )));
+    let Ipv6Setup::Home(setup) = ipv6(&configuration) else { panic!() };
+    let config = &setup.config;
+    assert_eq!((config.max_bindings, config.max_bindings_per_node), (5, 1));
+    assert_eq!((config.late_reverse_tunnel, config.refresh_advice_percent), (Duration::ZERO, Some(80)));
+    assert!(config.prefix_advertisements.is_some());
+    let [one, other] = config.mobile_nodes.as_slice() else { panic!("{:?}", config.mobile_nodes) };
+    assert_eq!(one.security.len(), 2, "two keys of one node");
+    assert_eq!(one.security[0].algorithm(), mip6::Algorithm::HmacSha256);
+    assert_eq!(one.security[0].replay(), v6::ReplayProtection::SequenceNumbers);
+    assert_eq!(one.identifier.as_ref().map(|known| known.identifier()), Some(&b"laptop@example.org"[..]));
+    assert!(one.permitted && !other.permitted);
+    let window = Duration::from_secs(20);
+    assert_eq!(other.security[0].replay(), v6::ReplayProtection::Timestamps { window });
+    assert_eq!((setup.host.tunnel_device.as_str(), setup.host.tunnel_mtu), ("tun7", 1400));
+    assert_eq!((setup.host.first_table, setup.host.first_priority), (1000, 99));
+    assert!(!setup.host.set_kernel_parameters);
+    assert_eq!(configuration.store(), Some(PathBuf::from("/srv/x.redb")));
+
+    let text = mobile6(
+        "lifetime = \"40 s\"\nrenew_after = \"50 %\"\nattempts = 3\nroute_optimization = true\nkeep_old = \"until-down\"\n\
+         simultaneous_bindings = true\nreport_paths = false\nselection = \"manual\"\nidentifier = \"x@y\"\n\
+         [[interface]]\nname = \"wlan0\"\nround_trip = \"700 ms\"\nrate = \"2 Mbit/s\"\nrate_up = \"64 kbit/s\"\n",
+    );
+    let text = text.replace("home_agent = \"2001:db8:1::1\"\n", "");
+    let Ipv6Setup::Mobile(setup) = ipv6(&read(&text)).clone() else { panic!() };
+    let config = setup.config;
+    assert_eq!((config.home_agent, config.keep_old, config.selection), (None, None, Selection::Manual));
+    assert_eq!((config.lifetime.duration(), config.renew_after_percent), (Duration::from_secs(40), 50));
+    assert_eq!(config.retransmission.attempts, Some(3));
+    assert!(config.route_optimization.is_some() && config.multiple_care_of && !config.report_paths);
+    let names: Vec<_> = setup.devices.iter().map(|device| device.name.as_str()).collect();
+    assert_eq!(names, ["wlan0", "eth0"]);
+    let preferences: Vec<_> = config.interfaces.iter().map(|one| one.preference).collect();
+    assert_eq!(preferences, [1, 0], "the first is the best");
+    let path = config.interfaces[0].path;
+    assert_eq!(path.uplink, Some(DataRate::from_kilobits_per_second(64)));
+    assert_eq!(path.round_trip, Some(Duration::from_millis(700)));
+
+    let text = correspondent(
+        "max_mobile_nodes = 7\nmax_mobile_nodes_per_site = 2\nmax_bindings_per_node = 1\nmax_lifetime = \"60 s\"",
+    );
+    let Ipv6Setup::Correspondent(setup) = ipv6(&read(&text)).clone() else { panic!() };
+    let config = setup.config;
+    assert_eq!((config.max_mobile_nodes, config.max_mobile_nodes_per_site), (7, Some(2)));
+    assert_eq!((config.max_bindings_per_node, config.max_lifetime.duration()), (1, Duration::from_secs(60)));
+}
+
 #[test]
 fn every_mistake_is_named_with_its_place_and_remedy() {
-    for (text, expected) in mistakes() {
+    for (text, expected) in mistakes().into_iter().chain(mistakes_of_ipv6()) {
         let complaint = complaint(&text);
         assert!(complaint.contains(expected), "expected {expected:?} in\n{complaint}\nfor\n{text}");
         assert!(
@@ -327,7 +557,9 @@ fn all_mistakes_are_told_at_once() {
 fn keys_do_not_show_in_messages_or_debug_output() {
     let text = home("").replace(KEY, &KEY[..30]);
     assert!(!complaint(&text).contains("8f1c"));
-    assert!(!format!("{:?}", read(&home(""))).contains("143, 28"));
+    for text in [home(""), mobile(""), home6(""), mobile6("")] {
+        assert!(!format!("{:?}", read(&text)).contains("143, 28"));
+    }
 }
 
 /// A directory with the example `name` in it, and the key that it names.
@@ -348,9 +580,10 @@ fn write_key(directory: &Path, text: &str, mode: u32) {
 
 #[test]
 fn the_examples_are_good_once_their_key_is_made() {
-    for name in ["home.toml", "foreign.toml", "mobile.toml"] {
+    let with_key = ["home.toml", "mobile.toml", "home-ipv6.toml", "mobile-ipv6.toml"];
+    for name in with_key.into_iter().chain(["foreign.toml", "correspondent-ipv6.toml"]) {
         let (directory, file) = example(name);
-        if name != "foreign.toml" {
+        if with_key.contains(&name) {
             let complaint = Configuration::load(&file).unwrap_err().to_string();
             assert!(complaint.contains("openssl rand -hex 16"), "{complaint}");
             assert_eq!(
@@ -369,7 +602,7 @@ fn who_follows_the_examples_has_what_the_readme_promises() {
     let load = |name| {
         let (directory, file) = example(name);
         write_key(directory.path(), KEY, 0o600);
-        Configuration::load(&file).unwrap_or_else(|errors| panic!("{errors}")).setup
+        ipv4(&Configuration::load(&file).unwrap_or_else(|errors| panic!("{errors}"))).clone()
     };
     let (Setup::Home(home), Setup::Mobile(mobile)) = (load("home.toml"), load("mobile.toml")) else {
         panic!("a home agent and a mobile node")
@@ -433,9 +666,10 @@ proptest! {
 
     #[test]
     fn no_change_to_a_file_makes_the_parser_panic(
-        which in 0_usize..3, at in 0_usize..400, length in 0_usize..20, with in "[ -~\n]{0,12}",
+        which in 0_usize..6, at in 0_usize..400, length in 0_usize..20, with in "[ -~\n]{0,12}",
     ) {
-        let text = [home(""), foreign(""), mobile("")][which].clone();
+        let texts = [home(""), foreign(""), mobile(""), home6(""), mobile6(""), correspondent("")];
+        let text = texts[which].clone();
         let at = at.min(text.len());
         let end = (at + length).min(text.len());
         let changed = format!("{}{with}{}", &text[..at], &text[end..]);
@@ -465,7 +699,7 @@ fn a_configuration_has_room_for_a_hundred_thousand_mobile_nodes() {
         fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
     };
     write(&text);
-    let Setup::Home(setup) = Configuration::load(&file).unwrap().setup else {
+    let Setup::Home(setup) = ipv4(&Configuration::load(&file).unwrap()).clone() else {
         panic!("it is a home agent's")
     };
     let nodes = &setup.config.mobile_nodes;

@@ -95,7 +95,7 @@ fn a_mobile_node_leaves_home_visits_and_returns() {
 
         mobile.with(|node| node.switch_to("wlan0", Notice::None)).unwrap();
         let status = mobile.wait_registered("wlan0");
-        assert_eq!(status.registration.unwrap().care_of, Some(FA));
+        assert_eq!(status.registration.unwrap().care_of, Some(FA.into()));
         comes_to_believe(&world.correspondent, link_address(&world.home, "br0"), "gratuitous ARP");
         assert!(answers(&correspondent, its_address), "{method:?} {encapsulating}: {:#?}", foreign.status());
         let visitors = foreign.status().visitors;
@@ -147,7 +147,7 @@ fn a_foreign_agent_that_promises_more_than_it_keeps_is_put_up_with() {
     let status = mobile.wait_registered("wlan0");
     assert_eq!(status.counters.get("denied-69"), Some(&1));
     let binding = &home.status().bindings[0];
-    assert_eq!((binding.care_of, binding.lifetime_s), (FA, Some(5)));
+    assert_eq!((binding.care_of, binding.lifetime_s), (FA.into(), Some(5)));
     // It is killed and started again, and does not know its visitor: the sequence numbers tell.
     let accepted = mobile.counter("registrations-accepted");
     foreign.kill();

@@ -85,7 +85,7 @@ fn an_address_that_comes_goes_or_changes_is_noticed() {
     change(Some(WLAN), Some(other));
     default_route(&world.mobile, "wlan0", Some(100));
     mobile.wait_until("registered by the new address", |status| {
-        status.registration.as_ref().unwrap().care_of == Some(other)
+        status.registration.as_ref().unwrap().care_of == Some(other.into())
     });
     let bindings = home.wait_until("bound", |status| status.bindings.len() == 1).bindings;
     assert_eq!(bindings[0].care_of, other);
@@ -93,7 +93,7 @@ fn an_address_that_comes_goes_or_changes_is_noticed() {
     mobile.wait_registered("gsm0");
     change(None, Some(WLAN));
     let status = mobile.wait_registered("wlan0");
-    assert_eq!(status.registration.unwrap().care_of, Some(WLAN));
+    assert_eq!(status.registration.unwrap().care_of, Some(WLAN.into()));
 }
 
 /// Where a datagram from the mobile node to `to` seems to come from, and what the kernel chose.

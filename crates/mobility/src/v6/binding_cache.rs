@@ -109,6 +109,8 @@ pub(super) struct BindingCache {
     capacity: usize,
     per_site: usize,
     nodes: BTreeMap<Ipv6Addr, Node>,
+    /// Bindings of all nodes.
+    count: usize,
     sites: Holdings<u128>,
     deadlines: BTreeSet<Deadline>,
 }
@@ -120,6 +122,7 @@ impl BindingCache {
             capacity,
             per_site,
             nodes: BTreeMap::new(),
+            count: 0,
             sites: Holdings::default(),
             deadlines: BTreeSet::new(),
         }
@@ -129,9 +132,19 @@ impl BindingCache {
         self.nodes.values().flat_map(|node| &node.entries).map(|entry| &entry.binding)
     }
 
+    /// Those of mobile nodes with this home address and larger ones.
+    pub(super) fn from(&self, home_address: Ipv6Addr) -> impl Iterator<Item = &CachedBinding> {
+        self.nodes.range(home_address..).flat_map(|(_, node)| &node.entries).map(|entry| &entry.binding)
+    }
+
     /// The bindings of one mobile node, the latest last.
     pub(super) fn of(&self, home_address: Ipv6Addr) -> impl Iterator<Item = &CachedBinding> {
         self.nodes.get(&home_address).into_iter().flat_map(|node| &node.entries).map(|entry| &entry.binding)
+    }
+
+    /// How many bindings there are.
+    pub(super) const fn count(&self) -> usize {
+        self.count
     }
 
     /// Home addresses that have a place, with bindings or without.
@@ -239,6 +252,7 @@ impl BindingCache {
             self.deadlines.remove(&(node.last.until, Due::Oblivion, home_address, None));
             let unreachable = (0, Instant::ZERO);
             node.entries.push(Entry { binding, refresh, used: false, unreachable });
+            self.count += 1;
         }
         changes.push(binding.changed(change));
         changes
@@ -293,6 +307,7 @@ impl BindingCache {
         let node = self.nodes.get_mut(&home_address)?;
         let at = node.entries.iter().position(|entry| entry.binding.id == id)?;
         let Entry { binding, refresh, .. } = node.entries.remove(at);
+        self.count -= 1;
         self.deadlines.remove(&(binding.expires, Due::Expiry, home_address, id));
         self.deadlines.remove(&(refresh, Due::Refresh, home_address, id));
         Some(binding)
@@ -404,7 +419,10 @@ mod tests {
     }
 
     fn is_empty(cache: &BindingCache) -> bool {
-        cache.nodes.is_empty() && cache.deadlines.is_empty() && cache.sites.largest().is_none()
+        cache.count() == 0
+            && cache.nodes.is_empty()
+            && cache.deadlines.is_empty()
+            && cache.sites.largest().is_none()
     }
 
     #[test]

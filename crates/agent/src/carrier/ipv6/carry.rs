@@ -22,11 +22,14 @@ use super::{
     Error, GuardedPacket, Icmpv6Socket, Ipv6Carrier, Ipv6PacketSender, Ipv6PacketWatch, Ipv6Setup,
     Ipv6TunnelSocket, PacketGuard, errors, routes,
 };
+use crate::carrier::decisions::Traffic;
 
 /// Packets taken from one source in one turn.
 const PACKETS_A_TURN: usize = 256;
 /// The longest packet.
 pub(super) const LONGEST: usize = 65_535 + Ipv6Header::LEN as usize;
+/// Home Agent Address Discovery Reply, which comes to a care-of address without a tunnel (RFC 6275 section 10.5).
+const DISCOVERY_REPLY: u8 = 145;
 /// ICMPv6 types that agents of Mobile IPv6 send each other (RFC 6275 sections 6.5 to 6.8).
 const MOBILE_TYPES: std::ops::RangeInclusive<u8> = 144..=147;
 
@@ -34,9 +37,9 @@ const MOBILE_TYPES: std::ops::RangeInclusive<u8> = 144..=147;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Carried {
     /// Put into tunnels.
-    pub(super) tunnelled_out: u64,
+    pub(super) tunnelled_out: Traffic,
     /// Taken out of tunnels.
-    pub(super) tunnelled_in: u64,
+    pub(super) tunnelled_in: Traffic,
     /// Sent with a Home Address option or a type 2 routing header.
     pub(super) optimised_out: u64,
     /// Received with one of them.
@@ -96,7 +99,7 @@ impl Sockets {
                 sender: Some(Ipv6PacketSender::open(None)?),
                 // First, so that nothing is kept from the kernel that nobody sees.
                 watch: Some(Ipv6PacketWatch::open()?),
-                icmp: Some(Icmpv6Socket::open(&[&[ADVERTISEMENT], &ERRORS[..]].concat())?),
+                icmp: Some(Icmpv6Socket::open(&[&[ADVERTISEMENT, DISCOVERY_REPLY], &ERRORS[..]].concat())?),
                 _guard: Some(guard(&[GuardedPacket::Type2Routing, GuardedPacket::MobilityHeader])?),
             },
             Ipv6Setup::Correspondent(_) => Self {
@@ -241,7 +244,7 @@ impl Ipv6Carrier {
         match (sent, is_optimised, addresses.tunnel) {
             (false, ..) => self.carried.refused += 1,
             (true, true, _) => self.carried.optimised_out += 1,
-            (true, false, Some(_)) => self.carried.tunnelled_out += 1,
+            (true, false, Some(_)) => self.carried.tunnelled_out.note(1, packet.len() as u64),
             (true, false, None) => {}
         }
     }
@@ -261,7 +264,7 @@ impl Ipv6Carrier {
             return self.carried.looping += 1;
         }
         if self.send_packet(packet, Some(tunnel), None) {
-            self.carried.tunnelled_out += 1;
+            self.carried.tunnelled_out.note(1, packet.len() as u64);
         } else {
             self.carried.refused += 1;
         }
@@ -302,7 +305,7 @@ impl Ipv6Carrier {
         if !agent.accepts_reverse_tunnel(inner.source, outer.header.source) {
             return self.carried.not_ours += 1;
         }
-        self.carried.tunnelled_in += 1;
+        self.carried.tunnelled_in.note(1, outer.payload.len() as u64);
         if self.own.contains(&inner.destination) {
             let tunnel = Tunnel { entry: outer.header.source, exit: outer.header.destination };
             return self.take_for_home_agent(now, outer.payload, Some(tunnel));
@@ -377,7 +380,7 @@ impl Ipv6Carrier {
         if packet.header.destination != home_address {
             return self.carried.not_ours += 1;
         }
-        self.carried.tunnelled_in += 1;
+        self.carried.tunnelled_in.note(1, bytes.len() as u64);
         let addresses = addresses_of(&packet).through(tunnel);
         let message = packet.payload;
         let kind = message.first().copied().unwrap_or(0);
@@ -488,7 +491,7 @@ impl Ipv6Carrier {
         interface.is_some_and(|interface| self.addresses.of(interface.device.id).any(|own| own == address))
     }
 
-    /// Router advertisements, and errors about what was sent.
+    /// Router advertisements, answers of home agents that were asked for, and errors about what was sent.
     pub(super) fn take_icmp(&mut self, now: Instant) -> Result<(), Error> {
         let Some(icmp) = self.sockets.icmp.take() else { return Ok(()) };
         let mut buffer = std::mem::take(&mut self.buffer);

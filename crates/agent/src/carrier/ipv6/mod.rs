@@ -11,11 +11,14 @@
 //!   2 routing header; those with a Home Address option come by the packet socket.
 
 mod agent;
+mod bindings;
 mod care_of;
 mod carry;
 mod errors;
 mod neighbours;
+mod own_address;
 mod packets;
+mod reconfigure;
 mod routers;
 mod routes;
 mod setup;
@@ -30,7 +33,9 @@ use careof_lab::{
     AddressOptions, Clock, Frame, GuardedPacket, Icmpv6Socket, IpVersion, Ipv6PacketSender, Ipv6PacketWatch,
     Ipv6TunnelSocket, NetlinkMonitor, NetworkChange, OffloadTun, PacketGuard, Route,
 };
-use careof_mobility::v6::{Event, Input, MobileNode, NeighborEvent, Transmit};
+use careof_mobility::v6::{
+    Event, Input, MobileNode, MobileNodeRecord, NeighborEvent, RegistrationStep, Transmit,
+};
 use careof_mobility::{HandoverEvent, InterfaceId, Notice};
 use careof_wire::ipv6::{ReassemblyLimits, home_agents_anycast};
 
@@ -43,6 +48,7 @@ use super::host_changes::HostChanges;
 use super::interfaces::{InterfaceChange, Interfaces};
 use super::mobile_routes::Wishes;
 use super::parameters::Parameters;
+use super::persistence::Persistence;
 use super::questions::Questions;
 use super::reading::Reading;
 use super::{Error, Hooks, hooks};
@@ -71,6 +77,7 @@ pub(super) struct Ipv6Carrier {
     clock: Clock,
     opened: Instant,
     time_of_day: Option<hooks::Reading>,
+    random: Randomness,
     interfaces: Interfaces,
     host: HostChanges,
     parameters: Parameters,
@@ -87,6 +94,8 @@ pub(super) struct Ipv6Carrier {
     buffer: Vec<u8>,
     scratch: Vec<u8>,
     carried: Carried,
+    /// Home agent: what it must remember across a restart.
+    persistence: Persistence<MobileNodeRecord>,
     events: EventQueue<Event>,
     monitor: NetlinkMonitor,
     waiting: Waiting,
@@ -104,6 +113,8 @@ pub(super) struct Ipv6Carrier {
     in_service: bool,
     /// Mobile node: the owner has ended the service.
     leaving: bool,
+    /// Correspondent node: its address, while the host does not have it.
+    missing: Vec<IpAddr>,
     reading: Reading,
     questions: Questions,
     /// Times that changes of the network came faster than they were read.
@@ -124,12 +135,13 @@ impl Ipv6Carrier {
     ) -> Result<Self, Error> {
         check(&setup)?;
         let mut random = random.into();
-        let Hooks { parameters, time_of_day, .. } = hooks;
+        let Hooks { ipv6_store, parameters, time_of_day, .. } = hooks;
         let time_of_day = time_of_day.map(hooks::Reading);
         let now = clock.now();
         let wall_clock = hooks::wall_clock(time_of_day.as_ref(), now);
         let agent = Agent::new(now, &setup, wall_clock, random.branch())?;
         let mut host = HostChanges::open()?;
+        own_address::check(&setup, &mut host)?;
         // Before anything is read, so that no change falls in between.
         let monitor = NetlinkMonitor::open_beside_for(IpVersion::V6, host.netlink())?;
         let mut parameters = Parameters::open(setup.host().set_kernel_parameters, parameters)?;
@@ -160,6 +172,7 @@ impl Ipv6Carrier {
             clock,
             opened: now,
             time_of_day,
+            random,
             host,
             parameters,
             tun,
@@ -171,6 +184,7 @@ impl Ipv6Carrier {
             buffer: vec![0; LONGEST],
             scratch: Vec::new(),
             carried: Carried::default(),
+            persistence: Persistence::new(ipv6_store),
             events: EventQueue::default(),
             monitor,
             waiting,
@@ -182,6 +196,7 @@ impl Ipv6Carrier {
             wishes: Wishes::default(),
             in_service: false,
             leaving: false,
+            missing: Vec::new(),
             reading: Reading::default(),
             questions: Questions::default(),
             overruns: 0,
@@ -190,6 +205,7 @@ impl Ipv6Carrier {
             closed: false,
         };
         carrier.install()?;
+        carrier.restore(now)?;
         carrier.read_network(now)?;
         if let Some(error) = carrier.reading.take_problem() {
             // There is no earlier state to go on with, and somebody waits to be told.
@@ -248,7 +264,7 @@ impl Ipv6Carrier {
         if ready.has(Source::Device) {
             self.take_own(now)?;
         }
-        self.settle();
+        self.settle(now);
         self.rest(now)
     }
 
@@ -257,7 +273,7 @@ impl Ipv6Carrier {
         let now = self.clock.now();
         self.drain(now);
         self.wake(now)?;
-        self.settle();
+        self.settle(now);
         self.rest(now)
     }
 
@@ -282,8 +298,8 @@ impl Ipv6Carrier {
         Ok(())
     }
 
-    /// Brings the host in line with the agent, and only then sends what it has to say.
-    fn settle(&mut self) {
+    /// Brings the host in line with the agent, writes down what must not be lost, and only then sends what it has to say.
+    fn settle(&mut self, now: Instant) {
         if let Ipv6Setup::Mobile(setup) = &self.setup {
             let routing = MobileRouting {
                 setup,
@@ -301,6 +317,9 @@ impl Ipv6Carrier {
             }
         }
         self.host.proceed();
+        if let Agent::Home(agent) = &self.agent {
+            self.persistence.save(now, |home_address| agent.record(now, home_address));
+        }
         let mut outgoing = std::mem::take(&mut self.outgoing);
         for transmit in outgoing.drain(..) {
             self.send(&transmit);
@@ -312,6 +331,7 @@ impl Ipv6Carrier {
     fn rest(&mut self, now: Instant) -> Result<(), Error> {
         let others = [
             self.host.is_settling().then_some(now),
+            self.persistence.next_timeout(),
             self.reading.next_timeout(),
             self.questions.next_timeout(),
             self.routers.next_timeout(),
@@ -342,8 +362,27 @@ impl Ipv6Carrier {
 
     fn react(&mut self, now: Instant, event: &Event) {
         match event {
-            Event::Binding(change) => self.binding_changed(change.home_address),
-            Event::Handover(HandoverEvent::Registered { .. }) => self.in_service = true,
+            Event::Binding(change) => {
+                if matches!(self.agent, Agent::Home(_)) {
+                    self.persistence.note(change.home_address);
+                }
+                self.binding_changed(change.home_address);
+            }
+            Event::Registration(event) => {
+                if let RegistrationStep::AcknowledgementSent { .. } = event.step
+                    && matches!(self.agent, Agent::Home(_))
+                {
+                    self.persistence.note(event.home_address);
+                }
+            }
+            Event::Handover(event) => {
+                if let HandoverEvent::Registered { .. } = event {
+                    self.in_service = true;
+                }
+                let interfaces = &self.interfaces;
+                let name = |id| interfaces.get(id).map(|interface| interface.device.name.clone());
+                self.events.note_handover(now, event, name);
+            }
             // The home network has no link on which another node could have the address.
             &Event::Neighbor(NeighborEvent::DetectDuplicate { interface, address, .. }) => {
                 let input = Input::DuplicateAddressDetection { interface, address, unique: true };
@@ -530,7 +569,7 @@ impl Ipv6Carrier {
 
     /// Mobile node: tells it which addresses it has.
     fn read_addresses(&mut self, now: Instant) {
-        let Some(home_address) = self.setup.home_address() else { return };
+        let Some(home_address) = self.setup.home_address() else { return self.look_for_own_address(now) };
         let outcome = self.reading.check().and_then(|()| {
             let netlink = self.host.netlink();
             let addresses = netlink.assigned_addresses()?;
@@ -708,7 +747,7 @@ fn make_device(
 }
 
 /// Whether names and numbers of interfaces fit together.
-fn check(setup: &Ipv6Setup) -> Result<(), Error> {
+pub(super) fn check(setup: &Ipv6Setup) -> Result<(), Error> {
     super::check_devices(setup.devices())?;
     let Ipv6Setup::Mobile(setup) = setup else { return Ok(()) };
     for wanted in &setup.config.interfaces {

@@ -81,6 +81,16 @@ impl Routers {
         has_changed.then(|| RouterChange::Found { interface, router, prefixes: known.prefixes.clone() })
     }
 
+    /// All of them, as if they were new.
+    pub(super) fn known(&self) -> Vec<RouterChange> {
+        let found = self.known.iter().map(|(&(interface, router), known)| RouterChange::Found {
+            interface,
+            router,
+            prefixes: known.prefixes.clone(),
+        });
+        found.collect()
+    }
+
     /// The routers whose lifetime has ended.
     pub(super) fn expire(&mut self, now: Instant) -> Vec<RouterChange> {
         let over = self.known.iter().filter(|(_, known)| known.expires <= now);
@@ -182,6 +192,7 @@ mod tests {
         assert_eq!(routers.heard(now, WLAN, router(1), &more), found(vec![network(2), network(3)]));
         let less = advertisement(30, &[(network(2), 0)]);
         assert_eq!(routers.heard(now, WLAN, router(1), &less), found(vec![network(3)]));
+        assert_eq!(Some(routers.known()), found(vec![network(3)]).map(|change| vec![change]));
         assert!(
             routers.advertise(WLAN, network(3).address()) && !routers.advertise(WLAN, network(2).address())
         );

@@ -1,13 +1,17 @@
 //! What an agent of Mobile IPv6 is doing, as a snapshot for people and programs.
 
-use std::net::Ipv6Addr;
+use std::net::{IpAddr, Ipv6Addr};
 
 use careof_mobility::v6::{DropReason, MobileNode};
+use careof_wire::mip6::Lifetime;
 use serde::Serialize;
 
 use super::Ipv6Carrier;
 use super::agent::Agent;
-use crate::carrier::{AgentCounters, InterfaceStatus, Overview, Role, Status};
+use crate::carrier::snapshot::{left, part};
+use crate::carrier::{
+    AgentCounters, BindingStatus, InterfaceStatus, Overview, RegistrationStatus, Role, Status,
+};
 
 /// An interface of a mobile node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -48,7 +52,7 @@ pub struct Ipv6RegistrationStatus {
     pub interface: Option<String>,
 }
 
-/// A snapshot of an agent of Mobile IPv6.
+/// A snapshot of an agent of Mobile IPv6, with what is not in [`Status`]: all addresses and routers of its interfaces.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Ipv6Status {
     /// Which kind of agent.
@@ -71,61 +75,131 @@ pub struct Ipv6Status {
     pub counters: AgentCounters,
 }
 
-impl Ipv6Status {
-    /// What agents of both versions have to tell.
-    pub(in crate::carrier) fn in_common(self) -> Status {
-        let interfaces = self.interfaces.into_iter().map(|interface| InterfaceStatus {
-            name: interface.name,
-            up: interface.up,
-            address: interface.addresses.last().map(ToString::to_string),
-            gateway: None,
-            path: None,
-        });
-        Status {
-            role: self.role,
-            uptime_s: self.uptime_s,
-            tunnel_device: self.tunnel_device,
-            interfaces: interfaces.collect(),
-            network_problem: self.network_problem,
-            missing_addresses: Vec::new(),
-            host_changes_pending: self.host_changes_pending,
-            binding_count: self.bindings.len(),
-            bindings: Vec::new(),
-            store: None,
-            visitor_count: 0,
-            visitors: Vec::new(),
-            registration: None,
-            tunnels: Vec::new(),
-            assist: None,
-            counters: self.counters,
-            handovers: Vec::new(),
-            next: None,
-        }
-    }
-
-    /// The same in sums.
-    pub(in crate::carrier) fn overview(self) -> Overview {
-        let status = self.in_common();
-        Overview {
-            role: status.role,
-            uptime_s: status.uptime_s,
-            interfaces: status.interfaces,
-            missing_addresses: 0,
-            host_changes_pending: status.host_changes_pending,
-            bindings: status.binding_count,
-            store: None,
-            visitors: 0,
-            registration: None,
-            tunnels: Vec::new(),
-            put_in: (0, 0),
-            taken_out: (0, 0),
-            assist: None,
-            counters: status.counters,
-        }
-    }
-}
+/// How a home agent wraps packets for mobile nodes (RFC 2473), and how a correspondent node has them go without a tunnel (RFC 6275
+/// section 6.4).
+const IPV6_IN_IPV6: &str = "ipv6-in-ipv6";
+const TYPE_2_ROUTING: &str = "type-2-routing";
 
 impl Ipv6Carrier {
+    /// See [`Carrier::status_part`](crate::Carrier::status_part). `from` an address of IPv4 is none.
+    pub(in crate::carrier) fn status_part(&self, from: Option<IpAddr>, most: usize) -> Status {
+        let now = self.clock.now();
+        let from = match from {
+            Some(IpAddr::V6(from)) => from,
+            Some(IpAddr::V4(_)) | None => Ipv6Addr::UNSPECIFIED,
+        };
+        let described =
+            |home_address: Ipv6Addr, care_of: Ipv6Addr, lifetime: Lifetime, expires| BindingStatus {
+                home_address: home_address.into(),
+                care_of: care_of.into(),
+                lifetime_s: Some(lifetime.duration().as_secs()),
+                left_s: left(now, expires),
+                co_located: true,
+                reverse_tunnel: matches!(self.agent, Agent::Home(_)),
+                encapsulation: if matches!(self.agent, Agent::Home(_)) {
+                    IPV6_IN_IPV6
+                } else {
+                    TYPE_2_ROUTING
+                },
+            };
+        let (bindings, next): (Vec<BindingStatus>, _) = match &self.agent {
+            Agent::Home(agent) => {
+                let (bindings, next) = part(agent.bindings_from(from), |binding| binding.home_address, most);
+                let bindings = bindings.into_iter();
+                let described =
+                    bindings.map(|one| described(one.home_address, one.care_of, one.lifetime, one.expires));
+                (described.collect(), next)
+            }
+            Agent::Correspondent(node) => {
+                let (bindings, next) = part(node.bindings_from(from), |binding| binding.home_address, most);
+                let bindings = bindings.into_iter();
+                let described =
+                    bindings.map(|one| described(one.home_address, one.care_of, one.lifetime, one.expires));
+                (described.collect(), next)
+            }
+            Agent::Mobile(_) => (Vec::new(), None),
+        };
+        Status {
+            role: self.setup.role(),
+            uptime_s: now.saturating_duration_since(self.opened).as_secs_f64(),
+            tunnel_device: self.setup.host().tunnel_device.clone(),
+            interfaces: self.interface_statuses(),
+            network_problem: self.reading.problem().map(ToString::to_string),
+            missing_addresses: self.missing.clone(),
+            host_changes_pending: self.host.unsettled(),
+            binding_count: self.binding_count(),
+            bindings,
+            store: self.persistence.status(now),
+            visitor_count: 0,
+            visitors: Vec::new(),
+            registration: self.registration_status(),
+            tunnels: Vec::new(),
+            assist: None,
+            counters: self.counters(),
+            handovers: self.events.handovers().cloned().collect(),
+            next: next.map(IpAddr::V6),
+        }
+    }
+
+    /// What the agent is doing, in sums.
+    pub(in crate::carrier) fn overview(&self) -> Overview {
+        let now = self.clock.now();
+        Overview {
+            role: self.setup.role(),
+            uptime_s: now.saturating_duration_since(self.opened).as_secs_f64(),
+            interfaces: self.interface_statuses(),
+            missing_addresses: self.missing.len(),
+            host_changes_pending: self.host.unsettled(),
+            bindings: self.binding_count(),
+            store: self.persistence.status(now),
+            visitors: 0,
+            registration: self.registration_status(),
+            tunnels: Vec::new(),
+            put_in: self.carried.tunnelled_out.sums(),
+            taken_out: self.carried.tunnelled_in.sums(),
+            assist: None,
+            counters: self.counters(),
+        }
+    }
+
+    /// The interfaces that the agent uses.
+    pub(in crate::carrier) fn interface_statuses(&self) -> Vec<InterfaceStatus> {
+        let interfaces = self.interfaces.named().iter().map(|interface| {
+            let address = self.addresses.of(interface.device.id).last();
+            let router = address.and_then(|own| self.routers.first_hop(interface.device.id, own));
+            InterfaceStatus {
+                name: interface.device.name.clone(),
+                up: interface.is_up(),
+                address: address.map(|address| address.to_string()),
+                gateway: router.map(IpAddr::V6),
+                path: None,
+            }
+        });
+        interfaces.collect()
+    }
+
+    fn binding_count(&self) -> usize {
+        match &self.agent {
+            Agent::Home(agent) => agent.binding_count(),
+            Agent::Correspondent(node) => node.binding_count(),
+            Agent::Mobile(_) => 0,
+        }
+    }
+
+    fn registration_status(&self) -> Option<RegistrationStatus> {
+        let Agent::Mobile(node) = &self.agent else { return None };
+        let Ipv6RegistrationStatus { home_address, registered, home_agent, care_of, interface } =
+            self.registration(node);
+        Some(RegistrationStatus {
+            home_address: home_address.into(),
+            home_agent: home_agent.map(IpAddr::V6),
+            registered,
+            at_home: node.is_at_home(),
+            interface,
+            care_of: care_of.map(IpAddr::V6),
+        })
+    }
+
     pub(in crate::carrier) fn status(&self) -> Ipv6Status {
         let now = self.clock.now();
         let left = |expires: careof_base::Instant| expires.saturating_duration_since(now).as_secs_f64();
@@ -173,7 +247,9 @@ impl Ipv6Carrier {
     /// Why the host refused something last; for a log.
     pub(in crate::carrier) fn last_problem(&self) -> Option<String> {
         let host = self.host.last_refusal.as_ref().map(ToString::to_string);
-        host.or_else(|| self.reading.problem().map(ToString::to_string))
+        let parameters = self.parameters.last_failure.as_ref();
+        let parameters = parameters.map(|error| format!("former kernel parameters are not kept: {error}"));
+        host.or_else(|| self.reading.problem().map(ToString::to_string)).or(parameters)
     }
 
     fn registration(&self, node: &MobileNode) -> Ipv6RegistrationStatus {
@@ -203,8 +279,8 @@ impl Ipv6Carrier {
             add(&format!("refused-{status}"), count);
         }
         let carried = &self.carried;
-        add("packets-tunnelled-out", carried.tunnelled_out);
-        add("packets-tunnelled-in", carried.tunnelled_in);
+        add("packets-tunnelled-out", carried.tunnelled_out.packets);
+        add("packets-tunnelled-in", carried.tunnelled_in.packets);
         add("packets-optimised-out", carried.optimised_out);
         add("packets-optimised-in", carried.optimised_in);
         add("packets-no-way", carried.no_way);
@@ -220,6 +296,9 @@ impl Ipv6Carrier {
         add("messages-unsent", self.unsent);
         add("messages-unreadable", self.unreadable);
         add("advertisements-not-kept", self.routers.not_kept);
+        add("bindings-saved", self.persistence.saved);
+        add("bindings-not-saved", self.persistence.failed);
+        add("bindings-restored", self.persistence.restored);
         add("host-changes-refused", self.host.refused);
         add("parameters-refused", self.parameters.refused);
         add("readings-failed", self.reading.failed);

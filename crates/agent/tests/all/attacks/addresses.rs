@@ -93,7 +93,7 @@ fn a_foreign_agent_that_loses_an_address_says_which_and_serves_when_it_is_back()
     let care_of = mobile.status().registration.unwrap().care_of.unwrap();
     for (lost, gone, back) in [
         (care_of, "address del 172.16.0.2/24 dev up0", "address add 172.16.0.2/24 dev up0"),
-        (FA_LINK, "address del 10.7.0.1/24 dev visit0", "address add 10.7.0.1/24 dev visit0"),
+        (FA_LINK.into(), "address del 10.7.0.1/24 dev visit0", "address add 10.7.0.1/24 dev visit0"),
     ] {
         assert!(ip(&world.foreign, gone));
         foreign.wait_until("missed", |status| status.missing_addresses == [lost]);

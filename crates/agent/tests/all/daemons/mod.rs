@@ -6,6 +6,7 @@
 mod acceptance;
 mod capture;
 mod faults;
+mod ipv6;
 mod measurements;
 mod service;
 pub(crate) mod support;

@@ -38,32 +38,32 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::support::{PATIENCE, Running, set_interface, sleep, start};
 
-pub(super) const HOME: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 7);
-pub(super) const HA: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 1);
-pub(super) const CORRESPONDENT: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 9, 0, 0, 0, 0, 2);
+pub(crate) const HOME: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 7);
+pub(crate) const HA: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 1);
+pub(crate) const CORRESPONDENT: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 9, 0, 0, 0, 0, 2);
 
 /// The networks of the mobile node's links.
-pub(super) const WLAN: Prefix = Prefix::new(on(0x100, 0), 64);
-pub(super) const GSM: Prefix = Prefix::new(on(0x200, 0), 64);
+pub(crate) const WLAN: Prefix = Prefix::new(on(0x100, 0), 64);
+pub(crate) const GSM: Prefix = Prefix::new(on(0x200, 0), 64);
 
-pub(super) const fn on(network: u16, host: u16) -> Ipv6Addr {
+pub(crate) const fn on(network: u16, host: u16) -> Ipv6Addr {
     Ipv6Addr::new(0x2001, 0xdb8, network, 0, 0, 0, 0, host)
 }
 
 /// What the mobile node's links are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Links {
+pub(crate) enum Links {
     /// Cables of the kernel's, with Ethernet addresses.
     Ethernet,
     /// Links of the emulator between TUN devices, with a delay of 5 ms.
     Emulated,
 }
 
-pub(super) struct Network {
-    pub(super) clock: Clock,
-    pub(super) correspondent: Host,
-    pub(super) home: Host,
-    pub(super) mobile: Host,
+pub(crate) struct Network {
+    pub(crate) clock: Clock,
+    pub(crate) correspondent: Host,
+    pub(crate) home: Host,
+    pub(crate) mobile: Host,
     /// The mobile node's ends of emulated links.
     ends: Vec<Tun>,
     _emulator: Option<Emulator>,
@@ -161,11 +161,11 @@ impl Drop for Advertising {
 }
 
 impl Network {
-    pub(super) fn new(realm: Realm) -> Self {
+    pub(crate) fn new(realm: Realm) -> Self {
         Self::with(realm, Links::Ethernet)
     }
 
-    pub(super) fn with(realm: Realm, links: Links) -> Self {
+    pub(crate) fn with(realm: Realm, links: Links) -> Self {
         let clock = Clock::start();
         let host = |name: &str, forwards: bool| {
             let host = realm.host(name).unwrap();
@@ -231,14 +231,14 @@ impl Network {
     }
 
     /// Gives a link of the mobile node its carrier, or takes it away.
-    pub(super) fn set_link(&self, name: &'static str, up: bool) {
+    pub(crate) fn set_link(&self, name: &'static str, up: bool) {
         match self.ends.iter().find(|end| end.name() == name) {
             Some(end) => end.set_carrier(up).unwrap(),
             None => set_interface(&self.mobile, name, up),
         }
     }
 
-    pub(super) fn home_agent(&self, security: SecurityAssociation) -> Running {
+    pub(crate) fn home_agent(&self, security: SecurityAssociation) -> Running {
         let prefix = Prefix::new(HA, 64);
         let config = HomeAgentConfig {
             mobile_nodes: vec![ServedMobileNode::new(HOME, security)],
@@ -248,7 +248,7 @@ impl Network {
         Running::open(&self.home, setup, self.clock, Hooks::default())
     }
 
-    pub(super) fn mobile_setup(&self) -> Ipv6MobileSetup {
+    pub(crate) fn mobile_setup(&self) -> Ipv6MobileSetup {
         let interface =
             |id: u16| InterfaceConfig { preference: 10 - id as u8, ..InterfaceConfig::new(InterfaceId(id)) };
         let mut config = MobileNodeConfig::new(
@@ -264,11 +264,11 @@ impl Network {
         Ipv6MobileSetup { config, devices, host: HostOptions::for_ipv6() }
     }
 
-    pub(super) fn mobile_node(&self, setup: Ipv6MobileSetup) -> Running {
+    pub(crate) fn mobile_node(&self, setup: Ipv6MobileSetup) -> Running {
         Running::open(&self.mobile, Ipv6Setup::Mobile(setup), self.clock, Hooks::default())
     }
 
-    pub(super) fn correspondent_node(&self) -> Running {
+    pub(crate) fn correspondent_node(&self) -> Running {
         let config = CorrespondentNodeConfig::new(CORRESPONDENT);
         let setup =
             Ipv6Setup::Correspondent(Ipv6CorrespondentSetup { config, host: HostOptions::for_ipv6() });
@@ -276,17 +276,17 @@ impl Network {
     }
 }
 
-pub(super) fn security() -> SecurityAssociation {
+pub(crate) fn security() -> SecurityAssociation {
     SecurityAssociation::hmac_sha1(Spi(256), b"0123456789abcdef".to_vec()).unwrap()
 }
 
-pub(super) fn status(agent: &Running) -> Ipv6Status {
+pub(crate) fn status(agent: &Running) -> Ipv6Status {
     agent.with(|carrier| carrier.ipv6_status().unwrap())
 }
 
 /// Waits until an agent fulfils a condition.
 #[track_caller]
-pub(super) fn wait_until(agent: &Running, what: &str, condition: impl Fn(&Ipv6Status) -> bool) -> Ipv6Status {
+pub(crate) fn wait_until(agent: &Running, what: &str, condition: impl Fn(&Ipv6Status) -> bool) -> Ipv6Status {
     let clock = Clock::start();
     loop {
         let status = status(agent);
@@ -300,7 +300,7 @@ pub(super) fn wait_until(agent: &Running, what: &str, condition: impl Fn(&Ipv6St
 
 /// Waits until a mobile node is registered by an interface.
 #[track_caller]
-pub(super) fn wait_registered(mobile: &Running, interface: &str) -> Ipv6Status {
+pub(crate) fn wait_registered(mobile: &Running, interface: &str) -> Ipv6Status {
     wait_until(mobile, &format!("registered by {interface}"), |status| {
         let registration = status.registration.as_ref().unwrap();
         registration.registered && registration.interface.as_deref() == Some(interface)
@@ -312,7 +312,7 @@ const LOCAL_TABLE: u32 = 255;
 
 /// Everything a carrier may have changed in a host: rules, routes of all its tables, addresses, parameters. What comes and goes by itself
 /// is left out: link-local addresses, groups, and lifetimes.
-pub(super) fn state_of(host: &Host) -> Vec<String> {
+pub(crate) fn state_of(host: &Host) -> Vec<String> {
     host.run(|| {
         let mut netlink = Netlink::open().unwrap();
         let mut state: Vec<String> =
@@ -344,13 +344,13 @@ pub(super) fn state_of(host: &Host) -> Vec<String> {
 
 /// Whether a host is as it was; what the kernel's own neighbor discovery has to put right may take a moment.
 #[track_caller]
-pub(super) fn assert_as_it_was(host: &Host, before: &[String]) {
+pub(crate) fn assert_as_it_was(host: &Host, before: &[String]) {
     assert_as_it_was_but_for(host, before, |_| false);
 }
 
 /// The same without the lines that `excused` is true of.
 #[track_caller]
-pub(super) fn assert_as_it_was_but_for(host: &Host, before: &[String], excused: impl Fn(&String) -> bool) {
+pub(crate) fn assert_as_it_was_but_for(host: &Host, before: &[String], excused: impl Fn(&String) -> bool) {
     let before: Vec<&String> = before.iter().filter(|line| !excused(line)).collect();
     let clock = Clock::start();
     loop {
@@ -369,7 +369,7 @@ pub(super) fn assert_as_it_was_but_for(host: &Host, before: &[String], excused: 
 
 /// Waits until the kernel has formed an address on each link of the mobile node, and has its route: that comes when Duplicate Address
 /// Detection is over.
-pub(super) fn wait_for_addresses(host: &Host) {
+pub(crate) fn wait_for_addresses(host: &Host) {
     let clock = Clock::start();
     loop {
         let read = || {
@@ -395,14 +395,14 @@ pub(super) fn wait_for_addresses(host: &Host) {
 }
 
 /// Counts the Parameter Problems that reach a host: what it sends is not understood.
-pub(super) struct Problems(Icmpv6Socket);
+pub(crate) struct Problems(Icmpv6Socket);
 
 impl Problems {
-    pub(super) fn listen(host: &Host) -> Self {
+    pub(crate) fn listen(host: &Host) -> Self {
         Self(host.run(|| Icmpv6Socket::open(&[4])).unwrap().unwrap())
     }
 
-    pub(super) fn heard(&self) -> usize {
+    pub(crate) fn heard(&self) -> usize {
         let mut buffer = [0; 2048];
         let mut heard = 0;
         while self.0.receive(&mut buffer).unwrap().is_some() {

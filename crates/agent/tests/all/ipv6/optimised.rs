@@ -7,8 +7,9 @@ use std::time::Duration;
 use super::network::*;
 use crate::daemons::support::{Capture, find, skip};
 use crate::support::{Listener, PATIENCE, Running, Tcp, pattern, realm_or_skip, sleep, start};
-use careof_lab::Clock;
-use careof_mobility::v6::{Event, RouteOptimizationConfig};
+use careof_agent::{Hooks, HostOptions, Ipv6CorrespondentSetup, Ipv6Setup};
+use careof_lab::{Clock, Netlink};
+use careof_mobility::v6::{CorrespondentNodeConfig, Event, RouteOptimizationConfig};
 
 /// What no frame may be. Checksums of TCP are left to the interface, which a capture comes before.
 const MALFORMED: &str = "_ws.malformed || icmpv6.checksum.status == \"Bad\"";
@@ -141,4 +142,24 @@ fn a_connection_takes_the_direct_way_and_survives_the_end_of_a_link() {
     for way in WAYS {
         assert!(!file.frames(way).is_empty(), "no frame of {way}");
     }
+}
+
+#[test]
+fn a_correspondent_node_says_which_address_its_host_lacks() {
+    let Some(realm) = realm_or_skip() else { return };
+    let network = Network::new(realm);
+    let lost = on(9, 7);
+    let setup =
+        Ipv6CorrespondentSetup { config: CorrespondentNodeConfig::new(lost), host: HostOptions::for_ipv6() };
+    let setup = Ipv6Setup::Correspondent(setup);
+    let node = Running::open(&network.correspondent, setup, network.clock, Hooks::default());
+    node.wait_until("missed", |status| status.missing_addresses == [lost]);
+    let given = network.correspondent.run(move || {
+        let mut netlink = Netlink::open()?;
+        let index = netlink.index_of("up0")?;
+        netlink.add_address(index, lost.into(), 64)
+    });
+    given.unwrap().unwrap();
+    node.wait_until("found", |status| status.missing_addresses.is_empty());
+    node.close().unwrap();
 }

@@ -3,8 +3,10 @@
 use std::io::{Read, Write};
 
 use super::network::*;
-use crate::support::{Listener, PATIENCE, Tcp, pattern, realm_or_skip, receive_all, start};
-use careof_mobility::v6::SecurityAssociation;
+use crate::support::{Listener, PATIENCE, Running, Tcp, pattern, realm_or_skip, receive_all, start};
+use careof_agent::{Error, Hooks, HostOptions, Ipv6HomeSetup, Ipv6Setup};
+use careof_mobility::InterfaceId;
+use careof_mobility::v6::{HomeAgentConfig, Prefix, SecurityAssociation};
 use careof_wire::mip6::Spi;
 
 #[test]
@@ -90,6 +92,20 @@ fn who_has_another_key_is_not_registered() {
     assert!(status(&home).bindings.is_empty());
     let registration = status(&mobile).registration.unwrap();
     assert!(!registration.registered, "{registration:?}");
+}
+
+#[test]
+fn an_address_that_the_host_has_is_no_home_agents() {
+    let Some(realm) = realm_or_skip() else { return };
+    let network = Network::new(realm);
+    let config = HomeAgentConfig::new(on(9, 1), Prefix::new(on(9, 0), 64), InterfaceId(0));
+    let setup = Ipv6Setup::Home(Ipv6HomeSetup { config, host: HostOptions::for_ipv6() });
+    let before = state_of(&network.home);
+    let refused = Running::try_open(&network.home, setup, network.clock, Hooks::default());
+    let Err(error @ Error::AddressOfHost { .. }) = refused else { panic!("its packets would not reach it") };
+    assert!(error.to_string().starts_with("2001:db8:9::1 is an address of this host"), "{error}");
+    assert!(error.remedy().is_some_and(|remedy| remedy.contains("ip -6 address")));
+    assert_as_it_was(&network.home, &before);
 }
 
 #[test]

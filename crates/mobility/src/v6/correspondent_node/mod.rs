@@ -106,6 +106,17 @@ impl CorrespondentNode {
         self.cache.iter()
     }
 
+    /// Those of mobile nodes with this home address and larger ones, in the same order: for a look at one part after the other.
+    pub fn bindings_from(&self, home_address: Ipv6Addr) -> impl Iterator<Item = &CachedBinding> {
+        self.cache.from(home_address)
+    }
+
+    /// How many bindings there are.
+    #[must_use]
+    pub const fn binding_count(&self) -> usize {
+        self.cache.count()
+    }
+
     /// Home addresses that something is remembered of: those with bindings, and those whose last update could still be repeated.
     #[must_use]
     pub fn remembered(&self) -> usize {

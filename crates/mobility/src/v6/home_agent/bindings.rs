@@ -94,6 +94,11 @@ impl HomeRegistrations {
         self.nodes.values().flat_map(|node| &node.registrations)
     }
 
+    /// Those of mobile nodes with this home address and larger ones.
+    pub(super) fn from(&self, home_address: Ipv6Addr) -> impl Iterator<Item = &HomeRegistration> {
+        self.nodes.range(home_address..).flat_map(|(_, node)| &node.registrations)
+    }
+
     pub(super) const fn len(&self) -> usize {
         self.count
     }

@@ -181,6 +181,11 @@ impl HomeAgent {
         self.bindings.iter()
     }
 
+    /// Those of mobile nodes with this home address and larger ones, in the same order: for a look at one part after the other.
+    pub fn bindings_from(&self, home_address: Ipv6Addr) -> impl Iterator<Item = &HomeRegistration> {
+        self.bindings.from(home_address)
+    }
+
     /// How many bindings there are.
     #[must_use]
     pub const fn binding_count(&self) -> usize {

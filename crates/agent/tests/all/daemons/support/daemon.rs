@@ -171,6 +171,24 @@ impl Daemon {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
 
+    /// `careof-agent drop`: has a home agent end the bindings of a mobile node. What it says where it cannot.
+    pub(crate) fn drop_mobile_node(&self, home_address: &str) -> Result<(), String> {
+        let mut command = careof_agent();
+        let output = command.args(["drop", home_address, "--socket"]).arg(self.socket()).output().unwrap();
+        if output.status.success() {
+            Ok(())
+        } else {
+            Err(String::from_utf8_lossy(&output.stderr).into_owned())
+        }
+    }
+
+    /// What `careof-agent status` says to people.
+    pub(crate) fn page(&self) -> String {
+        let output = careof_agent().args(["status", "--socket"]).arg(self.socket()).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
     /// Of a mobile node: waits until the path through an interface is known to work.
     #[track_caller]
     pub(crate) fn wait_for_path(&self, interface: &str) {

@@ -51,6 +51,7 @@ impl World {
     /// What the node sends now.
     pub(super) fn poll(&mut self) -> Vec<Transmit> {
         self.events.extend(std::iter::from_fn(|| self.node.poll_event()));
+        assert_eq!(self.node.binding_count(), self.node.bindings().count());
         std::iter::from_fn(|| self.node.poll_transmit(self.now)).collect()
     }
 

@@ -1,12 +1,14 @@
 //! What the agent tells, as lines of the log in the RFC's words.
 
-use std::net::Ipv4Addr;
+use std::fmt::Display;
+use std::net::{IpAddr, Ipv4Addr};
 
 use careof_base::Instant;
 use careof_mobility::v4::{
-    AgentEvent, AgentLoss, ArpEvent, BindingChanged, Change, DropReason, Event, HandoverEvent,
-    HandoverFailure, InterfaceId, RegistrationEvent, RegistrationStep, VisitorChanged,
+    AgentEvent, AgentLoss, ArpEvent, BindingChanged, Change, DropReason, Event, RegistrationEvent,
+    RegistrationStep, VisitorChanged,
 };
+use careof_mobility::{HandoverEvent, HandoverFailure, HandoverStyle, InterfaceId};
 use careof_wire::mip4::ReplyCode;
 
 use super::throttle::Throttle;
@@ -29,6 +31,8 @@ macro_rules! line {
         }
     };
 }
+
+mod ipv6;
 
 impl Reporter {
     /// How many lines were left out so far.
@@ -64,7 +68,7 @@ impl Reporter {
     }
 
     /// Writes which addresses of the agent its host does not have, or that it has them all.
-    pub(super) fn missing(&mut self, now: Instant, addresses: &[Ipv4Addr]) {
+    pub(super) fn missing(&mut self, now: Instant, addresses: &[IpAddr]) {
         if addresses.is_empty() {
             return line!(self, now, INFO, "address", "This host has all addresses of the agent again");
         }
@@ -90,7 +94,7 @@ impl Reporter {
     pub(super) fn event(&mut self, now: Instant, carrier: &Carrier, event: &Event) {
         let name = |id: InterfaceId| carrier.interface_name(id).unwrap_or("?");
         match event {
-            Event::Handover(event) => self.handover(now, &name, event),
+            Event::Handover(event) => self.handover(now, &name, event, ReplyCode::number),
             Event::Binding(event) => self.binding(now, event),
             Event::ReverseTunnelEnded { .. } => {}
             Event::Visitor(event) => self.visitor(now, name(event.interface), event),
@@ -110,13 +114,20 @@ impl Reporter {
         }
     }
 
-    fn handover<'n>(&mut self, now: Instant, name: &dyn Fn(InterfaceId) -> &'n str, event: &HandoverEvent) {
+    /// `number` is that of a denial's code.
+    fn handover<'n, A: Copy + Display, C: Copy>(
+        &mut self,
+        now: Instant,
+        name: &dyn Fn(InterfaceId) -> &'n str,
+        event: &HandoverEvent<A, C>,
+        number: fn(C) -> u8,
+    ) {
         match *event {
             HandoverEvent::Initiated { from, to, style, reason, .. } => {
                 let reason = reason.to_string();
                 let style = match style {
-                    careof_mobility::v4::HandoverStyle::MakeBeforeBreak => "make-before-break",
-                    careof_mobility::v4::HandoverStyle::BreakBeforeMake => "break-before-make",
+                    HandoverStyle::MakeBeforeBreak => "make-before-break",
+                    HandoverStyle::BreakBeforeMake => "break-before-make",
                 };
                 line!(
                     self,
@@ -180,7 +191,7 @@ impl Reporter {
                     HandoverFailure::Superseded => ("superseded", None),
                     HandoverFailure::LinkLost => ("link lost", None),
                 };
-                let code = code.map(ReplyCode::number);
+                let code = code.map(number);
                 line!(
                     self,
                     now,

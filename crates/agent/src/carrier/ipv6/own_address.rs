@@ -1,0 +1,31 @@
+//! The address by which others reach the agent: a correspondent node's host must have it, a home agent's must not.
+
+use std::net::IpAddr;
+
+use careof_base::Instant;
+
+use super::{Error, HostChanges, Ipv6Carrier, Ipv6Setup};
+
+impl Ipv6Carrier {
+    pub(in crate::carrier) fn missing_addresses(&self) -> &[IpAddr] {
+        &self.missing
+    }
+
+    /// Correspondent node: whether the host has its address.
+    pub(super) fn look_for_own_address(&mut self, now: Instant) {
+        let Ipv6Setup::Correspondent(setup) = &self.setup else { return };
+        let own = IpAddr::V6(setup.config.address);
+        let outcome = self.reading.check().and_then(|()| self.host.netlink().assigned_addresses());
+        let Some(assigned) = self.reading.note(now, outcome) else { return };
+        let is_there = assigned.iter().any(|on| on.address == own);
+        self.missing = if is_there { Vec::new() } else { vec![own] };
+    }
+}
+
+/// Refuses a home agent whose address is on an interface: the kernel would keep its packets instead of routing them to the tunnel device.
+pub(super) fn check(setup: &Ipv6Setup, host: &mut HostChanges) -> Result<(), Error> {
+    let Ipv6Setup::Home(setup) = setup else { return Ok(()) };
+    let address = IpAddr::V6(setup.config.address);
+    let is_taken = host.netlink().assigned_addresses()?.iter().any(|on| on.address == address);
+    if is_taken { Err(Error::AddressOfHost { address }) } else { Ok(()) }
+}

@@ -1,0 +1,88 @@
+//! Goes on with another configuration.
+
+use std::net::Ipv6Addr;
+
+use careof_base::Instant;
+use careof_mobility::v6::{HomePrefix, Input};
+
+use super::agent::Agent;
+use super::care_of::CareOfAddresses;
+use super::{Error, Ipv6Carrier, Ipv6Setup, check, hooks};
+use crate::carrier::Role;
+
+impl Ipv6Carrier {
+    /// See [`Carrier::reconfigure`](crate::Carrier::reconfigure).
+    pub(in crate::carrier) fn reconfigure(&mut self, setup: Ipv6Setup) -> Result<(), Error> {
+        check(&setup)?;
+        self.check_same_foundations(&setup)?;
+        if self.setup == setup {
+            return Ok(());
+        }
+        let now = self.clock.now();
+        let wall_clock = hooks::wall_clock(self.time_of_day.as_ref(), now);
+        // Of its own: one that takes another's place must not draw the same again.
+        let mut agent = Agent::new(now, &setup, wall_clock, self.random.branch())?;
+        let homes: Vec<Ipv6Addr> = match &self.agent {
+            Agent::Home(old) => old.bindings().map(|binding| binding.home_address).collect(),
+            Agent::Correspondent(old) => old.bindings().map(|binding| binding.home_address).collect(),
+            Agent::Mobile(_) => Vec::new(),
+        };
+        if let (Agent::Home(old), Agent::Home(new), Ipv6Setup::Home(before)) =
+            (&self.agent, &mut agent, &self.setup)
+        {
+            let served = before.config.mobile_nodes.iter().map(|node| node.home_address);
+            for record in served.filter_map(|home_address| old.record(now, home_address)) {
+                new.restore(now, &record);
+                self.persistence.note(record.home_address);
+            }
+        }
+        self.agent = agent;
+        self.setup = setup;
+        self.host.is_unhurried = true;
+        self.take_restored();
+        homes.into_iter().for_each(|home_address| self.binding_changed(home_address));
+        self.host.is_unhurried = false;
+        if self.setup.role() == Role::Mobile {
+            self.tell_surroundings(now);
+        }
+        self.finish_turn()
+    }
+
+    /// Mobile node: tells a new one of the links, addresses and routers that were there before it.
+    fn tell_surroundings(&mut self, now: Instant) {
+        self.addresses = CareOfAddresses::default();
+        self.read_addresses(now);
+        let up = self.interfaces.named().iter().filter(|interface| interface.is_up());
+        let up: Vec<_> = up.map(|interface| interface.device.id).collect();
+        for interface in up {
+            self.tell_agent(now, Input::LinkUp { interface });
+        }
+        let known = self.routers.known();
+        self.tell_routers(now, known);
+    }
+
+    fn check_same_foundations(&self, setup: &Ipv6Setup) -> Result<(), Error> {
+        let (from, to) = (self.setup.role(), setup.role());
+        if from != to {
+            return Err(Error::RoleChanged { from: from.name(), to: to.name() });
+        }
+        let same = |what, is_same: bool| if is_same { Ok(()) } else { Err(Error::NeedsRestart { what }) };
+        same("the tunnel device, tables and priorities", self.setup.host() == setup.host())?;
+        same("the interfaces", self.setup.devices() == setup.devices())?;
+        match (&self.setup, setup) {
+            (Ipv6Setup::Home(old), Ipv6Setup::Home(new)) => {
+                let prefixes = |all: &[HomePrefix]| all.iter().map(|home| home.prefix).collect::<Vec<_>>();
+                same("the address", old.config.address == new.config.address)?;
+                let (old, new) = (prefixes(&old.config.prefixes), prefixes(&new.config.prefixes));
+                same("the home network", old == new)
+            }
+            (Ipv6Setup::Mobile(old), Ipv6Setup::Mobile(new)) => {
+                same("the home address", old.config.home_address == new.config.home_address)
+            }
+            (Ipv6Setup::Correspondent(old), Ipv6Setup::Correspondent(new)) => {
+                same("the address", old.config.address == new.config.address)
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! The configurations of agents of Mobile IPv6.
+
+use std::collections::BTreeMap;
+use std::net::Ipv6Addr;
+use std::time::Duration;
+
+use careof_document::decode::{Field, Reader};
+use careof_document::error::Problems;
+use careof_mobility::InterfaceId;
+use careof_mobility::v6::{
+    CorrespondentNodeConfig, HomeAgentConfig, InterfaceConfig, MobileNodeConfig, Prefix,
+    PrefixAdvertisementConfig, RetransmissionConfig, RouteOptimizationConfig, ServedMobileNode,
+};
+use careof_wire::mip6::{Lifetime, MobileNodeIdentifier};
+
+use super::Source;
+use super::agents::{LONGEST_LATE, MOST, interface_name, own_spi};
+use super::fields::{address, at_most, count, given, prefix, required, tables};
+use super::key::ipv6_security_association;
+use super::mobile::{a_few, home_agent, keep_old, path_properties, percent, selection};
+use super::reference::{HOST6, MOBILE_INTERFACE6, MOBILE_NODE6};
+use super::service::host_in_common;
+use crate::{Device, HostOptions, Ipv6CorrespondentSetup, Ipv6HomeSetup, Ipv6MobileSetup};
+
+/// A home network has room for the anycast address of its home agents beside others (RFC 2526).
+const LONGEST_PREFIX: u8 = 120;
+/// The least that IPv6 carries everywhere (RFC 8200 section 5), and the most that a second header leaves.
+const TUNNEL_MTU: (u16, u16) = (1280, 65_495);
+
+pub(super) fn home(
+    reader: &Reader<'_>,
+    source: Source<'_>,
+    problems: &mut Problems,
+) -> Option<Ipv6HomeSetup> {
+    let before = problems.count();
+    let expected = "a home agent needs its address: address = \"2001:db8:1::1\"";
+    let own = required(reader, "address", expected, problems, address);
+    let expected = "a home agent needs its home network: home_network = \"2001:db8:1::/64\"";
+    let home_network = required(reader, "home_network", expected, problems, network);
+    given(reader, "delivery", problems, delivery);
+    let max_lifetime = given(reader, "max_lifetime", problems, |field, p| lifetime(field, Lifetime::MAX, p));
+    let expected = "a home agent serves mobile nodes: write [[mobile_node]], once for each";
+    let nodes = required(reader, "mobile_node", expected, problems, |field, problems| {
+        mobile_nodes(field, own, home_network, source, problems)
+    });
+    let per_node = given(reader, "max_bindings_per_node", problems, |field, p| count(field, 1, 64, p));
+    let all = given(reader, "max_bindings", problems, |field, p| count(field, 1, MOST, p));
+    let late_reverse_tunnel =
+        given(reader, "late_reverse_tunnel", problems, |field, p| at_most(field, LONGEST_LATE, p));
+    let refresh_advice_percent = given(reader, "refresh_advice", problems, percent);
+    let tells_prefixes = given(reader, "prefix_advertisements", problems, |field, p| field.boolean(p));
+    let host = host(reader, problems);
+    if problems.count() > before {
+        return None;
+    }
+    let defaults = HomeAgentConfig::new(own?, home_network?, InterfaceId(0));
+    let config = HomeAgentConfig {
+        mobile_nodes: nodes?,
+        max_lifetime: max_lifetime.unwrap_or(defaults.max_lifetime),
+        max_bindings_per_node: per_node.unwrap_or(defaults.max_bindings_per_node),
+        max_bindings: all.unwrap_or(defaults.max_bindings),
+        late_reverse_tunnel: late_reverse_tunnel.unwrap_or(defaults.late_reverse_tunnel),
+        refresh_advice_percent,
+        prefix_advertisements: (tells_prefixes == Some(true)).then(PrefixAdvertisementConfig::default),
+        // Nobody else can have a home address where the home network has no link.
+        duplicate_address_detection: None,
+        ..defaults
+    };
+    Some(Ipv6HomeSetup { config, host })
+}
+
+/// The one way in which packets for the home network come.
+fn delivery(field: &Field<'_>, problems: &mut Problems) -> Option<()> {
+    let text = field.text(problems)?;
+    if text == "routed" {
+        return Some(());
+    }
+    let is_on_link = matches!(text, "proxy-ndp" | "proxy-nd" | "proxy-arp" | "link");
+    let expected = if is_on_link {
+        "a home network of Mobile IPv6 on a link is not supported: the agent answers no neighbor solicitations"
+    } else {
+        "it must be \"routed\""
+    };
+    let hint = "write \"routed\", and have routers send packets for the home network to this host";
+    field.wrong(expected, Some(hint.to_owned()), problems);
+    None
+}
+
+/// The `[[mobile_node]]` tables of a home agent; those with the same home address are one node.
+fn mobile_nodes(
+    field: &Field<'_>,
+    own: Option<Ipv6Addr>,
+    home_network: Option<Prefix>,
+    source: Source<'_>,
+    problems: &mut Problems,
+) -> Option<Vec<ServedMobileNode>> {
+    let mut nodes: Vec<ServedMobileNode> = Vec::new();
+    let mut places = BTreeMap::<Ipv6Addr, usize>::new();
+    tables(field, "mobile_node", problems, |field, _, problems| {
+        let reader = field.reader(&MOBILE_NODE6, problems)?;
+        let expected = "a mobile node needs its home address: home_address = \"2001:db8:1::7\"";
+        let home_address = required(&reader, "home_address", expected, problems, |field, problems| {
+            let address = home_address(field, home_network, problems)?;
+            if Some(address) == own {
+                field.wrong("this is the home agent's own address", None, problems);
+                return None;
+            }
+            Some(address)
+        });
+        let permitted = given(&reader, "permitted", problems, |field, p| field.boolean(p)).unwrap_or(true);
+        let identifier = given(&reader, "identifier", problems, identifier);
+        let security = ipv6_security_association(&reader, source, problems);
+        let (home_address, security) = (home_address?, security?);
+        let place = places.get(&home_address).copied();
+        match place.and_then(|place| nodes.get_mut(place)) {
+            None => {
+                places.insert(home_address, nodes.len());
+                nodes.push(ServedMobileNode {
+                    permitted,
+                    identifier,
+                    ..ServedMobileNode::new(home_address, security)
+                });
+            }
+            Some(node) => {
+                let is_taken = node.security.iter().any(|other| other.spi() == security.spi());
+                own_spi(&reader, home_address, is_taken, problems)?;
+                if identifier.is_some() && node.identifier.is_some() && identifier != node.identifier {
+                    let expected = format!("{home_address} has another identifier already");
+                    reader.get("identifier")?.wrong(expected, None, problems);
+                    return None;
+                }
+                node.permitted &= permitted;
+                node.identifier = node.identifier.take().or(identifier);
+                node.security.push(security);
+            }
+        }
+        Some(())
+    })?;
+    if nodes.is_empty() {
+        field.wrong("a home agent serves at least one mobile node", None, problems);
+        return None;
+    }
+    Some(nodes)
+}
+
+pub(super) fn mobile(
+    reader: &Reader<'_>,
+    source: Source<'_>,
+    problems: &mut Problems,
+) -> Option<Ipv6MobileSetup> {
+    let before = problems.count();
+    let expected = "a mobile node needs its home network: home_network = \"2001:db8:1::/64\"";
+    let home_network = required(reader, "home_network", expected, problems, network);
+    let expected = "a mobile node needs its home address: home_address = \"2001:db8:1::7\"";
+    let home_address = required(reader, "home_address", expected, problems, |field, problems| {
+        home_address(field, home_network, problems)
+    });
+    let home_agent = given(reader, "home_agent", problems, |field, p| home_agent(field, home_address, p));
+    let security = ipv6_security_association(reader, source, problems);
+    let identifier = given(reader, "identifier", problems, identifier);
+    let asked = given(reader, "lifetime", problems, |field, p| lifetime(field, Lifetime::MAX, p));
+    let renew_after_percent = given(reader, "renew_after", problems, percent);
+    let attempts = given(reader, "attempts", problems, |field, p| field.integer(1, 1000, p));
+    let mut flag = |key: &str| given(reader, key, problems, |field, p| field.boolean(p));
+    let optimises_routes = flag("route_optimization").unwrap_or(false);
+    let multiple_care_of = flag("simultaneous_bindings").unwrap_or(false);
+    let report_paths = flag("report_paths").unwrap_or(true);
+    let selection = selection(reader, problems);
+    let keep_old = match reader.get("keep_old") {
+        Some(field) => keep_old(&field, problems),
+        None => Some(Duration::from_secs(2)),
+    };
+    let expected =
+        "a mobile node needs an interface: write [[interface]], once for each, the preferred one first";
+    let interfaces = required(reader, "interface", expected, problems, interfaces);
+    let host = host(reader, problems);
+    if problems.count() > before {
+        return None;
+    }
+    let (interfaces, names): (Vec<_>, Vec<_>) = interfaces?.into_iter().unzip();
+    let devices =
+        interfaces.iter().zip(names).map(|(interface, name)| Device { id: interface.id, name }).collect();
+    let (home_address, home_network) = (home_address?, home_network?);
+    // The address is replaced by what the file says, which may be nothing.
+    let defaults = MobileNodeConfig::new(home_address, home_network, home_address, security?, interfaces);
+    let config = MobileNodeConfig {
+        home_agent,
+        identifier,
+        lifetime: asked.unwrap_or(defaults.lifetime),
+        renew_after_percent: renew_after_percent.unwrap_or(defaults.renew_after_percent),
+        multiple_care_of,
+        retransmission: RetransmissionConfig {
+            attempts: attempts.map_or(defaults.retransmission.attempts, |count| u32::try_from(count).ok()),
+            ..defaults.retransmission
+        },
+        selection,
+        keep_old,
+        report_paths,
+        route_optimization: optimises_routes.then(RouteOptimizationConfig::default),
+        ..defaults
+    };
+    Some(Ipv6MobileSetup { config, devices, host })
+}
+
+fn interfaces(field: &Field<'_>, problems: &mut Problems) -> Option<Vec<(InterfaceConfig, String)>> {
+    let mut names = Vec::new();
+    let mut interfaces = tables(field, "interface", problems, |field, index, problems| {
+        let reader = field.reader(&MOBILE_INTERFACE6, problems)?;
+        let name = interface_name(&reader, &mut names, problems);
+        let path = path_properties(&reader, problems);
+        let interface =
+            InterfaceConfig { path, ..InterfaceConfig::new(InterfaceId(u16::try_from(index).ok()?)) };
+        Some((interface, name?))
+    })?;
+    a_few(field, &interfaces, problems)?;
+    // The first is the best.
+    for (preference, (interface, _)) in interfaces.iter_mut().rev().enumerate() {
+        interface.preference = u8::try_from(preference).unwrap_or(u8::MAX);
+    }
+    Some(interfaces)
+}
+
+pub(super) fn correspondent(reader: &Reader<'_>, problems: &mut Problems) -> Option<Ipv6CorrespondentSetup> {
+    let before = problems.count();
+    let expected = "a correspondent node needs its address: address = \"2001:db8:9::2\"";
+    let own = required(reader, "address", expected, problems, address);
+    let mobile_nodes = given(reader, "max_mobile_nodes", problems, |field, p| count(field, 1, MOST, p));
+    let max_mobile_nodes_per_site =
+        given(reader, "max_mobile_nodes_per_site", problems, |field, p| count(field, 1, MOST, p));
+    let per_node = given(reader, "max_bindings_per_node", problems, |field, p| count(field, 1, 64, p));
+    let longest = CorrespondentNodeConfig::MAX_LIFETIME;
+    let max_lifetime = given(reader, "max_lifetime", problems, |field, p| lifetime(field, longest, p));
+    let host = host(reader, problems);
+    if problems.count() > before {
+        return None;
+    }
+    let defaults = CorrespondentNodeConfig::new(own?);
+    let config = CorrespondentNodeConfig {
+        max_mobile_nodes: mobile_nodes.unwrap_or(defaults.max_mobile_nodes),
+        max_mobile_nodes_per_site,
+        max_bindings_per_node: per_node.unwrap_or(defaults.max_bindings_per_node),
+        max_lifetime: max_lifetime.unwrap_or(defaults.max_lifetime),
+        ..defaults
+    };
+    Some(Ipv6CorrespondentSetup { config, host })
+}
+
+/// What the agent takes of the host.
+fn host(reader: &Reader<'_>, problems: &mut Problems) -> HostOptions {
+    let mut host = HostOptions::for_ipv6();
+    let Some(reader) = reader.get("host").and_then(|field| field.reader(&HOST6, problems)) else {
+        return host;
+    };
+    host_in_common(&reader, TUNNEL_MTU, &mut host, problems);
+    host
+}
+
+fn home_address(
+    field: &Field<'_>,
+    home_network: Option<Prefix>,
+    problems: &mut Problems,
+) -> Option<Ipv6Addr> {
+    let address = address(field, problems)?;
+    match home_network {
+        Some(network) if !network.contains(address) => {
+            field.wrong(format!("it must be in the home network {network}"), None, problems);
+            None
+        }
+        // The Subnet-Router anycast address (RFC 4291 section 2.6.1).
+        Some(network) if network.address() == address => {
+            let expected = format!("it is the address of all routers of {network}");
+            field.wrong(expected, None, problems);
+            None
+        }
+        _ => Some(address),
+    }
+}
+
+/// The network of a home link.
+fn network(field: &Field<'_>, problems: &mut Problems) -> Option<Prefix> {
+    let prefix: Prefix = prefix(field, problems)?;
+    if !(1..=LONGEST_PREFIX).contains(&prefix.length()) {
+        let expected = format!("the prefix of a home network has 1 to {LONGEST_PREFIX} bits");
+        field.wrong(expected, Some("give its length, as \"2001:db8:1::/64\"".to_owned()), problems);
+        return None;
+    }
+    Some(prefix)
+}
+
+/// A lifetime of a binding: counted in units of 4 s.
+fn lifetime(field: &Field<'_>, most: Lifetime, problems: &mut Problems) -> Option<Lifetime> {
+    let span = field.positive_duration(problems)?;
+    let unit = u64::from(Lifetime::UNIT_SECS);
+    let is_whole = span.subsec_nanos() == 0 && span.as_secs().is_multiple_of(unit);
+    let longest = most.duration().as_secs();
+    if !is_whole || span.as_secs() > longest {
+        let expected = format!("bindings live for a multiple of {unit} s, at most {longest} s");
+        let near = (span.as_secs() / unit * unit).clamp(unit, longest);
+        field.wrong(expected, Some(format!("write \"{near} s\"")), problems);
+        return None;
+    }
+    Some(Lifetime::from_duration(span))
+}
+
+/// How a mobile node calls itself.
+fn identifier(field: &Field<'_>, problems: &mut Problems) -> Option<MobileNodeIdentifier> {
+    let text = field.text(problems)?;
+    let is_text = !text.is_empty() && text.chars().all(|c| c.is_ascii_graphic());
+    let identifier = is_text.then(|| MobileNodeIdentifier::new(MobileNodeIdentifier::NAI, text.as_bytes()));
+    let identifier = identifier.flatten();
+    if identifier.is_none() {
+        let expected =
+            "it must be a network access identifier, such as \"laptop@example.org\", of at most 254 bytes";
+        field.wrong(expected, None, problems);
+    }
+    identifier
+}
