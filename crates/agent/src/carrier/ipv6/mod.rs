@@ -11,8 +11,10 @@
 //!   2 routing header; those with a Home Address option come by the packet socket.
 
 mod agent;
+mod assists;
 mod care_of;
 mod carry;
+mod commands;
 mod errors;
 mod neighbours;
 mod packets;
@@ -21,7 +23,9 @@ mod routes;
 mod setup;
 mod status;
 mod waiting;
+mod ways;
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -30,14 +34,16 @@ use careof_lab::{
     AddressOptions, Clock, Frame, GuardedPacket, Icmpv6Socket, IpVersion, Ipv6PacketSender, Ipv6PacketWatch,
     Ipv6TunnelSocket, NetlinkMonitor, NetworkChange, OffloadTun, PacketGuard, Route,
 };
-use careof_mobility::v6::{Event, Input, MobileNode, NeighborEvent, Transmit};
-use careof_mobility::{HandoverEvent, InterfaceId, Notice};
+use careof_mobility::v6::{Event, Input, NeighborEvent, Transmit};
+use careof_mobility::{HandoverEvent, InterfaceId};
 use careof_wire::ipv6::{ReassemblyLimits, home_agents_anycast};
 
 pub use setup::{Ipv6CorrespondentSetup, Ipv6HomeSetup, Ipv6MobileSetup, Ipv6Setup};
 pub use status::{Ipv6BindingStatus, Ipv6InterfaceStatus, Ipv6RegistrationStatus, Ipv6Status};
 
 use super::alarm::Alarm;
+use super::assists::Assists;
+use super::error_reports::RateLimit;
 use super::event_queue::EventQueue;
 use super::host_changes::HostChanges;
 use super::interfaces::{InterfaceChange, Interfaces};
@@ -87,6 +93,14 @@ pub(super) struct Ipv6Carrier {
     buffer: Vec<u8>,
     scratch: Vec<u8>,
     carried: Carried,
+    /// `None`: packets go their way.
+    assists: Option<Box<Assists>>,
+    /// Room for a packet that they are shown.
+    shown: Vec<u8>,
+    /// ICMPv6 errors that may be sent.
+    limit: RateLimit,
+    /// For the identifications of fragments.
+    random: Randomness,
     events: EventQueue<Event>,
     monitor: NetlinkMonitor,
     waiting: Waiting,
@@ -153,6 +167,7 @@ impl Ipv6Carrier {
             }
             Ipv6Setup::Mobile(_) | Ipv6Setup::Correspondent(_) => Vec::new(),
         };
+        let assists = assists::assistance(&setup)?;
         let mut carrier = Self {
             interfaces: Interfaces::new(setup.devices(), None),
             agent,
@@ -171,6 +186,10 @@ impl Ipv6Carrier {
             buffer: vec![0; LONGEST],
             scratch: Vec::new(),
             carried: Carried::default(),
+            assists,
+            shown: Vec::new(),
+            limit: RateLimit::new(),
+            random,
             events: EventQueue::default(),
             monitor,
             waiting,
@@ -239,6 +258,8 @@ impl Ipv6Carrier {
         self.read_again(now)?;
         self.ask_again(now)?;
         self.wake(now)?;
+        // The reply has left, and nothing has been read yet that could overtake what is due.
+        self.drive_assists(now);
         if ready.has(Source::Watch) {
             self.take_watched(now)?;
         }
@@ -258,6 +279,7 @@ impl Ipv6Carrier {
         self.drain(now);
         self.wake(now)?;
         self.settle();
+        self.drive_assists(now);
         self.rest(now)
     }
 
@@ -271,8 +293,12 @@ impl Ipv6Carrier {
             if self.agent.next_timeout().is_none_or(|(at, _)| at > now) {
                 break;
             }
+            self.tell_received_data(now);
             self.agent.handle_timeout(now);
             self.drain(now);
+        }
+        if let Some(assists) = &mut self.assists {
+            assists.wake(now);
         }
         let lost = self.routers.expire(now);
         self.tell_routers(now, lost);
@@ -316,6 +342,7 @@ impl Ipv6Carrier {
             self.questions.next_timeout(),
             self.routers.next_timeout(),
             self.fragments.0.next_timeout(),
+            self.assists.as_ref().and_then(|assists| assists.next_timeout()),
         ];
         let agent = self.agent.next_timeout().map(|(at, _)| at);
         let next = agent.into_iter().chain(others.into_iter().flatten()).min();
@@ -324,11 +351,14 @@ impl Ipv6Carrier {
 
     /// Hands the agent an input, and takes what it has to say.
     fn tell_agent(&mut self, now: Instant, input: Input<'_>) {
+        self.tell_received_data(now);
         self.agent.handle_input(now, input);
         self.drain(now);
     }
 
     fn drain(&mut self, now: Instant) {
+        // An update may end a binding and make another one: what counts is where it ends.
+        let mut moved = BTreeMap::new();
         // What an event is answered with may be followed by others.
         loop {
             while let Some(transmit) = self.agent.poll_transmit(now) {
@@ -336,7 +366,11 @@ impl Ipv6Carrier {
             }
             let Some(event) = self.agent.poll_event() else { break };
             self.react(now, &event);
+            self.tell_assists(now, &event, &mut moved);
             self.events.push(now, event);
+        }
+        for (mobile, told) in moved {
+            self.tell_paths(now, mobile, &told);
         }
     }
 
@@ -573,61 +607,6 @@ impl Ipv6Carrier {
         }
     }
 
-    /// See [`Carrier::switch_to`](super::Carrier::switch_to).
-    pub(super) fn switch_to(&mut self, interface: &str, notice: Notice) -> Result<(), Error> {
-        let id = self.id_of(interface)?;
-        self.leaving = false;
-        let now = self.clock.now();
-        self.look_at_links(now)?;
-        self.read_addresses(now);
-        self.command("switch to an interface", |node, now| {
-            // It has this interface: every device is one of its configuration.
-            let _ = node.switch_to(now, id, notice);
-        })
-    }
-
-    pub(super) fn release(&mut self, interface: &str) -> Result<(), Error> {
-        let id = self.id_of(interface)?;
-        self.command("release an interface", |node, now| node.release(now, id))
-    }
-
-    pub(super) fn deregister(&mut self) -> Result<(), Error> {
-        self.leaving = true;
-        self.command("deregister", MobileNode::deregister)
-    }
-
-    pub(super) fn ask_links(&mut self) -> Result<(), Error> {
-        let now = self.clock.now();
-        if matches!(self.agent, Agent::Mobile(_)) {
-            self.questions.ask(now);
-            self.ask_again(now)?;
-        }
-        self.finish_turn()
-    }
-
-    fn command(
-        &mut self,
-        what: &'static str,
-        command: impl FnOnce(&mut MobileNode, Instant),
-    ) -> Result<(), Error> {
-        let role = self.setup.role().name();
-        let now = self.clock.now();
-        self.read_clock(now);
-        let Agent::Mobile(node) = &mut self.agent else {
-            return Err(Error::NotForThisRole { what, role });
-        };
-        command(node, now);
-        self.drain(now);
-        self.finish_turn()
-    }
-
-    fn id_of(&self, interface: &str) -> Result<InterfaceId, Error> {
-        let named = self.interfaces.named().iter().find(|named| named.device.name == interface);
-        named
-            .map(|named| named.device.id)
-            .ok_or_else(|| Error::UnknownInterface { name: interface.to_owned() })
-    }
-
     pub(super) fn is_registered(&self) -> bool {
         matches!(&self.agent, Agent::Mobile(node) if node.is_registered())
     }
@@ -710,6 +689,13 @@ fn make_device(
 /// Whether names and numbers of interfaces fit together.
 fn check(setup: &Ipv6Setup) -> Result<(), Error> {
     super::check_devices(setup.devices())?;
+    if let Some(assist) = setup.assist() {
+        let place = match setup {
+            Ipv6Setup::Mobile(_) => careof_assist::Place::MobileNode,
+            Ipv6Setup::Home(_) | Ipv6Setup::Correspondent(_) => careof_assist::Place::HomeAgent,
+        };
+        super::check_assist(assist, place)?;
+    }
     let Ipv6Setup::Mobile(setup) = setup else { return Ok(()) };
     for wanted in &setup.config.interfaces {
         super::check_named(&setup.devices, wanted.id)?;

@@ -7,7 +7,8 @@ use serde::Serialize;
 
 use super::Ipv6Carrier;
 use super::agent::Agent;
-use crate::carrier::{AgentCounters, InterfaceStatus, Overview, Role, Status};
+use crate::carrier::status::AssistOverview;
+use crate::carrier::{AgentCounters, AssistStatus, InterfaceStatus, Overview, Role, Status};
 
 /// An interface of a mobile node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -63,6 +64,8 @@ pub struct Ipv6Status {
     pub registration: Option<Ipv6RegistrationStatus>,
     /// Home agent and correspondent node: the bindings.
     pub bindings: Vec<Ipv6BindingStatus>,
+    /// What its assists are doing.
+    pub assist: Option<AssistStatus>,
     /// Why what is known of the host's interfaces may be old, while it may.
     pub network_problem: Option<String>,
     /// Routes that wait to be put into the host, or taken out of it.
@@ -96,7 +99,7 @@ impl Ipv6Status {
             visitors: Vec::new(),
             registration: None,
             tunnels: Vec::new(),
-            assist: None,
+            assist: self.assist,
             counters: self.counters,
             handovers: Vec::new(),
             next: None,
@@ -106,6 +109,11 @@ impl Ipv6Status {
     /// The same in sums.
     pub(in crate::carrier) fn overview(self) -> Overview {
         let status = self.in_common();
+        let assist = status.assist.map(|assist| AssistOverview {
+            flows: assist.flows.len(),
+            stored_packets: assist.stored_packets,
+            stored_bytes: assist.stored_bytes,
+        });
         Overview {
             role: status.role,
             uptime_s: status.uptime_s,
@@ -119,7 +127,7 @@ impl Ipv6Status {
             tunnels: Vec::new(),
             put_in: (0, 0),
             taken_out: (0, 0),
-            assist: None,
+            assist,
             counters: status.counters,
         }
     }
@@ -164,6 +172,7 @@ impl Ipv6Carrier {
                 Agent::Home(_) | Agent::Correspondent(_) => None,
             },
             bindings,
+            assist: self.assists.as_ref().map(|assists| assists.status(now)),
             network_problem: self.reading.problem().map(ToString::to_string),
             host_changes_pending: self.host.unsettled(),
             counters: self.counters(),
@@ -216,6 +225,7 @@ impl Ipv6Carrier {
         add("packets-not-delivered", self.tun.counters().refused);
         add("packets-for-nobody", carried.for_nobody);
         add("errors-relayed", carried.errors_relayed);
+        add("errors-suppressed", self.limit.suppressed);
         add("fragments-dropped", self.fragments_dropped());
         add("messages-unsent", self.unsent);
         add("messages-unreadable", self.unreadable);
@@ -225,6 +235,9 @@ impl Ipv6Carrier {
         add("readings-failed", self.reading.failed);
         add("overruns", self.overruns);
         add("events-lost", self.events.lost);
+        for (name, count) in self.assists.iter().flat_map(|assists| assists.counters()) {
+            add(&format!("assist-{name}"), count);
+        }
         counters
     }
 }

@@ -17,7 +17,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use careof_agent::{
-    Device, Hooks, HostOptions, Ipv6CorrespondentSetup, Ipv6HomeSetup, Ipv6MobileSetup, Ipv6Setup,
+    Carrier, Device, Hooks, HostOptions, Ipv6CorrespondentSetup, Ipv6HomeSetup, Ipv6MobileSetup, Ipv6Setup,
     Ipv6Status, RouterAdvertiser,
 };
 use careof_base::RandomStream;
@@ -239,12 +239,20 @@ impl Network {
     }
 
     pub(super) fn home_agent(&self, security: SecurityAssociation) -> Running {
+        self.assisted_home_agent(security, None)
+    }
+
+    pub(super) fn assisted_home_agent(
+        &self,
+        security: SecurityAssociation,
+        assist: Option<careof_assist::Config>,
+    ) -> Running {
         let prefix = Prefix::new(HA, 64);
         let config = HomeAgentConfig {
             mobile_nodes: vec![ServedMobileNode::new(HOME, security)],
             ..HomeAgentConfig::new(HA, prefix, InterfaceId(0))
         };
-        let setup = Ipv6Setup::Home(Ipv6HomeSetup { config, host: HostOptions::for_ipv6() });
+        let setup = Ipv6Setup::Home(Ipv6HomeSetup { config, host: HostOptions::for_ipv6(), assist });
         Running::open(&self.home, setup, self.clock, Hooks::default())
     }
 
@@ -261,11 +269,19 @@ impl Network {
         config.selection = Selection::Preferred { hold: Duration::from_millis(100) };
         config.route_optimization = None;
         let devices = vec![Device::new(0, "wlan0"), Device::new(1, "gsm0")];
-        Ipv6MobileSetup { config, devices, host: HostOptions::for_ipv6() }
+        Ipv6MobileSetup { config, devices, host: HostOptions::for_ipv6(), assist: None }
     }
 
     pub(super) fn mobile_node(&self, setup: Ipv6MobileSetup) -> Running {
         Running::open(&self.mobile, Ipv6Setup::Mobile(setup), self.clock, Hooks::default())
+    }
+
+    /// Why a mobile node is not opened.
+    pub(super) fn refused(&self, setup: Ipv6Setup) -> careof_agent::Error {
+        let clock = self.clock;
+        let random = RandomStream::new(1, 0, "refused");
+        let opened = self.mobile.run(move || Carrier::open(setup, clock, random, Hooks::default()).err());
+        opened.unwrap().expect("it is refused")
     }
 
     pub(super) fn correspondent_node(&self) -> Running {
