@@ -22,10 +22,10 @@ use careof_agent::{
 };
 use careof_base::RandomStream;
 use careof_lab::{
-    AddressOptions, Clock, Emulator, Host, Icmpv6Socket, InterfaceAddress, LinkSpec, Netlink, Options, Realm,
-    Route, Tun, set_sysctl,
+    AddressOptions, Change, Clock, Direction, Emulator, Host, Icmpv6Socket, InterfaceAddress, LinkId,
+    LinkSpec, Netlink, Options, Realm, Route, Tun, set_sysctl,
 };
-use careof_link::Config;
+use careof_link::{Config, Fate, QueueConfig, QueueLimit};
 use careof_mobility::v6::neighbor_discovery::AdvertisingConfig;
 use careof_mobility::v6::{
     CorrespondentNodeConfig, HomeAgentConfig, InterfaceConfig, MobileNodeConfig, Prefix, SecurityAssociation,
@@ -64,9 +64,9 @@ pub(super) struct Network {
     pub(super) correspondent: Host,
     pub(super) home: Host,
     pub(super) mobile: Host,
-    /// The mobile node's ends of emulated links.
-    ends: Vec<Tun>,
-    _emulator: Option<Emulator>,
+    /// The emulated links, with the mobile node's ends.
+    links: Vec<(LinkId, Tun)>,
+    emulator: Option<Emulator>,
     _advertisers: [Advertising; 2],
     _access: [Host; 2],
 }
@@ -189,7 +189,7 @@ impl Network {
         cable((&home, "west0", Some(on(0xa1, 1))), (&west, "up0", Some(on(0xa1, 2))));
         cable((&home, "east0", Some(on(0xa2, 1))), (&east, "up0", Some(on(0xa2, 2))));
         let access = [(&west, on(0x100, 1), "wlan0"), (&east, on(0x200, 1), "gsm0")];
-        let mut ends = Vec::new();
+        let mut emulated = Vec::new();
         let emulator = match links {
             Links::Ethernet => {
                 for (router, address, name) in access {
@@ -202,10 +202,13 @@ impl Network {
                 for (router, address, name) in access {
                     let a = router.attach(&on_link("down0", Some(address))).unwrap();
                     let b = mobile.attach(&on_link(name, None)).unwrap();
-                    ends.push(b.try_clone().unwrap());
-                    let config = Config { delay: Duration::from_millis(5), ..Config::default() };
+                    let end = b.try_clone().unwrap();
+                    // A long queue would make for long timeouts.
+                    let queue = QueueConfig { limit: QueueLimit::Packets(50), ..QueueConfig::default() };
+                    let config = Config { delay: Duration::from_millis(5), queue, ..Config::default() };
                     let (forward, backward) = (config.clone(), config);
-                    emulator.add_link(LinkSpec { name: name.to_owned(), a, b, forward, backward }).unwrap();
+                    let spec = LinkSpec { name: name.to_owned(), a, b, forward, backward };
+                    emulated.push((emulator.add_link(spec).unwrap(), end));
                 }
                 Some(emulator)
             }
@@ -223,19 +226,26 @@ impl Network {
             correspondent,
             home,
             mobile,
-            ends,
-            _emulator: emulator,
+            links: emulated,
+            emulator,
             _advertisers: advertisers,
             _access: [west, east],
         }
     }
 
-    /// Gives a link of the mobile node its carrier, or takes it away.
+    /// Gives a link of the mobile node its carrier, or takes it away: nothing gets through then, and what was under way is lost.
     pub(super) fn set_link(&self, name: &'static str, up: bool) {
-        match self.ends.iter().find(|end| end.name() == name) {
-            Some(end) => end.set_carrier(up).unwrap(),
-            None => set_interface(&self.mobile, name, up),
-        }
+        let emulated = self.links.iter().find(|(_, end)| end.name() == name);
+        let (Some((link, end)), Some(emulator)) = (emulated, &self.emulator) else {
+            return set_interface(&self.mobile, name, up);
+        };
+        let (queued, in_flight) = (Fate::Drop, Fate::Drop);
+        let changes = Direction::ALL.map(|direction| match up {
+            true => Change::SetUp { link: *link, direction },
+            false => Change::SetDown { link: *link, direction, queued, in_flight },
+        });
+        emulator.apply(changes.to_vec()).unwrap();
+        end.set_carrier(up).unwrap();
     }
 
     pub(super) fn home_agent(&self, security: SecurityAssociation) -> Running {
