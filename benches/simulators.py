@@ -131,12 +131,11 @@ class Figures:
 
 
 class Simulator(Protocol):
-    """Whoever can run a case."""
+    """Whoever can run cases."""
 
     name: str
-
-    def can_run(self, case: Case) -> bool:
-        """Whether it has the case."""
+    #: The shape of the cases that it has; `None`: it has all.
+    shape: str | None
 
     def seconds(self, case: Case) -> float:
         """How much of the case's time it simulates."""
@@ -149,6 +148,7 @@ class Ours:
     """`careof run`."""
 
     name = "careof"
+    shape: str | None = None
     #: What is set beside the duration.
     changes: tuple[str, ...] = ()
     _HOPS = ("cargo", "run", "--release", "--locked", "--quiet", "-p", "careof-sim", "--example", "hops", "--")
@@ -157,10 +157,6 @@ class Ours:
         # As in an installed package: not every process is to compile the sources anew.
         compileall.compile_dir(ROOT / "python" / "careof", quiet=1)
         self._events: dict[str, int | None] = {}
-
-    def can_run(self, case: Case) -> bool:
-        """All cases are its own."""
-        return True
 
     def seconds(self, case: Case) -> float:
         """All of it."""
@@ -197,21 +193,15 @@ class OverIpv6(Ours):
     """The same networks over IPv6, as far as nobody moves in them."""
 
     name = OVER_IPV6
+    shape: str | None = "dumbbell"
     changes = ("ip_version=6",)
-
-    def can_run(self, case: Case) -> bool:
-        """Whether nobody moves."""
-        return case.shape == "dumbbell"
 
 
 class Ns2:
     """ns-2 with the script beside this file."""
 
     name = "ns-2"
-
-    def can_run(self, case: Case) -> bool:
-        """The script has all."""
-        return True
+    shape: str | None = None
 
     def seconds(self, case: Case) -> float:
         """What takes it some seconds."""
@@ -234,10 +224,7 @@ class Ns3:
     """
 
     name = "ns-3"
-
-    def can_run(self, case: Case) -> bool:
-        """The program has all."""
-        return True
+    shape: str | None = None
 
     _MODULES = ("core", "network", "internet", "point-to-point", "applications", "traffic-control", "bridge", "stats")
 
@@ -308,7 +295,7 @@ def measure(cases: Iterable[Case], can: Sequence[Simulator], rounds: int, quick:
     """A row a case: each simulator's figures, and how many times as fast as the others ours is."""
     rows = []
     for case in cases:
-        taking_part = [simulator for simulator in can if simulator.can_run(case)]
+        taking_part = [simulator for simulator in can if simulator.shape in (None, case.shape)]
         turns: dict[str, list[Turn]] = {simulator.name: [] for simulator in taking_part}
         for _ in range(rounds):
             for simulator in taking_part:

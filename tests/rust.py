@@ -72,7 +72,8 @@ def build() -> list[Program]:
 def run(program: Program) -> bool:
     """Runs a program as cargo does; whether it passed."""
     configured = tomllib.loads((ROOT / ".cargo" / "config.toml").read_text(encoding="utf-8"))["env"]
-    environment = configured | os.environ | {"CARGO_MANIFEST_DIR": str(program.place)}
+    # Cargo would look for the jobserver of `make`, which hands it to its own commands only.
+    environment = configured | os.environ | {"CARGO_MANIFEST_DIR": str(program.place), "MAKEFLAGS": ""}
     yielding = [] if program.is_real else ["nice", "-n", "19"]
     began = time.monotonic()
     running = subprocess.Popen(

@@ -1,4 +1,7 @@
-"""Mobile IPv6 in the simulator, as others read its packets: tshark, scapy, and a second decoder of the return routability procedure."""
+"""Mobile IPv6 in the simulator, as others read its packets.
+
+That are tshark, scapy, and a second decoder of the return routability procedure.
+"""
 
 from __future__ import annotations
 
@@ -142,7 +145,7 @@ def test_scapy_agrees_with_the_checksum_of_every_mobility_header(runs: dict[str,
             for packet in packets(capture):
                 layers: Any = inet6.IPv6(packet)
                 for layer in layers.iterpayloads():
-                    if isinstance(layer, inet6._MobilityHeader):
+                    if isinstance(layer, inet6._MobilityHeader):  # noqa: SLF001 - nothing else is all of them
                         seen.add(layer.mhtype)
                         layer.cksum = None
                         assert bytes(layers) == packet, layers.show(dump=True)
@@ -163,8 +166,9 @@ def test_the_key_of_an_update_follows_from_the_two_tokens_that_were_seen(runs: d
             continue
         if message.kind == BINDING_UPDATE:
             home, care_of = struct.unpack("!HH", options[NONCE_INDICES][1])
-            key = sha1(tokens[HOME_TEST][home] + tokens[CARE_OF_TEST][care_of]).digest()
-        # RFC 6275 section 6.2.7: the care-of address, the correspondent, and the header up to the authenticator, without its checksum.
+            key = sha1(tokens[HOME_TEST][home] + tokens[CARE_OF_TEST][care_of]).digest()  # noqa: S324 - the RFC's
+        # RFC 6275 section 6.2.7: the care-of address, the correspondent, and the header up to the authenticator,
+        # without its checksum.
         at, authenticator = options[BINDING_AUTHORIZATION_DATA]
         is_update = message.kind == BINDING_UPDATE
         ends = (message.source, message.destination) if is_update else (message.destination, message.source)

@@ -122,8 +122,8 @@ def test_options_are_named() -> None:
 
 
 def test_a_report_of_a_path_is_a_vendors_option() -> None:
-    # Flags and three values that are not known, then the number of the update, which tshark leaves out: it takes the data
-    # of the option (RFC 5094 section 3) for two octets shorter than they are.
+    # Flags and three values that are not known, then the number of the update, which tshark leaves out: it takes the
+    # data of the option (RFC 5094 section 3) for two octets shorter than they are.
     wanted = ["mip6.vsm.vendorId", "mip6.vsm.subtype", "mip6.vsm.data"]
     assert fields("update_with_path", *wanted) == [["32473"], ["1"], ["1800" + "00" * 12]]
     assert bytes.fromhex("1315" + "00007ed9" + "01" + "1800" + "00" * 12 + "0008") in packets()["update_with_path"]

@@ -120,9 +120,7 @@ fn what_a_killed_agent_left_is_taken_over_by_the_next() {
     mobile.close().unwrap();
     home.close().unwrap();
     // Forwarding was switched on by the one that was killed, and nobody has kept that it was off.
-    let is_routing = |line: &String| !line.contains("/proc/sys");
     for (host, before) in [&network.home, &network.mobile].into_iter().zip(before) {
-        let now: Vec<String> = state_of(host).into_iter().filter(is_routing).collect();
-        assert_eq!(now, before.into_iter().filter(is_routing).collect::<Vec<_>>(), "{}", host.name());
+        assert_as_it_was_but_for(host, &before, |line| line.contains("/proc/sys"));
     }
 }
