@@ -29,8 +29,8 @@ BAD = " || ".join(
     ]
 )
 SCENARIOS = {
-    "wifi-to-lte": {"duration": "24 s"},
-    "route-optimisation": {"duration": "18 s"},
+    "wifi-to-lte": {"duration": "8 s", "handover.0.at": "4 s"},
+    "route-optimisation": {"duration": "9 s", "handover.0.at": "6 s"},
 }
 ENHANCED_PACKET = 6
 MOBILITY_HEADER, ROUTING, FRAGMENT, DESTINATION_OPTIONS, HOP_BY_HOP, IPV6 = 135, 43, 44, 60, 0, 41
@@ -125,7 +125,7 @@ def test_tshark_finds_no_malformed_packet_and_no_wrong_checksum(runs: dict[str, 
     for run in runs.values():
         for capture in captures(run):
             assert tshark(capture, "-Y", BAD) == [], capture
-            assert tshark(capture, "-Y", "tcp.checksum.status == 1 && ipv6"), capture
+        assert tshark(captured(run), "-Y", "tcp.checksum.status == 1 && ipv6"), run
 
 
 def test_tshark_tells_tunnels_from_optimised_routes(runs: dict[str, Path]) -> None:
@@ -139,16 +139,23 @@ def test_tshark_tells_tunnels_from_optimised_routes(runs: dict[str, Path]) -> No
 
 
 def test_scapy_agrees_with_the_checksum_of_every_mobility_header(runs: dict[str, Path]) -> None:
+    # Scapy is slow: what several nodes saw alike is read once.
+    different = {packet for run in runs.values() for capture in captures(run) for packet in packets(capture)}
     seen = set()
-    for run in runs.values():
-        for capture in captures(run):
-            for packet in packets(capture):
-                layers: Any = inet6.IPv6(packet)
-                for layer in layers.iterpayloads():
-                    if isinstance(layer, inet6._MobilityHeader):  # noqa: SLF001 - nothing else is all of them
-                        seen.add(layer.mhtype)
-                        layer.cksum = None
-                        assert bytes(layers) == packet, layers.show(dump=True)
+    for packet in sorted(different):
+        # A capture keeps the beginning of each packet: of a long one, the rest is missing here.
+        if not innermost(packet) or len(packet) < 40 + int.from_bytes(packet[4:6], "big"):
+            continue
+        layers: Any = inet6.IPv6(packet)
+        for layer in layers.iterpayloads():
+            # Scapy finds a home address that is the only option, and pads by itself.
+            if isinstance(layer, inet6.IPv6ExtHdrDestOpt):
+                layer.options = [option for option in layer.options if isinstance(option, inet6.HAO)]
+            if isinstance(layer, inet6._MobilityHeader):  # noqa: SLF001 - nothing else is all of them
+                seen.add(layer.mhtype)
+                # Its options are padded as they were, for scapy does not know how to align all of them.
+                layer.cksum, layer.autopad = None, 0
+                assert bytes(layers) == packet, layers.show(dump=True)
     assert {1, 2, 3, 4, BINDING_UPDATE, BINDING_ACKNOWLEDGEMENT} <= seen
 
 
