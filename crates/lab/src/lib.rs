@@ -71,7 +71,7 @@ pub use netlink::{
     AddressOptions, AssignedAddress, CarrierCounts, Effect, InterfaceState, IpVersion, Neighbour, Netlink,
     NetlinkMonitor, NetworkChange, Route, RouteKind, RouteScope, Rule,
 };
-pub use offload::{Frame, OffloadTun, Offloads, TunCounters};
+pub use offload::{Frame, OffloadTun, Offloads, TunCounters, with_left_checksum};
 pub use packet_guard::{GuardedPacket, PacketGuard};
 pub use scheduling::Scheduling;
 pub use sock_diag::{RecoveryState, SockDiag, TcpFilter, TcpInfo, TcpSocket, TcpState, TcpTimer};

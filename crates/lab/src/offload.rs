@@ -8,6 +8,7 @@
 pub(crate) mod checksum;
 mod coalescer;
 mod frame;
+mod ipv6;
 mod layout;
 #[cfg(test)]
 mod tests;
@@ -23,6 +24,7 @@ use crate::socket::Socket;
 use crate::tun::Tun;
 use coalescer::Coalescer;
 pub use frame::Frame;
+pub use ipv6::with_left_checksum;
 use layout::LeftChecksum;
 
 /// The MTU of an interface that does not tell it.

@@ -1,6 +1,6 @@
 //! The mobility agents of a run, each carried on its host by a thread of its own.
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -30,9 +30,9 @@ enum Command {
     /// Mobile node: a handover to the interface of this name is announced, which may not come.
     Announce(String, Duration),
     /// Agent: the path to the mobile node of this home address is announced to end, and what the next one is like.
-    AnnounceDeparture(Ipv4Addr, Duration, PathProperties),
+    AnnounceDeparture(IpAddr, Duration, PathProperties),
     /// Home agent: whether packets reach a care-of address that is on a link of its host.
-    Reachable(Ipv4Addr, bool),
+    Reachable(IpAddr, bool),
     /// Say what you are doing, and end.
     Stop(Sender<Status>),
 }
@@ -138,12 +138,12 @@ impl AgentThread {
     }
 
     /// Agent: the path to the mobile node of this home address is announced to end, and what the next one is like.
-    pub(crate) fn announce_departure(&self, mobile: Ipv4Addr, within: Duration, new: PathProperties) {
+    pub(crate) fn announce_departure(&self, mobile: IpAddr, within: Duration, new: PathProperties) {
         self.tell(Command::AnnounceDeparture(mobile, within, new));
     }
 
     /// Home agent: whether packets reach a care-of address that is on a link of its host.
-    pub(crate) fn reachable(&self, care_of: Ipv4Addr, reachable: bool) {
+    pub(crate) fn reachable(&self, care_of: IpAddr, reachable: bool) {
         self.tell(Command::Reachable(care_of, reachable));
     }
 

@@ -370,7 +370,7 @@ impl Director {
         let mobile = self.topology.homes.address_of(self.topology.mobile_of(handover.from));
         if let (Some(agent), Some(mobile)) = (agent, mobile) {
             let new = announced_path(&self.scenario, &self.topology, handover.to);
-            agent.announce_departure(mobile.to_ipv4(), handover.notice, new);
+            agent.announce_departure(self.topology.address(mobile), handover.notice, new);
         }
     }
 
@@ -450,7 +450,8 @@ impl Director {
             && self.assists_at(anchor).is_some_and(|config| config.is_for_all_packets())
             && let Some(agent) = self.agents.iter().find(|agent| agent.node == anchor)
         {
-            agent.reachable(self.topology.place(mobile).interfaces[index].address.to_ipv4(), up);
+            let care_of = self.topology.place(mobile).interfaces[index].address;
+            agent.reachable(self.topology.address(care_of), up);
         }
     }
 

@@ -27,15 +27,16 @@ pub(crate) fn setup(
     let plan =
         ipv6_agent(scenario, topology, run, node).map_err(|error| WorldError::Agent(error.to_string()))?;
     let host = host_options(scenario);
+    let assist = careof_plan::assists(scenario, topology, node);
     Ok(plan.map(|plan| match plan {
-        Ipv6AgentPlan::Home(config) => Ipv6Setup::Home(Ipv6HomeSetup { config: *config, host }),
+        Ipv6AgentPlan::Home(config) => Ipv6Setup::Home(Ipv6HomeSetup { config: *config, host, assist }),
         Ipv6AgentPlan::Mobile(config) => {
             let interfaces = topology.place(node).interfaces.iter().enumerate();
             let device = |(index, interface): (usize, &careof_plan::Interface)| {
                 Device::new(index as u16, scenario.links[interface.out.0 as usize / 2].name.clone())
             };
             let devices = interfaces.map(device).collect();
-            Ipv6Setup::Mobile(Ipv6MobileSetup { config: *config, devices, host })
+            Ipv6Setup::Mobile(Ipv6MobileSetup { config: *config, devices, host, assist })
         }
         Ipv6AgentPlan::Correspondent(config) => {
             Ipv6Setup::Correspondent(Ipv6CorrespondentSetup { config: *config, host })

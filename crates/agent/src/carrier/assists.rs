@@ -3,23 +3,21 @@
 //! The assistant says what becomes of packets by their headers; here are the packets themselves, and the ways they go.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 
 use careof_assist::{
     Action, Assistant, Config, ConfigError, DropReason, Edit, Fate, FlowKey, Input, PathId, Place,
     ReadPacket, Report, Token, Towards,
 };
 use careof_base::Instant;
-use careof_wire::icmp::{
-    DestinationUnreachable, IcmpMessage, UnreachableCode, error_is_allowed, quote_segment,
-};
 use careof_wire::ipv4::Ipv4Header;
 use careof_wire::protocol;
 use careof_wire::tcp_edit::{self, ChecksumField};
 use careof_wire::{IpHeader, ReceivedData, Segment, SeqNumber};
 
 use super::assist_events::{AssistEvents, PacketDeed};
-use super::error_reports::ErrorReport;
+use super::error_reports::SegmentReport;
+use super::segment_errors::{SegmentError, about_segment, is_segment_of};
 use super::status::AssistOverview;
 use super::{AssistDeed, AssistFlowStatus, AssistStatus};
 
@@ -62,7 +60,7 @@ pub(super) struct Assists {
     /// By token.
     stored: Vec<Option<Stored>>,
     /// The address to speak with.
-    own: Ipv4Addr,
+    own: IpAddr,
     /// The longest datagram that the tunnel device takes.
     pub(super) mtu: u16,
     /// What was done for the flows that are followed.
@@ -77,7 +75,7 @@ pub(super) struct Assists {
 impl Assists {
     /// # Errors
     /// A configuration that contradicts itself.
-    pub(super) fn new(config: Config, own: Ipv4Addr, mtu: u16) -> Result<Self, ConfigError> {
+    pub(super) fn new(config: Config, own: IpAddr, mtu: u16) -> Result<Self, ConfigError> {
         Ok(Self {
             assistant: Assistant::new(config)?,
             stored: Vec::new(),
@@ -246,13 +244,13 @@ impl Assists {
         quoted: &IpHeader,
         ports: (u16, u16),
         seq: SeqNumber,
-    ) -> Option<ErrorReport> {
+    ) -> Option<SegmentReport> {
         // What cannot be delivered comes from the host.
         let towards = self.towards(Heading::Out);
         let (source_port, destination_port) = ports;
         let flow =
             FlowKey::of(towards, quoted, &Segment { source_port, destination_port, ..Segment::default() });
-        let report = self.about_segment((UnreachableCode::Host, 0), quoted, ports, seq)?;
+        let report = self.report(SegmentError::Unreachable, quoted, ports, seq)?;
         self.events.note(now, flow, towards, PacketDeed::UnreachableInjected);
         Some(report)
     }
@@ -264,29 +262,29 @@ impl Assists {
         ports: (u16, u16),
         seq: SeqNumber,
         mtu: u16,
-    ) -> Option<ErrorReport> {
-        self.about_segment((UnreachableCode::FragmentationNeeded, mtu), quoted, ports, seq)
+    ) -> Option<SegmentReport> {
+        self.report(SegmentError::TooBig { mtu }, quoted, ports, seq)
     }
 
-    fn about_segment(
+    fn report(
         &self,
-        (code, next_hop_mtu): (UnreachableCode, u16),
+        error: SegmentError,
         quoted: &IpHeader,
         ports: (u16, u16),
         seq: SeqNumber,
-    ) -> Option<ErrorReport> {
-        // What the rule forbids by the payload is about ICMP only. Of IPv6 nothing is carried yet.
-        let IpHeader::V4(quoted) = quoted else { return None };
-        if !error_is_allowed(quoted, &[]) {
-            return None;
-        }
-        let quoted_bytes = quote_segment(quoted, ports, seq);
-        let message = DestinationUnreachable { code, next_hop_mtu, quoted: quoted_bytes };
-        Some(ErrorReport {
-            source: self.own,
-            destination: quoted.source,
-            message: IcmpMessage::DestinationUnreachable(message),
-        })
+    ) -> Option<SegmentReport> {
+        about_segment(error, self.own, quoted, ports, seq, self.stored_segment(quoted, ports, seq))
+    }
+
+    /// The stored packet with this segment, if there is one.
+    pub(super) fn stored_segment(
+        &self,
+        header: &IpHeader,
+        ports: (u16, u16),
+        seq: SeqNumber,
+    ) -> Option<&[u8]> {
+        let mut datagrams = self.stored.iter().flatten().map(|stored| &*stored.datagram);
+        datagrams.find(|datagram| is_segment_of(datagram, header, ports, seq))
     }
 
     /// As [`Assistant::longest_fragments`].
@@ -441,8 +439,13 @@ fn apply(edit: &Edit, segment: &mut [u8]) {
 
 #[cfg(test)]
 mod tests {
+    use std::net::{Ipv4Addr, Ipv6Addr};
+
     use careof_assist::Replay;
     use careof_wire::Flags;
+    use careof_wire::icmp::{IcmpMessage, UnreachableCode};
+    use careof_wire::icmpv6::{self, Icmpv6Message};
+    use careof_wire::ipv6::Ipv6Header;
 
     use super::*;
 
@@ -451,7 +454,7 @@ mod tests {
 
     fn assists() -> Assists {
         let config = Config { replay: Some(Replay::DEFAULT), ..Config::none(Place::HomeAgent) };
-        Assists::new(config, PEER, 1480).unwrap()
+        Assists::new(config, PEER.into(), 1480).unwrap()
     }
 
     /// A segment for the mobile node, with options that nobody knows in both headers.
@@ -502,13 +505,54 @@ mod tests {
             ..Ipv4Header::default()
         };
         let now = Instant::from_secs(1);
-        let report =
-            assists().unreachable(now, &quoted.into(), (80, 40_000), SeqNumber(0x0102_0304)).unwrap();
+        let told = assists().unreachable(now, &quoted.into(), (80, 40_000), SeqNumber(0x0102_0304));
+        let Some(SegmentReport::V4(report)) = told else { panic!("{told:?}") };
         assert_eq!(report.destination, PEER);
         let IcmpMessage::DestinationUnreachable(message) = report.message else { panic!() };
         assert_eq!(message.code, UnreachableCode::Host);
         assert_eq!(message.quoted[20..], [0, 80, 0x9c, 0x40, 1, 2, 3, 4]);
         let nobody = Ipv4Header { source: Ipv4Addr::UNSPECIFIED, ..quoted };
         assert_eq!(assists().unreachable(now, &nobody.into(), (80, 40_000), SeqNumber(0)), None);
+    }
+
+    const MOBILE_V6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 7);
+    const PEER_V6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 9, 0, 0, 0, 0, 2);
+    const AGENT_V6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 1);
+
+    #[test]
+    fn over_ipv6_a_message_of_unreachability_quotes_all_that_fits_of_a_packet_that_is_stored() {
+        let config = Config { replay: Some(Replay::DEFAULT), ..Config::none(Place::HomeAgent) };
+        let mut assists = Assists::new(config, AGENT_V6.into(), 1460).unwrap();
+        let segment = Segment {
+            source_port: 80,
+            destination_port: 40_000,
+            flags: Flags::ACK,
+            seq: SeqNumber(0x0102_0304),
+            payload_len: 1400,
+            ..Segment::default()
+        };
+        let header = Ipv6Header {
+            source: PEER_V6,
+            destination: MOBILE_V6,
+            next_header: protocol::TCP,
+            payload_len: segment.header_len() + segment.payload_len,
+            ..Ipv6Header::default()
+        };
+        let mut datagram = Vec::new();
+        header.emit(&mut datagram);
+        segment.emit(PEER_V6, MOBILE_V6, &[7; 1400], &mut datagram);
+        let now = Instant::from_secs(1);
+        let before = datagram.clone();
+        assert_eq!(assists.show(now, Heading::Out, None, 40, &mut datagram), Shown::Passes);
+        let mut quoted = |seq| {
+            let told = assists.unreachable(now, &header.into(), (80, 40_000), SeqNumber(seq));
+            let Some(SegmentReport::V6(report)) = told else { panic!("{told:?}") };
+            assert_eq!((report.source, report.destination), (AGENT_V6, PEER_V6));
+            let Icmpv6Message::DestinationUnreachable(error) = report.message else { panic!() };
+            assert_eq!(error.code, icmpv6::UnreachableCode::NoRoute);
+            error.quoted
+        };
+        assert_eq!(quoted(0x0102_0304), before[..1232]);
+        assert_eq!(quoted(5)[40..], [0, 80, 0x9c, 0x40, 0, 0, 0, 5]);
     }
 }

@@ -3,22 +3,23 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::{AsFd, BorrowedFd};
 
-use careof_assist::{Action, PathId};
+use careof_assist::PathId;
 use careof_base::Instant;
 use careof_lab::{
     Departure, Error, Flushed, Frame, Identifier, OffloadTun, ReceiveBatch, SendBatch, SendFailureReason,
     TunnelPacket, TunnelSocket,
 };
 use careof_wire::ipv4::Ipv4Header;
-use careof_wire::protocol;
 use careof_wire::tunnel::{Encapsulation, EncapsulationError, Origin, Tunnel};
+use careof_wire::{IpHeader, protocol};
 
+use super::assist_actions::{Ways, do_for_assist};
 use super::assists::{Assists, Heading, Shown};
 use super::decisions::{Decisions, NotTaken, Traffic};
-use super::error_reports::{ErrorReport, Problem, RateLimit, report};
+use super::error_reports::{ErrorReport, Problem, RateLimit, SegmentReport, report};
 use super::passed::{Passed, datagrams_in};
 use super::paths::PathKey;
-use super::tunnel_entry::{Capacity, Fits, Way, counted, fragments, longest_fragments, way_for};
+use super::tunnel_entry::{Capacity, Fits, Way, counted, fragments, way_for};
 use crate::Role;
 
 /// Packets received, or sent, by one system call.
@@ -360,61 +361,14 @@ impl DataPlane {
                 Err(error) => break Err(error),
             }
             let Some(action) = assists.poll_action() else { break Ok(()) };
-            if let Err(error) = self.do_for_assist(now, &mut assists, action, decisions) {
+            let ways = &mut TunnelWays { data: self, decisions };
+            if let Err(error) = do_for_assist(now, &mut assists, action, ways) {
                 break Err(error);
             }
         };
         assists.take_reports(now);
         self.assists = Some(assists);
         outcome
-    }
-
-    fn do_for_assist(
-        &mut self,
-        now: Instant,
-        assists: &mut Assists,
-        action: Action,
-        decisions: &mut Decisions,
-    ) -> Result<(), Error> {
-        match action {
-            Action::Release { token, via, keep } => {
-                let Some(stored) = assists.release(now, token) else { return Ok(()) };
-                let fragments = longest_fragments(now, assists, &stored, via, decisions);
-                let way = Way { via, fragments };
-                let sent = self.send_on(now, stored.heading, &stored.datagram, way, decisions);
-                if keep {
-                    assists.put_back(token, stored);
-                }
-                if !sent? {
-                    assists.note_not_sent(now, token);
-                }
-            }
-            Action::Discard { token, dropped } => {
-                if let Some(reason) = dropped {
-                    assists.note_dropped(reason);
-                }
-                assists.take(token);
-            }
-            Action::Inject { header, segment, towards } => {
-                let (datagram, heading) = assists.acknowledgement(now, &header, &segment, towards);
-                self.send_on(now, heading, &datagram, Way::PRESENT, decisions)?;
-            }
-            Action::Unreachable { quoted, ports, seq } => {
-                if let Some(report) = assists.unreachable(now, &quoted, ports, seq)
-                    && self.limit.allows(now)
-                {
-                    self.reports.push(report);
-                }
-            }
-            Action::TooBig { quoted, ports, seq, mtu } => {
-                if let Some(report) = assists.too_big(&quoted, ports, seq, mtu)
-                    && self.limit.allows(now)
-                {
-                    self.reports.push(report);
-                }
-            }
-        }
-        Ok(())
     }
 
     /// Sends a datagram as if it went on now. Whether there was a way for it.
@@ -788,6 +742,45 @@ impl DataPlane {
             && self.limit.allows(now)
         {
             self.reports.push(report);
+        }
+    }
+}
+
+/// The tunnels of Mobile IPv4, for what assists want sent.
+struct TunnelWays<'a> {
+    data: &'a mut DataPlane,
+    decisions: &'a mut Decisions,
+}
+
+impl Ways for TunnelWays<'_> {
+    type Error = Error;
+
+    fn send_on(
+        &mut self,
+        now: Instant,
+        heading: Heading,
+        datagram: &[u8],
+        via: Option<PathId>,
+        fragments: Option<u16>,
+    ) -> Result<bool, Error> {
+        self.data.send_on(now, heading, datagram, Way { via, fragments }, self.decisions)
+    }
+
+    fn present_path(&mut self, header: &IpHeader) -> Option<PathId> {
+        let IpHeader::V4(header) = header else { return None };
+        self.decisions.entrances_for(header).last().map(|entrance| entrance.path)
+    }
+
+    fn overhead(&self, header: &IpHeader) -> u16 {
+        let IpHeader::V4(header) = header else { return 0 };
+        self.decisions.overhead(header)
+    }
+
+    fn report(&mut self, now: Instant, report: SegmentReport) {
+        if let SegmentReport::V4(report) = report
+            && self.data.limit.allows(now)
+        {
+            self.data.reports.push(report);
         }
     }
 }

@@ -1,21 +1,31 @@
 //! ICMP errors about packets that a tunnel did not take (RFC 2003 sections 4 and 5).
 
 use core::time::Duration;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use careof_base::{Allowance, Instant, Used};
 use careof_wire::icmp::{
     DestinationUnreachable, IcmpMessage, TimeExceeded, TimeExceededCode, UnreachableCode, error_is_allowed,
     quote,
 };
+use careof_wire::icmpv6::Icmpv6Message;
 use careof_wire::ipv4::Ipv4Header;
 
-/// An ICMP error to be sent.
+/// An ICMP error to be sent, of IPv4 unless other types are given.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ErrorReport {
-    pub(super) source: Ipv4Addr,
-    pub(super) destination: Ipv4Addr,
-    pub(super) message: IcmpMessage,
+pub(super) struct ErrorReport<A = Ipv4Addr, M = IcmpMessage> {
+    pub(super) source: A,
+    pub(super) destination: A,
+    pub(super) message: M,
+}
+
+/// An ICMP error about a segment, of the version of IP that the segment is of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum SegmentReport {
+    /// Over IPv4.
+    V4(ErrorReport),
+    /// Over IPv6.
+    V6(ErrorReport<Ipv6Addr, Icmpv6Message>),
 }
 
 /// What is wrong with a packet.

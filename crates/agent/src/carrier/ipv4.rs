@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use careof_base::{Instant, Randomness};
 use careof_lab::{Clock, NetlinkMonitor};
-use careof_mobility::v4::{DeliveryMethod, Event, InterfaceId, MobileNode, Notice, PathProperties, Transmit};
+use careof_mobility::v4::{DeliveryMethod, Event, InterfaceId, MobileNode, Notice, Transmit};
 
 use super::agent::Agent;
 use super::announcements::Announcements;
@@ -25,8 +25,8 @@ use super::reading::Reading;
 use super::signalling::Signalling;
 use super::turn::Waiting;
 use super::{
-    AssistEvent, Error, HomeNetwork, HomeSetup, Hooks, MobileSetup, Role, Setup, check_devices, check_named,
-    decisions, hooks, mobile_routes, tunnel_device,
+    Error, HomeNetwork, HomeSetup, Hooks, MobileSetup, Role, Setup, check_devices, check_named, hooks,
+    mobile_routes, tunnel_device,
 };
 
 /// One agent of Mobile IPv4 on this host; see [`Carrier`](super::Carrier).
@@ -174,14 +174,8 @@ impl Ipv4Carrier {
         self.events.pop()
     }
 
-    pub(super) fn watch_assists(&mut self) {
-        if let Some(assists) = &mut self.data.assists {
-            assists.events.watch();
-        }
-    }
-
-    pub(super) fn poll_assist_event(&mut self) -> Option<(Instant, AssistEvent)> {
-        self.data.assists.as_mut()?.events.pop()
+    pub(super) fn assists(&mut self) -> Option<&mut Assists> {
+        self.data.assists.as_deref_mut()
     }
 
     pub(super) fn interface_name(&self, id: InterfaceId) -> Option<&str> {
@@ -214,24 +208,9 @@ impl Ipv4Carrier {
             let new = setup.config.interfaces.iter().find(|known| known.id == id);
             let new = new.map(|known| known.path).unwrap_or_default();
             let mobile = setup.config.home_address.into();
-            return self.tell_assist(&careof_assist::Input::Announced { mobile, within, new });
+            return self.tell_assists_of(&careof_assist::Input::Announced { mobile, within, new });
         }
         self.finish_turn()
-    }
-
-    pub(super) fn announce_departure(
-        &mut self,
-        mobile: Ipv4Addr,
-        within: Duration,
-        new: PathProperties,
-    ) -> Result<(), Error> {
-        self.tell_assist(&careof_assist::Input::Announced { mobile: mobile.into(), within, new })
-    }
-
-    pub(super) fn care_of_reachable(&mut self, care_of: Ipv4Addr, reachable: bool) -> Result<(), Error> {
-        use careof_assist::Input::{LinkDown, LinkUp};
-        let path = decisions::path_to(care_of);
-        self.tell_assist(&if reachable { LinkUp { path } } else { LinkDown { path } })
     }
 
     pub(super) fn drop_mobile_node(&mut self, home_address: Ipv4Addr) -> Result<usize, Error> {
@@ -250,7 +229,7 @@ impl Ipv4Carrier {
         Ok(dropped)
     }
 
-    fn tell_assist(&mut self, input: &careof_assist::Input<'_>) -> Result<(), Error> {
+    pub(super) fn tell_assists_of(&mut self, input: &careof_assist::Input<'_>) -> Result<(), Error> {
         let now = self.clock.now();
         if let Some(assists) = &mut self.data.assists {
             assists.handle_event(now, input);
@@ -411,7 +390,7 @@ impl AsFd for Ipv4Carrier {
 fn assistance(setup: &Setup) -> Result<Option<Box<Assists>>, Error> {
     let Some(config) = setup.assist() else { return Ok(None) };
     let (own, mtu) = (setup.own_address(), setup.host().tunnel_mtu);
-    Ok(Some(Box::new(Assists::new(config.clone(), own, mtu)?)))
+    Ok(Some(Box::new(Assists::new(config.clone(), own.into(), mtu)?)))
 }
 
 /// Whether names and numbers of interfaces fit together, and the assists to the agent.
@@ -420,15 +399,12 @@ pub(crate) fn check(setup: &Setup) -> Result<(), Error> {
     check_devices(devices)?;
     let named = |id: InterfaceId| check_named(devices, id);
     if let Some(assist) = setup.assist() {
-        assist.check()?;
         let place = match setup {
             Setup::Home(_) => careof_assist::Place::HomeAgent,
             Setup::Foreign(_) => careof_assist::Place::ForeignAgent,
             Setup::Mobile(_) => careof_assist::Place::MobileNode,
         };
-        if assist.place != place {
-            return Err(Error::AssistElsewhere);
-        }
+        super::check_assist(assist, place)?;
         if let Setup::Mobile(MobileSetup { config, .. }) = setup
             && config.policy.default_method() != DeliveryMethod::ReverseTunnel
         {

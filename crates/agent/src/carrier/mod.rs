@@ -7,6 +7,7 @@ mod advertiser;
 mod agent;
 mod alarm;
 mod announcements;
+mod assist_actions;
 mod assist_events;
 mod assists;
 mod data_plane;
@@ -28,6 +29,7 @@ mod persistence;
 mod questions;
 mod reactions;
 mod reading;
+mod segment_errors;
 mod setup;
 mod signalling;
 mod snapshot;
@@ -37,7 +39,7 @@ mod tunnel_entry;
 mod tunnel_errors;
 mod turn;
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
@@ -64,6 +66,7 @@ pub use status::{
 pub(crate) use status::AssistOverview;
 pub(crate) use status::Overview;
 
+use assists::Assists;
 use ipv4::Ipv4Carrier;
 use ipv6::Ipv6Carrier;
 
@@ -118,7 +121,7 @@ pub(crate) fn check(setup: &AnySetup) -> Result<(), Error> {
 /// [`Carrier::close`], or as far as possible when it is dropped. What a killed agent left is replaced by the next
 /// one with the same [`HostOptions`]; for kernel parameters it needs [`Hooks::parameters`].
 ///
-/// What is said of assists and visitors concerns Mobile IPv4.
+/// What is said of visitors concerns Mobile IPv4.
 #[derive(Debug)]
 pub struct Carrier {
     version: Version,
@@ -209,18 +212,15 @@ impl Carrier {
 
     /// From now on what assists do is kept for [`Carrier::poll_assist_event`].
     pub fn watch_assists(&mut self) {
-        if let Version::V4(carrier) = &mut self.version {
-            carrier.watch_assists();
+        if let Some(assists) = self.assists() {
+            assists.events.watch();
         }
     }
 
     /// The next thing that assists did, and when, if they are [watched](Carrier::watch_assists). A bounded number is
     /// kept; what was lost beyond is counted as `assist-events-lost`.
     pub fn poll_assist_event(&mut self) -> Option<(Instant, AssistEvent)> {
-        match &mut self.version {
-            Version::V4(carrier) => carrier.poll_assist_event(),
-            Version::V6(_) => None,
-        }
+        self.assists()?.events.pop()
     }
 
     /// The interface that the agent's events call `id`.
@@ -252,7 +252,7 @@ impl Carrier {
     /// # Errors
     /// [`Error::UnknownInterface`], or what [`Carrier::turn`] says.
     pub fn announce_handover(&mut self, interface: &str, within: Duration) -> Result<(), Error> {
-        self.ipv4("announce a handover")?.announce_handover(interface, within)
+        on_carrier!(&mut self.version, carrier => carrier.announce_handover(interface, within))
     }
 
     /// Home and foreign agent: as [`Carrier::announce_handover`], for the mobile node with this home address, which will be
@@ -262,11 +262,11 @@ impl Carrier {
     /// What [`Carrier::turn`] says.
     pub fn announce_departure(
         &mut self,
-        mobile: Ipv4Addr,
+        mobile: IpAddr,
         within: Duration,
         new: PathProperties,
     ) -> Result<(), Error> {
-        self.ipv4("announce a departure")?.announce_departure(mobile, within, new)
+        self.tell_assists(&careof_assist::Input::Announced { mobile, within, new })
     }
 
     /// Home agent: whether packets reach this care-of address, from somebody who knows - as the link layer does where the
@@ -274,8 +274,18 @@ impl Carrier {
     ///
     /// # Errors
     /// What [`Carrier::turn`] says.
-    pub fn care_of_reachable(&mut self, care_of: Ipv4Addr, reachable: bool) -> Result<(), Error> {
-        self.ipv4("be told of a care-of address")?.care_of_reachable(care_of, reachable)
+    pub fn care_of_reachable(&mut self, care_of: IpAddr, reachable: bool) -> Result<(), Error> {
+        use careof_assist::Input::{LinkDown, LinkUp};
+        let path = careof_assist::PathId::CareOf(care_of);
+        self.tell_assists(&if reachable { LinkUp { path } } else { LinkDown { path } })
+    }
+
+    fn tell_assists(&mut self, input: &careof_assist::Input<'_>) -> Result<(), Error> {
+        on_carrier!(&mut self.version, carrier => carrier.tell_assists_of(input))
+    }
+
+    fn assists(&mut self) -> Option<&mut Assists> {
+        on_carrier!(&mut self.version, carrier => carrier.assists())
     }
 
     /// Home and foreign agent: ends the bindings of a mobile node, or forgets it as a visitor, and returns how many entries that
@@ -407,15 +417,6 @@ impl Carrier {
     pub fn close(mut self) -> Result<(), Error> {
         on_carrier!(&mut self.version, carrier => carrier.put_back())
     }
-
-    /// The carrier of Mobile IPv4, without which this cannot be done.
-    fn ipv4(&mut self, what: &'static str) -> Result<&mut Ipv4Carrier, Error> {
-        let role = self.role().name();
-        match &mut self.version {
-            Version::V4(carrier) => Ok(carrier),
-            Version::V6(_) => Err(Error::NotForThisRole { what, role }),
-        }
-    }
 }
 
 impl AsFd for Carrier {
@@ -450,6 +451,12 @@ fn check_devices(devices: &[Device]) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+/// Whether assists are configured without contradiction, and for the place where they are to run.
+fn check_assist(assist: &careof_assist::Config, place: careof_assist::Place) -> Result<(), Error> {
+    assist.check()?;
+    if assist.place == place { Ok(()) } else { Err(Error::AssistElsewhere) }
 }
 
 /// Whether an interface of the configuration has a name.

@@ -6,9 +6,8 @@ use careof_lab::Departure;
 use careof_wire::ipv4::Ipv4Header;
 use careof_wire::tunnel::{Encapsulation, Tunnel};
 
-use super::assists::{Assists, Heading, Shown, Stored};
+use super::assists::Shown;
 use super::data_plane::{DataPlane, lane_of};
-use super::decisions::Decisions;
 use super::paths::{PathKey, Paths, Room};
 
 /// How a datagram enters its tunnels.
@@ -41,20 +40,6 @@ pub(super) const fn fragments(shown: Shown) -> Option<u16> {
         Shown::PassesInFragments(longest) => Some(longest),
         Shown::Passes | Shown::Stays => None,
     }
-}
-
-/// The longest fragments in which a stored packet may enter its tunnel, where that swallows what is larger.
-pub(super) fn longest_fragments(
-    now: Instant,
-    assists: &Assists,
-    stored: &Stored,
-    via: Option<PathId>,
-    decisions: &mut Decisions,
-) -> Option<u16> {
-    let (header, _) = Ipv4Header::parse(&stored.datagram).ok().filter(|_| stored.heading == Heading::Out)?;
-    let present = || decisions.entrances_for(&header).last().map(|entrance| entrance.path);
-    let path = via.or_else(present)?;
-    assists.longest_fragments(now, &header.into(), path, decisions.overhead(&header))
 }
 
 /// Minimal encapsulation has no room for a fragment (RFC 2004 section 2); it travels IP within IP.

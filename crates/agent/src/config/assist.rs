@@ -1,5 +1,6 @@
 //! `[assist]`: what is done for TCP connections at handovers. The words are those of the scenarios.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use careof_assist::{
@@ -11,7 +12,7 @@ use careof_document::error::Problems;
 use careof_document::section::Section;
 use careof_document::tree::Value;
 use careof_document::units;
-use careof_mobility::v4::Prefix;
+use careof_mobility::{v4, v6};
 
 use super::fields::{count, given, prefix};
 use super::reference::{
@@ -254,10 +255,20 @@ fn longest_outage(field: &Field<'_>, problems: &mut Problems) -> Option<Option<D
     }
 }
 
+/// A prefix of either version.
+fn any_prefix(field: &Field<'_>, problems: &mut Problems) -> Option<(IpAddr, u8)> {
+    if matches!(&field.node.value, Value::Text(text) if text.contains(':')) {
+        let prefix: v6::Prefix = prefix(field, problems)?;
+        return Some((prefix.address().into(), prefix.length()));
+    }
+    let prefix: v4::Prefix = prefix(field, problems)?;
+    Some((prefix.address().into(), prefix.length()))
+}
+
 fn exception(field: &Field<'_>, problems: &mut Problems) -> Option<Exception> {
     let before = problems.count();
     let reader = field.reader(&ASSIST_EXCEPT, problems)?;
-    let network: Option<Prefix> = given(&reader, "prefix", problems, prefix);
+    let network = given(&reader, "prefix", problems, any_prefix);
     let port = given(&reader, "port", problems, |field, p| field.integer(1, 65_535, p));
     if problems.count() > before {
         return None;
@@ -267,8 +278,5 @@ fn exception(field: &Field<'_>, problems: &mut Problems) -> Option<Exception> {
         field.wrong("an exception has a `prefix`, a `port` or both", Some(hint), problems);
         return None;
     }
-    Some(Exception {
-        prefix: network.map(|prefix| (prefix.address().into(), prefix.length())),
-        port: port.and_then(|port| u16::try_from(port).ok()),
-    })
+    Some(Exception { prefix: network, port: port.and_then(|port| u16::try_from(port).ok()) })
 }

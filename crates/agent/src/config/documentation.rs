@@ -154,7 +154,7 @@ differences:
 | Correspondent node | A role of its own, `role = \"correspondent\"`: a host that takes part in route optimisation. Other hosts reach mobile nodes through the home agent. |
 | Authentication | The mobility options of RFC 4285 authenticate Binding Updates and Binding Acknowledgements; there is no IPsec. Home Test messages and prefix discovery are not protected between home agent and mobile node, so `route_optimization` and `prefix_advertisements` are off by default. |
 | Store | A file holds bindings of one version. The daemon refuses the store of a home agent of the other version and leaves it as it is. |
-| Not supported | Foreign agents (Mobile IPv6 has none), assists, the path monitor and *Bad paths*, `early_requests`, `[[policy]]`, status and metrics of each tunnel. |
+| Not supported | Foreign agents (Mobile IPv6 has none), assists of the home agent for flows whose routes are optimised, the path monitor and *Bad paths*, `early_requests`, `[[policy]]`, status and metrics of each tunnel. |
 
 ";
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
 use std::time::Duration;
 
+use careof_assist::Place;
 use careof_document::decode::{Field, Reader};
 use careof_document::error::Problems;
 use careof_mobility::InterfaceId;
@@ -15,6 +16,7 @@ use careof_wire::mip6::{Lifetime, MobileNodeIdentifier};
 
 use super::Source;
 use super::agents::{LONGEST_LATE, MOST, interface_name, own_spi};
+use super::assist::assist;
 use super::fields::{address, at_most, count, given, prefix, required, tables};
 use super::key::ipv6_security_association;
 use super::mobile::{a_few, home_agent, keep_old, path_properties, percent, selection};
@@ -48,6 +50,7 @@ pub(super) fn home(
     let late_reverse_tunnel =
         given(reader, "late_reverse_tunnel", problems, |field, p| at_most(field, LONGEST_LATE, p));
     let refresh_advice_percent = given(reader, "refresh_advice", problems, percent);
+    let assist = assist(reader, Place::HomeAgent, problems);
     let tells_prefixes = given(reader, "prefix_advertisements", problems, |field, p| field.boolean(p));
     let host = host(reader, problems);
     if problems.count() > before {
@@ -66,7 +69,7 @@ pub(super) fn home(
         duplicate_address_detection: None,
         ..defaults
     };
-    Some(Ipv6HomeSetup { config, host })
+    Some(Ipv6HomeSetup { config, host, assist })
 }
 
 /// The one way in which packets for the home network come.
@@ -166,6 +169,7 @@ pub(super) fn mobile(
     let multiple_care_of = flag("simultaneous_bindings").unwrap_or(false);
     let report_paths = flag("report_paths").unwrap_or(true);
     let selection = selection(reader, problems);
+    let assist = assist(reader, Place::MobileNode, problems);
     let keep_old = match reader.get("keep_old") {
         Some(field) => keep_old(&field, problems),
         None => Some(Duration::from_secs(2)),
@@ -199,7 +203,7 @@ pub(super) fn mobile(
         route_optimization: optimises_routes.then(RouteOptimizationConfig::default),
         ..defaults
     };
-    Some(Ipv6MobileSetup { config, devices, host })
+    Some(Ipv6MobileSetup { config, devices, host, assist })
 }
 
 fn interfaces(field: &Field<'_>, problems: &mut Problems) -> Option<Vec<(InterfaceConfig, String)>> {

@@ -57,11 +57,11 @@ fn receive(mut stream: Tcp, clock: Clock) -> Arrival {
 /// handover comes to when nobody helps, however busy the machine is.
 const BACKED_OFF: u8 = 3;
 
-/// Waits until the sender of the one connection of a host with the correspondent's server has backed off.
-fn wait_for_back_off(sender: &Host) {
+/// Waits until the sender of the one connection of a host with a server has backed off.
+pub(crate) fn wait_for_back_off(sender: &Host, server: SocketAddr) {
     let mut sockets = sender.run(SockDiag::open).unwrap().unwrap();
     // Its program may have closed it already.
-    let is_server = |end: SocketAddr| end == SocketAddr::from((CORRESPONDENT, 80));
+    let is_server = |end: SocketAddr| end == server;
     let is_ours = |socket: &&TcpSocket| {
         socket.state != TcpState::Listen && (is_server(socket.local) || is_server(socket.remote))
     };
@@ -169,7 +169,7 @@ fn outage_of(
 ) -> Duration {
     while arrival.progress.recv_timeout(PATIENCE).unwrap().1 < before {}
     world.cut(world.wlan);
-    wait_for_back_off(sender);
+    wait_for_back_off(sender, SocketAddr::from((CORRESPONDENT, 80)));
     mobile.news();
     mobile.told.clear();
     mobile.with(|node| node.switch_to("gsm0", Notice::None)).unwrap();
@@ -184,7 +184,7 @@ fn outage_of(
     at.saturating_duration_since(registered)
 }
 
-fn counter(status: &Status, name: &str) -> u64 {
+pub(crate) fn counter(status: &Status, name: &str) -> u64 {
     status
         .counters
         .get(name)

@@ -415,12 +415,12 @@ fn mistakes_of_ipv6() -> Vec<(String, &'static str)> {
         // What is of Mobile IPv4, or not there yet.
         (home6("delivery = \"proxy-ndp\""), "a home network of Mobile IPv6 on a link is not supported"),
         (home6("interface = \"eth0\""), "hint: leave it out: the home network is on no link"),
+        (correspondent("assist = \"default\""), "hint: assists run at home agents and mobile nodes"),
+        (home6("assist = \"fast-retransmit\""), "runs on a mobile node"),
         (
-            home6("assist = \"default\""),
-            "x.toml:4:1: assist: found an unknown key; a home agent of Mobile IPv6 has the keys",
+            home6("assist = { use = \"replay\", except = [{ prefix = \"2001:db8:9::2/64\" }] }"),
+            "hint: write \"2001:db8:9::/64\"",
         ),
-        (home6("assist = \"default\""), "hint: assists are for Mobile IPv4 so far"),
-        (mobile6("assist = \"default\""), "hint: assists are for Mobile IPv4 so far"),
         (mobile6("path_monitor = true"), "hint: there is no path monitor over IPv6 yet"),
         (mobile6("routing = \"triangle\""), "for the direct path write `route_optimization`"),
         (mobile6("[[foreign_agent]]"), "Mobile IPv6 has no foreign agents"),

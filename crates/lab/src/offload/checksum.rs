@@ -14,7 +14,7 @@ pub(crate) fn sum(bytes: &[u8]) -> u64 {
     sum + odd.first().map_or(0, |&byte| u64::from(u16::from_ne_bytes([byte, 0])))
 }
 
-/// The sum of the pseudo header of TCP and UDP over IPv4; `addresses` is source and destination.
+/// The sum of the pseudo header of TCP and UDP, of either version of IP; `addresses` is source and destination.
 pub(crate) fn pseudo_header(addresses: &[u8], protocol: u8, len: u16) -> u64 {
     let [high, low] = len.to_be_bytes();
     sum(addresses) + sum(&[0, protocol, high, low])

@@ -1,7 +1,7 @@
 //! Mobile IPv6 on real hosts: the kernel's TCP, its neighbor discovery and its addresses. Where this machine has no namespaces or no
 //! TUN devices for this user the tests say so and pass.
 
-use crate::common::{Ran, paced, slower};
+use crate::common::{Ran, flow, paced, slower};
 use careof_metrics::{Resumption, summary_json};
 use careof_trace::Columns;
 
@@ -83,4 +83,45 @@ fn with_route_optimisation_packets_pass_the_home_agent_by() {
     let of_correspondent =
         (0..events.rows()).filter(knows).filter(|row| nodes.text(*row) == Some("correspondent")).count();
     assert!(of_correspondent >= 1, "{}", summary_json(&summary));
+}
+
+/// Out of one link for so long that senders back off, with assists; `more` is in `[mobility]`, so many times as slow.
+fn after_an_outage(pace: u64, assist: &str, more: &str) -> String {
+    let text = WALK.replace("[[handover]]", &format!("{more}\n[[handover]]")).replace("500 ms", "2000 ms");
+    let times = [("duration", 8, "s"), ("at", 3, "s"), ("interruption", 2000, "ms")];
+    format!("assist = {assist}\n{}", slower(&text, pace, &times))
+}
+
+/// How often an assist on `node` said that it did this.
+fn did(events: &Columns, node: &str, what: &str) -> usize {
+    let [kinds, causes, nodes] = ["kind", "cause", "node"].map(|name| events.by_name(name).unwrap());
+    (0..events.rows())
+        .filter(|row| kinds.text(*row) == Some("assist") && causes.text(*row) == Some(what))
+        .filter(|row| nodes.text(*row) == Some(node))
+        .count()
+}
+
+#[test]
+fn what_an_outage_has_cost_is_sent_again_over_mobile_ipv6() {
+    let text = |pace| after_an_outage(pace, "\"default\"", "");
+    let is_as_planned = |ran: &Ran| {
+        let mut flows = ran.summary.handovers.iter().flat_map(|handover| &handover.flows);
+        did(&ran.events, "home-agent", "replay") > 0
+            && did(&ran.events, "mobile", "replay") > 0
+            && flows.all(|flow| flow.stall == Resumption::Resumed)
+    };
+    let Some(Ran { summary, .. }) = paced(text, is_as_planned) else { return };
+    for name in ["download", "upload"] {
+        assert!(flow(&summary, name).packets_replayed > 0, "{}", summary_json(&summary));
+    }
+}
+
+#[test]
+fn a_mobile_node_sends_again_by_the_straight_way_what_an_outage_has_cost_an_upload() {
+    let assist = "{ use = \"replay\", replay = { at = \"mobile\" } }";
+    let text = |pace| after_an_outage(pace, assist, "route_optimization = true");
+    let is_as_planned = |ran: &Ran| did(&ran.events, "mobile", "replay") > 0;
+    let Some(Ran { summary, events, .. }) = paced(text, is_as_planned) else { return };
+    assert_eq!(did(&events, "home-agent", "replay"), 0);
+    assert!(flow(&summary, "upload").packets_replayed > 0, "{}", summary_json(&summary));
 }

@@ -4,8 +4,9 @@ use std::fmt;
 use std::net::Ipv6Addr;
 use std::os::fd::AsFd;
 
+use careof_assist::PathId;
 use careof_base::Instant;
-use careof_lab::Ipv6Outer;
+use careof_lab::{Ipv6Outer, with_left_checksum};
 use careof_mobility::InterfaceId;
 use careof_mobility::v6::{Addresses, Input, Transmit, Tunnel};
 use careof_wire::icmpv6::{Icmpv6Message, IpFields};
@@ -14,9 +15,7 @@ use careof_wire::{mip6, protocol};
 
 use super::agent::Agent;
 use super::neighbours::{ADVERTISEMENT, ERRORS};
-use super::packets::{
-    self, TUNNEL_HOP_LIMIT, addresses_of, between_home_addresses, encapsulated, with_addresses,
-};
+use super::packets::{self, TUNNEL_HOP_LIMIT, addresses_of, between_home_addresses, encapsulated};
 use super::waiting::{Source, Waiting};
 use super::{
     Error, GuardedPacket, Icmpv6Socket, Ipv6Carrier, Ipv6PacketSender, Ipv6PacketWatch, Ipv6Setup,
@@ -145,7 +144,12 @@ impl Ipv6Carrier {
     }
 
     /// Sends a whole packet, in a tunnel if there is one; whether the kernel took it.
-    fn send_packet(&mut self, packet: &[u8], tunnel: Option<Tunnel>, interface: Option<u32>) -> bool {
+    pub(super) fn send_packet(
+        &mut self,
+        packet: &[u8],
+        tunnel: Option<Tunnel>,
+        interface: Option<u32>,
+    ) -> bool {
         let traffic_class = || Ipv6Header::parse_start(packet).map_or(0, |(header, _)| header.traffic_class);
         match (tunnel, &self.sockets.tunnel, &self.sockets.sender) {
             (Some(Tunnel { entry, exit }), Some(socket), _) => {
@@ -170,7 +174,7 @@ impl Ipv6Carrier {
     }
 
     /// Hands a packet to the host, or by way of a home agent's host to the network. What the host does not take the device counts.
-    fn deliver(&mut self, packet: &[u8]) -> bool {
+    pub(super) fn deliver(&mut self, packet: &[u8]) -> bool {
         self.tun.send(packet).and_then(|()| self.tun.flush()).is_ok()
     }
 
@@ -195,58 +199,12 @@ impl Ipv6Carrier {
             if matches!(self.agent, Agent::Home(_)) {
                 self.take_at_home_agent(now, &header, packet);
             } else {
-                self.put_out(&header, packet);
+                self.carry_out(now, &header, packet);
             }
+            self.drive_assists(now);
         }
         self.frame = Some(frame);
         outcome
-    }
-
-    /// Mobile node and correspondent node: a packet of this host goes where the agent says.
-    fn put_out(&mut self, header: &Ipv6Header, packet: &[u8]) {
-        let (addresses, interface) = match (&mut self.agent, &self.setup) {
-            (Agent::Mobile(node), Ipv6Setup::Mobile(setup)) => {
-                let is_ours =
-                    header.source == setup.config.home_address && !header.destination.is_multicast();
-                let Some(delivery) = is_ours.then(|| node.delivery(header.destination)).flatten() else {
-                    return self.carried.no_way += 1;
-                };
-                (delivery.addresses, self.interfaces.index_of(delivery.interface))
-            }
-            (Agent::Correspondent(node), Ipv6Setup::Correspondent(setup)) => {
-                if header.source != setup.config.address {
-                    return self.carried.no_way += 1;
-                }
-                let plain = Addresses::new(header.source, header.destination);
-                let addresses = match node.care_of_address(header.destination) {
-                    Some(care_of) => {
-                        Addresses::new(header.source, care_of).with_type_2_routing(header.destination)
-                    }
-                    None => plain,
-                };
-                (addresses, None)
-            }
-            _ => return,
-        };
-        let is_optimised = addresses.home_address.is_some() || addresses.type_2_routing.is_some();
-        let sent = if is_optimised {
-            let mut optimised = std::mem::take(&mut self.scratch);
-            let outcome = with_addresses(packet, &addresses, &mut optimised);
-            let sent = outcome.is_ok() && self.send_packet(&optimised, None, interface);
-            self.scratch = optimised;
-            if outcome.is_err() {
-                return self.carried.unsuitable += 1;
-            }
-            sent
-        } else {
-            self.send_packet(packet, addresses.tunnel, interface)
-        };
-        match (sent, is_optimised, addresses.tunnel) {
-            (false, ..) => self.carried.refused += 1,
-            (true, true, _) => self.carried.optimised_out += 1,
-            (true, false, Some(_)) => self.carried.tunnelled_out.note(1, packet.len() as u64),
-            (true, false, None) => {}
-        }
     }
 
     /// Home agent: a packet for it, or for a mobile node that is away.
@@ -254,20 +212,11 @@ impl Ipv6Carrier {
         if self.own.contains(&header.destination) {
             return self.take_for_home_agent(now, packet, None);
         }
-        let Agent::Home(agent) = &self.agent else { return };
-        // The newest; of several any will do (RFC 5648 section 6.1).
-        let Some(&tunnel) = agent.tunnels(header.destination).last() else {
-            return self.carried.no_way += 1;
-        };
         // Its way to the care-of address leads through a home address that is away, too: it would be wrapped for ever.
         if self.own.contains(&header.source) && header.next_header == protocol::IPV6 {
             return self.carried.looping += 1;
         }
-        if self.send_packet(packet, Some(tunnel), None) {
-            self.carried.tunnelled_out.note(1, packet.len() as u64);
-        } else {
-            self.carried.refused += 1;
-        }
+        self.carry_out(now, header, packet)
     }
 
     /// Home agent: a packet for one of its addresses, which came through `tunnel` or by itself.
@@ -311,7 +260,7 @@ impl Ipv6Carrier {
             return self.take_for_home_agent(now, outer.payload, Some(tunnel));
         }
         // To another mobile node that is away, too, the routes lead back here.
-        self.deliver(outer.payload);
+        self.carry_in(now, PathId::CareOf(outer.header.source.into()), outer.payload);
     }
 
     fn take_icmp_for_home_agent(
@@ -331,9 +280,10 @@ impl Ipv6Carrier {
                 (source, Icmpv6Message::EchoReply(echo))
             }
             message => match errors::between_home_addresses(&message, own) {
-                Some((to, message)) => {
+                Some((to, told)) => {
+                    self.note_unreachable(now, &message, &told);
                     self.carried.errors_relayed += 1;
-                    (to, message)
+                    (to, told)
                 }
                 None => {
                     let (hop_limit, message) = (packet.header.hop_limit, packet.payload);
@@ -363,6 +313,7 @@ impl Ipv6Carrier {
         }
         self.sockets.tunnel = Some(socket);
         self.buffer = buffer;
+        self.drive_assists(now);
         Ok(())
     }
 
@@ -398,7 +349,9 @@ impl Ipv6Carrier {
         // Who sends through the home agent does not know where the node is (RFC 6275 section 11.7.2).
         node.note_correspondent(now, packet.header.source);
         self.drain(now);
-        self.deliver(bytes);
+        // What the kernel has put together goes on as one; on its way in nothing is kept.
+        let completed = with_left_checksum(bytes);
+        self.carry_in(now, PathId::Interface(interface), completed.as_deref().unwrap_or(bytes));
     }
 
     /// Mobile node and correspondent node: packets with headers of Mobile IPv6.
@@ -417,6 +370,7 @@ impl Ipv6Carrier {
         }
         self.sockets.watch = Some(watch);
         self.buffer = buffer;
+        self.drive_assists(now);
         Ok(())
     }
 
@@ -480,7 +434,7 @@ impl Ipv6Carrier {
         }
         let mut plain = std::mem::take(&mut self.scratch);
         between_home_addresses(&packet, &mut plain);
-        self.deliver(&plain);
+        self.carry_in(now, PathId::Interface(interface), &plain);
         self.scratch = plain;
     }
 
@@ -537,7 +491,7 @@ impl Ipv6Carrier {
     }
 
     /// Hands the host, or the network behind a home agent's host, an ICMPv6 message.
-    fn deliver_icmp(&mut self, source: Ipv6Addr, destination: Ipv6Addr, message: &Icmpv6Message) {
+    pub(super) fn deliver_icmp(&mut self, source: Ipv6Addr, destination: Ipv6Addr, message: &Icmpv6Message) {
         let mut payload = Vec::new();
         message.emit(source, destination, &mut payload);
         let header = Ipv6Header { source, destination, ..Ipv6Header::default() };

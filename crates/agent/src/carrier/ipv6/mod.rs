@@ -11,9 +11,11 @@
 //!   2 routing header; those with a Home Address option come by the packet socket.
 
 mod agent;
+mod assists;
 mod bindings;
 mod care_of;
 mod carry;
+mod commands;
 mod errors;
 mod neighbours;
 mod own_address;
@@ -24,7 +26,9 @@ mod routes;
 mod setup;
 mod status;
 mod waiting;
+mod ways;
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -33,16 +37,16 @@ use careof_lab::{
     AddressOptions, Clock, Frame, GuardedPacket, Icmpv6Socket, IpVersion, Ipv6PacketSender, Ipv6PacketWatch,
     Ipv6TunnelSocket, NetlinkMonitor, NetworkChange, OffloadTun, PacketGuard, Route,
 };
-use careof_mobility::v6::{
-    Event, Input, MobileNode, MobileNodeRecord, NeighborEvent, RegistrationStep, Transmit,
-};
-use careof_mobility::{HandoverEvent, InterfaceId, Notice};
+use careof_mobility::v6::{Event, Input, MobileNodeRecord, NeighborEvent, RegistrationStep, Transmit};
+use careof_mobility::{HandoverEvent, InterfaceId};
 use careof_wire::ipv6::{ReassemblyLimits, home_agents_anycast};
 
 pub use setup::{Ipv6CorrespondentSetup, Ipv6HomeSetup, Ipv6MobileSetup, Ipv6Setup};
 pub use status::{Ipv6BindingStatus, Ipv6InterfaceStatus, Ipv6RegistrationStatus, Ipv6Status};
 
 use super::alarm::Alarm;
+use super::assists::Assists;
+use super::error_reports::RateLimit;
 use super::event_queue::EventQueue;
 use super::host_changes::HostChanges;
 use super::interfaces::{InterfaceChange, Interfaces};
@@ -96,6 +100,12 @@ pub(super) struct Ipv6Carrier {
     carried: Carried,
     /// Home agent: what it must remember across a restart.
     persistence: Persistence<MobileNodeRecord>,
+    /// `None`: packets go their way.
+    assists: Option<Box<Assists>>,
+    /// Room for a packet that they are shown.
+    shown: Vec<u8>,
+    /// ICMPv6 errors that may be sent.
+    limit: RateLimit,
     events: EventQueue<Event>,
     monitor: NetlinkMonitor,
     waiting: Waiting,
@@ -165,6 +175,7 @@ impl Ipv6Carrier {
             }
             Ipv6Setup::Mobile(_) | Ipv6Setup::Correspondent(_) => Vec::new(),
         };
+        let assists = assists::assistance(&setup)?;
         let mut carrier = Self {
             interfaces: Interfaces::new(setup.devices(), None),
             agent,
@@ -185,6 +196,9 @@ impl Ipv6Carrier {
             scratch: Vec::new(),
             carried: Carried::default(),
             persistence: Persistence::new(ipv6_store),
+            assists,
+            shown: Vec::new(),
+            limit: RateLimit::new(),
             events: EventQueue::default(),
             monitor,
             waiting,
@@ -255,6 +269,8 @@ impl Ipv6Carrier {
         self.read_again(now)?;
         self.ask_again(now)?;
         self.wake(now)?;
+        // The reply has left, and nothing has been read yet that could overtake what is due.
+        self.drive_assists(now);
         if ready.has(Source::Watch) {
             self.take_watched(now)?;
         }
@@ -274,6 +290,7 @@ impl Ipv6Carrier {
         self.drain(now);
         self.wake(now)?;
         self.settle(now);
+        self.drive_assists(now);
         self.rest(now)
     }
 
@@ -287,8 +304,12 @@ impl Ipv6Carrier {
             if self.agent.next_timeout().is_none_or(|(at, _)| at > now) {
                 break;
             }
+            self.tell_received_data(now);
             self.agent.handle_timeout(now);
             self.drain(now);
+        }
+        if let Some(assists) = &mut self.assists {
+            assists.wake(now);
         }
         let lost = self.routers.expire(now);
         self.tell_routers(now, lost);
@@ -336,6 +357,7 @@ impl Ipv6Carrier {
             self.questions.next_timeout(),
             self.routers.next_timeout(),
             self.fragments.0.next_timeout(),
+            self.assists.as_ref().and_then(|assists| assists.next_timeout()),
         ];
         let agent = self.agent.next_timeout().map(|(at, _)| at);
         let next = agent.into_iter().chain(others.into_iter().flatten()).min();
@@ -344,11 +366,14 @@ impl Ipv6Carrier {
 
     /// Hands the agent an input, and takes what it has to say.
     fn tell_agent(&mut self, now: Instant, input: Input<'_>) {
+        self.tell_received_data(now);
         self.agent.handle_input(now, input);
         self.drain(now);
     }
 
     fn drain(&mut self, now: Instant) {
+        // An update may end a binding and make another one: what counts is where it ends.
+        let mut moved = BTreeMap::new();
         // What an event is answered with may be followed by others.
         loop {
             while let Some(transmit) = self.agent.poll_transmit(now) {
@@ -356,7 +381,11 @@ impl Ipv6Carrier {
             }
             let Some(event) = self.agent.poll_event() else { break };
             self.react(now, &event);
+            self.tell_assists(now, &event, &mut moved);
             self.events.push(now, event);
+        }
+        for (mobile, told) in moved {
+            self.tell_paths(now, mobile, &told);
         }
     }
 
@@ -612,61 +641,6 @@ impl Ipv6Carrier {
         }
     }
 
-    /// See [`Carrier::switch_to`](super::Carrier::switch_to).
-    pub(super) fn switch_to(&mut self, interface: &str, notice: Notice) -> Result<(), Error> {
-        let id = self.id_of(interface)?;
-        self.leaving = false;
-        let now = self.clock.now();
-        self.look_at_links(now)?;
-        self.read_addresses(now);
-        self.command("switch to an interface", |node, now| {
-            // It has this interface: every device is one of its configuration.
-            let _ = node.switch_to(now, id, notice);
-        })
-    }
-
-    pub(super) fn release(&mut self, interface: &str) -> Result<(), Error> {
-        let id = self.id_of(interface)?;
-        self.command("release an interface", |node, now| node.release(now, id))
-    }
-
-    pub(super) fn deregister(&mut self) -> Result<(), Error> {
-        self.leaving = true;
-        self.command("deregister", MobileNode::deregister)
-    }
-
-    pub(super) fn ask_links(&mut self) -> Result<(), Error> {
-        let now = self.clock.now();
-        if matches!(self.agent, Agent::Mobile(_)) {
-            self.questions.ask(now);
-            self.ask_again(now)?;
-        }
-        self.finish_turn()
-    }
-
-    fn command(
-        &mut self,
-        what: &'static str,
-        command: impl FnOnce(&mut MobileNode, Instant),
-    ) -> Result<(), Error> {
-        let role = self.setup.role().name();
-        let now = self.clock.now();
-        self.read_clock(now);
-        let Agent::Mobile(node) = &mut self.agent else {
-            return Err(Error::NotForThisRole { what, role });
-        };
-        command(node, now);
-        self.drain(now);
-        self.finish_turn()
-    }
-
-    fn id_of(&self, interface: &str) -> Result<InterfaceId, Error> {
-        let named = self.interfaces.named().iter().find(|named| named.device.name == interface);
-        named
-            .map(|named| named.device.id)
-            .ok_or_else(|| Error::UnknownInterface { name: interface.to_owned() })
-    }
-
     pub(super) fn is_registered(&self) -> bool {
         matches!(&self.agent, Agent::Mobile(node) if node.is_registered())
     }
@@ -749,6 +723,13 @@ fn make_device(
 /// Whether names and numbers of interfaces fit together.
 pub(super) fn check(setup: &Ipv6Setup) -> Result<(), Error> {
     super::check_devices(setup.devices())?;
+    if let Some(assist) = setup.assist() {
+        let place = match setup {
+            Ipv6Setup::Mobile(_) => careof_assist::Place::MobileNode,
+            Ipv6Setup::Home(_) | Ipv6Setup::Correspondent(_) => careof_assist::Place::HomeAgent,
+        };
+        super::check_assist(assist, place)?;
+    }
     let Ipv6Setup::Mobile(setup) = setup else { return Ok(()) };
     for wanted in &setup.config.interfaces {
         super::check_named(&setup.devices, wanted.id)?;

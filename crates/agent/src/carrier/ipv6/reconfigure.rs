@@ -2,10 +2,12 @@
 
 use std::net::Ipv6Addr;
 
+use careof_assist::Told;
 use careof_base::Instant;
 use careof_mobility::v6::{HomePrefix, Input};
 
 use super::agent::Agent;
+use super::assists::assistance;
 use super::care_of::CareOfAddresses;
 use super::{Error, Ipv6Carrier, Ipv6Setup, check, hooks};
 use crate::carrier::Role;
@@ -20,6 +22,7 @@ impl Ipv6Carrier {
         }
         let now = self.clock.now();
         let wall_clock = hooks::wall_clock(self.time_of_day.as_ref(), now);
+        let assists = (setup.assist() != self.setup.assist()).then(|| assistance(&setup)).transpose()?;
         // Of its own: one that takes another's place must not draw the same again.
         let mut agent = Agent::new(now, &setup, wall_clock, self.random.branch())?;
         let homes: Vec<Ipv6Addr> = match &self.agent {
@@ -38,9 +41,15 @@ impl Ipv6Carrier {
         }
         self.agent = agent;
         self.setup = setup;
+        if let Some(new) = assists {
+            self.replace_assists(now, new);
+        }
         self.host.is_unhurried = true;
         self.take_restored();
-        homes.into_iter().for_each(|home_address| self.binding_changed(home_address));
+        for home_address in homes {
+            self.binding_changed(home_address);
+            self.tell_paths(now, home_address, &Told::default());
+        }
         self.host.is_unhurried = false;
         if self.setup.role() == Role::Mobile {
             self.tell_surroundings(now);

@@ -14,6 +14,8 @@ pub struct Ipv6HomeSetup {
     pub config: HomeAgentConfig,
     /// What it takes of the host.
     pub host: HostOptions,
+    /// What is done for the TCP connections whose packets it carries; `None`: nothing.
+    pub assist: Option<careof_assist::Config>,
 }
 
 /// This host as a mobile node. Its addresses are formed by the kernel, from what routers advertise, or given by somebody else.
@@ -25,6 +27,8 @@ pub struct Ipv6MobileSetup {
     pub devices: Vec<Device>,
     /// What it takes of the host.
     pub host: HostOptions,
+    /// What is done for the TCP connections whose packets it carries; `None`: nothing.
+    pub assist: Option<careof_assist::Config>,
 }
 
 /// This host as a correspondent node with route optimisation, for one of its addresses.
@@ -74,6 +78,16 @@ impl Ipv6Setup {
             Self::Home(_) => Role::Home,
             Self::Mobile(_) => Role::Mobile,
             Self::Correspondent(_) => Role::Correspondent,
+        }
+    }
+
+    /// What is done for the TCP connections whose packets are carried.
+    #[must_use]
+    pub const fn assist(&self) -> Option<&careof_assist::Config> {
+        match self {
+            Self::Home(setup) => setup.assist.as_ref(),
+            Self::Mobile(setup) => setup.assist.as_ref(),
+            Self::Correspondent(_) => None,
         }
     }
 

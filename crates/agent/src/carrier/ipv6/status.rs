@@ -10,7 +10,7 @@ use super::Ipv6Carrier;
 use super::agent::Agent;
 use crate::carrier::snapshot::{left, part};
 use crate::carrier::{
-    AgentCounters, BindingStatus, InterfaceStatus, Overview, RegistrationStatus, Role, Status,
+    AgentCounters, AssistStatus, BindingStatus, InterfaceStatus, Overview, RegistrationStatus, Role, Status,
 };
 
 /// An interface of a mobile node.
@@ -67,6 +67,8 @@ pub struct Ipv6Status {
     pub registration: Option<Ipv6RegistrationStatus>,
     /// Home agent and correspondent node: the bindings.
     pub bindings: Vec<Ipv6BindingStatus>,
+    /// What its assists are doing.
+    pub assist: Option<AssistStatus>,
     /// Why what is known of the host's interfaces may be old, while it may.
     pub network_problem: Option<String>,
     /// Routes that wait to be put into the host, or taken out of it.
@@ -134,7 +136,7 @@ impl Ipv6Carrier {
             visitors: Vec::new(),
             registration: self.registration_status(),
             tunnels: Vec::new(),
-            assist: None,
+            assist: self.assists.as_ref().map(|assists| assists.status(now)),
             counters: self.counters(),
             handovers: self.events.handovers().cloned().collect(),
             next: next.map(IpAddr::V6),
@@ -157,7 +159,7 @@ impl Ipv6Carrier {
             tunnels: Vec::new(),
             put_in: self.carried.tunnelled_out.sums(),
             taken_out: self.carried.tunnelled_in.sums(),
-            assist: None,
+            assist: self.assists.as_ref().map(|assists| assists.overview()),
             counters: self.counters(),
         }
     }
@@ -238,6 +240,7 @@ impl Ipv6Carrier {
                 Agent::Home(_) | Agent::Correspondent(_) => None,
             },
             bindings,
+            assist: self.assists.as_ref().map(|assists| assists.status(now)),
             network_problem: self.reading.problem().map(ToString::to_string),
             host_changes_pending: self.host.unsettled(),
             counters: self.counters(),
@@ -292,6 +295,7 @@ impl Ipv6Carrier {
         add("packets-not-delivered", self.tun.counters().refused);
         add("packets-for-nobody", carried.for_nobody);
         add("errors-relayed", carried.errors_relayed);
+        add("errors-suppressed", self.limit.suppressed);
         add("fragments-dropped", self.fragments_dropped());
         add("messages-unsent", self.unsent);
         add("messages-unreadable", self.unreadable);
@@ -304,6 +308,9 @@ impl Ipv6Carrier {
         add("readings-failed", self.reading.failed);
         add("overruns", self.overruns);
         add("events-lost", self.events.lost);
+        for (name, count) in self.assists.iter().flat_map(|assists| assists.counters()) {
+            add(&format!("assist-{name}"), count);
+        }
         counters
     }
 }

@@ -48,7 +48,12 @@ at both ends.",
 /// What people may bring from Mobile IPv4, and why there is none over IPv6.
 const NO_FOREIGN_AGENTS: &str =
     "Mobile IPv6 has no foreign agents: a mobile node has care-of addresses of its own everywhere";
-const NO_ASSISTS: &str = "assists are for Mobile IPv4 so far: leave it out, or use home addresses of IPv4";
+const ASSIST: Key = key(
+    "assist",
+    "table or text",
+    "`\"none\"`",
+    "What is done for TCP connections at handovers. See `[assist]`.",
+);
 const ONE_ENCAPSULATION: &str = "Mobile IPv6 has one encapsulation, IPv6 in IPv6 (RFC 2473)";
 const ALWAYS_BOTH_WAYS: &str =
     "tunnels of Mobile IPv6 always carry both directions; for the direct path write `route_optimization`";
@@ -118,6 +123,7 @@ protected: RFC 4285, section 2, advises against them.",
             "required",
             "The mobile nodes served. See `[[mobile_node]]` of Mobile IPv6."
         ),
+        ASSIST,
         key("store", "table", "see below", "Where bindings outlive a crash. See `[store]`."),
     ],
     elsewhere: &[
@@ -136,7 +142,6 @@ protected: RFC 4285, section 2, advises against them.",
             "leave it out: a home network on no link has nobody to advertise to; mobile nodes find the home agent by asking",
         ),
         ("foreign_agent", NO_FOREIGN_AGENTS),
-        ("assist", NO_ASSISTS),
         (
             "route_optimization",
             "write it in the files of mobile nodes: the home agent needs no setting for it",
@@ -229,6 +234,7 @@ none before the first call.",
             "`\"2 s\"`",
             "How long the node still accepts packets on the interface that it left, or `\"until-down\"`.",
         ),
+        ASSIST,
         key(
             "interface",
             "array of tables",
@@ -259,7 +265,6 @@ none before the first call.",
         ("leave_bad_paths", NO_MONITOR),
         ("probe", NO_MONITOR),
         ("early_requests", "Binding Updates are repeated as RFC 6275 has it"),
-        ("assist", NO_ASSISTS),
     ],
 };
 
@@ -320,7 +325,7 @@ home address and at its care-of address.",
         ("route_optimization", "leave it out: it is what this role is for"),
         ("max_bindings", "write `max_mobile_nodes`"),
         ("store", "leave it out: a correspondent node keeps nothing, mobile nodes tell it again"),
-        ("assist", NO_ASSISTS),
+        ("assist", "assists run at home agents and mobile nodes"),
     ],
 };
 

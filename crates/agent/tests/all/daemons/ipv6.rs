@@ -98,9 +98,10 @@ fn a_connection_survives_handovers_and_the_death_of_its_home_agent() {
     wait_for_addresses(&network.mobile);
     let before = [&network.home, &network.mobile].map(state_of);
     let directory = tempfile::tempdir().unwrap();
-    let configuration = home_configuration(directory.path(), "metrics = { listen = \"[::1]:9434\" }", "");
+    let more = "assist = \"default\"\nmetrics = { listen = \"[::1]:9434\" }";
+    let configuration = home_configuration(directory.path(), more, "");
     let mut home = Daemon::start(&network.home, directory.path(), "home", &configuration);
-    let configuration = mobile_configuration("");
+    let configuration = mobile_configuration("assist = \"default\"");
     let mut mobile = Daemon::start(&network.mobile, directory.path(), "mobile", &configuration);
     mobile.wait_for_registration("wlan0");
     let binding = &home.status()["bindings"][0];
@@ -140,7 +141,12 @@ fn a_connection_survives_handovers_and_the_death_of_its_home_agent() {
     let page = home.page();
     assert!(page.contains("ipv6-in-ipv6") && page.contains(&care_of(&mobile).to_string()), "{page}");
     let metrics = scrape(&network.home);
-    for line in ["careof_build_info{role=\"home\"", "careof_bindings 1.0", "careof_bindings_unsaved 0.0"] {
+    for line in [
+        "careof_build_info{role=\"home\"",
+        "careof_bindings 1.0",
+        "careof_bindings_unsaved 0.0",
+        "careof_assist_flows 1.0",
+    ] {
         assert!(metrics.contains(line), "no {line:?} in\n{metrics}");
     }
     let out = "careof_tunnelled_packets_total{direction=\"out\"} ";
@@ -241,10 +247,12 @@ fn a_file_that_is_read_again_changes_what_it_says() {
         home.log().contains("the home network cannot change while the agent runs")
     });
 
-    home.configure(&home_file("max_lifetime = \"40 s\"", ""));
+    assert!(home.status()["assist"].is_null());
+    home.configure(&home_file("max_lifetime = \"40 s\"\nassist = \"default\"", ""));
     home.signal(Signal::SIGHUP);
     wait_until("the file is read", || home.log().contains("Configuration read again"));
     assert_eq!(home.bindings(), 1, "the binding that was granted stays");
+    assert!(home.status()["assist"].is_object(), "{}", home.status());
     // A mobile node that changes registers anew.
     mobile.configure(&mobile_configuration("lifetime = \"200 s\""));
     mobile.signal(Signal::SIGHUP);

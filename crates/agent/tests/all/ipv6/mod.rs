@@ -1,5 +1,6 @@
 //! Mobile IPv6 on real hosts: the kernel's TCP, its neighbor discovery and its addresses.
 
+mod assisted;
 pub(crate) mod network;
 mod optimised;
 mod tunnelled;

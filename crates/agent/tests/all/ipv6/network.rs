@@ -17,15 +17,15 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use careof_agent::{
-    Device, Hooks, HostOptions, Ipv6CorrespondentSetup, Ipv6HomeSetup, Ipv6MobileSetup, Ipv6Setup,
+    Carrier, Device, Hooks, HostOptions, Ipv6CorrespondentSetup, Ipv6HomeSetup, Ipv6MobileSetup, Ipv6Setup,
     Ipv6Status, RouterAdvertiser,
 };
 use careof_base::RandomStream;
 use careof_lab::{
-    AddressOptions, Clock, Emulator, Host, Icmpv6Socket, InterfaceAddress, LinkSpec, Netlink, Options, Realm,
-    Route, Tun, set_sysctl,
+    AddressOptions, Change, Clock, Direction, Emulator, Host, Icmpv6Socket, InterfaceAddress, LinkId,
+    LinkSpec, Netlink, Options, Realm, Route, Tun, set_sysctl,
 };
-use careof_link::Config;
+use careof_link::{Config, Fate, QueueConfig, QueueLimit};
 use careof_mobility::v6::neighbor_discovery::AdvertisingConfig;
 use careof_mobility::v6::{
     CorrespondentNodeConfig, HomeAgentConfig, InterfaceConfig, MobileNodeConfig, Prefix, SecurityAssociation,
@@ -64,9 +64,9 @@ pub(crate) struct Network {
     pub(crate) correspondent: Host,
     pub(crate) home: Host,
     pub(crate) mobile: Host,
-    /// The mobile node's ends of emulated links.
-    ends: Vec<Tun>,
-    _emulator: Option<Emulator>,
+    /// The emulated links, with the mobile node's ends.
+    links: Vec<(LinkId, Tun)>,
+    emulator: Option<Emulator>,
     _advertisers: [Advertising; 2],
     _access: [Host; 2],
 }
@@ -189,7 +189,7 @@ impl Network {
         cable((&home, "west0", Some(on(0xa1, 1))), (&west, "up0", Some(on(0xa1, 2))));
         cable((&home, "east0", Some(on(0xa2, 1))), (&east, "up0", Some(on(0xa2, 2))));
         let access = [(&west, on(0x100, 1), "wlan0"), (&east, on(0x200, 1), "gsm0")];
-        let mut ends = Vec::new();
+        let mut emulated = Vec::new();
         let emulator = match links {
             Links::Ethernet => {
                 for (router, address, name) in access {
@@ -202,10 +202,13 @@ impl Network {
                 for (router, address, name) in access {
                     let a = router.attach(&on_link("down0", Some(address))).unwrap();
                     let b = mobile.attach(&on_link(name, None)).unwrap();
-                    ends.push(b.try_clone().unwrap());
-                    let config = Config { delay: Duration::from_millis(5), ..Config::default() };
+                    let end = b.try_clone().unwrap();
+                    // A long queue would make for long timeouts.
+                    let queue = QueueConfig { limit: QueueLimit::Packets(50), ..QueueConfig::default() };
+                    let config = Config { delay: Duration::from_millis(5), queue, ..Config::default() };
                     let (forward, backward) = (config.clone(), config);
-                    emulator.add_link(LinkSpec { name: name.to_owned(), a, b, forward, backward }).unwrap();
+                    let spec = LinkSpec { name: name.to_owned(), a, b, forward, backward };
+                    emulated.push((emulator.add_link(spec).unwrap(), end));
                 }
                 Some(emulator)
             }
@@ -223,28 +226,43 @@ impl Network {
             correspondent,
             home,
             mobile,
-            ends,
-            _emulator: emulator,
+            links: emulated,
+            emulator,
             _advertisers: advertisers,
             _access: [west, east],
         }
     }
 
-    /// Gives a link of the mobile node its carrier, or takes it away.
+    /// Gives a link of the mobile node its carrier, or takes it away: nothing gets through then, and what was under way is lost.
     pub(crate) fn set_link(&self, name: &'static str, up: bool) {
-        match self.ends.iter().find(|end| end.name() == name) {
-            Some(end) => end.set_carrier(up).unwrap(),
-            None => set_interface(&self.mobile, name, up),
-        }
+        let emulated = self.links.iter().find(|(_, end)| end.name() == name);
+        let (Some((link, end)), Some(emulator)) = (emulated, &self.emulator) else {
+            return set_interface(&self.mobile, name, up);
+        };
+        let (queued, in_flight) = (Fate::Drop, Fate::Drop);
+        let changes = Direction::ALL.map(|direction| match up {
+            true => Change::SetUp { link: *link, direction },
+            false => Change::SetDown { link: *link, direction, queued, in_flight },
+        });
+        emulator.apply(changes.to_vec()).unwrap();
+        end.set_carrier(up).unwrap();
     }
 
     pub(crate) fn home_agent(&self, security: SecurityAssociation) -> Running {
+        self.assisted_home_agent(security, None)
+    }
+
+    pub(crate) fn assisted_home_agent(
+        &self,
+        security: SecurityAssociation,
+        assist: Option<careof_assist::Config>,
+    ) -> Running {
         let prefix = Prefix::new(HA, 64);
         let config = HomeAgentConfig {
             mobile_nodes: vec![ServedMobileNode::new(HOME, security)],
             ..HomeAgentConfig::new(HA, prefix, InterfaceId(0))
         };
-        let setup = Ipv6Setup::Home(Ipv6HomeSetup { config, host: HostOptions::for_ipv6() });
+        let setup = Ipv6Setup::Home(Ipv6HomeSetup { config, host: HostOptions::for_ipv6(), assist });
         Running::open(&self.home, setup, self.clock, Hooks::default())
     }
 
@@ -261,11 +279,19 @@ impl Network {
         config.selection = Selection::Preferred { hold: Duration::from_millis(100) };
         config.route_optimization = None;
         let devices = vec![Device::new(0, "wlan0"), Device::new(1, "gsm0")];
-        Ipv6MobileSetup { config, devices, host: HostOptions::for_ipv6() }
+        Ipv6MobileSetup { config, devices, host: HostOptions::for_ipv6(), assist: None }
     }
 
     pub(crate) fn mobile_node(&self, setup: Ipv6MobileSetup) -> Running {
         Running::open(&self.mobile, Ipv6Setup::Mobile(setup), self.clock, Hooks::default())
+    }
+
+    /// Why a mobile node is not opened.
+    pub(crate) fn refused(&self, setup: Ipv6Setup) -> careof_agent::Error {
+        let clock = self.clock;
+        let random = RandomStream::new(1, 0, "refused");
+        let opened = self.mobile.run(move || Carrier::open(setup, clock, random, Hooks::default()).err());
+        opened.unwrap().expect("it is refused")
     }
 
     pub(crate) fn correspondent_node(&self) -> Running {

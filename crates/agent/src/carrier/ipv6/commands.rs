@@ -1,0 +1,84 @@
+//! What the owner of a carrier of Mobile IPv6 asks for.
+
+use std::time::Duration;
+
+use careof_base::Instant;
+use careof_mobility::v6::MobileNode;
+use careof_mobility::{InterfaceId, Notice};
+
+use super::agent::Agent;
+use super::{Error, Ipv6Carrier, Ipv6Setup};
+
+impl Ipv6Carrier {
+    /// See [`Carrier::switch_to`](crate::Carrier::switch_to).
+    pub(in crate::carrier) fn switch_to(&mut self, interface: &str, notice: Notice) -> Result<(), Error> {
+        let id = self.id_of(interface)?;
+        self.leaving = false;
+        let now = self.clock.now();
+        self.look_at_links(now)?;
+        self.read_addresses(now);
+        self.tell_received_data(now);
+        self.command("switch to an interface", |node, now| {
+            // It has this interface: every device is one of its configuration.
+            let _ = node.switch_to(now, id, notice);
+        })
+    }
+
+    pub(in crate::carrier) fn release(&mut self, interface: &str) -> Result<(), Error> {
+        let id = self.id_of(interface)?;
+        self.command("release an interface", |node, now| node.release(now, id))
+    }
+
+    /// See [`Carrier::announce_handover`](crate::Carrier::announce_handover).
+    pub(in crate::carrier) fn announce_handover(
+        &mut self,
+        interface: &str,
+        within: Duration,
+    ) -> Result<(), Error> {
+        let id = self.id_of(interface)?;
+        if let Ipv6Setup::Mobile(setup) = &self.setup {
+            let new = setup.config.interfaces.iter().find(|known| known.id == id);
+            let new = new.map(|known| known.path).unwrap_or_default();
+            let mobile = setup.config.home_address.into();
+            return self.tell_assists_of(&careof_assist::Input::Announced { mobile, within, new });
+        }
+        self.finish_turn()
+    }
+
+    pub(in crate::carrier) fn deregister(&mut self) -> Result<(), Error> {
+        self.leaving = true;
+        self.command("deregister", MobileNode::deregister)
+    }
+
+    pub(in crate::carrier) fn ask_links(&mut self) -> Result<(), Error> {
+        let now = self.clock.now();
+        if matches!(self.agent, Agent::Mobile(_)) {
+            self.questions.ask(now);
+            self.ask_again(now)?;
+        }
+        self.finish_turn()
+    }
+
+    fn command(
+        &mut self,
+        what: &'static str,
+        command: impl FnOnce(&mut MobileNode, Instant),
+    ) -> Result<(), Error> {
+        let role = self.setup.role().name();
+        let now = self.clock.now();
+        self.read_clock(now);
+        let Agent::Mobile(node) = &mut self.agent else {
+            return Err(Error::NotForThisRole { what, role });
+        };
+        command(node, now);
+        self.drain(now);
+        self.finish_turn()
+    }
+
+    fn id_of(&self, interface: &str) -> Result<InterfaceId, Error> {
+        let named = self.interfaces.named().iter().find(|named| named.device.name == interface);
+        named
+            .map(|named| named.device.id)
+            .ok_or_else(|| Error::UnknownInterface { name: interface.to_owned() })
+    }
+}
