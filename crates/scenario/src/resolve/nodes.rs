@@ -37,7 +37,7 @@ impl Network {
                 };
                 given.sort_by_key(agent);
             }
-            if let [] = given.as_slice() {
+            if given.is_empty() {
                 match drafts.iter().find(|draft| draft.name == understood) {
                     Some(other) => {
                         let expected = format!("without another {} the node of this name is it", role.name());
