@@ -245,8 +245,10 @@ impl MobileNode {
                 }
                 // At home the end of all bindings is asked for anyway; until that is granted it waits.
                 _ => {
+                    let wait = self.config.retransmission.initial;
                     if let Some(pending) = self.pending_mut(slot) {
-                        pending.retransmission.sent(now);
+                        // Nobody is slow to answer what was not sent.
+                        pending.retransmission.next = now + wait;
                     }
                     return true;
                 }
