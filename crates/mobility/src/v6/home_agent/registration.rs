@@ -475,6 +475,8 @@ impl HomeAgent {
         // An entry that is marked as invalid is still there: the acknowledgement may have been lost.
         let is_known = !changes.is_empty() || was_waiting || self.bindings.was_deleted(home_address);
         if !is_known {
+            // It may have overtaken the update whose binding it is to end, which is not to make it any more.
+            self.bindings.accept_sequence(home_address, request.sequence);
             return Err((DropReason::NoBinding, BindingStatus::NotHomeAgentForThisMobileNode));
         }
         for change in changes {

@@ -177,11 +177,10 @@ impl MobileNode {
         } else {
             (sent.at + span * percent / 100, sent.at + span)
         };
-        let held = Held { attachment: pending.attachment, home_agent, renew_at, expires };
+        let held =
+            Held { attachment: pending.attachment, home_agent, ordinal: sent.ordinal, renew_at, expires };
         let Some(interface) = self.interfaces.get_mut(carrier) else { return };
-        // What was sent for another interface since may have replaced it.
-        self.cancelled = self.cancelled.filter(|cancelled| cancelled.is_after(sent.sequence));
-        interface.refresh = undone || self.cancelled.is_some();
+        interface.refresh = undone;
         let before = interface.held.replace(held).and_then(|old| old.attachment.care_of());
         let after = pending.attachment.care_of();
         if let Some(care_of) = before.filter(|_| before != after) {

@@ -47,6 +47,8 @@ pub(super) struct Held {
     pub(super) attachment: Attachment,
     /// Whose binding it is.
     pub(super) home_agent: Ipv6Addr,
+    /// The update that was accepted, [`super::registration::Sent::ordinal`].
+    pub(super) ordinal: u64,
     pub(super) renew_at: Instant,
     pub(super) expires: Instant,
 }
@@ -77,6 +79,8 @@ pub(super) struct Interface {
     addresses: Vec<Address>,
     pub(super) held: Option<Held>,
     pub(super) pending: Option<Pending>,
+    /// The last update that was sent to register it, [`super::registration::Sent::ordinal`].
+    pub(super) last_sent: u64,
     /// Register again although nothing has changed here: the home agent may have forgotten.
     pub(super) refresh: bool,
     /// When the link was last lost, unless an update sent since then was accepted here.
@@ -101,6 +105,7 @@ impl Interface {
             addresses: Vec::new(),
             held: None,
             pending: None,
+            last_sent: 0,
             refresh: false,
             interrupted: None,
             blocked: None,
@@ -242,7 +247,7 @@ mod tests {
     fn hold(interface: &mut Interface, network: u16) {
         let attachment = Attachment::Away { care_of: address(network).address };
         let (renew_at, expires) = (Instant::MAX, Instant::MAX);
-        interface.held = Some(Held { attachment, home_agent: HOME, renew_at, expires });
+        interface.held = Some(Held { attachment, home_agent: HOME, ordinal: 1, renew_at, expires });
     }
 
     /// RFC 6275 section 11.5.1: as long as its router is reachable the old address is kept.

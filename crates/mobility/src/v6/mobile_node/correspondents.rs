@@ -299,13 +299,14 @@ impl MobileNode {
         else {
             return;
         };
-        update.recent.push(Sent { sequence: known.sequence, timestamp: None, at: now });
+        self.updates_sent += 1;
+        let (ordinal, sequence) = (self.updates_sent, known.sequence);
+        update.recent.push(Sent { ordinal, sequence, timestamp: None, at: now });
         update.retransmission.sent(now);
         known.updates.spend(now);
         known.may_be_bound |= update.goal != Goal::Delete;
         let step = RegistrationStep::UpdateSent { attempt: update.retransmission.attempts };
         let lifetime = update.lifetime;
-        let sequence = known.sequence;
         self.update_event(step, address, (care_of_address, lifetime, sequence), place.interface);
         self.outbox.mobility(place.interface, way, bytes);
     }

@@ -92,8 +92,8 @@ pub struct MobileNode {
     overwrite: bool,
     /// Of the last update sent to a home agent.
     sequence: SequenceNumber,
-    /// The last update that was cancelled, unless one sent later was accepted.
-    cancelled: Option<SequenceNumber>,
+    /// Updates sent, to whomever.
+    updates_sent: u64,
     updates: UpdateRate,
     /// Under a security association with timestamps, or when the home agent has asked for them.
     timestamps: Option<IdentificationSource>,
@@ -142,7 +142,7 @@ impl MobileNode {
             overwrite: config.multiple_care_of,
             // Section 11.7.2: at random, for who comes after may not know.
             sequence: SequenceNumber((random.next_u64() >> 48) as u16),
-            cancelled: None,
+            updates_sent: 0,
             updates: UpdateRate::default(),
             timestamps: None,
             correspondents: Correspondents::default(),

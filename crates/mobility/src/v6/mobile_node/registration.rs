@@ -31,9 +31,22 @@ pub(super) enum Purpose {
     Farewell,
 }
 
+impl Purpose {
+    /// Whether it ends what `other` ends: a name, whatever its care-of address, or everything.
+    fn ends_same_as(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Release { id, .. }, Self::Release { id: other, .. }) => id == other,
+            _ => self == other,
+        }
+    }
+}
+
 /// An update that was sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sent {
+    /// Its place among all updates sent, from 1. Of two it tells which was sent later, which sequence numbers do not after a refusal has
+    /// set them anew.
+    pub(super) ordinal: u64,
     pub(super) sequence: SequenceNumber,
     pub(super) timestamp: Option<Identification>,
     pub(super) at: Instant,
@@ -81,6 +94,8 @@ pub(super) struct Pending {
     pub(super) lifetime: Lifetime,
     /// Whether the binding has a name (RFC 5648).
     pub(super) id: Option<BindingId>,
+    /// The care-of address of an update with the same name that was cancelled before it, and may have been accepted.
+    pub(super) succeeds: Option<Ipv6Addr>,
     pub(super) recent: RecentUpdates,
     /// When the first update that asked for the same was sent, and its number.
     pub(super) begun: Option<(Instant, SequenceNumber)>,
@@ -109,6 +124,7 @@ impl Pending {
             peer: None,
             lifetime: Lifetime::ZERO,
             id: None,
+            succeeds: None,
             recent: RecentUpdates::default(),
             begun: None,
             retransmission: Retransmission::begin(now, first, config.maximum),
@@ -222,15 +238,17 @@ impl MobileNode {
         if let Slot::Farewell(_) = slot {
             // It goes by whatever the interface in use is attached to by now.
             match self.attachment(now, carrier) {
-                // At home the end of all bindings is asked for anyway.
-                Some(Attachment::Home) if pending.purpose != Purpose::Farewell => {
-                    self.remove_pending(slot);
-                    return false;
+                Some(attachment)
+                    if attachment != Attachment::Home || pending.purpose == Purpose::Farewell =>
+                {
+                    pending.attachment = attachment;
                 }
-                Some(attachment) => pending.attachment = attachment,
-                None => {
+                // At home the end of all bindings is asked for anyway; until that is granted it waits.
+                _ => {
+                    let wait = self.config.retransmission.initial;
                     if let Some(pending) = self.pending_mut(slot) {
-                        pending.retransmission.sent(now);
+                        // Nobody is slow to answer what was not sent.
+                        pending.retransmission.next = now + wait;
                     }
                     return true;
                 }
@@ -319,7 +337,14 @@ impl MobileNode {
             &authentication,
         );
         let Ok(bytes) = emitted else { return };
-        pending.recent.push(Sent { sequence: self.sequence, timestamp, at: now });
+        self.updates_sent += 1;
+        let ordinal = self.updates_sent;
+        pending.recent.push(Sent { ordinal, sequence: self.sequence, timestamp, at: now });
+        if let Some(interface) =
+            self.interfaces.get_mut(carrier).filter(|_| pending.purpose == Purpose::Register)
+        {
+            interface.last_sent = ordinal;
+        }
         pending.retransmission.sent(now);
         pending.unanswered = pending.unanswered.saturating_add(1);
         self.updates.spend(now);
@@ -392,21 +417,31 @@ impl MobileNode {
             return;
         };
         if !pending.was_sent() {
+            if let Some(care_of) = pending.succeeds {
+                self.farewell(now, Purpose::Release { id: name_of(index), care_of });
+            }
             return;
         }
-        self.cancelled = pending.recent.latest().map(|sent| sent.sequence).or(self.cancelled);
         match (pending.id, pending.attachment.care_of()) {
             (Some(id), Some(care_of)) => {
-                let holds = self.interfaces.get(index).is_some_and(|interface| interface.held.is_some());
-                if holds {
-                    self.refresh(index);
-                } else {
-                    self.farewell(now, Purpose::Release { id, care_of });
+                match self.interfaces.get(index).and_then(|interface| interface.held) {
+                    // It was to last for longer, no more.
+                    Some(held) if held.attachment == pending.attachment => {}
+                    Some(_) => self.refresh(index),
+                    None => self.farewell(now, Purpose::Release { id, care_of }),
                 }
             }
             // It has replaced all others.
             _ => (0..self.interfaces.len()).for_each(|index| self.refresh(index)),
         }
+    }
+
+    /// Whether another interface's update was sent after the one by which this one was registered: the home agent may have accepted it,
+    /// and send packets there.
+    pub(super) fn is_outdone(&self, index: usize) -> bool {
+        let held = self.interfaces.get(index).and_then(|interface| interface.held);
+        let mut others = self.interfaces.iter().enumerate().filter(|(other, _)| *other != index);
+        held.is_some_and(|held| others.any(|(_, other)| other.last_sent > held.ordinal))
     }
 
     fn refresh(&mut self, index: usize) {
@@ -417,8 +452,14 @@ impl MobileNode {
 
     /// Asks the home agent for an end, besides what is registered.
     pub(super) fn farewell(&mut self, now: Instant, purpose: Purpose) {
-        self.farewells.retain(|pending| pending.purpose != purpose);
-        let Some(attachment) = self.active.and_then(|active| self.attachment(now, active)) else { return };
+        self.farewells.retain(|pending| !pending.purpose.ends_same_as(purpose));
+        let by = self.active.and_then(|active| self.attachment(now, active));
+        let attachment = match (by, purpose) {
+            (Some(attachment), _) => attachment,
+            // It waits until the interface in use is attached to something.
+            (None, Purpose::Release { care_of, .. }) => Attachment::Away { care_of },
+            (None, _) => return,
+        };
         // One for each interface is all that can be needed.
         if self.farewells.len() < self.interfaces.len() {
             let pending = Pending::new(now, purpose, attachment, &self.config.retransmission, false);

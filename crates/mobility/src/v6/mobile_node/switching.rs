@@ -65,7 +65,8 @@ impl MobileNode {
         let in_place = self.active == Some(to) && self.works(to) && self.is_held_in_place(now, to);
         // An update sent for the handover just abandoned may have been accepted already: the way back is then registered anew, and is a
         // handover whose end the owner is told.
-        let unsure = self.interfaces.get(to).is_some_and(|interface| interface.refresh);
+        let unsure =
+            self.is_outdone(to) || self.interfaces.get(to).is_some_and(|interface| interface.refresh);
         if !in_place || unsure {
             self.initiate(now, to, notice, why);
         }
@@ -245,22 +246,47 @@ impl MobileNode {
         if let Some(care_of) =
             held.and_then(|held| held.attachment.care_of()).filter(|_| self.keeps_several())
         {
+            if let Some(interface) = self.interfaces.get_mut(index) {
+                // What it has asked for ends with the binding.
+                interface.pending = None;
+            }
             self.farewell(now, Purpose::Release { id: name_of(index), care_of });
+        }
+    }
+
+    /// Ends the bindings of interfaces that are neither in use nor about to be and no longer where they are registered: what the home agent
+    /// sent there would be lost.
+    fn release_unreachable(&mut self, now: Instant) {
+        if !self.keeps_several() {
+            return;
+        }
+        for index in 0..self.interfaces.len() {
+            let is_wanted = self.active == Some(index)
+                || self.desired == Some(index)
+                || self.retiring.is_some_and(|retiring| retiring.from == index);
+            let held = self.interfaces.get(index).and_then(|interface| interface.held);
+            let is_gone = held.is_some_and(|held| self.attachment(now, index) != Some(held.attachment));
+            if is_gone && !is_wanted {
+                self.release_binding(now, index);
+            }
         }
     }
 
     /// The release of a name that is held again, or about to be, would undo that.
     fn drop_needless_releases(&mut self) {
-        let used = |id| {
-            let mut named = self.interfaces.iter().enumerate().filter(|(index, _)| name_of(*index) == id);
-            named.any(|(_, interface)| interface.held.is_some() || interface.pending.is_some())
-        };
-        let keep = |pending: &Pending| match pending.purpose {
-            Purpose::Release { id, .. } => !used(id),
-            Purpose::Register | Purpose::Farewell => true,
-        };
-        let farewells = core::mem::take(&mut self.farewells);
-        self.farewells = farewells.into_iter().filter(keep).collect();
+        let mut farewells = core::mem::take(&mut self.farewells);
+        farewells.retain(|farewell| {
+            let Purpose::Release { id, care_of } = farewell.purpose else { return true };
+            let mut named = self.interfaces.iter_mut().enumerate().filter(|(index, _)| name_of(*index) == id);
+            let Some((_, interface)) = named.next() else { return true };
+            match &mut interface.pending {
+                Some(pending) => pending.succeeds = Some(care_of),
+                None if interface.held.is_some() => {}
+                None => return true,
+            }
+            false
+        });
+        self.farewells = farewells;
     }
 
     /// Brings what is under way in line with what is wanted and possible. Called after everything that could have changed either.
@@ -272,6 +298,7 @@ impl MobileNode {
                 for index in 0..self.interfaces.len() {
                     self.reconcile_registration(now, index);
                 }
+                self.release_unreachable(now);
             }
             self.drop_needless_releases();
             self.reconcile_discovery(now);
@@ -298,10 +325,11 @@ impl MobileNode {
             }
             self.cancel_pending(now, index);
         }
+        let is_outdone = desired && self.is_outdone(index);
         let Some(interface) = self.interfaces.get_mut(index) else { return };
         let in_place = interface.held.filter(|held| held.attachment == attachment);
         // A handover under way makes everything anew, so what is left can wait for its outcome.
-        let refresh = interface.refresh && (desired || self.handover.is_none());
+        let refresh = is_outdone || interface.refresh && (desired || self.handover.is_none());
         let due = in_place.is_some_and(|held| held.renew_at <= now) || refresh;
         let needed = match in_place {
             // A binding kept from before is no reason to stay on another interface, and a handover that was begun is to end.

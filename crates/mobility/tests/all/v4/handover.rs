@@ -631,3 +631,25 @@ fn who_goes_to_and_fro_leaves_the_last_two_addresses_behind() {
     let exits: Vec<_> = world.home.reverse_tunnels(HOME).map(|tunnel| tunnel.exit).collect();
     assert_eq!(exits, [WLAN]);
 }
+
+/// The reply to a renewal says nothing of a request that was sent after it through another interface, and cancelled.
+#[test]
+fn a_cancelled_handover_is_undone_although_an_older_request_is_answered_meanwhile() {
+    for early in [mobile_config(), to_the_letter(mobile_config())] {
+        let mut world = world(early);
+        world.delay = Duration::from_millis(20);
+        world.switch(IF_WLAN);
+        world.run_until(at(1_000));
+        let before = world.request_times().len();
+        while world.request_times().len() == before {
+            world.run_for(Duration::from_millis(10));
+            assert!(world.now < at(3_600_000), "the binding is renewed");
+        }
+        world.switch(IF_GSM);
+        assert_eq!(world.request_times().len(), before + 2);
+        world.switch(IF_WLAN);
+        world.run_for(Duration::from_secs(5));
+        assert_eq!(world.mobile.care_of_address(), Some(WLAN));
+        assert_eq!(world.exits(), [WLAN]);
+    }
+}

@@ -340,6 +340,16 @@ fn several_care_of_addresses_are_kept_by_their_names() {
     assert_eq!(agent.care_ofs(), [care_of(2)]);
 }
 
+/// RFC 6275 section 9.5.1: the number of the last valid update counts, also where there was nothing to end.
+#[test]
+fn a_deregistration_that_overtakes_the_update_it_undoes_is_not_undone_by_it() {
+    let mut agent = Agent::serving(sequence_numbers());
+    assert_eq!(agent.status(&named(1, 1, 2)), Some(0));
+    assert_eq!(agent.status(&Update { units: 0, ..named(3, 2, 3) }), Some(133));
+    assert_eq!(agent.status(&named(2, 2, 3)), Some(135));
+    assert_eq!(agent.care_ofs(), [care_of(2)]);
+}
+
 /// RFC 5648 sections 4.4 and 6.2.
 #[test]
 fn names_that_cannot_be_kept_are_refused_with_their_own_status() {

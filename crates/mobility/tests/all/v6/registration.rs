@@ -469,3 +469,86 @@ fn a_cancelled_handover_is_undone_although_an_older_update_is_acknowledged_meanw
     assert_eq!(world.mobile.care_of(), Some(care_of(2)));
     assert_eq!(world.tunnelled_to(), [care_of(2)]);
 }
+
+/// A node with a binding for each of two interfaces; the second is in use.
+fn with_two_care_of_addresses(security: SecurityAssociation) -> World {
+    let mobile = MobileNodeConfig { multiple_care_of: true, ..node(security.clone()) };
+    let mut world = World::new(mobile, config(security));
+    world.attach(WLAN, 2);
+    world.switch_to(WLAN);
+    world.run(SECOND * 2);
+    world.attach(GSM, 4);
+    world.switch_to(GSM);
+    world.run(SECOND);
+    assert_eq!(world.tunnelled_to(), [care_of(2), care_of(4)]);
+    world
+}
+
+/// The home agent has accepted the update of a handover that is given up as its link goes: it is told to use the other interface, and that the
+/// binding has ended.
+#[test]
+fn a_handover_to_an_interface_that_has_a_binding_is_undone_when_its_link_goes() {
+    for security in [timestamps(), sequence_numbers()] {
+        let mut world = with_two_care_of_addresses(security);
+        world.switch_to(WLAN);
+        world.detach(WLAN);
+        world.run(Duration::from_millis(20));
+        assert_eq!(world.tunnelled_to(), [care_of(4), care_of(2)], "accepted");
+        world.switch_to(GSM);
+        world.run(SECOND);
+        assert_eq!(world.tunnelled_to(), [care_of(4)]);
+        assert_eq!(world.mobile.care_of(), Some(care_of(4)));
+    }
+}
+
+/// Without the link there is no way to say so; it is said when there is one.
+#[test]
+fn a_binding_whose_link_is_gone_is_ended_as_soon_as_the_home_agent_can_be_told() {
+    let mut world = with_two_care_of_addresses(timestamps());
+    world.detach(GSM);
+    world.detach(WLAN);
+    world.run(SECOND * 3);
+    world.attach(GSM, 5);
+    world.run(SECOND * 3);
+    assert_eq!(world.tunnelled_to(), [care_of(5)]);
+}
+
+/// Packets go by the newest binding, so that of the interface in use is made anew after that of another.
+#[test]
+fn the_renewal_of_another_binding_leads_no_packets_away_from_the_interface_in_use() {
+    let mut world = with_two_care_of_addresses(timestamps());
+    let (mut renewed, mut seen) = (0, updates(&world).len());
+    while renewed < 3 {
+        world.run(Duration::from_millis(10));
+        assert!(world.now < Instant::from_secs(2000), "bindings are renewed");
+        let new: Vec<_> = updates(&world).split_off(seen).iter().map(|(_, a, _)| a.source).collect();
+        seen += new.len();
+        if new.contains(&care_of(2)) {
+            renewed += 1;
+            world.run(SECOND);
+            assert_eq!(world.tunnelled_to(), [care_of(2), care_of(4)]);
+            seen = updates(&world).len();
+        }
+    }
+    world.run(SECOND * 100);
+    assert_eq!(updates(&world).len(), seen, "two updates for each renewal");
+}
+
+/// With RFC 5648 as without: the home agent may have accepted the update of a handover that was cancelled at home.
+#[test]
+fn a_handover_cancelled_at_home_is_undone() {
+    for multiple_care_of in [false, true] {
+        let mobile = MobileNodeConfig { multiple_care_of, ..node(timestamps()) };
+        let mut world = World::new(mobile, config(timestamps()));
+        world.attach(WLAN, AT_HOME);
+        world.switch_to(WLAN);
+        world.run(SECOND * 2);
+        assert!(world.mobile.is_at_home());
+        world.attach(GSM, 4);
+        world.switch_to(GSM);
+        world.switch_to(WLAN);
+        world.run(SECOND * 5);
+        assert!(world.mobile.is_at_home());
+        assert!(world.tunnelled_to().is_empty(), "{multiple_care_of}: {:?}", world.tunnelled_to());
+    }
+}
