@@ -19,7 +19,8 @@ KNOWS = {
     "mobility": {"base", "wire"},
     "document": {"base"},
     "assist": {"base", "wire", "link", "mobility"},
-    "scenario": {"base", "document", "link", "tcp"},
+    "assist-file": {"assist", "document"},
+    "scenario": {"assist", "assist-file", "base", "document", "link", "tcp"},
     "trace": {"base"},
     "metrics": {"base"},
     "plan": {"assist", "base", "wire", "link", "mobility", "scenario", "trace", "metrics"},
@@ -27,7 +28,7 @@ KNOWS = {
     "oracle": {"base", "wire", "link", "tcp"},
     "lab": {"base", "link", "wire"},
     "testbed": {"lab"},
-    "agent": {"assist", "base", "document", "wire", "mobility", "lab"},
+    "agent": {"assist", "assist-file", "base", "document", "wire", "mobility", "lab"},
     "linux": {
         "agent", "assist", "base", "wire", "link", "tcp", "mobility", "scenario", "plan", "trace", "metrics", "lab",
     },

@@ -306,6 +306,20 @@ pub enum Which {
     Newest,
 }
 
+impl Which {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Oldest, Self::Newest];
+
+    /// The name in files and results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Oldest => "oldest",
+            Self::Newest => "newest",
+        }
+    }
+}
+
 /// What becomes of packets beyond the new path's bandwidth-delay product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rest {
@@ -315,6 +329,21 @@ pub enum Rest {
     Drop,
     /// No limit: all are sent at once.
     Burst,
+}
+
+impl Rest {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Wait, Self::Drop, Self::Burst];
+
+    /// The name in files and results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Wait => "wait",
+            Self::Drop => "drop",
+            Self::Burst => "burst",
+        }
+    }
 }
 
 /// Keep the last packets of every flow: [`Replay`] for little memory.
@@ -391,6 +420,20 @@ pub enum Sack {
     None,
 }
 
+impl Sack {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::AsLast, Self::None];
+
+    /// The name in files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::AsLast => "as-last",
+            Self::None => "none",
+        }
+    }
+}
+
 /// Keep back the acknowledgement of the last bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AckHold {
@@ -460,6 +503,19 @@ pub struct PathQueue {
     pub at_handover: QueueAtHandover,
 }
 
+impl PathQueue {
+    /// 50 packets under CoDel, 3 % below the path's rate.
+    pub const DEFAULT: Self = Self {
+        queue: QueueConfig {
+            limit: careof_link::QueueLimit::Packets(50),
+            discipline: careof_link::Discipline::CODEL,
+            ecn: false,
+        },
+        margin: 0.03,
+        at_handover: QueueAtHandover::ReRoute,
+    };
+}
+
 /// What becomes of an agent's queue at a handover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueAtHandover {
@@ -471,6 +527,21 @@ pub enum QueueAtHandover {
     DrainLate,
 }
 
+impl QueueAtHandover {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::ReRoute, Self::Drop, Self::DrainLate];
+
+    /// The name in files and results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ReRoute => "re-route",
+            Self::Drop => "drop",
+            Self::DrainLate => "drain-late",
+        }
+    }
+}
+
 /// A buffer in the agent while there is no path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BufferForward {
@@ -480,6 +551,11 @@ pub struct BufferForward {
     pub from_notice: bool,
 }
 
+impl BufferForward {
+    /// 64 packets, from the announcement on.
+    pub const DEFAULT: Self = Self { packets: 64, from_notice: true };
+}
+
 /// Local retransmission at the base station (Balakrishnan, Seshan, Amir, Katz 1995).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Snoop {
@@ -487,6 +563,11 @@ pub struct Snoop {
     pub packets: usize,
     /// Least time after which an unacknowledged packet is sent again.
     pub least_timeout: Duration,
+}
+
+impl Snoop {
+    /// 100 packets, sent again after 100 ms at the earliest: ns-2's `SNOOP_MAXWIND` and `SNOOP_MIN_TIMO`.
+    pub const DEFAULT: Self = Self { packets: 100, least_timeout: Duration::from_millis(100) };
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ pub struct Dialect {
 }
 
 /// A table of the file.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Section {
     /// How the table is written, such as `[links]`.
     pub heading: &'static str,
@@ -38,7 +38,7 @@ pub struct Section {
 }
 
 /// A key of a table.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Key {
     /// As it is written.
     pub name: &'static str,
@@ -59,6 +59,19 @@ pub const fn key(
     meaning: &'static str,
 ) -> Key {
     Key { name, kind, default, meaning }
+}
+
+/// `first` before `rest`, for tables that have more than others; `N` is the length of both.
+#[must_use]
+pub const fn joined<T: Copy, const N: usize>(first: T, rest: &[T]) -> [T; N] {
+    assert!(N == rest.len() + 1, "the length of both");
+    let mut all = [first; N];
+    let mut index = 1;
+    while index < N {
+        all[index] = rest[index - 1];
+        index += 1;
+    }
+    all
 }
 
 /// The keys of `sections` as Markdown: a heading, an introduction and a table for each.

@@ -2,12 +2,9 @@
 
 use core::net::IpAddr;
 
-use careof_assist::{Config, Exception, FlowKey, Place, Rest, Sack, Which};
+use careof_assist::{Config, Exception, FlowKey, Place};
 use careof_mobility::v4::PathProperties;
-use careof_scenario::{
-    Assist, AssistException, AssistPlace, Destination, IpVersion, KeptEnd, LinkId, QueueAtHandover,
-    ReplayRest, Role, Scenario,
-};
+use careof_scenario::{Assist, AssistException, AssistPlace, Destination, IpVersion, LinkId, Role, Scenario};
 use careof_wire::ipv6::Ipv6Header;
 use careof_wire::tunnel::Encapsulation;
 
@@ -95,40 +92,9 @@ pub fn flow_key(id: FlowId, mobile: Side, addresses: [IpAddr; 2]) -> FlowKey {
 /// Enters one assist with its parameters.
 fn take(scenario: &Scenario, assist: &Assist, config: &mut Config) {
     match assist {
-        Assist::Replay(replay) => {
-            config.limits.flows = replay.flows as usize;
-            config.limits.bytes = replay.total;
-            config.replay = Some(careof_assist::Replay {
-                bytes: replay.bytes,
-                packets: replay.packets as usize,
-                age: replay.age,
-                keep: match replay.keep {
-                    KeptEnd::Oldest => Which::Oldest,
-                    KeptEnd::Newest => Which::Newest,
-                },
-                rest: match replay.rest {
-                    ReplayRest::Wait => Rest::Wait,
-                    ReplayRest::Drop => Rest::Drop,
-                    ReplayRest::Burst => Rest::Burst,
-                },
-                wait: replay.wait,
-                swallow: replay.swallow,
-                patience: replay.patience,
-            });
-        }
-        Assist::HoldLast(hold) => {
-            config.hold_last =
-                Some(careof_assist::HoldLast { packets: hold.packets as usize, age: hold.age });
-        }
-        Assist::LcdKick(kick) => {
-            config.limits.unreachables_per_second = kick.limit;
-            config.lcd_kick = Some(careof_assist::LcdKick {
-                during: kick.during,
-                interval: kick.interval,
-                burst: kick.burst,
-                spacing: kick.spacing,
-            });
-        }
+        Assist::Replay(replay) => replay.parameters.enter(config),
+        Assist::HoldLast(hold) => config.hold_last = Some(*hold),
+        Assist::LcdKick(kick) => kick.enter(config),
         Assist::Freeze(freeze) => {
             // From the announcement on is as long before the end as anything is announced.
             let longest = || scenario.handovers.iter().map(|handover| handover.notice).max();
@@ -138,58 +104,15 @@ fn take(scenario: &Scenario, assist: &Assist, config: &mut Config) {
                 patience: freeze.patience,
             });
         }
-        Assist::FastRetransmit(repeat) => {
-            config.fast_retransmit = Some(careof_assist::FastRetransmit {
-                acks: repeat.acks,
-                sack: if repeat.sack { Sack::AsLast } else { Sack::None },
-                longest_outage: repeat.longest_outage,
-            });
-        }
-        Assist::AckHold(hold) => {
-            config.ack_hold = Some(careof_assist::AckHold {
-                bytes: hold.bytes.into(),
-                always: hold.always,
-                longest: hold.longest,
-            });
-        }
-        Assist::WindowClamp(clamp) => {
-            config.window_clamp = Some(careof_assist::WindowClamp {
-                factor: clamp.factor,
-                segments: clamp.plus,
-                always: clamp.always,
-            });
-        }
-        Assist::Snoop(snoop) => {
-            config.snoop = Some(careof_assist::Snoop {
-                packets: snoop.packets as usize,
-                least_timeout: snoop.least_timeout,
-            });
-        }
+        Assist::FastRetransmit(repeat) => config.fast_retransmit = Some(*repeat),
+        Assist::AckHold(hold) => config.ack_hold = Some(*hold),
+        Assist::WindowClamp(clamp) => config.window_clamp = Some(clamp.parameters),
+        Assist::Snoop(snoop) => config.snoop = Some(*snoop),
         Assist::MTcp => config.m_tcp = true,
-        Assist::PathQueue(path) => {
-            config.path_queue = Some(careof_assist::PathQueue {
-                queue: path.queue,
-                margin: path.margin.get(),
-                at_handover: match path.at_handover {
-                    QueueAtHandover::ReRoute => careof_assist::QueueAtHandover::ReRoute,
-                    QueueAtHandover::Drop => careof_assist::QueueAtHandover::Drop,
-                    QueueAtHandover::DrainLate => careof_assist::QueueAtHandover::DrainLate,
-                },
-            });
-        }
-        Assist::BufferForward(buffer) => {
-            config.buffer_forward = Some(careof_assist::BufferForward {
-                packets: buffer.limit as usize,
-                from_notice: buffer.from_notice,
-            });
-        }
-        Assist::MssClamp(clamp) => {
-            config.mss_clamp = Some(careof_assist::MssClamp { mtu: clamp.mtu });
-        }
-        Assist::BlackHole(hole) => {
-            config.black_hole =
-                Some(careof_assist::BlackHole { repeats: hole.repeats, lifetime: hole.lifetime });
-        }
+        Assist::PathQueue(path) => config.path_queue = Some(*path),
+        Assist::BufferForward(buffer) => config.buffer_forward = Some(*buffer),
+        Assist::MssClamp(clamp) => config.mss_clamp = Some(clamp.parameters),
+        Assist::BlackHole(hole) => config.black_hole = Some(hole.parameters),
         Assist::Bicast => config.bicast = true,
         // These are for senders; a base station with the first looks at what passes, and changes nothing.
         Assist::Ebsn

@@ -53,6 +53,12 @@ macro_rules! json_from {
 json_from!(bool => Boolean, u8 => Number, u16 => Number, u32 => Number, u64 => Number, f64 => Real, &str => Text,
     String => Text);
 
+impl From<usize> for Json {
+    fn from(value: usize) -> Self {
+        Self::Number(value as u64)
+    }
+}
+
 impl From<Duration> for Json {
     /// Nanoseconds.
     fn from(span: Duration) -> Self {

@@ -54,13 +54,11 @@ pub use careof_document::error::{DocumentError as ScenarioError, DocumentErrors 
 use careof_document::{decode, error, tree};
 pub use document::reference_markdown;
 pub use model::{
-    AckHold, AdvisedBy, Algorithm, Assist, AssistException, AssistPlace, BlackHole, BufferForward, CareOf,
-    ClientCheck, CopyNumber, Destination, Dhcp, Discovery, DuplicateAddressDetection, Encapsulation,
-    FastRetransmit, Fleet, Flow, Freeze, Handover, HandoverStyle, HoldLast, IpVersion, KeptEnd,
-    KernelProfile, KernelTcp, KnownRate, LcdKick, Link, LinkId, Medium, MediumId, MobileNode, Mobility,
-    MovementDetection, MssClamp, Node, NodeId, PathQueue, PolicyRule, Programs, Protocol, QueueAtHandover,
-    QueuedFate, Replay, ReplayAssist, ReplayRest, Role, Round, Routing, RtoFastDecrease, RtoReset, Scenario,
-    Snoop, Split, StartDelay, Tcp, TcpCm, TraceFile, WindowClamp, Workload,
+    AdvisedBy, Algorithm, Assist, AssistException, AssistPlace, CareOf, ClientCheck, CopyNumber, Destination,
+    Dhcp, Discovery, DuplicateAddressDetection, Encapsulation, Fleet, Flow, Freeze, Handover, HandoverStyle,
+    IpVersion, KernelProfile, KernelTcp, KnownRate, Link, LinkId, Medium, MediumId, MobileNode, Mobility,
+    MovementDetection, Node, NodeId, Placed, PolicyRule, Programs, Protocol, QueuedFate, Replay, Role, Round,
+    Routing, RtoFastDecrease, RtoReset, Scenario, Split, StartDelay, Tcp, TcpCm, TraceFile, Workload,
 };
 pub use prefix::Prefix;
 pub use presets::{Preset, preset, presets, presets_json};

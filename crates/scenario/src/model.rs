@@ -11,9 +11,7 @@ mod dhcp;
 mod discovery;
 
 pub use assist::{
-    AckHold, AdvisedBy, Assist, AssistException, AssistPlace, BlackHole, BufferForward, FastRetransmit,
-    Freeze, HoldLast, KeptEnd, LcdKick, MssClamp, PathQueue, QueueAtHandover, ReplayAssist, ReplayRest,
-    RtoFastDecrease, RtoReset, Snoop, Split, TcpCm, WindowClamp,
+    AdvisedBy, Assist, AssistException, AssistPlace, Freeze, Placed, RtoFastDecrease, RtoReset, Split, TcpCm,
 };
 pub use dhcp::{ClientCheck, Dhcp, StartDelay};
 pub use discovery::Discovery;

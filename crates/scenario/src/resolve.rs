@@ -634,7 +634,7 @@ impl Network {
         }
         let mut except = Vec::new();
         for exception in draft.except {
-            let peer = self.destination(&exception.peer, problems);
+            let peer = self.destination(&exception.peer.unwrap_or(To::Any), problems);
             except.extend(peer.map(|peer| AssistException { peer, port: exception.port }));
         }
         let mtu = self.relayed_mtu();

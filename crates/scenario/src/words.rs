@@ -12,8 +12,7 @@ use careof_tcp::{
 
 use crate::model::{
     AdvisedBy, Algorithm, AssistPlace, CareOf, ClientCheck, DuplicateAddressDetection, Encapsulation,
-    HandoverStyle, KeptEnd, KernelProfile, MovementDetection, Protocol, QueueAtHandover, QueuedFate, Replay,
-    ReplayRest, Role, Routing,
+    HandoverStyle, KernelProfile, MovementDetection, Protocol, QueuedFate, Replay, Role, Routing,
 };
 
 /// A type whose values have names.
@@ -69,9 +68,6 @@ words!(QueuedFate: DrainLate = "drain-late", Drop = "drop", DropWithIcmp = "drop
     BufferAndForward = "buffer-and-forward", Duplicate = "duplicate");
 
 words!(AssistPlace: HomeAgent = "home-agent", ForeignAgent = "foreign-agent", Mobile = "mobile");
-words!(KeptEnd: Oldest = "oldest", Newest = "newest");
-words!(ReplayRest: Wait = "wait", Drop = "drop", Burst = "burst");
-words!(QueueAtHandover: ReRoute = "re-route", Drop = "drop", DrainLate = "drain-late");
 words!(AdvisedBy: Signal = "signal", Option = "option");
 
 macro_rules! words_of_tcp {
@@ -145,41 +141,6 @@ pub(crate) enum WorkloadKind {
     Probe,
 }
 
-/// What becomes of repetitions of packets that wait in a replay.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Duplicates {
-    Swallow,
-    Pass,
-}
-
-/// The SACK blocks of acknowledgements that are made up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SackBlocks {
-    AsLast,
-    None,
-}
-
-/// Since when acknowledgements are kept back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum HeldFrom {
-    Notice,
-    Always,
-}
-
-/// On which paths windows are clamped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ClampFrom {
-    Slower,
-    Always,
-}
-
-/// Since when packets are kept in a buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BufferBegin {
-    Notice,
-    LinkDown,
-}
-
 macro_rules! private_words {
     ($type:ty: $($variant:ident = $name:literal),+) => {
         impl Word for $type {
@@ -212,11 +173,6 @@ private_words!(LossKind: None = "none", Bernoulli = "bernoulli", GilbertElliott 
 private_words!(DisciplineKind: DropTail = "drop-tail", Red = "red", CoDel = "codel");
 private_words!(WorkloadKind: Bulk = "bulk", RequestResponse = "request-response", Paced = "paced",
     Command = "command", Probe = "probe");
-private_words!(Duplicates: Swallow = "swallow", Pass = "pass");
-private_words!(SackBlocks: AsLast = "as-last", None = "none");
-private_words!(HeldFrom: Notice = "notice", Always = "always");
-private_words!(ClampFrom: Slower = "slower", Always = "always");
-private_words!(BufferBegin: Notice = "notice", LinkDown = "link-down");
 
 /// Reading words out of the file.
 pub(crate) trait ReadWord {

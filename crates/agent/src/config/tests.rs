@@ -4,7 +4,7 @@ use super::*;
 const SECURITY: &str = "spi = 256\nkey = \"8f1c2a77d09be43516a0c7f92e5d3b48\"\n";
 
 /// A small file with a table of `section`: what stands before that table's keys, its keys, what follows, and its path.
-fn around(section: &'static Section) -> (String, String, String, &'static str) {
+fn around(section: &'static Section) -> (String, String, String, String) {
     let node = format!("[[mobile_node]]\nhome_address = \"192.0.2.10\"\n{SECURITY}");
     let home =
         "role = \"home\"\naddress = \"192.0.2.1\"\nhome_network = \"192.0.2.0/24\"\ninterface = \"eth0\"\n"
@@ -15,6 +15,11 @@ fn around(section: &'static Section) -> (String, String, String, &'static str) {
         "role = \"mobile\"\nhome_address = \"192.0.2.10\"\nhome_network = \"192.0.2.0/24\"\n{SECURITY}"
     );
     let own = "[[interface]]\nname = \"eth0\"\n";
+    let assist = section.heading.strip_prefix("`[assist.").and_then(|rest| rest.strip_suffix("]`"));
+    if let Some(name) = assist {
+        let before = format!("{mobile}{own}[assist]\nuse = \"{name}\"\n[assist.{name}]\n");
+        return (before, String::new(), String::new(), format!("assist.{name}."));
+    }
     let (before, keys, after, path): (String, &str, &str, _) = match section.heading {
         heading if heading == HOME.heading => (String::new(), &home, &node, ""),
         heading if heading == FOREIGN.heading => (String::new(), &foreign, link, ""),
@@ -27,7 +32,8 @@ fn around(section: &'static Section) -> (String, String, String, &'static str) {
         ),
         heading if heading == PEER.heading => {
             let keys = format!("address = \"10.0.0.1\"\n{SECURITY}");
-            return (format!("{home}{node}[[foreign_agent]]\n"), keys, String::new(), "foreign_agent.0.");
+            let path = "foreign_agent.0.".to_owned();
+            return (format!("{home}{node}[[foreign_agent]]\n"), keys, String::new(), path);
         }
         heading if heading == FOREIGN_INTERFACE.heading => (
             format!("{foreign}[[interface]]\n"),
@@ -45,38 +51,20 @@ fn around(section: &'static Section) -> (String, String, String, &'static str) {
             (format!("{home}{node}[advertisements]\n"), "", "", "advertisements.")
         }
         heading if heading == ASSIST.heading => (format!("{mobile}{own}[assist]\n"), "", "", "assist."),
-        heading if heading == ASSIST_EXCEPT.heading => {
+        heading if heading == assists::EXCEPT.heading => {
             (format!("{home}{node}[[assist.except]]\n"), "port = 22\n", "", "assist.except.0.")
-        }
-        heading if heading == ASSIST_REPLAY.heading => {
-            (parameters("replay", &mobile, own), "", "", "assist.replay.")
-        }
-        heading if heading == ASSIST_HOLD_LAST.heading => {
-            (parameters("hold-last", &mobile, own), "", "", "assist.hold-last.")
-        }
-        heading if heading == ASSIST_LCD_KICK.heading => {
-            (parameters("lcd-kick", &mobile, own), "", "", "assist.lcd-kick.")
-        }
-        heading if heading == ASSIST_FAST_RETRANSMIT.heading => {
-            (parameters("fast-retransmit", &mobile, own), "", "", "assist.fast-retransmit.")
-        }
-        heading if heading == ASSIST_WINDOW_CLAMP.heading => {
-            (parameters("window-clamp", &mobile, own), "", "", "assist.window-clamp.")
-        }
-        heading if heading == ASSIST_MSS_CLAMP.heading => {
-            (parameters("mss-clamp", &mobile, own), "", "", "assist.mss-clamp.")
-        }
-        heading if heading == ASSIST_BLACK_HOLE.heading => {
-            (parameters("black-hole", &mobile, own), "", "", "assist.black-hole.")
         }
         heading if heading == HOST.heading => (format!("{home}{node}[host]\n"), "", "", "host."),
         heading if heading == CONTROL.heading => (format!("{home}{node}[control]\n"), "", "", "control."),
         heading if heading == METRICS.heading => (format!("{home}{node}[metrics]\n"), "", "", "metrics."),
         heading if heading == LOG.heading => (format!("{home}{node}[log]\n"), "", "", "log."),
         heading if heading == STORE.heading => (format!("{home}{node}[store]\n"), "", "", "store."),
-        other => return around_ipv6(other),
+        other => {
+            let (before, keys, after, path) = around_ipv6(other);
+            return (before, keys, after, path.to_owned());
+        }
     };
-    (before, keys.to_owned(), after.to_owned(), path)
+    (before, keys.to_owned(), after.to_owned(), path.to_owned())
 }
 
 /// The same of the tables of Mobile IPv6.
@@ -103,11 +91,6 @@ fn around_ipv6(heading: &str) -> (String, String, String, &'static str) {
         }
         other => panic!("{other} is new"),
     }
-}
-
-/// What stands before the parameters of an assist.
-fn parameters(assist: &str, mobile: &str, own: &str) -> String {
-    format!("{mobile}{own}[assist]\nuse = \"{assist}\"\n[assist.{assist}]\n")
 }
 
 /// What a configuration of a mobile node, or a home agent, with this asks for, or what is wrong with it.
@@ -158,13 +141,16 @@ fn assists_are_those_that_are_asked_for() {
 fn a_mistake_in_the_assists_is_told_with_what_to_do() {
     for (role, text, said) in [
         (&HOME, "use = \"window-clamp\"", "runs on a mobile node"),
-        (&HOME, "use = [\"replay\", \"replay\"]", "named twice"),
-        (&HOME, "use = \"replay+hold-last\"", "both keep the packets"),
+        (&HOME, "use = [\"replay\", \"replay\"]", "an assist is named once"),
+        (&HOME, "use = \"replay+hold-last\"", "both keep or copy the packets"),
         (&HOME, "use = \"default+replay\"", "stands alone"),
         (&HOME, "use = \"snoop\"", "the simulator has it"),
+        (&HOME, "use = \"buffer\"", "\"buffer-forward\" needs what a daemon on its own does not have"),
+        (&HOME, "use = \"tcp-lcd\"", "hint: write \"lcd-kick\""),
         (&HOME, "use = \"reply\"", "known are \"none\", \"default\", \"replay\""),
+        (&HOME, "use = \"reply\"", "hint: did you mean \"replay\"?"),
         (&HOME, "use = \"replay\"\nlcd-kick = { burst = 2 }", "\"lcd-kick\" is not in use"),
-        (&HOME, "use = \"replay\"\nreplay = { bytes = \"2 MiB\", total = \"1 MiB\" }", "at least `bytes`"),
+        (&HOME, "use = \"replay\"\nreplay = { bytes = \"2 MiB\", total = \"1 MiB\" }", "hint: raise `total`"),
         (&HOME, "use = \"replay\"\nexcept = [{}]", "a `prefix`, a `port` or both"),
         (&HOME, "use = \"replay\"\nexcept = [{ port = 70000 }]", "port"),
     ] {
@@ -213,7 +199,8 @@ fn what_is_said_about_other_words_names_keys_that_exist() {
                 "{word} is a key of {}",
                 section.heading
             );
-            if let Some(name) = hint.strip_prefix("write `").and_then(|rest| rest.strip_suffix('`')) {
+            let names = hint.strip_prefix("write `").and_then(|rest| rest.strip_suffix('`'));
+            for name in names.into_iter().flat_map(|names| names.split("` or `")) {
                 assert!(section.keys.iter().any(|key| key.name == name), "{name} of {}", section.heading);
             }
         }

@@ -1,7 +1,10 @@
 //! Assists as JSON: the name, then the parameters.
 
+use careof_assist::Sack;
+use careof_assist_file::parameters::{LcdKickTable, ReplayTable};
+
 use super::{Json, queue, tcp};
-use crate::model::Assist;
+use crate::model::{Assist, Placed};
 
 pub(super) fn assist(assist: &Assist) -> Json {
     let mut entries = vec![("name", assist.name().into())];
@@ -13,12 +16,12 @@ pub(super) fn assist(assist: &Assist) -> Json {
 
 fn parameters(assist: &Assist) -> Json {
     match assist {
-        Assist::Replay(replay) => object! {
-            "at": replay.at.iter().map(|place| place.name()).collect::<Json>(),
+        Assist::Replay(Placed { at, parameters: ReplayTable { replay, total, flows } }) => object! {
+            "at": at.iter().map(|place| place.name()).collect::<Json>(),
             "bytes": replay.bytes,
             "packets": replay.packets,
-            "total_bytes": replay.total,
-            "flows": replay.flows,
+            "total_bytes": *total,
+            "flows": *flows,
             "age_ns": replay.age,
             "keep": replay.keep.name(),
             "rest": replay.rest.name(),
@@ -27,12 +30,12 @@ fn parameters(assist: &Assist) -> Json {
             "patience_round_trips": replay.patience,
         },
         Assist::HoldLast(hold) => object! { "packets": hold.packets, "age_ns": hold.age },
-        Assist::LcdKick(kick) => object! {
+        Assist::LcdKick(LcdKickTable { kick, limit }) => object! {
             "during": kick.during,
             "interval_ns": kick.interval,
             "burst": kick.burst,
             "spacing_ns": kick.spacing,
-            "limit_per_second": kick.limit,
+            "limit_per_second": *limit,
         },
         Assist::Freeze(freeze) => object! {
             "warning_ns": freeze.warning,
@@ -41,7 +44,7 @@ fn parameters(assist: &Assist) -> Json {
         },
         Assist::FastRetransmit(repeat) => object! {
             "acks": repeat.acks,
-            "sack": repeat.sack,
+            "sack": repeat.sack == Sack::AsLast,
             "longest_outage_ns": repeat.longest_outage,
         },
         Assist::AckHold(hold) => object! {
@@ -51,17 +54,17 @@ fn parameters(assist: &Assist) -> Json {
         },
         Assist::WindowClamp(clamp) => object! {
             "at": clamp.at.iter().map(|place| place.name()).collect::<Json>(),
-            "factor": clamp.factor,
-            "plus_segments": clamp.plus,
-            "always": clamp.always,
+            "factor": clamp.parameters.factor,
+            "plus_segments": clamp.parameters.segments,
+            "always": clamp.parameters.always,
         },
         Assist::PathQueue(path) => object! {
             "queue": queue(&path.queue),
-            "margin": path.margin.get(),
+            "margin": path.margin,
             "at_handover": path.at_handover.name(),
         },
         Assist::BufferForward(buffer) => object! {
-            "limit_packets": buffer.limit,
+            "limit_packets": buffer.packets,
             "from_notice": buffer.from_notice,
         },
         Assist::Snoop(snoop) => object! {
@@ -78,12 +81,12 @@ fn parameters(assist: &Assist) -> Json {
         Assist::RtoFastDecrease(decrease) => object! { "samples": decrease.samples },
         Assist::MssClamp(clamp) => object! {
             "at": clamp.at.iter().map(|place| place.name()).collect::<Json>(),
-            "mtu_bytes": clamp.mtu,
+            "mtu_bytes": clamp.parameters.mtu,
         },
         Assist::BlackHole(hole) => object! {
             "at": hole.at.iter().map(|place| place.name()).collect::<Json>(),
-            "repeats": hole.repeats,
-            "lifetime_ns": hole.lifetime,
+            "repeats": hole.parameters.repeats,
+            "lifetime_ns": hole.parameters.lifetime,
         },
         Assist::Bicast | Assist::Ebsn | Assist::MTcp | Assist::MobileTcp => object! {},
     }

@@ -1,6 +1,25 @@
-//! The keys of `[assist]` and of the assists' parameters.
+//! The keys of `[assist]` and of the assists' parameters, beside what the daemon's configuration has of them.
 
-use careof_document::section::{Section, key};
+use careof_assist_file::sections;
+pub(crate) use careof_assist_file::sections::{FAST_RETRANSMIT, HOLD_LAST, LCD_KICK};
+use careof_document::section::{Section, joined, key};
+
+/// Parameters that the daemon's configuration has, too, and `at`: a scenario says where an assist runs.
+macro_rules! placed {
+    ($name:ident, $default:literal, $places:literal) => {
+        pub(crate) static $name: Section = Section {
+            keys: &joined::<_, { sections::$name.keys.len() + 1 }>(
+                key("at", "array of words, or text", $default, $places),
+                sections::$name.keys,
+            ),
+            elsewhere: &joined::<_, { sections::$name.elsewhere.len() + 1 }>(
+                ("place", "write `at`"),
+                sections::$name.elsewhere,
+            ),
+            ..sections::$name
+        };
+    };
+}
 
 pub(crate) static ASSIST: Section = Section {
     heading: "`[assist]`",
@@ -32,7 +51,7 @@ probe opens it. | foreign agent |\n\
 | `mobile-tcp` | The same, told in a TCP option of the next three segments from the mobile node, the first at once. | sender |\n\
 | `rto-fast-decrease` | The sender's RTO follows a round trip that has become shorter at once. | sender |\n\
 | `mss-clamp` | Lowers the segment size in SYNs to what fits the tunnel. | home agent, mobile node |\n\
-| `black-hole` | Finds a tunnel that swallows large packets where ICMP is filtered, and crosses it in fragments. | home agent |\n\n\
+| `black-hole` | Finds a tunnel that swallows large packets where ICMP is filtered, and crosses it in fragments; the summary names every one that was met. | home agent |\n\n\
 `ebsn`, `rto-reset`, `tcp-cm`, `mobile-tcp` and `rto-fast-decrease` need a sender whose TCP knows of them; all others work with any. Of `replay`, `hold-last`, `path-queue`, \
 `buffer-forward`, `bicast` and `snoop`, of `freeze`, `ack-hold` and `m-tcp`, of `snoop`, `split` and `m-tcp`, and of `rto-reset`, `tcp-cm` and `mobile-tcp` \
 one can be used at a time. Nor does `split` go with `ebsn`, `rto-reset`, `tcp-cm` or `mobile-tcp`: the sender that they advise sends to the relay.",
@@ -80,9 +99,6 @@ them, and `\"none\"` for none.",
 };
 
 pub(crate) static EXCEPT: Section = Section {
-    heading: "`[[assist.except]]`",
-    noun: "an exception",
-    intro: "Flows that no assist touches: `except = [{ prefix = \"10.0.0.0/8\", port = 22 }]`. A flow is meant if it has all that is given.",
     keys: &[
         key(
             "prefix",
@@ -90,105 +106,34 @@ pub(crate) static EXCEPT: Section = Section {
             "everybody",
             "The end that is not the mobile node, such as `\"correspondent\"` or `\"10.0.0.0/8\"`.",
         ),
-        key("port", "whole number", "every port", "TCP port of either end, 1 to 65535."),
+        sections::EXCEPT.keys[1],
     ],
-    elsewhere: &[("to", "write `prefix`"), ("node", "write `prefix`"), ("peer", "write `prefix`")],
+    ..sections::EXCEPT
 };
 
-pub(crate) static REPLAY: Section = Section {
-    heading: "`assist.replay`",
-    noun: "a replay",
-    intro: "Copies of packets towards the far side of the wireless path are kept until they are acknowledged. When a path is back, what \
-the lost one owes is sent in order, before anything newer and not faster than the new path takes it.",
-    keys: &[
-        key(
-            "at",
-            "array of words, or text",
-            "`[\"home-agent\", \"mobile\"]`",
-            "Where it runs: `\"home-agent\"` and `\"foreign-agent\"` for downloads, `\"mobile\"` for uploads.",
-        ),
-        key("bytes", "size", "`\"4 MiB\"`", "Kept of a flow and direction."),
-        key("packets", "packets or whole number", "`4096`", "Kept of a flow and direction."),
-        key("total", "size", "`\"64 MiB\"`", "Kept of all flows; at least `bytes`."),
-        key(
-            "flows",
-            "whole number",
-            "`4096`",
-            "Followed at a time; of more those make room whose ends were not both heard, of the mobile node with most of them.",
-        ),
-        key("age", "duration", "`\"30 s\"`", "An older copy is dropped."),
-        key(
-            "keep",
-            "word",
-            "`\"oldest\"`",
-            "What stays of a flow where there is no room for all: `\"oldest\"` or `\"newest\"`.",
-        ),
-        key(
-            "rest",
-            "word",
-            "`\"wait\"`",
-            "What is beyond the new path's bandwidth-delay product: `\"wait\"` (follows at the path's rate), `\"drop\"` or `\"burst\"` (there is no \
-limit, all is sent at once).",
-        ),
-        key(
-            "wait",
-            "duration",
-            "`\"300 s\"`",
-            "Longest time for which packets may wait for a slow path; of what would take longer the newest is dropped.",
-        ),
-        key(
-            "duplicates",
-            "word",
-            "`\"swallow\"`",
-            "The sender's repetitions of what waits or is on its way: `\"swallow\"` or `\"pass\"`.",
-        ),
-        key(
-            "patience",
-            "whole number",
-            "`1`",
-            "Round trips that the old path gets, where it is not known to be lost, before what it owes is sent again.",
-        ),
-    ],
-    elsewhere: &[
-        ("place", "write `at`"),
-        ("limit", "write `bytes` or `packets`"),
-        ("memory", "write `total`"),
-    ],
-};
-
-pub(crate) static HOLD_LAST: Section = Section {
-    heading: "`assist.hold-last`",
-    noun: "a hold of the last packets",
-    intro: "The last packets of each flow are kept and sent when a path is back: `replay` for little memory.",
-    keys: &[
-        key("packets", "packets or whole number", "`2`", "Kept of a flow and direction."),
-        key("age", "duration", "`\"30 s\"`", "An older copy is dropped."),
-    ],
-    elsewhere: &[("count", "write `packets`")],
-};
-
-pub(crate) static LCD_KICK: Section = Section {
-    heading: "`assist.lcd-kick`",
-    noun: "a kick",
-    intro: "ICMP host unreachable, quoting the first unacknowledged segment: a sender with RFC 6069 takes back a back-off of its \
-timer.",
-    keys: &[
-        key("during", "true or false", "`true`", "Whether repetitions are answered while the path is lost."),
-        key("interval", "duration", "`\"250 ms\"`", "Least time between two answers to a flow."),
-        key(
-            "burst",
-            "whole number",
-            "`8`",
-            "Messages to a flow when a path is back and nothing was kept for it; 0 for none.",
-        ),
-        key("spacing", "duration", "`\"1 ms\"`", "Between two of them."),
-        key("limit", "whole number", "`100`", "Messages a second to all flows together."),
-    ],
-    elsewhere: &[("count", "write `burst`"), ("rate", "write `limit`")],
-};
+placed!(
+    REPLAY,
+    "`[\"home-agent\", \"mobile\"]`",
+    "Where it runs: `\"home-agent\"` and `\"foreign-agent\"` for downloads, `\"mobile\"` for uploads."
+);
+placed!(
+    WINDOW_CLAMP,
+    "`[\"mobile\"]`",
+    "Where it runs: `\"mobile\"`, or `\"home-agent\"` for the acknowledgements that pass there."
+);
+placed!(
+    MSS_CLAMP,
+    "`[\"home-agent\", \"mobile\"]`",
+    "Where it runs: `\"home-agent\"`, `\"foreign-agent\"`, `\"mobile\"`."
+);
+placed!(
+    BLACK_HOLE,
+    "`[\"home-agent\"]`",
+    "Where it runs: `\"home-agent\"` for downloads, `\"foreign-agent\"` or `\"mobile\"` for uploads with a reverse tunnel."
+);
 
 pub(crate) static FREEZE: Section = Section {
-    heading: "`assist.freeze`",
+    heading: "`[assist.freeze]`",
     noun: "a freeze",
     intro: "Needs a handover with `notice`. Every acknowledgement closes the window from the warning on; on the new path some open it.",
     keys: &[
@@ -212,30 +157,8 @@ pub(crate) static FREEZE: Section = Section {
     )],
 };
 
-pub(crate) static FAST_RETRANSMIT: Section = Section {
-    heading: "`assist.fast-retransmit`",
-    noun: "a fast retransmit",
-    intro: "Duplicates of the last acknowledgement, sent once on the new path after an outage.",
-    keys: &[
-        key("acks", "whole number", "`3`", "How many."),
-        key(
-            "sack",
-            "word",
-            "`\"as-last\"`",
-            "Their SACK blocks: `\"as-last\"` (which may be stale) or `\"none\"`.",
-        ),
-        key(
-            "longest_outage",
-            "duration or word",
-            "`\"200 ms\"`",
-            "None are sent after a longer one; `\"any\"`.",
-        ),
-    ],
-    elsewhere: &[("count", "write `acks`")],
-};
-
 pub(crate) static ACK_HOLD: Section = Section {
-    heading: "`assist.ack-hold`",
+    heading: "`[assist.ack-hold]`",
     noun: "a hold of acknowledgements",
     intro: "The last bytes stay unacknowledged until a path is back: their acknowledgement is then new, and wakes the sender.",
     keys: &[
@@ -251,32 +174,8 @@ pub(crate) static ACK_HOLD: Section = Section {
     elsewhere: &[("patience", "write `longest`")],
 };
 
-pub(crate) static WINDOW_CLAMP: Section = Section {
-    heading: "`assist.window-clamp`",
-    noun: "a clamp",
-    intro: "The advertised window is at most `factor` times the new path's bandwidth-delay product and `plus`. It never shrinks faster than data \
-arrive, and while the path is unknown it is left alone.",
-    keys: &[
-        key(
-            "at",
-            "array of words, or text",
-            "`[\"mobile\"]`",
-            "Where it runs: `\"mobile\"`, or `\"home-agent\"` for the acknowledgements that pass there.",
-        ),
-        key("factor", "number", "`1.0`", "Above 0, at most 1000."),
-        key("plus", "segments", "`\"1 segment\"`", "On top of the product."),
-        key(
-            "from",
-            "word",
-            "`\"slower\"`",
-            "`\"slower\"` (for connections that come from a faster path) or `\"always\"`.",
-        ),
-    ],
-    elsewhere: &[("place", "write `at`"), ("segments", "write `plus`")],
-};
-
 pub(crate) static PATH_QUEUE: Section = Section {
-    heading: "`assist.path-queue`",
+    heading: "`[assist.path-queue]`",
     noun: "a path's queue",
     intro: "The agent sends a little slower than the path, so that packets queue in the agent and not in front of the radio.",
     keys: &[
@@ -299,7 +198,7 @@ pub(crate) static PATH_QUEUE: Section = Section {
 };
 
 pub(crate) static BUFFER_FORWARD: Section = Section {
-    heading: "`assist.buffer-forward`",
+    heading: "`[assist.buffer-forward]`",
     noun: "a buffer",
     intro: "Packets for a mobile node without a path wait in the agent and are sent in one go when there is one.",
     keys: &[
@@ -315,7 +214,7 @@ pub(crate) static BUFFER_FORWARD: Section = Section {
 };
 
 pub(crate) static SNOOP: Section = Section {
-    heading: "`assist.snoop`",
+    heading: "`[assist.snoop]`",
     noun: "a snoop",
     intro: "The base station keeps what the mobile node has not acknowledged, repeats what is lost and hides the duplicate acknowledgements. \
 The defaults are ns-2's.",
@@ -332,7 +231,7 @@ The defaults are ns-2's.",
 };
 
 pub(crate) static SPLIT: Section = Section {
-    heading: "`assist.split`",
+    heading: "`[assist.split]`",
     noun: "a split",
     intro: "A relay answers each end in the other's name and joins two connections: what it reads from one it writes to the other, and a FIN, a \
 reset or a connection that is refused follows in its place. The sender never sees the wireless path, but an acknowledgement no longer says \
@@ -372,7 +271,7 @@ bookkeeping included. A flow whose ports are not known before, as a `command`, h
 };
 
 pub(crate) static RTO_RESET: Section = Section {
-    heading: "`assist.rto-reset`",
+    heading: "`[assist.rto-reset]`",
     noun: "a reset of the RTO",
     intro: "After a handover the sender's estimate of the round trip begins anew. A sender on the mobile node is told by its own host.",
     keys: &[
@@ -389,7 +288,7 @@ TCP option of the next three segments from the mobile node, the first at once: a
 };
 
 pub(crate) static TCP_CM: Section = Section {
-    heading: "`assist.tcp-cm`",
+    heading: "`[assist.tcp-cm]`",
     noun: "a connection manager",
     intro: "The sender knows when the path changes and what the new one is like: its round trip becomes the estimate, its bandwidth-delay \
 product the congestion window and the slow start threshold. A sender on the mobile node is told by its own host, one at the other end by \
@@ -407,7 +306,7 @@ a datagram over the new path, which may be lost; the round trip is the registrat
 };
 
 pub(crate) static RTO_FAST_DECREASE: Section = Section {
-    heading: "`assist.rto-fast-decrease`",
+    heading: "`[assist.rto-fast-decrease]`",
     noun: "a fast decrease",
     intro: "RFC 6298's estimator for every flow's sender, within the bounds of the one it had; but samples in a row far below the estimate, each of another \
 round trip, make it begin anew with the largest of them.",
@@ -415,71 +314,11 @@ round trip, make it begin anew with the largest of them.",
     elsewhere: &[("count", "write `samples`")],
 };
 
-pub(crate) static MSS_CLAMP: Section = Section {
-    heading: "`assist.mss-clamp`",
-    noun: "a clamp of the segment size",
-    intro: "The maximum segment size in SYNs that pass is lowered to what fits a path of `mtu` bytes beside the tunnel's header and 40 bytes of IP and TCP; where \
-`black-hole` assumes less, to that. It is never raised. Of a download the SYN of the mobile node counts, which passes the home agent with a reverse \
-tunnel only.",
-    keys: &[
-        key(
-            "at",
-            "array of words, or text",
-            "`[\"home-agent\", \"mobile\"]`",
-            "Where it runs: `\"home-agent\"`, `\"foreign-agent\"`, `\"mobile\"`.",
-        ),
-        key(
-            "mtu",
-            "size or bytes",
-            "`1500`",
-            "Of the tunnel's path, the tunnel's header included; at least 128.",
-        ),
-    ],
-    elsewhere: &[
-        ("mss", "write `mtu`: the segment size, 40 bytes and the tunnel's header"),
-        ("place", "write `at`"),
-    ],
-};
-
-pub(crate) static BLACK_HOLE: Section = Section {
-    heading: "`assist.black-hole`",
-    noun: "a watch for black holes",
-    intro: "Where a router in the tunnel drops what is too large for its next link, and its ICMP message is filtered, full segments are repeated for ever. One that was repeated \
-`repeats` times is sent in fragments; where that helps twice, while whole ones failed again in between, the path of this care-of address is taken to have the next smaller usual \
-MTU (RFC 1191, section 7.1). The sender is told by ICMP fragmentation needed, and what it still sends too large goes in fragments, so that a transfer completes even if that is \
-filtered, too. The outer datagram then lacks the DF bit that RFC 2003, section 3.1, has copied from the inner one; the datagram inside stays whole, for the tunnel's end puts it \
-together. A handover begins the count anew, and sizes that got through whole are not suspected. The summary names every black hole that was met.",
-    keys: &[
-        key(
-            "at",
-            "array of words, or text",
-            "`[\"home-agent\"]`",
-            "Where it runs: `\"home-agent\"` for downloads, `\"foreign-agent\"` or `\"mobile\"` for uploads with a reverse tunnel.",
-        ),
-        key(
-            "repeats",
-            "whole number",
-            "`2`",
-            "How often a segment is repeated whole before fragments are tried.",
-        ),
-        key(
-            "lifetime",
-            "duration",
-            "`\"600 s\"`",
-            "How long a smaller MTU is believed; then larger packets are tried again.",
-        ),
-    ],
-    elsewhere: &[("age", "write `lifetime`"), ("place", "write `at`")],
-};
-
 /// The parameters of the assist `name`, if it has any.
 pub(crate) fn section_of(name: &str) -> Option<&'static Section> {
     Some(match name {
         "replay" => &REPLAY,
-        "hold-last" => &HOLD_LAST,
-        "lcd-kick" => &LCD_KICK,
         "freeze" => &FREEZE,
-        "fast-retransmit" => &FAST_RETRANSMIT,
         "ack-hold" => &ACK_HOLD,
         "window-clamp" => &WINDOW_CLAMP,
         "path-queue" => &PATH_QUEUE,
@@ -491,6 +330,6 @@ pub(crate) fn section_of(name: &str) -> Option<&'static Section> {
         "rto-fast-decrease" => &RTO_FAST_DECREASE,
         "mss-clamp" => &MSS_CLAMP,
         "black-hole" => &BLACK_HOLE,
-        _ => return None,
+        _ => return sections::section_of(name),
     })
 }

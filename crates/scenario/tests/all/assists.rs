@@ -2,11 +2,10 @@
 
 use core::time::Duration;
 
+use careof_assist::{QueueAtHandover, Replay, Rest, Sack, Which};
+use careof_assist_file::parameters::ReplayTable;
 use careof_link::{Discipline, QueueLimit};
-use careof_scenario::{
-    AdvisedBy, Assist, AssistPlace, Destination, KeptEnd, QueueAtHandover, ReplayAssist, ReplayRest,
-    Scenario, Split,
-};
+use careof_scenario::{AdvisedBy, Assist, AssistPlace, Destination, Placed, Scenario, Split};
 use proptest::prelude::*;
 
 const GOOD: &str = r#"duration = "120 s"
@@ -105,7 +104,13 @@ fn the_default_is_what_is_safe_with_ends_that_know_nothing_of_it() {
     let scenario = good("use = \"default\"", &[]);
     assert_eq!(names(&scenario), ["replay", "lcd-kick", "window-clamp"]);
     assert!(!scenario.assists.iter().any(Assist::needs_changed_sender));
-    assert_eq!(scenario.assists[0], Assist::Replay(ReplayAssist::default()));
+    assert_eq!(
+        scenario.assists[0],
+        Assist::Replay(Placed {
+            at: vec![AssistPlace::HomeAgent, AssistPlace::Mobile],
+            parameters: ReplayTable::default()
+        })
+    );
 }
 
 #[test]
@@ -126,7 +131,7 @@ fn an_override_names_assists_in_each_form() {
     // A parameter can be set beside the short form.
     let scenario = good(base, &["assist=default", "assist.replay.rest=drop"]);
     let Assist::Replay(replay) = &scenario.assists[0] else { panic!("{:?}", scenario.assists) };
-    assert_eq!(replay.rest, ReplayRest::Drop);
+    assert_eq!(replay.parameters.replay.rest, Rest::Drop);
 }
 
 #[test]
@@ -149,22 +154,21 @@ fn parameters_are_read() {
     else {
         panic!("{:?}", scenario.assists)
     };
-    let expected = ReplayAssist {
-        at: vec![AssistPlace::HomeAgent, AssistPlace::Mobile],
+    let each = Replay {
         bytes: 1_000_000,
         packets: 9,
-        total: 2_000_000,
-        flows: 3,
         age: Duration::from_secs(4),
-        keep: KeptEnd::Newest,
-        rest: ReplayRest::Burst,
+        keep: Which::Newest,
+        rest: Rest::Burst,
         wait: Duration::from_secs(5),
         swallow: false,
         patience: 2,
     };
-    assert_eq!(*replay, expected);
-    assert_eq!((repeat.acks, repeat.sack, repeat.longest_outage), (3, false, None));
-    assert_eq!((clamp.at.as_slice(), clamp.factor, clamp.plus), (&[AssistPlace::HomeAgent][..], 2.0, 0));
+    let parameters = ReplayTable { replay: each, total: 2_000_000, flows: 3 };
+    assert_eq!(*replay, Placed { at: vec![AssistPlace::HomeAgent, AssistPlace::Mobile], parameters });
+    assert_eq!((repeat.acks, repeat.sack, repeat.longest_outage), (3, Sack::None, None));
+    assert_eq!((clamp.parameters.factor, clamp.parameters.segments), (2.0, 0));
+    assert_eq!(clamp.at, [AssistPlace::HomeAgent]);
     assert_eq!((reset.slow_start, reset.by), (true, AdvisedBy::Option));
     let scenario = good(
         "use = \"path-queue\"\n\
@@ -173,7 +177,7 @@ fn parameters_are_read() {
     );
     let [Assist::PathQueue(path)] = scenario.assists.as_slice() else { panic!("{:?}", scenario.assists) };
     assert_eq!((path.queue.limit, path.at_handover), (QueueLimit::Bytes(30_000), QueueAtHandover::Drop));
-    assert!(matches!(path.queue.discipline, Discipline::Red(_)) && path.margin.get() == 0.1);
+    assert!(matches!(path.queue.discipline, Discipline::Red(_)) && path.margin == 0.1);
 }
 
 #[test]
