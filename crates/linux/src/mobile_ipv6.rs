@@ -29,7 +29,15 @@ pub(crate) fn setup(
     let host = host_options(scenario);
     let assist = careof_plan::assists(scenario, topology, node);
     Ok(plan.map(|plan| match plan {
-        Ipv6AgentPlan::Home(config) => Ipv6Setup::Home(Ipv6HomeSetup { config: *config, host, assist }),
+        Ipv6AgentPlan::Home(config) => {
+            let id = config.home_interface;
+            let on_link = topology.place(node).interfaces.get(usize::from(id.0));
+            let home_link = on_link.map(|interface| Device {
+                id,
+                name: scenario.links[interface.out.0 as usize / 2].name.clone(),
+            });
+            Ipv6Setup::Home(Ipv6HomeSetup { config: *config, home_link, host, assist })
+        }
         Ipv6AgentPlan::Mobile(config) => {
             let interfaces = topology.place(node).interfaces.iter().enumerate();
             let device = |(index, interface): (usize, &careof_plan::Interface)| {
