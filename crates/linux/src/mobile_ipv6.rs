@@ -92,7 +92,7 @@ pub(crate) fn start_routers(
     let mut routers = Vec::new();
     for plan in neighbors(scenario, topology, node) {
         let Some(mut config) = plan.router else { continue };
-        // A home agent's advertisement has a link-layer address (RFC 6275 section 7.1), which links between TUN devices do not have. The mobile
+        // A home agent's advertisement has a link-layer address (RFC 6275 section 7.5), which links between TUN devices do not have. The mobile
         // node has been told who is its home agent.
         config.is_home_agent = false;
         let random = stream(scenario, run, &format!("neighbors.router.{name}.{}", plan.interface.0));
