@@ -29,7 +29,15 @@ pub(crate) fn setup(
     let host = host_options(scenario);
     let assist = careof_plan::assists(scenario, topology, node);
     Ok(plan.map(|plan| match plan {
-        Ipv6AgentPlan::Home(config) => Ipv6Setup::Home(Ipv6HomeSetup { config: *config, host, assist }),
+        Ipv6AgentPlan::Home(config) => {
+            let id = config.home_interface;
+            let on_link = topology.place(node).interfaces.get(usize::from(id.0));
+            let home_link = on_link.map(|interface| Device {
+                id,
+                name: scenario.links[interface.out.0 as usize / 2].name.clone(),
+            });
+            Ipv6Setup::Home(Ipv6HomeSetup { config: *config, home_link, host, assist })
+        }
         Ipv6AgentPlan::Mobile(config) => {
             let interfaces = topology.place(node).interfaces.iter().enumerate();
             let device = |(index, interface): (usize, &careof_plan::Interface)| {
@@ -83,7 +91,10 @@ pub(crate) fn start_routers(
     let name = &topology.place(node).name;
     let mut routers = Vec::new();
     for plan in neighbors(scenario, topology, node) {
-        let Some(config) = plan.router else { continue };
+        let Some(mut config) = plan.router else { continue };
+        // A home agent's advertisement has a link-layer address (RFC 6275 section 7.5), which links between TUN devices do not have. The mobile
+        // node has been told who is its home agent.
+        config.is_home_agent = false;
         let random = stream(scenario, run, &format!("neighbors.router.{name}.{}", plan.interface.0));
         let interface = scenario.link(plan.link).name.clone();
         let host = network.host(node);

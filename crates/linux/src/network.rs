@@ -77,6 +77,13 @@ impl Network {
                         topology.place(node).interfaces.iter().find(|interface| interface.out == ways[end]);
                     let address = interface.map_or(Locator::NOWHERE, |interface| interface.address);
                     let host = &hosts[usize::from(node.0)];
+                    if mobility.home == Some(LinkId(index)) {
+                        // There it has its home address, which its agent gives it.
+                        set_all(
+                            host,
+                            vec![(format!("net.ipv6.conf.{}.autoconf", link.name), "0".to_owned())],
+                        )?;
+                    }
                     have_addresses_formed(host, &link.name, mobility, topology.address(address))?;
                 }
                 Ok::<_, WorldError>(device)
@@ -259,9 +266,13 @@ fn attach(
     let mut config = InterfaceConfig::new(name, topology.address(address), topology.plan.prefix_len());
     config.mtu = mtu;
     config.has_carrier = !waits;
-    if comes_and_goes {
+    // The address of a home agent of Mobile IPv6 on its home link is the agent's, and on no interface.
+    let is_agents = topology.plan != Plan::Ipv4
+        && topology.homes.at(node).is_some_and(|home| home.agent_address == address);
+    if comes_and_goes || is_agents {
         config.addresses.clear();
     }
+    config.configures_itself = is_agents;
     let tun = host.attach(&config)?;
     // Without an address of its own an interface comes without IPv6, which is to form one here.
     let parameter = match topology.plan {

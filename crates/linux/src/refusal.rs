@@ -68,15 +68,6 @@ pub(crate) fn refuse_what_linux_cannot(scenario: &Scenario) -> Result<(), WorldE
         });
     }
     if let Some(mobility) = &scenario.mobility {
-        if let (Protocol::MobileIpv6, Some(home)) = (mobility.protocol, mobility.home) {
-            return Err(WorldError::Unsupported {
-                key: "mobility.home".to_owned(),
-                found: format!("\"{}\"", scenario.link(home).name),
-                remedy:
-                    "over IPv6 a home network of this world has no link: leave it out, or use the simulator"
-                        .to_owned(),
-            });
-        }
         if mobility.care_of == CareOf::Dhcp {
             return Err(WorldError::Unsupported {
                 key: "mobility.care_of".to_owned(),

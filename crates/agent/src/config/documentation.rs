@@ -149,7 +149,7 @@ differences:
 
 | | |
 |---|---|
-| Home agent | The home network is on no link: routers send its packets, and those for the agent's own `address`, to this host. No interface may have that address; the daemon does not start if one has it. A home network on a link (RFC 6275 section 10.4.1) is not supported. |
+| Home agent | No interface may have the agent's own `address`; the daemon does not start if one has it. With `delivery = \"routed\"` the home network is on no link: routers send its packets, and those for that address, to this host. With `delivery = \"proxy-ndp\"` the kernel answers neighbor solicitations on `interface` for that address and those of mobile nodes that are away (RFC 6275 section 10.4.1); a router of the link, which may be this host, advertises the home network's prefix. |
 | Mobile node | It needs no agent on the links that it visits, only a router that sends router advertisements. The kernel forms the care-of addresses (SLAAC), or they are configured by hand. |
 | Correspondent node | A role of its own, `role = \"correspondent\"`: a host that takes part in route optimisation. Other hosts reach mobile nodes through the home agent. |
 | Authentication | The mobility options of RFC 4285 authenticate Binding Updates and Binding Acknowledgements; there is no IPsec. Home Test messages and prefix discovery are not protected between home agent and mobile node, so `route_optimization` and `prefix_advertisements` are off by default. |

@@ -7,6 +7,7 @@ use std::time::Duration;
 use careof_assist::Place;
 use careof_document::decode::{Field, Reader};
 use careof_document::error::Problems;
+use careof_document::tree::Value;
 use careof_mobility::InterfaceId;
 use careof_mobility::v6::{
     CorrespondentNodeConfig, HomeAgentConfig, InterfaceConfig, MobileNodeConfig, Prefix,
@@ -17,12 +18,12 @@ use careof_wire::mip6::{Lifetime, MobileNodeIdentifier};
 use super::Source;
 use super::agents::{LONGEST_LATE, MOST, interface_name, own_spi};
 use super::assist::assist;
-use super::fields::{address, at_most, count, given, prefix, required, tables};
+use super::fields::{address, at_most, count, given, interface, prefix, required, tables};
 use super::key::ipv6_security_association;
 use super::mobile::{a_few, home_agent, keep_old, path_properties, percent, selection};
 use super::reference::{HOST6, MOBILE_INTERFACE6, MOBILE_NODE6};
 use super::service::host_in_common;
-use crate::{Device, HostOptions, Ipv6CorrespondentSetup, Ipv6HomeSetup, Ipv6MobileSetup};
+use crate::{Device, HomeNetwork, HostOptions, Ipv6CorrespondentSetup, Ipv6HomeSetup, Ipv6MobileSetup};
 
 /// A home network has room for the anycast address of its home agents beside others (RFC 2526).
 const LONGEST_PREFIX: u8 = 120;
@@ -39,7 +40,23 @@ pub(super) fn home(
     let own = required(reader, "address", expected, problems, address);
     let expected = "a home agent needs its home network: home_network = \"2001:db8:1::/64\"";
     let home_network = required(reader, "home_network", expected, problems, network);
-    given(reader, "delivery", problems, delivery);
+    let delivery = given(reader, "delivery", problems, delivery).unwrap_or(HomeNetwork::Routed);
+    let expected = "a home agent on a link needs the interface to its home network: interface = \"eth0\"";
+    let device = match delivery {
+        HomeNetwork::Link => required(reader, "interface", expected, problems, interface),
+        HomeNetwork::Routed => {
+            given(reader, "interface", problems, |field, problems| {
+                let hint = "leave it out, or write delivery = \"proxy-ndp\"";
+                field.wrong(
+                    "a home network that is routed here has no link",
+                    Some(hint.to_owned()),
+                    problems,
+                );
+                None::<()>
+            });
+            None
+        }
+    };
     let max_lifetime = given(reader, "max_lifetime", problems, |field, p| lifetime(field, Lifetime::MAX, p));
     let expected = "a home agent serves mobile nodes: write [[mobile_node]], once for each";
     let nodes = required(reader, "mobile_node", expected, problems, |field, problems| {
@@ -56,7 +73,8 @@ pub(super) fn home(
     if problems.count() > before {
         return None;
     }
-    let defaults = HomeAgentConfig::new(own?, home_network?, InterfaceId(0));
+    let home_interface = InterfaceId(0);
+    let defaults = HomeAgentConfig::new(own?, home_network?, home_interface);
     let config = HomeAgentConfig {
         mobile_nodes: nodes?,
         max_lifetime: max_lifetime.unwrap_or(defaults.max_lifetime),
@@ -66,27 +84,23 @@ pub(super) fn home(
         refresh_advice_percent,
         prefix_advertisements: (tells_prefixes == Some(true)).then(PrefixAdvertisementConfig::default),
         // Nobody else can have a home address where the home network has no link.
-        duplicate_address_detection: None,
+        duplicate_address_detection: defaults
+            .duplicate_address_detection
+            .filter(|_| delivery == HomeNetwork::Link),
         ..defaults
     };
-    Some(Ipv6HomeSetup { config, host, assist })
+    let home_link = device.map(|name| Device { id: home_interface, name });
+    Some(Ipv6HomeSetup { config, home_link, host, assist })
 }
 
-/// The one way in which packets for the home network come.
-fn delivery(field: &Field<'_>, problems: &mut Problems) -> Option<()> {
-    let text = field.text(problems)?;
-    if text == "routed" {
-        return Some(());
+/// How packets for the home network come.
+fn delivery(field: &Field<'_>, problems: &mut Problems) -> Option<HomeNetwork> {
+    let deliveries = [("proxy-ndp", HomeNetwork::Link), ("routed", HomeNetwork::Routed)];
+    if matches!(&field.node.value, Value::Text(text) if text == "proxy-arp") {
+        field.wrong("it is one of IPv4", Some("write \"proxy-ndp\"".to_owned()), problems);
+        return None;
     }
-    let is_on_link = matches!(text, "proxy-ndp" | "proxy-nd" | "proxy-arp" | "link");
-    let expected = if is_on_link {
-        "a home network of Mobile IPv6 on a link is not supported: the agent answers no neighbor solicitations"
-    } else {
-        "it must be \"routed\""
-    };
-    let hint = "write \"routed\", and have routers send packets for the home network to this host";
-    field.wrong(expected, Some(hint.to_owned()), problems);
-    None
+    field.choice(&deliveries, &[], problems)
 }
 
 /// The `[[mobile_node]]` tables of a home agent; those with the same home address are one node.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use careof_agent::config::{Configuration, Format, Level};
-use careof_agent::{AnySetup, HomeNetwork, Ipv6Setup, Setup};
+use careof_agent::{AnySetup, Device, HomeNetwork, Ipv6Setup, Setup};
 use careof_base::DataRate;
 use careof_mobility::v4::{DeliveryMethod, ReplayProtection, Selection};
 use careof_mobility::v6;
@@ -413,8 +413,9 @@ fn mistakes_of_ipv6() -> Vec<(String, &'static str)> {
         (without(mobile6(""), "key"), "key_file: found nothing; a security association needs its key"),
         (mobile6("identifier = \"a laptop\""), "it must be a network access identifier"),
         // What is of Mobile IPv4, or not there yet.
-        (home6("delivery = \"proxy-ndp\""), "a home network of Mobile IPv6 on a link is not supported"),
-        (home6("interface = \"eth0\""), "hint: leave it out: the home network is on no link"),
+        (home6("delivery = \"proxy-arp\""), "hint: write \"proxy-ndp\""),
+        (home6("delivery = \"proxy-ndp\""), "needs the interface to its home network: interface = \"eth0\""),
+        (home6("interface = \"eth0\""), "hint: leave it out, or write delivery = \"proxy-ndp\""),
         (correspondent("assist = \"default\""), "hint: assists run at home agents and mobile nodes"),
         (home6("assist = \"fast-retransmit\""), "runs on a mobile node"),
         (
@@ -471,6 +472,16 @@ fn a_small_file_of_ipv6_is_whole() {
     let Ipv6Setup::Correspondent(setup) = ipv6(&read(&correspondent(""))).clone() else { panic!() };
     assert_eq!(setup.config.max_lifetime.duration(), Duration::from_secs(420));
     assert!(setup.config.route_optimization);
+}
+
+#[test]
+fn a_home_network_of_ipv6_can_be_a_link() {
+    let configuration = read(&home6("delivery = \"proxy-ndp\"\ninterface = \"eth7\""));
+    let Ipv6Setup::Home(setup) = ipv6(&configuration) else { panic!() };
+    assert_eq!(setup.home_link, Some(Device::new(setup.config.home_interface.0, "eth7")));
+    assert!(setup.config.duplicate_address_detection.is_some(), "others on it could have a home address");
+    let Ipv6Setup::Home(routed) = ipv6(&read(&home6(""))).clone() else { panic!() };
+    assert_eq!((routed.home_link, routed.config.duplicate_address_detection), (None, None));
 }
 
 #[test]

@@ -85,6 +85,30 @@ fn with_route_optimisation_packets_pass_the_home_agent_by() {
     assert!(of_correspondent >= 1, "{}", summary_json(&summary));
 }
 
+/// The first link is the home link: the home agent takes the mobile node's packets from there when it has left, and no longer when it is back.
+#[test]
+fn a_mobile_node_leaves_its_home_link_and_comes_back() {
+    let back = "[[handover]]\nat = \"6 s\"\nfrom = \"second\"\nto = \"first\"\nstyle = \"break-before-make\"\n\
+                interruption = \"500 ms\"\nqueued = \"drop\"\n[[flow]]";
+    let text = WALK.replacen("[[flow]]", back, 1).replace("\"8 s\"", "\"10 s\"");
+    let text = text.replacen("[[handover]]", "home = \"first\"\n[[handover]]", 1);
+    let times = [("duration", 10, "s"), ("at", 6, "s"), ("at", 3, "s"), ("interruption", 500, "ms")];
+    let text = |pace| slower(&text, pace, &times);
+    let is_as_planned = |Ran { summary, .. }: &Ran| {
+        let mut flows = summary.handovers.iter().flat_map(|handover| &handover.flows);
+        summary.handovers.len() == 2 && flows.all(|flow| flow.stall == Resumption::Resumed)
+    };
+    let Some(Ran { summary, events, .. }) = paced(text, is_as_planned) else { return };
+    for flow in summary.handovers.iter().flat_map(|handover| &handover.flows) {
+        assert!(flow.bytes_delivered > 0, "{}", summary_json(&summary));
+    }
+    let details = events.by_name("detail").unwrap();
+    let is_about =
+        |text: &str| (0..events.rows()).any(|row| details.text(row).is_some_and(|told| told.contains(text)));
+    assert!(is_about("2001:db8:0:2:0:ff:fe00:202"), "away it has an address of the second link");
+    assert!(!is_about("2001:db8:0:1:0:ff:fe00:102"), "at home it forms none");
+}
+
 /// Out of one link for so long that senders back off, with assists; `more` is in `[mobility]`, so many times as slow.
 fn after_an_outage(pace: u64, assist: &str, more: &str) -> String {
     let text = WALK.replace("[[handover]]", &format!("{more}\n[[handover]]")).replace("500 ms", "2000 ms");

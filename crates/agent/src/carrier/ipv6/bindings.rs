@@ -21,7 +21,7 @@ impl Ipv6Carrier {
                 let home_address = record.home_address;
                 let bindings = agent.bindings_of(home_address).len();
                 self.persistence.take_over(record, bindings, agent.record(now, home_address));
-                self.take_restored();
+                self.take_restored(now);
             }
         }
         self.host.is_unhurried = false;
@@ -29,10 +29,12 @@ impl Ipv6Carrier {
     }
 
     /// Brings the host in line with bindings that the agent has restored. They are not new, so the owner gets no events.
-    pub(super) fn take_restored(&mut self) {
+    pub(super) fn take_restored(&mut self, now: Instant) {
         while let Some(event) = self.agent.poll_event() {
-            if let Event::Binding(change) = event {
-                self.binding_changed(change.home_address);
+            match event {
+                Event::Binding(change) => self.binding_changed(change.home_address),
+                Event::Neighbor(event) => self.neighbor_event(now, event),
+                _ => {}
             }
         }
     }

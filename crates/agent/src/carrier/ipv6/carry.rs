@@ -129,6 +129,14 @@ impl Ipv6Carrier {
     /// Sends what the agent has to say.
     pub(super) fn send(&mut self, transmit: &Transmit) {
         let Ok(packet) = packets::emit(transmit) else { return self.unsent += 1 };
+        // The mobile node is at home, where routes may not lead yet.
+        if let (Some(link), Some(_), None) = (&self.home_link, transmit.interface, transmit.addresses.tunnel)
+        {
+            if !link.send(&packet) {
+                self.unsent += 1;
+            }
+            return;
+        }
         let interface = match transmit.interface {
             // A home agent leaves it to the routes, which it is behind.
             Some(id) if !matches!(self.agent, Agent::Home(_)) => match self.interfaces.index_of(id) {
@@ -442,7 +450,11 @@ impl Ipv6Carrier {
     fn has_address(&self, index: u32, address: Ipv6Addr) -> bool {
         let mut named = self.interfaces.named().iter();
         let interface = named.find(|interface| interface.index() == Some(index));
-        interface.is_some_and(|interface| self.addresses.of(interface.device.id).any(|own| own == address))
+        interface.is_some_and(|interface| {
+            let id = interface.device.id;
+            let is_home = self.at_home.link() == Some(id) && self.setup.home_address() == Some(address);
+            is_home || self.addresses.of(id).any(|own| own == address)
+        })
     }
 
     /// Router advertisements, answers of home agents that were asked for, and errors about what was sent.

@@ -4,7 +4,7 @@
 //! headers are written and read here, around packets that the kernel sends into the tunnel device or takes from it:
 //!
 //! - *Home agent.* Its addresses are on no interface; packets for them, and for mobile nodes that are away, are routed into the tunnel
-//!   device, whole, and answers are written there. There is no other socket.
+//!   device, whole, and answers are written there. On a home link the kernel answers neighbor solicitations for all of them.
 //! - *Mobile node.* The home address is on the tunnel device. Tunnels are a raw socket of protocol 41. Packets with a type 2 routing
 //!   header or a Mobility Header come by a packet socket, and a [`PacketGuard`] keeps them from the kernel.
 //! - *Correspondent node.* Packets to a home address with a binding are routed into the tunnel device, from which they go on with a type
@@ -12,11 +12,14 @@
 
 mod agent;
 mod assists;
+mod at_home;
 mod bindings;
 mod care_of;
 mod carry;
 mod commands;
+mod detection;
 mod errors;
+mod home_link;
 mod neighbours;
 mod own_address;
 mod packets;
@@ -25,6 +28,8 @@ mod routers;
 mod routes;
 mod setup;
 mod status;
+mod timed_addresses;
+mod unsolicited;
 mod waiting;
 mod ways;
 
@@ -37,7 +42,7 @@ use careof_lab::{
     AddressOptions, Clock, Frame, GuardedPacket, Icmpv6Socket, IpVersion, Ipv6PacketSender, Ipv6PacketWatch,
     Ipv6TunnelSocket, NetlinkMonitor, NetworkChange, OffloadTun, PacketGuard, Route,
 };
-use careof_mobility::v6::{Event, Input, MobileNodeRecord, NeighborEvent, RegistrationStep, Transmit};
+use careof_mobility::v6::{Event, Input, MobileNodeRecord, RegistrationStep, Transmit};
 use careof_mobility::{HandoverEvent, InterfaceId};
 use careof_wire::ipv6::{ReassemblyLimits, home_agents_anycast};
 
@@ -57,8 +62,10 @@ use super::questions::Questions;
 use super::reading::Reading;
 use super::{Error, Hooks, hooks};
 use agent::Agent;
+use at_home::AtHome;
 use care_of::{AddressChange, CareOfAddresses};
 use carry::{Carried, Fragments, LONGEST, Sockets};
+use home_link::HomeLink;
 use neighbours::ALL_ROUTERS_SOLICITATION;
 use routers::{RouterChange, Routers};
 use routes::MobileRouting;
@@ -93,6 +100,8 @@ pub(super) struct Ipv6Carrier {
     sockets: Sockets,
     /// Home agent: its addresses, of which the first is its own.
     own: Vec<Ipv6Addr>,
+    /// Home agent: the link of the home network, if it has one.
+    home_link: Option<HomeLink>,
     fragments: Fragments,
     /// Room for what is received, and for a packet on its way with other headers.
     buffer: Vec<u8>,
@@ -121,6 +130,8 @@ pub(super) struct Ipv6Carrier {
     wishes: Wishes,
     /// Mobile node: applications use the home address, from the first registration to the end of the service.
     in_service: bool,
+    /// Mobile node: its home address on the home link.
+    at_home: AtHome,
     /// Mobile node: the owner has ended the service.
     leaving: bool,
     /// Correspondent node: its address, while the host does not have it.
@@ -165,6 +176,10 @@ impl Ipv6Carrier {
         waiting.add(Source::Monitor, monitor.as_fd())?;
         waiting.add(Source::Device, tun.as_fd())?;
         sockets.add_to(&waiting)?;
+        let home_link = home_link::open(&setup)?;
+        if let Some(link) = &home_link {
+            waiting.add(Source::HomeLink, link.as_fd())?;
+        }
         let own = match &setup {
             Ipv6Setup::Home(setup) => {
                 let anycast = |prefix: careof_mobility::v6::Prefix| {
@@ -191,6 +206,7 @@ impl Ipv6Carrier {
             device,
             sockets,
             own,
+            home_link,
             fragments: Fragments::new(ReassemblyLimits::default()),
             buffer: vec![0; LONGEST],
             scratch: Vec::new(),
@@ -209,6 +225,7 @@ impl Ipv6Carrier {
             defaults: Vec::new(),
             wishes: Wishes::default(),
             in_service: false,
+            at_home: AtHome::default(),
             leaving: false,
             missing: Vec::new(),
             reading: Reading::default(),
@@ -266,6 +283,9 @@ impl Ipv6Carrier {
         if ready.has(Source::Icmp) {
             self.take_icmp(now)?;
         }
+        if ready.has(Source::HomeLink) {
+            self.take_neighbours(now);
+        }
         self.read_again(now)?;
         self.ask_again(now)?;
         self.wake(now)?;
@@ -316,11 +336,13 @@ impl Ipv6Carrier {
         if self.fragments.0.next_timeout().is_some_and(|at| at <= now) {
             self.fragments.0.handle_timeout(now);
         }
+        self.wake_neighbours(now);
         Ok(())
     }
 
     /// Brings the host in line with the agent, writes down what must not be lost, and only then sends what it has to say.
     fn settle(&mut self, now: Instant) {
+        self.leave_home_link();
         if let Ipv6Setup::Mobile(setup) = &self.setup {
             let routing = MobileRouting {
                 setup,
@@ -330,6 +352,7 @@ impl Ipv6Carrier {
                 defaults: &self.defaults,
                 device: self.device,
                 in_service: self.in_service,
+                at_home: self.at_home.link(),
             };
             let wishes = routing.wishes();
             if wishes != self.wishes {
@@ -346,6 +369,7 @@ impl Ipv6Carrier {
             self.send(&transmit);
         }
         self.outgoing = outgoing;
+        self.come_home();
     }
 
     /// Says when to come again.
@@ -358,6 +382,8 @@ impl Ipv6Carrier {
             self.routers.next_timeout(),
             self.fragments.0.next_timeout(),
             self.assists.as_ref().and_then(|assists| assists.next_timeout()),
+            self.home_link.as_ref().and_then(HomeLink::next_timeout),
+            self.at_home.next_timeout(),
         ];
         let agent = self.agent.next_timeout().map(|(at, _)| at);
         let next = agent.into_iter().chain(others.into_iter().flatten()).min();
@@ -412,11 +438,7 @@ impl Ipv6Carrier {
                 let name = |id| interfaces.get(id).map(|interface| interface.device.name.clone());
                 self.events.note_handover(now, event, name);
             }
-            // The home network has no link on which another node could have the address.
-            &Event::Neighbor(NeighborEvent::DetectDuplicate { interface, address, .. }) => {
-                let input = Input::DuplicateAddressDetection { interface, address, unique: true };
-                self.agent.handle_input(now, input);
-            }
+            &Event::Neighbor(event) => self.neighbor_event(now, event),
             _ => {}
         }
     }
@@ -473,6 +495,7 @@ impl Ipv6Carrier {
                 }
                 NetworkChange::AddressRemoved { index, address, .. } => {
                     self.host.doubt_address(*index, *address);
+                    self.at_home.address_removed(*index, *address, self.setup.home_address());
                     others = true;
                 }
                 NetworkChange::RouteRemoved { route } => self.host.note_removal(route),
@@ -532,6 +555,9 @@ impl Ipv6Carrier {
         if let Some(index) = index {
             self.host.wait_for_interface(index);
         }
+        if matches!(self.agent, Agent::Home(_)) {
+            return self.home_link_appeared(id);
+        }
         // A link that carries nothing is no way to what is on it.
         self.parameters.set(&format!("ipv6/conf/{name}/ignore_routes_with_linkdown"), "1")?;
         Ok(())
@@ -541,6 +567,7 @@ impl Ipv6Carrier {
         self.read_addresses(now);
         self.tell_agent(now, Input::LinkUp { interface });
         self.solicit(interface);
+        self.advertise_all(now);
     }
 
     fn link_lost(&mut self, now: Instant, interface: InterfaceId, index: u32) {
@@ -676,6 +703,8 @@ impl Ipv6Carrier {
             return Ok(());
         }
         self.closed = true;
+        self.at_home.forget_link();
+        self.leave_home_link();
         let host = self.host.undo(self.device);
         let parameters = self.parameters.undo();
         Ok(host.and(parameters)?)
@@ -729,6 +758,9 @@ pub(super) fn check(setup: &Ipv6Setup) -> Result<(), Error> {
             Ipv6Setup::Home(_) | Ipv6Setup::Correspondent(_) => careof_assist::Place::HomeAgent,
         };
         super::check_assist(assist, place)?;
+    }
+    if let Ipv6Setup::Home(Ipv6HomeSetup { config, home_link: Some(_), .. }) = setup {
+        return super::check_named(setup.devices(), config.home_interface);
     }
     let Ipv6Setup::Mobile(setup) = setup else { return Ok(()) };
     for wanted in &setup.config.interfaces {

@@ -45,9 +45,10 @@ impl Ipv6Carrier {
             self.replace_assists(now, new);
         }
         self.host.is_unhurried = true;
-        self.take_restored();
+        self.take_restored(now);
         for home_address in homes {
             self.binding_changed(home_address);
+            self.proxy_no_longer_unless_bound(home_address);
             self.tell_paths(now, home_address, &Told::default());
         }
         self.host.is_unhurried = false;

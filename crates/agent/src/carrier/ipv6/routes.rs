@@ -7,6 +7,7 @@
 use std::net::{IpAddr, Ipv6Addr};
 
 use careof_lab::{IpVersion, Route, RouteKind, Rule};
+use careof_mobility::InterfaceId;
 use careof_mobility::v6::Prefix;
 
 use super::care_of::CareOfAddresses;
@@ -18,6 +19,7 @@ use crate::carrier::{Error, HostOptions};
 
 /// Tables of a mobile node, counted from its first one.
 const HOME: u32 = 0;
+const HOME_LINK: u32 = 1;
 const FIRST_INTERFACE: u32 = 8;
 const MOST_INTERFACES: usize = (HostOptions::TABLES - FIRST_INTERFACE) as usize;
 /// Table of a home agent and a correspondent node: routes to home addresses.
@@ -26,6 +28,7 @@ const HOME_ADDRESSES: u32 = 0;
 const FROM_CARE_OF: u32 = 0;
 const MARKED: u32 = 0;
 const TO_HOME_ADDRESSES: u32 = 1;
+const FROM_HERE_AT_HOME: u32 = 199;
 const MAIN: u32 = 200;
 const FROM_HERE: u32 = 201;
 
@@ -74,11 +77,12 @@ pub(super) fn into_device(options: &HostOptions, home_address: Ipv6Addr, device:
     }
 }
 
-/// Home agent: what comes for its own addresses goes into the tunnel device, and for those of mobile nodes that are not away nowhere:
-/// back to the routers would be in circles.
+/// Home agent: what comes for its own addresses goes into the tunnel device. Without a home link what comes for mobile nodes that are not
+/// away goes nowhere: back to the routers would be in circles.
 pub(super) fn of_home_agent(setup: &Ipv6HomeSetup, own: &[Ipv6Addr], device: u32) -> Vec<Route> {
     let table = Some(setup.host.first_table + HOME_ADDRESSES);
     let prefixes = setup.config.prefixes.iter().map(|home| home.prefix);
+    let prefixes = prefixes.filter(|_| setup.home_link.is_none());
     let nowhere = prefixes.map(|prefix| Route {
         table,
         kind: RouteKind::Unreachable,
@@ -86,6 +90,15 @@ pub(super) fn of_home_agent(setup: &Ipv6HomeSetup, own: &[Ipv6Addr], device: u32
     });
     let own = own.iter().map(|address| Route { table, ..Route::to((*address).into(), 128, device) });
     nowhere.chain(own).collect()
+}
+
+/// Home agent on a link: mobile nodes that are at home, and their neighbours.
+pub(super) fn onto_home_link(setup: &Ipv6HomeSetup, index: u32) -> Vec<Route> {
+    let prefixes = setup.config.prefixes.iter().map(|home| home.prefix);
+    let table = Some(setup.host.first_table + HOME_ADDRESSES);
+    prefixes
+        .map(|prefix| Route { table, ..Route::to(prefix.address().into(), prefix.length(), index) })
+        .collect()
 }
 
 /// How a mobile node reaches the world by each of its links, and whether applications use its home address.
@@ -98,6 +111,8 @@ pub(super) struct MobileRouting<'a> {
     pub(super) defaults: &'a [Route],
     pub(super) device: u32,
     pub(super) in_service: bool,
+    /// The link on which it uses its home address by itself.
+    pub(super) at_home: Option<InterfaceId>,
 }
 
 impl MobileRouting<'_> {
@@ -119,19 +134,8 @@ impl MobileRouting<'_> {
                     ..Rule::new_for(IpVersion::V6, options.first_priority + FROM_CARE_OF + number, table)
                 });
             }
-            let mut on_link: Vec<Prefix> = self.routers.prefixes(id).collect();
-            on_link.sort_unstable();
-            on_link.dedup();
-            let on_link = on_link.iter().map(|prefix| Route {
-                table: Some(table),
-                ..Route::to(prefix.address().into(), prefix.length(), index)
-            });
-            wishes.routes.extend(on_link);
-            let configured = || {
-                let by_it = self.defaults.iter().filter(|route| route.interface == index);
-                by_it.min_by_key(|route| route.metric).and_then(|route| route.via)
-            };
-            let via = self.routers.first_hop(id, first).map(IpAddr::V6).or_else(configured);
+            wishes.routes.extend(self.onto_link(id, index, table));
+            let via = self.first_hop(id, index, first);
             wishes.routes.push(Route { table: Some(table), via, ..Route::default_through(index, ANY) });
         }
         if self.in_service {
@@ -141,13 +145,49 @@ impl MobileRouting<'_> {
                 input: Some("lo".to_owned()),
                 ..Rule::new_for(IpVersion::V6, options.first_priority + FROM_HERE, table)
             });
-            wishes.routes.push(Route {
-                table: Some(table),
-                source: Some(self.setup.config.home_address.into()),
-                mtu: Some(options.tunnel_mtu.into()),
-                ..Route::default_through(self.device, ANY)
-            });
+            let source = Some(self.setup.config.home_address.into());
+            let home_link = self.at_home.and_then(|id| Some((id, self.interfaces.get(id)?.index()?)));
+            if let Some((id, index)) = home_link {
+                let on_link = options.first_table + HOME_LINK;
+                wishes.rules.push(Rule {
+                    input: Some("lo".to_owned()),
+                    ..Rule::new_for(IpVersion::V6, options.first_priority + FROM_HERE_AT_HOME, on_link)
+                });
+                let routes = self.onto_link(id, index, on_link);
+                wishes.routes.extend(routes.into_iter().map(|route| Route { source, ..route }));
+                let via = self.first_hop(id, index, self.setup.config.home_address);
+                let everywhere = Route::default_through(index, ANY);
+                wishes.routes.push(Route { table: Some(table), via, source, ..everywhere });
+            } else {
+                wishes.routes.push(Route {
+                    table: Some(table),
+                    source,
+                    mtu: Some(options.tunnel_mtu.into()),
+                    ..Route::default_through(self.device, ANY)
+                });
+            }
         }
         wishes
+    }
+
+    /// Routes to what is on a link.
+    fn onto_link(&self, id: InterfaceId, index: u32, table: u32) -> Vec<Route> {
+        let mut on_link: Vec<Prefix> = self.routers.prefixes(id).collect();
+        on_link.sort_unstable();
+        on_link.dedup();
+        let route = |prefix: &Prefix| Route {
+            table: Some(table),
+            ..Route::to(prefix.address().into(), prefix.length(), index)
+        };
+        on_link.iter().map(route).collect()
+    }
+
+    /// The router for what is sent from `address`.
+    fn first_hop(&self, id: InterfaceId, index: u32, address: Ipv6Addr) -> Option<IpAddr> {
+        let configured = || {
+            let by_it = self.defaults.iter().filter(|route| route.interface == index);
+            by_it.min_by_key(|route| route.metric).and_then(|route| route.via)
+        };
+        self.routers.first_hop(id, address).map(IpAddr::V6).or_else(configured)
     }
 }

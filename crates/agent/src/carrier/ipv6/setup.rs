@@ -6,12 +6,15 @@ use careof_mobility::v6::{CorrespondentNodeConfig, HomeAgentConfig, MobileNodeCo
 
 use crate::carrier::{Device, HostOptions, Role};
 
-/// A home agent on this host, whose home network has no link: the routers send everything for its prefixes to this host, and the agent's
-/// own address is one of them. No interface of the host has that address.
+/// A home agent on this host. The agent answers for its own address, which no interface of the host has.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ipv6HomeSetup {
     /// What the agent is.
     pub config: HomeAgentConfig,
+    /// The interface to the home network, with the number of the configuration's home interface: the agent answers neighbor solicitations
+    /// there, for itself and for mobile nodes that are away (RFC 6275 section 10.4.1). `None`: the home network has no link, and routers
+    /// send everything for its prefixes to this host.
+    pub home_link: Option<Device>,
     /// What it takes of the host.
     pub host: HostOptions,
     /// What is done for the TCP connections whose packets it carries; `None`: nothing.
@@ -67,7 +70,8 @@ impl Ipv6Setup {
     pub fn devices(&self) -> &[Device] {
         match self {
             Self::Mobile(setup) => &setup.devices,
-            Self::Home(_) | Self::Correspondent(_) => &[],
+            Self::Home(setup) => setup.home_link.as_slice(),
+            Self::Correspondent(_) => &[],
         }
     }
 

@@ -16,10 +16,12 @@ pub(super) enum Source {
     Tunnel,
     Watch,
     Icmp,
+    HomeLink,
 }
 
 impl Source {
-    const ALL: [Self; 6] = [Self::Timer, Self::Monitor, Self::Device, Self::Tunnel, Self::Watch, Self::Icmp];
+    const ALL: [Self; 7] =
+        [Self::Timer, Self::Monitor, Self::Device, Self::Tunnel, Self::Watch, Self::Icmp, Self::HomeLink];
 }
 
 /// What is ready.

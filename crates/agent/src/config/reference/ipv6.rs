@@ -69,7 +69,8 @@ care-of addresses.",
             "address",
             "address",
             "required",
-            "The home agent's own address. No interface may have it: the agent answers for it, and routers send packets for it to this host.",
+            "The home agent's own address. No interface may have it: the agent answers for it. With `\"routed\"` routers send packets for it to this host; \
+with `\"proxy-ndp\"` it is an address of the home network.",
         ),
         key(
             "home_network",
@@ -81,8 +82,15 @@ care-of addresses.",
             "delivery",
             "word",
             "`\"routed\"`",
-            "How packets for the home network reach the agent: `\"routed\"`, routers send them to this host. A home network on a link, where the \
-agent would answer neighbor solicitations for mobile nodes that are away (RFC 6275 section 10.4.1), is not supported.",
+            "How packets for the home network reach the agent: `\"routed\"`, routers send them here and there is no link; `\"proxy-ndp\"`, it is \
+a link of this host, and the agent answers neighbor solicitations for itself and for mobile nodes that are away, after Duplicate Address \
+Detection (RFC 6275 sections 10.3.1 and 10.4.1).",
+        ),
+        key(
+            "interface",
+            "interface",
+            "required with `\"proxy-ndp\"`",
+            "The interface to the home network. A router of that link advertises the prefix; it may be this host.",
         ),
         key(
             "max_lifetime",
@@ -131,7 +139,6 @@ protected: RFC 4285, section 2, advises against them.",
         ("home_address", "home addresses are those of the [[mobile_node]] tables"),
         ("network", "write `home_network`"),
         ("home_prefix", "write `home_network`"),
-        ("interface", "leave it out: the home network is on no link, routers send its packets to this host"),
         ("lifetime", "write `max_lifetime`"),
         ("home_agent", "the address of this home agent is `address`"),
         ("database", "write [store]"),
@@ -139,7 +146,7 @@ protected: RFC 4285, section 2, advises against them.",
         ("encapsulations", ONE_ENCAPSULATION),
         (
             "advertisements",
-            "leave it out: a home network on no link has nobody to advertise to; mobile nodes find the home agent by asking",
+            "leave it out: the routers of a home network advertise themselves; mobile nodes find the home agent by asking",
         ),
         ("foreign_agent", NO_FOREIGN_AGENTS),
         (

@@ -1,6 +1,7 @@
 //! Mobile IPv6 on real hosts: the kernel's TCP, its neighbor discovery and its addresses.
 
 mod assisted;
+mod at_home;
 pub(crate) mod network;
 mod optimised;
 mod tunnelled;

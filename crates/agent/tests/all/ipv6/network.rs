@@ -72,7 +72,7 @@ pub(crate) struct Network {
 }
 
 /// A link between two hosts, both ends up, with the addresses that are given.
-fn cable(a: (&Host, &'static str, Option<Ipv6Addr>), b: (&Host, &'static str, Option<Ipv6Addr>)) {
+pub(crate) fn cable(a: (&Host, &'static str, Option<Ipv6Addr>), b: (&Host, &'static str, Option<Ipv6Addr>)) {
     let (here, there) = (a.1, b.1);
     let namespace = b.0.namespace().unwrap();
     a.0.run(move || Netlink::open()?.add_veth(here, there, namespace.as_fd())).unwrap().unwrap();
@@ -112,13 +112,13 @@ fn route(host: &Host, name: &'static str, to: (Ipv6Addr, u8), via: Ipv6Addr) {
 }
 
 /// A router that advertises a prefix on one of its links, in a thread.
-struct Advertising {
+pub(crate) struct Advertising {
     end: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Advertising {
-    fn start(host: &Host, interface: &'static str, prefix: Prefix, clock: Clock) -> Self {
+    pub(crate) fn start(host: &Host, interface: &'static str, prefix: Prefix, clock: Clock) -> Self {
         let prefix = PrefixInformation {
             prefix_length: prefix.length(),
             on_link: true,
@@ -262,7 +262,8 @@ impl Network {
             mobile_nodes: vec![ServedMobileNode::new(HOME, security)],
             ..HomeAgentConfig::new(HA, prefix, InterfaceId(0))
         };
-        let setup = Ipv6Setup::Home(Ipv6HomeSetup { config, host: HostOptions::for_ipv6(), assist });
+        let setup =
+            Ipv6Setup::Home(Ipv6HomeSetup { config, home_link: None, host: HostOptions::for_ipv6(), assist });
         Running::open(&self.home, setup, self.clock, Hooks::default())
     }
 

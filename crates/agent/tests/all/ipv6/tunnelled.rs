@@ -99,7 +99,12 @@ fn an_address_that_the_host_has_is_no_home_agents() {
     let Some(realm) = realm_or_skip() else { return };
     let network = Network::new(realm);
     let config = HomeAgentConfig::new(on(9, 1), Prefix::new(on(9, 0), 64), InterfaceId(0));
-    let setup = Ipv6Setup::Home(Ipv6HomeSetup { config, host: HostOptions::for_ipv6(), assist: None });
+    let setup = Ipv6Setup::Home(Ipv6HomeSetup {
+        config,
+        home_link: None,
+        host: HostOptions::for_ipv6(),
+        assist: None,
+    });
     let before = state_of(&network.home);
     let refused = Running::try_open(&network.home, setup, network.clock, Hooks::default());
     let Err(error @ Error::AddressOfHost { .. }) = refused else { panic!("its packets would not reach it") };
