@@ -3,4 +3,5 @@
 mod assisted;
 pub(crate) mod network;
 mod optimised;
+mod solicited;
 mod tunnelled;
