@@ -4,10 +4,12 @@ use std::io::IoSlice;
 use std::net::Ipv6Addr;
 use std::os::fd::{AsFd, BorrowedFd};
 
+use careof_wire::protocol;
 use nix::errno::Errno;
 
 use crate::error::Error;
 use crate::socket::{Control, NAME_V6_LEN, PacketInfoV6, Socket, encode, from_ipv6, to_ipv6};
+use crate::unaddressed::Unaddressed;
 
 const DOING: &str = "exchange ICMPv6 messages";
 /// `ICMPV6_FILTER` (linux/icmpv6.h), and its 256 bits: those that are set are kept away.
@@ -21,6 +23,7 @@ const RECEIVE_BUFFER: libc::c_int = 1 << 18;
 #[derive(Debug)]
 pub struct Icmpv6Socket {
     socket: Socket,
+    unaddressed: Unaddressed,
 }
 
 /// An ICMPv6 message that came in. The kernel has checked its checksum.
@@ -70,7 +73,7 @@ impl Icmpv6Socket {
         socket.set_number(level, option, "setsockopt(IPV6_MULTICAST_LOOP)", 0)?;
         socket.ask_for_packet_info_v6()?;
         socket.grow_receive_buffer(RECEIVE_BUFFER)?;
-        Ok(Self { socket })
+        Ok(Self { socket, unaddressed: Unaddressed::open()? })
     }
 
     /// The next message, in `buffer`; `None` when there is none. What the buffer has no room for is cut off;
@@ -98,6 +101,22 @@ impl Icmpv6Socket {
         self.socket
             .send(&from_ipv6(destination, interface), &control, &[IoSlice::new(message)])
             .map_err(|errno| self.socket.failed("sendmsg", errno))
+    }
+
+    /// Sends a message to a group from the unspecified address, as a host does on a link where it has no address yet. The message has its
+    /// checksum.
+    ///
+    /// # Errors
+    /// [`Error::System`] naming `sendmsg(AF_PACKET)`: `ENODEV` or `ENXIO` for an interface that is gone, `ENETDOWN` for one that is down,
+    /// `EMSGSIZE` for a message that is too long.
+    pub fn send_unaddressed(
+        &self,
+        interface: u32,
+        group: Ipv6Addr,
+        hop_limit: u8,
+        message: &[u8],
+    ) -> Result<(), Error> {
+        self.unaddressed.send_v6(interface, group, protocol::ICMPV6, hop_limit, message)
     }
 
     /// Hears a multicast group on an interface from now on; that of routers is ff02::2, and that of all nodes, ff02::1, is always

@@ -35,13 +35,17 @@ pub struct RouterAdvertiser {
     monitor: NetlinkMonitor,
     epoll: Epoll,
     alarm: Alarm,
+    /// What is told of an interface without a link-layer address.
+    link_layer_address: Option<LinkLayerAddress>,
     /// Index of the interface, while it advertises.
     link: Option<u32>,
     unsent: u64,
 }
 
 impl RouterAdvertiser {
-    /// Begins to advertise as `config` says; its address and link-layer address are those of the interface, whatever it says of them.
+    /// Begins to advertise as `config` says, from the interface's link-local address, whatever address it says, and with the interface's
+    /// link-layer address. An interface without one, as a TUN device is, is told by that of `config`: hosts use an address during
+    /// Duplicate Address Detection only if the router has told its link-layer address (RFC 4429 section 3.3), on whatever link.
     ///
     /// # Errors
     /// [`Error::System`], or [`Error::Config`] for what is wrong with the configuration.
@@ -51,6 +55,7 @@ impl RouterAdvertiser {
         clock: Clock,
         random: impl Into<Randomness>,
     ) -> Result<Self, Error> {
+        let link_layer_address = config.link_layer_address;
         // Any link-local address: it is replaced before anything is said.
         let placeholder = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1);
         let router =
@@ -72,6 +77,7 @@ impl RouterAdvertiser {
             monitor,
             epoll,
             alarm,
+            link_layer_address,
             link: None,
             unsent: 0,
         };
@@ -158,7 +164,7 @@ impl RouterAdvertiser {
         };
         let config = AdvertisingConfig {
             address,
-            link_layer_address: link_address.map(LinkLayerAddress),
+            link_layer_address: link_address.map(LinkLayerAddress).or(self.link_layer_address),
             ..self.router.config().clone()
         };
         if config != *self.router.config() {

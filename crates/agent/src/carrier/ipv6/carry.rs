@@ -522,6 +522,9 @@ impl Ipv6Carrier {
         if !is_ours || advertisement.check(ip).is_err() {
             return;
         }
+        if advertisement.router_lifetime_secs != 0 {
+            self.solicitations.end(interface);
+        }
         let change = self.routers.heard(now, interface, ip.source, &advertisement);
         self.tell_routers(now, change.into_iter().collect());
     }

@@ -27,6 +27,7 @@ mod reconfigure;
 mod routers;
 mod routes;
 mod setup;
+mod solicitations;
 mod status;
 mod timed_addresses;
 mod unsolicited;
@@ -66,9 +67,9 @@ use at_home::AtHome;
 use care_of::{AddressChange, CareOfAddresses};
 use carry::{Carried, Fragments, LONGEST, Sockets};
 use home_link::HomeLink;
-use neighbours::ALL_ROUTERS_SOLICITATION;
 use routers::{RouterChange, Routers};
 use routes::MobileRouting;
+use solicitations::Solicitations;
 use waiting::{Source, Waiting};
 
 /// Changes of the network taken in one turn.
@@ -124,6 +125,7 @@ pub(super) struct Ipv6Carrier {
     /// Mobile node: the routers of its links, and its addresses there.
     routers: Routers,
     addresses: CareOfAddresses,
+    solicitations: Solicitations,
     /// Mobile node: default routes that the kernel has.
     defaults: Vec<Route>,
     /// Mobile node: what is in the kernel's routing.
@@ -222,6 +224,7 @@ impl Ipv6Carrier {
             outgoing: Vec::new(),
             routers: Routers::default(),
             addresses: CareOfAddresses::default(),
+            solicitations: Solicitations::default(),
             defaults: Vec::new(),
             wishes: Wishes::default(),
             in_service: false,
@@ -333,6 +336,7 @@ impl Ipv6Carrier {
         }
         let lost = self.routers.expire(now);
         self.tell_routers(now, lost);
+        self.solicit(now);
         if self.fragments.0.next_timeout().is_some_and(|at| at <= now) {
             self.fragments.0.handle_timeout(now);
         }
@@ -380,6 +384,7 @@ impl Ipv6Carrier {
             self.reading.next_timeout(),
             self.questions.next_timeout(),
             self.routers.next_timeout(),
+            self.solicitations.next_timeout(),
             self.fragments.0.next_timeout(),
             self.assists.as_ref().and_then(|assists| assists.next_timeout()),
             self.home_link.as_ref().and_then(HomeLink::next_timeout),
@@ -566,24 +571,20 @@ impl Ipv6Carrier {
     fn link_came(&mut self, now: Instant, interface: InterfaceId) {
         self.read_addresses(now);
         self.tell_agent(now, Input::LinkUp { interface });
-        self.solicit(interface);
+        if matches!(self.agent, Agent::Mobile(_)) {
+            self.solicitations.begin(now, interface);
+            self.solicit(now);
+        }
         self.advertise_all(now);
     }
 
     fn link_lost(&mut self, now: Instant, interface: InterfaceId, index: u32) {
         self.host.doubt_interface(index);
         self.routers.forget(interface);
+        self.solicitations.end(interface);
         self.tell_agent(now, Input::LinkDown { interface });
         // Those that were formed there are of no use before a router is heard again.
         self.read_addresses(now);
-    }
-
-    /// Asks for routers on a link. The kernel asks, too, but not where it has asked before.
-    fn solicit(&mut self, interface: InterfaceId) {
-        if let (Some(icmp), Some(index)) = (&self.sockets.icmp, self.interfaces.index_of(interface)) {
-            // Before the link-local address can be used the kernel's own has to do.
-            let _ = icmp.send(&neighbours::solicitation(index, &ALL_ROUTERS_SOLICITATION));
-        }
     }
 
     /// Reads what there is of interfaces and addresses, and tells the agent what is news. What cannot be read is left as it was known, and

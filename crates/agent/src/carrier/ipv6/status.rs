@@ -300,6 +300,8 @@ impl Ipv6Carrier {
         add("messages-unsent", self.unsent);
         add("messages-unreadable", self.unreadable);
         add("advertisements-not-kept", self.routers.not_kept);
+        add("router-solicitations-sent", self.solicitations.sent);
+        add("router-solicitations-unsent", self.solicitations.unsent);
         add("bindings-saved", self.persistence.saved);
         add("bindings-not-saved", self.persistence.failed);
         add("bindings-restored", self.persistence.restored);

@@ -4,4 +4,5 @@ mod assisted;
 mod at_home;
 pub(crate) mod network;
 mod optimised;
+mod solicited;
 mod tunnelled;

@@ -68,7 +68,9 @@ pub(crate) struct Network {
     links: Vec<(LinkId, Tun)>,
     emulator: Option<Emulator>,
     _advertisers: [Advertising; 2],
-    _access: [Host; 2],
+    /// The router of `wlan0`.
+    pub(crate) west: Host,
+    _east: Host,
 }
 
 /// A link between two hosts, both ends up, with the addresses that are given.
@@ -132,7 +134,7 @@ impl Advertising {
             prefixes: vec![prefix],
             // Nobody has to be quick: on a busy machine a router must not be taken for lost.
             lifetime_secs: 1800,
-            ..AdvertisingConfig::new(Ipv6Addr::UNSPECIFIED, LinkLayerAddress([0; 6]))
+            ..AdvertisingConfig::new(Ipv6Addr::UNSPECIFIED, LinkLayerAddress([2, 0, 0, 0, 0, 1]))
                 .for_mobile_nodes(Duration::from_millis(500))
         };
         let random = RandomStream::new(clock.now().as_nanos(), 0, host.name());
@@ -229,7 +231,8 @@ impl Network {
             links: emulated,
             emulator,
             _advertisers: advertisers,
-            _access: [west, east],
+            west,
+            _east: east,
         }
     }
 
