@@ -215,13 +215,15 @@ fn a_program_is_told_addresses_of_ipv6_and_its_connection_is_followed() {
         name = "web"
         from = "left"
         to = "right"
+        start = "1 s"
         command = ["python3", "-c", "import socket; s = socket.create_connection(('{right}', 8080)); s.sendall(b'x' * 70000); s.shutdown(1); print(s.recv(100).decode())"]
         server = ["python3", "-c", "import socket; l = socket.create_server(('::', 8080), family=socket.AF_INET6); c, a = l.accept(); n = 0\nwhile d := c.recv(9999): n += len(d)\nc.sendall(str(n).encode())"]
     "#;
     if careof_testbed::find("python3").is_none() {
         return careof_testbed::skip("python3 is not installed");
     }
-    let later = |pace| slower(text, pace, &[("duration", 4, "s")]);
+    // The server has until the start of the flow to listen.
+    let later = |pace| slower(text, pace, &[("duration", 4, "s"), ("start", 1, "s")]);
     let is_as_planned = |Ran { outputs, .. }: &Ran| {
         outputs
             .iter()
