@@ -116,7 +116,7 @@ pub(crate) struct Node {
 
 impl Node {
     /// The way by which a router passes a packet on as the routes say; `None` where it has to look closer.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn next_way(&self, destination: Locator) -> Option<OneWayId> {
         let (own, way) = *self.next_ways.get(destination.network())?;
         let is_on = way != NO_WAY && own != destination && self.agent.leaves_to_routes(destination);
