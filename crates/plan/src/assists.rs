@@ -26,8 +26,10 @@ pub fn announced_path(scenario: &Scenario, topology: &Topology, link: LinkId) ->
 /// The assists that run on `node`; `None` where none does.
 #[must_use]
 pub fn assists(scenario: &Scenario, topology: &Topology, node: NodeId) -> Option<Config> {
-    scenario.mobility.as_ref()?;
+    let mobility = scenario.mobility.as_ref()?;
     let (here, place) = match topology.place(node).role {
+        // What passes it while a route is not optimised yet is one direction, and only in part.
+        Role::HomeAgent if mobility.route_optimization => return None,
         Role::HomeAgent => (AssistPlace::HomeAgent, Place::HomeAgent),
         Role::ForeignAgent => (AssistPlace::ForeignAgent, Place::ForeignAgent),
         Role::Mobile => (AssistPlace::Mobile, Place::MobileNode),

@@ -76,7 +76,10 @@ pub fn refuse_what_no_world_can(scenario: &Scenario) -> Result<(), Unsupported> 
             });
         }
         refuse_narrow_tunnels(scenario)?;
-        let at_home_agent = |assist: &&Assist| assist.places().contains(&AssistPlace::HomeAgent);
+        let at_home_agent = |assist: &&Assist| {
+            let places = assist.places();
+            places.contains(&AssistPlace::HomeAgent) && !places.contains(&AssistPlace::Mobile)
+        };
         if let Some(assist) =
             scenario.assists.iter().find(at_home_agent).filter(|_| mobility.route_optimization)
         {

@@ -508,7 +508,7 @@ down.",
             "`false`",
             "Whether the other ends of the flows run careof: the home agent tells them the care-of address, and they tunnel \
 to it themselves (draft-ietf-mobileip-optim). Over IPv6 they are told by the mobile node, after the return routability procedure, \
-and packets go straight both ways (RFC 6275). Not with an assist at the home agent, which then sees nothing.",
+and packets go straight both ways (RFC 6275). Assists then run at the mobile node alone, and one of the home agent alone is refused: it would see nothing.",
         ),
         key(
             "duplicate_address_detection",

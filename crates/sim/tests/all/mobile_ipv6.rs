@@ -144,3 +144,22 @@ fn assists_follow_flows_over_ipv6() {
     // The first update says nothing of what was received: by its size `plan` tells the round trip of a path.
     assert_eq!(signalling, [152, 112]);
 }
+
+/// Packets pass the home agent by, so that only the mobile node can help, and what it sends.
+#[test]
+fn with_route_optimisation_the_default_assists_help_uploads_and_harm_nothing() {
+    let hard = "style = \"break-before-make\"\ninterruption = \"1 s\"\nqueued = \"drop\"";
+    let text = ROUTE_OPTIMISATION.replace("style = \"make-before-break\"\noverlap = \"1 s\"", hard);
+    assert_ne!(text, ROUTE_OPTIMISATION);
+    let after = |assist: &str| {
+        let (summary, _) = run(&text, &[assist]);
+        let stall = |name: &str| {
+            let flow = summary.handovers[0].flows.iter().find(|flow| flow.name == name).unwrap();
+            flow.stall_after.unwrap_or_else(|| panic!("{assist}: {name} does not go on"))
+        };
+        ["upload", "download"].map(stall)
+    };
+    let [none, default] = ["assist.use=none", "assist.use=default"].map(after);
+    assert!(default[0] < none[0] / 2, "{default:?} with assists, {none:?} without");
+    assert!(default[1] <= none[1], "{default:?} with assists, {none:?} without");
+}

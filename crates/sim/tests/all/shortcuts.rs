@@ -290,7 +290,11 @@ kind = "bulk"
 
 #[test]
 fn an_assist_at_the_home_agent_that_would_see_nothing_is_refused() {
-    let scenario = Scenario::parse("test.toml", NEAR, &overridden(&["assist.use=replay"]));
+    let scenario = Scenario::parse(
+        "test.toml",
+        NEAR,
+        &overridden(&["assist.use=replay", "assist.replay.at=home-agent"]),
+    );
     let scenario = scenario.unwrap_or_else(|errors| panic!("{errors}"));
     let Err(error) = Simulation::new(scenario, "test.toml", 0, Observation::default()) else {
         panic!("it was built")
