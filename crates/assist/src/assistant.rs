@@ -8,7 +8,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use careof_base::Instant;
-use careof_wire::{Flags, IpHeader, ReceivedData, ReceivedFlow, Segment};
+use careof_wire::{Flags, IpHeader, ReceivedData, ReceivedFlow, Segment, SeqNumber};
 
 use crate::black_hole::Holes;
 use crate::buffer_forward::Buffers;
@@ -24,8 +24,8 @@ use crate::standing::Standing;
 use crate::timers::{Owner, Timers};
 use crate::{
     Action, Config, ConfigError, Counters, DropReason, Fate, FlowKey, FlowStatus, Input, PacketView, PathId,
-    Report, Towards, Verdict, Wake, ack_hold, bicast, black_hole, fast_retransmit, freeze, lcd_kick, m_tcp,
-    mss_clamp, replay, snoop, window_clamp,
+    Report, Token, Towards, Verdict, Wake, ack_hold, bicast, black_hole, fast_retransmit, freeze, lcd_kick,
+    m_tcp, mss_clamp, replay, snoop, window_clamp,
 };
 
 /// How long after the announced end of a path it is taken for a false alarm, if nothing else says so.
@@ -490,6 +490,13 @@ impl Assistant {
         // Those of the same instant stay in the order of the table.
         recent.sort_by_key(|(at, _)| *at);
         recent.into_iter().map(|(_, flow)| flow).collect()
+    }
+
+    /// Under which token the packet of a flow is stored whose data begin at `seq`, if one is; `towards` is where it goes.
+    #[must_use]
+    pub fn stored(&self, flow: &FlowKey, towards: Towards, seq: SeqNumber) -> Option<Token> {
+        let kept = &self.flows.get(flow)?.stream(towards).kept;
+        kept.iter().find(|kept| kept.seq == seq).map(|kept| kept.token)
     }
 
     /// The flows followed at present.

@@ -534,8 +534,7 @@ impl Director {
 
     /// A home agent's bindings of a home address changed: what waits for the path just left may have to move.
     fn binding_changed(&mut self, home_address: Locator) -> Result<(), WorldError> {
-        let mut mobile_nodes = self.topology.homes.mobile_nodes();
-        let mobile = mobile_nodes.find(|node| self.topology.address_of(*node) == home_address);
+        let mobile = self.topology.homes.node_at(home_address);
         let current = mobile.and_then(|mobile| self.journey(mobile).current);
         let Some(handover) = current.map(|index| self.scenario.handovers[index].clone()) else {
             return Ok(());

@@ -14,14 +14,15 @@ use crate::handover::{Direction, Handover, HandoverMetrics, HandoverSummary, New
 #[derive(Clone, Debug, Default)]
 pub struct Journeys {
     nodes: Vec<HandoverMetrics>,
-    flows: usize,
+    /// By flow: the mobile nodes that are its ends.
+    ends: Vec<[Option<usize>; 2]>,
 }
 
 impl Journeys {
     /// Of `nodes` mobile nodes, each with a usable path.
     #[must_use]
     pub fn new(nodes: usize) -> Self {
-        Self { nodes: alloc::vec![HandoverMetrics::new(); nodes], flows: 0 }
+        Self { nodes: alloc::vec![HandoverMetrics::new(); nodes], ends: Vec::new() }
     }
 
     /// Adds a flow between the mobile nodes `from` and `to`, where its ends are some, and returns its index. All slices of flows
@@ -35,8 +36,8 @@ impl Journeys {
             };
             node.add_flow(name, direction);
         }
-        self.flows += 1;
-        self.flows - 1
+        self.ends.push([from, to]);
+        self.ends.len() - 1
     }
 
     /// [`HandoverMetrics::on_handover`] of `node`.
@@ -70,8 +71,10 @@ impl Journeys {
     /// The receiving application of `flow` got `new_bytes` more in order.
     #[inline]
     pub fn on_delivered(&mut self, now: Instant, flow: usize, new_bytes: u64) {
-        for node in &mut self.nodes {
-            node.on_delivered(now, flow, new_bytes);
+        for node in self.ends.get(flow).into_iter().flatten().flatten() {
+            if let Some(metrics) = self.nodes.get_mut(*node) {
+                metrics.on_delivered(now, flow, new_bytes);
+            }
         }
     }
 

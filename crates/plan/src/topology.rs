@@ -125,6 +125,12 @@ impl Homes {
         self.0.iter().find_map(|home| home.address_of(node))
     }
 
+    /// The mobile node with this home address.
+    #[must_use]
+    pub fn node_at(&self, home_address: Locator) -> Option<NodeId> {
+        self.0.iter().find_map(|home| Some(NodeId(home.first.0 + home.index_of(home_address)? as u16)))
+    }
+
     /// Which of all mobile nodes `node` is, counted from 0.
     #[inline]
     #[must_use]
@@ -198,7 +204,7 @@ pub struct Place {
     table: Vec<RouteEntry>,
     /// To the home network of many mobile nodes.
     home: RouteEntry,
-    /// Networks whose addresses are not those of their number, with it.
+    /// Networks whose addresses are not those of their number, with it, in the order of their addresses.
     elsewhere: Arc<[(Locator, Subnet)]>,
 }
 
@@ -229,8 +235,9 @@ impl Place {
 
     fn route_elsewhere(&self, destination: Locator) -> Route {
         let network = destination.beside(0);
-        let subnet = self.elsewhere.iter().find(|(own, _)| *own == network).map(|(_, subnet)| subnet.0);
-        match subnet.and_then(|subnet| self.table.get(usize::from(subnet))) {
+        let found = self.elsewhere.binary_search_by_key(&network, |(own, _)| *own);
+        let subnet = found.ok().map(|at| usize::from(self.elsewhere[at].1.0));
+        match subnet.and_then(|subnet| self.table.get(subnet)) {
             Some(entry) if entry.own == destination => Route::Local,
             Some(entry) => entry.route,
             None => Route::Unreachable,
@@ -303,16 +310,18 @@ impl Topology {
         let home_subnet = |number: usize| Subnet((cables.len() + number) as u16 + 1);
         let of_cables = cables.iter().zip((1..).map(Subnet)).map(|(cable, subnet)| (cable.network, subnet));
         let of_homes = homes.iter().enumerate().map(|(number, home)| (home.network, home_subnet(number)));
-        topology.elsewhere = of_cables
+        let mut elsewhere: Vec<_> = of_cables
             .chain(of_homes)
             .filter_map(|(network, subnet)| Some((Locator::of_ipv4(network?), subnet)))
             .collect();
+        elsewhere.sort_unstable_by_key(|(network, _)| *network);
+        topology.elsewhere = elsewhere.into();
         let mobile_nodes: Vec<&str> =
             homes.iter().flat_map(|home| home.mobile_nodes.iter().copied()).collect();
         for (index, cable) in cables.iter().enumerate() {
             let subnet = Subnet(index as u16 + 1);
             let [a, b] = cable.between.map(|name| {
-                if mobile_nodes.contains(&name) {
+                if topology.find(name).is_none() && mobile_nodes.contains(&name) {
                     // They are numbered in a row, whichever comes first.
                     mobile_nodes.iter().for_each(|mobile| _ = topology.place_named(mobile));
                 }

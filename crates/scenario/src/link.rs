@@ -11,7 +11,7 @@ use crate::model::{KnownRate, MediumId, TraceFile};
 use crate::pattern::{is_pattern, name_or_pattern};
 use crate::prefix::{PrefixDraft, prefix};
 use crate::presets::{Preset, preset, presets};
-use crate::reference::{FRAMING, JITTER, LINK, LOSS, QUEUE};
+use crate::reference::link::{FRAMING, JITTER, LINK, LOSS, QUEUE};
 use crate::trace::{ReadFile, TraceChoice, trace};
 use crate::tree::{Entry, Value, join};
 use crate::units;

@@ -11,7 +11,8 @@ use crate::decode::Reader;
 use crate::error::{Origin, Problems};
 use crate::json::direction;
 use crate::link::directions;
-use crate::reference::{DIALECT, LINK};
+use crate::reference::DIALECT;
+use crate::reference::link::LINK;
 use crate::tree::{self, Entry, Value};
 
 /// A ready link.

@@ -264,7 +264,7 @@ fn network(
             None if mobile => {
                 let agent = care_of == CareOf::ForeignAgent && home != Some(draft.name);
                 let only = |role| {
-                    let node = network.with_role(role).first().copied();
+                    let node = network.with_role(role).next();
                     node.and_then(|node| network.name(node)).unwrap_or_default().to_owned()
                 };
                 let anchor = if agent {
@@ -426,9 +426,9 @@ impl Network {
         problems: &mut Problems,
     ) {
         let mut wanted = Vec::new();
-        let home_agents = self.with_role(Role::HomeAgent);
+        let home_agents: Vec<NodeId> = self.with_role(Role::HomeAgent).collect();
         if let ([correspondent], [home_agent]) =
-            (self.with_role(Role::Correspondent).as_slice(), home_agents.as_slice())
+            (self.with_role(Role::Correspondent).collect::<Vec<_>>().as_slice(), home_agents.as_slice())
             && !self.joined(*correspondent, *home_agent)
         {
             wanted.push((ETHERNET.to_owned(), [*correspondent, *home_agent]));

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use crate::decode::Field;
 use crate::error::{Origin, Problems};
 use crate::model::TraceFile;
-use crate::reference::TRACE;
+use crate::reference::link::TRACE;
 use crate::tree::{Value, quote};
 use crate::words::nearest;
 

@@ -205,7 +205,7 @@ impl Simulation {
                 self.note(node, None, Note::Binding(change.change.name()), format_args!("{text}"));
                 match &self.node(node).agent {
                     Agent::Home(_) => {
-                        self.binding_changed(node);
+                        self.binding_changed(node, change.home_address.into());
                         self.assist_moved(node, change.home_address.into(), change.path, change.received);
                     }
                     Agent::Mobile(mobile) if self.fleet.is_none() && !mobile.is_registered() => {

@@ -7,7 +7,7 @@ use careof_link::Fate;
 use careof_metrics::{Handover as MeasuredHandover, Journeys};
 use careof_mobility::v4::{Input, InterfaceAddress, InterfaceId, Notice};
 use careof_plan::{
-    FlowId, NodeId, OneWayId, Route, Step, Subnet, down_of, fate_of_queue, is_told, steps, up_of,
+    FlowId, Locator, NodeId, OneWayId, Route, Step, Subnet, down_of, fate_of_queue, is_told, steps, up_of,
 };
 use careof_scenario::{Handover, HandoverStyle, LinkId, QueuedFate};
 use careof_wire::icmp::{DestinationUnreachable, IcmpMessage, UnreachableCode};
@@ -230,15 +230,13 @@ impl Simulation {
         }
     }
 
-    /// The home agent's bindings changed: what waits for the path just left may have to move.
-    pub(crate) fn binding_changed(&mut self, home_agent: NodeId) {
-        let Some(home) = self.topology.homes.at(home_agent).copied() else { return };
-        for mobile in home.mobile_nodes() {
-            let Some(index) = self.journey(mobile).current else { continue };
-            let Handover { from, queued, .. } = self.script.handovers[index];
-            if queued != QueuedFate::DrainLate && !self.is_tunnelled_over(home_agent, from) {
-                self.settle_queue(down_of(from), queued);
-            }
+    /// A home agent's bindings of a home address changed: what waits for the path just left may have to move.
+    pub(crate) fn binding_changed(&mut self, home_agent: NodeId, home_address: Locator) {
+        let mobile = self.topology.homes.node_at(home_address);
+        let Some(index) = mobile.and_then(|mobile| self.journey(mobile).current) else { return };
+        let Handover { from, queued, .. } = self.script.handovers[index];
+        if queued != QueuedFate::DrainLate && !self.is_tunnelled_over(home_agent, from) {
+            self.settle_queue(down_of(from), queued);
         }
     }
 

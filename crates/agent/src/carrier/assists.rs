@@ -17,7 +17,7 @@ use careof_wire::{IpHeader, ReceivedData, Segment, SeqNumber};
 
 use super::assist_events::{AssistEvents, PacketDeed};
 use super::error_reports::SegmentReport;
-use super::segment_errors::{SegmentError, about_segment, is_segment_of};
+use super::segment_errors::{SegmentError, about_segment};
 use super::status::AssistOverview;
 use super::{AssistDeed, AssistFlowStatus, AssistStatus};
 
@@ -247,9 +247,7 @@ impl Assists {
     ) -> Option<SegmentReport> {
         // What cannot be delivered comes from the host.
         let towards = self.towards(Heading::Out);
-        let (source_port, destination_port) = ports;
-        let flow =
-            FlowKey::of(towards, quoted, &Segment { source_port, destination_port, ..Segment::default() });
+        let flow = flow_of(towards, quoted, ports);
         let report = self.report(SegmentError::Unreachable, quoted, ports, seq)?;
         self.events.note(now, flow, towards, PacketDeed::UnreachableInjected);
         Some(report)
@@ -276,15 +274,16 @@ impl Assists {
         about_segment(error, self.own, quoted, ports, seq, self.stored_segment(quoted, ports, seq))
     }
 
-    /// The stored packet with this segment, if there is one.
+    /// The stored packet with this segment from the host, if there is one.
     pub(super) fn stored_segment(
         &self,
         header: &IpHeader,
         ports: (u16, u16),
         seq: SeqNumber,
     ) -> Option<&[u8]> {
-        let mut datagrams = self.stored.iter().flatten().map(|stored| &*stored.datagram);
-        datagrams.find(|datagram| is_segment_of(datagram, header, ports, seq))
+        let towards = self.towards(Heading::Out);
+        let token = self.assistant.stored(&flow_of(towards, header, ports), towards, seq)?;
+        self.stored.get(token.0 as usize)?.as_ref().map(|stored| &*stored.datagram)
     }
 
     /// As [`Assistant::longest_fragments`].
@@ -419,6 +418,11 @@ impl Assists {
 /// Whether this is the header of a whole segment of TCP.
 const fn is_segment(header: &Ipv4Header) -> bool {
     header.protocol == protocol::TCP && !header.is_fragment()
+}
+
+/// The flow of a segment with this header and these ports, which goes `towards`.
+fn flow_of(towards: Towards, header: &IpHeader, (source_port, destination_port): (u16, u16)) -> FlowKey {
+    FlowKey::of(towards, header, &Segment { source_port, destination_port, ..Segment::default() })
 }
 
 /// Changes a TCP header.

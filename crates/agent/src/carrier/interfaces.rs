@@ -75,6 +75,16 @@ impl Interfaces {
         self.named.iter().find(|interface| interface.device.id == id)
     }
 
+    /// The agent's number of its interface called `name`.
+    ///
+    /// # Errors
+    /// [`super::Error::UnknownInterface`].
+    pub(super) fn id_named(&self, name: &str) -> Result<InterfaceId, super::Error> {
+        let found = self.named.iter().find(|named| named.device.name == name);
+        let unknown = || super::Error::UnknownInterface { name: name.to_owned() };
+        found.map(|named| named.device.id).ok_or_else(unknown)
+    }
+
     /// The agent's number of the kernel's interface `index`.
     pub(super) fn id_of(&mut self, index: u32) -> InterfaceId {
         if let Some(interface) = self.named.iter().find(|interface| interface.index() == Some(index)) {

@@ -183,7 +183,7 @@ impl Ipv4Carrier {
     }
 
     pub(super) fn switch_to(&mut self, interface: &str, notice: Notice) -> Result<(), Error> {
-        let id = self.id_of(interface)?;
+        let id = self.interfaces.id_named(interface)?;
         self.leaving = false;
         if matches!(self.agent, Agent::Mobile(_)) {
             let now = self.clock.now();
@@ -198,12 +198,12 @@ impl Ipv4Carrier {
     }
 
     pub(super) fn release(&mut self, interface: &str) -> Result<(), Error> {
-        let id = self.id_of(interface)?;
+        let id = self.interfaces.id_named(interface)?;
         self.command("release an interface", |node, now| node.release(now, id))
     }
 
     pub(super) fn announce_handover(&mut self, interface: &str, within: Duration) -> Result<(), Error> {
-        let id = self.id_of(interface)?;
+        let id = self.interfaces.id_named(interface)?;
         if let Setup::Mobile(setup) = &self.setup {
             let new = setup.config.interfaces.iter().find(|known| known.id == id);
             let new = new.map(|known| known.path).unwrap_or_default();
@@ -265,13 +265,6 @@ impl Ipv4Carrier {
         command(node, now);
         self.drain(now);
         self.finish_turn()
-    }
-
-    fn id_of(&self, interface: &str) -> Result<InterfaceId, Error> {
-        let named = self.interfaces.named().iter().find(|named| named.device.name == interface);
-        named
-            .map(|named| named.device.id)
-            .ok_or_else(|| Error::UnknownInterface { name: interface.to_owned() })
     }
 
     pub(super) fn is_registered(&self) -> bool {

@@ -65,23 +65,3 @@ pub(super) fn about_segment(
         _ => None,
     }
 }
-
-/// Whether these are the bytes of a packet of IPv6, without extension headers, that holds this segment.
-pub(super) fn is_segment_of(packet: &[u8], header: &IpHeader, ports: (u16, u16), seq: SeqNumber) -> bool {
-    /// Where the addresses stand, and the ports and the sequence number behind the header.
-    const ADDRESSES: usize = 8;
-    const TCP: usize = Ipv6Header::LEN as usize;
-    let IpHeader::V6(header) = header else { return false };
-    let Some([s0, s1, d0, d1, number @ ..]) = packet.get(TCP..TCP + 8).and_then(<[u8]>::first_chunk::<8>)
-    else {
-        return false;
-    };
-    let found = (u16::from_be_bytes([*s0, *s1]), u16::from_be_bytes([*d0, *d1]));
-    let addresses = packet.get(ADDRESSES..TCP).and_then(|both| both.split_first_chunk::<16>());
-    found == ports
-        && u32::from_be_bytes(*number) == seq.0
-        && packet.first().is_some_and(|first| first >> 4 == 6)
-        && addresses.is_some_and(|(source, destination)| {
-            *source == header.source.octets() && destination == header.destination.octets()
-        })
-}

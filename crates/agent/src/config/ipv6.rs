@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
-use std::time::Duration;
 
 use careof_assist::Place;
 use careof_document::decode::{Field, Reader};
@@ -184,10 +183,7 @@ pub(super) fn mobile(
     let report_paths = flag("report_paths").unwrap_or(true);
     let selection = selection(reader, problems);
     let assist = assist(reader, Place::MobileNode, problems);
-    let keep_old = match reader.get("keep_old") {
-        Some(field) => keep_old(&field, problems),
-        None => Some(Duration::from_secs(2)),
-    };
+    let keep_old = keep_old(reader, problems);
     let expected =
         "a mobile node needs an interface: write [[interface]], once for each, the preferred one first";
     let interfaces = required(reader, "interface", expected, problems, interfaces);

@@ -62,10 +62,7 @@ pub(super) fn mobile(
         let reason = "paths are chosen with path_monitor = true and selection = \"preferred\" only";
         reader.refuse(&["leave_bad_paths"], reason, problems);
     }
-    let keep_old = match reader.get("keep_old") {
-        Some(field) => keep_old(&field, problems),
-        None => Some(Duration::from_secs(2)),
-    };
+    let keep_old = keep_old(reader, problems);
     let expected =
         "a mobile node needs an interface: write [[interface]], once for each, the preferred one first";
     let interfaces = required(reader, "interface", expected, problems, interfaces);
@@ -140,7 +137,8 @@ pub(super) fn percent(field: &Field<'_>, problems: &mut Problems) -> Option<u8> 
 }
 
 /// `None` is until the link goes down.
-pub(super) fn keep_old(field: &Field<'_>, problems: &mut Problems) -> Option<Duration> {
+pub(super) fn keep_old(reader: &Reader<'_>, problems: &mut Problems) -> Option<Duration> {
+    let Some(field) = reader.get("keep_old") else { return Some(Duration::from_secs(2)) };
     match &field.node.value {
         Value::Text(text) if text == "until-down" => None,
         Value::Text(text) if text.starts_with(|c: char| c.is_ascii_alphabetic()) => {

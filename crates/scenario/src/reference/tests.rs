@@ -110,7 +110,7 @@ fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
             ],
         ),
         (
-            &LINK,
+            &link::LINK,
             "links.wifi.",
             vec![
                 ("preset", "preset=gsm-csd"),
@@ -149,7 +149,7 @@ fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
             vec![("rate", "rate=10 Mbit/s"), ("delay", "delay=2 us"), ("queue", "queue=7 packets")],
         ),
         (
-            &JITTER,
+            &link::JITTER,
             "links.wifi.jitter.",
             vec![
                 ("kind", "kind=uniform\nlinks.wifi.jitter.spread=2 ms"),
@@ -161,7 +161,7 @@ fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
             ],
         ),
         (
-            &LOSS,
+            &link::LOSS,
             "links.wifi.loss.",
             vec![
                 ("kind", "kind=bernoulli\nlinks.wifi.loss.p=0.5"),
@@ -179,7 +179,7 @@ fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
             ],
         ),
         (
-            &QUEUE,
+            &link::QUEUE,
             "links.wifi.queue.",
             vec![
                 ("limit", "limit=50 packets"),
@@ -195,10 +195,10 @@ fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
                 ("interval", "interval=90 ms\nlinks.wifi.queue.discipline=codel"),
             ],
         ),
-        (&TRACE, "links.wifi.trace.", vec![("file", "file=losses.csv")]),
-        (&TRACE, "links.wifi.trace=losses.csv\nlinks.wifi.trace.", vec![("start", "start=1 s")]),
+        (&link::TRACE, "links.wifi.trace.", vec![("file", "file=losses.csv")]),
+        (&link::TRACE, "links.wifi.trace=losses.csv\nlinks.wifi.trace.", vec![("start", "start=1 s")]),
         (
-            &FRAMING,
+            &link::FRAMING,
             "links.wifi.framing.",
             vec![("bits_per_byte", "bits_per_byte=9"), ("overhead", "overhead=9")],
         ),

@@ -75,7 +75,7 @@ impl Network {
         if has_one || self.role(mobile) != Role::Mobile || self.roles.contains_key(MOBILE) {
             return;
         }
-        match self.with_role(Role::HomeAgent).as_slice() {
+        match self.with_role(Role::HomeAgent).collect::<Vec<_>>().as_slice() {
             [] => {}
             [agent] => self.home_agents.push((mobile, *agent)),
             agents => {
@@ -91,7 +91,7 @@ impl Network {
     }
 
     fn home_agent_of(&self, draft: &NodeDraft<'_>, problems: &mut Problems) -> Option<NodeId> {
-        let agents = self.with_role(Role::HomeAgent);
+        let agents: Vec<NodeId> = self.with_role(Role::HomeAgent).collect();
         let expected = || format!("the home agents are {}", self.listed_nodes(&agents));
         match (&draft.home_agent, agents.as_slice()) {
             (None, [agent]) => Some(*agent),
@@ -153,20 +153,20 @@ impl Network {
         }
     }
 
-    /// All nodes with `role`, in order.
-    pub(super) fn with_role(&self, role: Role) -> Vec<NodeId> {
-        (0..self.nodes.len()).map(NodeId).filter(|id| self.role(*id) == role).collect()
+    /// All nodes with `role`, in order. They may be many: who asks for each link takes no more of them than it needs.
+    pub(super) fn with_role(&self, role: Role) -> impl Iterator<Item = NodeId> + '_ {
+        (0..self.nodes.len()).map(NodeId).filter(move |id| self.role(*id) == role)
     }
 
     /// Whether several nodes move or several home agents are there, so that nothing is understood of links.
     pub(super) fn is_several(&self) -> bool {
-        self.with_role(Role::HomeAgent).len() > 1 || self.with_role(Role::Mobile).len() > 1
+        [Role::HomeAgent, Role::Mobile].into_iter().any(|role| self.with_role(role).nth(1).is_some())
     }
 
     /// The home agent of the mobile node at the second end of an access link; of many mobile nodes the only one.
     pub(super) fn agent_of(&self, mobile: NodeId) -> Option<NodeId> {
         let own = self.home_agents.iter().find(|(node, _)| *node == mobile).map(|(_, agent)| *agent);
-        own.or_else(|| self.with_role(Role::HomeAgent).first().copied())
+        own.or_else(|| self.with_role(Role::HomeAgent).next())
     }
 
     pub(super) fn name(&self, id: NodeId) -> Option<&str> {

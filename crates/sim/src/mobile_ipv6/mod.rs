@@ -323,7 +323,7 @@ impl Simulation {
                         if let Some(host) = self.ipv6(node) {
                             host.tunnels.insert(home, exits);
                         }
-                        self.binding_changed(node);
+                        self.binding_changed(node, home);
                         self.assist_moved(node, change.home_address.into(), change.path, change.received);
                     }
                     Ipv6Role::Mobile(mobile) if !mobile.is_registered() => {

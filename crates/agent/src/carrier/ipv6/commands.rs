@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use careof_base::Instant;
+use careof_mobility::Notice;
 use careof_mobility::v6::MobileNode;
-use careof_mobility::{InterfaceId, Notice};
 
 use super::agent::Agent;
 use super::{Error, Ipv6Carrier, Ipv6Setup};
@@ -12,7 +12,7 @@ use super::{Error, Ipv6Carrier, Ipv6Setup};
 impl Ipv6Carrier {
     /// See [`Carrier::switch_to`](crate::Carrier::switch_to).
     pub(in crate::carrier) fn switch_to(&mut self, interface: &str, notice: Notice) -> Result<(), Error> {
-        let id = self.id_of(interface)?;
+        let id = self.interfaces.id_named(interface)?;
         self.leaving = false;
         let now = self.clock.now();
         self.look_at_links(now)?;
@@ -25,7 +25,7 @@ impl Ipv6Carrier {
     }
 
     pub(in crate::carrier) fn release(&mut self, interface: &str) -> Result<(), Error> {
-        let id = self.id_of(interface)?;
+        let id = self.interfaces.id_named(interface)?;
         self.command("release an interface", |node, now| node.release(now, id))
     }
 
@@ -35,7 +35,7 @@ impl Ipv6Carrier {
         interface: &str,
         within: Duration,
     ) -> Result<(), Error> {
-        let id = self.id_of(interface)?;
+        let id = self.interfaces.id_named(interface)?;
         if let Ipv6Setup::Mobile(setup) = &self.setup {
             let new = setup.config.interfaces.iter().find(|known| known.id == id);
             let new = new.map(|known| known.path).unwrap_or_default();
@@ -73,12 +73,5 @@ impl Ipv6Carrier {
         command(node, now);
         self.drain(now);
         self.finish_turn()
-    }
-
-    fn id_of(&self, interface: &str) -> Result<InterfaceId, Error> {
-        let named = self.interfaces.named().iter().find(|named| named.device.name == interface);
-        named
-            .map(|named| named.device.id)
-            .ok_or_else(|| Error::UnknownInterface { name: interface.to_owned() })
     }
 }

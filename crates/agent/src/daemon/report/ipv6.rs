@@ -4,8 +4,7 @@ use std::net::Ipv6Addr;
 
 use careof_base::Instant;
 use careof_mobility::v6::{
-    BindingChanged, CorrespondentChanged, DropReason, Event, NeighborEvent, RegistrationEvent,
-    RegistrationStep,
+    CorrespondentChanged, DropReason, Event, NeighborEvent, RegistrationEvent, RegistrationStep,
 };
 use careof_mobility::{Change, InterfaceId};
 use careof_wire::mip6::BindingStatus;
@@ -19,7 +18,10 @@ impl Reporter {
         let name = |id: InterfaceId| carrier.interface_name(id).unwrap_or("?");
         match event {
             Event::Handover(event) => self.handover(now, &name, event, BindingStatus::number),
-            Event::Binding(event) => self.ipv6_binding(now, event),
+            Event::Binding(event) => {
+                let addresses = (event.home_address.into(), event.care_of.into());
+                self.binding(now, addresses, event.id.map(|id| id.0), &event.lifetime, event.change);
+            }
             Event::Correspondent(event) => self.correspondent(now, event),
             Event::Neighbor(event) => self.neighbor(now, event),
             Event::Registration(event) => self.ipv6_registration(now, &name, event),
@@ -51,25 +53,6 @@ impl Reporter {
                     _ => None,
                 };
                 line!(self, now, WARN, "dropped", cause = reason.name(), %source, hint, "Message dropped");
-            }
-        }
-    }
-
-    fn ipv6_binding(&mut self, now: Instant, event: &BindingChanged) {
-        let BindingChanged { home_address, care_of, id, lifetime, change, path: _, received: _ } = event;
-        let id = id.map(|id| id.0);
-        match change {
-            Change::Created => {
-                line!(self, now, INFO, "binding", %home_address, %care_of, id, %lifetime, "Mobility binding created");
-            }
-            Change::Updated => {
-                line!(self, now, DEBUG, "binding-updated", %home_address, %care_of, id, %lifetime, "Mobility binding updated");
-            }
-            Change::Removed => {
-                line!(self, now, INFO, "binding", %home_address, %care_of, id, "Mobility binding removed");
-            }
-            Change::Expired => {
-                line!(self, now, WARN, "binding-expired", %home_address, %care_of, id, "Mobility binding expired");
             }
         }
     }

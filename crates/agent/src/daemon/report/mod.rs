@@ -5,8 +5,8 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use careof_base::Instant;
 use careof_mobility::v4::{
-    AgentEvent, AgentLoss, ArpEvent, BindingChanged, Change, DropReason, Event, RegistrationEvent,
-    RegistrationStep, VisitorChanged,
+    AgentEvent, AgentLoss, ArpEvent, Change, DropReason, Event, RegistrationEvent, RegistrationStep,
+    VisitorChanged,
 };
 use careof_mobility::{HandoverEvent, HandoverFailure, HandoverStyle, InterfaceId};
 use careof_wire::mip4::ReplyCode;
@@ -95,7 +95,10 @@ impl Reporter {
         let name = |id: InterfaceId| carrier.interface_name(id).unwrap_or("?");
         match event {
             Event::Handover(event) => self.handover(now, &name, event, ReplyCode::number),
-            Event::Binding(event) => self.binding(now, event),
+            Event::Binding(event) => {
+                let addresses = (event.home_address.into(), event.care_of.into());
+                self.binding(now, addresses, None, &event.lifetime, event.change);
+            }
             Event::ReverseTunnelEnded { .. } => {}
             Event::Visitor(event) => self.visitor(now, name(event.interface), event),
             Event::Arp(event) => self.arp(now, event),
@@ -207,20 +210,27 @@ impl Reporter {
         }
     }
 
-    fn binding(&mut self, now: Instant, event: &BindingChanged) {
-        let BindingChanged { home_address, care_of, lifetime, change, path: _, received: _ } = event;
+    /// `id` is the Binding Identifier, where there are several (RFC 5648).
+    fn binding(
+        &mut self,
+        now: Instant,
+        (home_address, care_of): (IpAddr, IpAddr),
+        id: Option<u16>,
+        lifetime: &dyn Display,
+        change: Change,
+    ) {
         match change {
             Change::Created => {
-                line!(self, now, INFO, "binding", %home_address, %care_of, %lifetime, "Mobility binding created");
+                line!(self, now, INFO, "binding", %home_address, %care_of, id, %lifetime, "Mobility binding created");
             }
             Change::Updated => {
-                line!(self, now, DEBUG, "binding-updated", %home_address, %care_of, %lifetime, "Mobility binding updated");
+                line!(self, now, DEBUG, "binding-updated", %home_address, %care_of, id, %lifetime, "Mobility binding updated");
             }
             Change::Removed => {
-                line!(self, now, INFO, "binding", %home_address, %care_of, "Mobility binding removed");
+                line!(self, now, INFO, "binding", %home_address, %care_of, id, "Mobility binding removed");
             }
             Change::Expired => {
-                line!(self, now, WARN, "binding-expired", %home_address, %care_of, "Mobility binding expired");
+                line!(self, now, WARN, "binding-expired", %home_address, %care_of, id, "Mobility binding expired");
             }
         }
     }
