@@ -619,6 +619,9 @@ def _check(options: argparse.Namespace) -> int:
             refusals[world] = error
     if options.world in refusals or len(refusals) == len(native.WORLDS):
         raise next(iter(refusals.values()))
+    if options.json and options.out is None:
+        _print_json(resolved)
+        return 0
     from careof.network import Network
 
     network = Network(native.overview(name, text, overrides), resolved)
