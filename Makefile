@@ -26,7 +26,7 @@ ORACLES := ../shared/oracles
 
 .PHONY: help setup packages demo test tested compiled hunt lint lint-rust lint-python format bench bench-bindings \
 	bench-silent-death bench-silent-outage \
-	bench-false-switch bench-soft-handovers oracles worlds lock clean docs/wavelan-to-gsm.png
+	bench-false-switch bench-soft-handovers oracles worlds outages lock clean docs/wavelan-to-gsm.png
 
 help:
 	@echo "make setup   build careof into $(VENV)"
@@ -41,6 +41,7 @@ help:
 	@echo "             attack (BINDINGS='--nodes 20000 --proxy-arp' for other ones)"
 	@echo "make bench-silent-death bench-silent-outage bench-false-switch bench-soft-handovers  what daemons promise, measured between"
 	@echo "             real hosts: 15, 6, 30 and 10 minutes (RUNS=N, MINUTES=N, AT_ONCE=N)"
+	@echo "make worlds outages  scenarios of Mobile IPv4 and outages over Mobile IPv6 in both worlds: two hours and 20 minutes (JOBS=N)"
 	@echo "make oracles the TCP models beside real kernels, printed predictions and ns-2, as far as these are there"
 	@echo "make lock    renew requirements.lock"
 	@echo "make clean   remove everything that was built"
@@ -151,6 +152,17 @@ worlds: setup
 		$(BIN)/careof compare scenarios/$$name.toml --worlds --repeat 10 $(if $(JOBS),--jobs $(JOBS)) \
 			--out run/worlds/$$name-$$congestion --set flow.tcp.profile=linux --set flow.tcp.variant=linux \
 			--set flow.tcp.congestion=$$congestion $$([ $$name = wavelan-to-gsm ] && echo --set duration=40s) || exit; \
+	done; done
+
+# An outage between two access networks over Mobile IPv6 in both worlds, downloads and uploads, five phases each: 20 minutes, less with
+# JOBS=4 on a machine that has nothing else to do. ASSIST= runs them without assists.
+OUTAGES ?= 300ms 1s 3s 8s
+ASSIST ?= default
+outages: setup
+	@for ends in correspondent:mobile mobile:correspondent; do for outage in $(OUTAGES); do \
+		$(BIN)/careof compare scenarios/ipv6/outage.toml --worlds --repeat 5 $(if $(JOBS),--jobs $(JOBS)) \
+			--out run/outages/from-$${ends%:*}-$$outage --set flow.from=$${ends%:*} --set flow.to=$${ends#*:} \
+			--set handover.interruption=$$outage $(if $(ASSIST),--set assist=$(ASSIST)) || exit; \
 	done; done
 
 # One line a family; what is not on this machine is named with what it needs.

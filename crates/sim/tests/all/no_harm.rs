@@ -172,7 +172,7 @@ fn default_assists_deliver_no_less_than_none_after_soft_handovers() {
 
 /// Measures handovers `FROM` and the `COUNT` from it on: what share of what is delivered without assists is delivered with them.
 #[test]
-#[ignore = "a measurement of minutes"]
+#[ignore = "takes minutes: make bench"]
 fn survey() {
     let number = |name: &str, otherwise| {
         std::env::var(name).map_or(otherwise, |text| text.parse::<u64>().expect("a number"))
