@@ -44,7 +44,15 @@ pub(crate) fn setup(
                 Device::new(index as u16, scenario.links[interface.out.0 as usize / 2].name.clone())
             };
             let devices = interfaces.map(device).collect();
-            Ipv6Setup::Mobile(Ipv6MobileSetup { config: *config, devices, host, assist })
+            // The scenario says it, with the other parameters of the interfaces.
+            let optimistic_detection = false;
+            Ipv6Setup::Mobile(Ipv6MobileSetup {
+                config: *config,
+                devices,
+                optimistic_detection,
+                host,
+                assist,
+            })
         }
         Ipv6AgentPlan::Correspondent(config) => {
             Ipv6Setup::Correspondent(Ipv6CorrespondentSetup { config: *config, host })

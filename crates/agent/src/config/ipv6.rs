@@ -181,6 +181,7 @@ pub(super) fn mobile(
     let optimises_routes = flag("route_optimization").unwrap_or(false);
     let multiple_care_of = flag("simultaneous_bindings").unwrap_or(false);
     let report_paths = flag("report_paths").unwrap_or(true);
+    let optimistic_detection = flag("optimistic_detection").unwrap_or(true);
     let selection = selection(reader, problems);
     let assist = assist(reader, Place::MobileNode, problems);
     let keep_old = keep_old(reader, problems);
@@ -213,7 +214,7 @@ pub(super) fn mobile(
         route_optimization: optimises_routes.then(RouteOptimizationConfig::default),
         ..defaults
     };
-    Some(Ipv6MobileSetup { config, devices, host, assist })
+    Some(Ipv6MobileSetup { config, devices, optimistic_detection, host, assist })
 }
 
 fn interfaces(field: &Field<'_>, problems: &mut Problems) -> Option<Vec<(InterfaceConfig, String)>> {

@@ -28,6 +28,9 @@ pub struct Ipv6MobileSetup {
     pub config: MobileNodeConfig,
     /// The interfaces that its configuration speaks of; one for each.
     pub devices: Vec<Device>,
+    /// Whether the kernel is told to use an address of these interfaces while it still verifies that nobody else has it (RFC 4429),
+    /// which a handover would wait for otherwise, a second or more. Nothing is told where `host` has no parameters set.
+    pub optimistic_detection: bool,
     /// What it takes of the host.
     pub host: HostOptions,
     /// What is done for the TCP connections whose packets it carries; `None`: nothing.

@@ -215,6 +215,13 @@ section 11.7.2). The messages for it are not protected between mobile node and h
             "Ask for the old binding to be kept in a handover (RFC 5648)."
         ),
         key(
+            "optimistic_detection",
+            "true or false",
+            "`true`",
+            "Whether the kernel may use a care-of address while it still verifies that nobody else on the link has it (RFC 4429: `optimistic_dad` \
+and `use_optimistic` of the interfaces). Otherwise every handover waits a second or more for that.",
+        ),
+        key(
             "report_paths",
             "true or false",
             "`true`",

@@ -283,7 +283,13 @@ impl Network {
         config.selection = Selection::Preferred { hold: Duration::from_millis(100) };
         config.route_optimization = None;
         let devices = vec![Device::new(0, "wlan0"), Device::new(1, "gsm0")];
-        Ipv6MobileSetup { config, devices, host: HostOptions::for_ipv6(), assist: None }
+        Ipv6MobileSetup {
+            config,
+            devices,
+            optimistic_detection: true,
+            host: HostOptions::for_ipv6(),
+            assist: None,
+        }
     }
 
     pub(crate) fn mobile_node(&self, setup: Ipv6MobileSetup) -> Running {
@@ -340,6 +346,17 @@ pub(crate) fn wait_registered(mobile: &Running, interface: &str) -> Ipv6Status {
 /// The table of routes to addresses of the host itself.
 const LOCAL_TABLE: u32 = 255;
 
+/// What agents may set of interfaces.
+const PARAMETERS: [&str; 7] = [
+    "forwarding",
+    "accept_ra",
+    "disable_ipv6",
+    "ignore_routes_with_linkdown",
+    "proxy_ndp",
+    "optimistic_dad",
+    "use_optimistic",
+];
+
 /// Everything a carrier may have changed in a host: rules, routes of all its tables, addresses, parameters. What comes and goes by itself
 /// is left out: link-local addresses, groups, and lifetimes.
 pub(crate) fn state_of(host: &Host) -> Vec<String> {
@@ -358,9 +375,7 @@ pub(crate) fn state_of(host: &Host) -> Vec<String> {
             netlink.interfaces().unwrap().into_iter().map(|interface| interface.name).collect();
         names.extend(["all".to_owned(), "default".to_owned()]);
         for name in names {
-            for parameter in
-                ["forwarding", "accept_ra", "disable_ipv6", "ignore_routes_with_linkdown", "proxy_ndp"]
-            {
+            for parameter in PARAMETERS {
                 let path = format!("/proc/sys/net/ipv6/conf/{name}/{parameter}");
                 state.push(format!("{path} {}", std::fs::read_to_string(&path).unwrap().trim()));
             }

@@ -4,6 +4,7 @@ use std::net::Ipv6Addr;
 
 use super::network::*;
 use crate::support::{PATIENCE, realm_or_skip, sleep};
+use careof_agent::Ipv6MobileSetup;
 use careof_lab::{Clock, Host, Icmpv6Socket, Netlink, set_sysctl};
 use careof_wire::ipv6::ALL_ROUTERS;
 use std::time::Duration;
@@ -12,11 +13,12 @@ use std::time::Duration;
 const SOLICITATION: u8 = 133;
 
 /// Has the kernel take longer than any test to find out that an address of `wlan0` is unique.
-fn verify_for_long(host: &Host, more: &'static [(&'static str, &'static str)]) {
+fn verify_for_long(host: &Host) {
     let set = host.run(move || {
         let parameters = [("accept_dad", "1"), ("dad_transmits", "1000")];
-        let mut parameters = parameters.iter().chain(more);
-        parameters.try_for_each(|(name, value)| set_sysctl(&format!("net.ipv6.conf.wlan0.{name}"), value))
+        parameters
+            .iter()
+            .try_for_each(|(name, value)| set_sysctl(&format!("net.ipv6.conf.wlan0.{name}"), value))
     });
     set.unwrap().unwrap();
 }
@@ -32,8 +34,9 @@ fn is_verified(host: &Host, is_it: impl Fn(Ipv6Addr) -> bool) -> bool {
 fn routers_are_asked_for_from_the_unspecified_address_as_long_as_there_is_no_other() {
     let Some(realm) = realm_or_skip() else { return };
     let network = Network::new(realm);
-    verify_for_long(&network.mobile, &[]);
-    let mobile = network.mobile_node(network.mobile_setup());
+    verify_for_long(&network.mobile);
+    let setup = Ipv6MobileSetup { optimistic_detection: false, ..network.mobile_setup() };
+    let mobile = network.mobile_node(setup);
     network.set_link("wlan0", false);
     wait_until(&mobile, "told that the link is down", |status| !status.interfaces[0].up);
     let opened = network.west.run(|| {
@@ -65,16 +68,17 @@ fn an_optimistic_care_of_address_is_registered_while_it_is_verified() {
     let Some(realm) = realm_or_skip() else { return };
     let network = Network::with(realm, Links::Emulated);
     network.set_link("wlan0", false);
-    verify_for_long(&network.mobile, &[("optimistic_dad", "1"), ("use_optimistic", "1")]);
+    verify_for_long(&network.mobile);
     let care_of = on(0x100, 0xbeef);
+    // The agent sets the parameters by which what is formed from now on is optimistic.
+    let _home = network.home_agent(security());
+    let mobile = network.mobile_node(network.mobile_setup());
     let forms = network.mobile.run(move || {
         let mut netlink = Netlink::open()?;
         let index = netlink.index_of("wlan0")?;
         netlink.autoconfigure_as(index, care_of)
     });
     forms.unwrap().unwrap();
-    let _home = network.home_agent(security());
-    let mobile = network.mobile_node(network.mobile_setup());
     network.set_link("wlan0", true);
     wait_until(&mobile, "registered", |status| {
         let registration = status.registration.as_ref().unwrap();
