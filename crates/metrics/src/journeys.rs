@@ -71,8 +71,14 @@ impl Journeys {
     /// The receiving application of `flow` got `new_bytes` more in order.
     #[inline]
     pub fn on_delivered(&mut self, now: Instant, flow: usize, new_bytes: u64) {
-        for node in self.ends.get(flow).into_iter().flatten().flatten() {
-            if let Some(metrics) = self.nodes.get_mut(*node) {
+        if self.ends.get(flow).is_some_and(|[from, to]| from.is_some() || to.is_some()) {
+            self.on_delivered_by_mobile(now, flow, new_bytes);
+        }
+    }
+
+    fn on_delivered_by_mobile(&mut self, now: Instant, flow: usize, new_bytes: u64) {
+        for node in self.ends[flow].into_iter().flatten() {
+            if let Some(metrics) = self.nodes.get_mut(node) {
                 metrics.on_delivered(now, flow, new_bytes);
             }
         }

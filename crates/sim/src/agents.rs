@@ -55,6 +55,12 @@ impl Agent {
     /// Whether all that becomes of a packet for `destination`, on a router with this agent, is in the routes.
     #[inline]
     pub(crate) fn leaves_to_routes(&self, destination: Locator) -> bool {
+        // Apart, so that what most routers are costs a hop no call.
+        matches!(self, Self::None) || self.agent_leaves_to_routes(destination)
+    }
+
+    #[inline(never)]
+    fn agent_leaves_to_routes(&self, destination: Locator) -> bool {
         match self {
             Self::None | Self::Correspondent(_) => true,
             Self::Home(agent) => agent.tunnels(destination.to_ipv4()).is_empty(),

@@ -111,6 +111,13 @@ impl Packet {
     pub(crate) fn size_bytes(&self) -> u32 {
         u32::from(self.outermost().total_len())
     }
+
+    /// Makes room for a segment where a message was. Apart from [`PacketPool::take_place`], which is small enough without it to be
+    /// part of whatever sends.
+    #[cold]
+    fn empty(&mut self) {
+        self.body = Body::Tcp(Segment::default());
+    }
 }
 
 /// What a link and a router look at: half a cache line, apart from the rest of the packet, which is read where it is
@@ -191,8 +198,8 @@ impl PacketPool {
             None => self.add_place(),
         };
         let packet = &mut self.packets[index as usize];
-        if let Body::Message(_) | Body::OnLink(_) = packet.body {
-            packet.body = Body::Tcp(Segment::default());
+        if !matches!(packet.body, Body::Tcp(_)) {
+            packet.empty();
         }
         Place {
             packet,
