@@ -75,7 +75,7 @@ impl Simulation {
             },
             ledger: Ledger::default(),
             digest: Digest::new(),
-            observer: Observer { log, pcap },
+            observer: Observer::new(log, pcap),
             bytes: PacketBytes::new(topology.plan.clone()),
             events: 0,
             ip_header_len: if topology.plan == Plan::Ipv4 { IPV4_LEN } else { IPV6_LEN },

@@ -64,9 +64,15 @@ impl Pcap {
 pub(crate) struct Observer {
     pub(crate) log: EventLog,
     pub(crate) pcap: Option<Pcap>,
+    /// Whether either is to see packets, which every hop asks.
+    sees_packets: bool,
 }
 
 impl Observer {
+    pub(crate) fn new(log: EventLog, pcap: Option<Pcap>) -> Self {
+        Self { sees_packets: log.is_on() || pcap.is_some(), log, pcap }
+    }
+
     /// Segments will carry an option, the next that is made in this run.
     pub(crate) fn add_option(&mut self, bytes: Vec<u8>) {
         if let Some(pcap) = &mut self.pcap {
@@ -94,7 +100,7 @@ fn flow_of(packet: &Packet) -> Option<TraceFlow> {
 impl Simulation {
     #[inline]
     pub(crate) fn is_observed(&self) -> bool {
-        self.observer.log.is_on() || self.observer.pcap.is_some()
+        self.observer.sees_packets
     }
 
     fn packet_record(&self, way: OneWayId, packet: &Packet) -> PacketRecord {

@@ -137,9 +137,13 @@ pub(crate) struct Hop {
 }
 
 impl Hop {
+    fn content_of_segment(segment: &Segment) -> u64 {
+        u64::from(segment.seq.0) << 32 | u64::from(segment.ack.0.rotate_left(8))
+    }
+
     fn content_of(body: &Body) -> u64 {
         match body {
-            Body::Tcp(segment) => u64::from(segment.seq.0) << 32 | u64::from(segment.ack.0.rotate_left(8)),
+            Body::Tcp(segment) => Self::content_of_segment(segment),
             Body::Message(bytes) => careof_plan::of_bytes(bytes),
             Body::OnLink(on_link) => careof_plan::of_bytes(&on_link.message),
         }
@@ -306,11 +310,12 @@ impl Place<'_> {
 
     /// Stores the packet under a fresh id.
     #[inline]
-    pub(crate) fn store(self, header: &Header, origin: &Origin) -> PacketRef {
+    pub(crate) fn store(mut self, header: &Header, origin: &Origin) -> PacketRef {
+        let content = Hop::content_of_segment(self.segment());
         let Self { packet, hop, next_id, reference } = self;
         *hop = Hop {
             id: *next_id,
-            content: Hop::content_of(&packet.body),
+            content,
             destination: header.destination,
             size: header.total_len().into(),
             ttl: header.ttl,
