@@ -43,10 +43,13 @@ pub(crate) enum Agent {
 }
 
 impl Agent {
-    /// Home agent: the `n`th tunnel towards a mobile node that is away.
-    pub(crate) fn tunnel_to(&self, destination: Locator, n: usize) -> Option<Passage> {
+    /// Home agent: the `n`th tunnel towards a mobile node that is away, and how many more there are behind it.
+    pub(crate) fn tunnel_to(&self, destination: Locator, n: usize) -> Option<(Passage, usize)> {
         match self {
-            Self::Home(agent) => agent.tunnels(destination.to_ipv4()).get(n).copied().map(Passage::from),
+            Self::Home(agent) => {
+                let (tunnel, others) = agent.tunnels(destination.to_ipv4()).get(n..)?.split_first()?;
+                Some((Passage::from(*tunnel), others.len()))
+            }
             Self::Ipv6(host) => host.tunnel_to(destination, n),
             _ => None,
         }
@@ -380,12 +383,12 @@ impl Simulation {
 
     /// Whether `address` is the home address of the mobile node and `node` is that node.
     pub(crate) fn is_home_address_of(&self, node: NodeId, address: Locator) -> bool {
-        self.topology.homes.address_of(node) == Some(address)
+        self.node(node).home_address == Some(address)
     }
 
     /// The address a node is known by.
     pub(crate) fn own_address(&self, node: NodeId) -> Locator {
-        let home_address = self.topology.homes.address_of(node);
+        let home_address = self.node(node).home_address;
         let first = || self.node(node).place.interfaces.first().map_or(Locator::NOWHERE, |i| i.address);
         home_address.unwrap_or_else(first)
     }

@@ -93,22 +93,25 @@ impl Simulation {
 
     /// The same, past any assist.
     pub(crate) fn forward_on(&mut self, node: NodeId, packet: PacketRef, route: Route) {
-        if let Agent::Home(_) | Agent::Ipv6(_) = self.node(node).agent {
-            let destination = self.pool[packet].outermost().destination;
-            if self.intercept(node, packet, destination) {
-                return;
+        match &self.node(node).agent {
+            Agent::None | Agent::Mobile(_) | Agent::Correspondent(_) => {}
+            Agent::Home(_) | Agent::Ipv6(_) => {
+                let destination = self.pool[packet].outermost().destination;
+                if self.intercept(node, packet, destination) {
+                    return;
+                }
             }
-        }
-        if let Agent::Foreign(agent) = &self.node(node).agent
-            && self.pool[packet].outer.is_none()
-        {
-            let header = self.pool[packet].header;
-            // A visitor is on the agent's own link, whatever the routes say of its home address.
-            if let Some(interface) = agent.deliver(header.destination.to_ipv4()) {
-                return self.transmit(node, InterfaceIndex(interface.0), packet);
-            }
-            if let Some(tunnel) = agent.reverse_tunnel(header.source.to_ipv4()) {
-                return self.encapsulate(node, packet, tunnel);
+            Agent::Foreign(agent) => {
+                let Packet { header, outer, .. } = &self.pool[packet];
+                if outer.is_none() {
+                    // A visitor is on the agent's own link, whatever the routes say of its home address.
+                    if let Some(interface) = agent.deliver(header.destination.to_ipv4()) {
+                        return self.transmit(node, InterfaceIndex(interface.0), packet);
+                    }
+                    if let Some(tunnel) = agent.reverse_tunnel(header.source.to_ipv4()) {
+                        return self.encapsulate(node, packet, tunnel);
+                    }
+                }
             }
         }
         match route {
@@ -121,14 +124,14 @@ impl Simulation {
     /// Home agent: tunnels a packet for a mobile node that is away to each of its care-of addresses.
     fn intercept(&mut self, node: NodeId, packet: PacketRef, destination: Locator) -> bool {
         let agent = &self.node(node).agent;
-        let Some(first) = agent.tunnel_to(destination, 0) else { return false };
+        let Some((first, others)) = agent.tunnel_to(destination, 0) else { return false };
         let tells = matches!(agent, Agent::Home(agent) if agent.has_correspondents());
         if let Some(outer) = self.pool[packet].outer {
             return self.intercept_returned(node, packet, &outer);
         }
         let source = self.pool[packet].header.source;
-        for n in 1.. {
-            let Some(tunnel) = self.node(node).agent.tunnel_to(destination, n) else { break };
+        for n in 1..=others {
+            let Some((tunnel, _)) = self.node(node).agent.tunnel_to(destination, n) else { break };
             let copy = self.pool[packet].clone();
             let original = copy.id;
             let copy = self.insert(copy);

@@ -101,6 +101,8 @@ impl OneWay {
 /// A node: its place in the network and what runs on it.
 pub(crate) struct Node {
     pub(crate) place: Place,
+    /// Of a mobile node.
+    pub(crate) home_address: Option<Locator>,
     pub(crate) agent: Agent,
     pub(crate) agent_slot: Slot,
     /// The DHCP clients and servers here.
@@ -473,6 +475,7 @@ impl Simulation {
         let id = NodeId(self.nodes.len() as u16);
         Node {
             place,
+            home_address: self.topology.homes.address_of(id),
             agent: Agent::None,
             agent_slot: self.add_component(Component::Agent(id)),
             dhcp: None,

@@ -69,10 +69,11 @@ macro_rules! on_role {
 }
 
 impl Ipv6Host {
-    /// Home agent: the `n`th tunnel towards a mobile node that is away.
-    pub(crate) fn tunnel_to(&self, home_address: Locator, n: usize) -> Option<Passage> {
-        let exit = *self.tunnels.get(&home_address)?.get(n)?;
-        Some(Passage { wrapping: Wrapping::Ipv6, entry: self.own, exit, ttl: DEFAULT_TTL })
+    /// Home agent: the `n`th tunnel towards a mobile node that is away, and how many more there are behind it.
+    pub(crate) fn tunnel_to(&self, home_address: Locator, n: usize) -> Option<(Passage, usize)> {
+        let (exit, others) = self.tunnels.get(&home_address)?.get(n..)?.split_first()?;
+        let passage = Passage { wrapping: Wrapping::Ipv6, entry: self.own, exit: *exit, ttl: DEFAULT_TTL };
+        Some((passage, others.len()))
     }
 
     /// Whether all that becomes of a packet for `destination`, on a router with this agent, is in the routes.
