@@ -37,7 +37,7 @@ mod topology;
 mod workload;
 
 pub use agents::{AgentPlan, agent, wall_clock};
-pub use assists::{announced_path, assists, exceptions, flow_key, tunnel_overhead};
+pub use assists::{announced_path, assists, exceptions, flow_key, is_access_router, tunnel_overhead};
 pub use black_hole::{note_filtered, note_filtered_ipv6, note_hole};
 pub use capture::{CaptureError, CaptureNodes, CapturePlan, Captures, DropPlace, plan_captures};
 pub use dhcp::{DhcpPlan, dhcp};

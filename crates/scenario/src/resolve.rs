@@ -110,6 +110,7 @@ pub(crate) fn scenario(
     network.rounds(&rounds, &handovers, mobility.is_some(), problems);
     let surroundings = mobility.as_ref().map(|mobility| Surroundings {
         foreign_agents: network.nodes.iter().any(|node| node.role == Role::ForeignAgent),
+        access_routers: (mobility.protocol == Protocol::MobileIpv6).then(|| network.has_access_router()),
         reverse_tunnels: mobility.routing == Routing::ReverseTunnel,
         one_way: mobility.policy.iter().position(|rule| rule.method != Routing::ReverseTunnel),
         simultaneous_bindings: mobility.simultaneous_bindings,
@@ -329,6 +330,12 @@ fn is_waiting(draft: &LinkDraft<'_>, drafts: &[LinkDraft<'_>]) -> bool {
 }
 
 impl Network {
+    /// Whether a mobile node comes to a router that is no home agent.
+    fn has_access_router(&self) -> bool {
+        let mut anchors = self.links.iter().filter(|link| link.access).map(|link| link.ends[0]);
+        anchors.any(|anchor| self.role(anchor) == Role::Host)
+    }
+
     pub(crate) fn add_node(&mut self, name: &str, role: Role) -> NodeId {
         let id = NodeId(self.nodes.len());
         self.nodes.push(Node { name: name.to_owned(), role, home_prefix: None });

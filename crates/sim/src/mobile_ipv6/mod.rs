@@ -32,6 +32,7 @@ use crate::packet::{Body, OnLink, Outer, Packet, PacketRef};
 use crate::passage::{Passage, Wrapping};
 use crate::simulation::Simulation;
 
+pub(crate) use errors::{is_unreachable, mtu_for_segment};
 use neighbors::Neighborhood;
 
 /// What runs of Mobile IPv6 on a node.
@@ -310,6 +311,9 @@ impl Simulation {
             Event::Handover(event) => {
                 self.handover_event(node, &event);
                 self.assist_handover(node, &event);
+                if self.senders.is_some() {
+                    self.advise_handover(node, &event);
+                }
             }
             Event::Binding(change) => {
                 let text = format!("{} at {} for {}", change.home_address, change.care_of, change.lifetime);
@@ -384,6 +388,7 @@ impl Simulation {
                 }
                 let (source, destination) = (addresses.real_source(), addresses.real_destination());
                 match Icmpv6Message::parse(source, destination, &message) {
+                    Ok(Icmpv6Message::Other(message)) => self.hear_icmpv6_message(node, &header, &message),
                     Ok(message) => self.icmpv6_error(node, &message),
                     Err(_) => self.malformed_messages += 1,
                 }
