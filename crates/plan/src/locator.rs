@@ -122,6 +122,8 @@ pub struct Ipv6Plan {
     autoconfigured: Vec<bool>,
     /// The networks that have another prefix, each with it.
     prefixes: Vec<(Subnet, Ipv6Addr)>,
+    /// The addresses that are not those of their places, in the order of these.
+    given: Vec<(Locator, Ipv6Addr)>,
 }
 
 /// 2001:db8::/48.
@@ -135,7 +137,15 @@ impl Ipv6Plan {
     /// A plan in which host 2 of the networks marked so forms its address itself, and some networks have a prefix of their own.
     #[must_use]
     pub const fn new(autoconfigured: Vec<bool>, prefixes: Vec<(Subnet, Ipv6Addr)>) -> Self {
-        Self { autoconfigured, prefixes }
+        Self { autoconfigured, prefixes, given: Vec::new() }
+    }
+
+    /// The same, in which some places stand for addresses of the author's.
+    #[must_use]
+    pub fn with_addresses(mut self, mut given: Vec<(Locator, Ipv6Addr)>) -> Self {
+        given.sort_unstable();
+        self.given = given;
+        self
     }
 
     /// The prefix length of every network.
@@ -144,6 +154,9 @@ impl Ipv6Plan {
     /// The address of a locator; unspecified if it is not of the experiment.
     #[must_use]
     pub fn address(&self, locator: Locator) -> Ipv6Addr {
+        if let Ok(at) = self.given.binary_search_by_key(&locator, |(locator, _)| *locator) {
+            return self.given[at].1;
+        }
         let Some(Subnet(subnet)) = locator.subnet() else { return Ipv6Addr::UNSPECIFIED };
         let forms_it = self.autoconfigured.get(usize::from(subnet)).copied().unwrap_or_default();
         let identifier = if forms_it && locator.place() == MOBILE {
@@ -161,6 +174,9 @@ impl Ipv6Plan {
     pub fn locate(&self, address: Ipv6Addr) -> Locator {
         if address.is_multicast() {
             return Locator::GROUP;
+        }
+        if let Some((locator, _)) = self.given.iter().find(|(_, given)| *given == address) {
+            return *locator;
         }
         let bits = address.to_bits();
         let network = bits & !u128::from(u64::MAX);

@@ -1,5 +1,6 @@
 //! From the file to a [`Scenario`]: names looked up, what is understood made explicit, the whole checked.
 
+mod addresses;
 mod flows;
 mod mobility;
 mod nodes;
@@ -121,6 +122,7 @@ pub(crate) fn scenario(
     let mobility = mobility.and_then(|draft| network.mobility(draft, &nodes, &handovers, problems));
     // A handover that could not be read leaves a gap in the chain of links.
     let chain = mobility.as_ref().filter(|_| unread == 0).map(|mobility| mobility.nodes.as_slice());
+    network.give_addresses(&nodes, mobility.as_ref(), ip_version, problems);
     let handovers = network.handovers(handovers, chain, duration, problems);
     let flows = network.flows(flows, problems);
 
@@ -338,7 +340,7 @@ impl Network {
 
     pub(crate) fn add_node(&mut self, name: &str, role: Role) -> NodeId {
         let id = NodeId(self.nodes.len());
-        self.nodes.push(Node { name: name.to_owned(), role, home_prefix: None });
+        self.nodes.push(Node { name: name.to_owned(), role, home_prefix: None, addresses: Vec::new() });
         self.by_name.insert(name.to_owned(), id);
         id
     }
