@@ -61,7 +61,14 @@ pub fn lay_out(scenario: &Scenario) -> Topology {
         place.role = roles.get(place.name.as_str()).copied().unwrap_or(Role::Host);
     }
     if scenario.ip_version == IpVersion::V6 {
-        topology.plan = Plan::Ipv6(ipv6_plan(scenario, &topology));
+        let plan = ipv6_plan(scenario, &topology);
+        let stations = fleet.map(|fleet| fleet.stations.iter().map(|id| scenario.node(*id).name.as_str()));
+        let cells =
+            stations.and_then(|stations| topology.add_care_of_addresses(&stations.collect::<Vec<_>>()));
+        topology.plan = Plan::Ipv6(match cells {
+            Some(cells) => plan.with_cells(cells),
+            None => plan,
+        });
     }
     topology.media = Media::new(scenario, |name| topology.find(name).unwrap_or(NodeId(0)));
     topology

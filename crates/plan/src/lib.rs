@@ -45,7 +45,7 @@ pub use digest::{Digest, of_bytes};
 pub use event_text::{acquired_text, arp_text, binding_text, handover_comment, handover_text, visitor_text};
 pub use flow::{FlowId, kind, measured_name, measured_senders, port, stall_threshold};
 pub use layout::{lay_out, names, stream};
-pub use locator::{Ipv6Plan, Locator, Plan, Subnet};
+pub use locator::{Cells, Ipv6Plan, Locator, Plan, Subnet};
 pub use media::{Media, OnMedium};
 pub use message_text::describe;
 pub use message_text_v6::describe_ipv6;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use careof_scenario::{LinkId, Role};
 
-use crate::locator::{Locator, Plan, Subnet};
+use crate::locator::{Cells, Locator, Plan, Subnet};
 use crate::media::Media;
 
 /// Index of a node.
@@ -217,6 +217,10 @@ pub struct Place {
     home: RouteEntry,
     /// Networks whose addresses are not those of their number, with it, in the order of their addresses.
     elsewhere: Arc<[(Locator, Subnet)]>,
+    /// Where many move over IPv6, by the number of a station: a network that it is on, by which packets for its cell travel.
+    cells: Arc<[Subnet]>,
+    /// The number that it has there, as a station or as a mobile node.
+    number: u16,
 }
 
 const NO_ROUTE: RouteEntry = RouteEntry { route: Route::Unreachable, own: Locator::NOWHERE };
@@ -240,7 +244,24 @@ impl Place {
         match is_in_home_network(destination) {
             true if self.home.own == destination => Route::Local,
             true => self.home.route,
+            false if !self.cells.is_empty() => self.route_to_cell(destination),
             false => self.route_elsewhere(destination),
+        }
+    }
+
+    fn route_to_cell(&self, destination: Locator) -> Route {
+        let Some((station, mobile)) = destination.station_and_mobile() else {
+            return self.route_elsewhere(destination);
+        };
+        match (self.role, self.cell) {
+            (Role::Mobile, _) if mobile == self.number => Route::Local,
+            (Role::Mobile, _) => self.home.route,
+            (_, Some(cell)) if station == self.number => Route::Via(cell.interface),
+            _ => {
+                let network = self.cells.get(usize::from(station)).map(|subnet| usize::from(subnet.0));
+                let entry = network.and_then(|network| self.table.get(network));
+                entry.map_or(Route::Unreachable, |entry| entry.route)
+            }
         }
     }
 
@@ -440,6 +461,32 @@ impl Topology {
         topology
     }
 
+    /// Gives each of the many mobile nodes of [`build_with_fleet`](Self::build_with_fleet) care-of addresses of its own at all
+    /// stations, as over IPv6, and says which addresses they are.
+    pub(crate) fn add_care_of_addresses(&mut self, stations: &[&str]) -> Option<Cells> {
+        let home = self.homes.first().copied()?;
+        let ids: Vec<NodeId> = stations.iter().filter_map(|station| self.find(station)).collect();
+        let on_wire = |id: &NodeId| self.place(*id).interfaces.first().map_or(Subnet(0), |link| link.subnet);
+        let cells: Arc<[Subnet]> = ids.iter().map(on_wire).collect();
+        for (id, number) in ids.iter().zip(0..) {
+            self.places[usize::from(id.0)].number = number;
+        }
+        for (mobile, number) in home.mobile_nodes().zip(0..) {
+            self.places[usize::from(mobile.0)].number = number;
+        }
+        for place in &mut self.places {
+            place.cells = Arc::clone(&cells);
+        }
+        let first_cell = self.place(*ids.first()?).cell?.address.subnet()?;
+        Some(Cells {
+            home_network: HOME_NETWORK,
+            home_address: home.home_address,
+            mobile_nodes: home.count,
+            first_cell,
+            stations: ids.len(),
+        })
+    }
+
     /// Host `host` of a network.
     #[must_use]
     pub fn host(&self, subnet: Subnet, host: u8) -> Locator {
@@ -451,7 +498,7 @@ impl Topology {
     #[must_use]
     pub fn home_prefix_len(&self) -> u8 {
         match self.homes.first() {
-            Some(home) if is_in_home_network(home.home_address) => HOME_PREFIX_LEN,
+            Some(home) if is_in_home_network(home.home_address) && self.plan == Plan::Ipv4 => HOME_PREFIX_LEN,
             _ => self.plan.prefix_len(),
         }
     }
@@ -517,6 +564,8 @@ impl Topology {
             table: Vec::new(),
             home: NO_ROUTE,
             elsewhere: Arc::clone(&self.elsewhere),
+            cells: Arc::new([]),
+            number: 0,
         });
         &mut self.places[at]
     }

@@ -301,7 +301,7 @@ fn network(
             problems.add((origin, "mobility"), "no radio", expected, None);
             return None;
         };
-        network.place_radios(draft, stations, count, problems)?;
+        network.place_radios(draft, stations, count, care_of, problems)?;
     }
     if mobile {
         let places = drafts.iter().map(|draft| (draft.name.to_owned(), draft.ends_place())).collect();

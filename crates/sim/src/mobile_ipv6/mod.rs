@@ -19,7 +19,7 @@ use careof_mobility::v6::{
     Transmit, TransmitPayload, Tunnel,
 };
 use careof_mobility::{ConfigError, InterfaceId, Notice};
-use careof_plan::{InterfaceIndex, Ipv6AgentPlan, Locator, NodeId};
+use careof_plan::{Cell, InterfaceIndex, Ipv6AgentPlan, Locator, NodeId};
 use careof_wire::icmpv6::Icmpv6Message;
 use careof_wire::ipv6::is_link_local;
 use careof_wire::protocol;
@@ -151,12 +151,18 @@ impl Simulation {
         for plan in careof_plan::neighbors(&self.scenario, &self.topology, node) {
             let stream = |what: &str| stream(format!("neighbors.{what}.{name}.{}", plan.interface.0));
             let router = plan.router.map(|config| AdvertisingRouter::new(config, stream("router")));
+            let mut router = router.transpose()?;
             let mut discovery = plan.host.map(|config| NeighborDiscovery::new(config, stream("host")));
             if let (Some(discovery), true) = (&mut discovery, router.is_some()) {
                 discovery.handle_link_up(now);
             }
             let interface = plan.interface;
-            neighborhoods.push(Neighborhood { interface, discovery, router: router.transpose()? });
+            let is_cell = |cell: Cell| cell.interface.0 == interface.0;
+            if let (Some(router), true) = (&mut router, self.node(node).place.cell.is_some_and(is_cell)) {
+                // A station's cell is there, whoever is in it.
+                router.handle_link_up(now);
+            }
+            neighborhoods.push(Neighborhood { interface, discovery, router });
         }
         if matches!(role, Ipv6Role::None) && neighborhoods.is_empty() {
             return Ok(None);
@@ -330,7 +336,7 @@ impl Simulation {
                         self.binding_changed(node, home);
                         self.assist_moved(node, change.home_address.into(), change.path, change.received);
                     }
-                    Ipv6Role::Mobile(mobile) if !mobile.is_registered() => {
+                    Ipv6Role::Mobile(mobile) if self.fleet.is_none() && !mobile.is_registered() => {
                         self.on_path(node, false);
                     }
                     _ => {}
