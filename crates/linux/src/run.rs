@@ -1,6 +1,7 @@
 //! A run from its beginning to its end.
 
 use std::io;
+use std::net::IpAddr;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, PoisonError};
 use std::thread::{Builder, JoinHandle};
@@ -288,7 +289,11 @@ fn start_relay(
     let links = topology.place(plan.node).interfaces.iter();
     let mut interfaces: Vec<String> =
         links.map(|interface| scenario.links[interface.out.0 as usize / 2].name.clone()).collect();
-    interfaces.push(HostOptions::default().tunnel_device);
+    let agent = match plan.home_address {
+        IpAddr::V4(_) => HostOptions::default(),
+        IpAddr::V6(_) => HostOptions::for_ipv6(),
+    };
+    interfaces.push(agent.tunnel_device);
     Ok(relay::start(plan.clone(), network.host(plan.node), interfaces, clock, reports.clone())?)
 }
 

@@ -11,7 +11,7 @@ use careof_wire::tunnel::Encapsulation;
 use crate::agents::algorithm;
 use crate::flow::{FlowId, port};
 use crate::path::path_to_home_agent;
-use crate::topology::{NodeId, Topology};
+use crate::topology::{Interface, NodeId, Topology};
 use crate::workload::Side;
 
 /// What whoever announces a handover knows of the path by an access link.
@@ -33,6 +33,10 @@ pub fn assists(scenario: &Scenario, topology: &Topology, node: NodeId) -> Option
         Role::HomeAgent => (AssistPlace::HomeAgent, Place::HomeAgent),
         Role::ForeignAgent => (AssistPlace::ForeignAgent, Place::ForeignAgent),
         Role::Mobile => (AssistPlace::Mobile, Place::MobileNode),
+        // Over IPv6 the base stations of `ebsn` are routers, at which no other assist runs.
+        Role::Host if is_access_router(topology, node) && scenario.assists.contains(&Assist::Ebsn) => {
+            return Some(Config::none(Place::ForeignAgent));
+        }
         Role::Correspondent | Role::Host => return None,
     };
     let mut config = Config::none(place);
@@ -43,6 +47,14 @@ pub fn assists(scenario: &Scenario, topology: &Topology, node: NodeId) -> Option
     }
     config.except = exceptions(scenario, topology);
     is_used.then_some(config)
+}
+
+/// Whether a node that is neither home agent nor foreign agent is the router at the other end of a mobile node's link.
+#[must_use]
+pub fn is_access_router(topology: &Topology, node: NodeId) -> bool {
+    let place = topology.place(node);
+    let leads_to_mobile = |interface: &Interface| topology.homes.index(interface.peer).is_some();
+    place.role == Role::Host && (place.cell.is_some() || place.interfaces.iter().any(leads_to_mobile))
 }
 
 /// How many bytes a tunnel of the scenario adds to a datagram.

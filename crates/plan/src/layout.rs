@@ -1,13 +1,13 @@
 //! From a scenario to its nodes and links, and the names that traces and captures have for them.
 
-use core::net::{IpAddr, Ipv4Addr};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::collections::BTreeMap;
 
 use careof_base::RandomStream;
-use careof_scenario::{IpVersion, Link, LinkId, Mobility, Prefix, Role, Scenario};
+use careof_scenario::{IpVersion, Link, LinkId, MobileNode, Mobility, Node, Prefix, Role, Scenario};
 use careof_trace::Names;
 
-use crate::locator::{Ipv6Plan, Plan, Subnet};
+use crate::locator::{Ipv6Plan, Locator, Plan, Subnet};
 use crate::media::Media;
 use crate::topology::{Cable, FleetNetwork, HomeNetwork, NodeId, Topology};
 
@@ -32,6 +32,9 @@ pub fn lay_out(scenario: &Scenario) -> Topology {
             name: &link.name,
             between: link.ends.map(|end| scenario.node(end).name.as_str()),
             network: link.prefix.and_then(of_ipv4),
+            hosts: [(0, 1), (1, 2)].map(|(end, planned)| {
+                place_in(scenario.node(link.ends[end]), link.prefix).unwrap_or(planned)
+            }),
         })
         .collect();
     let mut topology = match fleet {
@@ -58,24 +61,51 @@ pub fn lay_out(scenario: &Scenario) -> Topology {
         place.role = roles.get(place.name.as_str()).copied().unwrap_or(Role::Host);
     }
     if scenario.ip_version == IpVersion::V6 {
-        topology.plan = Plan::Ipv6(ipv6_plan(scenario, &topology));
+        let plan = ipv6_plan(scenario, &topology);
+        let stations = fleet.map(|fleet| fleet.stations.iter().map(|id| scenario.node(*id).name.as_str()));
+        let cells =
+            stations.and_then(|stations| topology.add_care_of_addresses(&stations.collect::<Vec<_>>()));
+        topology.plan = Plan::Ipv6(match cells {
+            Some(cells) => plan.with_cells(cells),
+            None => plan,
+        });
     }
     topology.media = Media::new(scenario, |name| topology.find(name).unwrap_or(NodeId(0)));
     topology
 }
 
 /// Those of the mobile nodes that move by themselves.
-fn home_networks<'a>(scenario: &'a Scenario, mobility: &Mobility) -> Vec<HomeNetwork<'a>> {
+fn home_networks<'a>(scenario: &'a Scenario, mobility: &'a Mobility) -> Vec<HomeNetwork<'a>> {
     let name = |node| scenario.node(node).name.as_str();
     let of_one_agent = mobility.nodes.chunk_by(|one, other| one.home_agent == other.home_agent);
-    of_one_agent
-        .map(|mobile_nodes| HomeNetwork {
-            home_agent: name(mobile_nodes[0].home_agent),
+    let network = |mobile_nodes: &'a [MobileNode]| {
+        let agent = scenario.node(mobile_nodes[0].home_agent);
+        let place = |one: &MobileNode| place_in(scenario.node(one.node), agent.home_prefix);
+        let places = mobile_nodes.iter().enumerate().filter_map(|(n, one)| Some((n, place(one)?)));
+        HomeNetwork {
+            home_agent: &agent.name,
             mobile_nodes: mobile_nodes.iter().map(|one| name(one.node)).collect(),
             link: mobility.home.map(|home| scenario.link(home).name.as_str()),
-            network: scenario.node(mobile_nodes[0].home_agent).home_prefix.and_then(of_ipv4),
-        })
-        .collect()
+            network: agent.home_prefix.and_then(of_ipv4),
+            agent_host: place_in(agent, agent.home_prefix).unwrap_or(1),
+            mobile_hosts: places.collect(),
+        }
+    };
+    of_one_agent.map(network).collect()
+}
+
+/// The address that the scenario gives `node` in the network with this prefix.
+fn address_in(node: &Node, prefix: Option<Prefix>) -> Option<IpAddr> {
+    let prefix = prefix?;
+    node.addresses.iter().copied().find(|address| prefix.contains(*address))
+}
+
+/// Its place there over IPv4. Over IPv6 places are planned, and stand for the addresses that are given.
+fn place_in(node: &Node, prefix: Option<Prefix>) -> Option<u8> {
+    match address_in(node, prefix)? {
+        IpAddr::V4(address) => Some(address.octets()[3]),
+        IpAddr::V6(_) => None,
+    }
 }
 
 /// An IPv4 network.
@@ -102,7 +132,31 @@ fn ipv6_plan(scenario: &Scenario, topology: &Topology) -> Ipv6Plan {
         IpAddr::V6(network) => Some((subnet, network)),
         IpAddr::V4(_) => None,
     });
-    Ipv6Plan::new(core::iter::once(false).chain(visited).collect(), prefixes.collect())
+    let plan = Ipv6Plan::new(core::iter::once(false).chain(visited).collect(), prefixes.collect());
+    plan.with_addresses(ipv6_addresses(scenario, topology))
+}
+
+/// The addresses that the scenario gives single nodes.
+fn ipv6_addresses(scenario: &Scenario, topology: &Topology) -> Vec<(Locator, Ipv6Addr)> {
+    if scenario.nodes.iter().all(|node| node.addresses.is_empty()) {
+        return Vec::new();
+    }
+    let of_links = scenario.links.iter().zip((1..).map(Subnet)).flat_map(|(link, subnet)| {
+        [(0, 1), (1, 2)]
+            .map(|(end, host)| (subnet.host(host), address_in(scenario.node(link.ends[end]), link.prefix)))
+    });
+    let of_homes = topology.homes.iter().flat_map(|home| {
+        let node = |id: NodeId| scenario.nodes.iter().find(|node| node.name == topology.place(id).name);
+        let prefix = node(home.agent).and_then(|agent| agent.home_prefix);
+        let address = move |id: NodeId| address_in(node(id)?, prefix);
+        let agent = core::iter::once((home.agent_address, address(home.agent)));
+        agent.chain(home.mobile_nodes().filter_map(move |id| Some((home.address_of(id)?, address(id)))))
+    });
+    let is_ipv6 = |(locator, address)| match address {
+        Some(IpAddr::V6(address)) => Some((locator, address)),
+        _ => None,
+    };
+    of_links.chain(of_homes).filter_map(is_ipv6).collect()
 }
 
 /// What the identifiers of a trace stand for.

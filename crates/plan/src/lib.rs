@@ -37,7 +37,7 @@ mod topology;
 mod workload;
 
 pub use agents::{AgentPlan, agent, wall_clock};
-pub use assists::{announced_path, assists, exceptions, flow_key, tunnel_overhead};
+pub use assists::{announced_path, assists, exceptions, flow_key, is_access_router, tunnel_overhead};
 pub use black_hole::{note_filtered, note_filtered_ipv6, note_hole};
 pub use capture::{CaptureError, CaptureNodes, CapturePlan, Captures, DropPlace, plan_captures};
 pub use dhcp::{DhcpPlan, dhcp};
@@ -45,7 +45,7 @@ pub use digest::{Digest, of_bytes};
 pub use event_text::{acquired_text, arp_text, binding_text, handover_comment, handover_text, visitor_text};
 pub use flow::{FlowId, kind, measured_name, measured_senders, port, stall_threshold};
 pub use layout::{lay_out, names, stream};
-pub use locator::{Ipv6Plan, Locator, Plan, Subnet};
+pub use locator::{Cells, Ipv6Plan, Locator, Plan, Subnet};
 pub use media::{Media, OnMedium};
 pub use message_text::describe;
 pub use message_text_v6::describe_ipv6;

@@ -29,6 +29,10 @@ impl Subnet {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Locator(u32);
 
+/// Where care-of addresses of many mobile nodes begin: by the number of a station and that of a mobile node.
+const CARE_OF: u32 = 0x1000_0000;
+/// Where they end, before the groups.
+const BEHIND_CARE_OF: u32 = 0xd000_0000;
 /// 10.0.0.0.
 const NET_10: u32 = 10 << 24;
 
@@ -77,6 +81,25 @@ impl Locator {
         self.0.checked_sub(first.0)
     }
 
+    /// Of many mobile nodes over IPv6: the care-of address of a mobile node at a station, each by its number.
+    #[must_use]
+    pub const fn care_of(station: u16, mobile: u16) -> Self {
+        Self(CARE_OF + ((station as u32) << 16 | mobile as u32))
+    }
+
+    /// The station and the mobile node of a [care-of address](Self::care_of). Over IPv4, and where few move, others have such locators.
+    #[inline]
+    #[must_use]
+    pub const fn station_and_mobile(self) -> Option<(u16, u16)> {
+        match self.0 {
+            CARE_OF..BEHIND_CARE_OF => {
+                let number = self.0 - CARE_OF;
+                Some(((number >> 16) as u16, number as u16))
+            }
+            _ => None,
+        }
+    }
+
     /// Of an IPv4 address.
     #[inline]
     #[must_use]
@@ -122,6 +145,66 @@ pub struct Ipv6Plan {
     autoconfigured: Vec<bool>,
     /// The networks that have another prefix, each with it.
     prefixes: Vec<(Subnet, Ipv6Addr)>,
+    /// The addresses that are not those of their places, in the order of these.
+    given: Vec<(Locator, Ipv6Addr)>,
+    /// Where many move: their home addresses and care-of addresses.
+    cells: Option<Cells>,
+}
+
+/// The addresses of many mobile nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cells {
+    /// The home network, as a locator in which the place of each mobile node is its number.
+    pub home_network: Locator,
+    /// The home address of the first.
+    pub home_address: Locator,
+    /// How many mobile nodes there are.
+    pub mobile_nodes: usize,
+    /// The network in the cell of the first station; those of the others follow.
+    pub first_cell: Subnet,
+    /// How many stations there are.
+    pub stations: usize,
+}
+
+/// Bits of the number of a host in the home network of many mobile nodes.
+const HOME_HOST_BITS: u32 = 22;
+
+impl Cells {
+    /// The address of a locator of theirs.
+    fn address(&self, locator: Locator) -> Option<Ipv6Addr> {
+        if locator.0 >> HOME_HOST_BITS == self.home_network.0 >> HOME_HOST_BITS {
+            let network = u128::from(self.home_network.0 >> 8) << 64;
+            return Some(Ipv6Addr::from_bits(
+                DOCUMENTATION | network | u128::from(locator.0 - self.home_network.0),
+            ));
+        }
+        let (station, mobile) = locator.station_and_mobile()?;
+        let network = u128::from(self.first_cell.0 + station) << 64;
+        let hardware = self.home_address.after(mobile.into());
+        Some(Ipv6Addr::from_bits(DOCUMENTATION | network | u128::from(OF_HARDWARE | u64::from(hardware.0))))
+    }
+
+    /// The locator of an address of theirs.
+    fn locate(&self, address: Ipv6Addr) -> Option<Locator> {
+        let (network, identifier) = ((address.to_bits() >> 64) as u64, address.to_bits() as u64);
+        let subnet = network.checked_sub((DOCUMENTATION >> 64) as u64)?;
+        if subnet == u64::from(self.home_network.0 >> 8) {
+            return u32::try_from(identifier)
+                .ok()
+                .filter(|n| n >> HOME_HOST_BITS == 0)
+                .map(|n| self.home_network.after(n));
+        }
+        let station = subnet.checked_sub(self.first_cell.0.into()).filter(|n| *n < self.stations as u64)?;
+        let mobile = self.mobile_with_hardware(identifier)?;
+        Some(Locator::care_of(station as u16, mobile))
+    }
+
+    /// The mobile node whose link-layer address this interface identifier is formed of.
+    fn mobile_with_hardware(&self, identifier: u64) -> Option<u16> {
+        let hardware = Locator(u32::try_from(identifier.checked_sub(OF_HARDWARE)?).ok()?);
+        let mobile = hardware.since(self.home_address)?;
+        u16::try_from(mobile).ok().filter(|mobile| usize::from(*mobile) < self.mobile_nodes)
+    }
 }
 
 /// 2001:db8::/48.
@@ -135,7 +218,29 @@ impl Ipv6Plan {
     /// A plan in which host 2 of the networks marked so forms its address itself, and some networks have a prefix of their own.
     #[must_use]
     pub const fn new(autoconfigured: Vec<bool>, prefixes: Vec<(Subnet, Ipv6Addr)>) -> Self {
-        Self { autoconfigured, prefixes }
+        Self { autoconfigured, prefixes, given: Vec::new(), cells: None }
+    }
+
+    /// The same, with many mobile nodes.
+    #[must_use]
+    pub const fn with_cells(mut self, cells: Cells) -> Self {
+        self.cells = Some(cells);
+        self
+    }
+
+    /// The number of the mobile node, one of many, that the packet of a station to this link-scope or care-of address is for.
+    #[must_use]
+    pub fn mobile_with_identifier(&self, address: Ipv6Addr) -> Option<usize> {
+        let cells = self.cells?;
+        cells.mobile_with_hardware(address.to_bits() as u64).map(usize::from)
+    }
+
+    /// The same, in which some places stand for addresses of the author's.
+    #[must_use]
+    pub fn with_addresses(mut self, mut given: Vec<(Locator, Ipv6Addr)>) -> Self {
+        given.sort_unstable();
+        self.given = given;
+        self
     }
 
     /// The prefix length of every network.
@@ -144,6 +249,12 @@ impl Ipv6Plan {
     /// The address of a locator; unspecified if it is not of the experiment.
     #[must_use]
     pub fn address(&self, locator: Locator) -> Ipv6Addr {
+        if let Ok(at) = self.given.binary_search_by_key(&locator, |(locator, _)| *locator) {
+            return self.given[at].1;
+        }
+        if let Some(address) = self.cells.and_then(|cells| cells.address(locator)) {
+            return address;
+        }
         let Some(Subnet(subnet)) = locator.subnet() else { return Ipv6Addr::UNSPECIFIED };
         let forms_it = self.autoconfigured.get(usize::from(subnet)).copied().unwrap_or_default();
         let identifier = if forms_it && locator.place() == MOBILE {
@@ -161,6 +272,12 @@ impl Ipv6Plan {
     pub fn locate(&self, address: Ipv6Addr) -> Locator {
         if address.is_multicast() {
             return Locator::GROUP;
+        }
+        if let Some((locator, _)) = self.given.iter().find(|(_, given)| *given == address) {
+            return *locator;
+        }
+        if let Some(locator) = self.cells.and_then(|cells| cells.locate(address)) {
+            return locator;
         }
         let bits = address.to_bits();
         let network = bits & !u128::from(u64::MAX);
@@ -266,6 +383,35 @@ mod tests {
         }
         assert_eq!(plan.locate("ff02::1".parse().unwrap()), Locator::GROUP);
         assert!(Locator::GROUP.is_group() && !Locator::NOWHERE.is_group());
+    }
+
+    #[test]
+    fn of_many_mobile_nodes_every_address_and_its_locator_stand_for_each_other() {
+        let home_network = Subnet(0xc000).host(0);
+        let home_address = home_network.after(2);
+        let cells =
+            Cells { home_network, home_address, mobile_nodes: 70_000, first_cell: Subnet(5), stations: 3 };
+        let plan = Ipv6Plan::new(Vec::new(), Vec::new()).with_cells(cells);
+        let addresses = [
+            (home_network.after(1), "2001:db8:0:c000::1"),
+            (home_address, "2001:db8:0:c000::2"),
+            (home_address.after(65_000), "2001:db8:0:c000::fdea"),
+            (Subnet(5).host(1), "2001:db8:0:5::1"),
+            (Locator::care_of(0, 0), "2001:db8:0:5:0:ff:fec0:2"),
+            (Locator::care_of(2, 65_535), "2001:db8:0:7:0:ff:fec1:1"),
+            (Subnet(1).host(2), "2001:db8:0:1::2"),
+        ];
+        for (locator, address) in addresses {
+            let address = address.parse().unwrap();
+            assert_eq!((plan.address(locator), plan.locate(address)), (address, locator));
+        }
+        // There is no fourth station, and nobody with that link-layer address.
+        for address in ["2001:db8:0:8:0:ff:fec0:2", "2001:db8:0:5:0:ff:fec0:1"] {
+            assert_eq!(plan.locate(address.parse().unwrap()), Locator::NOWHERE, "{address}");
+        }
+        assert_eq!(plan.mobile_with_identifier("fe80::ff:fec0:3".parse().unwrap()), Some(1));
+        assert_eq!(Locator::care_of(2, 7).station_and_mobile(), Some((2, 7)));
+        assert_eq!(home_address.station_and_mobile().or(Locator::GROUP.station_and_mobile()), None);
     }
 
     #[test]

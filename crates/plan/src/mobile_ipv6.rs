@@ -145,7 +145,10 @@ pub fn ipv6_agent(
         }
         _ if mobility.route_optimization && is_peer_of_mobile(scenario, &place.name) => {
             let own = topology.address_of(node);
-            Some(Ipv6AgentPlan::Correspondent(Box::new(CorrespondentNodeConfig::new(address(topology, own)))))
+            let mut config = CorrespondentNodeConfig::new(address(topology, own));
+            // All of the experiment may be its peers.
+            config.max_mobile_nodes = config.max_mobile_nodes.max(topology.homes.mobile_nodes().count());
+            Some(Ipv6AgentPlan::Correspondent(Box::new(config)))
         }
         _ => None,
     })
@@ -201,10 +204,18 @@ pub fn neighbors(scenario: &Scenario, topology: &Topology, node: NodeId) -> Vec<
             autoconfigure: false,
             ..HostConfig::new(hardware(interface.address))
         });
-        let router = Some(access_router(topology, mobility, interface, is_home));
+        let router = Some(access_router(topology, mobility, interface.address, is_home));
         Some(NeighborPlan { interface: interface_id, link, host, router })
     };
-    interfaces.filter_map(plan).collect()
+    let mut plans: Vec<NeighborPlan> = interfaces.filter_map(plan).collect();
+    let fleet = mobility.fleet.as_ref();
+    plans.extend(fleet.zip(place.cell).map(|(fleet, cell)| NeighborPlan {
+        interface: InterfaceId(cell.interface.0),
+        link: fleet.radio,
+        host: None,
+        router: Some(access_router(topology, mobility, cell.address, false)),
+    }));
+    plans
 }
 
 fn mobile_host(mobility: &Mobility, own: Locator) -> HostConfig {
@@ -223,13 +234,13 @@ fn mobile_host(mobility: &Mobility, own: Locator) -> HostConfig {
 fn access_router(
     topology: &Topology,
     mobility: &Mobility,
-    interface: &Interface,
+    locator: Locator,
     is_home: bool,
 ) -> AdvertisingConfig {
-    let own = address(topology, interface.address);
+    let own = address(topology, locator);
     let discovery = &mobility.discovery;
-    let mut config = AdvertisingConfig::new(link_local(interface.address), hardware(interface.address))
-        .for_mobile_nodes(discovery.interval);
+    let mut config =
+        AdvertisingConfig::new(link_local(locator), hardware(locator)).for_mobile_nodes(discovery.interval);
     config.min_interval = config.min_interval.max(discovery.least_interval);
     config.max_response_delay = discovery.response_delay;
     config.prefixes = vec![PrefixInformation {

@@ -146,20 +146,6 @@ fn refuse_what_ipv6_has_not(scenario: &Scenario) -> Result<(), Unsupported> {
             ),
         });
     }
-    // These speak to senders and relays in messages that are IPv4's.
-    let of_ipv4 = |assist: &&Assist| {
-        matches!(
-            assist,
-            Assist::Split(_) | Assist::Ebsn | Assist::RtoReset(_) | Assist::TcpCm(_) | Assist::MobileTcp
-        )
-    };
-    if let Some(assist) = scenario.assists.iter().find(of_ipv4) {
-        return Err(Unsupported {
-            key: format!("assist.{}", assist.name()),
-            found: "an assist that careof has over IPv4 only".to_owned(),
-            remedy: "leave it out of `use`, or write protocol = \"mobile-ipv4\"".to_owned(),
-        });
-    }
     let Some(mobility) = &scenario.mobility else { return Ok(()) };
     if let MovementDetection::Lifetime | MovementDetection::Prefix = mobility.movement_detection {
         return Err(Unsupported {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use careof_scenario::{LinkId, Role};
 
-use crate::locator::{Locator, Plan, Subnet};
+use crate::locator::{Cells, Locator, Plan, Subnet};
 use crate::media::Media;
 
 /// Index of a node.
@@ -91,57 +91,68 @@ impl Home {
 
 /// The home agents with their mobile nodes; those of all are numbered in a row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Homes(Vec<Home>);
+pub struct Homes {
+    all: Vec<Home>,
+    /// The home addresses that are not those of their mobile nodes' numbers, in the order of the nodes.
+    given: Vec<(NodeId, Locator)>,
+}
 
 impl Homes {
     /// The home agents.
     pub fn iter(&self) -> impl Iterator<Item = &Home> {
-        self.0.iter()
+        self.all.iter()
     }
 
     /// The first home agent: the only one, wherever there are no several.
     #[must_use]
     pub fn first(&self) -> Option<&Home> {
-        self.0.first()
+        self.all.first()
     }
 
     /// That of a mobile node.
     #[inline]
     #[must_use]
     pub fn of(&self, mobile: NodeId) -> Option<&Home> {
-        self.0.iter().find(|home| home.index(mobile).is_some())
+        self.all.iter().find(|home| home.index(mobile).is_some())
     }
 
     /// That which a node is.
     #[must_use]
     pub fn at(&self, agent: NodeId) -> Option<&Home> {
-        self.0.iter().find(|home| home.agent == agent)
+        self.all.iter().find(|home| home.agent == agent)
     }
 
     /// The home address of a mobile node.
     #[inline]
     #[must_use]
     pub fn address_of(&self, node: NodeId) -> Option<Locator> {
-        self.0.iter().find_map(|home| home.address_of(node))
+        if let Ok(at) = self.given.binary_search_by_key(&node, |(node, _)| *node) {
+            return Some(self.given[at].1);
+        }
+        self.all.iter().find_map(|home| home.address_of(node))
     }
 
     /// The mobile node with this home address.
     #[must_use]
     pub fn node_at(&self, home_address: Locator) -> Option<NodeId> {
-        self.0.iter().find_map(|home| Some(NodeId(home.first.0 + home.index_of(home_address)? as u16)))
+        if let Some((node, _)) = self.given.iter().find(|(_, address)| *address == home_address) {
+            return Some(*node);
+        }
+        let of_number = |home: &Home| Some(NodeId(home.first.0 + home.index_of(home_address)? as u16));
+        self.all.iter().find_map(of_number).filter(|node| self.address_of(*node) == Some(home_address))
     }
 
     /// Which of all mobile nodes `node` is, counted from 0.
     #[inline]
     #[must_use]
     pub fn index(&self, node: NodeId) -> Option<usize> {
-        let first = self.0.first()?.first;
+        let first = self.all.first()?.first;
         self.of(node).map(|_| usize::from(node.0 - first.0))
     }
 
     /// All mobile nodes in order.
     pub fn mobile_nodes(&self) -> impl Iterator<Item = NodeId> {
-        self.0.iter().flat_map(Home::mobile_nodes)
+        self.all.iter().flat_map(Home::mobile_nodes)
     }
 }
 
@@ -206,6 +217,10 @@ pub struct Place {
     home: RouteEntry,
     /// Networks whose addresses are not those of their number, with it, in the order of their addresses.
     elsewhere: Arc<[(Locator, Subnet)]>,
+    /// Where many move over IPv6, by the number of a station: a network that it is on, by which packets for its cell travel.
+    cells: Arc<[Subnet]>,
+    /// The number that it has there, as a station or as a mobile node.
+    number: u16,
 }
 
 const NO_ROUTE: RouteEntry = RouteEntry { route: Route::Unreachable, own: Locator::NOWHERE };
@@ -229,7 +244,24 @@ impl Place {
         match is_in_home_network(destination) {
             true if self.home.own == destination => Route::Local,
             true => self.home.route,
+            false if !self.cells.is_empty() => self.route_to_cell(destination),
             false => self.route_elsewhere(destination),
+        }
+    }
+
+    fn route_to_cell(&self, destination: Locator) -> Route {
+        let Some((station, mobile)) = destination.station_and_mobile() else {
+            return self.route_elsewhere(destination);
+        };
+        match (self.role, self.cell) {
+            (Role::Mobile, _) if mobile == self.number => Route::Local,
+            (Role::Mobile, _) => self.home.route,
+            (_, Some(cell)) if station == self.number => Route::Via(cell.interface),
+            _ => {
+                let network = self.cells.get(usize::from(station)).map(|subnet| usize::from(subnet.0));
+                let entry = network.and_then(|network| self.table.get(network));
+                entry.map_or(Route::Unreachable, |entry| entry.route)
+            }
         }
     }
 
@@ -259,6 +291,8 @@ pub struct Cable<'a> {
     pub between: [&'a str; 2],
     /// The network on it over IPv4, if it is not the planned one: a /24.
     pub network: Option<Ipv4Addr>,
+    /// The places of the ends in that network, 1 and 2 unless the scenario says others.
+    pub hosts: [u8; 2],
 }
 
 /// A home network: who serves it, and who is at home there.
@@ -271,6 +305,10 @@ pub struct HomeNetwork<'a> {
     pub link: Option<&'a str>,
     /// The network over IPv4, if it has no link and is not the planned one: a /24.
     pub network: Option<Ipv4Addr>,
+    /// The places in that network of the home agent, and of those mobile nodes that do not have that of their number.
+    pub agent_host: u8,
+    /// By the number of the mobile node.
+    pub mobile_hosts: Vec<(usize, u8)>,
 }
 
 /// Many mobile nodes.
@@ -327,7 +365,8 @@ impl Topology {
                 }
                 topology.place_named(name)
             });
-            for (node, peer, host, peer_host, direction) in [(a, b, 1, 2, 0), (b, a, 2, 1, 1)] {
+            let [of_a, of_b] = cable.hosts;
+            for (node, peer, host, peer_host, direction) in [(a, b, of_a, of_b, 0), (b, a, of_b, of_a, 1)] {
                 let [address, peer_address] = [host, peer_host].map(|host| topology.host(subnet, host));
                 let out = OneWayId(2 * index as u32 + direction);
                 let interface = Interface { out, subnet, address, peer, peer_address };
@@ -350,17 +389,21 @@ impl Topology {
             let on_link = home.link.and_then(|link| cables.iter().position(|cable| cable.name == link));
             let subnet = on_link.map_or(home_subnet(number), |index| Subnet(index as u16 + 1));
             if on_link.is_none() {
-                without_a_link.push((agent, subnet));
+                without_a_link.push((agent, topology.host(subnet, home.agent_host), subnet));
             }
             let own = |node: NodeId, otherwise| {
                 let interfaces = &topology.places[usize::from(node.0)].interfaces;
                 interfaces.iter().find(|i| i.subnet == subnet).map_or(otherwise, |i| i.address)
             };
-            let agent_address = own(agent, topology.host(subnet, 1));
+            let agent_address = own(agent, topology.host(subnet, home.agent_host));
             let Some(&first) = ids.first() else { continue };
             let home_address = own(first, topology.host(subnet, 2));
-            topology.homes.0.push(Home { agent, agent_address, first, count: ids.len(), home_address });
+            topology.homes.all.push(Home { agent, agent_address, first, count: ids.len(), home_address });
+            for &(n, host) in &home.mobile_hosts {
+                topology.homes.given.push((ids[n], topology.host(subnet, host)));
+            }
         }
+        topology.homes.given.sort_unstable_by_key(|(node, _)| *node);
         topology.compute_routes(cables.len(), &without_a_link);
         topology
     }
@@ -414,8 +457,34 @@ impl Topology {
             place.forwards = false;
             place.home = RouteEntry { route: Route::Via(InterfaceIndex(0)), own: address };
         }
-        topology.homes = Homes(vec![home]);
+        topology.homes = Homes { all: vec![home], given: Vec::new() };
         topology
+    }
+
+    /// Gives each of the many mobile nodes of [`build_with_fleet`](Self::build_with_fleet) care-of addresses of its own at all
+    /// stations, as over IPv6, and says which addresses they are.
+    pub(crate) fn add_care_of_addresses(&mut self, stations: &[&str]) -> Option<Cells> {
+        let home = self.homes.first().copied()?;
+        let ids: Vec<NodeId> = stations.iter().filter_map(|station| self.find(station)).collect();
+        let on_wire = |id: &NodeId| self.place(*id).interfaces.first().map_or(Subnet(0), |link| link.subnet);
+        let cells: Arc<[Subnet]> = ids.iter().map(on_wire).collect();
+        for (id, number) in ids.iter().zip(0..) {
+            self.places[usize::from(id.0)].number = number;
+        }
+        for (mobile, number) in home.mobile_nodes().zip(0..) {
+            self.places[usize::from(mobile.0)].number = number;
+        }
+        for place in &mut self.places {
+            place.cells = Arc::clone(&cells);
+        }
+        let first_cell = self.place(*ids.first()?).cell?.address.subnet()?;
+        Some(Cells {
+            home_network: HOME_NETWORK,
+            home_address: home.home_address,
+            mobile_nodes: home.count,
+            first_cell,
+            stations: ids.len(),
+        })
     }
 
     /// Host `host` of a network.
@@ -429,7 +498,7 @@ impl Topology {
     #[must_use]
     pub fn home_prefix_len(&self) -> u8 {
         match self.homes.first() {
-            Some(home) if is_in_home_network(home.home_address) => HOME_PREFIX_LEN,
+            Some(home) if is_in_home_network(home.home_address) && self.plan == Plan::Ipv4 => HOME_PREFIX_LEN,
             _ => self.plan.prefix_len(),
         }
     }
@@ -495,12 +564,14 @@ impl Topology {
             table: Vec::new(),
             home: NO_ROUTE,
             elsewhere: Arc::clone(&self.elsewhere),
+            cells: Arc::new([]),
+            number: 0,
         });
         &mut self.places[at]
     }
 
-    /// Routes to the networks that are links, and to home networks `without_a_link`, each with its home agent.
-    fn compute_routes(&mut self, links: usize, without_a_link: &[(NodeId, Subnet)]) {
+    /// Routes to the networks that are links, and to home networks `without_a_link`, each with its home agent and its address there.
+    fn compute_routes(&mut self, links: usize, without_a_link: &[(NodeId, Locator, Subnet)]) {
         for subnet in (1..=links as u16).map(Subnet) {
             let mut reached: Vec<NodeId> = Vec::new();
             for (index, place) in self.places.iter_mut().enumerate() {
@@ -513,8 +584,7 @@ impl Topology {
             }
             self.spread(subnet, reached);
         }
-        for &(agent, subnet) in without_a_link {
-            let own = self.host(subnet, 1);
+        for &(agent, own, subnet) in without_a_link {
             self.places[usize::from(agent.0)].table[usize::from(subnet.0)] =
                 RouteEntry { route: Route::Home, own };
             self.spread(subnet, vec![agent]);
@@ -550,7 +620,7 @@ mod tests {
     use super::*;
 
     fn cable<'a>(name: &'a str, a: &'a str, b: &'a str) -> Cable<'a> {
-        Cable { name, between: [a, b], network: None }
+        Cable { name, between: [a, b], network: None, hosts: [1, 2] }
     }
 
     #[test]
@@ -561,8 +631,14 @@ mod tests {
             cable("gsm", "router", "mobile"),
             cable("backbone", "home-agent", "router"),
         ];
-        let home =
-            HomeNetwork { home_agent: "home-agent", mobile_nodes: vec!["mobile"], link: None, network: None };
+        let home = HomeNetwork {
+            home_agent: "home-agent",
+            mobile_nodes: vec!["mobile"],
+            link: None,
+            network: None,
+            agent_host: 1,
+            mobile_hosts: Vec::new(),
+        };
         let topology = Topology::build(&cables, &[home]);
         let place = |name| &topology.places[usize::from(topology.find(name).unwrap().0)];
 
@@ -588,6 +664,8 @@ mod tests {
             mobile_nodes: vec!["mobile"],
             link: Some("home"),
             network: None,
+            agent_host: 1,
+            mobile_hosts: Vec::new(),
         };
         let topology = Topology::build(&cables, &[home]);
         assert_eq!(topology.homes.first().unwrap().agent_address, Subnet(2).host(1));

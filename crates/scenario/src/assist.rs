@@ -43,6 +43,8 @@ pub(crate) struct Use {
 #[derive(Debug, Default)]
 pub(crate) struct Surroundings {
     pub(crate) foreign_agents: bool,
+    /// Over IPv6, which has no foreign agents: whether there is a router that mobile nodes come to beside their home agents.
+    pub(crate) access_routers: Option<bool>,
     /// Whether what mobile nodes send passes the home agent.
     pub(crate) reverse_tunnels: bool,
     /// The first rule of the policy table by which packets of a flow may pass it in one direction alone.
@@ -87,8 +89,23 @@ impl Use {
             let expected = "it needs bindings by the old path and the new one at a time";
             self.wrong(expected, "write simultaneous_bindings = true in [mobility]", problems);
         }
-        if self.assist.places().contains(&AssistPlace::ForeignAgent) && !around.foreign_agents {
-            self.check_agents(problems);
+        match (&self.assist, around.access_routers) {
+            (Assist::Ebsn, Some(true)) => {}
+            (Assist::Ebsn, Some(false)) => {
+                let expected = "it runs at an access router, and every access link hangs on a home agent";
+                let hint = "write between = [\"ROUTER\", \"mobile\"] in an access link";
+                self.wrong(expected, hint, problems);
+            }
+            (assist, Some(_)) if assist.places() == [AssistPlace::ForeignAgent] => {
+                let expected = "it runs at a foreign agent, which Mobile IPv6 does not have";
+                let hint =
+                    "leave it out, or write protocol = \"mobile-ipv4\" and care_of = \"foreign-agent\"";
+                self.wrong(expected, hint, problems);
+            }
+            (assist, _) if assist.places().contains(&AssistPlace::ForeignAgent) && !around.foreign_agents => {
+                self.check_agents(problems);
+            }
+            _ => {}
         }
         if let Assist::Split(split) = &self.assist
             && split.at == AssistPlace::HomeAgent

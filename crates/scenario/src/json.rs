@@ -165,6 +165,10 @@ fn node(node: &Node) -> Json {
     if let (Json::Object(entries), Some(prefix)) = (&mut json, node.home_prefix) {
         entries.push(("home_prefix", prefix.to_string().into()));
     }
+    if let (Json::Object(entries), false) = (&mut json, node.addresses.is_empty()) {
+        let addresses = node.addresses.iter().map(|address| Json::from(address.to_string()));
+        entries.push(("addresses", addresses.collect()));
+    }
     json
 }
 

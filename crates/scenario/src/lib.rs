@@ -27,6 +27,7 @@
 //! # Ok::<(), careof_scenario::ScenarioErrors>(())
 //! ```
 
+mod address;
 mod assist;
 mod dhcp;
 mod discovery;

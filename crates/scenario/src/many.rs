@@ -89,6 +89,7 @@ impl Network {
         draft: &LinkDraft<'_>,
         pattern: &str,
         count: usize,
+        care_of: CareOf,
         problems: &mut Problems,
     ) -> Option<()> {
         let stations: Vec<NodeId> = if is_pattern(pattern) {
@@ -108,7 +109,8 @@ impl Network {
             problems.add((origin, &path), quote(pattern), expected, Some(hint));
             return None;
         }
-        for station in &stations {
+        // Over IPv6 they are routers, which advertise a prefix.
+        for station in stations.iter().filter(|_| care_of == CareOf::ForeignAgent) {
             if let Some(node) = self.nodes.get_mut(station.0) {
                 node.role = Role::ForeignAgent;
             }

@@ -107,7 +107,7 @@ pub(crate) fn mobility<'a>(field: &Field<'a>, problems: &mut Problems) -> Option
             problems,
         );
     }
-    let care_of = care_of(&reader, nodes.is_some(), problems);
+    let care_of = care_of(&reader, protocol, nodes.is_some(), problems);
     let path_monitor = reader.get("path_monitor").and_then(|field| field.boolean(problems)).unwrap_or(false);
     let order = links(&reader, "order", problems);
     if order.is_empty() {
@@ -202,22 +202,22 @@ fn word<W: crate::words::Word + Default>(reader: &Reader<'_>, key: &str, problem
     reader.get(key).and_then(|field| field.word(problems)).unwrap_or_default()
 }
 
-fn care_of(reader: &Reader<'_>, many: bool, problems: &mut Problems) -> CareOf {
+fn care_of(reader: &Reader<'_>, protocol: Protocol, many: bool, problems: &mut Problems) -> CareOf {
     let given: Option<CareOf> = reader.get("care_of").and_then(|field| {
         let care_of: CareOf = field.word(problems)?;
-        if many && care_of.is_co_located() {
+        if many && protocol == Protocol::MobileIpv4 && care_of.is_co_located() {
             let hint = "leave `care_of` out, or write \"foreign-agent\"".to_owned();
             field.wrong("with `nodes` the stations are foreign agents", Some(hint), problems);
         }
         Some(care_of)
     });
-    given.unwrap_or(if many { CareOf::ForeignAgent } else { CareOf::default() })
+    let lent = many && protocol == Protocol::MobileIpv4;
+    given.unwrap_or(if lent { CareOf::ForeignAgent } else { CareOf::default() })
 }
 
 /// Refuses keys that say something of the protocol that is not used.
 fn refuse_keys_of_the_other(protocol: Protocol, reader: &Reader<'_>, problems: &mut Problems) {
-    const OF_IPV4: [&str; 14] = [
-        "nodes",
+    const OF_IPV4: [&str; 13] = [
         "care_of",
         "dhcp",
         "encapsulation",

@@ -1,6 +1,6 @@
 //! The scenario as the worlds see it: every default filled in, every name resolved, nothing left to check.
 
-use core::net::Ipv4Addr;
+use core::net::{IpAddr, Ipv4Addr};
 
 use careof_base::{DataRate, Duration};
 
@@ -104,6 +104,8 @@ pub struct Node {
     pub role: Role,
     /// Of a home agent whose home network has no link: that network, where the file says it. Else it is planned.
     pub home_prefix: Option<Prefix>,
+    /// Those of its addresses that the file says, each of a network whose prefix it says, too. The others are planned.
+    pub addresses: Vec<IpAddr>,
 }
 
 /// What a node does beyond forwarding and ending flows.

@@ -1,5 +1,6 @@
 //! `[nodes]` as the file gives it: which node does what.
 
+use crate::address::{AddressDraft, addresses};
 use crate::decode::{Field, Reader, check_name};
 use crate::error::{Origin, Problems};
 use crate::mobility::Reference;
@@ -23,6 +24,7 @@ pub(crate) struct NodeDraft<'a> {
     pub(crate) home_agent: Option<Reference<'a>>,
     pub(crate) start: Option<Reference<'a>>,
     pub(crate) prefix: Option<PrefixDraft>,
+    pub(crate) addresses: Vec<AddressDraft>,
     pub(crate) origin: Origin,
     pub(crate) path: String,
 }
@@ -83,7 +85,16 @@ fn node<'a>(entry: &'a Entry, problems: &mut Problems) -> Option<NodeDraft<'a>> 
     if matches!(entry.node.value, Value::Text(_)) {
         let role: NodeRole = field.word_or_later(&LATER_ROLES, problems)?;
         let role = role.role();
-        return Some(NodeDraft { name, role, home_agent: None, start: None, prefix: None, origin, path });
+        return Some(NodeDraft {
+            name,
+            role,
+            home_agent: None,
+            start: None,
+            prefix: None,
+            addresses: Vec::new(),
+            origin,
+            path,
+        });
     }
     let reader = field.reader(&NODE, problems)?;
     let expected = "a node needs its role: role = \"router\"";
@@ -97,7 +108,8 @@ fn node<'a>(entry: &'a Entry, problems: &mut Problems) -> Option<NodeDraft<'a>> 
         reader.refuse(&["prefix"], reason, problems);
     }
     let prefix = reader.get("prefix").and_then(|field| prefix(&field, problems));
+    let addresses = reader.get("address").map(|field| addresses(&field, problems)).unwrap_or_default();
     let mut reference = |key| reader.get(key).and_then(|field| Reference::read(&field, problems));
     let (home_agent, start) = (reference("home_agent"), reference("start"));
-    Some(NodeDraft { name, role, home_agent, start, prefix, origin, path })
+    Some(NodeDraft { name, role, home_agent, start, prefix, addresses, origin, path })
 }

@@ -35,6 +35,12 @@ impl Prefix {
         }
     }
 
+    /// Whether `address` is in it.
+    #[must_use]
+    pub fn contains(self, address: IpAddr) -> bool {
+        Self::around(address) == self
+    }
+
     const fn version(self) -> IpVersion {
         match self.0 {
             IpAddr::V4(_) => IpVersion::V4,
@@ -43,7 +49,7 @@ impl Prefix {
     }
 
     /// The network that `address` is in.
-    fn around(address: IpAddr) -> Self {
+    pub(crate) fn around(address: IpAddr) -> Self {
         Self(match address {
             IpAddr::V4(address) => Ipv4Addr::from_bits(address.to_bits() & !0xff).into(),
             IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)).into(),

@@ -63,7 +63,8 @@ understood where the file does not give them, as `ethernet-10m`: one called `eth
 A table of such a name without `between` changes the link that is understood: `ethernet = { delay = \"50 ms\" }`.\n\n\
 Many can move: with `nodes = 100` there are `mobile-1` to `mobile-100` instead of `mobile`, and one access link with \
 `between = [\"station-*\", \"mobile-*\"]`, the radio. Each mobile node has a radio of its own, rate and queues included, \
-that hangs on one station at a time. The stations are nodes that other links join to the rest, and foreign agents. Mobile \
+that hangs on one station at a time. The stations are nodes that other links join to the rest, and foreign agents; over IPv6 \
+they are routers, each of which advertises a prefix. Mobile \
 node *i* of *N* begins at station *i*, counted round; `[[handover]]` with `every` sends all of them round the stations.",
     keys: &[
         key(
@@ -76,15 +77,15 @@ node *i* of *N* begins at station *i*, counted round; `[[handover]]` with `every
             "protocol",
             "word",
             "`\"mobile-ipv4\"`",
-            "`\"mobile-ipv4\"` (RFC 5944) or `\"mobile-ipv6\"` (RFC 6275). Over IPv6 one node called `mobile` moves, forms its care-of \
-addresses of what routers advertise (RFC 4862), and of this table `routing`, `leave_room`, `start`, `home`, `lifetime`, \
+            "`\"mobile-ipv4\"` (RFC 5944) or `\"mobile-ipv6\"` (RFC 6275). Over IPv6 a mobile node forms its care-of \
+addresses of what routers advertise (RFC 4862), and of this table `nodes`, `routing`, `leave_room`, `start`, `home`, `lifetime`, \
 `advertisement_interval`, `discovery`, `movement_detection`, `algorithm`, `route_optimization` and `duplicate_address_detection` \
 apply. The node at the far end of each access link is a router that advertises itself there.",
         ),
         key(
             "care_of",
             "word",
-            "`\"co-located\"`; with `nodes` `\"foreign-agent\"`",
+            "`\"co-located\"`; with `nodes` over IPv4 `\"foreign-agent\"`",
             "`\"co-located\"`, `\"dhcp\"` (co-located too, but first to be obtained; see `[mobility.dhcp]`) or \
 `\"foreign-agent\"`; with `nodes` only that.",
         ),

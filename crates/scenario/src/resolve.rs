@@ -1,5 +1,6 @@
 //! From the file to a [`Scenario`]: names looked up, what is understood made explicit, the whole checked.
 
+mod addresses;
 mod flows;
 mod mobility;
 mod nodes;
@@ -110,6 +111,7 @@ pub(crate) fn scenario(
     network.rounds(&rounds, &handovers, mobility.is_some(), problems);
     let surroundings = mobility.as_ref().map(|mobility| Surroundings {
         foreign_agents: network.nodes.iter().any(|node| node.role == Role::ForeignAgent),
+        access_routers: (mobility.protocol == Protocol::MobileIpv6).then(|| network.has_access_router()),
         reverse_tunnels: mobility.routing == Routing::ReverseTunnel,
         one_way: mobility.policy.iter().position(|rule| rule.method != Routing::ReverseTunnel),
         simultaneous_bindings: mobility.simultaneous_bindings,
@@ -120,6 +122,7 @@ pub(crate) fn scenario(
     let mobility = mobility.and_then(|draft| network.mobility(draft, &nodes, &handovers, problems));
     // A handover that could not be read leaves a gap in the chain of links.
     let chain = mobility.as_ref().filter(|_| unread == 0).map(|mobility| mobility.nodes.as_slice());
+    network.give_addresses(&nodes, mobility.as_ref(), ip_version, problems);
     let handovers = network.handovers(handovers, chain, duration, problems);
     let flows = network.flows(flows, problems);
 
@@ -298,7 +301,7 @@ fn network(
             problems.add((origin, "mobility"), "no radio", expected, None);
             return None;
         };
-        network.place_radios(draft, stations, count, problems)?;
+        network.place_radios(draft, stations, count, care_of, problems)?;
     }
     if mobile {
         let places = drafts.iter().map(|draft| (draft.name.to_owned(), draft.ends_place())).collect();
@@ -329,9 +332,15 @@ fn is_waiting(draft: &LinkDraft<'_>, drafts: &[LinkDraft<'_>]) -> bool {
 }
 
 impl Network {
+    /// Whether a mobile node comes to a router that is no home agent.
+    fn has_access_router(&self) -> bool {
+        let mut anchors = self.links.iter().filter(|link| link.access).map(|link| link.ends[0]);
+        anchors.any(|anchor| self.role(anchor) == Role::Host)
+    }
+
     pub(crate) fn add_node(&mut self, name: &str, role: Role) -> NodeId {
         let id = NodeId(self.nodes.len());
-        self.nodes.push(Node { name: name.to_owned(), role, home_prefix: None });
+        self.nodes.push(Node { name: name.to_owned(), role, home_prefix: None, addresses: Vec::new() });
         self.by_name.insert(name.to_owned(), id);
         id
     }

@@ -9,7 +9,7 @@
 //! | rto-reset, `by = "option"` | an option in the next segments from the mobile node (paper 000, section 8.1) with a timeout for the new path: three times the round trip of the registration, RFC 6298's for a first measurement |
 //! | tcp-cm | a datagram to the correspondent's IP layer, over the new path, once the home agent has accepted (paper 002, section 3.1, where it is part of the binding update to the correspondent, the way it prefers); there is one for each correspondent |
 //! | mobile-tcp | an option in the next segments (paper 002, 4.3.4) with what is known of the path |
-//! | ebsn | an ICMP message from the base station (RFC 2757) |
+//! | ebsn | an ICMP message from the base station (RFC 2757): the foreign agent, or over IPv6 the access router, which looks into tunnels |
 //!
 //! All but the first are packets or parts of packets, take their bytes, and may be late or lost.
 //!
@@ -35,13 +35,14 @@ use careof_assist::Exception;
 use careof_base::Instant;
 use careof_link::DropCause;
 use careof_metrics::AssistDeed;
-use careof_mobility::v4::{HandoverEvent, HandoverStyle, InterfaceId, PathProperties};
-use careof_plan::{FlowId, Locator, NodeId, OneWayId, Side, Topology};
+use careof_mobility::{HandoverEvent, HandoverStyle, InterfaceId, PathProperties};
+use careof_plan::{FlowId, Interface, Locator, NodeId, OneWayId, Route, Side, Topology};
 use careof_scenario::{AdvisedBy, Assist, Scenario, Split};
 use careof_tcp::{Advice, Config, NewPath, RtoEstimator, State};
 use careof_trace::AssistRecord;
 use careof_wire::icmp::{IcmpMessage, OtherMessage, QuotedDatagram, quote_segment};
-use careof_wire::{Flags, SackBlocks, Segment, SeqNumber, protocol};
+use careof_wire::icmpv6::{self, Icmpv6Message, QuotedPacket};
+use careof_wire::{Flags, IpHeader, SackBlocks, Segment, SeqNumber, protocol};
 
 use crate::agents::Agent;
 use crate::drop_cause::Cause;
@@ -50,7 +51,7 @@ use crate::handover_option::{HandoverOption, OptionRef, Says};
 use crate::header::Header;
 use crate::packet::{Body, Packet, PacketRef};
 use crate::queue::Slot;
-use crate::simulation::{Component, Simulation};
+use crate::simulation::{Component, Node, Simulation};
 
 /// Segments of a connection that carry the option of a handover.
 const TIMES: u8 = 3;
@@ -60,8 +61,9 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// How long a base station whose link is down does so; our own choice.
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// An ICMP type for experiments (RFC 4727 section 4), and its codes here.
+/// An ICMP type for experiments (RFC 4727 section 4), an informational one of ICMPv6 (RFC 4443 section 2.1), and their codes here.
 const ICMP_EXPERIMENT: u8 = 253;
+const ICMPV6_EXPERIMENT: u8 = 200;
 const BAD_STATE: u8 = 0;
 const END_OF_HANDOVER: u8 = 1;
 
@@ -137,6 +139,8 @@ struct Station {
 /// Data towards a visitor.
 struct Watched {
     header: Header,
+    /// Where the packet itself goes: to the visitor, or over IPv6 to the end of its tunnel.
+    towards: Locator,
     ports: (u16, u16),
     seq: SeqNumber,
     /// End of the data that passed, and what was acknowledged of it.
@@ -185,7 +189,7 @@ impl Simulation {
         }
         for index in 0..self.nodes.len() {
             let id = NodeId(index as u16);
-            if has_stations && matches!(self.node(id).agent, Agent::Foreign(_)) {
+            if has_stations && self.is_base_station(id) {
                 let slot = self.add_component(Component::Station(id));
                 let station = Station { slot, down: BTreeMap::new(), watched: BTreeMap::new() };
                 senders.stations.insert(id.0, station);
@@ -194,18 +198,27 @@ impl Simulation {
         self.senders = Some(Box::new(senders));
     }
 
+    /// Whether mobile nodes come to it: a foreign agent, or over IPv6 an access router.
+    fn is_base_station(&self, id: NodeId) -> bool {
+        match &self.node(id).agent {
+            Agent::Foreign(_) => true,
+            Agent::Ipv6(_) => careof_plan::is_access_router(&self.topology, id),
+            _ => false,
+        }
+    }
+
     /// A phase of a handover of a mobile node: its own senders are told, and those of its peers.
-    pub(crate) fn advise_handover(&mut self, node: NodeId, event: &HandoverEvent) {
+    pub(crate) fn advise_handover<A, C>(&mut self, node: NodeId, event: &HandoverEvent<A, C>) {
         let Some(senders) = &mut self.senders else { return };
-        let (Some(response), Agent::Mobile(mobile)) =
-            (senders.response, &self.nodes[usize::from(node.0)].agent)
+        let agent = &self.nodes[usize::from(node.0)].agent;
+        let (Some(response), Some((registered, active))) = (senders.response, agent.is_registered_by())
         else {
             return;
         };
         let Some(teller) = senders.mobiles.get_mut(&node.0) else { return };
         match *event {
             HandoverEvent::LinkDown { interface } | HandoverEvent::PathSilent { interface, .. }
-                if mobile.active() == Some(interface) =>
+                if active == Some(interface) =>
             {
                 self.leave(node);
             }
@@ -225,13 +238,13 @@ impl Simulation {
             {
                 let is_there = |&(id, side): &(FlowId, Side)| {
                     let peer = self.flows[usize::from(id.0)].ends[side.peer().index()].address;
-                    mobile.delivery(peer.to_ipv4(), None).is_some()
+                    agent.has_way(&self.topology, peer)
                 };
-                if let Some(interface) = mobile.active().filter(|_| mobile.is_registered())
+                if let Some(interface) = active.filter(|_| registered)
                     && teller.ends.first().is_some_and(is_there)
                 {
                     teller.is_away = false;
-                    let path = mobile.path(interface);
+                    let path = agent.path(interface);
                     self.tell_own(node, path);
                 }
             }
@@ -373,9 +386,9 @@ impl Simulation {
         let mut body = Vec::new();
         says.emit(&mut body);
         let rest_of_header = [handover, 0, 0, 0];
-        let message = OtherMessage { kind: ICMP_EXPERIMENT, code: END_OF_HANDOVER, rest_of_header, body };
-        let mut payload = Vec::new();
-        IcmpMessage::Other(message).emit(&mut payload);
+        let message = |kind| OtherMessage { kind, code: END_OF_HANDOVER, rest_of_header, body };
+        let is_ipv6 = matches!(self.node(node).agent, Agent::Ipv6(_));
+        let message = message(if is_ipv6 { ICMPV6_EXPERIMENT } else { ICMP_EXPERIMENT });
         let source = self.own_address(node);
         let mut told = Vec::new();
         for (flow, side) in self.connections_of(node) {
@@ -384,16 +397,25 @@ impl Simulation {
                 continue;
             }
             told.push(destination);
+            let mut payload = Vec::new();
+            if is_ipv6 {
+                let ends = [source, destination].map(|end| self.bytes.address_v6(end));
+                Icmpv6Message::Other(message.clone()).emit(ends[0], ends[1], &mut payload);
+            } else {
+                IcmpMessage::Other(message.clone()).emit(&mut payload);
+            }
             let header = Header {
                 source,
                 destination,
-                protocol: protocol::ICMP,
+                protocol: if is_ipv6 { protocol::ICMPV6 } else { protocol::ICMP },
                 ttl: DEFAULT_TTL,
+                len: self.ip_header_len,
                 identification: self.next_identification(node),
                 payload_len: payload.len() as u16,
+                dont_fragment: is_ipv6,
                 ..Header::default()
             };
-            let body = Body::Message(payload.clone().into());
+            let body = Body::Message(payload.into());
             let packet =
                 self.insert(Packet { id: 0, header, outer: None, body, origin: None, in_fragments: 0 });
             self.trace_message(node, packet, true);
@@ -404,17 +426,46 @@ impl Simulation {
 
     /// An ICMP message that is for senders has reached `node`.
     pub(crate) fn hear_message(&mut self, node: NodeId, header: &Header, message: &OtherMessage) {
-        if self.senders.is_none() || message.kind != ICMP_EXPERIMENT {
+        if message.kind == ICMP_EXPERIMENT {
+            let about = |quoted: &[u8]| {
+                let quoted = QuotedDatagram::parse(quoted).ok()?;
+                Some((quoted.header.source.into(), quoted.ports().map(|ports| ports.source_port)))
+            };
+            self.hear_experiment(node, header, message, about);
+        }
+    }
+
+    /// The same, of an ICMPv6 message.
+    pub(crate) fn hear_icmpv6_message(&mut self, node: NodeId, header: &Header, message: &OtherMessage) {
+        if message.kind == ICMPV6_EXPERIMENT {
+            let plan = self.topology.plan.clone();
+            let about = |quoted: &[u8]| {
+                let quoted = QuotedPacket::parse(quoted).ok()?;
+                Some((plan.locate(quoted.source.into()), quoted.ports().map(|ports| ports.source_port)))
+            };
+            self.hear_experiment(node, header, message, about);
+        }
+    }
+
+    /// What a message of either version says; `about` reads the source of what it quotes, and the port there.
+    fn hear_experiment(
+        &mut self,
+        node: NodeId,
+        header: &Header,
+        message: &OtherMessage,
+        about: impl FnOnce(&[u8]) -> Option<(Locator, Option<u16>)>,
+    ) {
+        if self.senders.is_none() {
             return;
         }
         match message.code {
             BAD_STATE => {
-                let Ok(quoted) = QuotedDatagram::parse(&message.body) else {
+                let Some((source, port)) = about(&message.body) else {
                     self.malformed_messages += 1;
                     return;
                 };
-                if let Some(ports) = quoted.ports()
-                    && let Some((id, side)) = self.sender_of((quoted.header.source.into(), ports.source_port))
+                if let Some(port) = port
+                    && let Some((id, side)) = self.sender_of((source, port))
                     && self.flows[usize::from(id.0)].ends[side.index()].node == node
                 {
                     self.advise(id, side, &[Advice::Rearm]);
@@ -481,21 +532,23 @@ impl Simulation {
         let Packet { header, body: Body::Tcp(segment), origin: Some(origin), .. } = &self.pool[packet] else {
             return;
         };
+        // Over IPv6 it looks into the tunnel, whose end the visitor is.
+        let towards = self.pool[packet].outermost().destination;
         if segment.payload_len > 0
-            && let Agent::Foreign(agent) = &self.nodes[usize::from(node.0)].agent
-            && agent.deliver(header.destination.to_ipv4()).is_some()
+            && visitors_interface(&self.nodes[usize::from(node.0)], &self.topology, towards).is_some()
         {
             let end = origin.seq + i64::from(segment.seq_len());
             let watched =
                 station.watched.entry((origin.flow, origin.sender.index())).or_insert_with(|| Watched {
                     header: *header,
+                    towards,
                     ports: (segment.source_port, segment.destination_port),
                     seq: segment.seq,
                     end,
                     acknowledged: origin.seq,
                 });
             watched.end = watched.end.max(end);
-            (watched.header, watched.seq) = (*header, segment.seq);
+            (watched.header, watched.towards, watched.seq) = (*header, towards, segment.seq);
         }
         if segment.flags.contains(Flags::ACK)
             && let Some(data) = station.watched.get_mut(&(origin.flow, origin.sender.peer().index()))
@@ -538,16 +591,15 @@ impl Simulation {
         let Some(station) = self.senders.as_ref().and_then(|senders| senders.stations.get(&node.0)) else {
             return;
         };
-        let Agent::Foreign(agent) = &self.node(node).agent else { return };
-        let is_behind = |destination| {
-            let interface = agent.deliver(destination);
+        let is_behind = |towards| {
+            let interface = visitors_interface(self.node(node), &self.topology, towards);
             interface
                 .is_some_and(|interface| station.down.get(&interface.0).is_some_and(|&until| until > now))
         };
         let owed: Vec<_> = station
             .watched
             .values()
-            .filter(|data| data.end > data.acknowledged && is_behind(data.header.destination.to_ipv4()))
+            .filter(|data| data.end > data.acknowledged && is_behind(data.towards))
             .map(|data| (data.header, data.ports, data.seq))
             .collect();
         for (header, ports, seq) in owed {
@@ -563,7 +615,10 @@ impl Simulation {
         if !is_station || !matches!(cause, Cause::Link(DropCause::Loss | DropCause::LinkDown)) {
             return;
         }
-        let Packet { header, body: Body::Tcp(segment), outer: None, .. } = &self.pool[packet] else { return };
+        let Packet { header, body: Body::Tcp(segment), outer, .. } = &self.pool[packet] else { return };
+        if outer.is_some() && !header.is_ipv6() {
+            return;
+        }
         let (header, segment) = (*header, *segment);
         let visitor = self.links[way.0 as usize].to;
         if segment.payload_len > 0 && self.is_home_address_of(visitor, header.destination) {
@@ -580,11 +635,33 @@ impl Simulation {
         if self.senders.as_ref().is_some_and(|senders| is_excepted(senders)) {
             return;
         }
-        let body = quote_segment(&quoted.to_ipv4(), ports, seq);
-        let bytes = body.len() as u64 + 8 + 20;
-        let message = OtherMessage { kind: ICMP_EXPERIMENT, code: BAD_STATE, rest_of_header: [0; 4], body };
+        let (kind, body) = match quoted.to_ip(&self.topology.plan) {
+            IpHeader::V4(quoted) => (ICMP_EXPERIMENT, quote_segment(&quoted, ports, seq)),
+            IpHeader::V6(quoted) => (ICMPV6_EXPERIMENT, icmpv6::quote_segment(&quoted, ports, seq)),
+        };
+        let bytes = body.len() as u64 + 8 + u64::from(self.ip_header_len);
+        let message = OtherMessage { kind, code: BAD_STATE, rest_of_header: [0; 4], body };
         self.trace_advice(node, id, "bad-state", 1, bytes);
-        self.send_icmp(node, quoted.source, &IcmpMessage::Other(message));
+        if quoted.is_ipv6() {
+            self.send_icmpv6(node, quoted.source, &Icmpv6Message::Other(message));
+        } else {
+            self.send_icmp(node, quoted.source, &IcmpMessage::Other(message));
+        }
+    }
+}
+
+/// The interface of a base station by which it sends packets on `towards` one of its visitors; `None` for others.
+fn visitors_interface(station: &Node, topology: &Topology, towards: Locator) -> Option<InterfaceId> {
+    match &station.agent {
+        Agent::Foreign(agent) => agent.deliver(towards.to_ipv4()),
+        Agent::Ipv6(_) => {
+            let Route::Via(interface) = station.place.route(towards) else { return None };
+            let is_behind = |link: &Interface| topology.homes.index(link.peer).is_some();
+            let link = station.place.interfaces.get(usize::from(interface.0));
+            // Behind the wired interfaces is the cell.
+            link.is_none_or(is_behind).then_some(InterfaceId(interface.0))
+        }
+        _ => None,
     }
 }
 

@@ -1,16 +1,17 @@
 //! Mobility agents on their nodes: what reaches them, what they send, what they tell.
 
 use core::fmt::Display;
-use core::net::Ipv4Addr;
+use core::net::{IpAddr, Ipv4Addr};
 
-use careof_mobility::HandoverEvent;
 use careof_mobility::path_mtu;
 use careof_mobility::v4::{
     ArpEvent, CorrespondentNode, Event, ForeignAgent, HomeAgent, Input, InterfaceId, MobileNode,
     RegistrationStep, Transmit, TransmitPayload,
 };
+use careof_mobility::{HandoverEvent, PathProperties};
 use careof_plan::{
-    InterfaceIndex, Locator, NodeId, OneWayId, Route, arp_text, binding_text, handover_text, visitor_text,
+    InterfaceIndex, Locator, NodeId, OneWayId, Route, Topology, arp_text, binding_text, handover_text,
+    visitor_text,
 };
 use careof_wire::icmp::{DestinationUnreachable, IcmpMessage, QuotedDatagram, TimeExceeded, UnreachableCode};
 use careof_wire::mip4::{Message, PathProbe, ReceivedData};
@@ -83,6 +84,26 @@ impl Agent {
                 host.mobile().map(|mobile| (mobile.is_registered(), mobile.active_interface()))
             }
             _ => None,
+        }
+    }
+
+    /// The mobile node: what it knows of the path by an interface.
+    pub(crate) fn path(&self, interface: InterfaceId) -> PathProperties {
+        match self {
+            Self::Mobile(mobile) => mobile.path(interface),
+            Self::Ipv6(host) => host.mobile().map(|mobile| mobile.path(interface)).unwrap_or_default(),
+            _ => PathProperties::default(),
+        }
+    }
+
+    /// The mobile node: whether it has a way to a peer.
+    pub(crate) fn has_way(&self, topology: &Topology, peer: Locator) -> bool {
+        match (self, topology.address(peer)) {
+            (Self::Mobile(mobile), IpAddr::V4(peer)) => mobile.delivery(peer, None).is_some(),
+            (Self::Ipv6(host), IpAddr::V6(peer)) => {
+                host.mobile().is_some_and(|mobile| mobile.delivery(peer).is_some())
+            }
+            _ => false,
         }
     }
 

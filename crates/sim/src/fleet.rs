@@ -3,13 +3,13 @@
 use careof_base::Instant;
 use careof_link::Fate;
 use careof_metrics::RoamingMetrics;
-use careof_mobility::v4::{Input, InterfaceId, Notice};
-use careof_plan::{FlowId, Home, InterfaceIndex, NodeId, OneWayId, Topology, down_of};
-use careof_scenario::{Fleet as Plan, LinkId, Round};
+use careof_mobility::{InterfaceId, Notice};
+use careof_plan::{FlowId, Home, InterfaceIndex, Locator, NodeId, OneWayId, Plan, Topology, down_of};
+use careof_scenario::{Fleet as FleetPlan, LinkId, Round};
 
 use crate::agents::Agent;
 use crate::drop_cause::NodeDrop;
-use crate::packet::PacketRef;
+use crate::packet::{Body, PacketRef};
 use crate::queue::Slot;
 use crate::simulation::Simulation;
 
@@ -51,7 +51,7 @@ pub(crate) struct Fleet {
 
 impl Fleet {
     /// All mobile nodes about to arrive at their first stations; `slots` is a timer for each of them.
-    pub(crate) fn new(plan: &Plan, topology: &Topology, home: Home, slots: Vec<Slot>) -> Self {
+    pub(crate) fn new(plan: &FleetPlan, topology: &Topology, home: Home, slots: Vec<Slot>) -> Self {
         let station = |place: usize| {
             let cell = topology.places[place].cell?;
             Some(Station { node: NodeId(place as u16), cell: cell.interface, here: Vec::new() })
@@ -121,6 +121,13 @@ impl Fleet {
         station.is_some_and(|station| station.cell == interface && station.here.is_empty())
     }
 
+    /// The mobile node that a packet in a cell goes to: over IPv4 by its home address, over IPv6 by its care-of address.
+    #[inline]
+    fn mobile_at(&self, destination: Locator) -> Option<usize> {
+        let by_care_of = || destination.station_and_mobile().map(|(_, mobile)| usize::from(mobile));
+        self.home.index_of(destination).or_else(by_care_of)
+    }
+
     /// Whether a mobile node is at the station on `node`.
     fn is_at(&self, mobile: usize, node: NodeId) -> bool {
         let roamer = &self.roamers[mobile];
@@ -166,7 +173,7 @@ impl Simulation {
             self.links[way.0 as usize].link.set_down(now, Fate::Drop, Fate::Drop);
             self.link_timeout(way);
         }
-        self.agent_input(node, Input::LinkDown { interface: RADIO });
+        self.link_changed(node, RADIO, false);
     }
 
     fn arrive_at_station(&mut self, mobile: usize) {
@@ -182,7 +189,10 @@ impl Simulation {
             self.links[way.0 as usize].link.set_up(now);
             self.link_timeout(way);
         }
-        self.agent_input(node, Input::LinkUp { interface: RADIO });
+        self.link_changed(node, RADIO, true);
+        if let Agent::Ipv6(_) = self.node(node).agent {
+            return self.ipv6_switch_to(node, RADIO, Notice::None);
+        }
         if let Agent::Mobile(agent) = &mut self.node_mut(node).agent {
             // The interface is the only one, and it is there.
             let _ = agent.switch_to(now, RADIO, Notice::None);
@@ -194,11 +204,12 @@ impl Simulation {
     #[inline]
     pub(crate) fn transmit_in_cell(&mut self, node: NodeId, packet: PacketRef) {
         let destination = self.pool.hop(packet).destination;
-        if destination.is_group() {
+        let neighbor = if destination.is_group() { self.neighbor_in_cell(packet) } else { None };
+        if destination.is_group() && neighbor.is_none() {
             return self.transmit_to_all(node, packet);
         }
         let Some(fleet) = &self.fleet else { return self.drop_packet(node, packet, NodeDrop::NoRoute) };
-        match fleet.home.index_of(destination) {
+        match neighbor.or_else(|| fleet.mobile_at(destination)) {
             Some(mobile) if fleet.is_at(mobile, node) => {
                 let [down, _] = fleet.ways(mobile);
                 self.transmit_by(node, down, packet);
@@ -206,6 +217,24 @@ impl Simulation {
             Some(_) => self.drop_packet(node, packet, NodeDrop::LeftCell),
             None => self.drop_packet(node, packet, NodeDrop::NoRoute),
         }
+    }
+
+    /// The one mobile node that a neighbor's message is for.
+    fn neighbor_in_cell(&self, packet: PacketRef) -> Option<usize> {
+        let (Body::OnLink(on_link), Plan::Ipv6(plan)) = (&self.pool[packet].body, &self.topology.plan) else {
+            return None;
+        };
+        if on_link.destination.is_multicast() {
+            None
+        } else {
+            plan.mobile_with_identifier(on_link.destination)
+        }
+    }
+
+    /// Whether `interface` of `node` leads to a cell in which nobody is.
+    pub(crate) fn is_empty_cell(&self, node: NodeId, interface: InterfaceId) -> bool {
+        let cell = InterfaceIndex(interface.0);
+        self.fleet.as_ref().is_some_and(|fleet| fleet.is_empty_cell(node, cell))
     }
 
     /// Each mobile node in the cell gets a packet of its own. One to an empty cell has reached everybody there is.
@@ -255,6 +284,12 @@ mod tests {
 
     #[test]
     fn memory_does_not_grow_with_simulated_time() {
+        for protocol in ["mobile-ipv4", "mobile-ipv6"] {
+            memory_does_not_grow(protocol);
+        }
+    }
+
+    fn memory_does_not_grow(protocol: &str) {
         let text = r#"
             duration = "400 s"
             [links]
@@ -270,7 +305,7 @@ mod tests {
             to = "mobile-*"
             tcp = { profile = "newreno", window = "16 KiB" }
         "#;
-        let scenario = Scenario::parse("x.toml", text, &[]).unwrap();
+        let scenario = Scenario::parse("x.toml", text, &[format!("mobility.protocol={protocol}")]).unwrap();
         let mut simulation = Simulation::new(scenario, "x.toml", 0, Observation::default()).unwrap();
         let mut marks = |until| {
             simulation.advance(Instant::from_secs(until)).unwrap();

@@ -430,7 +430,11 @@ impl Simulation {
     pub(crate) fn source_address(&self, node: NodeId, destination: Locator) -> Locator {
         let place = &self.node(node).place;
         match place.route(destination) {
-            Route::Via(interface) => place.interface(interface).address,
+            Route::Via(interface) => match (place.interfaces.get(usize::from(interface.0)), place.cell) {
+                (Some(interface), _) => interface.address,
+                // What is behind the wired interfaces of a station is its cell.
+                (None, cell) => cell.map_or(Locator::NOWHERE, |cell| cell.address),
+            },
             Route::Local => destination,
             Route::Home | Route::Unreachable => {
                 place.interfaces.first().map_or(Locator::NOWHERE, |interface| interface.address)

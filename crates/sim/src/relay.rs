@@ -23,12 +23,14 @@ use careof_scenario::{Assist, AssistPlace, Split};
 use careof_tcp::{Config, Connection, Event as TcpEvent, Role};
 use careof_trace::{AssistRecord, TcpState};
 use careof_wire::icmp::{IcmpMessage, QuotedDatagram, UnreachableCode};
+use careof_wire::icmpv6::{Icmpv6Message, QuotedPacket};
 use careof_wire::ipv4::ecn;
 use careof_wire::{Flags, SeqNumber, protocol};
 
 use crate::agents::Agent;
 use crate::forwarding::DEFAULT_TTL;
 use crate::header::Header;
+use crate::mobile_ipv6::{is_unreachable, mtu_for_segment};
 use crate::packet::{Body, Origin, PacketRef};
 use crate::queue::Slot;
 use crate::simulation::{Component, Simulation};
@@ -124,6 +126,16 @@ impl Relay {
     }
 }
 
+/// What an ICMP error says of a segment.
+enum Said {
+    /// The next hop takes packets of so many bytes.
+    Mtu(u16),
+    /// There is no way for the segment with this sequence number.
+    Unreachable(SeqNumber),
+    /// Nothing that TCP reacts to.
+    Nothing,
+}
+
 /// The relay's TCP: the window is at most what it can hold.
 fn configured(config: &Config, buffer: u64) -> Config {
     let window = config.receive_window.min(u32::try_from(buffer).unwrap_or(u32::MAX));
@@ -139,7 +151,11 @@ impl Simulation {
             Assist::Split(split) if split.at == AssistPlace::HomeAgent => Some(split.clone()),
             _ => None,
         };
-        let is_home_agent = |node: &NodeId| matches!(self.node(*node).agent, Agent::Home(_));
+        let is_home_agent = |node: &NodeId| match &self.node(*node).agent {
+            Agent::Home(_) => true,
+            Agent::Ipv6(host) => host.is_home_agent(),
+            _ => false,
+        };
         let split = self.scenario.assists.iter().find_map(at_the_agent);
         let node = (0..self.nodes.len()).map(|index| NodeId(index as u16)).find(is_home_agent);
         let (Some(split), Some(node)) = (split, node) else { return };
@@ -166,7 +182,9 @@ impl Simulation {
             let role = if facing == Side::Opener { Role::Passive } else { Role::Active };
             let iss = numbers[facing.peer().index()];
             let (local, remote) = (port(id, facing.peer()), port(id, facing));
-            let connection = Connection::new(configured(&tcp.config, split.buffer), role, local, remote, iss);
+            let config = configured(&tcp.config, split.buffer);
+            let config = Config { ip_header_len: self.ip_header_len, ..config };
+            let connection = Connection::new(config, role, local, remote, iss);
             let mut connection =
                 connection.unwrap_or_else(|error| unreachable!("the scenario checked this: {error}"));
             connection.set_auto_read(false);
@@ -453,11 +471,23 @@ impl Simulation {
     fn relay_overhears(&mut self, node: NodeId, packet: PacketRef) -> bool {
         let passing = &self.pool[packet];
         let Body::Message(bytes) = &passing.body else { return false };
-        if passing.header.protocol != protocol::ICMP || passing.header.is_fragment() {
+        let header = passing.header;
+        if header.is_fragment() {
             return false;
         }
         let bytes = bytes.clone();
-        let hears = IcmpMessage::parse(&bytes).is_ok_and(|message| self.relay_hears(node, &message));
+        let hears = match header.protocol {
+            protocol::ICMP => {
+                IcmpMessage::parse(&bytes).is_ok_and(|message| self.relay_hears(node, &message))
+            }
+            protocol::ICMPV6 => {
+                let [source, destination] =
+                    [header.source, header.destination].map(|end| self.bytes.address_v6(end));
+                Icmpv6Message::parse(source, destination, &bytes)
+                    .is_ok_and(|message| self.relay_hears_icmpv6(node, &message))
+            }
+            _ => false,
+        };
         if hears {
             self.consume(packet);
         }
@@ -466,24 +496,48 @@ impl Simulation {
 
     /// An ICMP error is about to leave `node` for an end; whether it is about a segment of a relay, which has heard it then.
     pub(crate) fn relay_hears(&mut self, node: NodeId, message: &IcmpMessage) -> bool {
-        let now = self.now;
         let IcmpMessage::DestinationUnreachable(error) = message else { return false };
         let Ok(quoted) = QuotedDatagram::parse(&error.quoted) else { return false };
         let Some(ports) = quoted.ports() else { return false };
-        let source = (quoted.header.source.into(), ports.source_port);
+        let said = match (error.code, ports.seq) {
+            (UnreachableCode::FragmentationNeeded, _) => Said::Mtu(error.next_hop_mtu),
+            (UnreachableCode::Net | UnreachableCode::Host, Some(seq)) => Said::Unreachable(seq),
+            _ => Said::Nothing,
+        };
+        self.relay_is_told(node, (quoted.header.source.into(), ports.source_port), said)
+    }
+
+    /// The same, of an ICMPv6 error.
+    pub(crate) fn relay_hears_icmpv6(&mut self, node: NodeId, message: &Icmpv6Message) -> bool {
+        let quoted = match message {
+            Icmpv6Message::DestinationUnreachable(error) => &error.quoted,
+            Icmpv6Message::PacketTooBig(error) => &error.quoted,
+            _ => return false,
+        };
+        let Ok(quoted) = QuotedPacket::parse(quoted) else { return false };
+        let Some(ports) = quoted.ports() else { return false };
+        let said = match (message, ports.seq) {
+            (Icmpv6Message::PacketTooBig(error), _) => Said::Mtu(mtu_for_segment(error, &quoted)),
+            (Icmpv6Message::DestinationUnreachable(error), Some(seq)) if is_unreachable(error.code) => {
+                Said::Unreachable(seq)
+            }
+            _ => Said::Nothing,
+        };
+        self.relay_is_told(node, (self.topology.plan.locate(quoted.source.into()), ports.source_port), said)
+    }
+
+    /// An ICMP error is about a segment from this address and port; whether that is a relay's, which has heard it then.
+    fn relay_is_told(&mut self, node: NodeId, source: (Locator, u16), said: Said) -> bool {
+        let now = self.now;
         if !self.is_relays_own(node, source) {
             return false;
         }
         let Some((id, side)) = self.sender_of(source) else { return false };
         let Some(half) = self.half_mut(id, side.peer()) else { return false };
-        match (error.code, ports.seq) {
-            (UnreachableCode::FragmentationNeeded, _) if half.pmtu_discovery => {
-                half.connection.path_mtu_changed(now, error.next_hop_mtu);
-            }
-            (UnreachableCode::Net | UnreachableCode::Host, Some(seq)) => {
-                half.connection.icmp_unreachable(now, seq);
-            }
-            _ => {}
+        match said {
+            Said::Mtu(mtu) if half.pmtu_discovery => half.connection.path_mtu_changed(now, mtu),
+            Said::Unreachable(seq) => half.connection.icmp_unreachable(now, seq),
+            Said::Mtu(_) | Said::Nothing => {}
         }
         self.drive_relay(id);
         true

@@ -3,7 +3,7 @@
 //!
 //! Packets of the flows that arrive at the home agent are taken for its own, by rules and a table with one route (the
 //! kernel's Documentation/networking/tproxy.rst), so no packet filter is needed: the relay listens at the acceptor's
-//! address and port, and speaks to the acceptor from the opener's (`IP_TRANSPARENT`, ip(7)). What it sends itself comes from
+//! address and port, and speaks to the acceptor from the opener's (`IP_TRANSPARENT`, ip(7), over either version). What it sends itself comes from
 //! no interface and goes where packets for that end always go: through the tunnel, or by a link.
 //!
 //! ICMP errors about what it sends go to the end in whose name it was sent, which knows no such segment and passes them over; so
@@ -17,23 +17,23 @@ mod plan;
 #[cfg(test)]
 mod tests;
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::mpsc::Sender;
 
 use careof_lab::{
-    Clock, Error, Host, Netlink, Route, RouteKind, RouteScope, Rule, TcpOption, ensure_congestion_control,
+    Clock, Error, Host, IpVersion, Netlink, Route, RouteKind, RouteScope, Rule, TcpOption,
+    ensure_congestion_control,
 };
 use careof_plan::{NodeId, Side};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::EventFd;
 use nix::sys::socket::{
-    AddressFamily, Backlog, SockFlag, SockType, SockaddrIn, bind, connect, listen, setsockopt, socket,
-    sockopt,
+    Backlog, SockFlag, SockType, SockaddrStorage, bind, connect, listen, setsockopt, socket, sockopt,
 };
 
-use crate::application::{Listener, Signal, Worker, answer};
+use crate::application::{Listener, Signal, Worker, answer, family};
 use crate::report::Report;
 use pair::{News, Pair};
 pub(crate) use plan::Splitter;
@@ -59,7 +59,7 @@ pub(crate) struct HalfTcp {
 pub(crate) struct RelayedFlow {
     pub(crate) flow: usize,
     /// What the ends are known by, opener and acceptor.
-    pub(crate) ends: [SocketAddrV4; 2],
+    pub(crate) ends: [SocketAddr; 2],
     /// The connections with the opener and with the acceptor.
     pub(crate) halves: [HalfTcp; 2],
     /// Bytes of a direction that their buffers hold.
@@ -72,7 +72,7 @@ pub(crate) struct RelayPlan {
     /// Where it is.
     pub(crate) node: NodeId,
     /// The home address, which is one of the ends of every flow.
-    pub(crate) home_address: Ipv4Addr,
+    pub(crate) home_address: IpAddr,
     pub(crate) flows: Vec<RelayedFlow>,
 }
 
@@ -94,7 +94,10 @@ pub(crate) fn start(
     host.run(move || {
         let mut netlink = Netlink::open()?;
         let loopback = netlink.index_of("lo")?;
-        let everything = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+        let everything = match plan.home_address {
+            IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        };
         netlink.set_route(&Route {
             table: Some(TABLE),
             kind: RouteKind::Local,
@@ -132,12 +135,16 @@ impl Teller {
 }
 
 /// What takes packets of a flow in that come by an interface: those of the opener, and those of the acceptor.
-fn rules(flow: &RelayedFlow, home_address: Ipv4Addr, interface: &str) -> [Rule; 2] {
+fn rules(flow: &RelayedFlow, home_address: IpAddr, interface: &str) -> [Rule; 2] {
+    let (version, length) = match home_address {
+        IpAddr::V4(_) => (IpVersion::V4, 32),
+        IpAddr::V6(_) => (IpVersion::V6, 128),
+    };
     Side::BOTH.map(|side| {
         let (sender, receiver) = (flow.ends[side.index()], flow.ends[side.peer().index()]);
-        let port = |end: SocketAddrV4| Some((end.port(), end.port()));
+        let port = |end: SocketAddr| Some((end.port(), end.port()));
         // A host with several addresses may speak from any; the ports are the flow's alone.
-        let home = |end: SocketAddrV4| (*end.ip() == home_address).then_some((home_address.into(), 32));
+        let home = |end: SocketAddr| (end.ip() == home_address).then_some((home_address, length));
         Rule {
             from: home(sender),
             to: home(receiver),
@@ -145,20 +152,21 @@ fn rules(flow: &RelayedFlow, home_address: Ipv4Addr, interface: &str) -> [Rule; 
             protocol: Some(TCP),
             source_port: port(sender),
             destination_port: port(receiver),
-            ..Rule::new(PRIORITY, TABLE)
+            ..Rule::new_for(version, PRIORITY, TABLE)
         }
     })
 }
 
 /// A TCP socket at an address that is another host's.
-fn foreign_socket(at: SocketAddrV4, tcp: &HalfTcp) -> Result<OwnedFd, Error> {
+fn foreign_socket(at: SocketAddr, tcp: &HalfTcp) -> Result<OwnedFd, Error> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
-    let socket = socket(AddressFamily::Inet, SockType::Stream, flags, None).map_err(failed("socket"))?;
+    let socket = socket(family(at.ip()), SockType::Stream, flags, None).map_err(failed("socket"))?;
+    // Sockets of IPv6 have it, too.
     setsockopt(&socket, sockopt::IpTransparent, &true).map_err(failed("setsockopt(IP_TRANSPARENT)"))?;
     setsockopt(&socket, sockopt::ReuseAddr, &true).map_err(failed("setsockopt(SO_REUSEADDR)"))?;
     ensure_congestion_control(&tcp.congestion)?.choose_for(&socket)?;
     tcp.options.iter().try_for_each(|option| option.set(socket.as_fd()))?;
-    bind(socket.as_raw_fd(), &SockaddrIn::from(at)).map_err(failed("bind"))?;
+    bind(socket.as_raw_fd(), &SockaddrStorage::from(at)).map_err(failed("bind"))?;
     Ok(socket)
 }
 
@@ -248,8 +256,7 @@ fn accept(listener: &Listener, flow: &RelayedFlow) -> Result<Option<Pair>, Error
         move |error: std::io::Error| failed(call)(error.raw_os_error().map_or(Errno::EIO, Errno::from_raw))
     };
     let (accepted, from) = match listener.accept() {
-        Ok((accepted, std::net::SocketAddr::V4(from))) => (accepted, from),
-        Ok(_) => return Ok(None),
+        Ok(accepted) => accepted,
         Err(error) if matches!(error.kind(), WouldBlock | ConnectionAborted | Interrupted) => {
             return Ok(None);
         }
@@ -263,7 +270,7 @@ fn accept(listener: &Listener, flow: &RelayedFlow) -> Result<Option<Pair>, Error
         [opener_tcp, acceptor_tcp].map(|tcp| tcp.options.iter().copied().find(is_clamp)),
         flow.buffer,
     );
-    match connect(pair.socket(Side::Acceptor).as_raw_fd(), &SockaddrIn::from(flow.ends[1])) {
+    match connect(pair.socket(Side::Acceptor).as_raw_fd(), &SockaddrStorage::from(flow.ends[1])) {
         Ok(()) | Err(Errno::EINPROGRESS) => {}
         // As if the acceptor had refused.
         Err(_) => pair.reset(),

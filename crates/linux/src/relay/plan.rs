@@ -1,6 +1,6 @@
 //! Which flows are split, and with which TCP.
 
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, SocketAddr};
 
 use careof_assist::Exception;
 use careof_plan::{FlowId, NodeId, Side, Topology, exceptions, flow_key, port};
@@ -22,7 +22,7 @@ pub(crate) struct Splitter<'a> {
     split: &'a Split,
     home_agent: NodeId,
     mobile: NodeId,
-    home_address: Ipv4Addr,
+    home_address: IpAddr,
     exceptions: Vec<Exception>,
 }
 
@@ -40,7 +40,7 @@ impl<'a> Splitter<'a> {
             split,
             home_agent: home.agent,
             mobile: home.first,
-            home_address: home.home_address.to_ipv4(),
+            home_address: topology.address(home.home_address),
             exceptions: exceptions(scenario, topology),
         })
     }
@@ -100,7 +100,7 @@ impl<'a> Splitter<'a> {
             let nodes = self.nodes(flow)?;
             let end = |side: Side| {
                 let address = self.topology.address_of(nodes[side.index()]);
-                SocketAddrV4::new(address.to_ipv4(), port(FlowId(index as u16), side))
+                SocketAddr::new(self.topology.address(address), port(FlowId(index as u16), side))
             };
             let half = |side: Side| {
                 let is_mobile = nodes[side.index()] == self.mobile;

@@ -16,14 +16,23 @@ use super::*;
 #[expect(clippy::disallowed_types, reason = "the real world's sockets")]
 type Stream = std::net::TcpStream;
 
-const OPENER: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 77, 1, 1), 49_152);
-const ACCEPTOR: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 77, 2, 1), 5001);
+/// Opener and acceptor over IPv4.
+const IPV4: [SocketAddr; 2] = [
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 77, 1, 1)), 49_152),
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 77, 2, 1)), 5001),
+];
+/// And over IPv6.
+const IPV6: [SocketAddr; 2] = [
+    SocketAddr::new(IpAddr::V6(Ipv6Addr::new(0xfd77, 0, 0, 1, 0, 0, 0, 1)), 49_152),
+    SocketAddr::new(IpAddr::V6(Ipv6Addr::new(0xfd77, 0, 0, 2, 0, 0, 0, 1)), 5001),
+];
 const BUFFER: u32 = 64 << 10;
 /// Nothing takes as long unless it goes wrong.
 const TOO_LONG: Duration = Duration::from_secs(60);
 
 /// An opener and an acceptor with a relay between.
 struct Bench {
+    ends: [SocketAddr; 2],
     opener: Host,
     acceptor: Host,
     /// Before its host.
@@ -32,58 +41,74 @@ struct Bench {
     reports: Receiver<Report>,
 }
 
-fn bench() -> Option<Bench> {
+fn bench(ends: [SocketAddr; 2]) -> Option<Bench> {
     let realm = realm_or_skip(&[])?;
     let [opener, between, acceptor] = ["opener", "relay", "acceptor"].map(|name| realm.host(name).unwrap());
-    let parameters = ["ip_forward=1", "conf.all.rp_filter=0", "conf.default.rp_filter=0"];
+    let parameters = [
+        "ipv4.ip_forward=1",
+        "ipv4.conf.all.rp_filter=0",
+        "ipv4.conf.default.rp_filter=0",
+        "ipv6.conf.all.forwarding=1",
+        "ipv6.conf.default.accept_dad=0",
+    ];
     between
         .run(move || {
             for (name, value) in parameters.iter().filter_map(|parameter| parameter.split_once('=')) {
-                set_sysctl(&format!("net.ipv4.{name}"), value).unwrap();
+                set_sysctl(&format!("net.{name}"), value).unwrap();
             }
         })
         .unwrap();
-    for (host, end, name) in [(&opener, OPENER, "left"), (&acceptor, ACCEPTOR, "right")] {
-        let [a, b, c, _] = end.ip().octets();
-        let router = IpAddr::from([a, b, c, 2]);
-        let here = InterfaceConfig::new(name, IpAddr::V4(*end.ip()), 24);
-        host.connect(&here, &between, &InterfaceConfig::new(name, router, 24)).unwrap();
+    for (host, end, name) in [(&opener, ends[0], "left"), (&acceptor, ends[1], "right")] {
+        // Beside it in its network.
+        let (router, anywhere, length): (IpAddr, IpAddr, u8) = match end.ip() {
+            IpAddr::V4(end) => {
+                (Ipv4Addr::from_bits(end.to_bits() ^ 3).into(), Ipv4Addr::UNSPECIFIED.into(), 24)
+            }
+            IpAddr::V6(end) => {
+                (Ipv6Addr::from_bits(end.to_bits() ^ 3).into(), Ipv6Addr::UNSPECIFIED.into(), 64)
+            }
+        };
+        if end.is_ipv6() {
+            host.run(|| set_sysctl("net.ipv6.conf.default.accept_dad", "0").unwrap()).unwrap();
+        }
+        let here = InterfaceConfig::new(name, end.ip(), length);
+        host.connect(&here, &between, &InterfaceConfig::new(name, router, length)).unwrap();
         let name = name.to_owned();
         host.run(move || {
             let mut netlink = Netlink::open().unwrap();
             let index = netlink.index_of(&name).unwrap();
-            let route = Route::default_through(index, Ipv4Addr::UNSPECIFIED.into());
+            let route = Route::default_through(index, anywhere);
             netlink.set_route(&Route { via: Some(router), ..route }).unwrap();
         })
         .unwrap();
     }
     let options = vec![TcpOption::ReceiveBuffer(BUFFER / 2), TcpOption::SendBuffer(BUFFER / 2)];
     let half = HalfTcp { options, congestion: "reno".to_owned() };
-    let flow =
-        RelayedFlow { flow: 0, ends: [OPENER, ACCEPTOR], halves: [half.clone(), half], buffer: BUFFER };
-    let plan = RelayPlan { node: NodeId(0), home_address: *OPENER.ip(), flows: vec![flow] };
+    let flow = RelayedFlow { flow: 0, ends, halves: [half.clone(), half], buffer: BUFFER };
+    let plan = RelayPlan { node: NodeId(0), home_address: ends[0].ip(), flows: vec![flow] };
     let (sender, reports) = channel();
     let interfaces = ["left", "right"].map(str::to_owned).to_vec();
     let relay = start(plan, &between, interfaces, Clock::starting_in(Duration::ZERO), sender).unwrap();
-    Some(Bench { opener, acceptor, relay, _between: between, reports })
+    Some(Bench { ends, opener, acceptor, relay, _between: between, reports })
 }
 
 /// A socket at a host's own address, with little room in it.
-fn own_socket(at: SocketAddrV4) -> OwnedFd {
-    let socket = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None).unwrap();
+fn own_socket(at: SocketAddr) -> OwnedFd {
+    let socket = socket(family(at.ip()), SockType::Stream, SockFlag::SOCK_CLOEXEC, None).unwrap();
     setsockopt(&socket, sockopt::ReuseAddr, &true).unwrap();
     for option in [TcpOption::ReceiveBuffer(16 << 10), TcpOption::SendBuffer(16 << 10)] {
         option.set(socket.as_fd()).unwrap();
     }
-    bind(socket.as_raw_fd(), &SockaddrIn::from(at)).unwrap();
+    bind(socket.as_raw_fd(), &SockaddrStorage::from(at)).unwrap();
     socket
 }
 
 impl Bench {
     fn listen(&self) -> Listener {
+        let [_, acceptor] = self.ends;
         self.acceptor
-            .run(|| {
-                let socket = own_socket(ACCEPTOR);
+            .run(move || {
+                let socket = own_socket(acceptor);
                 listen(&socket, Backlog::new(1).unwrap()).unwrap();
                 Listener::from(socket)
             })
@@ -91,9 +116,10 @@ impl Bench {
     }
 
     fn open(&self) -> Stream {
-        let open = || {
-            let socket = own_socket(OPENER);
-            connect(socket.as_raw_fd(), &SockaddrIn::from(ACCEPTOR)).unwrap();
+        let [opener, acceptor] = self.ends;
+        let open = move || {
+            let socket = own_socket(opener);
+            connect(socket.as_raw_fd(), &SockaddrStorage::from(acceptor)).unwrap();
             Stream::from(socket)
         };
         let stream = self.opener.run(open).unwrap();
@@ -107,8 +133,8 @@ impl Bench {
         let opener = self.open();
         let (acceptor, from) = listener.accept().unwrap();
         acceptor.set_read_timeout(Some(TOO_LONG)).unwrap();
-        assert_eq!(from, OPENER.into(), "the relay speaks for the opener");
-        assert_eq!(opener.peer_addr().unwrap(), ACCEPTOR.into(), "and for the acceptor");
+        assert_eq!(from, self.ends[0], "the relay speaks for the opener");
+        assert_eq!(opener.peer_addr().unwrap(), self.ends[1], "and for the acceptor");
         [opener, acceptor]
     }
 
@@ -135,7 +161,10 @@ fn read_to_end(stream: &mut Stream) -> Vec<u8> {
 
 #[test]
 fn a_side_that_has_finished_still_hears_the_other() {
-    let Some(bench) = bench() else { return };
+    [IPV4, IPV6].into_iter().filter_map(bench).for_each(hears_the_other);
+}
+
+fn hears_the_other(bench: Bench) {
     let [mut opener, mut acceptor] = bench.connect();
     let sent: Vec<u8> = (0..300_000_u32).flat_map(u32::to_le_bytes).collect();
     let (to_send, received) = (sent.clone(), channel());
@@ -154,7 +183,10 @@ fn a_side_that_has_finished_still_hears_the_other() {
 
 #[test]
 fn a_connection_that_nobody_accepts_is_reset() {
-    let Some(bench) = bench() else { return };
+    [IPV4, IPV6].into_iter().filter_map(bench).for_each(is_reset);
+}
+
+fn is_reset(bench: Bench) {
     let error = bench.open().read(&mut [0]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ConnectionReset);
     // And the next one is tried again.
@@ -166,7 +198,10 @@ fn a_connection_that_nobody_accepts_is_reset() {
 
 #[test]
 fn a_reset_of_either_end_reaches_the_other() {
-    let Some(bench) = bench() else { return };
+    [IPV4, IPV6].into_iter().filter_map(bench).for_each(resets_both);
+}
+
+fn resets_both(bench: Bench) {
     for whose in [0, 1] {
         let mut ends = bench.connect().map(Some);
         let resets = ends[whose].take().unwrap();
@@ -182,7 +217,10 @@ fn a_reset_of_either_end_reaches_the_other() {
 
 #[test]
 fn a_relay_holds_no_more_than_its_buffer() {
-    let Some(bench) = bench() else { return };
+    [IPV4, IPV6].into_iter().filter_map(bench).for_each(holds_no_more);
+}
+
+fn holds_no_more(bench: Bench) {
     let [mut opener, mut acceptor] = bench.connect();
     opener.set_write_timeout(Some(Duration::from_millis(500))).unwrap();
     let mut sent = 0;

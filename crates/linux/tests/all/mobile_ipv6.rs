@@ -72,6 +72,29 @@ fn connections_survive_a_handover_of_mobile_ipv6_and_every_byte_arrives_in_its_p
 }
 
 #[test]
+fn hosts_have_the_addresses_that_the_file_gives_them() {
+    let nodes = "[nodes]\nhome-agent = { role = \"home-agent\", prefix = \"2001:db8:1::/64\", address = \"2001:db8:1::a:1\" }\n\
+                 mobile = { role = \"mobile\", address = \"2001:db8:1::bee\" }\n\
+                 correspondent = { role = \"correspondent\", address = \"2001:db8:2::5e:1\" }\n[links]\n\
+                 ethernet = { preset = \"ethernet-100m\", prefix = \"2001:db8:2::/64\" }";
+    let text = WALK.replace("[links]", nodes);
+    let times = [("duration", 8, "s"), ("at", 3, "s"), ("interruption", 500, "ms")];
+    let later = |pace| slower(&text, pace, &times);
+    let is_as_planned = |Ran { summary, .. }: &Ran| {
+        let mut flows = summary.handovers.iter().flat_map(|handover| &handover.flows);
+        !summary.handovers.is_empty() && flows.all(|flow| flow.stall == Resumption::Resumed)
+    };
+    let Some(Ran { summary, events, .. }) = paced(later, is_as_planned) else { return };
+    assert!(summary.handovers[0].ready_at.is_some(), "{}", summary_json(&summary));
+    let details = events.by_name("detail").unwrap();
+    let bound = "2001:db8:1::bee at 2001:db8:0:2:0:ff:fe00:202";
+    assert!(
+        (0..events.rows()).any(|row| details.text(row).is_some_and(|text| text.contains(bound))),
+        "{bound}"
+    );
+}
+
+#[test]
 fn with_route_optimisation_packets_pass_the_home_agent_by() {
     let Some(Ran { summary, events, .. }) = walked("route_optimization = true") else { return };
     for message in ["HomeTestInit", "CareOfTestInit", "HomeTest", "CareOfTest"] {

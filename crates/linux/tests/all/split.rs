@@ -96,6 +96,34 @@ fn the_fixed_sender_sees_nothing_of_the_gap_and_every_byte_arrives_in_its_place(
 }
 
 #[test]
+fn over_ipv6_the_relay_speaks_to_both_ends_in_the_name_of_the_other() {
+    let text = |pace| {
+        let flows = [
+            bulk(pace, "download", "correspondent", "mobile"),
+            bulk(pace, "upload", "mobile", "correspondent"),
+        ];
+        scenario(pace, "", &flows.concat()).replace("routing =", "protocol = \"mobile-ipv6\"\nrouting =")
+    };
+    let is_as_planned = |Ran { summary, .. }: &Ran| {
+        is_whole(summary, "download")
+            && is_whole(summary, "upload")
+            && flow(summary, "download").timeouts == 0
+    };
+    let Some(Ran { summary, events, .. }) = paced(text, is_as_planned) else { return };
+    for name in ["download", "upload"] {
+        assert!(segments(&events, name, "home-agent") > 0, "{name} goes on by another connection");
+    }
+    let held = relayed(&events, "hold");
+    assert!(held.iter().max().is_some_and(|most| (1..=BUFFER).contains(most)), "{held:?}");
+    let bytes = i128::from(flow(&summary, "download").bytes_delivered);
+    assert_eq!(relayed(&events, "close"), [bytes, bytes]);
+    let optimised = scenario(1, "", &bulk(1, "download", "correspondent", "mobile"))
+        .replace("routing =", "protocol = \"mobile-ipv6\"\nroute_optimization = true\nrouting =");
+    let said = check(&parsed(&optimised)).unwrap_err().to_string();
+    assert!(said.starts_with("mobility.route_optimization: true") && said.contains("\"split\""), "{said}");
+}
+
+#[test]
 fn an_upload_that_a_gap_cut_reaches_the_fixed_host_whole() {
     let text = |pace| scenario(pace, "", &bulk(pace, "upload", "mobile", "correspondent"));
     // Its own path is the one with the gap.

@@ -42,7 +42,7 @@ keys are listed below: `replay = { age = \"10 s\" }`, or `--set assist.replay.ag
 | `bicast` | Sends by the old path and the new one; of two copies the mobile node drops one. | home agent, mobile node |\n\
 | `snoop` | Repeats lost packets from the base station and hides the loss (RFC 3135). | foreign agent |\n\
 | `ebsn` | Has the sender start its timer anew by an ICMP message for each packet its link lost, and every 100 ms, for up to 5 s, while that is down \
-and data is unacknowledged (RFC 2757). | foreign agent, sender |\n\
+and data is unacknowledged (RFC 2757). | foreign agent, over IPv6 access router; sender |\n\
 | `split` | Makes two connections of one, joined at a relay (I-TCP). | home agent |\n\
 | `m-tcp` | Keeps back the last byte's acknowledgement and closes the window with it (RFC 2757). Behind another foreign agent the sender's next \
 probe opens it. | foreign agent |\n\
@@ -54,7 +54,8 @@ probe opens it. | foreign agent |\n\
 | `black-hole` | Finds a tunnel that swallows large packets where ICMP is filtered, and crosses it in fragments; the summary names every one that was met. | home agent |\n\n\
 `ebsn`, `rto-reset`, `tcp-cm`, `mobile-tcp` and `rto-fast-decrease` need a sender whose TCP knows of them; all others work with any. Of `replay`, `hold-last`, `path-queue`, \
 `buffer-forward`, `bicast` and `snoop`, of `freeze`, `ack-hold` and `m-tcp`, of `snoop`, `split` and `m-tcp`, and of `rto-reset`, `tcp-cm` and `mobile-tcp` \
-one can be used at a time. Nor does `split` go with `ebsn`, `rto-reset`, `tcp-cm` or `mobile-tcp`: the sender that they advise sends to the relay.",
+one can be used at a time. Nor does `split` go with `ebsn`, `rto-reset`, `tcp-cm` or `mobile-tcp`: the sender that they advise sends to the relay. With `route_optimization` packets pass \
+the home agent by, and `split` is refused; `rto-reset`, `tcp-cm`, `mobile-tcp` and `ebsn` work there, too.",
     keys: &[
         key(
             "use",

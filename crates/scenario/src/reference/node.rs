@@ -42,17 +42,22 @@ a node forwards packets and ends flows.",
 link's.",
         ),
         key(
+            "address",
+            "address or array of addresses",
+            "planned",
+            "The node's address in a network whose `prefix` the file gives: on a link that it is an end of, or of a home agent or its mobile node on the \
+home network (that is the home address). Several are of several networks. Over IPv4 hosts are 1 to 253 of a network. A mobile node forms its addresses on the \
+links that it visits over IPv6 itself, and is lent them over IPv4 unless `care_of` is `\"co-located\"`.",
+        ),
+        key(
             "start",
             "link",
             "its first handover's `from`, else its first",
             "Of a mobile node: the access link in use when the run begins.",
         ),
     ],
-    elsewhere: &[
-        (
-            "home",
-            "a mobile node that is at home on a link is the only one: write home = \"LINK\" in [mobility]",
-        ),
-        ("address", "addresses are planned from the links: write `prefix` in the table of a link"),
-    ],
+    elsewhere: &[(
+        "home",
+        "a mobile node that is at home on a link is the only one: write home = \"LINK\" in [mobility]",
+    )],
 };

@@ -173,3 +173,103 @@ fn a_wrong_node_is_refused_where_it_is_wrong() {
     }
     assert!(missed.is_empty(), "{}", missed.join("\n"));
 }
+
+#[test]
+fn an_address_that_a_node_cannot_have_is_refused_with_what_would_be_right() {
+    let with_prefixes = |node: &str, address: &str, more: &str| {
+        let text = SMALL
+            .replace("north = \"home-agent\"", "north = { role = \"home-agent\", prefix = \"192.0.2.0/24\" }")
+            .replace(
+                "between = [\"core\", \"server\"]",
+                "between = [\"core\", \"server\"], prefix = \"203.0.113.0/24\"",
+            )
+            .replace(
+                "one-a = { preset = \"lte\"",
+                "one-a = { preset = \"lte\", prefix = \"198.51.100.0/24\"",
+            );
+        let (old, new) = match node {
+            "server" => (
+                "server = \"correspondent\"",
+                format!("server = {{ role = \"correspondent\", address = {address} }}"),
+            ),
+            "core" => ("core = \"router\"", format!("core = {{ role = \"router\", address = {address} }}")),
+            _ => ("home_agent = \"north\" }", format!("home_agent = \"north\", address = {address} }}")),
+        };
+        assert!(text.contains(old));
+        Scenario::parse(
+            "x.toml",
+            &text.replace(old, &new).replace("[mobility]", &format!("[mobility]\n{more}")),
+            &[],
+        )
+    };
+    let said = |node: &str, address: &str, more: &str| match with_prefixes(node, address, more) {
+        Ok(_) => panic!("{node} may have {address}"),
+        Err(errors) => errors.to_string(),
+    };
+    let accepted = |node: &str, address: &str| with_prefixes(node, address, "").is_ok();
+    assert!(
+        accepted("server", "\"203.0.113.80\"")
+            && accepted("one", "\"192.0.2.2\"")
+            && accepted("core", "\"203.0.113.1\"")
+    );
+    assert!(accepted("one", "[\"192.0.2.2\", \"198.51.100.2\"]"));
+    for (node, address, more, expected) in [
+        ("server", "\"203.0.113\"", "", "it is an address, or an array of them"),
+        ("server", "\"203.0.113.80/24\"", "", "leave the length of the prefix out"),
+        ("server", "\"203.0.113.255\"", "", "the addresses of hosts end with 1 to 253"),
+        ("server", "\"2001:db8:9::1\"", "", "the run is of IPv4"),
+        (
+            "server",
+            "\"192.0.2.5\"",
+            "",
+            "the networks of \"server\" that have a `prefix` are 203.0.113.0/24 (`links.to-server`)",
+        ),
+        ("server", "\"203.0.113.1\"", "", "it is the address of \"core\" there"),
+        ("server", "[\"203.0.113.7\", \"203.0.113.8\"]", "", "\"server\" has one address in 203.0.113.0/24"),
+        ("one", "\"192.0.2.1\"", "", "it is the address of \"north\" there"),
+        ("one", "\"198.51.100.9\"", "care_of = \"dhcp\"", "the mobile node asks for its address there"),
+    ] {
+        let said = said(node, address, more);
+        assert!(said.contains(expected), "{said}");
+        assert!(said.contains("x.toml:") && said.contains(&format!("nodes.{node}.address")), "{said}");
+    }
+    let said = wrong(
+        "two = { role = \"mobile\", home_agent = \"south\" }",
+        "two = { role = \"mobile\", home_agent = \"south\", address = \"192.0.2.9\" }",
+    );
+    assert!(
+        said.contains("none has one") && said.contains("write prefix = \"192.0.2.0/24\" in nodes.south"),
+        "{said}"
+    );
+}
+
+#[test]
+fn two_nodes_with_one_address_are_refused_at_the_second() {
+    let of_both = |prefix: &str, first: &str, second: &str, protocol: &str| {
+        let text = format!(
+            "duration = \"9 s\"\n[nodes]\nha = {{ role = \"home-agent\", prefix = \"{prefix}\" }}\n\
+             a = {{ role = \"mobile\", address = \"{first}\" }}\nb = {{ role = \"mobile\"{second} }}\n[links]\n\
+             one = {{ preset = \"lte\", between = [\"ha\", \"a\"] }}\ntwo = {{ preset = \"lte\", between = [\"ha\", \"b\"] }}\n\
+             [mobility]\nprotocol = \"{protocol}\"\n"
+        );
+        Scenario::parse("x.toml", &text, &[]).err().map(|errors| errors.to_string())
+    };
+    for (prefix, taken, free, planned, protocol) in [
+        ("192.0.2.0/24", "192.0.2.40", "192.0.2.41", "192.0.2.3", "mobile-ipv4"),
+        ("2001:db8:1::/64", "2001:db8:1::4:0", "2001:db8:1::4:1", "2001:db8:1::3", "mobile-ipv6"),
+    ] {
+        let second = |address: &str| format!(", address = \"{address}\"");
+        assert_eq!(of_both(prefix, taken, &second(free), protocol), None);
+        assert_eq!(of_both(prefix, taken, "", protocol), None);
+        let said = of_both(prefix, taken, &second(taken), protocol).unwrap();
+        assert!(said.contains("nodes.b.address") && said.contains("the address of \"a\" there"), "{said}");
+        assert!(!said.contains("nodes.a.address"), "{said}");
+        // What the other one is to have without being given it.
+        let said = of_both(prefix, planned, "", protocol).unwrap();
+        assert!(said.contains("nodes.a.address") && said.contains("the address of \"b\" there"), "{said}");
+    }
+    let visited = "duration = \"9 s\"\n[nodes]\nmobile = { role = \"mobile\", address = \"2001:db8:7::5\" }\n[links]\n\
+                   lte = { preset = \"lte\", prefix = \"2001:db8:7::/64\" }\n[mobility]\nprotocol = \"mobile-ipv6\"\n";
+    let said = Scenario::parse("x.toml", visited, &[]).unwrap_err().to_string();
+    assert!(said.contains("forms its address there itself") && said.contains("x.toml:3"), "{said}");
+}

@@ -19,7 +19,7 @@ use careof_mobility::v6::{
     Transmit, TransmitPayload, Tunnel,
 };
 use careof_mobility::{ConfigError, InterfaceId, Notice};
-use careof_plan::{InterfaceIndex, Ipv6AgentPlan, Locator, NodeId};
+use careof_plan::{Cell, InterfaceIndex, Ipv6AgentPlan, Locator, NodeId};
 use careof_wire::icmpv6::Icmpv6Message;
 use careof_wire::ipv6::is_link_local;
 use careof_wire::protocol;
@@ -32,6 +32,7 @@ use crate::packet::{Body, OnLink, Outer, Packet, PacketRef};
 use crate::passage::{Passage, Wrapping};
 use crate::simulation::Simulation;
 
+pub(crate) use errors::{is_unreachable, mtu_for_segment};
 use neighbors::Neighborhood;
 
 /// What runs of Mobile IPv6 on a node.
@@ -151,12 +152,18 @@ impl Simulation {
         for plan in careof_plan::neighbors(&self.scenario, &self.topology, node) {
             let stream = |what: &str| stream(format!("neighbors.{what}.{name}.{}", plan.interface.0));
             let router = plan.router.map(|config| AdvertisingRouter::new(config, stream("router")));
+            let mut router = router.transpose()?;
             let mut discovery = plan.host.map(|config| NeighborDiscovery::new(config, stream("host")));
             if let (Some(discovery), true) = (&mut discovery, router.is_some()) {
                 discovery.handle_link_up(now);
             }
             let interface = plan.interface;
-            neighborhoods.push(Neighborhood { interface, discovery, router: router.transpose()? });
+            let is_cell = |cell: Cell| cell.interface.0 == interface.0;
+            if let (Some(router), true) = (&mut router, self.node(node).place.cell.is_some_and(is_cell)) {
+                // A station's cell is there, whoever is in it.
+                router.handle_link_up(now);
+            }
+            neighborhoods.push(Neighborhood { interface, discovery, router });
         }
         if matches!(role, Ipv6Role::None) && neighborhoods.is_empty() {
             return Ok(None);
@@ -311,6 +318,9 @@ impl Simulation {
             Event::Handover(event) => {
                 self.handover_event(node, &event);
                 self.assist_handover(node, &event);
+                if self.senders.is_some() {
+                    self.advise_handover(node, &event);
+                }
             }
             Event::Binding(change) => {
                 let text = format!("{} at {} for {}", change.home_address, change.care_of, change.lifetime);
@@ -327,7 +337,7 @@ impl Simulation {
                         self.binding_changed(node, home);
                         self.assist_moved(node, change.home_address.into(), change.path, change.received);
                     }
-                    Ipv6Role::Mobile(mobile) if !mobile.is_registered() => {
+                    Ipv6Role::Mobile(mobile) if self.fleet.is_none() && !mobile.is_registered() => {
                         self.on_path(node, false);
                     }
                     _ => {}
@@ -385,6 +395,7 @@ impl Simulation {
                 }
                 let (source, destination) = (addresses.real_source(), addresses.real_destination());
                 match Icmpv6Message::parse(source, destination, &message) {
+                    Ok(Icmpv6Message::Other(message)) => self.hear_icmpv6_message(node, &header, &message),
                     Ok(message) => self.icmpv6_error(node, &message),
                     Err(_) => self.malformed_messages += 1,
                 }

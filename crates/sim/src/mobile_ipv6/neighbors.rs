@@ -96,6 +96,12 @@ impl Simulation {
         hop_limit: u8,
         on_link: OnLink,
     ) {
+        if !self.is_observed() && on_link.destination.is_multicast() && self.is_empty_cell(node, interface) {
+            // An advertisement that reaches everybody there is: it counts, but nobody will read it.
+            self.pool.skip_id();
+            self.ledger.consumed += 1;
+            return;
+        }
         let header = Header {
             source: Locator::NOWHERE,
             destination: Locator::GROUP,

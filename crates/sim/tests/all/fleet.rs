@@ -149,3 +149,77 @@ fn each_mobile_node_tells_of_its_own_handovers() {
     let (summary, _) = run(&["assist=ebsn"], false);
     assert!(summary.flows.iter().all(|flow| flow.advice_taken > 0), "{:?}", summary.flows);
 }
+
+const OVER_IPV6: &str = "mobility.protocol=mobile-ipv6";
+
+#[test]
+fn over_ipv6_fifty_mobile_nodes_go_round_the_stations_as_over_ipv4() {
+    const FIFTY: [&str; 2] = ["mobility.nodes=50", "links.radio.rate=256 kbit/s"];
+    let roaming = |more: &[&str]| {
+        let (summary, _) = run(&[&FIFTY[..], more].concat(), false);
+        let roaming = summary.roaming.clone().unwrap();
+        assert_eq!((roaming.nodes, roaming.stations, summary.flows.len()), (50, 5, 50));
+        for flow in &summary.flows {
+            assert!(flow.last_delivery.unwrap() > Instant::from_secs(24), "{more:?}: {} stopped", flow.name);
+        }
+        let mobility = summary.mobility.as_ref().unwrap();
+        assert_eq!(mobility.registrations_denied, 0);
+        // Who leaves the first station within the second that full detection takes is not registered there.
+        let registered = mobility.registrations_accepted + roaming.not_ready + 10;
+        assert!(registered >= 50 + roaming.handovers, "{more:?} {roaming:?} {mobility:?}");
+        assert!(summary.packets.dropped.contains_key("left-cell"), "{:?}", summary.packets.dropped);
+        let delivered: u64 = summary.flows.iter().map(|flow| flow.bytes_delivered).sum();
+        (roaming, delivered)
+    };
+    let (ipv4, delivered) = roaming(&["mobility.routing=reverse-tunnel"]);
+    let detection = |how: &str| roaming(&[OVER_IPV6, &format!("mobility.duplicate_address_detection={how}")]);
+    for (how, least) in [("optimistic", 0), ("none", 0), ("full", 1_000)] {
+        let (ipv6, over_ipv6) = detection(how);
+        assert_eq!(ipv6.handovers, ipv4.handovers, "{how}");
+        assert!(ipv6.not_ready <= ipv4.not_ready + 10, "{how}: {ipv6:?} {ipv4:?}");
+        // The gap, two messages by way of the home agent, and with full detection a second that the address waits.
+        assert!(ipv6.interruption_min.unwrap() > Duration::from_millis(120 + least), "{how}: {ipv6:?}");
+        assert!(ipv6.interruption_max.unwrap() < Duration::from_millis(2_500 + least), "{how}: {ipv6:?}");
+        let share = over_ipv6 as f64 / delivered as f64;
+        let limits = if least > 0 { 0.6..1.0 } else { 0.85..1.35 };
+        assert!(limits.contains(&share), "{how}: {over_ipv6} B instead of {delivered} B");
+    }
+}
+
+#[test]
+fn over_ipv6_a_round_is_the_same_run_watched_or_not_and_care_of_addresses_are_those_of_the_cells() {
+    let (blind, _) = run(&[OVER_IPV6], false);
+    let (watched, events) = run(&[OVER_IPV6], true);
+    assert_eq!(summary_json(&blind), summary_json(&watched));
+    let [kinds, details] = ["kind", "detail"].map(|name| events.by_name(name).unwrap());
+    let bound: std::collections::BTreeSet<&str> = (0..events.rows())
+        .filter(|row| kinds.text(*row) == Some("binding"))
+        .filter_map(|row| details.text(row)?.strip_prefix("2001:db8:0:c000::3 at "))
+        .filter_map(|text| text.split(' ').next())
+        .collect();
+    // Eight wired links come before the cells, and one number is that of the home network without a link.
+    let cells = (10..15).map(|cell| format!("2001:db8:0:{cell:x}:0:ff:fec0:3"));
+    assert_eq!(bound.into_iter().map(str::to_owned).collect::<Vec<_>>(), {
+        let mut cells: Vec<String> = cells.collect();
+        cells.sort_unstable();
+        cells
+    });
+}
+
+#[test]
+fn over_ipv6_routes_are_optimised_for_many_and_assists_serve_them() {
+    for more in [
+        &["mobility.route_optimization=true"][..],
+        &["mobility.route_optimization=true", "assist=default"],
+        &["assist=default"],
+        &["assist=split"],
+        &["assist=tcp-cm"],
+        &["assist=ebsn"],
+    ] {
+        let (summary, _) = run(&[&[OVER_IPV6], more].concat(), false);
+        assert!(summary.flows.iter().all(|flow| flow.goodput_bps > 0.2e6), "{more:?}: {:?}", summary.flows);
+        if more == ["assist=ebsn"] || more == ["assist=tcp-cm"] {
+            assert!(summary.flows.iter().all(|flow| flow.advice_taken > 0), "{more:?}: {:?}", summary.flows);
+        }
+    }
+}

@@ -1,5 +1,6 @@
 //! Whole worlds in the simulator.
 
+mod addresses;
 mod assists;
 mod common;
 mod dhcp;

@@ -110,6 +110,71 @@ fn a_download_arrives_whole_across_an_outage_of_which_its_sender_notices_nothing
 }
 
 #[test]
+fn over_ipv6_a_relay_does_what_it_does_over_ipv4() {
+    let variants: [(u64, &[&str]); 3] = [
+        (4 << 20, &["assist.split.buffer=4 MiB"]),
+        (64 << 10, &["assist.split.buffer=64 KiB"]),
+        (4 << 20, &["assist.split.buffer=4 MiB", "assist.split.tcp=reno"]),
+    ];
+    for direction in [&[][..], &UPLOAD] {
+        for (buffer, variant) in variants {
+            let [ipv4, ipv6] = [&[][..], &["mobility.protocol=mobile-ipv6"]].map(|version| {
+                let (summary, events) = traced(&[&[SPLIT, ACROSS], variant, direction, version].concat());
+                let said: Vec<_> = told(&events)
+                    .into_iter()
+                    .filter(|(what, _)| *what != "hold")
+                    .map(|(what, _)| what)
+                    .collect();
+                (summary, most_held(&events), said.join(" "))
+            });
+            let [one, other] = [&ipv4, &ipv6].map(|(summary, ..)| flow(summary));
+            let what = format!("{variant:?} {direction:?}: {one:?} {other:?}");
+            assert!(one.complete && other.complete && other.bytes_delivered == BYTES, "{what}");
+            assert_eq!(ipv4.2, ipv6.2, "{what}");
+            assert_eq!(
+                (one.timeouts, one.unnecessary_retransmissions),
+                (other.timeouts, other.unnecessary_retransmissions),
+                "{what}"
+            );
+            let seconds = |flow: &FlowSummary| flow.last_delivery.unwrap().since_start().as_secs_f64();
+            assert!((0.95..1.1).contains(&(seconds(other) / seconds(one))), "{what}");
+            // It is told in eighths of the buffer.
+            assert!(ipv4.1.abs_diff(ipv6.1) < buffer / 4, "{what}: {} {}", ipv4.1, ipv6.1);
+        }
+    }
+}
+
+#[test]
+fn over_ipv6_segments_too_large_for_the_tunnel_are_the_relays_to_make_smaller() {
+    let large = [SPLIT, "flow.bulk.size=1 MB", "mobility.leave_room=false", "mobility.protocol=mobile-ipv6"];
+    let (summary, events) = traced(&large);
+    let largest = |node: &str| {
+        let rows = rows(&events, "segment-sent", node);
+        let later = rows.iter().skip(rows.len() / 4);
+        later.map(|row| number(&events, "size_bytes", *row)).max().unwrap()
+    };
+    assert_eq!((largest("correspondent"), largest("home-agent")), (1500, 1460));
+    assert!(
+        flow(&summary).complete && summary.packets.dropped["fragmentation-needed"] > 0,
+        "{:?}",
+        summary.packets
+    );
+}
+
+#[test]
+fn a_relay_is_refused_where_packets_pass_it_by() {
+    let overrides =
+        [SPLIT, "mobility.protocol=mobile-ipv6", "mobility.route_optimization=true"].map(str::to_owned);
+    let scenario = Scenario::parse("test.toml", OUTAGE, &overrides).unwrap();
+    let error = Simulation::new(scenario, "test.toml", 0, Observation::default()).err().unwrap();
+    assert!(
+        matches!(&error, WorldError::Unsupported { key, remedy, .. }
+            if key == "mobility.route_optimization" && remedy.contains("\"split\"")),
+        "{error}"
+    );
+}
+
+#[test]
 fn a_sender_without_room_waits_for_the_window_and_needs_no_timer_either() {
     let (summary, events) = traced(&[SPLIT, "assist.split.buffer=64 KiB", ACROSS]);
     let flow = flow(&summary);
