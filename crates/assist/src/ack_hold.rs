@@ -16,43 +16,18 @@
 //! - **Source.** The last byte as a lever: M-TCP (Brown and Singh 1997, as RFC 2757 section 4.10.4 describes it), here without its
 //!   zero window.
 
-use careof_wire::SeqNumber;
-
-use crate::acknowledgement::{Wanted, may_be_edited};
+use crate::acknowledgement::{Wanted, lower, may_be_edited};
 use crate::context::{Context, Passing};
 use crate::flow::Flow;
 use crate::paths::PathEvent;
 use crate::timers::Owner;
-use crate::{Kind, Towards, Verdict, Wake};
+use crate::{Kind, Verdict, Wake};
 
 /// What is remembered of a flow.
 #[derive(Debug, Default)]
 pub(crate) struct State {
     /// An end of the path was announced.
     is_warned: bool,
-    /// The highest acknowledgement that left, towards the mobile node and towards the peer.
-    left: [Option<SeqNumber>; 2],
-}
-
-impl State {
-    const fn left_mut(&mut self, towards: Towards) -> &mut Option<SeqNumber> {
-        match towards {
-            Towards::Mobile => &mut self.left[0],
-            Towards::Peer => &mut self.left[1],
-        }
-    }
-
-    /// Whether what left `towards` an end is less than `una`, which its receiver has said.
-    pub(crate) fn is_behind(&mut self, towards: Towards, una: Option<SeqNumber>) -> bool {
-        let left = *self.left_mut(towards);
-        una.zip(left).is_some_and(|(una, left)| left.is_before(una))
-    }
-}
-
-/// An acknowledgement left.
-pub(crate) fn note_sent(flow: &mut Flow, towards: Towards, ack: SeqNumber) {
-    let left = flow.ack_hold.left_mut(towards);
-    *left = Some(left.map_or(ack, |left| left.later(ack)));
 }
 
 /// A segment passes: its acknowledgement says less.
@@ -62,10 +37,10 @@ pub(crate) fn on_packet(cx: &mut Context<'_>, flow: &mut Flow, passing: &Passing
         return;
     }
     if !may_be_edited(flow, passing) {
-        note_sent(flow, passing.towards, passing.segment.ack);
+        flow.note_ack_left(passing.towards, passing.segment.ack);
         return;
     }
-    let is_on = (config.always || flow.ack_hold.is_warned) && !is_ending(flow);
+    let is_on = (config.always || flow.ack_hold.is_warned) && !flow.is_ending();
     let bytes = if is_on { config.bytes } else { 0 };
     lower(flow, passing, bytes, verdict);
     let timer = Owner::Flow(flow.key);
@@ -74,22 +49,6 @@ pub(crate) fn on_packet(cx: &mut Context<'_>, flow: &mut Flow, passing: &Passing
     } else if passing.seen.acknowledges {
         cx.timers.set(timer, Wake::AckHold, cx.now + config.longest);
     }
-}
-
-/// Lowers the acknowledgement of a segment by up to `bytes`, not below what left before.
-pub(crate) fn lower(flow: &mut Flow, passing: &Passing<'_>, bytes: u32, verdict: &mut Verdict) {
-    let ack = passing.segment.ack;
-    // The first one cannot be lowered: nobody knows what left before.
-    let left = flow.ack_hold.left_mut(passing.towards).unwrap_or(ack);
-    let lowered = ack.minus(bytes).later(left);
-    let lowered = if lowered.is_before(ack) { lowered } else { ack };
-    if lowered != ack {
-        let edit = verdict.edit.get_or_insert_default();
-        edit.ack = Some(lowered);
-        // A report of what came twice (RFC 2883) would lie above the lowered number, and say that something is missing.
-        edit.without_sack |= passing.segment.sack.as_slice().iter().any(|(block, _)| block.is_before(ack));
-    }
-    note_sent(flow, passing.towards, lowered);
 }
 
 /// Something happened to the path.
@@ -123,15 +82,8 @@ pub(crate) fn on_timeout(cx: &mut Context<'_>, flow: &mut Flow, wake: Wake) {
     }
 }
 
-/// Whether a FIN was seen: its sender and receiver are to come to an end by themselves.
-pub(crate) fn is_ending(flow: &Flow) -> bool {
-    [Towards::Mobile, Towards::Peer].into_iter().any(|towards| flow.stream(towards).fin.is_some())
-}
-
-fn is_holding(cx: &Context<'_>, flow: &mut Flow) -> bool {
-    let towards = cx.config.place.keeps();
-    let una = flow.stream(towards.back()).una;
-    flow.ack_hold.is_behind(towards, una)
+fn is_holding(cx: &Context<'_>, flow: &Flow) -> bool {
+    flow.stream(cx.config.place.keeps().back()).holds_ack_back()
 }
 
 fn release(cx: &mut Context<'_>, flow: &mut Flow) {

@@ -22,7 +22,7 @@ use careof_wire::{Flags, IpHeader, SackBlocks, Segment, Timestamps};
 use crate::context::{Context, Passing};
 use crate::flow::{Flow, Phase, SeenAck};
 use crate::standing::Standing;
-use crate::{Action, Kind, Sack, Towards, ack_hold, window_clamp};
+use crate::{Action, Kind, Sack, Towards, Verdict, window_clamp};
 
 /// The congestion bits of the type of service or traffic class: no acknowledgement without data is ECN-capable (RFC 3168 section 6.1.4).
 const ECN: u8 = 0b11;
@@ -91,7 +91,7 @@ impl Wanted {
             cx.outbox.act(Action::Inject { header, segment, towards: self.towards });
         }
         if copies > 0 {
-            ack_hold::note_sent(flow, self.towards, segment.ack);
+            flow.note_ack_left(self.towards, segment.ack);
             cx.counters.acks_injected += u64::from(copies);
             let bytes = u64::from(copies) * u64::from(header.total_len());
             cx.outbox.did(flow.key, self.assist, self.what, copies, bytes);
@@ -152,4 +152,20 @@ pub(crate) fn may_be_edited(flow: &Flow, passing: &Passing<'_>) -> bool {
         && flow.phase == Phase::Open
         && !flow.is_opaque
         && una.is_some_and(|una| passing.segment.ack.is_at_or_before(una))
+}
+
+/// Lowers the acknowledgement of a segment that passes by up to `bytes`, not below what left before.
+pub(crate) fn lower(flow: &mut Flow, passing: &Passing<'_>, bytes: u32, verdict: &mut Verdict) {
+    let ack = passing.segment.ack;
+    // The first one cannot be lowered: nobody knows what left before.
+    let left = flow.stream(passing.towards.back()).ack_left.unwrap_or(ack);
+    let lowered = ack.minus(bytes).later(left);
+    let lowered = if lowered.is_before(ack) { lowered } else { ack };
+    if lowered != ack {
+        let edit = verdict.edit.get_or_insert_default();
+        edit.ack = Some(lowered);
+        // A report of what came twice (RFC 2883) would lie above the lowered number, and say that something is missing.
+        edit.without_sack |= passing.segment.sack.as_slice().iter().any(|(block, _)| block.is_before(ack));
+    }
+    flow.note_ack_left(passing.towards, lowered);
 }

@@ -241,7 +241,6 @@ impl Assistant {
         if let Some((towards, syn)) = syn {
             flow.proof.note(towards, &syn);
             flow.learn_syn(towards, &syn);
-            window_clamp::learn_syn(&mut flow, towards, &syn);
         }
         flow.proof.note(towards, segment);
         self.flows.insert(flow);

@@ -20,8 +20,7 @@ use careof_base::Instant;
 
 use crate::context::Outbox;
 use crate::keeping::{Held, Store};
-use crate::path_queue::LONGEST_OUTAGE;
-use crate::paths::PathEvent;
+use crate::paths::{LONGEST_OUTAGE, PathEvent};
 use crate::{BufferForward, Counters, DropReason, Fate};
 
 /// What waits for the mobile nodes without a path.

@@ -1,6 +1,7 @@
 //! What a mechanism is given to work with.
 
 use alloc::collections::VecDeque;
+use core::time::Duration;
 
 use careof_base::Instant;
 use careof_wire::{IpHeader, Segment};
@@ -12,7 +13,7 @@ use crate::rate_limit::RateLimit;
 use crate::replay::Replays;
 use crate::standing::Standing;
 use crate::timers::Timers;
-use crate::{Action, Config, Counters, DropReason, FlowKey, Kind, PathId, Report, Token, Towards};
+use crate::{Action, Config, Counters, DropReason, FlowKey, Kind, PathId, Place, Report, Token, Towards};
 
 /// The segment that passes.
 #[derive(Clone, Copy, Debug)]
@@ -47,6 +48,18 @@ pub(crate) struct Context<'a> {
 }
 
 impl Context<'_> {
+    /// Round trip between the far end of the path and the peer.
+    pub(crate) fn behind_path(&self, flow: &Flow) -> Option<Duration> {
+        match self.config.place {
+            // What is measured from there to the peer is the way behind the path; a handover does not change it.
+            Place::HomeAgent | Place::ForeignAgent => {
+                let later = flow.stream(Towards::Peer).round_trip;
+                flow.behind_path.into_iter().chain(later).min()
+            }
+            Place::MobileNode => flow.behind_path,
+        }
+    }
+
     /// Whether the sender of a flow may be told something by ICMP, which then counts. What may be made up leaves a quarter of the
     /// ration to the others.
     pub(crate) fn may_tell(&mut self, flow: &Flow) -> bool {

@@ -55,6 +55,13 @@ pub(crate) struct Stream {
     pub(crate) progress_at: Option<Instant>,
     /// Right edge of the receiver's window, the furthest that was seen.
     pub(crate) window_edge: Option<SeqNumber>,
+    /// The right edge that is furthest to the right of what its sender was told from here: by the SYN of its receiver, or by what an
+    /// assist made of a window.
+    pub(crate) told_edge: Option<SeqNumber>,
+    /// The window of its receiver's SYN, which is never scaled.
+    syn_window: Option<u16>,
+    /// The highest acknowledgement of it that left here, where some leave with a lower number than they came with.
+    pub(crate) ack_left: Option<SeqNumber>,
     /// The sequence number behind its FIN.
     pub(crate) fin: Option<SeqNumber>,
     /// The latest time stamp its sender has sent (TSval), as far as it is the highest.
@@ -97,6 +104,8 @@ pub(crate) struct Flow {
     /// Whether both SYNs permit SACK; `None`: they were not seen.
     pub(crate) has_sack: Option<bool>,
     streams: [Stream; 2],
+    /// Round trip between the far end of the path and the peer, as the handshake showed it.
+    pub(crate) behind_path: Option<Duration>,
     /// Messages sent in its name since the last path event.
     pub(crate) unreachables: u32,
     pub(crate) acks_injected: u32,
@@ -151,6 +160,7 @@ impl Flow {
             is_opaque: false,
             has_sack: None,
             streams: [Stream::default(), Stream::default()],
+            behind_path: None,
             unreachables: 0,
             acks_injected: 0,
             ack_hold: ack_hold::State::default(),
@@ -247,6 +257,7 @@ impl Flow {
         let answer = self.stream_mut(towards.back());
         answer.mss = segment.mss;
         answer.offered_scale = Some(segment.window_scale.map(|shift| shift.min(MAX_SCALE)));
+        answer.syn_window = Some(segment.window);
         if !segment.flags.contains(Flags::ACK) {
             return;
         }
@@ -259,6 +270,24 @@ impl Flow {
                 None => None,
             };
         }
+        // Both sides' first bytes are known now, and so is what their windows promised.
+        for (of, first) in [(towards.back(), segment.ack), (towards, segment.seq.plus(1))] {
+            let stream = self.stream_mut(of);
+            if let Some(window) = stream.syn_window {
+                stream.note_told_edge(first.plus(u32::from(window)));
+            }
+        }
+    }
+
+    /// An acknowledgement left `towards` an end.
+    pub(crate) fn note_ack_left(&mut self, towards: Towards, ack: SeqNumber) {
+        let left = &mut self.stream_mut(towards.back()).ack_left;
+        *left = Some(left.map_or(ack, |left| left.later(ack)));
+    }
+
+    /// Whether a FIN was seen: its sender and receiver are to come to an end by themselves.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.streams.iter().any(|stream| stream.fin.is_some())
     }
 
     /// Whether the acknowledgements of the data `towards` an end pass here.
@@ -279,6 +308,16 @@ impl Flow {
 }
 
 impl Stream {
+    /// Its sender is told of a window up to `edge`.
+    pub(crate) fn note_told_edge(&mut self, edge: SeqNumber) {
+        self.told_edge = Some(self.told_edge.map_or(edge, |furthest| furthest.later(edge)));
+    }
+
+    /// Whether the acknowledgements of it that left here say less than its receiver has said.
+    pub(crate) fn holds_ack_back(&self) -> bool {
+        self.una.zip(self.ack_left).is_some_and(|(una, left)| left.is_before(una))
+    }
+
     /// Takes in an acknowledgement of this direction's data. Returns whether it acknowledges something new, and whether it is
     /// a duplicate (RFC 5681 section 2).
     fn learn_ack(&mut self, now: Instant, header: &IpHeader, segment: &Segment) -> (bool, bool) {

@@ -18,8 +18,7 @@
 
 use core::time::Duration;
 
-use crate::ack_hold::{is_ending, lower, note_sent};
-use crate::acknowledgement::{Wanted, Window, may_be_edited};
+use crate::acknowledgement::{Wanted, Window, lower, may_be_edited};
 use crate::context::{Context, Passing};
 use crate::flow::Flow;
 use crate::paths::PathEvent;
@@ -44,14 +43,14 @@ pub(crate) fn on_packet(cx: &mut Context<'_>, flow: &mut Flow, passing: &Passing
     let is_answer = passing.towards == Towards::Peer;
     let Some(silence) = silence.filter(|_| !is_answer || may_be_edited(flow, passing)) else {
         if is_answer {
-            note_sent(flow, Towards::Peer, passing.segment.ack);
+            flow.note_ack_left(Towards::Peer, passing.segment.ack);
         }
         return;
     };
     if is_answer {
         // It has its own window, and so the sender is free again.
         flow.m_tcp.is_closed = false;
-        lower(flow, passing, if is_ending(flow) { 0 } else { 1 }, verdict);
+        lower(flow, passing, if flow.is_ending() { 0 } else { 1 }, verdict);
         watch(cx, flow, silence);
     } else if cx.timers.get(Owner::Flow(flow.key), Wake::Freeze).is_none() && !flow.m_tcp.is_closed {
         watch(cx, flow, silence);
@@ -92,7 +91,7 @@ fn silence(cx: &Context<'_>, flow: &Flow) -> Option<Duration> {
     Some(given.max(stream.round_trip)?.saturating_mul(2).max(LONGEST_DELAY))
 }
 
-fn watch(cx: &mut Context<'_>, flow: &mut Flow, silence: Duration) {
+fn watch(cx: &mut Context<'_>, flow: &Flow, silence: Duration) {
     let timer = Owner::Flow(flow.key);
     if is_owed(flow) || is_holding(flow) {
         cx.timers.set(timer, Wake::Freeze, cx.now + silence);
@@ -106,9 +105,8 @@ fn is_owed(flow: &Flow) -> bool {
     stream.una.zip(stream.next).is_some_and(|(una, next)| una.is_before(next))
 }
 
-fn is_holding(flow: &mut Flow) -> bool {
-    let una = flow.stream(Towards::Mobile).una;
-    flow.ack_hold.is_behind(Towards::Peer, una)
+fn is_holding(flow: &Flow) -> bool {
+    flow.stream(Towards::Mobile).holds_ack_back()
 }
 
 fn close(cx: &mut Context<'_>, flow: &mut Flow) {

@@ -19,18 +19,15 @@
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
 use core::net::IpAddr;
-use core::time::Duration;
 
 use careof_base::{DataRate, Instant, RandomStream};
 use careof_link::{Config as LinkConfig, DropCause, Fate as LinkFate, Framing, Link, Output};
 
 use crate::context::Outbox;
 use crate::keeping::{Held, Store};
-use crate::paths::{self, PathEvent, PathTable, Usable};
+use crate::paths::{self, LONGEST_OUTAGE, PathEvent, PathTable, Usable};
 use crate::{Config, Counters, DropReason, Fate, PathId, PathQueue, Place, QueueAtHandover, Token};
 
-/// What has waited so long nobody waits for any longer; it is the age at which `replay` forgets its copies, too.
-pub(crate) const LONGEST_OUTAGE: Duration = Duration::from_secs(30);
 /// CoDel lets the last full-sized packet be (RFC 8289 section 5.4); this is full size until a larger one comes.
 const COMMON_MTU: u16 = 1500;
 /// Bytes of the tunnel around a packet: IP in IP (RFC 2003), or IPv6 in IPv6 (RFC 2473).

@@ -32,7 +32,7 @@
 use core::time::Duration;
 
 use careof_base::{DataRate, Instant};
-use careof_wire::{Flags, Segment, SeqNumber};
+use careof_wire::{Flags, SeqNumber};
 
 use crate::acknowledgement::{Wanted, may_be_edited};
 use crate::context::{Context, Passing};
@@ -67,8 +67,8 @@ enum Handshake {
     Asked(Instant),
     /// It passed again: whatever comes answers one or the other.
     Unclear,
-    /// The answer came after this, less the round trip of the path where the peer was asked through it.
-    Answered(Duration),
+    /// The answer came.
+    Answered,
 }
 
 /// A segment that is timed.
@@ -79,13 +79,9 @@ struct Probe {
     bits: u64,
 }
 
-/// What was advertised, as far as it left here, to the sender of one direction's data.
+/// What the sender of one direction's data is told of its window.
 #[derive(Clone, Copy, Debug, Default)]
 struct Edge {
-    /// The right edge that is furthest to the right.
-    furthest: Option<SeqNumber>,
-    /// The window of the receiver's SYN, which is never scaled.
-    of_syn: Option<u16>,
     /// The last window was less than the receiver's.
     is_cut: bool,
     /// The flow came to the path in use from a faster one.
@@ -123,9 +119,6 @@ pub(crate) fn on_packet(cx: &Context<'_>, flow: &mut Flow, passing: &Passing<'_>
     if cx.config.window_clamp.is_none() {
         return;
     }
-    if passing.segment.flags.contains(Flags::SYN) {
-        learn_syn(flow, passing.towards, passing.segment);
-    }
     time_handshake(cx, flow, passing);
     if !may_be_edited(flow, passing) {
         return;
@@ -161,8 +154,8 @@ pub(crate) fn open(cx: &mut Context<'_>, flow: &mut Flow) {
         let of = towards.back();
         let stream = flow.stream(of);
         let Some((last, ack)) = stream.last_ack.zip(stream.una) else { continue };
-        let (Edge { furthest: Some(furthest), is_cut: true, .. }, Some(scale)) =
-            (*flow.clamp.edge(of), stream.scale)
+        let (Some(furthest), true, Some(scale)) =
+            (stream.told_edge, flow.clamp.edge(of).is_cut, stream.scale)
         else {
             continue;
         };
@@ -188,9 +181,8 @@ pub(crate) fn advertise(
     };
     let advertised = allowed(cx, flow, of, ack, window);
     let edge = ack.plus(u32::from(advertised) << scale);
-    let state = flow.clamp.edge_mut(of);
-    state.furthest = Some(state.furthest.map_or(edge, |furthest| furthest.later(edge)));
-    state.is_cut = advertised < window;
+    flow.stream_mut(of).note_told_edge(edge);
+    flow.clamp.edge_mut(of).is_cut = advertised < window;
     advertised
 }
 
@@ -198,7 +190,7 @@ pub(crate) fn advertise(
 fn allowed(cx: &Context<'_>, flow: &Flow, of: Towards, ack: SeqNumber, window: u16) -> u16 {
     let Some((scale, limit)) = flow.stream(of).scale.zip(limit(cx, flow, of)) else { return window };
     let edge = ack.plus(limit);
-    let edge = flow.clamp.edge(of).furthest.map_or(edge, |furthest| furthest.later(edge));
+    let edge = flow.stream(of).told_edge.map_or(edge, |furthest| furthest.later(edge));
     let units = edge.bytes_since(ack).div_ceil(1 << scale);
     window.min(u16::try_from(units).unwrap_or(u16::MAX))
 }
@@ -215,7 +207,7 @@ fn limit_of_replay(cx: &Context<'_>, flow: &Flow, of: Towards) -> Option<u32> {
     }
     let behind = match cx.config.place {
         Place::MobileNode => Duration::ZERO,
-        Place::HomeAgent | Place::ForeignAgent => behind(cx, flow)?,
+        Place::HomeAgent | Place::ForeignAgent => cx.behind_path(flow)?,
     };
     let takes = cx.replays.takes(flow.key.mobile, &flow.stream(of).replay.share, behind)?;
     Some(u32::try_from(takes.min(LARGEST_WINDOW)).unwrap_or(u32::MAX))
@@ -243,40 +235,7 @@ fn bytes_in(rate: DataRate, span: Duration) -> u64 {
 fn path(cx: &Context<'_>, flow: &Flow, of: Towards) -> Option<(DataRate, Duration)> {
     let path = cx.paths.properties(flow.key.mobile);
     let given = path.round_trip?.max(flow.clamp.measured.unwrap_or_default());
-    Some((rate(&path, of)?, given.saturating_add(behind(cx, flow)?)))
-}
-
-/// Round trip between the far end of the path and the peer.
-pub(crate) fn behind(cx: &Context<'_>, flow: &Flow) -> Option<Duration> {
-    let handshake = match flow.clamp.handshake {
-        Handshake::Answered(round_trip) => Some(round_trip),
-        _ => None,
-    };
-    match cx.config.place {
-        // What is measured from there to the peer is the way behind the path; a handover does not change it.
-        Place::HomeAgent | Place::ForeignAgent => {
-            let later = flow.stream(Towards::Peer).round_trip;
-            handshake.into_iter().chain(later).min()
-        }
-        Place::MobileNode => handshake,
-    }
-}
-
-/// Takes in what the window of a SYN promises.
-pub(crate) fn learn_syn(flow: &mut Flow, towards: Towards, segment: &Segment) {
-    let of = towards.back();
-    flow.clamp.edge_mut(of).of_syn = Some(segment.window);
-    if !segment.flags.contains(Flags::ACK) {
-        return;
-    }
-    // Both sides' first bytes are known now, and so is what their windows promised.
-    for (of, first) in [(of, segment.ack), (towards, segment.seq.plus(1))] {
-        let edge = flow.clamp.edge_mut(of);
-        if let Some(window) = edge.of_syn {
-            let promised = first.plus(u32::from(window));
-            edge.furthest = Some(edge.furthest.map_or(promised, |furthest| furthest.later(promised)));
-        }
-    }
+    Some((rate(&path, of)?, given.saturating_add(cx.behind_path(flow)?)))
 }
 
 fn time_handshake(cx: &Context<'_>, flow: &mut Flow, passing: &Passing<'_>) {
@@ -289,7 +248,9 @@ fn time_handshake(cx: &Context<'_>, flow: &mut Flow, passing: &Passing<'_>) {
                 Place::MobileNode => cx.paths.properties(flow.key.mobile).round_trip.unwrap_or_default(),
                 Place::HomeAgent | Place::ForeignAgent => Duration::ZERO,
             };
-            *state = Handshake::Answered(whole.saturating_sub(path));
+            *state = Handshake::Answered;
+            // The peer was asked through the path.
+            flow.behind_path = Some(whole.saturating_sub(path));
         }
         Handshake::NotSeen if is_syn_to_peer(passing) => *state = Handshake::Asked(cx.now),
         Handshake::Asked(_) if is_syn_to_peer(passing) => *state = Handshake::Unclear,
@@ -353,7 +314,7 @@ fn measure(cx: &Context<'_>, flow: &mut Flow, passing: &Passing<'_>) {
     {
         flow.clamp.probe = None;
         let behind = match cx.config.place {
-            Place::MobileNode => behind(cx, flow).unwrap_or_default(),
+            Place::MobileNode => cx.behind_path(flow).unwrap_or_default(),
             Place::HomeAgent | Place::ForeignAgent => Duration::ZERO,
         };
         let sample = cx

@@ -30,7 +30,7 @@ use crate::context::Context;
 use crate::flow::Flow;
 use crate::keeping::{Kept, Tally, Whereabouts};
 use crate::paths::PathEvent;
-use crate::{FlowKey, Place, Towards, window_clamp};
+use crate::{FlowKey, Place, Towards};
 
 use super::owed::rate_of;
 use super::path_window::{Arrived, PathWindow, Seen};
@@ -332,7 +332,7 @@ pub(super) fn join(cx: &mut Context<'_>, flow: &mut Flow, rules: &Rules) {
     let path = cx.paths.properties(mobile);
     let towards = cx.config.place.keeps();
     let behind = match cx.config.place {
-        Place::MobileNode => window_clamp::behind(cx, flow).unwrap_or_default(),
+        Place::MobileNode => cx.behind_path(flow).unwrap_or_default(),
         Place::HomeAgent | Place::ForeignAgent => Duration::ZERO,
     };
     let stream = flow.stream_mut(towards);
