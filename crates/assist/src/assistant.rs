@@ -10,7 +10,6 @@ use alloc::vec::Vec;
 use careof_base::Instant;
 use careof_wire::{Flags, IpHeader, ReceivedData, ReceivedFlow, Segment, SeqNumber};
 
-use crate::black_hole::Holes;
 use crate::buffer_forward::Buffers;
 use crate::context::{Context, Outbox, Passing};
 use crate::flow::{Flow, Stall};
@@ -22,6 +21,7 @@ use crate::rate_limit::RateLimit;
 use crate::replay::{Replays, Rules};
 use crate::standing::Standing;
 use crate::timers::{Owner, Timers};
+use crate::tunnels::Tunnels;
 use crate::{
     Action, Config, ConfigError, Counters, DropReason, Fate, FlowKey, FlowStatus, Input, PacketView, PathId,
     Report, Token, Towards, Verdict, Wake, ack_hold, bicast, black_hole, fast_retransmit, freeze, lcd_kick,
@@ -43,6 +43,7 @@ pub struct Assistant {
     store: Store,
     timers: Timers,
     paths: PathTable,
+    tunnels: Tunnels,
     unreachables: RateLimit,
     unproven_unreachables: RateLimit,
     unproven_acks: RateLimit,
@@ -50,7 +51,6 @@ pub struct Assistant {
     replays: Replays,
     queues: PathQueues,
     buffers: Buffers,
-    holes: Holes,
     counters: Counters,
 }
 
@@ -67,6 +67,7 @@ macro_rules! with_flow {
                 unreachables: &mut $self.unreachables,
                 unproven_unreachables: &mut $self.unproven_unreachables,
                 unproven_acks: &mut $self.unproven_acks,
+                tunnels: &mut $self.tunnels,
                 outbox: &mut $self.outbox,
                 replays: &mut $self.replays,
                 counters: &mut $self.counters,
@@ -88,6 +89,7 @@ impl Assistant {
             store: Store::new(config.limits),
             timers: Timers::default(),
             paths: PathTable::new(config.place),
+            tunnels: Tunnels::default(),
             unreachables: RateLimit::new(config.limits.unreachables_per_second),
             unproven_unreachables: RateLimit::new(config.limits.unreachables_per_second.div_ceil(4) * 3),
             unproven_acks: RateLimit::new(config.limits.unproven_acks_per_second),
@@ -95,7 +97,6 @@ impl Assistant {
             replays: Replays::default(),
             queues: PathQueues::default(),
             buffers: Buffers::default(),
-            holes: Holes::default(),
             counters: Counters::default(),
             config,
         })
@@ -189,8 +190,8 @@ impl Assistant {
             window_clamp::on_packet(cx, flow, &passing, &mut verdict);
             lcd_kick::on_packet(cx, flow, &passing);
             replay::on_packet(cx, flow, &passing, &mut verdict);
-            mss_clamp::on_packet(cx, &self.holes, flow, &passing, &mut verdict);
-            black_hole::on_packet(cx, &mut self.holes, flow, &passing, &mut verdict);
+            mss_clamp::on_packet(cx, flow, &passing, &mut verdict);
+            black_hole::on_packet(cx, flow, &passing, &mut verdict);
             debug_assert!(verdict.keep.is_none() || !matches!(verdict.fate, Fate::Hold(_)), "held or kept");
             cx.counters.edits += u64::from(verdict.edit.is_some());
             verdict
@@ -468,7 +469,7 @@ impl Assistant {
     ) -> Option<u16> {
         let place = self.config.place;
         let mobile = if place.enters() == Towards::Mobile { header.destination() } else { header.source() };
-        let assumed = self.holes.assumed(now, place, mobile, path);
+        let assumed = self.tunnels.assumed(now, place, mobile, path);
         assumed.filter(|mtu| header.dont_fragment() && header.total_len().saturating_add(overhead) > *mtu)
     }
 

@@ -29,18 +29,17 @@
 //! - **Risks.** Fragments cost the exit memory, and a lost one the whole datagram. Not more than
 //!   [`crate::Limits::flows`] paths are remembered.
 
-use alloc::collections::BTreeMap;
-use core::net::IpAddr;
 use core::time::Duration;
 
 use careof_base::Instant;
-use careof_mobility::path_mtu::{LEAST, PathMtu, plateau_below};
+use careof_mobility::path_mtu::{LEAST, plateau_below};
 use careof_wire::ipv6::Ipv6Header;
 use careof_wire::{IpHeader, SeqNumber};
 
 use crate::context::{Context, Passing};
 use crate::flow::Flow;
-use crate::{Action, Fate, HoleNews, Kind, PathId, Place, Report, Verdict};
+use crate::tunnels::{Tunnel, tunnel};
+use crate::{Action, Fate, HoleNews, Kind, PathId, Report, Verdict};
 
 /// How often large packets have to fail and fragments to help before a path is taken for a black hole.
 const TRIALS: u32 = 2;
@@ -54,16 +53,6 @@ const LEAST_TIMEOUT: Duration = Duration::from_millis(200);
 /// these: two in slow start, three with appropriate byte counting (RFC 3465), and what a probe adds. Who sends more has heard of them.
 const UNHEARD: u32 = 8;
 
-/// A tunnel: a home agent's leads to a care-of address, whoever is there; others lead one mobile node's packets home.
-type Tunnel = (Option<IpAddr>, PathId);
-
-const fn tunnel(place: Place, mobile: IpAddr, path: PathId) -> Tunnel {
-    match place {
-        Place::HomeAgent => (None, path),
-        Place::ForeignAgent | Place::MobileNode => (Some(mobile), path),
-    }
-}
-
 /// What every path of a version carries in one piece, bytes (RFC 791 section 3.2, RFC 8200 section 5).
 const fn least_mtu(is_ipv6: bool) -> u16 {
     if is_ipv6 { Ipv6Header::MIN_MTU } else { LEAST }
@@ -76,43 +65,6 @@ const fn least_outer(path: PathId, header: &IpHeader) -> u16 {
         PathId::CareOf(address) => address.is_ipv6(),
         PathId::Interface(_) => matches!(header, IpHeader::V6(_)),
     })
-}
-
-/// What is known of a path.
-#[derive(Clone, Copy, Debug, Default)]
-struct Hole {
-    /// The largest outer datagram of late that got through whole, and until when that says anything.
-    proven: PathMtu,
-    /// How often fragments have helped where the whole did not get through.
-    helped: u32,
-    /// The MTU that it is taken to have.
-    assumed: PathMtu,
-    seen: Instant,
-}
-
-/// What is known of all paths.
-#[derive(Debug, Default)]
-pub(crate) struct Holes {
-    by_tunnel: BTreeMap<Tunnel, Hole>,
-}
-
-impl Holes {
-    /// The MTU that a path is taken to have, if it is a black hole for what is larger: bytes of the outer datagram.
-    pub(crate) fn assumed(&self, now: Instant, place: Place, mobile: IpAddr, path: PathId) -> Option<u16> {
-        self.by_tunnel.get(&tunnel(place, mobile, path))?.assumed.get(now)
-    }
-
-    fn entry(&mut self, now: Instant, at: Tunnel, most: usize) -> &mut Hole {
-        if self.by_tunnel.len() >= most
-            && !self.by_tunnel.contains_key(&at)
-            && let Some(oldest) = self.by_tunnel.iter().min_by_key(|(_, hole)| hole.seen).map(|(at, _)| *at)
-        {
-            self.by_tunnel.remove(&oldest);
-        }
-        let hole = self.by_tunnel.entry(at).or_default();
-        hole.seen = now;
-        hole
-    }
 }
 
 /// What is remembered of a flow.
@@ -148,13 +100,7 @@ struct Watched {
 }
 
 /// A segment passes: what is large may be in trouble.
-pub(crate) fn on_packet(
-    cx: &mut Context<'_>,
-    holes: &mut Holes,
-    flow: &mut Flow,
-    passing: &Passing<'_>,
-    verdict: &mut Verdict,
-) {
+pub(crate) fn on_packet(cx: &mut Context<'_>, flow: &mut Flow, passing: &Passing<'_>, verdict: &mut Verdict) {
     let Some(config) = cx.config.black_hole else { return };
     let place = cx.config.place;
     if passing.towards != place.enters() {
@@ -166,7 +112,7 @@ pub(crate) fn on_packet(
             // Eifel detection (RFC 3522): which transmission arrived. Where an older one did, whole, the timeouts were spurious;
             // where fragments of one did before, nothing is said of this one.
             let echo = passing.segment.timestamps.map(|stamps| stamps.echo);
-            let hole = holes.by_tunnel.get(&watched.at);
+            let hole = cx.tunnels.get(&watched.at);
             let is_known = hole.is_some_and(|hole| hole.assumed.get(cx.now).is_some());
             let is_late =
                 echo.zip(watched.stamp).is_some_and(|(echo, stamp)| (echo.wrapping_sub(stamp) as i32) < 0);
@@ -176,7 +122,7 @@ pub(crate) fn on_packet(
                 return;
             }
             let watched = Watched { is_tried: watched.is_tried && is_answer, ..watched };
-            got_through(cx, holes, flow, passing.path, &watched);
+            got_through(cx, flow, passing.path, &watched);
         }
         return;
     }
@@ -206,7 +152,7 @@ pub(crate) fn on_packet(
         flow.black_hole.shortest_timeout = shortest.min(silence).or(silence);
     }
     let is_repetition = passing.seen.is_repetition;
-    let is_known = holes.assumed(cx.now, place, flow.key.mobile, path).is_some();
+    let is_known = cx.tunnels.assumed(cx.now, place, flow.key.mobile, path).is_some();
     let stamp = segment.timestamps.map(|stamps| stamps.value);
     let repeats = match before {
         // It crossed its acknowledgement.
@@ -222,13 +168,13 @@ pub(crate) fn on_packet(
         Some(watched) => {
             // Who repeats one segment over and over, and then sends the next one, has had it acknowledged.
             if watched.is_tried || watched.repeats >= 2 {
-                got_through(cx, holes, flow, Some(path), &watched);
+                got_through(cx, flow, Some(path), &watched);
             }
             Some(0)
         }
         None => Some(u32::from(is_repetition)),
     };
-    let hole = holes.entry(cx.now, at, cx.config.limits.flows);
+    let hole = cx.tunnels.entry(cx.now, at, cx.config.limits.flows);
     if let Some((since, least)) = flow.black_hole.since_help.filter(|(_, least)| !is_back && size >= *least) {
         flow.black_hole.since_help = Some((since + 1, least)).filter(|(since, _)| *since <= UNHEARD);
         if since >= UNHEARD && hole.assumed.latest().is_none() {
@@ -280,15 +226,9 @@ pub(crate) fn on_path(flow: &mut Flow) {
 }
 
 /// The sender goes on behind what is watched.
-fn got_through(
-    cx: &mut Context<'_>,
-    holes: &mut Holes,
-    flow: &mut Flow,
-    path: Option<PathId>,
-    watched: &Watched,
-) {
+fn got_through(cx: &mut Context<'_>, flow: &mut Flow, path: Option<PathId>, watched: &Watched) {
     let Some(config) = cx.config.black_hole else { return };
-    let hole = holes.entry(cx.now, watched.at, cx.config.limits.flows);
+    let hole = cx.tunnels.entry(cx.now, watched.at, cx.config.limits.flows);
     if !watched.is_tried {
         // Whole: of one that was sent several times each may have been the one.
         if hole.proven.get(cx.now).is_none_or(|proven| proven <= watched.size) {

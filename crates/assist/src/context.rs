@@ -13,6 +13,7 @@ use crate::rate_limit::RateLimit;
 use crate::replay::Replays;
 use crate::standing::Standing;
 use crate::timers::Timers;
+use crate::tunnels::Tunnels;
 use crate::{Action, Config, Counters, DropReason, FlowKey, Kind, PathId, Place, Report, Token, Towards};
 
 /// The segment that passes.
@@ -42,6 +43,7 @@ pub(crate) struct Context<'a> {
     pub(crate) unproven_unreachables: &'a mut RateLimit,
     /// Acknowledgements made up of all flows whose ends were not both heard.
     pub(crate) unproven_acks: &'a mut RateLimit,
+    pub(crate) tunnels: &'a mut Tunnels,
     pub(crate) outbox: &'a mut Outbox,
     pub(crate) replays: &'a mut Replays,
     pub(crate) counters: &'a mut Counters,

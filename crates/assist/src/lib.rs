@@ -52,6 +52,7 @@ mod replay;
 mod snoop;
 mod standing;
 mod timers;
+mod tunnels;
 mod window_clamp;
 
 #[cfg(test)]

@@ -12,7 +12,6 @@
 
 use careof_wire::{Flags, IpHeader};
 
-use crate::black_hole::Holes;
 use crate::context::{Context, Passing};
 use crate::flow::Flow;
 use crate::{Kind, Verdict};
@@ -26,13 +25,7 @@ const LEAST_MSS: u16 = 28;
 const LEAST_MSS_OVER_IPV6: u16 = 1_280 - 40 - 40 - 20;
 
 /// A SYN passes.
-pub(crate) fn on_packet(
-    cx: &mut Context<'_>,
-    holes: &Holes,
-    flow: &mut Flow,
-    passing: &Passing<'_>,
-    verdict: &mut Verdict,
-) {
+pub(crate) fn on_packet(cx: &mut Context<'_>, flow: &mut Flow, passing: &Passing<'_>, verdict: &mut Verdict) {
     let Some(config) = cx.config.mss_clamp else { return };
     let segment = passing.segment;
     if !segment.flags.contains(Flags::SYN) || flow.is_opaque {
@@ -40,7 +33,7 @@ pub(crate) fn on_packet(
     }
     let Some(mss) = segment.mss else { return };
     let path = passing.path.or_else(|| cx.paths.present(flow.key.mobile));
-    let assumed = path.and_then(|path| holes.assumed(cx.now, cx.config.place, flow.key.mobile, path));
+    let assumed = path.and_then(|path| cx.tunnels.assumed(cx.now, cx.config.place, flow.key.mobile, path));
     let mtu = assumed.map_or(config.mtu, |assumed| assumed.min(config.mtu));
     let least = match passing.header {
         IpHeader::V4(_) => LEAST_MSS,
