@@ -12,13 +12,14 @@ use careof_wire::{Flags, IpHeader, ReceivedData, ReceivedFlow, Segment, SeqNumbe
 
 use crate::buffer_forward::Buffers;
 use crate::context::{Context, Outbox, Passing};
+use crate::courses::Courses;
 use crate::flow::{Flow, Stall};
 use crate::flow_table::FlowTable;
 use crate::keeping::Store;
 use crate::path_queue::PathQueues;
 use crate::paths::{PathEvent, PathTable};
 use crate::rate_limit::RateLimit;
-use crate::replay::{Replays, Rules};
+use crate::replay::Rules;
 use crate::standing::Standing;
 use crate::timers::{Owner, Timers};
 use crate::tunnels::Tunnels;
@@ -48,7 +49,7 @@ pub struct Assistant {
     unproven_unreachables: RateLimit,
     unproven_acks: RateLimit,
     outbox: Outbox,
-    replays: Replays,
+    courses: Courses,
     queues: PathQueues,
     buffers: Buffers,
     counters: Counters,
@@ -69,7 +70,7 @@ macro_rules! with_flow {
                 unproven_acks: &mut $self.unproven_acks,
                 tunnels: &mut $self.tunnels,
                 outbox: &mut $self.outbox,
-                replays: &mut $self.replays,
+                courses: &mut $self.courses,
                 counters: &mut $self.counters,
             };
             $body
@@ -94,7 +95,7 @@ impl Assistant {
             unproven_unreachables: RateLimit::new(config.limits.unreachables_per_second.div_ceil(4) * 3),
             unproven_acks: RateLimit::new(config.limits.unproven_acks_per_second),
             outbox: Outbox::default(),
-            replays: Replays::default(),
+            courses: Courses::default(),
             queues: PathQueues::default(),
             buffers: Buffers::default(),
             counters: Counters::default(),
@@ -267,8 +268,9 @@ impl Assistant {
     fn forget(&mut self, key: &FlowKey) {
         let Some(mut flow) = self.flows.remove(key) else { return };
         let is_lost = self.paths.lost_since(key.mobile).is_some();
-        self.replays.leave(&mut flow, self.config.place.keeps());
-        replay::let_go(&mut self.outbox, &mut flow, self.config.place.keeps(), is_lost);
+        let stored = flow.stream_mut(self.config.place.keeps());
+        self.courses.leave(key, &mut stored.share);
+        self.outbox.empty(&mut stored.kept, is_lost);
         self.timers.forget(Owner::Flow(*key));
         self.outbox.report(Report::Forgotten { flow: *key, phase: flow.phase });
         self.forget_if_gone(key.mobile);
@@ -323,7 +325,9 @@ impl Assistant {
                 self.timers.stop(Owner::Mobile(mobile), Wake::FalseAlarm);
             }
         }
-        self.replays.on_path(mobile, event);
+        if matches!(event, PathEvent::Lost | PathEvent::Usable(_)) {
+            self.courses.end(mobile);
+        }
         self.queues.on_path(now, &self.config, mobile, event, &mut self.outbox);
         if let Some(config) = &self.config.buffer_forward {
             self.buffers.on_path(now, config, mobile, event, &mut self.outbox);
@@ -345,18 +349,18 @@ impl Assistant {
 
     /// Goes on with a replay: what may be sent now, and when to look again.
     fn release(&mut self, now: Instant, mobile: IpAddr) {
-        if !self.replays.is_running(mobile) {
+        if !self.courses.is_running(mobile) {
             return;
         }
         let Some(rules) = Rules::of(&self.config) else { return };
-        while let Some((key, room)) = self.replays.over_bound(mobile, &rules)
+        while let Some((key, room)) = self.courses.over_bound(mobile, rules.longest_wait())
             && with_flow!(self, now, &key, |cx, flow| replay::give_up_newest(cx, flow, room)) == Some(true)
         {
         }
-        while let Some(key) = self.replays.next_flow(now, mobile)
+        while let Some(key) = self.courses.next_flow(now, mobile)
             && with_flow!(self, now, &key, |cx, flow| replay::take_turn(cx, flow)).is_some()
         {}
-        match self.replays.wake_at(mobile) {
+        match self.courses.wake_at(mobile) {
             Some(at) => self.timers.set(Owner::Mobile(mobile), Wake::Release, at),
             None => self.timers.stop(Owner::Mobile(mobile), Wake::Release),
         }
@@ -391,8 +395,9 @@ impl Assistant {
                 if flow.stream(keeps).kept.is_empty() || !is_wanted(standing, key.mobile, is_last, &stored) {
                     continue;
                 }
-                self.replays.leave(flow, keeps);
-                let (gone, gone_bytes) = replay::let_go(&mut self.outbox, flow, keeps, is_lost);
+                let stream = flow.stream_mut(keeps);
+                self.courses.leave(&key, &mut stream.share);
+                let (gone, gone_bytes) = self.outbox.empty(&mut stream.kept, is_lost);
                 self.counters.evicted += gone as u64;
                 packets = packets.saturating_sub(gone);
                 bytes = bytes.saturating_sub(gone_bytes);

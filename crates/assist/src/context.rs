@@ -6,11 +6,11 @@ use core::time::Duration;
 use careof_base::Instant;
 use careof_wire::{IpHeader, Segment};
 
+use crate::courses::Courses;
 use crate::flow::{Flow, Seen};
-use crate::keeping::{Held, Kept, Store};
+use crate::keeping::{Held, Kept, Queue, Store, Whereabouts};
 use crate::paths::PathTable;
 use crate::rate_limit::RateLimit;
-use crate::replay::Replays;
 use crate::standing::Standing;
 use crate::timers::Timers;
 use crate::tunnels::Tunnels;
@@ -45,7 +45,7 @@ pub(crate) struct Context<'a> {
     pub(crate) unproven_acks: &'a mut RateLimit,
     pub(crate) tunnels: &'a mut Tunnels,
     pub(crate) outbox: &'a mut Outbox,
-    pub(crate) replays: &'a mut Replays,
+    pub(crate) courses: &'a mut Courses,
     pub(crate) counters: &'a mut Counters,
 }
 
@@ -102,6 +102,26 @@ impl Outbox {
     pub(crate) fn discard(&mut self, kept: &Kept, dropped: Option<DropReason>) {
         let action = Action::Discard { token: kept.token, dropped };
         self.actions.push_back((action, Some((kept.token, kept.size))));
+    }
+
+    /// Does away with a stored packet, for a reason if it has never gone on.
+    pub(crate) fn drop_kept(&mut self, kept: &Kept, reason: DropReason) {
+        let is_held = kept.whereabouts == Whereabouts::Here;
+        self.discard(kept, is_held.then_some(reason));
+    }
+
+    /// All that is stored makes room: what waits goes on if there is a path, copies are dropped. Returns how many packets and
+    /// bytes it was.
+    pub(crate) fn empty(&mut self, kept: &mut Queue, path_is_lost: bool) -> (usize, u64) {
+        let load = (kept.len(), kept.bytes());
+        while let Some(packet) = kept.pop_oldest() {
+            if packet.waits() && !path_is_lost {
+                self.release(&packet, None);
+            } else {
+                self.drop_kept(&packet, DropReason::QueueFull);
+            }
+        }
+        load
     }
 
     /// Sends a packet on that was held.

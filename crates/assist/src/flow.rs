@@ -5,6 +5,7 @@ use core::time::Duration;
 use careof_base::Instant;
 use careof_wire::{Flags, IpHeader, Segment, SeqNumber};
 
+use crate::courses::Share;
 use crate::keeping::Queue;
 use crate::standing::Proof;
 use crate::{
@@ -72,6 +73,8 @@ pub(crate) struct Stream {
     pub(crate) round_trip: Option<Duration>,
     /// Stored packets.
     pub(crate) kept: Queue,
+    /// What of them takes part in a replay.
+    pub(crate) share: Share,
     /// What becomes of them at a handover.
     pub(crate) replay: replay::State,
 }

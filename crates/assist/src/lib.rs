@@ -33,6 +33,7 @@ mod buffer_forward;
 mod config;
 mod context;
 mod counters;
+mod courses;
 mod fast_retransmit;
 mod flow;
 mod flow_key;

@@ -209,7 +209,7 @@ fn limit_of_replay(cx: &Context<'_>, flow: &Flow, of: Towards) -> Option<u32> {
         Place::MobileNode => Duration::ZERO,
         Place::HomeAgent | Place::ForeignAgent => cx.behind_path(flow)?,
     };
-    let takes = cx.replays.takes(flow.key.mobile, &flow.stream(of).replay.share, behind)?;
+    let takes = cx.courses.takes(flow.key.mobile, &flow.stream(of).share, behind)?;
     Some(u32::try_from(takes.min(LARGEST_WINDOW)).unwrap_or(u32::MAX))
 }
 

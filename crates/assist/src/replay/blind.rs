@@ -68,7 +68,7 @@ pub(super) fn prune(cx: &mut Context<'_>, stream: &mut Stream) {
     let (outbox, counters, now) = (&mut *cx.outbox, &mut *cx.counters, cx.now);
     let mut drop = |kept: crate::keeping::Kept| {
         counters.acknowledged += 1;
-        super::discard(outbox, &kept, DropReason::DeliveredAlready);
+        outbox.drop_kept(&kept, DropReason::DeliveredAlready);
     };
     if let Some(una) = stream.replay.repeated {
         stream.kept.retain(

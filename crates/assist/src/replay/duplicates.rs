@@ -27,12 +27,12 @@ use careof_base::Instant;
 use careof_wire::{Segment, SeqNumber};
 
 use crate::context::{Context, Passing};
+use crate::courses::Arrived;
 use crate::flow::{Flow, Stream};
 use crate::keeping::{Kept, Sent};
 use crate::timers::Owner;
 use crate::{DropReason, PathId, Wake};
 
-use super::path_window::Arrived;
 use super::{LEAST_TIMEOUT, Rules, blind, owed, release};
 
 /// Duplicate acknowledgements that say that a segment is lost (RFC 5681 section 3.2).

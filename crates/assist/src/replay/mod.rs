@@ -33,7 +33,6 @@
 pub(crate) mod blind;
 pub(crate) mod duplicates;
 pub(crate) mod owed;
-mod path_window;
 pub(crate) mod release;
 
 use core::time::Duration;
@@ -43,15 +42,16 @@ use careof_wire::ReceivedFlow;
 use careof_wire::SeqNumber;
 
 use crate::acknowledgement::Wanted;
-use crate::context::{Context, Outbox, Passing};
+use crate::context::{Context, Passing};
+use crate::courses::Arrived;
 use crate::flow::{Flow, Stream};
 use crate::keeping::{Kept, Sent, Whereabouts};
 use crate::meter::Meter;
 use crate::paths::PathEvent;
 use crate::timers::Owner;
-use crate::{Config, DropReason, Fate, Kind, Place, Replay, Rest, Towards, Verdict, Wake, Which};
+use crate::{Config, DropReason, Fate, Kind, Place, Replay, Rest, Verdict, Wake, Which};
 
-pub(crate) use release::{Replays, take_turn};
+pub(crate) use release::take_turn;
 
 /// A receiver may delay an acknowledgement so long (Linux: 40 ms; RFC 9293 section 3.8.6.3 allows 500 ms).
 const DELAYED_ACK: Duration = Duration::from_millis(40);
@@ -88,7 +88,7 @@ impl Rules {
     }
 
     /// How long packets may wait for the path; `None`: only what the path holds may.
-    fn longest_wait(&self) -> Option<Duration> {
+    pub(crate) fn longest_wait(&self) -> Option<Duration> {
         (self.replay.rest != Rest::Drop).then_some(self.replay.wait)
     }
 }
@@ -98,12 +98,11 @@ impl Rules {
 pub(crate) struct State {
     meter: Meter,
     /// What has arrived of what was released since the course of the replay was last told.
-    arrived: Option<path_window::Arrived>,
+    arrived: Option<Arrived>,
     /// Something released was lost since the course of the replay was last told.
     saw_loss: bool,
     /// The old path was left and may still deliver what it has.
     patience: Option<owed::Patience>,
-    pub(crate) share: release::Share,
     /// Packets and bytes released since the replay began.
     released: (u32, u64),
     last_release: Option<Instant>,
@@ -161,7 +160,7 @@ pub(crate) fn on_packet(cx: &mut Context<'_>, flow: &mut Flow, passing: &Passing
 /// A segment that may acknowledge something of what is kept.
 fn on_answered(cx: &mut Context<'_>, flow: &mut Flow, rules: &Rules, passing: &Passing<'_>) {
     learn_from_answer(cx, flow, passing);
-    if flow.stream(passing.towards.back()).kept.has_waiting() && !cx.replays.is_running(flow.key.mobile) {
+    if flow.stream(passing.towards.back()).kept.has_waiting() && !cx.courses.is_running(flow.key.mobile) {
         release::join(cx, flow, rules);
     }
 }
@@ -188,9 +187,9 @@ fn learn_from_answer(cx: &mut Context<'_>, flow: &mut Flow, passing: &Passing<'_
         counters.acknowledged += 1;
         bytes += u64::from(kept.size);
         if !kept.is_sacked {
-            path_window::Arrived::add(arrived, &kept, left_is_lost, (true, echo));
+            Arrived::add(arrived, &kept, left_is_lost, (true, echo));
         }
-        discard(outbox, &kept, DropReason::DeliveredAlready);
+        outbox.drop_kept(&kept, DropReason::DeliveredAlready);
     });
     stream.replay.meter.add(cx.now, bytes, stream.round_trip);
     duplicates::learn_of_holes(cx.now, stream, passing);
@@ -242,7 +241,7 @@ fn keep(cx: &mut Context<'_>, flow: &mut Flow, rules: &Rules, passing: &Passing<
     let size = passing.header.total_len();
     let key = flow.key;
     let stream = flow.stream_mut(passing.towards);
-    let lingers = cx.replays.lingers(cx.now, key.mobile, &stream.replay.share);
+    let lingers = cx.courses.lingers(cx.now, key.mobile, &stream.share);
     let waits = lingers || stream.kept.has_waiting();
     let is_full = |stream: &Stream| {
         stream.kept.len() >= rules.replay.packets
@@ -256,7 +255,7 @@ fn keep(cx: &mut Context<'_>, flow: &mut Flow, rules: &Rules, passing: &Passing<
         cx.counters.evicted += 1;
         cx.outbox.discard(&oldest, None);
     }
-    let has_room = !is_full(stream) && (!waits || cx.replays.has_room(&key, size, rules));
+    let has_room = !is_full(stream) && (!waits || cx.courses.has_room(&key, size, rules.longest_wait()));
     let Some(token) = has_room.then(|| cx.store.take(size)).flatten() else {
         if waits {
             // In front of what waits it must not go.
@@ -281,7 +280,7 @@ fn keep(cx: &mut Context<'_>, flow: &mut Flow, rules: &Rules, passing: &Passing<
         stream.replay.is_aging = true;
         cx.timers.set(Owner::Flow(key), Wake::Age, cx.now + rules.replay.age);
     }
-    if lingers && whereabouts == Whereabouts::Here && !cx.replays.has_turn(&key) {
+    if lingers && whereabouts == Whereabouts::Here && !cx.courses.has_turn(&key) {
         release::join(cx, flow, rules);
     }
 }
@@ -321,7 +320,7 @@ pub(crate) fn on_received(cx: &mut Context<'_>, flow: &mut Flow, told: &Received
     let (outbox, counters) = (&mut *cx.outbox, &mut *cx.counters);
     stream.kept.acknowledge(ack, |kept| {
         counters.acknowledged += 1;
-        discard(outbox, &kept, DropReason::DeliveredAlready);
+        outbox.drop_kept(&kept, DropReason::DeliveredAlready);
     });
     release::settle(cx, flow);
 }
@@ -354,14 +353,14 @@ pub(crate) fn on_timeout(cx: &mut Context<'_>, flow: &mut Flow, wake: Wake) {
 /// Gives up what is older than it may be. What waits in a replay that runs has a bound of its own.
 fn age(cx: &mut Context<'_>, flow: &mut Flow, rules: &Rules) {
     let key = flow.key;
-    let waits_long = !cx.replays.is_running(key.mobile);
+    let waits_long = !cx.courses.is_running(key.mobile);
     let stream = flow.stream_mut(cx.config.place.keeps());
     let (age, now) = (rules.replay.age, cx.now);
     let is_young = |kept: &Kept| kept.at + age > now || (kept.waits() && !waits_long);
     let (outbox, counters) = (&mut *cx.outbox, &mut *cx.counters);
     stream.kept.retain(is_young, |kept| {
         counters.aged += 1;
-        discard(outbox, &kept, DropReason::TooOld);
+        outbox.drop_kept(&kept, DropReason::TooOld);
     });
     let oldest = stream.kept.iter().map(|kept| kept.at).min();
     stream.replay.is_aging = oldest.is_some();
@@ -370,12 +369,6 @@ fn age(cx: &mut Context<'_>, flow: &mut Flow, rules: &Rules) {
         let at = (oldest + age).max(now + (age / 16).max(Duration::from_millis(1)));
         cx.timers.set(Owner::Flow(key), Wake::Age, at);
     }
-}
-
-/// Does away with a packet, for a reason if it has never gone on.
-fn discard(outbox: &mut Outbox, kept: &Kept, reason: DropReason) {
-    let is_held = kept.whereabouts == Whereabouts::Here;
-    outbox.discard(kept, is_held.then_some(reason));
 }
 
 /// Nothing of the flow waits any longer.
@@ -398,7 +391,7 @@ pub(crate) fn give_up_newest(cx: &mut Context<'_>, flow: &mut Flow, room: u64) -
     {
         packets += 1;
         bytes += u64::from(kept.size);
-        discard(cx.outbox, &kept, DropReason::QueueFull);
+        cx.outbox.drop_kept(&kept, DropReason::QueueFull);
     }
     cx.counters.given_up += u64::from(packets);
     if packets > 0 {
@@ -406,23 +399,4 @@ pub(crate) fn give_up_newest(cx: &mut Context<'_>, flow: &mut Flow, room: u64) -
     }
     release::settle(cx, flow);
     packets > 0
-}
-
-/// The flow's packets make room: what waits goes on if there is a path, copies are dropped.
-pub(crate) fn let_go(
-    outbox: &mut Outbox,
-    flow: &mut Flow,
-    keeps: Towards,
-    path_is_lost: bool,
-) -> (usize, u64) {
-    let kept = &mut flow.stream_mut(keeps).kept;
-    let load = (kept.len(), kept.bytes());
-    while let Some(packet) = kept.pop_oldest() {
-        if packet.waits() && !path_is_lost {
-            outbox.release(&packet, None);
-        } else {
-            discard(outbox, &packet, DropReason::QueueFull);
-        }
-    }
-    load
 }
