@@ -9,22 +9,12 @@ use crate::courses::Share;
 use crate::keeping::Queue;
 use crate::standing::Proof;
 use crate::{
-    FlowKey, Towards, ack_hold, bicast, black_hole, freeze, lcd_kick, m_tcp, replay, snoop, window_clamp,
+    FlowKey, Phase, Towards, ack_hold, bicast, black_hole, freeze, lcd_kick, m_tcp, replay, snoop,
+    window_clamp,
 };
 
 /// The largest shift count (RFC 7323 section 2.3).
 const MAX_SCALE: u8 = 14;
-
-/// How far a connection has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
-    /// A SYN was seen, but not yet a segment of the stream.
-    Opening,
-    /// Data may flow.
-    Open,
-    /// Both sides have sent a FIN.
-    Closing,
-}
 
 /// The last acknowledgement that passed, from which others can be made.
 #[derive(Clone, Copy, Debug)]

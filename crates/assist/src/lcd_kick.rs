@@ -26,10 +26,10 @@ use careof_base::Instant;
 use careof_wire::{IpHeader, SeqNumber};
 
 use crate::context::{Context, Passing};
-use crate::flow::{Flow, Phase};
+use crate::flow::Flow;
 use crate::paths::PathEvent;
 use crate::timers::Owner;
-use crate::{Action, Kind, LcdKick, Towards, Wake};
+use crate::{Action, Kind, LcdKick, Phase, Towards, Wake};
 
 /// The least silence that says something: the least timeout of RFC 6298 section 2.4, which a slow acknowledgement should not exceed.
 const SILENCE: Duration = Duration::from_secs(1);

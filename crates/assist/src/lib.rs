@@ -48,6 +48,8 @@ mod mss_clamp;
 mod packet;
 mod path_queue;
 mod paths;
+mod place;
+mod plausible;
 mod rate_limit;
 mod replay;
 mod snoop;
@@ -65,10 +67,10 @@ pub use config::{
     LcdKick, Limits, MssClamp, PathQueue, QueueAtHandover, Replay, Rest, Sack, Snoop, Which, WindowClamp,
 };
 pub use counters::Counters;
-pub use flow::{FlowStatus, Phase};
+pub use flow::FlowStatus;
 pub use flow_key::FlowKey;
 pub use io::{
-    Action, DropReason, Edit, Fate, HoleNews, Input, Kind, PathId, Place, Report, Token, Told, Towards,
-    Verdict, Wake,
+    Action, DropReason, Edit, Fate, HoleNews, Input, Kind, PathId, Phase, Report, Token, Told, Verdict, Wake,
 };
 pub use packet::{PacketView, ReadPacket};
+pub use place::{Place, Towards};

@@ -13,11 +13,11 @@
 //!   not missed. Timestamps and SACK blocks in suppressed acknowledgements do not reach the sender.
 
 use crate::context::{Context, Passing};
-use crate::flow::{Flow, Phase};
+use crate::flow::Flow;
 use crate::keeping::{Kept, Sent, Whereabouts};
 use crate::paths::PathEvent;
 use crate::timers::Owner;
-use crate::{DropReason, Fate, Kind, Snoop, Towards, Verdict, Wake};
+use crate::{DropReason, Fate, Kind, Phase, Snoop, Towards, Verdict, Wake};
 use careof_wire::SeqNumber;
 
 /// How often a packet is sent again from here, until its loss is left to the sender.
