@@ -19,10 +19,11 @@ use careof_wire::ipv4::Ipv4Header;
 use careof_wire::ipv6::Ipv6Header;
 use careof_wire::{Flags, IpHeader, SackBlocks, Segment, Timestamps};
 
+use crate::assists::window_clamp;
 use crate::context::{Context, Passing};
 use crate::flow::{Flow, SeenAck};
 use crate::standing::Standing;
-use crate::{Action, Kind, Phase, Sack, Towards, Verdict, window_clamp};
+use crate::{Action, Kind, Phase, Sack, Towards, Verdict};
 
 /// The congestion bits of the type of service or traffic class: no acknowledgement without data is ECN-capable (RFC 3168 section 6.1.4).
 const ECN: u8 = 0b11;

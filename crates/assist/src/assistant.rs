@@ -10,23 +10,26 @@ use alloc::vec::Vec;
 use careof_base::Instant;
 use careof_wire::{Flags, IpHeader, ReceivedData, ReceivedFlow, Segment, SeqNumber};
 
-use crate::buffer_forward::Buffers;
+use crate::assists::buffer_forward::Buffers;
+use crate::assists::path_queue::PathQueues;
+use crate::assists::replay::Rules;
+use crate::assists::{
+    ack_hold, bicast, black_hole, fast_retransmit, freeze, lcd_kick, m_tcp, mss_clamp, replay, snoop,
+    window_clamp,
+};
 use crate::context::{Context, Outbox, Passing};
 use crate::courses::Courses;
 use crate::flow::{Flow, Stall};
 use crate::flow_table::FlowTable;
 use crate::keeping::Store;
-use crate::path_queue::PathQueues;
 use crate::paths::{PathEvent, PathTable};
 use crate::rate_limit::RateLimit;
-use crate::replay::Rules;
 use crate::standing::Standing;
 use crate::timers::{Owner, Timers};
 use crate::tunnels::Tunnels;
 use crate::{
     Action, Config, ConfigError, Counters, DropReason, Fate, FlowKey, FlowStatus, Input, PacketView, PathId,
-    Report, Token, Towards, Verdict, Wake, ack_hold, bicast, black_hole, fast_retransmit, freeze, lcd_kick,
-    m_tcp, mss_clamp, replay, snoop, window_clamp,
+    Report, Token, Towards, Verdict, Wake,
 };
 
 /// How long after the announced end of a path it is taken for a false alarm, if nothing else says so.

@@ -5,13 +5,11 @@ use core::time::Duration;
 use careof_base::Instant;
 use careof_wire::{Flags, IpHeader, Segment, SeqNumber};
 
+use crate::assists::{ack_hold, bicast, black_hole, freeze, lcd_kick, m_tcp, replay, snoop, window_clamp};
 use crate::courses::Share;
 use crate::keeping::Queue;
 use crate::standing::Proof;
-use crate::{
-    FlowKey, Phase, Towards, ack_hold, bicast, black_hole, freeze, lcd_kick, m_tcp, replay, snoop,
-    window_clamp,
-};
+use crate::{FlowKey, Phase, Towards};
 
 /// The largest shift count (RFC 7323 section 2.3).
 const MAX_SCALE: u8 = 14;

@@ -24,39 +24,27 @@
 
 extern crate alloc;
 
-mod ack_hold;
 mod acknowledgement;
 mod assistant;
-mod bicast;
-mod black_hole;
-mod buffer_forward;
+mod assists;
 mod config;
 mod context;
 mod counters;
 mod courses;
-mod fast_retransmit;
 mod flow;
 mod flow_key;
 mod flow_table;
-mod freeze;
 mod io;
 mod keeping;
-mod lcd_kick;
-mod m_tcp;
 mod meter;
-mod mss_clamp;
 mod packet;
-mod path_queue;
 mod paths;
 mod place;
 mod plausible;
 mod rate_limit;
-mod replay;
-mod snoop;
 mod standing;
 mod timers;
 mod tunnels;
-mod window_clamp;
 
 #[cfg(test)]
 mod tests;
