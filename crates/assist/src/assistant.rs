@@ -13,14 +13,11 @@ use careof_wire::{Flags, IpHeader, ReceivedData, ReceivedFlow, Segment, SeqNumbe
 use crate::assists::buffer_forward::Buffers;
 use crate::assists::path_queue::PathQueues;
 use crate::assists::replay::Rules;
-use crate::assists::{
-    ack_hold, bicast, black_hole, fast_retransmit, freeze, lcd_kick, m_tcp, mss_clamp, replay, snoop,
-    window_clamp,
-};
+use crate::assists::{Assists, States, replay};
 use crate::context::{Context, Outbox, Passing};
 use crate::courses::Courses;
-use crate::flow::{Flow, Stall};
-use crate::flow_table::FlowTable;
+use crate::flow::{Flow, Seen, Stall};
+use crate::flow_table::{FlowTable, Followed};
 use crate::keeping::Store;
 use crate::paths::{PathEvent, PathTable};
 use crate::rate_limit::RateLimit;
@@ -28,8 +25,8 @@ use crate::standing::Standing;
 use crate::timers::{Owner, Timers};
 use crate::tunnels::Tunnels;
 use crate::{
-    Action, Config, ConfigError, Counters, DropReason, Fate, FlowKey, FlowStatus, Input, PacketView, PathId,
-    Report, Token, Towards, Verdict, Wake,
+    Action, Config, ConfigError, Counters, Fate, FlowKey, FlowStatus, Input, PacketView, PathId, Report,
+    Token, Towards, Verdict, Wake,
 };
 
 /// How long after the announced end of a path it is taken for a false alarm, if nothing else says so.
@@ -43,7 +40,8 @@ const RECENTLY: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub struct Assistant {
     config: Config,
-    flows: FlowTable,
+    flows: FlowTable<States>,
+    assists: Assists,
     store: Store,
     timers: Timers,
     paths: PathTable,
@@ -60,8 +58,8 @@ pub struct Assistant {
 
 /// The flow of `$key` with everything else of `$self`, borrowed apart.
 macro_rules! with_flow {
-    ($self:ident, $now:expr, $key:expr, |$cx:ident, $flow:ident| $body:expr) => {
-        $self.flows.get_mut($key).map(|$flow| {
+    ($self:ident, $now:expr, $key:expr, |$cx:ident, $flow:ident, $states:ident| $body:expr) => {
+        $self.flows.followed($key).map(|Followed { flow: $flow, states: $states }| {
             let $cx = &mut Context {
                 now: $now,
                 config: &$self.config,
@@ -76,7 +74,9 @@ macro_rules! with_flow {
                 courses: &mut $self.courses,
                 counters: &mut $self.counters,
             };
-            $body
+            let done = $body;
+            $self.assists.look_at_injected($cx, $flow, $states);
+            done
         })
     };
 }
@@ -90,6 +90,7 @@ impl Assistant {
         config.check()?;
         Ok(Self {
             flows: FlowTable::new(config.limits.flows, config.place),
+            assists: Assists::default(),
             store: Store::new(config.limits),
             timers: Timers::default(),
             paths: PathTable::new(config.place),
@@ -172,30 +173,19 @@ impl Assistant {
             return Verdict::PASS;
         }
         self.make_room(&key);
-        let verdict = with_flow!(self, now, &key, |cx, flow| {
-            if bicast::is_copy(cx, flow, towards, &packet.header, segment) {
-                cx.counters.duplicates_dropped += 1;
-                return Verdict { fate: Fate::Drop(DropReason::DeliveredAlready), ..Verdict::PASS };
-            }
-            flow.is_opaque |= packet.is_opaque;
-            let seen = flow.learn(now, towards, &packet.header, segment);
-            let passing =
-                Passing { towards, path, header: &packet.header, segment, seen, overhead: packet.overhead };
-            if seen.acknowledges {
-                end_stall(cx, flow);
-            }
+        let verdict = with_flow!(self, now, &key, |cx, flow, states| {
+            let seen = Seen::default();
+            let overhead = packet.overhead;
+            let mut passing = Passing { towards, path, header: &packet.header, segment, seen, overhead };
             let mut verdict = Verdict::PASS;
-            if snoop::on_packet(cx, flow, &passing, &mut verdict) {
-                return verdict;
+            if self.assists.on_arrival(cx, flow, states, &passing, &mut verdict).is_continue() {
+                flow.is_opaque |= packet.is_opaque;
+                passing.seen = flow.learn(now, towards, &packet.header, segment);
+                if passing.seen.acknowledges {
+                    end_stall(cx, flow);
+                }
+                let _ = self.assists.on_packet(cx, flow, states, &passing, &mut verdict);
             }
-            ack_hold::on_packet(cx, flow, &passing, &mut verdict);
-            m_tcp::on_packet(cx, flow, &passing, &mut verdict);
-            freeze::on_packet(cx, flow, &passing, &mut verdict);
-            window_clamp::on_packet(cx, flow, &passing, &mut verdict);
-            lcd_kick::on_packet(cx, flow, &passing);
-            replay::on_packet(cx, flow, &passing, &mut verdict);
-            mss_clamp::on_packet(cx, flow, &passing, &mut verdict);
-            black_hole::on_packet(cx, flow, &passing, &mut verdict);
             debug_assert!(verdict.keep.is_none() || !matches!(verdict.fate, Fate::Hold(_)), "held or kept");
             cx.counters.edits += u64::from(verdict.edit.is_some());
             verdict
@@ -269,7 +259,8 @@ impl Assistant {
 
     /// A flow is over, or has to make room: what is held goes on, what is kept is dropped.
     fn forget(&mut self, key: &FlowKey) {
-        let Some(mut flow) = self.flows.remove(key) else { return };
+        let Some(mut followed) = self.flows.remove(key) else { return };
+        let flow = &mut followed.flow;
         let is_lost = self.paths.lost_since(key.mobile).is_some();
         let stored = flow.stream_mut(self.config.place.keeps());
         self.courses.leave(key, &mut stored.share);
@@ -295,7 +286,7 @@ impl Assistant {
             for flow in received.flows() {
                 let (mobile_port, peer_port) = (flow.mobile_port, flow.peer_port);
                 let key = FlowKey { mobile, peer: flow.peer, mobile_port, peer_port };
-                with_flow!(self, now, &key, |cx, of| replay::on_received(cx, of, &flow));
+                with_flow!(self, now, &key, |cx, of, states| self.assists.on_received(cx, of, states, &flow));
             }
         }
         let events = self.paths.handle(now, input);
@@ -338,13 +329,11 @@ impl Assistant {
         self.set_queue_timer(mobile);
         let keys: Vec<FlowKey> = self.flows.of(mobile).collect();
         for key in keys {
-            with_flow!(self, now, &key, |cx, flow| {
+            with_flow!(self, now, &key, |cx, flow, states| {
                 flow.unreachables = 0;
                 flow.acks_injected = 0;
                 note_stall(cx, flow, event);
-                black_hole::on_path(flow);
-                signal(cx, flow, event);
-                replay::on_path(cx, flow, event);
+                self.assists.on_path(cx, flow, states, event);
             });
         }
         self.release(now, mobile);
@@ -357,11 +346,16 @@ impl Assistant {
         }
         let Some(rules) = Rules::of(&self.config) else { return };
         while let Some((key, room)) = self.courses.over_bound(mobile, rules.longest_wait())
-            && with_flow!(self, now, &key, |cx, flow| replay::give_up_newest(cx, flow, room)) == Some(true)
-        {
-        }
+            && with_flow!(self, now, &key, |cx, flow, states| replay::give_up_newest(
+                cx,
+                flow,
+                &mut states.replay,
+                room
+            )) == Some(true)
+        {}
         while let Some(key) = self.courses.next_flow(now, mobile)
-            && with_flow!(self, now, &key, |cx, flow| replay::take_turn(cx, flow)).is_some()
+            && with_flow!(self, now, &key, |cx, flow, states| replay::take_turn(cx, flow, &mut states.replay))
+                .is_some()
         {}
         match self.courses.wake_at(mobile) {
             Some(at) => self.timers.set(Owner::Mobile(mobile), Wake::Release, at),
@@ -424,13 +418,8 @@ impl Assistant {
                     }
                 }
                 Owner::Flow(key) => {
-                    with_flow!(self, now, &key, |cx, flow| {
-                        ack_hold::on_timeout(cx, flow, wake);
-                        m_tcp::on_timeout(cx, flow, wake);
-                        freeze::on_timeout(cx, flow, wake);
-                        lcd_kick::on_timeout(cx, flow, wake);
-                        snoop::on_timeout(cx, flow, wake);
-                        replay::on_timeout(cx, flow, wake);
+                    with_flow!(self, now, &key, |cx, flow, states| {
+                        self.assists.on_timeout(cx, flow, states, wake);
                     });
                     self.release(now, key.mobile);
                 }
@@ -535,22 +524,6 @@ impl Assistant {
     pub const fn config(&self) -> &Config {
         &self.config
     }
-}
-
-/// The assists that tell a sender something, ahead of those that send it what was stored: a small packet in front of many.
-fn signal(cx: &mut Context<'_>, flow: &mut Flow, event: &PathEvent) {
-    if let PathEvent::Usable(usable) = event {
-        window_clamp::on_path(flow, usable);
-    }
-    ack_hold::on_path(cx, flow, event);
-    m_tcp::on_path(cx, flow, event);
-    freeze::on_path(cx, flow, event);
-    fast_retransmit::on_path(cx, flow, event);
-    if matches!(event, PathEvent::Usable(_)) {
-        window_clamp::open(cx, flow);
-    }
-    lcd_kick::on_path(cx, flow, event);
-    snoop::on_path(cx, flow, event);
 }
 
 /// Measures how long a handover keeps a flow from progress: a stall begins when the path is lost or replaced while data are

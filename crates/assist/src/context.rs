@@ -24,6 +24,7 @@ pub(crate) struct Passing<'a> {
     pub(crate) path: Option<PathId>,
     pub(crate) header: &'a IpHeader,
     pub(crate) segment: &'a Segment,
+    /// What it was for the flow; nothing before the flow has learnt of it.
     pub(crate) seen: Seen,
     /// What the tunnel of the mobile node adds.
     pub(crate) overhead: u16,
@@ -76,6 +77,18 @@ pub(crate) struct Outbox {
     /// Each with the bytes it frees when it is polled, if its token is free then.
     actions: VecDeque<(Action, Option<(Token, u16)>)>,
     reports: VecDeque<Report>,
+    /// Of the acknowledgements among the actions those that the assists have not seen yet.
+    injected: VecDeque<Injected>,
+}
+
+/// An acknowledgement that is on its way to the owner and may still be changed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Injected {
+    pub(crate) segment: Segment,
+    pub(crate) towards: Towards,
+    /// Where its copies stand among the actions.
+    first: usize,
+    copies: u32,
 }
 
 impl Outbox {
@@ -85,6 +98,37 @@ impl Outbox {
             "those move what is stored: release() and discard()"
         );
         self.actions.push_back((action, None));
+    }
+
+    /// Injects copies of an acknowledgement, maybe none. Where it `is_open`, the assists see it before it leaves, and
+    /// may change it.
+    pub(crate) fn inject(
+        &mut self,
+        (header, segment): (IpHeader, Segment),
+        towards: Towards,
+        copies: u32,
+        is_open: bool,
+    ) {
+        if is_open {
+            self.injected.push_back(Injected { segment, towards, first: self.actions.len(), copies });
+        }
+        for _ in 0..copies {
+            self.act(Action::Inject { header, segment, towards });
+        }
+    }
+
+    /// The next acknowledgement that the assists have not seen yet.
+    pub(crate) fn next_injected(&mut self) -> Option<Injected> {
+        self.injected.pop_front()
+    }
+
+    /// It goes as it is now.
+    pub(crate) fn change_injected(&mut self, injected: &Injected) {
+        for (action, _) in self.actions.iter_mut().skip(injected.first).take(injected.copies as usize) {
+            if let Action::Inject { segment, .. } = action {
+                *segment = injected.segment;
+            }
+        }
     }
 
     /// Sends a stored packet on; its copy stays.
@@ -145,6 +189,7 @@ impl Outbox {
     }
 
     pub(crate) fn poll_action(&mut self, store: &mut Store) -> Option<Action> {
+        debug_assert!(self.injected.is_empty(), "the assists see what is injected before it leaves");
         let (action, freed) = self.actions.pop_front()?;
         if let Some((token, size)) = freed {
             store.give_back(token, size);

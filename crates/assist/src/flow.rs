@@ -5,7 +5,6 @@ use core::time::Duration;
 use careof_base::Instant;
 use careof_wire::{Flags, IpHeader, Segment, SeqNumber};
 
-use crate::assists::{ack_hold, bicast, black_hole, freeze, lcd_kick, m_tcp, replay, snoop, window_clamp};
 use crate::courses::Share;
 use crate::keeping::Queue;
 use crate::standing::Proof;
@@ -63,8 +62,6 @@ pub(crate) struct Stream {
     pub(crate) kept: Queue,
     /// What of them takes part in a replay.
     pub(crate) share: Share,
-    /// What becomes of them at a handover.
-    pub(crate) replay: replay::State,
 }
 
 /// What a segment was for its flow.
@@ -100,15 +97,6 @@ pub(crate) struct Flow {
     /// Messages sent in its name since the last path event.
     pub(crate) unreachables: u32,
     pub(crate) acks_injected: u32,
-    /// What the assists remember.
-    pub(crate) ack_hold: ack_hold::State,
-    pub(crate) bicast: bicast::State,
-    pub(crate) black_hole: black_hole::State,
-    pub(crate) freeze: freeze::State,
-    pub(crate) clamp: window_clamp::State,
-    pub(crate) kick: lcd_kick::State,
-    pub(crate) m_tcp: m_tcp::State,
-    pub(crate) snoop: snoop::State,
     pub(crate) stall: Option<Stall>,
     pub(crate) last_stall: Option<(Duration, Duration)>,
 }
@@ -154,14 +142,6 @@ impl Flow {
             behind_path: None,
             unreachables: 0,
             acks_injected: 0,
-            ack_hold: ack_hold::State::default(),
-            bicast: bicast::State::default(),
-            black_hole: black_hole::State::default(),
-            freeze: freeze::State::default(),
-            clamp: window_clamp::State::default(),
-            kick: lcd_kick::State::default(),
-            m_tcp: m_tcp::State::default(),
-            snoop: snoop::State::default(),
             stall: None,
             last_stall: None,
         }

@@ -25,6 +25,7 @@
 extern crate alloc;
 
 mod acknowledgement;
+mod assist;
 mod assistant;
 mod assists;
 mod config;

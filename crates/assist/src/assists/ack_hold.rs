@@ -16,7 +16,10 @@
 //! - **Source.** The last byte as a lever: M-TCP (Brown and Singh 1997, as RFC 2757 section 4.10.4 describes it), here without its
 //!   zero window.
 
+use core::ops::ControlFlow;
+
 use crate::acknowledgement::{Wanted, lower, may_be_edited};
+use crate::assist::Assist;
 use crate::context::{Context, Passing};
 use crate::flow::Flow;
 use crate::paths::PathEvent;
@@ -30,55 +33,68 @@ pub(crate) struct State {
     is_warned: bool,
 }
 
-/// A segment passes: its acknowledgement says less.
-pub(crate) fn on_packet(cx: &mut Context<'_>, flow: &mut Flow, passing: &Passing<'_>, verdict: &mut Verdict) {
-    let Some(config) = cx.config.ack_hold else { return };
-    if passing.towards != cx.config.place.keeps() || !passing.segment.flags.are_of_a_stream() {
-        return;
-    }
-    if !may_be_edited(flow, passing) {
-        flow.note_ack_left(passing.towards, passing.segment.ack);
-        return;
-    }
-    let is_on = (config.always || flow.ack_hold.is_warned) && !flow.is_ending();
-    let bytes = if is_on { config.bytes } else { 0 };
-    lower(flow, passing, bytes, verdict);
-    let timer = Owner::Flow(flow.key);
-    if !is_holding(cx, flow) {
-        cx.timers.stop(timer, Wake::AckHold);
-    } else if passing.seen.acknowledges {
-        cx.timers.set(timer, Wake::AckHold, cx.now + config.longest);
-    }
-}
+/// Keeps back the acknowledgement of the last bytes.
+#[derive(Debug, Default)]
+pub(crate) struct AckHoldAssist;
 
-/// Something happened to the path.
-pub(crate) fn on_path(cx: &mut Context<'_>, flow: &mut Flow, event: &PathEvent) {
-    if cx.config.ack_hold.is_none() {
-        return;
+impl Assist for AckHoldAssist {
+    type State = State;
+
+    fn on_packet(
+        &mut self,
+        cx: &mut Context<'_>,
+        flow: &mut Flow,
+        state: &mut State,
+        passing: &Passing<'_>,
+        verdict: &mut Verdict,
+    ) -> ControlFlow<()> {
+        let Some(config) = cx.config.ack_hold else { return ControlFlow::Continue(()) };
+        if passing.towards != cx.config.place.keeps() || !passing.segment.flags.are_of_a_stream() {
+            return ControlFlow::Continue(());
+        }
+        if !may_be_edited(flow, passing) {
+            flow.note_ack_left(passing.towards, passing.segment.ack);
+            return ControlFlow::Continue(());
+        }
+        let is_on = (config.always || state.is_warned) && !flow.is_ending();
+        let bytes = if is_on { config.bytes } else { 0 };
+        lower(flow, passing, bytes, verdict);
+        let timer = Owner::Flow(flow.key);
+        if !is_holding(cx, flow) {
+            cx.timers.stop(timer, Wake::AckHold);
+        } else if passing.seen.acknowledges {
+            cx.timers.set(timer, Wake::AckHold, cx.now + config.longest);
+        }
+        ControlFlow::Continue(())
     }
-    match event {
-        PathEvent::Announced { .. } => flow.ack_hold.is_warned = true,
-        PathEvent::Lost => {}
-        PathEvent::Usable(_) => {
-            let was_warned = core::mem::take(&mut flow.ack_hold.is_warned);
-            if was_warned || is_holding(cx, flow) {
-                release(cx, flow);
+
+    fn signal(&mut self, cx: &mut Context<'_>, flow: &mut Flow, state: &mut State, event: &PathEvent) {
+        if cx.config.ack_hold.is_none() {
+            return;
+        }
+        match event {
+            PathEvent::Announced { .. } => state.is_warned = true,
+            PathEvent::Lost => {}
+            PathEvent::Usable(_) => {
+                let was_warned = core::mem::take(&mut state.is_warned);
+                if was_warned || is_holding(cx, flow) {
+                    release(cx, flow);
+                }
+            }
+            PathEvent::FalseAlarm => {
+                state.is_warned = false;
+                if is_holding(cx, flow) {
+                    release(cx, flow);
+                }
             }
         }
-        PathEvent::FalseAlarm => {
-            flow.ack_hold.is_warned = false;
-            if is_holding(cx, flow) {
-                release(cx, flow);
-            }
-        }
     }
-}
 
-/// A timer of the flow went off.
-pub(crate) fn on_timeout(cx: &mut Context<'_>, flow: &mut Flow, wake: Wake) {
-    let is_lost = cx.paths.lost_since(flow.key.mobile).is_some();
-    if wake == Wake::AckHold && cx.config.ack_hold.is_some() && !is_lost && is_holding(cx, flow) {
-        release(cx, flow);
+    fn on_timeout(&mut self, cx: &mut Context<'_>, flow: &mut Flow, _state: &mut State, wake: Wake) {
+        let is_lost = cx.paths.lost_since(flow.key.mobile).is_some();
+        if wake == Wake::AckHold && cx.config.ack_hold.is_some() && !is_lost && is_holding(cx, flow) {
+            release(cx, flow);
+        }
     }
 }
 

@@ -29,6 +29,7 @@
 //! - **Risks.** Fragments cost the exit memory, and a lost one the whole datagram. Not more than
 //!   [`crate::Limits::flows`] paths are remembered.
 
+use core::ops::ControlFlow;
 use core::time::Duration;
 
 use careof_base::Instant;
@@ -36,8 +37,10 @@ use careof_mobility::path_mtu::{LEAST, plateau_below};
 use careof_wire::ipv6::Ipv6Header;
 use careof_wire::{IpHeader, SeqNumber};
 
+use crate::assist::Assist;
 use crate::context::{Context, Passing};
 use crate::flow::Flow;
+use crate::paths::PathEvent;
 use crate::tunnels::{Tunnel, tunnel};
 use crate::{Action, Fate, HoleNews, Kind, PathId, Report, Verdict};
 
@@ -99,117 +102,140 @@ struct Watched {
     is_tried: bool,
 }
 
-/// A segment passes: what is large may be in trouble.
-pub(crate) fn on_packet(cx: &mut Context<'_>, flow: &mut Flow, passing: &Passing<'_>, verdict: &mut Verdict) {
-    let Some(config) = cx.config.black_hole else { return };
-    let place = cx.config.place;
-    if passing.towards != place.enters() {
-        if passing.seen.acknowledges
-            && let Some(watched) = flow.black_hole.watched
-            && flow.stream(place.enters()).una.is_some_and(|una| una.is_at_or_after(watched.end))
-        {
-            flow.black_hole.watched = None;
-            // Eifel detection (RFC 3522): which transmission arrived. Where an older one did, whole, the timeouts were spurious;
-            // where fragments of one did before, nothing is said of this one.
-            let echo = passing.segment.timestamps.map(|stamps| stamps.echo);
-            let hole = cx.tunnels.get(&watched.at);
-            let is_known = hole.is_some_and(|hole| hole.assumed.get(cx.now).is_some());
-            let is_late =
-                echo.zip(watched.stamp).is_some_and(|(echo, stamp)| (echo.wrapping_sub(stamp) as i32) < 0);
-            let is_alone = !is_known || (watched.is_new && watched.repeats == 0);
-            let is_answer = !is_late && (watched.is_tried || is_alone);
-            if !is_answer && !watched.is_tried {
-                return;
+/// Finds tunnels that swallow large packets, and crosses them.
+#[derive(Debug, Default)]
+pub(crate) struct BlackHoleAssist;
+
+impl Assist for BlackHoleAssist {
+    type State = State;
+
+    fn on_packet(
+        &mut self,
+        cx: &mut Context<'_>,
+        flow: &mut Flow,
+        state: &mut State,
+        passing: &Passing<'_>,
+        verdict: &mut Verdict,
+    ) -> ControlFlow<()> {
+        let Some(config) = cx.config.black_hole else { return ControlFlow::Continue(()) };
+        let place = cx.config.place;
+        if passing.towards != place.enters() {
+            if passing.seen.acknowledges
+                && let Some(watched) = state.watched
+                && flow.stream(place.enters()).una.is_some_and(|una| una.is_at_or_after(watched.end))
+            {
+                state.watched = None;
+                // Eifel detection (RFC 3522): which transmission arrived. Where an older one did, whole, the timeouts were spurious;
+                // where fragments of one did before, nothing is said of this one.
+                let echo = passing.segment.timestamps.map(|stamps| stamps.echo);
+                let hole = cx.tunnels.get(&watched.at);
+                let is_known = hole.is_some_and(|hole| hole.assumed.get(cx.now).is_some());
+                let is_late = echo
+                    .zip(watched.stamp)
+                    .is_some_and(|(echo, stamp)| (echo.wrapping_sub(stamp) as i32) < 0);
+                let is_alone = !is_known || (watched.is_new && watched.repeats == 0);
+                let is_answer = !is_late && (watched.is_tried || is_alone);
+                if !is_answer && !watched.is_tried {
+                    return ControlFlow::Continue(());
+                }
+                let watched = Watched { is_tried: watched.is_tried && is_answer, ..watched };
+                got_through(cx, flow, state, passing.path, &watched);
             }
-            let watched = Watched { is_tried: watched.is_tried && is_answer, ..watched };
-            got_through(cx, flow, passing.path, &watched);
+            return ControlFlow::Continue(());
         }
-        return;
-    }
-    let (segment, header) = (passing.segment, passing.header);
-    let Some(path) = passing.path.filter(|_| segment.payload_len > 0 && header.dont_fragment()) else {
-        return;
-    };
-    if verdict.fate != Fate::Pass || cx.paths.lost_since(flow.key.mobile).is_some() {
-        return;
-    }
-    let at = tunnel(place, flow.key.mobile, path);
-    let size = header.total_len().saturating_add(passing.overhead);
-    let least = least_outer(path, header);
-    let (seq, end) = (segment.seq, segment.end_seq());
-    let heard = flow.stream(place.enters()).una.filter(|_| hears_acks(cx, flow));
-    let is_open = |end: SeqNumber| heard.is_none_or(|una| una.is_before(end));
-    let before = flow.black_hole.watched.filter(|watched| watched.at == at && is_open(watched.end));
-    let silence = flow.black_hole.sent_at.map(|at| cx.now.saturating_duration_since(at));
-    flow.black_hole.sent_at = Some(cx.now);
-    let is_back =
-        before.is_some_and(|watched| seq.is_at_or_before(watched.seq)) && passing.seen.is_repetition;
-    let shortest = flow.black_hole.shortest_timeout;
-    let is_after_silence = silence
-        .is_some_and(|silence| silence >= LEAST_TIMEOUT && shortest.is_none_or(|least| silence >= least / 2));
-    let is_timeout = is_back && is_after_silence;
-    if is_timeout {
-        flow.black_hole.shortest_timeout = shortest.min(silence).or(silence);
-    }
-    let is_repetition = passing.seen.is_repetition;
-    let is_known = cx.tunnels.assumed(cx.now, place, flow.key.mobile, path).is_some();
-    let stamp = segment.timestamps.map(|stamps| stamps.value);
-    let repeats = match before {
-        // It crossed its acknowledgement.
-        _ if !is_open(end) => None,
-        Some(watched) if watched.seq == seq => Some(watched.repeats.saturating_add(1)),
-        // Back to an earlier one: that is where the sender stands.
-        Some(watched) if seq.is_before(watched.seq) => Some(u32::from(is_repetition)),
-        // Where acknowledgements pass they say what arrived, and their time stamps which transmission did; of what is
-        // repeated behind, some may be lost again.
-        Some(_) if stamp.is_some() && heard.is_some() => None,
-        // On a path that is known for it, small pieces that arrive have others repeated.
-        Some(watched) if is_known && is_repetition && watched.repeats > 0 && !is_after_silence => None,
-        Some(watched) => {
-            // Who repeats one segment over and over, and then sends the next one, has had it acknowledged.
-            if watched.is_tried || watched.repeats >= 2 {
-                got_through(cx, flow, Some(path), &watched);
+        let (segment, header) = (passing.segment, passing.header);
+        let Some(path) = passing.path.filter(|_| segment.payload_len > 0 && header.dont_fragment()) else {
+            return ControlFlow::Continue(());
+        };
+        if verdict.fate != Fate::Pass || cx.paths.lost_since(flow.key.mobile).is_some() {
+            return ControlFlow::Continue(());
+        }
+        let at = tunnel(place, flow.key.mobile, path);
+        let size = header.total_len().saturating_add(passing.overhead);
+        let least = least_outer(path, header);
+        let (seq, end) = (segment.seq, segment.end_seq());
+        let heard = flow.stream(place.enters()).una.filter(|_| hears_acks(cx, flow));
+        let is_open = |end: SeqNumber| heard.is_none_or(|una| una.is_before(end));
+        let before = state.watched.filter(|watched| watched.at == at && is_open(watched.end));
+        let silence = state.sent_at.map(|at| cx.now.saturating_duration_since(at));
+        state.sent_at = Some(cx.now);
+        let is_back =
+            before.is_some_and(|watched| seq.is_at_or_before(watched.seq)) && passing.seen.is_repetition;
+        let shortest = state.shortest_timeout;
+        let is_after_silence = silence.is_some_and(|silence| {
+            silence >= LEAST_TIMEOUT && shortest.is_none_or(|least| silence >= least / 2)
+        });
+        let is_timeout = is_back && is_after_silence;
+        if is_timeout {
+            state.shortest_timeout = shortest.min(silence).or(silence);
+        }
+        let is_repetition = passing.seen.is_repetition;
+        let is_known = cx.tunnels.assumed(cx.now, place, flow.key.mobile, path).is_some();
+        let stamp = segment.timestamps.map(|stamps| stamps.value);
+        let repeats = match before {
+            // It crossed its acknowledgement.
+            _ if !is_open(end) => None,
+            Some(watched) if watched.seq == seq => Some(watched.repeats.saturating_add(1)),
+            // Back to an earlier one: that is where the sender stands.
+            Some(watched) if seq.is_before(watched.seq) => Some(u32::from(is_repetition)),
+            // Where acknowledgements pass they say what arrived, and their time stamps which transmission did; of what is
+            // repeated behind, some may be lost again.
+            Some(_) if stamp.is_some() && heard.is_some() => None,
+            // On a path that is known for it, small pieces that arrive have others repeated.
+            Some(watched) if is_known && is_repetition && watched.repeats > 0 && !is_after_silence => None,
+            Some(watched) => {
+                // Who repeats one segment over and over, and then sends the next one, has had it acknowledged.
+                if watched.is_tried || watched.repeats >= 2 {
+                    got_through(cx, flow, state, Some(path), &watched);
+                }
+                Some(0)
             }
-            Some(0)
+            None => Some(u32::from(is_repetition)),
+        };
+        let hole = cx.tunnels.entry(cx.now, at, cx.config.limits.flows);
+        if let Some((since, least)) = state.since_help.filter(|(_, least)| !is_back && size >= *least) {
+            state.since_help = Some((since + 1, least)).filter(|(since, _)| *since <= UNHEARD);
+            if since >= UNHEARD && hole.assumed.latest().is_none() {
+                // They arrive whole: it was an outage.
+                hole.helped = 0;
+            }
         }
-        None => Some(u32::from(is_repetition)),
-    };
-    let hole = cx.tunnels.entry(cx.now, at, cx.config.limits.flows);
-    if let Some((since, least)) = flow.black_hole.since_help.filter(|(_, least)| !is_back && size >= *least) {
-        flow.black_hole.since_help = Some((since + 1, least)).filter(|(since, _)| *since <= UNHEARD);
-        if since >= UNHEARD && hole.assumed.latest().is_none() {
-            // They arrive whole: it was an outage.
-            hole.helped = 0;
+        if let Some(repeats) = repeats {
+            let is_new = !is_repetition;
+            state.watched =
+                Some(Watched { seq, end, size, least, at, repeats, is_new, stamp, is_tried: false });
         }
+        if let Some(mtu) = hole.assumed.get(cx.now).filter(|mtu| size > *mtu) {
+            verdict.fragments = Some(mtu);
+            if repeats.is_some() {
+                state.watched = None;
+            }
+            cx.counters.fragmented += 1;
+            cx.outbox.did(flow.key, Kind::BlackHole, "in-fragments", 1, u64::from(header.total_len()));
+            cx.outbox.report(Report::Hole { flow: flow.key, path, news: HoleNews::InFragments });
+            tell(cx, flow, state, passing, path, mtu.saturating_sub(passing.overhead));
+            return ControlFlow::Continue(());
+        }
+        let is_proven = hole.proven.get(cx.now).is_some_and(|proven| proven >= size);
+        // Where the path was one for this size, less is needed; where fragments have helped just now, a timeout is enough.
+        let needed = if hole.assumed.latest().is_some_and(|mtu| size > mtu) { 1 } else { config.repeats };
+        // A path may have become one.
+        let is_stuck = repeats.is_some_and(|repeats| repeats > config.repeats.saturating_add(DOUBTS));
+        let is_suspected =
+            repeats.is_some_and(|repeats| repeats > needed) || (is_timeout && state.since_help.is_some());
+        if (is_stuck || (is_suspected && !is_proven)) && size > least {
+            verdict.fragments = Some(plateau_below(size).max(least));
+            if let Some(watched) = &mut state.watched {
+                watched.is_tried = true;
+            }
+            cx.outbox.did(flow.key, Kind::BlackHole, "trial", 1, u64::from(header.total_len()));
+        }
+        ControlFlow::Continue(())
     }
-    if let Some(repeats) = repeats {
-        let is_new = !is_repetition;
-        flow.black_hole.watched =
-            Some(Watched { seq, end, size, least, at, repeats, is_new, stamp, is_tried: false });
-    }
-    if let Some(mtu) = hole.assumed.get(cx.now).filter(|mtu| size > *mtu) {
-        verdict.fragments = Some(mtu);
-        if repeats.is_some() {
-            flow.black_hole.watched = None;
-        }
-        cx.counters.fragmented += 1;
-        cx.outbox.did(flow.key, Kind::BlackHole, "in-fragments", 1, u64::from(header.total_len()));
-        cx.outbox.report(Report::Hole { flow: flow.key, path, news: HoleNews::InFragments });
-        return tell(cx, flow, passing, path, mtu.saturating_sub(passing.overhead));
-    }
-    let is_proven = hole.proven.get(cx.now).is_some_and(|proven| proven >= size);
-    // Where the path was one for this size, less is needed; where fragments have helped just now, a timeout is enough.
-    let needed = if hole.assumed.latest().is_some_and(|mtu| size > mtu) { 1 } else { config.repeats };
-    // A path may have become one.
-    let is_stuck = repeats.is_some_and(|repeats| repeats > config.repeats.saturating_add(DOUBTS));
-    let is_suspected = repeats.is_some_and(|repeats| repeats > needed)
-        || (is_timeout && flow.black_hole.since_help.is_some());
-    if (is_stuck || (is_suspected && !is_proven)) && size > least {
-        verdict.fragments = Some(plateau_below(size).max(least));
-        if let Some(watched) = &mut flow.black_hole.watched {
-            watched.is_tried = true;
-        }
-        cx.outbox.did(flow.key, Kind::BlackHole, "trial", 1, u64::from(header.total_len()));
+
+    fn on_path(&mut self, _cx: &mut Context<'_>, _flow: &mut Flow, state: &mut State, _event: &PathEvent) {
+        // Another path, or none: what waits for an answer gets none.
+        *state = State { told_at: state.told_at, ..State::default() };
     }
 }
 
@@ -220,13 +246,14 @@ fn hears_acks(cx: &Context<'_>, flow: &Flow) -> bool {
     heard.is_some_and(|at| since.is_none_or(|since| at >= since))
 }
 
-/// Another path, or none: what waits for an answer gets none.
-pub(crate) fn on_path(flow: &mut Flow) {
-    flow.black_hole = State { told_at: flow.black_hole.told_at, ..State::default() };
-}
-
 /// The sender goes on behind what is watched.
-fn got_through(cx: &mut Context<'_>, flow: &mut Flow, path: Option<PathId>, watched: &Watched) {
+fn got_through(
+    cx: &mut Context<'_>,
+    flow: &Flow,
+    state: &mut State,
+    path: Option<PathId>,
+    watched: &Watched,
+) {
     let Some(config) = cx.config.black_hole else { return };
     let hole = cx.tunnels.entry(cx.now, watched.at, cx.config.limits.flows);
     if !watched.is_tried {
@@ -242,7 +269,7 @@ fn got_through(cx: &mut Context<'_>, flow: &mut Flow, path: Option<PathId>, watc
     hole.helped = hole.helped.saturating_add(1);
     // What is above an assumption that has become old has been found out before.
     let is_known = hole.assumed.latest().is_some_and(|mtu| watched.size > mtu);
-    let again = flow.black_hole.since_help.replace((0, watched.size / 2)).is_some();
+    let again = state.since_help.replace((0, watched.size / 2)).is_some();
     if hole.helped < TRIALS && !is_known && !again {
         return;
     }
@@ -257,7 +284,7 @@ fn got_through(cx: &mut Context<'_>, flow: &mut Flow, path: Option<PathId>, watc
 }
 
 /// Tells the sender of a packet what fits the tunnel.
-fn tell(cx: &mut Context<'_>, flow: &mut Flow, passing: &Passing<'_>, path: PathId, mtu: u16) {
+fn tell(cx: &mut Context<'_>, flow: &Flow, state: &mut State, passing: &Passing<'_>, path: PathId, mtu: u16) {
     let quoted: IpHeader = *passing.header;
     // No sender is told less than every node passes on whole (RFC 1191 section 3, RFC 8201 section 4). Whose packets are that small goes on
     // in fragments.
@@ -265,8 +292,7 @@ fn tell(cx: &mut Context<'_>, flow: &mut Flow, passing: &Passing<'_>, path: Path
     if quoted.total_len() <= mtu {
         return;
     }
-    let is_due =
-        flow.black_hole.told_at.is_none_or(|at| cx.now.saturating_duration_since(at) >= BETWEEN_MESSAGES);
+    let is_due = state.told_at.is_none_or(|at| cx.now.saturating_duration_since(at) >= BETWEEN_MESSAGES);
     if !is_due {
         return;
     }
@@ -274,7 +300,7 @@ fn tell(cx: &mut Context<'_>, flow: &mut Flow, passing: &Passing<'_>, path: Path
         cx.counters.limited += 1;
         return;
     }
-    flow.black_hole.told_at = Some(cx.now);
+    state.told_at = Some(cx.now);
     let ports = (passing.segment.source_port, passing.segment.destination_port);
     let seq = passing.segment.seq;
     cx.outbox.act(Action::TooBig { quoted, ports, seq, mtu });

@@ -1,15 +1,135 @@
-//! The assists.
+//! The assists, each in a file of its own that knows none of the others.
+//!
+//! A new one is a file, and a line in the list below: it stands where it is to see what happens, behind some and ahead of others.
 
-pub(crate) mod ack_hold;
-pub(crate) mod bicast;
-pub(crate) mod black_hole;
+mod ack_hold;
+mod bicast;
+mod black_hole;
 pub(crate) mod buffer_forward;
-pub(crate) mod fast_retransmit;
-pub(crate) mod freeze;
-pub(crate) mod lcd_kick;
-pub(crate) mod m_tcp;
-pub(crate) mod mss_clamp;
+mod fast_retransmit;
+mod freeze;
+mod lcd_kick;
+mod m_tcp;
+mod mss_clamp;
 pub(crate) mod path_queue;
 pub(crate) mod replay;
-pub(crate) mod snoop;
-pub(crate) mod window_clamp;
+mod snoop;
+mod window_clamp;
+
+use core::ops::ControlFlow;
+
+use careof_wire::ReceivedFlow;
+
+use crate::assist::Assist;
+use crate::context::{Context, Passing};
+use crate::flow::Flow;
+use crate::paths::PathEvent;
+use crate::{Verdict, Wake};
+
+/// Makes one of all: of each hook the call of that hook of every assist, in their order.
+macro_rules! in_order {
+    ($($name:ident: $assist:ty,)*) => {
+        /// The assists.
+        #[derive(Debug, Default)]
+        pub(crate) struct Assists {
+            $($name: $assist,)*
+        }
+
+        /// What they remember of a flow.
+        #[derive(Debug, Default)]
+        pub(crate) struct States {
+            $(pub(crate) $name: <$assist as Assist>::State,)*
+        }
+
+        /// See [`Assist`] for the hooks.
+        impl Assists {
+            pub(crate) fn on_arrival(
+                &mut self,
+                cx: &mut Context<'_>,
+                flow: &mut Flow,
+                states: &mut States,
+                passing: &Passing<'_>,
+                verdict: &mut Verdict,
+            ) -> ControlFlow<()> {
+                $(self.$name.on_arrival(cx, flow, &mut states.$name, passing, verdict)?;)*
+                ControlFlow::Continue(())
+            }
+
+            pub(crate) fn on_packet(
+                &mut self,
+                cx: &mut Context<'_>,
+                flow: &mut Flow,
+                states: &mut States,
+                passing: &Passing<'_>,
+                verdict: &mut Verdict,
+            ) -> ControlFlow<()> {
+                $(self.$name.on_packet(cx, flow, &mut states.$name, passing, verdict)?;)*
+                ControlFlow::Continue(())
+            }
+
+            pub(crate) fn on_received(
+                &mut self,
+                cx: &mut Context<'_>,
+                flow: &mut Flow,
+                states: &mut States,
+                told: &ReceivedFlow,
+            ) {
+                $(self.$name.on_received(cx, flow, &mut states.$name, told);)*
+            }
+
+            /// All of what follows from something that happened to the path of a flow.
+            pub(crate) fn on_path(
+                &mut self,
+                cx: &mut Context<'_>,
+                flow: &mut Flow,
+                states: &mut States,
+                event: &PathEvent,
+            ) {
+                $(self.$name.on_path(cx, flow, &mut states.$name, event);)*
+                $(
+                    self.$name.signal(cx, flow, &mut states.$name, event);
+                    self.look_at_injected(cx, flow, states);
+                )*
+                $(self.$name.deliver(cx, flow, &mut states.$name, event);)*
+            }
+
+            pub(crate) fn on_timeout(
+                &mut self,
+                cx: &mut Context<'_>,
+                flow: &mut Flow,
+                states: &mut States,
+                wake: Wake,
+            ) {
+                $(self.$name.on_timeout(cx, flow, &mut states.$name, wake);)*
+            }
+
+            /// Shows acknowledgements that were injected for the flow to all assists.
+            pub(crate) fn look_at_injected(
+                &mut self,
+                cx: &mut Context<'_>,
+                flow: &mut Flow,
+                states: &mut States,
+            ) {
+                while let Some(mut injected) = cx.outbox.next_injected() {
+                    let (towards, ack) = (injected.towards, &mut injected.segment);
+                    $(self.$name.on_inject(cx, flow, &mut states.$name, towards, ack);)*
+                    cx.outbox.change_injected(&injected);
+                }
+            }
+        }
+    };
+}
+
+in_order! {
+    bicast: bicast::BicastAssist,
+    snoop: snoop::SnoopAssist,
+    ack_hold: ack_hold::AckHoldAssist,
+    m_tcp: m_tcp::MTcpAssist,
+    freeze: freeze::FreezeAssist,
+    fast_retransmit: fast_retransmit::FastRetransmitAssist,
+    window_clamp: window_clamp::WindowClampAssist,
+    lcd_kick: lcd_kick::LcdKickAssist,
+    replay: replay::ReplayAssist,
+    mss_clamp: mss_clamp::MssClampAssist,
+    black_hole: black_hole::BlackHoleAssist,
+}

@@ -10,8 +10,11 @@
 //!   as they were, one that is too small costs headers.
 //! - **Risks.** A SYN whose options are authenticated (TCP-AO, TCP MD5) is left alone.
 
+use core::ops::ControlFlow;
+
 use careof_wire::{Flags, IpHeader};
 
+use crate::assist::Assist;
 use crate::context::{Context, Passing};
 use crate::flow::Flow;
 use crate::{Kind, Verdict};
@@ -24,27 +27,43 @@ const LEAST_MSS: u16 = 28;
 /// of IPv6 and TCP.
 const LEAST_MSS_OVER_IPV6: u16 = 1_280 - 40 - 40 - 20;
 
-/// A SYN passes.
-pub(crate) fn on_packet(cx: &mut Context<'_>, flow: &mut Flow, passing: &Passing<'_>, verdict: &mut Verdict) {
-    let Some(config) = cx.config.mss_clamp else { return };
-    let segment = passing.segment;
-    if !segment.flags.contains(Flags::SYN) || flow.is_opaque {
-        return;
-    }
-    let Some(mss) = segment.mss else { return };
-    let path = passing.path.or_else(|| cx.paths.present(flow.key.mobile));
-    let assumed = path.and_then(|path| cx.tunnels.assumed(cx.now, cx.config.place, flow.key.mobile, path));
-    let mtu = assumed.map_or(config.mtu, |assumed| assumed.min(config.mtu));
-    let least = match passing.header {
-        IpHeader::V4(_) => LEAST_MSS,
-        IpHeader::V6(_) => LEAST_MSS_OVER_IPV6,
-    };
-    let headers = passing.header.header_len() + TCP_HEADER;
-    let fits = mtu.saturating_sub(passing.overhead).saturating_sub(headers).max(least);
-    if mss > fits {
-        verdict.edit.get_or_insert_default().mss = Some(fits);
-        // What the sender will go by.
-        flow.stream_mut(passing.towards.back()).mss = Some(fits);
-        cx.outbox.did(flow.key, Kind::MssClamp, "lower-mss", 1, u64::from(passing.header.total_len()));
+/// Lowers the maximum segment size in SYNs.
+#[derive(Debug, Default)]
+pub(crate) struct MssClampAssist;
+
+impl Assist for MssClampAssist {
+    type State = ();
+
+    fn on_packet(
+        &mut self,
+        cx: &mut Context<'_>,
+        flow: &mut Flow,
+        _state: &mut (),
+        passing: &Passing<'_>,
+        verdict: &mut Verdict,
+    ) -> ControlFlow<()> {
+        let Some(config) = cx.config.mss_clamp else { return ControlFlow::Continue(()) };
+        let segment = passing.segment;
+        if !segment.flags.contains(Flags::SYN) || flow.is_opaque {
+            return ControlFlow::Continue(());
+        }
+        let Some(mss) = segment.mss else { return ControlFlow::Continue(()) };
+        let path = passing.path.or_else(|| cx.paths.present(flow.key.mobile));
+        let assumed =
+            path.and_then(|path| cx.tunnels.assumed(cx.now, cx.config.place, flow.key.mobile, path));
+        let mtu = assumed.map_or(config.mtu, |assumed| assumed.min(config.mtu));
+        let least = match passing.header {
+            IpHeader::V4(_) => LEAST_MSS,
+            IpHeader::V6(_) => LEAST_MSS_OVER_IPV6,
+        };
+        let headers = passing.header.header_len() + TCP_HEADER;
+        let fits = mtu.saturating_sub(passing.overhead).saturating_sub(headers).max(least);
+        if mss > fits {
+            verdict.edit.get_or_insert_default().mss = Some(fits);
+            // What the sender will go by.
+            flow.stream_mut(passing.towards.back()).mss = Some(fits);
+            cx.outbox.did(flow.key, Kind::MssClamp, "lower-mss", 1, u64::from(passing.header.total_len()));
+        }
+        ControlFlow::Continue(())
     }
 }

@@ -29,16 +29,18 @@
 //! A round trip is measured only with a segment that finds no more data on their way than the path holds. With more, it would
 //! contain the queue, the window would follow the queue's length, and the queue would never drain.
 
+use core::ops::ControlFlow;
 use core::time::Duration;
 
 use careof_base::{DataRate, Instant};
-use careof_wire::{Flags, SeqNumber};
+use careof_wire::{Flags, Segment, SeqNumber};
 
 use crate::acknowledgement::{Wanted, may_be_edited};
+use crate::assist::Assist;
 use crate::context::{Context, Passing};
 use crate::flow::Flow;
 use crate::meter::Meter;
-use crate::paths::{Usable, rate};
+use crate::paths::{PathEvent, rate};
 use crate::{Kind, Place, Towards, Verdict, WindowClamp};
 
 /// The largest window there can be (RFC 7323 section 2.3).
@@ -114,63 +116,93 @@ impl State {
     }
 }
 
-/// A segment passes: its window is cut to what the path is worth.
-pub(crate) fn on_packet(cx: &Context<'_>, flow: &mut Flow, passing: &Passing<'_>, verdict: &mut Verdict) {
-    if cx.config.window_clamp.is_none() {
-        return;
-    }
-    time_handshake(cx, flow, passing);
-    if !may_be_edited(flow, passing) {
-        return;
-    }
-    measure(cx, flow, passing);
-    note_delivery(cx, flow, passing);
-    let edit = verdict.edit.unwrap_or_default();
-    let ack = edit.ack.unwrap_or(passing.segment.ack);
-    let window = edit.window.unwrap_or(passing.segment.window);
-    let advertised = advertise(cx, flow, passing.towards, ack, window);
-    if advertised != window {
-        verdict.edit.get_or_insert_default().window = Some(advertised);
-    }
-}
+/// Lowers advertised windows to what the path is worth.
+#[derive(Debug, Default)]
+pub(crate) struct WindowClampAssist;
 
-/// What is known of the old path says nothing of the new one, but which is faster.
-pub(crate) fn on_path(flow: &mut Flow, usable: &Usable) {
-    flow.clamp.measured = None;
-    flow.clamp.probe = None;
-    for of in [Towards::Mobile, Towards::Peer] {
-        let edge = flow.clamp.edge_mut(of);
-        edge.delivery = Delivery::default();
-        edge.follows = match rate(&usable.new, of).zip(rate(&usable.old, of)) {
-            Some((new, old)) => new < old || (new == old && edge.follows),
-            None => false,
-        };
-    }
-}
+impl Assist for WindowClampAssist {
+    type State = State;
 
-/// Tells the sender that the window may be larger now, unless what was injected for another reason has said so.
-pub(crate) fn open(cx: &mut Context<'_>, flow: &mut Flow) {
-    for towards in [Towards::Peer, Towards::Mobile] {
-        let of = towards.back();
-        let stream = flow.stream(of);
-        let Some((last, ack)) = stream.last_ack.zip(stream.una) else { continue };
-        let (Some(furthest), true, Some(scale)) =
-            (stream.told_edge, flow.clamp.edge(of).is_cut, stream.scale)
-        else {
-            continue;
-        };
-        let window = allowed(cx, flow, of, ack, last.segment.window);
-        let gained = ack.plus(u32::from(window) << scale).bytes_since(furthest);
-        if gained >= u32::from(stream.mss.unwrap_or(flow.key.default_mss())) {
-            Wanted::of(Kind::WindowClamp, "open-window", towards).inject(cx, flow, 1);
+    fn on_packet(
+        &mut self,
+        cx: &mut Context<'_>,
+        flow: &mut Flow,
+        state: &mut State,
+        passing: &Passing<'_>,
+        verdict: &mut Verdict,
+    ) -> ControlFlow<()> {
+        if cx.config.window_clamp.is_none() {
+            return ControlFlow::Continue(());
+        }
+        time_handshake(cx, flow, state, passing);
+        if !may_be_edited(flow, passing) {
+            return ControlFlow::Continue(());
+        }
+        measure(cx, flow, state, passing);
+        note_delivery(cx, flow, state, passing);
+        let edit = verdict.edit.unwrap_or_default();
+        let ack = edit.ack.unwrap_or(passing.segment.ack);
+        let window = edit.window.unwrap_or(passing.segment.window);
+        let advertised = advertise(cx, flow, state, passing.towards, ack, window);
+        if advertised != window {
+            verdict.edit.get_or_insert_default().window = Some(advertised);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn on_inject(
+        &mut self,
+        cx: &mut Context<'_>,
+        flow: &mut Flow,
+        state: &mut State,
+        towards: Towards,
+        ack: &mut Segment,
+    ) {
+        ack.window = advertise(cx, flow, state, towards, ack.ack, ack.window);
+    }
+
+    fn on_path(&mut self, _cx: &mut Context<'_>, _flow: &mut Flow, state: &mut State, event: &PathEvent) {
+        let PathEvent::Usable(usable) = event else { return };
+        // What is known of the old path says nothing of the new one, but which is faster.
+        state.measured = None;
+        state.probe = None;
+        for of in [Towards::Mobile, Towards::Peer] {
+            let edge = state.edge_mut(of);
+            edge.delivery = Delivery::default();
+            edge.follows = match rate(&usable.new, of).zip(rate(&usable.old, of)) {
+                Some((new, old)) => new < old || (new == old && edge.follows),
+                None => false,
+            };
+        }
+    }
+
+    fn signal(&mut self, cx: &mut Context<'_>, flow: &mut Flow, state: &mut State, event: &PathEvent) {
+        if !matches!(event, PathEvent::Usable(_)) {
+            return;
+        }
+        // The window may be larger now, unless what was injected for another reason has said so.
+        for towards in [Towards::Peer, Towards::Mobile] {
+            let of = towards.back();
+            let stream = flow.stream(of);
+            let Some((last, ack)) = stream.last_ack.zip(stream.una) else { continue };
+            let (Some(furthest), true, Some(scale)) = (stream.told_edge, state.edge(of).is_cut, stream.scale)
+            else {
+                continue;
+            };
+            let window = allowed(cx, flow, state, of, ack, last.segment.window);
+            let gained = ack.plus(u32::from(window) << scale).bytes_since(furthest);
+            if gained >= u32::from(stream.mss.unwrap_or(flow.key.default_mss())) {
+                Wanted::of(Kind::WindowClamp, "open-window", towards).inject(cx, flow, 1);
+            }
         }
     }
 }
 
 /// The window, as it stands in the header, to be advertised `towards` the sender of the data it is about, and remembers it.
-pub(crate) fn advertise(
+fn advertise(
     cx: &Context<'_>,
     flow: &mut Flow,
+    state: &mut State,
     towards: Towards,
     ack: SeqNumber,
     window: u16,
@@ -179,16 +211,16 @@ pub(crate) fn advertise(
     let Some(scale) = flow.stream(of).scale.filter(|_| cx.config.window_clamp.is_some()) else {
         return window;
     };
-    let advertised = allowed(cx, flow, of, ack, window);
+    let advertised = allowed(cx, flow, state, of, ack, window);
     let edge = ack.plus(u32::from(advertised) << scale);
     flow.stream_mut(of).note_told_edge(edge);
-    flow.clamp.edge_mut(of).is_cut = advertised < window;
+    state.edge_mut(of).is_cut = advertised < window;
     advertised
 }
 
 /// What of a window may be advertised for the data that go `of`.
-fn allowed(cx: &Context<'_>, flow: &Flow, of: Towards, ack: SeqNumber, window: u16) -> u16 {
-    let Some((scale, limit)) = flow.stream(of).scale.zip(limit(cx, flow, of)) else { return window };
+fn allowed(cx: &Context<'_>, flow: &Flow, state: &State, of: Towards, ack: SeqNumber, window: u16) -> u16 {
+    let Some((scale, limit)) = flow.stream(of).scale.zip(limit(cx, flow, state, of)) else { return window };
     let edge = ack.plus(limit);
     let edge = flow.stream(of).told_edge.map_or(edge, |furthest| furthest.later(edge));
     let units = edge.bytes_since(ack).div_ceil(1 << scale);
@@ -196,8 +228,8 @@ fn allowed(cx: &Context<'_>, flow: &Flow, of: Towards, ack: SeqNumber, window: u
 }
 
 /// The most that the path and the way behind it should hold.
-fn limit(cx: &Context<'_>, flow: &Flow, of: Towards) -> Option<u32> {
-    [limit_as_told(cx, flow, of), limit_of_replay(cx, flow, of)].into_iter().flatten().min()
+fn limit(cx: &Context<'_>, flow: &Flow, state: &State, of: Towards) -> Option<u32> {
+    [limit_as_told(cx, flow, state, of), limit_of_replay(cx, flow, of)].into_iter().flatten().min()
 }
 
 /// A replay has measured the path: more than keeps it busy would only wait.
@@ -213,14 +245,14 @@ fn limit_of_replay(cx: &Context<'_>, flow: &Flow, of: Towards) -> Option<u32> {
     Some(u32::try_from(takes.min(LARGEST_WINDOW)).unwrap_or(u32::MAX))
 }
 
-fn limit_as_told(cx: &Context<'_>, flow: &Flow, of: Towards) -> Option<u32> {
+fn limit_as_told(cx: &Context<'_>, flow: &Flow, state: &State, of: Towards) -> Option<u32> {
     let WindowClamp { factor, segments, always } = cx.config.window_clamp?;
-    if !always && !flow.clamp.edge(of).follows {
+    if !always && !state.edge(of).follows {
         return None;
     }
-    let (given, round_trip) = path(cx, flow, of)?;
+    let (given, round_trip) = path(cx, flow, state, of)?;
     // What is delivered can be delivered, whatever was said.
-    let rate = flow.clamp.edge(of).delivery.meter.rate().map_or(given, |measured| measured.max(given));
+    let rate = state.edge(of).delivery.meter.rate().map_or(given, |measured| measured.max(given));
     let product = (bytes_in(rate, round_trip) as f64 * factor) as u64;
     let mss = u64::from(flow.stream(of).mss.unwrap_or(flow.key.default_mss()));
     let limit = product.saturating_add(u64::from(segments) * mss).max(2 * mss);
@@ -232,28 +264,28 @@ fn bytes_in(rate: DataRate, span: Duration) -> u64 {
 }
 
 /// Rate of the path in use for the data that go `of`, and round trip between the ends.
-fn path(cx: &Context<'_>, flow: &Flow, of: Towards) -> Option<(DataRate, Duration)> {
+fn path(cx: &Context<'_>, flow: &Flow, state: &State, of: Towards) -> Option<(DataRate, Duration)> {
     let path = cx.paths.properties(flow.key.mobile);
-    let given = path.round_trip?.max(flow.clamp.measured.unwrap_or_default());
+    let given = path.round_trip?.max(state.measured.unwrap_or_default());
     Some((rate(&path, of)?, given.saturating_add(cx.behind_path(flow)?)))
 }
 
-fn time_handshake(cx: &Context<'_>, flow: &mut Flow, passing: &Passing<'_>) {
+fn time_handshake(cx: &Context<'_>, flow: &mut Flow, state: &mut State, passing: &Passing<'_>) {
     let is_answer = passing.towards == Towards::Mobile && passing.segment.flags.contains(Flags::ACK);
-    let state = &mut flow.clamp.handshake;
-    match *state {
+    let handshake = &mut state.handshake;
+    match *handshake {
         Handshake::Asked(at) if is_answer => {
             let whole = cx.now.saturating_duration_since(at);
             let path = match cx.config.place {
                 Place::MobileNode => cx.paths.properties(flow.key.mobile).round_trip.unwrap_or_default(),
                 Place::HomeAgent | Place::ForeignAgent => Duration::ZERO,
             };
-            *state = Handshake::Answered;
+            *handshake = Handshake::Answered;
             // The peer was asked through the path.
             flow.behind_path = Some(whole.saturating_sub(path));
         }
-        Handshake::NotSeen if is_syn_to_peer(passing) => *state = Handshake::Asked(cx.now),
-        Handshake::Asked(_) if is_syn_to_peer(passing) => *state = Handshake::Unclear,
+        Handshake::NotSeen if is_syn_to_peer(passing) => *handshake = Handshake::Asked(cx.now),
+        Handshake::Asked(_) if is_syn_to_peer(passing) => *handshake = Handshake::Unclear,
         _ => {}
     }
 }
@@ -263,18 +295,19 @@ fn is_syn_to_peer(passing: &Passing<'_>) -> bool {
 }
 
 /// Measures what the path in use delivers, once nothing can be of the path before.
-fn note_delivery(cx: &Context<'_>, flow: &mut Flow, passing: &Passing<'_>) {
+fn note_delivery(cx: &Context<'_>, flow: &Flow, state: &mut State, passing: &Passing<'_>) {
     let of = passing.towards.back();
-    if !flow.clamp.edge(of).follows || !passing.segment.flags.contains(Flags::ACK) {
+    if !state.edge(of).follows || !passing.segment.flags.contains(Flags::ACK) {
         return;
     }
-    let (Some((_, round_trip)), Some(since)) = (path(cx, flow, of), cx.paths.in_use_since(flow.key.mobile))
+    let (Some((_, round_trip)), Some(since)) =
+        (path(cx, flow, state, of), cx.paths.in_use_since(flow.key.mobile))
     else {
         return;
     };
     let stream = flow.stream(of);
     let (una, round_trip) = (stream.una, round_trip.max(stream.round_trip.unwrap_or_default()));
-    let delivery = &mut flow.clamp.edge_mut(of).delivery;
+    let delivery = &mut state.edge_mut(of).delivery;
     let before = core::mem::replace(&mut delivery.una, una);
     let has_hole = passing.seen.is_duplicate_ack || !passing.segment.sack.as_slice().is_empty();
     if has_hole || cx.now < since + 2 * round_trip {
@@ -292,27 +325,27 @@ fn note_delivery(cx: &Context<'_>, flow: &mut Flow, passing: &Passing<'_>) {
 }
 
 /// Times one segment after the other on its way over the path and back.
-fn measure(cx: &Context<'_>, flow: &mut Flow, passing: &Passing<'_>) {
+fn measure(cx: &Context<'_>, flow: &Flow, state: &mut State, passing: &Passing<'_>) {
     let over = cx.config.place.keeps();
-    let Some((rate, round_trip)) = path(cx, flow, over) else { return };
+    let Some((rate, round_trip)) = path(cx, flow, state, over) else { return };
     let una = flow.stream(over).una;
     if passing.towards == over && passing.segment.payload_len > 0 {
         if passing.seen.is_repetition {
             // Karn: what may be repeated is not timed.
-            flow.clamp.probe = None;
-        } else if flow.clamp.probe.is_none()
+            state.probe = None;
+        } else if state.probe.is_none()
             && una.is_some_and(|una| {
                 u64::from(passing.segment.seq.bytes_since(una)) <= bytes_in(rate, round_trip)
             })
         {
             let bits = 8 * u64::from(passing.header.total_len());
-            flow.clamp.probe = Some(Probe { end: passing.segment.end_seq(), at: cx.now, bits });
+            state.probe = Some(Probe { end: passing.segment.end_seq(), at: cx.now, bits });
         }
     } else if passing.towards == over.back()
-        && let Some(probe) = flow.clamp.probe
+        && let Some(probe) = state.probe
         && una.is_some_and(|una| una.is_at_or_after(probe.end))
     {
-        flow.clamp.probe = None;
+        state.probe = None;
         let behind = match cx.config.place {
             Place::MobileNode => cx.behind_path(flow).unwrap_or_default(),
             Place::HomeAgent | Place::ForeignAgent => Duration::ZERO,
@@ -322,6 +355,6 @@ fn measure(cx: &Context<'_>, flow: &mut Flow, passing: &Passing<'_>) {
             .saturating_duration_since(probe.at)
             .saturating_sub(rate.time_for_bits(probe.bits).unwrap_or_default())
             .saturating_sub(behind);
-        flow.clamp.measured = Some(flow.clamp.measured.map_or(sample, |measured| measured.min(sample)));
+        state.measured = Some(state.measured.map_or(sample, |measured| measured.min(sample)));
     }
 }

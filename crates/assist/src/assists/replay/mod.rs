@@ -35,6 +35,7 @@ pub(crate) mod duplicates;
 pub(crate) mod owed;
 pub(crate) mod release;
 
+use core::ops::ControlFlow;
 use core::time::Duration;
 
 use careof_base::Instant;
@@ -42,6 +43,7 @@ use careof_wire::ReceivedFlow;
 use careof_wire::SeqNumber;
 
 use crate::acknowledgement::Wanted;
+use crate::assist::Assist;
 use crate::context::{Context, Passing};
 use crate::courses::Arrived;
 use crate::flow::{Flow, Stream};
@@ -93,7 +95,7 @@ impl Rules {
     }
 }
 
-/// What replay knows of one direction of a flow, beyond its packets.
+/// What replay knows of the direction of a flow that is kept, beyond its packets.
 #[derive(Debug, Default)]
 pub(crate) struct State {
     meter: Meter,
@@ -135,53 +137,123 @@ pub(crate) struct State {
     is_aging: bool,
 }
 
-impl Stream {
-    /// Whether acknowledgements pass here that say how far this direction is.
-    fn has_visible_acks(&self) -> bool {
-        self.una.is_some() && !self.replay.acks_hidden
+impl State {
+    /// Whether acknowledgements pass here that say how far the direction that is kept is.
+    const fn sees_acks(&self, stream: &Stream) -> bool {
+        stream.una.is_some() && !self.acks_hidden
     }
 }
 
-/// A segment passes: its acknowledgement frees copies, its data are kept.
-pub(crate) fn on_packet(cx: &mut Context<'_>, flow: &mut Flow, passing: &Passing<'_>, verdict: &mut Verdict) {
-    let Some(rules) = Rules::of(cx.config) else { return };
-    if passing.towards == cx.config.place.keeps() {
-        on_sent(cx, flow, &rules, passing, verdict);
-    } else {
-        on_answered(cx, flow, &rules, passing);
-        if cx.config.place == Place::MobileNode && duplicates::is_late_copy(cx, flow, passing) {
-            cx.counters.duplicates_dropped += 1;
-            verdict.fate = Fate::Drop(DropReason::DeliveredAlready);
+/// Keeps what a path may lose, and sends it again.
+#[derive(Debug, Default)]
+pub(crate) struct ReplayAssist;
+
+impl Assist for ReplayAssist {
+    type State = State;
+
+    fn on_packet(
+        &mut self,
+        cx: &mut Context<'_>,
+        flow: &mut Flow,
+        state: &mut State,
+        passing: &Passing<'_>,
+        verdict: &mut Verdict,
+    ) -> ControlFlow<()> {
+        let Some(rules) = Rules::of(cx.config) else { return ControlFlow::Continue(()) };
+        if passing.towards == cx.config.place.keeps() {
+            on_sent(cx, flow, state, &rules, passing, verdict);
+        } else {
+            on_answered(cx, flow, state, &rules, passing);
+            if cx.config.place == Place::MobileNode && duplicates::is_late_copy(cx, flow, passing) {
+                cx.counters.duplicates_dropped += 1;
+                verdict.fate = Fate::Drop(DropReason::DeliveredAlready);
+            }
+        }
+        release::settle(cx, flow, state);
+        ControlFlow::Continue(())
+    }
+
+    fn on_received(&mut self, cx: &mut Context<'_>, flow: &mut Flow, state: &mut State, told: &ReceivedFlow) {
+        // Copies of that are not needed. SND.UNA stays what the peer has been told, for the acknowledgements themselves may be lost.
+        let ack = told.ack;
+        let stream = flow.stream_mut(cx.config.place.keeps());
+        let is_of_stream = stream.next.is_some_and(|next| ack.is_at_or_before(next))
+            && stream.una.is_none_or(|una| ack.is_at_or_after(una));
+        if !is_of_stream {
+            return;
+        }
+        state.echoed = told.echo;
+        if !state.sees_acks(stream) {
+            state.repeated = Some(ack);
+        }
+        let (outbox, counters) = (&mut *cx.outbox, &mut *cx.counters);
+        stream.kept.acknowledge(ack, |kept| {
+            counters.acknowledged += 1;
+            outbox.drop_kept(&kept, DropReason::DeliveredAlready);
+        });
+        release::settle(cx, flow, state);
+    }
+
+    fn deliver(&mut self, cx: &mut Context<'_>, flow: &mut Flow, state: &mut State, event: &PathEvent) {
+        let Some(rules) = Rules::of(cx.config) else { return };
+        match event {
+            PathEvent::Usable(usable) => {
+                if usable.old_is_lost == Some(true) {
+                    repeat_last_ack(cx, flow, &rules);
+                }
+                owed::on_usable(cx, flow, state, &rules, usable);
+            }
+            PathEvent::Lost => {
+                state.patience = None;
+                cx.timers.stop(Owner::Flow(flow.key), Wake::Patience);
+            }
+            PathEvent::Announced { .. } | PathEvent::FalseAlarm => {}
         }
     }
-    release::settle(cx, flow);
+
+    fn on_timeout(&mut self, cx: &mut Context<'_>, flow: &mut Flow, state: &mut State, wake: Wake) {
+        let Some(rules) = Rules::of(cx.config) else { return };
+        match wake {
+            Wake::Patience => owed::on_patience_over(cx, flow, state, &rules),
+            Wake::Swallowed => duplicates::on_swallowed_due(cx, flow, state, &rules),
+            Wake::Age => age(cx, flow, state, &rules),
+            _ => return,
+        }
+        release::settle(cx, flow, state);
+    }
 }
 
 /// A segment that may acknowledge something of what is kept.
-fn on_answered(cx: &mut Context<'_>, flow: &mut Flow, rules: &Rules, passing: &Passing<'_>) {
-    learn_from_answer(cx, flow, passing);
+fn on_answered(
+    cx: &mut Context<'_>,
+    flow: &mut Flow,
+    state: &mut State,
+    rules: &Rules,
+    passing: &Passing<'_>,
+) {
+    learn_from_answer(cx, flow, state, passing);
     if flow.stream(passing.towards.back()).kept.has_waiting() && !cx.courses.is_running(flow.key.mobile) {
-        release::join(cx, flow, rules);
+        release::join(cx, flow, state, rules);
     }
 }
 
 /// What a segment says of how far the direction that is kept has come.
-fn learn_from_answer(cx: &mut Context<'_>, flow: &mut Flow, passing: &Passing<'_>) {
+fn learn_from_answer(cx: &mut Context<'_>, flow: &mut Flow, state: &mut State, passing: &Passing<'_>) {
     let stream = flow.stream_mut(passing.towards.back());
     let Some(una) = stream.una else { return };
-    if duplicates::is_active(cx.now, stream) {
-        owed::forget_refused(cx.outbox, stream);
+    if duplicates::is_active(cx.now, stream, state) {
+        owed::forget_refused(cx.outbox, stream, state);
     }
     if !passing.seen.acknowledges {
-        duplicates::learn_of_holes(cx.now, stream, passing);
+        duplicates::learn_of_holes(cx.now, stream, state, passing);
         return;
     }
-    stream.replay.acks_hidden = false;
-    stream.replay.duplicates = 0;
-    stream.replay.repeated = None;
+    state.acks_hidden = false;
+    state.duplicates = 0;
+    state.repeated = None;
     let (outbox, counters) = (&mut *cx.outbox, &mut *cx.counters);
     let mut bytes = 0;
-    let (arrived, left_is_lost) = (&mut stream.replay.arrived, stream.replay.left_is_lost);
+    let (arrived, left_is_lost) = (&mut state.arrived, state.left_is_lost);
     let echo = passing.segment.timestamps.map(|stamps| stamps.echo);
     stream.kept.acknowledge(una, |kept| {
         counters.acknowledged += 1;
@@ -191,10 +263,10 @@ fn learn_from_answer(cx: &mut Context<'_>, flow: &mut Flow, passing: &Passing<'_
         }
         outbox.drop_kept(&kept, DropReason::DeliveredAlready);
     });
-    stream.replay.meter.add(cx.now, bytes, stream.round_trip);
-    duplicates::learn_of_holes(cx.now, stream, passing);
-    if stream.replay.patience.is_some() && !stream.kept.iter().any(owed::was_left) {
-        stream.replay.patience = None;
+    state.meter.add(cx.now, bytes, stream.round_trip);
+    duplicates::learn_of_holes(cx.now, stream, state, passing);
+    if state.patience.is_some() && !stream.kept.iter().any(owed::was_left) {
+        state.patience = None;
         cx.timers.stop(Owner::Flow(flow.key), Wake::Patience);
     }
 }
@@ -203,6 +275,7 @@ fn learn_from_answer(cx: &mut Context<'_>, flow: &mut Flow, passing: &Passing<'_
 fn on_sent(
     cx: &mut Context<'_>,
     flow: &mut Flow,
+    state: &mut State,
     rules: &Rules,
     passing: &Passing<'_>,
     verdict: &mut Verdict,
@@ -215,29 +288,36 @@ fn on_sent(
         }
         return;
     }
-    blind::learn(cx.now, stream, passing);
-    if blind::tells_where_to_begin(stream, passing) {
-        owed::begin(cx, flow, rules, owed::Which::Left);
+    blind::learn(cx.now, stream, state, passing);
+    if blind::tells_where_to_begin(stream, state, passing) {
+        owed::begin(cx, flow, state, rules, owed::Which::Left);
     }
     let stream = flow.stream_mut(passing.towards);
-    if let Some(reason) = duplicates::swallow(cx.now, stream, rules, passing) {
+    if let Some(reason) = duplicates::swallow(cx.now, stream, state, rules, passing) {
         cx.counters.retransmissions_swallowed += 1;
         verdict.fate = Fate::Drop(reason);
-        if let Some(due) = duplicates::swallowed_due(cx.now, stream) {
+        if let Some(due) = duplicates::swallowed_due(cx.now, stream, state) {
             cx.timers.set(Owner::Flow(flow.key), Wake::Swallowed, due);
         }
         return;
     }
-    keep(cx, flow, rules, passing, verdict);
+    keep(cx, flow, state, rules, passing, verdict);
     let is_lost = cx.paths.lost_since(flow.key.mobile).is_some();
     let stream = flow.stream_mut(passing.towards);
-    if !stream.has_visible_acks() && !is_lost {
-        blind::prune(cx, stream);
+    if !state.sees_acks(stream) && !is_lost {
+        blind::prune(cx, stream, state);
     }
 }
 
 /// Stores the packet: a copy as it goes on, or the packet itself behind what waits.
-fn keep(cx: &mut Context<'_>, flow: &mut Flow, rules: &Rules, passing: &Passing<'_>, verdict: &mut Verdict) {
+fn keep(
+    cx: &mut Context<'_>,
+    flow: &mut Flow,
+    state: &mut State,
+    rules: &Rules,
+    passing: &Passing<'_>,
+    verdict: &mut Verdict,
+) {
     let size = passing.header.total_len();
     let key = flow.key;
     let stream = flow.stream_mut(passing.towards);
@@ -276,53 +356,13 @@ fn keep(cx: &mut Context<'_>, flow: &mut Flow, rules: &Rules, passing: &Passing<
     let range = (passing.segment.seq, passing.segment.end_seq());
     let stamp = passing.segment.timestamps.map(|stamps| stamps.value);
     stream.kept.push(Kept::new(token, range, stamp, size, cx.now, whereabouts));
-    if !stream.replay.is_aging {
-        stream.replay.is_aging = true;
+    if !state.is_aging {
+        state.is_aging = true;
         cx.timers.set(Owner::Flow(key), Wake::Age, cx.now + rules.replay.age);
     }
     if lingers && whereabouts == Whereabouts::Here && !cx.courses.has_turn(&key) {
-        release::join(cx, flow, rules);
+        release::join(cx, flow, state, rules);
     }
-}
-
-/// Something happened to the path.
-pub(crate) fn on_path(cx: &mut Context<'_>, flow: &mut Flow, event: &PathEvent) {
-    let Some(rules) = Rules::of(cx.config) else { return };
-    match event {
-        PathEvent::Usable(usable) => {
-            if usable.old_is_lost == Some(true) {
-                repeat_last_ack(cx, flow, &rules);
-            }
-            owed::on_usable(cx, flow, &rules, usable);
-        }
-        PathEvent::Lost => {
-            flow.stream_mut(cx.config.place.keeps()).replay.patience = None;
-            cx.timers.stop(Owner::Flow(flow.key), Wake::Patience);
-        }
-        PathEvent::Announced { .. } | PathEvent::FalseAlarm => {}
-    }
-}
-
-/// The mobile node says how far it has received the flow: copies of that are not needed. SND.UNA stays what the peer has been told, for
-/// the acknowledgements themselves may be lost.
-pub(crate) fn on_received(cx: &mut Context<'_>, flow: &mut Flow, told: &ReceivedFlow) {
-    let ack = told.ack;
-    let stream = flow.stream_mut(cx.config.place.keeps());
-    let is_of_stream = stream.next.is_some_and(|next| ack.is_at_or_before(next))
-        && stream.una.is_none_or(|una| ack.is_at_or_after(una));
-    if !is_of_stream {
-        return;
-    }
-    stream.replay.echoed = told.echo;
-    if !stream.has_visible_acks() {
-        stream.replay.repeated = Some(ack);
-    }
-    let (outbox, counters) = (&mut *cx.outbox, &mut *cx.counters);
-    stream.kept.acknowledge(ack, |kept| {
-        counters.acknowledged += 1;
-        outbox.drop_kept(&kept, DropReason::DeliveredAlready);
-    });
-    release::settle(cx, flow);
 }
 
 /// Sends the last acknowledgement that went by the lost path once more. It may have been lost with what was under way, and then
@@ -338,20 +378,8 @@ fn repeat_last_ack(cx: &mut Context<'_>, flow: &mut Flow, rules: &Rules) {
     }
 }
 
-/// A timer of the flow went off.
-pub(crate) fn on_timeout(cx: &mut Context<'_>, flow: &mut Flow, wake: Wake) {
-    let Some(rules) = Rules::of(cx.config) else { return };
-    match wake {
-        Wake::Patience => owed::on_patience_over(cx, flow, &rules),
-        Wake::Swallowed => duplicates::on_swallowed_due(cx, flow, &rules),
-        Wake::Age => age(cx, flow, &rules),
-        _ => return,
-    }
-    release::settle(cx, flow);
-}
-
 /// Gives up what is older than it may be. What waits in a replay that runs has a bound of its own.
-fn age(cx: &mut Context<'_>, flow: &mut Flow, rules: &Rules) {
+fn age(cx: &mut Context<'_>, flow: &mut Flow, state: &mut State, rules: &Rules) {
     let key = flow.key;
     let waits_long = !cx.courses.is_running(key.mobile);
     let stream = flow.stream_mut(cx.config.place.keeps());
@@ -363,7 +391,7 @@ fn age(cx: &mut Context<'_>, flow: &mut Flow, rules: &Rules) {
         outbox.drop_kept(&kept, DropReason::TooOld);
     });
     let oldest = stream.kept.iter().map(|kept| kept.at).min();
-    stream.replay.is_aging = oldest.is_some();
+    state.is_aging = oldest.is_some();
     if let Some(oldest) = oldest {
         // Not for every packet one by one.
         let at = (oldest + age).max(now + (age / 16).max(Duration::from_millis(1)));
@@ -372,17 +400,16 @@ fn age(cx: &mut Context<'_>, flow: &mut Flow, rules: &Rules) {
 }
 
 /// Nothing of the flow waits any longer.
-fn finished(cx: &mut Context<'_>, flow: &mut Flow) {
+fn finished(cx: &mut Context<'_>, flow: &mut Flow, state: &mut State) {
     let Some(rules) = Rules::of(cx.config) else { return };
-    let replay = &mut flow.stream_mut(cx.config.place.keeps()).replay;
-    let (packets, bytes) = core::mem::take(&mut replay.released);
+    let (packets, bytes) = core::mem::take(&mut state.released);
     if packets > 0 {
         cx.outbox.did(flow.key, rules.kind, "released", packets, bytes);
     }
 }
 
 /// More waits for the mobile node than may: the flow keeps `room` bytes of it, the oldest. Returns whether it gave up anything.
-pub(crate) fn give_up_newest(cx: &mut Context<'_>, flow: &mut Flow, room: u64) -> bool {
+pub(crate) fn give_up_newest(cx: &mut Context<'_>, flow: &mut Flow, state: &mut State, room: u64) -> bool {
     let Some(rules) = Rules::of(cx.config) else { return false };
     let stream = flow.stream_mut(cx.config.place.keeps());
     let (mut packets, mut bytes) = (0, 0);
@@ -397,6 +424,6 @@ pub(crate) fn give_up_newest(cx: &mut Context<'_>, flow: &mut Flow, room: u64) -
     if packets > 0 {
         cx.outbox.did(flow.key, rules.kind, "give-up", packets, bytes);
     }
-    release::settle(cx, flow);
+    release::settle(cx, flow, state);
     packets > 0
 }
