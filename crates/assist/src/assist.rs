@@ -7,14 +7,17 @@
 //! context ([`crate::context`]).
 
 use core::fmt::Debug;
+use core::net::IpAddr;
 use core::ops::ControlFlow;
+use core::time::Duration;
 
 use careof_wire::{ReceivedFlow, Segment};
 
-use crate::context::{Context, Passing};
+use crate::context::{Context, Outbox, Passing};
 use crate::flow::Flow;
+use crate::flow_table::FlowTable;
 use crate::paths::PathEvent;
-use crate::{Towards, Verdict, Wake};
+use crate::{Config, Fate, Towards, Verdict, Wake};
 
 /// An assist.
 ///
@@ -104,4 +107,45 @@ pub(crate) trait Assist: Debug + Default {
     /// A timer of the flow went off.
     fn on_timeout(&mut self, _cx: &mut Context<'_>, _flow: &mut Flow, _state: &mut Self::State, _wake: Wake) {
     }
+
+    /// A datagram, of TCP or not, that no assist has stopped takes the path of its mobile node: whether it waits. The first assist that
+    /// does not let it pass decides. Not asked unless [`Config::is_for_all_packets`].
+    fn on_datagram(&mut self, _cx: &mut Context<'_>, _mobile: IpAddr, _size: u16) -> Fate {
+        Fate::Pass
+    }
+
+    /// Something happened to the path of a mobile node. Its flows hear of it after that ([`Self::on_path`]).
+    fn on_mobile_path(&mut self, _cx: &mut Context<'_>, _mobile: IpAddr, _event: &PathEvent) {}
+
+    /// A mobile node has registered, and with that said what its path is like. What happened to the path by it was told before.
+    fn on_registered(&mut self, _cx: &mut Context<'_>, _mobile: IpAddr) {}
+
+    /// A timer of the mobile node went off.
+    fn on_mobile_timeout(&mut self, _cx: &mut Context<'_>, _mobile: IpAddr, _wake: Wake) {}
+
+    /// Something that was told to the hooks above was about this mobile node: what it means for its flows, whichever they are. Nothing is
+    /// injected here.
+    fn go_on<S: Holds<Self>>(&mut self, _cx: &mut Context<'_>, _flows: &mut FlowTable<S>, _mobile: IpAddr) {}
+
+    /// A mobile node has no flow: an assist for which nothing waits, nor is to wait, forgets it.
+    fn forget_mobile(&mut self, _mobile: IpAddr) {}
+
+    /// The assistant stops: what waits apart from flows goes on.
+    fn close(&mut self, _outbox: &mut Outbox) {}
+
+    /// How long after the announced end of a path the announcement is taken for a false alarm; `None`: as long as without the assist.
+    fn patience(_config: &Config) -> Option<Duration> {
+        None
+    }
+
+    /// Of how many mobile nodes something is remembered.
+    #[cfg(test)]
+    fn mobiles(&self) -> usize {
+        0
+    }
+}
+
+/// What all assists remember of a flow, in which an assist finds its own.
+pub(crate) trait Holds<A: Assist>: Default {
+    fn state_mut(&mut self) -> &mut A::State;
 }

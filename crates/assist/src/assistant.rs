@@ -10,10 +10,7 @@ use alloc::vec::Vec;
 use careof_base::Instant;
 use careof_wire::{Flags, IpHeader, ReceivedData, ReceivedFlow, Segment, SeqNumber};
 
-use crate::assists::buffer_forward::Buffers;
-use crate::assists::path_queue::PathQueues;
-use crate::assists::replay::Rules;
-use crate::assists::{Assists, States, replay};
+use crate::assists::{Assists, States};
 use crate::context::{Context, Outbox, Passing};
 use crate::courses::Courses;
 use crate::flow::{Flow, Seen, Stall};
@@ -51,29 +48,34 @@ pub struct Assistant {
     unproven_acks: RateLimit,
     outbox: Outbox,
     courses: Courses,
-    queues: PathQueues,
-    buffers: Buffers,
     counters: Counters,
 }
 
-/// The flow of `$key` with everything else of `$self`, borrowed apart.
+/// Everything of `$self` that assists work with, borrowed apart from the flows and the assists.
+macro_rules! context {
+    ($self:ident, $now:expr) => {
+        &mut Context {
+            now: $now,
+            config: &$self.config,
+            store: &mut $self.store,
+            timers: &mut $self.timers,
+            paths: &$self.paths,
+            unreachables: &mut $self.unreachables,
+            unproven_unreachables: &mut $self.unproven_unreachables,
+            unproven_acks: &mut $self.unproven_acks,
+            tunnels: &mut $self.tunnels,
+            outbox: &mut $self.outbox,
+            courses: &mut $self.courses,
+            counters: &mut $self.counters,
+        }
+    };
+}
+
+/// The flow of `$key`, with what the assists remember of it.
 macro_rules! with_flow {
     ($self:ident, $now:expr, $key:expr, |$cx:ident, $flow:ident, $states:ident| $body:expr) => {
         $self.flows.followed($key).map(|Followed { flow: $flow, states: $states }| {
-            let $cx = &mut Context {
-                now: $now,
-                config: &$self.config,
-                store: &mut $self.store,
-                timers: &mut $self.timers,
-                paths: &$self.paths,
-                unreachables: &mut $self.unreachables,
-                unproven_unreachables: &mut $self.unproven_unreachables,
-                unproven_acks: &mut $self.unproven_acks,
-                tunnels: &mut $self.tunnels,
-                outbox: &mut $self.outbox,
-                courses: &mut $self.courses,
-                counters: &mut $self.counters,
-            };
+            let $cx = context!($self, $now);
             let done = $body;
             $self.assists.look_at_injected($cx, $flow, $states);
             done
@@ -100,8 +102,6 @@ impl Assistant {
             unproven_acks: RateLimit::new(config.limits.unproven_acks_per_second),
             outbox: Outbox::default(),
             courses: Courses::default(),
-            queues: PathQueues::default(),
-            buffers: Buffers::default(),
             counters: Counters::default(),
             config,
         })
@@ -128,36 +128,14 @@ impl Assistant {
 
     /// Whether a packet that may go on waits for its mobile node's path, be it of TCP or not.
     fn line_up(&mut self, now: Instant, towards: Towards, packet: &PacketView<'_>) -> Fate {
+        if !self.config.is_for_all_packets() {
+            return Fate::Pass;
+        }
         let mobile = match towards {
             Towards::Mobile => packet.header.destination(),
             Towards::Peer => packet.header.source(),
         };
-        let size = packet.header.total_len();
-        let (store, counters) = (&mut self.store, &mut self.counters);
-        if let Some(config) = &self.config.buffer_forward {
-            return self.buffers.on_packet(config, mobile, size, store, counters);
-        }
-        if self.config.path_queue.is_none() {
-            return Fate::Pass;
-        }
-        let fate = self.queues.on_packet(now, mobile, size, store, (&mut self.outbox, counters));
-        self.set_queue_timer(mobile);
-        fate
-    }
-
-    /// Lets go what waited for the path of a mobile node long enough.
-    fn serve_queues(&mut self, now: Instant, mobile: IpAddr) {
-        self.queues.serve(now, mobile, &mut self.outbox);
-        self.buffers.serve(now, mobile, &mut self.outbox);
-        self.set_queue_timer(mobile);
-    }
-
-    fn set_queue_timer(&mut self, mobile: IpAddr) {
-        let owner = Owner::Mobile(mobile);
-        match self.queues.wake_at(mobile).into_iter().chain(self.buffers.wake_at(mobile)).min() {
-            Some(at) => self.timers.set(owner, Wake::Queue, at),
-            None => self.timers.stop(owner, Wake::Queue),
-        }
+        self.assists.on_datagram(context!(self, now), mobile, packet.header.total_len())
     }
 
     fn handle_segment(
@@ -191,7 +169,7 @@ impl Assistant {
             verdict
         })
         .unwrap_or(Verdict::PASS);
-        self.release(now, key.mobile);
+        self.go_on(now, key.mobile);
         verdict
     }
 
@@ -272,8 +250,7 @@ impl Assistant {
 
     /// Forgets all flows, as when it is not to go on: what is held is released, what is kept discarded.
     pub fn close(&mut self) {
-        self.queues.close(&mut self.outbox);
-        self.buffers.close(&mut self.outbox);
+        self.assists.close(&mut self.outbox);
         while let Some(key) = self.flows.least_recent(Instant::MAX) {
             self.forget(&key);
         }
@@ -294,8 +271,7 @@ impl Assistant {
             self.handle_path_event(now, mobile, &event);
         }
         if let Input::Paths { mobile, .. } = *input {
-            self.queues.on_news(now, &self.config, mobile, &self.paths, &mut self.outbox);
-            self.set_queue_timer(mobile);
+            self.assists.on_registered(context!(self, now), mobile);
             self.forget_if_gone(mobile);
         }
     }
@@ -304,14 +280,14 @@ impl Assistant {
     fn forget_if_gone(&mut self, mobile: IpAddr) {
         if self.flows.of(mobile).next().is_none() {
             self.paths.forget_if_gone(mobile);
-            self.queues.forget_if_empty(mobile);
+            self.assists.forget_mobile(mobile);
         }
     }
 
     fn handle_path_event(&mut self, now: Instant, mobile: IpAddr, event: &PathEvent) {
         match event {
             PathEvent::Announced { ends_at, .. } => {
-                let patience = self.config.freeze.map_or(DOUBT, |freeze| freeze.patience);
+                let patience = Assists::patience(&self.config).unwrap_or(DOUBT);
                 self.timers.set(Owner::Mobile(mobile), Wake::FalseAlarm, *ends_at + patience);
             }
             PathEvent::FalseAlarm => self.counters.false_alarms += 1,
@@ -319,14 +295,7 @@ impl Assistant {
                 self.timers.stop(Owner::Mobile(mobile), Wake::FalseAlarm);
             }
         }
-        if matches!(event, PathEvent::Lost | PathEvent::Usable(_)) {
-            self.courses.end(mobile);
-        }
-        self.queues.on_path(now, &self.config, mobile, event, &mut self.outbox);
-        if let Some(config) = &self.config.buffer_forward {
-            self.buffers.on_path(now, config, mobile, event, &mut self.outbox);
-        }
-        self.set_queue_timer(mobile);
+        self.assists.on_mobile_path(context!(self, now), mobile, event);
         let keys: Vec<FlowKey> = self.flows.of(mobile).collect();
         for key in keys {
             with_flow!(self, now, &key, |cx, flow, states| {
@@ -336,31 +305,11 @@ impl Assistant {
                 self.assists.on_path(cx, flow, states, event);
             });
         }
-        self.release(now, mobile);
+        self.go_on(now, mobile);
     }
 
-    /// Goes on with a replay: what may be sent now, and when to look again.
-    fn release(&mut self, now: Instant, mobile: IpAddr) {
-        if !self.courses.is_running(mobile) {
-            return;
-        }
-        let Some(rules) = Rules::of(&self.config) else { return };
-        while let Some((key, room)) = self.courses.over_bound(mobile, rules.longest_wait())
-            && with_flow!(self, now, &key, |cx, flow, states| replay::give_up_newest(
-                cx,
-                flow,
-                &mut states.replay,
-                room
-            )) == Some(true)
-        {}
-        while let Some(key) = self.courses.next_flow(now, mobile)
-            && with_flow!(self, now, &key, |cx, flow, states| replay::take_turn(cx, flow, &mut states.replay))
-                .is_some()
-        {}
-        match self.courses.wake_at(mobile) {
-            Some(at) => self.timers.set(Owner::Mobile(mobile), Wake::Release, at),
-            None => self.timers.stop(Owner::Mobile(mobile), Wake::Release),
-        }
+    fn go_on(&mut self, now: Instant, mobile: IpAddr) {
+        self.assists.go_on(context!(self, now), &mut self.flows, mobile);
     }
 
     /// When the store is nearly full, others than the flow of `key` lose what is stored for them: first those whose ends were
@@ -410,18 +359,20 @@ impl Assistant {
         while let Some((owner, wake)) = self.timers.take_due(now) {
             match owner {
                 Owner::Agent => self.age(now),
-                Owner::Mobile(mobile) if wake == Wake::Release => self.release(now, mobile),
-                Owner::Mobile(mobile) if wake == Wake::Queue => self.serve_queues(now, mobile),
-                Owner::Mobile(mobile) => {
+                Owner::Mobile(mobile) if wake == Wake::FalseAlarm => {
                     if let Some(event) = self.paths.doubt(mobile) {
                         self.handle_path_event(now, mobile, &event);
                     }
+                }
+                Owner::Mobile(mobile) => {
+                    self.assists.on_mobile_timeout(context!(self, now), mobile, wake);
+                    self.go_on(now, mobile);
                 }
                 Owner::Flow(key) => {
                     with_flow!(self, now, &key, |cx, flow, states| {
                         self.assists.on_timeout(cx, flow, states, wake);
                     });
-                    self.release(now, key.mobile);
+                    self.go_on(now, key.mobile);
                 }
             }
         }
@@ -510,7 +461,7 @@ impl Assistant {
     /// Mobile nodes of which something is remembered.
     #[cfg(test)]
     pub(crate) fn remembered_mobiles(&self) -> usize {
-        self.paths.len() + self.queues.len()
+        self.paths.len() + self.assists.mobiles()
     }
 
     /// What was counted.

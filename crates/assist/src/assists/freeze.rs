@@ -21,6 +21,7 @@
 //!   probes do it, later.
 
 use core::ops::ControlFlow;
+use core::time::Duration;
 
 use careof_base::Instant;
 
@@ -30,7 +31,7 @@ use crate::context::{Context, Passing};
 use crate::flow::Flow;
 use crate::paths::PathEvent;
 use crate::timers::Owner;
-use crate::{Freeze, Kind, Sack, Towards, Verdict, Wake};
+use crate::{Config, Freeze, Kind, Sack, Towards, Verdict, Wake};
 
 /// What is remembered of a flow.
 #[derive(Debug, Default)]
@@ -44,6 +45,10 @@ pub(crate) struct FreezeAssist;
 
 impl Assist for FreezeAssist {
     type State = State;
+
+    fn patience(config: &Config) -> Option<Duration> {
+        config.freeze.map(|freeze| freeze.patience)
+    }
 
     fn on_packet(
         &mut self,

@@ -5,26 +5,29 @@
 mod ack_hold;
 mod bicast;
 mod black_hole;
-pub(crate) mod buffer_forward;
+mod buffer_forward;
 mod fast_retransmit;
 mod freeze;
 mod lcd_kick;
 mod m_tcp;
 mod mss_clamp;
-pub(crate) mod path_queue;
-pub(crate) mod replay;
+mod path_queue;
+mod replay;
 mod snoop;
 mod window_clamp;
 
+use core::net::IpAddr;
 use core::ops::ControlFlow;
+use core::time::Duration;
 
 use careof_wire::ReceivedFlow;
 
-use crate::assist::Assist;
-use crate::context::{Context, Passing};
+use crate::assist::{Assist, Holds};
+use crate::context::{Context, Outbox, Passing};
 use crate::flow::Flow;
+use crate::flow_table::FlowTable;
 use crate::paths::PathEvent;
-use crate::{Verdict, Wake};
+use crate::{Config, Fate, Verdict, Wake};
 
 /// Makes one of all: of each hook the call of that hook of every assist, in their order.
 macro_rules! in_order {
@@ -38,7 +41,7 @@ macro_rules! in_order {
         /// What they remember of a flow.
         #[derive(Debug, Default)]
         pub(crate) struct States {
-            $(pub(crate) $name: <$assist as Assist>::State,)*
+            $($name: <$assist as Assist>::State,)*
         }
 
         /// See [`Assist`] for the hooks.
@@ -116,7 +119,64 @@ macro_rules! in_order {
                     cx.outbox.change_injected(&injected);
                 }
             }
+
+            pub(crate) fn on_datagram(&mut self, cx: &mut Context<'_>, mobile: IpAddr, size: u16) -> Fate {
+                $(
+                    let fate = self.$name.on_datagram(cx, mobile, size);
+                    if fate != Fate::Pass {
+                        return fate;
+                    }
+                )*
+                Fate::Pass
+            }
+
+            pub(crate) fn on_mobile_path(&mut self, cx: &mut Context<'_>, mobile: IpAddr, event: &PathEvent) {
+                $(self.$name.on_mobile_path(cx, mobile, event);)*
+            }
+
+            pub(crate) fn on_registered(&mut self, cx: &mut Context<'_>, mobile: IpAddr) {
+                $(self.$name.on_registered(cx, mobile);)*
+            }
+
+            pub(crate) fn on_mobile_timeout(&mut self, cx: &mut Context<'_>, mobile: IpAddr, wake: Wake) {
+                $(self.$name.on_mobile_timeout(cx, mobile, wake);)*
+            }
+
+            pub(crate) fn go_on(
+                &mut self,
+                cx: &mut Context<'_>,
+                flows: &mut FlowTable<States>,
+                mobile: IpAddr,
+            ) {
+                $(self.$name.go_on(cx, flows, mobile);)*
+            }
+
+            pub(crate) fn forget_mobile(&mut self, mobile: IpAddr) {
+                $(self.$name.forget_mobile(mobile);)*
+            }
+
+            pub(crate) fn close(&mut self, outbox: &mut Outbox) {
+                $(self.$name.close(outbox);)*
+            }
+
+            /// The first that an assist has.
+            pub(crate) fn patience(config: &Config) -> Option<Duration> {
+                None$(.or_else(|| <$assist>::patience(config)))*
+            }
+
+            #[cfg(test)]
+            pub(crate) fn mobiles(&self) -> usize {
+                [$(self.$name.mobiles()),*].iter().sum()
+            }
         }
+
+        $(
+            impl Holds<$assist> for States {
+                fn state_mut(&mut self) -> &mut <$assist as Assist>::State {
+                    &mut self.$name
+                }
+            }
+        )*
     };
 }
 
@@ -132,4 +192,6 @@ in_order! {
     replay: replay::ReplayAssist,
     mss_clamp: mss_clamp::MssClampAssist,
     black_hole: black_hole::BlackHoleAssist,
+    path_queue: path_queue::PathQueueAssist,
+    buffer_forward: buffer_forward::BufferForwardAssist,
 }

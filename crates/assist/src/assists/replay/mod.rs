@@ -30,11 +30,12 @@
 //! day, which took every timeout for loss; it is the undo that turns it round. Order: PAWS (RFC 7323 section 5.3).
 //! What is dropped here rather than sent twice, and when it never is: [`duplicates`].
 
-pub(crate) mod blind;
-pub(crate) mod duplicates;
-pub(crate) mod owed;
-pub(crate) mod release;
+mod blind;
+mod duplicates;
+mod owed;
+mod release;
 
+use core::net::IpAddr;
 use core::ops::ControlFlow;
 use core::time::Duration;
 
@@ -43,17 +44,16 @@ use careof_wire::ReceivedFlow;
 use careof_wire::SeqNumber;
 
 use crate::acknowledgement::Wanted;
-use crate::assist::Assist;
+use crate::assist::{Assist, Holds};
 use crate::context::{Context, Passing};
 use crate::courses::Arrived;
 use crate::flow::{Flow, Stream};
+use crate::flow_table::{FlowTable, Followed};
 use crate::keeping::{Kept, Sent, Whereabouts};
 use crate::meter::Meter;
 use crate::paths::PathEvent;
 use crate::timers::Owner;
 use crate::{Config, DropReason, Fate, Kind, Place, Replay, Rest, Verdict, Wake, Which};
-
-pub(crate) use release::take_turn;
 
 /// A receiver may delay an acknowledgement so long (Linux: 40 ms; RFC 9293 section 3.8.6.3 allows 500 ms).
 const DELAYED_ACK: Duration = Duration::from_millis(40);
@@ -220,6 +220,31 @@ impl Assist for ReplayAssist {
             _ => return,
         }
         release::settle(cx, flow, state);
+    }
+
+    fn on_mobile_path(&mut self, cx: &mut Context<'_>, mobile: IpAddr, event: &PathEvent) {
+        if matches!(event, PathEvent::Lost | PathEvent::Usable(_)) {
+            cx.courses.end(mobile);
+        }
+    }
+
+    /// Goes on with a replay: what may be sent now, and when to look again.
+    fn go_on<S: Holds<Self>>(&mut self, cx: &mut Context<'_>, flows: &mut FlowTable<S>, mobile: IpAddr) {
+        if !cx.courses.is_running(mobile) {
+            return;
+        }
+        let Some(rules) = Rules::of(cx.config) else { return };
+        while let Some((key, room)) = cx.courses.over_bound(mobile, rules.longest_wait())
+            && let Some(Followed { flow, states }) = flows.followed(&key)
+            && give_up_newest(cx, flow, states.state_mut(), room)
+        {}
+        while let Some(key) = cx.courses.next_flow(cx.now, mobile)
+            && let Some(Followed { flow, states }) = flows.followed(&key)
+        {
+            release::take_turn(cx, flow, states.state_mut());
+        }
+        let at = cx.courses.wake_at(mobile);
+        cx.timers.set_or_stop(Owner::Mobile(mobile), Wake::Release, at);
     }
 }
 
@@ -409,7 +434,7 @@ fn finished(cx: &mut Context<'_>, flow: &mut Flow, state: &mut State) {
 }
 
 /// More waits for the mobile node than may: the flow keeps `room` bytes of it, the oldest. Returns whether it gave up anything.
-pub(crate) fn give_up_newest(cx: &mut Context<'_>, flow: &mut Flow, state: &mut State, room: u64) -> bool {
+fn give_up_newest(cx: &mut Context<'_>, flow: &mut Flow, state: &mut State, room: u64) -> bool {
     let Some(rules) = Rules::of(cx.config) else { return false };
     let stream = flow.stream_mut(cx.config.place.keeps());
     let (mut packets, mut bytes) = (0, 0);
