@@ -14,7 +14,8 @@ use crate::DropReason;
 use crate::context::{Context, Passing};
 use crate::flow::Stream;
 
-use super::State;
+use super::rules::LEAST_TIMEOUT;
+use super::state::State;
 
 /// A sender that had no acknowledgement for what it sent so long ago would have repeated it (RFC 6298 section 2: its first
 /// timeout is one second, three after a lost SYN), but for paths with a round trip of seconds.
@@ -23,7 +24,7 @@ const LONGEST_TIMEOUT: Duration = Duration::from_secs(3);
 const LEAST: usize = 2;
 /// A repetition says that what is in front of it was acknowledged, but not within this time, in which a sender may repeat
 /// several (the least timeout of today's senders).
-const BETWEEN_TIMEOUTS: Duration = super::LEAST_TIMEOUT;
+const BETWEEN_TIMEOUTS: Duration = LEAST_TIMEOUT;
 
 /// Whether a repetition may be a probe of the end of the window.
 pub(super) fn may_be_probe(stream: &Stream, end: SeqNumber) -> bool {

@@ -33,7 +33,9 @@ use crate::keeping::{Kept, Sent};
 use crate::timers::Owner;
 use crate::{DropReason, PathId, Wake};
 
-use super::{LEAST_TIMEOUT, Rules, State, blind, owed, release};
+use super::rules::{LEAST_TIMEOUT, Rules};
+use super::state::State;
+use super::{blind, owed, release};
 
 /// Duplicate acknowledgements that say that a segment is lost (RFC 5681 section 3.2).
 const DUPLICATES: u8 = 3;

@@ -34,14 +34,14 @@ mod blind;
 mod duplicates;
 mod owed;
 mod release;
+mod rules;
+mod state;
 
 use core::net::IpAddr;
 use core::ops::ControlFlow;
 use core::time::Duration;
 
-use careof_base::Instant;
 use careof_wire::ReceivedFlow;
-use careof_wire::SeqNumber;
 
 use crate::acknowledgement::Wanted;
 use crate::assist::{Assist, Holds};
@@ -50,99 +50,12 @@ use crate::courses::Arrived;
 use crate::flow::{Flow, Stream};
 use crate::flow_table::{FlowTable, Followed};
 use crate::keeping::{Kept, Sent, Whereabouts};
-use crate::meter::Meter;
 use crate::paths::PathEvent;
 use crate::timers::Owner;
-use crate::{Config, DropReason, Fate, Kind, Place, Replay, Rest, Verdict, Wake, Which};
+use crate::{DropReason, Fate, Place, Verdict, Wake, Which};
 
-/// A receiver may delay an acknowledgement so long (Linux: 40 ms; RFC 9293 section 3.8.6.3 allows 500 ms).
-const DELAYED_ACK: Duration = Duration::from_millis(40);
-/// Where a round trip is not known: the least timeout of today's senders (Linux).
-const LEAST_TIMEOUT: Duration = Duration::from_millis(200);
-
-/// The parameters, of [`Replay`] or of its cheapest form.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Rules {
-    kind: Kind,
-    replay: Replay,
-}
-
-impl Rules {
-    pub(crate) fn of(config: &Config) -> Option<Self> {
-        if let Some(replay) = config.replay {
-            return Some(Self { kind: Kind::Replay, replay });
-        }
-        let hold = config.hold_last?;
-        let replay = Replay {
-            bytes: u64::MAX,
-            packets: hold.packets,
-            age: hold.age,
-            keep: Which::Newest,
-            rest: Rest::Burst,
-            swallow: false,
-            ..Replay::DEFAULT
-        };
-        Some(Self { kind: Kind::HoldLast, replay })
-    }
-
-    fn is_burst(&self) -> bool {
-        self.replay.rest == Rest::Burst
-    }
-
-    /// How long packets may wait for the path; `None`: only what the path holds may.
-    pub(crate) fn longest_wait(&self) -> Option<Duration> {
-        (self.replay.rest != Rest::Drop).then_some(self.replay.wait)
-    }
-}
-
-/// What replay knows of the direction of a flow that is kept, beyond its packets.
-#[derive(Debug, Default)]
-pub(crate) struct State {
-    meter: Meter,
-    /// What has arrived of what was released since the course of the replay was last told.
-    arrived: Option<Arrived>,
-    /// Something released was lost since the course of the replay was last told.
-    saw_loss: bool,
-    /// The old path was left and may still deliver what it has.
-    patience: Option<owed::Patience>,
-    /// Packets and bytes released since the replay began.
-    released: (u32, u64),
-    last_release: Option<Instant>,
-    /// For so long after its release a packet cannot have been acknowledged.
-    grace: Duration,
-    /// The path is the one that was lost.
-    is_same_path: bool,
-    /// The present path is known to be slower than the one before.
-    is_slower: bool,
-    /// The path that was left delivers nothing any longer.
-    left_is_lost: bool,
-    /// When the path that was left last delivered something behind a hole.
-    left_path_delivered: Option<Instant>,
-    /// Round trip of the path that was left, as far as it was given.
-    left_round_trip: Option<Duration>,
-    /// A tail loss probe is let through for its answer.
-    may_probe: bool,
-    /// Duplicate acknowledgements since the last new one.
-    duplicates: u8,
-    /// The timestamp that the receiver has echoed, as it has said itself.
-    echoed: Option<u32>,
-    /// Without acknowledgements in sight: the lowest sequence number repeated since the last new data, or where the receiver has said
-    /// that it is.
-    repeated: Option<SeqNumber>,
-    /// When new data last arrived.
-    fresh_at: Option<Instant>,
-    /// Acknowledgements passed here, but do no longer.
-    acks_hidden: bool,
-    /// A timer for the age of what is kept runs.
-    is_aging: bool,
-}
-
-impl State {
-    /// Whether acknowledgements pass here that say how far the direction that is kept is.
-    const fn sees_acks(&self, stream: &Stream) -> bool {
-        stream.una.is_some() && !self.acks_hidden
-    }
-}
+use rules::Rules;
+use state::State;
 
 /// Keeps what a path may lose, and sends it again.
 #[derive(Debug, Default)]
@@ -421,15 +334,6 @@ fn age(cx: &mut Context<'_>, flow: &mut Flow, state: &mut State, rules: &Rules) 
         // Not for every packet one by one.
         let at = (oldest + age).max(now + (age / 16).max(Duration::from_millis(1)));
         cx.timers.set(Owner::Flow(key), Wake::Age, at);
-    }
-}
-
-/// Nothing of the flow waits any longer.
-fn finished(cx: &mut Context<'_>, flow: &mut Flow, state: &mut State) {
-    let Some(rules) = Rules::of(cx.config) else { return };
-    let (packets, bytes) = core::mem::take(&mut state.released);
-    if packets > 0 {
-        cx.outbox.did(flow.key, rules.kind, "released", packets, bytes);
     }
 }
 

@@ -29,17 +29,12 @@ use crate::paths::{self, Usable};
 use crate::timers::Owner;
 use crate::{Place, Wake};
 
-use super::{DELAYED_ACK, LEAST_TIMEOUT, Rules, State, release};
+use super::release;
+use super::rules::{DELAYED_ACK, LEAST_TIMEOUT, Rules};
+use super::state::{Patience, State};
 
 /// A patient replay gives up when nothing has said where to begin for so long: the longest back-off but the last ones.
 const FORGOTTEN: Duration = Duration::from_secs(3);
-
-/// The old path gets time to deliver.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Patience {
-    since: Instant,
-    wait: Duration,
-}
 
 /// Which packets that were sent on are owed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,7 +133,7 @@ fn is_silent(now: Instant, place: Place, stream: &Stream, state: &State, usable:
 }
 
 /// Rate of a path in the direction that is kept, if it is known.
-pub(super) fn rate_of(place: Place, path: &PathProperties) -> Option<DataRate> {
+fn rate_of(place: Place, path: &PathProperties) -> Option<DataRate> {
     paths::rate(path, place.keeps())
 }
 

@@ -9,9 +9,10 @@ use crate::context::Context;
 use crate::courses::{Joining, Turn};
 use crate::flow::Flow;
 use crate::keeping::{Kept, Whereabouts};
+use crate::paths;
 
-use super::owed::rate_of;
-use super::{DELAYED_ACK, LEAST_TIMEOUT, Rules, State};
+use super::rules::{DELAYED_ACK, LEAST_TIMEOUT, Rules};
+use super::state::State;
 
 /// The flow's waiting packets join those that go to its mobile node.
 pub(super) fn join(cx: &mut Context<'_>, flow: &mut Flow, state: &mut State, rules: &Rules) {
@@ -29,7 +30,7 @@ pub(super) fn join(cx: &mut Context<'_>, flow: &mut Flow, state: &mut State, rul
     let expected = expected + behind;
     let largest = stream.kept.iter().map(|kept| kept.size).max().unwrap_or(0);
     let joining = Joining {
-        given: rate_of(cx.config.place, &path),
+        given: paths::rate(&path, towards),
         round_trip: path.round_trip,
         expected,
         measured,
@@ -71,7 +72,7 @@ pub(crate) fn take_turn(cx: &mut Context<'_>, flow: &mut Flow, state: &mut State
     let next = stream.kept.next_waiting().map(|kept| kept.size);
     match course.turn(cx.now, key, next) {
         Turn::Passes | Turn::Ends { is_idle: true } => {}
-        Turn::Ends { is_idle: false } => super::finished(cx, flow, state),
+        Turn::Ends { is_idle: false } => finished(cx, flow, state),
         Turn::Sends { is_idle } => {
             if let Some(kept) = stream.kept.send_next(cx.now) {
                 cx.outbox.release_copy(&kept, None);
@@ -91,5 +92,14 @@ fn note_release(cx: &mut Context<'_>, state: &mut State, kept: &Kept, is_idle: b
     if kept.whereabouts == Whereabouts::Owed {
         cx.counters.replayed += 1;
         cx.counters.replayed_bytes += u64::from(kept.size);
+    }
+}
+
+/// Nothing of the flow waits any longer.
+fn finished(cx: &mut Context<'_>, flow: &mut Flow, state: &mut State) {
+    let Some(rules) = Rules::of(cx.config) else { return };
+    let (packets, bytes) = core::mem::take(&mut state.released);
+    if packets > 0 {
+        cx.outbox.did(flow.key, rules.kind, "released", packets, bytes);
     }
 }
