@@ -1,10 +1,10 @@
 //! The face of an assist: what it sees, and what it answers.
 //!
-//! An assistant shows every assist what happens, in the order of their list ([`crate::assists`]), and an assist fills in the hooks that
-//! it has an answer for. One that the configuration does not name answers nothing.
+//! The assistant calls the hooks of all assists in the order of their list ([`crate::assists`]). An assist implements the hooks that
+//! concern it; the others do nothing. Each hook reads in [`Context::config`] whether its assist is in use.
 //!
-//! Assists do not know each other. What one finds out and others go by is a property of the flow ([`crate::flow`]) or stands in the
-//! context ([`crate::context`]).
+//! Assists do not know each other. A fact that one assist finds out and another one needs is a property of the flow ([`crate::flow`]) or
+//! stands in the context ([`crate::context`]).
 
 use core::fmt::Debug;
 use core::net::IpAddr;
@@ -21,14 +21,14 @@ use crate::{Config, Fate, Towards, Verdict, Wake};
 
 /// An assist.
 ///
-/// Hooks about a flow are given what the assist remembers of that flow as `state`. They act by the verdict on the packet that passes,
-/// where there is one, and by the context's outbox and timers.
+/// A hook about a flow gets as `state` what the assist remembers of that flow. It acts by the verdict on the packet that passes, if one
+/// does, and by the outbox and the timers of the context.
 pub(crate) trait Assist: Debug + Default {
     /// What is remembered of a flow.
     type State: Debug + Default;
 
-    /// A segment arrives, of which nothing was learnt yet ([`Passing::seen`]). To break means that its fate is decided, and that neither the
-    /// flow nor another assist learns of it.
+    /// A segment arrives. The flow has not learnt from it yet ([`Passing::seen`] says nothing). `Break`: the verdict is final, and neither the
+    /// flow nor the other assists see the segment.
     fn on_arrival(
         &mut self,
         _cx: &mut Context<'_>,
@@ -40,7 +40,7 @@ pub(crate) trait Assist: Debug + Default {
         ControlFlow::Continue(())
     }
 
-    /// A segment passes. To break means that its fate is decided, and that the assists behind do not see it.
+    /// A segment passes. `Break`: the verdict is final, and the assists behind this one do not see the segment.
     fn on_packet(
         &mut self,
         _cx: &mut Context<'_>,
@@ -52,7 +52,7 @@ pub(crate) trait Assist: Debug + Default {
         ControlFlow::Continue(())
     }
 
-    /// An assist injects an acknowledgement with the receiver's window: `ack` may still be changed.
+    /// An assist injects an acknowledgement with the receiver's window. Each assist may change `ack` before it leaves.
     fn on_inject(
         &mut self,
         _cx: &mut Context<'_>,
@@ -73,8 +73,8 @@ pub(crate) trait Assist: Debug + Default {
     ) {
     }
 
-    /// Something happened to the path of the flow. All assists hear of it before any of them answers, by [`Self::signal`] and then by
-    /// [`Self::deliver`].
+    /// Something happened to the path of the flow. The assists answer in two steps after all of them have heard of it: [`Self::signal`],
+    /// then [`Self::deliver`].
     fn on_path(
         &mut self,
         _cx: &mut Context<'_>,
@@ -84,7 +84,7 @@ pub(crate) trait Assist: Debug + Default {
     ) {
     }
 
-    /// What the ends are told after such an event: small packets, ahead of what was stored.
+    /// First answer to a path event: tells the ends something, in small packets ahead of those that were stored.
     fn signal(
         &mut self,
         _cx: &mut Context<'_>,
@@ -94,7 +94,7 @@ pub(crate) trait Assist: Debug + Default {
     ) {
     }
 
-    /// What is sent of what was stored after such an event.
+    /// Second answer to a path event: sends packets that were stored.
     fn deliver(
         &mut self,
         _cx: &mut Context<'_>,
@@ -108,44 +108,44 @@ pub(crate) trait Assist: Debug + Default {
     fn on_timeout(&mut self, _cx: &mut Context<'_>, _flow: &mut Flow, _state: &mut Self::State, _wake: Wake) {
     }
 
-    /// A datagram, of TCP or not, that no assist has stopped takes the path of its mobile node: whether it waits. The first assist that
-    /// does not let it pass decides. Not asked unless [`Config::is_for_all_packets`].
+    /// A datagram, of TCP or not, is about to take the path of its mobile node. Returns its fate; the assists behind are asked only if it
+    /// passes. Only called where [`Config::is_for_all_packets`].
     fn on_datagram(&mut self, _cx: &mut Context<'_>, _mobile: IpAddr, _size: u16) -> Fate {
         Fate::Pass
     }
 
-    /// Something happened to the path of a mobile node. Its flows hear of it after that ([`Self::on_path`]).
+    /// Something happened to the path of a mobile node. [`Self::on_path`] follows for each of its flows.
     fn on_mobile_path(&mut self, _cx: &mut Context<'_>, _mobile: IpAddr, _event: &PathEvent) {}
 
-    /// A mobile node has registered, and with that said what its path is like. What happened to the path by it was told before.
+    /// A mobile node has registered, and has said what its path is like. The path event that follows from that came before.
     fn on_registered(&mut self, _cx: &mut Context<'_>, _mobile: IpAddr) {}
 
     /// A timer of the mobile node went off.
     fn on_mobile_timeout(&mut self, _cx: &mut Context<'_>, _mobile: IpAddr, _wake: Wake) {}
 
-    /// Something that was told to the hooks above was about this mobile node: what it means for its flows, whichever they are. Nothing is
-    /// injected here.
+    /// Called after every segment, path event and timer of a mobile node: acts on any of its flows. Nothing may be injected here.
     fn go_on<S: Holds<Self>>(&mut self, _cx: &mut Context<'_>, _flows: &mut FlowTable<S>, _mobile: IpAddr) {}
 
-    /// A mobile node has no flow: an assist for which nothing waits, nor is to wait, forgets it.
+    /// A mobile node has no flow any longer. The assist forgets it, unless something waits for it.
     fn forget_mobile(&mut self, _mobile: IpAddr) {}
 
-    /// The assistant stops: what waits apart from flows goes on.
+    /// The assistant stops: releases what waits for mobile nodes. What is stored for flows is released by the assistant.
     fn close(&mut self, _outbox: &mut Outbox) {}
 
-    /// How long after the announced end of a path the announcement is taken for a false alarm; `None`: as long as without the assist.
+    /// How long after the announced end of a path the announcement counts as a false alarm; `None`: the assist does not care.
     fn patience(_config: &Config) -> Option<Duration> {
         None
     }
 
-    /// Of how many mobile nodes something is remembered.
+    /// Number of mobile nodes that are remembered.
     #[cfg(test)]
     fn mobiles(&self) -> usize {
         0
     }
 }
 
-/// What all assists remember of a flow, in which an assist finds its own.
+/// What all assists remember of a flow, with that of one of them in it.
 pub(crate) trait Holds<A: Assist>: Default {
+    /// That of `A`.
     fn state_mut(&mut self) -> &mut A::State;
 }

@@ -100,8 +100,8 @@ impl Outbox {
         self.actions.push_back((action, None));
     }
 
-    /// Injects copies of an acknowledgement, maybe none. Where it `is_open`, the assists see it before it leaves, and
-    /// may change it.
+    /// Injects copies of an acknowledgement. If it `is_open`, the assists see it before it leaves and may change it. They see it even if the
+    /// limits have left no copy.
     pub(crate) fn inject(
         &mut self,
         (header, segment): (IpHeader, Segment),

@@ -1,6 +1,4 @@
-//! The assists, each in a file of its own that knows none of the others.
-//!
-//! A new one is a file, and a line in the list below: it stands where it is to see what happens, behind some and ahead of others.
+//! The assists, each in a file or folder of its own that knows none of the others, and the list that says in which order they act.
 
 mod ack_hold;
 mod bicast;
@@ -29,7 +27,7 @@ use crate::flow_table::FlowTable;
 use crate::paths::PathEvent;
 use crate::{Config, Fate, Verdict, Wake};
 
-/// Makes one of all: of each hook the call of that hook of every assist, in their order.
+/// Defines for each hook of [`Assist`] a function that calls it for every assist, in their order.
 macro_rules! in_order {
     ($($name:ident: $assist:ty,)*) => {
         /// The assists.
@@ -80,7 +78,7 @@ macro_rules! in_order {
                 $(self.$name.on_received(cx, flow, &mut states.$name, told);)*
             }
 
-            /// All of what follows from something that happened to the path of a flow.
+            /// The three hooks for a path event.
             pub(crate) fn on_path(
                 &mut self,
                 cx: &mut Context<'_>,
@@ -180,6 +178,7 @@ macro_rules! in_order {
     };
 }
 
+// A segment passes from top to bottom. An assist whose place does not matter stands where it reads best.
 in_order! {
     bicast: bicast::BicastAssist,
     snoop: snoop::SnoopAssist,
