@@ -71,18 +71,6 @@ macro_rules! context {
     };
 }
 
-/// The flow of `$key`, with what the assists remember of it.
-macro_rules! with_flow {
-    ($self:ident, $now:expr, $key:expr, |$cx:ident, $flow:ident, $states:ident| $body:expr) => {
-        $self.flows.followed($key).map(|Followed { flow: $flow, states: $states }| {
-            let $cx = context!($self, $now);
-            let done = $body;
-            $self.assists.look_at_injected($cx, $flow, $states);
-            done
-        })
-    };
-}
-
 impl Assistant {
     /// An assistant that has seen nothing yet.
     ///
@@ -151,11 +139,12 @@ impl Assistant {
             return Verdict::PASS;
         }
         self.make_room(&key);
-        let verdict = with_flow!(self, now, &key, |cx, flow, states| {
+        let cx = context!(self, now);
+        let mut verdict = Verdict::PASS;
+        if let Some(Followed { flow, states }) = self.flows.followed(&key) {
             let seen = Seen::default();
             let overhead = packet.overhead;
             let mut passing = Passing { towards, path, header: &packet.header, segment, seen, overhead };
-            let mut verdict = Verdict::PASS;
             if self.assists.on_arrival(cx, flow, states, &passing, &mut verdict).is_continue() {
                 flow.is_opaque |= packet.is_opaque;
                 passing.seen = flow.learn(now, towards, &packet.header, segment);
@@ -164,12 +153,11 @@ impl Assistant {
                 }
                 let _ = self.assists.on_packet(cx, flow, states, &passing, &mut verdict);
             }
+            self.assists.look_at_injected(cx, flow, states);
             debug_assert!(verdict.keep.is_none() || !matches!(verdict.fate, Fate::Hold(_)), "held or kept");
             cx.counters.edits += u64::from(verdict.edit.is_some());
-            verdict
-        })
-        .unwrap_or(Verdict::PASS);
-        self.go_on(now, key.mobile);
+        }
+        self.assists.go_on(cx, &mut self.flows, key.mobile);
         verdict
     }
 
@@ -263,7 +251,9 @@ impl Assistant {
             for flow in received.flows() {
                 let (mobile_port, peer_port) = (flow.mobile_port, flow.peer_port);
                 let key = FlowKey { mobile, peer: flow.peer, mobile_port, peer_port };
-                with_flow!(self, now, &key, |cx, of, states| self.assists.on_received(cx, of, states, &flow));
+                if let Some(Followed { flow: of, states }) = self.flows.followed(&key) {
+                    self.assists.on_received(context!(self, now), of, states, &flow);
+                }
             }
         }
         let events = self.paths.handle(now, input);
@@ -295,21 +285,19 @@ impl Assistant {
                 self.timers.stop(Owner::Mobile(mobile), Wake::FalseAlarm);
             }
         }
-        self.assists.on_mobile_path(context!(self, now), mobile, event);
+        let cx = context!(self, now);
+        self.assists.on_mobile_path(cx, mobile, event);
         let keys: Vec<FlowKey> = self.flows.of(mobile).collect();
         for key in keys {
-            with_flow!(self, now, &key, |cx, flow, states| {
+            if let Some(Followed { flow, states }) = self.flows.followed(&key) {
                 flow.unreachables = 0;
                 flow.acks_injected = 0;
                 note_stall(cx, flow, event);
                 self.assists.on_path(cx, flow, states, event);
-            });
+                self.assists.look_at_injected(cx, flow, states);
+            }
         }
-        self.go_on(now, mobile);
-    }
-
-    fn go_on(&mut self, now: Instant, mobile: IpAddr) {
-        self.assists.go_on(context!(self, now), &mut self.flows, mobile);
+        self.assists.go_on(cx, &mut self.flows, mobile);
     }
 
     /// When the store is nearly full, others than the flow of `key` lose what is stored for them: first those whose ends were
@@ -365,14 +353,17 @@ impl Assistant {
                     }
                 }
                 Owner::Mobile(mobile) => {
-                    self.assists.on_mobile_timeout(context!(self, now), mobile, wake);
-                    self.go_on(now, mobile);
+                    let cx = context!(self, now);
+                    self.assists.on_mobile_timeout(cx, mobile, wake);
+                    self.assists.go_on(cx, &mut self.flows, mobile);
                 }
                 Owner::Flow(key) => {
-                    with_flow!(self, now, &key, |cx, flow, states| {
+                    let cx = context!(self, now);
+                    if let Some(Followed { flow, states }) = self.flows.followed(&key) {
                         self.assists.on_timeout(cx, flow, states, wake);
-                    });
-                    self.go_on(now, key.mobile);
+                        self.assists.look_at_injected(cx, flow, states);
+                    }
+                    self.assists.go_on(cx, &mut self.flows, key.mobile);
                 }
             }
         }

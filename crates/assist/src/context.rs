@@ -117,7 +117,12 @@ impl Outbox {
         }
     }
 
-    /// The next acknowledgement that the assists have not seen yet.
+    /// Whether there are acknowledgements that the assists have not seen yet.
+    pub(crate) fn has_injected(&self) -> bool {
+        !self.injected.is_empty()
+    }
+
+    /// The next of these.
     pub(crate) fn next_injected(&mut self) -> Option<Injected> {
         self.injected.pop_front()
     }

@@ -111,6 +111,19 @@ macro_rules! in_order {
                 flow: &mut Flow,
                 states: &mut States,
             ) {
+                if cx.outbox.has_injected() {
+                    self.look_at_each_injected(cx, flow, states);
+                }
+            }
+
+            // No packet has one injected: the way past this is to be short.
+            #[cold]
+            fn look_at_each_injected(
+                &mut self,
+                cx: &mut Context<'_>,
+                flow: &mut Flow,
+                states: &mut States,
+            ) {
                 while let Some(mut injected) = cx.outbox.next_injected() {
                     let (towards, ack) = (injected.towards, &mut injected.segment);
                     $(self.$name.on_inject(cx, flow, &mut states.$name, towards, ack);)*
