@@ -36,6 +36,7 @@ KNOWS = {
     "python": {"base", "linux", "oracle", "plan", "scenario", "sim", "sweep", "trace", "metrics"},
 }  # fmt: skip
 PROTOCOL = ("base", "wire", "link", "tcp", "mobility", "assist")
+ASSISTS = ROOT / "crates" / "assist" / "src" / "assists"
 OUT_OF_REACH = re.compile(r"\bstd::(net|time|thread|fs|env|process|collections::Hash\w+)\b")
 
 
@@ -95,6 +96,59 @@ def test_the_native_module_is_made_of_the_crates_that_the_tests_are_made_of() ->
     module = built("--package", "careof-python", "--edges", "normal,build")
     assert module
     assert not module - built("--workspace", "--edges", "normal,build,dev")
+
+
+def test_assists_do_not_know_each_other() -> None:
+    for path in ASSISTS.rglob("*.rs"):
+        if path != ASSISTS / "mod.rs":
+            way = way_out_of_its_room(path.relative_to(ASSISTS), "\n".join(code_without_tests(path)))
+            assert not way, (
+                f"{path.relative_to(ROOT)}: {way}: make what it needs a property of the flow or of the context"
+            )
+
+
+def test_only_the_assistant_knows_assists() -> None:
+    sources = ASSISTS.parent
+    inside = [path for path in sources.rglob("*.rs") if not path.is_relative_to(ASSISTS) and "tests" not in path.parts]
+    knowing = {path.name for path in inside if re.search(r"\bassists\b", bare("\n".join(code_without_tests(path))))}
+    assert knowing == {"lib.rs", "assistant.rs"}
+
+
+def test_every_assist_has_its_turn() -> None:
+    listed = re.findall(r"^    (\w+): (\w+)::\w+,$", (ASSISTS / "mod.rs").read_text(encoding="utf-8"), re.MULTILINE)
+    assert all(name == module for name, module in listed)
+    rooms = {path.name.removesuffix(".rs") for path in ASSISTS.iterdir()} - {"mod"}
+    assert sorted(name for name, _ in listed) == sorted(rooms)
+
+
+@pytest.mark.parametrize(
+    ("path", "source", "way"),
+    [
+        ("snoop.rs", "use crate::assists::freeze::State;", "assists"),
+        ("snoop.rs", "use crate::{assists::freeze, Kind};", "assists"),
+        ("snoop.rs", "use super::freeze;", "super"),
+        ("replay/mod.rs", "use super::freeze;", "super"),
+        ("replay/owed.rs", "fn f() { super::super::freeze::close() }", "super::super"),
+        ("replay/owed.rs", "use super::{rules::Rules, super::freeze};", "super::{rules::Rules, super"),
+        ("replay/owed.rs", "use super::rules::Rules;\nuse super::state::State;", None),
+        ("snoop.rs", "//! As [`crate::assists::freeze`] does.\nuse crate::Freeze;", None),
+    ],
+)
+def test_an_assist_that_knows_another_one_is_found(path: str, source: str, way: str | None) -> None:
+    assert way_out_of_its_room(Path(path), source) == way
+
+
+def way_out_of_its_room(path: Path, source: str) -> str | None:
+    """By which words the source of an assist gets at the others, which are private to their room."""
+    is_inner = len(path.parts) > 1 and path.name != "mod.rs"
+    up = r"\bsuper::(?:\{[^}]*\b)?super\b" if is_inner else r"\bsuper\b"
+    way = re.search(rf"\bassists\b|{up}", bare(source))
+    return way[0] if way else None
+
+
+def bare(source: str) -> str:
+    """A source without comments and texts."""
+    return re.sub(r'//[^\n]*|"(?:[^"\\\n]|\\.)*"', "", source)
 
 
 def code_without_tests(path: Path) -> list[str]:

@@ -20,9 +20,9 @@ use careof_wire::ipv6::Ipv6Header;
 use careof_wire::{Flags, IpHeader, SackBlocks, Segment, Timestamps};
 
 use crate::context::{Context, Passing};
-use crate::flow::{Flow, Phase, SeenAck};
+use crate::flow::{Flow, SeenAck};
 use crate::standing::Standing;
-use crate::{Action, Kind, Sack, Towards, ack_hold, window_clamp};
+use crate::{Kind, Phase, Sack, Towards, Verdict};
 
 /// The congestion bits of the type of service or traffic class: no acknowledgement without data is ECN-capable (RFC 3168 section 6.1.4).
 const ECN: u8 = 0b11;
@@ -30,7 +30,7 @@ const ECN: u8 = 0b11;
 /// The window of an acknowledgement that is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Window {
-    /// That of the last acknowledgement, as far as the path is clamped to lets it.
+    /// That of the last acknowledgement, as far as the assists leave it ([`crate::assist::Assist::on_inject`]).
     AsLast,
     /// None.
     Zero,
@@ -57,7 +57,7 @@ impl Wanted {
 
     /// Injects this many, as far as the limit lets it. Returns how many.
     pub(crate) fn inject(self, cx: &mut Context<'_>, flow: &mut Flow, copies: u32) -> u32 {
-        if self.make(flow, 0).is_none() {
+        if self.make(flow).is_none() {
             return 0;
         }
         let room = cx.config.limits.acks_per_flow.saturating_sub(flow.acks_injected);
@@ -78,20 +78,11 @@ impl Wanted {
     }
 
     fn send(self, cx: &mut Context<'_>, flow: &mut Flow, copies: u32) -> u32 {
-        let Some((_, last)) = self.make(flow, 0) else { return 0 };
-        let window = match self.window {
-            Window::Zero => 0,
-            Window::AsLast => {
-                let window = flow.stream(self.towards.back()).last_ack.map_or(0, |last| last.segment.window);
-                window_clamp::advertise(cx, flow, self.towards, last.ack, window)
-            }
-        };
-        let Some((header, segment)) = self.make(flow, window) else { return 0 };
-        for _ in 0..copies {
-            cx.outbox.act(Action::Inject { header, segment, towards: self.towards });
-        }
+        let Some((header, segment)) = self.make(flow) else { return 0 };
+        let is_open = self.window == Window::AsLast;
+        cx.outbox.inject((header, segment), self.towards, copies, is_open);
         if copies > 0 {
-            ack_hold::note_sent(flow, self.towards, segment.ack);
+            flow.note_ack_left(self.towards, segment.ack);
             cx.counters.acks_injected += u64::from(copies);
             let bytes = u64::from(copies) * u64::from(header.total_len());
             cx.outbox.did(flow.key, self.assist, self.what, copies, bytes);
@@ -99,7 +90,7 @@ impl Wanted {
         copies
     }
 
-    fn make(self, flow: &Flow, window: u16) -> Option<(IpHeader, Segment)> {
+    fn make(self, flow: &Flow) -> Option<(IpHeader, Segment)> {
         if flow.is_opaque || flow.phase != Phase::Open || flow.proof.syn.is_some() {
             return None;
         }
@@ -112,7 +103,10 @@ impl Wanted {
             seq: own.next?,
             ack: acknowledged.una?,
             flags: Flags::ACK,
-            window,
+            window: match self.window {
+                Window::AsLast => last.window,
+                Window::Zero => 0,
+            },
             timestamps: last.timestamps.map(|stamps| Timestamps {
                 value: own.last_value.unwrap_or(stamps.value),
                 echo: stamps.echo,
@@ -152,4 +146,20 @@ pub(crate) fn may_be_edited(flow: &Flow, passing: &Passing<'_>) -> bool {
         && flow.phase == Phase::Open
         && !flow.is_opaque
         && una.is_some_and(|una| passing.segment.ack.is_at_or_before(una))
+}
+
+/// Lowers the acknowledgement of a segment that passes by up to `bytes`, not below what left before.
+pub(crate) fn lower(flow: &mut Flow, passing: &Passing<'_>, bytes: u32, verdict: &mut Verdict) {
+    let ack = passing.segment.ack;
+    // The first one cannot be lowered: nobody knows what left before.
+    let left = flow.stream(passing.towards.back()).ack_left.unwrap_or(ack);
+    let lowered = ack.minus(bytes).later(left);
+    let lowered = if lowered.is_before(ack) { lowered } else { ack };
+    if lowered != ack {
+        let edit = verdict.edit.get_or_insert_default();
+        edit.ack = Some(lowered);
+        // A report of what came twice (RFC 2883) would lie above the lowered number, and say that something is missing.
+        edit.without_sack |= passing.segment.sack.as_slice().iter().any(|(block, _)| block.is_before(ack));
+    }
+    flow.note_ack_left(passing.towards, lowered);
 }

@@ -10,22 +10,20 @@ use alloc::vec::Vec;
 use careof_base::Instant;
 use careof_wire::{Flags, IpHeader, ReceivedData, ReceivedFlow, Segment, SeqNumber};
 
-use crate::black_hole::Holes;
-use crate::buffer_forward::Buffers;
+use crate::assists::{Assists, States};
 use crate::context::{Context, Outbox, Passing};
-use crate::flow::{Flow, Stall};
-use crate::flow_table::FlowTable;
+use crate::courses::Courses;
+use crate::flow::{Flow, Seen, Stall};
+use crate::flow_table::{FlowTable, Followed};
 use crate::keeping::Store;
-use crate::path_queue::PathQueues;
 use crate::paths::{PathEvent, PathTable};
 use crate::rate_limit::RateLimit;
-use crate::replay::{Replays, Rules};
 use crate::standing::Standing;
 use crate::timers::{Owner, Timers};
+use crate::tunnels::Tunnels;
 use crate::{
-    Action, Config, ConfigError, Counters, DropReason, Fate, FlowKey, FlowStatus, Input, PacketView, PathId,
-    Report, Token, Towards, Verdict, Wake, ack_hold, bicast, black_hole, fast_retransmit, freeze, lcd_kick,
-    m_tcp, mss_clamp, replay, snoop, window_clamp,
+    Action, Config, ConfigError, Counters, Fate, FlowKey, FlowStatus, Input, PacketView, PathId, Report,
+    Token, Towards, Verdict, Wake,
 };
 
 /// How long after the announced end of a path it is taken for a false alarm, if nothing else says so.
@@ -39,40 +37,37 @@ const RECENTLY: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub struct Assistant {
     config: Config,
-    flows: FlowTable,
+    flows: FlowTable<States>,
+    assists: Assists,
     store: Store,
     timers: Timers,
     paths: PathTable,
+    tunnels: Tunnels,
     unreachables: RateLimit,
     unproven_unreachables: RateLimit,
     unproven_acks: RateLimit,
     outbox: Outbox,
-    replays: Replays,
-    queues: PathQueues,
-    buffers: Buffers,
-    holes: Holes,
+    courses: Courses,
     counters: Counters,
 }
 
-/// The flow of `$key` with everything else of `$self`, borrowed apart.
-macro_rules! with_flow {
-    ($self:ident, $now:expr, $key:expr, |$cx:ident, $flow:ident| $body:expr) => {
-        $self.flows.get_mut($key).map(|$flow| {
-            let $cx = &mut Context {
-                now: $now,
-                config: &$self.config,
-                store: &mut $self.store,
-                timers: &mut $self.timers,
-                paths: &$self.paths,
-                unreachables: &mut $self.unreachables,
-                unproven_unreachables: &mut $self.unproven_unreachables,
-                unproven_acks: &mut $self.unproven_acks,
-                outbox: &mut $self.outbox,
-                replays: &mut $self.replays,
-                counters: &mut $self.counters,
-            };
-            $body
-        })
+/// Everything of `$self` that assists work with, borrowed apart from the flows and the assists.
+macro_rules! context {
+    ($self:ident, $now:expr) => {
+        &mut Context {
+            now: $now,
+            config: &$self.config,
+            store: &mut $self.store,
+            timers: &mut $self.timers,
+            paths: &$self.paths,
+            unreachables: &mut $self.unreachables,
+            unproven_unreachables: &mut $self.unproven_unreachables,
+            unproven_acks: &mut $self.unproven_acks,
+            tunnels: &mut $self.tunnels,
+            outbox: &mut $self.outbox,
+            courses: &mut $self.courses,
+            counters: &mut $self.counters,
+        }
     };
 }
 
@@ -85,17 +80,16 @@ impl Assistant {
         config.check()?;
         Ok(Self {
             flows: FlowTable::new(config.limits.flows, config.place),
+            assists: Assists::default(),
             store: Store::new(config.limits),
             timers: Timers::default(),
             paths: PathTable::new(config.place),
+            tunnels: Tunnels::default(),
             unreachables: RateLimit::new(config.limits.unreachables_per_second),
             unproven_unreachables: RateLimit::new(config.limits.unreachables_per_second.div_ceil(4) * 3),
             unproven_acks: RateLimit::new(config.limits.unproven_acks_per_second),
             outbox: Outbox::default(),
-            replays: Replays::default(),
-            queues: PathQueues::default(),
-            buffers: Buffers::default(),
-            holes: Holes::default(),
+            courses: Courses::default(),
             counters: Counters::default(),
             config,
         })
@@ -122,36 +116,14 @@ impl Assistant {
 
     /// Whether a packet that may go on waits for its mobile node's path, be it of TCP or not.
     fn line_up(&mut self, now: Instant, towards: Towards, packet: &PacketView<'_>) -> Fate {
+        if !self.config.is_for_all_packets() {
+            return Fate::Pass;
+        }
         let mobile = match towards {
             Towards::Mobile => packet.header.destination(),
             Towards::Peer => packet.header.source(),
         };
-        let size = packet.header.total_len();
-        let (store, counters) = (&mut self.store, &mut self.counters);
-        if let Some(config) = &self.config.buffer_forward {
-            return self.buffers.on_packet(config, mobile, size, store, counters);
-        }
-        if self.config.path_queue.is_none() {
-            return Fate::Pass;
-        }
-        let fate = self.queues.on_packet(now, mobile, size, store, (&mut self.outbox, counters));
-        self.set_queue_timer(mobile);
-        fate
-    }
-
-    /// Lets go what waited for the path of a mobile node long enough.
-    fn serve_queues(&mut self, now: Instant, mobile: IpAddr) {
-        self.queues.serve(now, mobile, &mut self.outbox);
-        self.buffers.serve(now, mobile, &mut self.outbox);
-        self.set_queue_timer(mobile);
-    }
-
-    fn set_queue_timer(&mut self, mobile: IpAddr) {
-        let owner = Owner::Mobile(mobile);
-        match self.queues.wake_at(mobile).into_iter().chain(self.buffers.wake_at(mobile)).min() {
-            Some(at) => self.timers.set(owner, Wake::Queue, at),
-            None => self.timers.stop(owner, Wake::Queue),
-        }
+        self.assists.on_datagram(context!(self, now), mobile, packet.header.total_len())
     }
 
     fn handle_segment(
@@ -167,36 +139,25 @@ impl Assistant {
             return Verdict::PASS;
         }
         self.make_room(&key);
-        let verdict = with_flow!(self, now, &key, |cx, flow| {
-            if bicast::is_copy(cx, flow, towards, &packet.header, segment) {
-                cx.counters.duplicates_dropped += 1;
-                return Verdict { fate: Fate::Drop(DropReason::DeliveredAlready), ..Verdict::PASS };
+        let cx = context!(self, now);
+        let mut verdict = Verdict::PASS;
+        if let Some(Followed { flow, states }) = self.flows.followed(&key) {
+            let seen = Seen::default();
+            let overhead = packet.overhead;
+            let mut passing = Passing { towards, path, header: &packet.header, segment, seen, overhead };
+            if self.assists.on_arrival(cx, flow, states, &passing, &mut verdict).is_continue() {
+                flow.is_opaque |= packet.is_opaque;
+                passing.seen = flow.learn(now, towards, &packet.header, segment);
+                if passing.seen.acknowledges {
+                    end_stall(cx, flow);
+                }
+                let _ = self.assists.on_packet(cx, flow, states, &passing, &mut verdict);
             }
-            flow.is_opaque |= packet.is_opaque;
-            let seen = flow.learn(now, towards, &packet.header, segment);
-            let passing =
-                Passing { towards, path, header: &packet.header, segment, seen, overhead: packet.overhead };
-            if seen.acknowledges {
-                end_stall(cx, flow);
-            }
-            let mut verdict = Verdict::PASS;
-            if snoop::on_packet(cx, flow, &passing, &mut verdict) {
-                return verdict;
-            }
-            ack_hold::on_packet(cx, flow, &passing, &mut verdict);
-            m_tcp::on_packet(cx, flow, &passing, &mut verdict);
-            freeze::on_packet(cx, flow, &passing, &mut verdict);
-            window_clamp::on_packet(cx, flow, &passing, &mut verdict);
-            lcd_kick::on_packet(cx, flow, &passing);
-            replay::on_packet(cx, flow, &passing, &mut verdict);
-            mss_clamp::on_packet(cx, &self.holes, flow, &passing, &mut verdict);
-            black_hole::on_packet(cx, &mut self.holes, flow, &passing, &mut verdict);
+            self.assists.look_at_injected(cx, flow, states);
             debug_assert!(verdict.keep.is_none() || !matches!(verdict.fate, Fate::Hold(_)), "held or kept");
             cx.counters.edits += u64::from(verdict.edit.is_some());
-            verdict
-        })
-        .unwrap_or(Verdict::PASS);
-        self.release(now, key.mobile);
+        }
+        self.assists.go_on(cx, &mut self.flows, key.mobile);
         verdict
     }
 
@@ -241,7 +202,6 @@ impl Assistant {
         if let Some((towards, syn)) = syn {
             flow.proof.note(towards, &syn);
             flow.learn_syn(towards, &syn);
-            window_clamp::learn_syn(&mut flow, towards, &syn);
         }
         flow.proof.note(towards, segment);
         self.flows.insert(flow);
@@ -265,10 +225,12 @@ impl Assistant {
 
     /// A flow is over, or has to make room: what is held goes on, what is kept is dropped.
     fn forget(&mut self, key: &FlowKey) {
-        let Some(mut flow) = self.flows.remove(key) else { return };
+        let Some(mut followed) = self.flows.remove(key) else { return };
+        let flow = &mut followed.flow;
         let is_lost = self.paths.lost_since(key.mobile).is_some();
-        self.replays.leave(&mut flow, self.config.place.keeps());
-        replay::let_go(&mut self.outbox, &mut flow, self.config.place.keeps(), is_lost);
+        let stored = flow.stream_mut(self.config.place.keeps());
+        self.courses.leave(key, &mut stored.share);
+        self.outbox.empty(&mut stored.kept, is_lost);
         self.timers.forget(Owner::Flow(*key));
         self.outbox.report(Report::Forgotten { flow: *key, phase: flow.phase });
         self.forget_if_gone(key.mobile);
@@ -276,8 +238,7 @@ impl Assistant {
 
     /// Forgets all flows, as when it is not to go on: what is held is released, what is kept discarded.
     pub fn close(&mut self) {
-        self.queues.close(&mut self.outbox);
-        self.buffers.close(&mut self.outbox);
+        self.assists.close(&mut self.outbox);
         while let Some(key) = self.flows.least_recent(Instant::MAX) {
             self.forget(&key);
         }
@@ -290,7 +251,9 @@ impl Assistant {
             for flow in received.flows() {
                 let (mobile_port, peer_port) = (flow.mobile_port, flow.peer_port);
                 let key = FlowKey { mobile, peer: flow.peer, mobile_port, peer_port };
-                with_flow!(self, now, &key, |cx, of| replay::on_received(cx, of, &flow));
+                if let Some(Followed { flow: of, states }) = self.flows.followed(&key) {
+                    self.assists.on_received(context!(self, now), of, states, &flow);
+                }
             }
         }
         let events = self.paths.handle(now, input);
@@ -298,8 +261,7 @@ impl Assistant {
             self.handle_path_event(now, mobile, &event);
         }
         if let Input::Paths { mobile, .. } = *input {
-            self.queues.on_news(now, &self.config, mobile, &self.paths, &mut self.outbox);
-            self.set_queue_timer(mobile);
+            self.assists.on_registered(context!(self, now), mobile);
             self.forget_if_gone(mobile);
         }
     }
@@ -308,14 +270,14 @@ impl Assistant {
     fn forget_if_gone(&mut self, mobile: IpAddr) {
         if self.flows.of(mobile).next().is_none() {
             self.paths.forget_if_gone(mobile);
-            self.queues.forget_if_empty(mobile);
+            self.assists.forget_mobile(mobile);
         }
     }
 
     fn handle_path_event(&mut self, now: Instant, mobile: IpAddr, event: &PathEvent) {
         match event {
             PathEvent::Announced { ends_at, .. } => {
-                let patience = self.config.freeze.map_or(DOUBT, |freeze| freeze.patience);
+                let patience = Assists::patience(&self.config).unwrap_or(DOUBT);
                 self.timers.set(Owner::Mobile(mobile), Wake::FalseAlarm, *ends_at + patience);
             }
             PathEvent::FalseAlarm => self.counters.false_alarms += 1,
@@ -323,43 +285,19 @@ impl Assistant {
                 self.timers.stop(Owner::Mobile(mobile), Wake::FalseAlarm);
             }
         }
-        self.replays.on_path(mobile, event);
-        self.queues.on_path(now, &self.config, mobile, event, &mut self.outbox);
-        if let Some(config) = &self.config.buffer_forward {
-            self.buffers.on_path(now, config, mobile, event, &mut self.outbox);
-        }
-        self.set_queue_timer(mobile);
+        let cx = context!(self, now);
+        self.assists.on_mobile_path(cx, mobile, event);
         let keys: Vec<FlowKey> = self.flows.of(mobile).collect();
         for key in keys {
-            with_flow!(self, now, &key, |cx, flow| {
+            if let Some(Followed { flow, states }) = self.flows.followed(&key) {
                 flow.unreachables = 0;
                 flow.acks_injected = 0;
                 note_stall(cx, flow, event);
-                black_hole::on_path(flow);
-                signal(cx, flow, event);
-                replay::on_path(cx, flow, event);
-            });
+                self.assists.on_path(cx, flow, states, event);
+                self.assists.look_at_injected(cx, flow, states);
+            }
         }
-        self.release(now, mobile);
-    }
-
-    /// Goes on with a replay: what may be sent now, and when to look again.
-    fn release(&mut self, now: Instant, mobile: IpAddr) {
-        if !self.replays.is_running(mobile) {
-            return;
-        }
-        let Some(rules) = Rules::of(&self.config) else { return };
-        while let Some((key, room)) = self.replays.over_bound(mobile, &rules)
-            && with_flow!(self, now, &key, |cx, flow| replay::give_up_newest(cx, flow, room)) == Some(true)
-        {
-        }
-        while let Some(key) = self.replays.next_flow(now, mobile)
-            && with_flow!(self, now, &key, |cx, flow| replay::take_turn(cx, flow)).is_some()
-        {}
-        match self.replays.wake_at(mobile) {
-            Some(at) => self.timers.set(Owner::Mobile(mobile), Wake::Release, at),
-            None => self.timers.stop(Owner::Mobile(mobile), Wake::Release),
-        }
+        self.assists.go_on(cx, &mut self.flows, mobile);
     }
 
     /// When the store is nearly full, others than the flow of `key` lose what is stored for them: first those whose ends were
@@ -391,8 +329,9 @@ impl Assistant {
                 if flow.stream(keeps).kept.is_empty() || !is_wanted(standing, key.mobile, is_last, &stored) {
                     continue;
                 }
-                self.replays.leave(flow, keeps);
-                let (gone, gone_bytes) = replay::let_go(&mut self.outbox, flow, keeps, is_lost);
+                let stream = flow.stream_mut(keeps);
+                self.courses.leave(&key, &mut stream.share);
+                let (gone, gone_bytes) = self.outbox.empty(&mut stream.kept, is_lost);
                 self.counters.evicted += gone as u64;
                 packets = packets.saturating_sub(gone);
                 bytes = bytes.saturating_sub(gone_bytes);
@@ -408,23 +347,23 @@ impl Assistant {
         while let Some((owner, wake)) = self.timers.take_due(now) {
             match owner {
                 Owner::Agent => self.age(now),
-                Owner::Mobile(mobile) if wake == Wake::Release => self.release(now, mobile),
-                Owner::Mobile(mobile) if wake == Wake::Queue => self.serve_queues(now, mobile),
-                Owner::Mobile(mobile) => {
+                Owner::Mobile(mobile) if wake == Wake::FalseAlarm => {
                     if let Some(event) = self.paths.doubt(mobile) {
                         self.handle_path_event(now, mobile, &event);
                     }
                 }
+                Owner::Mobile(mobile) => {
+                    let cx = context!(self, now);
+                    self.assists.on_mobile_timeout(cx, mobile, wake);
+                    self.assists.go_on(cx, &mut self.flows, mobile);
+                }
                 Owner::Flow(key) => {
-                    with_flow!(self, now, &key, |cx, flow| {
-                        ack_hold::on_timeout(cx, flow, wake);
-                        m_tcp::on_timeout(cx, flow, wake);
-                        freeze::on_timeout(cx, flow, wake);
-                        lcd_kick::on_timeout(cx, flow, wake);
-                        snoop::on_timeout(cx, flow, wake);
-                        replay::on_timeout(cx, flow, wake);
-                    });
-                    self.release(now, key.mobile);
+                    let cx = context!(self, now);
+                    if let Some(Followed { flow, states }) = self.flows.followed(&key) {
+                        self.assists.on_timeout(cx, flow, states, wake);
+                        self.assists.look_at_injected(cx, flow, states);
+                    }
+                    self.assists.go_on(cx, &mut self.flows, key.mobile);
                 }
             }
         }
@@ -469,7 +408,7 @@ impl Assistant {
     ) -> Option<u16> {
         let place = self.config.place;
         let mobile = if place.enters() == Towards::Mobile { header.destination() } else { header.source() };
-        let assumed = self.holes.assumed(now, place, mobile, path);
+        let assumed = self.tunnels.assumed(now, place, mobile, path);
         assumed.filter(|mtu| header.dont_fragment() && header.total_len().saturating_add(overhead) > *mtu)
     }
 
@@ -513,7 +452,7 @@ impl Assistant {
     /// Mobile nodes of which something is remembered.
     #[cfg(test)]
     pub(crate) fn remembered_mobiles(&self) -> usize {
-        self.paths.len() + self.queues.len()
+        self.paths.len() + self.assists.mobiles()
     }
 
     /// What was counted.
@@ -527,22 +466,6 @@ impl Assistant {
     pub const fn config(&self) -> &Config {
         &self.config
     }
-}
-
-/// The assists that tell a sender something, ahead of those that send it what was stored: a small packet in front of many.
-fn signal(cx: &mut Context<'_>, flow: &mut Flow, event: &PathEvent) {
-    if let PathEvent::Usable(usable) = event {
-        window_clamp::on_path(flow, usable);
-    }
-    ack_hold::on_path(cx, flow, event);
-    m_tcp::on_path(cx, flow, event);
-    freeze::on_path(cx, flow, event);
-    fast_retransmit::on_path(cx, flow, event);
-    if matches!(event, PathEvent::Usable(_)) {
-        window_clamp::open(cx, flow);
-    }
-    lcd_kick::on_path(cx, flow, event);
-    snoop::on_path(cx, flow, event);
 }
 
 /// Measures how long a handover keeps a flow from progress: a stall begins when the path is lost or replaced while data are

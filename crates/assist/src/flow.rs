@@ -5,25 +5,13 @@ use core::time::Duration;
 use careof_base::Instant;
 use careof_wire::{Flags, IpHeader, Segment, SeqNumber};
 
+use crate::courses::Share;
 use crate::keeping::Queue;
 use crate::standing::Proof;
-use crate::{
-    FlowKey, Towards, ack_hold, bicast, black_hole, freeze, lcd_kick, m_tcp, replay, snoop, window_clamp,
-};
+use crate::{FlowKey, Phase, Towards};
 
 /// The largest shift count (RFC 7323 section 2.3).
 const MAX_SCALE: u8 = 14;
-
-/// How far a connection has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
-    /// A SYN was seen, but not yet a segment of the stream.
-    Opening,
-    /// Data may flow.
-    Open,
-    /// Both sides have sent a FIN.
-    Closing,
-}
 
 /// The last acknowledgement that passed, from which others can be made.
 #[derive(Clone, Copy, Debug)]
@@ -55,6 +43,13 @@ pub(crate) struct Stream {
     pub(crate) progress_at: Option<Instant>,
     /// Right edge of the receiver's window, the furthest that was seen.
     pub(crate) window_edge: Option<SeqNumber>,
+    /// The right edge that is furthest to the right of what its sender was told from here: by the SYN of its receiver, or by what an
+    /// assist made of a window.
+    pub(crate) told_edge: Option<SeqNumber>,
+    /// The window of its receiver's SYN, which is never scaled.
+    syn_window: Option<u16>,
+    /// The highest acknowledgement of it that left here, where some leave with a lower number than they came with.
+    pub(crate) ack_left: Option<SeqNumber>,
     /// The sequence number behind its FIN.
     pub(crate) fin: Option<SeqNumber>,
     /// The latest time stamp its sender has sent (TSval), as far as it is the highest.
@@ -65,8 +60,8 @@ pub(crate) struct Stream {
     pub(crate) round_trip: Option<Duration>,
     /// Stored packets.
     pub(crate) kept: Queue,
-    /// What becomes of them at a handover.
-    pub(crate) replay: replay::State,
+    /// What of them takes part in a replay.
+    pub(crate) share: Share,
 }
 
 /// What a segment was for its flow.
@@ -97,18 +92,11 @@ pub(crate) struct Flow {
     /// Whether both SYNs permit SACK; `None`: they were not seen.
     pub(crate) has_sack: Option<bool>,
     streams: [Stream; 2],
+    /// Round trip between the far end of the path and the peer, as the handshake showed it.
+    pub(crate) behind_path: Option<Duration>,
     /// Messages sent in its name since the last path event.
     pub(crate) unreachables: u32,
     pub(crate) acks_injected: u32,
-    /// What the assists remember.
-    pub(crate) ack_hold: ack_hold::State,
-    pub(crate) bicast: bicast::State,
-    pub(crate) black_hole: black_hole::State,
-    pub(crate) freeze: freeze::State,
-    pub(crate) clamp: window_clamp::State,
-    pub(crate) kick: lcd_kick::State,
-    pub(crate) m_tcp: m_tcp::State,
-    pub(crate) snoop: snoop::State,
     pub(crate) stall: Option<Stall>,
     pub(crate) last_stall: Option<(Duration, Duration)>,
 }
@@ -151,16 +139,9 @@ impl Flow {
             is_opaque: false,
             has_sack: None,
             streams: [Stream::default(), Stream::default()],
+            behind_path: None,
             unreachables: 0,
             acks_injected: 0,
-            ack_hold: ack_hold::State::default(),
-            bicast: bicast::State::default(),
-            black_hole: black_hole::State::default(),
-            freeze: freeze::State::default(),
-            clamp: window_clamp::State::default(),
-            kick: lcd_kick::State::default(),
-            m_tcp: m_tcp::State::default(),
-            snoop: snoop::State::default(),
             stall: None,
             last_stall: None,
         }
@@ -247,6 +228,7 @@ impl Flow {
         let answer = self.stream_mut(towards.back());
         answer.mss = segment.mss;
         answer.offered_scale = Some(segment.window_scale.map(|shift| shift.min(MAX_SCALE)));
+        answer.syn_window = Some(segment.window);
         if !segment.flags.contains(Flags::ACK) {
             return;
         }
@@ -259,6 +241,24 @@ impl Flow {
                 None => None,
             };
         }
+        // Both sides' first bytes are known now, and so is what their windows promised.
+        for (of, first) in [(towards.back(), segment.ack), (towards, segment.seq.plus(1))] {
+            let stream = self.stream_mut(of);
+            if let Some(window) = stream.syn_window {
+                stream.note_told_edge(first.plus(u32::from(window)));
+            }
+        }
+    }
+
+    /// An acknowledgement left `towards` an end.
+    pub(crate) fn note_ack_left(&mut self, towards: Towards, ack: SeqNumber) {
+        let left = &mut self.stream_mut(towards.back()).ack_left;
+        *left = Some(left.map_or(ack, |left| left.later(ack)));
+    }
+
+    /// Whether a FIN was seen: its sender and receiver are to come to an end by themselves.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.streams.iter().any(|stream| stream.fin.is_some())
     }
 
     /// Whether the acknowledgements of the data `towards` an end pass here.
@@ -279,6 +279,16 @@ impl Flow {
 }
 
 impl Stream {
+    /// Its sender is told of a window up to `edge`.
+    pub(crate) fn note_told_edge(&mut self, edge: SeqNumber) {
+        self.told_edge = Some(self.told_edge.map_or(edge, |furthest| furthest.later(edge)));
+    }
+
+    /// Whether the acknowledgements of it that left here say less than its receiver has said.
+    pub(crate) fn holds_ack_back(&self) -> bool {
+        self.una.zip(self.ack_left).is_some_and(|(una, left)| left.is_before(una))
+    }
+
     /// Takes in an acknowledgement of this direction's data. Returns whether it acknowledges something new, and whether it is
     /// a duplicate (RFC 5681 section 2).
     fn learn_ack(&mut self, now: Instant, header: &IpHeader, segment: &Segment) -> (bool, bool) {

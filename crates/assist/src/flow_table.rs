@@ -22,11 +22,18 @@ fn link_of(peer: IpAddr) -> IpAddr {
     }
 }
 
+/// A flow, and what the assists remember of it.
+#[derive(Debug)]
+pub(crate) struct Followed<S> {
+    pub(crate) flow: Flow,
+    pub(crate) states: S,
+}
+
 /// Flows by their key. When it is full, room is made by who deserves it least ([`FlowTable::victim`]).
 #[derive(Debug)]
-pub(crate) struct FlowTable {
+pub(crate) struct FlowTable<S> {
     /// Each apart from the tree, which is searched for every packet.
-    flows: BTreeMap<FlowKey, Box<Flow>>,
+    flows: BTreeMap<FlowKey, Box<Followed<S>>>,
     /// When each was last seen, at the latest look: brought up to date when it is looked at again.
     by_age: BTreeSet<(Instant, FlowKey)>,
     /// By standing.
@@ -62,21 +69,26 @@ impl Rank {
     }
 }
 
-impl FlowTable {
+impl<S: Default> FlowTable<S> {
     pub(crate) fn new(room: usize, place: Place) -> Self {
         Self { flows: BTreeMap::new(), by_age: BTreeSet::new(), ranks: Default::default(), room, place }
     }
 
     pub(crate) fn get(&self, key: &FlowKey) -> Option<&Flow> {
-        self.flows.get(key).map(|flow| &**flow)
+        self.flows.get(key).map(|followed| &followed.flow)
     }
 
     pub(crate) fn get_mut(&mut self, key: &FlowKey) -> Option<&mut Flow> {
-        self.flows.get_mut(key).map(|flow| &mut **flow)
+        self.flows.get_mut(key).map(|followed| &mut followed.flow)
+    }
+
+    /// A flow with what the assists remember of it.
+    pub(crate) fn followed(&mut self, key: &FlowKey) -> Option<&mut Followed<S>> {
+        self.flows.get_mut(key).map(|followed| &mut **followed)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Flow> {
-        self.flows.values().map(|flow| &**flow)
+        self.flows.values().map(|followed| &followed.flow)
     }
 
     /// The flows of a mobile node.
@@ -102,21 +114,22 @@ impl FlowTable {
         self.by_age.insert((flow.listed_at, flow.key));
         let owner = self.owner(&flow.key);
         self.ranks[flow.proof.standing() as usize].insert(owner, flow.ranked_at, flow.key);
-        self.flows.insert(flow.key, Box::new(flow));
+        self.flows.insert(flow.key, Box::new(Followed { flow, states: S::default() }));
     }
 
-    pub(crate) fn remove(&mut self, key: &FlowKey) -> Option<Box<Flow>> {
-        let flow = self.flows.remove(key)?;
+    pub(crate) fn remove(&mut self, key: &FlowKey) -> Option<Box<Followed<S>>> {
+        let followed = self.flows.remove(key)?;
+        let flow = &followed.flow;
         self.by_age.remove(&(flow.listed_at, flow.key));
         let owner = self.owner(key);
         self.ranks[flow.proof.standing() as usize].remove(owner, flow.ranked_at, flow.key);
-        Some(flow)
+        Some(followed)
     }
 
     /// More is known of a flow, which had `before`.
     pub(crate) fn promote(&mut self, key: &FlowKey, before: Standing) {
         let owner = self.owner(key);
-        let Some(flow) = self.flows.get_mut(key) else { return };
+        let Some(flow) = self.flows.get_mut(key).map(|followed| &mut followed.flow) else { return };
         self.ranks[before as usize].remove(owner, flow.ranked_at, *key);
         flow.ranked_at = flow.last_seen;
         self.ranks[flow.proof.standing() as usize].insert(owner, flow.ranked_at, *key);
@@ -156,7 +169,7 @@ impl FlowTable {
     fn least_of(&mut self, standing: Standing, owner: IpAddr) -> Option<FlowKey> {
         let rank = &mut self.ranks[standing as usize];
         while let Some((at, key)) = rank.first_of(owner) {
-            let Some(flow) = self.flows.get_mut(&key) else { break };
+            let Some(flow) = self.flows.get_mut(&key).map(|followed| &mut followed.flow) else { break };
             if flow.last_seen == at {
                 return Some(key);
             }
@@ -174,7 +187,7 @@ impl FlowTable {
             if at > before {
                 break;
             }
-            let Some(flow) = self.flows.get_mut(&key) else { break };
+            let Some(flow) = self.flows.get_mut(&key).map(|followed| &mut followed.flow) else { break };
             if flow.last_seen == at {
                 return Some(key);
             }
@@ -203,7 +216,7 @@ mod tests {
     /// At a mobile node flows count for their peers.
     #[test]
     fn a_peer_with_many_addresses_on_one_link_is_one_peer() {
-        let mut table = FlowTable::new(100, Place::MobileNode);
+        let mut table = FlowTable::<()>::new(100, Place::MobileNode);
         let mobile = IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 1));
         for (link, hosts) in [(8, 4), (9, 40)] {
             for host in 0..hosts {
@@ -218,7 +231,7 @@ mod tests {
 
     #[test]
     fn the_one_seen_least_recently_is_found_though_others_were_seen_again() {
-        let mut table = FlowTable::new(3, Place::HomeAgent);
+        let mut table = FlowTable::<()>::new(3, Place::HomeAgent);
         for port in 1..=3 {
             table.insert(Flow::new(key(port), Instant::from_secs(u64::from(port))));
         }

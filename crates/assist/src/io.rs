@@ -6,7 +6,7 @@ use core::time::Duration;
 use careof_mobility::{HandoverPhase, InterfaceId, PathProperties};
 use careof_wire::{IpHeader, PathReport, ReceivedData, Segment, SeqNumber};
 
-use crate::{FlowKey, Phase};
+use crate::{FlowKey, Towards};
 
 /// A packet that the world stores for the assistant. Tokens are small numbers, for an index into a table; there are never
 /// more of them at a time than [`crate::Limits::packets`].
@@ -20,57 +20,6 @@ pub enum PathId {
     Interface(InterfaceId),
     /// Through a tunnel to a care-of address, at the home agent or at a foreign agent that the mobile node has left.
     CareOf(IpAddr),
-}
-
-/// Where an assistant runs. It decides what an event means and which assists make sense.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Place {
-    /// At the home agent: it tunnels what goes to the mobile node, and sees what comes back where routing leads it there.
-    HomeAgent,
-    /// At a foreign agent or base station: both directions pass over its own interface.
-    ForeignAgent,
-    /// On the mobile node, between its own TCP and its links.
-    MobileNode,
-}
-
-impl Place {
-    /// The direction in which what passes here has the wireless path still ahead: that of the packets worth keeping.
-    #[must_use]
-    pub const fn keeps(self) -> Towards {
-        match self {
-            Self::HomeAgent | Self::ForeignAgent => Towards::Mobile,
-            Self::MobileNode => Towards::Peer,
-        }
-    }
-
-    /// The direction of what is put into a tunnel here.
-    #[must_use]
-    pub const fn enters(self) -> Towards {
-        match self {
-            Self::HomeAgent => Towards::Mobile,
-            Self::ForeignAgent | Self::MobileNode => Towards::Peer,
-        }
-    }
-}
-
-/// The end a packet goes to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Towards {
-    /// To the mobile node: the data of a download, the acknowledgements of an upload.
-    Mobile,
-    /// To the correspondent.
-    Peer,
-}
-
-impl Towards {
-    /// The other direction, in which the acknowledgements of this one's data go.
-    #[must_use]
-    pub const fn back(self) -> Self {
-        match self {
-            Self::Mobile => Self::Peer,
-            Self::Peer => Self::Mobile,
-        }
-    }
 }
 
 /// What is to be done with a packet that was shown.
@@ -342,6 +291,17 @@ impl Kind {
             Self::BlackHole => "black-hole",
         }
     }
+}
+
+/// How far a connection has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// A SYN was seen, but not yet a segment of the stream.
+    Opening,
+    /// Data may flow.
+    Open,
+    /// Both sides have sent a FIN.
+    Closing,
 }
 
 /// What is told for traces, metrics and status; nothing depends on it.

@@ -24,35 +24,28 @@
 
 extern crate alloc;
 
-mod ack_hold;
 mod acknowledgement;
+mod assist;
 mod assistant;
-mod bicast;
-mod black_hole;
-mod buffer_forward;
+mod assists;
 mod config;
 mod context;
 mod counters;
-mod fast_retransmit;
+mod courses;
 mod flow;
 mod flow_key;
 mod flow_table;
-mod freeze;
 mod io;
 mod keeping;
-mod lcd_kick;
-mod m_tcp;
 mod meter;
-mod mss_clamp;
 mod packet;
-mod path_queue;
 mod paths;
+mod place;
+mod plausible;
 mod rate_limit;
-mod replay;
-mod snoop;
 mod standing;
 mod timers;
-mod window_clamp;
+mod tunnels;
 
 #[cfg(test)]
 mod tests;
@@ -63,10 +56,10 @@ pub use config::{
     LcdKick, Limits, MssClamp, PathQueue, QueueAtHandover, Replay, Rest, Sack, Snoop, Which, WindowClamp,
 };
 pub use counters::Counters;
-pub use flow::{FlowStatus, Phase};
+pub use flow::FlowStatus;
 pub use flow_key::FlowKey;
 pub use io::{
-    Action, DropReason, Edit, Fate, HoleNews, Input, Kind, PathId, Place, Report, Token, Told, Towards,
-    Verdict, Wake,
+    Action, DropReason, Edit, Fate, HoleNews, Input, Kind, PathId, Phase, Report, Token, Told, Verdict, Wake,
 };
 pub use packet::{PacketView, ReadPacket};
+pub use place::{Place, Towards};

@@ -10,6 +10,9 @@ use careof_mobility::{HandoverEvent, HandoverPhase, HandoverStyle, InterfaceId, 
 
 use crate::{Input, PathId, Place, Towards};
 
+/// For what has waited so long for a path nobody waits any longer; it is the age at which `replay` forgets its copies, too.
+pub(crate) const LONGEST_OUTAGE: Duration = Duration::from_secs(30);
+
 /// What happened to the path of a mobile node, whatever told it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum PathEvent {

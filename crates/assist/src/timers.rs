@@ -35,6 +35,14 @@ impl Timers {
         self.due.insert((at, owner, wake));
     }
 
+    /// Sets a deadline, or stops the one there is.
+    pub(crate) fn set_or_stop(&mut self, owner: Owner, wake: Wake, at: Option<Instant>) {
+        match at {
+            Some(at) => self.set(owner, wake, at),
+            None => self.stop(owner, wake),
+        }
+    }
+
     /// Sets a deadline unless there is an earlier one.
     pub(crate) fn set_no_later(&mut self, owner: Owner, wake: Wake, at: Instant) {
         if self.get(owner, wake).is_none_or(|present| at < present) {

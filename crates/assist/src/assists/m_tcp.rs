@@ -16,10 +16,11 @@
 //!   is one like any other.
 //! - **Risks.** As of `freeze`: a promise is taken back. Never is a byte acknowledged that the mobile node has not.
 
+use core::ops::ControlFlow;
 use core::time::Duration;
 
-use crate::ack_hold::{is_ending, lower, note_sent};
-use crate::acknowledgement::{Wanted, Window, may_be_edited};
+use crate::acknowledgement::{Wanted, Window, lower, may_be_edited};
+use crate::assist::Assist;
 use crate::context::{Context, Passing};
 use crate::flow::Flow;
 use crate::paths::PathEvent;
@@ -35,52 +36,65 @@ pub(crate) struct State {
     is_closed: bool,
 }
 
-/// A segment passes: the last byte it acknowledges stays back.
-pub(crate) fn on_packet(cx: &mut Context<'_>, flow: &mut Flow, passing: &Passing<'_>, verdict: &mut Verdict) {
-    if !cx.config.m_tcp || !passing.segment.flags.are_of_a_stream() {
-        return;
-    }
-    let silence = silence(cx, flow);
-    let is_answer = passing.towards == Towards::Peer;
-    let Some(silence) = silence.filter(|_| !is_answer || may_be_edited(flow, passing)) else {
+/// Keeps back the last byte's acknowledgement as a lever.
+#[derive(Debug, Default)]
+pub(crate) struct MTcpAssist;
+
+impl Assist for MTcpAssist {
+    type State = State;
+
+    fn on_packet(
+        &mut self,
+        cx: &mut Context<'_>,
+        flow: &mut Flow,
+        state: &mut State,
+        passing: &Passing<'_>,
+        verdict: &mut Verdict,
+    ) -> ControlFlow<()> {
+        if !cx.config.m_tcp || !passing.segment.flags.are_of_a_stream() {
+            return ControlFlow::Continue(());
+        }
+        let silence = silence(cx, flow);
+        let is_answer = passing.towards == Towards::Peer;
+        let Some(silence) = silence.filter(|_| !is_answer || may_be_edited(flow, passing)) else {
+            if is_answer {
+                flow.note_ack_left(Towards::Peer, passing.segment.ack);
+            }
+            return ControlFlow::Continue(());
+        };
         if is_answer {
-            note_sent(flow, Towards::Peer, passing.segment.ack);
+            // It has its own window, and so the sender is free again.
+            state.is_closed = false;
+            lower(flow, passing, if flow.is_ending() { 0 } else { 1 }, verdict);
+            watch(cx, flow, silence);
+        } else if cx.timers.get(Owner::Flow(flow.key), Wake::Freeze).is_none() && !state.is_closed {
+            watch(cx, flow, silence);
         }
-        return;
-    };
-    if is_answer {
-        // It has its own window, and so the sender is free again.
-        flow.m_tcp.is_closed = false;
-        lower(flow, passing, if is_ending(flow) { 0 } else { 1 }, verdict);
-        watch(cx, flow, silence);
-    } else if cx.timers.get(Owner::Flow(flow.key), Wake::Freeze).is_none() && !flow.m_tcp.is_closed {
-        watch(cx, flow, silence);
+        ControlFlow::Continue(())
     }
-}
 
-/// Something happened to the path.
-pub(crate) fn on_path(cx: &mut Context<'_>, flow: &mut Flow, event: &PathEvent) {
-    if !cx.config.m_tcp {
-        return;
-    }
-    match event {
-        PathEvent::Lost => close(cx, flow),
-        PathEvent::Usable(_) if core::mem::take(&mut flow.m_tcp.is_closed) => {
-            Wanted::of(Kind::MTcp, "open-window", Towards::Peer).inject(cx, flow, 1);
+    fn signal(&mut self, cx: &mut Context<'_>, flow: &mut Flow, state: &mut State, event: &PathEvent) {
+        if !cx.config.m_tcp {
+            return;
         }
-        PathEvent::Usable(_) | PathEvent::Announced { .. } | PathEvent::FalseAlarm => {}
+        match event {
+            PathEvent::Lost => close(cx, flow, state),
+            PathEvent::Usable(_) if core::mem::take(&mut state.is_closed) => {
+                Wanted::of(Kind::MTcp, "open-window", Towards::Peer).inject(cx, flow, 1);
+            }
+            PathEvent::Usable(_) | PathEvent::Announced { .. } | PathEvent::FalseAlarm => {}
+        }
     }
-}
 
-/// A timer of the flow went off.
-pub(crate) fn on_timeout(cx: &mut Context<'_>, flow: &mut Flow, wake: Wake) {
-    if wake != Wake::Freeze || !cx.config.m_tcp {
-        return;
-    }
-    if is_owed(flow) {
-        close(cx, flow);
-    } else if is_holding(flow) {
-        Wanted::of(Kind::MTcp, "release-ack", Towards::Peer).give_back(cx, flow);
+    fn on_timeout(&mut self, cx: &mut Context<'_>, flow: &mut Flow, state: &mut State, wake: Wake) {
+        if wake != Wake::Freeze || !cx.config.m_tcp {
+            return;
+        }
+        if is_owed(flow) {
+            close(cx, flow, state);
+        } else if is_holding(flow) {
+            Wanted::of(Kind::MTcp, "release-ack", Towards::Peer).give_back(cx, flow);
+        }
     }
 }
 
@@ -92,7 +106,7 @@ fn silence(cx: &Context<'_>, flow: &Flow) -> Option<Duration> {
     Some(given.max(stream.round_trip)?.saturating_mul(2).max(LONGEST_DELAY))
 }
 
-fn watch(cx: &mut Context<'_>, flow: &mut Flow, silence: Duration) {
+fn watch(cx: &mut Context<'_>, flow: &Flow, silence: Duration) {
     let timer = Owner::Flow(flow.key);
     if is_owed(flow) || is_holding(flow) {
         cx.timers.set(timer, Wake::Freeze, cx.now + silence);
@@ -106,14 +120,13 @@ fn is_owed(flow: &Flow) -> bool {
     stream.una.zip(stream.next).is_some_and(|(una, next)| una.is_before(next))
 }
 
-fn is_holding(flow: &mut Flow) -> bool {
-    let una = flow.stream(Towards::Mobile).una;
-    flow.ack_hold.is_behind(Towards::Peer, una)
+fn is_holding(flow: &Flow) -> bool {
+    flow.stream(Towards::Mobile).holds_ack_back()
 }
 
-fn close(cx: &mut Context<'_>, flow: &mut Flow) {
+fn close(cx: &mut Context<'_>, flow: &mut Flow, state: &mut State) {
     cx.timers.stop(Owner::Flow(flow.key), Wake::Freeze);
-    if flow.m_tcp.is_closed || flow.stream(Towards::Mobile).scale.is_none() {
+    if state.is_closed || flow.stream(Towards::Mobile).scale.is_none() {
         return;
     }
     let closing = Wanted {
@@ -124,7 +137,7 @@ fn close(cx: &mut Context<'_>, flow: &mut Flow) {
         what: "close-window",
     };
     if closing.inject(cx, flow, 1) > 0 {
-        flow.m_tcp.is_closed = true;
+        state.is_closed = true;
     } else if is_holding(flow) {
         Wanted::of(Kind::MTcp, "release-ack", Towards::Peer).give_back(cx, flow);
     }

@@ -29,17 +29,12 @@ use crate::paths::{self, Usable};
 use crate::timers::Owner;
 use crate::{Place, Wake};
 
-use super::{DELAYED_ACK, LEAST_TIMEOUT, Rules, release};
+use super::release;
+use super::rules::{DELAYED_ACK, LEAST_TIMEOUT, Rules};
+use super::state::{Patience, State};
 
 /// A patient replay gives up when nothing has said where to begin for so long: the longest back-off but the last ones.
 const FORGOTTEN: Duration = Duration::from_secs(3);
-
-/// The old path gets time to deliver.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Patience {
-    since: Instant,
-    wait: Duration,
-}
 
 /// Which packets that were sent on are owed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,70 +50,77 @@ pub(super) fn was_left(kept: &Kept) -> bool {
 }
 
 /// A path came, or came back.
-pub(super) fn on_usable(cx: &mut Context<'_>, flow: &mut Flow, rules: &Rules, usable: &Usable) {
+pub(super) fn on_usable(
+    cx: &mut Context<'_>,
+    flow: &mut Flow,
+    state: &mut State,
+    rules: &Rules,
+    usable: &Usable,
+) {
     let key = flow.key;
     let stream = flow.stream_mut(cx.config.place.keeps());
-    stream.replay.patience = None;
+    state.patience = None;
     cx.timers.stop(Owner::Flow(key), Wake::Patience);
     if stream.kept.is_empty() {
         return;
     }
     stream.kept.leave_path();
-    stream.replay.is_slower = is_slower(cx.config.place, stream, usable);
-    stream.replay.is_same_path = usable.from.is_some() && usable.from == usable.to;
-    stream.replay.may_probe = !stream.replay.is_slower;
-    stream.replay.left_round_trip = usable.old.round_trip;
-    let is_lost = usable.old_is_lost == Some(true) || is_silent(cx.now, cx.config.place, stream, usable);
-    stream.replay.left_is_lost = is_lost;
-    if is_lost || is_sooner_again(cx.config.place, stream, usable) {
-        return begin(cx, flow, rules, Which::All);
+    state.is_slower = is_slower(cx.config.place, state, usable);
+    state.is_same_path = usable.from.is_some() && usable.from == usable.to;
+    state.may_probe = !state.is_slower;
+    state.left_round_trip = usable.old.round_trip;
+    let is_lost =
+        usable.old_is_lost == Some(true) || is_silent(cx.now, cx.config.place, stream, state, usable);
+    state.left_is_lost = is_lost;
+    if is_lost || is_sooner_again(cx.config.place, stream, state, usable) {
+        return begin(cx, flow, state, rules, Which::All);
     }
     let old = stream.round_trip.max(usable.old.round_trip).unwrap_or(LEAST_TIMEOUT);
     // There by the old path, back by the new one.
     let new = usable.new.round_trip.unwrap_or(old);
     // A standing queue may have made the old round trip anything.
     let wait = (rules.replay.patience * old.max((old + new) / 2) + DELAYED_ACK).min(FORGOTTEN);
-    stream.replay.patience = Some(Patience { since: cx.now, wait });
+    state.patience = Some(Patience { since: cx.now, wait });
     cx.timers.set(Owner::Flow(key), Wake::Patience, cx.now + wait);
     if stream.kept.has_waiting() {
         // The one that ran goes on by the new path.
-        release::join(cx, flow, rules);
+        release::join(cx, flow, state, rules);
     }
 }
 
 /// The old path had its time, or has progressed meanwhile.
-pub(super) fn on_patience_over(cx: &mut Context<'_>, flow: &mut Flow, rules: &Rules) {
+pub(super) fn on_patience_over(cx: &mut Context<'_>, flow: &mut Flow, state: &mut State, rules: &Rules) {
     let key = flow.key;
     let stream = flow.stream_mut(cx.config.place.keeps());
-    let Some(Patience { since, wait }) = stream.replay.patience else { return };
-    let sees_acks = stream.has_visible_acks();
-    if !sees_acks && stream.replay.repeated.is_none() {
+    let Some(Patience { since, wait }) = state.patience else { return };
+    let sees_acks = state.sees_acks(stream);
+    if !sees_acks && state.repeated.is_none() {
         // Nobody can tell what of the last seconds is owed: the sender's first repetition will.
         if cx.now < since + FORGOTTEN {
             cx.timers.set(Owner::Flow(key), Wake::Patience, since + FORGOTTEN);
         } else {
-            stream.replay.patience = None;
+            state.patience = None;
         }
         return;
     }
-    let progress = stream.progress_at.max(stream.replay.left_path_delivered);
+    let progress = stream.progress_at.max(state.left_path_delivered);
     let progress = progress.filter(|_| sees_acks).unwrap_or(since).max(since);
     if cx.now < progress + wait {
         cx.timers.set(Owner::Flow(key), Wake::Patience, progress + wait);
         return;
     }
-    begin(cx, flow, rules, Which::Left);
+    begin(cx, flow, state, rules, Which::Left);
 }
 
 /// Whether the path that was left has not been heard of for longer than it takes.
-fn is_silent(now: Instant, place: Place, stream: &Stream, usable: &Usable) -> bool {
+fn is_silent(now: Instant, place: Place, stream: &Stream, state: &State, usable: &Usable) -> bool {
     let Some(sent) = stream.kept.oldest().and_then(Kept::sent) else { return false };
-    let heard = if stream.has_visible_acks() {
+    let heard = if state.sees_acks(stream) {
         stream.last_ack.map(|ack| ack.at)
-    } else if stream.replay.repeated.is_some() {
+    } else if state.repeated.is_some() {
         return true;
     } else {
-        stream.replay.fresh_at
+        state.fresh_at
     };
     let round_trip = stream.round_trip.or(usable.old.round_trip).unwrap_or(LEAST_TIMEOUT);
     // What the mobile node has sent is acknowledged by the new path since its home agent has accepted that, and it hears of both at once.
@@ -131,13 +133,13 @@ fn is_silent(now: Instant, place: Place, stream: &Stream, usable: &Usable) -> bo
 }
 
 /// Rate of a path in the direction that is kept, if it is known.
-pub(super) fn rate_of(place: Place, path: &PathProperties) -> Option<DataRate> {
+fn rate_of(place: Place, path: &PathProperties) -> Option<DataRate> {
     paths::rate(path, place.keeps())
 }
 
 /// Whether the new path delivers what is owed before the old one has.
-fn is_sooner_again(place: Place, stream: &Stream, usable: &Usable) -> bool {
-    let old = rate_of(place, &usable.old).or(stream.replay.meter.rate());
+fn is_sooner_again(place: Place, stream: &Stream, state: &State, usable: &Usable) -> bool {
+    let old = rate_of(place, &usable.old).or(state.meter.rate());
     let (Some(old), Some(new), Some(round_trip)) = (old, rate_of(place, &usable.new), usable.new.round_trip)
     else {
         return false;
@@ -148,28 +150,28 @@ fn is_sooner_again(place: Place, stream: &Stream, usable: &Usable) -> bool {
 }
 
 /// Whether the new path is known to be slower than the old one.
-fn is_slower(place: Place, stream: &Stream, usable: &Usable) -> bool {
-    let old = rate_of(place, &usable.old).or(stream.replay.meter.rate());
+fn is_slower(place: Place, state: &State, usable: &Usable) -> bool {
+    let old = rate_of(place, &usable.old).or(state.meter.rate());
     rate_of(place, &usable.new).zip(old).is_some_and(|(new, old)| new < old)
 }
 
 /// Lets what is owed wait for its turn, which may come at once.
-pub(super) fn begin(cx: &mut Context<'_>, flow: &mut Flow, rules: &Rules, which: Which) {
+pub(super) fn begin(cx: &mut Context<'_>, flow: &mut Flow, state: &mut State, rules: &Rules, which: Which) {
     let key = flow.key;
     let has_sack = flow.has_sack != Some(false);
     let stream = flow.stream_mut(cx.config.place.keeps());
-    stream.replay.patience = None;
-    stream.replay.duplicates = 0;
+    state.patience = None;
+    state.duplicates = 0;
     cx.timers.stop(Owner::Flow(key), Wake::Patience);
-    let from = if stream.has_visible_acks() { None } else { first_owed(cx, stream) };
+    let from = if state.sees_acks(stream) { None } else { first_owed(cx, state) };
     let is_owed = |kept: &Kept, sent: Sent| {
         let is_wanted = which == Which::All || sent.left;
         is_wanted && !kept.is_sacked && from.is_none_or(|from| from.covers(kept))
     };
     stream.kept.owe(cx.now, is_owed);
     stream.kept.begin_replay();
-    forget_refused(cx.outbox, stream);
-    let leaves_out = rules.replay.swallow && (!has_sack || stream.replay.is_slower);
+    forget_refused(cx.outbox, stream, state);
+    let leaves_out = rules.replay.swallow && (!has_sack || state.is_slower);
     if leaves_out {
         leave_out_repetitions(cx, stream);
     }
@@ -179,21 +181,21 @@ pub(super) fn begin(cx: &mut Context<'_>, flow: &mut Flow, rules: &Rules, which:
     }
     cx.outbox.did(key, rules.kind, "replay", tally.waiting as u32, tally.waiting_bytes);
     let path = cx.paths.properties(key.mobile);
-    let rate = rate_of(cx.config.place, &path).or(stream.replay.meter.rate());
+    let rate = rate_of(cx.config.place, &path).or(state.meter.rate());
     let drain = rate.and_then(|rate| rate.time_for_bits(tally.waiting_bytes * 8)).unwrap_or_default();
     let round_trip = path.round_trip.max(stream.round_trip).unwrap_or(LEAST_TIMEOUT);
-    stream.replay.grace = drain.min(rules.replay.wait) + 2 * round_trip;
-    release::join(cx, flow, rules);
+    state.grace = drain.min(rules.replay.wait) + 2 * round_trip;
+    release::join(cx, flow, state, rules);
 }
 
 /// Does away with copies that have an older timestamp than the receiver echoes. A repetition was delivered in front of them, PAWS
 /// makes the receiver refuse them, and only their sender can still fill the holes that they were to fill: its repetitions are
 /// not to be taken for second ones.
-pub(super) fn forget_refused(outbox: &mut Outbox, stream: &mut Stream) {
+pub(super) fn forget_refused(outbox: &mut Outbox, stream: &mut Stream, state: &State) {
     let seen = stream.last_ack.and_then(|ack| ack.segment.timestamps).map(|stamps| stamps.echo);
     let is_older = |stamp: u32, than: u32| (stamp.wrapping_sub(than) as i32) < 0;
     let later = |one, other| if is_older(one, other) { other } else { one };
-    let Some(echoed) = seen.into_iter().chain(stream.replay.echoed).reduce(later) else { return };
+    let Some(echoed) = seen.into_iter().chain(state.echoed).reduce(later) else { return };
     let is_refused = |kept: &Kept| {
         let is_older = |stamp: u32| is_older(stamp, echoed);
         kept.whereabouts != Whereabouts::Here && kept.stamp.is_some_and(is_older)
@@ -223,12 +225,12 @@ impl From {
 
 /// What the sender repeated; before it has, what arrived within two round trips of its last new data: a window sent as far as
 /// it went, with as much again for the part of the way that is not known here.
-fn first_owed(cx: &Context<'_>, stream: &Stream) -> Option<From> {
-    if let Some(una) = stream.replay.repeated {
+fn first_owed(cx: &Context<'_>, state: &State) -> Option<From> {
+    if let Some(una) = state.repeated {
         return Some(From::Una(una));
     }
-    let fresh_at = stream.replay.fresh_at.unwrap_or(cx.now);
-    let round_trip = stream.replay.left_round_trip.unwrap_or(LEAST_TIMEOUT);
+    let fresh_at = state.fresh_at.unwrap_or(cx.now);
+    let round_trip = state.left_round_trip.unwrap_or(LEAST_TIMEOUT);
     Some(From::Time(fresh_at.saturating_sub(2 * round_trip)))
 }
 

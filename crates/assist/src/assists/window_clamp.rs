@@ -29,16 +29,18 @@
 //! A round trip is measured only with a segment that finds no more data on their way than the path holds. With more, it would
 //! contain the queue, the window would follow the queue's length, and the queue would never drain.
 
+use core::ops::ControlFlow;
 use core::time::Duration;
 
 use careof_base::{DataRate, Instant};
 use careof_wire::{Flags, Segment, SeqNumber};
 
 use crate::acknowledgement::{Wanted, may_be_edited};
+use crate::assist::Assist;
 use crate::context::{Context, Passing};
 use crate::flow::Flow;
 use crate::meter::Meter;
-use crate::paths::{Usable, rate};
+use crate::paths::{PathEvent, rate};
 use crate::{Kind, Place, Towards, Verdict, WindowClamp};
 
 /// The largest window there can be (RFC 7323 section 2.3).
@@ -67,8 +69,8 @@ enum Handshake {
     Asked(Instant),
     /// It passed again: whatever comes answers one or the other.
     Unclear,
-    /// The answer came after this, less the round trip of the path where the peer was asked through it.
-    Answered(Duration),
+    /// The answer came.
+    Answered,
 }
 
 /// A segment that is timed.
@@ -79,13 +81,9 @@ struct Probe {
     bits: u64,
 }
 
-/// What was advertised, as far as it left here, to the sender of one direction's data.
+/// What the sender of one direction's data is told of its window.
 #[derive(Clone, Copy, Debug, Default)]
 struct Edge {
-    /// The right edge that is furthest to the right.
-    furthest: Option<SeqNumber>,
-    /// The window of the receiver's SYN, which is never scaled.
-    of_syn: Option<u16>,
     /// The last window was less than the receiver's.
     is_cut: bool,
     /// The flow came to the path in use from a faster one.
@@ -118,66 +116,93 @@ impl State {
     }
 }
 
-/// A segment passes: its window is cut to what the path is worth.
-pub(crate) fn on_packet(cx: &Context<'_>, flow: &mut Flow, passing: &Passing<'_>, verdict: &mut Verdict) {
-    if cx.config.window_clamp.is_none() {
-        return;
-    }
-    if passing.segment.flags.contains(Flags::SYN) {
-        learn_syn(flow, passing.towards, passing.segment);
-    }
-    time_handshake(cx, flow, passing);
-    if !may_be_edited(flow, passing) {
-        return;
-    }
-    measure(cx, flow, passing);
-    note_delivery(cx, flow, passing);
-    let edit = verdict.edit.unwrap_or_default();
-    let ack = edit.ack.unwrap_or(passing.segment.ack);
-    let window = edit.window.unwrap_or(passing.segment.window);
-    let advertised = advertise(cx, flow, passing.towards, ack, window);
-    if advertised != window {
-        verdict.edit.get_or_insert_default().window = Some(advertised);
-    }
-}
+/// Lowers advertised windows to what the path is worth.
+#[derive(Debug, Default)]
+pub(crate) struct WindowClampAssist;
 
-/// What is known of the old path says nothing of the new one, but which is faster.
-pub(crate) fn on_path(flow: &mut Flow, usable: &Usable) {
-    flow.clamp.measured = None;
-    flow.clamp.probe = None;
-    for of in [Towards::Mobile, Towards::Peer] {
-        let edge = flow.clamp.edge_mut(of);
-        edge.delivery = Delivery::default();
-        edge.follows = match rate(&usable.new, of).zip(rate(&usable.old, of)) {
-            Some((new, old)) => new < old || (new == old && edge.follows),
-            None => false,
-        };
-    }
-}
+impl Assist for WindowClampAssist {
+    type State = State;
 
-/// Tells the sender that the window may be larger now, unless what was injected for another reason has said so.
-pub(crate) fn open(cx: &mut Context<'_>, flow: &mut Flow) {
-    for towards in [Towards::Peer, Towards::Mobile] {
-        let of = towards.back();
-        let stream = flow.stream(of);
-        let Some((last, ack)) = stream.last_ack.zip(stream.una) else { continue };
-        let (Edge { furthest: Some(furthest), is_cut: true, .. }, Some(scale)) =
-            (*flow.clamp.edge(of), stream.scale)
-        else {
-            continue;
-        };
-        let window = allowed(cx, flow, of, ack, last.segment.window);
-        let gained = ack.plus(u32::from(window) << scale).bytes_since(furthest);
-        if gained >= u32::from(stream.mss.unwrap_or(flow.key.default_mss())) {
-            Wanted::of(Kind::WindowClamp, "open-window", towards).inject(cx, flow, 1);
+    fn on_packet(
+        &mut self,
+        cx: &mut Context<'_>,
+        flow: &mut Flow,
+        state: &mut State,
+        passing: &Passing<'_>,
+        verdict: &mut Verdict,
+    ) -> ControlFlow<()> {
+        if cx.config.window_clamp.is_none() {
+            return ControlFlow::Continue(());
+        }
+        time_handshake(cx, flow, state, passing);
+        if !may_be_edited(flow, passing) {
+            return ControlFlow::Continue(());
+        }
+        measure(cx, flow, state, passing);
+        note_delivery(cx, flow, state, passing);
+        let edit = verdict.edit.unwrap_or_default();
+        let ack = edit.ack.unwrap_or(passing.segment.ack);
+        let window = edit.window.unwrap_or(passing.segment.window);
+        let advertised = advertise(cx, flow, state, passing.towards, ack, window);
+        if advertised != window {
+            verdict.edit.get_or_insert_default().window = Some(advertised);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn on_inject(
+        &mut self,
+        cx: &mut Context<'_>,
+        flow: &mut Flow,
+        state: &mut State,
+        towards: Towards,
+        ack: &mut Segment,
+    ) {
+        ack.window = advertise(cx, flow, state, towards, ack.ack, ack.window);
+    }
+
+    fn on_path(&mut self, _cx: &mut Context<'_>, _flow: &mut Flow, state: &mut State, event: &PathEvent) {
+        let PathEvent::Usable(usable) = event else { return };
+        // What is known of the old path says nothing of the new one, but which is faster.
+        state.measured = None;
+        state.probe = None;
+        for of in [Towards::Mobile, Towards::Peer] {
+            let edge = state.edge_mut(of);
+            edge.delivery = Delivery::default();
+            edge.follows = match rate(&usable.new, of).zip(rate(&usable.old, of)) {
+                Some((new, old)) => new < old || (new == old && edge.follows),
+                None => false,
+            };
+        }
+    }
+
+    fn signal(&mut self, cx: &mut Context<'_>, flow: &mut Flow, state: &mut State, event: &PathEvent) {
+        if !matches!(event, PathEvent::Usable(_)) {
+            return;
+        }
+        // The window may be larger now, unless what was injected for another reason has said so.
+        for towards in [Towards::Peer, Towards::Mobile] {
+            let of = towards.back();
+            let stream = flow.stream(of);
+            let Some((last, ack)) = stream.last_ack.zip(stream.una) else { continue };
+            let (Some(furthest), true, Some(scale)) = (stream.told_edge, state.edge(of).is_cut, stream.scale)
+            else {
+                continue;
+            };
+            let window = allowed(cx, flow, state, of, ack, last.segment.window);
+            let gained = ack.plus(u32::from(window) << scale).bytes_since(furthest);
+            if gained >= u32::from(stream.mss.unwrap_or(flow.key.default_mss())) {
+                Wanted::of(Kind::WindowClamp, "open-window", towards).inject(cx, flow, 1);
+            }
         }
     }
 }
 
 /// The window, as it stands in the header, to be advertised `towards` the sender of the data it is about, and remembers it.
-pub(crate) fn advertise(
+fn advertise(
     cx: &Context<'_>,
     flow: &mut Flow,
+    state: &mut State,
     towards: Towards,
     ack: SeqNumber,
     window: u16,
@@ -186,26 +211,25 @@ pub(crate) fn advertise(
     let Some(scale) = flow.stream(of).scale.filter(|_| cx.config.window_clamp.is_some()) else {
         return window;
     };
-    let advertised = allowed(cx, flow, of, ack, window);
+    let advertised = allowed(cx, flow, state, of, ack, window);
     let edge = ack.plus(u32::from(advertised) << scale);
-    let state = flow.clamp.edge_mut(of);
-    state.furthest = Some(state.furthest.map_or(edge, |furthest| furthest.later(edge)));
-    state.is_cut = advertised < window;
+    flow.stream_mut(of).note_told_edge(edge);
+    state.edge_mut(of).is_cut = advertised < window;
     advertised
 }
 
 /// What of a window may be advertised for the data that go `of`.
-fn allowed(cx: &Context<'_>, flow: &Flow, of: Towards, ack: SeqNumber, window: u16) -> u16 {
-    let Some((scale, limit)) = flow.stream(of).scale.zip(limit(cx, flow, of)) else { return window };
+fn allowed(cx: &Context<'_>, flow: &Flow, state: &State, of: Towards, ack: SeqNumber, window: u16) -> u16 {
+    let Some((scale, limit)) = flow.stream(of).scale.zip(limit(cx, flow, state, of)) else { return window };
     let edge = ack.plus(limit);
-    let edge = flow.clamp.edge(of).furthest.map_or(edge, |furthest| furthest.later(edge));
+    let edge = flow.stream(of).told_edge.map_or(edge, |furthest| furthest.later(edge));
     let units = edge.bytes_since(ack).div_ceil(1 << scale);
     window.min(u16::try_from(units).unwrap_or(u16::MAX))
 }
 
 /// The most that the path and the way behind it should hold.
-fn limit(cx: &Context<'_>, flow: &Flow, of: Towards) -> Option<u32> {
-    [limit_as_told(cx, flow, of), limit_of_replay(cx, flow, of)].into_iter().flatten().min()
+fn limit(cx: &Context<'_>, flow: &Flow, state: &State, of: Towards) -> Option<u32> {
+    [limit_as_told(cx, flow, state, of), limit_of_replay(cx, flow, of)].into_iter().flatten().min()
 }
 
 /// A replay has measured the path: more than keeps it busy would only wait.
@@ -215,20 +239,20 @@ fn limit_of_replay(cx: &Context<'_>, flow: &Flow, of: Towards) -> Option<u32> {
     }
     let behind = match cx.config.place {
         Place::MobileNode => Duration::ZERO,
-        Place::HomeAgent | Place::ForeignAgent => behind(cx, flow)?,
+        Place::HomeAgent | Place::ForeignAgent => cx.behind_path(flow)?,
     };
-    let takes = cx.replays.takes(flow.key.mobile, &flow.stream(of).replay.share, behind)?;
+    let takes = cx.courses.takes(flow.key.mobile, &flow.stream(of).share, behind)?;
     Some(u32::try_from(takes.min(LARGEST_WINDOW)).unwrap_or(u32::MAX))
 }
 
-fn limit_as_told(cx: &Context<'_>, flow: &Flow, of: Towards) -> Option<u32> {
+fn limit_as_told(cx: &Context<'_>, flow: &Flow, state: &State, of: Towards) -> Option<u32> {
     let WindowClamp { factor, segments, always } = cx.config.window_clamp?;
-    if !always && !flow.clamp.edge(of).follows {
+    if !always && !state.edge(of).follows {
         return None;
     }
-    let (given, round_trip) = path(cx, flow, of)?;
+    let (given, round_trip) = path(cx, flow, state, of)?;
     // What is delivered can be delivered, whatever was said.
-    let rate = flow.clamp.edge(of).delivery.meter.rate().map_or(given, |measured| measured.max(given));
+    let rate = state.edge(of).delivery.meter.rate().map_or(given, |measured| measured.max(given));
     let product = (bytes_in(rate, round_trip) as f64 * factor) as u64;
     let mss = u64::from(flow.stream(of).mss.unwrap_or(flow.key.default_mss()));
     let limit = product.saturating_add(u64::from(segments) * mss).max(2 * mss);
@@ -240,59 +264,28 @@ fn bytes_in(rate: DataRate, span: Duration) -> u64 {
 }
 
 /// Rate of the path in use for the data that go `of`, and round trip between the ends.
-fn path(cx: &Context<'_>, flow: &Flow, of: Towards) -> Option<(DataRate, Duration)> {
+fn path(cx: &Context<'_>, flow: &Flow, state: &State, of: Towards) -> Option<(DataRate, Duration)> {
     let path = cx.paths.properties(flow.key.mobile);
-    let given = path.round_trip?.max(flow.clamp.measured.unwrap_or_default());
-    Some((rate(&path, of)?, given.saturating_add(behind(cx, flow)?)))
+    let given = path.round_trip?.max(state.measured.unwrap_or_default());
+    Some((rate(&path, of)?, given.saturating_add(cx.behind_path(flow)?)))
 }
 
-/// Round trip between the far end of the path and the peer.
-pub(crate) fn behind(cx: &Context<'_>, flow: &Flow) -> Option<Duration> {
-    let handshake = match flow.clamp.handshake {
-        Handshake::Answered(round_trip) => Some(round_trip),
-        _ => None,
-    };
-    match cx.config.place {
-        // What is measured from there to the peer is the way behind the path; a handover does not change it.
-        Place::HomeAgent | Place::ForeignAgent => {
-            let later = flow.stream(Towards::Peer).round_trip;
-            handshake.into_iter().chain(later).min()
-        }
-        Place::MobileNode => handshake,
-    }
-}
-
-/// Takes in what the window of a SYN promises.
-pub(crate) fn learn_syn(flow: &mut Flow, towards: Towards, segment: &Segment) {
-    let of = towards.back();
-    flow.clamp.edge_mut(of).of_syn = Some(segment.window);
-    if !segment.flags.contains(Flags::ACK) {
-        return;
-    }
-    // Both sides' first bytes are known now, and so is what their windows promised.
-    for (of, first) in [(of, segment.ack), (towards, segment.seq.plus(1))] {
-        let edge = flow.clamp.edge_mut(of);
-        if let Some(window) = edge.of_syn {
-            let promised = first.plus(u32::from(window));
-            edge.furthest = Some(edge.furthest.map_or(promised, |furthest| furthest.later(promised)));
-        }
-    }
-}
-
-fn time_handshake(cx: &Context<'_>, flow: &mut Flow, passing: &Passing<'_>) {
+fn time_handshake(cx: &Context<'_>, flow: &mut Flow, state: &mut State, passing: &Passing<'_>) {
     let is_answer = passing.towards == Towards::Mobile && passing.segment.flags.contains(Flags::ACK);
-    let state = &mut flow.clamp.handshake;
-    match *state {
+    let handshake = &mut state.handshake;
+    match *handshake {
         Handshake::Asked(at) if is_answer => {
             let whole = cx.now.saturating_duration_since(at);
             let path = match cx.config.place {
                 Place::MobileNode => cx.paths.properties(flow.key.mobile).round_trip.unwrap_or_default(),
                 Place::HomeAgent | Place::ForeignAgent => Duration::ZERO,
             };
-            *state = Handshake::Answered(whole.saturating_sub(path));
+            *handshake = Handshake::Answered;
+            // The peer was asked through the path.
+            flow.behind_path = Some(whole.saturating_sub(path));
         }
-        Handshake::NotSeen if is_syn_to_peer(passing) => *state = Handshake::Asked(cx.now),
-        Handshake::Asked(_) if is_syn_to_peer(passing) => *state = Handshake::Unclear,
+        Handshake::NotSeen if is_syn_to_peer(passing) => *handshake = Handshake::Asked(cx.now),
+        Handshake::Asked(_) if is_syn_to_peer(passing) => *handshake = Handshake::Unclear,
         _ => {}
     }
 }
@@ -302,18 +295,19 @@ fn is_syn_to_peer(passing: &Passing<'_>) -> bool {
 }
 
 /// Measures what the path in use delivers, once nothing can be of the path before.
-fn note_delivery(cx: &Context<'_>, flow: &mut Flow, passing: &Passing<'_>) {
+fn note_delivery(cx: &Context<'_>, flow: &Flow, state: &mut State, passing: &Passing<'_>) {
     let of = passing.towards.back();
-    if !flow.clamp.edge(of).follows || !passing.segment.flags.contains(Flags::ACK) {
+    if !state.edge(of).follows || !passing.segment.flags.contains(Flags::ACK) {
         return;
     }
-    let (Some((_, round_trip)), Some(since)) = (path(cx, flow, of), cx.paths.in_use_since(flow.key.mobile))
+    let (Some((_, round_trip)), Some(since)) =
+        (path(cx, flow, state, of), cx.paths.in_use_since(flow.key.mobile))
     else {
         return;
     };
     let stream = flow.stream(of);
     let (una, round_trip) = (stream.una, round_trip.max(stream.round_trip.unwrap_or_default()));
-    let delivery = &mut flow.clamp.edge_mut(of).delivery;
+    let delivery = &mut state.edge_mut(of).delivery;
     let before = core::mem::replace(&mut delivery.una, una);
     let has_hole = passing.seen.is_duplicate_ack || !passing.segment.sack.as_slice().is_empty();
     if has_hole || cx.now < since + 2 * round_trip {
@@ -331,29 +325,29 @@ fn note_delivery(cx: &Context<'_>, flow: &mut Flow, passing: &Passing<'_>) {
 }
 
 /// Times one segment after the other on its way over the path and back.
-fn measure(cx: &Context<'_>, flow: &mut Flow, passing: &Passing<'_>) {
+fn measure(cx: &Context<'_>, flow: &Flow, state: &mut State, passing: &Passing<'_>) {
     let over = cx.config.place.keeps();
-    let Some((rate, round_trip)) = path(cx, flow, over) else { return };
+    let Some((rate, round_trip)) = path(cx, flow, state, over) else { return };
     let una = flow.stream(over).una;
     if passing.towards == over && passing.segment.payload_len > 0 {
         if passing.seen.is_repetition {
             // Karn: what may be repeated is not timed.
-            flow.clamp.probe = None;
-        } else if flow.clamp.probe.is_none()
+            state.probe = None;
+        } else if state.probe.is_none()
             && una.is_some_and(|una| {
                 u64::from(passing.segment.seq.bytes_since(una)) <= bytes_in(rate, round_trip)
             })
         {
             let bits = 8 * u64::from(passing.header.total_len());
-            flow.clamp.probe = Some(Probe { end: passing.segment.end_seq(), at: cx.now, bits });
+            state.probe = Some(Probe { end: passing.segment.end_seq(), at: cx.now, bits });
         }
     } else if passing.towards == over.back()
-        && let Some(probe) = flow.clamp.probe
+        && let Some(probe) = state.probe
         && una.is_some_and(|una| una.is_at_or_after(probe.end))
     {
-        flow.clamp.probe = None;
+        state.probe = None;
         let behind = match cx.config.place {
-            Place::MobileNode => behind(cx, flow).unwrap_or_default(),
+            Place::MobileNode => cx.behind_path(flow).unwrap_or_default(),
             Place::HomeAgent | Place::ForeignAgent => Duration::ZERO,
         };
         let sample = cx
@@ -361,6 +355,6 @@ fn measure(cx: &Context<'_>, flow: &mut Flow, passing: &Passing<'_>) {
             .saturating_duration_since(probe.at)
             .saturating_sub(rate.time_for_bits(probe.bits).unwrap_or_default())
             .saturating_sub(behind);
-        flow.clamp.measured = Some(flow.clamp.measured.map_or(sample, |measured| measured.min(sample)));
+        state.measured = Some(state.measured.map_or(sample, |measured| measured.min(sample)));
     }
 }

@@ -20,14 +20,18 @@
 //!   the receiver itself knows nothing of it and takes what comes. If all the acknowledgements that open it are lost, the sender's
 //!   probes do it, later.
 
+use core::ops::ControlFlow;
+use core::time::Duration;
+
 use careof_base::Instant;
 
 use crate::acknowledgement::{Wanted, Window, may_be_edited};
+use crate::assist::Assist;
 use crate::context::{Context, Passing};
 use crate::flow::Flow;
 use crate::paths::PathEvent;
 use crate::timers::Owner;
-use crate::{Freeze, Kind, Sack, Towards, Verdict, Wake};
+use crate::{Config, Freeze, Kind, Sack, Towards, Verdict, Wake};
 
 /// What is remembered of a flow.
 #[derive(Debug, Default)]
@@ -35,51 +39,67 @@ pub(crate) struct State {
     is_closed: bool,
 }
 
-/// A segment passes: while the flow is frozen it says a window of zero.
-pub(crate) fn on_packet(cx: &Context<'_>, flow: &mut Flow, passing: &Passing<'_>, verdict: &mut Verdict) {
-    let Some(config) = cx.config.freeze else { return };
-    if passing.towards != side(cx) || !is_fit(cx, flow) || !may_be_edited(flow, passing) {
-        return;
-    }
-    // A flow that began after the announcement has no timer.
-    flow.freeze.is_closed |=
-        cx.paths.ends_at(flow.key.mobile).is_some_and(|end| begin(&config, end) <= cx.now);
-    if flow.freeze.is_closed && passing.segment.window > 0 {
-        verdict.edit.get_or_insert_default().window = Some(0);
-    }
-}
+/// Closes the window ahead of a handover.
+#[derive(Debug, Default)]
+pub(crate) struct FreezeAssist;
 
-/// Something happened to the path.
-pub(crate) fn on_path(cx: &mut Context<'_>, flow: &mut Flow, event: &PathEvent) {
-    let Some(config) = cx.config.freeze else { return };
-    let timer = Owner::Flow(flow.key);
-    match event {
-        PathEvent::Announced { ends_at, .. } => {
-            let begin = begin(&config, *ends_at);
-            if begin <= cx.now {
+impl Assist for FreezeAssist {
+    type State = State;
+
+    fn patience(config: &Config) -> Option<Duration> {
+        config.freeze.map(|freeze| freeze.patience)
+    }
+
+    fn on_packet(
+        &mut self,
+        cx: &mut Context<'_>,
+        flow: &mut Flow,
+        state: &mut State,
+        passing: &Passing<'_>,
+        verdict: &mut Verdict,
+    ) -> ControlFlow<()> {
+        let Some(config) = cx.config.freeze else { return ControlFlow::Continue(()) };
+        if passing.towards != side(cx) || !is_fit(cx, flow) || !may_be_edited(flow, passing) {
+            return ControlFlow::Continue(());
+        }
+        // A flow that began after the announcement has no timer.
+        state.is_closed |= cx.paths.ends_at(flow.key.mobile).is_some_and(|end| begin(&config, end) <= cx.now);
+        if state.is_closed && passing.segment.window > 0 {
+            verdict.edit.get_or_insert_default().window = Some(0);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn signal(&mut self, cx: &mut Context<'_>, flow: &mut Flow, state: &mut State, event: &PathEvent) {
+        let Some(config) = cx.config.freeze else { return };
+        let timer = Owner::Flow(flow.key);
+        match event {
+            PathEvent::Announced { ends_at, .. } => {
+                let begin = begin(&config, *ends_at);
+                if begin <= cx.now {
+                    cx.timers.stop(timer, Wake::Freeze);
+                    close(cx, flow, state);
+                } else {
+                    thaw(cx, flow, state, 1);
+                    cx.timers.set(timer, Wake::Freeze, begin);
+                }
+            }
+            PathEvent::Lost => cx.timers.stop(timer, Wake::Freeze),
+            PathEvent::Usable(_) => {
                 cx.timers.stop(timer, Wake::Freeze);
-                close(cx, flow);
-            } else {
-                thaw(cx, flow, 1);
-                cx.timers.set(timer, Wake::Freeze, begin);
+                thaw(cx, flow, state, config.acks);
+            }
+            PathEvent::FalseAlarm => {
+                cx.timers.stop(timer, Wake::Freeze);
+                thaw(cx, flow, state, 1);
             }
         }
-        PathEvent::Lost => cx.timers.stop(timer, Wake::Freeze),
-        PathEvent::Usable(_) => {
-            cx.timers.stop(timer, Wake::Freeze);
-            thaw(cx, flow, config.acks);
-        }
-        PathEvent::FalseAlarm => {
-            cx.timers.stop(timer, Wake::Freeze);
-            thaw(cx, flow, 1);
-        }
     }
-}
 
-/// A timer of the flow went off.
-pub(crate) fn on_timeout(cx: &mut Context<'_>, flow: &mut Flow, wake: Wake) {
-    if cx.config.freeze.is_some() && wake == Wake::Freeze {
-        close(cx, flow);
+    fn on_timeout(&mut self, cx: &mut Context<'_>, flow: &mut Flow, state: &mut State, wake: Wake) {
+        if cx.config.freeze.is_some() && wake == Wake::Freeze {
+            close(cx, flow, state);
+        }
     }
 }
 
@@ -97,11 +117,11 @@ fn is_fit(cx: &Context<'_>, flow: &Flow) -> bool {
     flow.stream(side(cx).back()).scale.is_some()
 }
 
-fn close(cx: &mut Context<'_>, flow: &mut Flow) {
-    if flow.freeze.is_closed || !is_fit(cx, flow) {
+fn close(cx: &mut Context<'_>, flow: &mut Flow, state: &mut State) {
+    if state.is_closed || !is_fit(cx, flow) {
         return;
     }
-    flow.freeze.is_closed = true;
+    state.is_closed = true;
     let closing = Wanted {
         towards: side(cx),
         window: Window::Zero,
@@ -112,8 +132,8 @@ fn close(cx: &mut Context<'_>, flow: &mut Flow) {
     closing.inject(cx, flow, 1);
 }
 
-fn thaw(cx: &mut Context<'_>, flow: &mut Flow, acks: u32) {
-    if core::mem::take(&mut flow.freeze.is_closed) {
+fn thaw(cx: &mut Context<'_>, flow: &mut Flow, state: &mut State, acks: u32) {
+    if core::mem::take(&mut state.is_closed) {
         Wanted::of(Kind::Freeze, "open-window", side(cx)).inject(cx, flow, acks);
     }
 }

@@ -4,7 +4,7 @@
 //! Varghese 1995). A burst would gain nothing, for the slowest link serialises at that rate in any case; but it would need a
 //! queue there as large as itself, and put itself in front of signalling and of other flows. The first packet goes at once.
 //!
-//! - *As far as acknowledgements are in sight*, they say how much the path holds and how fast it is ([`super::path_window`]). No more is released
+//! - *As far as acknowledgements are in sight*, they say how much the path holds and how fast it is ([`path_window`]). No more is released
 //!   and unacknowledged than that and a few packets, so that no queue at the link overflows, however short it is.
 //! - *Until they have said something* the pace is the rate that somebody has said; if nobody has, the one at which *these flows were measured
 //!   before the handover*; and if they have just begun, there is none, for there is not more than their first windows.
@@ -15,10 +15,12 @@
 //! 400 handovers drawn by chance most that did worse with a replay than without did so for that. So the window and the pace stay for
 //! as long as something waits, and ten round trips more, in which a sender may still be as fast as on the path that was left (BBR after a pause).
 //! Where [`crate::WindowClamp`] is used the advertised window follows: a sender is not asked for more than keeps the path busy
-//! ([`Replays::takes`]), and what waits gets less without a loss.
+//! ([`Courses::takes`]), and what waits gets less without a loss.
 //!
 //! Where acknowledgements are out of sight, what came behind what was owed follows ever faster: the pace rises by the path's rate every round
 //! trip. So a replay ends however wrong the rate was that it was told.
+
+mod path_window;
 
 use alloc::collections::{BTreeMap, VecDeque};
 use core::net::IpAddr;
@@ -26,15 +28,11 @@ use core::time::Duration;
 
 use careof_base::{DataRate, Instant};
 
-use crate::context::Context;
-use crate::flow::Flow;
-use crate::keeping::{Kept, Tally, Whereabouts};
-use crate::paths::PathEvent;
-use crate::{FlowKey, Place, Towards, window_clamp};
+use crate::FlowKey;
+use crate::keeping::Tally;
+use path_window::{PathWindow, Seen};
 
-use super::owed::rate_of;
-use super::path_window::{Arrived, PathWindow, Seen};
-use super::{DELAYED_ACK, LEAST_TIMEOUT, Rules};
+pub(crate) use path_window::Arrived;
 
 /// What a packet takes up on the path beyond itself: the outer header (RFC 2003, RFC 2473) and about 20 bytes of a link's framing.
 const fn overhead(mobile: IpAddr) -> u64 {
@@ -51,6 +49,8 @@ const FEW: usize = 10;
 /// A replay's pace and window stay for so many round trips after nothing waits any longer: so long does BBR remember the rate of the path
 /// that was left (draft-cardwell-iccrg-bbr-congestion-control, section 4.1.2).
 const LINGERS: u32 = 10;
+/// Where a round trip is not known: the least timeout of today's senders (Linux).
+const LEAST_TIMEOUT: Duration = Duration::from_millis(200);
 /// A host's timer may be so late; the pace makes up for it.
 const LATE: Duration = Duration::from_millis(5);
 /// Without acknowledgements for this long they are not in sight, whatever was seen before (RFC 6298: an old sender's least
@@ -59,7 +59,7 @@ const NO_ACKS: Duration = Duration::from_secs(1);
 
 /// The replays under way, at most one a mobile node.
 #[derive(Debug, Default)]
-pub(crate) struct Replays {
+pub(crate) struct Courses {
     courses: BTreeMap<IpAddr, Course>,
     begun: u64,
 }
@@ -108,68 +108,132 @@ pub(crate) struct Share {
     counted: Tally,
 }
 
-impl Replays {
+/// A flow with which a course begins, or which takes part in it from now on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Joining {
+    /// Rate of the path, as somebody has said.
+    pub(crate) given: Option<DataRate>,
+    /// Round trip of the path, as somebody has said.
+    pub(crate) round_trip: Option<Duration>,
+    /// What it takes for an acknowledgement to come, as far as that is known.
+    pub(crate) expected: Duration,
+    /// The rate at which the flow was delivered before, bit/s.
+    pub(crate) measured: u64,
+    /// The path takes what it was measured to take before.
+    pub(crate) is_as_before: bool,
+    /// All is sent at once.
+    pub(crate) is_burst: bool,
+    /// Bytes of the largest packet of the flow.
+    pub(crate) largest: u16,
+}
+
+/// What becomes of a flow's turn.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Turn {
+    /// Its next packet goes.
+    Sends {
+        /// Nothing has waited for the mobile node before.
+        is_idle: bool,
+    },
+    /// Another flow has its turn first.
+    Passes,
+    /// It has nothing to send, and no turn any longer.
+    Ends {
+        /// As in [`Self::Sends`].
+        is_idle: bool,
+    },
+}
+
+impl Courses {
+    /// A flow's waiting packets join those that go to its mobile node.
+    pub(crate) fn join(&mut self, now: Instant, key: FlowKey, share: &Share, joining: &Joining) {
+        let Joining { given, round_trip, expected, measured, is_as_before, is_burst, largest } = *joining;
+        let begun = &mut self.begun;
+        let course = self.courses.entry(key.mobile).or_insert_with(|| {
+            *begun += 1;
+            Course {
+                id: *begun,
+                given,
+                measured: 0,
+                path: PathWindow::new(round_trip.unwrap_or_default()),
+                heard: false,
+                is_burst,
+                turns: VecDeque::new(),
+                members: BTreeMap::new(),
+                total: Tally::default(),
+                largest: 0,
+                overhead: overhead(key.mobile),
+                next_at: now,
+                following_since: None,
+                idle_since: None,
+                full_since: None,
+                was_full: false,
+                acks_in_sight: true,
+            }
+        });
+        course.largest = course.largest.max(largest);
+        if course.members.insert(key, Member::default()).is_none() {
+            course.turns.push_back(key);
+        }
+        if share.course != course.id {
+            course.measured = course.measured.saturating_add(measured);
+        }
+        let is_told = course.given.is_some() || (is_as_before && course.measured > 0);
+        let guess = course.given.map_or(course.measured, DataRate::bits_per_second);
+        let packet = course.packet();
+        course.path.guess(guess, is_told, expected, packet);
+        course.following_since = None;
+    }
+
     pub(crate) fn is_running(&self, mobile: IpAddr) -> bool {
         !self.courses.is_empty() && self.courses.contains_key(&mobile)
     }
 
     /// The path is another one, or lost: the present course ends. Flows with something to send begin a new one.
-    pub(crate) fn on_path(&mut self, mobile: IpAddr, event: &PathEvent) {
-        if matches!(event, PathEvent::Lost | PathEvent::Usable(_)) {
-            self.courses.remove(&mobile);
-        }
+    pub(crate) fn end(&mut self, mobile: IpAddr) {
+        self.courses.remove(&mobile);
     }
 
-    fn course(&mut self, mobile: IpAddr) -> Option<&mut Course> {
+    /// The one to a mobile node.
+    pub(crate) fn course(&mut self, mobile: IpAddr) -> Option<&mut Course> {
         if self.courses.is_empty() { None } else { self.courses.get_mut(&mobile) }
     }
 
     /// Whether a packet that arrives now has to go at the pace of a replay that its flow took part in.
-    pub(super) fn lingers(&mut self, now: Instant, mobile: IpAddr, share: &Share) -> bool {
+    pub(crate) fn lingers(&mut self, now: Instant, mobile: IpAddr, share: &Share) -> bool {
         self.course(mobile).is_some_and(|course| course.id == share.course && course.lingers(now))
     }
 
     /// Whether a flow has its turn.
-    pub(super) fn has_turn(&mut self, key: &FlowKey) -> bool {
+    pub(crate) fn has_turn(&mut self, key: &FlowKey) -> bool {
         self.course(key.mobile).is_some_and(|course| course.members.contains_key(key))
     }
 
     /// A flow is forgotten, or what is stored for it.
-    pub(crate) fn leave(&mut self, flow: &mut Flow, keeps: Towards) {
-        let key = flow.key;
+    pub(crate) fn leave(&mut self, key: &FlowKey, share: &mut Share) {
         let Some(course) = self.course(key.mobile) else { return };
-        let share = &mut flow.stream_mut(keeps).replay.share;
-        *share = course.count(&key, share, Tally::default());
-        course.members.remove(&key);
-        course.turns.retain(|member| *member != key);
+        course.count(key, share, Tally::default());
+        course.members.remove(key);
+        course.turns.retain(|member| member != key);
     }
 
-    /// Bytes that may wait for a mobile node in all; `None`: there is no such bound.
-    fn bound(course: &Course, rules: &Rules) -> Option<u64> {
-        if course.is_burst {
-            return None;
-        }
-        let rate = course.rate()?;
-        let pipe = course.path.window();
-        match rules.longest_wait() {
-            Some(wait) => Some((rate.bits_in(wait) / 8).max(pipe)),
-            None => Some(pipe),
-        }
-    }
-
-    /// Whether there is room for another packet behind what waits.
-    pub(crate) fn has_room(&mut self, key: &FlowKey, size: u16, rules: &Rules) -> bool {
+    /// Whether there is room for another packet behind what waits, which may wait for so long.
+    pub(crate) fn has_room(&mut self, key: &FlowKey, size: u16, longest_wait: Option<Duration>) -> bool {
         let Some(course) = self.course(key.mobile) else { return true };
-        let Some(bound) = Self::bound(course, rules) else { return true };
+        let Some(bound) = course.bound(longest_wait) else { return true };
         let own = course.members.get(key).map_or(0, |member| member.waiting_bytes);
         let fair = bound / course.members.len().max(1) as u64;
         course.total.waiting_bytes + u64::from(size) <= bound || own + u64::from(size) <= fair
     }
 
     /// The flow that has to give up waiting packets, and how many bytes may stay.
-    pub(crate) fn over_bound(&mut self, mobile: IpAddr, rules: &Rules) -> Option<(FlowKey, u64)> {
+    pub(crate) fn over_bound(
+        &mut self,
+        mobile: IpAddr,
+        longest_wait: Option<Duration>,
+    ) -> Option<(FlowKey, u64)> {
         let course = self.course(mobile)?;
-        let bound = Self::bound(course, rules)?;
+        let bound = course.bound(longest_wait)?;
         let excess = course.total.waiting_bytes.checked_sub(bound).filter(|excess| *excess > 0)?;
         let fair = bound / course.members.len().max(1) as u64;
         let (key, member) = course.members.iter().max_by_key(|(_, member)| member.waiting_bytes)?;
@@ -216,6 +280,17 @@ impl Replays {
 }
 
 impl Course {
+    /// Bytes that may wait for the mobile node in all, where they may wait for so long, or only as far as the path holds them;
+    /// `None`: there is no such bound.
+    fn bound(&self, longest_wait: Option<Duration>) -> Option<u64> {
+        let rate = self.rate()?;
+        let pipe = self.path.window();
+        match longest_wait {
+            Some(wait) => Some((rate.bits_in(wait) / 8).max(pipe)),
+            None => Some(pipe),
+        }
+    }
+
     fn rate(&self) -> Option<DataRate> {
         self.path.pace().filter(|_| !self.is_burst)
     }
@@ -236,7 +311,7 @@ impl Course {
     }
 
     /// Released packets have arrived.
-    fn note_arrival(&mut self, now: Instant, arrived: &Arrived) {
+    pub(crate) fn note_arrival(&mut self, now: Instant, arrived: &Arrived) {
         self.acks_in_sight = true;
         if !core::mem::replace(&mut self.heard, true) {
             // It may be the last one that the old path lost, repeated by the other end.
@@ -251,6 +326,17 @@ impl Course {
             // What left before is not to be paid for at the pace of then.
             self.next_at = self.next_at.min(now + LATE);
         }
+    }
+
+    /// Something released was lost.
+    pub(crate) fn note_loss(&mut self, now: Instant) {
+        let packet = self.packet();
+        self.path.lost(now, packet);
+    }
+
+    /// The time that the latest packet took to be acknowledged.
+    pub(crate) const fn took(&self) -> Option<Duration> {
+        self.path.took()
     }
 
     fn patience_for_acks(&self) -> Duration {
@@ -308,7 +394,14 @@ impl Course {
     }
 
     /// Takes in what has become of a flow's packets.
-    fn count(&mut self, key: &FlowKey, share: &Share, present: Tally) -> Share {
+    pub(crate) fn settle(&mut self, now: Instant, key: &FlowKey, share: &mut Share, present: Tally) {
+        self.count(key, share, present);
+        if self.total.owed == 0 && self.following_since.is_none() {
+            self.following_since = Some(now);
+        }
+    }
+
+    fn count(&mut self, key: &FlowKey, share: &mut Share, present: Tally) {
         let before = if share.course == self.id { share.counted } else { Tally::default() };
         let total = &mut self.total;
         total.waiting = total.waiting + present.waiting - before.waiting;
@@ -321,131 +414,24 @@ impl Course {
         if let Some(member) = self.members.get_mut(key) {
             member.waiting_bytes = present.waiting_bytes;
         }
-        Share { course: self.id, counted: present }
+        *share = Share { course: self.id, counted: present };
     }
-}
 
-/// The flow's waiting packets join those that go to its mobile node.
-pub(super) fn join(cx: &mut Context<'_>, flow: &mut Flow, rules: &Rules) {
-    let key = flow.key;
-    let mobile = key.mobile;
-    let path = cx.paths.properties(mobile);
-    let towards = cx.config.place.keeps();
-    let behind = match cx.config.place {
-        Place::MobileNode => window_clamp::behind(cx, flow).unwrap_or_default(),
-        Place::HomeAgent | Place::ForeignAgent => Duration::ZERO,
-    };
-    let stream = flow.stream_mut(towards);
-    let measured = stream.replay.meter.rate().map_or(0, DataRate::bits_per_second);
-    // What was measured by the path that was left has its queue in it.
-    let expected = path.round_trip.or(stream.round_trip.min(Some(LEAST_TIMEOUT))).unwrap_or(LEAST_TIMEOUT);
-    let expected = expected + behind;
-    let largest = stream.kept.iter().map(|kept| kept.size).max().unwrap_or(0);
-    let replays = &mut *cx.replays;
-    let given = rate_of(cx.config.place, &path);
-    let course = replays.courses.entry(mobile).or_insert_with(|| {
-        replays.begun += 1;
-        Course {
-            id: replays.begun,
-            given,
-            measured: 0,
-            path: PathWindow::new(path.round_trip.unwrap_or_default()),
-            heard: false,
-            is_burst: rules.is_burst(),
-            turns: VecDeque::new(),
-            members: BTreeMap::new(),
-            total: Tally::default(),
-            largest: 0,
-            overhead: overhead(mobile),
-            next_at: cx.now,
-            following_since: None,
-            idle_since: None,
-            full_since: None,
-            was_full: false,
-            acks_in_sight: true,
+    /// It is a flow's turn, whose next waiting packet has this size; `None`: none waits.
+    pub(crate) fn turn(&mut self, now: Instant, key: FlowKey, next: Option<u16>) -> Turn {
+        let member = self.members.entry(key).or_default();
+        let Some(size) = next else {
+            self.members.remove(&key);
+            self.turns.pop_front();
+            return Turn::Ends { is_idle: self.idle_since.is_some() };
+        };
+        if u32::from(size) > member.deficit {
+            member.deficit += QUANTUM;
+            self.turns.rotate_left(1);
+            return Turn::Passes;
         }
-    });
-    course.largest = course.largest.max(largest);
-    if course.members.insert(key, Member::default()).is_none() {
-        course.turns.push_back(key);
-    }
-    if stream.replay.share.course != course.id {
-        course.measured = course.measured.saturating_add(measured);
-    }
-    // The path that was lost and is back is as it was; and to a foreign agent that was left no acknowledgements come that would say better.
-    let is_as_before = stream.replay.is_same_path || cx.config.place == Place::ForeignAgent;
-    let is_told = course.given.is_some() || (is_as_before && course.measured > 0);
-    let guess = course.given.map_or(course.measured, DataRate::bits_per_second);
-    let packet = course.packet();
-    course.path.guess(guess, is_told, expected, packet);
-    course.following_since = None;
-    settle(cx, flow);
-}
-
-/// Brings the sums of the flow's course up to date.
-pub(super) fn settle(cx: &mut Context<'_>, flow: &mut Flow) {
-    let key = flow.key;
-    let Some(course) = cx.replays.course(key.mobile) else { return };
-    let stream = flow.stream_mut(cx.config.place.keeps());
-    if let Some(arrived) = stream.replay.arrived.take() {
-        course.note_arrival(cx.now, &arrived);
-    }
-    if core::mem::take(&mut stream.replay.saw_loss) {
-        let packet = course.packet();
-        course.path.lost(cx.now, packet);
-    }
-    let mut tally = stream.kept.tally();
-    if !stream.has_visible_acks() {
-        tally.out = 0;
-    }
-    if let Some(took) = course.path.took() {
-        stream.replay.grace = 2 * took + DELAYED_ACK;
-    }
-    stream.replay.share = course.count(&key, &stream.replay.share, tally);
-    if course.total.owed == 0 && course.following_since.is_none() {
-        course.following_since = Some(cx.now);
-    }
-}
-
-/// It is the flow's turn.
-pub(crate) fn take_turn(cx: &mut Context<'_>, flow: &mut Flow) {
-    let key = flow.key;
-    let Some(course) = cx.replays.course(key.mobile) else { return };
-    let stream = flow.stream_mut(cx.config.place.keeps());
-    let member = course.members.entry(key).or_default();
-    let Some(size) = stream.kept.next_waiting().map(|kept| kept.size) else {
-        course.members.remove(&key);
-        course.turns.pop_front();
-        if course.idle_since.is_none() {
-            super::finished(cx, flow);
-        }
-        return;
-    };
-    if u32::from(size) > member.deficit {
-        member.deficit += QUANTUM;
-        course.turns.rotate_left(1);
-        return;
-    }
-    member.deficit -= u32::from(size);
-    let cost = course.cost(cx.now, size);
-    let is_idle = course.idle_since.is_some();
-    course.next_at = course.next_at.max(cx.now.saturating_sub(LATE)) + cost;
-    if let Some(kept) = stream.kept.send_next(cx.now) {
-        cx.outbox.release_copy(&kept, None);
-        note_release(cx, flow, &kept, is_idle);
-    }
-    settle(cx, flow);
-}
-
-fn note_release(cx: &mut Context<'_>, flow: &mut Flow, kept: &Kept, is_idle: bool) {
-    let replay = &mut flow.stream_mut(cx.config.place.keeps()).replay;
-    if !is_idle {
-        replay.released.0 += 1;
-        replay.released.1 += u64::from(kept.size);
-    }
-    replay.last_release = Some(cx.now);
-    if kept.whereabouts == Whereabouts::Owed {
-        cx.counters.replayed += 1;
-        cx.counters.replayed_bytes += u64::from(kept.size);
+        member.deficit -= u32::from(size);
+        self.next_at = self.next_at.max(now.saturating_sub(LATE)) + self.cost(now, size);
+        Turn::Sends { is_idle: self.idle_since.is_some() }
     }
 }

@@ -20,16 +20,18 @@
 //!   Not for a flow that is opening, for which the message says something else; nor for one of which neither SYN nor both
 //!   directions were seen; nor beyond [`crate::Limits::unreachables_per_flow`] and [`crate::Limits::unreachables_per_second`].
 
+use core::ops::ControlFlow;
 use core::time::Duration;
 
 use careof_base::Instant;
 use careof_wire::{IpHeader, SeqNumber};
 
+use crate::assist::Assist;
 use crate::context::{Context, Passing};
-use crate::flow::{Flow, Phase};
+use crate::flow::Flow;
 use crate::paths::PathEvent;
 use crate::timers::Owner;
-use crate::{Action, Kind, LcdKick, Towards, Wake};
+use crate::{Action, Kind, LcdKick, Phase, Towards, Verdict, Wake};
 
 /// The least silence that says something: the least timeout of RFC 6298 section 2.4, which a slow acknowledgement should not exceed.
 const SILENCE: Duration = Duration::from_secs(1);
@@ -52,61 +54,77 @@ pub(crate) struct State {
     left: u32,
 }
 
-/// A segment passes: a repetition into an outage is answered.
-pub(crate) fn on_packet(cx: &mut Context<'_>, flow: &mut Flow, passing: &Passing<'_>) {
-    let Some(config) = cx.config.lcd_kick else { return };
-    let segment = passing.segment;
-    if passing.towards == side(cx).back() {
-        flow.kick.heard_at = Some(cx.now);
-        if passing.seen.acknowledges {
-            flow.kick.repeated = None;
-            flow.kick.may_be_probe = None;
-            stop(cx, flow);
-        }
-        return;
-    }
-    if segment.seq_len() == 0 || !segment.flags.are_of_a_stream() {
-        return;
-    }
-    if flow.kick.repeated.is_some_and(|(_, una)| segment.seq.is_at_or_after(una)) {
-        stop(cx, flow);
-    }
-    if !passing.seen.is_repetition {
-        if !flow.sees_acks(passing.towards) {
-            // New data mean that something was acknowledged.
-            flow.kick.repeated = None;
-            flow.kick.may_be_probe = None;
-        }
-        return;
-    }
-    if !is_of_a_timeout(flow, passing) {
-        return;
-    }
-    flow.kick.repeated = Some((*passing.header, segment.seq));
-    let is_due = flow.kick.sent_at.is_none_or(|at| cx.now.saturating_duration_since(at) >= config.interval);
-    if config.during && is_due && is_lost(cx, flow) {
-        send(cx, flow);
-    }
-}
+/// Sends ICMP messages to a sender that has backed off.
+#[derive(Debug, Default)]
+pub(crate) struct LcdKickAssist;
 
-/// Something happened to the path.
-pub(crate) fn on_path(cx: &mut Context<'_>, flow: &mut Flow, event: &PathEvent) {
-    let Some(LcdKick { burst, .. }) = cx.config.lcd_kick else { return };
-    stop(cx, flow);
-    let PathEvent::Usable(usable) = event else { return };
-    let Some((_, una)) = flow.kick.repeated else { return };
-    let is_stored =
-        flow.stream(side(cx)).kept.iter().any(|kept| kept.seq.is_at_or_before(una) && kept.end.is_after(una));
-    if usable.old_is_lost != Some(false) && !is_stored {
-        flow.kick.left = burst;
-        go_on(cx, flow);
-    }
-}
+impl Assist for LcdKickAssist {
+    type State = State;
 
-/// A timer of the flow went off.
-pub(crate) fn on_timeout(cx: &mut Context<'_>, flow: &mut Flow, wake: Wake) {
-    if wake == Wake::Kick {
-        go_on(cx, flow);
+    fn on_packet(
+        &mut self,
+        cx: &mut Context<'_>,
+        flow: &mut Flow,
+        state: &mut State,
+        passing: &Passing<'_>,
+        _verdict: &mut Verdict,
+    ) -> ControlFlow<()> {
+        let Some(config) = cx.config.lcd_kick else { return ControlFlow::Continue(()) };
+        let segment = passing.segment;
+        if passing.towards == side(cx).back() {
+            state.heard_at = Some(cx.now);
+            if passing.seen.acknowledges {
+                state.repeated = None;
+                state.may_be_probe = None;
+                stop(cx, flow, state);
+            }
+            return ControlFlow::Continue(());
+        }
+        if segment.seq_len() == 0 || !segment.flags.are_of_a_stream() {
+            return ControlFlow::Continue(());
+        }
+        if state.repeated.is_some_and(|(_, una)| segment.seq.is_at_or_after(una)) {
+            stop(cx, flow, state);
+        }
+        if !passing.seen.is_repetition {
+            if !flow.sees_acks(passing.towards) {
+                // New data mean that something was acknowledged.
+                state.repeated = None;
+                state.may_be_probe = None;
+            }
+            return ControlFlow::Continue(());
+        }
+        if !is_of_a_timeout(flow, state, passing) {
+            return ControlFlow::Continue(());
+        }
+        state.repeated = Some((*passing.header, segment.seq));
+        let is_due = state.sent_at.is_none_or(|at| cx.now.saturating_duration_since(at) >= config.interval);
+        if config.during && is_due && is_lost(cx, flow, state) {
+            send(cx, flow, state);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn signal(&mut self, cx: &mut Context<'_>, flow: &mut Flow, state: &mut State, event: &PathEvent) {
+        let Some(LcdKick { burst, .. }) = cx.config.lcd_kick else { return };
+        stop(cx, flow, state);
+        let PathEvent::Usable(usable) = event else { return };
+        let Some((_, una)) = state.repeated else { return };
+        let is_stored = flow
+            .stream(side(cx))
+            .kept
+            .iter()
+            .any(|kept| kept.seq.is_at_or_before(una) && kept.end.is_after(una));
+        if usable.old_is_lost != Some(false) && !is_stored {
+            state.left = burst;
+            go_on(cx, flow, state);
+        }
+    }
+
+    fn on_timeout(&mut self, cx: &mut Context<'_>, flow: &mut Flow, state: &mut State, wake: Wake) {
+        if wake == Wake::Kick {
+            go_on(cx, flow, state);
+        }
     }
 }
 
@@ -115,25 +133,25 @@ fn side(cx: &Context<'_>) -> Towards {
     cx.config.place.keeps()
 }
 
-fn stop(cx: &mut Context<'_>, flow: &mut Flow) {
-    if flow.kick.left > 0 {
-        flow.kick.left = 0;
+fn stop(cx: &mut Context<'_>, flow: &Flow, state: &mut State) {
+    if state.left > 0 {
+        state.left = 0;
         cx.timers.stop(Owner::Flow(flow.key), Wake::Kick);
     }
 }
 
 /// The next message of a burst.
-fn go_on(cx: &mut Context<'_>, flow: &mut Flow) {
-    let Some(config) = cx.config.lcd_kick.filter(|_| flow.kick.left > 0) else { return };
-    flow.kick.left -= 1;
-    send(cx, flow);
-    if flow.kick.left > 0 {
+fn go_on(cx: &mut Context<'_>, flow: &mut Flow, state: &mut State) {
+    let Some(config) = cx.config.lcd_kick.filter(|_| state.left > 0) else { return };
+    state.left -= 1;
+    send(cx, flow, state);
+    if state.left > 0 {
         cx.timers.set(Owner::Flow(flow.key), Wake::Kick, cx.now + config.spacing);
     }
 }
 
 /// Whether a repetition is the one a timeout sends: the first segment that is not acknowledged.
-fn is_of_a_timeout(flow: &mut Flow, passing: &Passing<'_>) -> bool {
+fn is_of_a_timeout(flow: &Flow, state: &mut State, passing: &Passing<'_>) -> bool {
     let seq = passing.segment.seq;
     let stream = flow.stream(passing.towards);
     if let Some(una) = stream.una {
@@ -141,19 +159,19 @@ fn is_of_a_timeout(flow: &mut Flow, passing: &Passing<'_>) -> bool {
         return seq.is_at_or_before(una.plus(u32::from(stream.mss.unwrap_or(flow.key.default_mss()))));
     }
     let is_last = stream.next == Some(passing.segment.end_seq());
-    let was_seen = flow.kick.may_be_probe.replace(seq) == Some(seq);
+    let was_seen = state.may_be_probe.replace(seq) == Some(seq);
     !is_last || was_seen
 }
 
 /// Whether nothing reaches the receiver at present.
-fn is_lost(cx: &Context<'_>, flow: &Flow) -> bool {
+fn is_lost(cx: &Context<'_>, flow: &Flow, state: &State) -> bool {
     if cx.paths.lost_since(flow.key.mobile).is_some() {
         return true;
     }
     let stream = flow.stream(side(cx));
     let given = cx.paths.properties(flow.key.mobile).round_trip;
     let round_trip = given.max(stream.round_trip);
-    let silence = flow.kick.heard_at.map(|at| cx.now.saturating_duration_since(at));
+    let silence = state.heard_at.map(|at| cx.now.saturating_duration_since(at));
     flow.sees_acks(side(cx))
         && round_trip.zip(silence).is_some_and(|(rtt, silence)| silence > rtt.saturating_mul(3).max(SILENCE))
 }
@@ -166,15 +184,15 @@ fn is_known(cx: &Context<'_>, flow: &Flow) -> bool {
     !flow.is_opaque && is_sure && (stream.syn.is_some() || is_seen_both_ways)
 }
 
-fn send(cx: &mut Context<'_>, flow: &mut Flow) {
-    let Some((quoted, seq)) = flow.kick.repeated.filter(|_| is_known(cx, flow)) else { return };
+fn send(cx: &mut Context<'_>, flow: &mut Flow, state: &mut State) {
+    let Some((quoted, seq)) = state.repeated.filter(|_| is_known(cx, flow)) else { return };
     let limits = &cx.config.limits;
     if flow.unreachables >= limits.unreachables_per_flow || !cx.may_tell(flow) {
         cx.counters.limited += 1;
         return;
     }
     flow.unreachables += 1;
-    flow.kick.sent_at = Some(cx.now);
+    state.sent_at = Some(cx.now);
     cx.counters.unreachables += 1;
     let ports = match side(cx) {
         Towards::Mobile => (flow.key.peer_port, flow.key.mobile_port),

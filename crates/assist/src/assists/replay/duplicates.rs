@@ -27,13 +27,15 @@ use careof_base::Instant;
 use careof_wire::{Segment, SeqNumber};
 
 use crate::context::{Context, Passing};
+use crate::courses::Arrived;
 use crate::flow::{Flow, Stream};
 use crate::keeping::{Kept, Sent};
 use crate::timers::Owner;
 use crate::{DropReason, PathId, Wake};
 
-use super::path_window::Arrived;
-use super::{LEAST_TIMEOUT, Rules, blind, owed, release};
+use super::rules::{LEAST_TIMEOUT, Rules};
+use super::state::State;
+use super::{blind, owed, release};
 
 /// Duplicate acknowledgements that say that a segment is lost (RFC 5681 section 3.2).
 const DUPLICATES: u8 = 3;
@@ -42,6 +44,7 @@ const DUPLICATES: u8 = 3;
 pub(super) fn swallow(
     now: Instant,
     stream: &mut Stream,
+    state: &mut State,
     rules: &Rules,
     passing: &Passing<'_>,
 ) -> Option<DropReason> {
@@ -49,16 +52,16 @@ pub(super) fn swallow(
         return None;
     }
     let (seq, end) = (passing.segment.seq, passing.segment.end_seq());
-    if stream.replay.may_probe && is_active(now, stream) && blind::may_be_probe(stream, end) {
-        stream.replay.may_probe = false;
+    if state.may_probe && is_active(now, stream, state) && blind::may_be_probe(stream, end) {
+        state.may_probe = false;
         return None;
     }
     if is_covered(stream, seq, end, |kept| kept.waits()) {
         return Some(DropReason::HeldAlready);
     }
-    let is_coming = stream.replay.patience.is_some() && drains_soon(stream);
+    let is_coming = state.patience.is_some() && drains_soon(stream, state);
     let is_on_its_way = |kept: &Kept| {
-        let recently = |at: Instant| now < at + stream.replay.grace && !is_missing(stream, kept);
+        let recently = |at: Instant| now < at + state.grace && !is_missing(stream, state, kept);
         kept.sent().is_none_or(|sent| {
             (sent.by_us && recently(sent.at))
                 || (is_coming && sent.left && !kept.swallowed && !kept.is_missing)
@@ -77,41 +80,40 @@ pub(super) fn swallow(
 }
 
 /// When the first of what its sender has repeated in vain should have been acknowledged.
-pub(super) fn swallowed_due(now: Instant, stream: &Stream) -> Option<Instant> {
+pub(super) fn swallowed_due(now: Instant, stream: &Stream, state: &State) -> Option<Instant> {
     let swallowed = stream.kept.iter().filter(|kept| kept.swallowed && !kept.is_sacked);
     let sent = swallowed.filter_map(Kept::sent).filter(|sent| sent.by_us).map(|sent| sent.at).min()?;
     // What is overdue goes with the next look.
-    Some((sent + stream.replay.grace).max(now + Duration::from_millis(1)))
+    Some((sent + state.grace).max(now + Duration::from_millis(1)))
 }
 
 /// Whoever swallows a repetition answers for it: what has not arrived in its time goes again.
-pub(super) fn on_swallowed_due(cx: &mut Context<'_>, flow: &mut Flow, rules: &Rules) {
+pub(super) fn on_swallowed_due(cx: &mut Context<'_>, flow: &mut Flow, state: &mut State, rules: &Rules) {
     let now = cx.now;
     let key = flow.key;
     let stream = flow.stream_mut(cx.config.place.keeps());
-    let grace = stream.replay.grace;
+    let grace = state.grace;
     stream
         .kept
         .owe(now, |kept, sent| kept.swallowed && !kept.is_sacked && sent.by_us && now >= sent.at + grace);
-    if let Some(due) = swallowed_due(now, stream) {
+    if let Some(due) = swallowed_due(now, stream, state) {
         cx.timers.set(Owner::Flow(key), Wake::Swallowed, due);
     }
     if stream.kept.has_waiting() {
-        release::join(cx, flow, rules);
+        release::join(cx, flow, state, rules);
     }
 }
 
 /// Whether the path that was left delivers all that it still has before the sender can have needed it.
-fn drains_soon(stream: &Stream) -> bool {
+fn drains_soon(stream: &Stream, state: &State) -> bool {
     let left = stream.kept.iter().filter(|kept| owed::was_left(kept) && !kept.is_sacked);
     let bytes: u64 = left.map(|kept| u64::from(kept.size)).sum();
     // A flow that has not been measured has sent no more than its first windows.
-    stream.replay.meter.rate().is_none_or(|rate| bytes <= rate.bits_in(LEAST_TIMEOUT) / 8)
+    state.meter.rate().is_none_or(|rate| bytes <= rate.bits_in(LEAST_TIMEOUT) / 8)
 }
 
 /// A replay runs, or ran so recently that its acknowledgements may be on their way.
-pub(super) fn is_active(now: Instant, stream: &Stream) -> bool {
-    let state = &stream.replay;
+pub(super) fn is_active(now: Instant, stream: &Stream, state: &State) -> bool {
     stream.kept.has_waiting() || state.last_release.is_some_and(|at| now < at + state.grace)
 }
 
@@ -120,11 +122,11 @@ fn overlaps(kept: &Kept, seq: SeqNumber, end: SeqNumber) -> bool {
 }
 
 /// Whether a packet that was released is known, or has to be taken, for lost.
-fn is_missing(stream: &Stream, kept: &Kept) -> bool {
+fn is_missing(stream: &Stream, state: &State, kept: &Kept) -> bool {
     let is_first = stream.una.is_some_and(|una| kept.seq.is_at_or_before(una) && kept.end.is_after(una));
     kept.is_missing
-        || (is_first && stream.replay.duplicates >= DUPLICATES)
-        || (kept.swallowed && !stream.has_visible_acks())
+        || (is_first && state.duplicates >= DUPLICATES)
+        || (kept.swallowed && !state.sees_acks(stream))
 }
 
 /// Whether all of the stretch is in packets that are stored and fulfil the condition.
@@ -150,15 +152,15 @@ pub(super) fn overtakes(stream: &Stream, segment: &Segment) -> bool {
 }
 
 /// What an acknowledgement says of packets behind what it acknowledges.
-pub(super) fn learn_of_holes(now: Instant, stream: &mut Stream, passing: &Passing<'_>) {
+pub(super) fn learn_of_holes(now: Instant, stream: &mut Stream, state: &mut State, passing: &Passing<'_>) {
     let segment = passing.segment;
     let blocks = segment.sack.as_slice();
     // A first block of what is acknowledged reports a duplicate (RFC 2883), not a hole.
     let is_d_sack = blocks.first().is_some_and(|(_, right)| right.is_at_or_before(segment.ack));
     if passing.seen.is_duplicate_ack && !is_d_sack {
-        stream.replay.duplicates = stream.replay.duplicates.saturating_add(1);
+        state.duplicates = state.duplicates.saturating_add(1);
     }
-    let (arrived, left_is_lost) = (&mut stream.replay.arrived, stream.replay.left_is_lost);
+    let (arrived, left_is_lost) = (&mut state.arrived, state.left_is_lost);
     let mut is_news = false;
     let mut left_delivered = false;
     for (index, &(left, right)) in blocks.iter().enumerate() {
@@ -174,15 +176,15 @@ pub(super) fn learn_of_holes(now: Instant, stream: &mut Stream, passing: &Passin
         });
     }
     if left_delivered {
-        stream.replay.left_path_delivered = Some(now);
+        state.left_path_delivered = Some(now);
     }
-    if is_news && (is_active(now, stream) || stream.replay.patience.is_some()) {
-        find_lost(now, stream);
+    if is_news && (is_active(now, stream, state) || state.patience.is_some()) {
+        find_lost(now, stream, state);
     }
 }
 
 /// Finds what is lost by what was sent after it and has arrived.
-fn find_lost(now: Instant, stream: &mut Stream) {
+fn find_lost(now: Instant, stream: &mut Stream, state: &mut State) {
     let by_us = |kept: &Kept| kept.sent().is_some_and(|sent| sent.by_us);
     // What was delivered before the handover says nothing of what was released after it.
     let arrived = stream.kept.iter().rposition(|kept| kept.is_sacked && by_us(kept));
@@ -196,11 +198,11 @@ fn find_lost(now: Instant, stream: &mut Stream) {
         }
         kept.is_missing |= !kept.is_sacked && kept.sent().is_some_and(is_lost_there);
     });
-    let left_is_lost = stream.replay.left_is_lost;
+    let left_is_lost = state.left_is_lost;
     let waits = stream.kept.has_waiting();
     if let Some(arrived) = third_latest(stream, |kept| kept.clearly_released(left_is_lost)) {
         // Its sender would have to wait for all that waits here before it could tell, or has told in vain.
-        let saw_loss = &mut stream.replay.saw_loss;
+        let saw_loss = &mut state.saw_loss;
         stream.kept.owe(now, |kept, sent| {
             let is_ours = sent.by_us && (waits || kept.swallowed);
             let is_lost = is_ours && !kept.is_sacked && sent.at < arrived;

@@ -14,6 +14,9 @@ use crate::DropReason;
 use crate::context::{Context, Passing};
 use crate::flow::Stream;
 
+use super::rules::LEAST_TIMEOUT;
+use super::state::State;
+
 /// A sender that had no acknowledgement for what it sent so long ago would have repeated it (RFC 6298 section 2: its first
 /// timeout is one second, three after a lost SYN), but for paths with a round trip of seconds.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(3);
@@ -21,7 +24,7 @@ const LONGEST_TIMEOUT: Duration = Duration::from_secs(3);
 const LEAST: usize = 2;
 /// A repetition says that what is in front of it was acknowledged, but not within this time, in which a sender may repeat
 /// several (the least timeout of today's senders).
-const BETWEEN_TIMEOUTS: Duration = super::LEAST_TIMEOUT;
+const BETWEEN_TIMEOUTS: Duration = LEAST_TIMEOUT;
 
 /// Whether a repetition may be a probe of the end of the window.
 pub(super) fn may_be_probe(stream: &Stream, end: SeqNumber) -> bool {
@@ -29,14 +32,14 @@ pub(super) fn may_be_probe(stream: &Stream, end: SeqNumber) -> bool {
 }
 
 /// A segment with data passes.
-pub(super) fn learn(now: Instant, stream: &mut Stream, passing: &Passing<'_>) {
+pub(super) fn learn(now: Instant, stream: &mut Stream, state: &mut State, passing: &Passing<'_>) {
     let size = u64::from(passing.header.total_len());
     let segment = passing.segment;
     if passing.seen.is_repetition {
         if !may_be_probe(stream, segment.end_seq()) {
-            let lowest = stream.replay.repeated.is_none_or(|repeated| segment.seq.is_before(repeated));
+            let lowest = state.repeated.is_none_or(|repeated| segment.seq.is_before(repeated));
             if lowest {
-                stream.replay.repeated = Some(segment.seq);
+                state.repeated = Some(segment.seq);
             }
         }
         return;
@@ -46,31 +49,31 @@ pub(super) fn learn(now: Instant, stream: &mut Stream, passing: &Passing<'_>) {
         let longest = (4 * stream.round_trip.unwrap_or_default()).max(Duration::from_secs(1));
         let is_late = |at: Instant| now.saturating_duration_since(at) > longest;
         let owes = stream.kept.oldest().and_then(|oldest| oldest.sent()).is_some_and(|sent| is_late(sent.at));
-        stream.replay.acks_hidden |= owes && is_late(last.at);
+        state.acks_hidden |= owes && is_late(last.at);
     }
-    stream.replay.repeated = None;
-    stream.replay.fresh_at = Some(now);
-    if !stream.has_visible_acks() {
-        stream.replay.meter.add(now, size, None);
+    state.repeated = None;
+    state.fresh_at = Some(now);
+    if !state.sees_acks(stream) {
+        state.meter.add(now, size, None);
     }
 }
 
 /// Whether this segment says where a replay has to begin that waits for such a word.
-pub(super) fn tells_where_to_begin(stream: &Stream, passing: &Passing<'_>) -> bool {
-    stream.replay.patience.is_some()
-        && !stream.has_visible_acks()
+pub(super) fn tells_where_to_begin(stream: &Stream, state: &State, passing: &Passing<'_>) -> bool {
+    state.patience.is_some()
+        && !state.sees_acks(stream)
         && passing.seen.is_repetition
-        && stream.replay.repeated.is_some()
+        && state.repeated.is_some()
 }
 
 /// Forgets what must have been acknowledged by now.
-pub(super) fn prune(cx: &mut Context<'_>, stream: &mut Stream) {
+pub(super) fn prune(cx: &mut Context<'_>, stream: &mut Stream, state: &State) {
     let (outbox, counters, now) = (&mut *cx.outbox, &mut *cx.counters, cx.now);
     let mut drop = |kept: crate::keeping::Kept| {
         counters.acknowledged += 1;
-        super::discard(outbox, &kept, DropReason::DeliveredAlready);
+        outbox.drop_kept(&kept, DropReason::DeliveredAlready);
     };
-    if let Some(una) = stream.replay.repeated {
+    if let Some(una) = state.repeated {
         stream.kept.retain(
             |kept| kept.end.is_after(una) || kept.waits() || kept.at + BETWEEN_TIMEOUTS > now,
             &mut drop,

@@ -18,15 +18,16 @@ use core::net::IpAddr;
 
 use careof_base::Instant;
 
-use crate::context::Outbox;
-use crate::keeping::{Held, Store};
-use crate::path_queue::LONGEST_OUTAGE;
-use crate::paths::PathEvent;
-use crate::{BufferForward, Counters, DropReason, Fate};
+use crate::assist::Assist;
+use crate::context::{Context, Outbox};
+use crate::keeping::Held;
+use crate::paths::{LONGEST_OUTAGE, PathEvent};
+use crate::timers::Owner;
+use crate::{DropReason, Fate, Wake};
 
-/// What waits for the mobile nodes without a path.
+/// Lets packets wait while their mobile nodes have no path.
 #[derive(Debug, Default)]
-pub(crate) struct Buffers {
+pub(crate) struct BufferForwardAssist {
     mobiles: BTreeMap<IpAddr, Buffer>,
 }
 
@@ -37,70 +38,61 @@ struct Buffer {
     until: Instant,
 }
 
-impl Buffers {
-    /// A packet of `size` bytes goes to the mobile node: whether it waits.
-    pub(crate) fn on_packet(
-        &mut self,
-        config: &BufferForward,
-        mobile: IpAddr,
-        size: u16,
-        store: &mut Store,
-        counters: &mut Counters,
-    ) -> Fate {
+impl Assist for BufferForwardAssist {
+    type State = ();
+
+    fn on_datagram(&mut self, cx: &mut Context<'_>, mobile: IpAddr, size: u16) -> Fate {
+        let Some(config) = &cx.config.buffer_forward else { return Fate::Pass };
         let Some(buffer) = self.mobiles.get_mut(&mobile) else { return Fate::Pass };
-        let token = if buffer.waiting.len() < config.packets { store.take(size) } else { None };
+        let token = if buffer.waiting.len() < config.packets { cx.store.take(size) } else { None };
         let Some(token) = token else {
-            counters.not_kept += 1;
+            cx.counters.not_kept += 1;
             return Fate::Drop(DropReason::QueueFull);
         };
-        counters.held += 1;
+        cx.counters.held += 1;
         buffer.waiting.push_back(Held { token, size });
         Fate::Hold(token)
     }
 
-    /// Something happened to the path of the mobile node.
-    pub(crate) fn on_path(
-        &mut self,
-        now: Instant,
-        config: &BufferForward,
-        mobile: IpAddr,
-        event: &PathEvent,
-        outbox: &mut Outbox,
-    ) {
+    fn on_mobile_path(&mut self, cx: &mut Context<'_>, mobile: IpAddr, event: &PathEvent) {
+        let Some(config) = &cx.config.buffer_forward else { return };
         let begin = match event {
-            PathEvent::Lost => now,
+            PathEvent::Lost => cx.now,
             PathEvent::Announced { ends_at, .. } if config.from_notice => *ends_at,
             PathEvent::Announced { .. } => return,
-            PathEvent::Usable(_) | PathEvent::FalseAlarm => return self.forward(mobile, outbox),
+            PathEvent::Usable(_) | PathEvent::FalseAlarm => return self.forward(cx, mobile),
         };
         let until = begin + LONGEST_OUTAGE;
         let waiting = VecDeque::new();
         self.mobiles.entry(mobile).or_insert(Buffer { waiting, until }).until = until;
+        cx.timers.set(Owner::Mobile(mobile), Wake::Queue, until);
     }
 
+    fn on_mobile_timeout(&mut self, cx: &mut Context<'_>, mobile: IpAddr, wake: Wake) {
+        if wake == Wake::Queue && self.mobiles.get(&mobile).is_some_and(|buffer| buffer.until <= cx.now) {
+            self.forward(cx, mobile);
+        }
+    }
+
+    fn close(&mut self, outbox: &mut Outbox) {
+        for buffer in core::mem::take(&mut self.mobiles).into_values() {
+            buffer.leave(outbox);
+        }
+    }
+}
+
+impl BufferForwardAssist {
     /// All of them leave, and none waits from now on.
-    fn forward(&mut self, mobile: IpAddr, outbox: &mut Outbox) {
+    fn forward(&mut self, cx: &mut Context<'_>, mobile: IpAddr) {
         if let Some(buffer) = self.mobiles.remove(&mobile) {
-            buffer.waiting.into_iter().for_each(|held| outbox.let_go(held, None));
+            buffer.leave(cx.outbox);
+            cx.timers.stop(Owner::Mobile(mobile), Wake::Queue);
         }
     }
+}
 
-    /// Does what is due for a mobile node.
-    pub(crate) fn serve(&mut self, now: Instant, mobile: IpAddr, outbox: &mut Outbox) {
-        if self.wake_at(mobile).is_some_and(|until| until <= now) {
-            self.forward(mobile, outbox);
-        }
-    }
-
-    /// When to serve it next.
-    pub(crate) fn wake_at(&self, mobile: IpAddr) -> Option<Instant> {
-        self.mobiles.get(&mobile).map(|buffer| buffer.until)
-    }
-
-    /// Lets everything go.
-    pub(crate) fn close(&mut self, outbox: &mut Outbox) {
-        while let Some((&mobile, _)) = self.mobiles.first_key_value() {
-            self.forward(mobile, outbox);
-        }
+impl Buffer {
+    fn leave(self, outbox: &mut Outbox) {
+        self.waiting.into_iter().for_each(|held| outbox.let_go(held, None));
     }
 }

@@ -12,12 +12,15 @@
 //! - **Risks.** Packets that overtake each other look like losses: the copy is a duplicate, and the suppressed acknowledgements are
 //!   not missed. Timestamps and SACK blocks in suppressed acknowledgements do not reach the sender.
 
+use core::ops::ControlFlow;
+
+use crate::assist::Assist;
 use crate::context::{Context, Passing};
-use crate::flow::{Flow, Phase};
+use crate::flow::Flow;
 use crate::keeping::{Kept, Sent, Whereabouts};
 use crate::paths::PathEvent;
 use crate::timers::Owner;
-use crate::{DropReason, Fate, Kind, Snoop, Towards, Verdict, Wake};
+use crate::{DropReason, Fate, Kind, Phase, Snoop, Towards, Verdict, Wake};
 use careof_wire::SeqNumber;
 
 /// How often a packet is sent again from here, until its loss is left to the sender.
@@ -34,62 +37,69 @@ pub(crate) struct State {
     repeated: Option<SeqNumber>,
 }
 
-/// A segment passes: data are kept, duplicate acknowledgements answered here. Whether it goes no further.
-pub(crate) fn on_packet(
-    cx: &mut Context<'_>,
-    flow: &mut Flow,
-    passing: &Passing<'_>,
-    verdict: &mut Verdict,
-) -> bool {
-    let Some(config) = cx.config.snoop else { return false };
-    let segment = passing.segment;
-    if flow.is_opaque || flow.phase != Phase::Open || !segment.flags.are_of_a_stream() {
-        return false;
-    }
-    if passing.towards == Towards::Mobile {
-        if passing.seen.is_repetition {
-            let end = segment.end_seq();
-            flow.snoop.repeated = Some(flow.snoop.repeated.map_or(end, |repeated| repeated.later(end)));
-        } else if segment.seq_len() > 0 {
-            keep(cx, flow, passing, &config, verdict);
-        }
-        return false;
-    }
-    if passing.seen.acknowledges {
-        acknowledged(cx, flow, &config);
-    } else if passing.seen.is_duplicate_ack && can_repair(flow) {
-        cx.counters.acks_suppressed += 1;
-        match flow.snoop.explained.checked_sub(1) {
-            Some(explained) => flow.snoop.explained = explained,
-            None => repair(cx, flow, &config),
-        }
-        verdict.fate = Fate::Drop(DropReason::LocalRepair);
-        return true;
-    }
-    false
-}
+/// Repairs losses from the base station.
+#[derive(Debug, Default)]
+pub(crate) struct SnoopAssist;
 
-/// Something happened to the path.
-pub(crate) fn on_path(cx: &mut Context<'_>, flow: &mut Flow, event: &PathEvent) {
-    let Some(config) = cx.config.snoop else { return };
-    match event {
-        PathEvent::Lost => cx.timers.stop(Owner::Flow(flow.key), Wake::LocalRepair),
-        PathEvent::Usable(_) => {
-            flow.snoop.repairs = 0;
-            if can_repair(flow) {
-                repair(cx, flow, &config);
+impl Assist for SnoopAssist {
+    type State = State;
+
+    fn on_packet(
+        &mut self,
+        cx: &mut Context<'_>,
+        flow: &mut Flow,
+        state: &mut State,
+        passing: &Passing<'_>,
+        verdict: &mut Verdict,
+    ) -> ControlFlow<()> {
+        let Some(config) = cx.config.snoop else { return ControlFlow::Continue(()) };
+        let segment = passing.segment;
+        if flow.is_opaque || flow.phase != Phase::Open || !segment.flags.are_of_a_stream() {
+            return ControlFlow::Continue(());
+        }
+        if passing.towards == Towards::Mobile {
+            if passing.seen.is_repetition {
+                let end = segment.end_seq();
+                state.repeated = Some(state.repeated.map_or(end, |repeated| repeated.later(end)));
+            } else if segment.seq_len() > 0 {
+                keep(cx, flow, passing, &config, verdict);
             }
+            return ControlFlow::Continue(());
         }
-        PathEvent::Announced { .. } | PathEvent::FalseAlarm => {}
+        if passing.seen.acknowledges {
+            acknowledged(cx, flow, state, &config);
+        } else if passing.seen.is_duplicate_ack && can_repair(flow, state) {
+            cx.counters.acks_suppressed += 1;
+            match state.explained.checked_sub(1) {
+                Some(explained) => state.explained = explained,
+                None => repair(cx, flow, state, &config),
+            }
+            verdict.fate = Fate::Drop(DropReason::LocalRepair);
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
     }
-}
 
-/// A timer of the flow went off.
-pub(crate) fn on_timeout(cx: &mut Context<'_>, flow: &mut Flow, wake: Wake) {
-    let Some(config) = cx.config.snoop.filter(|_| wake == Wake::LocalRepair) else { return };
-    let is_lost = cx.paths.lost_since(flow.key.mobile).is_some();
-    if !is_lost && can_repair(flow) {
-        repair(cx, flow, &config);
+    fn deliver(&mut self, cx: &mut Context<'_>, flow: &mut Flow, state: &mut State, event: &PathEvent) {
+        let Some(config) = cx.config.snoop else { return };
+        match event {
+            PathEvent::Lost => cx.timers.stop(Owner::Flow(flow.key), Wake::LocalRepair),
+            PathEvent::Usable(_) => {
+                state.repairs = 0;
+                if can_repair(flow, state) {
+                    repair(cx, flow, state, &config);
+                }
+            }
+            PathEvent::Announced { .. } | PathEvent::FalseAlarm => {}
+        }
+    }
+
+    fn on_timeout(&mut self, cx: &mut Context<'_>, flow: &mut Flow, state: &mut State, wake: Wake) {
+        let Some(config) = cx.config.snoop.filter(|_| wake == Wake::LocalRepair) else { return };
+        let is_lost = cx.paths.lost_since(flow.key.mobile).is_some();
+        if !is_lost && can_repair(flow, state) {
+            repair(cx, flow, state, &config);
+        }
     }
 }
 
@@ -118,7 +128,7 @@ fn keep(cx: &mut Context<'_>, flow: &mut Flow, passing: &Passing<'_>, config: &S
     }
 }
 
-fn acknowledged(cx: &mut Context<'_>, flow: &mut Flow, config: &Snoop) {
+fn acknowledged(cx: &mut Context<'_>, flow: &mut Flow, state: &mut State, config: &Snoop) {
     let stream = flow.stream_mut(Towards::Mobile);
     let Some(una) = stream.una else { return };
     let (outbox, counters) = (&mut *cx.outbox, &mut *cx.counters);
@@ -129,9 +139,9 @@ fn acknowledged(cx: &mut Context<'_>, flow: &mut Flow, config: &Snoop) {
             outbox.discard(&kept, None);
         },
     );
-    flow.snoop.repairs = 0;
-    flow.snoop.explained = 0;
-    flow.snoop.repeated = flow.snoop.repeated.filter(|repeated| repeated.is_after(una));
+    state.repairs = 0;
+    state.explained = 0;
+    state.repeated = state.repeated.filter(|repeated| repeated.is_after(una));
     watch(cx, flow, config);
 }
 
@@ -142,18 +152,18 @@ fn owed(flow: &Flow) -> Option<Kept> {
     stream.kept.iter().find(|kept| kept.seq.is_at_or_before(una) && kept.end.is_after(una)).copied()
 }
 
-fn can_repair(flow: &Flow) -> bool {
-    flow.snoop.repairs < MOST_REPAIRS && flow.snoop.repeated.is_none() && owed(flow).is_some()
+fn can_repair(flow: &Flow, state: &State) -> bool {
+    state.repairs < MOST_REPAIRS && state.repeated.is_none() && owed(flow).is_some()
 }
 
-fn repair(cx: &mut Context<'_>, flow: &mut Flow, config: &Snoop) {
+fn repair(cx: &mut Context<'_>, flow: &Flow, state: &mut State, config: &Snoop) {
     let Some(kept) = owed(flow) else { return };
     cx.outbox.release_copy(&kept, None);
     cx.counters.local_repairs += 1;
     cx.outbox.did(flow.key, Kind::Snoop, "repair", 1, kept.size.into());
-    flow.snoop.repairs += 1;
+    state.repairs += 1;
     // Every packet behind it that arrives before the copy is answered by a duplicate.
-    flow.snoop.explained = flow.stream(Towards::Mobile).kept.len();
+    state.explained = flow.stream(Towards::Mobile).kept.len();
     watch(cx, flow, config);
 }
 

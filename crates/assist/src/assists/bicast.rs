@@ -12,14 +12,16 @@
 //! - **Risks.** Both links carry everything. What the slower path still has after the faster one is behind is out of date, and fills it.
 
 use alloc::collections::{BTreeSet, VecDeque};
+use core::ops::ControlFlow;
 use core::time::Duration;
 
 use careof_base::Instant;
-use careof_wire::{IpHeader, Segment};
+use careof_wire::IpHeader;
 
-use crate::context::Context;
+use crate::assist::Assist;
+use crate::context::{Context, Passing};
 use crate::flow::Flow;
-use crate::{Place, Towards};
+use crate::{DropReason, Fate, Place, Towards, Verdict};
 
 /// How far behind the first a copy is known for one.
 const MEMORY: Duration = Duration::from_secs(1);
@@ -37,19 +39,36 @@ pub(crate) struct State {
     order: VecDeque<(Instant, Mark)>,
 }
 
-/// A segment arrives: whether it is a copy of one that has.
-pub(crate) fn is_copy(
-    cx: &Context<'_>,
-    flow: &mut Flow,
-    towards: Towards,
-    header: &IpHeader,
-    segment: &Segment,
-) -> bool {
-    if !cx.config.bicast || cx.config.place != Place::MobileNode || towards != Towards::Mobile {
-        return false;
+/// Drops the second copy of a segment.
+#[derive(Debug, Default)]
+pub(crate) struct BicastAssist;
+
+impl Assist for BicastAssist {
+    type State = State;
+
+    fn on_arrival(
+        &mut self,
+        cx: &mut Context<'_>,
+        _flow: &mut Flow,
+        state: &mut State,
+        passing: &Passing<'_>,
+        verdict: &mut Verdict,
+    ) -> ControlFlow<()> {
+        let is_here = cx.config.bicast && cx.config.place == Place::MobileNode;
+        if is_here && passing.towards == Towards::Mobile && is_copy(cx.now, state, passing) {
+            cx.counters.duplicates_dropped += 1;
+            verdict.fate = Fate::Drop(DropReason::DeliveredAlready);
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
     }
+}
+
+/// Whether a segment that arrives is a copy of one that has.
+fn is_copy(now: Instant, state: &mut State, passing: &Passing<'_>) -> bool {
+    let segment = passing.segment;
     // IPv6 has none but in fragments.
-    let identification = match header {
+    let identification = match passing.header {
         IpHeader::V4(header) => header.identification,
         IpHeader::V6(_) => 0,
     };
@@ -64,8 +83,7 @@ pub(crate) fn is_copy(
         segment.window,
         segment.timestamps.map(|stamps| (stamps.value, stamps.echo)),
     );
-    let state = &mut flow.bicast;
-    while state.order.front().is_some_and(|(at, _)| *at + MEMORY < cx.now) || state.order.len() >= ROOM {
+    while state.order.front().is_some_and(|(at, _)| *at + MEMORY < now) || state.order.len() >= ROOM {
         if let Some((_, old)) = state.order.pop_front() {
             state.seen.remove(&old);
         }
@@ -73,6 +91,6 @@ pub(crate) fn is_copy(
     if !state.seen.insert(mark) {
         return true;
     }
-    state.order.push_back((cx.now, mark));
+    state.order.push_back((now, mark));
     false
 }

@@ -19,18 +19,17 @@
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
 use core::net::IpAddr;
-use core::time::Duration;
 
 use careof_base::{DataRate, Instant, RandomStream};
 use careof_link::{Config as LinkConfig, DropCause, Fate as LinkFate, Framing, Link, Output};
 
-use crate::context::Outbox;
-use crate::keeping::{Held, Store};
-use crate::paths::{self, PathEvent, PathTable, Usable};
-use crate::{Config, Counters, DropReason, Fate, PathId, PathQueue, Place, QueueAtHandover, Token};
+use crate::assist::Assist;
+use crate::context::{Context, Outbox};
+use crate::keeping::Held;
+use crate::paths::{self, LONGEST_OUTAGE, PathEvent, Usable};
+use crate::timers::Owner;
+use crate::{DropReason, Fate, PathId, PathQueue, Place, QueueAtHandover, Token, Wake};
 
-/// What has waited so long nobody waits for any longer; it is the age at which `replay` forgets its copies, too.
-pub(crate) const LONGEST_OUTAGE: Duration = Duration::from_secs(30);
 /// CoDel lets the last full-sized packet be (RFC 8289 section 5.4); this is full size until a larger one comes.
 const COMMON_MTU: u16 = 1500;
 /// Bytes of the tunnel around a packet: IP in IP (RFC 2003), or IPv6 in IPv6 (RFC 2473).
@@ -41,9 +40,9 @@ const fn tunnel(mobile: IpAddr) -> u16 {
     }
 }
 
-/// The queues of all mobile nodes.
+/// Has a queue in the agent for the path of every mobile node.
 #[derive(Debug, Default)]
-pub(crate) struct PathQueues {
+pub(crate) struct PathQueueAssist {
     mobiles: BTreeMap<IpAddr, Queues>,
     /// Links made so far, for their random numbers.
     made: u64,
@@ -171,145 +170,50 @@ fn link_config(place: Place, queue: &PathQueue, mobile: IpAddr, rate: DataRate) 
     })
 }
 
-impl PathQueues {
-    /// A packet of `size` bytes takes the path of the mobile node: whether it waits.
-    pub(crate) fn on_packet(
-        &mut self,
-        now: Instant,
-        mobile: IpAddr,
-        size: u16,
-        store: &mut Store,
-        (outbox, counters): (&mut Outbox, &mut Counters),
-    ) -> Fate {
-        let Some(queues) = self.mobiles.get_mut(&mobile) else { return Fate::Pass };
-        queues.let_go_unpaced(outbox);
-        let Some(queue) = &mut queues.present else { return Fate::Pass };
-        // What left in front of it goes first.
-        queue.serve(now, None, outbox);
-        let Some(token) = store.take(size) else {
-            counters.not_kept += 1;
-            return Fate::Drop(DropReason::QueueFull);
-        };
-        match queue.enqueue(now, Held { token, size }) {
-            Ok(()) => {
-                counters.held += 1;
-                queue.serve(now, None, outbox);
-                Fate::Hold(token)
-            }
-            Err(reason) => {
-                store.give_back(token, size);
-                Fate::Drop(reason)
-            }
+impl Assist for PathQueueAssist {
+    type State = ();
+
+    fn on_datagram(&mut self, cx: &mut Context<'_>, mobile: IpAddr, size: u16) -> Fate {
+        if cx.config.path_queue.is_none() {
+            return Fate::Pass;
         }
+        let fate = self.line_up(cx, mobile, size);
+        self.set_timer(cx, mobile);
+        fate
     }
 
-    /// Something happened to the path of the mobile node.
-    pub(crate) fn on_path(
-        &mut self,
-        now: Instant,
-        config: &Config,
-        mobile: IpAddr,
-        event: &PathEvent,
-        outbox: &mut Outbox,
-    ) {
-        let Some(rules) = config.path_queue else { return };
+    fn on_mobile_path(&mut self, cx: &mut Context<'_>, mobile: IpAddr, event: &PathEvent) {
+        let Some(rules) = cx.config.path_queue else { return };
         match event {
             PathEvent::Lost => {
                 let Some(queues) = self.mobiles.get_mut(&mobile) else { return };
-                queues.lost_since = Some(now);
+                queues.lost_since = Some(cx.now);
                 if let Some(queue) = &mut queues.present {
-                    queue.serve(now, None, outbox);
-                    queue.link.set_down(now, LinkFate::Keep, LinkFate::Keep);
+                    queue.serve(cx.now, None, cx.outbox);
+                    queue.link.set_down(cx.now, LinkFate::Keep, LinkFate::Keep);
                 }
             }
-            PathEvent::Usable(usable) => self.on_usable(now, config.place, &rules, mobile, usable, outbox),
+            PathEvent::Usable(usable) => self.on_usable(cx, &rules, mobile, usable),
             PathEvent::Announced { .. } | PathEvent::FalseAlarm => {}
         }
+        self.set_timer(cx, mobile);
     }
 
-    fn on_usable(
-        &mut self,
-        now: Instant,
-        place: Place,
-        rules: &PathQueue,
-        mobile: IpAddr,
-        usable: &Usable,
-        outbox: &mut Outbox,
-    ) {
-        let rate = paths::rate(&usable.new, place.keeps());
-        let link = rate.and_then(|rate| link_config(place, rules, mobile, rate));
-        let queues = self.mobiles.entry(mobile).or_default();
-        queues.lost_since = None;
-        let old = queues.present.take();
-        let mut old = old.map(|mut queue| {
-            queue.serve(now, None, outbox);
-            queue
-        });
-        if let (Some(queue), Some(link)) = (&mut old, &link)
-            && queue.path == usable.to
-        {
-            // The same path, with its rate as it is now.
-            queue.link.set_up(now);
-            queue.follow(now, link.clone());
-            queue.serve(now, None, outbox);
-            queues.present = old;
-            return;
+    fn on_registered(&mut self, cx: &mut Context<'_>, mobile: IpAddr) {
+        if cx.config.path_queue.is_some() {
+            self.follow(cx, mobile);
+            self.set_timer(cx, mobile);
         }
-        queues.let_go_unpaced(outbox);
-        let mut new = link.map(|link| {
-            self.made += 1;
-            Queue::new(link, usable.to, mobile, self.made)
-        });
-        if let Some(old) = old {
-            let is_dead = usable.old_is_lost == Some(true) || old.path.is_none();
-            match rules.at_handover {
-                QueueAtHandover::ReRoute => match &mut new {
-                    Some(new) => new.take_over(now, old.waiting, outbox),
-                    None => queues.unpaced = Some((now, old.waiting)),
-                },
-                QueueAtHandover::DrainLate if !is_dead => queues.left.push_back(old),
-                QueueAtHandover::Drop | QueueAtHandover::DrainLate => {
-                    old.waiting.iter().for_each(|held| outbox.give_up(*held, DropReason::Handover));
-                }
-            }
-        }
-        queues.present = new;
     }
 
-    /// A registration says again what the present path is like.
-    pub(crate) fn on_news(
-        &mut self,
-        now: Instant,
-        config: &Config,
-        mobile: IpAddr,
-        paths: &PathTable,
-        outbox: &mut Outbox,
-    ) {
-        let (Some(rules), None) = (config.path_queue, paths.lost_since(mobile)) else { return };
-        let rate = paths::rate(&paths.properties(mobile), config.place.keeps());
-        let Some(link) = rate.and_then(|rate| link_config(config.place, &rules, mobile, rate)) else {
-            return;
-        };
-        let queues = self.mobiles.entry(mobile).or_default();
-        if let Some(queue) = &mut queues.present {
-            queue.follow(now, link);
-            return;
+    fn on_mobile_timeout(&mut self, cx: &mut Context<'_>, mobile: IpAddr, wake: Wake) {
+        if wake == Wake::Queue && cx.config.path_queue.is_some() {
+            self.serve(cx.now, mobile, cx.outbox);
+            self.set_timer(cx, mobile);
         }
-        self.made += 1;
-        let mut queue = Queue::new(link, paths.present(mobile), mobile, self.made);
-        if let Some((_, waiting)) = queues.unpaced.take() {
-            queue.take_over(now, waiting, outbox);
-        }
-        queues.present = Some(queue);
     }
 
-    #[cfg(test)]
-    pub(crate) fn len(&self) -> usize {
-        self.mobiles.len()
-    }
-
-    /// Forgets a mobile node for which nothing waits nor is to wait.
-    pub(crate) fn forget_if_empty(&mut self, mobile: IpAddr) {
+    fn forget_mobile(&mut self, mobile: IpAddr) {
         let is_empty = |queues: &Queues| {
             queues.present.is_none()
                 && queues.left.is_empty()
@@ -321,8 +225,112 @@ impl PathQueues {
         }
     }
 
+    fn close(&mut self, outbox: &mut Outbox) {
+        for mut queues in core::mem::take(&mut self.mobiles).into_values() {
+            queues.let_go_unpaced(outbox);
+            for queue in queues.left {
+                queue.waiting.iter().for_each(|held| outbox.let_go(*held, queue.path));
+            }
+            if let Some(queue) = queues.present {
+                queue.waiting.iter().for_each(|held| outbox.let_go(*held, None));
+            }
+        }
+    }
+
+    #[cfg(test)]
+    fn mobiles(&self) -> usize {
+        self.mobiles.len()
+    }
+}
+
+impl PathQueueAssist {
+    /// A packet of `size` bytes takes the path of the mobile node: whether it waits.
+    fn line_up(&mut self, cx: &mut Context<'_>, mobile: IpAddr, size: u16) -> Fate {
+        let Some(queues) = self.mobiles.get_mut(&mobile) else { return Fate::Pass };
+        queues.let_go_unpaced(cx.outbox);
+        let Some(queue) = &mut queues.present else { return Fate::Pass };
+        // What left in front of it goes first.
+        queue.serve(cx.now, None, cx.outbox);
+        let Some(token) = cx.store.take(size) else {
+            cx.counters.not_kept += 1;
+            return Fate::Drop(DropReason::QueueFull);
+        };
+        match queue.enqueue(cx.now, Held { token, size }) {
+            Ok(()) => {
+                cx.counters.held += 1;
+                queue.serve(cx.now, None, cx.outbox);
+                Fate::Hold(token)
+            }
+            Err(reason) => {
+                cx.store.give_back(token, size);
+                Fate::Drop(reason)
+            }
+        }
+    }
+
+    fn on_usable(&mut self, cx: &mut Context<'_>, rules: &PathQueue, mobile: IpAddr, usable: &Usable) {
+        let rate = paths::rate(&usable.new, cx.config.place.keeps());
+        let link = rate.and_then(|rate| link_config(cx.config.place, rules, mobile, rate));
+        let queues = self.mobiles.entry(mobile).or_default();
+        queues.lost_since = None;
+        let old = queues.present.take();
+        let mut old = old.map(|mut queue| {
+            queue.serve(cx.now, None, cx.outbox);
+            queue
+        });
+        if let (Some(queue), Some(link)) = (&mut old, &link)
+            && queue.path == usable.to
+        {
+            // The same path, with its rate as it is now.
+            queue.link.set_up(cx.now);
+            queue.follow(cx.now, link.clone());
+            queue.serve(cx.now, None, cx.outbox);
+            queues.present = old;
+            return;
+        }
+        queues.let_go_unpaced(cx.outbox);
+        let mut new = link.map(|link| {
+            self.made += 1;
+            Queue::new(link, usable.to, mobile, self.made)
+        });
+        if let Some(old) = old {
+            let is_dead = usable.old_is_lost == Some(true) || old.path.is_none();
+            match rules.at_handover {
+                QueueAtHandover::ReRoute => match &mut new {
+                    Some(new) => new.take_over(cx.now, old.waiting, cx.outbox),
+                    None => queues.unpaced = Some((cx.now, old.waiting)),
+                },
+                QueueAtHandover::DrainLate if !is_dead => queues.left.push_back(old),
+                QueueAtHandover::Drop | QueueAtHandover::DrainLate => {
+                    old.waiting.iter().for_each(|held| cx.outbox.give_up(*held, DropReason::Handover));
+                }
+            }
+        }
+        queues.present = new;
+    }
+
+    /// A registration says again what the present path is like.
+    fn follow(&mut self, cx: &mut Context<'_>, mobile: IpAddr) {
+        let (Some(rules), None) = (cx.config.path_queue, cx.paths.lost_since(mobile)) else { return };
+        let rate = paths::rate(&cx.paths.properties(mobile), cx.config.place.keeps());
+        let Some(link) = rate.and_then(|rate| link_config(cx.config.place, &rules, mobile, rate)) else {
+            return;
+        };
+        let queues = self.mobiles.entry(mobile).or_default();
+        if let Some(queue) = &mut queues.present {
+            queue.follow(cx.now, link);
+            return;
+        }
+        self.made += 1;
+        let mut queue = Queue::new(link, cx.paths.present(mobile), mobile, self.made);
+        if let Some((_, waiting)) = queues.unpaced.take() {
+            queue.take_over(cx.now, waiting, cx.outbox);
+        }
+        queues.present = Some(queue);
+    }
+
     /// Does what is due for a mobile node.
-    pub(crate) fn serve(&mut self, now: Instant, mobile: IpAddr, outbox: &mut Outbox) {
+    fn serve(&mut self, now: Instant, mobile: IpAddr, outbox: &mut Outbox) {
         let Some(queues) = self.mobiles.get_mut(&mobile) else { return };
         queues.let_go_unpaced(outbox);
         if let (Some(since), Some(queue)) = (queues.lost_since, &mut queues.present)
@@ -340,26 +348,17 @@ impl PathQueues {
         }
     }
 
+    fn set_timer(&self, cx: &mut Context<'_>, mobile: IpAddr) {
+        cx.timers.set_or_stop(Owner::Mobile(mobile), Wake::Queue, self.wake_at(mobile));
+    }
+
     /// When to serve it next.
-    pub(crate) fn wake_at(&self, mobile: IpAddr) -> Option<Instant> {
+    fn wake_at(&self, mobile: IpAddr) -> Option<Instant> {
         let queues = self.mobiles.get(&mobile)?;
         let waiting = queues.present.as_ref().is_some_and(|queue| !queue.waiting.is_empty());
         let patience = queues.lost_since.filter(|_| waiting).map(|since| since + LONGEST_OUTAGE);
         let links = queues.left.iter().chain(&queues.present);
         let unpaced = queues.unpaced.as_ref().map(|(since, _)| *since);
         links.filter_map(|queue| queue.link.next_timeout()).chain(patience).chain(unpaced).min()
-    }
-
-    /// Lets everything go.
-    pub(crate) fn close(&mut self, outbox: &mut Outbox) {
-        for mut queues in core::mem::take(&mut self.mobiles).into_values() {
-            queues.let_go_unpaced(outbox);
-            for queue in queues.left {
-                queue.waiting.iter().for_each(|held| outbox.let_go(*held, queue.path));
-            }
-            if let Some(queue) = queues.present {
-                queue.waiting.iter().for_each(|held| outbox.let_go(*held, None));
-            }
-        }
     }
 }

@@ -17,29 +17,37 @@
 //!   an update of the window and no duplicate.
 
 use crate::acknowledgement::{Wanted, Window};
+use crate::assist::Assist;
 use crate::context::Context;
 use crate::flow::Flow;
 use crate::paths::PathEvent;
 use crate::{Kind, Towards};
 
-/// Something happened to the path.
-pub(crate) fn on_path(cx: &mut Context<'_>, flow: &mut Flow, event: &PathEvent) {
-    let (Some(config), PathEvent::Usable(usable)) = (cx.config.fast_retransmit, event) else { return };
-    let is_short =
-        usable.outage.is_some_and(|outage| config.longest_outage.is_none_or(|longest| outage <= longest));
-    if !is_short {
-        return;
-    }
-    for towards in [Towards::Mobile, Towards::Peer] {
-        if may_wait(cx, flow, towards) {
-            let wanted = Wanted {
-                towards,
-                window: Window::AsLast,
-                sack: config.sack,
-                assist: Kind::FastRetransmit,
-                what: "duplicate-acks",
-            };
-            wanted.inject(cx, flow, config.acks);
+/// Injects duplicates of the last acknowledgement.
+#[derive(Debug, Default)]
+pub(crate) struct FastRetransmitAssist;
+
+impl Assist for FastRetransmitAssist {
+    type State = ();
+
+    fn signal(&mut self, cx: &mut Context<'_>, flow: &mut Flow, _state: &mut (), event: &PathEvent) {
+        let (Some(config), PathEvent::Usable(usable)) = (cx.config.fast_retransmit, event) else { return };
+        let is_short =
+            usable.outage.is_some_and(|outage| config.longest_outage.is_none_or(|longest| outage <= longest));
+        if !is_short {
+            return;
+        }
+        for towards in [Towards::Mobile, Towards::Peer] {
+            if may_wait(cx, flow, towards) {
+                let wanted = Wanted {
+                    towards,
+                    window: Window::AsLast,
+                    sack: config.sack,
+                    assist: Kind::FastRetransmit,
+                    what: "duplicate-acks",
+                };
+                wanted.inject(cx, flow, config.acks);
+            }
         }
     }
 }

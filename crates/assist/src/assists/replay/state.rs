@@ -1,0 +1,66 @@
+//! What is remembered of a flow.
+
+use core::time::Duration;
+
+use careof_base::Instant;
+use careof_wire::SeqNumber;
+
+use crate::courses::Arrived;
+use crate::flow::Stream;
+use crate::meter::Meter;
+
+/// The old path gets time to deliver.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Patience {
+    pub(super) since: Instant,
+    pub(super) wait: Duration,
+}
+
+/// What replay knows of the direction of a flow that is kept, beyond its packets.
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    pub(super) meter: Meter,
+    /// What has arrived of what was released since the course of the replay was last told.
+    pub(super) arrived: Option<Arrived>,
+    /// Something released was lost since the course of the replay was last told.
+    pub(super) saw_loss: bool,
+    /// The old path was left and may still deliver what it has.
+    pub(super) patience: Option<Patience>,
+    /// Packets and bytes released since the replay began.
+    pub(super) released: (u32, u64),
+    pub(super) last_release: Option<Instant>,
+    /// For so long after its release a packet cannot have been acknowledged.
+    pub(super) grace: Duration,
+    /// The path is the one that was lost.
+    pub(super) is_same_path: bool,
+    /// The present path is known to be slower than the one before.
+    pub(super) is_slower: bool,
+    /// The path that was left delivers nothing any longer.
+    pub(super) left_is_lost: bool,
+    /// When the path that was left last delivered something behind a hole.
+    pub(super) left_path_delivered: Option<Instant>,
+    /// Round trip of the path that was left, as far as it was given.
+    pub(super) left_round_trip: Option<Duration>,
+    /// A tail loss probe is let through for its answer.
+    pub(super) may_probe: bool,
+    /// Duplicate acknowledgements since the last new one.
+    pub(super) duplicates: u8,
+    /// The timestamp that the receiver has echoed, as it has said itself.
+    pub(super) echoed: Option<u32>,
+    /// Without acknowledgements in sight: the lowest sequence number repeated since the last new data, or where the receiver has said
+    /// that it is.
+    pub(super) repeated: Option<SeqNumber>,
+    /// When new data last arrived.
+    pub(super) fresh_at: Option<Instant>,
+    /// Acknowledgements passed here, but do no longer.
+    pub(super) acks_hidden: bool,
+    /// A timer for the age of what is kept runs.
+    pub(super) is_aging: bool,
+}
+
+impl State {
+    /// Whether acknowledgements pass here that say how far the direction that is kept is.
+    pub(super) const fn sees_acks(&self, stream: &Stream) -> bool {
+        stream.una.is_some() && !self.acks_hidden
+    }
+}
