@@ -488,6 +488,7 @@ impl Simulation {
     }
 
     /// A packet of a mobile node has entered a tunnel by an interface, or come out of one.
+    #[inline]
     pub(crate) fn note_passed(&mut self, node: NodeId, interface: InterfaceId, sent: bool, bytes: u64) {
         let now = self.now;
         let here = self.node_mut(node);

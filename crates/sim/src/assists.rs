@@ -683,7 +683,7 @@ impl Simulation {
     /// What a request that a mobile node may send now says of its flows.
     pub(crate) fn tell_received_data(&mut self, node: NodeId) {
         let now = self.now;
-        let Some(mobile) = self.topology.homes.address_of(node) else { return };
+        let Some(mobile) = self.node(node).home_address else { return };
         let address = self.topology.address(mobile);
         match self.node_mut(node) {
             Node { agent: Agent::Mobile(agent), assist: Some(anchor), .. } => {

@@ -218,7 +218,15 @@ impl Simulation {
     }
 
     /// A packet enters a tunnel at a home agent, or comes out of one; `there` is its other end.
+    #[inline]
     fn count_at_home(&mut self, node: NodeId, packet: PacketRef, there: Locator, sent: bool) {
+        if self.passed_at_home.is_some() {
+            self.add_at_home(node, packet, there, sent);
+        }
+    }
+
+    #[inline(never)]
+    fn add_at_home(&mut self, node: NodeId, packet: PacketRef, there: Locator, sent: bool) {
         let Some(passed) = &mut self.passed_at_home else { return };
         if !matches!(self.nodes[usize::from(node.0)].agent, Agent::Home(_)) {
             return;
