@@ -1,8 +1,14 @@
 //! Packets as the agents see them and as they travel: which addresses stand where.
 
+use std::net::Ipv4Addr;
+
 use careof_mobility::v6::{Addresses, Transmit, TransmitPayload, Tunnel};
+use careof_wire::ipv4::Ipv4Header;
 use careof_wire::ipv6::{Extensions, Ipv6Header, Packet, TooLong};
-use careof_wire::tunnel::{Ipv6EncapsulationError, Ipv6Tunnel, Origin};
+use careof_wire::tunnel::{
+    Encapsulation, Ipv6EncapsulationError, Ipv6InIpv4Tunnel, Ipv6Tunnel, Origin, Tunnel as Ipv4Tunnel,
+};
+use careof_wire::udp::UdpHeader;
 use careof_wire::{mip6, protocol};
 
 /// The hop limit of the outer header of a tunnel.
@@ -13,11 +19,9 @@ const HOP_BY_HOP: u8 = 0;
 /// The addresses of a packet that has arrived.
 pub(super) const fn addresses_of(packet: &Packet<'_>) -> Addresses {
     Addresses {
-        source: packet.header.source,
-        destination: packet.header.destination,
         home_address: packet.extensions.home_address,
         type_2_routing: packet.extensions.type_2_routing,
-        tunnel: None,
+        ..Addresses::new(packet.header.source, packet.header.destination)
     }
 }
 
@@ -90,8 +94,36 @@ const fn extensions_of(addresses: &Addresses) -> Extensions {
     }
 }
 
-/// A packet in its tunnel, whole. It takes the place of what is in `bytes`.
-pub(super) fn encapsulated(packet: &[u8], tunnel: Tunnel, bytes: &mut Vec<u8>) -> Result<(), Unsuitable> {
+/// Whether a packet is of IPv4.
+pub(super) fn is_ipv4(packet: &[u8]) -> bool {
+    packet.first().is_some_and(|first| first >> 4 == 4)
+}
+
+/// A packet of either version in its tunnel through either, whole. It takes the place of what is in `bytes`. `identification` is that of
+/// a header of IPv4 around it, which may be fragmented on its way.
+pub(super) fn encapsulated(
+    packet: &[u8],
+    tunnel: Tunnel,
+    identification: u16,
+    bytes: &mut Vec<u8>,
+) -> Result<(), Unsuitable> {
+    if let Some((entry, exit)) = tunnel.ipv4_ends() {
+        let ttl = TUNNEL_HOP_LIMIT;
+        *bytes = if is_ipv4(packet) {
+            let tunnel = Ipv4Tunnel { encapsulation: Encapsulation::IpInIp, entry, exit, ttl };
+            let outer = tunnel.encapsulate(packet, Origin::Local, identification);
+            outer.map_err(|_| Unsuitable::Malformed)?
+        } else {
+            let outer = Ipv6InIpv4Tunnel { entry, exit, ttl }.encapsulate(
+                packet,
+                Origin::Local,
+                identification,
+                false,
+            );
+            outer.map_err(|_| Unsuitable::Malformed)?
+        };
+        return Ok(());
+    }
     let Tunnel { entry, exit } = tunnel;
     let tunnel = Ipv6Tunnel { entry, exit, hop_limit: TUNNEL_HOP_LIMIT, encapsulation_limit: None };
     let front = tunnel.front(packet, Origin::Local).map_err(|error| match error {
@@ -101,6 +133,36 @@ pub(super) fn encapsulated(packet: &[u8], tunnel: Tunnel, bytes: &mut Vec<u8>) -
     bytes.clear();
     bytes.extend_from_slice(front.bytes());
     bytes.extend_from_slice(packet.get(front.header_len()..).unwrap_or_default());
+    Ok(())
+}
+
+/// A packet in UDP and IPv4 from a home agent (RFC 5555 section 4.1). It takes the place of what is in `bytes`.
+pub(super) fn in_udp(
+    packet: &[u8],
+    (source, destination): (Ipv4Addr, Ipv4Addr),
+    destination_port: u16,
+    identification: u16,
+    bytes: &mut Vec<u8>,
+) -> Result<(), Unsuitable> {
+    let fitting = |len: usize| u16::try_from(len).ok().filter(|len| *len <= UdpHeader::MAX_PAYLOAD_LEN);
+    let len = fitting(packet.len()).ok_or(Unsuitable::TooLong)?;
+    bytes.clear();
+    Ipv4Header {
+        source,
+        destination,
+        protocol: protocol::UDP,
+        ttl: TUNNEL_HOP_LIMIT,
+        identification,
+        payload_len: UdpHeader::LEN + len,
+        ..Ipv4Header::default()
+    }
+    .emit(bytes);
+    UdpHeader { source_port: mip6::DSMIPV6_PORT, destination_port, payload_len: len }.emit(
+        source,
+        destination,
+        packet,
+        bytes,
+    );
     Ok(())
 }
 
@@ -159,8 +221,8 @@ mod tests {
         longest[4..6].copy_from_slice(&[0xff, 0xff]);
         assert_eq!(refused(&longest), Unsuitable::TooLong);
         let tunnel = Tunnel { entry: CARE_OF, exit: PEER };
-        assert_eq!(encapsulated(&longest, tunnel, &mut bytes), Err(Unsuitable::TooLong));
-        encapsulated(&hop_by_hop, tunnel, &mut bytes).unwrap();
+        assert_eq!(encapsulated(&longest, tunnel, 1, &mut bytes), Err(Unsuitable::TooLong));
+        encapsulated(&hop_by_hop, tunnel, 1, &mut bytes).unwrap();
         assert_eq!(bytes[40..], hop_by_hop, "a tunnel takes it as it is");
     }
 }

@@ -10,7 +10,7 @@ use careof_wire::icmpv6::{
 };
 
 use super::{HomeAgent, HomePrefix};
-use crate::v6::{Addresses, DropReason, Prefix};
+use crate::v6::{Addresses, DropReason, Prefix, Tunnel};
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
@@ -151,7 +151,13 @@ impl HomeAgent {
             other_configuration: false,
             options: self.prefixes.options(now, self.config.address),
         };
-        let way = Addresses::new(self.config.address, care_of).with_type_2_routing(home_address);
+        let way = match (care_of.to_ipv4_mapped(), self.config.ipv4_address) {
+            (None, _) => Addresses::new(self.config.address, care_of).with_type_2_routing(home_address),
+            (Some(care_of), Some(own)) => Addresses::new(self.config.address, home_address)
+                .through(Tunnel::through_ipv4(own, care_of))
+                .with_type_2_routing(home_address),
+            (Some(_), None) => return,
+        };
         let mut bytes = Vec::new();
         let message = Icmpv6Message::MobilePrefixAdvertisement(advertisement);
         message.emit(way.real_source(), way.real_destination(), &mut bytes);
