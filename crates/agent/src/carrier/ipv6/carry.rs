@@ -251,7 +251,8 @@ impl Ipv6Carrier {
             return self.take_for_home_agent(now, packet, None);
         }
         // Its way to the care-of address leads through a home address that is away, too: it would be wrapped for ever.
-        if self.own.contains(&header.source) && header.next_header == protocol::IPV6 {
+        let is_tunnelled = matches!(header.next_header, protocol::IPV6 | protocol::IP_IN_IP);
+        if self.own.contains(&header.source) && is_tunnelled {
             return self.carried.looping += 1;
         }
         self.carry_out(now, header, packet)
@@ -320,6 +321,9 @@ impl Ipv6Carrier {
             return self.carried.malformed += 1;
         };
         let own = self.own.first().copied().unwrap_or(Ipv6Addr::UNSPECIFIED);
+        if self.relay_ipv4_error(&message, own) {
+            return;
+        }
         let (to, answer) = match message {
             Icmpv6Message::EchoRequest(echo) if !source.is_multicast() => {
                 (source, Icmpv6Message::EchoReply(echo))
@@ -527,6 +531,9 @@ impl Ipv6Carrier {
     /// Mobile node and correspondent node: the host's own TCP hears of an error about what the agent has made of its packets.
     fn pass_error_on(&mut self, source: Ipv6Addr, destination: Ipv6Addr, message: &[u8]) {
         let Ok(error) = Icmpv6Message::parse(source, destination, message) else { return };
+        if self.relay_ipv4_error(&error, destination) {
+            return;
+        }
         let Some((to, told)) = errors::between_home_addresses(&error, destination) else { return };
         let own = match &self.setup {
             Ipv6Setup::Mobile(setup) => setup.config.home_address,

@@ -5,6 +5,7 @@
 //! node has raw sockets for its tunnels. Assists see packets of IPv6 only, whatever they travel in.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::fd::AsFd;
 
 use careof_assist::PathId;
 use careof_base::Instant;
@@ -12,19 +13,22 @@ use careof_lab::{
     AddressOptions, AgentSocket, IpVersion, Ipv4PacketSocket, Ipv6TunnelSocket, OutgoingDatagram,
 };
 use careof_mobility::v6::{Addresses, Input, Ipv4HomeOutcome, Tunnel};
+use careof_wire::icmp::IcmpMessage;
+use careof_wire::icmpv6::Icmpv6Message;
 use careof_wire::ipv4::Ipv4Header;
 use careof_wire::ipv6::{Packet, Understood};
 use careof_wire::mip6::{self, DSMIPV6_PORT};
 use careof_wire::protocol;
-use careof_wire::tunnel::{decapsulate, decapsulate_ipv6_in_ipv4};
+use careof_wire::tunnel::{RelayedFromIpv6, decapsulate, decapsulate_ipv6_in_ipv4, nested, relay_error_ipv6};
 use careof_wire::udp::UdpHeader;
 
 use super::agent::Agent;
 use super::packets::{TUNNEL_HOP_LIMIT, addresses_of, encapsulated, in_udp};
 use super::waiting::{Source, Waiting};
 use super::{Error, Ipv6Carrier, Ipv6Setup, routes};
-use std::os::fd::AsFd;
 
+/// The source of ICMP messages of who has no IPv4 address (RFC 7600 section 4.8).
+const DUMMY: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 8);
 /// Packets taken from one socket in one turn.
 const PACKETS_A_TURN: usize = 256;
 
@@ -123,18 +127,78 @@ impl Ipv6Carrier {
         let sent = encapsulated(packet, tunnel, identification, &mut outer).is_ok()
             && match (&self.agent, tunnel.ipv4_ends()) {
                 (Agent::Home(_), _) => self.deliver(&outer),
-                // The protocol of the socket says only what it receives.
-                (_, Some(_)) => {
-                    let socket = self.sockets.dual_stack.ipv6_in_ipv4.as_ref();
-                    socket.is_some_and(|socket| socket.send(&outer, interface).unwrap_or(false))
-                }
-                (_, None) => {
-                    let sender = self.sockets.sender.as_ref();
-                    sender.is_some_and(|sender| sender.send(&outer, interface).unwrap_or(false))
-                }
+                (_, ends) => self.send_cut(&outer, ends.is_some(), interface),
             };
         self.scratch = outer;
         sent
+    }
+
+    /// Mobile node: sends a packet that has its tunnel's header already, in fragments where the link takes no more; the kernel cuts nothing
+    /// that comes whole. Whether it took everything.
+    fn send_cut(&mut self, outer: &[u8], is_ipv4: bool, interface: Option<u32>) -> bool {
+        let named = self.interfaces.named().iter().find(|one| one.index() == interface);
+        let mtu = named.and_then(|one| one.state.as_ref()).map_or(u32::MAX, |state| state.mtu);
+        let mtu = u16::try_from(mtu).unwrap_or(u16::MAX);
+        let identification = self.random.next_u64() as u32;
+        let sockets = &self.sockets;
+        let send = |packet: &[u8]| {
+            let sent = if is_ipv4 {
+                // The protocol of the socket says only what it receives.
+                sockets.dual_stack.ipv6_in_ipv4.as_ref().map(|socket| socket.send(packet, interface))
+            } else {
+                sockets.sender.as_ref().map(|sender| sender.send(packet, interface))
+            };
+            sent.is_some_and(|sent| sent.unwrap_or(false))
+        };
+        if outer.len() <= usize::from(mtu) {
+            return send(outer);
+        }
+        let parts = if is_ipv4 {
+            careof_wire::ipv4::fragment(outer, mtu).ok()
+        } else {
+            careof_wire::ipv6::fragment(outer, mtu, identification).ok()
+        };
+        parts.is_some_and(|parts| parts.iter().all(|part| send(part)))
+    }
+
+    /// Tells the sender of a packet of IPv4 what a router inside a tunnel through IPv6 has said of it (RFC 2473 section 8.3); whether there is
+    /// such a packet. `own` is the address that it was sent from.
+    pub(super) fn relay_ipv4_error(&mut self, error: &Icmpv6Message, own: Ipv6Addr) -> bool {
+        let Ok(RelayedFromIpv6::Ipv4 { to, message }) = relay_error_ipv6(error, own) else { return false };
+        let is_known = match &self.agent {
+            Agent::Home(_) => self.setup.is_dual_stack(),
+            Agent::Mobile(node) => node.ipv4_home_address() == Some(to),
+            Agent::Correspondent(_) => false,
+        };
+        if is_known {
+            self.carried.errors_relayed += 1;
+            self.deliver_ipv4_icmp(to, &IcmpMessage::DestinationUnreachable(message));
+        }
+        true
+    }
+
+    /// Hands the host, or the network behind a home agent's host, an ICMP message.
+    fn deliver_ipv4_icmp(&mut self, destination: Ipv4Addr, message: &IcmpMessage) {
+        let own = match &self.setup {
+            Ipv6Setup::Home(setup) => setup.config.ipv4_address,
+            Ipv6Setup::Mobile(_) | Ipv6Setup::Correspondent(_) => None,
+        };
+        let mut payload = Vec::new();
+        message.emit(&mut payload);
+        let identification = self.next_identification();
+        let mut bytes = Vec::new();
+        Ipv4Header {
+            source: own.unwrap_or(DUMMY),
+            destination,
+            protocol: protocol::ICMP,
+            ttl: TUNNEL_HOP_LIMIT,
+            identification,
+            payload_len: u16::try_from(payload.len()).unwrap_or(u16::MAX),
+            ..Ipv4Header::default()
+        }
+        .emit(&mut bytes);
+        bytes.extend(payload);
+        self.deliver(&bytes);
     }
 
     /// Sends what an agent says in UDP and IPv4; whether the kernel took it.
@@ -174,7 +238,8 @@ impl Ipv6Carrier {
                     return self.take_ipv4_for_home_agent(now, packet);
                 }
                 // Its way to the care-of address leads through a home address that is away, too: it would be wrapped for ever.
-                if own == Some(header.source) {
+                let is_own = |source: Ipv4Addr| own == Some(source);
+                if is_own(header.source) || nested(packet).any(|outer| is_own(outer.source)) {
                     return self.carried.looping += 1;
                 }
                 agent.ipv4_tunnels(header.destination).last().map(|tunnel| (*tunnel, None))
@@ -223,6 +288,14 @@ impl Ipv6Carrier {
                     self.take_ipv6_from_ipv4(now, inner, tunnel, Some(udp.source_port));
                 }
                 Ok(_) => self.carried.for_nobody += 1,
+                Err(_) => self.carried.malformed += 1,
+            },
+            protocol::ICMP => match IcmpMessage::parse(payload) {
+                Ok(IcmpMessage::EchoRequest(echo)) if !header.source.is_multicast() => {
+                    self.deliver_ipv4_icmp(header.source, &IcmpMessage::EchoReply(echo));
+                }
+                // Packets in tunnels through IPv4 may be fragmented, so there is nothing to learn of them.
+                Ok(_) => {}
                 Err(_) => self.carried.malformed += 1,
             },
             _ => self.carried.for_nobody += 1,

@@ -81,7 +81,8 @@ pub(crate) struct Network {
     _advertisers: Vec<Advertising>,
     /// The router of `wlan0`.
     pub(crate) west: Host,
-    _east: Host,
+    /// The router of `gsm0`.
+    pub(crate) east: Host,
 }
 
 /// A link between two hosts, both ends up, with the addresses that are given.
@@ -289,7 +290,7 @@ impl Network {
             emulator,
             _advertisers: advertisers,
             west,
-            _east: east,
+            east,
         }
     }
 
@@ -325,6 +326,22 @@ impl Network {
         let setup =
             Ipv6Setup::Home(Ipv6HomeSetup { config, home_link: None, host: HostOptions::for_ipv6(), assist });
         Running::open(&self.home, setup, self.clock, Hooks::default())
+    }
+
+    /// Gives the mobile node's `gsm0` its IPv4 address and route, or takes them away.
+    pub(crate) fn set_mobile_ipv4(&self, on: bool) {
+        let set = self.mobile.run(move || {
+            let mut netlink = Netlink::open()?;
+            let index = netlink.index_of("gsm0")?;
+            if !on {
+                return netlink.remove_address(index, CARE_OF_IPV4.into(), 24).map(drop);
+            }
+            netlink.add_address(index, CARE_OF_IPV4.into(), 24)?;
+            let via = Some(Ipv4Addr::new(198, 51, 100, 1).into());
+            let default = Route::default_through(index, Ipv4Addr::UNSPECIFIED.into());
+            netlink.set_route(&Route { via, ..default }).map(drop)
+        });
+        set.unwrap().unwrap();
     }
 
     /// A home agent with an IPv4 address, and an IPv4 home address for the mobile node.

@@ -10,7 +10,7 @@ use careof_wire::icmpv6::{
 };
 
 use super::{HomeAgent, HomePrefix};
-use crate::v6::{Addresses, DropReason, Prefix, Tunnel};
+use crate::v6::{Addresses, DropReason, Prefix};
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
@@ -145,19 +145,17 @@ impl HomeAgent {
         care_of: Ipv6Addr,
         identifier: u16,
     ) {
+        // Through IPv4 they are not told, nor asked for (RFC 5555 section 2.2): the mobile node asks when it has IPv6 again.
+        if care_of.to_ipv4_mapped().is_some() {
+            return;
+        }
         let advertisement = MobilePrefixAdvertisement {
             identifier,
             managed: false,
             other_configuration: false,
             options: self.prefixes.options(now, self.config.address),
         };
-        let way = match (care_of.to_ipv4_mapped(), self.config.ipv4_address) {
-            (None, _) => Addresses::new(self.config.address, care_of).with_type_2_routing(home_address),
-            (Some(care_of), Some(own)) => Addresses::new(self.config.address, home_address)
-                .through(Tunnel::through_ipv4(own, care_of))
-                .with_type_2_routing(home_address),
-            (Some(_), None) => return,
-        };
+        let way = Addresses::new(self.config.address, care_of).with_type_2_routing(home_address);
         let mut bytes = Vec::new();
         let message = Icmpv6Message::MobilePrefixAdvertisement(advertisement);
         message.emit(way.real_source(), way.real_destination(), &mut bytes);

@@ -470,6 +470,45 @@ fn ipv4_is_used_on_a_link_of_both_only_when_ipv6_is_silent() {
     }
 }
 
+/// Whatever is lost, repeated or overtaken, home agent and mobile node agree on where it is in the end.
+#[test]
+fn on_networks_that_lose_and_reorder_both_agree_in_the_end() {
+    for (several, seed) in [(false, 1), (true, 2), (false, 3), (true, 4)] {
+        let security = timestamps();
+        let config = MobileNodeConfig { multiple_care_of: several, ..dual_node(security.clone()) };
+        let mut world = World::new(config, dual(security));
+        let jitter = Duration::from_millis(300);
+        for turn in 0_u16..12 {
+            world.faults = Faults { loss: 0.3, duplicate: 0.2, jitter };
+            let (interface, number) = match (turn * seed) % 5 {
+                0 => (WLAN, 2),
+                1 => (GSM, V4),
+                2 => (WLAN, OTHER_V4),
+                3 => (GSM, 3),
+                _ => (WLAN, V4 + 5),
+            };
+            world.detach(interface);
+            world.attach(interface, number);
+            world.switch_to(interface);
+            world.run(Duration::from_millis(700 * u64::from(turn)));
+            world.faults = Faults::NONE;
+            world.run(SECOND * 70);
+            let tunnels = world.tunnelled_to();
+            assert_eq!(tunnels.last(), Some(&care_of(number)), "turn {turn} of {seed}");
+            assert_eq!(world.mobile.care_of(), Some(care_of(number)));
+            assert_eq!(world.home.ipv4_tunnels(HOME_IPV4), world.home.tunnels(HOME));
+            let tunnel = world.home.tunnels(HOME).last().unwrap();
+            let back = Tunnel { entry: tunnel.exit, exit: tunnel.entry };
+            assert_eq!(world.mobile.ipv4_delivery().map(|delivery| delivery.tunnel), Some(back));
+            let data = world.data.len();
+            world.send_down(turn.into());
+            world.run(SECOND);
+            assert_eq!(world.data.len(), data + 1);
+        }
+        assert_eq!(world.rejected, 0);
+    }
+}
+
 #[test]
 fn behind_a_nat_the_node_is_not_registered_and_knows_why() {
     let security = timestamps();
