@@ -112,7 +112,7 @@ pub(super) fn encapsulated(
         *bytes = if is_ipv4(packet) {
             let tunnel = Ipv4Tunnel { encapsulation: Encapsulation::IpInIp, entry, exit, ttl };
             let outer = tunnel.encapsulate(packet, Origin::Local, identification);
-            outer.map_err(|_| Unsuitable::Malformed)?
+            may_be_fragmented(outer.map_err(|_| Unsuitable::Malformed)?)
         } else {
             let outer = Ipv6InIpv4Tunnel { entry, exit, ttl }.encapsulate(
                 packet,
@@ -134,6 +134,16 @@ pub(super) fn encapsulated(
     bytes.extend_from_slice(front.bytes());
     bytes.extend_from_slice(packet.get(front.header_len()..).unwrap_or_default());
     Ok(())
+}
+
+/// A packet of IPv4 without the DF bit of its first header, which is that of the one inside: routers may cut it, and the exit of the tunnel
+/// puts it together again.
+fn may_be_fragmented(mut bytes: Vec<u8>) -> Vec<u8> {
+    let Ok((header, _)) = Ipv4Header::parse(&bytes) else { return bytes };
+    let mut front = Vec::with_capacity(usize::from(Ipv4Header::LEN));
+    Ipv4Header { dont_fragment: false, ..header }.emit(&mut front);
+    bytes.iter_mut().zip(front).for_each(|(place, byte)| *place = byte);
+    bytes
 }
 
 /// A packet in UDP and IPv4 from a home agent (RFC 5555 section 4.1). It takes the place of what is in `bytes`.
@@ -205,6 +215,43 @@ mod tests {
             between_home_addresses(&arrived, &mut got);
             assert_eq!(got, packet);
         }
+    }
+
+    /// RFC 5555 section 4.1: either version in a header of IPv4, which routers may cut whatever is inside.
+    #[test]
+    fn a_packet_of_either_version_travels_in_ipv4() {
+        let (entry, exit) = (Ipv4Addr::new(198, 51, 100, 7), Ipv4Addr::new(192, 0, 2, 1));
+        let tunnel = Tunnel::through_ipv4(entry, exit);
+        let mut ipv4 = Vec::new();
+        let header = Ipv4Header {
+            source: Ipv4Addr::new(192, 0, 2, 7),
+            destination: Ipv4Addr::new(203, 0, 113, 1),
+            protocol: protocol::UDP,
+            ttl: 9,
+            dont_fragment: true,
+            payload_len: 8,
+            ..Ipv4Header::default()
+        };
+        header.emit(&mut ipv4);
+        ipv4.extend([7; 8]);
+        for (packet, number) in [(udp(HOME, PEER), protocol::IPV6), (ipv4, protocol::IP_IN_IP)] {
+            let mut outer = vec![1, 2, 3];
+            encapsulated(&packet, tunnel, 77, &mut outer).unwrap();
+            let (header, payload) = Ipv4Header::parse(&outer).unwrap();
+            assert_eq!((header.source, header.destination, header.protocol), (entry, exit, number));
+            assert_eq!(
+                (header.identification, header.dont_fragment, header.ttl),
+                (77, false, TUNNEL_HOP_LIMIT)
+            );
+            assert_eq!(payload, packet);
+        }
+        let (mut outer, message) = (Vec::new(), udp(HOME, PEER));
+        in_udp(&message, (exit, entry), 4000, 78, &mut outer).unwrap();
+        let (header, payload) = Ipv4Header::parse(&outer).unwrap();
+        assert_eq!((header.source, header.destination, header.protocol), (exit, entry, protocol::UDP));
+        let (ports, inside) = UdpHeader::parse(exit, entry, payload).unwrap();
+        assert_eq!((ports.source_port, ports.destination_port, inside), (4191, 4000, &message[..]));
+        assert_eq!(in_udp(&vec![0; 65_536], (exit, entry), 1, 1, &mut outer), Err(Unsuitable::TooLong));
     }
 
     #[test]

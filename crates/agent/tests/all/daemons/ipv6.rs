@@ -134,6 +134,9 @@ fn a_connection_goes_on_over_a_network_of_ipv4_and_past_the_death_of_its_home_ag
     client.read_to_string(&mut got).unwrap();
     assert_eq!(got, "hello");
     greeter.join().unwrap();
+    network.set_link("wlan0", true);
+    mobile.wait_for_registration("wlan0");
+    echo.exchange(100_000);
     echo.end();
     mobile.terminate();
     assert_eq!(home.bindings(), 0, "the mobile node has deregistered: {}", home.status());
