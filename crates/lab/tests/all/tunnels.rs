@@ -6,9 +6,8 @@ use crate::support::processes::wait_until;
 use crate::support::veth::{connect, eventually, host, index_of, is_silent, route_all, wait_for};
 use crate::support::{LEFT, RIGHT, Udp, realm_or_skip};
 use careof_lab::{
-    Departure, Flushed, Frame, Host, IcmpSocket, Identifier, Ipv4PacketSocket, Netlink, NetlinkMonitor,
-    NetworkChange, OffloadTun, Outer, Proof, ReceiveBatch, Route, SendBatch, SendFailureReason, TunnelSocket,
-    set_sysctl,
+    Departure, Flushed, Frame, Host, IcmpSocket, Identifier, Ipv4PacketSocket, Netlink, OffloadTun, Outer,
+    Proof, ReceiveBatch, Route, SendBatch, SendFailureReason, TunnelSocket, set_sysctl,
 };
 use careof_wire::icmp::{DestinationUnreachable, IcmpMessage, QuotedDatagram, UnreachableCode};
 use careof_wire::ipv4::Ipv4Header;
@@ -566,29 +565,4 @@ fn whole_packets_of_a_protocol_go_as_they_are() {
     );
     let nothing = here.send(&[0x45], None);
     assert!(matches!(nothing, Err(careof_lab::Error::System { errno: Errno::EINVAL, .. })), "{nothing:?}");
-}
-
-#[test]
-fn addresses_of_both_versions_are_told_by_one_monitor() {
-    let Some((left, _right)) = pair() else { return };
-    let (mut own, mut monitor) = left
-        .run(|| {
-            let own = Netlink::open()?;
-            let monitor = NetlinkMonitor::open_beside_for_both(&own)?;
-            Ok::<_, careof_lab::Error>((own, monitor))
-        })
-        .unwrap()
-        .unwrap();
-    let index = own.index_of("link0").unwrap();
-    let ipv6 = std::net::Ipv6Addr::new(0x2001, 0xdb8, 5, 0, 0, 0, 0, 1);
-    for address in [HOME.into(), std::net::IpAddr::V6(ipv6)] {
-        own.add_address(index, address, if address.is_ipv4() { 32 } else { 128 }).unwrap();
-        loop {
-            match monitor.poll_change().unwrap() {
-                Some(NetworkChange::AddressAdded { assigned }) if assigned.address == address => break,
-                Some(_) => {}
-                None => assert!(wait_for(&monitor, PollFlags::POLLIN), "nothing is told of {address}"),
-            }
-        }
-    }
 }
