@@ -1,4 +1,4 @@
-//! Where tunnels of IPv6 in IPv6 enter and leave the network (RFC 2473).
+//! Where tunnels of IPv6 and IPv4 in IPv6 enter and leave the network (RFC 2473).
 
 use std::io::IoSlice;
 use std::net::Ipv6Addr;
@@ -9,6 +9,7 @@ use nix::errno::Errno;
 
 use crate::error::Error;
 use crate::icmpv6_socket::{Received, receive_v6};
+use crate::netlink::IpVersion;
 use crate::socket::{PacketInfoV6, Socket, encode, from_ipv6};
 
 const DOING: &str = "carry packets tunnelled in IPv6";
@@ -16,7 +17,7 @@ const DOING: &str = "carry packets tunnelled in IPv6";
 const RECEIVE_BUFFER: libc::c_int = 8 << 20;
 const SEND_BUFFER: libc::c_int = 1 << 20;
 
-/// The raw socket of protocol 41.
+/// The raw socket of protocol 41, or of 4.
 ///
 /// While it is open the kernel never answers a packet of the protocol with a Parameter Problem, whoever sent it; so it is opened once and
 /// stays open for the agent's life. It belongs to the network namespace of the thread that opened it, hears every tunnelled packet for
@@ -60,7 +61,19 @@ impl Ipv6TunnelSocket {
     /// # Errors
     /// [`Error::System`] naming the call: `EPERM` at `socket` without `CAP_NET_RAW`.
     pub fn open() -> Result<Self, Error> {
-        let socket = Socket::open(DOING, libc::AF_INET6, libc::SOCK_RAW, protocol::IPV6.into())?;
+        Self::open_for(IpVersion::V6)
+    }
+
+    /// Opens the socket for packets of this version of IP.
+    ///
+    /// # Errors
+    /// Those of [`Ipv6TunnelSocket::open`].
+    pub fn open_for(inner: IpVersion) -> Result<Self, Error> {
+        let number = match inner {
+            IpVersion::V4 => protocol::IP_IN_IP,
+            IpVersion::V6 => protocol::IPV6,
+        };
+        let socket = Socket::open(DOING, libc::AF_INET6, libc::SOCK_RAW, number.into())?;
         socket.ask_for_packet_info_v6()?;
         socket.grow_receive_buffer(RECEIVE_BUFFER)?;
         socket.grow_send_buffer(SEND_BUFFER)?;

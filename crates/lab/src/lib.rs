@@ -9,7 +9,7 @@
 //! - [`Host::spawn`] runs programs, which end with the host.
 //! - [`TunnelSocket`] and [`OffloadTun`] are the two ends of a tunnel's way through user space, many packets a system
 //!   call; [`AgentSocket`], [`IcmpSocket`] and [`ArpSender`] carry what agents say to each other and to a link.
-//! - [`Ipv6TunnelSocket`], [`Icmpv6Socket`], [`Ipv6PacketSender`] and [`Ipv6PacketWatch`] do the same for Mobile IPv6, whose extension
+//! - [`Ipv6TunnelSocket`], [`Icmpv6Socket`], [`Ipv6PacketSender`], [`Ipv6PacketWatch`] and [`Ipv4PacketSocket`] do the same for Mobile IPv6, whose extension
 //!   headers the kernel does not know; [`PacketGuard`] keeps packets with them from it.
 //! - [`Emulator`] carries packets between pairs of TUN devices as `careof_link` says.
 //!
@@ -30,6 +30,7 @@ mod error;
 mod icmp_socket;
 mod icmpv6_socket;
 mod interface;
+mod ipv4_packets;
 mod ipv6_link_sender;
 mod ipv6_packets;
 mod ipv6_tunnel_socket;
@@ -64,6 +65,7 @@ pub use error::{Barrier, Error};
 pub use icmp_socket::{IcmpDatagram, IcmpSocket, OutgoingIcmp};
 pub use icmpv6_socket::{Icmpv6Datagram, Icmpv6Socket, OutgoingIcmpv6};
 pub use interface::{InterfaceAddress, InterfaceConfig};
+pub use ipv4_packets::{Ipv4Packet, Ipv4PacketSocket};
 pub use ipv6_link_sender::Ipv6LinkSender;
 pub use ipv6_packets::{Ipv6PacketSender, Ipv6PacketWatch, SeenIpv6Packet};
 pub use ipv6_tunnel_socket::{Ipv6Outer, Ipv6TunnelPacket, Ipv6TunnelSocket};

@@ -42,7 +42,7 @@ With `delivery = \"proxy-arp\"` 1600 to 1900 registrations a second were answere
 |---|---|
 | `SIGTERM`, `SIGINT` | A mobile node deregisters, for which it waits 5 s; the host is put back; exit status 0. A home agent's bindings stay in its store. |
 | the same again | The end, without waiting. |
-| `SIGHUP` | FILE is read again. What is wrong with it is logged and shown by `status`, and the old configuration stays in force. Changes in `[host]`, of the interfaces, the home address, `[store]`, the format of the log, and over IPv6 of `address` and a home agent's `home_network` need a restart. |
+| `SIGHUP` | FILE is read again. What is wrong with it is logged and shown by `status`, and the old configuration stays in force. Changes in `[host]`, of the interfaces, the home address, `[store]`, the format of the log, and over IPv6 of `address`, the IPv4 addresses and a home agent's `home_network` need a restart. |
 
 Exit status: 0 ended as it was told, 1 failed, 2 FILE or the store needs somebody's attention.
 
@@ -153,8 +153,9 @@ differences:
 | Mobile node | It needs no agent on the links that it visits, only a router that sends router advertisements. The kernel forms the care-of addresses (SLAAC), or they are configured by hand. |
 | Correspondent node | A role of its own, `role = \"correspondent\"`: a host that takes part in route optimisation. Other hosts reach mobile nodes through the home agent. |
 | Authentication | The mobility options of RFC 4285 authenticate Binding Updates and Binding Acknowledgements; there is no IPsec. Home Test messages and prefix discovery are not protected between home agent and mobile node, so `route_optimization` and `prefix_advertisements` are off by default. |
+| IPv4 (RFC 5555) | With `ipv4_address` and `ipv4_home_agent` a mobile node is reached on networks that have only IPv4: Binding Updates and their acknowledgements travel in UDP, port 4191, everything else as IPv6 in IPv4 (RFC 4213). With `ipv4_home_address` it keeps an IPv4 address beside that of IPv6, by any care-of address. On a link of both versions the care-of address is that of IPv6; that of IPv4 is used after three updates without an answer. Where there is a NAT on the way, or a private care-of address and a home agent that is not in the same private network, the registration is refused with status 129 or 174 (`dropped-nat-on-path`). Routes are not optimised there. `status` writes an IPv4 care-of address as it is. |
 | Store | A file holds bindings of one version. The daemon refuses the store of a home agent of the other version and leaves it as it is. |
-| Not supported | Foreign agents (Mobile IPv6 has none), assists of the home agent for flows whose routes are optimised, the path monitor and *Bad paths*, `early_requests`, `[[policy]]`, status and metrics of each tunnel. |
+| Not supported | Foreign agents (Mobile IPv6 has none), assists of the home agent for flows whose routes are optimised, NATs, IPv4 prefixes and IPv4 home addresses on a home link (RFC 5555), assists for connections of IPv4 over Mobile IPv6, the path monitor and *Bad paths*, `early_requests`, `[[policy]]`, status and metrics of each tunnel. |
 
 ";
 

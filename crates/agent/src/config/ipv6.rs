@@ -1,7 +1,7 @@
 //! The configurations of agents of Mobile IPv6.
 
 use std::collections::BTreeMap;
-use std::net::Ipv6Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use careof_assist::Place;
 use careof_document::decode::{Field, Reader};
@@ -17,7 +17,7 @@ use careof_wire::mip6::{Lifetime, MobileNodeIdentifier};
 use super::Source;
 use super::agents::{LONGEST_LATE, MOST, interface_name, own_spi};
 use super::assist::assist;
-use super::fields::{address, at_most, count, given, interface, prefix, required, tables};
+use super::fields::{Ip, address, at_most, count, given, interface, prefix, required, tables};
 use super::key::ipv6_security_association;
 use super::mobile::{a_few, home_agent, keep_old, path_properties, percent, selection};
 use super::reference::{HOST6, MOBILE_INTERFACE6, MOBILE_NODE6};
@@ -57,6 +57,8 @@ pub(super) fn home(
         }
     };
     let max_lifetime = given(reader, "max_lifetime", problems, |field, p| lifetime(field, Lifetime::MAX, p));
+    let ipv4_address = given(reader, "ipv4_address", problems, ipv4);
+    let own = Own { address: own, ipv4_address };
     let expected = "a home agent serves mobile nodes: write [[mobile_node]], once for each";
     let nodes = required(reader, "mobile_node", expected, problems, |field, problems| {
         mobile_nodes(field, own, home_network, source, problems)
@@ -73,9 +75,10 @@ pub(super) fn home(
         return None;
     }
     let home_interface = InterfaceId(0);
-    let defaults = HomeAgentConfig::new(own?, home_network?, home_interface);
+    let defaults = HomeAgentConfig::new(own.address?, home_network?, home_interface);
     let config = HomeAgentConfig {
         mobile_nodes: nodes?,
+        ipv4_address,
         max_lifetime: max_lifetime.unwrap_or(defaults.max_lifetime),
         max_bindings_per_node: per_node.unwrap_or(defaults.max_bindings_per_node),
         max_bindings: all.unwrap_or(defaults.max_bindings),
@@ -92,6 +95,13 @@ pub(super) fn home(
     Some(Ipv6HomeSetup { config, home_link, host, assist })
 }
 
+/// A home agent's own addresses.
+#[derive(Clone, Copy)]
+struct Own {
+    address: Option<Ipv6Addr>,
+    ipv4_address: Option<Ipv4Addr>,
+}
+
 /// How packets for the home network come.
 fn delivery(field: &Field<'_>, problems: &mut Problems) -> Option<HomeNetwork> {
     let deliveries = [("proxy-ndp", HomeNetwork::Link), ("routed", HomeNetwork::Routed)];
@@ -105,19 +115,20 @@ fn delivery(field: &Field<'_>, problems: &mut Problems) -> Option<HomeNetwork> {
 /// The `[[mobile_node]]` tables of a home agent; those with the same home address are one node.
 fn mobile_nodes(
     field: &Field<'_>,
-    own: Option<Ipv6Addr>,
+    own: Own,
     home_network: Option<Prefix>,
     source: Source<'_>,
     problems: &mut Problems,
 ) -> Option<Vec<ServedMobileNode>> {
     let mut nodes: Vec<ServedMobileNode> = Vec::new();
     let mut places = BTreeMap::<Ipv6Addr, usize>::new();
+    let mut ipv4_homes = BTreeMap::<Ipv4Addr, Ipv6Addr>::new();
     tables(field, "mobile_node", problems, |field, _, problems| {
         let reader = field.reader(&MOBILE_NODE6, problems)?;
         let expected = "a mobile node needs its home address: home_address = \"2001:db8:1::7\"";
         let home_address = required(&reader, "home_address", expected, problems, |field, problems| {
             let address = home_address(field, home_network, problems)?;
-            if Some(address) == own {
+            if Some(address) == own.address {
                 field.wrong("this is the home agent's own address", None, problems);
                 return None;
             }
@@ -125,6 +136,21 @@ fn mobile_nodes(
         });
         let permitted = given(&reader, "permitted", problems, |field, p| field.boolean(p)).unwrap_or(true);
         let identifier = given(&reader, "identifier", problems, identifier);
+        let ipv4_home_address = given(&reader, "ipv4_home_address", problems, |field, problems| {
+            let address = ipv4(field, problems)?;
+            if Some(address) == own.ipv4_address {
+                field.wrong("this is the home agent's own address", None, problems);
+                return None;
+            }
+            // Two tables of one node may both say it.
+            let owner = ipv4_homes.get(&address).copied();
+            if owner.is_some() && owner != home_address {
+                field.wrong("another mobile node has it already", None, problems);
+                return None;
+            }
+            ipv4_homes.extend(home_address.map(|home_address| (address, home_address)));
+            Some(address)
+        });
         let security = ipv6_security_association(&reader, source, problems);
         let (home_address, security) = (home_address?, security?);
         let place = places.get(&home_address).copied();
@@ -134,6 +160,7 @@ fn mobile_nodes(
                 nodes.push(ServedMobileNode {
                     permitted,
                     identifier,
+                    ipv4_home_address,
                     ..ServedMobileNode::new(home_address, security)
                 });
             }
@@ -145,6 +172,14 @@ fn mobile_nodes(
                     reader.get("identifier")?.wrong(expected, None, problems);
                     return None;
                 }
+                let other =
+                    node.ipv4_home_address.filter(|other| ipv4_home_address.is_some_and(|own| own != *other));
+                if let Some(other) = other {
+                    let expected = format!("{home_address} has {other} already");
+                    reader.get("ipv4_home_address")?.wrong(expected, None, problems);
+                    return None;
+                }
+                node.ipv4_home_address = node.ipv4_home_address.or(ipv4_home_address);
                 node.permitted &= permitted;
                 node.identifier = node.identifier.take().or(identifier);
                 node.security.push(security);
@@ -172,6 +207,23 @@ pub(super) fn mobile(
         home_address(field, home_network, problems)
     });
     let home_agent = given(reader, "home_agent", problems, |field, p| home_agent(field, home_address, p));
+    let home_agent_ipv4 = given(reader, "ipv4_home_agent", problems, |field, problems| {
+        if home_agent.is_none() {
+            let hint = "write `home_agent`, its address of IPv6";
+            field.wrong("a home agent is found by asking over IPv6 only", Some(hint.to_owned()), problems);
+            return None;
+        }
+        ipv4(field, problems)
+    });
+    let ipv4_home_address = given(reader, "ipv4_home_address", problems, |field, problems| {
+        let is_any = matches!(&field.node.value, Value::Text(text) if text == "0.0.0.0");
+        let address = if is_any { Some(Ipv4Addr::UNSPECIFIED) } else { ipv4(field, problems) };
+        if address.is_some() && address == home_agent_ipv4 {
+            field.wrong("this is the home agent's address", None, problems);
+            return None;
+        }
+        address
+    });
     let security = ipv6_security_association(reader, source, problems);
     let identifier = given(reader, "identifier", problems, identifier);
     let asked = given(reader, "lifetime", problems, |field, p| lifetime(field, Lifetime::MAX, p));
@@ -200,6 +252,8 @@ pub(super) fn mobile(
     let defaults = MobileNodeConfig::new(home_address, home_network, home_address, security?, interfaces);
     let config = MobileNodeConfig {
         home_agent,
+        home_agent_ipv4,
+        ipv4_home_address,
         identifier,
         lifetime: asked.unwrap_or(defaults.lifetime),
         renew_after_percent: renew_after_percent.unwrap_or(defaults.renew_after_percent),
@@ -289,6 +343,20 @@ fn home_address(
         }
         _ => Some(address),
     }
+}
+
+/// An address of IPv4 that a host can have and others can reach.
+fn ipv4(field: &Field<'_>, problems: &mut Problems) -> Option<Ipv4Addr> {
+    let Ok(address) = field.text(problems)?.parse::<Ipv4Addr>() else {
+        field.wrong(Ipv4Addr::ADDRESS, None, problems);
+        return None;
+    };
+    let is_unfit = address.unfit().is_some() || address.is_link_local() || address.octets()[0] == 0;
+    if is_unfit {
+        field.wrong("no host can be reached by this address beyond its link", None, problems);
+        return None;
+    }
+    Some(address)
 }
 
 /// The network of a home link.

@@ -1,6 +1,6 @@
 //! A record of Mobile IPv6 as it is written: JSON, so that it can be read without us, in numbers that lose nothing.
 
-use std::net::Ipv6Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use careof_mobility::NtpTime;
 use careof_mobility::v6::{HomeRegistrationRecord, MobileNodeRecord};
@@ -20,6 +20,9 @@ struct Node {
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct Binding {
+    /// Not there in records of before IPv4 home addresses.
+    #[serde(default)]
+    ipv4_home_address: Option<Ipv4Addr>,
     care_of: Ipv6Addr,
     /// The Binding Identifier (RFC 5648).
     id: Option<u16>,
@@ -34,6 +37,7 @@ struct Binding {
 impl From<&HomeRegistrationRecord> for Binding {
     fn from(record: &HomeRegistrationRecord) -> Self {
         Self {
+            ipv4_home_address: record.ipv4_home_address,
             care_of: record.care_of,
             id: record.id.map(|id| id.0),
             lifetime_units: record.lifetime.as_units(),
@@ -47,6 +51,7 @@ impl From<&HomeRegistrationRecord> for Binding {
 impl From<Binding> for HomeRegistrationRecord {
     fn from(stored: Binding) -> Self {
         Self {
+            ipv4_home_address: stored.ipv4_home_address,
             care_of: stored.care_of,
             id: stored.id.map(BindingId),
             lifetime: Lifetime::from_units(stored.lifetime_units),

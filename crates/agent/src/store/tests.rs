@@ -54,8 +54,9 @@ fn record() -> impl Strategy<Value = MobileNodeRecord> {
 }
 
 fn ipv6_record() -> impl Strategy<Value = v6::MobileNodeRecord> {
-    let binding = any::<(u128, Option<u16>, u16, u64, u16, bool)>().prop_map(
-        |(care_of, id, lifetime, expires, sequence, link_local)| v6::HomeRegistrationRecord {
+    let binding = any::<(u128, Option<u16>, u16, u64, u16, bool, Option<u32>)>().prop_map(
+        |(care_of, id, lifetime, expires, sequence, link_local, ipv4)| v6::HomeRegistrationRecord {
+            ipv4_home_address: ipv4.map(Ipv4Addr::from_bits),
             care_of: Ipv6Addr::from_bits(care_of),
             id: id.map(mip6::BindingId),
             lifetime: mip6::Lifetime::from_units(lifetime),

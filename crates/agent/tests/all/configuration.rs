@@ -398,6 +398,31 @@ fn mistakes_of_ipv6() -> Vec<(String, &'static str)> {
             "home_agent: found \"2001:db8:1::7\"; this is the home address",
         ),
         (without(mobile6(""), "home_network"), "a mobile node needs its home network"),
+        // IPv4 beside IPv6.
+        (
+            home6("ipv4_address = \"2001:db8::1\""),
+            "ipv4_address: found \"2001:db8::1\"; it must be an IPv4 address",
+        ),
+        (home6("ipv4_address = \"224.0.0.1\""), "no host can be reached by this address beyond its link"),
+        (home6("ipv4_home_address = \"192.0.2.7\""), "hint: write it in the [[mobile_node]] table"),
+        (
+            home6("ipv4_address = \"192.0.2.7\"") + "ipv4_home_address = \"192.0.2.7\"\n",
+            "this is the home agent's own address",
+        ),
+        (
+            home6("")
+                + "ipv4_home_address = \"192.0.2.7\"\n[[mobile_node]]\nhome_address = \"2001:db8:1::8\"\nspi = 256\n\
+                   key_file = \"nowhere\"\nipv4_home_address = \"192.0.2.7\"\n",
+            "another mobile node has it already",
+        ),
+        (
+            without(mobile6("ipv4_home_agent = \"192.0.2.1\""), "home_agent"),
+            "hint: write `home_agent`, its address of IPv6",
+        ),
+        (
+            mobile6("ipv4_home_agent = \"192.0.2.7\"\nipv4_home_address = \"192.0.2.7\""),
+            "this is the home agent's address",
+        ),
         // Keys.
         (home_with("spi = 256", "spi = 7"), "0 to 255 are reserved (RFC 4285 section 5.1)"),
         (
@@ -490,12 +515,13 @@ fn everything_can_be_said_over_ipv6() {
     let configuration = read(&home6(&format!(
         "delivery = \"routed\"\nmax_lifetime = \"100 s\"\nmax_bindings = 5\nmax_bindings_per_node = 1\n\
          late_reverse_tunnel = \"0 s\"\nrefresh_advice = \"80 %\"\nprefix_advertisements = true\n\
+         ipv4_address = \"192.0.2.1\"\n\
          host = {{ tunnel_device = \"tun7\", tunnel_mtu = 1400, first_table = 1000, first_priority = 99, \
          set_kernel_parameters = false }}\n\
          control = {{ socket = \"here.sock\" }}\nmetrics = {{ listen = \"[::1]:7\" }}\n\
          log = {{ level = \"debug\", format = \"json\" }}\nstore = {{ directory = \"/srv\" }}\n\
          [[mobile_node]]\nhome_address = \"2001:db8:1::7\"\nspi = 257\nkey = \"{other}\"\nalgorithm = \"hmac-sha-256\"\n\
-         replay = \"sequence-numbers\"\nidentifier = \"laptop@example.org\"\n\
+         replay = \"sequence-numbers\"\nidentifier = \"laptop@example.org\"\nipv4_home_address = \"192.0.2.7\"\n\
          [[mobile_node]]\nhome_address = \"2001:db8:1::8\"\nspi = 256\nkey = \"{other}\"\npermitted = false\n\
          replay_window = \"20 s\""
     )));
@@ -510,6 +536,8 @@ fn everything_can_be_said_over_ipv6() {
     assert_eq!(one.security[0].replay(), v6::ReplayProtection::SequenceNumbers);
     assert_eq!(one.identifier.as_ref().map(|known| known.identifier()), Some(&b"laptop@example.org"[..]));
     assert!(one.permitted && !other.permitted);
+    assert_eq!(config.ipv4_address, Some([192, 0, 2, 1].into()));
+    assert_eq!((one.ipv4_home_address, other.ipv4_home_address), (Some([192, 0, 2, 7].into()), None));
     let window = Duration::from_secs(20);
     assert_eq!(other.security[0].replay(), v6::ReplayProtection::Timestamps { window });
     assert_eq!((setup.host.tunnel_device.as_str(), setup.host.tunnel_mtu), ("tun7", 1400));
@@ -536,6 +564,11 @@ fn everything_can_be_said_over_ipv6() {
     let path = config.interfaces[0].path;
     assert_eq!(path.uplink, Some(DataRate::from_kilobits_per_second(64)));
     assert_eq!(path.round_trip, Some(Duration::from_millis(700)));
+
+    let text = mobile6("ipv4_home_agent = \"192.0.2.1\"\nipv4_home_address = \"0.0.0.0\"");
+    let Ipv6Setup::Mobile(setup) = ipv6(&read(&text)).clone() else { panic!() };
+    assert_eq!(setup.config.home_agent_ipv4, Some([192, 0, 2, 1].into()));
+    assert_eq!(setup.config.ipv4_home_address, Some([0, 0, 0, 0].into()));
 
     let text = correspondent(
         "max_mobile_nodes = 7\nmax_mobile_nodes_per_site = 2\nmax_bindings_per_node = 1\nmax_lifetime = \"60 s\"",

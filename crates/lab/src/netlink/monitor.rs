@@ -141,7 +141,19 @@ impl NetlinkMonitor {
         Self::listen(version, Some(own.port()?))
     }
 
+    /// As [`NetlinkMonitor::open_beside`], to what changes of both versions of IP.
+    ///
+    /// # Errors
+    /// [`Error::System`] naming `socket` or `bind`.
+    pub fn open_beside_for_both(own: &Netlink) -> Result<Self, Error> {
+        Self::listen_to(groups(IpVersion::V4) | groups(IpVersion::V6), Some(own.port()?))
+    }
+
     fn listen(version: IpVersion, own: Option<u32>) -> Result<Self, Error> {
+        Self::listen_to(groups(version), own)
+    }
+
+    fn listen_to(groups: u32, own: Option<u32>) -> Result<Self, Error> {
         let failed = |call| {
             move |error: std::io::Error| {
                 Error::system("listen for changes of the network", call, errno_of(&error))
@@ -153,7 +165,7 @@ impl NetlinkMonitor {
         let _ = socket.set_rx_buf_sz(RECEIVE_BUFFER);
         // Without it more is read than is told, and overruns come earlier.
         let _ = attach_filter(socket.as_fd(), &mut filter(own));
-        socket.bind(&SocketAddr::new(0, groups(version))).map_err(failed("bind(AF_NETLINK)"))?;
+        socket.bind(&SocketAddr::new(0, groups)).map_err(failed("bind(AF_NETLINK)"))?;
         Ok(Self { socket, own, buffer: Vec::with_capacity(DATAGRAM), changes: VecDeque::new() })
     }
 

@@ -388,3 +388,26 @@ fn a_tunnel_takes_packets_of_any_length_and_the_kernel_answers_none() {
     let foreign = Ipv6Outer { source: HOME, ..outer };
     assert!(entry.send(&foreign, &[0; 40]).is_err());
 }
+
+#[test]
+fn addresses_of_both_versions_are_told_by_one_monitor() {
+    let Some(realm) = realm_or_skip() else { return };
+    let (left, _right) = pair(realm);
+    let open = || {
+        let own = Netlink::open()?;
+        let monitor = NetlinkMonitor::open_beside_for_both(&own)?;
+        Ok::<_, Error>((own, monitor))
+    };
+    let (mut own, mut monitor) = left.run(open).unwrap().unwrap();
+    let index = own.index_of("eth0").unwrap();
+    for (address, length) in [(IpAddr::from([203, 0, 113, 5]), 32), (HOME.into(), 128)] {
+        own.add_address(index, address, length).unwrap();
+        loop {
+            match monitor.poll_change().unwrap() {
+                Some(NetworkChange::AddressAdded { assigned }) if assigned.address == address => break,
+                Some(_) => {}
+                None => assert!(wait_for(&monitor, PollFlags::POLLIN), "nothing is told of {address}"),
+            }
+        }
+    }
+}

@@ -6,12 +6,12 @@ use crate::support::processes::wait_until;
 use crate::support::veth::{connect, eventually, host, index_of, is_silent, route_all, wait_for};
 use crate::support::{LEFT, RIGHT, Udp, realm_or_skip};
 use careof_lab::{
-    Departure, Flushed, Frame, Host, IcmpSocket, Identifier, Netlink, OffloadTun, Outer, Proof, ReceiveBatch,
-    Route, SendBatch, SendFailureReason, TunnelSocket, set_sysctl,
+    Departure, Flushed, Frame, Host, IcmpSocket, Identifier, Ipv4PacketSocket, Netlink, OffloadTun, Outer,
+    Proof, ReceiveBatch, Route, SendBatch, SendFailureReason, TunnelSocket, set_sysctl,
 };
 use careof_wire::icmp::{DestinationUnreachable, IcmpMessage, QuotedDatagram, UnreachableCode};
 use careof_wire::ipv4::Ipv4Header;
-use careof_wire::protocol::{GRE, IP_IN_IP, MINIMAL};
+use careof_wire::protocol::{GRE, IP_IN_IP, IPV6, MINIMAL};
 use careof_wire::tunnel::{Encapsulation, Origin, Tunnel, relay_error};
 use careof_wire::udp::UdpHeader;
 use nix::errno::Errno;
@@ -515,4 +515,54 @@ fn sockets_that_only_send_keep_nothing_that_comes_in() {
     assert_eq!(send(&sender, &outer(RAW), &[0; 100]), None);
     assert!(wait_for(&witness, PollFlags::POLLIN));
     assert!(is_silent(&other.sending_fd()));
+}
+
+/// Any protocol, in both directions: the header is the sender's, and nobody answers that the protocol is unknown.
+#[test]
+fn whole_packets_of_a_protocol_go_as_they_are() {
+    let Some((left, right)) = pair() else { return };
+    let open = |host: &Host| host.run(|| Ipv4PacketSocket::open(IPV6)).unwrap().unwrap();
+    let (here, there) = (open(&left), open(&right));
+    let errors = left.run(|| IcmpSocket::open(&[3])).unwrap().unwrap();
+    let packet = |source, destination, len: u16| {
+        let header = Ipv4Header {
+            source,
+            destination,
+            protocol: IPV6,
+            ttl: 7,
+            tos: 0xb8,
+            identification: 77,
+            payload_len: len,
+            ..Ipv4Header::default()
+        };
+        let mut bytes = Vec::new();
+        header.emit(&mut bytes);
+        bytes.resize(bytes.len() + usize::from(len), 9);
+        bytes
+    };
+    let sent = packet(LEFT, RIGHT, 100);
+    let index = index_of(&left, "link0");
+    assert!(here.send(&sent, Some(index)).unwrap());
+    assert!(wait_for(&there, PollFlags::POLLIN));
+    let mut buffer = [0; 2048];
+    let received = there.receive(&mut buffer).unwrap().unwrap();
+    assert_eq!((received.bytes, received.interface), (&sent[..], index_of(&right, "link0")));
+    assert_eq!(there.receive(&mut buffer).unwrap(), None);
+    // The kernel chooses an Identification where there is none, no matter which source it knows.
+    assert!(there.send(&packet(RIGHT, LEFT, 0), None).unwrap());
+    assert!(wait_for(&here, PollFlags::POLLIN));
+    assert_eq!(here.receive(&mut buffer).unwrap().map(|packet| packet.bytes.len()), Some(20));
+    assert!(is_silent(&errors), "nobody says that the protocol is unknown");
+    let too_long = here.send(&packet(LEFT, RIGHT, 1481), None);
+    assert!(
+        matches!(too_long, Err(careof_lab::Error::System { errno: Errno::EMSGSIZE, .. })),
+        "{too_long:?}"
+    );
+    let nowhere = here.send(&packet(LEFT, HOME, 8), None);
+    assert!(
+        matches!(nowhere, Err(careof_lab::Error::System { errno: Errno::ENETUNREACH, .. })),
+        "{nowhere:?}"
+    );
+    let nothing = here.send(&[0x45], None);
+    assert!(matches!(nothing, Err(careof_lab::Error::System { errno: Errno::EINVAL, .. })), "{nothing:?}");
 }

@@ -91,6 +91,7 @@ impl Books {
             | Told::HomeAgentsFound { .. }
             | Told::HomePrefixes { .. }
             | Told::HomeAddressLost { .. }
+            | Told::Ipv4HomeAddress { .. }
             | Told::Dropped { .. } => {}
         }
     }

@@ -47,11 +47,15 @@ impl SecurityAssociation {
         Self::new(spi, Algorithm::HmacSha1, key, ReplayProtection::TIMESTAMPS)
     }
 
+    /// How a message about these addresses is authenticated. RFC 4285 knows no care-of addresses of IPv4: in place of one counts the home
+    /// address, the source of the packet that names it. The message, which is authenticated, contains it.
     pub(crate) fn authentication(
         &self,
         care_of_address: Ipv6Addr,
         home_address: Ipv6Addr,
     ) -> MobileHomeAuthentication<'_> {
+        let is_ipv4 = care_of_address.to_ipv4_mapped().is_some();
+        let care_of_address = if is_ipv4 { home_address } else { care_of_address };
         MobileHomeAuthentication {
             spi: self.spi(),
             algorithm: self.algorithm(),
@@ -83,7 +87,7 @@ pub(crate) fn check<'a>(
     }
 }
 
-/// The care-of address that `update` registers or deletes: that of its Binding Identifier option (RFC 5648 section 5.2), or of its
+/// The care-of address of IPv6 that `update` registers or deletes: that of its Binding Identifier option (RFC 5648 section 5.2), or of its
 /// Alternate Care-of Address option, or the source address of the packet (RFC 6275 section 9.5.1).
 pub(crate) fn care_of_address(update: &BindingUpdate, source: Ipv6Addr) -> Ipv6Addr {
     let identified =
@@ -92,4 +96,14 @@ pub(crate) fn care_of_address(update: &BindingUpdate, source: Ipv6Addr) -> Ipv6A
             _ => None,
         });
     identified.unwrap_or_else(|| update.care_of_address(source))
+}
+
+/// The same at a home agent, where it may be of IPv4: that of the Binding Identifier option (RFC 5648 section 8.1) or of the IPv4 Care-of
+/// Address option (RFC 5555 section 3.1.2).
+pub(crate) fn home_care_of_address(update: &BindingUpdate, source: Ipv6Addr) -> Ipv6Addr {
+    let identified = update.options.binding_identifiers().find_map(|identifier| identifier.care_of_address);
+    match (identified, update.options.ipv4_care_of_address()) {
+        (Some(IpAddr::V4(address)), _) | (None, Some(address)) => address.to_ipv6_mapped(),
+        (Some(IpAddr::V6(_)), _) | (None, None) => care_of_address(update, source),
+    }
 }

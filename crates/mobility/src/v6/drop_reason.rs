@@ -48,11 +48,14 @@ pub enum DropReason {
     OverRation,
     /// A nonce it refers to has expired.
     ExpiredNonce,
+    /// There is a NAT between an IPv4 care-of address and the home agent, which packets would have to be in UDP for (RFC 5555 section
+    /// 4.2).
+    NatOnPath,
 }
 
 impl DropReason {
     /// All reasons, in the order of their discriminants.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::Malformed,
         Self::NotForUs,
         Self::UnknownMessage,
@@ -73,6 +76,7 @@ impl DropReason {
         Self::TableFull,
         Self::OverRation,
         Self::ExpiredNonce,
+        Self::NatOnPath,
     ];
 
     /// The name in traces and metrics.
@@ -99,6 +103,7 @@ impl DropReason {
             Self::TableFull => "table-full",
             Self::OverRation => "over-ration",
             Self::ExpiredNonce => "expired-nonce",
+            Self::NatOnPath => "nat-on-path",
         }
     }
 }

@@ -1,11 +1,13 @@
 //! What agents and nodes tell their owner.
 
 use alloc::vec::Vec;
-use core::net::Ipv6Addr;
+use core::net::{Ipv4Addr, Ipv6Addr};
 use core::time::Duration;
 
 use careof_wire::icmpv6::PrefixInformation;
-use careof_wire::mip6::{BindingId, BindingStatus, Lifetime, PathReport, ReceivedData, SequenceNumber};
+use careof_wire::mip6::{
+    BindingId, BindingStatus, Ipv4AddressStatus, Lifetime, PathReport, ReceivedData, SequenceNumber,
+};
 
 use super::DropReason;
 use crate::{Change, HandoverEvent, InterfaceId};
@@ -43,6 +45,11 @@ pub enum Event {
         /// The address.
         home_address: Ipv6Addr,
     },
+    /// What the home agent makes of the mobile node's IPv4 home address is new (RFC 5555 section 4.4.2).
+    Ipv4HomeAddress {
+        /// What it is.
+        outcome: Ipv4HomeOutcome,
+    },
     /// A message had no effect.
     Dropped {
         /// Why.
@@ -70,6 +77,23 @@ pub struct BindingChanged {
     pub path: Option<PathReport>,
     /// Home agent: how far the mobile node has received its flows, as it said in the update that made the change.
     pub received: ReceivedData,
+}
+
+/// What a home agent has made of the IPv4 home address that a mobile node asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ipv4HomeOutcome {
+    /// It is bound, and this is it.
+    Bound {
+        /// The IPv4 home address.
+        address: Ipv4Addr,
+    },
+    /// It is not bound.
+    Refused {
+        /// Why, 128 or more.
+        status: Ipv4AddressStatus,
+    },
+    /// The home agent did not say: it knows no IPv4 home addresses, and is not asked again.
+    NotSupported,
 }
 
 /// Route optimisation with a correspondent node began, was renewed or ended.

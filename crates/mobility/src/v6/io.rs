@@ -1,7 +1,7 @@
 //! What agents and nodes are handed, and what they hand back.
 
 use alloc::vec::Vec;
-use core::net::Ipv6Addr;
+use core::net::{Ipv4Addr, Ipv6Addr};
 use core::time::Duration;
 
 use super::Prefix;
@@ -10,13 +10,27 @@ use crate::InterfaceId;
 /// The hop limit of what is not neighbor discovery.
 pub(crate) const DEFAULT_HOP_LIMIT: u8 = 64;
 
-/// A tunnel of IPv6 in IPv6 (RFC 2473), by the addresses of its outer header.
+/// A tunnel by the addresses of its outer header: IPv6 (RFC 2473), or where both are IPv4-mapped IPv4 (RFC 4213 and 2003).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tunnel {
     /// The source address of the outer header.
     pub entry: Ipv6Addr,
     /// The destination address of the outer header.
     pub exit: Ipv6Addr,
+}
+
+impl Tunnel {
+    /// A tunnel through IPv4.
+    #[must_use]
+    pub const fn through_ipv4(entry: Ipv4Addr, exit: Ipv4Addr) -> Self {
+        Self { entry: entry.to_ipv6_mapped(), exit: exit.to_ipv6_mapped() }
+    }
+
+    /// Entry and exit of a tunnel through IPv4; `None` of one through IPv6.
+    #[must_use]
+    pub fn ipv4_ends(self) -> Option<(Ipv4Addr, Ipv4Addr)> {
+        self.entry.to_ipv4_mapped().zip(self.exit.to_ipv4_mapped())
+    }
 }
 
 /// The addresses of a packet, in all places where Mobile IPv6 puts one.
@@ -34,13 +48,16 @@ pub struct Addresses {
     pub type_2_routing: Option<Ipv6Addr>,
     /// The tunnel that the packet goes, or has come, through.
     pub tunnel: Option<Tunnel>,
+    /// The mobile node's port, where the packet is in UDP in a tunnel through IPv4 (RFC 5555 section 4.1); the home agent's is
+    /// [`careof_wire::mip6::DSMIPV6_PORT`]. `None`: the tunnel's outer header is right in front of it.
+    pub udp_port: Option<u16>,
 }
 
 impl Addresses {
     /// A packet from `source` to `destination`, and nothing else.
     #[must_use]
     pub const fn new(source: Ipv6Addr, destination: Ipv6Addr) -> Self {
-        Self { source, destination, home_address: None, type_2_routing: None, tunnel: None }
+        Self { source, destination, home_address: None, type_2_routing: None, tunnel: None, udp_port: None }
     }
 
     /// The same packet with a Home Address option.
@@ -61,6 +78,18 @@ impl Addresses {
         Self { tunnel: Some(tunnel), ..self }
     }
 
+    /// The same packet in UDP from or to this port of the mobile node, in its tunnel.
+    #[must_use]
+    pub const fn in_udp(self, port: u16) -> Self {
+        Self { udp_port: Some(port), ..self }
+    }
+
+    /// Entry and exit of the tunnel through IPv4 that the packet goes, or has come, through.
+    #[must_use]
+    pub fn ipv4_tunnel(&self) -> Option<(Ipv4Addr, Ipv4Addr)> {
+        self.tunnel.and_then(Tunnel::ipv4_ends)
+    }
+
     /// The sender as upper layers and checksums see it: the home address where there is one.
     #[must_use]
     pub fn real_source(&self) -> Ipv6Addr {
@@ -74,7 +103,8 @@ impl Addresses {
     }
 }
 
-/// An address of the node itself that can be a care-of address: formed, unique on its link, and assigned.
+/// An address of the node itself that can be a care-of address: formed, unique on its link, and assigned. One of IPv4 is IPv4-mapped,
+/// its prefix 96 bits longer; a node that knows no IPv4 address of its home agent has no use for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct InterfaceAddress {
     /// The address.

@@ -1,4 +1,5 @@
-//! Mobile IPv6 (RFC 6275), with the authentication of RFC 4285 and several care-of addresses (RFC 5648).
+//! Mobile IPv6 (RFC 6275), with the authentication of RFC 4285, several care-of addresses (RFC 5648), and IPv4 home and care-of
+//! addresses without NATs (RFC 5555).
 //!
 //! Nodes decide; their owner carries. Each takes [`Input`]s and the time, and hands out [`Transmit`]s, [`Event`]s and a deadline with
 //! its reason ([`Wake`]).
@@ -7,6 +8,7 @@ mod authentication;
 mod binding_cache;
 mod correspondent_node;
 mod drop_reason;
+mod dual_stack;
 mod event;
 mod home_agent;
 mod io;
@@ -22,7 +24,8 @@ pub use binding_cache::CachedBinding;
 pub use correspondent_node::{CorrespondentNode, CorrespondentNodeConfig};
 pub use drop_reason::{Counters, DropReason};
 pub use event::{
-    BindingChanged, CorrespondentChanged, Event, NeighborEvent, RegistrationEvent, RegistrationStep,
+    BindingChanged, CorrespondentChanged, Event, Ipv4HomeOutcome, NeighborEvent, RegistrationEvent,
+    RegistrationStep,
 };
 pub use home_agent::{
     HomeAgent, HomeAgentConfig, HomePrefix, HomeRegistration, HomeRegistrationRecord, MobileNodeRecord,
@@ -30,7 +33,7 @@ pub use home_agent::{
 };
 pub use io::{Addresses, Input, InterfaceAddress, Transmit, TransmitPayload, Tunnel, Wake};
 pub use mobile_node::{
-    Delivery, HandoverEvent, HandoverFailure, InterfaceConfig, MobileNode, MobileNodeConfig, MovementConfig,
-    RetransmissionConfig, RouteOptimizationConfig,
+    Delivery, HandoverEvent, HandoverFailure, InterfaceConfig, Ipv4Delivery, MobileNode, MobileNodeConfig,
+    MovementConfig, RetransmissionConfig, RouteOptimizationConfig,
 };
 pub use prefix::Prefix;

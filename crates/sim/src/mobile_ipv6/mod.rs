@@ -263,7 +263,7 @@ impl Simulation {
             TransmitPayload::Mobility(bytes) => (protocol::MOBILITY_HEADER, bytes),
             TransmitPayload::Icmp(bytes) => (protocol::ICMPV6, bytes),
         };
-        let Addresses { source, destination, home_address, type_2_routing, tunnel } = addresses;
+        let Addresses { source, destination, home_address, type_2_routing, tunnel, .. } = addresses;
         if let (true, Some(interface)) = (is_link_local(source) || is_link_local(destination), interface) {
             let on_link = OnLink { source, destination, router_alert: false, message: bytes };
             return self.send_on_link(node, interface, hop_limit, on_link);
@@ -359,6 +359,7 @@ impl Simulation {
             | Event::HomeAgentsFound { .. }
             | Event::HomePrefixes { .. }
             | Event::HomeAddressLost { .. }
+            | Event::Ipv4HomeAddress { .. }
             | Event::Dropped { .. } => {}
         }
     }

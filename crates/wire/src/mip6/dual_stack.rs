@@ -3,6 +3,11 @@
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 
+/// The UDP port of home agents for packets from IPv4 networks (RFC 5555 section 4.2).
+pub const DSMIPV6_PORT: u16 = 4191;
+/// NATKATIMEOUT, seconds: after how long a mobile node behind a NAT should refresh its binding, by default (RFC 5555 section 6).
+pub const DSMIPV6_NAT_REFRESH_SECS: u32 = 110;
+
 /// Bits of an IPv4 address.
 const ADDRESS_BITS: u8 = 32;
 
@@ -98,6 +103,13 @@ pub struct Ipv4AddressAcknowledgement {
 impl Ipv4AddressAcknowledgement {
     pub(super) const DATA_LEN: usize = 6;
 
+    /// An option that answers for `address` alone.
+    #[must_use]
+    pub const fn of_address(status: Ipv4AddressStatus, address: Ipv4Addr) -> Self {
+        let prefix_len = if status.is_success() { ADDRESS_BITS } else { 0 };
+        Self { status, prefix_len, address }
+    }
+
     /// An option that answers for `address`, with `prefix_len` bits of prefix that are the mobile node's; `None` when these are more
     /// than 32. Of a failure the prefix length is 0, whatever is given.
     #[must_use]
@@ -158,6 +170,12 @@ impl NatDetection {
 
     /// The refresh time that says that no NAT was found.
     pub const NO_NAT: u32 = u32::MAX;
+
+    /// Whether the mobile node has to send everything in UDP (RFC 5555 sections 4.2 and 4.4.2).
+    #[must_use]
+    pub const fn requires_udp(&self) -> bool {
+        self.udp_encapsulation_required || self.refresh_time != Self::NO_NAT
+    }
 
     pub(super) fn emit(&self, bytes: &mut Vec<u8>) {
         bytes.extend([if self.udp_encapsulation_required { Self::UDP_ENCAPSULATION_REQUIRED } else { 0 }, 0]);

@@ -29,7 +29,10 @@ pub use authentication::{
     Algorithm, BindingAuthorization, BindingManagementKey, MobileHomeAuthentication, NodeKey, Nonce,
 };
 pub use binding_identifier::{BindingId, BindingIdentifier};
-pub use dual_stack::{Ipv4AddressAcknowledgement, Ipv4AddressStatus, Ipv4HomeAddress, NatDetection};
+pub use dual_stack::{
+    DSMIPV6_NAT_REFRESH_SECS, DSMIPV6_PORT, Ipv4AddressAcknowledgement, Ipv4AddressStatus, Ipv4HomeAddress,
+    NatDetection,
+};
 pub use flags::{AcknowledgementFlags, UpdateFlags};
 pub use lifetime::Lifetime;
 pub use message::{

@@ -1,7 +1,7 @@
 //! The addresses of a mobile node's interfaces that can be care-of addresses, as the node was told of them.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use careof_base::Instant;
@@ -14,6 +14,8 @@ use super::routers::Routers;
 
 /// Addresses of one interface that are told of; the bound is for routers that lie.
 const MOST_ADDRESSES: usize = 16;
+/// Bits in front of an IPv4-mapped address.
+const IPV4_PREFIX: u8 = 96;
 /// The kernel tells lifetimes in whole seconds.
 const GRAIN: Duration = Duration::from_secs(2);
 
@@ -30,9 +32,18 @@ pub(super) enum AddressChange {
 #[derive(Debug, Default)]
 pub(super) struct CareOfAddresses {
     told: BTreeMap<(InterfaceId, Ipv6Addr), Instant>,
+    /// Addresses of IPv4 are told of, too.
+    takes_ipv4: bool,
+    /// Those of IPv4, with the length of their prefixes.
+    ipv4: BTreeMap<(InterfaceId, Ipv4Addr), u8>,
 }
 
 impl CareOfAddresses {
+    /// None yet.
+    pub(super) fn new(takes_ipv4: bool) -> Self {
+        Self { takes_ipv4, ..Self::default() }
+    }
+
     /// Takes in which addresses there are on the node's interfaces.
     pub(super) fn take_in(
         &mut self,
@@ -41,23 +52,37 @@ impl CareOfAddresses {
         home_address: Ipv6Addr,
         routers: &Routers,
     ) -> Vec<AddressChange> {
+        let mut ipv4_now = BTreeMap::new();
         let mut usable: BTreeMap<(InterfaceId, Ipv6Addr), InterfaceAddress> = BTreeMap::new();
         for &(interface, assigned) in found {
-            let IpAddr::V6(address) = assigned.address else { continue };
+            let (address, is_suitable, ipv6_length) = match assigned.address {
+                IpAddr::V6(address) => {
+                    (address, is_unicast_routable(address) && address != home_address, assigned.prefix_length)
+                }
+                // Which of them can be one the node knows.
+                IpAddr::V4(ipv4) if self.takes_ipv4 => {
+                    ipv4_now.insert((interface, ipv4), assigned.prefix_length);
+                    (ipv4.to_ipv6_mapped(), true, IPV4_PREFIX + assigned.prefix_length)
+                }
+                IpAddr::V4(_) => continue,
+            };
             let key = (interface, address);
-            let is_candidate =
-                assigned.is_usable() && is_unicast_routable(address) && address != home_address;
+            let is_candidate = assigned.is_usable() && is_suitable;
             // One that was formed on a link that was left stays with the interface; it is of use again when a router of the present
             // link says so.
-            let is_here = assigned.is_permanent || routers.advertise(interface, address);
+            let is_here =
+                assigned.address.is_ipv4() || assigned.is_permanent || routers.advertise(interface, address);
             // Nothing new is begun with a deprecated one (RFC 4862 section 5.5.4).
             let may_begin = !assigned.is_deprecated || self.told.contains_key(&key);
             let is_one_too_many = usable.keys().filter(|(of, _)| *of == interface).count() >= MOST_ADDRESSES;
             if is_candidate && is_here && may_begin && !is_one_too_many {
-                let (prefix, valid_for) = (Prefix::new(address, assigned.prefix_length), assigned.valid_for);
+                let (prefix, valid_for) = (Prefix::new(address, ipv6_length), assigned.valid_for);
                 usable.insert(key, InterfaceAddress { address, prefix, valid_for });
             }
         }
+        ipv4_now
+            .retain(|(interface, address), _| usable.contains_key(&(*interface, address.to_ipv6_mapped())));
+        self.ipv4 = ipv4_now;
         let gone: Vec<_> = self.told.keys().filter(|key| !usable.contains_key(key)).copied().collect();
         let mut changes = Vec::new();
         for (interface, address) in gone {
@@ -75,10 +100,19 @@ impl CareOfAddresses {
         changes
     }
 
-    /// Those of an interface.
+    /// Those of IPv6 of an interface.
     pub(super) fn of(&self, interface: InterfaceId) -> impl Iterator<Item = Ipv6Addr> + '_ {
         let of_it = (interface, Ipv6Addr::UNSPECIFIED)..=(interface, Ipv6Addr::from_bits(u128::MAX));
-        self.told.range(of_it).map(|((_, address), _)| *address)
+        self.told
+            .range(of_it)
+            .map(|((_, address), _)| *address)
+            .filter(|address| address.to_ipv4_mapped().is_none())
+    }
+
+    /// Those of IPv4 of an interface, with the length of their prefixes.
+    pub(super) fn ipv4_of(&self, interface: InterfaceId) -> impl Iterator<Item = (Ipv4Addr, u8)> + '_ {
+        let of_it = (interface, Ipv4Addr::UNSPECIFIED)..=(interface, Ipv4Addr::BROADCAST);
+        self.ipv4.range(of_it).map(|((_, address), length)| (*address, *length))
     }
 }
 

@@ -14,8 +14,9 @@ use careof_wire::ipv6::{Extensions, Ipv6Header, Packet, Reassembler, ReassemblyL
 use careof_wire::{mip6, protocol};
 
 use super::agent::Agent;
+use super::dual_stack::DualStackSockets;
 use super::neighbours::{ADVERTISEMENT, ERRORS};
-use super::packets::{self, TUNNEL_HOP_LIMIT, addresses_of, between_home_addresses, encapsulated};
+use super::packets::{self, TUNNEL_HOP_LIMIT, addresses_of, between_home_addresses, encapsulated, is_ipv4};
 use super::waiting::{Source, Waiting};
 use super::{
     Error, GuardedPacket, Icmpv6Socket, Ipv6Carrier, Ipv6PacketSender, Ipv6PacketWatch, Ipv6Setup,
@@ -70,6 +71,21 @@ impl Fragments {
     }
 }
 
+/// The same of IPv4.
+pub(super) struct Ipv4Fragments(pub(super) careof_wire::ipv4::Reassembler);
+
+impl Ipv4Fragments {
+    pub(super) const fn new(limits: ReassemblyLimits) -> Self {
+        Self(careof_wire::ipv4::Reassembler::new(limits))
+    }
+}
+
+impl fmt::Debug for Ipv4Fragments {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Ipv4Fragments").field(&self.0.fragments_waiting()).finish()
+    }
+}
+
 impl fmt::Debug for Fragments {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Fragments").field(&self.0.fragments_waiting()).finish()
@@ -84,6 +100,7 @@ pub(super) struct Sockets {
     pub(super) sender: Option<Ipv6PacketSender>,
     pub(super) watch: Option<Ipv6PacketWatch>,
     pub(super) icmp: Option<Icmpv6Socket>,
+    pub(super) dual_stack: DualStackSockets,
     _guard: Option<PacketGuard>,
 }
 
@@ -99,6 +116,7 @@ impl Sockets {
                 // First, so that nothing is kept from the kernel that nobody sees.
                 watch: Some(Ipv6PacketWatch::open()?),
                 icmp: Some(Icmpv6Socket::open(&[&[ADVERTISEMENT, DISCOVERY_REPLY], &ERRORS[..]].concat())?),
+                dual_stack: DualStackSockets::open(setup)?,
                 _guard: Some(guard(&[GuardedPacket::Type2Routing, GuardedPacket::MobilityHeader])?),
             },
             Ipv6Setup::Correspondent(_) => Self {
@@ -106,6 +124,7 @@ impl Sockets {
                 sender: Some(Ipv6PacketSender::open(Some(routes::mark(options)))?),
                 watch: Some(Ipv6PacketWatch::open()?),
                 icmp: Some(Icmpv6Socket::open(&ERRORS)?),
+                dual_stack: DualStackSockets::default(),
                 _guard: Some(guard(&[GuardedPacket::HomeAddressOption, GuardedPacket::MobilityHeader])?),
             },
         })
@@ -121,7 +140,7 @@ impl Sockets {
         if let Some(icmp) = &self.icmp {
             waiting.add(Source::Icmp, icmp.as_fd())?;
         }
-        Ok(())
+        self.dual_stack.add_to(waiting)
     }
 }
 
@@ -146,7 +165,11 @@ impl Ipv6Carrier {
             },
             _ => None,
         };
-        if !self.send_packet(&packet, transmit.addresses.tunnel, interface) {
+        let sent = match (transmit.addresses.udp_port, transmit.addresses.ipv4_tunnel()) {
+            (Some(port), Some(ends)) => self.send_in_udp(&packet, ends, port, interface),
+            _ => self.send_packet(&packet, transmit.addresses.tunnel, interface),
+        };
+        if !sent {
             self.unsent += 1;
         }
     }
@@ -158,6 +181,9 @@ impl Ipv6Carrier {
         tunnel: Option<Tunnel>,
         interface: Option<u32>,
     ) -> bool {
+        if let Some(tunnel) = tunnel.filter(|tunnel| tunnel.ipv4_ends().is_some() || is_ipv4(packet)) {
+            return self.send_dual_stack(packet, tunnel, interface);
+        }
         let traffic_class = || Ipv6Header::parse_start(packet).map_or(0, |(header, _)| header.traffic_class);
         match (tunnel, &self.sockets.tunnel, &self.sockets.sender) {
             (Some(Tunnel { entry, exit }), Some(socket), _) => {
@@ -174,7 +200,7 @@ impl Ipv6Carrier {
             (None, _, None) => self.deliver(packet),
             (Some(tunnel), None, _) => {
                 let mut outer = std::mem::take(&mut self.scratch);
-                let sent = encapsulated(packet, tunnel, &mut outer).is_ok() && self.deliver(&outer);
+                let sent = encapsulated(packet, tunnel, 0, &mut outer).is_ok() && self.deliver(&outer);
                 self.scratch = outer;
                 sent
             }
@@ -200,6 +226,10 @@ impl Ipv6Carrier {
                 }
             }
             let packet = frame.bytes();
+            if is_ipv4(packet) {
+                self.take_own_ipv4(now, packet);
+                continue;
+            }
             let Ok((header, _)) = Ipv6Header::parse(packet) else {
                 self.carried.malformed += 1;
                 continue;
@@ -221,14 +251,15 @@ impl Ipv6Carrier {
             return self.take_for_home_agent(now, packet, None);
         }
         // Its way to the care-of address leads through a home address that is away, too: it would be wrapped for ever.
-        if self.own.contains(&header.source) && header.next_header == protocol::IPV6 {
+        let is_tunnelled = matches!(header.next_header, protocol::IPV6 | protocol::IP_IN_IP);
+        if self.own.contains(&header.source) && is_tunnelled {
             return self.carried.looping += 1;
         }
         self.carry_out(now, header, packet)
     }
 
     /// Home agent: a packet for one of its addresses, which came through `tunnel` or by itself.
-    fn take_for_home_agent(&mut self, now: Instant, bytes: &[u8], tunnel: Option<Tunnel>) {
+    pub(super) fn take_for_home_agent(&mut self, now: Instant, bytes: &[u8], tunnel: Option<Tunnel>) {
         let whole;
         let mut bytes = bytes;
         let mut parsed = Packet::parse(bytes, Understood::MOBILE_IPV6);
@@ -246,7 +277,14 @@ impl Ipv6Carrier {
         let Ipv6Setup::Home(setup) = &self.setup else { return };
         let interface = setup.config.home_interface;
         match packet.protocol {
+            // No packet of IPv6 comes from there: that would pass for a tunnel through IPv4.
+            protocol::IPV6 | protocol::IP_IN_IP if packet.header.source.to_ipv4_mapped().is_some() => {
+                self.carried.not_ours += 1;
+            }
             protocol::IPV6 if tunnel.is_none() => self.take_reverse_tunnelled(now, &packet),
+            protocol::IP_IN_IP if tunnel.is_none() => {
+                self.take_ipv4_reverse_tunnelled(packet.payload, packet.header.source);
+            }
             mip6::PROTOCOL => {
                 self.tell_agent(now, Input::Mobility { interface, addresses, message: packet.payload });
             }
@@ -283,6 +321,9 @@ impl Ipv6Carrier {
             return self.carried.malformed += 1;
         };
         let own = self.own.first().copied().unwrap_or(Ipv6Addr::UNSPECIFIED);
+        if self.relay_ipv4_error(&message, own) {
+            return;
+        }
         let (to, answer) = match message {
             Icmpv6Message::EchoRequest(echo) if !source.is_multicast() => {
                 (source, Icmpv6Message::EchoReply(echo))
@@ -325,7 +366,7 @@ impl Ipv6Carrier {
         Ok(())
     }
 
-    fn take_out(&mut self, now: Instant, index: u32, tunnel: Tunnel, bytes: &[u8]) {
+    pub(super) fn take_out(&mut self, now: Instant, index: u32, tunnel: Tunnel, bytes: &[u8]) {
         let interface = self.interfaces.id_of(index);
         let (Agent::Mobile(node), Some(home_address)) = (&mut self.agent, self.setup.home_address()) else {
             return;
@@ -490,6 +531,9 @@ impl Ipv6Carrier {
     /// Mobile node and correspondent node: the host's own TCP hears of an error about what the agent has made of its packets.
     fn pass_error_on(&mut self, source: Ipv6Addr, destination: Ipv6Addr, message: &[u8]) {
         let Ok(error) = Icmpv6Message::parse(source, destination, message) else { return };
+        if self.relay_ipv4_error(&error, destination) {
+            return;
+        }
         let Some((to, told)) = errors::between_home_addresses(&error, destination) else { return };
         let own = match &self.setup {
             Ipv6Setup::Mobile(setup) => setup.config.home_address,

@@ -71,7 +71,7 @@ mod tests {
             panic!("{told:?}")
         };
         assert_eq!(quoted, original[..quoted.len()]);
-        encapsulated(&original, Tunnel { entry: CARE_OF, exit: PEER }, &mut sent).unwrap();
+        encapsulated(&original, Tunnel { entry: CARE_OF, exit: PEER }, 1, &mut sent).unwrap();
         let told = between_home_addresses(&too_big(1340, &sent), CARE_OF);
         let Some((HOME, Icmpv6Message::PacketTooBig(PacketTooBig { mtu: 1300, quoted }))) = told else {
             panic!("{told:?}")

@@ -7,6 +7,8 @@
 //!   device, whole, and answers are written there. On a home link the kernel answers neighbor solicitations for all of them.
 //! - *Mobile node.* The home address is on the tunnel device. Tunnels are a raw socket of protocol 41. Packets with a type 2 routing
 //!   header or a Mobility Header come by a packet socket, and a [`PacketGuard`] keeps them from the kernel.
+//! - *IPv4* (RFC 5555). What comes for a home agent's IPv4 address and for IPv4 home addresses goes the same ways, and a mobile node has raw
+//!   sockets for tunnels with IPv4 outside or inside, and one of UDP for messages from a network that has only IPv4.
 //! - *Correspondent node.* Packets to a home address with a binding are routed into the tunnel device, from which they go on with a type
 //!   2 routing header; those with a Home Address option come by the packet socket.
 
@@ -18,6 +20,7 @@ mod care_of;
 mod carry;
 mod commands;
 mod detection;
+mod dual_stack;
 mod errors;
 mod home_link;
 mod neighbours;
@@ -65,7 +68,7 @@ use super::{Error, Hooks, hooks};
 use agent::Agent;
 use at_home::AtHome;
 use care_of::{AddressChange, CareOfAddresses};
-use carry::{Carried, Fragments, LONGEST, Sockets};
+use carry::{Carried, Fragments, Ipv4Fragments, LONGEST, Sockets};
 use home_link::HomeLink;
 use routers::{RouterChange, Routers};
 use routes::MobileRouting;
@@ -104,6 +107,9 @@ pub(super) struct Ipv6Carrier {
     /// Home agent: the link of the home network, if it has one.
     home_link: Option<HomeLink>,
     fragments: Fragments,
+    ipv4_fragments: Ipv4Fragments,
+    /// Of the last header of IPv4 that was written.
+    identification: u16,
     /// Room for what is received, and for a packet on its way with other headers.
     buffer: Vec<u8>,
     scratch: Vec<u8>,
@@ -166,11 +172,19 @@ impl Ipv6Carrier {
         let mut host = HostChanges::open()?;
         own_address::check(&setup, &mut host)?;
         // Before anything is read, so that no change falls in between.
-        let monitor = NetlinkMonitor::open_beside_for(IpVersion::V6, host.netlink())?;
+        let monitor = if setup.takes_ipv4() {
+            NetlinkMonitor::open_beside_for_both(host.netlink())?
+        } else {
+            NetlinkMonitor::open_beside_for(IpVersion::V6, host.netlink())?
+        };
         let mut parameters = Parameters::open(setup.host().set_kernel_parameters, parameters)?;
         let (tun, device) = make_device(&setup, &mut host, &mut parameters)?;
         // Only now: who has the device has no living agent beside it whose routes these could be.
-        let shared = [routes::main_rule(setup.host()), routes::marked_rule(setup.host())];
+        let shared = [
+            routes::main_rule(setup.host()),
+            routes::ipv4_main_rule(setup.host()),
+            routes::marked_rule(setup.host()),
+        ];
         host.remove_remains(setup.host(), |rule| shared.contains(rule))?;
         let sockets = Sockets::open(&setup)?;
         let (waiting, alarm) = (Waiting::new()?, Alarm::new()?);
@@ -193,6 +207,7 @@ impl Ipv6Carrier {
             Ipv6Setup::Mobile(_) | Ipv6Setup::Correspondent(_) => Vec::new(),
         };
         let assists = assists::assistance(&setup)?;
+        let addresses = CareOfAddresses::new(setup.takes_ipv4());
         let mut carrier = Self {
             interfaces: Interfaces::new(setup.devices(), None),
             agent,
@@ -210,6 +225,8 @@ impl Ipv6Carrier {
             own,
             home_link,
             fragments: Fragments::new(ReassemblyLimits::default()),
+            ipv4_fragments: Ipv4Fragments::new(ReassemblyLimits::default()),
+            identification: 0,
             buffer: vec![0; LONGEST],
             scratch: Vec::new(),
             carried: Carried::default(),
@@ -223,7 +240,7 @@ impl Ipv6Carrier {
             alarm,
             outgoing: Vec::new(),
             routers: Routers::default(),
-            addresses: CareOfAddresses::default(),
+            addresses,
             solicitations: Solicitations::default(),
             defaults: Vec::new(),
             wishes: Wishes::default(),
@@ -269,7 +286,7 @@ impl Ipv6Carrier {
             }
             Ipv6Setup::Mobile(_) => {}
         }
-        Ok(())
+        self.install_ipv4()
     }
 
     /// See [`Carrier::turn`](super::Carrier::turn).
@@ -299,6 +316,18 @@ impl Ipv6Carrier {
         }
         if ready.has(Source::Tunnel) {
             self.take_tunnelled(now)?;
+        }
+        if ready.has(Source::Udp) {
+            self.take_udp(now);
+        }
+        if ready.has(Source::Ipv6InIpv4) {
+            self.take_ipv6_in_ipv4(now);
+        }
+        if ready.has(Source::Ipv4InIpv4) {
+            self.take_ipv4_in_ipv4();
+        }
+        if ready.has(Source::Ipv4InIpv6) {
+            self.take_ipv4_in_ipv6();
         }
         if ready.has(Source::Device) {
             self.take_own(now)?;
@@ -340,6 +369,9 @@ impl Ipv6Carrier {
         if self.fragments.0.next_timeout().is_some_and(|at| at <= now) {
             self.fragments.0.handle_timeout(now);
         }
+        if self.ipv4_fragments.0.next_timeout().is_some_and(|at| at <= now) {
+            self.ipv4_fragments.0.handle_timeout(now);
+        }
         self.wake_neighbours(now);
         Ok(())
     }
@@ -357,6 +389,7 @@ impl Ipv6Carrier {
                 device: self.device,
                 in_service: self.in_service,
                 at_home: self.at_home.link(),
+                ipv4_home: self.ipv4_home_in_use(),
             };
             let wishes = routing.wishes();
             if wishes != self.wishes {
@@ -386,6 +419,7 @@ impl Ipv6Carrier {
             self.routers.next_timeout(),
             self.solicitations.next_timeout(),
             self.fragments.0.next_timeout(),
+            self.ipv4_fragments.0.next_timeout(),
             self.assists.as_ref().and_then(|assists| assists.next_timeout()),
             self.home_link.as_ref().and_then(HomeLink::next_timeout),
             self.at_home.next_timeout(),
@@ -444,11 +478,13 @@ impl Ipv6Carrier {
                 self.events.note_handover(now, event, name);
             }
             &Event::Neighbor(event) => self.neighbor_event(now, event),
+            &Event::Ipv4HomeAddress { outcome } => self.ipv4_home_told(outcome),
             _ => {}
         }
     }
 
     fn binding_changed(&mut self, home_address: Ipv6Addr) {
+        self.ipv4_binding_changed(home_address);
         let options = self.setup.host();
         let route = routes::into_device(options, home_address, self.device);
         let (is_bound, source) = match (&self.agent, &self.setup) {
@@ -636,7 +672,7 @@ impl Ipv6Carrier {
             let netlink = self.host.netlink();
             let addresses = netlink.assigned_addresses()?;
             let mut routes = netlink.routes(Route::MAIN_TABLE)?;
-            routes.retain(|route| route.is_default() && route.destination.is_ipv6());
+            routes.retain(Route::is_default);
             Ok((addresses, routes))
         });
         let Some((found, defaults)) = self.reading.note(now, outcome) else { return };

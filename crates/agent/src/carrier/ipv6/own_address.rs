@@ -25,7 +25,9 @@ impl Ipv6Carrier {
 /// Refuses a home agent whose address is on an interface: the kernel would keep its packets instead of routing them to the tunnel device.
 pub(super) fn check(setup: &Ipv6Setup, host: &mut HostChanges) -> Result<(), Error> {
     let Ipv6Setup::Home(setup) = setup else { return Ok(()) };
-    let address = IpAddr::V6(setup.config.address);
-    let is_taken = host.netlink().assigned_addresses()?.iter().any(|on| on.address == address);
-    if is_taken { Err(Error::AddressOfHost { address }) } else { Ok(()) }
+    let ipv4 = setup.config.ipv4_address.map(IpAddr::V4);
+    let own = [Some(IpAddr::V6(setup.config.address)), ipv4];
+    let assigned = host.netlink().assigned_addresses()?;
+    let taken = own.into_iter().flatten().find(|own| assigned.iter().any(|on| on.address == *own));
+    taken.map_or(Ok(()), |address| Err(Error::AddressOfHost { address }))
 }

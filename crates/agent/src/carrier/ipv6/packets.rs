@@ -1,8 +1,14 @@
 //! Packets as the agents see them and as they travel: which addresses stand where.
 
+use std::net::Ipv4Addr;
+
 use careof_mobility::v6::{Addresses, Transmit, TransmitPayload, Tunnel};
+use careof_wire::ipv4::Ipv4Header;
 use careof_wire::ipv6::{Extensions, Ipv6Header, Packet, TooLong};
-use careof_wire::tunnel::{Ipv6EncapsulationError, Ipv6Tunnel, Origin};
+use careof_wire::tunnel::{
+    Encapsulation, Ipv6EncapsulationError, Ipv6InIpv4Tunnel, Ipv6Tunnel, Origin, Tunnel as Ipv4Tunnel,
+};
+use careof_wire::udp::UdpHeader;
 use careof_wire::{mip6, protocol};
 
 /// The hop limit of the outer header of a tunnel.
@@ -13,11 +19,9 @@ const HOP_BY_HOP: u8 = 0;
 /// The addresses of a packet that has arrived.
 pub(super) const fn addresses_of(packet: &Packet<'_>) -> Addresses {
     Addresses {
-        source: packet.header.source,
-        destination: packet.header.destination,
         home_address: packet.extensions.home_address,
         type_2_routing: packet.extensions.type_2_routing,
-        tunnel: None,
+        ..Addresses::new(packet.header.source, packet.header.destination)
     }
 }
 
@@ -90,8 +94,36 @@ const fn extensions_of(addresses: &Addresses) -> Extensions {
     }
 }
 
-/// A packet in its tunnel, whole. It takes the place of what is in `bytes`.
-pub(super) fn encapsulated(packet: &[u8], tunnel: Tunnel, bytes: &mut Vec<u8>) -> Result<(), Unsuitable> {
+/// Whether a packet is of IPv4.
+pub(super) fn is_ipv4(packet: &[u8]) -> bool {
+    packet.first().is_some_and(|first| first >> 4 == 4)
+}
+
+/// A packet of either version in its tunnel through either, whole. It takes the place of what is in `bytes`. `identification` is that of
+/// a header of IPv4 around it, which may be fragmented on its way.
+pub(super) fn encapsulated(
+    packet: &[u8],
+    tunnel: Tunnel,
+    identification: u16,
+    bytes: &mut Vec<u8>,
+) -> Result<(), Unsuitable> {
+    if let Some((entry, exit)) = tunnel.ipv4_ends() {
+        let ttl = TUNNEL_HOP_LIMIT;
+        *bytes = if is_ipv4(packet) {
+            let tunnel = Ipv4Tunnel { encapsulation: Encapsulation::IpInIp, entry, exit, ttl };
+            let outer = tunnel.encapsulate(packet, Origin::Local, identification);
+            may_be_fragmented(outer.map_err(|_| Unsuitable::Malformed)?)
+        } else {
+            let outer = Ipv6InIpv4Tunnel { entry, exit, ttl }.encapsulate(
+                packet,
+                Origin::Local,
+                identification,
+                false,
+            );
+            outer.map_err(|_| Unsuitable::Malformed)?
+        };
+        return Ok(());
+    }
     let Tunnel { entry, exit } = tunnel;
     let tunnel = Ipv6Tunnel { entry, exit, hop_limit: TUNNEL_HOP_LIMIT, encapsulation_limit: None };
     let front = tunnel.front(packet, Origin::Local).map_err(|error| match error {
@@ -101,6 +133,46 @@ pub(super) fn encapsulated(packet: &[u8], tunnel: Tunnel, bytes: &mut Vec<u8>) -
     bytes.clear();
     bytes.extend_from_slice(front.bytes());
     bytes.extend_from_slice(packet.get(front.header_len()..).unwrap_or_default());
+    Ok(())
+}
+
+/// A packet of IPv4 without the DF bit of its first header, which is that of the one inside: routers may cut it, and the exit of the tunnel
+/// puts it together again.
+fn may_be_fragmented(mut bytes: Vec<u8>) -> Vec<u8> {
+    let Ok((header, _)) = Ipv4Header::parse(&bytes) else { return bytes };
+    let mut front = Vec::with_capacity(usize::from(Ipv4Header::LEN));
+    Ipv4Header { dont_fragment: false, ..header }.emit(&mut front);
+    bytes.iter_mut().zip(front).for_each(|(place, byte)| *place = byte);
+    bytes
+}
+
+/// A packet in UDP and IPv4 from a home agent (RFC 5555 section 4.1). It takes the place of what is in `bytes`.
+pub(super) fn in_udp(
+    packet: &[u8],
+    (source, destination): (Ipv4Addr, Ipv4Addr),
+    destination_port: u16,
+    identification: u16,
+    bytes: &mut Vec<u8>,
+) -> Result<(), Unsuitable> {
+    let fitting = |len: usize| u16::try_from(len).ok().filter(|len| *len <= UdpHeader::MAX_PAYLOAD_LEN);
+    let len = fitting(packet.len()).ok_or(Unsuitable::TooLong)?;
+    bytes.clear();
+    Ipv4Header {
+        source,
+        destination,
+        protocol: protocol::UDP,
+        ttl: TUNNEL_HOP_LIMIT,
+        identification,
+        payload_len: UdpHeader::LEN + len,
+        ..Ipv4Header::default()
+    }
+    .emit(bytes);
+    UdpHeader { source_port: mip6::DSMIPV6_PORT, destination_port, payload_len: len }.emit(
+        source,
+        destination,
+        packet,
+        bytes,
+    );
     Ok(())
 }
 
@@ -145,6 +217,43 @@ mod tests {
         }
     }
 
+    /// RFC 5555 section 4.1: either version in a header of IPv4, which routers may cut whatever is inside.
+    #[test]
+    fn a_packet_of_either_version_travels_in_ipv4() {
+        let (entry, exit) = (Ipv4Addr::new(198, 51, 100, 7), Ipv4Addr::new(192, 0, 2, 1));
+        let tunnel = Tunnel::through_ipv4(entry, exit);
+        let mut ipv4 = Vec::new();
+        let header = Ipv4Header {
+            source: Ipv4Addr::new(192, 0, 2, 7),
+            destination: Ipv4Addr::new(203, 0, 113, 1),
+            protocol: protocol::UDP,
+            ttl: 9,
+            dont_fragment: true,
+            payload_len: 8,
+            ..Ipv4Header::default()
+        };
+        header.emit(&mut ipv4);
+        ipv4.extend([7; 8]);
+        for (packet, number) in [(udp(HOME, PEER), protocol::IPV6), (ipv4, protocol::IP_IN_IP)] {
+            let mut outer = vec![1, 2, 3];
+            encapsulated(&packet, tunnel, 77, &mut outer).unwrap();
+            let (header, payload) = Ipv4Header::parse(&outer).unwrap();
+            assert_eq!((header.source, header.destination, header.protocol), (entry, exit, number));
+            assert_eq!(
+                (header.identification, header.dont_fragment, header.ttl),
+                (77, false, TUNNEL_HOP_LIMIT)
+            );
+            assert_eq!(payload, packet);
+        }
+        let (mut outer, message) = (Vec::new(), udp(HOME, PEER));
+        in_udp(&message, (exit, entry), 4000, 78, &mut outer).unwrap();
+        let (header, payload) = Ipv4Header::parse(&outer).unwrap();
+        assert_eq!((header.source, header.destination, header.protocol), (exit, entry, protocol::UDP));
+        let (ports, inside) = UdpHeader::parse(exit, entry, payload).unwrap();
+        assert_eq!((ports.source_port, ports.destination_port, inside), (4191, 4000, &message[..]));
+        assert_eq!(in_udp(&vec![0; 65_536], (exit, entry), 1, 1, &mut outer), Err(Unsuitable::TooLong));
+    }
+
     #[test]
     fn what_cannot_be_given_headers_is_refused() {
         let way = Addresses::new(CARE_OF, PEER).with_home_address(HOME);
@@ -159,8 +268,8 @@ mod tests {
         longest[4..6].copy_from_slice(&[0xff, 0xff]);
         assert_eq!(refused(&longest), Unsuitable::TooLong);
         let tunnel = Tunnel { entry: CARE_OF, exit: PEER };
-        assert_eq!(encapsulated(&longest, tunnel, &mut bytes), Err(Unsuitable::TooLong));
-        encapsulated(&hop_by_hop, tunnel, &mut bytes).unwrap();
+        assert_eq!(encapsulated(&longest, tunnel, 1, &mut bytes), Err(Unsuitable::TooLong));
+        encapsulated(&hop_by_hop, tunnel, 1, &mut bytes).unwrap();
         assert_eq!(bytes[40..], hop_by_hop, "a tunnel takes it as it is");
     }
 }

@@ -1,5 +1,6 @@
 //! Goes on with another configuration.
 
+use std::collections::BTreeSet;
 use std::net::Ipv6Addr;
 
 use careof_assist::Told;
@@ -9,7 +10,7 @@ use careof_mobility::v6::{HomePrefix, Input};
 use super::agent::Agent;
 use super::assists::assistance;
 use super::care_of::CareOfAddresses;
-use super::{Error, Ipv6Carrier, Ipv6Setup, check, hooks};
+use super::{Error, Ipv6Carrier, Ipv6HomeSetup, Ipv6Setup, check, hooks};
 use crate::carrier::Role;
 
 impl Ipv6Carrier {
@@ -60,7 +61,7 @@ impl Ipv6Carrier {
 
     /// Mobile node: tells a new one of the links, addresses and routers that were there before it.
     fn tell_surroundings(&mut self, now: Instant) {
-        self.addresses = CareOfAddresses::default();
+        self.addresses = CareOfAddresses::new(self.setup.takes_ipv4());
         self.read_addresses(now);
         let up = self.interfaces.named().iter().filter(|interface| interface.is_up());
         let up: Vec<_> = up.map(|interface| interface.device.id).collect();
@@ -83,11 +84,18 @@ impl Ipv6Carrier {
             (Ipv6Setup::Home(old), Ipv6Setup::Home(new)) => {
                 let prefixes = |all: &[HomePrefix]| all.iter().map(|home| home.prefix).collect::<Vec<_>>();
                 same("the address", old.config.address == new.config.address)?;
+                same("the IPv4 address", old.config.ipv4_address == new.config.ipv4_address)?;
+                let ipv4_homes = |setup: &Ipv6HomeSetup| setup.ipv4_home_addresses().collect::<BTreeSet<_>>();
+                same("the IPv4 home addresses", ipv4_homes(old) == ipv4_homes(new))?;
                 let (old, new) = (prefixes(&old.config.prefixes), prefixes(&new.config.prefixes));
                 same("the home network", old == new)
             }
             (Ipv6Setup::Mobile(old), Ipv6Setup::Mobile(new)) => {
-                same("the home address", old.config.home_address == new.config.home_address)
+                same("the home address", old.config.home_address == new.config.home_address)?;
+                let (before, now) = (old.config.home_agent_ipv4, new.config.home_agent_ipv4);
+                same("the home agent's IPv4 address", before == now)?;
+                let (before, now) = (old.config.ipv4_home_address, new.config.ipv4_home_address);
+                same("the IPv4 home address", before == now)
             }
             (Ipv6Setup::Correspondent(old), Ipv6Setup::Correspondent(new)) => {
                 same("the address", old.config.address == new.config.address)

@@ -4,7 +4,7 @@
 //! service all others of this host, but for what is on a link or has a route of its own, go into the tunnel device and come from the
 //! home address. A rule with a source is of no use for the latter: of IPv6, a packet whose source is still open follows none.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use careof_lab::{IpVersion, Route, RouteKind, Rule};
 use careof_mobility::InterfaceId;
@@ -32,6 +32,7 @@ const FROM_HERE_AT_HOME: u32 = 199;
 const MAIN: u32 = 200;
 const FROM_HERE: u32 = 201;
 
+const ANY_IPV4: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 const ANY: IpAddr = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
 
 /// Whether the kernel's tables can hold what a mobile node is configured with.
@@ -46,6 +47,11 @@ pub(super) fn main_rule(options: &HostOptions) -> Rule {
         suppress_prefix_length: Some(0),
         ..Rule::new_for(IpVersion::V6, options.first_priority + MAIN, Route::MAIN_TABLE)
     }
+}
+
+/// The same for IPv4.
+pub(super) fn ipv4_main_rule(options: &HostOptions) -> Rule {
+    Rule { version: IpVersion::V4, ..main_rule(options) }
 }
 
 /// The rule for packets of a correspondent node's own that are not to go into its tunnel device.
@@ -66,6 +72,35 @@ pub(super) fn home_addresses_rule(options: &HostOptions) -> Rule {
     let (priority, table) =
         (options.first_priority + TO_HOME_ADDRESSES, options.first_table + HOME_ADDRESSES);
     Rule::new_for(IpVersion::V6, priority, table)
+}
+
+/// Home agent: the same for IPv4 home addresses.
+pub(super) fn ipv4_home_addresses_rule(options: &HostOptions) -> Rule {
+    Rule { version: IpVersion::V4, ..home_addresses_rule(options) }
+}
+
+/// Home agent: packets to an IPv4 home address go into the tunnel device while it is bound, and else nowhere: back to the routers would
+/// be in circles.
+pub(super) fn of_ipv4_home_address(
+    options: &HostOptions,
+    address: Ipv4Addr,
+    device: u32,
+    is_bound: bool,
+) -> Route {
+    let table = Some(options.first_table + HOME_ADDRESSES);
+    if is_bound {
+        return Route {
+            table,
+            mtu: Some(options.tunnel_mtu.into()),
+            ..Route::to(address.into(), 32, device)
+        };
+    }
+    Route { table, kind: RouteKind::Unreachable, ..Route::to(address.into(), 32, 0) }
+}
+
+/// Home agent: what comes for its IPv4 address goes into the tunnel device.
+pub(super) fn of_ipv4_address(options: &HostOptions, address: Ipv4Addr, device: u32) -> Route {
+    Route { table: Some(options.first_table + HOME_ADDRESSES), ..Route::to(address.into(), 32, device) }
 }
 
 /// Home agent and correspondent node: packets to `home_address` go into the tunnel device, as long as its tunnel takes.
@@ -113,6 +148,8 @@ pub(super) struct MobileRouting<'a> {
     pub(super) in_service: bool,
     /// The link on which it uses its home address by itself.
     pub(super) at_home: Option<InterfaceId>,
+    /// The IPv4 home address, while it is bound.
+    pub(super) ipv4_home: Option<Ipv4Addr>,
 }
 
 impl MobileRouting<'_> {
@@ -121,13 +158,10 @@ impl MobileRouting<'_> {
         let mut wishes = Wishes::default();
         for (number, interface) in (0_u32..).zip(self.interfaces.named()) {
             let id = interface.device.id;
-            let (Some(index), Some(first)) = (interface.index(), self.addresses.of(id).next()) else {
-                continue;
-            };
-            if !interface.is_up() {
-                continue;
-            }
+            let Some(index) = interface.index().filter(|_| interface.is_up()) else { continue };
             let table = options.first_table + FIRST_INTERFACE + number;
+            self.ipv4_link(&mut wishes, (id, index), (options.first_priority + FROM_CARE_OF + number, table));
+            let Some(first) = self.addresses.of(id).next() else { continue };
             for address in self.addresses.of(id) {
                 wishes.rules.push(Rule {
                     from: Some((address.into(), 128)),
@@ -137,6 +171,20 @@ impl MobileRouting<'_> {
             wishes.routes.extend(self.onto_link(id, index, table));
             let via = self.first_hop(id, index, first);
             wishes.routes.push(Route { table: Some(table), via, ..Route::default_through(index, ANY) });
+        }
+        if let Some(source) = self.ipv4_home.filter(|_| self.in_service) {
+            let table = options.first_table + HOME;
+            wishes.rules.push(ipv4_main_rule(options));
+            wishes.rules.push(Rule {
+                input: Some("lo".to_owned()),
+                ..Rule::new_for(IpVersion::V4, options.first_priority + FROM_HERE, table)
+            });
+            wishes.routes.push(Route {
+                table: Some(table),
+                source: Some(source.into()),
+                mtu: Some(options.tunnel_mtu.into()),
+                ..Route::default_through(self.device, ANY_IPV4)
+            });
         }
         if self.in_service {
             let table = options.first_table + HOME;
@@ -170,6 +218,37 @@ impl MobileRouting<'_> {
         wishes
     }
 
+    /// The routes and rules of a link's addresses of IPv4.
+    fn ipv4_link(&self, wishes: &mut Wishes, (id, index): (InterfaceId, u32), (priority, table): (u32, u32)) {
+        let mut is_first = true;
+        for (address, length) in self.addresses.ipv4_of(id) {
+            wishes.rules.push(Rule {
+                from: Some((address.into(), 32)),
+                ..Rule::new_for(IpVersion::V4, priority, table)
+            });
+            if !std::mem::take(&mut is_first) {
+                continue;
+            }
+            let source = Some(IpAddr::V4(address));
+            let network =
+                address.to_bits() & u32::MAX.checked_shl(32 - u32::from(length.min(32))).unwrap_or(0);
+            if length > 0 && length < 32 {
+                let network = IpAddr::V4(Ipv4Addr::from_bits(network));
+                wishes.routes.push(Route { table: Some(table), source, ..Route::to(network, length, index) });
+            }
+            let by_it = self.defaults.iter().filter(|route| route.interface == index);
+            let by_it = by_it.filter(|route| route.destination.is_ipv4());
+            let via = by_it.min_by_key(|route| route.metric).and_then(|route| route.via);
+            wishes.routes.push(Route {
+                table: Some(table),
+                source,
+                via,
+                on_link: via.is_some(),
+                ..Route::default_through(index, ANY_IPV4)
+            });
+        }
+    }
+
     /// Routes to what is on a link.
     fn onto_link(&self, id: InterfaceId, index: u32, table: u32) -> Vec<Route> {
         let mut on_link: Vec<Prefix> = self.routers.prefixes(id).collect();
@@ -186,6 +265,7 @@ impl MobileRouting<'_> {
     fn first_hop(&self, id: InterfaceId, index: u32, address: Ipv6Addr) -> Option<IpAddr> {
         let configured = || {
             let by_it = self.defaults.iter().filter(|route| route.interface == index);
+            let by_it = by_it.filter(|route| route.destination.is_ipv6());
             by_it.min_by_key(|route| route.metric).and_then(|route| route.via)
         };
         self.routers.first_hop(id, address).map(IpAddr::V6).or_else(configured)

@@ -1,12 +1,13 @@
 //! What a carrier of Mobile IPv6 is given: which agent, and how this host is to serve it.
 
-use std::net::Ipv6Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use careof_mobility::v6::{CorrespondentNodeConfig, HomeAgentConfig, MobileNodeConfig};
 
 use crate::carrier::{Device, HostOptions, Role};
 
-/// A home agent on this host. The agent answers for its own address, which no interface of the host has.
+/// A home agent on this host. The agent answers for its own addresses, of IPv6 and of IPv4 if it has one, which no interface of the host
+/// has.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ipv6HomeSetup {
     /// What the agent is.
@@ -21,7 +22,15 @@ pub struct Ipv6HomeSetup {
     pub assist: Option<careof_assist::Config>,
 }
 
-/// This host as a mobile node. Its addresses are formed by the kernel, from what routers advertise, or given by somebody else.
+impl Ipv6HomeSetup {
+    /// The IPv4 home addresses of the mobile nodes served.
+    pub(super) fn ipv4_home_addresses(&self) -> impl Iterator<Item = Ipv4Addr> + '_ {
+        self.config.mobile_nodes.iter().filter_map(|node| node.ipv4_home_address)
+    }
+}
+
+/// This host as a mobile node. Its addresses are formed by the kernel, from what routers advertise, or given by somebody else, as those of
+/// IPv4 are.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ipv6MobileSetup {
     /// What the node is. Whether its interfaces are up is read from the kernel; what the configuration says about that is not used.
@@ -96,6 +105,22 @@ impl Ipv6Setup {
             Self::Mobile(setup) => setup.assist.as_ref(),
             Self::Correspondent(_) => None,
         }
+    }
+
+    /// Whether anything of IPv4 is carried (RFC 5555).
+    pub(super) fn is_dual_stack(&self) -> bool {
+        match self {
+            Self::Home(setup) => {
+                setup.config.ipv4_address.is_some() || setup.ipv4_home_addresses().next().is_some()
+            }
+            Self::Mobile(setup) => self.takes_ipv4() || setup.config.ipv4_home_address.is_some(),
+            Self::Correspondent(_) => false,
+        }
+    }
+
+    /// Mobile node: whether addresses of IPv4 can be care-of addresses.
+    pub(super) const fn takes_ipv4(&self) -> bool {
+        matches!(self, Self::Mobile(setup) if setup.config.home_agent_ipv4.is_some())
     }
 
     /// Mobile node: the home address.

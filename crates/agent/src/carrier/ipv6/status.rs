@@ -1,6 +1,6 @@
 //! What an agent of Mobile IPv6 is doing, as a snapshot for people and programs.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use careof_mobility::v6::{DropReason, MobileNode};
 use careof_wire::mip6::Lifetime;
@@ -31,7 +31,9 @@ pub struct Ipv6InterfaceStatus {
 pub struct Ipv6BindingStatus {
     /// The mobile node.
     pub home_address: Ipv6Addr,
-    /// Where its packets go.
+    /// Its IPv4 home address, if that is bound, too (RFC 5555).
+    pub ipv4_home_address: Option<Ipv4Addr>,
+    /// Where its packets go; IPv4-mapped where that is an IPv4 address.
     pub care_of: Ipv6Addr,
     /// What is left of its lifetime in seconds.
     pub left_s: f64,
@@ -42,11 +44,13 @@ pub struct Ipv6BindingStatus {
 pub struct Ipv6RegistrationStatus {
     /// The home address.
     pub home_address: Ipv6Addr,
+    /// The IPv4 home address, while the home agent has bound it (RFC 5555).
+    pub ipv4_home_address: Option<Ipv4Addr>,
     /// Whether packets to it arrive.
     pub registered: bool,
     /// The home agent.
     pub home_agent: Option<Ipv6Addr>,
-    /// The care-of address in use.
+    /// The care-of address in use; IPv4-mapped where that is an IPv4 address.
     pub care_of: Option<Ipv6Addr>,
     /// The interface in use.
     pub interface: Option<String>,
@@ -79,6 +83,7 @@ pub struct Ipv6Status {
 
 /// How a home agent wraps packets for mobile nodes (RFC 2473), and how a correspondent node has them go without a tunnel (RFC 6275
 /// section 6.4).
+const IPV6_IN_IPV4: &str = "ipv6-in-ipv4";
 const IPV6_IN_IPV6: &str = "ipv6-in-ipv6";
 const TYPE_2_ROUTING: &str = "type-2-routing";
 
@@ -93,12 +98,14 @@ impl Ipv6Carrier {
         let described =
             |home_address: Ipv6Addr, care_of: Ipv6Addr, lifetime: Lifetime, expires| BindingStatus {
                 home_address: home_address.into(),
-                care_of: care_of.into(),
+                care_of: care_of.to_canonical(),
                 lifetime_s: Some(lifetime.duration().as_secs()),
                 left_s: left(now, expires),
                 co_located: true,
                 reverse_tunnel: matches!(self.agent, Agent::Home(_)),
-                encapsulation: if matches!(self.agent, Agent::Home(_)) {
+                encapsulation: if care_of.to_ipv4_mapped().is_some() {
+                    IPV6_IN_IPV4
+                } else if matches!(self.agent, Agent::Home(_)) {
                     IPV6_IN_IPV6
                 } else {
                     TYPE_2_ROUTING
@@ -169,6 +176,8 @@ impl Ipv6Carrier {
         let interfaces = self.interfaces.named().iter().map(|interface| {
             let address = self.addresses.of(interface.device.id).last();
             let router = address.and_then(|own| self.routers.first_hop(interface.device.id, own));
+            let ipv4 = || self.addresses.ipv4_of(interface.device.id).last().map(|(own, _)| IpAddr::V4(own));
+            let address = address.map(IpAddr::V6).or_else(ipv4);
             InterfaceStatus {
                 name: interface.device.name.clone(),
                 up: interface.is_up(),
@@ -190,7 +199,7 @@ impl Ipv6Carrier {
 
     fn registration_status(&self) -> Option<RegistrationStatus> {
         let Agent::Mobile(node) = &self.agent else { return None };
-        let Ipv6RegistrationStatus { home_address, registered, home_agent, care_of, interface } =
+        let Ipv6RegistrationStatus { home_address, registered, home_agent, care_of, interface, .. } =
             self.registration(node);
         Some(RegistrationStatus {
             home_address: home_address.into(),
@@ -198,7 +207,7 @@ impl Ipv6Carrier {
             registered,
             at_home: node.is_at_home(),
             interface,
-            care_of: care_of.map(IpAddr::V6),
+            care_of: care_of.map(|care_of| care_of.to_canonical()),
         })
     }
 
@@ -216,6 +225,7 @@ impl Ipv6Carrier {
                 .bindings()
                 .map(|binding| Ipv6BindingStatus {
                     home_address: binding.home_address,
+                    ipv4_home_address: binding.ipv4_home_address,
                     care_of: binding.care_of,
                     left_s: left(binding.expires),
                 })
@@ -224,6 +234,7 @@ impl Ipv6Carrier {
                 .bindings()
                 .map(|binding| Ipv6BindingStatus {
                     home_address: binding.home_address,
+                    ipv4_home_address: None,
                     care_of: binding.care_of,
                     left_s: left(binding.expires),
                 })
@@ -258,6 +269,7 @@ impl Ipv6Carrier {
     fn registration(&self, node: &MobileNode) -> Ipv6RegistrationStatus {
         Ipv6RegistrationStatus {
             home_address: self.setup.home_address().unwrap_or(Ipv6Addr::UNSPECIFIED),
+            ipv4_home_address: node.ipv4_home_address(),
             registered: node.is_registered(),
             home_agent: node.home_agent(),
             care_of: node.care_of(),

@@ -17,11 +17,27 @@ pub(super) enum Source {
     Watch,
     Icmp,
     HomeLink,
+    /// Tunnels with IPv4 inside or outside, and messages in UDP.
+    Ipv6InIpv4,
+    Ipv4InIpv4,
+    Ipv4InIpv6,
+    Udp,
 }
 
 impl Source {
-    const ALL: [Self; 7] =
-        [Self::Timer, Self::Monitor, Self::Device, Self::Tunnel, Self::Watch, Self::Icmp, Self::HomeLink];
+    const ALL: [Self; 11] = [
+        Self::Timer,
+        Self::Monitor,
+        Self::Device,
+        Self::Tunnel,
+        Self::Watch,
+        Self::Icmp,
+        Self::HomeLink,
+        Self::Ipv6InIpv4,
+        Self::Ipv4InIpv4,
+        Self::Ipv4InIpv6,
+        Self::Udp,
+    ];
 }
 
 /// What is ready.

@@ -106,7 +106,7 @@ impl Ipv6Carrier {
         let tunnel = match way.via {
             None => present,
             // What drains late goes where the mobile node was, as far as anything is known of it still.
-            Some(PathId::CareOf(IpAddr::V6(exit))) => Tunnel { exit, ..present },
+            Some(PathId::CareOf(IpAddr::V6(exit))) => agent.tunnel_to(exit),
             Some(_) => return false,
         };
         if self.send_in(way.fragments, packet, Some(tunnel), None) {
@@ -125,11 +125,15 @@ impl Ipv6Carrier {
         tunnel: Option<Tunnel>,
         interface: Option<u32>,
     ) -> bool {
-        let Some(longest) = longest else { return self.send_packet(packet, tunnel, interface) };
+        // Through IPv4 the assists have nothing cut: routers there do so.
+        let is_ipv4 = tunnel.is_some_and(|tunnel| tunnel.ipv4_ends().is_some());
+        let Some(longest) = longest.filter(|_| !is_ipv4) else {
+            return self.send_packet(packet, tunnel, interface);
+        };
         // The kernel fragments by what it knows of the path, which is too much here.
         let mut outer = Vec::new();
         match tunnel {
-            Some(tunnel) if encapsulated(packet, tunnel, &mut outer).is_err() => return false,
+            Some(tunnel) if encapsulated(packet, tunnel, 0, &mut outer).is_err() => return false,
             Some(_) => {}
             None => outer.extend_from_slice(packet),
         }

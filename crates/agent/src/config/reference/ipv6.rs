@@ -93,6 +93,13 @@ Detection (RFC 6275 sections 10.3.1 and 10.4.1).",
             "The interface to the home network. A router of that link advertises the prefix; it may be this host.",
         ),
         key(
+            "ipv4_address",
+            "address",
+            "none",
+            "The home agent's IPv4 address, at which mobile nodes reach it from networks that have only IPv4 (RFC 5555). No interface may have it: \
+the agent answers for it, and routers send packets for it to this host. A private one is for care-of addresses of the same private network.",
+        ),
+        key(
             "max_lifetime",
             "duration",
             "`\"30 min\"`",
@@ -137,6 +144,7 @@ protected: RFC 4285, section 2, advises against them.",
     elsewhere: &[
         ("mobile_nodes", "write [[mobile_node]], once for each node"),
         ("home_address", "home addresses are those of the [[mobile_node]] tables"),
+        ("ipv4_home_address", "write it in the [[mobile_node]] table of the node that has it"),
         ("network", "write `home_network`"),
         ("home_prefix", "write `home_network`"),
         ("lifetime", "write `max_lifetime`"),
@@ -160,7 +168,8 @@ pub(crate) static MOBILE6: Section = Section {
     heading: "A mobile node of Mobile IPv6",
     noun: "a mobile node of Mobile IPv6",
     intro: "`role = \"mobile\"` with a `home_address` of IPv6. This host keeps its home address wherever it is attached. Its care-of addresses are \
-those that the kernel forms from router advertisements, or that are configured by hand.",
+those that the kernel forms from router advertisements, or that are configured by hand; with `ipv4_home_agent` those of IPv4 as well, on links \
+without any of IPv6.",
     keys: root![
         key("home_address", "address", "required", "The address that this host keeps."),
         key(
@@ -174,6 +183,20 @@ those that the kernel forms from router advertisements, or that are configured b
             "address",
             "found by asking",
             "The home agent. Without it the node asks its home network (RFC 6275 section 11.4.1)."
+        ),
+        key(
+            "ipv4_home_agent",
+            "address",
+            "none",
+            "The IPv4 address of that home agent: the node then uses interfaces that have only an IPv4 address, too, and IPv6 travels in IPv4 \
+there (RFC 5555). A NAT on the way cannot be traversed: the home agent finds it and refuses.",
+        ),
+        key(
+            "ipv4_home_address",
+            "address",
+            "none",
+            "An IPv4 address that this host keeps, too, as the home agent's `[[mobile_node]]` has it; `\"0.0.0.0\"`: whichever it has there. The \
+packets of its connections go through the home agent.",
         ),
         SPI,
         KEY,
@@ -259,6 +282,7 @@ none before the first call.",
     elsewhere: &[
         ("interfaces", "write [[interface]], once for each, the preferred one first"),
         ("address", "write `home_address`"),
+        ("ipv4_address", "write `ipv4_home_address` or `ipv4_home_agent`"),
         ("network", "write `home_network`"),
         ("home_prefix", "write `home_network`"),
         ("care_of", "leave it out: care-of addresses are those of the interfaces"),
@@ -350,6 +374,12 @@ pub(crate) static MOBILE_NODE6: Section = Section {
 the time in which it changes from one to the other.",
     keys: &[
         key("home_address", "address", "required", "Its home address."),
+        key(
+            "ipv4_home_address",
+            "address",
+            "none",
+            "An IPv4 address that is bound, too, when it asks for it (RFC 5555). Routers send packets for it to this host, whatever `delivery` is.",
+        ),
         key(
             "permitted",
             "true or false",

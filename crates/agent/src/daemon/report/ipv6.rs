@@ -4,7 +4,8 @@ use std::net::Ipv6Addr;
 
 use careof_base::Instant;
 use careof_mobility::v6::{
-    CorrespondentChanged, DropReason, Event, NeighborEvent, RegistrationEvent, RegistrationStep,
+    CorrespondentChanged, DropReason, Event, Ipv4HomeOutcome, NeighborEvent, RegistrationEvent,
+    RegistrationStep,
 };
 use careof_mobility::{Change, InterfaceId};
 use careof_wire::mip6::BindingStatus;
@@ -41,8 +42,12 @@ impl Reporter {
                     "Another node on the home link has the home address: it is not used again"
                 );
             }
+            Event::Ipv4HomeAddress { outcome } => self.ipv4_home_address(now, *outcome),
             Event::Dropped { reason, source } => {
                 let hint = match reason {
+                    DropReason::NatOnPath => Some(
+                        "there is a NAT between the mobile node and its home agent, which cannot be traversed",
+                    ),
                     DropReason::BadAuthenticator => {
                         Some("the key or algorithm of the other end is another one")
                     }
@@ -53,6 +58,27 @@ impl Reporter {
                     _ => None,
                 };
                 line!(self, now, WARN, "dropped", cause = reason.name(), %source, hint, "Message dropped");
+            }
+        }
+    }
+
+    fn ipv4_home_address(&mut self, now: Instant, outcome: Ipv4HomeOutcome) {
+        match outcome {
+            Ipv4HomeOutcome::Bound { address } => {
+                line!(self, now, INFO, "ipv4-home-address", %address, "IPv4 home address bound");
+            }
+            Ipv4HomeOutcome::Refused { status } => {
+                let (status, meaning) = (status.number(), status);
+                line!(self, now, WARN, "ipv4-home-address", status, %meaning, "IPv4 home address refused");
+            }
+            Ipv4HomeOutcome::NotSupported => {
+                line!(
+                    self,
+                    now,
+                    WARN,
+                    "ipv4-home-address",
+                    "The home agent knows no IPv4 home addresses: it is not asked again"
+                );
             }
         }
     }

@@ -9,7 +9,8 @@ use nix::sys::signal::Signal;
 
 use super::support::{Daemon, realm_or_skip, wait_until};
 use crate::ipv6::network::{
-    CORRESPONDENT, HA, HOME, Network, assert_as_it_was, state_of, wait_for_addresses,
+    CARE_OF_IPV4, CORRESPONDENT, HA, HA_IPV4, HOME, HOME_IPV4, Links, Network, WLAN, assert_as_it_was,
+    state_of, wait_for_addresses, wait_for_addresses_of,
 };
 use crate::support::{Listener, PATIENCE, Tcp, pattern, start};
 
@@ -89,6 +90,60 @@ fn scrape(host: &Host) -> String {
 
 fn care_of(daemon: &Daemon) -> Ipv6Addr {
     daemon.status()["registration"]["care_of"].as_str().unwrap().parse().unwrap()
+}
+
+/// RFC 5555: to a network that has only IPv4, where a home agent that was killed goes on with the binding it had.
+#[test]
+fn a_connection_goes_on_over_a_network_of_ipv4_and_past_the_death_of_its_home_agent() {
+    let Some(realm) = realm_or_skip(&[]) else { return };
+    let network = Network::with(realm, Links::Ipv4Only);
+    wait_for_addresses_of(&network.mobile, &[WLAN]);
+    let before = [&network.home, &network.mobile].map(state_of);
+    let directory = tempfile::tempdir().unwrap();
+    let (own, of_node) = (
+        format!("ipv4_address = \"{HA_IPV4}\"\nassist = \"default\""),
+        format!("ipv4_home_address = \"{HOME_IPV4}\""),
+    );
+    let configuration = home_configuration(directory.path(), &own, &of_node);
+    let mut home = Daemon::start(&network.home, directory.path(), "home", &configuration);
+    let more =
+        format!("ipv4_home_agent = \"{HA_IPV4}\"\nipv4_home_address = \"0.0.0.0\"\nassist = \"default\"");
+    let mut mobile = Daemon::start(&network.mobile, directory.path(), "mobile", &mobile_configuration(&more));
+    mobile.wait_for_registration("wlan0");
+    let mut echo = Echo::start(&network);
+    echo.exchange(100_000);
+    network.set_link("wlan0", false);
+    mobile.wait_for_registration("gsm0");
+    assert_eq!(mobile.status()["registration"]["care_of"], CARE_OF_IPV4.to_string());
+    let binding = home.status()["bindings"][0].clone();
+    assert_eq!(
+        (&binding["care_of"], &binding["encapsulation"]),
+        (&CARE_OF_IPV4.to_string().into(), &"ipv6-in-ipv4".into())
+    );
+    echo.exchange(100_000);
+    home.kill();
+    home.start_again(&network.home);
+    assert_eq!(home.bindings(), 1, "the binding is there before the mobile node asks again");
+    echo.exchange(100_000);
+    // The IPv4 home address was given by the home agent, and is bound again as well.
+    let listener = network.mobile.run(|| Listener::bind((HOME_IPV4, 81))).unwrap().unwrap();
+    let greeter = start(move || listener.accept().unwrap().0.write_all(b"hello").unwrap());
+    let mut client = network.correspondent.run(|| Tcp::connect((HOME_IPV4, 81))).unwrap().unwrap();
+    client.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut got = String::new();
+    client.read_to_string(&mut got).unwrap();
+    assert_eq!(got, "hello");
+    greeter.join().unwrap();
+    network.set_link("wlan0", true);
+    mobile.wait_for_registration("wlan0");
+    echo.exchange(100_000);
+    echo.end();
+    mobile.terminate();
+    assert_eq!(home.bindings(), 0, "the mobile node has deregistered: {}", home.status());
+    home.terminate();
+    for (host, before) in [&network.home, &network.mobile].into_iter().zip(&before) {
+        assert_as_it_was(host, before);
+    }
 }
 
 #[test]

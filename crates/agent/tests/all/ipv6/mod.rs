@@ -2,6 +2,7 @@
 
 mod assisted;
 mod at_home;
+mod dual_stack;
 pub(crate) mod network;
 mod optimised;
 mod solicited;

@@ -8,9 +8,12 @@
 //!                                              2001:db8:a2::/64        2001:db8:200::/64
 //! ```
 //!
+//! With `Links::Ipv4Only` the mobile node's link to east, and the way from there, are of IPv4: 198.51.100.0/24 and 198.18.2.0/24, and so is the correspondent's beside IPv6,
+//! 198.18.9.0/24.
+//!
 //! All are cables of the kernel's, the last two links of the emulator instead where that is said. West and east advertise themselves; the home network, 2001:db8:1::/64, has no link.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::AsFd;
 use std::sync::mpsc::{Sender, TryRecvError, channel};
 use std::thread::JoinHandle;
@@ -42,6 +45,12 @@ pub(crate) const HOME: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 7)
 pub(crate) const HA: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 1);
 pub(crate) const CORRESPONDENT: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 9, 0, 0, 0, 0, 2);
 
+/// The IPv4 addresses of mobile node, home agent and correspondent, and that of the mobile node on a network that has no others.
+pub(crate) const HOME_IPV4: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 7);
+pub(crate) const HA_IPV4: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+pub(crate) const CORRESPONDENT_IPV4: Ipv4Addr = Ipv4Addr::new(198, 18, 9, 2);
+pub(crate) const CARE_OF_IPV4: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
+
 /// The networks of the mobile node's links.
 pub(crate) const WLAN: Prefix = Prefix::new(on(0x100, 0), 64);
 pub(crate) const GSM: Prefix = Prefix::new(on(0x200, 0), 64);
@@ -55,6 +64,8 @@ pub(crate) const fn on(network: u16, host: u16) -> Ipv6Addr {
 pub(crate) enum Links {
     /// Cables of the kernel's, with Ethernet addresses.
     Ethernet,
+    /// As `Ethernet`, but that `gsm0` has only IPv4.
+    Ipv4Only,
     /// Links of the emulator between TUN devices, with a delay of 5 ms.
     Emulated,
 }
@@ -67,10 +78,11 @@ pub(crate) struct Network {
     /// The emulated links, with the mobile node's ends.
     links: Vec<(LinkId, Tun)>,
     emulator: Option<Emulator>,
-    _advertisers: [Advertising; 2],
+    _advertisers: Vec<Advertising>,
     /// The router of `wlan0`.
     pub(crate) west: Host,
-    _east: Host,
+    /// The router of `gsm0`.
+    pub(crate) east: Host,
 }
 
 /// A link between two hosts, both ends up, with the addresses that are given.
@@ -111,6 +123,42 @@ fn route(host: &Host, name: &'static str, to: (Ipv6Addr, u8), via: Ipv6Addr) {
         netlink.set_route(&Route { via: Some(via.into()), ..to })
     });
     set.unwrap().unwrap();
+}
+
+/// Gives the hosts that have a part in it their addresses and routes of IPv4. Nobody routes IPv6 to `gsm0`, nor forms an address there.
+fn add_ipv4([correspondent, home, east, mobile]: [&Host; 4]) {
+    let address = |host: &Host, name: &'static str, address: [u8; 4]| {
+        let added = host.run(move || {
+            let mut netlink = Netlink::open()?;
+            let index = netlink.index_of(name)?;
+            netlink.add_address(index, Ipv4Addr::from(address).into(), 24).map(drop)
+        });
+        added.unwrap().unwrap();
+    };
+    for (host, name, own) in [
+        (correspondent, "up0", CORRESPONDENT_IPV4.octets()),
+        (home, "down0", [198, 18, 9, 1]),
+        (home, "east0", [198, 18, 2, 1]),
+        (east, "up0", [198, 18, 2, 2]),
+        (east, "down0", [198, 51, 100, 1]),
+        (mobile, "gsm0", CARE_OF_IPV4.octets()),
+    ] {
+        address(host, name, own);
+    }
+    for (host, name, to, via) in [
+        (correspondent, "up0", ([0; 4], 0), [198, 18, 9, 1]),
+        (east, "up0", ([0; 4], 0), [198, 18, 2, 1]),
+        (home, "east0", ([198, 51, 100, 0], 24), [198, 18, 2, 2]),
+        (mobile, "gsm0", ([0; 4], 0), [198, 51, 100, 1]),
+    ] {
+        let set = host.run(move || {
+            let mut netlink = Netlink::open()?;
+            let to = Route::to(Ipv4Addr::from(to.0).into(), to.1, netlink.index_of(name)?);
+            netlink.set_route(&Route { via: Some(Ipv4Addr::from(via).into()), ..to }).map(drop)
+        });
+        set.unwrap().unwrap();
+    }
+    east.run(|| set_sysctl("net.ipv4.ip_forward", "1")).unwrap().unwrap();
 }
 
 /// A router that advertises a prefix on one of its links, in a thread.
@@ -193,6 +241,11 @@ impl Network {
         let access = [(&west, on(0x100, 1), "wlan0"), (&east, on(0x200, 1), "gsm0")];
         let mut emulated = Vec::new();
         let emulator = match links {
+            Links::Ipv4Only => {
+                cable((&west, "down0", Some(on(0x100, 1))), (&mobile, "wlan0", None));
+                cable((&east, "down0", None), (&mobile, "gsm0", None));
+                None
+            }
             Links::Ethernet => {
                 for (router, address, name) in access {
                     cable((router, "down0", Some(address)), (&mobile, name, None));
@@ -221,8 +274,13 @@ impl Network {
         route(&east, "up0", everywhere, on(0xa2, 1));
         route(&home, "west0", (WLAN.address(), 64), on(0xa1, 2));
         route(&home, "east0", (GSM.address(), 64), on(0xa2, 2));
-        let advertisers = [(&west, WLAN), (&east, GSM)]
-            .map(|(host, prefix)| Advertising::start(host, "down0", prefix, clock));
+        if links == Links::Ipv4Only {
+            add_ipv4([&correspondent, &home, &east, &mobile]);
+        }
+        let routers = [(&west, WLAN), (&east, GSM)].into_iter();
+        let routers = routers.filter(|(_, prefix)| links != Links::Ipv4Only || *prefix == WLAN);
+        let advertisers =
+            routers.map(|(host, prefix)| Advertising::start(host, "down0", prefix, clock)).collect();
         Self {
             clock,
             correspondent,
@@ -232,7 +290,7 @@ impl Network {
             emulator,
             _advertisers: advertisers,
             west,
-            _east: east,
+            east,
         }
     }
 
@@ -268,6 +326,45 @@ impl Network {
         let setup =
             Ipv6Setup::Home(Ipv6HomeSetup { config, home_link: None, host: HostOptions::for_ipv6(), assist });
         Running::open(&self.home, setup, self.clock, Hooks::default())
+    }
+
+    /// Gives the mobile node's `gsm0` its IPv4 address and route, or takes them away.
+    pub(crate) fn set_mobile_ipv4(&self, on: bool) {
+        let set = self.mobile.run(move || {
+            let mut netlink = Netlink::open()?;
+            let index = netlink.index_of("gsm0")?;
+            if !on {
+                return netlink.remove_address(index, CARE_OF_IPV4.into(), 24).map(drop);
+            }
+            netlink.add_address(index, CARE_OF_IPV4.into(), 24)?;
+            let via = Some(Ipv4Addr::new(198, 51, 100, 1).into());
+            let default = Route::default_through(index, Ipv4Addr::UNSPECIFIED.into());
+            netlink.set_route(&Route { via, ..default }).map(drop)
+        });
+        set.unwrap().unwrap();
+    }
+
+    /// A home agent with an IPv4 address, and an IPv4 home address for the mobile node.
+    pub(crate) fn dual_stack_home_agent(&self) -> Running {
+        let node = ServedMobileNode {
+            ipv4_home_address: Some(HOME_IPV4),
+            ..ServedMobileNode::new(HOME, security())
+        };
+        let config = HomeAgentConfig {
+            mobile_nodes: vec![node],
+            ipv4_address: Some(HA_IPV4),
+            ..HomeAgentConfig::new(HA, Prefix::new(HA, 64), InterfaceId(0))
+        };
+        let host = HostOptions::for_ipv6();
+        let setup = Ipv6Setup::Home(Ipv6HomeSetup { config, home_link: None, host, assist: None });
+        Running::open(&self.home, setup, self.clock, Hooks::default())
+    }
+
+    pub(crate) fn dual_stack_mobile_setup(&self) -> Ipv6MobileSetup {
+        let mut setup = self.mobile_setup();
+        setup.config.home_agent_ipv4 = Some(HA_IPV4);
+        setup.config.ipv4_home_address = Some(HOME_IPV4);
+        setup
     }
 
     pub(crate) fn mobile_setup(&self) -> Ipv6MobileSetup {
@@ -375,6 +472,10 @@ pub(crate) fn state_of(host: &Host) -> Vec<String> {
             netlink.interfaces().unwrap().into_iter().map(|interface| interface.name).collect();
         names.extend(["all".to_owned(), "default".to_owned()]);
         for name in names {
+            state.push(format!("{name} {}", {
+                let path = format!("/proc/sys/net/ipv4/conf/{name}/forwarding");
+                std::fs::read_to_string(path).unwrap().trim().to_owned()
+            }));
             for parameter in PARAMETERS {
                 let path = format!("/proc/sys/net/ipv6/conf/{name}/{parameter}");
                 state.push(format!("{path} {}", std::fs::read_to_string(&path).unwrap().trim()));
@@ -415,6 +516,11 @@ pub(crate) fn assert_as_it_was_but_for(host: &Host, before: &[String], excused: 
 /// Waits until the kernel has formed an address on each link of the mobile node, and has its route: that comes when Duplicate Address
 /// Detection is over.
 pub(crate) fn wait_for_addresses(host: &Host) {
+    wait_for_addresses_of(host, &[WLAN, GSM]);
+}
+
+/// The same on these links.
+pub(crate) fn wait_for_addresses_of(host: &Host, networks: &[Prefix]) {
     let clock = Clock::start();
     loop {
         let read = || {
@@ -431,7 +537,7 @@ pub(crate) fn wait_for_addresses(host: &Host) {
                 !on.is_tentative && is_routed
             })
         };
-        if has(WLAN) && has(GSM) {
+        if networks.iter().all(|network| has(*network)) {
             return;
         }
         assert!(clock.now().since_start() < PATIENCE, "{addresses:#?} {routes:#?}");

@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use core::net::Ipv6Addr;
+use core::net::{Ipv4Addr, Ipv6Addr};
 
 use careof_base::Instant;
 use careof_wire::mip6::{BindingId, Lifetime, PathReport, ReceivedData, SequenceNumber};
@@ -16,7 +16,9 @@ use crate::v6::{BindingChanged, Tunnel};
 pub struct HomeRegistration {
     /// The mobile node.
     pub home_address: Ipv6Addr,
-    /// Where its packets go.
+    /// Its IPv4 home address, if that is bound, too; the same in all bindings of a mobile node (RFC 5648 section 8.2).
+    pub ipv4_home_address: Option<Ipv4Addr>,
+    /// Where its packets go; IPv4-mapped where that is an IPv4 address.
     pub care_of: Ipv6Addr,
     /// Its name among several (RFC 5648).
     pub id: Option<BindingId>,
@@ -62,6 +64,8 @@ type Deadline = (Instant, Ipv6Addr, Option<BindingId>);
 #[derive(Debug)]
 pub(super) struct HomeRegistrations {
     home_agent: Ipv6Addr,
+    /// Where tunnels to IPv4 care-of addresses begin.
+    ipv4: Option<Ipv4Addr>,
     nodes: BTreeMap<Ipv6Addr, Box<Node>>,
     deadlines: BTreeSet<Deadline>,
     /// Of mobile nodes that have deregistered lately: until when their last sequence number is remembered (RFC 6275 section 10.3.2).
@@ -71,9 +75,10 @@ pub(super) struct HomeRegistrations {
 }
 
 impl HomeRegistrations {
-    pub(super) const fn new(home_agent: Ipv6Addr) -> Self {
+    pub(super) const fn new(home_agent: Ipv6Addr, ipv4: Option<Ipv4Addr>) -> Self {
         Self {
             home_agent,
+            ipv4,
             nodes: BTreeMap::new(),
             deadlines: BTreeSet::new(),
             deleted: BTreeMap::new(),
@@ -158,9 +163,12 @@ impl HomeRegistrations {
         }
         self.count -= node.registrations.len();
         node.registrations.retain(|old| keep_others && !is_same(old));
+        for other in &mut node.registrations {
+            other.ipv4_home_address = registration.ipv4_home_address;
+        }
         node.registrations.push(registration);
         self.count += node.registrations.len();
-        node.refresh(self.home_agent);
+        node.refresh((self.home_agent, self.ipv4));
         self.deadlines.insert((registration.expires, home_address, registration.id));
         changes.push(registration.changed(change));
         changes
@@ -219,18 +227,22 @@ impl HomeRegistrations {
         if node.registrations.is_empty() {
             self.nodes.remove(&home_address);
         } else {
-            node.refresh(self.home_agent);
+            node.refresh((self.home_agent, self.ipv4));
         }
         Some(registration)
     }
 }
 
+/// The tunnel from a home agent, by its addresses, to a care-of address.
+pub(super) fn tunnel_to(care_of: Ipv6Addr, (own, ipv4): (Ipv6Addr, Option<Ipv4Addr>)) -> Tunnel {
+    let mapped = care_of.to_ipv4_mapped().and(ipv4).map(|own| own.to_ipv6_mapped());
+    Tunnel { entry: mapped.unwrap_or(own), exit: care_of }
+}
+
 impl Node {
-    fn refresh(&mut self, home_agent: Ipv6Addr) {
+    fn refresh(&mut self, home_agent: (Ipv6Addr, Option<Ipv4Addr>)) {
         self.tunnels.clear();
-        let tunnel =
-            |registration: &HomeRegistration| Tunnel { entry: home_agent, exit: registration.care_of };
-        self.tunnels.extend(self.registrations.iter().map(tunnel));
+        self.tunnels.extend(self.registrations.iter().map(|made| tunnel_to(made.care_of, home_agent)));
     }
 }
 
@@ -244,6 +256,7 @@ mod tests {
     fn registration(id: u16, host: u16, seconds: u64) -> HomeRegistration {
         HomeRegistration {
             home_address: HOME,
+            ipv4_home_address: None,
             care_of: Ipv6Addr::new(0x2001, 0xdb8, 2, 0, 0, 0, 0, host),
             id: (id > 0).then_some(BindingId(id)),
             lifetime: Lifetime::from_units(10),
@@ -260,7 +273,7 @@ mod tests {
 
     #[test]
     fn bindings_with_other_names_stay_only_when_they_are_to() {
-        let mut table = HomeRegistrations::new(HOME_AGENT);
+        let mut table = HomeRegistrations::new(HOME_AGENT, None);
         table.insert(registration(1, 1, 100), true);
         table.insert(registration(2, 2, 100), true);
         assert_eq!((exits(&table), table.len()), (alloc::vec![1, 2], 2));
@@ -273,7 +286,7 @@ mod tests {
 
     #[test]
     fn a_shortened_binding_ends_when_its_prefix_does() {
-        let mut table = HomeRegistrations::new(HOME_AGENT);
+        let mut table = HomeRegistrations::new(HOME_AGENT, None);
         table.insert(registration(1, 1, 100), true);
         table.insert(registration(2, 2, 20), true);
         table.shorten(HOME, Instant::from_secs(50));
@@ -288,7 +301,7 @@ mod tests {
 
     #[test]
     fn the_sequence_number_outlives_the_last_binding_for_a_while() {
-        let mut table = HomeRegistrations::new(HOME_AGENT);
+        let mut table = HomeRegistrations::new(HOME_AGENT, None);
         table.insert(registration(0, 7, 100), false);
         assert_eq!(table.last_sequence(HOME), Some(SequenceNumber(7)));
         assert_eq!(table.remove_all(HOME).len(), 1);

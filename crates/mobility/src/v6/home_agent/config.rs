@@ -2,7 +2,7 @@
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
-use core::net::Ipv6Addr;
+use core::net::{Ipv4Addr, Ipv6Addr};
 use core::time::Duration;
 
 use careof_wire::icmpv6::PrefixLifetime;
@@ -10,6 +10,7 @@ use careof_wire::ipv6::is_unicast_routable;
 use careof_wire::mip6::{Lifetime, MobileNodeIdentifier, Spi};
 
 use crate::config_error::check_distinct;
+use crate::v6::dual_stack::is_unicast_ipv4;
 use crate::v6::{Prefix, SecurityAssociation};
 use crate::{ConfigError, InterfaceId, WallClock};
 
@@ -24,13 +25,22 @@ pub struct ServedMobileNode {
     pub identifier: Option<MobileNodeIdentifier>,
     /// Whether it may register; otherwise its updates are refused with status 129.
     pub permitted: bool,
+    /// Its IPv4 home address: bound when it asks for it, or for any, in the IPv4 Home Address option (RFC 5555 section 3.1.1). `None`: it
+    /// has none.
+    pub ipv4_home_address: Option<Ipv4Addr>,
 }
 
 impl ServedMobileNode {
     /// A mobile node that may register, with one security association.
     #[must_use]
     pub fn new(home_address: Ipv6Addr, security: SecurityAssociation) -> Self {
-        Self { home_address, security: alloc::vec![security], identifier: None, permitted: true }
+        Self {
+            home_address,
+            security: alloc::vec![security],
+            identifier: None,
+            permitted: true,
+            ipv4_home_address: None,
+        }
     }
 }
 
@@ -92,6 +102,9 @@ pub struct HomeAgentConfig {
     /// How long the home agent waits for somebody who has a home address before it accepts the first binding of it (RetransTimer,
     /// RFC 4862 section 5.4). `None`: it does not look, which is right only where nobody else can have such addresses.
     pub duplicate_address_detection: Option<Duration>,
+    /// The home agent's IPv4 address, at which mobile nodes reach it from networks that have only IPv4 (RFC 5555); `None`: no IPv4 care-of
+    /// addresses.
+    pub ipv4_address: Option<Ipv4Addr>,
     /// After how much of a granted lifetime the mobile node is advised to renew it, percent, 1 to 99; `None`: no advice.
     pub refresh_advice_percent: Option<u8>,
     /// How long packets are taken out of tunnels from a care-of address that the mobile node has left, for what was under way
@@ -122,6 +135,7 @@ impl HomeAgentConfig {
             max_bindings_per_node: 4,
             max_bindings: 100_000,
             duplicate_address_detection: Some(Duration::from_secs(1)),
+            ipv4_address: None,
             refresh_advice_percent: None,
             late_reverse_tunnel: Duration::from_secs(5),
             preference: 0,
@@ -135,6 +149,12 @@ impl HomeAgentConfig {
         check_routable("the home agent's address", self.address)?;
         check_distinct("the mobile node", self.mobile_nodes.iter().map(|node| node.home_address))?;
         self.mobile_nodes.iter().try_for_each(check_served)?;
+        let ipv4_homes = self.mobile_nodes.iter().filter_map(|node| node.ipv4_home_address);
+        // A packet to the home agent itself would enter the tunnel to a mobile node.
+        check_distinct("the IPv4 address", ipv4_homes.chain(self.ipv4_address))?;
+        if let Some(address) = self.ipv4_address {
+            check_ipv4("the home agent's IPv4 address", address)?;
+        }
         if self.prefixes.is_empty() {
             return Err(ConfigError::Missing("prefix of the home network"));
         }
@@ -170,8 +190,19 @@ pub(in crate::v6) fn check_routable(what: &'static str, address: Ipv6Addr) -> Re
     }
 }
 
+pub(in crate::v6) fn check_ipv4(what: &'static str, address: Ipv4Addr) -> Result<(), ConfigError> {
+    if is_unicast_ipv4(address) {
+        Ok(())
+    } else {
+        Err(ConfigError::NotUnicast { what, address: address.into() })
+    }
+}
+
 fn check_served(node: &ServedMobileNode) -> Result<(), ConfigError> {
     check_routable("a home address", node.home_address)?;
+    if let Some(address) = node.ipv4_home_address {
+        check_ipv4("an IPv4 home address", address)?;
+    }
     let address = node.home_address.into();
     if node.security.is_empty() {
         return Err(ConfigError::NoSecurityAssociation { home_address: address });

@@ -1,4 +1,5 @@
-//! The home agent (RFC 6275 sections 8.4 and 10), with the authentication of RFC 4285 and several care-of addresses (RFC 5648).
+//! The home agent (RFC 6275 sections 8.4 and 10), with the authentication of RFC 4285, several care-of addresses (RFC 5648), and IPv4
+//! home and care-of addresses (RFC 5555).
 //!
 //! Left out: IPsec - home registrations are authenticated by RFC 4285 alone, so K is never set, and neither return routability nor
 //! prefix discovery are protected between mobile node and home agent; several bindings in one update (RFC 5648 section 5.3),
@@ -8,6 +9,7 @@
 
 mod bindings;
 mod config;
+mod dual_stack;
 mod home_agents_list;
 mod prefix_delivery;
 mod prefixes;
@@ -16,7 +18,7 @@ mod registration;
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use core::net::Ipv6Addr;
+use core::net::{Ipv4Addr, Ipv6Addr};
 
 use careof_base::{Instant, Randomness};
 use careof_wire::icmpv6::{Icmpv6Message, IpFields};
@@ -25,8 +27,8 @@ use careof_wire::mip6::{BindingError, BindingErrorStatus, Message, MobileNodeIde
 
 pub use bindings::HomeRegistration;
 use bindings::HomeRegistrations;
-pub(in crate::v6) use config::check_routable;
 pub use config::{HomeAgentConfig, HomePrefix, PrefixAdvertisementConfig, ServedMobileNode};
+pub(in crate::v6) use config::{check_ipv4, check_routable};
 use home_agents_list::HomeAgentsList;
 use prefix_delivery::PrefixDeliveries;
 use prefixes::HomePrefixes;
@@ -49,6 +51,7 @@ struct Served {
     security: Vec<SecurityAssociation>,
     identifier: Option<MobileNodeIdentifier>,
     permitted: bool,
+    ipv4_home_address: Option<Ipv4Addr>,
     /// The latest timestamp accepted, under whichever security association (RFC 4285 section 6).
     latest: Option<NtpTime>,
     refusals: NodeRation,
@@ -77,6 +80,8 @@ struct Pending {
 pub struct HomeAgent {
     config: HomeAgentConfig,
     nodes: BTreeMap<Ipv6Addr, Served>,
+    /// Whose IPv4 home address it is.
+    ipv4_homes: BTreeMap<Ipv4Addr, Ipv6Addr>,
     prefixes: HomePrefixes,
     bindings: HomeRegistrations,
     /// Home addresses of mobile nodes that are away whose link-local address is defended, too.
@@ -103,11 +108,14 @@ impl HomeAgent {
         random: impl Into<Randomness>,
     ) -> Result<Self, ConfigError> {
         config.check()?;
+        let ipv4_home = |node: &ServedMobileNode| Some((node.ipv4_home_address?, node.home_address));
+        let ipv4_homes = config.mobile_nodes.iter().filter_map(ipv4_home).collect();
         let nodes = config.mobile_nodes.drain(..).map(|node| {
             let served = Served {
                 security: node.security,
                 identifier: node.identifier,
                 permitted: node.permitted,
+                ipv4_home_address: node.ipv4_home_address,
                 latest: None,
                 refusals: NodeRation::default(),
                 solicitations: NodeRation::default(),
@@ -117,8 +125,9 @@ impl HomeAgent {
         let nodes = nodes.collect();
         Ok(Self {
             nodes,
+            ipv4_homes,
             prefixes: HomePrefixes::new(now, config.prefixes.drain(..)),
-            bindings: HomeRegistrations::new(config.address),
+            bindings: HomeRegistrations::new(config.address, config.ipv4_address),
             link_local: BTreeSet::new(),
             pending: BTreeMap::new(),
             left: LeftCareOfAddresses::default(),
@@ -161,7 +170,9 @@ impl HomeAgent {
     /// section 9.3.1). Packets with a Mobility Header need not be asked about.
     #[must_use]
     pub fn accepts_home_address_option(&self, home_address: Ipv6Addr, source: Ipv6Addr) -> bool {
-        self.bindings.tunnels(home_address).iter().any(|tunnel| tunnel.exit == source)
+        // What has come through IPv4 has come from a care-of address through its tunnel.
+        let is_ipv6 = source.to_ipv4_mapped().is_none();
+        is_ipv6 && self.bindings.tunnels(home_address).iter().any(|tunnel| tunnel.exit == source)
     }
 
     /// Whether this is the home agent of `home_address`.
@@ -277,13 +288,19 @@ impl HomeAgent {
         if addresses.real_destination() != self.config.address || !is_unicast_routable(source) {
             return self.outbox.drop(DropReason::NotForUs, source);
         }
+        if addresses.ipv4_tunnel().is_some_and(|ends| !self.is_ipv4_way(ends)) {
+            return self.outbox.drop(DropReason::NotForUs, source);
+        }
         match Message::parse(addresses.real_source(), addresses.real_destination(), bytes) {
             Ok(Message::BindingUpdate(update)) => {
                 self.handle_update(now, interface, addresses, bytes, &update);
             }
             Ok(Message::Unknown(_)) => {
                 self.outbox.drop(DropReason::UnknownMessage, source);
-                self.tell_unknown(now, addresses);
+                // Who sends it through IPv4 has proved nothing of where it is.
+                if addresses.ipv4_tunnel().is_none() {
+                    self.tell_unknown(now, addresses);
+                }
             }
             Ok(_) => self.outbox.drop(DropReason::NotForUs, source),
             Err(_) => self.outbox.drop(DropReason::Malformed, source),

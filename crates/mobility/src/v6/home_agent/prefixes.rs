@@ -145,6 +145,10 @@ impl HomeAgent {
         care_of: Ipv6Addr,
         identifier: u16,
     ) {
+        // Through IPv4 they are not told, nor asked for (RFC 5555 section 2.2): the mobile node asks when it has IPv6 again.
+        if care_of.to_ipv4_mapped().is_some() {
+            return;
+        }
         let advertisement = MobilePrefixAdvertisement {
             identifier,
             managed: false,

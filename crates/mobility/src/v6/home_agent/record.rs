@@ -1,10 +1,9 @@
 //! What a home agent must remember across a restart, and how it goes on from there.
 
 use alloc::vec::Vec;
-use core::net::Ipv6Addr;
+use core::net::{Ipv4Addr, Ipv6Addr};
 
 use careof_base::Instant;
-use careof_wire::ipv6::is_unicast_routable;
 use careof_wire::mip6::{BindingId, Lifetime, SequenceNumber};
 
 use super::{HomeAgent, HomeRegistration};
@@ -14,7 +13,9 @@ use crate::{Change, NtpTime};
 /// One binding, in terms that outlive the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HomeRegistrationRecord {
-    /// Where the packets go.
+    /// The IPv4 home address, if that is bound, too.
+    pub ipv4_home_address: Option<Ipv4Addr>,
+    /// Where the packets go; IPv4-mapped where that is an IPv4 address.
     pub care_of: Ipv6Addr,
     /// Its name among several (RFC 5648).
     pub id: Option<BindingId>,
@@ -50,6 +51,7 @@ impl HomeAgent {
         let node = self.nodes.get(&home_address)?;
         let clock = self.config.clock.at(now);
         let bindings = self.bindings.of(home_address).iter().map(|binding| HomeRegistrationRecord {
+            ipv4_home_address: binding.ipv4_home_address,
             care_of: binding.care_of,
             id: binding.id,
             lifetime: binding.lifetime,
@@ -71,6 +73,7 @@ impl HomeAgent {
         self.outbox.called_at(now);
         let home_address = record.home_address;
         let Some(node) = self.nodes.get_mut(&home_address) else { return false };
+        let ipv4_home = node.ipv4_home_address;
         if let Some(saved) = record.latest {
             node.latest = Some(node.latest.map_or(saved, |latest| latest.later_of(saved)));
         }
@@ -83,13 +86,13 @@ impl HomeAgent {
             // At most what was granted, wherever the clock has gone meanwhile.
             let Some(left) = saved.expires.after(clock) else { continue };
             let expires = (now + left.min(saved.lifetime.duration())).min(end);
-            let leads_back = saved.care_of == self.config.address || self.nodes.contains_key(&saved.care_of);
             let is_full = self.bindings.len() >= self.config.max_bindings;
-            if expires <= now || is_full || leads_back || !is_unicast_routable(saved.care_of) {
+            if expires <= now || is_full || !self.can_be_care_of(saved.care_of) {
                 continue;
             }
             let registration = HomeRegistration {
                 home_address,
+                ipv4_home_address: saved.ipv4_home_address.filter(|saved| ipv4_home == Some(*saved)),
                 care_of: saved.care_of,
                 id: saved.id,
                 lifetime: saved.lifetime,

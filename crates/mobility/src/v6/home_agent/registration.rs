@@ -10,11 +10,12 @@ use careof_wire::ipv6::is_unicast_routable;
 use careof_wire::mip4::Identification;
 use careof_wire::mip6::{
     AcknowledgementFlags, BindingAcknowledgement, BindingId, BindingIdentifier, BindingStatus, BindingUpdate,
-    Lifetime, Message, MobileNodeIdentifier, MobilityOption, MobilityOptions, NtpTimestamp, PathReport,
-    ReceivedData, SequenceNumber, Spi, ToldPath, UpdateFlags,
+    Ipv4HomeAddress, Lifetime, Message, MobileNodeIdentifier, MobilityOption, MobilityOptions, NtpTimestamp,
+    PathReport, ReceivedData, SequenceNumber, Spi, ToldPath, UpdateFlags,
 };
 
 use super::bindings::HomeRegistration;
+use super::dual_stack::asked_for;
 use super::{HomeAgent, Pending};
 use crate::replay::ReplayGuard;
 use crate::v6::authentication::{self, ReplayProtection};
@@ -30,9 +31,9 @@ pub(super) const DELETED_FOR: Duration = Duration::from_secs(10);
 #[derive(Clone, Debug)]
 pub(super) struct Request {
     interface: InterfaceId,
-    addresses: Addresses,
-    home_address: Ipv6Addr,
-    care_of: Ipv6Addr,
+    pub(super) addresses: Addresses,
+    pub(super) home_address: Ipv6Addr,
+    pub(super) care_of: Ipv6Addr,
     sequence: SequenceNumber,
     lifetime: Lifetime,
     flags: UpdateFlags,
@@ -41,6 +42,7 @@ pub(super) struct Request {
     timestamp: Option<NtpTimestamp>,
     identifier: Option<MobileNodeIdentifier>,
     ids: Vec<BindingIdentifier>,
+    pub(super) ipv4_homes: Vec<Ipv4HomeAddress>,
     path: Option<ToldPath>,
     received: ReceivedData,
 }
@@ -53,10 +55,10 @@ struct Answer {
     sequence: SequenceNumber,
 }
 
-type Refusal = (DropReason, BindingStatus);
+pub(super) type Refusal = (DropReason, BindingStatus);
 
 impl Request {
-    fn has(&self, flag: UpdateFlags) -> bool {
+    pub(super) fn has(&self, flag: UpdateFlags) -> bool {
         self.flags.contains(flag)
     }
 
@@ -66,7 +68,7 @@ impl Request {
 
     /// Whether it is to end a binding (section 9.5.1).
     fn is_deregistration(&self) -> bool {
-        self.lifetime.is_zero() || self.care_of == self.home_address
+        self.lifetime.is_zero() || self.care_of == self.home_address && self.outer_source().is_none()
     }
 }
 
@@ -115,8 +117,10 @@ impl HomeAgent {
         update: &BindingUpdate,
     ) -> Result<Request, DropReason> {
         let home_address = addresses.real_source();
-        let care_of = authentication::care_of_address(update, addresses.source);
-        if !is_unicast_routable(home_address) {
+        let care_of = authentication::home_care_of_address(update, addresses.source);
+        // Through IPv4 the home address is the source (RFC 5555 section 4.4.2).
+        let is_ipv4 = addresses.ipv4_tunnel().is_some();
+        if !is_unicast_routable(home_address) || is_ipv4 && addresses.source != home_address {
             return Err(DropReason::PoorlyFormed);
         }
         let request = Request {
@@ -131,6 +135,7 @@ impl HomeAgent {
             timestamp: update.options.replay_protection(),
             identifier: update.options.mobile_node_identifier().cloned(),
             ids: update.options.binding_identifiers().copied().collect(),
+            ipv4_homes: asked_for(update.options.ipv4_home_addresses()),
             path: update.options.told_path(),
             received: update.options.received_data(),
         };
@@ -163,7 +168,8 @@ impl HomeAgent {
 
     /// Anybody can send a wrong authenticator in anybody's name, so there is a ration of answers.
     fn tell_unauthentic(&mut self, now: Instant, request: &Request) {
-        if self.answers.allows(now, request.addresses.source) {
+        let source = request.addresses.tunnel.map_or(request.addresses.source, |tunnel| tunnel.entry);
+        if self.answers.allows(now, source) {
             let answer = request.answer(BindingStatus::AuthenticationFailed, Lifetime::ZERO);
             self.acknowledge(request, answer);
         } else {
@@ -242,7 +248,7 @@ impl HomeAgent {
         let outcome = match self.check_wishes(&request, update) {
             Ok(()) if request.is_deregistration() => self.deregister(now, &request).map(Some),
             // Without its home address in an option it would be at home (section 10.3.1).
-            Ok(()) if request.addresses.home_address.is_none() => {
+            Ok(()) if request.addresses.home_address.is_none() && request.outer_source().is_none() => {
                 self.outbox.drop(DropReason::PoorlyFormed, source);
                 return None;
             }
@@ -264,8 +270,10 @@ impl HomeAgent {
         if !self.nodes.get(&request.home_address).is_some_and(|node| node.permitted) {
             return Err((DropReason::NotOffered, BindingStatus::AdministrativelyProhibited));
         }
-        let is_malformed =
-            |id: &BindingIdentifier| id.id.is_reserved() || matches!(id.care_of_address, Some(IpAddr::V4(_)));
+        Self::check_encapsulation(request)?;
+        let has_ipv4 = self.config.ipv4_address.is_some();
+        let is_ipv4 = |id: &BindingIdentifier| matches!(id.care_of_address, Some(IpAddr::V4(_)));
+        let is_malformed = |id: &BindingIdentifier| id.id.is_reserved() || !has_ipv4 && is_ipv4(id);
         if update.options.has_malformed_binding_identifier() || request.ids.iter().any(is_malformed) {
             return Err((DropReason::PoorlyFormed, BindingStatus::McoaMalformed));
         }
@@ -287,9 +295,8 @@ impl HomeAgent {
         if self.granted(now, request).is_none() {
             return Err((DropReason::NotHomeSubnet, BindingStatus::NotHomeSubnet));
         }
-        // A tunnel to ourselves, or to a home address, whose packets are tunnelled in turn, would never end.
-        let leads_back = care_of == self.config.address || self.nodes.contains_key(&care_of);
-        if !is_unicast_routable(care_of) || leads_back {
+        self.check_network(request)?;
+        if !self.can_be_care_of(care_of) {
             return Err((DropReason::PoorlyFormed, BindingStatus::InvalidCareOfAddress));
         }
         let existing = self.bindings.of(home_address);
@@ -408,6 +415,7 @@ impl HomeAgent {
         let report = self.news(request, id);
         let registration = HomeRegistration {
             home_address,
+            ipv4_home_address: self.ipv4_home_to_bind(request),
             care_of,
             id,
             lifetime,
@@ -459,7 +467,7 @@ impl HomeAgent {
 
     /// What is under way from a care-of address that the mobile node leaves is still welcome.
     fn leave(&mut self, now: Instant, home_address: Ipv6Addr, care_of: Ipv6Addr) {
-        let tunnel = Tunnel { entry: self.config.address, exit: care_of };
+        let tunnel = self.tunnel_to(care_of);
         self.left.add(now, home_address, (care_of, tunnel), self.config.late_reverse_tunnel);
     }
 
@@ -505,6 +513,12 @@ impl HomeAgent {
         if let Some(timestamp) = request.timestamp {
             options.push(MobilityOption::ReplayProtection(timestamp));
         }
+        // RFC 5648 section 8.2: in front of the Binding Identifier options.
+        if status.is_accepted() && !lifetime.is_zero() {
+            self.ipv4_answers(request)
+                .map(MobilityOption::Ipv4AddressAcknowledgement)
+                .for_each(|o| options.push(o));
+        }
         for identifier in &request.ids {
             options.push(MobilityOption::BindingIdentifier(BindingIdentifier::new(identifier.id)));
         }
@@ -513,12 +527,10 @@ impl HomeAgent {
         {
             options.push(MobilityOption::BindingRefreshAdvice(advice));
         }
-        let own = self.config.address;
-        let way = Addresses::new(own, request.addresses.source);
-        let way = match request.addresses.home_address {
-            Some(home_address) => way.with_type_2_routing(home_address),
-            None => way,
-        };
+        if let Some(nat) = request.nat_detection() {
+            options.push(nat);
+        }
+        let way = self.way_back(request);
         let flags = AcknowledgementFlags::default();
         let message = Message::BindingAcknowledgement(BindingAcknowledgement {
             status,
@@ -539,8 +551,21 @@ impl HomeAgent {
         (event.lifetime, event.sequence) = (lifetime, sequence);
         self.outbox.event(Event::Registration(event));
         // The way to a home address may still lead into a tunnel; one that sends from home is on the link.
-        let at_home = request.addresses.source == request.home_address;
+        let at_home = request.addresses.source == request.home_address && way.tunnel.is_none();
         self.outbox.mobility(at_home.then_some(request.interface), way, bytes);
+    }
+
+    /// How the acknowledgement of an update travels: as the update did.
+    fn way_back(&self, request: &Request) -> Addresses {
+        let Addresses { source, home_address, udp_port, .. } = request.addresses;
+        let way = Addresses::new(self.config.address, source);
+        if let Some((there, here)) = request.addresses.ipv4_tunnel() {
+            return Addresses { udp_port, ..way.through(Tunnel::through_ipv4(here, there)) };
+        }
+        match home_address {
+            Some(home_address) => way.with_type_2_routing(home_address),
+            None => way,
+        }
     }
 
     /// When the mobile node should renew a binding of this `lifetime`, if it is advised.

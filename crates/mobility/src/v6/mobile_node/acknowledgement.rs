@@ -28,7 +28,22 @@ impl MobileNode {
         match self.match_acknowledgement(addresses, bytes, acknowledgement) {
             Ok((slot, sent)) => {
                 let status = outcome(acknowledgement);
-                if status.is_accepted() {
+                let finds_nat = acknowledgement.options.nat_detection().is_some_and(|nat| nat.requires_udp());
+                if finds_nat {
+                    self.outbox.drop(DropReason::NatOnPath, addresses.source);
+                }
+                let registers =
+                    self.pending(slot).is_some_and(|pending| pending.purpose == Purpose::Register);
+                if status.is_accepted() && finds_nat && registers {
+                    // What the home agent would send there from now on nobody could read.
+                    self.refused_with(
+                        now,
+                        slot,
+                        sent,
+                        acknowledgement,
+                        BindingStatus::AdministrativelyProhibited,
+                    );
+                } else if status.is_accepted() {
                     self.accepted(now, slot, sent, acknowledgement, status);
                 } else {
                     self.refused_with(now, slot, sent, acknowledgement, status);
@@ -51,7 +66,7 @@ impl MobileNode {
             // Sent to the care-of address with a routing header, or at home without (section 9.5.4).
             let is_way_back = match pending.attachment {
                 Attachment::Home => addresses.type_2_routing.is_none(),
-                Attachment::Away { .. } => addresses.type_2_routing == Some(home_address),
+                Attachment::Away { care_of } => self.is_way_back(care_of, &addresses),
             };
             if pending.peer != Some(addresses.source) || !is_way_back {
                 return None;
@@ -117,6 +132,7 @@ impl MobileNode {
             Purpose::Farewell => self.forget_bindings(),
             Purpose::Register => {
                 self.home_agents.works();
+                self.take_ipv4_answer(&pending, acknowledgement);
                 if status == BindingStatus::AcceptedPrefixDiscoveryNecessary {
                     self.solicit_prefixes(now);
                 }
@@ -212,6 +228,7 @@ impl MobileNode {
     /// All bindings are gone.
     pub(super) fn forget_bindings(&mut self) {
         (0..self.interfaces.len()).for_each(|index| self.forget_binding(index, Change::Removed));
+        self.forget_ipv4_home();
     }
 
     pub(super) fn forget_binding(&mut self, index: usize, change: Change) {

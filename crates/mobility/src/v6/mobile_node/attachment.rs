@@ -10,6 +10,7 @@ use careof_wire::ipv6::is_unicast_routable;
 use super::config::InterfaceConfig;
 use super::registration::Pending;
 use crate::PathProperties;
+use crate::v6::dual_stack::is_ipv4_care_of;
 use crate::v6::{InterfaceAddress, Prefix};
 
 /// Routers, prefixes of each, and addresses remembered on one link. There are hardly ever more than two; the bound is for liars.
@@ -77,6 +78,8 @@ pub(super) struct Interface {
     is_routed: bool,
     /// The newest last.
     addresses: Vec<Address>,
+    /// An IPv6 address by which nobody answers, while there is one of IPv4.
+    silent: Option<Ipv6Addr>,
     pub(super) held: Option<Held>,
     pub(super) pending: Option<Pending>,
     /// The last update that was sent to register it, [`super::registration::Sent::ordinal`].
@@ -103,6 +106,7 @@ impl Interface {
             routers: Vec::new(),
             is_routed: false,
             addresses: Vec::new(),
+            silent: None,
             held: None,
             pending: None,
             last_sent: 0,
@@ -136,12 +140,13 @@ impl Interface {
     pub(super) fn link_lost(&mut self) {
         self.routers.clear();
         self.is_routed = false;
+        self.silent = None;
     }
 
     /// Takes in an address; false when there is no room for it, or it can be no care-of address.
     pub(super) fn address_added(&mut self, now: Instant, added: InterfaceAddress) -> bool {
         let InterfaceAddress { address, prefix, valid_for } = added;
-        if !is_unicast_routable(address) {
+        if !is_unicast_routable(address) && !is_ipv4_care_of(address) {
             return false;
         }
         let expires = valid_for.map_or(Instant::MAX, |span| now + span);
@@ -158,6 +163,16 @@ impl Interface {
 
     pub(super) fn address_removed(&mut self, address: Ipv6Addr) {
         self.addresses.retain(|known| known.address != address);
+        self.silent = self.silent.filter(|silent| *silent != address);
+    }
+
+    /// Nobody answers by this care-of address of IPv6; whether there is one of IPv4 to use instead from now on (RFC 5555 section 4.4.1).
+    pub(super) fn is_silent(&mut self, now: Instant, care_of: Ipv6Addr) -> bool {
+        let has_ipv4 = self.addresses.iter().any(|known| is_ipv4(known) && lasts(now, known));
+        if has_ipv4 && care_of.to_ipv4_mapped().is_none() {
+            self.silent = Some(care_of);
+        }
+        self.silent == Some(care_of)
     }
 
     /// Where a registration would be made now; `None` when there is nothing to register with.
@@ -176,10 +191,15 @@ impl Interface {
             return Some(Attachment::Home);
         }
         let usable = |known: &&Address| {
-            let is_there = !self.is_routed || self.advertises(known.prefix);
-            let lasts = known.expires == Instant::MAX || known.expires > now + LEAST_VALIDITY;
-            is_there && lasts && known.address != home_address
+            let is_there = is_ipv4(known) || !self.is_routed || self.advertises(known.prefix);
+            is_there && lasts(now, known) && known.address != home_address
         };
+        let has_ipv4 = self.addresses.iter().any(|known| is_ipv4(known) && usable(&known));
+        let is_silent = |known: &Address| has_ipv4 && self.silent == Some(known.address);
+        let usable = |known: &&Address| usable(known) && !is_silent(known);
+        // IPv6 is preferred (RFC 5555 section 4.4.1).
+        let has_ipv6 = self.addresses.iter().any(|known| !is_ipv4(known) && usable(&known));
+        let usable = |known: &&Address| usable(known) && !(has_ipv6 && is_ipv4(known));
         let current = self.pending.as_ref().map(|pending| pending.attachment);
         let current = current.or(self.held.map(|held| held.attachment)).and_then(Attachment::care_of);
         let kept = self.addresses.iter().find(|known| !eager && Some(known.address) == current);
@@ -216,6 +236,14 @@ impl Interface {
         let router = self.routers.iter().find(advertises).or(self.routers.first());
         router.map(|router| router.address)
     }
+}
+
+fn is_ipv4(known: &Address) -> bool {
+    known.address.to_ipv4_mapped().is_some()
+}
+
+fn lasts(now: Instant, known: &Address) -> bool {
+    known.expires == Instant::MAX || known.expires > now + LEAST_VALIDITY
 }
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
 //! What a mobile node is configured with.
 
 use alloc::vec::Vec;
-use core::net::Ipv6Addr;
+use core::net::{Ipv4Addr, Ipv6Addr};
 use core::time::Duration;
 
 use careof_wire::mip6::{Lifetime, MobileNodeIdentifier};
 
-use crate::v6::home_agent::check_routable;
+use crate::v6::home_agent::{check_ipv4, check_routable};
 use crate::v6::{Prefix, SecurityAssociation};
 use crate::{ConfigError, InterfaceId, PathProperties, Selection, WallClock};
 
@@ -105,6 +105,12 @@ pub struct MobileNodeConfig {
     pub home_prefix: Prefix,
     /// The home agent; `None`: found by asking the home network (RFC 6275 section 11.4.1).
     pub home_agent: Option<Ipv6Addr>,
+    /// The IPv4 address of that home agent, by which it is reached where there is no IPv6 (RFC 5555). `None`: IPv4 addresses are no
+    /// care-of addresses.
+    pub home_agent_ipv4: Option<Ipv4Addr>,
+    /// The IPv4 home address that the home agent is asked to bind, too; unspecified: whichever it has for the node (RFC 5555 section
+    /// 3.1.1). `None`: none.
+    pub ipv4_home_address: Option<Ipv4Addr>,
     /// The security association with the home agents.
     pub security: SecurityAssociation,
     /// How the node calls itself (RFC 4283). RFC 4285 section 4 wants a network access identifier.
@@ -155,6 +161,8 @@ impl MobileNodeConfig {
             home_address,
             home_prefix,
             home_agent: Some(home_agent),
+            home_agent_ipv4: None,
+            ipv4_home_address: None,
             security,
             identifier: None,
             clock: WallClock::default(),
@@ -180,6 +188,20 @@ impl MobileNodeConfig {
         }
         if let Some(address) = self.home_agent {
             check_routable("the home agent's address", address)?;
+        }
+        if let Some(address) = self.home_agent_ipv4 {
+            check_ipv4("the home agent's IPv4 address", address)?;
+            // Which of several it belongs to nobody could tell.
+            if self.home_agent.is_none() {
+                return Err(ConfigError::Missing("home agent's address of IPv6 beside that of IPv4"));
+            }
+        }
+        if let Some(address) = self.ipv4_home_address.filter(|address| !address.is_unspecified()) {
+            check_ipv4("the IPv4 home address", address)?;
+            if self.home_agent_ipv4 == Some(address) {
+                let what = "the IPv4 address of home agent and mobile node";
+                return Err(ConfigError::DuplicateAddress { what, address: address.into() });
+            }
         }
         if self.interfaces.is_empty() {
             return Err(ConfigError::Missing("interface"));

@@ -40,8 +40,8 @@ const MAX_REPAIRS: u32 = 4;
 struct Place {
     goal: Goal,
     interface: Option<InterfaceId>,
-    /// The home agent, away from home.
-    home_agent: Option<Ipv6Addr>,
+    /// Away from home: the tunnel to the home agent.
+    tunnel: Option<Tunnel>,
     /// When the home registration or the care-of address ends.
     end: Instant,
 }
@@ -95,7 +95,7 @@ impl MobileNode {
     }
 
     fn place(&self, now: Instant) -> Place {
-        let nowhere = Place { goal: Goal::Wait, interface: None, home_agent: None, end: now };
+        let nowhere = Place { goal: Goal::Wait, interface: None, tunnel: None, end: now };
         let Some(active) = self.active else { return nowhere };
         let Some(interface) = self.interfaces.get(active).filter(|interface| interface.up) else {
             return nowhere;
@@ -103,15 +103,15 @@ impl MobileNode {
         let Some(held) = interface.held.filter(|_| !self.left) else { return nowhere };
         let id = Some(interface.config.id);
         match held.attachment {
-            Attachment::Home => {
-                Place { goal: Goal::Delete, interface: id, home_agent: None, end: Instant::MAX }
-            }
+            Attachment::Home => Place { goal: Goal::Delete, interface: id, tunnel: None, end: Instant::MAX },
             // An address that is gone is not to be told to anybody.
             attachment if self.attachment(now, active) != Some(attachment) => nowhere,
             Attachment::Away { care_of } => Place {
-                goal: Goal::Bind(care_of),
+                // A care-of address of IPv4 is none that a correspondent node could be told: what it knows is to end (RFC 5555 section
+                // 5.1).
+                goal: if care_of.to_ipv4_mapped().is_some() { Goal::Delete } else { Goal::Bind(care_of) },
                 interface: id,
-                home_agent: Some(held.home_agent),
+                tunnel: self.tunnel_from(care_of, held.home_agent),
                 end: held.expires.min(interface.end_of(care_of)).min(self.home_prefix_end),
             },
         }
@@ -252,13 +252,8 @@ impl MobileNode {
         let home_address = self.config.home_address;
         if let Some(cookie) = known.home.due_cookie(now, &mut self.random) {
             let way = Addresses::new(home_address, address);
-            let way = match (place.goal, place.home_agent) {
-                // Through the home agent (section 6.1.3).
-                (Goal::Bind(care_of), Some(home_agent)) => {
-                    way.through(Tunnel { entry: care_of, exit: home_agent })
-                }
-                _ => way,
-            };
+            // Away from home through the home agent (section 6.1.3).
+            let way = place.tunnel.map_or(way, |tunnel| way.through(tunnel));
             let options = MobilityOptions::new();
             self.transmit(place.interface, way, &Message::HomeTestInit(HomeTestInit { cookie, options }));
         }
@@ -291,7 +286,10 @@ impl MobileNode {
             Goal::Bind(care_of) => {
                 (Addresses::new(care_of, address).with_home_address(home_address), care_of)
             }
-            _ => (Addresses::new(home_address, address), home_address),
+            _ => {
+                let way = Addresses::new(home_address, address);
+                (place.tunnel.map_or(way, |tunnel| way.through(tunnel)), home_address)
+            }
         };
         let authorization =
             BindingAuthorization { key: &update.key, care_of_address, correspondent: address };
@@ -351,8 +349,9 @@ impl MobileNode {
     pub(super) fn handle_home_test(&mut self, now: Instant, addresses: Addresses, test: &HomeTest) {
         let place = self.place(now);
         let is_way = match place.goal {
-            Goal::Bind(_) => addresses.tunnel.is_some_and(|tunnel| Some(tunnel.entry) == place.home_agent),
-            Goal::Delete => addresses.tunnel.is_none(),
+            Goal::Bind(_) | Goal::Delete => {
+                addresses.tunnel.map(|tunnel| tunnel.entry) == place.tunnel.map(|tunnel| tunnel.exit)
+            }
             Goal::Wait => false,
         };
         let known = self.correspondents.of.get_mut(&addresses.source);

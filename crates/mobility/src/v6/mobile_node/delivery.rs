@@ -5,7 +5,7 @@ use core::net::Ipv6Addr;
 use super::MobileNode;
 use super::attachment::Attachment;
 use crate::InterfaceId;
-use crate::v6::{Addresses, Tunnel};
+use crate::v6::Addresses;
 
 /// How to send a packet from the home address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +15,8 @@ pub struct Delivery {
     /// What stands where in its headers: with a Home Address option straight to a correspondent node that knows the care-of
     /// address, otherwise in a tunnel to the home agent; at home neither.
     pub addresses: Addresses,
-    /// The router on that link; `None`: the destination, or that of the tunnel, is on the link, or no router is known.
+    /// The router of IPv6 on that link; `None`: the destination, or that of the tunnel, is on the link, no router is known, or the tunnel is
+    /// through IPv4.
     pub via: Option<Ipv6Addr>,
 }
 
@@ -39,9 +40,10 @@ impl MobileNode {
                 let addresses = if knows {
                     Addresses::new(care_of, destination).with_home_address(self.config.home_address)
                 } else {
-                    plain.through(Tunnel { entry: care_of, exit: held.home_agent })
+                    plain.through(self.tunnel_from(care_of, held.home_agent)?)
                 };
-                (addresses, interface.router(care_of))
+                let is_ipv4 = care_of.to_ipv4_mapped().is_some();
+                (addresses, interface.router(care_of).filter(|_| !is_ipv4))
             }
         };
         Some(Delivery { interface: interface.config.id, addresses, via })
@@ -53,6 +55,8 @@ impl MobileNode {
     pub fn accepts_tunnel_from(&self, tunnel_source: Ipv6Addr) -> bool {
         let asked = self.interfaces.iter().filter_map(|interface| interface.pending.as_ref()?.peer);
         let held = self.interfaces.iter().filter_map(|interface| Some(interface.held?.home_agent));
-        asked.chain(held).any(|home_agent| home_agent == tunnel_source)
+        let ipv4 = tunnel_source.to_ipv4_mapped();
+        let is_ours = ipv4.is_some() && ipv4 == self.config.home_agent_ipv4;
+        asked.chain(held).any(|home_agent| is_ours || home_agent == tunnel_source)
     }
 }

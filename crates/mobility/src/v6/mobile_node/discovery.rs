@@ -160,7 +160,10 @@ impl MobileNode {
         question.retransmission.sent(now);
         let way_out = self.slots().find_map(|slot| {
             let carrier = self.carrier(slot)?;
-            Some((carrier, self.attachment(now, carrier)?))
+            let attachment = self.attachment(now, carrier)?;
+            // Anycast addresses are of IPv6 (RFC 5555 section 2.1).
+            let is_ipv4 = attachment.care_of().is_some_and(|address| address.to_ipv4_mapped().is_some());
+            (!is_ipv4).then_some((carrier, attachment))
         });
         if let Some((carrier, attachment)) = way_out {
             let source = attachment.care_of().unwrap_or(self.config.home_address);
@@ -232,6 +235,8 @@ impl MobileNode {
         let active = self.active.and_then(|active| self.interfaces.get(active));
         let held = active.filter(|interface| interface.up).and_then(|interface| interface.held);
         let way = held.and_then(|held| Some((held.home_agent, held.attachment.care_of()?)));
+        // Through IPv4 nobody needs to ask (RFC 5555 section 2.2).
+        let way = way.filter(|(_, care_of)| care_of.to_ipv4_mapped().is_none());
         let Some((home_agent, care_of)) =
             way.filter(|_| question.retransmission.attempts < MAX_SOLICITATIONS)
         else {

@@ -1,5 +1,5 @@
-//! The mobile node (RFC 6275 sections 8.5 and 11), with several interfaces, the authentication of RFC 4285 and several care-of
-//! addresses (RFC 5648).
+//! The mobile node (RFC 6275 sections 8.5 and 11), with several interfaces, the authentication of RFC 4285, several care-of
+//! addresses (RFC 5648), and IPv4 home and care-of addresses (RFC 5555).
 //!
 //! Left out: IPsec (K is never set); forming addresses, finding routers and Duplicate Address Detection, which neighbor discovery does
 //! and tells of; home addresses that are learned or change; multicast group membership (section 11.3.4); several bindings in one
@@ -12,6 +12,7 @@ mod config;
 mod correspondents;
 mod delivery;
 mod discovery;
+mod dual_stack;
 mod path_report;
 mod registration;
 mod switching;
@@ -31,10 +32,12 @@ pub use config::{
     InterfaceConfig, MobileNodeConfig, MovementConfig, RetransmissionConfig, RouteOptimizationConfig,
 };
 pub use delivery::Delivery;
+pub use dual_stack::Ipv4Delivery;
 
 use attachment::{Attachment, Interface};
 use binding_update_list::Correspondents;
 use discovery::{HomeAgents, Questions};
+use dual_stack::Ipv4Home;
 use registration::{Pending, Purpose};
 use switching::{Handover, Retiring};
 
@@ -97,6 +100,7 @@ pub struct MobileNode {
     updates: UpdateRate,
     /// Under a security association with timestamps, or when the home agent has asked for them.
     timestamps: Option<IdentificationSource>,
+    ipv4_home: Ipv4Home,
     correspondents: Correspondents,
     new_correspondents: Used,
     questions: Questions,
@@ -145,6 +149,7 @@ impl MobileNode {
             updates_sent: 0,
             updates: UpdateRate::default(),
             timestamps: None,
+            ipv4_home: Ipv4Home::default(),
             correspondents: Correspondents::default(),
             new_correspondents: Used::default(),
             questions: Questions::default(),
@@ -391,6 +396,9 @@ impl MobileNode {
                 self.moved(now);
             }
             Input::AddressAdded { interface, address } => {
+                if !self.has_use_for(address.address) {
+                    return;
+                }
                 let added = self.interface_mut(interface).is_none_or(|i| i.address_added(now, address));
                 if !added {
                     self.outbox.drop(DropReason::TableFull, address.address);

@@ -1,6 +1,6 @@
 //! Binding Updates to the home agent: what they say, when they are sent, sent again and given up (RFC 6275 sections 11.7.1 and 11.8).
 
-use core::net::{IpAddr, Ipv6Addr};
+use core::net::Ipv6Addr;
 
 use careof_base::Instant;
 use careof_wire::mip4::Identification;
@@ -12,6 +12,7 @@ use careof_wire::mip6::{
 use super::MobileNode;
 use super::attachment::Attachment;
 use super::config::RetransmissionConfig;
+use super::dual_stack::SILENT_UPDATES;
 use crate::v6::update_rate::Retransmission;
 use crate::v6::{Addresses, Event, RegistrationEvent, RegistrationStep};
 
@@ -104,6 +105,8 @@ pub(super) struct Pending {
     pub(super) unanswered: u32,
     /// Updates sent after refusals whose cause was removed.
     pub(super) repairs: u32,
+    /// Whether the last update asked for an IPv4 home address.
+    pub(super) asks_ipv4_home: bool,
 }
 
 /// Updates for a release or a farewell: the binding ends by itself, too.
@@ -130,6 +133,7 @@ impl Pending {
             retransmission: Retransmission::begin(now, first, config.maximum),
             unanswered: 0,
             repairs: 0,
+            asks_ipv4_home: false,
         }
     }
 
@@ -300,16 +304,24 @@ impl MobileNode {
             options.push(MobilityOption::MobileNodeIdentifier(identifier.clone()));
         }
         options.push(match pending.id {
-            // It takes the place of the Alternate Care-of Address (RFC 5648 section 5.2).
+            // It takes the place of the Alternate Care-of Address (RFC 5648 section 5.2), and of that of IPv4 (section 8.1).
             Some(id) => {
-                let care_of_address = Some(IpAddr::V6(care_of));
+                let care_of_address = Some(care_of.to_canonical());
                 MobilityOption::BindingIdentifier(BindingIdentifier {
                     care_of_address,
                     ..BindingIdentifier::new(id)
                 })
             }
-            None => MobilityOption::AlternateCareOfAddress(care_of),
+            None => match care_of.to_ipv4_mapped() {
+                Some(care_of) => MobilityOption::Ipv4CareOfAddress(care_of),
+                None => MobilityOption::AlternateCareOfAddress(care_of),
+            },
         });
+        let ipv4_home = self.ipv4_home_option(home_agent, pending);
+        pending.asks_ipv4_home = ipv4_home.is_some();
+        if let Some(option) = ipv4_home {
+            options.push(option);
+        }
         if let Some(timestamp) = timestamp {
             options.push(MobilityOption::ReplayProtection(NtpTimestamp(timestamp.0)));
         }
@@ -325,9 +337,7 @@ impl MobileNode {
         let addresses = match pending.attachment {
             // The home address is the source (section 11.5.5).
             Attachment::Home => Addresses::new(home_address, home_agent),
-            Attachment::Away { care_of } => {
-                Addresses::new(care_of, home_agent).with_home_address(home_address)
-            }
+            Attachment::Away { care_of } => self.way_away(care_of, home_agent),
         };
         let authentication = self.config.security.authentication(care_of, home_address);
         let message = Message::BindingUpdate(update);
@@ -390,6 +400,13 @@ impl MobileNode {
                 true
             }
             Slot::Interface(index) => {
+                let care_of = pending.attachment.care_of().filter(|_| pending.unanswered >= SILENT_UPDATES);
+                let interface = self.interfaces.get_mut(index);
+                if let Some((care_of, interface)) = care_of.zip(interface)
+                    && interface.is_silent(now, care_of)
+                {
+                    return true;
+                }
                 let too_many = |most| pending.unanswered >= most;
                 self.config.retransmission.attempts.is_some_and(too_many)
                     && self.leave_silent(now, index, pending.attachment)

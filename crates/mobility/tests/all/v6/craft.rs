@@ -7,10 +7,15 @@ use careof_wire::mip6::{
     Algorithm, BindingAcknowledgement, BindingUpdate, Lifetime, Message, MobileHomeAuthentication,
     MobilityOption, MobilityOptions, NtpTimestamp, SequenceNumber, Spi, UpdateFlags,
 };
-use std::net::Ipv6Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 pub(crate) const HOME_IF: InterfaceId = InterfaceId(0);
 pub(crate) const HA: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 1);
+/// The home agent's IPv4 address, and the mobile node's.
+pub(crate) const HA_IPV4: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+pub(crate) const HOME_IPV4: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 7);
+/// The first number of a network that has only IPv4.
+pub(crate) const IPV4_ONLY: u16 = 1000;
 pub(crate) const HOME: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 7);
 pub(crate) const HOME_PREFIX: Prefix = prefix(1);
 pub(crate) const KEY: &[u8] = b"sixteen bytes ok";
@@ -18,12 +23,26 @@ pub(crate) const SPI: Spi = Spi(256);
 
 /// The prefix of network `number`; 1 is the home network.
 pub(crate) const fn prefix(number: u16) -> Prefix {
-    Prefix::new(Ipv6Addr::new(0x2001, 0xdb8, number, 0, 0, 0, 0, 0), 64)
+    match ipv4_care_of(number) {
+        Some(address) => Prefix::new(address.to_ipv6_mapped(), 96 + 24),
+        None => Prefix::new(Ipv6Addr::new(0x2001, 0xdb8, number, 0, 0, 0, 0, 0), 64),
+    }
 }
 
 /// The mobile node's address on network `number`.
 pub(crate) const fn care_of(number: u16) -> Ipv6Addr {
-    Ipv6Addr::new(0x2001, 0xdb8, number, 0, 0, 0, 0, 7)
+    match ipv4_care_of(number) {
+        Some(address) => address.to_ipv6_mapped(),
+        None => Ipv6Addr::new(0x2001, 0xdb8, number, 0, 0, 0, 0, 7),
+    }
+}
+
+/// The mobile node's address on a network that has only IPv4.
+pub(crate) const fn ipv4_care_of(number: u16) -> Option<Ipv4Addr> {
+    match number.checked_sub(IPV4_ONLY) {
+        Some(number) => Some(Ipv4Addr::new(198, 51, number as u8, 7)),
+        None => None,
+    }
 }
 
 pub(crate) fn clock() -> WallClock {
@@ -46,6 +65,8 @@ pub(crate) struct Update {
     pub(crate) care_of: Ipv6Addr,
     /// The source of the packet; the home address makes one without a Home Address option.
     pub(crate) source: Ipv6Addr,
+    /// The source of the header of IPv4 around it, and the port of the UDP header between, if there is one.
+    pub(crate) outer: Option<(Ipv4Addr, Option<u16>)>,
     pub(crate) home_address: Ipv6Addr,
     pub(crate) flags: UpdateFlags,
     pub(crate) stamp: Option<NtpTime>,
@@ -62,12 +83,23 @@ impl Update {
             units: 75,
             care_of,
             source: care_of,
+            outer: None,
             home_address: HOME,
             flags: UpdateFlags::ACKNOWLEDGE.with(UpdateFlags::HOME_REGISTRATION),
             stamp: None,
             options: vec![MobilityOption::AlternateCareOfAddress(care_of)],
             spi: SPI,
             key: KEY,
+        }
+    }
+
+    /// A registration of an IPv4 care-of address, as a mobile node sends it from there.
+    pub(crate) fn through_ipv4(sequence: u16, care_of: Ipv4Addr) -> Self {
+        Self {
+            source: HOME,
+            outer: Some((care_of, Some(40_000))),
+            options: vec![MobilityOption::Ipv4CareOfAddress(care_of)],
+            ..Self::new(sequence, care_of.to_ipv6_mapped())
         }
     }
 
@@ -92,6 +124,12 @@ impl Update {
         } else {
             addresses.with_home_address(self.home_address)
         };
+        let addresses = match self.outer {
+            Some((outer, udp_port)) => {
+                Addresses { udp_port, ..addresses.through(Tunnel::through_ipv4(outer, HA_IPV4)) }
+            }
+            None => addresses,
+        };
         let mut options: MobilityOptions = self.options.iter().cloned().collect();
         if let Some(stamp) = self.stamp {
             options.push(MobilityOption::ReplayProtection(NtpTimestamp(stamp.to_bits())));
@@ -106,12 +144,17 @@ impl Update {
             spi: self.spi,
             algorithm: Algorithm::HmacSha1,
             key: self.key,
-            care_of_address: self.care_of,
+            care_of_address: authenticated(self.care_of, self.home_address),
             home_address: self.home_address,
         };
         let (from, to) = (addresses.real_source(), addresses.real_destination());
         (addresses, message.emit_authenticated(from, to, &authentication).unwrap())
     }
+}
+
+/// The care-of address that the authenticator covers beside the message: in place of one of IPv4 the home address.
+fn authenticated(care_of: Ipv6Addr, home_address: Ipv6Addr) -> Ipv6Addr {
+    if care_of.to_ipv4_mapped().is_some() { home_address } else { care_of }
 }
 
 /// Makes the checksum of a changed message right, so that it is not what stops it.
@@ -208,7 +251,7 @@ pub(crate) fn acknowledgement(
                 spi: SPI,
                 algorithm: Algorithm::HmacSha1,
                 key: KEY,
-                care_of_address,
+                care_of_address: authenticated(care_of_address, addresses.real_destination()),
                 home_address: addresses.real_destination(),
             };
             assert!(authentication.verify(bytes), "an acknowledgement without its authenticator");

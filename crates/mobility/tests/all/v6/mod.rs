@@ -3,6 +3,7 @@
 mod attacks;
 mod correspondent;
 mod craft;
+mod dual_stack;
 mod home_agent;
 mod intruder;
 mod intruder_model;

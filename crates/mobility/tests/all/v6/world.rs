@@ -7,9 +7,9 @@ use careof_wire::icmpv6::Icmpv6Message;
 use careof_wire::ipv6::home_agents_anycast;
 use careof_wire::mip6::Message;
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::Ipv6Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
-use super::craft::{HA, HOME, HOME_IF, HOME_PREFIX, care_of, clock, config, prefix};
+use super::craft::{HA, HA_IPV4, HOME, HOME_IF, HOME_PREFIX, IPV4_ONLY, care_of, clock, config, prefix};
 use super::peer::{Answer, Peer};
 
 pub(crate) const WLAN: InterfaceId = InterfaceId(1);
@@ -76,6 +76,10 @@ pub(crate) struct World {
     pub(crate) rejected: usize,
     /// A home agent that is not there.
     pub(crate) home_is_dead: bool,
+    /// The address that a NAT puts in the place of those of IPv4 networks.
+    pub(crate) nat: Option<Ipv4Addr>,
+    /// A network that carries nothing.
+    pub(crate) broken: Option<u16>,
 }
 
 impl World {
@@ -104,6 +108,8 @@ impl World {
             data: Vec::new(),
             rejected: 0,
             home_is_dead: false,
+            nat: None,
+            broken: None,
         }
     }
 
@@ -117,7 +123,9 @@ impl World {
         self.networks.insert(interface, number);
         let router = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, number);
         self.tell(Input::LinkUp { interface });
-        self.tell(Input::RouterFound { interface, router, prefixes: &[prefix(number)] });
+        if number < IPV4_ONLY {
+            self.tell(Input::RouterFound { interface, router, prefixes: &[prefix(number)] });
+        }
         if number != AT_HOME {
             let (address, prefix) = (care_of(number), prefix(number));
             let address = InterfaceAddress { address, prefix, valid_for: None };
@@ -204,9 +212,9 @@ impl World {
             // Ingress filtering: what does not belong to the network does not leave it.
             let network = transmit.interface.and_then(|interface| self.networks.get(&interface).copied());
             let belongs = network.is_some_and(|network| prefix(network).contains(source));
-            if up && belongs {
+            if up && belongs && (self.broken.is_none() || network != self.broken) {
                 self.send(Packet {
-                    addresses: transmit.addresses,
+                    addresses: self.translated(transmit.addresses),
                     content: Content::Signalling(transmit.payload),
                     on_home_link: false,
                 });
@@ -242,6 +250,14 @@ impl World {
         }
     }
 
+    /// What a NAT makes of a packet from a network of IPv4.
+    fn translated(&self, addresses: Addresses) -> Addresses {
+        match (self.nat, addresses.ipv4_tunnel()) {
+            (Some(nat), Some((_, exit))) => addresses.through(Tunnel::through_ipv4(nat, exit)),
+            _ => addresses,
+        }
+    }
+
     fn send(&mut self, packet: Packet) {
         let chance = |p| Probability::new(p).unwrap();
         if self.random.chance(chance(self.faults.loss)) {
@@ -261,11 +277,18 @@ impl World {
         self.networks.iter().find(|(_, number)| on(**number)).map(|(interface, _)| *interface)
     }
 
-    fn arrive(&mut self, packet: Packet) {
+    fn arrive(&mut self, mut packet: Packet) {
+        if let (Some(nat), Some((entry, exit))) = (self.nat, packet.addresses.ipv4_tunnel())
+            && exit == nat
+            && let Some(number) = self.networks.values().find(|number| **number >= IPV4_ONLY)
+        {
+            let exit = care_of(*number).to_ipv4_mapped().unwrap();
+            packet.addresses = packet.addresses.through(Tunnel::through_ipv4(entry, exit));
+        }
         let addresses = packet.addresses;
         let destination = addresses.tunnel.map_or(addresses.destination, |tunnel| tunnel.exit);
         let anycast = home_agents_anycast(HOME_PREFIX.address(), HOME_PREFIX.length());
-        if destination == HA || destination == anycast {
+        if destination == HA || destination == HA_IPV4.to_ipv6_mapped() || destination == anycast {
             if !self.home_is_dead {
                 self.arrive_at_home_agent(packet);
             }
@@ -300,7 +323,7 @@ impl World {
 
     fn arrive_at_home_agent(&mut self, packet: Packet) {
         let addresses = packet.addresses;
-        if let Some(tunnel) = addresses.tunnel {
+        if let Some(tunnel) = addresses.tunnel.filter(|_| addresses.udp_port.is_none()) {
             if !self.home.accepts_reverse_tunnel(addresses.source, tunnel.entry) {
                 self.rejected += 1;
                 return;
