@@ -6,3 +6,4 @@ pub(crate) mod network;
 mod optimised;
 mod solicited;
 mod tunnelled;
+mod unreachable;
