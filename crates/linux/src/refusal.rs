@@ -2,7 +2,8 @@
 
 use careof_plan::{lay_out, refuse_what_no_world_can};
 use careof_scenario::{
-    Assist, AssistPlace, CareOf, Mobility, Protocol, QueuedFate, Routing, Scenario, Workload,
+    Assist, AssistPlace, CareOf, Mobility, MovementDetection, Protocol, QueuedFate, Routing, Scenario,
+    Workload,
 };
 
 use crate::error::WorldError;
@@ -38,6 +39,16 @@ pub(crate) fn refuse_what_linux_cannot(scenario: &Scenario) -> Result<(), WorldE
             key: "mobility.nodes".to_owned(),
             found: fleet.count.to_string(),
             remedy: "this world moves one mobile node: leave `nodes` out and name its access links, or use the simulator"
+                .to_owned(),
+        });
+    }
+    if let Some(mobility) = &scenario.mobility
+        && mobility.movement_detection == MovementDetection::UnreachableRouter
+    {
+        return Err(WorldError::Unsupported {
+            key: "mobility.movement_detection".to_owned(),
+            found: format!("\"{}\"", mobility.movement_detection),
+            remedy: "the devices of this world's links have no link-layer addresses, and the kernel probes no neighbours there: use the simulator; careof-agent has it on Ethernet"
                 .to_owned(),
         });
     }
@@ -192,6 +203,13 @@ mod tests {
             assert!(said.contains("assist.use") && said.contains(name), "{said}");
             assert!(said.contains("use the simulator"), "{said}");
         }
+    }
+
+    #[test]
+    fn unreachable_routers_need_links_with_link_layer_addresses() {
+        let more = ["mobility.protocol=mobile-ipv6", "mobility.movement_detection=unreachable-router"];
+        let said = refused("none", &more).unwrap();
+        assert!(said.contains("mobility.movement_detection") && said.contains("use the simulator"), "{said}");
     }
 
     #[test]

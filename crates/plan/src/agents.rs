@@ -394,6 +394,8 @@ fn movement(mobility: &Mobility) -> MovementConfig {
         MovementDetection::LinkTrigger => MovementConfig { link_layer: true, ..nothing },
         MovementDetection::MissedAdvertisements => MovementConfig { missed_advertisements, ..nothing },
         MovementDetection::Eager => MovementConfig { missed_advertisements, eager: true, ..nothing },
+        // Over IPv6 only, which is refused before.
+        MovementDetection::UnreachableRouter => nothing,
         MovementDetection::Lifetime => MovementConfig { lifetime: true, ..nothing },
         // A prefix tells agents of one link apart; that a link is gone shows when its agent's lifetime ends.
         MovementDetection::Prefix => MovementConfig { prefix: true, lifetime: true, ..nothing },

@@ -4,7 +4,9 @@ use core::net::{IpAddr, Ipv6Addr};
 
 use careof_base::RandomStream;
 use careof_mobility::v6::ReplayProtection;
-use careof_mobility::v6::neighbor_discovery::{AdvertisingConfig, HostConfig, modified_eui_64};
+use careof_mobility::v6::neighbor_discovery::{
+    AdvertisingConfig, DetectionConfig, HostConfig, modified_eui_64,
+};
 use careof_mobility::v6::{
     CorrespondentNodeConfig, HomeAgentConfig, InterfaceConfig, MobileNodeConfig, MovementConfig, Prefix,
     RouteOptimizationConfig, SecurityAssociation, ServedMobileNode,
@@ -12,8 +14,11 @@ use careof_mobility::v6::{
 use careof_mobility::{ConfigError, InterfaceId, PathProperties, Selection};
 use careof_scenario::{
     Algorithm, DuplicateAddressDetection, LinkId, Mobility, MovementDetection, Protocol, Role, Scenario,
+    Unreachability,
 };
-use careof_wire::icmpv6::{HomeAgentInformation, LinkLayerAddress, PrefixInformation, PrefixLifetime};
+use careof_wire::icmpv6::{
+    HomeAgentInformation, LinkLayerAddress, Milliseconds, PrefixInformation, PrefixLifetime,
+};
 use careof_wire::mip6::{self, Lifetime, MobileNodeIdentifier, Spi};
 
 use crate::agents::wall_clock;
@@ -51,6 +56,10 @@ pub struct NeighborPlan {
     pub host: Option<HostConfig>,
     /// How it advertises itself as a router.
     pub router: Option<AdvertisingConfig>,
+    /// Its own addresses on the link that the router answers for, beside its link-local one.
+    pub answers: Vec<Ipv6Addr>,
+    /// Whether its packets go to neighbors that are resolved and probed; otherwise neighbors are known for good.
+    pub resolves: bool,
 }
 
 fn is_ipv6(scenario: &Scenario) -> Option<&Mobility> {
@@ -127,6 +136,7 @@ pub fn ipv6_agent(
             config.movement = MovementConfig {
                 eager: detection == MovementDetection::Eager,
                 link_layer: detection == MovementDetection::LinkTrigger,
+                unreachable_router: detection == MovementDetection::UnreachableRouter,
             };
             if detection != MovementDetection::LinkTrigger {
                 // Where advertisements tell, the node goes where it hears a router.
@@ -189,23 +199,38 @@ pub fn neighbors(scenario: &Scenario, topology: &Topology, node: NodeId) -> Vec<
     let Some(mobility) = is_ipv6(scenario) else { return Vec::new() };
     let place = topology.place(node);
     let interfaces = place.interfaces.iter().enumerate();
+    let detects = mobility.movement_detection == MovementDetection::UnreachableRouter;
     let plan = |(n, interface): (usize, &Interface)| {
         let (interface_id, link) = (InterfaceId(n as u16), LinkId(interface.out.0 as usize / 2));
         let is_home = mobility.home == Some(link);
         if place.role == Role::Mobile {
             let host = Some(mobile_host(mobility, interface.address));
-            return Some(NeighborPlan { interface: interface_id, link, host, router: None });
+            return Some(NeighborPlan {
+                interface: interface_id,
+                link,
+                host,
+                router: None,
+                answers: Vec::new(),
+                resolves: detects,
+            });
         }
         if topology.homes.index(interface.peer).is_none() || interface.out != down_of(link) {
             return None;
         }
-        let host = is_home.then(|| HostConfig {
-            is_router: true,
-            autoconfigure: false,
-            ..HostConfig::new(hardware(interface.address))
+        let host = (is_home || detects).then(|| {
+            let config = HostConfig {
+                is_router: true,
+                autoconfigure: false,
+                ..HostConfig::new(hardware(interface.address))
+            };
+            // Its addresses are the plan's.
+            let detection = DetectionConfig { transmits: 0, ..config.detection };
+            if is_home { config } else { HostConfig { detection, ..config } }
         });
+        let own = address(topology, interface.address);
+        let answers = if detects { vec![own] } else { Vec::new() };
         let router = Some(access_router(topology, mobility, interface.address, is_home));
-        Some(NeighborPlan { interface: interface_id, link, host, router })
+        Some(NeighborPlan { interface: interface_id, link, host, router, answers, resolves: false })
     };
     let mut plans: Vec<NeighborPlan> = interfaces.filter_map(plan).collect();
     let fleet = mobility.fleet.as_ref();
@@ -214,6 +239,8 @@ pub fn neighbors(scenario: &Scenario, topology: &Topology, node: NodeId) -> Vec<
         link: fleet.radio,
         host: None,
         router: Some(access_router(topology, mobility, cell.address, false)),
+        answers: Vec::new(),
+        resolves: false,
     }));
     plans
 }
@@ -226,8 +253,12 @@ fn mobile_host(mobility: &Mobility, own: Locator) -> HostConfig {
         DuplicateAddressDetection::None => config.detection.transmits = 0,
     }
     // What the link layer tells needs no second opinion.
-    let by_advertisements = mobility.movement_detection != MovementDetection::LinkTrigger;
+    let by_advertisements = matches!(
+        mobility.movement_detection,
+        MovementDetection::MissedAdvertisements | MovementDetection::Eager
+    );
     config.missing_advertisements = by_advertisements.then(|| mobility.discovery.missed.into());
+    config.delay_first_probe = mobility.discovery.unreachability.delay_first_probe;
     config
 }
 
@@ -252,6 +283,13 @@ fn access_router(
         preferred_lifetime: FOREVER,
         prefix: if is_home { own } else { Prefix::new(own, Ipv6Plan::PREFIX_LEN).address() },
     }];
+    if mobility.movement_detection == MovementDetection::UnreachableRouter {
+        let Unreachability { router_lifetime, reachable_time, retrans_timer, .. } = discovery.unreachability;
+        // The scenario holds it to 9000 s.
+        config.lifetime_secs = u16::try_from(router_lifetime.as_secs()).unwrap_or(u16::MAX);
+        config.reachable_time = Milliseconds::from_duration(reachable_time);
+        config.retrans_timer = Milliseconds::from_duration(retrans_timer);
+    }
     config.is_home_agent = is_home;
     config.home_agent_information = None::<HomeAgentInformation>;
     config
@@ -315,6 +353,7 @@ mod tests {
             &[][..],
             &["mobility.home=wifi"],
             &["mobility.route_optimization=true", "mobility.lifetime=infinity"],
+            &["mobility.movement_detection=unreachable-router", "mobility.discovery.router_lifetime=9 s"],
         ] {
             let (scenario, topology) = scenario(more);
             let mut agents = 0;
@@ -339,7 +378,8 @@ mod tests {
                 }
                 agents += 1;
             }
-            assert_eq!(agents, if more.len() == 2 { 3 } else { 2 });
+            let optimises = more.iter().any(|key| key.contains("route_optimization"));
+            assert_eq!(agents, if optimises { 3 } else { 2 });
         }
     }
 }

@@ -67,6 +67,16 @@ pub fn refuse_what_no_world_can(scenario: &Scenario) -> Result<(), Unsupported> 
                 remedy: "no agent advertises where care-of addresses are co-located; use \"link-trigger\", or care_of = \"foreign-agent\"".to_owned(),
             });
         }
+        if mobility.movement_detection == MovementDetection::UnreachableRouter
+            && mobility.protocol == Protocol::MobileIpv4
+        {
+            return Err(Unsupported {
+                key: "mobility.movement_detection".to_owned(),
+                found: format!("\"{}\"", mobility.movement_detection),
+                remedy: "neighbor unreachability detection is IPv6's; write protocol = \"mobile-ipv6\""
+                    .to_owned(),
+            });
+        }
         let regular = mobility.policy.iter().position(|rule| rule.method == Routing::RegularIp);
         if let (Some(rule), CareOf::ForeignAgent) = (regular, mobility.care_of) {
             return Err(Unsupported {
@@ -151,7 +161,7 @@ fn refuse_what_ipv6_has_not(scenario: &Scenario) -> Result<(), Unsupported> {
         return Err(Unsupported {
             key: "mobility.movement_detection".to_owned(),
             found: format!("\"{}\"", mobility.movement_detection),
-            remedy: "these are algorithms of RFC 5944; over IPv6 there are \"link-trigger\", \"missed-advertisements\" and \"eager\""
+            remedy: "these are algorithms of RFC 5944; over IPv6 there are \"link-trigger\", \"missed-advertisements\", \"eager\" and \"unreachable-router\""
                 .to_owned(),
         });
     }

@@ -4,13 +4,20 @@ use careof_base::Duration;
 
 use crate::decode::{Field, Reader};
 use crate::error::Problems;
-use crate::model::{Discovery, MovementDetection, Protocol};
+use crate::model::{Discovery, MovementDetection, Protocol, Unreachability};
 use crate::reference::discovery::DISCOVERY;
 use crate::units;
 
 /// The bounds of MaxRtrAdvInterval.
 const IPV6_LEAST: Duration = Duration::from_millis(70);
 const IPV6_MOST: Duration = Duration::from_secs(1800);
+
+/// The longest ReachableTime (RFC 4861 section 6.2.1), and as good for the other times.
+const LONGEST: Duration = Duration::from_secs(3600);
+/// RFC 4861 section 6.2.1.
+const LONGEST_LIFETIME: Duration = Duration::from_secs(9000);
+/// The keys of [`Unreachability`].
+const UNREACHABILITY: [&str; 4] = ["router_lifetime", "reachable_time", "retrans_timer", "delay_first_probe"];
 
 /// Reads both from the table of `mobility`, for this protocol, in which mobile nodes notice by `detection` that they moved.
 pub(crate) fn discovery(
@@ -83,7 +90,52 @@ fn table(
             .and_then(|field| field.duration(problems))
             .unwrap_or(default.response_delay),
         prefix,
+        unreachability: unreachability(reader, default.interval, detection, problems),
     }
+}
+
+fn unreachability(
+    reader: &Reader<'_>,
+    interval: Duration,
+    detection: MovementDetection,
+    problems: &mut Problems,
+) -> Unreachability {
+    if detection != MovementDetection::UnreachableRouter {
+        let reason = "it is a time of movement_detection = \"unreachable-router\"";
+        reader.refuse(&UNREACHABILITY, reason, problems);
+        return Unreachability::default();
+    }
+    let mut read = |key: &str, (least, most): (Duration, Duration), default: Duration| {
+        let Some(field) = reader.get(key) else { return default };
+        let Some(span) = field.positive_duration(problems) else { return default };
+        if !(least..=most).contains(&span) || !span.as_nanos().is_multiple_of(least_unit(key).as_nanos()) {
+            let unit = if key == "router_lifetime" { "seconds" } else { "milliseconds" };
+            let expected = format!(
+                "it must be {} to {}, in whole {unit}",
+                units::duration(least),
+                units::duration(most)
+            );
+            field.wrong(expected, None, problems);
+            return default;
+        }
+        span
+    };
+    let Unreachability { router_lifetime, reachable_time, retrans_timer, delay_first_probe } =
+        Unreachability::default();
+    let short = (Duration::from_millis(1), LONGEST);
+    // A router is one until it can have advertised itself again (RFC 4861 section 6.2.1).
+    let least_lifetime = Duration::from_secs(interval.as_secs() + u64::from(interval.subsec_nanos() > 0));
+    Unreachability {
+        router_lifetime: read("router_lifetime", (least_lifetime, LONGEST_LIFETIME), router_lifetime),
+        reachable_time: read("reachable_time", short, reachable_time),
+        retrans_timer: read("retrans_timer", short, retrans_timer),
+        delay_first_probe: read("delay_first_probe", short, delay_first_probe),
+    }
+}
+
+/// In what advertisements carry it, or the simulator counts it.
+fn least_unit(key: &str) -> Duration {
+    if key == "router_lifetime" { Duration::from_secs(1) } else { Duration::from_millis(1) }
 }
 
 fn least_interval(field: &Field<'_>, interval: Duration, problems: &mut Problems) -> Option<Duration> {

@@ -10,7 +10,7 @@ use crate::mobility::MOST_EARLY_REQUESTS;
 use crate::model::{
     AssistException, ClientCheck, CopyNumber, Destination, Dhcp, Discovery, Flow, Handover, IpVersion,
     KnownRate, Link, LinkId, Medium, MobileNode, Mobility, Node, NodeId, Protocol, Scenario, Tcp, TraceFile,
-    Workload,
+    Unreachability, Workload,
 };
 use crate::resolve::{HOME_AGENT, MOBILE};
 
@@ -400,7 +400,7 @@ fn rules_of_both(scenario: &Scenario, mobility: &Mobility) -> Json {
 }
 
 fn discovery(discovery: &Discovery) -> Json {
-    object! {
+    let mut json = object! {
         "least_interval_ns": discovery.least_interval,
         "missed": u64::from(discovery.missed),
         "margin_permille": u64::from(discovery.margin_permille),
@@ -408,7 +408,21 @@ fn discovery(discovery: &Discovery) -> Json {
         "on_link_up": discovery.on_link_up,
         "response_delay_ns": discovery.response_delay,
         "prefix": discovery.prefix,
+    };
+    if let Json::Object(entries) = &mut json
+        && discovery.unreachability != Unreachability::default()
+    {
+        let Unreachability { router_lifetime, reachable_time, retrans_timer, delay_first_probe } =
+            discovery.unreachability;
+        let times = object! {
+            "router_lifetime_ns": router_lifetime,
+            "reachable_time_ns": reachable_time,
+            "retrans_timer_ns": retrans_timer,
+            "delay_first_probe_ns": delay_first_probe,
+        };
+        entries.push(("unreachability", times));
     }
+    json
 }
 
 fn address_acquisition(dhcp: &Dhcp) -> Json {

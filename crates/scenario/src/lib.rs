@@ -59,7 +59,8 @@ pub use model::{
     Dhcp, Discovery, DuplicateAddressDetection, Encapsulation, Fleet, Flow, Freeze, Handover, HandoverStyle,
     IpVersion, KernelProfile, KernelTcp, KnownRate, Link, LinkId, Medium, MediumId, MobileNode, Mobility,
     MovementDetection, Node, NodeId, Placed, PolicyRule, Programs, Protocol, QueuedFate, Replay, Role, Round,
-    Routing, RtoFastDecrease, RtoReset, Scenario, Split, StartDelay, Tcp, TcpCm, TraceFile, Workload,
+    Routing, RtoFastDecrease, RtoReset, Scenario, Split, StartDelay, Tcp, TcpCm, TraceFile, Unreachability,
+    Workload,
 };
 pub use prefix::Prefix;
 pub use presets::{Preset, preset, presets, presets_json};

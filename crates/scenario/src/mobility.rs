@@ -106,6 +106,13 @@ pub(crate) fn mobility<'a>(field: &Field<'a>, problems: &mut Problems) -> Option
             "with `nodes` each begins at a station of its own, away from home",
             problems,
         );
+        if let Some(field) = reader.get("movement_detection")
+            && movement_detection == MovementDetection::UnreachableRouter
+        {
+            let hint = "leave `movement_detection` out, or leave `nodes` out".to_owned();
+            let expected = "with `nodes` neighbors are known for good: no router is found to be unreachable";
+            field.wrong(expected, Some(hint), problems);
+        }
     }
     let care_of = care_of(&reader, protocol, nodes.is_some(), problems);
     let path_monitor = reader.get("path_monitor").and_then(|field| field.boolean(problems)).unwrap_or(false);

@@ -14,7 +14,7 @@ pub use assist::{
     AdvisedBy, Assist, AssistException, AssistPlace, Freeze, Placed, RtoFastDecrease, RtoReset, Split, TcpCm,
 };
 pub use dhcp::{ClientCheck, Dhcp, StartDelay};
-pub use discovery::Discovery;
+pub use discovery::{Discovery, Unreachability};
 
 /// Everything a run needs to know.
 ///
@@ -395,6 +395,9 @@ pub enum MovementDetection {
     Prefix,
     /// An agent is heard that was not heard before (eager cell switching): the node goes there at once.
     Eager,
+    /// Neighbor unreachability detection says that the default router is unreachable (RFC 4861 section 7.3, RFC 6275 section
+    /// 11.5.1); the link layer says nothing.
+    UnreachableRouter,
 }
 
 /// Authentication of registrations.

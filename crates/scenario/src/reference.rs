@@ -179,7 +179,12 @@ leave one in use that goes silent for another that is up and answers; one that w
             "`\"link-trigger\"`",
             "`\"link-trigger\"` (the link layer says so at once), `\"missed-advertisements\"` (three in a row), \
 `\"lifetime\"` (of the last advertisement), `\"prefix\"` (an advertisement of another prefix) or `\"eager\"` (the node goes \
-to every agent that it begins to hear; where cells overlap, before it has lost the old one).",
+to every agent that it begins to hear; where cells overlap, before it has lost the old one). Over IPv6, in the simulator, also \
+`\"unreachable-router\"`: the carrier of a link that goes stays, and the node leaves a default router that neighbor \
+unreachability detection finds gone (RFC 4861 section 7.3): no confirmation for `reachable_time`, a packet to send, none for \
+`delay_first_probe` after that, three probes without an answer. TCP confirms when its data is acknowledged for the first time or new \
+data arrives, through the router that sends it. Who sends nothing finds out nothing. Of the neighbors on its access links the mobile \
+node's are resolved and probed; all other nodes, and the mobile node with other detections, know theirs for good.",
         ),
         key(
             "algorithm",

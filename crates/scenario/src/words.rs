@@ -59,7 +59,7 @@ words!(ClientCheck: BeforeUse = "before-use", Background = "background", None = 
 words!(Routing: Triangle = "triangle", ReverseTunnel = "reverse-tunnel", RegularIp = "regular-ip");
 words!(Encapsulation: IpInIp = "ip-in-ip", Minimal = "minimal", Gre = "gre");
 words!(MovementDetection: LinkTrigger = "link-trigger", MissedAdvertisements = "missed-advertisements",
-    Lifetime = "lifetime", Prefix = "prefix", Eager = "eager");
+    Lifetime = "lifetime", Prefix = "prefix", Eager = "eager", UnreachableRouter = "unreachable-router");
 words!(Algorithm: HmacMd5 = "hmac-md5", HmacSha256 = "hmac-sha-256", HmacSha1 = "hmac-sha-1");
 words!(Replay: Timestamps = "timestamps", Nonces = "nonces");
 words!(KernelProfile: Modern = "modern", Legacy = "legacy");

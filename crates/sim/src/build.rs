@@ -89,6 +89,7 @@ impl Simulation {
             black_holes: careof_metrics::BlackHoles::new(),
             malformed_messages: 0,
             registration_requests: 0,
+            watches_neighbors: false,
             senders: None,
             relays: None,
             fleet: None,
@@ -270,6 +271,7 @@ impl Simulation {
             let id = NodeId(index as u16);
             let stream = self.stream(&format!("agent.{}", self.node(id).place.name));
             if let Some(host) = self.ipv6_host(id).map_err(refused)? {
+                self.watches_neighbors |= host.watches_neighbors();
                 self.node_mut(id).agent = Agent::Ipv6(Box::new(host));
                 self.add_assists(id)?;
                 self.node_mut(id).resolve_routes();

@@ -28,6 +28,10 @@ pub(crate) enum NodeDrop {
     LeftCell,
     /// Dropped from the old link's queue by the handover, as the scenario asks.
     Handover,
+    /// As many packets as may wait for the link-layer address of their next hop, and this was the oldest.
+    NeighborQueueFull,
+    /// Its next hop does not answer.
+    NeighborUnreachable,
     /// An assist holds the same bytes already.
     AssistHeldAlready,
     /// An assist has sent the same bytes on just now.
@@ -48,7 +52,7 @@ pub(crate) enum NodeDrop {
 
 impl NodeDrop {
     /// All causes in order.
-    pub(crate) const ALL: [Self; 19] = [
+    pub(crate) const ALL: [Self; 21] = [
         Self::TtlExpired,
         Self::NoRoute,
         Self::NoBinding,
@@ -60,6 +64,8 @@ impl NodeDrop {
         Self::Malformed,
         Self::LeftCell,
         Self::Handover,
+        Self::NeighborQueueFull,
+        Self::NeighborUnreachable,
         Self::AssistHeldAlready,
         Self::AssistOnItsWay,
         Self::AssistDeliveredAlready,
@@ -84,6 +90,8 @@ impl NodeDrop {
             Self::Malformed => "malformed",
             Self::LeftCell => "left-cell",
             Self::Handover => "handover",
+            Self::NeighborQueueFull => "neighbor-queue-full",
+            Self::NeighborUnreachable => "neighbor-unreachable",
             Self::AssistHeldAlready => "assist-held-already",
             Self::AssistOnItsWay => "assist-on-its-way",
             Self::AssistDeliveredAlready => "assist-delivered-already",

@@ -463,6 +463,20 @@ impl Simulation {
     /// A whole segment has reached an address of `node`.
     #[inline(always)]
     fn deliver_whole(&mut self, node: NodeId, interface: InterfaceIndex, packet: PacketRef) {
+        if self.watches_neighbors {
+            return self.deliver_watched(node, interface, packet);
+        }
+        self.deliver_to_connection(node, interface, packet);
+    }
+
+    /// The same, for those only who are to take it.
+    #[inline(always)]
+    pub(crate) fn deliver_to_connection(
+        &mut self,
+        node: NodeId,
+        interface: InterfaceIndex,
+        packet: PacketRef,
+    ) {
         if self.node(node).assist.is_some() {
             return self.deliver_assisted(node, interface, packet);
         }

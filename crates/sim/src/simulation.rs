@@ -224,6 +224,8 @@ pub struct Simulation {
     pub(crate) malformed_messages: u64,
     /// Registration requests the mobile node sent.
     pub(crate) registration_requests: u64,
+    /// Whether a node resolves its neighbors and watches whether they are there.
+    pub(crate) watches_neighbors: bool,
     /// Where senders are told of handovers: who tells them.
     pub(crate) senders: Option<Box<Senders>>,
     /// Where connections are split: what stands between their ends.

@@ -14,7 +14,7 @@ use careof_trace::Columns;
 
 use crate::agents::Agent;
 use crate::observer::Pcap;
-use crate::simulation::{OneWay, Simulation};
+use crate::simulation::{Node, OneWay, Simulation};
 
 impl Simulation {
     /// The events since the last call, in order of time. Empty without a trace.
@@ -116,7 +116,12 @@ impl Simulation {
         for (cause, count) in self.ledger.dropped_at_nodes() {
             *dropped.entry(cause.name().to_owned()).or_default() += count;
         }
-        let held: u64 = self.nodes.iter().map(|node| node.reassembly.held() + node.held_by_assist()).sum();
+        let held_for_neighbors = |node: &Node| match &node.agent {
+            Agent::Ipv6(host) => host.held_for_neighbors(),
+            _ => 0,
+        };
+        let held = |node: &Node| node.reassembly.held() + node.held_by_assist() + held_for_neighbors(node);
+        let held: u64 = self.nodes.iter().map(held).sum();
         let (mut queued, mut in_flight) = (0, 0);
         for (waiting, sent) in self.links.iter().map(|way| self.on_the_way(way)) {
             (queued, in_flight) = (queued + waiting, in_flight + sent);

@@ -255,7 +255,7 @@ pub const KINDS: &[KindSpec] = &[
         kind: EventKind::Arp,
         doc: "A home agent or mobile node decided about ARP: answer for the mobile node, stop doing so, or announce it \
               with a gratuitous ARP; a mobile node that asks for its address probes it (`probe`), announces it \
-              (`announcement`) or finds it in use (`conflict`).",
+              (`announcement`) or finds it in use (`conflict`); over IPv6 also that a neighbor does not answer (`unreachable`).",
         columns: &[C::Node, C::Link, C::Cause, C::Detail],
     },
     KindSpec {

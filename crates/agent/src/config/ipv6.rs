@@ -9,7 +9,7 @@ use careof_document::error::Problems;
 use careof_document::tree::Value;
 use careof_mobility::InterfaceId;
 use careof_mobility::v6::{
-    CorrespondentNodeConfig, HomeAgentConfig, InterfaceConfig, MobileNodeConfig, Prefix,
+    CorrespondentNodeConfig, HomeAgentConfig, InterfaceConfig, MobileNodeConfig, MovementConfig, Prefix,
     PrefixAdvertisementConfig, RetransmissionConfig, RouteOptimizationConfig, ServedMobileNode,
 };
 use careof_wire::mip6::{Lifetime, MobileNodeIdentifier};
@@ -235,6 +235,9 @@ pub(super) fn mobile(
     let report_paths = flag("report_paths").unwrap_or(true);
     let optimistic_detection = flag("optimistic_detection").unwrap_or(true);
     let selection = selection(reader, problems);
+    let detections = [("link-trigger", false), ("unreachable-router", true)];
+    let unreachable_router =
+        given(reader, "movement_detection", problems, |field, p| field.choice(&detections, &[], p));
     let assist = assist(reader, Place::MobileNode, problems);
     let keep_old = keep_old(reader, problems);
     let expected =
@@ -261,6 +264,10 @@ pub(super) fn mobile(
         retransmission: RetransmissionConfig {
             attempts: attempts.map_or(defaults.retransmission.attempts, |count| u32::try_from(count).ok()),
             ..defaults.retransmission
+        },
+        movement: MovementConfig {
+            unreachable_router: unreachable_router.unwrap_or(defaults.movement.unreachable_router),
+            ..defaults.movement
         },
         selection,
         keep_old,

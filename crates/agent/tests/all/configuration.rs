@@ -464,6 +464,10 @@ fn mistakes_of_ipv6() -> Vec<(String, &'static str)> {
         (mobile6("host = { tunnel_mtu = 1200 }"), "it must lie between 1280 and 65495 bytes"),
         (mobile6("selection = \"manual\"\nhold = \"1 s\""), "goes back to nothing by itself"),
         (
+            mobile6("movement_detection = \"missed-advertisements\""),
+            "known are \"link-trigger\" and \"unreachable-router\"",
+        ),
+        (
             format!("{}[[interface]]\nname = \"eth0\"\n", mobile6("")),
             "interface.1.name: found \"eth0\"; an interface of this name is there already",
         ),
@@ -492,6 +496,7 @@ fn a_small_file_of_ipv6_is_whole() {
     assert_eq!(setup.config.selection, Selection::Preferred { hold: Duration::from_secs(5) });
     assert_eq!(setup.config.keep_old, Some(Duration::from_secs(2)));
     assert_eq!((setup.config.route_optimization, setup.config.report_paths), (None, true));
+    assert!(setup.config.movement.link_layer && !setup.config.movement.unreachable_router);
     assert_eq!(configuration.store(), None);
 
     let Ipv6Setup::Correspondent(setup) = ipv6(&read(&correspondent(""))).clone() else { panic!() };
@@ -547,7 +552,7 @@ fn everything_can_be_said_over_ipv6() {
 
     let text = mobile6(
         "lifetime = \"40 s\"\nrenew_after = \"50 %\"\nattempts = 3\nroute_optimization = true\nkeep_old = \"until-down\"\n\
-         simultaneous_bindings = true\nreport_paths = false\nselection = \"manual\"\nidentifier = \"x@y\"\n\
+         simultaneous_bindings = true\nreport_paths = false\nselection = \"manual\"\nidentifier = \"x@y\"\nmovement_detection = \"unreachable-router\"\n\
          [[interface]]\nname = \"wlan0\"\nround_trip = \"700 ms\"\nrate = \"2 Mbit/s\"\nrate_up = \"64 kbit/s\"\n",
     );
     let text = text.replace("home_agent = \"2001:db8:1::1\"\n", "");
@@ -556,6 +561,7 @@ fn everything_can_be_said_over_ipv6() {
     assert_eq!((config.home_agent, config.keep_old, config.selection), (None, None, Selection::Manual));
     assert_eq!((config.lifetime.duration(), config.renew_after_percent), (Duration::from_secs(40), 50));
     assert_eq!(config.retransmission.attempts, Some(3));
+    assert!(config.movement.link_layer && config.movement.unreachable_router);
     assert!(config.route_optimization.is_some() && config.multiple_care_of && !config.report_paths);
     let names: Vec<_> = setup.devices.iter().map(|device| device.name.as_str()).collect();
     assert_eq!(names, ["wlan0", "eth0"]);

@@ -11,8 +11,8 @@ use netlink_sys::{Socket, SocketAddr};
 use nix::errno::Errno;
 
 use super::{
-    AssignedAddress, DATAGRAM, InterfaceState, IpVersion, Netlink, Route, address, errno_of, route,
-    split_message,
+    AssignedAddress, DATAGRAM, InterfaceState, IpVersion, Netlink, Route, address, errno_of, neighbour,
+    route, split_message,
 };
 use crate::error::Error;
 use crate::socket::attach_filter;
@@ -85,6 +85,14 @@ pub enum NetworkChange {
     RouteRemoved {
         /// The route.
         route: Route,
+    },
+    /// A neighbour does not answer: the kernel's probes, or its questions for a link-layer address, have all had none (NUD_FAILED). Only told
+    /// after [`NetlinkMonitor::listen_to_neighbours`].
+    NeighbourFailed {
+        /// The interface.
+        index: u32,
+        /// The neighbour's address.
+        address: IpAddr,
     },
     /// Changes were lost, since they came faster than they were read: read everything again.
     Overrun,
@@ -169,6 +177,21 @@ impl NetlinkMonitor {
         Ok(Self { socket, own, buffer: Vec::with_capacity(DATAGRAM), changes: VecDeque::new() })
     }
 
+    /// Begins to listen to what becomes of neighbours, too. Of it only those that do not answer are told
+    /// ([`NetworkChange::NeighbourFailed`]); the rest does not reach its buffer.
+    ///
+    /// # Errors
+    /// [`Error::System`] naming `setsockopt`.
+    pub fn listen_to_neighbours(&mut self) -> Result<(), Error> {
+        self.socket.add_membership(libc::RTNLGRP_NEIGH).map_err(|error| {
+            Error::system(
+                "listen for changes of neighbours",
+                "setsockopt(NETLINK_ADD_MEMBERSHIP)",
+                errno_of(&error),
+            )
+        })
+    }
+
     /// The next change; `None` when there is none now.
     ///
     /// # Errors
@@ -204,9 +227,9 @@ impl AsFd for NetlinkMonitor {
     }
 }
 
-/// The kernel's program that lets through what is told here: everything but routes, default routes, and removals from
-/// large tables by others than `own`. Jumps count instructions from the next one.
-fn filter(own: Option<u32>) -> [libc::sock_filter; 13] {
+/// The kernel's program that lets through what is told here: everything but routes and neighbours, default routes, removals from
+/// large tables by others than `own`, and neighbours that do not answer. Jumps count instructions from the next one.
+fn filter(own: Option<u32>) -> [libc::sock_filter; 17] {
     let statement = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
     let jump = |k: u32, jt: u8, jf: u8| libc::sock_filter {
         code: (libc::BPF_JMP | libc::BPF_JEQ) as u16,
@@ -221,19 +244,24 @@ fn filter(own: Option<u32>) -> [libc::sock_filter; 13] {
     [
         // 0: `nlmsg_type`.
         statement(load | libc::BPF_H, 4),
-        jump(kind(libc::RTM_NEWROUTE), 1, 0),
-        jump(kind(libc::RTM_DELROUTE), 2, 8),
-        // 3: a route that is new: `rtm_dst_len`.
+        jump(kind(libc::RTM_NEWROUTE), 3, 0),
+        jump(kind(libc::RTM_DELROUTE), 4, 0),
+        jump(kind(libc::RTM_NEWNEIGH), 9, 0),
+        jump(kind(libc::RTM_DELNEIGH), 11, 10),
+        // 5: a route that is new: `rtm_dst_len`.
         statement(load | libc::BPF_B, 17),
-        jump(0, 6, 7),
-        // 5: a route that is gone: `rtm_dst_len`, `rtm_table`, `nlmsg_pid`.
+        jump(0, 8, 9),
+        // 7: a route that is gone: `rtm_dst_len`, `rtm_table`, `nlmsg_pid`.
         statement(load | libc::BPF_B, 17),
-        jump(0, 4, 0),
+        jump(0, 6, 0),
         statement(load | libc::BPF_B, 20),
-        jump(if removed { LARGE_TABLE } else { u32::MAX }, 0, 3),
+        jump(if removed { LARGE_TABLE } else { u32::MAX }, 0, 5),
         statement(load | libc::BPF_W, 12),
-        jump(own.unwrap_or(0).to_be(), 1, 0),
-        // 11: let through, 12: drop.
+        jump(own.unwrap_or(0).to_be(), 3, 2),
+        // 13: a neighbour: `ndm_state`.
+        statement(load | libc::BPF_H, 24),
+        jump(u32::from(libc::NUD_FAILED.to_be()), 0, 1),
+        // 15: let through, 16: drop.
         statement(libc::BPF_RET | libc::BPF_K, u32::MAX),
         statement(libc::BPF_RET | libc::BPF_K, 0),
     ]
@@ -287,6 +315,10 @@ fn change(message: RouteNetlinkMessage, tells_removals: bool) -> Option<NetworkC
             }
             let is_told = tells_removals && route.table.is_some_and(|table| table > u8::MAX.into());
             is_told.then_some(NetworkChange::RouteRemoved { route })
+        }
+        RouteNetlinkMessage::NewNeighbour(message) => {
+            let neighbour = neighbour::read(&message).filter(|neighbour| neighbour.has_failed)?;
+            Some(NetworkChange::NeighbourFailed { index: message.header.ifindex, address: neighbour.address })
         }
         _ => None,
     }

@@ -23,6 +23,8 @@ pub struct Neighbour {
     pub link_address: Option<[u8; 6]>,
     /// Whether it was set, instead of learnt: such a one does not age.
     pub is_permanent: bool,
+    /// Whether it does not answer (NUD_FAILED).
+    pub has_failed: bool,
     /// Who set it (`NDA_PROTOCOL`), for telling one's own from others'; 0 unless somebody said so.
     pub maker: u8,
 }
@@ -228,7 +230,7 @@ fn proxy_message(index: u32, address: IpAddr) -> NeighbourMessage {
     message
 }
 
-fn read(message: &NeighbourMessage) -> Option<Neighbour> {
+pub(super) fn read(message: &NeighbourMessage) -> Option<Neighbour> {
     let find = |attribute: &NeighbourAttribute| match attribute {
         NeighbourAttribute::Destination(NeighbourAddress::Inet(address)) => Some(IpAddr::V4(*address)),
         NeighbourAttribute::Destination(NeighbourAddress::Inet6(address)) => Some(IpAddr::V6(*address)),
@@ -239,10 +241,11 @@ fn read(message: &NeighbourMessage) -> Option<Neighbour> {
         NeighbourAttribute::LinkLayerAddress(bytes) => bytes.as_slice().try_into().ok(),
         _ => None,
     });
+    let has_failed = message.header.state == NeighbourState::Failed;
     let is_permanent = message.header.state == NeighbourState::Permanent;
     let maker = message.attributes.iter().find_map(|attribute| match attribute {
         NeighbourAttribute::Protocol(maker) => Some(u8::from(*maker)),
         _ => None,
     });
-    Some(Neighbour { address, link_address, is_permanent, maker: maker.unwrap_or(0) })
+    Some(Neighbour { address, link_address, is_permanent, has_failed, maker: maker.unwrap_or(0) })
 }

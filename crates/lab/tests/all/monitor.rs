@@ -4,9 +4,10 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use crate::support::{LEFT, PATIENCE, RIGHT, realm_or_skip};
+use crate::support::veth::{connect, host, index_of};
+use crate::support::{LEFT, PATIENCE, RIGHT, realm_or_skip, socket};
 use careof_lab::{
-    Clock, Error, Host, InterfaceConfig, Netlink, NetlinkMonitor, NetworkChange, Route, Rule, Tun,
+    Clock, Error, Host, InterfaceConfig, Netlink, NetlinkMonitor, NetworkChange, Route, Rule, Tun, set_sysctl,
 };
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
@@ -300,4 +301,37 @@ fn a_route_that_is_put_takes_the_place_of_whatever_is_there_without_a_list_of_al
         assert_eq!(netlink.dumps(), 2, "of IPv4 and of IPv6");
         Ok(())
     });
+}
+
+#[test]
+fn a_neighbour_that_does_not_answer_is_told_to_who_asks_for_that_and_one_that_does_is_not() {
+    let Some(realm) = realm_or_skip() else { return };
+    let (left, right) = (host(realm, "left"), host(realm, "right"));
+    connect("wire", (&left, LEFT), (&right, RIGHT), 1500);
+    let (index, nobody) = (index_of(&left, "wire"), Ipv4Addr::new(10, 77, 0, 99));
+    let opened = left.run(|| {
+        set_sysctl("net.ipv4.neigh.wire.retrans_time_ms", "20")?;
+        let mut listens = NetlinkMonitor::open()?;
+        listens.listen_to_neighbours()?;
+        Ok::<_, Error>((listens, NetlinkMonitor::open()?))
+    });
+    let (mut listens, mut other) = opened.unwrap().unwrap();
+    socket(&left, LEFT, RIGHT).send(b"somebody").unwrap();
+    socket(&left, LEFT, nobody).send(b"nobody").unwrap();
+    let clock = Clock::start();
+    let failed = loop {
+        if let Some(NetworkChange::NeighbourFailed { index, address }) = listens.poll_change().unwrap() {
+            break (index, address);
+        }
+        assert!(clock.now().since_start() < PATIENCE, "it was not told");
+        std::thread::yield_now();
+    };
+    assert_eq!(failed, (index, nobody.into()));
+    let known = ask(&left, move |netlink| netlink.neighbours(index));
+    let has_failed =
+        |address: Ipv4Addr| known.iter().find(|one| one.address == address).map(|one| one.has_failed);
+    assert_eq!((has_failed(nobody), has_failed(RIGHT)), (Some(true), Some(false)), "{known:?}");
+    while let Some(change) = other.poll_change().unwrap() {
+        assert!(!matches!(change, NetworkChange::NeighbourFailed { .. }), "{change:?}");
+    }
 }

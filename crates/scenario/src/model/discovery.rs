@@ -21,6 +21,33 @@ pub struct Discovery {
     pub response_delay: Duration,
     /// Whether advertisements tell the prefix of their link.
     pub prefix: bool,
+    /// The times of neighbor unreachability detection.
+    pub unreachability: Unreachability,
+}
+
+/// The times by which a mobile node finds out that its default router is unreachable (RFC 4861 sections 6.2.1 and 10).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unreachability {
+    /// AdvDefaultLifetime: how long a router that is not heard again stays one, whole seconds.
+    pub router_lifetime: Duration,
+    /// AdvReachableTime: how long a confirmation counts, half as much more or less.
+    pub reachable_time: Duration,
+    /// AdvRetransTimer: the time between two probes.
+    pub retrans_timer: Duration,
+    /// DELAY_FIRST_PROBE_TIME: how long upper layers have for a confirmation before a router is probed.
+    pub delay_first_probe: Duration,
+}
+
+impl Default for Unreachability {
+    /// Those of RFC 4861.
+    fn default() -> Self {
+        Self {
+            router_lifetime: Duration::from_secs(1800),
+            reachable_time: Duration::from_secs(30),
+            retrans_timer: Duration::from_secs(1),
+            delay_first_probe: Duration::from_secs(5),
+        }
+    }
 }
 
 impl Discovery {
@@ -40,6 +67,7 @@ impl Discovery {
             on_link_up: true,
             response_delay: Duration::from_millis(100),
             prefix: true,
+            unreachability: Unreachability::default(),
         }
     }
 }

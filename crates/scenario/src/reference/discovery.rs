@@ -9,7 +9,8 @@ pub(crate) static DISCOVERY: Section = Section {
 times between `least_interval` and `advertisement_interval`; whoever hears no agent on a link asks for one. With \
 `movement_detection = \"missed-advertisements\"` or `\"eager\"` an agent is lost when `missed` of its advertisements in a row have \
 stayed away, by the interval observed between them, and `margin` more: regular advertisements need no margin, random ones may \
-be late.",
+be late. With `\"unreachable-router\"` it is unreachable by neighbor unreachability detection (RFC 4861 section 7.3), which the last four \
+keys are about.",
     keys: &[
         key(
             "least_interval",
@@ -60,11 +61,41 @@ be late.",
             "Whether an `advertisement_interval` below 1 s is meant: RFC 5944 calls one advertisement a second the reasonable \
 maximum.",
         ),
+        key(
+            "router_lifetime",
+            "duration",
+            "`\"1800 s\"`",
+            "How long a router stays one for who does not hear it again, at least `advertisement_interval`; whole seconds. By `\"unreachable-router\"` \
+only, as the next three; with the other detections it is three advertisement intervals.",
+        ),
+        key(
+            "reachable_time",
+            "duration",
+            "`\"30 s\"`",
+            "How long the mobile node takes its router for reachable after a confirmation, half as much more or less, drawn at random: \
+ReachableTime, which routers advertise.",
+        ),
+        key(
+            "retrans_timer",
+            "duration",
+            "`\"1 s\"`",
+            "The time between two probes, of which three are sent, and between two questions for a link-layer address: RetransTimer, \
+which routers advertise.",
+        ),
+        key(
+            "delay_first_probe",
+            "duration",
+            "`\"5 s\"`",
+            "How long TCP has to confirm, from the first packet sent to a router that is not known to be reachable any more, before the \
+router is probed: DELAY_FIRST_PROBE_TIME.",
+        ),
     ],
     elsewhere: &[
         ("interval", "write `advertisement_interval` in [mobility], or `least_interval`"),
         ("jitter", "write `least_interval`"),
         ("count", "write `missed`"),
         ("max_response_delay", "write `response_delay`"),
+        ("delay_first_probe_time", "write `delay_first_probe`"),
+        ("base_reachable_time", "write `reachable_time`"),
     ],
 };

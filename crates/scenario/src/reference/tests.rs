@@ -263,6 +263,16 @@ fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
             ],
         ),
         (
+            &discovery::DISCOVERY,
+            "mobility.protocol=mobile-ipv6\nmobility.movement_detection=unreachable-router\nmobility.discovery.",
+            vec![
+                ("router_lifetime", "router_lifetime=9 s"),
+                ("reachable_time", "reachable_time=9 s"),
+                ("retrans_timer", "retrans_timer=9 s"),
+                ("delay_first_probe", "delay_first_probe=9 s"),
+            ],
+        ),
+        (
             &dhcp::DHCP,
             "mobility.care_of=dhcp\nmobility.dhcp.",
             vec![

@@ -674,6 +674,30 @@ fn advertisements_closer_than_the_rfc_has_them_have_to_be_meant() {
 }
 
 #[test]
+fn times_of_unreachability_detection_are_of_that_detection_and_fit_their_fields() {
+    let said = overridden("mobility.discovery.reachable_time=9 s");
+    assert!(said.contains("it is a time of movement_detection = \"unreachable-router\""), "{said}");
+    let asked = |given: &str| {
+        let detection = "mobility.movement_detection=unreachable-router";
+        errors(GOOD, &[detection, &format!("mobility.discovery.{given}")]).to_string()
+    };
+    for (given, expected) in [
+        ("router_lifetime=500 ms", "it must be 1 s to 9000 s, in whole seconds"),
+        ("router_lifetime=1500 ms", "in whole seconds"),
+        ("reachable_time=2 h", "it must be 1 ms to 3600 s, in whole milliseconds"),
+        ("retrans_timer=1500 us", "in whole milliseconds"),
+        ("delay_first_probe=0 s", "it must be above zero"),
+        ("delay_first_probe_time=1 s", "hint: write `delay_first_probe`"),
+    ] {
+        let said = asked(given);
+        assert!(said.contains(expected), "{given}: {said}");
+    }
+    let many = ["mobility.movement_detection=unreachable-router", "mobility.nodes=2"];
+    let said = errors(GOOD, &many).to_string();
+    assert!(said.contains("with `nodes` neighbors are known for good"), "{said}");
+}
+
+#[test]
 fn parameters_of_dhcp_without_dhcp_or_beyond_its_fields_are_refused() {
     let said = overridden("mobility.dhcp.probes=2");
     assert!(

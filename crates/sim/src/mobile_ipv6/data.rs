@@ -35,7 +35,7 @@ impl Simulation {
         {
             return;
         }
-        self.transmit(node, InterfaceIndex(interface.0), packet);
+        self.send_to_next_hop(node, interface, packet);
     }
 
     /// What a mobile node's TCP knows of the MTU towards a peer; `None` if it is no mobile node of Mobile IPv6.

@@ -7,13 +7,14 @@ mod assists;
 mod data;
 mod errors;
 mod neighbors;
+mod next_hop;
 
 use core::net::Ipv6Addr;
 use std::collections::{BTreeMap, BTreeSet};
 
 use careof_base::{Instant, Randomness};
 use careof_metrics::MobilitySummary;
-use careof_mobility::v6::neighbor_discovery::{AdvertisingRouter, NeighborDiscovery};
+use careof_mobility::v6::neighbor_discovery::{AdvertisingRouter, Answering, NeighborDiscovery};
 use careof_mobility::v6::{
     Addresses, CorrespondentNode, DropReason, Event, HomeAgent, Input, MobileNode, RegistrationStep,
     Transmit, TransmitPayload, Tunnel,
@@ -34,6 +35,7 @@ use crate::simulation::Simulation;
 
 pub(crate) use errors::{is_unreachable, mtu_for_segment};
 use neighbors::Neighborhood;
+use next_hop::WaitingPackets;
 
 /// What runs of Mobile IPv6 on a node.
 pub(crate) struct Ipv6Host {
@@ -107,6 +109,16 @@ impl Ipv6Host {
         }
     }
 
+    /// Whether it resolves its neighbors and watches whether they are there.
+    pub(crate) fn watches_neighbors(&self) -> bool {
+        self.neighborhoods.iter().any(|neighborhood| neighborhood.resolves)
+    }
+
+    /// Packets that wait for the link-layer addresses of neighbors.
+    pub(crate) fn held_for_neighbors(&self) -> u64 {
+        self.neighborhoods.iter().map(|neighborhood| neighborhood.waiting.len() as u64).sum()
+    }
+
     pub(super) fn handle_input(&mut self, now: Instant, input: Input<'_>) {
         on_role!(&mut self.role, agent => agent.handle_input(now, input), ());
     }
@@ -163,7 +175,13 @@ impl Simulation {
                 // A station's cell is there, whoever is in it.
                 router.handle_link_up(now);
             }
-            neighborhoods.push(Neighborhood { interface, discovery, router });
+            for address in plan.answers {
+                if let Some(discovery) = &mut discovery {
+                    discovery.answer(address, Some(Answering::Own));
+                }
+            }
+            let (resolves, waiting) = (plan.resolves, WaitingPackets::default());
+            neighborhoods.push(Neighborhood { interface, discovery, router, resolves, waiting });
         }
         if matches!(role, Ipv6Role::None) && neighborhoods.is_empty() {
             return Ok(None);
@@ -201,6 +219,14 @@ impl Simulation {
     /// The link at an interface came up or went down.
     pub(crate) fn ipv6_link(&mut self, node: NodeId, interface: InterfaceId, up: bool) {
         let now = self.now;
+        let neighborhood = self.ipv6(node).and_then(|host| host.neighborhood(interface));
+        if neighborhood.is_some_and(|neighborhood| neighborhood.resolves) {
+            if !up {
+                // Its carrier stays: what a link carries no longer is for unreachability detection to find out.
+                return;
+            }
+            self.forget_neighbors(node, interface);
+        }
         self.tell_received_data(node);
         if let Some(host) = self.ipv6(node) {
             if let Some(neighborhood) = host.neighborhood(interface) {
@@ -294,7 +320,7 @@ impl Simulation {
             return;
         }
         match interface {
-            Some(interface) => self.transmit(node, InterfaceIndex(interface.0), packet),
+            Some(interface) => self.send_to_next_hop(node, interface, packet),
             None => self.route_on(node, packet),
         }
     }

@@ -12,6 +12,7 @@ use careof_wire::ipv6::{Extensions, is_link_local};
 use careof_wire::protocol;
 
 use super::Ipv6Role;
+use super::next_hop::WaitingPackets;
 use crate::header::{Header, IPV6_LEN};
 use crate::observer::Note;
 use crate::packet::{Body, OnLink, Packet, PacketRef};
@@ -25,6 +26,9 @@ pub(super) struct Neighborhood {
     pub(super) interface: InterfaceId,
     pub(super) discovery: Option<NeighborDiscovery>,
     pub(super) router: Option<AdvertisingRouter>,
+    /// Whether packets go to neighbors that are resolved and probed; otherwise neighbors are known for good.
+    pub(super) resolves: bool,
+    pub(super) waiting: WaitingPackets,
 }
 
 impl Neighborhood {
@@ -176,11 +180,15 @@ impl Simulation {
             DiscoveryEvent::DetectionDone { address, unique } => {
                 Input::DuplicateAddressDetection { interface, address: *address, unique: *unique }
             }
+            DiscoveryEvent::NeighborResolved { neighbor, .. } => {
+                return self.neighbor_resolved(node, interface, *neighbor);
+            }
+            DiscoveryEvent::NeighborUnreachable { neighbor } => {
+                return self.neighbor_unreachable(node, interface, *neighbor);
+            }
             // Of what else there is to know nothing changes what a simulated link does.
             DiscoveryEvent::AddressDeprecated { .. }
             | DiscoveryEvent::InterfaceDisabled
-            | DiscoveryEvent::NeighborResolved { .. }
-            | DiscoveryEvent::NeighborUnreachable { .. }
             | DiscoveryEvent::LinkMtu(_)
             | DiscoveryEvent::HopLimit(_) => return,
         };

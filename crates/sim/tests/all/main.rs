@@ -19,4 +19,5 @@ mod several_mobile_nodes;
 mod shortcuts;
 mod split;
 mod traces;
+mod unreachable_router;
 mod worlds;

@@ -146,6 +146,8 @@ pub(super) struct Ipv6Carrier {
     missing: Vec<IpAddr>,
     reading: Reading,
     questions: Questions,
+    /// Mobile node: routers that the kernel found unreachable.
+    unreachable_routers: u64,
     /// Times that changes of the network came faster than they were read.
     overruns: u64,
     /// Messages of the agent that could not be sent.
@@ -250,11 +252,13 @@ impl Ipv6Carrier {
             missing: Vec::new(),
             reading: Reading::default(),
             questions: Questions::default(),
+            unreachable_routers: 0,
             overruns: 0,
             unsent: 0,
             unreadable: 0,
             closed: false,
         };
+        carrier.watch_neighbours()?;
         carrier.install()?;
         carrier.restore(now)?;
         carrier.read_network(now)?;
@@ -514,6 +518,7 @@ impl Ipv6Carrier {
     fn take_changes(&mut self, now: Instant) -> Result<(), Error> {
         let mut changes = Vec::new();
         let (mut links, mut others, mut everything) = (false, false, false);
+        let mut failed = Vec::new();
         for _ in 0..CHANGES_A_TURN {
             let Some(change) = self.monitor.poll_change()? else { break };
             match &change {
@@ -540,6 +545,7 @@ impl Ipv6Carrier {
                     others = true;
                 }
                 NetworkChange::RouteRemoved { route } => self.host.note_removal(route),
+                NetworkChange::NeighbourFailed { index, address } => failed.push((*index, *address)),
                 _ => others = true,
             }
         }
@@ -555,10 +561,14 @@ impl Ipv6Carrier {
         if everything {
             self.host.doubt_everything();
             self.read_network(now)?;
+            self.look_for_failed_routers(now);
         } else if others || by_links {
             self.read_addresses(now);
         }
-        if by_links || everything || others {
+        if !failed.is_empty() {
+            self.neighbours_failed(now, &failed);
+        }
+        if by_links || everything || others || !failed.is_empty() {
             self.host.settle();
         }
         Ok(())

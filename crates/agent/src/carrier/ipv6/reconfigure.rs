@@ -41,7 +41,11 @@ impl Ipv6Carrier {
             }
         }
         self.agent = agent;
+        let watched = self.watches_neighbours();
         self.setup = setup;
+        if !watched {
+            self.watch_neighbours()?;
+        }
         if let Some(new) = assists {
             self.replace_assists(now, new);
         }

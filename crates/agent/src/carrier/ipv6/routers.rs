@@ -81,6 +81,11 @@ impl Routers {
         has_changed.then(|| RouterChange::Found { interface, router, prefixes: known.prefixes.clone() })
     }
 
+    /// A router does not answer. Once it is heard again it is new (RFC 4861 section 7.3.3).
+    pub(super) fn unreachable(&mut self, interface: InterfaceId, router: Ipv6Addr) -> Option<RouterChange> {
+        self.known.remove(&(interface, router)).map(|_| RouterChange::Lost { interface, router })
+    }
+
     /// All of them, as if they were new.
     pub(super) fn known(&self) -> Vec<RouterChange> {
         let found = self.known.iter().map(|(&(interface, router), known)| RouterChange::Found {
@@ -204,6 +209,21 @@ mod tests {
         assert_eq!(routers.expire(end), []);
         routers.heard(now, WLAN, router(1), &first);
         assert_eq!(routers.heard(now, WLAN, router(1), &advertisement(0, &[])), Some(lost));
+    }
+
+    #[test]
+    fn a_router_that_does_not_answer_is_lost_once_and_new_when_it_is_heard_again() {
+        let mut routers = Routers::default();
+        let now = Instant::from_secs(1);
+        let told = advertisement(1800, &[(network(2), 3600)]);
+        routers.heard(now, WLAN, router(1), &told);
+        assert_eq!(routers.unreachable(WLAN, router(2)), None, "it is no router");
+        assert_eq!(routers.unreachable(InterfaceId(2), router(1)), None, "it is one of another link");
+        let lost = RouterChange::Lost { interface: WLAN, router: router(1) };
+        assert_eq!(routers.unreachable(WLAN, router(1)), Some(lost));
+        assert_eq!(routers.unreachable(WLAN, router(1)), None);
+        let found = RouterChange::Found { interface: WLAN, router: router(1), prefixes: vec![network(2)] };
+        assert_eq!(routers.heard(now, WLAN, router(1), &told), Some(found));
     }
 
     #[test]

@@ -314,6 +314,7 @@ impl Ipv6Carrier {
         add("advertisements-not-kept", self.routers.not_kept);
         add("router-solicitations-sent", self.solicitations.sent);
         add("router-solicitations-unsent", self.solicitations.unsent);
+        add("routers-unreachable", self.unreachable_routers);
         add("bindings-saved", self.persistence.saved);
         add("bindings-not-saved", self.persistence.failed);
         add("bindings-restored", self.persistence.restored);

@@ -260,6 +260,16 @@ after an interruption: a vendor option that is skipped by who does not know it (
 none before the first call.",
         ),
         key(
+            "movement_detection",
+            "word",
+            "`\"link-trigger\"`",
+            "By what the node notices that it has moved: `\"link-trigger\"`, its links and router advertisements; `\"unreachable-router\"`, also \
+that the kernel finds the router of a link unreachable, whose carrier is there (neighbor unreachability detection, RFC 4861 section 7.3, \
+RFC 6275 section 11.5.1), on links of Ethernet. The kernel's times are `net.ipv6.neigh.INTERFACE.*`: something has to be sent, and with \
+its defaults a router that is gone is left 8 s after a packet that comes 15 s to 45 s after the last answer. A router that advertises \
+itself again is one again.",
+        ),
+        key(
             "hold",
             "duration",
             "`\"5 s\"`",

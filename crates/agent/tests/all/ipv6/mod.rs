@@ -7,3 +7,4 @@ pub(crate) mod network;
 mod optimised;
 mod solicited;
 mod tunnelled;
+mod unreachable;

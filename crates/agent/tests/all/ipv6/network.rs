@@ -78,7 +78,7 @@ pub(crate) struct Network {
     /// The emulated links, with the mobile node's ends.
     links: Vec<(LinkId, Tun)>,
     emulator: Option<Emulator>,
-    _advertisers: Vec<Advertising>,
+    advertisers: Vec<Advertising>,
     /// The router of `wlan0`.
     pub(crate) west: Host,
     /// The router of `gsm0`.
@@ -190,16 +190,33 @@ impl Advertising {
         let mut advertiser = opened.unwrap().unwrap();
         let (end, inbox) = channel();
         let thread = start(move || {
-            while inbox.try_recv() == Err(TryRecvError::Empty) {
+            let ended = loop {
+                let ended = inbox.try_recv();
+                if ended != Err(TryRecvError::Empty) {
+                    break ended;
+                }
                 {
                     let mut fds = [PollFd::new(advertiser.as_fd(), PollFlags::POLLIN)];
                     poll(&mut fds, PollTimeout::from(5u8)).unwrap();
                 }
                 advertiser.turn().unwrap();
+            };
+            // One that vanishes does not say so.
+            if ended == Err(TryRecvError::Disconnected) {
+                advertiser.close();
             }
-            advertiser.close();
         });
         Self { end: Some(end), thread: Some(thread) }
+    }
+}
+
+impl Advertising {
+    /// Ends without a word.
+    fn vanish(&mut self) {
+        if let Some(end) = &self.end {
+            end.send(()).unwrap();
+        }
+        self.thread.take().unwrap().join().unwrap();
     }
 }
 
@@ -281,17 +298,7 @@ impl Network {
         let routers = routers.filter(|(_, prefix)| links != Links::Ipv4Only || *prefix == WLAN);
         let advertisers =
             routers.map(|(host, prefix)| Advertising::start(host, "down0", prefix, clock)).collect();
-        Self {
-            clock,
-            correspondent,
-            home,
-            mobile,
-            links: emulated,
-            emulator,
-            _advertisers: advertisers,
-            west,
-            east,
-        }
+        Self { clock, correspondent, home, mobile, links: emulated, emulator, advertisers, west, east }
     }
 
     /// Gives a link of the mobile node its carrier, or takes it away: nothing gets through then, and what was under way is lost.
@@ -307,6 +314,26 @@ impl Network {
         });
         emulator.apply(changes.to_vec()).unwrap();
         end.set_carrier(up).unwrap();
+    }
+
+    /// The router of `wlan0` is gone, without a word: its end of the cable stays where it is.
+    pub(crate) fn silence_west(&mut self) {
+        self.advertisers[0].vanish();
+        let silenced = self.west.run(|| set_sysctl("net.ipv6.conf.down0.disable_ipv6", "1"));
+        silenced.unwrap().unwrap();
+    }
+
+    /// The router of `wlan0` is there again.
+    pub(crate) fn wake_west(&mut self) {
+        let woken = self.west.run(|| {
+            set_sysctl("net.ipv6.conf.down0.disable_ipv6", "0")?;
+            let mut netlink = Netlink::open()?;
+            let index = netlink.index_of("down0")?;
+            let options = AddressOptions { skips_detection: true, ..AddressOptions::default() };
+            netlink.add_address_as(options, index, on(0x100, 1).into(), 64)
+        });
+        woken.unwrap().unwrap();
+        self.advertisers[0] = Advertising::start(&self.west, "down0", WLAN, self.clock);
     }
 
     pub(crate) fn home_agent(&self, security: SecurityAssociation) -> Running {

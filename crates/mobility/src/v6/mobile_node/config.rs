@@ -66,12 +66,15 @@ pub struct MovementConfig {
     pub eager: bool,
     /// The link layer is believed. When off, a link counts as up whatever it says.
     pub link_layer: bool,
+    /// A default router that neighbor unreachability detection finds gone is left (RFC 6275 section 11.5.1). The node itself only hears
+    /// of [`crate::v6::Input::RouterLost`]; this tells its owner whether to watch.
+    pub unreachable_router: bool,
 }
 
 impl Default for MovementConfig {
-    /// Not eager; the link layer is believed.
+    /// Not eager; the link layer is believed, and nothing else is watched.
     fn default() -> Self {
-        Self { eager: false, link_layer: true }
+        Self { eager: false, link_layer: true, unreachable_router: false }
     }
 }
 

@@ -16,8 +16,6 @@ use super::unreachability::{
 pub(super) const MAX_MULTICAST_SOLICIT: u8 = 3;
 /// MAX_UNICAST_SOLICIT (RFC 4861 section 10).
 const MAX_UNICAST_SOLICIT: u8 = 3;
-/// DELAY_FIRST_PROBE_TIME (RFC 4861 section 10).
-const DELAY_FIRST_PROBE_TIME: Duration = Duration::from_secs(5);
 /// REACHABLE_TIME (RFC 4861 section 10).
 const REACHABLE_TIME: Duration = Duration::from_secs(30);
 /// RETRANS_TIMER (RFC 4861 section 10).
@@ -109,11 +107,13 @@ pub(super) struct NeighborCache {
     redraw_at: Instant,
     /// RetransTimer.
     retrans_timer: Duration,
+    /// How long upper layers have in DELAY.
+    delay_first_probe: Duration,
     pub(super) actions: Vec<CacheAction>,
 }
 
 impl NeighborCache {
-    pub(super) fn new(limit: usize, random: &mut Randomness) -> Self {
+    pub(super) fn new(limit: usize, delay_first_probe: Duration, random: &mut Randomness) -> Self {
         let mut this = Self {
             limit,
             neighbors: BTreeMap::new(),
@@ -121,6 +121,7 @@ impl NeighborCache {
             reachable_time: REACHABLE_TIME,
             redraw_at: Instant::ZERO,
             retrans_timer: RETRANS_TIMER,
+            delay_first_probe,
             actions: Vec::new(),
         };
         this.draw_reachable_time(Instant::ZERO, random);
@@ -298,6 +299,7 @@ impl NeighborCache {
             return Some(line);
         };
         let (reachable_time, retrans_timer) = (self.reachable_time, self.retrans_timer);
+        let delay_first_probe = self.delay_first_probe;
         let entry = self.neighbors.get_mut(&neighbor)?;
         match line.action {
             ReachabilityAction::Record => entry.link_layer_address = address.or(entry.link_layer_address),
@@ -327,7 +329,7 @@ impl NeighborCache {
         };
         entry.deadline = match next {
             NeighborState::Reachable if confirms => Some(now + reachable_time),
-            NeighborState::Delay if state != Some(next) => Some(now + DELAY_FIRST_PROBE_TIME),
+            NeighborState::Delay if state != Some(next) => Some(now + delay_first_probe),
             NeighborState::Incomplete | NeighborState::Probe
                 if matches!(
                     line.action,
@@ -383,6 +385,7 @@ impl Neighbor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::v6::neighbor_discovery::HostConfig;
     use careof_base::RandomStream;
 
     const A: LinkLayerAddress = LinkLayerAddress([2, 0, 0, 0, 0, 1]);
@@ -393,7 +396,7 @@ mod tests {
     }
 
     fn cache(limit: usize) -> NeighborCache {
-        NeighborCache::new(limit, &mut random())
+        NeighborCache::new(limit, HostConfig::DELAY_FIRST_PROBE_TIME, &mut random())
     }
 
     fn neighbor(number: u16) -> Ipv6Addr {
@@ -527,7 +530,7 @@ mod tests {
         assert_eq!(cache.len(), 0);
         cache.heard(Instant::ZERO, neighbor(1), Some(A), None);
         assert_eq!(cache.resolve(Instant::ZERO, neighbor(1), false), Resolution::Known(A));
-        let mut none = NeighborCache::new(0, &mut random());
+        let mut none = NeighborCache::new(0, HostConfig::DELAY_FIRST_PROBE_TIME, &mut random());
         assert_eq!(none.resolve(Instant::ZERO, neighbor(1), true), Resolution::Impossible);
         assert!(!none.heard(Instant::ZERO, neighbor(1), Some(A), None));
     }

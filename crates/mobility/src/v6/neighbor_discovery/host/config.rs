@@ -1,5 +1,7 @@
 //! What neighbor discovery on an interface is told once.
 
+use core::time::Duration;
+
 use careof_wire::icmpv6::LinkLayerAddress;
 
 use crate::v6::neighbor_discovery::{DetectionConfig, InterfaceIdentifiers};
@@ -41,6 +43,8 @@ pub struct HostConfig {
     /// After so many missing advertisements, by what the router says of their interval, it is lost (RFC 6275 section 11.5.1); `None`:
     /// only its lifetime and unreachability detection end it.
     pub missing_advertisements: Option<u32>,
+    /// How long upper layers have to confirm that a neighbor receives what it is sent, before it is probed.
+    pub delay_first_probe: Duration,
     /// The most that the MTU option of a router may say, bytes: what the link layer allows.
     pub max_link_mtu: u32,
     /// What is remembered at most.
@@ -48,6 +52,9 @@ pub struct HostConfig {
 }
 
 impl HostConfig {
+    /// DELAY_FIRST_PROBE_TIME (RFC 4861 section 10).
+    pub const DELAY_FIRST_PROBE_TIME: Duration = Duration::from_secs(5);
+
     /// A host on a link of Ethernet, by RFC 4861 and RFC 4862.
     #[must_use]
     pub fn new(link_layer_address: LinkLayerAddress) -> Self {
@@ -58,6 +65,7 @@ impl HostConfig {
             autoconfigure: true,
             detection: DetectionConfig::default(),
             missing_advertisements: None,
+            delay_first_probe: Self::DELAY_FIRST_PROBE_TIME,
             max_link_mtu: 1500,
             limits: Limits::default(),
         }
@@ -68,7 +76,7 @@ impl HostConfig {
     #[must_use]
     pub fn mobile(link_layer_address: LinkLayerAddress) -> Self {
         let mut this = Self::new(link_layer_address);
-        this.detection.max_delay = core::time::Duration::ZERO;
+        this.detection.max_delay = Duration::ZERO;
         this.missing_advertisements = Some(3);
         this
     }

@@ -78,7 +78,7 @@ impl NeighborDiscovery {
     pub fn new(config: HostConfig, mut random: Randomness) -> Self {
         let Limits { neighbors, routers, prefixes, .. } = config.limits;
         Self {
-            neighbors: NeighborCache::new(neighbors, &mut random),
+            neighbors: NeighborCache::new(neighbors, config.delay_first_probe, &mut random),
             routers: RouterList::new(routers, config.missing_advertisements),
             prefixes: PrefixList::new(prefixes),
             solicitor: RouterSolicitor::default(),

@@ -51,6 +51,18 @@ fn a_neighbor_is_probed_at_its_link_layer_address() {
 }
 
 #[test]
+fn the_time_for_upper_layers_is_the_owners_choice() {
+    let mut host = Host::with(HostConfig { delay_first_probe: secs(2), ..HostConfig::mobile(HARDWARE) });
+    host.nd.handle_link_up(host.now);
+    host.hear_router(&advertisement(&[prefix(1)]));
+    host.pass(secs(3));
+    host.sent();
+    assert_eq!(host.nd.resolve(host.now, ROUTER), Resolution::Known(ROUTER_HARDWARE));
+    host.pass(secs(2));
+    assert_eq!(solicited(&host.sent()), [ROUTER]);
+}
+
+#[test]
 fn who_asks_for_an_address_is_answered_and_remembered() {
     let mut host = Host::settled();
     let ask = solicitation(GLOBAL, alloc::vec![NdOption::SourceLinkLayerAddress(OTHER_HARDWARE)]);
