@@ -5,6 +5,7 @@ use careof_mobility::v6::*;
 use careof_mobility::{Change, HandoverStyle, InterfaceId, Selection};
 use careof_wire::icmpv6::PrefixLifetime;
 use careof_wire::mip6::{BindingStatus, BindingUpdate, Lifetime, Message, UpdateFlags};
+use std::collections::BTreeSet;
 
 use super::craft::*;
 use super::world::*;
@@ -532,6 +533,33 @@ fn the_renewal_of_another_binding_leads_no_packets_away_from_the_interface_in_us
     }
     world.run(SECOND * 100);
     assert_eq!(updates(&world).len(), seen, "two updates for each renewal");
+}
+
+/// From when the home agent has accepted the renewal of the other binding until it has accepted that of the one in use, packets go by the other.
+#[test]
+fn packets_arrive_by_the_other_care_of_address_while_its_binding_is_renewed() {
+    for security in [timestamps(), sequence_numbers()] {
+        let mut world = with_two_care_of_addresses(security);
+        // The binding of the other interface was made at the beginning, for 300 s.
+        let renewal = Instant::from_secs(225);
+        world.run(Instant::from_secs(224) - world.now);
+        world.data.clear();
+        let (mut sent, mut away) = (0, Duration::ZERO);
+        let step = Duration::from_millis(5);
+        while world.now < renewal + SECOND {
+            if world.tunnelled_to() == [care_of(4), care_of(2)] {
+                away += step;
+            }
+            sent += 1;
+            world.send_down(sent);
+            world.run(step);
+        }
+        assert_eq!(away, world.one_way * 2, "a round trip");
+        assert_eq!(world.tunnelled_to(), [care_of(2), care_of(4)]);
+        world.run(SECOND);
+        let arrived: BTreeSet<u64> = world.data.iter().map(|(number, _)| *number).collect();
+        assert_eq!(arrived, (1..=sent).collect());
+    }
 }
 
 /// With RFC 5648 as without: the home agent may have accepted the update of a handover that was cancelled at home.
