@@ -24,6 +24,7 @@ mod dual_stack;
 mod errors;
 mod home_link;
 mod neighbours;
+mod network_changes;
 mod own_address;
 mod packets;
 mod reconfigure;
@@ -44,7 +45,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use careof_base::{Instant, Randomness};
 use careof_lab::{
     AddressOptions, Clock, Frame, GuardedPacket, Icmpv6Socket, IpVersion, Ipv6PacketSender, Ipv6PacketWatch,
-    Ipv6TunnelSocket, NetlinkMonitor, NetworkChange, OffloadTun, PacketGuard, Route,
+    Ipv6TunnelSocket, NetlinkMonitor, OffloadTun, PacketGuard, Route,
 };
 use careof_mobility::v6::{Event, Input, MobileNodeRecord, RegistrationStep, Transmit};
 use careof_mobility::{HandoverEvent, InterfaceId};
@@ -58,7 +59,7 @@ use super::assists::Assists;
 use super::error_reports::RateLimit;
 use super::event_queue::EventQueue;
 use super::host_changes::HostChanges;
-use super::interfaces::{InterfaceChange, Interfaces};
+use super::interfaces::Interfaces;
 use super::mobile_routes::Wishes;
 use super::parameters::Parameters;
 use super::persistence::Persistence;
@@ -67,16 +68,14 @@ use super::reading::Reading;
 use super::{Error, Hooks, hooks};
 use agent::Agent;
 use at_home::AtHome;
-use care_of::{AddressChange, CareOfAddresses};
+use care_of::CareOfAddresses;
 use carry::{Carried, Fragments, Ipv4Fragments, LONGEST, Sockets};
 use home_link::HomeLink;
-use routers::{RouterChange, Routers};
+use routers::Routers;
 use routes::MobileRouting;
 use solicitations::Solicitations;
 use waiting::{Source, Waiting};
 
-/// Changes of the network taken in one turn.
-const CHANGES_A_TURN: usize = 256;
 /// Rounds of an agent that wants to be woken at once; it is woken again in the next turn.
 const WAKES_A_TURN: usize = 16;
 /// Packets that wait in the kernel while the carrier does something else.
@@ -511,212 +510,6 @@ impl Ipv6Carrier {
             }
         } else if let Some(table) = route.table {
             self.host.unset_route(table, home_address, route.prefix_length);
-        }
-    }
-
-    /// Takes in what the kernel says about changes.
-    fn take_changes(&mut self, now: Instant) -> Result<(), Error> {
-        let mut changes = Vec::new();
-        let (mut links, mut others, mut everything) = (false, false, false);
-        let mut failed = Vec::new();
-        for _ in 0..CHANGES_A_TURN {
-            let Some(change) = self.monitor.poll_change()? else { break };
-            match &change {
-                NetworkChange::Overrun => {
-                    everything = true;
-                    self.overruns += 1;
-                }
-                NetworkChange::Link { state } => {
-                    if !state.is_up {
-                        // The kernel removes its routes, in whichever table, and does not say so.
-                        self.host.doubt_interface(state.index);
-                    }
-                    self.interfaces.take_in(&change, &mut changes);
-                    links = true;
-                }
-                NetworkChange::LinkRemoved { index, .. } => {
-                    self.host.forget_interface(*index);
-                    self.interfaces.take_in(&change, &mut changes);
-                    links = true;
-                }
-                NetworkChange::AddressRemoved { index, address, .. } => {
-                    self.host.doubt_address(*index, *address);
-                    self.at_home.address_removed(*index, *address, self.setup.home_address());
-                    others = true;
-                }
-                NetworkChange::RouteRemoved { route } => self.host.note_removal(route),
-                NetworkChange::NeighbourFailed { index, address } => failed.push((*index, *address)),
-                _ => others = true,
-            }
-        }
-        if matches!(self.agent, Agent::Mobile(_)) {
-            if links {
-                self.questions.link_changed(now);
-            } else if others || everything {
-                self.questions.ask(now);
-            }
-        }
-        let by_links = !changes.is_empty();
-        self.apply_changes(now, changes)?;
-        if everything {
-            self.host.doubt_everything();
-            self.read_network(now)?;
-            self.look_for_failed_routers(now);
-        } else if others || by_links {
-            self.read_addresses(now);
-        }
-        if !failed.is_empty() {
-            self.neighbours_failed(now, &failed);
-        }
-        if by_links || everything || others || !failed.is_empty() {
-            self.host.settle();
-        }
-        Ok(())
-    }
-
-    fn apply_changes(&mut self, now: Instant, changes: Vec<InterfaceChange>) -> Result<(), Error> {
-        for change in changes {
-            match change {
-                InterfaceChange::Appeared(id) => self.appeared(id)?,
-                InterfaceChange::Removed { name, index } => {
-                    self.parameters.forget_interface(&name);
-                    self.host.forget_interface(index);
-                }
-                InterfaceChange::Renamed { name, to, index } => {
-                    self.host.wait_for_interface(index);
-                    self.parameters.leave_interface(&name, &to);
-                    self.host.leave_interface(index);
-                }
-                InterfaceChange::Up(interface) => self.link_came(now, interface),
-                InterfaceChange::Down { id, index } => self.link_lost(now, id, index),
-                InterfaceChange::Flapped { id, index } => {
-                    self.questions.flaps += 1;
-                    self.link_lost(now, id, index);
-                    self.link_came(now, id);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// An interface that the agent uses exists.
-    fn appeared(&mut self, id: InterfaceId) -> Result<(), Error> {
-        let Some(interface) = self.interfaces.get(id) else { return Ok(()) };
-        let (name, index) = (interface.device.name.clone(), interface.index());
-        if let Some(index) = index {
-            self.host.wait_for_interface(index);
-        }
-        if matches!(self.agent, Agent::Home(_)) {
-            return self.home_link_appeared(id);
-        }
-        // A link that carries nothing is no way to what is on it.
-        self.parameters.set(&format!("ipv6/conf/{name}/ignore_routes_with_linkdown"), "1")?;
-        if matches!(&self.setup, Ipv6Setup::Mobile(setup) if setup.optimistic_detection) {
-            for parameter in ["optimistic_dad", "use_optimistic"] {
-                self.parameters.set(&format!("ipv6/conf/{name}/{parameter}"), "1")?;
-            }
-        }
-        Ok(())
-    }
-
-    fn link_came(&mut self, now: Instant, interface: InterfaceId) {
-        self.read_addresses(now);
-        self.tell_agent(now, Input::LinkUp { interface });
-        if matches!(self.agent, Agent::Mobile(_)) {
-            self.solicitations.begin(now, interface);
-            self.solicit(now);
-        }
-        self.advertise_all(now);
-    }
-
-    fn link_lost(&mut self, now: Instant, interface: InterfaceId, index: u32) {
-        self.host.doubt_interface(index);
-        self.routers.forget(interface);
-        self.solicitations.end(interface);
-        self.tell_agent(now, Input::LinkDown { interface });
-        // Those that were formed there are of no use before a router is heard again.
-        self.read_addresses(now);
-    }
-
-    /// Reads what there is of interfaces and addresses, and tells the agent what is news. What cannot be read is left as it was known, and
-    /// read again soon.
-    fn read_network(&mut self, now: Instant) -> Result<(), Error> {
-        self.reading.begin();
-        let outcome = self.reading.check().and_then(|()| self.interfaces.read(self.host.netlink()));
-        let changes = self.reading.note(now, outcome).unwrap_or_default();
-        self.apply_changes(now, changes)?;
-        self.read_addresses(now);
-        Ok(())
-    }
-
-    fn read_again(&mut self, now: Instant) -> Result<(), Error> {
-        if self.reading.next_timeout().is_none_or(|at| at > now) {
-            return Ok(());
-        }
-        self.read_network(now)?;
-        self.host.settle();
-        Ok(())
-    }
-
-    /// Asks about the links, if that is due.
-    fn ask_again(&mut self, now: Instant) -> Result<(), Error> {
-        if self.questions.take(now) { self.look_at_links(now) } else { Ok(()) }
-    }
-
-    /// Asks the kernel what has become of the links.
-    fn look_at_links(&mut self, now: Instant) -> Result<(), Error> {
-        let outcome = self.interfaces.ask(self.host.netlink());
-        let changes = self.reading.note(now, outcome).unwrap_or_default();
-        if changes.is_empty() {
-            return Ok(());
-        }
-        self.apply_changes(now, changes)?;
-        self.host.settle();
-        Ok(())
-    }
-
-    /// Mobile node: tells it which addresses it has.
-    fn read_addresses(&mut self, now: Instant) {
-        let Some(home_address) = self.setup.home_address() else { return self.look_for_own_address(now) };
-        let outcome = self.reading.check().and_then(|()| {
-            let netlink = self.host.netlink();
-            let addresses = netlink.assigned_addresses()?;
-            let mut routes = netlink.routes(Route::MAIN_TABLE)?;
-            routes.retain(Route::is_default);
-            Ok((addresses, routes))
-        });
-        let Some((found, defaults)) = self.reading.note(now, outcome) else { return };
-        self.defaults = defaults.into_iter().map(|route| Route { lifetime: None, ..route }).collect();
-        let of_ours = |index: u32| {
-            let mut named = self.interfaces.named().iter();
-            named.find(|interface| interface.index() == Some(index)).map(|interface| interface.device.id)
-        };
-        let found: Vec<_> = found.into_iter().filter_map(|on| Some((of_ours(on.interface)?, on))).collect();
-        for change in self.addresses.take_in(now, &found, home_address, &self.routers) {
-            let input = match change {
-                AddressChange::Added(interface, address) => Input::AddressAdded { interface, address },
-                AddressChange::Removed(interface, address) => Input::AddressRemoved { interface, address },
-            };
-            self.tell_agent(now, input);
-        }
-    }
-
-    /// Mobile node: tells it what is new about routers. Addresses of their prefixes are told first, so that it finds everything when it
-    /// looks.
-    fn tell_routers(&mut self, now: Instant, changes: Vec<RouterChange>) {
-        if changes.is_empty() {
-            return;
-        }
-        self.read_addresses(now);
-        for change in changes {
-            match change {
-                RouterChange::Found { interface, router, prefixes } => {
-                    self.tell_agent(now, Input::RouterFound { interface, router, prefixes: &prefixes });
-                }
-                RouterChange::Lost { interface, router } => {
-                    self.tell_agent(now, Input::RouterLost { interface, router });
-                }
-            }
         }
     }
 
