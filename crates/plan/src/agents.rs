@@ -118,7 +118,7 @@ fn agent_with_reports(
                 && let Some(home) = topology.homes.first()
             {
                 let security = association(scenario, run, mobility, VISITOR_SPI, &place.name)?;
-                let address = home.home_address.to_ipv4();
+                let address = topology.address_of(home.first).to_ipv4();
                 config.mobile_nodes.push(PeerSecurity { address, security });
             }
             Some(AgentPlan::Foreign(Box::new(config)))

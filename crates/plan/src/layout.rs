@@ -148,7 +148,7 @@ fn ipv6_addresses(scenario: &Scenario, topology: &Topology) -> Vec<(Locator, Ipv
     let of_homes = topology.homes.iter().flat_map(|home| {
         let node = |id: NodeId| scenario.nodes.iter().find(|node| node.name == topology.place(id).name);
         let prefix = node(home.agent).and_then(|agent| agent.home_prefix);
-        let address = move |id: NodeId| address_in(node(id)?, prefix);
+        let address = move |id: NodeId| address_in(node(id)?, Some(prefix?));
         let agent = core::iter::once((home.agent_address, address(home.agent)));
         agent.chain(home.mobile_nodes().filter_map(move |id| Some((home.address_of(id)?, address(id)))))
     });

@@ -53,7 +53,7 @@ pub struct Home {
     pub first: NodeId,
     /// How many there are.
     pub count: usize,
-    /// The home address of the first.
+    /// The home address of the first as planned; the file may give it another ([`Homes::address_of`]).
     pub home_address: Locator,
 }
 
@@ -66,15 +66,15 @@ impl Home {
         (index < self.count).then_some(index)
     }
 
-    /// The home address of `node`, if it is one of its mobile nodes.
+    /// The planned home address of `node`, if it is one of its mobile nodes.
     #[inline]
     #[must_use]
-    pub fn address_of(&self, node: NodeId) -> Option<Locator> {
+    pub(crate) fn address_of(&self, node: NodeId) -> Option<Locator> {
         let index = self.index(node)? as u32;
         Some(self.home_address.after(index))
     }
 
-    /// The mobile node with this home address, counted from 0.
+    /// The mobile node with this planned home address, counted from 0.
     #[inline]
     #[must_use]
     pub fn index_of(&self, home_address: Locator) -> Option<usize> {

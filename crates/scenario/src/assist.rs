@@ -96,11 +96,21 @@ impl Use {
                 let hint = "write between = [\"ROUTER\", \"mobile\"] in an access link";
                 self.wrong(expected, hint, problems);
             }
+            (Assist::Split(split), Some(_)) if split.at == AssistPlace::ForeignAgent => {
+                let expected = "Mobile IPv6 has no foreign agents";
+                self.wrong(expected, "write at = \"home-agent\"", problems);
+            }
             (assist, Some(_)) if assist.places() == [AssistPlace::ForeignAgent] => {
                 let expected = "it runs at a foreign agent, which Mobile IPv6 does not have";
                 let hint =
                     "leave it out, or write protocol = \"mobile-ipv4\" and care_of = \"foreign-agent\"";
                 self.wrong(expected, hint, problems);
+            }
+            (assist, Some(_))
+                if assist.places().contains(&AssistPlace::ForeignAgent) && self.at.is_some() =>
+            {
+                let expected = "Mobile IPv6 has no foreign agents";
+                self.wrong(expected, "leave \"foreign-agent\" out of `at`", problems);
             }
             (assist, _) if assist.places().contains(&AssistPlace::ForeignAgent) && !around.foreign_agents => {
                 self.check_agents(problems);

@@ -222,7 +222,7 @@ down.",
             "`false`",
             "Whether the other ends of the flows run careof: the home agent tells them the care-of address, and they tunnel \
 to it themselves (draft-ietf-mobileip-optim). Over IPv6 they are told by the mobile node, after the return routability procedure, \
-and packets go straight both ways (RFC 6275). Assists then run at the mobile node alone, and one of the home agent alone is refused: it would see nothing.",
+and packets go straight both ways (RFC 6275). Assists of the home agent then run at the mobile node alone, and one of the home agent alone is refused: it would see nothing.",
         ),
         key(
             "duplicate_address_detection",

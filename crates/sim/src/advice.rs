@@ -36,7 +36,7 @@ use careof_base::Instant;
 use careof_link::DropCause;
 use careof_metrics::AssistDeed;
 use careof_mobility::{HandoverEvent, HandoverStyle, InterfaceId, PathProperties};
-use careof_plan::{FlowId, Interface, Locator, NodeId, OneWayId, Route, Side, Topology};
+use careof_plan::{FlowId, Interface, Locator, NodeId, OneWayId, Plan, Route, Side, Topology};
 use careof_scenario::{AdvisedBy, Assist, Scenario, Split};
 use careof_tcp::{Advice, Config, NewPath, RtoEstimator, State};
 use careof_trace::AssistRecord;
@@ -427,7 +427,7 @@ impl Simulation {
     /// An ICMP message that is for senders has reached `node`.
     pub(crate) fn hear_message(&mut self, node: NodeId, header: &Header, message: &OtherMessage) {
         if message.kind == ICMP_EXPERIMENT {
-            let about = |quoted: &[u8]| {
+            let about = |_: &Plan, quoted: &[u8]| {
                 let quoted = QuotedDatagram::parse(quoted).ok()?;
                 Some((quoted.header.source.into(), quoted.ports().map(|ports| ports.source_port)))
             };
@@ -438,8 +438,7 @@ impl Simulation {
     /// The same, of an ICMPv6 message.
     pub(crate) fn hear_icmpv6_message(&mut self, node: NodeId, header: &Header, message: &OtherMessage) {
         if message.kind == ICMPV6_EXPERIMENT {
-            let plan = self.topology.plan.clone();
-            let about = |quoted: &[u8]| {
+            let about = |plan: &Plan, quoted: &[u8]| {
                 let quoted = QuotedPacket::parse(quoted).ok()?;
                 Some((plan.locate(quoted.source.into()), quoted.ports().map(|ports| ports.source_port)))
             };
@@ -453,14 +452,14 @@ impl Simulation {
         node: NodeId,
         header: &Header,
         message: &OtherMessage,
-        about: impl FnOnce(&[u8]) -> Option<(Locator, Option<u16>)>,
+        about: impl FnOnce(&Plan, &[u8]) -> Option<(Locator, Option<u16>)>,
     ) {
         if self.senders.is_none() {
             return;
         }
         match message.code {
             BAD_STATE => {
-                let Some((source, port)) = about(&message.body) else {
+                let Some((source, port)) = about(&self.topology.plan, &message.body) else {
                     self.malformed_messages += 1;
                     return;
                 };

@@ -40,7 +40,7 @@ impl<'a> Splitter<'a> {
             split,
             home_agent: home.agent,
             mobile: home.first,
-            home_address: topology.address(home.home_address),
+            home_address: topology.address(topology.address_of(home.first)),
             exceptions: exceptions(scenario, topology),
         })
     }

@@ -104,7 +104,7 @@ configuration does.",
             "prefix",
             "prefix",
             "planned",
-            "The network on the link: /24 over IPv4 (`\"192.0.2.0/24\"`), /64 over IPv6 (`\"2001:db8:1::/64\"`). Its ends have the addresses 1 and 2 there; a mobile \
+            "The network on the link: /24 over IPv4 (`\"192.0.2.0/24\"`), /64 over IPv6 (`\"2001:db8:1::/64\"`). Its ends have the addresses 1 and 2 there unless `address` in `[nodes]` gives others; a mobile \
 node over IPv6 forms its own. The networks of the other links are planned from 10.0.0.0/8 and 2001:db8::/48. Not with `count`.",
         ),
         key(

@@ -38,7 +38,7 @@ a node forwards packets and ends flows.",
             "prefix",
             "prefix",
             "planned",
-            "Of a home agent: its home network, as `prefix` of a link; its mobile nodes have the addresses from 2 on there. With `home` of `[mobility]` it is that \
+            "Of a home agent: its home network, as `prefix` of a link; its mobile nodes have the addresses from 2 on there unless their `address` says otherwise. With `home` of `[mobility]` it is that \
 link's.",
         ),
         key(

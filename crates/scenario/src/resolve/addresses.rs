@@ -59,13 +59,19 @@ impl Network {
                 if has_one {
                     let expected =
                         format!("\"{}\" has one address in {}", draft.name, networks[network].prefix);
-                    add(address, expected, None, problems);
+                    let hint = "leave all but one of them out";
+                    add(address, expected, Some(hint.to_owned()), problems);
                     continue;
                 }
                 taken.push((node, network, address));
             }
         }
         for (at, (node, network, draft)) in taken.iter().enumerate() {
+            let is_formed = |node: NodeId| {
+                networks[*network].is_visited
+                    && version == IpVersion::V6
+                    && self.nodes.get(node.0).is_some_and(|node| node.role == Role::Mobile)
+            };
             let given = |node: NodeId| taken.iter().find(|(other, of, _)| (*other, of) == (node, network));
             let is_same = |&&(other, place): &&(NodeId, u128)| {
                 other != *node
@@ -75,6 +81,8 @@ impl Network {
                             other.address == draft.address
                                 && taken[..at].iter().any(|(_, _, before)| before.path == other.path)
                         }
+                        // Where it visits it forms its address.
+                        None if is_formed(other) => false,
                         None => networks[*network].host(place) == draft.address,
                     }
             };
@@ -128,7 +136,13 @@ impl Network {
     ) -> Option<usize> {
         let name = self.name(node).unwrap_or_default();
         if draft.address.is_ipv4() != (version == IpVersion::V4) {
-            add(draft, format!("the run is of IPv{}", version.number()), None, problems);
+            let hint = match version {
+                IpVersion::V4 => {
+                    "write an IPv4 address; IPv6 is that of protocol = \"mobile-ipv6\" or ip_version = 6"
+                }
+                IpVersion::V6 => "write an IPv6 address",
+            };
+            add(draft, format!("the run is of IPv{}", version.number()), Some(hint.to_owned()), problems);
             return None;
         }
         let of_the_node = || networks.iter().enumerate().filter(|(_, given)| given.place_of(node).is_some());

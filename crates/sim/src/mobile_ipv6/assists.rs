@@ -4,7 +4,7 @@ use core::net::Ipv6Addr;
 
 use careof_assist::{PathId, Towards};
 use careof_mobility::PathProperties;
-use careof_plan::{InterfaceIndex, NodeId, Route};
+use careof_plan::{NodeId, Route};
 use careof_wire::ReceivedData;
 
 use super::{Ipv6Host, Ipv6Role};
@@ -87,7 +87,7 @@ impl Simulation {
                 match via.filter(|path| *path != PathId::Interface(delivery.interface)) {
                     None => self.originate_on(node, packet, port),
                     Some(PathId::Interface(interface)) if delivery.addresses.tunnel.is_none() => {
-                        self.transmit(node, InterfaceIndex(interface.0), packet);
+                        self.send_to_next_hop(node, interface, packet);
                     }
                     // The tunnel begins at the new path's address.
                     Some(_) => return false,

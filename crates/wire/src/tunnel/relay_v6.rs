@@ -112,8 +112,9 @@ fn about_ipv4(meaning: &Meaning, quoted: &[u8], overhead: u32) -> Result<Relayed
         // Section 7.2: what may be fragmented is, at the entry.
         Meaning::TooBig { .. } if !inner.header.dont_fragment => return Err(NotRelayed::EndsHere),
         Meaning::TooBig { mtu } => {
-            let mtu = u16::try_from(mtu.saturating_sub(overhead)).unwrap_or(u16::MAX);
-            (Ipv4UnreachableCode::FragmentationNeeded, mtu)
+            // No link that carries IPv6 takes less, whatever a router says.
+            let mtu = mtu.max(Ipv6Header::MIN_MTU.into()).saturating_sub(overhead);
+            (Ipv4UnreachableCode::FragmentationNeeded, u16::try_from(mtu).unwrap_or(u16::MAX))
         }
     };
     let quoted = icmp::quote(quoted);

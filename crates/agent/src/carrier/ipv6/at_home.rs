@@ -118,5 +118,7 @@ impl Ipv6Carrier {
 
 fn has_usable(netlink: &mut careof_lab::Netlink, index: u32, address: IpAddr) -> bool {
     let found = netlink.assigned_addresses().unwrap_or_default();
-    found.iter().any(|on| on.interface == index && on.address == address && on.is_usable())
+    found
+        .iter()
+        .any(|on| on.interface == index && on.address == address && on.is_usable() && !on.is_tentative)
 }

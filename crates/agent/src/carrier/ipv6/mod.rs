@@ -173,7 +173,7 @@ impl Ipv6Carrier {
         let mut host = HostChanges::open()?;
         own_address::check(&setup, &mut host)?;
         // Before anything is read, so that no change falls in between.
-        let monitor = if setup.takes_ipv4() {
+        let monitor = if setup.is_dual_stack() {
             NetlinkMonitor::open_beside_for_both(host.netlink())?
         } else {
             NetlinkMonitor::open_beside_for(IpVersion::V6, host.netlink())?

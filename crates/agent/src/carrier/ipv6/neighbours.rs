@@ -45,6 +45,10 @@ impl Ipv6Carrier {
     /// The kernel has found that neighbours do not answer, each known by the index of its interface: routers among them are none any
     /// more until they are heard again, and others are asked for (RFC 4861 section 7.3.3, RFC 6275 section 11.5.1).
     pub(super) fn neighbours_failed(&mut self, now: Instant, failed: &[(u32, IpAddr)]) {
+        if !self.watches_neighbours() {
+            // The kernel goes on telling of them after a file that asked for it was replaced.
+            return;
+        }
         let mut lost = Vec::new();
         for &(index, address) in failed {
             let mut named = self.interfaces.named().iter();

@@ -96,6 +96,7 @@ impl Ipv6Carrier {
             }
             (Ipv6Setup::Mobile(old), Ipv6Setup::Mobile(new)) => {
                 same("the home address", old.config.home_address == new.config.home_address)?;
+                same("`optimistic_detection`", old.optimistic_detection == new.optimistic_detection)?;
                 let (before, now) = (old.config.home_agent_ipv4, new.config.home_agent_ipv4);
                 same("the home agent's IPv4 address", before == now)?;
                 let (before, now) = (old.config.ipv4_home_address, new.config.ipv4_home_address);

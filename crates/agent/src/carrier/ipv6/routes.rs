@@ -226,15 +226,15 @@ impl MobileRouting<'_> {
                 from: Some((address.into(), 32)),
                 ..Rule::new_for(IpVersion::V4, priority, table)
             });
-            if !std::mem::take(&mut is_first) {
-                continue;
-            }
             let source = Some(IpAddr::V4(address));
             let network =
                 address.to_bits() & u32::MAX.checked_shl(32 - u32::from(length.min(32))).unwrap_or(0);
             if length > 0 && length < 32 {
                 let network = IpAddr::V4(Ipv4Addr::from_bits(network));
                 wishes.routes.push(Route { table: Some(table), source, ..Route::to(network, length, index) });
+            }
+            if !std::mem::take(&mut is_first) {
+                continue;
             }
             let by_it = self.defaults.iter().filter(|route| route.interface == index);
             let by_it = by_it.filter(|route| route.destination.is_ipv4());

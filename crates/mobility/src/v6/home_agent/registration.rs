@@ -169,7 +169,8 @@ impl HomeAgent {
     /// Anybody can send a wrong authenticator in anybody's name, so there is a ration of answers.
     fn tell_unauthentic(&mut self, now: Instant, request: &Request) {
         let source = request.addresses.tunnel.map_or(request.addresses.source, |tunnel| tunnel.entry);
-        if self.answers.allows(now, source) {
+        // A network of IPv4 has a share of its own.
+        if self.answers.allows(now, source.to_canonical()) {
             let answer = request.answer(BindingStatus::AuthenticationFailed, Lifetime::ZERO);
             self.acknowledge(request, answer);
         } else {

@@ -166,13 +166,16 @@ impl Interface {
         self.silent = self.silent.filter(|silent| *silent != address);
     }
 
-    /// Nobody answers by this care-of address of IPv6; whether there is one of IPv4 to use instead from now on (RFC 5555 section 4.4.1).
-    pub(super) fn is_silent(&mut self, now: Instant, care_of: Ipv6Addr) -> bool {
-        let has_ipv4 = self.addresses.iter().any(|known| is_ipv4(known) && lasts(now, known));
-        if has_ipv4 && care_of.to_ipv4_mapped().is_none() {
-            self.silent = Some(care_of);
-        }
-        self.silent == Some(care_of)
+    /// Nobody answers by `care_of`, or it is refused: one of IPv6 gives way to IPv4 from now on, where there is that (RFC 5555 section
+    /// 4.4.1), and one of IPv4 to IPv6, which may be heard again. Returns what [`attachment`](Self::attachment) passed over before.
+    pub(super) fn pass_over(&mut self, care_of: Ipv6Addr) -> Option<Ipv6Addr> {
+        let is_ipv6 = care_of.to_ipv4_mapped().is_none();
+        core::mem::replace(&mut self.silent, is_ipv6.then_some(care_of))
+    }
+
+    /// Takes [`pass_over`](Self::pass_over) back.
+    pub(super) const fn pass_over_again(&mut self, before: Option<Ipv6Addr>) {
+        self.silent = before;
     }
 
     /// Where a registration would be made now; `None` when there is nothing to register with.

@@ -401,10 +401,7 @@ impl MobileNode {
             }
             Slot::Interface(index) => {
                 let care_of = pending.attachment.care_of().filter(|_| pending.unanswered >= SILENT_UPDATES);
-                let interface = self.interfaces.get_mut(index);
-                if let Some((care_of, interface)) = care_of.zip(interface)
-                    && interface.is_silent(now, care_of)
-                {
+                if care_of.is_some_and(|care_of| self.changes_version(now, index, care_of)) {
                     return true;
                 }
                 let too_many = |most| pending.unanswered >= most;
@@ -412,6 +409,19 @@ impl MobileNode {
                     && self.leave_silent(now, index, pending.attachment)
             }
         }
+    }
+
+    /// Nobody answers by `care_of` of interface `index`; whether it has an address of the other version that is used from now on.
+    fn changes_version(&mut self, now: Instant, index: usize, care_of: Ipv6Addr) -> bool {
+        let Some(interface) = self.interfaces.get_mut(index) else { return false };
+        let before = interface.pass_over(care_of);
+        if self.attachment(now, index).is_some_and(|there| there.care_of() != Some(care_of)) {
+            return true;
+        }
+        if let Some(interface) = self.interfaces.get_mut(index) {
+            interface.pass_over_again(before);
+        }
+        false
     }
 
     pub(super) fn registration_event(&mut self, step: RegistrationStep, pending: &Pending, carrier: usize) {

@@ -154,6 +154,11 @@ impl MobileNode {
             self.abandon_handover(now, reason);
         }
         self.block(now, index, attachment);
+        if let Some(care_of) = attachment.care_of().filter(|care_of| care_of.to_ipv4_mapped().is_some())
+            && let Some(interface) = self.interfaces.get_mut(index)
+        {
+            interface.pass_over(care_of);
+        }
     }
 
     /// No more registrations with `attachment` for a while, which doubles each time.

@@ -470,6 +470,44 @@ fn ipv4_is_used_on_a_link_of_both_only_when_ipv6_is_silent() {
     }
 }
 
+/// The choice of IPv4 is one of the moment: a home agent that was away for some seconds is found by IPv6 again.
+#[test]
+fn ipv6_is_tried_again_where_ipv4_is_refused_silent_or_gone() {
+    for end in ["refused", "silent", "gone"] {
+        let mut world = world(timestamps());
+        world.broken = Some(2);
+        let address = InterfaceAddress { address: care_of(V4), prefix: prefix(V4), valid_for: None };
+        world.attach(WLAN, 2);
+        world.tell(Input::AddressAdded { interface: WLAN, address });
+        world.switch_to(WLAN);
+        let sent = |world: &World| world.count_sent(Instant::ZERO, "BindingUpdate", HA);
+        while sent(&world) < 3 {
+            world.run(Duration::from_millis(100));
+        }
+        match end {
+            "refused" => {
+                world.nat = Some(Ipv4Addr::new(203, 0, 113, 9));
+                world.networks.insert(WLAN, V4);
+                while world.mobile.counters().refused(129) == 0 {
+                    world.run(Duration::from_millis(100));
+                }
+            }
+            "silent" => world.run(SECOND * 20),
+            _ => {
+                world.run(SECOND * 5);
+                world.tell(Input::AddressRemoved { interface: WLAN, address: care_of(V4) });
+                let before = sent(&world);
+                world.run(SECOND * 60);
+                assert!(sent(&world) > before, "a node that is not answered goes on");
+            }
+        }
+        (world.nat, world.broken) = (None, None);
+        world.networks.insert(WLAN, 2);
+        world.run(SECOND * 100);
+        assert_eq!(world.tunnelled_to(), [care_of(2)], "{end}");
+    }
+}
+
 /// Whatever is lost, repeated or overtaken, home agent and mobile node agree on where it is in the end.
 #[test]
 fn on_networks_that_lose_and_reorder_both_agree_in_the_end() {
