@@ -22,6 +22,7 @@ mod ipv4;
 mod ipv6;
 mod mobile_routes;
 mod neighbourhood;
+mod network_news;
 mod parameters;
 mod passed;
 mod paths;

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use careof_assist::{self as assist, Told};
 use careof_base::Instant;
-use careof_lab::{InterfaceAddress, Neighbour, Netlink, NetworkChange, Route, RouteKind, Rule, SeenRequest};
+use careof_lab::{InterfaceAddress, Neighbour, Netlink, Route, RouteKind, Rule, SeenRequest};
 use careof_mobility::v4::{
     AgentEvent, ArpEvent, ArpOwner, CareOfChoice, Event, HandoverEvent, Input, InterfaceId, PathProperties,
     Prefix, RegistrationEvent, RegistrationStep, Surroundings, Transmit, TransmitPayload,
@@ -16,10 +16,8 @@ use super::agent::Agent;
 use super::announcements::Announcement;
 use super::decisions::{path_by, path_to};
 use super::interfaces::{Interface, InterfaceChange};
+use super::network_news::NetworkNews;
 use super::{Error, HomeNetwork, Ipv4Carrier, Setup, mobile_routes};
-
-/// Changes of the network taken in one turn.
-const CHANGES_A_TURN: usize = 256;
 
 /// Tables of an agent, counted from its first one: routes to home addresses, and the way into the tunnel.
 const HOME_ADDRESSES: u32 = 0;
@@ -207,36 +205,9 @@ impl Ipv4Carrier {
     /// Takes in what the kernel says about changes.
     pub(super) fn take_changes(&mut self, now: Instant) -> Result<(), Error> {
         self.stirred = true;
-        let mut changes = Vec::new();
-        let (mut links, mut addresses, mut everything) = (false, false, false);
-        for _ in 0..CHANGES_A_TURN {
-            let Some(change) = self.monitor.poll_change()? else { break };
-            match &change {
-                NetworkChange::Overrun => {
-                    everything = true;
-                    self.overruns += 1;
-                }
-                NetworkChange::Link { state } => {
-                    if !state.is_up {
-                        // The kernel removes its routes, in whichever table, and does not say so.
-                        self.host.doubt_interface(state.index);
-                    }
-                    self.interfaces.take_in(&change, &mut changes);
-                    links = true;
-                }
-                NetworkChange::LinkRemoved { index, .. } => {
-                    self.host.forget_interface(*index);
-                    self.interfaces.take_in(&change, &mut changes);
-                    links = true;
-                }
-                NetworkChange::AddressRemoved { index, address, .. } => {
-                    self.host.doubt_address(*index, *address);
-                    addresses = true;
-                }
-                NetworkChange::RouteRemoved { route } => self.host.note_removal(route),
-                _ => addresses = true,
-            }
-        }
+        let news = NetworkNews::read(&mut self.monitor, &mut self.host, &mut self.interfaces)?;
+        self.overruns += news.overruns;
+        let (links, everything, addresses) = (news.links, news.lost_some(), news.addresses);
         if matches!(self.agent, Agent::Mobile(_)) {
             if links {
                 self.questions.link_changed(now);
@@ -244,8 +215,8 @@ impl Ipv4Carrier {
                 self.questions.ask(now);
             }
         }
-        let by_links = !changes.is_empty();
-        self.apply_changes(now, changes)?;
+        let by_links = !news.interfaces.is_empty();
+        self.apply_changes(now, news.interfaces)?;
         if everything {
             self.host.doubt_everything();
             self.read_network(now)?;

@@ -227,7 +227,7 @@ impl Tunnel {
 }
 
 /// Appends a header, options and all, with its checksum made right.
-fn emit(mut header: etherparse::Ipv4Header, bytes: &mut impl Extend<u8>) {
+pub(super) fn emit(mut header: etherparse::Ipv4Header, bytes: &mut impl Extend<u8>) {
     header.header_checksum = header.calc_header_checksum();
     bytes.extend(header.to_bytes());
 }

@@ -3,8 +3,9 @@
 use alloc::vec::Vec;
 use core::net::{Ipv4Addr, Ipv6Addr};
 
+use super::encapsulation::emit;
 use super::ipv6::checked_ipv6;
-use super::{Admission, Ipv6EncapsulationError, Origin};
+use super::{Admission, Front, Ipv6EncapsulationError, Origin};
 use crate::ipv4::Ipv4Header;
 use crate::ipv6::Ipv6Header;
 use crate::{Error, protocol};
@@ -56,6 +57,35 @@ impl Ipv6InIpv4Tunnel {
         identification: u16,
         dont_fragment: bool,
     ) -> Result<Vec<u8>, Ipv6EncapsulationError> {
+        let (front, payload) = self.front_and_payload(packet, origin, identification, dont_fragment)?;
+        let mut bytes = Vec::with_capacity(front.bytes().len() + payload.len());
+        bytes.extend(front.bytes());
+        bytes.extend(payload);
+        Ok(bytes)
+    }
+
+    /// What has to stand in front of the payload of `packet` instead of its header, to wrap it as [`encapsulate`](Self::encapsulate)
+    /// does but without a copy; the DF bit is clear ([`Front::set_outer`]).
+    ///
+    /// # Errors
+    ///
+    /// [`Ipv6EncapsulationError`]: the packet is dropped.
+    pub fn front(
+        &self,
+        packet: &[u8],
+        origin: Origin,
+        identification: u16,
+    ) -> Result<Front, Ipv6EncapsulationError> {
+        self.front_and_payload(packet, origin, identification, false).map(|(front, _)| front)
+    }
+
+    fn front_and_payload<'a>(
+        &self,
+        packet: &'a [u8],
+        origin: Origin,
+        identification: u16,
+        dont_fragment: bool,
+    ) -> Result<(Front, &'a [u8]), Ipv6EncapsulationError> {
         let (header, payload) = Ipv6Header::parse(packet)?;
         let hop_limit = match origin {
             Origin::Forwarded => header.hop_limit.saturating_sub(1),
@@ -69,8 +99,8 @@ impl Ipv6InIpv4Tunnel {
         else {
             return Err(Ipv6EncapsulationError::TooLong { len });
         };
-        let mut bytes = Vec::with_capacity(usize::from(Self::OVERHEAD) + len);
-        Ipv4Header {
+        let mut front = Front::new(Ipv6Header::LEN.into());
+        let outer = Ipv4Header {
             source: self.entry,
             destination: self.exit,
             protocol: protocol::IPV6,
@@ -80,11 +110,10 @@ impl Ipv6InIpv4Tunnel {
             dont_fragment,
             payload_len,
             ..Ipv4Header::default()
-        }
-        .emit(&mut bytes);
-        Ipv6Header { hop_limit, ..header }.emit(&mut bytes);
-        bytes.extend(payload);
-        Ok(bytes)
+        };
+        emit(outer.to_etherparse(), &mut front);
+        front.extend(Ipv6Header { hop_limit, ..header }.to_bytes());
+        Ok((front, payload))
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the kernel tells of interfaces, addresses and routers, and what is done about it.
 
 use careof_base::Instant;
-use careof_lab::{NetworkChange, Route};
+use careof_lab::Route;
 use careof_mobility::InterfaceId;
 use careof_mobility::v6::Input;
 
@@ -11,55 +11,26 @@ use super::routers::RouterChange;
 use super::{Ipv6Carrier, Ipv6Setup};
 use crate::carrier::Error;
 use crate::carrier::interfaces::InterfaceChange;
-
-/// Changes of the network taken in one turn.
-const CHANGES_A_TURN: usize = 256;
+use crate::carrier::network_news::NetworkNews;
 
 impl Ipv6Carrier {
     /// Takes in what the kernel says about changes.
     pub(super) fn take_changes(&mut self, now: Instant) -> Result<(), Error> {
-        let mut changes = Vec::new();
-        let (mut links, mut others, mut everything) = (false, false, false);
-        let mut failed = Vec::new();
-        for _ in 0..CHANGES_A_TURN {
-            let Some(change) = self.monitor.poll_change()? else { break };
-            match &change {
-                NetworkChange::Overrun => {
-                    everything = true;
-                    self.overruns += 1;
-                }
-                NetworkChange::Link { state } => {
-                    if !state.is_up {
-                        // The kernel removes its routes, in whichever table, and does not say so.
-                        self.host.doubt_interface(state.index);
-                    }
-                    self.interfaces.take_in(&change, &mut changes);
-                    links = true;
-                }
-                NetworkChange::LinkRemoved { index, .. } => {
-                    self.host.forget_interface(*index);
-                    self.interfaces.take_in(&change, &mut changes);
-                    links = true;
-                }
-                NetworkChange::AddressRemoved { index, address, .. } => {
-                    self.host.doubt_address(*index, *address);
-                    self.at_home.address_removed(*index, *address, self.setup.home_address());
-                    others = true;
-                }
-                NetworkChange::RouteRemoved { route } => self.host.note_removal(route),
-                NetworkChange::NeighbourFailed { index, address } => failed.push((*index, *address)),
-                _ => others = true,
-            }
+        let news = NetworkNews::read(&mut self.monitor, &mut self.host, &mut self.interfaces)?;
+        self.overruns += news.overruns;
+        for &(index, address) in &news.removed {
+            self.at_home.address_removed(index, address, self.setup.home_address());
         }
+        let (everything, others) = (news.lost_some(), news.addresses);
         if matches!(self.agent, Agent::Mobile(_)) {
-            if links {
+            if news.links {
                 self.questions.link_changed(now);
             } else if others || everything {
                 self.questions.ask(now);
             }
         }
-        let by_links = !changes.is_empty();
-        self.apply_changes(now, changes)?;
+        let by_links = !news.interfaces.is_empty();
+        self.apply_changes(now, news.interfaces)?;
         if everything {
             self.host.doubt_everything();
             self.read_network(now)?;
@@ -67,6 +38,7 @@ impl Ipv6Carrier {
         } else if others || by_links {
             self.read_addresses(now);
         }
+        let failed = news.failed_neighbours;
         if !failed.is_empty() {
             self.neighbours_failed(now, &failed);
         }

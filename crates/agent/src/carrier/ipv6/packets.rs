@@ -109,19 +109,18 @@ pub(super) fn encapsulated(
 ) -> Result<(), Unsuitable> {
     if let Some((entry, exit)) = tunnel.ipv4_ends() {
         let ttl = TUNNEL_HOP_LIMIT;
-        *bytes = if is_ipv4(packet) {
+        let front = if is_ipv4(packet) {
             let tunnel = Ipv4Tunnel { encapsulation: Encapsulation::IpInIp, entry, exit, ttl };
-            let outer = tunnel.encapsulate(packet, Origin::Local, identification);
-            may_be_fragmented(outer.map_err(|_| Unsuitable::Malformed)?)
+            tunnel.front(packet, Origin::Local, identification).ok()
         } else {
-            let outer = Ipv6InIpv4Tunnel { entry, exit, ttl }.encapsulate(
-                packet,
-                Origin::Local,
-                identification,
-                false,
-            );
-            outer.map_err(|_| Unsuitable::Malformed)?
+            Ipv6InIpv4Tunnel { entry, exit, ttl }.front(packet, Origin::Local, identification).ok()
         };
+        let mut front = front.ok_or(Unsuitable::Malformed)?;
+        // Routers may cut it, whatever the packet inside says, and the exit of the tunnel puts it together again.
+        front.set_outer(identification, false);
+        bytes.clear();
+        bytes.extend_from_slice(front.bytes());
+        bytes.extend_from_slice(packet.get(front.header_len()..).unwrap_or_default());
         return Ok(());
     }
     let Tunnel { entry, exit } = tunnel;
@@ -134,16 +133,6 @@ pub(super) fn encapsulated(
     bytes.extend_from_slice(front.bytes());
     bytes.extend_from_slice(packet.get(front.header_len()..).unwrap_or_default());
     Ok(())
-}
-
-/// A packet of IPv4 without the DF bit of its first header, which is that of the one inside: routers may cut it, and the exit of the tunnel
-/// puts it together again.
-fn may_be_fragmented(mut bytes: Vec<u8>) -> Vec<u8> {
-    let Ok((header, _)) = Ipv4Header::parse(&bytes) else { return bytes };
-    let mut front = Vec::with_capacity(usize::from(Ipv4Header::LEN));
-    Ipv4Header { dont_fragment: false, ..header }.emit(&mut front);
-    bytes.iter_mut().zip(front).for_each(|(place, byte)| *place = byte);
-    bytes
 }
 
 /// A packet in UDP and IPv4 from a home agent (RFC 5555 section 4.1). It takes the place of what is in `bytes`.

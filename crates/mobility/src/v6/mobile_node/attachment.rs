@@ -174,7 +174,7 @@ impl Interface {
     }
 
     /// Takes [`pass_over`](Self::pass_over) back.
-    pub(super) const fn pass_over_again(&mut self, before: Option<Ipv6Addr>) {
+    pub(super) const fn undo_pass_over(&mut self, before: Option<Ipv6Addr>) {
         self.silent = before;
     }
 

@@ -419,7 +419,7 @@ impl MobileNode {
             return true;
         }
         if let Some(interface) = self.interfaces.get_mut(index) {
-            interface.pass_over_again(before);
+            interface.undo_pass_over(before);
         }
         false
     }
