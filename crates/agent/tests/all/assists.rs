@@ -14,8 +14,11 @@ use careof_lab::{Clock, Host, Realm, SockDiag, TcpFilter, TcpSocket, TcpState};
 use careof_link::Config;
 use careof_mobility::v4::{DeliveryMethod, Event, HandoverEvent, Notice, PolicyTable};
 
-fn replay(place: Place) -> Assist {
-    Assist { replay: Some(Replay::DEFAULT), ..Assist::none(place) }
+/// What the tests of replays configure.
+pub(crate) fn replay(place: Place) -> Assist {
+    // On a busy machine an outage may last longer than what was sent is kept by default.
+    let replay = Replay { age: PATIENCE, ..Replay::DEFAULT };
+    Assist { replay: Some(replay), ..Assist::none(place) }
 }
 
 fn link(mbits: u64, one_way: Duration) -> Config {

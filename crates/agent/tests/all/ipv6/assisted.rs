@@ -4,16 +4,12 @@ use std::io::Write;
 use std::net::{Ipv6Addr, SocketAddr};
 
 use super::network::*;
-use crate::assists::{counter, wait_for_back_off};
+use crate::assists::{counter, replay, wait_for_back_off};
 use crate::support::{Listener, PATIENCE, Tcp, pattern, realm_or_skip, receive_all, start};
 use careof_agent::{Ipv6MobileSetup, Ipv6Setup};
-use careof_assist::{Config as Assist, Place, Replay};
+use careof_assist::Place;
 use careof_lab::Host;
 use careof_mobility::v6::RouteOptimizationConfig;
-
-fn replay(place: Place) -> Assist {
-    Assist { replay: Some(Replay::DEFAULT), ..Assist::none(place) }
-}
 
 /// A mobile node with assists, which tells the home agent of its paths.
 fn assisted(network: &Network, place: Place) -> Ipv6MobileSetup {

@@ -95,9 +95,6 @@ pub(crate) fn cable(a: (&Host, &'static str, Option<Ipv6Addr>), b: (&Host, &'sta
             let mut netlink = Netlink::open()?;
             let index = netlink.index_of(name)?;
             if let Some(address) = address {
-                // A router must have its link-local address at once: without one the kernel resolves nobody, and a busy machine may take
-                // longer to verify it than a packet waits.
-                set_sysctl(&format!("net.ipv6.conf.{name}.accept_dad"), "0")?;
                 let options = AddressOptions { skips_detection: true, ..AddressOptions::default() };
                 netlink.add_address_as(options, index, address.into(), 64)?;
             }
