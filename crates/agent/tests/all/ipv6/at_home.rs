@@ -31,6 +31,7 @@ struct HomeLink {
 /// `None`, and the reason printed, where there is no program to make a bridge with.
 fn home_link(realm: Realm) -> Option<HomeLink> {
     let neighbour = realm.host("neighbour").unwrap();
+    skip_detection(&neighbour);
     let network = Network::new(realm);
     if !ip(&network.home, "link add br0 type bridge forward_delay 0 mcast_snooping 0") {
         careof_testbed::skip(

@@ -85,7 +85,14 @@ pub(crate) struct Network {
     pub(crate) east: Host,
 }
 
-/// A link between two hosts, both ends up, with the addresses that are given.
+/// Has a host use its addresses without Duplicate Address Detection, which takes seconds and has tests of its own.
+pub(crate) fn skip_detection(host: &Host) {
+    let set = ["all", "default"]
+        .map(|of| host.run(move || set_sysctl(&format!("net.ipv6.conf.{of}.accept_dad"), "0")).unwrap());
+    set.into_iter().collect::<Result<(), _>>().unwrap();
+}
+
+/// A link between two hosts, both ends up, with the addresses that are given. It carries packets when this returns.
 pub(crate) fn cable(a: (&Host, &'static str, Option<Ipv6Addr>), b: (&Host, &'static str, Option<Ipv6Addr>)) {
     let (here, there) = (a.1, b.1);
     let namespace = b.0.namespace().unwrap();
@@ -101,6 +108,27 @@ pub(crate) fn cable(a: (&Host, &'static str, Option<Ipv6Addr>), b: (&Host, &'sta
             netlink.set_up(index)
         });
         up.unwrap().unwrap();
+    }
+    for (host, name, _) in [a, b] {
+        wait_for_neighbor_discovery(host, name);
+    }
+}
+
+/// Waits until the kernel does neighbor discovery on an interface. It gives the interface its link-local address in a thread of its own,
+/// seconds later where many namespaces end at the same time; a router that resolves a neighbor before then says that it is unreachable.
+fn wait_for_neighbor_discovery(host: &Host, name: &'static str) {
+    let clock = Clock::start();
+    let is_ready = || -> Result<bool, careof_lab::Error> {
+        let mut netlink = Netlink::open()?;
+        let index = netlink.index_of(name)?;
+        let of_link =
+            |address: IpAddr| matches!(address, IpAddr::V6(address) if address.is_unicast_link_local());
+        let assigned = netlink.assigned_addresses()?;
+        Ok(assigned.iter().any(|on| on.interface == index && of_link(on.address) && !on.is_tentative))
+    };
+    while !host.run(is_ready).unwrap().unwrap() {
+        assert!(clock.now().since_start() < PATIENCE, "{} has no link-local address on {name}", host.name());
+        sleep(Duration::from_millis(2));
     }
 }
 
@@ -236,11 +264,8 @@ impl Network {
         let clock = Clock::start();
         let host = |name: &str, forwards: bool| {
             let host = realm.host(name).unwrap();
+            skip_detection(&host);
             let set = host.run(move || {
-                for of in ["all", "default"] {
-                    // It takes seconds, and has tests of its own.
-                    set_sysctl(&format!("net.ipv6.conf.{of}.accept_dad"), "0")?;
-                }
                 set_sysctl("net.ipv6.icmp.ratelimit", "0")?;
                 set_sysctl("net.ipv4.tcp_congestion_control", "reno")?;
                 if forwards { set_sysctl("net.ipv6.conf.all.forwarding", "1") } else { Ok(()) }
