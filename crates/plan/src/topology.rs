@@ -229,8 +229,10 @@ impl Place {
     /// Where to send a packet for `destination`.
     #[inline]
     pub fn route(&self, destination: Locator) -> Route {
-        let Some(entry) = self.table.get(destination.network()) else {
-            return self.route_home(destination);
+        let entry = match self.table.get(destination.network()) {
+            Some(entry) => entry,
+            None if is_in_home_network(destination) => &self.home,
+            None => return self.route_unnumbered(destination),
         };
         if entry.own == destination { Route::Local } else { entry.route }
     }
@@ -240,12 +242,12 @@ impl Place {
         self.table.iter().map(|entry| (entry.own, entry.route))
     }
 
-    fn route_home(&self, destination: Locator) -> Route {
-        match is_in_home_network(destination) {
-            true if self.home.own == destination => Route::Local,
-            true => self.home.route,
-            false if !self.cells.is_empty() => self.route_to_cell(destination),
-            false => self.route_elsewhere(destination),
+    /// To a network that has no number, apart from the numbered ones and the home network: those cost a hop no call.
+    #[inline(never)]
+    fn route_unnumbered(&self, destination: Locator) -> Route {
+        match self.cells.is_empty() {
+            true => self.route_elsewhere(destination),
+            false => self.route_to_cell(destination),
         }
     }
 

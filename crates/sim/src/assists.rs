@@ -654,7 +654,14 @@ impl Simulation {
     }
 
     /// The assists of an agent learn by which paths mobile nodes are reached now, and what the nodes reported of them.
+    #[inline]
     pub(crate) fn assist_paths(&mut self, node: NodeId) {
+        if self.node(node).assist.is_some() {
+            self.tell_assist_paths(node);
+        }
+    }
+
+    fn tell_assist_paths(&mut self, node: NodeId) {
         let Some(anchor) = &mut self.node_mut(node).assist else { return };
         let known = |report: Option<PathReport>| report.map(PathProperties::from).unwrap_or_default();
         for (mobile, told) in core::mem::take(&mut anchor.moved) {
@@ -683,15 +690,12 @@ impl Simulation {
     /// What a request that a mobile node may send now says of its flows.
     pub(crate) fn tell_received_data(&mut self, node: NodeId) {
         let now = self.now;
-        let Some(mobile) = self.node(node).home_address else { return };
-        let address = self.topology.address(mobile);
-        match self.node_mut(node) {
-            Node { agent: Agent::Mobile(agent), assist: Some(anchor), .. } => {
-                agent.set_received_data(anchor.assistant.received_data(now, address));
-            }
-            Node { agent: Agent::Ipv6(host), assist: Some(anchor), .. } => {
-                host.set_received_data(anchor.assistant.received_data(now, address));
-            }
+        let Node { assist: Some(_), home_address: Some(mobile), .. } = self.node(node) else { return };
+        let address = self.topology.address(*mobile);
+        let Node { agent, assist: Some(anchor), .. } = self.node_mut(node) else { return };
+        match agent {
+            Agent::Mobile(agent) => agent.set_received_data(anchor.assistant.received_data(now, address)),
+            Agent::Ipv6(host) => host.set_received_data(anchor.assistant.received_data(now, address)),
             _ => {}
         }
     }

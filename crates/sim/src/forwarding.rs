@@ -189,7 +189,7 @@ impl Simulation {
 
     /// Writes the outer header; `false` when the packet had to be dropped instead.
     pub(crate) fn put_in_tunnel(&mut self, node: NodeId, packet: PacketRef, passage: Passage) -> bool {
-        if self.exceeds_tunnel(node, packet, passage) {
+        if !self.tunnel_mtus.is_empty() && self.exceeds_tunnel(node, packet, passage) {
             self.drop_packet(node, packet, NodeDrop::FragmentationNeeded);
             return false;
         }
@@ -293,9 +293,6 @@ impl Simulation {
     /// Whether a packet that must not be fragmented is larger than the tunnel is known to take: then its sender is told
     /// (RFC 2003 section 5.1).
     fn exceeds_tunnel(&mut self, node: NodeId, packet: PacketRef, passage: Passage) -> bool {
-        if self.tunnel_mtus.is_empty() {
-            return false;
-        }
         let Packet { header, in_fragments, .. } = &self.pool[packet];
         let overhead = passage.overhead(header.source);
         let known = self.tunnel_mtus.get(&(node, passage.exit)).and_then(|mtu| mtu.get(self.now));
@@ -611,7 +608,7 @@ impl Simulation {
     fn passed_on(&mut self, node: NodeId, packet: PacketRef, from: Locator) -> bool {
         let (now, destination) = (self.now, self.pool[packet].header.destination);
         let Agent::Foreign(agent) = &mut self.node_mut(node).agent else { return false };
-        if agent.deliver(destination.to_ipv4()).is_some() || !agent.passes_on(destination.to_ipv4()) {
+        if !agent.passes_on(destination.to_ipv4()) || agent.deliver(destination.to_ipv4()).is_some() {
             return false;
         }
         match agent.pass_on(now, destination.to_ipv4(), from.to_ipv4()) {

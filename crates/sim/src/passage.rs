@@ -59,22 +59,20 @@ impl Passage {
 
     /// The header of `inner` on this passage. A new datagram has the given identification.
     pub(crate) fn wrap(&self, inner: &Header, in_fragments: bool, identification: u16) -> Header {
-        let minimal = self.wrapping == Wrapping::Ipv4(Encapsulation::Minimal);
-        let keeps = minimal || matches!(self.wrapping, Wrapping::Extended { .. });
+        let Header { len, payload_len, .. } = *inner;
         let overhead = self.overhead(inner.source);
-        let (len, payload_len) = match self.wrapping {
-            Wrapping::Extended { .. } => (inner.len + overhead as u8, inner.payload_len),
-            Wrapping::Ipv6 => (Ipv6Header::LEN as u8, inner.total_len()),
-            Wrapping::Ipv4(_) => (inner.len, inner.payload_len + overhead),
+        let (protocol, len, payload_len, keeps) = match self.wrapping {
+            Wrapping::Ipv4(encapsulation) => {
+                let minimal = encapsulation == Encapsulation::Minimal;
+                (encapsulation.protocol(), len, payload_len + overhead, minimal)
+            }
+            Wrapping::Ipv6 => (protocol::IPV6, Ipv6Header::LEN as u8, inner.total_len(), false),
+            Wrapping::Extended { .. } => (inner.protocol, len + overhead as u8, payload_len, true),
         };
         Header {
             source: self.entry,
             destination: self.exit,
-            protocol: match self.wrapping {
-                Wrapping::Ipv4(encapsulation) => encapsulation.protocol(),
-                Wrapping::Ipv6 => protocol::IPV6,
-                Wrapping::Extended { .. } => inner.protocol,
-            },
+            protocol,
             ttl: if keeps { inner.ttl } else { self.ttl },
             tos: inner.tos,
             len,
