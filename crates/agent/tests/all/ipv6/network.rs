@@ -285,6 +285,14 @@ impl Network {
                 Some(emulator)
             }
         };
+        for (host, interfaces) in [
+            (&correspondent, &["up0"][..]),
+            (&home, &["down0", "west0", "east0"]),
+            (&west, &["up0"]),
+            (&east, &["up0"]),
+        ] {
+            wait_for_link_local_addresses(host, interfaces);
+        }
         let everywhere = (Ipv6Addr::UNSPECIFIED, 0);
         route(&correspondent, "up0", everywhere, on(9, 1));
         route(&west, "up0", everywhere, on(0xa1, 1));
@@ -554,6 +562,34 @@ pub(crate) fn assert_as_it_was_but_for(host: &Host, before: &[String], excused: 
         }
         assert!(clock.now().since_start() < PATIENCE, "{}: {difference:#?}", host.name());
         sleep(Duration::from_millis(20));
+    }
+}
+
+/// Waits until interfaces have usable link-local addresses. The kernel makes them when it has seen the carrier, which on a busy machine may
+/// be late, and without one it resolves no neighbour: what a connection sends first would come back as unreachable.
+fn wait_for_link_local_addresses(host: &Host, interfaces: &'static [&'static str]) {
+    let clock = Clock::start();
+    loop {
+        let read = move || {
+            let mut netlink = Netlink::open()?;
+            let found = netlink.assigned_addresses()?;
+            let indices: Vec<u32> =
+                interfaces.iter().map(|name| netlink.index_of(name)).collect::<Result<_, _>>()?;
+            Ok::<_, careof_lab::Error>((found, indices))
+        };
+        let (found, indices) = host.run(read).unwrap().unwrap();
+        let has_one = |index: &u32| {
+            found.iter().any(|on| {
+                let is_link_local =
+                    matches!(on.address, IpAddr::V6(address) if address.is_unicast_link_local());
+                on.interface == *index && is_link_local && on.is_usable() && !on.is_tentative
+            })
+        };
+        if indices.iter().all(has_one) {
+            return;
+        }
+        assert!(clock.now().since_start() < PATIENCE, "{}: {found:#?}", host.name());
+        sleep(Duration::from_millis(5));
     }
 }
 
