@@ -30,10 +30,14 @@ BAD = " || ".join(
 )
 SCENARIOS = {
     "wifi-to-lte": {"duration": "8 s", "handover.0.at": "4 s"},
+    "dual-stack": {"duration": "9 s", "handover.0.at": "4 s"},
     "route-optimisation": {"duration": "9 s", "handover.0.at": "6 s"},
 }
 ENHANCED_PACKET = 6
-MOBILITY_HEADER, ROUTING, FRAGMENT, DESTINATION_OPTIONS, HOP_BY_HOP, IPV6 = 135, 43, 44, 60, 0, 41
+UDP, DSMIPV6_PORT = 17, 4191
+# It does not know the port, behind which are packets of IPv6 (RFC 5555 section 4.1).
+DECODE = ("-d", f"udp.port=={DSMIPV6_PORT},ipv6")
+MOBILITY_HEADER, ROUTING, FRAGMENT, DESTINATION_OPTIONS, HOP_BY_HOP, IPV6, IPV4 = 135, 43, 44, 60, 0, 41, 4
 HOME_TEST, CARE_OF_TEST, BINDING_UPDATE, BINDING_ACKNOWLEDGEMENT = 3, 4, 5, 6
 BINDING_AUTHORIZATION_DATA, NONCE_INDICES = 5, 4
 HOME_ADDRESS_OPTION = 201
@@ -99,6 +103,9 @@ def mobility_headers(capture: Path) -> list[Mobility]:
 
 
 def innermost(packet: bytes) -> list[Mobility]:
+    if packet[0] >> 4 == IPV4:
+        in_udp = packet[9] == UDP and packet[22:24] == DSMIPV6_PORT.to_bytes(2)
+        return innermost(packet[28:]) if in_udp else innermost(packet[20:]) if packet[9] == IPV6 else []
     source, destination = packet[8:24], packet[24:40]
     real_source, real_destination = source, destination
     carried, at = packet[6], 40
@@ -124,7 +131,7 @@ def innermost(packet: bytes) -> list[Mobility]:
 def test_tshark_finds_no_malformed_packet_and_no_wrong_checksum(runs: dict[str, Path]) -> None:
     for run in runs.values():
         for capture in captures(run):
-            assert tshark(capture, "-Y", BAD) == [], capture
+            assert tshark(capture, *DECODE, "-Y", BAD) == [], capture
         assert tshark(captured(run), "-Y", "tcp.checksum.status == 1 && ipv6"), run
 
 
@@ -138,6 +145,23 @@ def test_tshark_tells_tunnels_from_optimised_routes(runs: dict[str, Path]) -> No
     assert len(tshark(mobile, "-Y", straight)) > 10 * len(tshark(mobile, "-Y", tunnelled)) > 0
 
 
+def test_tshark_reads_binding_updates_in_udp_and_ipv6_in_ipv4(runs: dict[str, Path]) -> None:
+    mobile = captured(runs["dual-stack"])
+    wanted = ["ip.src", "ip.dst", "mip6.mhtype", "mip6.ipv4coa.addr", "mip6.natd.refresh_t"]
+    shown = [word for field in wanted for word in ("-e", field)]
+    lines = tshark(mobile, *DECODE, "-Y", "udp && mip6", "-T", "fields", "-E", "separator=;", *shown)
+    node, agent = "10.0.2.2", "10.0.3.1"
+    update, answer = f"{node};{agent};5;{node};", f"{agent};{node};6;;{2**32 - 1}"
+    assert lines[:2] == [update, answer]
+    assert set(lines) == {update, answer}
+    # Away from the Wi-Fi everything is in IPv4, both ways, and nothing else is.
+    inside = "ip.proto == 41 && ipv6 && tcp"
+    for way in (f"ip.src == {node} && ip.dst == {agent}", f"ip.src == {agent} && ip.dst == {node}"):
+        assert len(tshark(mobile, *DECODE, "-Y", f"{way} && {inside}")) > 50
+    assert tshark(mobile, *DECODE, "-Y", "ip && tcp && !(ip.proto == 41)") == []
+    assert tshark(mobile, *DECODE, "-Y", "icmp") == []
+
+
 def test_scapy_agrees_with_the_checksum_of_every_mobility_header(runs: dict[str, Path]) -> None:
     # Scapy is slow: what several nodes saw alike is read once.
     different = {packet for run in runs.values() for capture in captures(run) for packet in packets(capture)}
@@ -145,6 +169,8 @@ def test_scapy_agrees_with_the_checksum_of_every_mobility_header(runs: dict[str,
     for packet in sorted(different):
         # A capture keeps the beginning of each packet: of a long one, the rest is missing here.
         if not innermost(packet) or len(packet) < 40 + int.from_bytes(packet[4:6], "big"):
+            continue
+        if packet[0] >> 4 == IPV4:
             continue
         layers: Any = inet6.IPv6(packet)
         for layer in layers.iterpayloads():

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 import re
 import shutil
 import struct
-import subprocess
-import tempfile
-from pathlib import Path
 
 import pytest
-from wire_vectors import checksum, vectors
+from tshark_reader import Reader
+from wire_vectors import checksum
 
 pytestmark = pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
 
-LINKTYPE_RAW = 101
 IPV6_HEADER_LEN = 40
 HOME_ADDRESS = "2001:db8:1::5"
 CARE_OF_ADDRESS = "2001:db8:2::77"
@@ -24,38 +20,12 @@ CARE_OF_ADDRESS = "2001:db8:2::77"
 STATUSES = [0, 1, 4, 5, *range(128, 140), *range(144, 147), *range(164, 170), 174]
 
 
-def packets() -> dict[str, bytes]:
-    """The IPv6 packets of the samples, by name."""
-    return vectors("emit_mobility_vectors")
-
-
-@functools.cache
-def tshark(*arguments: str) -> str:
-    """What tshark says of all packets."""
-    parts = [struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, LINKTYPE_RAW)]
-    for second, packet in enumerate(packets().values()):
-        parts += [struct.pack("<IIII", second, 0, len(packet), len(packet)), packet]
-    with tempfile.TemporaryDirectory() as directory:
-        path = Path(directory) / "vectors.pcap"
-        path.write_bytes(b"".join(parts))
-        command = ["tshark", "-n", "-r", str(path), *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def fields(name: str, *wanted: str) -> list[list[str]]:
-    """The values of fields in one packet: a list for each field, as many values as the field occurs."""
-    selected = [word for field in wanted for word in ("-e", field)]
-    lines = tshark("-T", "fields", "-E", "separator=/t", "-E", "aggregator=;", *selected).splitlines()
-    line = dict(zip(packets(), lines, strict=True))[name]
-    return [cell.split(";") if cell else [] for cell in line.split("\t")]
+READER = Reader("emit_mobility_vectors")
+packets, fields = READER.packets, READER.fields
 
 
 def test_no_frame_is_malformed() -> None:
-    wrong = "_ws.malformed || _ws.unreassembled || _ws.expert.severity == error"
-    frames = tshark("-Y", wrong, "-T", "fields", "-e", "frame.number").split()
-    assert [list(packets())[int(frame) - 1] for frame in frames] == []
+    assert READER.wrong() == []
 
 
 def test_every_checksum_is_good() -> None:
@@ -107,7 +77,7 @@ def test_errors_and_requests() -> None:
 
 
 def test_options_are_named() -> None:
-    shown = tshark("-V", "-Y", "mip6.mhtype == 5 && mip6.bu.h_flag == 1")
+    shown = READER.says("-V", "-Y", "mip6.mhtype == 5 && mip6.bu.h_flag == 1")
     names = set(re.findall(r"MIPv6 Option - (.+)", shown))
     # Those of RFC 4285 it calls by the names of their numbers.
     assert names >= {

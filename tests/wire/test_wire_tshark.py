@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import re
 import shutil
 import struct
-import subprocess
-import tempfile
-from pathlib import Path
 
 import pytest
+from tshark_reader import Reader
 from wire_vectors import (
     CO_LOCATED,
     CORRESPONDENT,
@@ -24,55 +21,22 @@ from wire_vectors import (
 
 pytestmark = pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
 
-LINKTYPE_RAW = 101
 CHECKED = [f"{protocol}.check_checksum:TRUE" for protocol in ("ip", "tcp", "udp")]
 GOOD = "1"
 
 
-def capture() -> bytes:
-    """All datagrams in the classic capture format, a second apart."""
-    parts = [struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, LINKTYPE_RAW)]
-    for second, datagram in enumerate(vectors().values()):
-        parts += [struct.pack("<IIII", second, 0, len(datagram), len(datagram)), datagram]
-    return b"".join(parts)
-
-
-@functools.cache
-def tshark(*arguments: str) -> str:
-    """What tshark says of all datagrams."""
-    with tempfile.TemporaryDirectory() as directory:
-        path = Path(directory) / "vectors.pcap"
-        path.write_bytes(capture())
-        options = [word for option in CHECKED for word in ("-o", option)]
-        command = ["tshark", "-n", "-r", str(path), *options, *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def fields(name: str, *wanted: str) -> list[list[str]]:
-    """The values of fields in one datagram: a list for each field, as many values as the field occurs."""
-    return dict(zip(vectors(), rows(*wanted), strict=True))[name]
-
-
-@functools.cache
-def rows(*wanted: str) -> list[list[list[str]]]:
-    selected = [word for field in wanted for word in ("-e", field)]
-    lines = tshark("-T", "fields", "-E", "separator=/t", "-E", "aggregator=;", *selected).splitlines()
-    return [[cell.split(";") if cell else [] for cell in line.split("\t")] for line in lines]
+READER = Reader("emit_vectors", *(word for option in CHECKED for word in ("-o", option)))
+fields = READER.fields
 
 
 def test_no_frame_is_malformed() -> None:
-    wrong = "_ws.malformed || _ws.unreassembled || _ws.expert.severity == error"
-    frames = tshark("-Y", wrong, "-T", "fields", "-e", "frame.number").split()
-    names = [list(vectors())[int(frame) - 1] for frame in frames]
     # It takes route optimisation for what RFC 4857 and others made of its message types later.
-    assert [name for name in names if not name.startswith("binding_")] == []
+    assert [name for name in READER.wrong() if not name.startswith("binding_")] == []
 
 
 @pytest.mark.parametrize("protocol", ["ip", "icmp", "udp", "tcp"])
 def test_every_checksum_is_good(protocol: str) -> None:
-    found = rows(f"{protocol}.checksum.status", protocol)
+    found = READER.rows(f"{protocol}.checksum.status", protocol).values()
     statuses = [status for (row, _) in found for status in row]
     assert set(statuses) == {GOOD}
     # Every datagram has an IP header; of the others there are enough not to have looked past them.
@@ -129,7 +93,7 @@ def test_registration_replies() -> None:
 
 
 def test_reply_codes_have_a_name() -> None:
-    named = re.findall(r"Reply Code: (.+) \((\d+)\)", tshark("-V", "-Y", "mip.code"))
+    named = re.findall(r"Reply Code: (.+) \((\d+)\)", READER.says("-V", "-Y", "mip.code"))
     assert [int(code) for _, code in named] == [
         int(name.removeprefix("reply_")) for name in vectors() if name.startswith("reply_")
     ]

@@ -13,7 +13,7 @@ use careof_mobility::v4::{Change as BindingChange, DeliveryMethod, VisitorChange
 use careof_mobility::{HandoverEvent, InterfaceId, Notice, v4, v6};
 use careof_plan::{
     Locator, NodeId, Plan, Side, Step, Topology, Tunnelling, announced_path, down_of, fate_of_queue,
-    first_peer, is_told, new_path, tunnel_overhead, up_of,
+    first_peer, is_told, new_path, tunnel_overhead_on, up_of,
 };
 use careof_scenario::{
     CareOf, Handover, HandoverStyle, LinkId, Protocol, QueuedFate, Role, Routing, Scenario,
@@ -413,13 +413,14 @@ impl Director {
     fn raise_link(&self, link: LinkId) -> Result<(), WorldError> {
         self.set_carriers(link, true)?;
         let Some((mobile, index)) = self.mobile_end(link) else { return Ok(()) };
-        if is_mobile_ipv6(&self.scenario) {
+        let is_ipv4_only = self.scenario.link(link).ipv4_only;
+        if is_mobile_ipv6(&self.scenario) && !is_ipv4_only {
             // Its kernel forms one of what the router there advertises.
             return Ok(());
         }
         let interface = &self.topology.place(mobile).interfaces[index];
         let is_home = self.topology.homes.address_of(mobile) == Some(interface.address);
-        if self.is_co_located() || is_home {
+        if self.is_co_located() || is_home || is_ipv4_only {
             let name = &self.scenario.link(link).name;
             let metric = FIRST_METRIC + index as u32;
             let host = self.network.host(mobile);
@@ -451,7 +452,7 @@ impl Director {
             && let Some(agent) = self.agents.iter().find(|agent| agent.node == anchor)
         {
             let care_of = self.topology.place(mobile).interfaces[index].address;
-            agent.reachable(self.topology.address(care_of), up);
+            agent.reachable(self.topology.plan.care_of_address(care_of), up);
         }
     }
 
@@ -604,7 +605,7 @@ impl Director {
         });
         let mobility = self.scenario.mobility.as_ref();
         let is_home = mobility.is_some_and(|mobility| mobility.home == Some(link));
-        let overhead = if is_home { 0 } else { tunnel_overhead(&self.scenario) };
+        let overhead = if is_home { 0 } else { tunnel_overhead_on(&self.scenario, link) };
         let peer = first.map_or_else(|| self.topology.entrance(down_of(link)), |(_, peer)| peer);
         let address = self.topology.address_of(peer).to_ipv4();
         let method = self.plan.as_ref().map(|plan| plan.policy.lookup(address, None));

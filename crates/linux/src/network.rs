@@ -6,9 +6,9 @@ use std::sync::mpsc::Receiver;
 
 use careof_base::{Duration, Instant};
 use careof_lab::{
-    Change, Clock, Direction, Emulator, Error, Host, InterfaceConfig, LinkId as EmulatedLink, LinkReport,
-    LinkSpec, MediumSpec, Netlink, Options, Realm, Route as KernelRoute, SharedLinkSpec, Tap, TapConfig, Tun,
-    set_sysctl,
+    Change, Clock, Direction, Emulator, Error, Host, InterfaceAddress, InterfaceConfig,
+    LinkId as EmulatedLink, LinkReport, LinkSpec, MediumSpec, Netlink, Options, Realm, Route as KernelRoute,
+    SharedLinkSpec, Tap, TapConfig, Tun, set_sysctl,
 };
 use careof_link::Fate;
 use careof_plan::{Locator, NodeId, OneWayId, Plan, Route, Subnet, Topology, down_of};
@@ -216,31 +216,34 @@ fn refuse_long_names(scenario: &Scenario) -> Result<(), WorldError> {
 /// What every host is told, whatever TCP the scenario asks for.
 fn kernel_parameters(plan: &Plan, forwards: bool) -> Vec<(String, String)> {
     let forwards = if forwards { "1" } else { "0" };
-    let parameters: &[(&str, &str)] = match plan {
-        Plan::Ipv4 => &[
-            ("net.ipv4.ip_forward", forwards),
-            // Packets of the mobile node come in where its home network does not lie.
-            ("net.ipv4.conf.all.rp_filter", "0"),
-            ("net.ipv4.conf.default.rp_filter", "0"),
-            ("net.ipv4.conf.all.send_redirects", "0"),
-            ("net.ipv4.conf.default.send_redirects", "0"),
-            // The simulator's nodes answer each packet that needs an answer.
-            ("net.ipv4.icmp_ratelimit", "0"),
-        ],
-        // The interfaces of a host are made later, as `default` says by then; `all` is also for the loopback interface.
-        Plan::Ipv6(_) => &[
-            ("net.ipv6.conf.all.disable_ipv6", "0"),
-            ("net.ipv6.conf.default.disable_ipv6", "0"),
-            ("net.ipv6.conf.all.forwarding", forwards),
-            // Addresses and routes are those of the scenario.
-            ("net.ipv6.conf.all.accept_ra", "0"),
-            ("net.ipv6.conf.default.accept_ra", "0"),
-            ("net.ipv6.conf.all.accept_dad", "0"),
-            ("net.ipv6.conf.default.accept_dad", "0"),
-            ("net.ipv6.conf.all.accept_redirects", "0"),
-            ("net.ipv6.conf.default.accept_redirects", "0"),
-            ("net.ipv6.icmp.ratelimit", "0"),
-        ],
+    let of_ipv4 = [
+        ("net.ipv4.ip_forward", forwards),
+        // Packets of the mobile node come in where its home network does not lie.
+        ("net.ipv4.conf.all.rp_filter", "0"),
+        ("net.ipv4.conf.default.rp_filter", "0"),
+        ("net.ipv4.conf.all.send_redirects", "0"),
+        ("net.ipv4.conf.default.send_redirects", "0"),
+        // The simulator's nodes answer each packet that needs an answer.
+        ("net.ipv4.icmp_ratelimit", "0"),
+    ];
+    // The interfaces of a host are made later, as `default` says by then; `all` is also for the loopback interface.
+    let of_ipv6 = [
+        ("net.ipv6.conf.all.disable_ipv6", "0"),
+        ("net.ipv6.conf.default.disable_ipv6", "0"),
+        ("net.ipv6.conf.all.forwarding", forwards),
+        // Addresses and routes are those of the scenario.
+        ("net.ipv6.conf.all.accept_ra", "0"),
+        ("net.ipv6.conf.default.accept_ra", "0"),
+        ("net.ipv6.conf.all.accept_dad", "0"),
+        ("net.ipv6.conf.default.accept_dad", "0"),
+        ("net.ipv6.conf.all.accept_redirects", "0"),
+        ("net.ipv6.conf.default.accept_redirects", "0"),
+        ("net.ipv6.icmp.ratelimit", "0"),
+    ];
+    let parameters = match plan {
+        Plan::Ipv4 => of_ipv4.to_vec(),
+        Plan::Ipv6(plan) if plan.is_dual_stack() => [&of_ipv4[..], &of_ipv6].concat(),
+        Plan::Ipv6(_) => of_ipv6.to_vec(),
     };
     parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
@@ -263,7 +266,13 @@ fn attach(
     let host = &hosts[usize::from(node.0)];
     let address = topology.place(node).interfaces.iter().find(|interface| interface.out == way);
     let address = address.map_or(Locator::NOWHERE, |interface| interface.address);
-    let mut config = InterfaceConfig::new(name, topology.address(address), topology.plan.prefix_len());
+    let own = topology.address(address);
+    let mut config = InterfaceConfig::new(name, own, topology.plan.prefix_len_of(own));
+    let beside = topology.plan.ipv4_beside(address).map(IpAddr::V4).filter(|beside| *beside != own);
+    config.addresses.extend(
+        beside
+            .map(|address| InterfaceAddress { address, prefix_length: topology.plan.prefix_len_of(address) }),
+    );
     config.mtu = mtu;
     config.has_carrier = !waits;
     // The address of a home agent of Mobile IPv6 on its home link is the agent's, and on no interface.
@@ -276,6 +285,7 @@ fn attach(
     let tun = host.attach(&config)?;
     // Without an address of its own an interface comes without IPv6, which is to form one here.
     let parameter = match topology.plan {
+        Plan::Ipv6(_) if own.is_ipv4() => return Ok(tun),
         Plan::Ipv4 => (format!("net.ipv4.conf.{name}.rp_filter"), "0".to_owned()),
         Plan::Ipv6(_) => (format!("net.ipv6.conf.{name}.disable_ipv6"), "0".to_owned()),
     };
@@ -307,8 +317,16 @@ fn add_routes(host: &Host, topology: &Topology, node: NodeId) -> Result<(), Erro
         // Any address of the network that nobody has.
         match place.route(topology.host(subnet, 254)) {
             Route::Via(index) if place.interface(index).subnet != subnet => {
-                let via = place.interface(index).peer_address;
-                wanted.push((topology.address(topology.host(subnet, 0)), topology.address(via)));
+                let (to, via) = (topology.host(subnet, 0), place.interface(index).peer_address);
+                let planned = [to, via].map(|locator| topology.address(locator));
+                let beside = [to, via].map(|locator| topology.plan.ipv4_beside(locator).map(IpAddr::V4));
+                // Routes to a network of IPv4 lead over routers of both.
+                if planned[0].is_ipv4() == planned[1].is_ipv4() {
+                    wanted.push(planned);
+                }
+                if let [Some(to), Some(via)] = beside {
+                    wanted.push([to, via]);
+                }
             }
             // Of Mobile IPv6 the agent itself has the address.
             Route::Home if topology.plan != Plan::Ipv4 => {}
@@ -316,15 +334,15 @@ fn add_routes(host: &Host, topology: &Topology, node: NodeId) -> Result<(), Erro
             Route::Via(_) | Route::Local | Route::Unreachable => {}
         }
     }
-    let prefix_len = topology.plan.prefix_len();
+    let plan = topology.plan.clone();
     host.run(move || {
         let mut netlink = Netlink::open()?;
         if let Some(own) = own {
             let loopback = netlink.index_of("lo")?;
             netlink.add_address(loopback, own, if own.is_ipv4() { 32 } else { 128 })?;
         }
-        for (to, via) in wanted {
-            let to = KernelRoute::to(to, prefix_len, 0);
+        for [to, via] in wanted {
+            let to = KernelRoute::to(to, plan.prefix_len_of(to), 0);
             netlink.set_route(&KernelRoute { via: Some(via), ..to })?;
         }
         Ok(())

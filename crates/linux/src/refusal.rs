@@ -52,6 +52,16 @@ pub(crate) fn refuse_what_linux_cannot(scenario: &Scenario) -> Result<(), WorldE
                 .to_owned(),
         });
     }
+    if let Some(link) = scenario.links.iter().find(|link| link.ipv4_only)
+        && !scenario.media.is_empty()
+    {
+        return Err(WorldError::Unsupported {
+            key: format!("links.{}.ip_version", link.name),
+            found: "4".to_owned(),
+            remedy: "the shortcuts over a medium of this world are of one version: leave [media] out, or use the simulator"
+                .to_owned(),
+        });
+    }
     for (index, flow) in scenario.flows.iter().enumerate() {
         if let Workload::Probe { link } = flow.workload
             && scenario.link(link).straight

@@ -5,6 +5,7 @@ use core::net::IpAddr;
 use careof_assist::{Config, Exception, FlowKey, Place};
 use careof_mobility::v4::PathProperties;
 use careof_scenario::{Assist, AssistException, AssistPlace, Destination, IpVersion, LinkId, Role, Scenario};
+use careof_wire::ipv4::Ipv4Header;
 use careof_wire::ipv6::Ipv6Header;
 use careof_wire::tunnel::Encapsulation;
 
@@ -57,7 +58,13 @@ pub fn is_access_router(topology: &Topology, node: NodeId) -> bool {
     place.role == Role::Host && (place.cell.is_some() || place.interfaces.iter().any(leads_to_mobile))
 }
 
-/// How many bytes a tunnel of the scenario adds to a datagram.
+/// How many bytes a tunnel over this access link adds to a datagram.
+#[must_use]
+pub fn tunnel_overhead_on(scenario: &Scenario, link: LinkId) -> u16 {
+    if scenario.link(link).ipv4_only { Ipv4Header::LEN } else { tunnel_overhead(scenario) }
+}
+
+/// How many bytes a tunnel of the scenario adds to a datagram, at most.
 #[must_use]
 pub fn tunnel_overhead(scenario: &Scenario) -> u16 {
     if scenario.ip_version == IpVersion::V6 {

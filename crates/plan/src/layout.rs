@@ -133,7 +133,9 @@ fn ipv6_plan(scenario: &Scenario, topology: &Topology) -> Ipv6Plan {
         IpAddr::V4(_) => None,
     });
     let plan = Ipv6Plan::new(core::iter::once(false).chain(visited).collect(), prefixes.collect());
+    let ipv4_only = scenario.links.iter().zip((1..).map(Subnet)).filter(|(link, _)| link.ipv4_only);
     plan.with_addresses(ipv6_addresses(scenario, topology))
+        .with_ipv4_only(ipv4_only.map(|(_, subnet)| subnet).collect())
 }
 
 /// The addresses that the scenario gives single nodes.

@@ -37,7 +37,9 @@ mod topology;
 mod workload;
 
 pub use agents::{AgentPlan, agent, wall_clock};
-pub use assists::{announced_path, assists, exceptions, flow_key, is_access_router, tunnel_overhead};
+pub use assists::{
+    announced_path, assists, exceptions, flow_key, is_access_router, tunnel_overhead, tunnel_overhead_on,
+};
 pub use black_hole::{note_filtered, note_filtered_ipv6, note_hole};
 pub use capture::{CaptureError, CaptureNodes, CapturePlan, Captures, DropPlace, plan_captures};
 pub use dhcp::{DhcpPlan, dhcp};
@@ -49,7 +51,9 @@ pub use locator::{Cells, Ipv6Plan, Locator, Plan, Subnet};
 pub use media::{Media, OnMedium};
 pub use message_text::describe;
 pub use message_text_v6::describe_ipv6;
-pub use mobile_ipv6::{Ipv6AgentPlan, NeighborPlan, hardware, ipv6_agent, link_local, neighbors};
+pub use mobile_ipv6::{
+    Ipv6AgentPlan, NeighborPlan, hardware, ipv4_care_of, ipv6_agent, link_local, neighbors,
+};
 pub use observation::{CaptureRequest, Observation};
 pub use overview::{
     Direction, HomeNetworkOverview, LinkEnd, LinkOverview, MobileOverview, Network, Overview, overview,

@@ -149,6 +149,8 @@ pub struct Ipv6Plan {
     given: Vec<(Locator, Ipv6Addr)>,
     /// Where many move: their home addresses and care-of addresses.
     cells: Option<Cells>,
+    /// The networks that have only IPv4, where host `h` of network `s` has the address that it would have in an experiment over IPv4.
+    ipv4_only: Vec<Subnet>,
 }
 
 /// The addresses of many mobile nodes.
@@ -218,7 +220,7 @@ impl Ipv6Plan {
     /// A plan in which host 2 of the networks marked so forms its address itself, and some networks have a prefix of their own.
     #[must_use]
     pub const fn new(autoconfigured: Vec<bool>, prefixes: Vec<(Subnet, Ipv6Addr)>) -> Self {
-        Self { autoconfigured, prefixes, given: Vec::new(), cells: None }
+        Self { autoconfigured, prefixes, given: Vec::new(), cells: None, ipv4_only: Vec::new() }
     }
 
     /// The same, with many mobile nodes.
@@ -243,12 +245,34 @@ impl Ipv6Plan {
         self
     }
 
+    /// The same, in which some networks have only IPv4. All others then have IPv4, too.
+    #[must_use]
+    pub fn with_ipv4_only(mut self, networks: Vec<Subnet>) -> Self {
+        self.ipv4_only = networks;
+        self
+    }
+
+    /// Whether IPv4 is spoken in the networks of the experiment, too.
+    #[must_use]
+    pub fn is_dual_stack(&self) -> bool {
+        !self.ipv4_only.is_empty()
+    }
+
+    /// Whether a network has only IPv4.
+    #[must_use]
+    pub fn is_ipv4_only(&self, network: Subnet) -> bool {
+        self.ipv4_only.contains(&network)
+    }
+
     /// The prefix length of every network.
     pub const PREFIX_LEN: u8 = 64;
 
-    /// The address of a locator; unspecified if it is not of the experiment.
+    /// The address of a locator, IPv4-mapped in a network that has only IPv4; unspecified if it is not of the experiment.
     #[must_use]
     pub fn address(&self, locator: Locator) -> Ipv6Addr {
+        if self.is_dual_stack() && locator.subnet().is_some_and(|network| self.is_ipv4_only(network)) {
+            return locator.to_ipv4().to_ipv6_mapped();
+        }
         if let Ok(at) = self.given.binary_search_by_key(&locator, |(locator, _)| *locator) {
             return self.given[at].1;
         }
@@ -267,11 +291,15 @@ impl Ipv6Plan {
         Ipv6Addr::from_bits(network | u128::from(identifier))
     }
 
-    /// The locator of an address: [`Locator::GROUP`] of multicast groups, [`Locator::NOWHERE`] of what is not of the experiment.
+    /// The locator of an address, IPv4-mapped or not: [`Locator::GROUP`] of multicast groups, [`Locator::NOWHERE`] of what is not of the
+    /// experiment.
     #[must_use]
     pub fn locate(&self, address: Ipv6Addr) -> Locator {
         if address.is_multicast() {
             return Locator::GROUP;
+        }
+        if let Some(ipv4) = address.to_ipv4_mapped() {
+            return if self.is_dual_stack() { Locator::of_ipv4(ipv4) } else { Locator::NOWHERE };
         }
         if let Some((locator, _)) = self.given.iter().find(|(_, given)| *given == address) {
             return *locator;
@@ -300,17 +328,27 @@ impl Plan {
     pub fn address(&self, locator: Locator) -> IpAddr {
         match self {
             Self::Ipv4 => locator.to_ipv4().into(),
+            Self::Ipv6(plan) => IpAddr::V6(plan.address(locator)).to_canonical(),
+        }
+    }
+
+    /// The address of a locator as agents have it for a care-of address: over IPv6 one of IPv4 is IPv4-mapped.
+    #[must_use]
+    pub fn care_of_address(&self, locator: Locator) -> IpAddr {
+        match self {
+            Self::Ipv4 => locator.to_ipv4().into(),
             Self::Ipv6(plan) => plan.address(locator).into(),
         }
     }
 
-    /// The locator of an address; [`Locator::NOWHERE`] of one of the other version.
+    /// The locator of an address; [`Locator::NOWHERE`] of one of a version that is not spoken.
     #[must_use]
     pub fn locate(&self, address: IpAddr) -> Locator {
         match (self, address) {
             (Self::Ipv4, IpAddr::V4(address)) => Locator::of_ipv4(address),
             (Self::Ipv6(plan), IpAddr::V6(address)) => plan.locate(address),
-            _ => Locator::NOWHERE,
+            (Self::Ipv6(plan), IpAddr::V4(address)) => plan.locate(address.to_ipv6_mapped()),
+            (Self::Ipv4, IpAddr::V6(_)) => Locator::NOWHERE,
         }
     }
 
@@ -329,6 +367,24 @@ impl Plan {
         match self {
             Self::Ipv4 => Subnet::PREFIX_LEN,
             Self::Ipv6(_) => Ipv6Plan::PREFIX_LEN,
+        }
+    }
+
+    /// The prefix length of the network of an address.
+    #[must_use]
+    pub const fn prefix_len_of(&self, address: IpAddr) -> u8 {
+        match address {
+            IpAddr::V4(_) => Subnet::PREFIX_LEN,
+            IpAddr::V6(_) => self.prefix_len(),
+        }
+    }
+
+    /// The second address, of IPv4, of a locator in a network of IPv6, where all networks have IPv4 because some have nothing else.
+    #[must_use]
+    pub fn ipv4_beside(&self, locator: Locator) -> Option<Ipv4Addr> {
+        match self {
+            Self::Ipv6(plan) if plan.is_dual_stack() => Some(locator.to_ipv4()),
+            _ => None,
         }
     }
 }
@@ -383,6 +439,30 @@ mod tests {
         }
         assert_eq!(plan.locate("ff02::1".parse().unwrap()), Locator::GROUP);
         assert!(Locator::GROUP.is_group() && !Locator::NOWHERE.is_group());
+    }
+
+    #[test]
+    fn in_a_network_of_ipv4_addresses_are_of_ipv4_and_elsewhere_there_are_both() {
+        let plain = Ipv6Plan::new(vec![false, false, true, true], Vec::new());
+        let both = Plan::Ipv6(plain.clone().with_ipv4_only(vec![Subnet(3)]));
+        let (router, mobile) = (Subnet(3).host(1), Subnet(3).host(2));
+        for (locator, address) in [(router, "10.0.3.1"), (mobile, "10.0.3.2")] {
+            let address: IpAddr = address.parse().unwrap();
+            assert_eq!((both.address(locator), both.locate(address)), (address, locator));
+            let IpAddr::V4(ipv4) = address else { panic!() };
+            assert_eq!(both.locate(ipv4.to_ipv6_mapped().into()), locator);
+            assert_eq!(both.prefix_len_of(address), 24);
+        }
+        let wired = Subnet(1).host(1);
+        assert_eq!(both.address(wired), "2001:db8:0:1::1".parse::<IpAddr>().unwrap());
+        assert_eq!(both.ipv4_beside(wired), Some([10, 0, 1, 1].into()));
+        assert_eq!(both.locate("10.0.1.1".parse().unwrap()), wired);
+        let plain = Plan::Ipv6(plain);
+        assert_eq!(
+            (plain.ipv4_beside(wired), plain.locate("10.0.1.1".parse().unwrap())),
+            (None, Locator::NOWHERE)
+        );
+        assert_eq!(plain.address(mobile), "2001:db8:0:3:0:ff:fe00:302".parse::<IpAddr>().unwrap());
     }
 
     #[test]

@@ -8,8 +8,8 @@ use careof_mobility::v6::neighbor_discovery::{
     AdvertisingConfig, DetectionConfig, HostConfig, modified_eui_64,
 };
 use careof_mobility::v6::{
-    CorrespondentNodeConfig, HomeAgentConfig, InterfaceConfig, MobileNodeConfig, MovementConfig, Prefix,
-    RouteOptimizationConfig, SecurityAssociation, ServedMobileNode,
+    CorrespondentNodeConfig, HomeAgentConfig, InterfaceAddress, InterfaceConfig, MobileNodeConfig,
+    MovementConfig, Prefix, RouteOptimizationConfig, SecurityAssociation, ServedMobileNode,
 };
 use careof_mobility::{ConfigError, InterfaceId, PathProperties, Selection};
 use careof_scenario::{
@@ -24,13 +24,15 @@ use careof_wire::mip6::{self, Lifetime, MobileNodeIdentifier, Spi};
 use crate::agents::wall_clock;
 use crate::assists::announced_path;
 use crate::layout::stream;
-use crate::locator::{Ipv6Plan, Locator};
+use crate::locator::{Ipv6Plan, Locator, Subnet};
 use crate::topology::{Home, Interface, NodeId, Topology, down_of};
 
 /// The SPI of the security association between the mobile node and its home agent.
 const SPI: Spi = Spi(256);
 /// The longest lifetime that an update can ask for, which is forever (RFC 6275 section 6.1.7).
 const INFINITE: Lifetime = Lifetime::from_units(u16::MAX);
+/// Bits of an IPv4-mapped address in front of the IPv4 address (RFC 4291 section 2.5.5.2).
+const MAPPED_BITS: u8 = 96;
 /// As good as forever for a home agent that is part of the experiment.
 const FOREVER: PrefixLifetime = PrefixLifetime::INFINITE;
 
@@ -104,6 +106,7 @@ pub fn ipv6_agent(
             let id = InterfaceId(home_interface.map_or(u16::MAX, |index| index as u16));
             let mut config = HomeAgentConfig::new(agent_address, home_prefix, id);
             config.clock = wall_clock();
+            config.ipv4_address = topology.plan.ipv4_beside(home.agent_address);
             // Without a link nobody else can have a home address.
             let detects = mobility.duplicate_address_detection != DuplicateAddressDetection::None;
             config.duplicate_address_detection =
@@ -130,6 +133,7 @@ pub fn ipv6_agent(
                 interfaces.collect(),
             );
             config.identifier = identifier;
+            config.home_agent_ipv4 = topology.plan.ipv4_beside(home.agent_address);
             config.clock = wall_clock();
             config.lifetime = mobility.lifetime.map_or(INFINITE, Lifetime::from_duration);
             let detection = mobility.movement_detection;
@@ -162,6 +166,25 @@ pub fn ipv6_agent(
         }
         _ => None,
     })
+}
+
+/// The address that a mobile node has on a link that has only IPv4, as soon as that is up; `None` on other links.
+#[must_use]
+pub fn ipv4_care_of(
+    scenario: &Scenario,
+    topology: &Topology,
+    node: NodeId,
+    interface: InterfaceId,
+) -> Option<InterfaceAddress> {
+    let place = topology.place(node);
+    let interface = place.interfaces.get(usize::from(interface.0))?;
+    let is_ipv4_only = scenario.link(LinkId(interface.out.0 as usize / 2)).ipv4_only;
+    if place.role != Role::Mobile || !is_ipv4_only {
+        return None;
+    }
+    let address = interface.address.to_ipv4().to_ipv6_mapped();
+    let prefix = Prefix::new(address, MAPPED_BITS + Subnet::PREFIX_LEN);
+    Some(InterfaceAddress { address, prefix, valid_for: None })
 }
 
 fn is_peer_of_mobile(scenario: &Scenario, name: &str) -> bool {
@@ -203,6 +226,9 @@ pub fn neighbors(scenario: &Scenario, topology: &Topology, node: NodeId) -> Vec<
     let plan = |(n, interface): (usize, &Interface)| {
         let (interface_id, link) = (InterfaceId(n as u16), LinkId(interface.out.0 as usize / 2));
         let is_home = mobility.home == Some(link);
+        if scenario.link(link).ipv4_only {
+            return None;
+        }
         if place.role == Role::Mobile {
             let host = Some(mobile_host(mobility, interface.address));
             return Some(NeighborPlan {
@@ -347,12 +373,39 @@ mod tests {
     }
 
     #[test]
+    fn on_a_link_of_ipv4_there_is_no_router_of_ipv6_and_an_address_that_the_home_agent_takes() {
+        let (scenario, topology) = scenario(&["links.lte={ preset = \"lte\", ip_version = 4 }"]);
+        let mobile = topology.find("mobile").unwrap();
+        let lte = scenario.links.iter().position(|link| link.name == "lte").map(LinkId).unwrap();
+        let nodes = (0..topology.places.len()).map(|index| NodeId(index as u16));
+        let all: Vec<_> = nodes.flat_map(|node| neighbors(&scenario, &topology, node)).collect();
+        assert!(!all.is_empty() && all.iter().all(|plan| plan.link != lte));
+        let interfaces = topology.place(mobile).interfaces.len() as u16;
+        let addresses: Vec<_> =
+            (0..interfaces).map(|n| ipv4_care_of(&scenario, &topology, mobile, InterfaceId(n))).collect();
+        let [None, Some(address)] = addresses[..] else { panic!("{addresses:?}") };
+        assert!(address.prefix.contains(address.address));
+        assert!(address.address.to_ipv4_mapped().is_some());
+        let Some(Ipv6AgentPlan::Mobile(config)) = ipv6_agent(&scenario, &topology, 0, mobile).unwrap() else {
+            panic!()
+        };
+        let agent = topology.homes.first().unwrap();
+        assert_eq!(config.home_agent_ipv4, Some(agent.agent_address.to_ipv4()));
+        let Some(Ipv6AgentPlan::Home(config)) = ipv6_agent(&scenario, &topology, 0, agent.agent).unwrap()
+        else {
+            panic!()
+        };
+        assert_eq!(config.ipv4_address, Some(agent.agent_address.to_ipv4()));
+    }
+
+    #[test]
     fn every_configuration_is_one_that_its_agent_takes() {
         use careof_mobility::v6::{CorrespondentNode, HomeAgent, MobileNode};
         for more in [
             &[][..],
             &["mobility.home=wifi"],
             &["mobility.route_optimization=true", "mobility.lifetime=infinity"],
+            &["links.lte={ preset = \"lte\", ip_version = 4 }"],
             &["mobility.movement_detection=unreachable-router", "mobility.discovery.router_lifetime=9 s"],
         ] {
             let (scenario, topology) = scenario(more);

@@ -230,7 +230,7 @@ impl<'a, 'b> Known<'a, 'b> {
         LinkOverview {
             name: &link.name,
             ends: [0, 1].map(|end| LinkEnd { node: nodes[end], address: addresses[end] }),
-            network: addresses[0].map(|address| Network::of(address, topology.plan.prefix_len())),
+            network: addresses[0].map(|address| Network::of(address, topology.plan.prefix_len_of(address))),
             directions: [direction(&link.down, down), direction(&link.up, up)],
             is_access: link.access,
             is_home,

@@ -3,7 +3,7 @@
 use careof_mobility::path_mtu;
 use careof_scenario::{
     Assist, AssistPlace, CareOf, IpVersion, LinkId, MovementDetection, Protocol, QueuedFate, Role, Routing,
-    Scenario,
+    Scenario, Workload,
 };
 
 use careof_wire::ipv6::Ipv6Header;
@@ -46,6 +46,17 @@ pub fn refuse_what_no_world_can(scenario: &Scenario) -> Result<(), Unsupported> 
         }
     }
     refuse_assists_not_carried_out(scenario)?;
+    for (index, flow) in scenario.flows.iter().enumerate() {
+        if let Workload::Probe { link } = flow.workload
+            && scenario.link(link).ipv4_only
+        {
+            return Err(Unsupported {
+                key: format!("flow.{index}.link"),
+                found: format!("\"{}\"", scenario.link(link).name),
+                remedy: "the run is over IPv6, and this link has only IPv4: measure another".to_owned(),
+            });
+        }
+    }
     if scenario.ip_version == IpVersion::V6 {
         refuse_what_ipv6_has_not(scenario)?;
     }

@@ -216,6 +216,9 @@ fn one_link(scenario: &Scenario, link: &Link) -> Json {
     if let (Json::Object(entries), Some(prefix)) = (&mut json, link.prefix) {
         entries.push(("prefix", prefix.to_string().into()));
     }
+    if let (Json::Object(entries), true) = (&mut json, link.ipv4_only) {
+        entries.push(("ip_version", 4_u64.into()));
+    }
     let medium = link.medium.and_then(|id| scenario.media.get(id.0));
     if let (Json::Object(entries), Some(medium)) = (&mut json, medium) {
         entries.push(("medium", medium.name.as_str().into()));

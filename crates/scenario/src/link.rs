@@ -43,6 +43,8 @@ pub(crate) struct LinkDraft<'a> {
     pub(crate) traces: [Option<TraceFile>; 2],
     pub(crate) known_rate: KnownRate,
     pub(crate) prefix: Option<PrefixDraft>,
+    /// Where it is written that the link has only IPv4.
+    pub(crate) ipv4_only: Option<(Origin, String)>,
 }
 
 /// Both directions of a link, down and up.
@@ -79,6 +81,18 @@ fn known_rate(field: &Field<'_>, problems: &mut Problems) -> KnownRate {
     field.rate(problems).map_or(KnownRate::True, KnownRate::Told)
 }
 
+/// Where the version of the link's network is written, if it is 4.
+fn only_ipv4(field: &Field<'_>, problems: &mut Problems) -> Option<(Origin, String)> {
+    match field.integer(4, 6, problems)? {
+        4 => Some((field.node.origin, field.path.clone())),
+        6 => None,
+        _ => {
+            field.wrong("there is 4 and there is 6", None, problems);
+            None
+        }
+    }
+}
+
 /// Reads one entry of `[links]`. `implied` says whether the link would exist without it.
 pub(crate) fn link<'a>(
     entry: &'a Entry,
@@ -104,6 +118,7 @@ pub(crate) fn link<'a>(
         traces: [None, None],
         known_rate: KnownRate::True,
         prefix: None,
+        ipv4_only: None,
     };
     match &entry.node.value {
         Value::Text(_) => {
@@ -134,6 +149,9 @@ pub(crate) fn link<'a>(
             });
             if let Some(field) = reader.get("known_rate") {
                 draft.known_rate = known_rate(&field, problems);
+            }
+            if let Some(field) = reader.get("ip_version") {
+                draft.ipv4_only = only_ipv4(&field, problems);
             }
             if let Some(field) = reader.get("prefix") {
                 let ends = draft.between.as_ref().and_then(|between| between.ends);

@@ -140,6 +140,7 @@ impl Network {
                 traces: draft.traces.clone(),
                 known_rate: draft.known_rate,
                 prefix: None,
+                ipv4_only: false,
             });
         }
         self.fleet = Some(fleet);

@@ -210,6 +210,7 @@ impl Network {
                     traces: [None, None],
                     known_rate: KnownRate::True,
                     prefix: None,
+                    ipv4_only: false,
                 });
             }
         }

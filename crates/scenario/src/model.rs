@@ -153,6 +153,8 @@ pub struct Link {
     pub known_rate: KnownRate,
     /// The network on it, where the file says it. Else it is planned.
     pub prefix: Option<Prefix>,
+    /// Whether its network has only IPv4 although the run is over IPv6: mobile nodes have IPv4 care-of addresses there (RFC 5555).
+    pub ipv4_only: bool,
 }
 
 /// What a mobile node takes the rate of an access link for.

@@ -101,6 +101,7 @@ pub(crate) fn scenario(
     // From here on names are looked up, which is pointless where what they name could not be read.
     let mut network =
         network(&links, &nodes, &media, mobility.as_ref(), mobility_given.is_some(), &handovers, problems)?;
+    network.check_ipv4_only(&links, mobility.as_ref(), problems);
     network.give_prefixes(&links, &nodes, ip_version, problems);
     if mobility_given.is_none()
         && let Some(field) = top.get("handover")
@@ -424,6 +425,7 @@ impl Network {
             traces,
             known_rate: draft.known_rate,
             prefix: None,
+            ipv4_only: draft.ipv4_only.is_some(),
         });
     }
 
@@ -488,6 +490,7 @@ impl Network {
                 traces: given.map(|draft| draft.traces.clone()).unwrap_or_default(),
                 known_rate: given.map(|draft| draft.known_rate).unwrap_or_default(),
                 prefix: None,
+                ipv4_only: false,
             });
         }
         let mut anchors = BTreeSet::new();

@@ -739,7 +739,7 @@ impl Simulation {
             Agent::Ipv6(host) if host.is_home_agent() => {
                 let interfaces = &self.node(self.topology.mobile_of(link)).place.interfaces;
                 let care_of = interfaces[usize::from(self.mobile_end(link).1.0)].address;
-                PathId::CareOf(self.topology.address(care_of))
+                PathId::CareOf(self.topology.plan.care_of_address(care_of))
             }
             Agent::None | Agent::Mobile(_) | Agent::Correspondent(_) | Agent::Ipv6(_) => return,
         };

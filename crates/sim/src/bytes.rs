@@ -5,7 +5,9 @@ use core::net::{IpAddr, Ipv6Addr};
 use careof_plan::{Locator, Plan};
 use careof_wire::ipv4::Ipv4Header;
 use careof_wire::ipv6::{Extensions, FragmentHeader, Ipv6Header};
+use careof_wire::mip6::DSMIPV6_PORT;
 use careof_wire::tunnel::{Origin, Tunnel};
+use careof_wire::udp::UdpHeader;
 use careof_wire::{Segment, protocol};
 
 use crate::header::{Header, IPV6_LEN};
@@ -127,6 +129,15 @@ impl PacketBytes {
                 };
                 emit_ipv6(&outer.header, outer_ends, &extensions, &self.payload, &mut self.whole);
             }
+            Wrapping::Ipv6InIpv4 { udp } => {
+                let mut tunnelled = Vec::with_capacity(usize::from(inner.total_len()));
+                emit_ipv6(inner, inner_ends, &Extensions::NONE, &self.payload, &mut tunnelled);
+                let header = outer.header.to_ipv4();
+                if udp {
+                    tunnelled = in_udp(&header, &tunnelled);
+                }
+                emit_part(&header, &tunnelled, &mut self.whole);
+            }
             Wrapping::Ipv6 | Wrapping::Ipv4(_) => {
                 let mut tunnelled = Vec::with_capacity(usize::from(inner.total_len()));
                 emit_ipv6(inner, inner_ends, &Extensions::NONE, &self.payload, &mut tunnelled);
@@ -160,6 +171,15 @@ fn lengthen_header(segment: &mut [u8], words: u16) {
     let folded = (folded & 0xffff) + (folded >> 16);
     segment[12..14].copy_from_slice(&longer.to_be_bytes());
     segment[16..18].copy_from_slice(&(!(folded as u16)).to_be_bytes());
+}
+
+/// A packet behind a header of UDP, as messages of mobility are between these ends.
+fn in_udp(header: &Ipv4Header, packet: &[u8]) -> Vec<u8> {
+    let payload_len = packet.len() as u16;
+    let ports = UdpHeader { source_port: DSMIPV6_PORT, destination_port: DSMIPV6_PORT, payload_len };
+    let mut bytes = Vec::with_capacity(packet.len() + usize::from(UdpHeader::LEN));
+    ports.emit(header.source, header.destination, packet, &mut bytes);
+    bytes
 }
 
 /// A header and the part of `payload` that it says it carries.

@@ -562,9 +562,13 @@ impl Simulation {
         let inner = self.pool[packet].header;
         let is_message = matches!(self.pool[packet].body, Body::Message(_));
         let is_extended = matches!(outer.wrapping, Wrapping::Extended { .. });
+        let is_in_udp = outer.wrapping == Wrapping::Ipv6InIpv4 { udp: true };
         // An agent judges the headers of messages for itself.
         let accepts = match &self.node(node).agent {
-            Agent::Ipv6(_) => is_extended && is_message || self.ipv6_accepts(node, interface, &outer, &inner),
+            Agent::Ipv6(_) => {
+                let is_for_agent = is_extended || is_in_udp && self.is_own(node, inner.destination);
+                is_for_agent && is_message || self.ipv6_accepts(node, interface, &outer, &inner)
+            }
             agent => agent.accepts_tunnel(interface, &outer.header, &inner),
         };
         if !accepts {

@@ -1,11 +1,13 @@
 //! How a datagram travels under other addresses than its own: in a tunnel, or by the headers of route optimisation.
-use crate::header::Header;
+use crate::header::{Header, IPV4_LEN};
 
 use careof_mobility::v4;
 use careof_plan::Locator;
+use careof_wire::ipv4::Ipv4Header;
 use careof_wire::ipv6::{Extensions, Ipv6Header};
 use careof_wire::protocol;
 use careof_wire::tunnel::Encapsulation;
+use careof_wire::udp::UdpHeader;
 
 /// What stands around a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +16,11 @@ pub(crate) enum Wrapping {
     Ipv4(Encapsulation),
     /// IPv6 in IPv6 (RFC 2473).
     Ipv6,
+    /// IPv6 in IPv4 (RFC 4213).
+    Ipv6InIpv4 {
+        /// With a header of UDP between them, as messages of mobility travel there (RFC 5555 section 4.1).
+        udp: bool,
+    },
     /// None: the addresses of the datagram stand in extension headers of the only header there is (RFC 6275 sections 6.3 and 6.4).
     Extended {
         /// The source in a Home Address option.
@@ -42,6 +49,14 @@ impl From<v4::Tunnel> for Passage {
 }
 
 impl Passage {
+    /// The same, where a tunnel through IPv4 has a header of UDP inside.
+    pub(crate) const fn in_udp(self, udp: bool) -> Self {
+        match self.wrapping {
+            Wrapping::Ipv6InIpv4 { .. } => Self { wrapping: Wrapping::Ipv6InIpv4 { udp }, ..self },
+            _ => self,
+        }
+    }
+
     /// Bytes it adds to a datagram from `source`.
     pub(crate) fn overhead(&self, source: Locator) -> u16 {
         match self.wrapping {
@@ -50,6 +65,7 @@ impl Passage {
                 v4::Tunnel { encapsulation, entry, exit, ttl: self.ttl }.overhead(source.to_ipv4())
             }
             Wrapping::Ipv6 => Ipv6Header::LEN,
+            Wrapping::Ipv6InIpv4 { udp } => Ipv4Header::LEN + if udp { UdpHeader::LEN } else { 0 },
             Wrapping::Extended { home_address, routing } => {
                 u16::from(home_address) * Extensions::HOME_ADDRESS_LEN
                     + u16::from(routing) * Extensions::TYPE_2_ROUTING_LEN
@@ -67,6 +83,10 @@ impl Passage {
                 (encapsulation.protocol(), len, payload_len + overhead, minimal)
             }
             Wrapping::Ipv6 => (protocol::IPV6, Ipv6Header::LEN as u8, inner.total_len(), false),
+            Wrapping::Ipv6InIpv4 { udp } => {
+                let protocol = if udp { protocol::UDP } else { protocol::IPV6 };
+                (protocol, IPV4_LEN, inner.total_len() + overhead - u16::from(IPV4_LEN), false)
+            }
             Wrapping::Extended { .. } => (inner.protocol, len + overhead as u8, payload_len, true),
         };
         Header {
@@ -79,7 +99,10 @@ impl Passage {
             identification: if keeps { inner.identification } else { identification },
             fragment_offset: 0,
             payload_len,
-            dont_fragment: inner.dont_fragment && !in_fragments,
+            // Routers of IPv4 may cut what those of IPv6 may not (RFC 4213 section 3.2.1).
+            dont_fragment: inner.dont_fragment
+                && !in_fragments
+                && !matches!(self.wrapping, Wrapping::Ipv6InIpv4 { .. }),
             more_fragments: false,
         }
     }

@@ -4,6 +4,7 @@ use careof_metrics::NewPath;
 use careof_mobility::v4::DeliveryMethod;
 use careof_plan::{NodeId, Tunnelling, first_peer, new_path};
 use careof_scenario::LinkId;
+use careof_wire::ipv4::Ipv4Header;
 use careof_wire::ipv6::{Extensions, Ipv6Header};
 
 use crate::agents::Agent;
@@ -43,9 +44,12 @@ impl Simulation {
         let Agent::Ipv6(host) = &self.node(mobile).agent else { return None };
         let delivery = host.mobile()?.delivery(self.bytes.address_v6(self.own_address(peer)));
         let addresses = delivery.map(|delivery| delivery.addresses);
-        let is_tunnelled = addresses.is_some_and(|addresses| addresses.tunnel.is_some());
+        let tunnel = addresses.and_then(|addresses| addresses.tunnel);
+        let is_tunnelled = tunnel.is_some();
+        let is_ipv4 = tunnel.is_some_and(|tunnel| tunnel.ipv4_ends().is_some());
         let is_optimized = addresses.is_some_and(|addresses| addresses.home_address.is_some());
-        let (tunnel, option) = (u32::from(Ipv6Header::LEN), u32::from(Extensions::HOME_ADDRESS_LEN));
+        let tunnel = u32::from(if is_ipv4 { Ipv4Header::LEN } else { Ipv6Header::LEN });
+        let option = u32::from(Extensions::HOME_ADDRESS_LEN);
         Some(Tunnelling {
             overhead: if is_tunnelled { tunnel } else { option * u32::from(is_optimized) },
             reverse: is_tunnelled,

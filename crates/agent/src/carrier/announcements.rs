@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use careof_base::Instant;
-use careof_lab::{ArpOperation, ArpSender, Error};
+use careof_lab::{ArpOperation, ArpSender, Error, Netlink};
 use careof_mobility::v4::{ArpOwner, InterfaceId};
 
 /// When an announcement is repeated. Linux ignores one about an entry that is younger than a second.
@@ -81,8 +81,29 @@ impl Announcements {
         Ok(Self { sender: ArpSender::open()?, waiting: Waiting::default(), sent: 0 })
     }
 
+    /// Tells the neighbours of a link, given by its interface's number and link-layer address, whose an address is.
+    pub(super) fn announce(
+        &mut self,
+        netlink: &mut Netlink,
+        (index, own): (u32, [u8; 6]),
+        announcement: Announcement,
+    ) {
+        let address = announcement.address;
+        let link_address = match announcement.owner {
+            ArpOwner::Sender => Some(own),
+            // As the kernel has learnt it when the node asked for us; when it is not known, the node's own announcement must do.
+            ArpOwner::MobileNode => {
+                let known = netlink.neighbour(index, address).ok().flatten();
+                known.and_then(|neighbour| neighbour.link_address)
+            }
+        };
+        if let Some(link_address) = link_address {
+            self.send(index, link_address, address);
+        }
+    }
+
     /// Sends one; the link-layer address is that of whoever has `address` from now on.
-    pub(super) fn send(&mut self, index: u32, link_address: [u8; 6], address: Ipv4Addr) {
+    fn send(&mut self, index: u32, link_address: [u8; 6], address: Ipv4Addr) {
         // A request and a reply: some listen to the one, some to the other.
         for operation in [ArpOperation::Request, ArpOperation::Reply] {
             if self.sender.announce(index, link_address, address, operation).is_ok() {

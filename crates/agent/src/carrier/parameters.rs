@@ -195,6 +195,28 @@ impl Parameters {
         self.set(switch, "1")
     }
 
+    /// Makes a tunnel device one of IPv4: what comes out of a tunnel is from everywhere, and nobody behind it could go another way.
+    pub(super) fn prepare_tunnel_device(&mut self, name: &str, forwards: bool) -> Result<(), Error> {
+        self.loosen_reverse_path_filter(name)?;
+        for redirects in ["send_redirects", "accept_redirects"] {
+            self.set(&format!("ipv4/conf/{name}/{redirects}"), "0")?;
+        }
+        if forwards { self.set(&format!("ipv4/conf/{name}/forwarding"), "1") } else { Ok(()) }
+    }
+
+    /// Away from home a mobile node must neither answer ARP for its home address nor ask with it (RFC 5944 section 4.6).
+    pub(super) fn keep_home_address_quiet(&mut self, interface: &str, quiet: bool) -> Result<(), Error> {
+        let ignore = format!("ipv4/conf/{interface}/arp_ignore");
+        let announce = format!("ipv4/conf/{interface}/arp_announce");
+        if quiet {
+            self.set(&ignore, "1")?;
+            self.set(&announce, "2")
+        } else {
+            self.restore(&ignore)?;
+            self.restore(&announce)
+        }
+    }
+
     /// Has packets taken from an interface although the way back to their source is by another one: strict reverse
     /// path filtering (RFC 3704) becomes loose, and where there is none it stays so.
     pub(super) fn loosen_reverse_path_filter(&mut self, interface: &str) -> Result<(), Error> {

@@ -7,8 +7,8 @@ use careof_assist::{self as assist, Told};
 use careof_base::Instant;
 use careof_lab::{InterfaceAddress, Neighbour, Netlink, Route, RouteKind, Rule, SeenRequest};
 use careof_mobility::v4::{
-    AgentEvent, ArpEvent, ArpOwner, CareOfChoice, Event, HandoverEvent, Input, InterfaceId, PathProperties,
-    Prefix, RegistrationEvent, RegistrationStep, Surroundings, Transmit, TransmitPayload,
+    AgentEvent, ArpEvent, CareOfChoice, Event, HandoverEvent, Input, InterfaceId, PathProperties, Prefix,
+    RegistrationEvent, RegistrationStep, Surroundings, Transmit, TransmitPayload,
 };
 use careof_wire::mip4::{Message, PathReport, ReceivedData, ReplyCode};
 
@@ -104,23 +104,9 @@ impl Ipv4Carrier {
                 // A link that carries nothing is no way to what is on it.
                 self.parameters.set(&format!("ipv4/conf/{name}/ignore_routes_with_linkdown"), "1")?;
                 if has_neighbours {
-                    self.keep_home_address_quiet(&name, !self.answers_arp)?;
+                    self.parameters.keep_home_address_quiet(&name, !self.answers_arp)?;
                 }
             }
-        }
-        Ok(())
-    }
-
-    /// Away from home the node must neither answer ARP for its home address nor ask with it (RFC 5944 section 4.6).
-    fn keep_home_address_quiet(&mut self, interface: &str, quiet: bool) -> Result<(), Error> {
-        let ignore = format!("ipv4/conf/{interface}/arp_ignore");
-        let announce = format!("ipv4/conf/{interface}/arp_announce");
-        if quiet {
-            self.parameters.set(&ignore, "1")?;
-            self.parameters.set(&announce, "2")?;
-        } else {
-            self.parameters.restore(&ignore)?;
-            self.parameters.restore(&announce)?;
         }
         Ok(())
     }
@@ -636,7 +622,7 @@ impl Ipv4Carrier {
                 let interfaces = self.interfaces.named().iter();
                 let names: Vec<String> = interfaces.map(|interface| interface.device.name.clone()).collect();
                 for name in names {
-                    if self.keep_home_address_quiet(&name, !on).is_err() {
+                    if self.parameters.keep_home_address_quiet(&name, !on).is_err() {
                         self.parameters.refused += 1;
                     }
                 }
@@ -669,7 +655,7 @@ impl Ipv4Carrier {
 
     /// Tells the neighbours whose an address is.
     pub(super) fn announce(&mut self, announcement: Announcement) {
-        let Announcement { interface, address, owner } = announcement;
+        let interface = announcement.interface;
         if matches!(&self.setup, Setup::Home(setup) if setup.home_network == HomeNetwork::Routed) {
             return;
         }
@@ -677,18 +663,7 @@ impl Ipv4Carrier {
         let Some((index, own)) = state.and_then(|state| Some((state.index, state.link_address?))) else {
             return;
         };
-        let link_address = match owner {
-            ArpOwner::Sender => Some(own),
-            // As the kernel has learnt it when the node asked for us; when it is not known, the node's own
-            // announcement must do.
-            ArpOwner::MobileNode => {
-                let known = self.host.netlink().neighbour(index, address).ok().flatten();
-                known.and_then(|neighbour| neighbour.link_address)
-            }
-        };
-        if let Some(link_address) = link_address {
-            self.announcements.send(index, link_address, address);
-        }
+        self.announcements.announce(self.host.netlink(), (index, own), announcement);
     }
 
     /// Home agent: writes down what has changed.

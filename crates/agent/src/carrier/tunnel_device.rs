@@ -24,13 +24,7 @@ pub(super) fn make(
     let index = netlink.index_of(name)?;
     // Otherwise it would be asked for IPv6 routers.
     parameters.set(&format!("ipv6/conf/{name}/disable_ipv6"), "1")?;
-    // What comes out of a tunnel is from everywhere.
-    parameters.loosen_reverse_path_filter(name)?;
-    // Nobody behind it could go another way.
-    parameters.set(&format!("ipv4/conf/{name}/send_redirects"), "0")?;
-    if setup.role() != Role::Mobile {
-        parameters.set(&format!("ipv4/conf/{name}/forwarding"), "1")?;
-    }
+    parameters.prepare_tunnel_device(name, setup.role() != Role::Mobile)?;
     netlink.set_mtu(index, options.tunnel_mtu)?;
     netlink.set_transmit_queue(index, QUEUE)?;
     if let Some(home_address) = setup.home_address() {

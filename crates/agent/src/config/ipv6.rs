@@ -7,17 +7,17 @@ use careof_assist::Place;
 use careof_document::decode::{Field, Reader};
 use careof_document::error::Problems;
 use careof_document::tree::Value;
-use careof_mobility::InterfaceId;
 use careof_mobility::v6::{
     CorrespondentNodeConfig, HomeAgentConfig, InterfaceConfig, MobileNodeConfig, MovementConfig, Prefix,
     PrefixAdvertisementConfig, RetransmissionConfig, RouteOptimizationConfig, ServedMobileNode,
 };
+use careof_mobility::{InterfaceId, v4};
 use careof_wire::mip6::{Lifetime, MobileNodeIdentifier};
 
 use super::Source;
 use super::agents::{LONGEST_LATE, MOST, interface_name, own_spi};
 use super::assist::assist;
-use super::fields::{Ip, address, at_most, count, given, interface, prefix, required, tables};
+use super::fields::{self, Ip, address, at_most, count, given, interface, prefix, required, tables};
 use super::key::ipv6_security_association;
 use super::mobile::{a_few, home_agent, keep_old, path_properties, percent, selection};
 use super::reference::{HOST6, MOBILE_INTERFACE6, MOBILE_NODE6};
@@ -58,7 +58,8 @@ pub(super) fn home(
     };
     let max_lifetime = given(reader, "max_lifetime", problems, |field, p| lifetime(field, Lifetime::MAX, p));
     let ipv4_address = given(reader, "ipv4_address", problems, ipv4);
-    let own = Own { address: own, ipv4_address };
+    let ipv4_home_network = given(reader, "ipv4_home_network", problems, fields::network);
+    let own = Own { address: own, ipv4_address, ipv4_home_network };
     let expected = "a home agent serves mobile nodes: write [[mobile_node]], once for each";
     let nodes = required(reader, "mobile_node", expected, problems, |field, problems| {
         mobile_nodes(field, own, home_network, source, problems)
@@ -79,6 +80,7 @@ pub(super) fn home(
     let config = HomeAgentConfig {
         mobile_nodes: nodes?,
         ipv4_address,
+        ipv4_home_prefix_len: ipv4_home_network.map_or(32, v4::Prefix::length),
         max_lifetime: max_lifetime.unwrap_or(defaults.max_lifetime),
         max_bindings_per_node: per_node.unwrap_or(defaults.max_bindings_per_node),
         max_bindings: all.unwrap_or(defaults.max_bindings),
@@ -95,11 +97,12 @@ pub(super) fn home(
     Some(Ipv6HomeSetup { config, home_link, host, assist })
 }
 
-/// A home agent's own addresses.
+/// A home agent's own addresses, and the network of those of its mobile nodes that are of IPv4.
 #[derive(Clone, Copy)]
 struct Own {
     address: Option<Ipv6Addr>,
     ipv4_address: Option<Ipv4Addr>,
+    ipv4_home_network: Option<v4::Prefix>,
 }
 
 /// How packets for the home network come.
@@ -140,6 +143,10 @@ fn mobile_nodes(
             let address = ipv4(field, problems)?;
             if Some(address) == own.ipv4_address {
                 field.wrong("this is the home agent's own address", None, problems);
+                return None;
+            }
+            if let Some(network) = own.ipv4_home_network.filter(|network| !network.contains(address)) {
+                field.wrong(format!("the IPv4 home network is {network}"), None, problems);
                 return None;
             }
             // Two tables of one node may both say it.

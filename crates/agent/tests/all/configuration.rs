@@ -416,6 +416,11 @@ fn mistakes_of_ipv6() -> Vec<(String, &'static str)> {
             "another mobile node has it already",
         ),
         (
+            home6("ipv4_home_network = \"198.51.100.0/24\"") + "ipv4_home_address = \"192.0.2.7\"\n",
+            "the IPv4 home network is 198.51.100.0/24",
+        ),
+        (home6("ipv4_home_network = \"192.0.2.7/24\""), "beyond its length of 24 are zero"),
+        (
             without(mobile6("ipv4_home_agent = \"192.0.2.1\""), "home_agent"),
             "hint: write `home_agent`, its address of IPv6",
         ),
@@ -520,7 +525,7 @@ fn everything_can_be_said_over_ipv6() {
     let configuration = read(&home6(&format!(
         "delivery = \"routed\"\nmax_lifetime = \"100 s\"\nmax_bindings = 5\nmax_bindings_per_node = 1\n\
          late_reverse_tunnel = \"0 s\"\nrefresh_advice = \"80 %\"\nprefix_advertisements = true\n\
-         ipv4_address = \"192.0.2.1\"\n\
+         ipv4_address = \"192.0.2.1\"\nipv4_home_network = \"192.0.2.0/24\"\n\
          host = {{ tunnel_device = \"tun7\", tunnel_mtu = 1400, first_table = 1000, first_priority = 99, \
          set_kernel_parameters = false }}\n\
          control = {{ socket = \"here.sock\" }}\nmetrics = {{ listen = \"[::1]:7\" }}\n\
@@ -541,7 +546,7 @@ fn everything_can_be_said_over_ipv6() {
     assert_eq!(one.security[0].replay(), v6::ReplayProtection::SequenceNumbers);
     assert_eq!(one.identifier.as_ref().map(|known| known.identifier()), Some(&b"laptop@example.org"[..]));
     assert!(one.permitted && !other.permitted);
-    assert_eq!(config.ipv4_address, Some([192, 0, 2, 1].into()));
+    assert_eq!((config.ipv4_address, config.ipv4_home_prefix_len), (Some([192, 0, 2, 1].into()), 24));
     assert_eq!((one.ipv4_home_address, other.ipv4_home_address), (Some([192, 0, 2, 7].into()), None));
     let window = Duration::from_secs(20);
     assert_eq!(other.security[0].replay(), v6::ReplayProtection::Timestamps { window });

@@ -9,7 +9,9 @@ use careof_plan::{describe, describe_ipv6};
 use careof_wire::icmpv6::QuotedPacket;
 use careof_wire::ipv4::{self, Ipv4Header};
 use careof_wire::ipv6::{self, FragmentHeader, Ipv6Header, is_link_local};
-use careof_wire::tunnel::{decapsulate, decapsulate_ipv6};
+use careof_wire::mip6::DSMIPV6_PORT;
+use careof_wire::tunnel::{decapsulate, decapsulate_ipv6, decapsulate_ipv6_in_ipv4};
+use careof_wire::udp::UdpHeader;
 use careof_wire::{Segment, protocol};
 
 /// Tunnels within tunnels that are looked into.
@@ -42,7 +44,17 @@ fn unwrapped(bytes: &[u8]) -> Option<Cow<'_, [u8]>> {
     if is_ipv6(bytes) {
         return decapsulate_ipv6(bytes).ok().map(|inside| Cow::Borrowed(inside.datagram));
     }
-    decapsulate(bytes).ok().map(|inside| inside.datagram)
+    let (header, payload) = Ipv4Header::parse(bytes).ok()?;
+    match header.protocol {
+        // Of a fragment the rest is elsewhere.
+        protocol::IPV6 => decapsulate_ipv6_in_ipv4(bytes).ok().map(|inside| Cow::Borrowed(inside.packet)),
+        protocol::UDP if !header.is_fragment() => {
+            let (ports, inside) = UdpHeader::parse(header.source, header.destination, payload).ok()?;
+            let is_of_mobility = ports.destination_port == DSMIPV6_PORT && is_ipv6(inside);
+            is_of_mobility.then_some(Cow::Borrowed(inside))
+        }
+        _ => decapsulate(bytes).ok().map(|inside| inside.datagram),
+    }
 }
 
 /// A whole datagram.
@@ -224,7 +236,7 @@ mod tests {
 
     use super::*;
     use careof_wire::ipv6::{Extensions, Packet, fragment};
-    use careof_wire::tunnel::{Encapsulation, Ipv6Tunnel, Origin, Tunnel};
+    use careof_wire::tunnel::{Encapsulation, Ipv6InIpv4Tunnel, Ipv6Tunnel, Origin, Tunnel};
 
     const INNER: Ipv4Header = Ipv4Header {
         source: Ipv4Addr::new(10, 0, 1, 1),
@@ -289,6 +301,34 @@ mod tests {
             assert_eq!(named(&twice), named(&plain), "{encapsulation_limit:?}");
         }
         assert_ne!(named(&packet(HOME, PEER, &Extensions::NONE, 64)), named(&plain));
+    }
+
+    #[test]
+    fn a_packet_of_ipv6_keeps_its_name_through_ipv4() {
+        let plain = packet(PEER, HOME, &Extensions::NONE, 64);
+        let (entry, exit) = (Ipv4Addr::new(10, 0, 9, 1), Ipv4Addr::new(10, 0, 3, 2));
+        let tunnel = Ipv6InIpv4Tunnel { entry, exit, ttl: 64 };
+        let tunnelled = tunnel.encapsulate(&plain, Origin::Forwarded, 5, false).unwrap();
+        assert_eq!(named(&tunnelled), named(&plain));
+        let ports = |destination_port| {
+            let payload_len = plain.len() as u16;
+            let ports = UdpHeader { source_port: DSMIPV6_PORT, destination_port, payload_len };
+            let mut udp = Vec::new();
+            ports.emit(entry, exit, &plain, &mut udp);
+            let header = Ipv4Header {
+                source: entry,
+                destination: exit,
+                protocol: protocol::UDP,
+                payload_len: udp.len() as u16,
+                ..INNER
+            };
+            let mut bytes = Vec::new();
+            header.emit(&mut bytes);
+            bytes.extend(udp);
+            bytes
+        };
+        assert_eq!(named(&ports(DSMIPV6_PORT)), named(&plain), "messages of mobility are in UDP");
+        assert_ne!(named(&ports(5001)), named(&plain), "another program's are its own");
     }
 
     #[test]

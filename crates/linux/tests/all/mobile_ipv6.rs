@@ -71,6 +71,39 @@ fn connections_survive_a_handover_of_mobile_ipv6_and_every_byte_arrives_in_its_p
     assert_eq!(messages(&events, "message-sent", "Malformed").count(), 0);
 }
 
+/// RFC 5555: the second link has only IPv4. With assists, so that they are seen to work through either tunnel.
+#[test]
+fn connections_of_ipv6_go_on_over_a_link_that_has_only_ipv4() {
+    let text = format!(
+        "assist = \"default\"\n{}",
+        WALK.replace("delay = \"30 ms\"", "delay = \"30 ms\", ip_version = 4")
+    );
+    let times = [("duration", 8, "s"), ("at", 3, "s"), ("interruption", 500, "ms")];
+    let later = |pace| slower(&text, pace, &times);
+    let is_as_planned = |ran: &Ran| {
+        let mut flows = ran.summary.handovers.iter().flat_map(|handover| &handover.flows);
+        did(&ran.events, "home-agent", "replay") > 0
+            && !ran.summary.handovers.is_empty()
+            && flows.all(|flow| flow.stall == Resumption::Resumed)
+    };
+    let Some(Ran { summary, events, .. }) = paced(later, is_as_planned) else { return };
+    let [handover] = &summary.handovers[..] else { panic!("{} handovers", summary.handovers.len()) };
+    assert!(handover.ready_at.is_some(), "{}", summary_json(&summary));
+    for flow in &handover.flows {
+        assert!(flow.bytes_delivered > 0, "by the second link: {}", summary_json(&summary));
+    }
+    let details = events.by_name("detail").unwrap();
+    for care_of in ["2001:db8:0:1:0:ff:fe00:102", "::ffff:10.0.2.2"] {
+        let is_bound = |row: &usize| details.text(*row).is_some_and(|text| text.contains(care_of));
+        assert!((0..events.rows()).any(|row| is_bound(&row)), "{care_of}");
+    }
+    for message in ["BindingUpdate", "BindingAcknowledgement"] {
+        assert!(messages(&events, "message-received", message).count() >= 2, "{message}");
+    }
+    assert_eq!(messages(&events, "message-sent", "Malformed").count(), 0);
+    assert!(flow(&summary, "download").packets_replayed > 0, "{}", summary_json(&summary));
+}
+
 #[test]
 fn hosts_have_the_addresses_that_the_file_gives_them() {
     let nodes = "[nodes]\nhome-agent = { role = \"home-agent\", prefix = \"2001:db8:1::/64\", address = \"2001:db8:1::a:1\" }\n\

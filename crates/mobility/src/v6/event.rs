@@ -86,6 +86,8 @@ pub enum Ipv4HomeOutcome {
     Bound {
         /// The IPv4 home address.
         address: Ipv4Addr,
+        /// Bits of the prefix of its home network, 1 to 32; 32: the home agent did not tell them.
+        prefix_len: u8,
     },
     /// It is not bound.
     Refused {

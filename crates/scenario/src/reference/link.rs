@@ -108,6 +108,15 @@ configuration does.",
 node over IPv6 forms its own. The networks of the other links are planned from 10.0.0.0/8 and 2001:db8::/48. Not with `count`.",
         ),
         key(
+            "ip_version",
+            "4 or 6",
+            "that of the run",
+            "Access links over Mobile IPv6: with `4` the network of the link has only IPv4, as many mobile networks do. The mobile node has an \
+IPv4 care-of address there, its Binding Updates travel in UDP, port 4191, and everything else as IPv6 in IPv4 (RFC 5555). Traces write that \
+address as an IPv4-mapped one, `::ffff:10.0.2.2`. Needs `movement_detection = \
+\"link-trigger\"`. Not with `prefix`, and not for `home`.",
+        ),
+        key(
             "count",
             "whole number",
             "one link",

@@ -134,6 +134,7 @@ fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
                 ("icmp_up", "icmp_up=filtered"),
                 ("framing", "framing=async-ppp"),
                 ("known_rate", "known_rate=none"),
+                ("ip_version", "ip_version=4\nmobility.protocol=mobile-ipv6"),
                 (
                     "medium",
                     "medium=\"lan\"\nlinks.wifi={}\nlinks.wifi.medium=\"lan\"\nmedia.lan={ rate = \"9 Mbit/s\", delay = \"1 us\" }",

@@ -6,8 +6,12 @@ use std::collections::BTreeMap;
 
 use super::Network;
 use crate::error::Problems;
+use crate::link::LinkDraft;
 use crate::mobility::{HandoverDraft, MobilityDraft, Reference};
-use crate::model::{Handover, HandoverStyle, Link, LinkId, MobileNode, Mobility, NodeId, PolicyRule, Role};
+use crate::model::{
+    Handover, HandoverStyle, Link, LinkId, MobileNode, Mobility, MovementDetection, NodeId, PolicyRule,
+    Protocol, Role,
+};
 use crate::node::NodeDraft;
 use crate::tree::quote;
 use crate::units;
@@ -77,6 +81,36 @@ impl Network {
             policy,
             fleet: self.fleet.clone(),
         })
+    }
+
+    /// Refuses links of IPv4 where nobody could use them.
+    pub(super) fn check_ipv4_only(
+        &self,
+        drafts: &[LinkDraft<'_>],
+        mobility: Option<&MobilityDraft<'_>>,
+        problems: &mut Problems,
+    ) {
+        for draft in drafts {
+            let Some((origin, path)) = &draft.ipv4_only else { continue };
+            let is_access = self.links.iter().any(|link| link.access && link.name == draft.name);
+            let expected = match mobility {
+                Some(mobility) if mobility.protocol == Protocol::MobileIpv6 => {
+                    if !is_access || self.fleet.is_some() {
+                        "it is for the access links of mobile nodes that move by themselves"
+                    } else if mobility.home.as_ref().is_some_and(|home| home.name == draft.name) {
+                        "a mobile node over IPv6 is at home in a network of IPv6"
+                    } else if mobility.movement_detection != MovementDetection::LinkTrigger {
+                        "no router of IPv6 is heard there: it needs movement_detection = \"link-trigger\""
+                    } else if draft.prefix.is_some() {
+                        "the networks of IPv4 are planned: leave `prefix` out"
+                    } else {
+                        continue;
+                    }
+                }
+                _ => "only over Mobile IPv6 networks differ: protocol = \"mobile-ipv6\" in [mobility]",
+            };
+            problems.add((*origin, path), "4", expected, None);
+        }
     }
 
     /// The mobile nodes that move by themselves, each with the link it begins at; `None` if one has none, which is reported.

@@ -68,6 +68,31 @@ fn keys_of_the_other_ip_version_are_refused_with_what_would_be_right() {
 }
 
 #[test]
+fn a_link_of_ipv4_is_for_mobile_nodes_over_ipv6_that_are_elsewhere() {
+    let over_ipv6 = |mobility: &str, overrides: &[&str]| {
+        let protocol = format!("[mobility]\nprotocol = \"mobile-ipv6\"\n{mobility}\n");
+        let text = GOOD.replacen("[mobility]\n", &protocol, 1);
+        let overrides: Vec<String> = overrides.iter().map(|&text| text.to_owned()).collect();
+        Scenario::parse("x.toml", &text, &overrides)
+    };
+    let only = "links.gsm.ip_version=4";
+    let scenario = over_ipv6("", &[only]).unwrap();
+    let ipv4_only = |name: &str| scenario.links.iter().find(|link| link.name == name).unwrap().ipv4_only;
+    assert!(ipv4_only("gsm") && !ipv4_only("wavelan"));
+    assert!(!over_ipv6("", &["links.gsm.ip_version=6"]).unwrap().links.iter().any(|link| link.ipv4_only));
+    let wrong = |mobility: &str, overrides: &[&str]| over_ipv6(mobility, overrides).unwrap_err().to_string();
+    assert!(wrong("", &["links.gsm.ip_version=5"]).contains("there is 4 and there is 6"));
+    assert!(wrong("home = \"gsm\"", &[only]).contains("at home in a network of IPv6"));
+    assert!(
+        wrong("movement_detection = \"eager\"", &[only]).contains("movement_detection = \"link-trigger\"")
+    );
+    assert!(wrong("", &[only, "links.gsm.prefix=192.0.2.0/24"]).contains("leave `prefix` out"));
+    let wired = "links.wire={ preset = \"lte\", between = [\"home-agent\", \"x\"], ip_version = 4 }";
+    assert!(wrong("", &[wired]).contains("it is for the access links"));
+    assert!(overridden(only).contains("protocol = \"mobile-ipv6\" in [mobility]"));
+}
+
+#[test]
 fn a_mobile_node_that_chooses_among_links_needs_to_watch_them_and_no_script() {
     let order = "[mobility]\norder = [\"wavelan\", \"gsm\"]\n";
     let watched = format!("{order}path_monitor = true\n");
@@ -96,7 +121,7 @@ fn an_unknown_key_is_refused_with_the_nearest_one() {
     assert_eq!(
         edited("queue =", "rato = "),
         "error: scenarios/x.toml:5:29: links.gsm.rato: found an unknown key; a link has the keys preset, rate, \
-         rate_up, delay, delay_up, jitter, jitter_up, loss, loss_up, queue, queue_up, trace, trace_up, mtu, icmp, icmp_up, framing, between, medium, known_rate, prefix, count\n  \
+         rate_up, delay, delay_up, jitter, jitter_up, loss, loss_up, queue, queue_up, trace, trace_up, mtu, icmp, icmp_up, framing, between, medium, known_rate, prefix, ip_version, count\n  \
          hint: did you mean `rate`?"
     );
     assert!(edited("queue =", "queue-up =").ends_with("hint: write `queue_up`"));

@@ -1,6 +1,6 @@
 //! The assists of agents of Mobile IPv6: which way packets go, and how they go on when they were kept.
 
-use core::net::Ipv6Addr;
+use core::net::{IpAddr, Ipv6Addr};
 
 use careof_assist::{PathId, Towards};
 use careof_mobility::PathProperties;
@@ -9,10 +9,8 @@ use careof_wire::ReceivedData;
 
 use super::{Ipv6Host, Ipv6Role};
 use crate::agents::Agent;
-use crate::forwarding::DEFAULT_TTL;
 use crate::header::Header;
 use crate::packet::PacketRef;
-use crate::passage::{Passage, Wrapping};
 use crate::simulation::Simulation;
 
 impl Ipv6Host {
@@ -51,7 +49,7 @@ impl Simulation {
             Ipv6Role::Home(agent) => {
                 if agent.serves(self.address_v6(to)) {
                     let last = host.tunnels.get(&to).and_then(|tunnels| tunnels.last());
-                    let path = last.map(|exit| PathId::CareOf(self.address_v6(*exit).into()));
+                    let path = last.map(|passage| PathId::CareOf(self.address_v6(passage.exit).into()));
                     return Some((Towards::Mobile, path));
                 }
                 agent.serves(self.address_v6(from)).then_some((Towards::Peer, None))
@@ -93,13 +91,12 @@ impl Simulation {
                     Some(_) => return false,
                 }
             }
-            (Ipv6Role::Home(_), Towards::Mobile, Some(PathId::CareOf(exit))) => {
+            (Ipv6Role::Home(agent), Towards::Mobile, Some(PathId::CareOf(IpAddr::V6(exit)))) => {
                 // What drains late goes where the mobile node was, as far as anything is known of it still.
                 if host.tunnels.get(&destination).is_none_or(Vec::is_empty) {
                     return false;
                 }
-                let (entry, exit) = (host.own, self.topology.plan.locate(exit));
-                let passage = Passage { wrapping: Wrapping::Ipv6, entry, exit, ttl: DEFAULT_TTL };
+                let passage = self.tunnel_passage(agent.tunnel_to(exit));
                 self.encapsulate(node, packet, passage);
             }
             (Ipv6Role::Home(_), Towards::Mobile, None) => {

@@ -4,6 +4,7 @@ use careof_mobility::InterfaceId;
 use careof_mobility::v6::{Addresses, Delivery, Tunnel};
 use careof_plan::{InterfaceIndex, Locator, NodeId};
 use careof_wire::ipv6::Ipv6Header;
+use careof_wire::mip6::DSMIPV6_PORT;
 
 use super::{Ipv6Host, Ipv6Role};
 use crate::agents::Agent;
@@ -78,14 +79,14 @@ impl Simulation {
         let Some(host) = self.ipv6(node) else { return false };
         let interface = InterfaceId(interface.0);
         match (&mut host.role, outer.wrapping) {
-            (Ipv6Role::Home(agent), Wrapping::Ipv6) => {
+            (Ipv6Role::Home(agent), Wrapping::Ipv6 | Wrapping::Ipv6InIpv4 { udp: false }) => {
                 let Some(Tunnel { entry, .. }) = addresses.tunnel else { return false };
                 agent.accepts_reverse_tunnel(addresses.source, entry)
             }
             (Ipv6Role::Home(agent), Wrapping::Extended { home_address: true, routing: false }) => {
                 agent.accepts_home_address_option(addresses.real_source(), addresses.source)
             }
-            (Ipv6Role::Mobile(mobile), Wrapping::Ipv6) => {
+            (Ipv6Role::Mobile(mobile), Wrapping::Ipv6 | Wrapping::Ipv6InIpv4 { udp: false }) => {
                 let Some(Tunnel { entry, .. }) = addresses.tunnel else { return false };
                 mobile.listens_on(interface) && mobile.accepts_tunnel_from(entry)
             }
@@ -117,6 +118,11 @@ impl Simulation {
         let [source, destination] = [inner.source, inner.destination].map(|end| self.address_v6(end));
         let plain = Addresses::new(source, destination);
         let Some(Outer { header, wrapping }) = outer else { return plain };
+        if let Wrapping::Ipv6InIpv4 { udp } = wrapping {
+            let tunnel = Tunnel::through_ipv4(header.source.to_ipv4(), header.destination.to_ipv4());
+            let addresses = plain.through(tunnel);
+            return if *udp { addresses.in_udp(DSMIPV6_PORT) } else { addresses };
+        }
         let [entry, exit] = [header.source, header.destination].map(|end| self.address_v6(end));
         match wrapping {
             Wrapping::Extended { home_address, routing } => Addresses {
@@ -124,7 +130,9 @@ impl Simulation {
                 type_2_routing: routing.then_some(destination),
                 ..Addresses::new(entry, exit)
             },
-            Wrapping::Ipv6 | Wrapping::Ipv4(_) => plain.through(Tunnel { entry, exit }),
+            Wrapping::Ipv6 | Wrapping::Ipv6InIpv4 { .. } | Wrapping::Ipv4(_) => {
+                plain.through(Tunnel { entry, exit })
+            }
         }
     }
 }

@@ -41,9 +41,8 @@ use next_hop::WaitingPackets;
 pub(crate) struct Ipv6Host {
     pub(crate) role: Ipv6Role,
     neighborhoods: Vec<Neighborhood>,
-    /// Home agent: its own address, and where the packets of mobile nodes that are away go.
-    own: Locator,
-    tunnels: BTreeMap<Locator, Vec<Locator>>,
+    /// Home agent: where the packets of mobile nodes that are away go.
+    tunnels: BTreeMap<Locator, Vec<Passage>>,
     /// Mobile node: the addresses that it has formed.
     addresses: BTreeSet<Ipv6Addr>,
 }
@@ -74,9 +73,8 @@ macro_rules! on_role {
 impl Ipv6Host {
     /// Home agent: the `n`th tunnel towards a mobile node that is away, and how many more there are behind it.
     pub(crate) fn tunnel_to(&self, home_address: Locator, n: usize) -> Option<(Passage, usize)> {
-        let (exit, others) = self.tunnels.get(&home_address)?.get(n..)?.split_first()?;
-        let passage = Passage { wrapping: Wrapping::Ipv6, entry: self.own, exit: *exit, ttl: DEFAULT_TTL };
-        Some((passage, others.len()))
+        let (passage, others) = self.tunnels.get(&home_address)?.get(n..)?.split_first()?;
+        Some((*passage, others.len()))
     }
 
     /// Whether all that becomes of a packet for `destination`, on a router with this agent, is in the routes.
@@ -186,9 +184,8 @@ impl Simulation {
         if matches!(role, Ipv6Role::None) && neighborhoods.is_empty() {
             return Ok(None);
         }
-        let own = self.topology.homes.at(node).map_or(Locator::NOWHERE, |home| home.agent_address);
         let (tunnels, addresses) = (BTreeMap::new(), BTreeSet::new());
-        Ok(Some(Ipv6Host { role, neighborhoods, own, tunnels, addresses }))
+        Ok(Some(Ipv6Host { role, neighborhoods, tunnels, addresses }))
     }
 
     pub(super) fn ipv6(&mut self, node: NodeId) -> Option<&mut Ipv6Host> {
@@ -237,6 +234,7 @@ impl Simulation {
                 if up { Input::LinkUp { interface } } else { Input::LinkDown { interface } },
             );
         }
+        self.ipv4_link(node, interface, up);
         self.drive_ipv6(node);
     }
 
@@ -289,7 +287,7 @@ impl Simulation {
             TransmitPayload::Mobility(bytes) => (protocol::MOBILITY_HEADER, bytes),
             TransmitPayload::Icmp(bytes) => (protocol::ICMPV6, bytes),
         };
-        let Addresses { source, destination, home_address, type_2_routing, tunnel, .. } = addresses;
+        let Addresses { source, destination, home_address, type_2_routing, tunnel, udp_port, .. } = addresses;
         if let (true, Some(interface)) = (is_link_local(source) || is_link_local(destination), interface) {
             let on_link = OnLink { source, destination, router_alert: false, message: bytes };
             return self.send_on_link(node, interface, hop_limit, on_link);
@@ -308,7 +306,7 @@ impl Simulation {
         let packet = self.insert(Packet { id: 0, header, outer: None, body, origin: None, in_fragments: 0 });
         self.trace_message(node, packet, true);
         let passage = match tunnel {
-            Some(tunnel) => Some(self.tunnel_passage(tunnel)),
+            Some(tunnel) => Some(self.tunnel_passage(tunnel).in_udp(udp_port.is_some())),
             None if home_address.is_some() || type_2_routing.is_some() => {
                 Some(self.extended_passage(&addresses, hop_limit))
             }
@@ -325,9 +323,11 @@ impl Simulation {
         }
     }
 
-    pub(super) fn tunnel_passage(&self, Tunnel { entry, exit }: Tunnel) -> Passage {
-        let [entry, exit] = [entry, exit].map(|end| self.locate(end));
-        Passage { wrapping: Wrapping::Ipv6, entry, exit, ttl: DEFAULT_TTL }
+    pub(super) fn tunnel_passage(&self, tunnel: Tunnel) -> Passage {
+        let is_ipv4 = tunnel.ipv4_ends().is_some();
+        let wrapping = if is_ipv4 { Wrapping::Ipv6InIpv4 { udp: false } } else { Wrapping::Ipv6 };
+        let [entry, exit] = [tunnel.entry, tunnel.exit].map(|end| self.locate(end));
+        Passage { wrapping, entry, exit, ttl: DEFAULT_TTL }
     }
 
     pub(super) fn extended_passage(&self, addresses: &Addresses, ttl: u8) -> Passage {
@@ -356,9 +356,9 @@ impl Simulation {
                 match &host.role {
                     Ipv6Role::Home(agent) => {
                         let tunnels = agent.tunnels(change.home_address).iter();
-                        let exits = tunnels.map(|tunnel| self.locate(tunnel.exit)).collect();
+                        let passages = tunnels.map(|tunnel| self.tunnel_passage(*tunnel)).collect();
                         if let Some(host) = self.ipv6(node) {
-                            host.tunnels.insert(home, exits);
+                            host.tunnels.insert(home, passages);
                         }
                         self.binding_changed(node, home);
                         self.assist_moved(node, change.home_address.into(), change.path, change.received);

@@ -1,5 +1,7 @@
 //! Neighbor discovery on the links of mobile nodes, and messages that do not leave their link.
 
+use core::net::IpAddr;
+
 use careof_base::Instant;
 use careof_mobility::InterfaceId;
 use careof_mobility::v6::neighbor_discovery::{
@@ -143,6 +145,25 @@ impl Simulation {
             agent.handle_input(now, Input::Icmp { interface, addresses, hop_limit, message });
         }
         self.drive_ipv6(node);
+    }
+
+    /// Mobile node: on a link of IPv4 it has its address as soon as that is up, and no longer.
+    pub(super) fn ipv4_link(&mut self, node: NodeId, interface: InterfaceId, up: bool) {
+        let now = self.now;
+        let Some(address) = careof_plan::ipv4_care_of(&self.scenario, &self.topology, node, interface) else {
+            return;
+        };
+        let way = self.way_of(node, interface);
+        let shown = IpAddr::V6(address.address).to_canonical();
+        let Some(host) = self.ipv6(node) else { return };
+        if up && host.addresses.insert(address.address) {
+            host.handle_input(now, Input::AddressAdded { interface, address });
+            self.note(node, way, Note::Handover("address-acquired"), format_args!("{shown}"));
+            self.handover_has_address(node, interface);
+        } else if !up && host.addresses.remove(&address.address) {
+            host.handle_input(now, Input::AddressRemoved { interface, address: address.address });
+            self.note(node, way, Note::Handover("address-lost"), format_args!("{shown}"));
+        }
     }
 
     pub(super) fn discovery_event(&mut self, node: NodeId, interface: InterfaceId, event: DiscoveryEvent) {

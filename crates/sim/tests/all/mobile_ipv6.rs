@@ -11,6 +11,7 @@ use careof_sim::{Observation, Simulation};
 use careof_trace::Columns;
 
 const WIFI_TO_LTE: &str = include_str!("../../../../scenarios/ipv6/wifi-to-lte.toml");
+const DUAL_STACK: &str = include_str!("../../../../scenarios/ipv6/dual-stack.toml");
 const ROUTE_OPTIMISATION: &str = include_str!("../../../../scenarios/ipv6/route-optimisation.toml");
 
 fn run(text: &str, overrides: &[&str]) -> (Summary, Columns) {
@@ -65,6 +66,83 @@ fn a_connection_over_ipv6_goes_on_after_a_gap_and_nothing_is_lost_from_the_books
             assert!(flow.bytes_delivered > 400_000, "{more:?}: {} of {}", flow.bytes_delivered, flow.name);
         }
     }
+}
+
+/// A way back to the Wi-Fi behind the handover of a scenario.
+const BACK: &str = "[[handover]]\nat = \"30 s\"\nfrom = \"lte\"\nto = \"wifi\"\nstyle = \"break-before-make\"\n\
+                    interruption = \"500 ms\"\nqueued = \"drop\"\n[[flow]]";
+
+/// RFC 5555: to a network that has only IPv4, and back.
+#[test]
+fn a_connection_of_ipv6_goes_on_over_a_network_that_has_only_ipv4() {
+    let text = DUAL_STACK.replacen("[[flow]]", BACK, 1);
+    for more in [
+        &["assist=none"][..],
+        &["assist=none", "mobility.simultaneous_bindings=true"],
+        &["assist=default", "mobility.algorithm=hmac-sha-256"],
+    ] {
+        let (summary, events) = run(&text, &[more, &["duration=40 s"]].concat());
+        let [away, back] = &summary.handovers[..] else { panic!("{} handovers", summary.handovers.len()) };
+        // Nothing is to be formed or verified there: a Binding Update and its answer, one round trip over the link.
+        let took = away.ready_at.unwrap() - (away.at + Duration::from_millis(500));
+        assert!((20..100).contains(&took.as_millis()), "{more:?}: {took:?}");
+        assert_eq!(away.address_at, Some(away.at + Duration::from_millis(500)), "{more:?}");
+        assert!(back.ready_at.is_some(), "{more:?}");
+        assert_eq!(discarded(&summary), BTreeMap::new(), "{more:?}");
+        for (handover, flow) in
+            [away, back].into_iter().flat_map(|one| one.flows.iter().map(move |flow| (one, flow)))
+        {
+            assert!(flow.bytes_delivered > 50_000, "{more:?} at {}: {}", handover.at, flow.name);
+        }
+        // Each on the Wi-Fi, and nobody asks for a router of IPv6 elsewhere.
+        assert_eq!(sent(&events, "RouterSolicitation"), 2, "{more:?}");
+        let details = events.by_name("detail").unwrap();
+        let bound = |row: &usize| details.text(*row).is_some_and(|text| text.contains("at ::ffff:10.0.2.2"));
+        assert!((0..events.rows()).any(|row| bound(&row)), "{more:?}");
+        assert_eq!(sent(&events, "Malformed"), 0);
+    }
+}
+
+#[test]
+fn assists_make_good_what_the_gap_before_a_network_of_ipv4_has_cost() {
+    let stall = |assist: &str| {
+        let (summary, _) = run(DUAL_STACK, &[assist, "duration=30 s"]);
+        let download = summary.handovers[0].flows.iter().find(|flow| flow.name == "download").unwrap();
+        (download.stall_after.unwrap(), download.packets_replayed)
+    };
+    let ((without, none), (with, replayed)) = (stall("assist=none"), stall("assist=default"));
+    assert_eq!(none, 0);
+    assert!(replayed > 10, "{replayed}");
+    assert!(
+        with < Duration::from_millis(150) && without > Duration::from_millis(200),
+        "{with:?}, {without:?}"
+    );
+}
+
+/// A tunnel through IPv4 takes 20 bytes, and routers of IPv4 cut what a link does not take.
+#[test]
+fn what_a_link_of_ipv4_does_not_take_whole_goes_in_fragments() {
+    let fragments = |more: &[&str]| {
+        let (summary, events) = run(DUAL_STACK, &[more, &["assist=none", "duration=30 s"]].concat());
+        let download = summary.handovers[0].flows.iter().find(|flow| flow.name == "download").unwrap();
+        assert!(download.bytes_delivered > 500_000, "{more:?}");
+        let [kinds, causes] = ["kind", "cause"].map(|name| events.by_name(name).unwrap());
+        let is_fragment =
+            |row: &usize| kinds.text(*row) == Some("packet-derived") && causes.text(*row) == Some("fragment");
+        (0..events.rows()).filter(is_fragment).count()
+    };
+    assert_eq!(fragments(&[]), 0);
+    assert!(fragments(&["links.lte.mtu=1400"]) > 100);
+}
+
+#[test]
+fn one_seed_is_one_run_over_both_versions_whoever_looks_on() {
+    let scenario = || Scenario::parse("test.toml", DUAL_STACK, &["duration=\"25 s\"".to_owned()]).unwrap();
+    let digest =
+        |observation| finish(Simulation::new(scenario(), "test.toml", 0, observation).unwrap()).0.digest;
+    let directory = tempfile::tempdir().unwrap();
+    let captured = captured_at(directory.path(), &scenario(), &CaptureNodes::All);
+    assert_eq!(digest(captured), digest(Observation::default()));
 }
 
 #[test]

@@ -41,11 +41,12 @@ fn seeds() -> Vec<Vec<u8>> {
     seeds
 }
 
-/// Mobility Headers of every kind, with all options among them.
+/// Mobility Headers of every kind, with all options among them, and what travels in IPv4 of them.
 fn mobility_headers() -> Vec<Vec<u8>> {
     const IPV6_HEADER_LEN: usize = 40;
     let packets = crate::samples::mobility::samples().into_iter();
-    packets.map(|(_, packet)| packet[IPV6_HEADER_LEN..].to_vec()).collect()
+    let headers = packets.map(|(_, packet)| packet[IPV6_HEADER_LEN..].to_vec());
+    headers.chain(crate::samples::dual_stack::samples().into_iter().map(|(_, packet)| packet)).collect()
 }
 
 /// Runs `bytes` through every parser; a panic names the parser and the bytes.

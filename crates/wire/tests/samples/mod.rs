@@ -1,7 +1,9 @@
 //! Messages of every kind as whole IPv4 datagrams: what the tests mutilate, and what `emit_vectors` prints
 //! for decoders other people wrote.
 
-#[allow(dead_code, reason = "the example takes it by itself")]
+#[allow(dead_code, reason = "an example takes it by itself")]
+pub(crate) mod dual_stack;
+#[allow(dead_code, reason = "an example takes it by itself")]
 pub(crate) mod mobility;
 
 use std::net::Ipv4Addr;

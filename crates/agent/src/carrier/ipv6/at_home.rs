@@ -54,6 +54,7 @@ impl Ipv6Carrier {
     pub(super) fn answer(&mut self, interface: InterfaceId, address: Ipv6Addr, on: bool) {
         if self.setup.home_address() == Some(address) {
             self.at_home.link = on.then_some(interface);
+            self.keep_ipv4_home_quiet(interface, !on);
         }
         if !on {
             self.at_home.announcements.cancel(address);

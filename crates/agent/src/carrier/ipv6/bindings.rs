@@ -32,7 +32,7 @@ impl Ipv6Carrier {
     pub(super) fn take_restored(&mut self, now: Instant) {
         while let Some(event) = self.agent.poll_event() {
             match event {
-                Event::Binding(change) => self.binding_changed(change.home_address),
+                Event::Binding(change) => self.binding_changed(now, change.home_address),
                 Event::Neighbor(event) => self.neighbor_event(now, event),
                 _ => {}
             }

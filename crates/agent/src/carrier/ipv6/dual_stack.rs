@@ -12,6 +12,7 @@ use careof_base::Instant;
 use careof_lab::{
     AddressOptions, AgentSocket, IpVersion, Ipv4PacketSocket, Ipv6TunnelSocket, OutgoingDatagram,
 };
+use careof_mobility::InterfaceId;
 use careof_mobility::v6::{Addresses, Input, Ipv4HomeOutcome, Tunnel};
 use careof_wire::icmp::IcmpMessage;
 use careof_wire::icmpv6::Icmpv6Message;
@@ -79,10 +80,11 @@ impl Ipv6Carrier {
             return Ok(());
         }
         self.parameters.forward()?;
-        if let Some(own) = setup.config.ipv4_address {
-            self.host.set_route(routes::of_ipv4_address(&setup.host, own, self.device));
-        }
-        for address in setup.ipv4_home_addresses() {
+        // Where it has no address, what it says comes from another that has to be routed as its own would be: the kernel's reverse path
+        // filter, even a loose one, takes nothing else from a device without an address.
+        let own = setup.config.ipv4_address.unwrap_or(DUMMY);
+        self.host.set_route(routes::of_ipv4_address(&setup.host, own, self.device));
+        for address in setup.ipv4_home_addresses().filter(|_| setup.home_link.is_none()) {
             self.host.set_route(routes::of_ipv4_home_address(&setup.host, address, self.device, false));
         }
         self.host.set_rule(routes::ipv4_home_addresses_rule(&setup.host));
@@ -90,21 +92,80 @@ impl Ipv6Carrier {
     }
 
     /// Home agent: a binding has changed.
-    pub(super) fn ipv4_binding_changed(&mut self, home_address: Ipv6Addr) {
+    pub(super) fn ipv4_binding_changed(&mut self, now: Instant, home_address: Ipv6Addr) {
         let Agent::Home(agent) = &self.agent else { return };
-        let Some(address) = agent.ipv4_home_address(home_address) else { return };
-        let is_bound = !agent.ipv4_tunnels(address).is_empty();
-        let options = self.setup.host();
-        self.host.set_route(routes::of_ipv4_home_address(options, address, self.device, is_bound));
+        if let Some(address) = agent.ipv4_home_address(home_address) {
+            self.ipv4_home_changed(now, address);
+        }
     }
 
-    /// Mobile node: its IPv4 home address is one, or another, or none. It stays on the device from when it is first known, so that
-    /// connections do.
+    /// Home agent with another configuration: IPv4 home addresses may be other mobile nodes'.
+    pub(super) fn ipv4_homes_may_have_moved(&mut self, now: Instant) {
+        let Ipv6Setup::Home(setup) = &self.setup else { return };
+        for address in setup.ipv4_home_addresses().collect::<Vec<_>>() {
+            self.ipv4_home_changed(now, address);
+        }
+    }
+
+    fn ipv4_home_changed(&mut self, now: Instant, address: Ipv4Addr) {
+        let Agent::Home(agent) = &self.agent else { return };
+        let is_bound = !agent.ipv4_tunnels(address).is_empty();
+        let route = routes::of_ipv4_home_address(self.setup.host(), address, self.device, is_bound);
+        match route.table {
+            // Who is at home is on the home link.
+            Some(table) if !is_bound && self.home_link.is_some() => self.host.unset_route(table, address, 32),
+            _ => self.host.set_route(route),
+        }
+        self.defend_ipv4(now, address, is_bound);
+    }
+
+    /// Mobile node: its IPv4 home address is one, or another, or none. It stays on the device while no home agent has said otherwise, so
+    /// that connections do.
     pub(super) fn ipv4_home_told(&mut self, outcome: Ipv4HomeOutcome) {
-        let Ipv4HomeOutcome::Bound { address } = outcome else { return };
-        let options = AddressOptions::default();
-        if self.host.netlink().add_address_as(options, self.device, address.into(), 32).is_err() {
+        let told = match outcome {
+            Ipv4HomeOutcome::Bound { address, prefix_len } => Some((address, prefix_len)),
+            Ipv4HomeOutcome::Refused { .. } | Ipv4HomeOutcome::NotSupported => None,
+        };
+        let before = std::mem::replace(&mut self.ipv4_on_device, told);
+        if before == told {
+            return;
+        }
+        // The home network is behind the home agent: there is no way to it by itself.
+        let options = AddressOptions { without_route: true, ..AddressOptions::default() };
+        let netlink = self.host.netlink();
+        let mut outcome = Ok(());
+        if let Some((address, length)) = told {
+            outcome = netlink.add_address_as(options, self.device, address.into(), length).map(drop);
+        }
+        if let Some((address, length)) = before {
+            outcome = outcome.and(netlink.remove_address(self.device, address.into(), length).map(drop));
+        }
+        if outcome.is_err() {
             self.unsent += 1;
+        }
+    }
+
+    /// Mobile node: has an interface carry what is of IPv4.
+    pub(super) fn prepare_ipv4_interface(&mut self, id: InterfaceId, name: &str) -> Result<(), Error> {
+        if self.setup.takes_ipv4() {
+            self.parameters.loosen_reverse_path_filter(name)?;
+            // A link that carries nothing is no way to what is on it.
+            self.parameters.set(&format!("ipv4/conf/{name}/ignore_routes_with_linkdown"), "1")?;
+        }
+        if self.setup.has_ipv4_home() && self.at_home.link() != Some(id) {
+            self.parameters.keep_home_address_quiet(name, true)?;
+        }
+        Ok(())
+    }
+
+    /// Mobile node: it answers ARP for its IPv4 home address on a link, or no longer.
+    pub(super) fn keep_ipv4_home_quiet(&mut self, interface: InterfaceId, quiet: bool) {
+        if !self.setup.has_ipv4_home() {
+            return;
+        }
+        let Some(name) = self.interface_name(interface).map(str::to_owned) else { return };
+        if self.parameters.keep_home_address_quiet(&name, quiet).is_err() {
+            self.parameters.refused += 1;
         }
     }
 

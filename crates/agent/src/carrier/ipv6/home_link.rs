@@ -3,12 +3,14 @@
 //! The kernel answers neighbor solicitations for the agent's own addresses and for those of mobile nodes that are away, as a proxy, and
 //! routes what comes for them into the tunnel device. Detecting duplicates and telling the neighbours is done here.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::collections::BTreeSet;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use careof_base::Instant;
 use careof_lab::Ipv6LinkSender;
 use careof_mobility::InterfaceId;
+use careof_mobility::v4::ArpOwner;
 use careof_mobility::v6::{HomeRegistration, Input, NeighborEvent, Prefix};
 use careof_wire::icmpv6::{Icmpv6Message, IpFields, Nonce};
 use careof_wire::ipv6::solicited_node;
@@ -17,6 +19,7 @@ use super::agent::Agent;
 use super::detection::{Detections, solicitation};
 use super::unsolicited::{Announcements, advertise};
 use super::{Error, Icmpv6Socket, Ipv6Carrier, Ipv6Setup, routes};
+use crate::carrier::announcements::{Announcement, Announcements as GratuitousArp};
 
 /// Neighbor Solicitation and Neighbor Advertisement (RFC 4861 sections 4.3 and 4.4).
 const SOLICITATION: u8 = 135;
@@ -35,24 +38,49 @@ pub(super) struct HomeLink {
     sender: Option<Ipv6LinkSender>,
     detections: Detections,
     announcements: Announcements,
+    ipv4: Option<Ipv4Defence>,
+}
+
+/// IPv4 addresses for which the home agent answers on its home link (RFC 5555 section 4.5).
+#[derive(Debug)]
+struct Ipv4Defence {
+    /// Its own, for as long as it is there.
+    own: Option<Ipv4Addr>,
+    /// Home addresses of mobile nodes that are away.
+    homes: BTreeSet<Ipv4Addr>,
+    announcements: GratuitousArp,
+}
+
+impl Ipv4Defence {
+    fn addresses(&self) -> impl Iterator<Item = Ipv4Addr> + '_ {
+        self.own.into_iter().chain(self.homes.iter().copied())
+    }
 }
 
 /// The home link of a home agent that has one.
 pub(super) fn open(setup: &Ipv6Setup) -> Result<Option<HomeLink>, Error> {
+    let is_dual_stack = setup.is_dual_stack();
     let Ipv6Setup::Home(setup) = setup else { return Ok(None) };
     let Some(device) = &setup.home_link else { return Ok(None) };
+    let own = setup.config.ipv4_address;
+    let ipv4 = || {
+        let announcements = GratuitousArp::open()?;
+        Ok::<_, Error>(Ipv4Defence { own, homes: BTreeSet::new(), announcements })
+    };
     Ok(Some(HomeLink {
         id: device.id,
         icmp: Icmpv6Socket::open(&[SOLICITATION, ADVERTISEMENT])?,
         sender: None,
         detections: Detections::default(),
         announcements: Announcements::default(),
+        ipv4: is_dual_stack.then(ipv4).transpose()?,
     }))
 }
 
 impl HomeLink {
-    pub(super) fn next_timeout(&self) -> Option<Instant> {
-        self.detections.next_timeout().into_iter().chain(self.announcements.next_timeout()).min()
+    pub(super) fn next_timeout(&self, now: Instant) -> Option<Instant> {
+        let arp = self.ipv4.as_ref().and_then(|ipv4| ipv4.announcements.next_timeout(now));
+        [self.detections.next_timeout(), self.announcements.next_timeout(), arp].into_iter().flatten().min()
     }
 
     /// Sends a packet to a neighbour; whether the kernel took it.
@@ -173,17 +201,27 @@ impl Ipv6Carrier {
         for route in routes::onto_home_link(setup, index) {
             self.host.set_route(route);
         }
+        if link.ipv4.is_some() {
+            self.parameters.set(&format!("ipv4/neigh/{name}/proxy_delay"), "0")?;
+        }
         let own = &self.own;
+        let ipv4_homes: BTreeSet<Ipv4Addr> = setup.ipv4_home_addresses().collect();
         let is_wanted = |address| match address {
             IpAddr::V6(address) if own.contains(&address) => Some(true),
             IpAddr::V6(address) => agent.serves(address).then(|| !agent.tunnels(address).is_empty()),
-            IpAddr::V4(_) => None,
+            IpAddr::V4(address) if agent.ipv4_address() == Some(address) => Some(true),
+            IpAddr::V4(address) => {
+                ipv4_homes.contains(&address).then(|| !agent.ipv4_tunnels(address).is_empty())
+            }
         };
         self.host.take_over_proxies(index, is_wanted);
         let defended: Vec<Ipv6Addr> =
             own.iter().copied().chain(agent.bindings().flat_map(defended)).collect();
         self.host.is_unhurried = true;
         for address in defended {
+            self.host.set_proxy(index, address);
+        }
+        for address in link.ipv4.iter().flat_map(Ipv4Defence::addresses) {
             self.host.set_proxy(index, address);
         }
         self.host.is_unhurried = false;
@@ -198,6 +236,63 @@ impl Ipv6Carrier {
         for address in own.into_iter().chain(agent.bindings().flat_map(defended)) {
             link.announcements.begin(now, address);
         }
+        let interface = link.id;
+        if let Some(ipv4) = &mut link.ipv4 {
+            for address in ipv4.addresses().collect::<Vec<_>>() {
+                ipv4.announcements.put_off(Announcement { interface, address, owner: ArpOwner::Sender });
+            }
+        }
+    }
+
+    /// Home agent: answers ARP for an IPv4 home address, or no longer.
+    pub(super) fn defend_ipv4(&mut self, now: Instant, address: Ipv4Addr, is_bound: bool) {
+        let there = self.home_link_index();
+        let Some(link) = &mut self.home_link else { return };
+        let interface = link.id;
+        let Some(ipv4) = &mut link.ipv4 else { return };
+        if !is_bound {
+            ipv4.announcements.cancel(address);
+            if ipv4.homes.remove(&address)
+                && let Some((index, _)) = there
+            {
+                self.host.unset_proxy(index, address);
+            }
+            return;
+        }
+        if !ipv4.homes.insert(address) {
+            return;
+        }
+        let announcement = Announcement { interface, address, owner: ArpOwner::Sender };
+        if let Some((index, _)) = there {
+            self.host.set_proxy(index, address);
+        }
+        match there {
+            Some((index, Some(own))) if !self.host.is_unhurried => {
+                ipv4.announcements.announce(self.host.netlink(), (index, own), announcement);
+                ipv4.announcements.repeat(now, announcement);
+            }
+            _ => ipv4.announcements.put_off(announcement),
+        }
+    }
+
+    /// Home agent: gratuitous ARP that is due.
+    fn announce_ipv4(&mut self, now: Instant) {
+        let there = self.home_link_index();
+        for _ in 0..A_TURN {
+            // Not before packets for who is announced find their way.
+            let is_settled = !self.host.is_settling();
+            let Some(ipv4) = self.home_link.as_mut().and_then(|link| link.ipv4.as_mut()) else { break };
+            let Some(announcement) = ipv4.announcements.due(now, is_settled) else { break };
+            if let Some((index, Some(own))) = there {
+                ipv4.announcements.announce(self.host.netlink(), (index, own), announcement);
+            }
+        }
+    }
+
+    /// Home agent: gratuitous ARP messages that have been sent.
+    pub(super) fn ipv4_announcements_sent(&self) -> u64 {
+        let ipv4 = self.home_link.as_ref().and_then(|link| link.ipv4.as_ref());
+        ipv4.map_or(0, |ipv4| ipv4.announcements.sent)
     }
 
     /// Home agent: what neighbours say about addresses in question.
@@ -242,6 +337,7 @@ impl Ipv6Carrier {
                 self.unsent += 1;
             }
         }
+        self.announce_ipv4(now);
         self.advertise_home_address(now);
     }
 }

@@ -39,7 +39,7 @@ mod waiting;
 mod ways;
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use careof_base::{Instant, Randomness};
@@ -107,6 +107,8 @@ pub(super) struct Ipv6Carrier {
     home_link: Option<HomeLink>,
     fragments: Fragments,
     ipv4_fragments: Ipv4Fragments,
+    /// Mobile node: the IPv4 home address that is on the tunnel device, and the bits of its prefix.
+    ipv4_on_device: Option<(Ipv4Addr, u8)>,
     /// Of the last header of IPv4 that was written.
     identification: u16,
     /// Room for what is received, and for a packet on its way with other headers.
@@ -227,6 +229,7 @@ impl Ipv6Carrier {
             home_link,
             fragments: Fragments::new(ReassemblyLimits::default()),
             ipv4_fragments: Ipv4Fragments::new(ReassemblyLimits::default()),
+            ipv4_on_device: None,
             identification: 0,
             buffer: vec![0; LONGEST],
             scratch: Vec::new(),
@@ -424,7 +427,7 @@ impl Ipv6Carrier {
             self.fragments.0.next_timeout(),
             self.ipv4_fragments.0.next_timeout(),
             self.assists.as_ref().and_then(|assists| assists.next_timeout()),
-            self.home_link.as_ref().and_then(HomeLink::next_timeout),
+            self.home_link.as_ref().and_then(|link| link.next_timeout(now)),
             self.at_home.next_timeout(),
         ];
         let agent = self.agent.next_timeout().map(|(at, _)| at);
@@ -463,7 +466,7 @@ impl Ipv6Carrier {
                 if matches!(self.agent, Agent::Home(_)) {
                     self.persistence.note(change.home_address);
                 }
-                self.binding_changed(change.home_address);
+                self.binding_changed(now, change.home_address);
             }
             Event::Registration(event) => {
                 if let RegistrationStep::AcknowledgementSent { .. } = event.step
@@ -486,8 +489,8 @@ impl Ipv6Carrier {
         }
     }
 
-    fn binding_changed(&mut self, home_address: Ipv6Addr) {
-        self.ipv4_binding_changed(home_address);
+    fn binding_changed(&mut self, now: Instant, home_address: Ipv6Addr) {
+        self.ipv4_binding_changed(now, home_address);
         let options = self.setup.host();
         let route = routes::into_device(options, home_address, self.device);
         let (is_bound, source) = match (&self.agent, &self.setup) {
@@ -583,6 +586,9 @@ fn make_device(
     // There is no router behind it, and nobody to talk to from a link-local address.
     for (parameter, value) in [("disable_ipv6", "0"), ("accept_ra", "0"), ("addr_gen_mode", "1")] {
         parameters.set(&format!("ipv6/conf/{name}/{parameter}"), value)?;
+    }
+    if setup.is_dual_stack() {
+        parameters.prepare_tunnel_device(name, matches!(setup, Ipv6Setup::Home(_)))?;
     }
     netlink.set_mtu(index, DEVICE_MTU)?;
     netlink.set_transmit_queue(index, QUEUE)?;

@@ -85,6 +85,7 @@ impl Ipv6Carrier {
         }
         // A link that carries nothing is no way to what is on it.
         self.parameters.set(&format!("ipv6/conf/{name}/ignore_routes_with_linkdown"), "1")?;
+        self.prepare_ipv4_interface(id, &name)?;
         if matches!(&self.setup, Ipv6Setup::Mobile(setup) if setup.optimistic_detection) {
             for parameter in ["optimistic_dad", "use_optimistic"] {
                 self.parameters.set(&format!("ipv6/conf/{name}/{parameter}"), "1")?;

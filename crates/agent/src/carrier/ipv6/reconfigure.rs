@@ -52,10 +52,11 @@ impl Ipv6Carrier {
         self.host.is_unhurried = true;
         self.take_restored(now);
         for home_address in homes {
-            self.binding_changed(home_address);
+            self.binding_changed(now, home_address);
             self.proxy_no_longer_unless_bound(home_address);
             self.tell_paths(now, home_address, &Told::default());
         }
+        self.ipv4_homes_may_have_moved(now);
         self.host.is_unhurried = false;
         if self.setup.role() == Role::Mobile {
             self.tell_surroundings(now);

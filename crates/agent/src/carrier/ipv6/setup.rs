@@ -123,6 +123,11 @@ impl Ipv6Setup {
         matches!(self, Self::Mobile(setup) if setup.config.home_agent_ipv4.is_some())
     }
 
+    /// Mobile node: whether it has an IPv4 home address, or asks for one.
+    pub(super) const fn has_ipv4_home(&self) -> bool {
+        matches!(self, Self::Mobile(setup) if setup.config.ipv4_home_address.is_some())
+    }
+
     /// Mobile node: the home address.
     pub(super) const fn home_address(&self) -> Option<Ipv6Addr> {
         match self {

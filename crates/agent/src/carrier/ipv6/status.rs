@@ -309,6 +309,9 @@ impl Ipv6Carrier {
         add("errors-relayed", carried.errors_relayed);
         add("errors-suppressed", self.limit.suppressed);
         add("fragments-dropped", self.fragments_dropped());
+        if matches!(self.agent, Agent::Home(_)) && self.setup.is_dual_stack() {
+            add("announcements-sent", self.ipv4_announcements_sent());
+        }
         add("messages-unsent", self.unsent);
         add("messages-unreadable", self.unreadable);
         add("advertisements-not-kept", self.routers.not_kept);

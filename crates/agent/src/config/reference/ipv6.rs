@@ -97,7 +97,13 @@ Detection (RFC 6275 sections 10.3.1 and 10.4.1).",
             "address",
             "none",
             "The home agent's IPv4 address, at which mobile nodes reach it from networks that have only IPv4 (RFC 5555). No interface may have it: \
-the agent answers for it, and routers send packets for it to this host. A private one is for care-of addresses of the same private network.",
+the agent answers for it, and routers send packets for it to this host, or it is of the home link and the agent answers ARP there. A private one is for care-of addresses of the same private network.",
+        ),
+        key(
+            "ipv4_home_network",
+            "network",
+            "each address by itself",
+            "The network of the IPv4 home addresses. Mobile nodes are told its length, and have it beside their address.",
         ),
         key(
             "max_lifetime",
@@ -388,7 +394,8 @@ the time in which it changes from one to the other.",
             "ipv4_home_address",
             "address",
             "none",
-            "An IPv4 address that is bound, too, when it asks for it (RFC 5555). Routers send packets for it to this host, whatever `delivery` is.",
+            "An IPv4 address that is bound, too, when it asks for it (RFC 5555). Packets for it come as `delivery` says: with `\"proxy-ndp\"` the agent \
+answers ARP for it while the node is away.",
         ),
         key(
             "permitted",

@@ -64,8 +64,8 @@ impl Reporter {
 
     fn ipv4_home_address(&mut self, now: Instant, outcome: Ipv4HomeOutcome) {
         match outcome {
-            Ipv4HomeOutcome::Bound { address } => {
-                line!(self, now, INFO, "ipv4-home-address", %address, "IPv4 home address bound");
+            Ipv4HomeOutcome::Bound { address, prefix_len } => {
+                line!(self, now, INFO, "ipv4-home-address", %address, prefix_len, "IPv4 home address bound");
             }
             Ipv4HomeOutcome::Refused { status } => {
                 let (status, meaning) = (status.number(), status);

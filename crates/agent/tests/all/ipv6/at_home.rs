@@ -2,7 +2,7 @@
 //! its place, and nobody else has its address.
 
 use std::io::{Read, Write};
-use std::net::Ipv6Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use super::network::*;
@@ -30,9 +30,13 @@ struct HomeLink {
 
 /// `None`, and the reason printed, where there is no program to make a bridge with.
 fn home_link(realm: Realm) -> Option<HomeLink> {
+    home_link_with(realm, Links::Ethernet)
+}
+
+fn home_link_with(realm: Realm, links: Links) -> Option<HomeLink> {
     let neighbour = realm.host("neighbour").unwrap();
     skip_detection(&neighbour);
-    let network = Network::new(realm);
+    let network = Network::with(realm, links);
     if !ip(&network.home, "link add br0 type bridge forward_delay 0 mcast_snooping 0") {
         careof_testbed::skip(
             "cannot make a bridge\n  hint: install iproute2, or a kernel with CONFIG_BRIDGE",
@@ -50,11 +54,15 @@ fn home_link(realm: Realm) -> Option<HomeLink> {
 
 impl HomeLink {
     fn home_agent(&self) -> Running {
-        let id = InterfaceId(7);
-        let config = HomeAgentConfig {
+        self.home_agent_with(HomeAgentConfig {
             mobile_nodes: vec![ServedMobileNode::new(HOME, security())],
-            ..HomeAgentConfig::new(HA, HOME_NETWORK, id)
-        };
+            ..HomeAgentConfig::new(HA, HOME_NETWORK, InterfaceId(7))
+        })
+    }
+
+    fn home_agent_with(&self, config: HomeAgentConfig) -> Running {
+        let id = InterfaceId(7);
+        let config = HomeAgentConfig { home_interface: id, ..config };
         let home_link = Some(Device::new(id.0, "br0"));
         let setup = Ipv6HomeSetup { config, home_link, host: HostOptions::for_ipv6(), assist: None };
         Running::open(&self.network.home, Ipv6Setup::Home(setup), self.network.clock, Hooks::default())
@@ -62,7 +70,10 @@ impl HomeLink {
 
     /// Home is where it likes to be best.
     fn mobile_setup(&self) -> Ipv6MobileSetup {
-        let mut setup = self.network.mobile_setup();
+        self.also_at_home(self.network.mobile_setup())
+    }
+
+    fn also_at_home(&self, mut setup: Ipv6MobileSetup) -> Ipv6MobileSetup {
         setup
             .config
             .interfaces
@@ -84,11 +95,17 @@ fn link_address(host: &Host, name: &'static str) -> [u8; 6] {
 /// Waits until a neighbour believes that this is who has the home address.
 #[track_caller]
 fn comes_to_believe(neighbour: &Host, whose: [u8; 6]) {
+    comes_to_believe_of(neighbour, HOME.into(), whose);
+}
+
+/// The same of any address.
+#[track_caller]
+fn comes_to_believe_of(neighbour: &Host, address: IpAddr, whose: [u8; 6]) {
     let believed = || {
-        let found = neighbour.run(|| {
+        let found = neighbour.run(move || {
             let mut netlink = Netlink::open()?;
             let index = netlink.index_of("eth0")?;
-            netlink.neighbour(index, HOME)
+            netlink.neighbour(index, address)
         });
         found.unwrap().unwrap().and_then(|entry| entry.link_address)
     };
@@ -238,4 +255,79 @@ fn a_home_address_that_a_neighbour_has_is_refused() {
     client.read_to_string(&mut greeting).unwrap();
     greeter.join().unwrap();
     assert_eq!(greeting, "hello");
+}
+
+fn add_ipv4(host: &Host, name: &'static str, address: Ipv4Addr) {
+    let add = move || {
+        let mut netlink = Netlink::open()?;
+        let index = netlink.index_of(name)?;
+        netlink.add_address(index, address.into(), 24).map(drop)
+    };
+    host.run(add).unwrap().unwrap();
+}
+
+/// RFC 5555 section 4.5: a home agent is a proxy for address resolution of IPv4 home addresses, too.
+#[test]
+fn a_neighbour_finds_the_ipv4_home_address_of_a_mobile_node_that_is_away() {
+    let Some(realm) = realm_or_skip() else { return };
+    let Some(link) = home_link_with(realm, Links::Ipv4Only) else { return };
+    let network = &link.network;
+    add_ipv4(&network.home, "br0", Ipv4Addr::new(192, 0, 2, 254));
+    add_ipv4(&link.neighbour, "eth0", Ipv4Addr::new(192, 0, 2, 2));
+    wait_for_addresses_of(&network.mobile, &[WLAN]);
+    let before = state_of(&network.home);
+    // It takes the node for at home, and for who it finds there.
+    let somebody = [2, 0, 0, 0, 0, 77];
+    let believes = move || {
+        let mut netlink = Netlink::open()?;
+        let index = netlink.index_of("eth0")?;
+        netlink.set_neighbour(index, HOME_IPV4, somebody)
+    };
+    link.neighbour.run(believes).unwrap().unwrap();
+    let home = link.home_agent_with(dual_stack_config());
+    let mobile = network.mobile_node(link.also_at_home(network.dual_stack_mobile_setup()));
+    wait_registered(&mobile, "wlan0");
+    let home_agents = link_address(&network.home, "br0");
+    // By gratuitous ARP first, and by its own question then.
+    let heard = |home: &Running| status(home).counters["announcements-sent"];
+    wait_until(&home, "announcing", |_| heard(&home) >= 2);
+    let forgets = || {
+        let mut netlink = Netlink::open()?;
+        let index = netlink.index_of("eth0")?;
+        netlink.remove_neighbour(index, HOME_IPV4)
+    };
+    link.neighbour.run(forgets).unwrap().unwrap();
+    let sent = pattern(300_000);
+    let mut parts = sent.chunks(100_000);
+    let listener = network.mobile.run(|| Listener::bind((HOME_IPV4, 80))).unwrap().unwrap();
+    let received = receive_all(listener);
+    let mut client = link.neighbour.run(|| Tcp::connect((HOME_IPV4, 80))).unwrap().unwrap();
+    client.set_write_timeout(Some(PATIENCE)).unwrap();
+    comes_to_believe_of(&link.neighbour, HOME_IPV4.into(), home_agents);
+    client.write_all(parts.next().unwrap()).unwrap();
+    let proxies = [HOME_IPV4.into(), HA_IPV4.into()];
+    assert!(proxies.iter().all(|address| proxied(&network.home).contains(address)));
+    // Also where the care-of address is of IPv4.
+    network.set_link("wlan0", false);
+    wait_registered(&mobile, "gsm0");
+    client.write_all(parts.next().unwrap()).unwrap();
+    client.write_all(parts.next().unwrap()).unwrap();
+    drop(client);
+    assert!(received.join().unwrap() == sent, "what arrived is what was sent");
+
+    // At home the home agent no longer answers for it.
+    network.set_link("home0", true);
+    wait_registered(&mobile, "home0");
+    wait_until(&home, "told that the node is at home", |status| status.bindings.is_empty());
+    assert!(!proxied(&network.home).contains(&HOME_IPV4.into()));
+    let own = link_address(&network.mobile, "home0");
+    link.neighbour.run(forgets).unwrap().unwrap();
+    let _ = link.neighbour.run(|| Tcp::connect((HOME_IPV4, 81)));
+    comes_to_believe_of(&link.neighbour, HOME_IPV4.into(), own);
+    mobile.close().unwrap();
+    home.close().unwrap();
+    assert_eq!(proxied(&network.home), [] as [IpAddr; 0]);
+    network.set_link("home0", false);
+    network.set_link("wlan0", true);
+    assert_as_it_was(&network.home, &before);
 }

@@ -3,14 +3,15 @@
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use careof_lab::{AgentSocket, Host, Ipv4PacketSocket, Netlink, OutgoingDatagram};
+use careof_lab::{AgentSocket, Host, Ipv4PacketSocket, Netlink, OutgoingDatagram, Route, set_sysctl};
+use careof_mobility::v6::{HomeAgentConfig, ServedMobileNode};
 use careof_wire::ipv4::Ipv4Header;
 use careof_wire::ipv6::{Extensions, Ipv6Header, Packet};
 use careof_wire::mip6::DSMIPV6_PORT;
 use careof_wire::protocol;
 
 use super::network::*;
-use crate::support::{Listener, PATIENCE, Running, Tcp, pattern, realm_or_skip, receive_all};
+use crate::support::{Listener, PATIENCE, Running, Tcp, pattern, realm_or_skip, receive_all, udp};
 
 /// A connection from one host to an address of another, and the thread that receives.
 struct Connection {
@@ -153,6 +154,15 @@ fn connections_of_ipv4_find_out_what_a_path_takes() {
     }
 }
 
+fn ipv4(source: Ipv4Addr, destination: Ipv4Addr, protocol: u8, payload: &[u8]) -> Vec<u8> {
+    let payload_len = payload.len() as u16;
+    let header = Ipv4Header { source, destination, protocol, payload_len, ttl: 64, ..Ipv4Header::default() };
+    let mut bytes = Vec::new();
+    header.emit(&mut bytes);
+    bytes.extend(payload);
+    bytes
+}
+
 /// Tunnels are known by their ends: what comes from elsewhere, or claims to be somebody else's inside, does not get through.
 #[test]
 fn strangers_have_no_use_of_the_tunnels() {
@@ -162,15 +172,6 @@ fn strangers_have_no_use_of_the_tunnels() {
     let home = network.dual_stack_home_agent();
     let mobile = network.mobile_node(network.dual_stack_mobile_setup());
     assert_eq!(care_of(&mobile, "gsm0"), CARE_OF_IPV4.to_ipv6_mapped());
-    let ipv4 = |source, destination, protocol, payload: &[u8]| {
-        let payload_len = payload.len() as u16;
-        let header =
-            Ipv4Header { source, destination, protocol, payload_len, ttl: 64, ..Ipv4Header::default() };
-        let mut bytes = Vec::new();
-        header.emit(&mut bytes);
-        bytes.extend(payload);
-        bytes
-    };
     let ipv6 = |source, destination| {
         let header = Ipv6Header { source, destination, hop_limit: 64, ..Ipv6Header::default() };
         let mut bytes = Vec::new();
@@ -248,4 +249,171 @@ fn a_mobile_node_begins_and_ends_on_a_network_of_ipv4() {
     for (host, before) in [&network.home, &network.mobile].into_iter().zip(&before) {
         assert_as_it_was(host, before);
     }
+}
+
+fn set(host: &Host, name: &'static str, value: &'static str) {
+    host.run(move || set_sysctl(name, value)).unwrap().unwrap();
+}
+
+/// A home agent without an IPv4 address speaks of IPv4 packets from an address that is nobody's (RFC 7600 section 4.8). Reverse path
+/// filtering would have the kernel drop that, and senders would never learn what the tunnel takes.
+#[test]
+fn the_senders_of_a_host_with_strict_filtering_hear_what_a_tunnel_takes() {
+    let Some(realm) = realm_or_skip() else { return };
+    let network = Network::with(realm, Links::Ipv4Only);
+    wait_for_addresses_of(&network.mobile, &[WLAN]);
+    set(&network.home, "net.ipv4.conf.all.rp_filter", "1");
+    for (host, name, mtu) in [(&network.home, "west0", 1400), (&network.west, "up0", 1400)] {
+        set_mtu(host, name, mtu);
+    }
+    let home = network.home_agent_with(HomeAgentConfig { ipv4_address: None, ..dual_stack_config() });
+    let mobile = network.mobile_node(network.dual_stack_mobile_setup());
+    assert!(WLAN.contains(care_of(&mobile, "wlan0")));
+    let sent = pattern(100_000);
+    let mut connection = Connection::open(&network.correspondent, &network.mobile, HOME_IPV4, 80);
+    connection.send(&sent);
+    assert!(connection.finish() == sent);
+    assert!(status(&home).counters["errors-relayed"] > 0);
+}
+
+/// What comes out of the tunnel is from everywhere, whatever other ways there are to its senders.
+#[test]
+fn a_mobile_node_with_strict_filtering_hears_senders_to_whom_another_way_leads() {
+    let Some(realm) = realm_or_skip() else { return };
+    let network = Network::with(realm, Links::Ipv4Only);
+    wait_for_addresses_of(&network.mobile, &[WLAN]);
+    set(&network.mobile, "net.ipv4.conf.all.rp_filter", "1");
+    let another_way = || {
+        let mut netlink = Netlink::open()?;
+        let route = Route::to(CORRESPONDENT_IPV4.into(), 32, netlink.index_of("gsm0")?);
+        netlink.add_route(&Route { via: Some(Ipv4Addr::new(198, 51, 100, 1).into()), ..route }).map(drop)
+    };
+    network.mobile.run(another_way).unwrap().unwrap();
+    let _home = network.dual_stack_home_agent();
+    let mobile = network.mobile_node(network.dual_stack_mobile_setup());
+    assert!(WLAN.contains(care_of(&mobile, "wlan0")));
+    let here = udp(&network.mobile, HOME_IPV4, 8080);
+    here.set_read_timeout(Some(PATIENCE)).unwrap();
+    udp(&network.correspondent, CORRESPONDENT_IPV4, 0).send_to(b"hello", (HOME_IPV4, 8080)).unwrap();
+    let mut buffer = [0; 100];
+    assert_eq!(here.recv(&mut buffer).unwrap(), 5);
+}
+
+fn redirects_sent(host: &Host) -> u64 {
+    let read = || std::fs::read_to_string("/proc/net/snmp").unwrap();
+    let text = host.run(read).unwrap();
+    let mut rows = text.lines().filter(|line| line.starts_with("Icmp:")).map(str::split_whitespace);
+    let (names, values) = (rows.next().unwrap(), rows.next().unwrap());
+    let (_, value) = names.zip(values).find(|(name, _)| *name == "OutRedirects").unwrap();
+    value.parse().unwrap()
+}
+
+/// What goes back into the tunnel it came out of has no other way.
+#[test]
+fn nobody_is_redirected_to_another_way_through_a_tunnel() {
+    let Some(realm) = realm_or_skip() else { return };
+    let network = Network::with(realm, Links::Ipv4Only);
+    // What the interface has to say counts only where that of all is off.
+    set(&network.home, "net.ipv4.conf.all.send_redirects", "0");
+    network.set_link("wlan0", false);
+    let home = network.dual_stack_home_agent();
+    let mobile = network.mobile_node(network.dual_stack_mobile_setup());
+    assert_eq!(care_of(&mobile, "gsm0"), CARE_OF_IPV4.to_ipv6_mapped());
+    let tunnelled = |home: &Running| status(home).counters["packets-tunnelled-out"];
+    let before = tunnelled(&home);
+    let sent = network.mobile.run(|| {
+        let inner = ipv4(HOME_IPV4, HOME_IPV4, protocol::UDP, &[7; 16]);
+        let socket = Ipv4PacketSocket::open(protocol::IP_IN_IP)?;
+        socket.send(&ipv4(CARE_OF_IPV4, HA_IPV4, protocol::IP_IN_IP, &inner), None)
+    });
+    assert!(sent.unwrap().unwrap());
+    wait_until(&home, "sent a packet to itself", |_| tunnelled(&home) > before);
+    assert_eq!(redirects_sent(&network.home), 0);
+}
+
+/// The IPv4 addresses of a host's tunnel device, and the bits of their prefixes.
+fn on_device(host: &Host) -> Vec<(Ipv4Addr, u8)> {
+    let read = || {
+        let mut netlink = Netlink::open()?;
+        let device = netlink.index_of("careof6")?;
+        let mut found = netlink.assigned_addresses()?;
+        found.retain(|on| on.interface == device);
+        Ok::<_, careof_lab::Error>(found)
+    };
+    let found = host.run(read).unwrap().unwrap().into_iter();
+    let ipv4 = found.filter_map(|on| match on.address {
+        IpAddr::V4(address) => Some((address, on.prefix_length)),
+        IpAddr::V6(_) => None,
+    });
+    ipv4.collect()
+}
+
+/// The home agent may be given another address for the mobile node, or none; what it had is somebody else's then.
+#[test]
+fn an_ipv4_home_address_that_the_home_agent_takes_back_leaves_the_mobile_node() {
+    let Some(realm) = realm_or_skip() else { return };
+    let network = Network::with(realm, Links::Ipv4Only);
+    wait_for_addresses_of(&network.mobile, &[WLAN]);
+    let other = Ipv4Addr::new(192, 0, 2, 8);
+    let serving = |ipv4_home_address: Option<Ipv4Addr>| {
+        let node = ServedMobileNode { ipv4_home_address, ..ServedMobileNode::new(HOME, security()) };
+        HomeAgentConfig { mobile_nodes: vec![node], ..dual_stack_config() }
+    };
+    let mut setup = network.dual_stack_mobile_setup();
+    setup.config.ipv4_home_address = Some(Ipv4Addr::UNSPECIFIED);
+    let mut home = network.home_agent_with(serving(Some(HOME_IPV4)));
+    let mobile = network.mobile_node(setup);
+    let renewed = |home: &Running| {
+        let accepted = |agent: &Running| status(agent).counters["registrations-accepted"];
+        let before = accepted(home);
+        for up in [false, true] {
+            network.set_link("wlan0", up);
+            wait_registered(&mobile, if up { "wlan0" } else { "gsm0" });
+        }
+        assert!(accepted(home) > before);
+    };
+    wait_registered(&mobile, "wlan0");
+    assert_eq!(on_device(&network.mobile), [(HOME_IPV4, 32)]);
+    for (served, expected) in
+        [(Some(other), vec![(other, 32)]), (None, vec![]), (Some(HOME_IPV4), vec![(HOME_IPV4, 32)])]
+    {
+        home.close().unwrap();
+        home = network.home_agent_with(serving(served));
+        renewed(&home);
+        assert_eq!(ipv4_home(&mobile), served);
+        assert_eq!(on_device(&network.mobile), expected);
+    }
+    let mut connection = Connection::open(&network.correspondent, &network.mobile, HOME_IPV4, 80);
+    connection.send(b"here");
+    assert_eq!(connection.finish(), b"here");
+}
+
+/// The length of the home network's prefix comes with the address. It makes no route: the network is behind the home agent.
+#[test]
+fn a_mobile_node_has_its_ipv4_home_address_with_the_prefix_of_its_network() {
+    let Some(realm) = realm_or_skip() else { return };
+    let network = Network::with(realm, Links::Ipv4Only);
+    wait_for_addresses_of(&network.mobile, &[WLAN]);
+    let before = state_of(&network.mobile);
+    let home = network.home_agent_with(HomeAgentConfig { ipv4_home_prefix_len: 24, ..dual_stack_config() });
+    let mobile = network.mobile_node(network.dual_stack_mobile_setup());
+    wait_registered(&mobile, "wlan0");
+    assert_eq!(on_device(&network.mobile), [(HOME_IPV4, 24)]);
+    let main = network.mobile.run(|| Netlink::open()?.routes(Route::MAIN_TABLE)).unwrap().unwrap();
+    let into_network = |route: &Route| route.destination == Ipv4Addr::new(192, 0, 2, 0);
+    assert!(!main.iter().any(into_network), "{main:#?}");
+    // It is bound again with that length, and with none.
+    network.set_link("wlan0", false);
+    wait_registered(&mobile, "gsm0");
+    let quiet = network.mobile.run(|| std::fs::read_to_string("/proc/sys/net/ipv4/conf/gsm0/arp_ignore"));
+    assert_eq!(quiet.unwrap().unwrap().trim(), "1", "a visited link is not to hear of the home address");
+    for mut connection in connections(&network) {
+        connection.send(b"still there");
+        assert_eq!(connection.finish(), b"still there");
+    }
+    network.set_link("wlan0", true);
+    wait_registered(&mobile, "wlan0");
+    mobile.close().unwrap();
+    home.close().unwrap();
+    assert_as_it_was(&network.mobile, &before);
 }

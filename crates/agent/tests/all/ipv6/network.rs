@@ -114,8 +114,8 @@ pub(crate) fn cable(a: (&Host, &'static str, Option<Ipv6Addr>), b: (&Host, &'sta
     }
 }
 
-/// Waits until the kernel does neighbor discovery on an interface. It gives the interface its link-local address in a thread of its own,
-/// seconds later where many namespaces end at the same time; a router that resolves a neighbor before then says that it is unreachable.
+/// Waits until the kernel does neighbor discovery on an interface. It gives the interface its link-local address when it has
+/// seen the carrier, later on a busy machine, and without one it resolves nobody: a router then says that a neighbor is unreachable.
 fn wait_for_neighbor_discovery(host: &Host, name: &'static str) {
     let clock = Clock::start();
     let is_ready = || -> Result<bool, careof_lab::Error> {
@@ -398,15 +398,10 @@ impl Network {
 
     /// A home agent with an IPv4 address, and an IPv4 home address for the mobile node.
     pub(crate) fn dual_stack_home_agent(&self) -> Running {
-        let node = ServedMobileNode {
-            ipv4_home_address: Some(HOME_IPV4),
-            ..ServedMobileNode::new(HOME, security())
-        };
-        let config = HomeAgentConfig {
-            mobile_nodes: vec![node],
-            ipv4_address: Some(HA_IPV4),
-            ..HomeAgentConfig::new(HA, Prefix::new(HA, 64), InterfaceId(0))
-        };
+        self.home_agent_with(dual_stack_config())
+    }
+
+    pub(crate) fn home_agent_with(&self, config: HomeAgentConfig) -> Running {
         let host = HostOptions::for_ipv6();
         let setup = Ipv6Setup::Home(Ipv6HomeSetup { config, home_link: None, host, assist: None });
         Running::open(&self.home, setup, self.clock, Hooks::default())
@@ -461,6 +456,17 @@ impl Network {
     }
 }
 
+/// What a home agent with an IPv4 address is, and an IPv4 home address for the mobile node.
+pub(crate) fn dual_stack_config() -> HomeAgentConfig {
+    let node =
+        ServedMobileNode { ipv4_home_address: Some(HOME_IPV4), ..ServedMobileNode::new(HOME, security()) };
+    HomeAgentConfig {
+        mobile_nodes: vec![node],
+        ipv4_address: Some(HA_IPV4),
+        ..HomeAgentConfig::new(HA, Prefix::new(HA, 64), InterfaceId(0))
+    }
+}
+
 pub(crate) fn security() -> SecurityAssociation {
     SecurityAssociation::hmac_sha1(Spi(256), b"0123456789abcdef".to_vec()).unwrap()
 }
@@ -506,6 +512,17 @@ const PARAMETERS: [&str; 7] = [
     "use_optimistic",
 ];
 
+/// The same of IPv4.
+const IPV4_PARAMETERS: [&str; 7] = [
+    "forwarding",
+    "rp_filter",
+    "send_redirects",
+    "accept_redirects",
+    "arp_ignore",
+    "arp_announce",
+    "ignore_routes_with_linkdown",
+];
+
 /// Everything a carrier may have changed in a host: rules, routes of all its tables, addresses, parameters. What comes and goes by itself
 /// is left out: link-local addresses, groups, and lifetimes.
 pub(crate) fn state_of(host: &Host) -> Vec<String> {
@@ -524,10 +541,10 @@ pub(crate) fn state_of(host: &Host) -> Vec<String> {
             netlink.interfaces().unwrap().into_iter().map(|interface| interface.name).collect();
         names.extend(["all".to_owned(), "default".to_owned()]);
         for name in names {
-            state.push(format!("{name} {}", {
-                let path = format!("/proc/sys/net/ipv4/conf/{name}/forwarding");
-                std::fs::read_to_string(path).unwrap().trim().to_owned()
-            }));
+            for parameter in IPV4_PARAMETERS {
+                let path = format!("/proc/sys/net/ipv4/conf/{name}/{parameter}");
+                state.push(format!("{path} {}", std::fs::read_to_string(&path).unwrap().trim()));
+            }
             for parameter in PARAMETERS {
                 let path = format!("/proc/sys/net/ipv6/conf/{name}/{parameter}");
                 state.push(format!("{path} {}", std::fs::read_to_string(&path).unwrap().trim()));

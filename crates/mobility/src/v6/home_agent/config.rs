@@ -105,6 +105,8 @@ pub struct HomeAgentConfig {
     /// The home agent's IPv4 address, at which mobile nodes reach it from networks that have only IPv4 (RFC 5555); `None`: no IPv4 care-of
     /// addresses.
     pub ipv4_address: Option<Ipv4Addr>,
+    /// Bits of the prefix of the IPv4 home network, which are told with IPv4 home addresses, 1 to 32; 32: each is an address by itself.
+    pub ipv4_home_prefix_len: u8,
     /// After how much of a granted lifetime the mobile node is advised to renew it, percent, 1 to 99; `None`: no advice.
     pub refresh_advice_percent: Option<u8>,
     /// How long packets are taken out of tunnels from a care-of address that the mobile node has left, for what was under way
@@ -136,6 +138,7 @@ impl HomeAgentConfig {
             max_bindings: 100_000,
             duplicate_address_detection: Some(Duration::from_secs(1)),
             ipv4_address: None,
+            ipv4_home_prefix_len: 32,
             refresh_advice_percent: None,
             late_reverse_tunnel: Duration::from_secs(5),
             preference: 0,
@@ -154,6 +157,10 @@ impl HomeAgentConfig {
         check_distinct("the IPv4 address", ipv4_homes.chain(self.ipv4_address))?;
         if let Some(address) = self.ipv4_address {
             check_ipv4("the home agent's IPv4 address", address)?;
+        }
+        if !(1..=32).contains(&self.ipv4_home_prefix_len) {
+            let (what, found) = ("the prefix length of the IPv4 home network", self.ipv4_home_prefix_len);
+            return Err(ConfigError::OutOfRange { what, found: found.into(), low: 1, high: 32 });
         }
         if self.prefixes.is_empty() {
             return Err(ConfigError::Missing("prefix of the home network"));

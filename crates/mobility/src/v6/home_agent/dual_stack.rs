@@ -108,7 +108,9 @@ impl HomeAgent {
     ) -> Ipv4AddressAcknowledgement {
         let own = self.ipv4_home_address(home_address);
         let wanted = asked.address();
-        let status = if asked.prefix_requested() || asked.prefix_len() != HOST_PREFIX {
+        // The home network's length is that of an address, and not of a prefix that belongs to the mobile node.
+        let lengths = [HOST_PREFIX, self.config.ipv4_home_prefix_len];
+        let status = if asked.prefix_requested() || !lengths.contains(&asked.prefix_len()) {
             Ipv4AddressStatus::PrefixAllocationUnauthorized
         } else if wanted.is_unspecified() {
             match own {
@@ -123,7 +125,8 @@ impl HomeAgent {
             Ipv4AddressStatus::IncorrectHomeAddress
         };
         let address = own.filter(|_| status.is_success()).unwrap_or(wanted);
-        Ipv4AddressAcknowledgement::of_address(status, address)
+        Ipv4AddressAcknowledgement::new(status, address, self.config.ipv4_home_prefix_len)
+            .unwrap_or_else(|| Ipv4AddressAcknowledgement::of_address(status, address))
     }
 
     /// The answers to all IPv4 home addresses that an update asks for.

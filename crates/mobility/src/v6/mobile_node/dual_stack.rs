@@ -15,6 +15,9 @@ use crate::v6::{Addresses, Event, Ipv4HomeOutcome, Tunnel};
 /// Updates by an IPv6 care-of address without an answer, after which an IPv4 one is tried where there is one (RFC 5555 section 4.4.1).
 pub(super) const SILENT_UPDATES: u32 = 3;
 
+/// Bits of the prefix of one address.
+const HOST_PREFIX: u8 = 32;
+
 /// How to send a packet from the IPv4 home address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ipv4Delivery {
@@ -40,7 +43,7 @@ impl MobileNode {
     #[must_use]
     pub fn ipv4_home_address(&self) -> Option<Ipv4Addr> {
         match self.ipv4_home.outcome {
-            Some(Ipv4HomeOutcome::Bound { address }) => Some(address),
+            Some(Ipv4HomeOutcome::Bound { address, .. }) => Some(address),
             _ => None,
         }
     }
@@ -114,7 +117,8 @@ impl MobileNode {
         }
         let configured = self.config.ipv4_home_address?;
         let address = self.ipv4_home_address().unwrap_or(configured);
-        Ipv4HomeAddress::new(address, 32, false).map(MobilityOption::Ipv4HomeAddress)
+        // The home network is not the node's own, whatever its length (section 3.1.1).
+        Ipv4HomeAddress::new(address, HOST_PREFIX, false).map(MobilityOption::Ipv4HomeAddress)
     }
 
     /// Takes in what an accepting acknowledgement says of the IPv4 home address that its update asked for.
@@ -159,5 +163,7 @@ fn outcome_of(answer: &Ipv4AddressAcknowledgement, asked: Ipv4Addr) -> Ipv4HomeO
     if !is_asked || !crate::v6::dual_stack::is_unicast_ipv4(address) {
         return Ipv4HomeOutcome::Refused { status: Ipv4AddressStatus::InvalidAddress };
     }
-    Ipv4HomeOutcome::Bound { address }
+    // A length of zero is none.
+    let prefix_len = if answer.prefix_len() == 0 { HOST_PREFIX } else { answer.prefix_len() };
+    Ipv4HomeOutcome::Bound { address, prefix_len }
 }

@@ -222,6 +222,33 @@ fn an_ipv4_home_address_is_bound_to_whom_it_belongs() {
     assert!(agent.node.ipv4_tunnels(HOME_IPV4).is_empty() && agent.care_ofs().is_empty());
 }
 
+/// The length of the home network is told with the address, and is no prefix of the mobile node's.
+#[test]
+fn an_ipv4_home_address_comes_with_the_length_of_its_network() {
+    let security = timestamps();
+    let home = HomeAgentConfig { ipv4_home_prefix_len: 24, ..dual(security.clone()) };
+    let mut world = World::new(dual_node(security.clone()), home);
+    world.attach(WLAN, 2);
+    world.switch_to(WLAN);
+    world.run(SECOND * 2);
+    assert_eq!(outcomes(&world), [Ipv4HomeOutcome::Bound { address: HOME_IPV4, prefix_len: 24 }]);
+    // It asks for one address again, which is the same, and who asks with the length that he was told is given it, too.
+    world.attach(GSM, V4);
+    world.switch_to(GSM);
+    world.run(SECOND * 2);
+    assert_eq!(outcomes(&world).len(), 1);
+    assert_eq!(
+        world.home.ipv4_tunnels(HOME_IPV4),
+        [Tunnel::through_ipv4(HA_IPV4, care_of(V4).to_ipv4_mapped().unwrap())]
+    );
+    let mut agent = Agent::new(HomeAgentConfig { ipv4_home_prefix_len: 24, ..dual(sequence_numbers()) });
+    let success = Ipv4AddressAcknowledgement::new(Ipv4AddressStatus::Success, HOME_IPV4, 24).unwrap();
+    for (sequence, len) in [(5, 32), (6, 24)] {
+        let asked = Ipv4HomeAddress::new(HOME_IPV4, len, false).map(MobilityOption::Ipv4HomeAddress).unwrap();
+        assert_eq!(answers_for(&mut agent, sequence, &[asked]), [success]);
+    }
+}
+
 #[test]
 fn both_addresses_go_to_an_ipv4_care_of_address() {
     let mut agent = agent();
@@ -325,6 +352,8 @@ fn addresses_that_cannot_be_are_refused_at_once() {
     let group = Some(Ipv4Addr::new(224, 0, 0, 1));
     let not_unicast = refused(HomeAgentConfig { ipv4_address: group, ..dual(timestamps()) });
     assert!(matches!(not_unicast, Some(ConfigError::NotUnicast { .. })), "{not_unicast:?}");
+    let none = refused(HomeAgentConfig { ipv4_home_prefix_len: 0, ..dual(timestamps()) });
+    assert!(matches!(none, Some(ConfigError::OutOfRange { found: 0, low: 1, high: 32, .. })), "{none:?}");
     let twice = refused(HomeAgentConfig { ipv4_address: Some(HOME_IPV4), ..dual(timestamps()) });
     assert!(matches!(twice, Some(ConfigError::DuplicateAddress { .. })), "{twice:?}");
     let refused = |config: MobileNodeConfig| {
@@ -360,7 +389,7 @@ fn a_mobile_node_moves_between_networks_of_both_versions() {
         world.attach(WLAN, 2);
         world.switch_to(WLAN);
         world.run(SECOND * 2);
-        assert_eq!(outcomes(&world), [Ipv4HomeOutcome::Bound { address: HOME_IPV4 }]);
+        assert_eq!(outcomes(&world), [Ipv4HomeOutcome::Bound { address: HOME_IPV4, prefix_len: 32 }]);
         let ipv6 = Tunnel { entry: care_of(2), exit: HA };
         assert_eq!(world.mobile.ipv4_delivery().unwrap().tunnel, ipv6);
         assert_eq!(world.home.ipv4_tunnels(HOME_IPV4), [Tunnel { entry: HA, exit: care_of(2) }]);
