@@ -150,7 +150,7 @@ def test_tshark_reads_binding_updates_in_udp_and_ipv6_in_ipv4(runs: dict[str, Pa
     wanted = ["ip.src", "ip.dst", "mip6.mhtype", "mip6.ipv4coa.addr", "mip6.natd.refresh_t"]
     shown = [word for field in wanted for word in ("-e", field)]
     lines = tshark(mobile, *DECODE, "-Y", "udp && mip6", "-T", "fields", "-E", "separator=;", *shown)
-    node, agent = "10.0.2.2", "10.0.3.1"
+    node, agent = "10.0.2.2", "10.0.4.1"
     update, answer = f"{node};{agent};5;{node};", f"{agent};{node};6;;{2**32 - 1}"
     assert lines[:2] == [update, answer]
     assert set(lines) == {update, answer}

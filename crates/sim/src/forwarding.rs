@@ -562,7 +562,7 @@ impl Simulation {
         let inner = self.pool[packet].header;
         let is_message = matches!(self.pool[packet].body, Body::Message(_));
         let is_extended = matches!(outer.wrapping, Wrapping::Extended { .. });
-        let is_in_udp = outer.wrapping == Wrapping::Ipv6InIpv4 { udp: true };
+        let is_in_udp = matches!(outer.wrapping, Wrapping::Ipv6InIpv4 { udp: true });
         // An agent judges the headers of messages for itself.
         let accepts = match &self.node(node).agent {
             Agent::Ipv6(_) => {
