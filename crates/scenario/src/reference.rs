@@ -197,10 +197,10 @@ or `\"hmac-sha-256\"`.",
         key(
             "early_requests",
             "whole number",
-            "`2`",
+            "`2`; over IPv6 `0`",
             "How many registration requests, 0 to 2, the mobile node sends again within a second where packets wait for the \
 registration: each after twice the least round trip that it knows and 100 ms. With `0` requests are at least 1 s apart, as RFC 2002 and RFC 5944 \
-(section 3.6.3) have it, and a lost one costs that second.",
+(section 3.6.3) have it, and a lost one costs that second. Over IPv6 the same of Binding Updates (RFC 6275 section 11.8), but for the first one.",
         ),
         key(
             "simultaneous_bindings",
