@@ -79,8 +79,8 @@ node *i* of *N* begins at station *i*, counted round; `[[handover]]` with `every
             "`\"mobile-ipv4\"`",
             "`\"mobile-ipv4\"` (RFC 5944) or `\"mobile-ipv6\"` (RFC 6275). Over IPv6 a mobile node forms its care-of \
 addresses of what routers advertise (RFC 4862), and of this table `nodes`, `routing`, `leave_room`, `start`, `home`, `lifetime`, \
-`advertisement_interval`, `discovery`, `movement_detection`, `algorithm`, `route_optimization` and `duplicate_address_detection` \
-apply. The node at the far end of each access link is a router that advertises itself there.",
+`advertisement_interval`, `discovery`, `movement_detection`, `algorithm`, `path_monitor`, `order`, `metered`, `leave_bad_paths`, \
+`early_requests`, `route_optimization` and `duplicate_address_detection` apply. The node at the far end of each access link is a router that advertises itself there.",
         ),
         key(
             "care_of",

@@ -4,7 +4,7 @@
 //! not more of them than bindings and care-of addresses lately left.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::Ipv6Addr;
 use std::ops::RangeInclusive;
 
 use careof_base::Instant;
@@ -193,6 +193,8 @@ pub(super) const fn came_by(tunnel: Tunnel) -> Travel {
 
 #[cfg(test)]
 mod tests {
+    use std::net::IpAddr;
+
     use super::*;
 
     const HOME: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 7);

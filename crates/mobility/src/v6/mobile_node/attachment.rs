@@ -188,6 +188,11 @@ impl Interface {
         self.silent = self.silent.filter(|silent| *silent != address);
     }
 
+    /// Whether it has this address, with a router or without.
+    pub(super) fn has(&self, address: Ipv6Addr) -> bool {
+        self.addresses.iter().any(|known| known.address == address)
+    }
+
     /// Nobody answers by `care_of`, or it is refused: one of IPv6 gives way to IPv4 from now on, where there is that (RFC 5555 section
     /// 4.4.1), and one of IPv4 to IPv6, which may be heard again. Returns what [`attachment`](Self::attachment) passed over before.
     pub(super) fn pass_over(&mut self, care_of: Ipv6Addr) -> Option<Ipv6Addr> {

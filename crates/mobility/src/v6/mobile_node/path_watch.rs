@@ -86,9 +86,14 @@ impl PathOwner for MobileNode {
             return None;
         }
         // At home nothing is tunnelled, and the home agent is but a neighbour.
-        match self.attachment(now, index)? {
-            Attachment::Away { care_of } => Some(care_of),
-            Attachment::Home => None,
+        let care_of = |attachment: Attachment| attachment.care_of();
+        match self.attachment(now, index) {
+            Some(attachment) => care_of(attachment),
+            // A router that is heard no longer may be what the silence is about: the path stays the same while the address does.
+            None => {
+                let interface = self.interfaces.get(index).filter(|interface| interface.up)?;
+                interface.held.and_then(|held| care_of(held.attachment)).filter(|own| interface.has(*own))
+            }
         }
     }
 

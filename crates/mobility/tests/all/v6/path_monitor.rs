@@ -254,6 +254,19 @@ fn the_home_agent_tells_what_its_owner_has_counted_for_that_path() {
 }
 
 #[test]
+fn what_happens_nowhere_costs_little() {
+    let mut world = world(watching(timestamps(), preferred()));
+    world.run(SECOND * 10);
+    let begun = world.now;
+    world.run(SECOND * 3600);
+    let probes = world.count_sent(begun, "PathProbe", HA);
+    assert!((238..=242).contains(&probes), "one in half a minute on each path: {probes}");
+    for interface in [WLAN, GSM] {
+        assert_eq!(world.mobile.path_quality(interface).state, PathState::Alive);
+    }
+}
+
+#[test]
 fn without_the_owners_wish_nothing_is_probed() {
     let config = MobileNodeConfig { path_monitor: false, ..watching(timestamps(), preferred()) };
     let mut world = world(config);
