@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import re
 import shutil
 import struct
+from ipaddress import IPv6Address
 
 import pytest
 from tshark_reader import Reader
@@ -97,3 +100,17 @@ def test_a_report_of_a_path_is_a_vendors_option() -> None:
     wanted = ["mip6.vsm.vendorId", "mip6.vsm.subtype", "mip6.vsm.data"]
     assert fields("update_with_path", *wanted) == [["32473"], ["1"], ["1800" + "00" * 12]]
     assert bytes.fromhex("1315" + "00007ed9" + "01" + "1800" + "00" * 12 + "0008") in packets()["update_with_path"]
+
+
+def test_probes_of_paths_are_experimental_messages_that_cover_the_care_of_address() -> None:
+    for name, kind, known in [("path_probe", 2, 0x80), ("path_probe_answer", 3, 0)]:
+        assert fields(name, "mip6.mhtype") == [["11"]]
+        header = packets()[name][IPV6_HEADER_LEN:]
+        assert header[6:16] == bytes([0, 0, *(32473).to_bytes(4, "big"), kind, 1, known, 0])
+        assert header[16:32] == IPv6Address(HOME_ADDRESS).packed
+        # RFC 4285 section 5: type 9, 17 bytes, between mobile node and home agent, with SPI 256.
+        assert header[69:76] == bytes([9, 17, 1, *(256).to_bytes(4, "big")])
+        covered = header[:4] + bytes(2) + header[6:76]
+        addresses = IPv6Address(CARE_OF_ADDRESS).packed + IPv6Address(HOME_ADDRESS).packed
+        digest = hmac.new(b"sixteen bytes ok", addresses + covered, hashlib.sha1).digest()
+        assert header[76:] == digest[:12]

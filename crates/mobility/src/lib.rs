@@ -5,7 +5,7 @@
 //! hosts drive the same code.
 //!
 //! What Mobile IPv4 and Mobile IPv6 share stands here: handover events, security associations and their replay
-//! protection, time of day, what reports of paths tell, and the parts of which agents are made. [`v4`] re-exports what is public of it.
+//! protection, time of day, how paths are watched and what reports of them tell, and the parts of which agents are made. [`v4`] re-exports what is public of it.
 
 #![no_std]
 
@@ -21,8 +21,12 @@ mod handover;
 mod interface;
 mod left_care_of;
 mod outbox;
+mod path_merit;
+mod path_monitor;
 pub mod path_mtu;
 mod path_news;
+mod path_quality;
+mod path_watch;
 mod ration;
 mod refresh;
 mod replay;
@@ -40,6 +44,7 @@ pub use handover::{
     PathProperties,
 };
 pub use interface::{InterfaceId, LinkAddress};
+pub use path_monitor::{PathFlow, PathQuality, PathState};
 pub use replay::{IdentificationMismatch, ReplayGuard, ReplayProtection};
 pub use security_association::SecurityAssociation;
 pub use selection::{Selection, UnknownInterface};

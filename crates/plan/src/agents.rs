@@ -32,7 +32,7 @@ const VISITOR_SPI: Spi = Spi(257);
 /// That of the association between the home agent and a correspondent.
 const UPDATE_SPI: Spi = Spi(258);
 /// How long a better path must have worked.
-const PATH_HOLD: Duration = Duration::from_secs(5);
+pub(crate) const PATH_HOLD: Duration = Duration::from_secs(5);
 
 /// What runs on a node beyond forwarding.
 #[derive(Clone, Debug)]
@@ -276,24 +276,25 @@ fn mobile_interfaces(
         }
     };
     let link_of = |i: &crate::topology::Interface| LinkId(i.out.0 as usize / 2);
-    // The first is the best; where there is no order all are equal.
-    let preference = |link: LinkId| {
-        let place = mobility.order.iter().position(|known| *known == link);
-        place.map_or(0, |place| u8::try_from(mobility.order.len() - place).unwrap_or(u8::MAX))
-    };
     let interface = |(n, i): (usize, &crate::topology::Interface)| InterfaceConfig {
         id: InterfaceId(n as u16),
         care_of: match mobility.care_of {
             CareOf::CoLocated | CareOf::Dhcp => CareOfChoice::CoLocated,
             CareOf::ForeignAgent => CareOfChoice::ForeignAgent,
         },
-        preference: preference(link_of(i)),
+        preference: preference(mobility, link_of(i)),
         metered: mobility.metered.contains(&link_of(i)),
         path: path(link_of(i)),
         up: false,
         address: None,
     };
     topology.place(node).interfaces.iter().enumerate().map(interface).collect()
+}
+
+/// How a link stands in the mobile node's order: the first is the best; where there is no order all are equal.
+pub(crate) fn preference(mobility: &Mobility, link: LinkId) -> u8 {
+    let place = mobility.order.iter().position(|known| *known == link);
+    place.map_or(0, |place| u8::try_from(mobility.order.len() - place).unwrap_or(u8::MAX))
 }
 
 /// What the mobile node `name` and its home agent have agreed on.

@@ -3,7 +3,7 @@
 use core::net::Ipv6Addr;
 
 use careof_wire::icmpv6::Icmpv6Message;
-use careof_wire::mip6::Message;
+use careof_wire::mip6::{Message, PathProbeKind};
 use careof_wire::protocol;
 
 /// The name and the gist of a signalling packet; the addresses are those that its checksum covers.
@@ -52,6 +52,13 @@ fn mobility(message: &Message) -> (&'static str, String) {
         ),
         Message::BindingError(error) => {
             ("BindingError", format!("{:?}, home {}", error.status, error.home_address))
+        }
+        Message::PathProbe(probe) => {
+            let name = match probe.kind {
+                PathProbeKind::Probe => "PathProbe",
+                PathProbeKind::Answer => "PathProbeAnswer",
+            };
+            (name, format!("home {}, number {}", probe.home_address, probe.sequence))
         }
         Message::Unknown(_) => ("MobilityHeader", "of a type that is not known here".to_owned()),
     }

@@ -21,7 +21,7 @@ use careof_wire::icmpv6::{
 };
 use careof_wire::mip6::{self, Lifetime, MobileNodeIdentifier, Spi};
 
-use crate::agents::wall_clock;
+use crate::agents::{PATH_HOLD, preference, wall_clock};
 use crate::assists::announced_path;
 use crate::layout::stream;
 use crate::locator::{Ipv6Plan, Locator, Subnet};
@@ -124,7 +124,8 @@ pub fn ipv6_agent(
             let Some(home) = topology.homes.of(node) else { return Ok(None) };
             let ((agent_address, home_prefix), (security, identifier)) = (network(home), agreed(node)?);
             let interfaces = place.interfaces.iter().enumerate();
-            let interfaces = interfaces.map(|(n, interface)| mobile_interface(scenario, n, interface));
+            let interfaces =
+                interfaces.map(|(n, interface)| mobile_interface(scenario, mobility, n, interface));
             let mut config = MobileNodeConfig::new(
                 address(topology, topology.address_of(node)),
                 home_prefix,
@@ -146,10 +147,17 @@ pub fn ipv6_agent(
                 // Where advertisements tell, the node goes where it hears a router.
                 config.selection = Selection::Preferred { hold: core::time::Duration::ZERO };
             }
+            config.retransmission.early = mobility.early_requests;
+            config.path_monitor = mobility.path_monitor;
+            if mobility.path_monitor && config.selection == Selection::Manual {
+                // Without `order` all are equal: none is left but for one that answers when it does not.
+                config.selection = Selection::Preferred { hold: PATH_HOLD };
+            }
+            config.leave_bad_paths = mobility.leave_bad_paths;
             config.route_optimization = mobility.route_optimization.then(RouteOptimizationConfig::default);
             // Reports are for those who act on them.
             config.report_paths = !scenario.assists.is_empty();
-            if config.report_paths {
+            if config.report_paths || config.leave_bad_paths {
                 for interface in &mut config.interfaces {
                     let way = place.interfaces[usize::from(interface.id.0)].out;
                     interface.path = announced_path(scenario, topology, LinkId(way.0 as usize / 2));
@@ -194,15 +202,26 @@ fn is_peer_of_mobile(scenario: &Scenario, name: &str) -> bool {
     })
 }
 
-fn mobile_interface(scenario: &Scenario, n: usize, interface: &Interface) -> InterfaceConfig {
-    let link = scenario.link(LinkId(interface.out.0 as usize / 2));
+fn mobile_interface(
+    scenario: &Scenario,
+    mobility: &Mobility,
+    n: usize,
+    interface: &Interface,
+) -> InterfaceConfig {
+    let id = LinkId(interface.out.0 as usize / 2);
+    let link = scenario.link(id);
     let downlink = match link.known_rate {
         careof_scenario::KnownRate::True => Some(link.down.rate),
         careof_scenario::KnownRate::Unknown => None,
         careof_scenario::KnownRate::Told(rate) => Some(rate),
     };
     let path = PathProperties { downlink, ..PathProperties::default() };
-    InterfaceConfig { path, ..InterfaceConfig::new(InterfaceId(n as u16)) }
+    InterfaceConfig {
+        path,
+        preference: preference(mobility, id),
+        metered: mobility.metered.contains(&id),
+        ..InterfaceConfig::new(InterfaceId(n as u16))
+    }
 }
 
 fn security(mobility: &Mobility, random: &mut RandomStream) -> Result<SecurityAssociation, ConfigError> {

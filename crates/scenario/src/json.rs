@@ -6,7 +6,7 @@ use careof_tcp::{AckCounting, CongestionControl, DelayedAck, HyStart, InitialWin
 use serde::{Serialize, Serializer};
 use sha2::{Digest, Sha256};
 
-use crate::mobility::MOST_EARLY_REQUESTS;
+use crate::mobility::usual_early_requests;
 use crate::model::{
     AssistException, ClientCheck, CopyNumber, Destination, Dhcp, Discovery, Flow, Handover, IpVersion,
     KnownRate, Link, LinkId, Medium, MobileNode, Mobility, Node, NodeId, Protocol, Scenario, Tcp, TraceFile,
@@ -322,7 +322,7 @@ fn mobility(scenario: &Scenario, mobility: &Mobility) -> Json {
         entries.push(("discovery", discovery(&mobility.discovery)));
     }
     if let Json::Object(entries) = &mut json
-        && mobility.early_requests != MOST_EARLY_REQUESTS
+        && mobility.early_requests != usual_early_requests(mobility.protocol)
     {
         entries.push(("early_requests", u64::from(mobility.early_requests).into()));
     }

@@ -82,8 +82,16 @@ pub(crate) enum To<'a> {
     Node(Reference<'a>),
 }
 
-/// Registration requests that a mobile node may send early; it sends as many if nothing else is said.
+/// Registration requests, or Binding Updates, that a mobile node may send early.
 pub(crate) const MOST_EARLY_REQUESTS: u32 = 2;
+
+/// Those that it sends early if nothing else is said.
+pub(crate) const fn usual_early_requests(protocol: Protocol) -> u32 {
+    match protocol {
+        Protocol::MobileIpv4 => MOST_EARLY_REQUESTS,
+        Protocol::MobileIpv6 => 0,
+    }
+}
 
 const LATER_PROTOCOLS: [&str; 5] =
     ["hierarchical-mobile-ipv6", "fast-mobile-ipv6", "proxy-mobile-ipv6", "cellular-ip", "hawaii"];
@@ -179,7 +187,7 @@ pub(crate) fn mobility<'a>(field: &Field<'a>, problems: &mut Problems) -> Option
             .get("early_requests")
             .and_then(|field| field.integer(0, MOST_EARLY_REQUESTS.into(), problems))
             .and_then(|count| u32::try_from(count).ok())
-            .unwrap_or(MOST_EARLY_REQUESTS),
+            .unwrap_or(usual_early_requests(protocol)),
         simultaneous_bindings,
         keep_old: reader.get("keep_old").and_then(|field| keep_old(&field, problems)),
         route_optimization: reader
@@ -224,16 +232,11 @@ fn care_of(reader: &Reader<'_>, protocol: Protocol, many: bool, problems: &mut P
 
 /// Refuses keys that say something of the protocol that is not used.
 fn refuse_keys_of_the_other(protocol: Protocol, reader: &Reader<'_>, problems: &mut Problems) {
-    const OF_IPV4: [&str; 13] = [
+    const OF_IPV4: [&str; 8] = [
         "care_of",
         "dhcp",
         "encapsulation",
-        "path_monitor",
-        "order",
-        "metered",
-        "leave_bad_paths",
         "replay",
-        "early_requests",
         "simultaneous_bindings",
         "smooth_handoff",
         "policy",

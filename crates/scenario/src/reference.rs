@@ -79,8 +79,8 @@ node *i* of *N* begins at station *i*, counted round; `[[handover]]` with `every
             "`\"mobile-ipv4\"`",
             "`\"mobile-ipv4\"` (RFC 5944) or `\"mobile-ipv6\"` (RFC 6275). Over IPv6 a mobile node forms its care-of \
 addresses of what routers advertise (RFC 4862), and of this table `nodes`, `routing`, `leave_room`, `start`, `home`, `lifetime`, \
-`advertisement_interval`, `discovery`, `movement_detection`, `algorithm`, `route_optimization` and `duplicate_address_detection` \
-apply. The node at the far end of each access link is a router that advertises itself there.",
+`advertisement_interval`, `discovery`, `movement_detection`, `algorithm`, `path_monitor`, `order`, `metered`, `leave_bad_paths`, \
+`early_requests`, `route_optimization` and `duplicate_address_detection` apply. The node at the far end of each access link is a router that advertises itself there.",
         ),
         key(
             "care_of",
@@ -197,10 +197,10 @@ or `\"hmac-sha-256\"`.",
         key(
             "early_requests",
             "whole number",
-            "`2`",
+            "`2`; over IPv6 `0`",
             "How many registration requests, 0 to 2, the mobile node sends again within a second where packets wait for the \
 registration: each after twice the least round trip that it knows and 100 ms. With `0` requests are at least 1 s apart, as RFC 2002 and RFC 5944 \
-(section 3.6.3) have it, and a lost one costs that second.",
+(section 3.6.3) have it, and a lost one costs that second. Over IPv6 the same of Binding Updates (RFC 6275 section 11.8), but for the first one.",
         ),
         key(
             "simultaneous_bindings",

@@ -21,10 +21,10 @@ use careof_wire::udp::UdpHeader;
 
 use crate::drop_cause::NodeDrop;
 use crate::header::Header;
-use crate::mobile_ipv6::Ipv6Host;
+use crate::mobile_ipv6::{Ipv6Host, Ipv6Role};
 use crate::observer::Note;
 use crate::packet::PacketRef;
-use crate::passage::Passage;
+use crate::passage::{Passage, Passed};
 use crate::simulation::Simulation;
 
 /// What runs on a node beyond forwarding.
@@ -53,6 +53,15 @@ impl Agent {
             }
             Self::Ipv6(host) => host.tunnel_to(destination, n),
             _ => None,
+        }
+    }
+
+    /// Whether it is one of either protocol.
+    pub(crate) fn is_home_agent(&self) -> bool {
+        match self {
+            Self::Home(_) => true,
+            Self::Ipv6(host) => matches!(host.role, Ipv6Role::Home(_)),
+            _ => false,
         }
     }
 
@@ -489,17 +498,26 @@ impl Simulation {
 
     /// A packet of a mobile node has entered a tunnel by an interface, or come out of one.
     #[inline]
-    pub(crate) fn note_passed(&mut self, node: NodeId, interface: InterfaceId, sent: bool, bytes: u64) {
+    pub(crate) fn note_passed(&mut self, node: NodeId, interface: InterfaceId, passed: Passed) {
         let now = self.now;
         let here = self.node_mut(node);
-        let Agent::Mobile(mobile) = &mut here.agent else { return };
-        let sooner = if sent {
-            mobile.note_sent(now, interface, 1, bytes)
-        } else {
-            mobile.note_received(now, interface, 1, bytes)
+        let (sooner, deadline) = match &mut here.agent {
+            Agent::Mobile(mobile) => {
+                let sooner = if passed.sent {
+                    mobile.note_sent(now, interface, 1, passed.bytes)
+                } else {
+                    mobile.note_received(now, interface, 1, passed.bytes)
+                };
+                (sooner, sooner.then(|| mobile.next_timeout().map(|(at, _)| at)).flatten())
+            }
+            Agent::Ipv6(host) => {
+                let sooner = host.note_passed(now, interface, passed);
+                (sooner, sooner.then(|| host.next_timeout()).flatten())
+            }
+            _ => return,
         };
         if sooner {
-            let (slot, deadline) = (here.agent_slot, mobile.next_timeout().map(|(at, _)| at));
+            let slot = here.agent_slot;
             self.queue.set(slot, deadline);
         }
     }
@@ -519,7 +537,7 @@ impl Simulation {
             if !self.put_in_tunnel(node, packet, tunnel.into()) {
                 return;
             }
-            self.note_passed(node, delivery.interface, true, bytes);
+            self.note_passed(node, delivery.interface, Passed { sent: true, straight: false, bytes });
         }
         let longest = self.pool[packet].in_fragments;
         if longest == 0 {

@@ -9,7 +9,7 @@ use crate::agents::Agent;
 use crate::drop_cause::{Cause, NodeDrop};
 use crate::header::{Header, IPV6_LEN};
 use crate::packet::{Body, Outer, Packet, PacketRef};
-use crate::passage::{Passage, Wrapping};
+use crate::passage::{Passage, Passed, Wrapping};
 use crate::reassembly::Reassembled;
 use crate::simulation::Simulation;
 use careof_mobility::path_mtu;
@@ -213,7 +213,9 @@ impl Simulation {
         let header = passage.wrap(&inner.header, inner.in_fragments != 0, identification);
         inner.outer = Some(Outer { header, wrapping });
         self.pool.refresh(packet);
-        self.count_at_home(node, packet, passage.exit, true);
+        if is_tunnel {
+            self.count_at_home(node, packet, passage.exit, true);
+        }
         true
     }
 
@@ -228,7 +230,7 @@ impl Simulation {
     #[inline(never)]
     fn add_at_home(&mut self, node: NodeId, packet: PacketRef, there: Locator, sent: bool) {
         let Some(passed) = &mut self.passed_at_home else { return };
-        if !matches!(self.nodes[usize::from(node.0)].agent, Agent::Home(_)) {
+        if !self.nodes[usize::from(node.0)].agent.is_home_agent() {
             return;
         }
         let inner = &self.pool[packet].header;
@@ -575,14 +577,17 @@ impl Simulation {
             return self.drop_packet(node, packet, NodeDrop::ForeignTunnel);
         }
         self.strip_outer(packet, &outer);
+        let bytes = u64::from(inner.total_len());
+        if !is_message || !is_extended {
+            let passed = Passed { sent: false, straight: is_extended, bytes };
+            self.note_passed(node, InterfaceId(interface.0), passed);
+        }
         if is_message && inner.is_ipv6() && (is_extended || self.is_own(node, inner.destination)) {
             return self.deliver_ipv6_message(node, interface, packet, Some(&outer));
         }
         if inner.is_ipv6() {
             self.note_correspondent(node, inner.source);
         }
-        let bytes = u64::from(inner.total_len());
-        self.note_passed(node, InterfaceId(interface.0), false, bytes);
         self.count_at_home(node, packet, outer.header.source, false);
         if self.is_own(node, inner.destination) {
             return self.deliver(node, interface, packet);

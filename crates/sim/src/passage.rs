@@ -42,6 +42,17 @@ pub(crate) struct Passage {
     pub(crate) ttl: u8,
 }
 
+/// A packet of a mobile node that has entered what it travels in, or come out of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Passed {
+    /// It leaves the mobile node.
+    pub(crate) sent: bool,
+    /// It travels between mobile node and correspondent node, and not through the home agent's tunnel.
+    pub(crate) straight: bool,
+    /// Its length, bytes, without what it travels in.
+    pub(crate) bytes: u64,
+}
+
 impl From<v4::Tunnel> for Passage {
     fn from(v4::Tunnel { encapsulation, entry, exit, ttl }: v4::Tunnel) -> Self {
         Self { wrapping: Wrapping::Ipv4(encapsulation), entry: entry.into(), exit: exit.into(), ttl }

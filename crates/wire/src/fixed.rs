@@ -63,3 +63,9 @@ impl<const N: usize> Fixed<N> {
         &self.0
     }
 }
+
+impl<const N: usize> From<[u8; N]> for Fixed<N> {
+    fn from(bytes: [u8; N]) -> Self {
+        Self(bytes)
+    }
+}

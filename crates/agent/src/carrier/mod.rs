@@ -365,7 +365,7 @@ impl Carrier {
     pub(crate) fn overview(&self, most: usize) -> Overview {
         match &self.version {
             Version::V4(carrier) => carrier.overview(most),
-            Version::V6(carrier) => carrier.overview(),
+            Version::V6(carrier) => carrier.overview(most),
         }
     }
 

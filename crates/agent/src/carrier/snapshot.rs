@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use careof_base::{DataRate, Instant};
-use careof_mobility::v4::{DropReason, InterfaceId, PathFault};
+use careof_mobility::v4::{DropReason, InterfaceId, PathFault, PathQuality};
 use careof_wire::tunnel::Encapsulation;
 
 use super::agent::Agent;
@@ -51,6 +51,27 @@ pub(super) fn part<'a, T: 'a, A: Copy + PartialEq>(
         taken.push(item);
     }
     (taken, None)
+}
+
+/// What is known of a path, for people and programs.
+pub(super) fn described_path(quality: &PathQuality, now: Instant) -> PathStatus {
+    let ms = |time: Duration| time.as_secs_f64() * 1000.0;
+    let part = |permille: u16| f64::from(permille) / 1000.0;
+    PathStatus {
+        state: quality.state.name(),
+        round_trip_ms: quality.round_trip.map(ms),
+        variation_ms: quality.variation.map(ms),
+        least_round_trip_ms: quality.least_round_trip.map(ms),
+        fault: quality.fault.map(PathFault::name),
+        avoided: quality.avoided,
+        loss_out: quality.uplink.loss_permille.map(part),
+        loss_in: quality.downlink.loss_permille.map(part),
+        delivered_out: quality.uplink.delivered.map(DataRate::bits_per_second),
+        delivered_in: quality.downlink.delivered.map(DataRate::bits_per_second),
+        received_ago_s: quality.last_received.map(|at| now.saturating_duration_since(at).as_secs_f64()),
+        probes_sent: quality.probes_sent,
+        probes_answered: quality.probes_answered,
+    }
 }
 
 impl Ipv4Carrier {
@@ -165,25 +186,7 @@ impl Ipv4Carrier {
         if !setup.config.path_monitor {
             return None;
         }
-        let quality = node.path_quality(id);
-        let ms = |time: Duration| time.as_secs_f64() * 1000.0;
-        let part = |permille: u16| f64::from(permille) / 1000.0;
-        let now = self.clock.now();
-        Some(PathStatus {
-            state: quality.state.name(),
-            round_trip_ms: quality.round_trip.map(ms),
-            variation_ms: quality.variation.map(ms),
-            least_round_trip_ms: quality.least_round_trip.map(ms),
-            fault: quality.fault.map(PathFault::name),
-            avoided: quality.avoided,
-            loss_out: quality.uplink.loss_permille.map(part),
-            loss_in: quality.downlink.loss_permille.map(part),
-            delivered_out: quality.uplink.delivered.map(DataRate::bits_per_second),
-            delivered_in: quality.downlink.delivered.map(DataRate::bits_per_second),
-            received_ago_s: quality.last_received.map(|at| now.saturating_duration_since(at).as_secs_f64()),
-            probes_sent: quality.probes_sent,
-            probes_answered: quality.probes_answered,
-        })
+        Some(described_path(&node.path_quality(id), self.clock.now()))
     }
 
     fn registration(&self) -> Option<RegistrationStatus> {
@@ -201,9 +204,9 @@ impl Ipv4Carrier {
     /// The tunnels of the mobile nodes with these home addresses.
     fn tunnels(&self, now: Instant, of: &RangeInclusive<Ipv4Addr>) -> Vec<TunnelStatus> {
         let mut tunnels = BTreeMap::<Ipv4Addr, TunnelStatus>::new();
-        let empty = |here, there| TunnelStatus {
-            here,
-            there,
+        let empty = |here: Ipv4Addr, there: Ipv4Addr| TunnelStatus {
+            here: here.into(),
+            there: there.into(),
             mtu: None,
             packets_out: 0,
             bytes_out: 0,

@@ -148,9 +148,9 @@ pub struct RegistrationStatus {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TunnelStatus {
     /// Our end.
-    pub here: Ipv4Addr,
+    pub here: IpAddr,
     /// The other end.
-    pub there: Ipv4Addr,
+    pub there: IpAddr,
     /// The largest datagram that goes through in one piece, bytes; `None` while nothing has shown it.
     pub mtu: Option<u16>,
     /// Datagrams put in.

@@ -19,11 +19,15 @@ use super::agents::{LONGEST_LATE, MOST, interface_name, own_spi};
 use super::assist::assist;
 use super::fields::{self, Ip, address, at_most, count, given, interface, prefix, required, tables};
 use super::key::ipv6_security_association;
-use super::mobile::{a_few, home_agent, keep_old, path_properties, percent, selection};
+use super::mobile::{
+    a_few, cost, home_agent, keep_old, path_properties, percent, refuse_choice_of_paths, selection,
+};
 use super::reference::{HOST6, MOBILE_INTERFACE6, MOBILE_NODE6};
 use super::service::host_in_common;
 use crate::{Device, HomeNetwork, HostOptions, Ipv6CorrespondentSetup, Ipv6HomeSetup, Ipv6MobileSetup};
 
+/// Binding Updates that are sent early unless the file says otherwise, as registration requests over IPv4.
+const EARLY_UPDATES: u32 = 2;
 /// A home network has room for the anycast address of its home agents beside others (RFC 2526).
 const LONGEST_PREFIX: u8 = 120;
 /// The least that IPv6 carries everywhere (RFC 8200 section 5), and the most that a second header leaves.
@@ -236,12 +240,16 @@ pub(super) fn mobile(
     let asked = given(reader, "lifetime", problems, |field, p| lifetime(field, Lifetime::MAX, p));
     let renew_after_percent = given(reader, "renew_after", problems, percent);
     let attempts = given(reader, "attempts", problems, |field, p| field.integer(1, 1000, p));
+    let early = given(reader, "early_requests", problems, |field, p| field.integer(0, 2, p));
     let mut flag = |key: &str| given(reader, key, problems, |field, p| field.boolean(p));
     let optimises_routes = flag("route_optimization").unwrap_or(false);
     let multiple_care_of = flag("simultaneous_bindings").unwrap_or(false);
     let report_paths = flag("report_paths").unwrap_or(true);
     let optimistic_detection = flag("optimistic_detection").unwrap_or(true);
+    let path_monitor = flag("path_monitor").unwrap_or(true);
+    let leave_bad_paths = flag("leave_bad_paths").unwrap_or(true);
     let selection = selection(reader, problems);
+    refuse_choice_of_paths(reader, selection, path_monitor, problems);
     let detections = [("link-trigger", false), ("unreachable-router", true)];
     let unreachable_router =
         given(reader, "movement_detection", problems, |field, p| field.choice(&detections, &[], p));
@@ -270,6 +278,7 @@ pub(super) fn mobile(
         multiple_care_of,
         retransmission: RetransmissionConfig {
             attempts: attempts.map_or(defaults.retransmission.attempts, |count| u32::try_from(count).ok()),
+            early: early.and_then(|count| u32::try_from(count).ok()).unwrap_or(EARLY_UPDATES),
             ..defaults.retransmission
         },
         movement: MovementConfig {
@@ -279,6 +288,8 @@ pub(super) fn mobile(
         selection,
         keep_old,
         report_paths,
+        path_monitor,
+        leave_bad_paths,
         route_optimization: optimises_routes.then(RouteOptimizationConfig::default),
         ..defaults
     };
@@ -291,8 +302,9 @@ fn interfaces(field: &Field<'_>, problems: &mut Problems) -> Option<Vec<(Interfa
         let reader = field.reader(&MOBILE_INTERFACE6, problems)?;
         let name = interface_name(&reader, &mut names, problems);
         let path = path_properties(&reader, problems);
-        let interface =
-            InterfaceConfig { path, ..InterfaceConfig::new(InterfaceId(u16::try_from(index).ok()?)) };
+        let metered = cost(&reader, problems);
+        let id = InterfaceId(u16::try_from(index).ok()?);
+        let interface = InterfaceConfig { path, metered, ..InterfaceConfig::new(id) };
         Some((interface, name?))
     })?;
     a_few(field, &interfaces, problems)?;

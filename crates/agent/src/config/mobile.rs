@@ -58,10 +58,7 @@ pub(super) fn mobile(
     let simultaneous = flag("simultaneous_bindings");
     let broadcasts = flag("broadcasts");
     let selection = selection(reader, problems);
-    if selection == Selection::Manual || !path_monitor {
-        let reason = "paths are chosen with path_monitor = true and selection = \"preferred\" only";
-        reader.refuse(&["leave_bad_paths"], reason, problems);
-    }
+    refuse_choice_of_paths(reader, selection, path_monitor, problems);
     let keep_old = keep_old(reader, problems);
     let expected =
         "a mobile node needs an interface: write [[interface]], once for each, the preferred one first";
@@ -182,10 +179,9 @@ fn interfaces(field: &Field<'_>, problems: &mut Problems) -> Option<Vec<(Interfa
         let name = interface_name(&reader, &mut names, problems);
         let care_of = given(&reader, "care_of", problems, |field, p| field.choice(&kinds, &[], p));
         let path = path_properties(&reader, problems);
-        let costs = [("free", false), ("metered", true)];
-        let cost = given(&reader, "cost", problems, |field, p| field.choice(&costs, &[], p));
+        let metered = cost(&reader, problems);
         let interface = InterfaceConfig {
-            metered: cost.unwrap_or(false),
+            metered,
             care_of: care_of.unwrap_or_default(),
             path,
             ..InterfaceConfig::new(InterfaceId(u16::try_from(index).ok()?))
@@ -198,6 +194,25 @@ fn interfaces(field: &Field<'_>, problems: &mut Problems) -> Option<Vec<(Interfa
         interface.preference = u8::try_from(preference).unwrap_or(u8::MAX);
     }
     Some(interfaces)
+}
+
+/// Refuses `leave_bad_paths` where nothing is chosen by the quality of paths.
+pub(super) fn refuse_choice_of_paths(
+    reader: &Reader<'_>,
+    selection: Selection,
+    path_monitor: bool,
+    problems: &mut Problems,
+) {
+    if selection == Selection::Manual || !path_monitor {
+        let reason = "paths are chosen with path_monitor = true and selection = \"preferred\" only";
+        reader.refuse(&["leave_bad_paths"], reason, problems);
+    }
+}
+
+/// Whether the use of an interface costs something.
+pub(super) fn cost(reader: &Reader<'_>, problems: &mut Problems) -> bool {
+    let costs = [("free", false), ("metered", true)];
+    given(reader, "cost", problems, |field, p| field.choice(&costs, &[], p)).unwrap_or(false)
 }
 
 /// What is known of the path through an interface.

@@ -429,8 +429,8 @@ mod tests {
             visitors: 7,
             registration: None,
             tunnels: vec![TunnelStatus {
-                here: Ipv4Addr::new(192, 0, 2, 1),
-                there: Ipv4Addr::new(10, 0, 0, 7),
+                here: Ipv4Addr::new(192, 0, 2, 1).into(),
+                there: Ipv4Addr::new(10, 0, 0, 7).into(),
                 mtu: None,
                 packets_out: 5,
                 bytes_out: 5000,

@@ -452,7 +452,7 @@ fn mistakes_of_ipv6() -> Vec<(String, &'static str)> {
             home6("assist = { use = \"replay\", except = [{ prefix = \"2001:db8:9::2/64\" }] }"),
             "hint: write \"2001:db8:9::/64\"",
         ),
-        (mobile6("path_monitor = true"), "hint: there is no path monitor over IPv6 yet"),
+        (mobile6("probe = \"60 s\""), "hint: leave it out: `path_monitor` finds that a path is silent"),
         (mobile6("routing = \"triangle\""), "for the direct path write `route_optimization`"),
         (mobile6("[[foreign_agent]]"), "Mobile IPv6 has no foreign agents"),
         (

@@ -19,8 +19,6 @@ mod mobile_node;
 mod movement_detection;
 mod outbox;
 mod pace;
-mod path_merit;
-mod path_monitor;
 mod path_news;
 mod policy;
 mod prefix;
@@ -36,6 +34,7 @@ pub use crate::handover::{
     HandoverEvent, HandoverFailure, HandoverReason, HandoverStyle, Notice, PathFault, PathProperties,
 };
 pub use crate::interface::{InterfaceId, LinkAddress};
+pub use crate::path_monitor::{PathFlow, PathQuality, PathState};
 pub use crate::replay::{IdentificationMismatch, ReplayGuard, ReplayProtection};
 pub use crate::security_association::SecurityAssociation;
 pub use crate::selection::{Selection, UnknownInterface};
@@ -62,7 +61,6 @@ pub use mobile_node::{
     CareOfChoice, Delivery, InterfaceConfig, MobileNode, MobileNodeConfig, RetransmissionConfig,
 };
 pub use movement_detection::MovementConfig;
-pub use path_monitor::{PathFlow, PathQuality, PathState};
 pub use policy::{DeliveryMethod, PolicyEntry, PolicyTable};
 pub use prefix::Prefix;
 pub use solicitor::SolicitorConfig;

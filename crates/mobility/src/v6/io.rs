@@ -251,6 +251,8 @@ pub enum Wake {
     HomeAgentDiscovery,
     /// A Home Test Init or Care-of Test Init is due.
     ReturnRoutability,
+    /// A path is to be probed, or its probes have had their time.
+    PathProbe,
     /// The lifetime of a care-of address ends.
     AddressLifetime,
     /// A better interface has been usable for long enough.

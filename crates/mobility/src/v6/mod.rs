@@ -1,5 +1,5 @@
-//! Mobile IPv6 (RFC 6275), with the authentication of RFC 4285, several care-of addresses (RFC 5648), and IPv4 home and care-of
-//! addresses without NATs (RFC 5555).
+//! Mobile IPv6 (RFC 6275), with the authentication of RFC 4285, several care-of addresses (RFC 5648), IPv4 home and care-of addresses
+//! without NATs (RFC 5555), and probes of paths in experimental messages (RFC 5096).
 //!
 //! Nodes decide; their owner carries. Each takes [`Input`]s and the time, and hands out [`Transmit`]s, [`Event`]s and a deadline with
 //! its reason ([`Wake`]).
@@ -19,6 +19,7 @@ mod prefix;
 mod return_routability;
 mod update_rate;
 
+pub use crate::path_monitor::{PathFlow, PathQuality, PathState};
 pub use authentication::{ReplayProtection, SecurityAssociation};
 pub use binding_cache::CachedBinding;
 pub use correspondent_node::{CorrespondentNode, CorrespondentNodeConfig};

@@ -37,17 +37,61 @@ pub(crate) struct Retransmission {
     pub(crate) attempts: u32,
     wait: Duration,
     longest: Duration,
+    early: Early,
+}
+
+/// Messages that are sent again sooner than the RFC has it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Early {
+    /// How many may be whenever it is begun again.
+    allowance: u32,
+    /// How many still may be.
+    left: u32,
+    wait: Duration,
+    /// Whether the one that is due next is one of them.
+    is_next: bool,
 }
 
 impl Retransmission {
     /// For something to be sent at `now`, that is sent again after `first` and then after up to `longest`.
     pub(crate) const fn begin(now: Instant, first: Duration, longest: Duration) -> Self {
-        Self { next: now, attempts: 0, wait: first, longest }
+        let early = Early { allowance: 0, left: 0, wait: Duration::ZERO, is_next: false };
+        Self { next: now, attempts: 0, wait: first, longest, early }
+    }
+
+    /// The first `count` repetitions follow after `wait` each, if that is sooner.
+    pub(crate) fn with_early(mut self, count: u32, wait: Duration) -> Self {
+        self.early = Early { allowance: count, left: count, wait: wait.min(self.wait), is_next: false };
+        self
+    }
+
+    /// Whether the message that is due next is sent sooner than the RFC has it.
+    pub(crate) const fn is_early(&self) -> bool {
+        self.early.is_next
+    }
+
+    /// Is to be sent at `now`, with all its early repetitions.
+    pub(crate) const fn begin_again(&mut self, now: Instant) {
+        self.next = now;
+        self.early.left = self.early.allowance;
+        self.early.is_next = false;
+    }
+
+    /// Somebody has answered: it goes on without haste.
+    pub(crate) const fn calm_down(&mut self) {
+        self.early.left = 0;
+        self.early.is_next = false;
     }
 
     /// It is sent at `now`.
     pub(crate) fn sent(&mut self, now: Instant) {
         self.attempts = self.attempts.saturating_add(1);
+        self.early.is_next = self.early.left > 0;
+        if self.early.is_next {
+            self.early.left -= 1;
+            self.next = now + self.early.wait;
+            return;
+        }
         self.next = now + self.wait;
         self.wait = (self.wait * 2).min(self.longest);
     }
@@ -76,6 +120,28 @@ mod tests {
         }
         assert!(sent.windows(4).all(|four| four[3] - four[0] >= Duration::from_secs(1)));
         assert!(sent[2] - sent[0] < Duration::from_millis(300));
+    }
+
+    #[test]
+    fn early_repetitions_come_before_those_of_the_rfc_and_again_when_it_is_begun_again() {
+        let [first, early] = [1000, 140].map(Duration::from_millis);
+        let mut retransmission =
+            Retransmission::begin(Instant::ZERO, first, Duration::from_secs(32)).with_early(2, early);
+        let sent = |retransmission: &mut Retransmission, count: usize| -> Vec<(u128, bool)> {
+            let one = |_| {
+                let (now, is_early) = (retransmission.next, retransmission.is_early());
+                retransmission.sent(now);
+                (now.since_start().as_millis(), is_early)
+            };
+            (0..count).map(one).collect()
+        };
+        let expected = [(0, false), (140, true), (280, true), (1280, false), (3280, false)];
+        assert_eq!(sent(&mut retransmission, 5), expected);
+        retransmission.begin_again(Instant::from_secs(5));
+        assert_eq!(sent(&mut retransmission, 3), [(5000, false), (5140, true), (5280, true)]);
+        retransmission.begin_again(Instant::from_secs(60));
+        retransmission.calm_down();
+        assert!(!sent(&mut retransmission, 3).iter().any(|(_, is_early)| *is_early));
     }
 
     /// RFC 6275 section 11.8: doubled until MAX_BINDACK_TIMEOUT.

@@ -51,7 +51,7 @@ fn keys_of_the_other_ip_version_are_refused_with_what_would_be_right() {
     for key in [
         "encapsulation = \"gre\"",
         "care_of = \"foreign-agent\"",
-        "path_monitor = true",
+        "simultaneous_bindings = true",
         "replay = \"nonces\"",
     ] {
         assert!(over_ipv6(key).contains("protocol = \"mobile-ipv4\" only"), "{key}");

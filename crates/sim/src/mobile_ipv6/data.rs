@@ -11,7 +11,7 @@ use crate::agents::Agent;
 use crate::drop_cause::NodeDrop;
 use crate::header::Header;
 use crate::packet::{Outer, Packet, PacketRef};
-use crate::passage::{Passage, Wrapping};
+use crate::passage::{Passage, Passed, Wrapping};
 use crate::simulation::Simulation;
 
 impl Simulation {
@@ -31,10 +31,13 @@ impl Simulation {
             }
             None => None,
         };
-        if let Some(passage) = passage
-            && !self.put_in_tunnel(node, packet, passage)
-        {
-            return;
+        if let Some(passage) = passage {
+            let bytes = u64::from(self.pool[packet].header.total_len());
+            if !self.put_in_tunnel(node, packet, passage) {
+                return;
+            }
+            let straight = addresses.tunnel.is_none();
+            self.note_passed(node, interface, Passed { sent: true, straight, bytes });
         }
         self.send_to_next_hop(node, interface, packet);
     }

@@ -23,6 +23,7 @@ use careof_mobility::{ConfigError, InterfaceId, Notice};
 use careof_plan::{Cell, InterfaceIndex, Ipv6AgentPlan, Locator, NodeId};
 use careof_wire::icmpv6::Icmpv6Message;
 use careof_wire::ipv6::is_link_local;
+use careof_wire::mip6::{Message, PathProbe};
 use careof_wire::protocol;
 
 use crate::agents::Agent;
@@ -30,7 +31,7 @@ use crate::forwarding::DEFAULT_TTL;
 use crate::header::{Header, IPV6_LEN};
 use crate::observer::Note;
 use crate::packet::{Body, OnLink, Outer, Packet, PacketRef};
-use crate::passage::{Passage, Wrapping};
+use crate::passage::{Passage, Passed, Wrapping};
 use crate::simulation::Simulation;
 
 pub(crate) use errors::{is_unreachable, mtu_for_segment};
@@ -129,7 +130,20 @@ impl Ipv6Host {
         }
     }
 
-    fn next_timeout(&self) -> Option<Instant> {
+    /// A packet of the mobile node has entered what it travels in, or come out of it; whether its timeout has come forward.
+    #[inline]
+    pub(crate) fn note_passed(&mut self, now: Instant, interface: InterfaceId, passed: Passed) -> bool {
+        let Ipv6Role::Mobile(mobile) = &mut self.role else { return false };
+        let Passed { sent, straight, bytes } = passed;
+        match (sent, straight) {
+            (true, false) => mobile.note_sent(now, interface, 1, bytes),
+            (true, true) => mobile.note_sent_straight(now, interface, 1, bytes),
+            (false, false) => mobile.note_received(now, interface, 1, bytes),
+            (false, true) => mobile.note_received_straight(now, interface),
+        }
+    }
+
+    pub(crate) fn next_timeout(&self) -> Option<Instant> {
         let of_agent = on_role!(&self.role, agent => agent.next_timeout(), None).map(|(at, _)| at);
         let of_links = self.neighborhoods.iter().filter_map(Neighborhood::next_timeout).min();
         of_agent.into_iter().chain(of_links).min()
@@ -312,10 +326,14 @@ impl Simulation {
             }
             None => None,
         };
+        let bytes = u64::from(self.pool[packet].header.total_len());
         if let Some(passage) = passage
             && !self.put_in_tunnel(node, packet, passage)
         {
             return;
+        }
+        if let Some((interface, _)) = interface.zip(tunnel) {
+            self.note_passed(node, interface, Passed { sent: true, straight: false, bytes });
         }
         match interface {
             Some(interface) => self.send_to_next_hop(node, interface, packet),
@@ -390,6 +408,20 @@ impl Simulation {
         }
     }
 
+    /// Home agent: has what it answers to a probe tell what has passed there.
+    fn tell_ipv6_traffic(&mut self, node: NodeId, addresses: &Addresses, message: &[u8]) {
+        let (true, Some(passed)) = (message.get(2) == Some(&PathProbe::TYPE), &self.passed_at_home) else {
+            return;
+        };
+        let (source, destination) = (addresses.real_source(), addresses.real_destination());
+        let Ok(Message::PathProbe(probe)) = Message::parse(source, destination, message) else { return };
+        let key = (node, self.locate(probe.home_address), self.locate(source));
+        let counts = passed.get(&key).copied().unwrap_or_default();
+        if let Some(Ipv6Host { role: Ipv6Role::Home(agent), .. }) = self.ipv6(node) {
+            agent.note_traffic(probe.home_address, source, counts);
+        }
+    }
+
     /// A signalling message over IPv6 has reached a node.
     pub(crate) fn deliver_ipv6_message(
         &mut self,
@@ -406,6 +438,9 @@ impl Simulation {
         self.trace_message(node, packet, false);
         self.consume(packet);
         let (interface, hop_limit) = (InterfaceId(interface.0), header.ttl);
+        if header.protocol == protocol::MOBILITY_HEADER {
+            self.tell_ipv6_traffic(node, &addresses, &message);
+        }
         match header.protocol {
             protocol::MOBILITY_HEADER => match self.ipv6(node) {
                 Some(host) => {

@@ -21,7 +21,7 @@ pub use code::{CodeRange, ReplyCode};
 pub use extension::{AuthenticationExtension, AuthenticationKind, Extension, PlacedExtension};
 pub use flags::RequestFlags;
 pub use message::{Identification, Lifetime, Message, RegistrationReply, RegistrationRequest};
-pub use path_probe::{PathCounts, PathProbe, PathProbeKind};
+pub use path_probe::PathProbe;
 pub use route_optimization::{
     BindingAcknowledge, BindingRequest, BindingUpdate, BindingWarning, PreviousForeignAgent,
 };
@@ -29,6 +29,7 @@ pub use vendor::VendorExtension;
 
 pub use crate::enterprise::ENTERPRISE;
 pub use crate::extension::UnknownExtension;
+pub use crate::path_probe::{PathCounts, PathProbeKind};
 pub use crate::path_report::PathReport;
 pub use crate::received_data::{ReceivedData, ReceivedFlow};
 pub use crate::spi::Spi;

@@ -24,8 +24,7 @@
 //! |                        Extensions ...
 //! ```
 //!
-//! Vendor-NVSE-Type is 2 in a probe and 3 in its answer, Version is 1, and C says that the counters are known. They count what
-//! whoever sends the message has put into tunnels on this path and taken out of them, and go on from any start; packets wrap.
+//! Vendor-NVSE-Type is 2 in a probe and 3 in its answer, Version is 1, and C says that the counters ([`PathCounts`]) are known.
 
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
@@ -35,16 +34,12 @@ use crate::Error;
 use crate::enterprise::ENTERPRISE;
 use crate::extension::HEADER_LEN;
 use crate::fixed::Fixed;
+use crate::path_probe::{Measurement, PathCounts, PathProbeKind, VERSION};
 
 /// EXP-MSG-TYPE (RFC 4064 section 3).
 pub(super) const TYPE_EXPERIMENTAL: u8 = 255;
 /// Of the extension.
 const TYPE_VENDOR: u8 = 134;
-const KIND_PROBE: u16 = 2;
-const KIND_ANSWER: u16 = 3;
-
-const VERSION: u8 = 1;
-const COUNTERS_KNOWN: u8 = 0x80;
 
 /// Offsets from the start of the message.
 mod field {
@@ -56,39 +51,12 @@ mod field {
     pub(super) const VERSION: usize = 14;
     pub(super) const FLAGS: usize = 15;
     pub(super) const HOME_ADDRESS: usize = 18;
-    pub(super) const SEQUENCE: usize = 22;
-    pub(super) const NONCE: usize = 26;
-    pub(super) const PACKETS_SENT: usize = 34;
-    pub(super) const PACKETS_RECEIVED: usize = 38;
-    pub(super) const BYTES_SENT: usize = 42;
-    pub(super) const BYTES_RECEIVED: usize = 50;
-    pub(super) const LEN: usize = 58;
+    pub(super) const MEASUREMENT: usize = 22;
+    pub(super) const LEN: usize = MEASUREMENT + super::Measurement::LEN;
 }
 
 /// What the Length octet of the extension tells.
 const EXTENSION_LEN: u8 = (field::LEN - field::EXTENSION - HEADER_LEN) as u8;
-
-/// Whether it asks or answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum PathProbeKind {
-    /// The mobile node asks.
-    Probe,
-    /// The home agent answers.
-    Answer,
-}
-
-/// What one end of a path has put into tunnels there and taken out of them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct PathCounts {
-    /// Datagrams put in; wraps.
-    pub packets_sent: u32,
-    /// Datagrams taken out; wraps.
-    pub packets_received: u32,
-    /// Bytes of the datagrams put in, without the tunnel's headers.
-    pub bytes_sent: u64,
-    /// Bytes of the datagrams taken out, without the tunnel's headers.
-    pub bytes_received: u64,
-}
 
 /// A probe of a path, or the answer to one (type 255 of RFC 4064).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -115,27 +83,18 @@ impl PathProbe {
     pub const FIXED_LEN: usize = field::LEN;
 
     pub(super) fn emit(&self, bytes: &mut Vec<u8>) {
-        let kind = match self.kind {
-            PathProbeKind::Probe => KIND_PROBE,
-            PathProbeKind::Answer => KIND_ANSWER,
-        };
+        let PathProbe { sequence, nonce, counts, .. } = *self;
+        let measurement = Measurement { sequence, nonce, counts };
         let mut fixed = Fixed::<{ field::LEN }>::ZERO;
         fixed.put::<{ field::TYPE }, 1>([TYPE_EXPERIMENTAL]);
         fixed.put::<{ field::EXTENSION }, 1>([TYPE_VENDOR]);
         fixed.put::<{ field::EXTENSION_LEN }, 1>([EXTENSION_LEN]);
         fixed.put::<{ field::VENDOR }, 4>(ENTERPRISE.to_be_bytes());
-        fixed.put::<{ field::KIND }, 2>(kind.to_be_bytes());
+        fixed.put::<{ field::KIND }, 2>(u16::from(self.kind.number()).to_be_bytes());
         fixed.put::<{ field::VERSION }, 1>([VERSION]);
         fixed.put::<{ field::HOME_ADDRESS }, 4>(self.home_address.octets());
-        fixed.put::<{ field::SEQUENCE }, 4>(self.sequence.to_be_bytes());
-        fixed.put::<{ field::NONCE }, 8>(self.nonce.to_be_bytes());
-        if let Some(counts) = self.counts {
-            fixed.put::<{ field::FLAGS }, 1>([COUNTERS_KNOWN]);
-            fixed.put::<{ field::PACKETS_SENT }, 4>(counts.packets_sent.to_be_bytes());
-            fixed.put::<{ field::PACKETS_RECEIVED }, 4>(counts.packets_received.to_be_bytes());
-            fixed.put::<{ field::BYTES_SENT }, 8>(counts.bytes_sent.to_be_bytes());
-            fixed.put::<{ field::BYTES_RECEIVED }, 8>(counts.bytes_received.to_be_bytes());
-        }
+        fixed.put::<{ field::FLAGS }, 1>([measurement.flags()]);
+        fixed.put::<{ field::MEASUREMENT }, { Measurement::LEN }>(measurement.encode());
         bytes.extend(fixed.bytes());
         self.extensions.iter().for_each(|extension| extension.emit(bytes));
     }
@@ -153,30 +112,25 @@ impl PathProbe {
             let what = "Vendor/Org-ID of an experimental message";
             return Err(invalid(what, field::VENDOR, vendor, "32473"));
         }
-        let kind = match fixed.u16::<{ field::KIND }>() {
-            KIND_PROBE => PathProbeKind::Probe,
-            KIND_ANSWER => PathProbeKind::Answer,
-            found => {
-                let what = "Vendor-NVSE-Type of a path probe";
-                return Err(invalid(what, field::KIND, u32::from(found), "2 or 3"));
-            }
+        let number = fixed.u16::<{ field::KIND }>();
+        let Some(kind) = PathProbeKind::from_number(number) else {
+            let what = "Vendor-NVSE-Type of a path probe";
+            return Err(invalid(what, field::KIND, u32::from(number), "2 or 3"));
         };
         let version = fixed.u8::<{ field::VERSION }>();
         if version != VERSION {
             return Err(invalid("version of a path probe", field::VERSION, u32::from(version), "1"));
         }
-        let knows = fixed.u8::<{ field::FLAGS }>() & COUNTERS_KNOWN != 0;
+        let flags = fixed.u8::<{ field::FLAGS }>();
+        let measurement =
+            Measurement::decode(flags, fixed.array::<{ field::MEASUREMENT }, { Measurement::LEN }>());
+        let Measurement { sequence, nonce, counts } = measurement;
         Ok(Self {
             kind,
             home_address: fixed.address::<{ field::HOME_ADDRESS }>(),
-            sequence: fixed.u32::<{ field::SEQUENCE }>(),
-            nonce: fixed.u64::<{ field::NONCE }>(),
-            counts: knows.then(|| PathCounts {
-                packets_sent: fixed.u32::<{ field::PACKETS_SENT }>(),
-                packets_received: fixed.u32::<{ field::PACKETS_RECEIVED }>(),
-                bytes_sent: fixed.u64::<{ field::BYTES_SENT }>(),
-                bytes_received: fixed.u64::<{ field::BYTES_RECEIVED }>(),
-            }),
+            sequence,
+            nonce,
+            counts,
             extensions: Extension::parse_all(rest, field::LEN)?,
         })
     }

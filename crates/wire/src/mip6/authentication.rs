@@ -226,7 +226,7 @@ fn keyed_header<M: Mac + KeyInit>(key: &[u8], [first, second]: [Ipv6Addr; 2], co
 /// The Mobility Header at the front of `bytes` and its first option that is `wanted`.
 fn find(bytes: &[u8], wanted: impl Fn(&Frame<'_>) -> bool) -> Option<(&[u8], Frame<'_>)> {
     let header = header(bytes).ok()?;
-    let options_at = fixed_len(*header.get(common::MH_TYPE)?)?;
+    let options_at = fixed_len(*header.get(common::MH_TYPE)?, header.get(common::LEN..)?)?;
     let mut options = frames(header.get(options_at..)?, options_at).map_while(Result::ok);
     Some((header, options.find(wanted)?))
 }

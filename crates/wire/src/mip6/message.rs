@@ -5,6 +5,7 @@ use core::net::Ipv6Addr;
 
 use etherparse::checksum::Sum16BitWords;
 
+use super::path_probe::PathProbe;
 use super::return_routability::{CareOfTest, CareOfTestInit, HomeTest, HomeTestInit};
 use super::{
     AcknowledgementFlags, BindingErrorStatus, BindingStatus, Lifetime, MobilityOption, MobilityOptions,
@@ -205,7 +206,7 @@ impl UnknownMessage {
     pub fn new(kind: u8, data: &[u8]) -> Option<Self> {
         let len = common::LEN + data.len();
         let fits = len.is_multiple_of(UNIT) && len <= Message::MAX_LEN;
-        (kind > BINDING_ERROR && fits).then(|| Self { kind, data: data.to_vec() })
+        (fixed_len(kind, data).is_none() && fits).then(|| Self { kind, data: data.to_vec() })
     }
 
     /// The MH Type.
@@ -240,6 +241,8 @@ pub enum Message {
     BindingAcknowledgement(BindingAcknowledgement),
     /// MH Type 7.
     BindingError(BindingError),
+    /// MH Type 11, by our Vendor ID.
+    PathProbe(PathProbe),
     /// Any other MH Type.
     Unknown(UnknownMessage),
 }
@@ -268,7 +271,7 @@ impl Message {
         let found = fixed.u16::<{ common::CHECKSUM }>();
         checksum::verify(&sum, "Mobility Header", common::CHECKSUM, found)?;
         let kind = fixed.u8::<{ common::MH_TYPE }>();
-        let Some(fixed_len) = fixed_len(kind) else {
+        let Some(fixed_len) = fixed_len(kind, data) else {
             return Ok(Self::Unknown(UnknownMessage { kind, data: data.to_vec() }));
         };
         let payload_proto = fixed.u8::<{ common::PAYLOAD_PROTO }>();
@@ -298,6 +301,7 @@ impl Message {
             BINDING_ACKNOWLEDGEMENT => {
                 BindingAcknowledgement::parse(header).map(Self::BindingAcknowledgement)
             }
+            PathProbe::TYPE => PathProbe::parse(header).map(Self::PathProbe),
             _ => BindingError::parse(header).map(Self::BindingError),
         }
     }
@@ -331,6 +335,7 @@ impl Message {
             Self::BindingUpdate(message) => bytes.extend(message.fixed().bytes()),
             Self::BindingAcknowledgement(message) => bytes.extend(message.fixed().bytes()),
             Self::BindingError(message) => bytes.extend(message.fixed().bytes()),
+            Self::PathProbe(message) => bytes.extend(message.fixed().bytes()),
             Self::Unknown(message) => {
                 bytes.extend([0; common::LEN]);
                 bytes.extend(&message.data);
@@ -358,6 +363,7 @@ impl Message {
             Self::BindingUpdate(_) => BINDING_UPDATE,
             Self::BindingAcknowledgement(_) => BINDING_ACKNOWLEDGEMENT,
             Self::BindingError(_) => BINDING_ERROR,
+            Self::PathProbe(_) => PathProbe::TYPE,
             Self::Unknown(message) => message.kind,
         }
     }
@@ -374,13 +380,14 @@ impl Message {
             Self::BindingUpdate(message) => &message.options,
             Self::BindingAcknowledgement(message) => &message.options,
             Self::BindingError(message) => &message.options,
+            Self::PathProbe(message) => &message.options,
             Self::Unknown(_) => return None,
         })
     }
 }
 
-/// Bytes before the options of a message of MH Type `kind`; `None` when it is not known here.
-pub(super) const fn fixed_len(kind: u8) -> Option<usize> {
+/// Bytes before the options of a message of MH Type `kind` with these `data` behind the checksum; `None` when it is not known here.
+pub(super) fn fixed_len(kind: u8, data: &[u8]) -> Option<usize> {
     Some(match kind {
         BINDING_REFRESH_REQUEST => BindingRefreshRequest::FIXED_LEN,
         HOME_TEST_INIT => HomeTestInit::FIXED_LEN,
@@ -390,6 +397,7 @@ pub(super) const fn fixed_len(kind: u8) -> Option<usize> {
         BINDING_UPDATE => update::LEN,
         BINDING_ACKNOWLEDGEMENT => acknowledgement::LEN,
         BINDING_ERROR => error::LEN,
+        PathProbe::TYPE if PathProbe::is_ours(data) => PathProbe::FIXED_LEN,
         _ => return None,
     })
 }

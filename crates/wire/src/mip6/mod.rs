@@ -1,5 +1,6 @@
 //! Mobile IPv6: the Mobility Header (RFC 6275 section 6.1), with the authentication of RFC 4285, the mobile node identifier
-//! of RFC 4283, several care-of addresses (RFC 5648), the IPv4 addresses of RFC 5555 and options of vendors (RFC 5094).
+//! of RFC 4283, several care-of addresses (RFC 5648), the IPv4 addresses of RFC 5555, options of vendors (RFC 5094) and probes of paths in
+//! experimental messages (RFC 5096).
 //!
 //! The header follows one whose Next Header is [`PROTOCOL`]. A [`Message`] is a plain value; its options stay in their order.
 //! Padding is no part of it: `emit` puts every option where its alignment wants it and fills the gaps, `parse` skips
@@ -19,6 +20,7 @@ mod flags;
 mod lifetime;
 mod message;
 mod option;
+mod path_probe;
 mod proof;
 mod return_routability;
 mod sequence;
@@ -40,6 +42,7 @@ pub use message::{
     UnknownMessage,
 };
 pub use option::{MalformedBindingIdentifier, MobilityOption, MobilityOptions, NonceIndices, UnknownOption};
+pub use path_probe::PathProbe;
 pub use proof::{
     AuthenticationSubtype, Authenticator, MessageAuthentication, MobileNodeIdentifier, NtpTimestamp,
 };
@@ -51,6 +54,7 @@ pub use status::{BindingErrorStatus, BindingStatus};
 pub use vendor::{ToldPath, VendorOption};
 
 pub use crate::enterprise::ENTERPRISE;
+pub use crate::path_probe::{PathCounts, PathProbeKind};
 pub use crate::path_report::PathReport;
 pub use crate::received_data::{ReceivedData, ReceivedFlow};
 pub use crate::spi::Spi;

@@ -12,8 +12,8 @@ use careof_wire::mip6::{
     HomeTest, HomeTestInit, InitCookie, Ipv4AddressAcknowledgement, Ipv4AddressStatus, Ipv4HomeAddress,
     KeygenToken, Lifetime, MalformedBindingIdentifier, Message, MessageAuthentication,
     MobileHomeAuthentication, MobileNodeIdentifier, MobilityOption, MobilityOptions, NatDetection,
-    NonceIndex, NonceIndices, NtpTimestamp, PathReport, ReceivedData, ReceivedFlow, SequenceNumber, Spi,
-    ToldPath, UnknownMessage, UnknownOption, UpdateFlags, VendorOption,
+    NonceIndex, NonceIndices, NtpTimestamp, PathCounts, PathProbe, PathProbeKind, PathReport, ReceivedData,
+    ReceivedFlow, SequenceNumber, Spi, ToldPath, UnknownMessage, UnknownOption, UpdateFlags, VendorOption,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -152,6 +152,12 @@ fn options() -> impl Strategy<Value = MobilityOptions> {
         .prop_map(|(options, authorization)| options.into_iter().chain(authorization).collect())
 }
 
+fn path_counts() -> impl Strategy<Value = PathCounts> {
+    any::<(u32, u32, u64, u64)>().prop_map(|(packets_sent, packets_received, bytes_sent, bytes_received)| {
+        PathCounts { packets_sent, packets_received, bytes_sent, bytes_received }
+    })
+}
+
 fn message() -> impl Strategy<Value = Message> {
     let cookie = || any::<[u8; 8]>().prop_map(InitCookie);
     let token = || any::<[u8; 8]>().prop_map(KeygenToken);
@@ -189,6 +195,11 @@ fn message() -> impl Strategy<Value = Message> {
             let status = BindingErrorStatus::from_number(status);
             Message::BindingError(BindingError { status, home_address, options })
         }),
+        (any::<bool>(), address(), any::<u32>(), any::<u64>(), option::of(path_counts()), options())
+            .prop_map(|(answers, home_address, sequence, nonce, counts, options)| {
+                let kind = if answers { PathProbeKind::Answer } else { PathProbeKind::Probe };
+                Message::PathProbe(PathProbe { kind, home_address, sequence, nonce, counts, options })
+            }),
         (8..=u8::MAX, 0..100_usize, any::<u8>()).prop_map(|(kind, units, byte)| {
             let data = vec![byte; 2 + units * 8];
             Message::Unknown(UnknownMessage::new(kind, &data).expect("a type that is not known"))

@@ -8,8 +8,8 @@ use careof_wire::mip6::{
     BindingStatus, BindingUpdate, CareOfTest, CareOfTestInit, HomeTest, HomeTestInit, InitCookie,
     Ipv4AddressAcknowledgement, Ipv4AddressStatus, Ipv4HomeAddress, KeygenToken, Lifetime, Message,
     MobileHomeAuthentication, MobileNodeIdentifier, MobilityOption, MobilityOptions, NatDetection,
-    NonceIndex, NonceIndices, NtpTimestamp, PROTOCOL, PathReport, SequenceNumber, Spi, ToldPath,
-    UnknownMessage, UnknownOption, UpdateFlags,
+    NonceIndex, NonceIndices, NtpTimestamp, PROTOCOL, PathCounts, PathProbe, PathProbeKind, PathReport,
+    SequenceNumber, Spi, ToldPath, UnknownMessage, UnknownOption, UpdateFlags,
 };
 
 const HOME_ADDRESS: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 5);
@@ -28,6 +28,7 @@ pub(crate) fn samples() -> Vec<(String, Vec<u8>)> {
     return_routability(&mut samples);
     with_correspondent(&mut samples);
     with_home_agent(&mut samples);
+    path_probes(&mut samples);
     samples
 }
 
@@ -108,6 +109,35 @@ fn with_correspondent(samples: &mut Samples) {
     }
     let unknown = UnknownMessage::new(200, &[0; 10]).expect("fills the header");
     plain(samples, "unknown", CARE_OF_ADDRESS, CORRESPONDENT, &Message::Unknown(unknown));
+}
+
+/// A mobile node asks by its care-of address whether packets get through, and is answered.
+fn path_probes(samples: &mut Samples) {
+    let authentication = MobileHomeAuthentication {
+        spi: Spi(256),
+        algorithm: Algorithm::HmacSha1,
+        key: MOBILE_HOME_KEY,
+        care_of_address: CARE_OF_ADDRESS,
+        home_address: HOME_ADDRESS,
+    };
+    let counts = PathCounts { packets_sent: 7, packets_received: 9, bytes_sent: 700, bytes_received: 9000 };
+    let probe = PathProbe {
+        kind: PathProbeKind::Probe,
+        home_address: HOME_ADDRESS,
+        sequence: 3,
+        nonce: 0xe5a1_b2c3_8000_0001,
+        counts: Some(counts),
+        options: MobilityOptions::new(),
+    };
+    let answer = PathProbe { kind: PathProbeKind::Answer, counts: None, ..probe.clone() };
+    for (name, message, (source, destination)) in [
+        ("path_probe", probe, (CARE_OF_ADDRESS, HOME_AGENT)),
+        ("path_probe_answer", answer, (HOME_AGENT, CARE_OF_ADDRESS)),
+    ] {
+        let message = Message::PathProbe(message);
+        let header = message.emit_authenticated(source, destination, &authentication).expect("short enough");
+        add(samples, name, source, destination, &header);
+    }
 }
 
 fn with_home_agent(samples: &mut Samples) {

@@ -183,14 +183,14 @@ impl Ways for Ipv6Carrier {
 
     fn send_on(
         &mut self,
-        _: Instant,
+        now: Instant,
         heading: Heading,
         datagram: &[u8],
         via: Option<PathId>,
         fragments: Option<u16>,
     ) -> Result<bool, Infallible> {
         Ok(match (heading, Ipv6Header::parse(datagram)) {
-            (Heading::Out, Ok((header, _))) => self.put_out(Way { via, fragments }, &header, datagram),
+            (Heading::Out, Ok((header, _))) => self.put_out(now, Way { via, fragments }, &header, datagram),
             (Heading::In, Ok(_)) => {
                 self.deliver(datagram);
                 true

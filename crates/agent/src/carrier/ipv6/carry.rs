@@ -17,6 +17,7 @@ use super::agent::Agent;
 use super::dual_stack::DualStackSockets;
 use super::neighbours::{ADVERTISEMENT, ERRORS};
 use super::packets::{self, TUNNEL_HOP_LIMIT, addresses_of, between_home_addresses, encapsulated, is_ipv4};
+use super::tunnels::{Travel, came_by};
 use super::waiting::{Source, Waiting};
 use super::{
     Error, GuardedPacket, Icmpv6Socket, Ipv6Carrier, Ipv6PacketSender, Ipv6PacketWatch, Ipv6Setup,
@@ -146,7 +147,7 @@ impl Sockets {
 
 impl Ipv6Carrier {
     /// Sends what the agent has to say.
-    pub(super) fn send(&mut self, transmit: &Transmit) {
+    pub(super) fn send(&mut self, now: Instant, transmit: &Transmit) {
         let Ok(packet) = packets::emit(transmit) else { return self.unsent += 1 };
         // The mobile node is at home, where routes may not lead yet.
         if let (Some(link), Some(_), None) = (&self.home_link, transmit.interface, transmit.addresses.tunnel)
@@ -169,8 +170,13 @@ impl Ipv6Carrier {
             (Some(port), Some(ends)) => self.send_in_udp(&packet, ends, port, interface),
             _ => self.send_packet(&packet, transmit.addresses.tunnel, interface),
         };
-        if !sent {
-            self.unsent += 1;
+        match (sent, transmit.interface, transmit.addresses.tunnel) {
+            (false, ..) => self.unsent += 1,
+            // What is in UDP the home agent takes for itself.
+            (true, Some(id), Some(tunnel)) if transmit.addresses.udp_port.is_none() => {
+                self.note_passed(now, id, true, Travel::Tunnelled(tunnel), packet.len());
+            }
+            _ => {}
         }
     }
 
@@ -286,6 +292,7 @@ impl Ipv6Carrier {
                 self.take_ipv4_reverse_tunnelled(packet.payload, packet.header.source);
             }
             mip6::PROTOCOL => {
+                self.tell_traffic(addresses.real_source(), addresses.source, packet.payload);
                 self.tell_agent(now, Input::Mobility { interface, addresses, message: packet.payload });
             }
             protocol::ICMPV6 => self.take_icmp_for_home_agent(now, interface, addresses, &packet),
@@ -300,7 +307,8 @@ impl Ipv6Carrier {
         if !agent.accepts_reverse_tunnel(inner.source, outer.header.source) {
             return self.carried.not_ours += 1;
         }
-        self.carried.tunnelled_in.note(1, outer.payload.len() as u64);
+        let way = agent.tunnel_to(outer.header.source);
+        self.note_at_home(inner.source, way, false, outer.payload.len());
         if self.own.contains(&inner.destination) {
             let tunnel = Tunnel { entry: outer.header.source, exit: outer.header.destination };
             return self.take_for_home_agent(now, outer.payload, Some(tunnel));
@@ -380,11 +388,12 @@ impl Ipv6Carrier {
         if packet.header.destination != home_address {
             return self.carried.not_ours += 1;
         }
-        self.carried.tunnelled_in.note(1, bytes.len() as u64);
         let addresses = addresses_of(&packet).through(tunnel);
         let message = packet.payload;
         let kind = message.first().copied().unwrap_or(0);
         let is_fragment = packet.fragment.is_some_and(|fragment| !fragment.is_atomic());
+        self.note_passed(now, interface, false, came_by(tunnel), bytes.len());
+        let Agent::Mobile(node) = &mut self.agent else { return };
         match packet.protocol {
             mip6::PROTOCOL if !is_fragment => {
                 return self.tell_agent(now, Input::Mobility { interface, addresses, message });
@@ -477,6 +486,7 @@ impl Ipv6Carrier {
             return self.carried.not_ours += 1;
         }
         self.carried.optimised_in += 1;
+        self.note_passed(now, interface, false, Travel::Straight, bytes.len());
         if let Agent::Mobile(node) = &mut self.agent {
             node.note_correspondent(now, addresses.source);
             self.drain(now);

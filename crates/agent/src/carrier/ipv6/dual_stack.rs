@@ -25,6 +25,7 @@ use careof_wire::udp::UdpHeader;
 
 use super::agent::Agent;
 use super::packets::{TUNNEL_HOP_LIMIT, addresses_of, encapsulated, in_udp};
+use super::tunnels::{Travel, turned};
 use super::waiting::{Source, Waiting};
 use super::{Error, Ipv6Carrier, Ipv6Setup, routes};
 
@@ -309,15 +310,18 @@ impl Ipv6Carrier {
                 let is_ours =
                     node.ipv4_home_address() == Some(header.source) && !header.destination.is_multicast();
                 let delivery = node.ipv4_delivery().filter(|_| is_ours);
-                delivery.map(|delivery| (delivery.tunnel, self.interfaces.index_of(delivery.interface)))
+                delivery.map(|delivery| (delivery.tunnel, Some(delivery.interface)))
             }
             _ => None,
         };
-        let Some((tunnel, interface)) = way else { return self.carried.no_way += 1 };
-        if self.send_dual_stack(packet, tunnel, interface) {
-            self.carried.tunnelled_out.note(1, packet.len() as u64);
-        } else {
-            self.carried.refused += 1;
+        let Some((tunnel, by)) = way else { return self.carried.no_way += 1 };
+        let interface = by.and_then(|id| self.interfaces.index_of(id));
+        if !self.send_dual_stack(packet, tunnel, interface) {
+            return self.carried.refused += 1;
+        }
+        match by {
+            Some(by) => self.note_passed(now, by, true, Travel::Ipv4(tunnel), packet.len()),
+            None => self.carried.tunnelled_out.note(1, packet.len() as u64),
         }
     }
 
@@ -374,13 +378,15 @@ impl Ipv6Carrier {
         if is_for_us && is_whole && packet.protocol == mip6::PROTOCOL {
             let addresses = Addresses { udp_port, ..addresses_of(&packet).through(tunnel) };
             let interface = setup.config.home_interface;
+            self.tell_traffic(addresses.real_source(), tunnel.entry, packet.payload);
             return self.tell_agent(now, Input::Mobility { interface, addresses, message: packet.payload });
         }
         // Without a NAT nothing else is in UDP.
         if udp_port.is_some() || !agent.accepts_reverse_tunnel(packet.header.source, tunnel.entry) {
             return self.carried.not_ours += 1;
         }
-        self.carried.tunnelled_in.note(1, inner.len() as u64);
+        let way = agent.tunnel_to(tunnel.entry);
+        self.note_at_home(packet.header.source, way, false, inner.len());
         if self.own.contains(&packet.header.destination) {
             return self.take_for_home_agent(now, inner, Some(tunnel));
         }
@@ -427,7 +433,7 @@ impl Ipv6Carrier {
     }
 
     /// Mobile node: packets out of tunnels of IPv4 in IPv4.
-    pub(super) fn take_ipv4_in_ipv4(&mut self) {
+    pub(super) fn take_ipv4_in_ipv4(&mut self, now: Instant) {
         let Some(socket) = self.sockets.dual_stack.ipv4_in_ipv4.take() else { return };
         let mut buffer = std::mem::take(&mut self.buffer);
         for _ in 0..PACKETS_A_TURN {
@@ -435,7 +441,7 @@ impl Ipv6Carrier {
                 Ok(Some(packet)) => match decapsulate(packet.bytes) {
                     Ok(inner) => {
                         let tunnel = Tunnel::through_ipv4(inner.outer.source, inner.outer.destination);
-                        self.take_out_ipv4(packet.interface, tunnel, &inner.datagram);
+                        self.take_out_ipv4(now, packet.interface, tunnel, &inner.datagram);
                     }
                     Err(_) => self.carried.malformed += 1,
                 },
@@ -451,14 +457,14 @@ impl Ipv6Carrier {
     }
 
     /// Mobile node: packets out of tunnels of IPv4 in IPv6.
-    pub(super) fn take_ipv4_in_ipv6(&mut self) {
+    pub(super) fn take_ipv4_in_ipv6(&mut self, now: Instant) {
         let Some(socket) = self.sockets.dual_stack.ipv4_in_ipv6.take() else { return };
         let mut buffer = std::mem::take(&mut self.buffer);
         for _ in 0..PACKETS_A_TURN {
             match socket.receive(&mut buffer) {
                 Ok(Some(packet)) => {
                     let tunnel = Tunnel { entry: packet.source, exit: packet.destination };
-                    self.take_out_ipv4(packet.interface, tunnel, packet.packet);
+                    self.take_out_ipv4(now, packet.interface, tunnel, packet.packet);
                 }
                 Ok(None) => break,
                 Err(_) => {
@@ -471,7 +477,7 @@ impl Ipv6Carrier {
         self.buffer = buffer;
     }
 
-    fn take_out_ipv4(&mut self, index: u32, tunnel: Tunnel, bytes: &[u8]) {
+    fn take_out_ipv4(&mut self, now: Instant, index: u32, tunnel: Tunnel, bytes: &[u8]) {
         let interface = self.interfaces.id_of(index);
         let Agent::Mobile(node) = &self.agent else { return };
         let Ok((header, _)) = Ipv4Header::parse(bytes) else { return self.carried.malformed += 1 };
@@ -479,7 +485,7 @@ impl Ipv6Carrier {
         if !is_ours || !node.accepts_tunnel_from(tunnel.entry) || !node.listens_on(interface) {
             return self.carried.not_ours += 1;
         }
-        self.carried.tunnelled_in.note(1, bytes.len() as u64);
+        self.note_passed(now, interface, false, Travel::Ipv4(turned(tunnel)), bytes.len());
         self.deliver(bytes);
     }
 

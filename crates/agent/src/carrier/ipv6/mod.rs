@@ -34,6 +34,7 @@ mod setup;
 mod solicitations;
 mod status;
 mod timed_addresses;
+mod tunnels;
 mod unsolicited;
 mod waiting;
 mod ways;
@@ -47,7 +48,7 @@ use careof_lab::{
     AddressOptions, Clock, Frame, GuardedPacket, Icmpv6Socket, IpVersion, Ipv6PacketSender, Ipv6PacketWatch,
     Ipv6TunnelSocket, NetlinkMonitor, OffloadTun, PacketGuard, Route,
 };
-use careof_mobility::v6::{Event, Input, MobileNodeRecord, RegistrationStep, Transmit};
+use careof_mobility::v6::{Event, Input, MobileNodeRecord, RegistrationStep, Transmit, Wake};
 use careof_mobility::{HandoverEvent, InterfaceId};
 use careof_wire::ipv6::{ReassemblyLimits, home_agents_anycast};
 
@@ -74,6 +75,7 @@ use home_link::HomeLink;
 use routers::Routers;
 use routes::MobileRouting;
 use solicitations::Solicitations;
+use tunnels::Tunnels;
 use waiting::{Source, Waiting};
 
 /// Rounds of an agent that wants to be woken at once; it is woken again in the next turn.
@@ -115,6 +117,8 @@ pub(super) struct Ipv6Carrier {
     buffer: Vec<u8>,
     scratch: Vec<u8>,
     carried: Carried,
+    /// What has passed in each tunnel.
+    tunnels: Tunnels,
     /// Home agent: what it must remember across a restart.
     persistence: Persistence<MobileNodeRecord>,
     /// `None`: packets go their way.
@@ -234,6 +238,7 @@ impl Ipv6Carrier {
             buffer: vec![0; LONGEST],
             scratch: Vec::new(),
             carried: Carried::default(),
+            tunnels: Tunnels::default(),
             persistence: Persistence::new(ipv6_store),
             assists,
             shown: Vec::new(),
@@ -330,10 +335,10 @@ impl Ipv6Carrier {
             self.take_ipv6_in_ipv4(now);
         }
         if ready.has(Source::Ipv4InIpv4) {
-            self.take_ipv4_in_ipv4();
+            self.take_ipv4_in_ipv4(now);
         }
         if ready.has(Source::Ipv4InIpv6) {
-            self.take_ipv4_in_ipv6();
+            self.take_ipv4_in_ipv6(now);
         }
         if ready.has(Source::Device) {
             self.take_own(now)?;
@@ -359,8 +364,10 @@ impl Ipv6Carrier {
     /// Does what is due.
     fn wake(&mut self, now: Instant) -> Result<(), Error> {
         for _ in 0..WAKES_A_TURN {
-            if self.agent.next_timeout().is_none_or(|(at, _)| at > now) {
-                break;
+            let Some((_, wake)) = self.agent.next_timeout().filter(|(at, _)| *at <= now) else { break };
+            if wake == Wake::PathProbe {
+                // Where nothing comes any longer the carrier may be gone, and the kernel may not have told.
+                self.questions.ask(now);
             }
             self.tell_received_data(now);
             self.agent.handle_timeout(now);
@@ -409,7 +416,7 @@ impl Ipv6Carrier {
         }
         let mut outgoing = std::mem::take(&mut self.outgoing);
         for transmit in outgoing.drain(..) {
-            self.send(&transmit);
+            self.send(now, &transmit);
         }
         self.outgoing = outgoing;
         self.come_home();
@@ -467,7 +474,9 @@ impl Ipv6Carrier {
                     self.persistence.note(change.home_address);
                 }
                 self.binding_changed(now, change.home_address);
+                self.forget_tunnels(change.home_address);
             }
+            &Event::ReverseTunnelEnded { home_address } => self.forget_tunnels(home_address),
             Event::Registration(event) => {
                 if let RegistrationStep::AcknowledgementSent { .. } = event.step
                     && matches!(self.agent, Agent::Home(_))

@@ -2,15 +2,19 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use careof_base::Instant;
+use careof_mobility::InterfaceId;
 use careof_mobility::v6::{DropReason, MobileNode};
 use careof_wire::mip6::Lifetime;
 use serde::Serialize;
 
-use super::Ipv6Carrier;
 use super::agent::Agent;
-use crate::carrier::snapshot::{left, part};
+use super::tunnels::ALL;
+use super::{Ipv6Carrier, Ipv6Setup};
+use crate::carrier::snapshot::{described_path, left, part};
 use crate::carrier::{
-    AgentCounters, AssistStatus, BindingStatus, InterfaceStatus, Overview, RegistrationStatus, Role, Status,
+    AgentCounters, AssistStatus, BindingStatus, InterfaceStatus, Overview, PathStatus, RegistrationStatus,
+    Role, Status,
 };
 
 /// An interface of a mobile node.
@@ -128,6 +132,7 @@ impl Ipv6Carrier {
             }
             Agent::Mobile(_) => (Vec::new(), None),
         };
+        let last = next.map_or(*ALL.end(), |next| Ipv6Addr::from_bits(next.to_bits().saturating_sub(1)));
         Status {
             role: self.setup.role(),
             uptime_s: now.saturating_duration_since(self.opened).as_secs_f64(),
@@ -142,7 +147,7 @@ impl Ipv6Carrier {
             visitor_count: 0,
             visitors: Vec::new(),
             registration: self.registration_status(),
-            tunnels: Vec::new(),
+            tunnels: self.tunnels.statuses(&(from..=last)),
             assist: self.assists.as_ref().map(|assists| assists.status(now)),
             counters: self.counters(),
             handovers: self.events.handovers().cloned().collect(),
@@ -150,8 +155,8 @@ impl Ipv6Carrier {
         }
     }
 
-    /// What the agent is doing, in sums.
-    pub(in crate::carrier) fn overview(&self) -> Overview {
+    /// What the agent is doing, in sums; tunnels one by one only where they are at most `most`.
+    pub(in crate::carrier) fn overview(&self, most: usize) -> Overview {
         let now = self.clock.now();
         Overview {
             role: self.setup.role(),
@@ -163,7 +168,7 @@ impl Ipv6Carrier {
             store: self.persistence.status(now),
             visitors: 0,
             registration: self.registration_status(),
-            tunnels: Vec::new(),
+            tunnels: self.few_tunnels(most),
             put_in: self.carried.tunnelled_out.sums(),
             taken_out: self.carried.tunnelled_in.sums(),
             assist: self.assists.as_ref().map(|assists| assists.overview()),
@@ -173,6 +178,7 @@ impl Ipv6Carrier {
 
     /// The interfaces that the agent uses.
     pub(in crate::carrier) fn interface_statuses(&self) -> Vec<InterfaceStatus> {
+        let now = self.clock.now();
         let interfaces = self.interfaces.named().iter().map(|interface| {
             let address = self.addresses.of(interface.device.id).last();
             let router = address.and_then(|own| self.routers.first_hop(interface.device.id, own));
@@ -183,10 +189,15 @@ impl Ipv6Carrier {
                 up: interface.is_up(),
                 address: address.map(|address| address.to_string()),
                 gateway: router.map(IpAddr::V6),
-                path: None,
+                path: self.path_status(now, interface.device.id),
             }
         });
         interfaces.collect()
+    }
+
+    fn path_status(&self, now: Instant, id: InterfaceId) -> Option<PathStatus> {
+        let (Agent::Mobile(node), Ipv6Setup::Mobile(setup)) = (&self.agent, &self.setup) else { return None };
+        setup.config.path_monitor.then(|| described_path(&node.path_quality(id), now))
     }
 
     fn binding_count(&self) -> usize {

@@ -9,6 +9,7 @@ use careof_wire::ipv6::{Ipv6Header, fragment};
 
 use super::agent::Agent;
 use super::packets::{encapsulated, with_addresses};
+use super::tunnels::Travel;
 use super::{Ipv6Carrier, Ipv6Setup};
 use crate::carrier::assists::{Heading, Shown};
 use crate::carrier::tunnel_entry::{Way, fragments};
@@ -31,23 +32,23 @@ impl Ipv6Carrier {
             way.fragments = fragments(outcome);
             packet = &shown;
         }
-        if !self.put_out(way, header, packet) {
+        if !self.put_out(now, way, header, packet) {
             self.carried.no_way += 1;
         }
         self.shown = shown;
     }
 
     /// Sends a packet as the agent says, by this way of several; whether there is such a way.
-    pub(super) fn put_out(&mut self, way: Way, header: &Ipv6Header, packet: &[u8]) -> bool {
+    pub(super) fn put_out(&mut self, now: Instant, way: Way, header: &Ipv6Header, packet: &[u8]) -> bool {
         match &self.agent {
             Agent::Home(_) => self.put_in_tunnel(way, header, packet),
-            Agent::Mobile(_) | Agent::Correspondent(_) => self.put_out_own(way, header, packet),
+            Agent::Mobile(_) | Agent::Correspondent(_) => self.put_out_own(now, way, header, packet),
         }
     }
 
     /// Mobile node and correspondent node: [`Self::put_out`].
-    fn put_out_own(&mut self, way: Way, header: &Ipv6Header, packet: &[u8]) -> bool {
-        let (addresses, interface) = match (&mut self.agent, &self.setup) {
+    fn put_out_own(&mut self, now: Instant, way: Way, header: &Ipv6Header, packet: &[u8]) -> bool {
+        let (addresses, by) = match (&mut self.agent, &self.setup) {
             (Agent::Mobile(node), Ipv6Setup::Mobile(setup)) => {
                 let is_ours =
                     header.source == setup.config.home_address && !header.destination.is_multicast();
@@ -58,7 +59,7 @@ impl Ipv6Carrier {
                 if way.via.is_some_and(|via| via != PathId::Interface(delivery.interface)) {
                     return false;
                 }
-                (delivery.addresses, self.interfaces.index_of(delivery.interface))
+                (delivery.addresses, Some(delivery.interface))
             }
             (Agent::Correspondent(node), Ipv6Setup::Correspondent(setup)) => {
                 if header.source != setup.config.address {
@@ -75,6 +76,7 @@ impl Ipv6Carrier {
             }
             _ => return false,
         };
+        let interface = by.and_then(|id| self.interfaces.index_of(id));
         let is_optimised = addresses.home_address.is_some() || addresses.type_2_routing.is_some();
         let sent = if is_optimised {
             let mut optimised = std::mem::take(&mut self.scratch);
@@ -89,11 +91,20 @@ impl Ipv6Carrier {
         } else {
             self.send_in(way.fragments, packet, addresses.tunnel, interface)
         };
-        match (sent, is_optimised, addresses.tunnel) {
-            (false, ..) => self.carried.refused += 1,
-            (true, true, _) => self.carried.optimised_out += 1,
-            (true, false, Some(_)) => self.carried.tunnelled_out.note(1, packet.len() as u64),
-            (true, false, None) => {}
+        let travel = match (sent, is_optimised, addresses.tunnel) {
+            (false, ..) => {
+                self.carried.refused += 1;
+                return true;
+            }
+            (true, true, _) => {
+                self.carried.optimised_out += 1;
+                Travel::Straight
+            }
+            (true, false, Some(tunnel)) => Travel::Tunnelled(tunnel),
+            (true, false, None) => return true,
+        };
+        if let Some(by) = by {
+            self.note_passed(now, by, true, travel, packet.len());
         }
         true
     }
@@ -110,7 +121,7 @@ impl Ipv6Carrier {
             Some(_) => return false,
         };
         if self.send_in(way.fragments, packet, Some(tunnel), None) {
-            self.carried.tunnelled_out.note(1, packet.len() as u64);
+            self.note_at_home(header.destination, tunnel, true, packet.len());
         } else {
             self.carried.refused += 1;
         }

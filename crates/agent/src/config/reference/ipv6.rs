@@ -57,7 +57,6 @@ const ASSIST: Key = key(
 const ONE_ENCAPSULATION: &str = "Mobile IPv6 has one encapsulation, IPv6 in IPv6 (RFC 2473)";
 const ALWAYS_BOTH_WAYS: &str =
     "tunnels of Mobile IPv6 always carry both directions; for the direct path write `route_optimization`";
-const NO_MONITOR: &str = "there is no path monitor over IPv6 yet: a mobile node leaves a link that goes down, or whose `attempts` get no answer";
 
 pub(crate) static HOME6: Section = Section {
     heading: "A home agent of Mobile IPv6",
@@ -231,6 +230,13 @@ waits twice as long as the one before, starting with 1 s: 2 take 3 s, 3 take 7 s
 gives up.",
         ),
         key(
+            "early_requests",
+            "whole number",
+            "`2`",
+            "Binding Updates, 0 to 2, that are sent to the home agent again early where packets wait for a registration: at a handover, on a \
+link or a path that is back, not the first one. See *Lost requests*.",
+        ),
+        key(
             "route_optimization",
             "true or false",
             "`false`",
@@ -257,6 +263,23 @@ and `use_optimistic` of the interfaces). Otherwise every handover waits a second
             "Tell the home agent, in every update, rates and round trip of the path and whether the old one is lost, and register again \
 after an interruption: a vendor option that is skipped by who does not know it (RFC 5094), under the enterprise number 32473, which RFC \
 5612 reserves for documentation, as none is registered for careof.",
+        ),
+        key(
+            "path_monitor",
+            "true or false",
+            "`true`",
+            "Watch the paths through interfaces: by what passes there, and by probes where nothing does, about 9 bytes a second for each idle \
+path, and 1 % of what passes and 40 bytes a second at most otherwise. A path in use by which nothing comes for longer than usual, and over \
+which seven probes stay without answer, is silent: after 0.6 to 1.4 s at round trips of 20 to 300 ms. With `\"preferred\"` it is left for \
+another one that answers. The home agent must know the probes (experimental messages of RFC 5096, authenticated like Binding Updates); \
+one that does not discards them, and updates alone tell, as without. At home nothing is watched.",
+        ),
+        key(
+            "leave_bad_paths",
+            "true or false",
+            "`true`",
+            "With `path_monitor` and `\"preferred\"`: leave a path in use that is bad, not silent, for another one that is known to carry \
+more and is clearly better, and come back when it is good again. See *Bad paths*.",
         ),
         key(
             "selection",
@@ -315,10 +338,7 @@ itself again is one again.",
         ("encapsulating_delivery", NO_FOREIGN_AGENTS),
         ("foreign_agent", NO_FOREIGN_AGENTS),
         ("broadcasts", "IPv6 has no broadcasts"),
-        ("path_monitor", NO_MONITOR),
-        ("leave_bad_paths", NO_MONITOR),
-        ("probe", NO_MONITOR),
-        ("early_requests", "Binding Updates are repeated as RFC 6275 has it"),
+        ("probe", "leave it out: `path_monitor` finds that a path is silent"),
     ],
 };
 
@@ -434,19 +454,25 @@ care-of address.",
             "rate",
             "rate",
             "unknown",
-            "Its rate towards this host, for those who listen to handovers, and for `report_paths`.",
+            "Its rate towards this host, for those who listen to handovers, for `report_paths`, and for `leave_bad_paths`.",
         ),
         key("rate_up", "rate", "`rate`", "Its rate from this host."),
+        key(
+            "cost",
+            "word",
+            "`\"free\"`",
+            "`\"metered\"`: its use costs something. It comes after all that are free, whatever the order, and is used when none of them works \
+or hardly anything gets through. See *Bad paths*.",
+        ),
     ],
     elsewhere: &[
         ("interface", "write `name`"),
         ("device", "write `name`"),
         ("preference", "the order of the tables is the preference"),
+        ("metered", "write cost = \"metered\""),
         ("delay", "write `round_trip`, the time there and back"),
         ("care_of", "leave it out: the care-of address is one of the interface's own"),
         ("dhcp", "leave it out: whatever gives the interface an address, the agent notices"),
-        ("cost", "leave it out: the order of the tables is the preference"),
-        ("metered", "leave it out: the order of the tables is the preference"),
     ],
 };
 

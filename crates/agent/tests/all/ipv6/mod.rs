@@ -5,6 +5,7 @@ mod at_home;
 mod dual_stack;
 pub(crate) mod network;
 mod optimised;
+mod silent_paths;
 mod simultaneous;
 mod solicited;
 mod tunnelled;

@@ -8,9 +8,8 @@ use careof_wire::mip4::Lifetime;
 
 use super::config::InterfaceConfig;
 use super::registration::Pending;
+use crate::path_watch::WatchedPath;
 use crate::v4::movement_detection::AgentList;
-use crate::v4::path_merit::PathRecord;
-use crate::v4::path_monitor::PathMonitor;
 use crate::v4::solicitor::Solicitor;
 use crate::v4::{
     EncapsulationChoice, InterfaceAddress, MovementConfig, PathProperties, Prefix, SolicitorConfig,
@@ -74,7 +73,7 @@ pub(super) struct Repairs {
 
 /// An interface and everything known about it.
 #[derive(Debug)]
-pub(super) struct Interface {
+pub(crate) struct Interface {
     pub(super) config: InterfaceConfig,
     pub(super) up: bool,
     pub(super) address: Option<InterfaceAddress>,
@@ -97,13 +96,7 @@ pub(super) struct Interface {
     /// Since when it could have been used.
     pub(super) viable_since: Option<Instant>,
     /// Watches the path through it.
-    pub(super) monitor: PathMonitor,
-    /// How good it is.
-    pub(super) record: PathRecord,
-    /// Times that the path was found silent in use, of late, and when last.
-    pub(super) deaths: (u32, Instant),
-    /// Not to be relied on before then, since it went silent in use more than once.
-    pub(super) usable_from: Instant,
+    pub(super) watch: WatchedPath<Ipv4Addr>,
 }
 
 impl Interface {
@@ -129,10 +122,7 @@ impl Interface {
             blocked: None,
             denials: 0,
             viable_since: None,
-            monitor: PathMonitor::default(),
-            record: PathRecord::default(),
-            deaths: (0, Instant::ZERO),
-            usable_from: Instant::ZERO,
+            watch: WatchedPath::default(),
         }
     }
 
@@ -145,7 +135,10 @@ impl Interface {
     /// What is known of the path, for others: with the least round trip of late, if probes have measured it, for that of a
     /// registration may have stood behind a queue.
     pub(super) fn known_path(&self) -> PathProperties {
-        PathProperties { round_trip: self.record.least_round_trip().or(self.path.round_trip), ..self.path }
+        PathProperties {
+            round_trip: self.watch.record.least_round_trip().or(self.path.round_trip),
+            ..self.path
+        }
     }
 
     /// Where a registration would be made now; `None` when there is nothing to register with.

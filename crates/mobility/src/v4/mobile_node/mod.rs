@@ -10,7 +10,6 @@ mod config;
 mod delivery;
 mod path_watch;
 mod previous_agent;
-mod quality;
 mod registration;
 mod reply;
 mod request;
@@ -31,7 +30,6 @@ pub use delivery::Delivery;
 
 use attachment::{Attachment, Interface, is_home_agent};
 use previous_agent::PreviousAgent;
-use quality::Trial;
 use registration::{Pending, Purpose};
 use switching::{Handover, Retiring};
 
@@ -47,6 +45,8 @@ use super::{
     Wake, WallClock,
 };
 use crate::deadline::earliest;
+use crate::path_quality::PathChoice;
+use crate::path_watch::{PathSupervision, PathWatch};
 use crate::replay::IdentificationSource;
 use crate::{Selection, UnknownInterface};
 
@@ -80,12 +80,8 @@ pub struct MobileNode {
     left: bool,
     /// The foreign agent that the node came from, until that knows where it is.
     previous_agent: Option<PreviousAgent>,
-    /// The home agent has answered a probe.
-    probes_understood: bool,
-    /// A path that was come to from a bad one.
-    trial: Option<Trial>,
-    /// When paths are to be judged.
-    judge_at: Instant,
+    /// What is known of all paths together.
+    supervision: PathSupervision,
     /// How far its flows have come, as the owner has said.
     received: ReceivedData,
     /// What the owner was last told about answering ARP.
@@ -123,9 +119,7 @@ impl MobileNode {
             farewells: Vec::new(),
             left: false,
             previous_agent: None,
-            probes_understood: false,
-            trial: None,
-            judge_at: Instant::MAX,
+            supervision: PathSupervision::default(),
             received: ReceivedData::EMPTY,
             answers_arp: None,
             identifications: IdentificationSource::new(config.security.replay()),
@@ -325,7 +319,6 @@ impl MobileNode {
         let mut add = |at: Option<Instant>, wake| next = earliest(next, at.map(|at| (at, wake)));
         add(self.hold_deadline(), Wake::HoldTime);
         add(self.watch_deadline(), Wake::PathProbe);
-        add(Some(self.judge_at).filter(|&at| at < Instant::MAX), Wake::PathProbe);
         add(self.retiring.and_then(|retiring| retiring.until), Wake::OldInterfaceRelease);
         for (index, interface) in self.interfaces.iter().enumerate() {
             add(interface.solicitor.deadline().filter(|_| interface.up), Wake::SolicitationDue);

@@ -51,7 +51,7 @@ impl MobileNode {
         let reason = match self.check_reply(source, source_port, bytes, message, reply, pending) {
             Ok(()) => {
                 self.agent_answered(slot);
-                self.reply_came(now, slot);
+                self.reply_came_to(now, slot);
                 return if reply.code.is_accepted() {
                     self.accepted(now, slot, sent, reply);
                 } else {

@@ -10,6 +10,7 @@ use careof_wire::mip4::{
 use super::MobileNode;
 use super::attachment::{Attachment, Interface};
 use super::registration::{Pending, Purpose};
+use crate::path_watch::PathWatch;
 use crate::v4::authentication;
 use crate::v4::io::{DEFAULT_TTL, REGISTRATION_PORT};
 use crate::v4::movement_detection::Advertised;
@@ -163,7 +164,7 @@ impl MobileNode {
     }
 
     pub(super) fn transmit_request(&mut self, carrier: usize, pending: &Pending) {
-        self.request_leaves(carrier);
+        self.request_leaves(self.outbox.now(), carrier);
         let Some(interface) = self.interfaces.get(carrier) else { return };
         let source = match pending.attachment {
             Attachment::CoLocated { care_of, .. } => care_of,

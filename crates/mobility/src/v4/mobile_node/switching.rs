@@ -8,6 +8,7 @@ use super::attachment::{Attachment, Interface};
 use super::registration::{Pending, Purpose};
 use super::{MobileNode, PathProperties};
 use crate::Selection;
+use crate::path_watch::{PathInterface, PathWatch};
 use crate::v4::{
     ArpEvent, ArpOwner, Event, HandoverEvent, HandoverFailure, HandoverReason, HandoverStyle, Notice,
 };
@@ -44,7 +45,7 @@ impl MobileNode {
     /// Whether packets can be sent and received through the interface as things stand.
     fn works(&self, index: usize) -> bool {
         let works = |interface: &Interface| {
-            interface.up && interface.held.is_some() && !interface.monitor.is_silent()
+            interface.up && interface.held.is_some() && !interface.watch.monitor.is_silent()
         };
         self.interfaces.get(index).is_some_and(works)
     }
@@ -193,7 +194,7 @@ impl MobileNode {
         let from = handover.from;
         self.active = Some(index);
         if let Some(interface) = self.interfaces.get_mut(index) {
-            interface.record.avoided = None;
+            interface.watch.record.avoided = None;
         }
         let care_of = self.interfaces.get(index).and_then(|i| i.held).and_then(|h| h.attachment.care_of());
         let latency = now - handover.started;
@@ -213,7 +214,7 @@ impl MobileNode {
             Some(from) => {
                 let until = self.config.keep_old.map(|span| now + span);
                 self.retiring = Some(Retiring { from, to: index, started: handover.started, until });
-                if self.interfaces.get(from).is_none_or(|old| !old.up || old.monitor.is_silent()) {
+                if self.interfaces.get(from).is_none_or(|old| !old.up || old.watch.monitor.is_silent()) {
                     self.terminate(now);
                 }
             }
@@ -413,10 +414,10 @@ impl MobileNode {
         });
         // What was left as bad has to be found good again.
         let is_avoided =
-            |index: usize| self.interfaces.get(index).is_some_and(|i| i.record.avoided.is_some());
+            |index: usize| self.interfaces.get(index).is_some_and(|i| i.watch.record.avoided.is_some());
         let eager = self.config.movement.eager;
         let current = self.desired.and_then(|index| self.interfaces.get(index));
-        if current.is_some_and(|interface| interface.monitor.is_silent()) {
+        if current.is_some_and(|interface| interface.watch.monitor.is_silent()) {
             // It is left when another one answers.
             return;
         }
@@ -451,7 +452,7 @@ impl MobileNode {
     }
 
     pub(super) fn is_viable(&self, now: Instant, index: usize) -> bool {
-        if self.interfaces.get(index).is_some_and(|i| i.monitor.is_silent() || i.usable_from > now) {
+        if self.interfaces.get(index).is_some_and(|interface| !interface.watch.is_usable(now)) {
             return false;
         }
         let blocked = self.interfaces.get(index).and_then(|interface| interface.blocked);
@@ -466,13 +467,12 @@ impl MobileNode {
         if self.pinned || self.left {
             return None;
         }
-        let better = self
-            .interfaces
-            .iter()
-            .filter(|i| i.standing_in_need() > current.standing_in_need() && i.record.avoided.is_none());
+        let better = self.interfaces.iter().filter(|i| {
+            i.standing_in_need() > current.standing_in_need() && i.watch.record.avoided.is_none()
+        });
         let from = |interface: &Interface| match interface.viable_since {
             Some(since) => Some(since + hold),
-            None => (interface.usable_from > self.outbox.now()).then_some(interface.usable_from),
+            None => (interface.watch.usable_from > self.outbox.now()).then_some(interface.watch.usable_from),
         };
         better.filter_map(from).min()
     }

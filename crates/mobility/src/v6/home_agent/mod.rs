@@ -1,5 +1,5 @@
-//! The home agent (RFC 6275 sections 8.4 and 10), with the authentication of RFC 4285, several care-of addresses (RFC 5648), and IPv4
-//! home and care-of addresses (RFC 5555).
+//! The home agent (RFC 6275 sections 8.4 and 10), with the authentication of RFC 4285, several care-of addresses (RFC 5648), IPv4 home
+//! and care-of addresses (RFC 5555), and answers to probes of paths (experimental messages, RFC 5096).
 //!
 //! Left out: IPsec - home registrations are authenticated by RFC 4285 alone, so K is never set, and neither return routability nor
 //! prefix discovery are protected between mobile node and home agent; several bindings in one update (RFC 5648 section 5.3),
@@ -13,6 +13,7 @@ mod dual_stack;
 mod home_agents_list;
 mod prefix_delivery;
 mod prefixes;
+mod probes;
 mod record;
 mod registration;
 
@@ -23,7 +24,9 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 use careof_base::{Instant, Randomness};
 use careof_wire::icmpv6::{Icmpv6Message, IpFields};
 use careof_wire::ipv6::{home_agents_anycast, is_unicast_routable};
-use careof_wire::mip6::{BindingError, BindingErrorStatus, Message, MobileNodeIdentifier, MobilityOptions};
+use careof_wire::mip6::{
+    BindingError, BindingErrorStatus, Message, MobileNodeIdentifier, MobilityOptions, PathCounts,
+};
 
 pub use bindings::HomeRegistration;
 use bindings::HomeRegistrations;
@@ -42,7 +45,7 @@ use super::{
 };
 use crate::deadline::earliest;
 use crate::left_care_of::LeftCareOfAddresses;
-use crate::ration::{DenialRation, NodeRation};
+use crate::ration::{DenialRation, NodeRation, ProbeRation};
 use crate::{ConfigError, InterfaceId, NtpTime, WallClock};
 
 /// A mobile node served, and what it has proved.
@@ -56,6 +59,7 @@ struct Served {
     latest: Option<NtpTime>,
     refusals: NodeRation,
     solicitations: NodeRation,
+    probes: ProbeRation,
 }
 
 /// A first binding that waits for the end of Duplicate Address Detection.
@@ -91,6 +95,8 @@ pub struct HomeAgent {
     left: LeftCareOfAddresses<Ipv6Addr, Tunnel>,
     home_agents: HomeAgentsList,
     deliveries: PrefixDeliveries,
+    /// What has passed between a home address and a care-of address, for the probe that comes next.
+    noted: Option<(Ipv6Addr, Ipv6Addr, PathCounts)>,
     /// To those who have proved nothing.
     answers: DenialRation,
     random: Randomness,
@@ -119,6 +125,7 @@ impl HomeAgent {
                 latest: None,
                 refusals: NodeRation::default(),
                 solicitations: NodeRation::default(),
+                probes: ProbeRation::default(),
             };
             (node.home_address, served)
         });
@@ -133,6 +140,7 @@ impl HomeAgent {
             left: LeftCareOfAddresses::default(),
             home_agents: HomeAgentsList::new(config.max_home_agents),
             deliveries: PrefixDeliveries::default(),
+            noted: None,
             answers: DenialRation::default(),
             random: random.into(),
             outbox: Outbox::default(),
@@ -295,6 +303,7 @@ impl HomeAgent {
             Ok(Message::BindingUpdate(update)) => {
                 self.handle_update(now, interface, addresses, bytes, &update);
             }
+            Ok(Message::PathProbe(probe)) => self.handle_probe(now, addresses, bytes, &probe),
             Ok(Message::Unknown(_)) => {
                 self.outbox.drop(DropReason::UnknownMessage, source);
                 // Who sends it through IPv4 has proved nothing of where it is.

@@ -10,6 +10,7 @@ use super::MobileNode;
 use super::attachment::{Attachment, Held};
 use super::registration::{Pending, Purpose, Sent, Slot};
 use crate::Change;
+use crate::path_watch::PathWatch;
 use crate::v6::{Addresses, BindingChanged, DropReason, Event, RegistrationStep, authentication};
 
 /// Updates sent anew after refusals whose cause was removed, before the node waits: two nodes that misunderstand each other would
@@ -27,6 +28,9 @@ impl MobileNode {
     ) {
         match self.match_acknowledgement(addresses, bytes, acknowledgement) {
             Ok((slot, sent)) => {
+                if let Some(index) = self.carrier(slot) {
+                    self.reply_came(now, index);
+                }
                 let status = outcome(acknowledgement);
                 let finds_nat = acknowledgement.options.nat_detection().is_some_and(|nat| nat.requires_udp());
                 if finds_nat {
@@ -162,7 +166,7 @@ impl MobileNode {
         let Some(home_agent) = pending.peer else { return };
         let at_home = pending.attachment == Attachment::Home;
         let Some(interface) = self.interfaces.get_mut(carrier) else { return };
-        interface.path.round_trip = Some(round_trip);
+        interface.measured(round_trip);
         interface.interrupted = interface.interrupted.filter(|&at| at > sent.at);
         if granted.is_zero() && !at_home {
             // Accepted for no time at all. Asking again at once would be answered the same way.
@@ -269,6 +273,7 @@ impl MobileNode {
         if repaired || is_passing(status) {
             if let Some(pending) = self.pending_mut(slot) {
                 pending.unanswered = 0;
+                pending.retransmission.calm_down();
                 if repaired {
                     pending.repairs += 1;
                     pending.begun = None;

@@ -10,6 +10,7 @@ use careof_wire::ipv6::is_unicast_routable;
 use super::config::InterfaceConfig;
 use super::registration::Pending;
 use crate::PathProperties;
+use crate::path_watch::WatchedPath;
 use crate::v6::dual_stack::is_ipv4_care_of;
 use crate::v6::{InterfaceAddress, Prefix};
 
@@ -69,10 +70,12 @@ struct Address {
 
 /// An interface and everything known about it.
 #[derive(Debug)]
-pub(super) struct Interface {
+pub(crate) struct Interface {
     pub(super) config: InterfaceConfig,
     pub(super) up: bool,
     pub(super) path: PathProperties,
+    /// The least round trip to the home agent that was given or measured here.
+    pub(super) least_round_trip: Option<Duration>,
     routers: Vec<Router>,
     /// A router was heard since the link came up: what no router advertises is of another link.
     is_routed: bool,
@@ -94,6 +97,8 @@ pub(super) struct Interface {
     pub(super) refusals: u32,
     /// Since when it could have been used.
     pub(super) viable_since: Option<Instant>,
+    /// Watches the path through it.
+    pub(super) watch: WatchedPath<Ipv6Addr>,
 }
 
 impl Interface {
@@ -102,6 +107,7 @@ impl Interface {
             // Without the link layer's word every link counts as up.
             up: config.up || !believes_link,
             path: config.path,
+            least_round_trip: config.path.round_trip,
             config,
             routers: Vec::new(),
             is_routed: false,
@@ -115,6 +121,22 @@ impl Interface {
             blocked: None,
             refusals: 0,
             viable_since: None,
+            watch: WatchedPath::default(),
+        }
+    }
+
+    /// An update was acknowledged after this time.
+    pub(super) fn measured(&mut self, round_trip: Duration) {
+        self.path.round_trip = Some(round_trip);
+        self.least_round_trip = Some(self.least_round_trip.map_or(round_trip, |least| least.min(round_trip)));
+    }
+
+    /// What is known of the path, for others: with the least round trip of late, if probes have measured it, for that of an update
+    /// may have stood behind a queue.
+    pub(super) fn known_path(&self) -> PathProperties {
+        PathProperties {
+            round_trip: self.watch.record.least_round_trip().or(self.path.round_trip),
+            ..self.path
         }
     }
 
@@ -164,6 +186,11 @@ impl Interface {
     pub(super) fn address_removed(&mut self, address: Ipv6Addr) {
         self.addresses.retain(|known| known.address != address);
         self.silent = self.silent.filter(|silent| *silent != address);
+    }
+
+    /// Whether it has this address, with a router or without.
+    pub(super) fn has(&self, address: Ipv6Addr) -> bool {
+        self.addresses.iter().any(|known| known.address == address)
     }
 
     /// Nobody answers by `care_of`, or it is refused: one of IPv6 gives way to IPv4 from now on, where there is that (RFC 5555 section

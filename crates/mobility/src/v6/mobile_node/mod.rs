@@ -1,5 +1,5 @@
 //! The mobile node (RFC 6275 sections 8.5 and 11), with several interfaces, the authentication of RFC 4285, several care-of
-//! addresses (RFC 5648), and IPv4 home and care-of addresses (RFC 5555).
+//! addresses (RFC 5648), IPv4 home and care-of addresses (RFC 5555), and probes of its paths (experimental messages, RFC 5096).
 //!
 //! Left out: IPsec (K is never set); forming addresses, finding routers and Duplicate Address Detection, which neighbor discovery does
 //! and tells of; home addresses that are learned or change; multicast group membership (section 11.3.4); several bindings in one
@@ -14,6 +14,7 @@ mod delivery;
 mod discovery;
 mod dual_stack;
 mod path_report;
+mod path_watch;
 mod registration;
 mod switching;
 
@@ -47,6 +48,8 @@ use super::update_rate::UpdateRate;
 use super::{Addresses, Counters, DropReason, Event, Input, Transmit, Wake};
 use crate::back_off::BackOff;
 use crate::deadline::earliest;
+use crate::path_quality::PathChoice;
+use crate::path_watch::{PathSupervision, PathWatch};
 use crate::ration::DenialRation;
 use crate::replay::IdentificationSource;
 use crate::{
@@ -112,6 +115,8 @@ pub struct MobileNode {
     /// How often the home agent is believed that it has no binding.
     home_errors: Option<BackOff>,
     answers: DenialRation,
+    /// What is known of all paths together.
+    supervision: PathSupervision,
     /// How far the flows of this node have come.
     received: ReceivedData,
     random: Randomness,
@@ -158,6 +163,7 @@ impl MobileNode {
             answers_on: None,
             home_errors: None,
             answers: DenialRation::default(),
+            supervision: PathSupervision::default(),
             received: ReceivedData::EMPTY,
             random,
             outbox: Outbox::default(),
@@ -271,7 +277,7 @@ impl MobileNode {
     #[must_use]
     pub fn path(&self, interface: InterfaceId) -> PathProperties {
         let known = self.index(interface).and_then(|index| self.interfaces.get(index));
-        known.map_or(PathProperties::default(), |interface| interface.path)
+        known.map_or(PathProperties::default(), Interface::known_path)
     }
 
     /// Whether packets that come through `interface` are taken: it is in use, or was until now, or is about to be and the home agent may
@@ -311,6 +317,7 @@ impl MobileNode {
         };
         let now = self.outbox.now();
         add(self.hold_deadline(), Wake::HoldTime);
+        add(self.watch_deadline(), Wake::PathProbe);
         add(self.retiring.and_then(|retiring| retiring.until), Wake::OldInterfaceRelease);
         add(self.questions.discovery_deadline(), Wake::HomeAgentDiscovery);
         add(self.questions.solicitation_deadline(), Wake::PrefixSolicitationDue);
@@ -344,6 +351,8 @@ impl MobileNode {
     /// Does what is due by `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.outbox.called_at(now);
+        self.watch_paths(now);
+        self.judge_paths(now);
         for index in 0..self.interfaces.len() {
             let Some(interface) = self.interfaces.get_mut(index) else { continue };
             interface.blocked = interface.blocked.filter(|&(_, until)| until > now);
@@ -368,7 +377,7 @@ impl MobileNode {
                 if self.index(interface).is_none() || !self.is_addressed(addresses) {
                     return self.outbox.drop(DropReason::NotForUs, addresses.source);
                 }
-                self.handle_mobility(now, addresses, message);
+                self.handle_mobility(now, interface, addresses, message);
                 self.reconcile(now);
                 self.send_solicitation(now);
             }
@@ -447,7 +456,7 @@ impl MobileNode {
             interface.refresh |= reports && interface.held.is_some();
             // What was sent while nothing came through need not be waited for.
             if let Some(pending) = &mut interface.pending {
-                pending.retransmission.next = now;
+                pending.retransmission.begin_again(now);
                 pending.unanswered = 0;
                 if reports {
                     // It said that nothing was lost, if it was sent before.
@@ -464,7 +473,7 @@ impl MobileNode {
         self.moved(now);
     }
 
-    fn handle_mobility(&mut self, now: Instant, addresses: Addresses, bytes: &[u8]) {
+    fn handle_mobility(&mut self, now: Instant, interface: InterfaceId, addresses: Addresses, bytes: &[u8]) {
         let source = addresses.source;
         match Message::parse(addresses.real_source(), addresses.real_destination(), bytes) {
             Ok(Message::BindingAcknowledgement(acknowledgement)) => {
@@ -481,6 +490,9 @@ impl MobileNode {
                 if !is_ours || !self.handle_refresh_request(now, source) {
                     self.outbox.drop(DropReason::NoBinding, source);
                 }
+            }
+            Ok(Message::PathProbe(probe)) => {
+                self.handle_probe_answer(now, interface, addresses, bytes, &probe);
             }
             Ok(Message::BindingError(error)) => self.handle_binding_error(now, addresses, &error),
             Ok(Message::Unknown(_)) => {

@@ -27,10 +27,11 @@ impl MobileNode {
         };
         let (begun, first) = *pending.begun.get_or_insert((now, self.sequence));
         let registers = pending.purpose == Purpose::Register;
+        let path = interface.known_path();
         let report = PathReport {
-            downlink: interface.path.downlink,
-            uplink: interface.path.uplink,
-            round_trip: interface.path.round_trip,
+            downlink: path.downlink,
+            uplink: path.uplink,
+            round_trip: path.round_trip,
             old_path_lost: registers.then(|| self.old_path_lost(now, carrier, pending.attachment)).flatten(),
             repeated_for: now.saturating_duration_since(begun),
         };

@@ -1,6 +1,7 @@
 //! Binding Updates to the home agent: what they say, when they are sent, sent again and given up (RFC 6275 sections 11.7.1 and 11.8).
 
 use core::net::Ipv6Addr;
+use core::time::Duration;
 
 use careof_base::Instant;
 use careof_wire::mip4::Identification;
@@ -13,6 +14,7 @@ use super::MobileNode;
 use super::attachment::Attachment;
 use super::config::RetransmissionConfig;
 use super::dual_stack::SILENT_UPDATES;
+use crate::path_watch::PathWatch;
 use crate::v6::update_rate::Retransmission;
 use crate::v6::{Addresses, Event, RegistrationEvent, RegistrationStep};
 
@@ -109,6 +111,11 @@ pub(super) struct Pending {
     pub(super) asks_ipv4_home: bool,
 }
 
+/// Where nothing is known of the round trip to the home agent: that of most networks, or more. Too short a time costs an update.
+const ASSUMED_ROUND_TRIP: Duration = Duration::from_millis(100);
+/// The time that a home agent takes, at most, where it need not detect duplicates.
+const PROCESSING: Duration = Duration::from_millis(100);
+
 /// Updates for a release or a farewell: the binding ends by itself, too.
 const MAX_FAREWELLS: u32 = 3;
 
@@ -146,6 +153,18 @@ impl Pending {
     pub(super) fn forget_sent(&mut self) {
         self.recent = RecentUpdates::default();
         self.begun = None;
+    }
+
+    /// At once; an answer to what was sent so far says nothing any more.
+    pub(super) fn begin_again(&mut self, now: Instant) {
+        self.forget_sent();
+        self.unanswered = 0;
+        self.retransmission.begin_again(now);
+    }
+
+    /// Packets wait for this one: it is sent again early so many times, after `wait` each.
+    pub(super) fn in_haste(self, early: u32, wait: Duration) -> Self {
+        Self { retransmission: self.retransmission.with_early(early, wait), ..self }
     }
 
     /// The care-of address of the binding that it is about; the home address when it ends all of them at home.
@@ -261,7 +280,7 @@ impl MobileNode {
         if pending.unanswered > 0 {
             let step = RegistrationStep::TimedOut { attempt: pending.retransmission.attempts };
             self.registration_event(step, &pending, carrier);
-            if self.gives_up(now, slot, &pending) {
+            if !pending.retransmission.is_early() && self.gives_up(now, slot, &pending) {
                 return false;
             }
             // Section 11.7.1: at the longest wait the next home agent is tried.
@@ -355,11 +374,14 @@ impl MobileNode {
         {
             interface.last_sent = ordinal;
         }
+        if !pending.retransmission.is_early() {
+            pending.unanswered = pending.unanswered.saturating_add(1);
+        }
         pending.retransmission.sent(now);
-        pending.unanswered = pending.unanswered.saturating_add(1);
         self.updates.spend(now);
         let step = RegistrationStep::UpdateSent { attempt: pending.retransmission.attempts };
         self.registration_event(step, pending, carrier);
+        self.request_leaves(now, carrier);
         let interface = self.id(carrier);
         self.outbox.mobility(interface, addresses, bytes);
     }
@@ -384,6 +406,17 @@ impl MobileNode {
         };
         // Zero would end the binding.
         self.config.lifetime.min(longest).max(Lifetime::from_units(1))
+    }
+
+    /// How long an update through interface `index` is waited for before an early one follows.
+    pub(super) fn early_wait(&self, index: usize) -> Duration {
+        let own = self.interfaces.get(index).and_then(|interface| interface.least_round_trip);
+        // The least, for a queue on the way may have made it anything, and too short a time costs an update.
+        let least = own.unwrap_or_else(|| {
+            let others = self.interfaces.iter().filter_map(|other| other.least_round_trip);
+            others.fold(ASSUMED_ROUND_TRIP, Duration::min)
+        });
+        least.saturating_mul(2).saturating_add(PROCESSING)
     }
 
     /// Whether nobody answers for too long.

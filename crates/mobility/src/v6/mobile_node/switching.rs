@@ -6,6 +6,7 @@ use careof_wire::mip6::BindingStatus;
 use super::attachment::{Attachment, Interface};
 use super::registration::{Pending, Purpose, name_of};
 use super::{HandoverEvent, HandoverFailure, MobileNode};
+use crate::path_watch::{PathInterface, PathWatch};
 use crate::v6::{Event, NeighborEvent, Prefix};
 use crate::{Change, HandoverReason, HandoverStyle, Notice, PathProperties, Selection};
 
@@ -34,12 +35,14 @@ impl MobileNode {
 
     fn path_of(&self, index: Option<usize>) -> PathProperties {
         let interface = index.and_then(|index| self.interfaces.get(index));
-        interface.map_or(PathProperties::default(), |interface| interface.path)
+        interface.map_or(PathProperties::default(), Interface::known_path)
     }
 
     /// Whether packets can be sent and received through the interface as things stand.
     fn works(&self, index: usize) -> bool {
-        let works = |interface: &Interface| interface.up && interface.held.is_some();
+        let works = |interface: &Interface| {
+            interface.up && interface.held.is_some() && !interface.watch.monitor.is_silent()
+        };
         self.interfaces.get(index).is_some_and(works)
     }
 
@@ -193,6 +196,9 @@ impl MobileNode {
         }
         let from = handover.from;
         self.active = Some(index);
+        if let Some(interface) = self.interfaces.get_mut(index) {
+            interface.watch.record.avoided = None;
+        }
         let held = self.interfaces.get(index).and_then(|interface| interface.held);
         let care_of = held.and_then(|held| held.attachment.care_of());
         if care_of.is_some() {
@@ -215,7 +221,7 @@ impl MobileNode {
             Some(from) => {
                 let until = self.config.keep_old.map(|span| now + span);
                 self.retiring = Some(Retiring { from, to: index, started: handover.started, until });
-                if self.interfaces.get(from).is_none_or(|old| !old.up) {
+                if self.interfaces.get(from).is_none_or(|old| !old.up || old.watch.monitor.is_silent()) {
                     self.terminate(now);
                 }
             }
@@ -296,6 +302,7 @@ impl MobileNode {
 
     /// Brings what is under way in line with what is wanted and possible. Called after everything that could have changed either.
     pub(super) fn reconcile(&mut self, now: Instant) {
+        self.choose_watched(now);
         // What is given up on the way changes what is wanted; each round gives up at least one thing.
         for _ in 0..=2 * self.interfaces.len() {
             if !self.left {
@@ -311,6 +318,7 @@ impl MobileNode {
                 break;
             }
         }
+        self.choose_watched(now);
     }
 
     fn reconcile_registration(&mut self, now: Instant, index: usize) {
@@ -349,7 +357,13 @@ impl MobileNode {
             return;
         }
         let is_first = self.interfaces.iter().all(|interface| interface.held.is_none());
-        let pending = Pending::new(now, Purpose::Register, attachment, &self.config.retransmission, is_first);
+        let mut pending =
+            Pending::new(now, Purpose::Register, attachment, &self.config.retransmission, is_first);
+        // All but the renewal of a binding that is in use, and but a first one: the home agent may have to detect duplicates for that.
+        let hurries = in_place.is_none() || refresh || (desired && self.active != Some(index));
+        if hurries && !is_first {
+            pending = pending.in_haste(self.config.retransmission.early, self.early_wait(index));
+        }
         if let Some(interface) = self.interfaces.get_mut(index) {
             interface.pending = Some(pending);
         }
@@ -399,16 +413,24 @@ impl MobileNode {
         }
         let viable = self.interfaces.iter().enumerate().filter_map(|(index, interface)| {
             // Of equals the first.
-            let rank = (interface.config.preference, core::cmp::Reverse(index));
-            Some((index, rank, interface.viable_since?))
+            Some((index, (interface.standing_in_need(), core::cmp::Reverse(index)), interface.viable_since?))
         });
+        // What was left as bad has to be found good again.
+        let is_avoided =
+            |index: usize| self.interfaces.get(index).is_some_and(|i| i.watch.record.avoided.is_some());
         let current = self.desired.and_then(|index| self.interfaces.get(index));
+        if current.is_some_and(|interface| interface.watch.monitor.is_silent()) {
+            // It is left when another one answers.
+            return;
+        }
         let current = current.filter(|interface| interface.viable_since.is_some());
         let choice = match current {
             // What the owner chose stays as long as it works.
             Some(_) if self.pinned && self.desired.is_some() => None,
             Some(current) => viable
-                .filter(|(_, rank, since)| rank.0 > current.config.preference && *since + hold <= now)
+                .filter(|(index, (standing, _), since)| {
+                    *standing > current.standing_in_need() && *since + hold <= now && !is_avoided(*index)
+                })
                 .max_by_key(|(_, rank, _)| *rank),
             None => viable.max_by_key(|(_, rank, _)| *rank),
         };
@@ -424,6 +446,9 @@ impl MobileNode {
     }
 
     pub(super) fn is_viable(&self, now: Instant, index: usize) -> bool {
+        if self.interfaces.get(index).is_some_and(|interface| !interface.watch.is_usable(now)) {
+            return false;
+        }
         let blocked = self.interfaces.get(index).and_then(|interface| interface.blocked);
         self.attachment(now, index)
             .is_some_and(|attachment| !blocked.is_some_and(|(at, until)| at == attachment && until > now))
@@ -436,7 +461,13 @@ impl MobileNode {
         if self.pinned || self.left {
             return None;
         }
-        let better = self.interfaces.iter().filter(|i| i.config.preference > current.config.preference);
-        better.filter_map(|interface| Some(interface.viable_since? + hold)).min()
+        let better = self.interfaces.iter().filter(|i| {
+            i.standing_in_need() > current.standing_in_need() && i.watch.record.avoided.is_none()
+        });
+        let from = |interface: &Interface| match interface.viable_since {
+            Some(since) => Some(since + hold),
+            None => (interface.watch.usable_from > self.outbox.now()).then_some(interface.watch.usable_from),
+        };
+        better.filter_map(from).min()
     }
 }

@@ -18,8 +18,8 @@ use careof_wire::icmpv6::{
 use careof_wire::mip6::{
     AcknowledgementFlags, Algorithm, BindingAcknowledgement, BindingError, BindingErrorStatus, BindingId,
     BindingIdentifier, BindingRefreshRequest, BindingStatus, CareOfTest, HomeTest, InitCookie, KeygenToken,
-    Lifetime, Message, MobileHomeAuthentication, MobilityOption, MobilityOptions, NonceIndex, SequenceNumber,
-    Spi, UnknownMessage, UpdateFlags,
+    Lifetime, Message, MobileHomeAuthentication, MobilityOption, MobilityOptions, NonceIndex, PathProbe,
+    PathProbeKind, SequenceNumber, Spi, UnknownMessage, UpdateFlags,
 };
 
 use super::craft::*;
@@ -180,6 +180,14 @@ impl Run {
             2 => Message::HomeTest(HomeTest { nonce_index, cookie, token, options }),
             3 => Message::CareOfTest(CareOfTest { nonce_index, cookie, token, options }),
             4 => Message::BindingRefreshRequest(BindingRefreshRequest { options }),
+            _ if c % 2 == 0 => Message::PathProbe(PathProbe {
+                kind: if d % 2 == 0 { PathProbeKind::Probe } else { PathProbeKind::Answer },
+                home_address: if d % 4 < 2 { HOME } else { name(d) },
+                sequence: e.into(),
+                nonce: f.into(),
+                counts: None,
+                options,
+            }),
             _ => match UnknownMessage::new(c | 0x80, &[d; 10]) {
                 Some(message) => Message::Unknown(message),
                 None => return,

@@ -16,15 +16,13 @@
 //!
 //! Order is the owner's policy: a path that always was slow is no bad one. What is bad is loss, and what has become worse.
 
-use core::net::Ipv4Addr;
 use core::time::Duration;
 
 use careof_base::{DataRate, Instant};
 
-use crate::PathFault;
-
-use super::PathProperties;
-use super::path_monitor::{Answer, Mark};
+use crate::path_monitor::{Answer, Mark};
+use crate::path_watch::PathAddress;
+use crate::{PathFault, PathProperties};
 
 /// Packets lost, of a thousand, by which a path is bad.
 const BAD_LOSS: u16 = 50;
@@ -293,9 +291,9 @@ pub(crate) struct Avoided {
 }
 
 /// What is remembered of the path through an interface, as long as it begins with the same address.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct PathRecord {
-    of: Option<Ipv4Addr>,
+#[derive(Clone, Debug)]
+pub(crate) struct PathRecord<A> {
+    of: Option<A>,
     usual: Least,
     recent: Least,
     span: Option<Span>,
@@ -317,9 +315,28 @@ pub(crate) struct PathRecord {
 /// How long a measured rate is believed.
 const RATE_IS_KNOWN: Duration = Duration::from_secs(3600);
 
-impl PathRecord {
+impl<A> Default for PathRecord<A> {
+    fn default() -> Self {
+        Self {
+            of: None,
+            usual: Least::default(),
+            recent: Least::default(),
+            span: None,
+            streak: None,
+            peak: None,
+            refuted: None,
+            examination: None,
+            examine_from: Instant::ZERO,
+            avoided: None,
+            kept_until: Instant::ZERO,
+            demerits: (0, Instant::ZERO),
+        }
+    }
+}
+
+impl<A: PathAddress> PathRecord<A> {
     /// The path begins with `care_of`.
-    pub(crate) fn watch(&mut self, care_of: Option<Ipv4Addr>) {
+    pub(crate) fn watch(&mut self, care_of: Option<A>) {
         match care_of {
             Some(_) if self.of != care_of => {
                 // Who is left again and again is so with any address.
@@ -520,7 +537,9 @@ pub(crate) fn carries_more(known: [Option<u64>; 2], bad: &Bad) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use careof_wire::mip4::PathCounts;
+    use core::net::Ipv4Addr;
+
+    use careof_wire::PathCounts;
 
     use super::*;
 
@@ -535,7 +554,7 @@ mod tests {
 
     /// A path in use over which packets of 1000 bytes come, 200 in 5 s, of which so many of a thousand are lost.
     struct Used {
-        record: PathRecord,
+        record: PathRecord<Ipv4Addr>,
         at: Instant,
         sequence: u32,
         own: PathCounts,
@@ -629,7 +648,7 @@ mod tests {
 
     #[test]
     fn a_path_is_avoided_for_twice_as_long_each_time_up_to_an_hour_and_forgiven_after_two() {
-        let mut record = PathRecord::default();
+        let mut record = PathRecord::<Ipv4Addr>::default();
         let mut now = Instant::ZERO;
         let mut minutes = alloc::vec::Vec::new();
         for _ in 0..8 {

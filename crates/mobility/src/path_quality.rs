@@ -1,5 +1,5 @@
 //! The path in use is left, make before break, when it is bad and another one clearly better; and come back to when it is good
-//! again. What bad, better and good are is said in [`crate::v4::path_merit`].
+//! again. What bad, better and good are is said in [`crate::path_merit`].
 //!
 //! How often, at most: an interface that was left as bad is avoided for 60 s, then for twice as long each time, up to an hour, and is
 //! forgiven after two hours. So in the first hour each is left 1 + log2(1 + T / 60 s) times in T, five times in half an hour, and
@@ -12,12 +12,10 @@ use core::time::Duration;
 
 use careof_base::Instant;
 
-use super::MobileNode;
-use super::attachment::Interface;
-use crate::Selection;
-use crate::v4::path_merit::{Bad, Rates, Told, carries_more, probes_needed};
-use crate::v4::path_monitor::Answer;
-use crate::v4::{HandoverReason, Notice, PathState};
+use crate::path_merit::{Bad, Rates, Told, carries_more, probes_needed};
+use crate::path_monitor::{Answer, PathState};
+use crate::path_watch::{PathInterface, PathWatch};
+use crate::{HandoverReason, Selection};
 
 /// Between the probes of an examination: enough of them to see losses in bursts.
 const EXAMINE_INTERVAL: Duration = Duration::from_millis(250);
@@ -30,7 +28,7 @@ const TRIAL: Duration = Duration::from_secs(60);
 
 /// What an examination is for.
 #[derive(Clone, Copy, Debug)]
-enum Purpose {
+pub(crate) enum Purpose {
     /// The path in use is bad.
     Leave(Bad),
     /// One that was left may be good again.
@@ -39,7 +37,7 @@ enum Purpose {
 
 /// The path come to from a bad one is watched.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Trial {
+pub(crate) struct Trial {
     from: usize,
     to: usize,
     until: Instant,
@@ -47,81 +45,72 @@ pub(super) struct Trial {
     delivered: Rates,
 }
 
-impl Interface {
-    /// Where the interface stands in the owner's order: those that cost nothing first.
-    pub(super) const fn standing(&self) -> (bool, u8) {
-        (!self.config.metered, self.config.preference)
-    }
-
-    /// The same where something is needed that works: those that were left as bad come last.
-    pub(super) const fn standing_in_need(&self) -> (bool, bool, u8) {
-        let (free, preference) = self.standing();
-        (self.record.avoided.is_none(), free, preference)
-    }
-}
-
-impl MobileNode {
+/// Which path is used, by how good they are.
+pub(crate) trait PathChoice: PathWatch {
     /// A probe of the path through interface `index` was answered.
-    pub(super) fn take_answer(&mut self, now: Instant, index: usize, answer: &Answer) {
-        let in_use = self.active == Some(index) && self.handover.is_none();
-        let Some(interface) = self.interfaces.get_mut(index) else { return };
-        let told = interface.record.answered(answer, in_use, interface.path);
+    fn take_answer(&mut self, now: Instant, index: usize, answer: &Answer) {
+        let course = self.course();
+        let in_use = course.active == Some(index) && !course.is_moving;
+        let Some(interface) = self.interfaces_mut().get_mut(index) else { return };
+        let told = interface.told();
+        let told = interface.watch_mut().record.answered(answer, in_use, told);
         if let Some(told) = told {
             self.try_out(now, index, told);
         }
     }
 
     fn chooses_by_quality(&self) -> bool {
-        let chooses = matches!(self.config.selection, Selection::Preferred { .. });
-        chooses && self.config.path_monitor && self.config.leave_bad_paths && !self.pinned && !self.left
+        let course = self.course();
+        let chooses = matches!(course.selection, Selection::Preferred { .. });
+        chooses && course.watches && course.leaves_bad && !course.pinned && !course.left
     }
 
     /// A path that was come to because it carries more than a bad one has to.
     fn try_out(&mut self, now: Instant, index: usize, told: Told) {
-        let Some(trial) = self.trial.filter(|trial| trial.to == index && self.chooses_by_quality()) else {
-            return;
-        };
+        let trial = self.supervision().trial.filter(|trial| trial.to == index);
+        let Some(trial) = trial.filter(|_| self.chooses_by_quality()) else { return };
         if now >= trial.until {
-            self.trial = None;
+            self.supervision_mut().trial = None;
             return;
         }
         let busier = usize::from(trial.delivered[1] > trial.delivered[0]);
-        let from = self.interfaces.get(trial.from).map(|from| from.monitor.state());
+        let from = self.interfaces().get(trial.from).map(|from| from.watch().monitor.state());
         let is_better = !told.is_full || told.delivered[busier] >= trial.delivered[busier];
-        if is_better || from != Some(PathState::Alive) || !self.is_viable(now, trial.from) {
+        if is_better || from != Some(PathState::Alive) || !self.is_usable(now, trial.from) {
             return;
         }
-        self.trial = None;
-        if let Some(interface) = self.interfaces.get_mut(index) {
-            interface.record.refute(now, told.delivered);
+        self.supervision_mut().trial = None;
+        if let Some(interface) = self.interfaces_mut().get_mut(index) {
+            interface.watch_mut().record.refute(now, told.delivered);
         }
-        if let Some(from) = self.interfaces.get_mut(trial.from) {
-            from.record.keep(now);
+        if let Some(from) = self.interfaces_mut().get_mut(trial.from) {
+            from.watch_mut().record.keep(now);
         }
-        self.begin_handover(now, trial.from, Notice::None, HandoverReason::NotBetter);
+        self.hand_over(now, trial.from, HandoverReason::NotBetter);
     }
 
     /// Finds out whether another path is to be used because it is better, as far as that goes by now.
-    pub(super) fn judge_paths(&mut self, now: Instant) {
-        self.judge_at = Instant::MAX;
-        if self.handover.is_none()
-            && let Some(used) = self.active.and_then(|active| self.interfaces.get_mut(active))
+    fn judge_paths(&mut self, now: Instant) {
+        self.supervision_mut().judge_at = Instant::MAX;
+        let course = self.course();
+        if !course.is_moving
+            && let Some(used) = course.active.and_then(|active| self.interfaces_mut().get_mut(active))
         {
             // It could not be left.
-            used.record.avoided = None;
+            used.watch_mut().record.avoided = None;
         }
         let wanted = self.wanted(now);
-        for (index, interface) in self.interfaces.iter_mut().enumerate() {
+        for (index, interface) in self.interfaces_mut().iter_mut().enumerate() {
             if wanted.is_none_or(|(wanted, _)| wanted != index) {
-                interface.record.examination = None;
+                interface.watch_mut().record.examination = None;
             }
         }
         let Some((index, purpose)) = wanted else {
-            self.judge_at = self.judgement_due(now);
+            self.put_off_judgement(now);
             return;
         };
-        let Some(interface) = self.interfaces.get_mut(index) else { return };
-        let record = &mut interface.record;
+        let Some(interface) = self.interfaces_mut().get_mut(index) else { return };
+        let record = &mut interface.watch_mut().record;
         let run = record.examination.map_or(0, |examination| examination.run());
         let round_trip = record.examination.and_then(|examination| examination.round_trip());
         let (passed, failed) = match purpose {
@@ -138,13 +127,13 @@ impl MobileNode {
                 Purpose::Leave(bad) => self.leave_bad_path(now, index, bad),
                 Purpose::Return => {
                     record.avoided = None;
-                    self.begin_handover(now, index, Notice::None, HandoverReason::PathGood);
+                    self.hand_over(now, index, HandoverReason::PathGood);
                 }
             };
         }
         if failed {
             (record.examination, record.examine_from) = (None, now + EXAMINE_AGAIN);
-            self.judge_at = self.judgement_due(now);
+            self.put_off_judgement(now);
             return;
         }
         self.examine(now, index);
@@ -152,49 +141,54 @@ impl MobileNode {
 
     /// Sends the next probe of an examination, if it is time.
     fn examine(&mut self, now: Instant, index: usize) {
-        let last = self.interfaces.get(index).and_then(|interface| interface.monitor.last_probe());
+        let last = self.interfaces().get(index).and_then(|interface| interface.watch().monitor.last_probe());
         let next = last.map_or(now, |last| last + EXAMINE_INTERVAL);
         if next > now {
-            self.judge_at = next;
+            self.supervision_mut().judge_at = next;
             return;
         }
-        let mut pays =
-            |payer: usize| self.interfaces.get_mut(payer).is_some_and(|payer| payer.monitor.pay(now));
-        if !pays(index) && !self.active.is_some_and(pays) {
-            self.judge_at = now + UNPAID;
+        let active = self.course().active;
+        let mut pays = |payer: usize| {
+            let payer = self.interfaces_mut().get_mut(payer);
+            payer.is_some_and(|payer| payer.watch_mut().monitor.pay(now))
+        };
+        if !pays(index) && !active.is_some_and(pays) {
+            self.supervision_mut().judge_at = now + UNPAID;
             return;
         }
-        if let Some(interface) = self.interfaces.get_mut(index) {
-            interface.record.examine();
-            interface.monitor.credit();
+        if let Some(interface) = self.interfaces_mut().get_mut(index) {
+            interface.watch_mut().record.examine();
+            interface.watch_mut().monitor.credit();
         }
         self.probe(now, index);
-        self.judge_at = now + EXAMINE_INTERVAL;
+        self.supervision_mut().judge_at = now + EXAMINE_INTERVAL;
     }
 
     /// What is to be examined, and why.
     fn wanted(&self, now: Instant) -> Option<(usize, Purpose)> {
-        let active = self.active.filter(|active| self.desired == Some(*active))?;
-        if !self.chooses_by_quality() || self.handover.is_some() || !self.probes_understood {
+        let course = self.course();
+        let active = course.active.filter(|active| course.desired == Some(*active))?;
+        if !self.chooses_by_quality() || course.is_moving || !self.supervision().probes_understood {
             return None;
         }
-        let used = self.interfaces.get(active)?;
-        used.monitor.care_of()?;
+        let used = self.interfaces().get(active)?;
+        used.watch().monitor.care_of()?;
         let others = || {
-            let others = self.interfaces.iter().enumerate();
+            let others = self.interfaces().iter().enumerate();
             others.filter(|&(index, other)| {
-                let works = self.is_viable(now, index) && other.monitor.care_of().is_some();
-                let is_alive = other.monitor.state() == PathState::Alive;
-                index != active && works && is_alive && other.record.examine_from <= now
+                let works = self.is_usable(now, index) && other.watch().monitor.care_of().is_some();
+                let is_alive = other.watch().monitor.state() == PathState::Alive;
+                index != active && works && is_alive && other.watch().record.examine_from <= now
             })
         };
-        let first = |(index, other): &(usize, &Interface)| (other.standing(), core::cmp::Reverse(*index));
-        let bad = used.record.bad().filter(|_| used.record.kept_until <= now);
+        let first =
+            |(index, other): &(usize, &Self::Interface)| (other.standing(), core::cmp::Reverse(*index));
+        let bad = used.watch().record.bad().filter(|_| used.watch().record.kept_until <= now);
         if let Some(bad) = bad {
             let better = others().filter(|(_, other)| {
-                let avoided = other.record.avoided.is_some_and(|avoided| avoided.until > now);
-                let costs = other.config.metered && !used.config.metered;
-                let carries = carries_more(other.record.carries(now, other.path), &bad);
+                let avoided = other.watch().record.avoided.is_some_and(|avoided| avoided.until > now);
+                let costs = other.is_metered() && !used.is_metered();
+                let carries = carries_more(other.watch().record.carries(now, other.told()), &bad);
                 !avoided && (!costs || bad.fault.justifies_cost()) && carries
             });
             if let Some((index, _)) = better.max_by_key(first) {
@@ -202,7 +196,7 @@ impl MobileNode {
             }
         }
         let back = others().filter(|(_, other)| {
-            let is_due = other.record.avoided.is_some_and(|avoided| avoided.until <= now);
+            let is_due = other.watch().record.avoided.is_some_and(|avoided| avoided.until <= now);
             is_due && other.standing() > used.standing()
         });
         back.max_by_key(first).map(|(index, _)| (index, Purpose::Return))
@@ -213,21 +207,27 @@ impl MobileNode {
         if !self.chooses_by_quality() {
             return Instant::MAX;
         }
-        let avoided = self.interfaces.iter().filter_map(|interface| {
-            let record = &interface.record;
+        let avoided = self.interfaces().iter().filter_map(|interface| {
+            let record = &interface.watch().record;
             record.avoided.map(|avoided| avoided.until.max(record.examine_from))
         });
         avoided.filter(|at| *at > now).min().unwrap_or(Instant::MAX)
     }
 
+    fn put_off_judgement(&mut self, now: Instant) {
+        self.supervision_mut().judge_at = self.judgement_due(now);
+    }
+
     /// The path in use is bad, and that through interface `to` is better.
     fn leave_bad_path(&mut self, now: Instant, to: usize, bad: Bad) {
-        let Some(from) = self.active else { return };
-        if let Some(left) = self.interfaces.get_mut(from) {
-            left.record.leave(now);
+        let Some(from) = self.course().active else { return };
+        if let Some(left) = self.interfaces_mut().get_mut(from) {
+            left.watch_mut().record.leave(now);
         }
-        self.trial = Some(Trial { from, to, until: now + TRIAL, delivered: bad.delivered });
-        self.begin_handover(now, to, Notice::None, HandoverReason::PathBad(bad.fault));
-        self.judge_at = self.judgement_due(now);
+        self.supervision_mut().trial = Some(Trial { from, to, until: now + TRIAL, delivered: bad.delivered });
+        self.hand_over(now, to, HandoverReason::PathBad(bad.fault));
+        self.put_off_judgement(now);
     }
 }
+
+impl<T: PathWatch + ?Sized> PathChoice for T {}

@@ -10,22 +10,22 @@
 //! minutes at the very most, whatever the traffic, and so less than one false alarm in 600 such half hours. What is late by
 //! jitter is late by less than four of its mean deviations, or comes before the last of the probes is given up.
 //!
-//! Cost: a probe and its answer take 108 bytes each with the headers of IP and UDP (124 with HMAC-SHA256). A path on which
-//! nothing happens is probed once in [`IDLE`], which makes 7 bytes a second of both, and wakes the host as often. Where something
-//! happens, doubts and measurements together take at most 1 % of the traffic and [`BASE_RATE`] bytes a second, with
+//! Cost: a probe and its answer take 108 bytes each with the headers of IPv4 and UDP (124 with HMAC-SHA256), and 128 bytes with the header
+//! of IPv6 (136). A path on which nothing happens is probed once in [`IDLE`], which makes 9 bytes a second of both at most, and wakes the
+//! host as often. Where something happens, doubts and measurements together take at most 1 % of the traffic and [`BASE_RATE`] bytes a second, with
 //! [`RESERVE`] bytes saved up; timers fire once in 100 ms at most. A path that went silent in use costs 500 B/s for 10 s.
 //!
 //! What cannot be told from death: a sender that nobody answers and that fills the queue before a slow link by more than half a
 //! second, for the probes wait behind it. What is not found by silence: a path that carries one direction only, as long as
 //! packets come by it; those of TCP cease by themselves soon.
 
-use core::net::Ipv4Addr;
 use core::time::Duration;
 
 use careof_base::{DataRate, Instant};
-use careof_wire::mip4::PathCounts;
+use careof_wire::PathCounts;
 
 use crate::PathFault;
+use crate::path_watch::PathAddress;
 
 /// Unanswered probes by which a path in use is dead.
 pub(crate) const DEATH: u32 = 7;
@@ -64,8 +64,6 @@ const FORGET_WAITS: Duration = Duration::from_secs(10);
 /// The longest usual wait that is believed: on 9.6 kbit/s two packets of 1500 bytes take 2.5 s.
 const LONGEST_WAIT: Duration = Duration::from_millis(2500);
 
-/// Bytes a probe and its answer take, about.
-const PROBE_COST: i64 = 220;
 /// Bytes a second that probes may always take.
 const BASE_RATE: u64 = 40;
 /// Bytes that probes may have saved up.
@@ -185,15 +183,15 @@ pub(crate) struct Due {
 
 /// Watches the path through one interface.
 #[derive(Clone, Debug)]
-pub(crate) struct PathMonitor {
+pub(crate) struct PathMonitor<A> {
     /// The address that the path begins with; `None`: not watched.
-    care_of: Option<Ipv4Addr>,
+    care_of: Option<A>,
     in_use: bool,
     state: PathState,
     /// Smoothed round trip and its variation.
     rtt: Option<(Duration, Duration)>,
     /// The address that they are about: it may come back.
-    rtt_of: Option<Ipv4Addr>,
+    rtt_of: Option<A>,
     counts: PathCounts,
     last_received: Option<Instant>,
     last_traffic: Option<Instant>,
@@ -235,7 +233,7 @@ pub(crate) struct PathMonitor {
     probes_answered: u64,
 }
 
-impl Default for PathMonitor {
+impl<A> Default for PathMonitor<A> {
     fn default() -> Self {
         Self {
             care_of: None,
@@ -275,9 +273,9 @@ impl Default for PathMonitor {
     }
 }
 
-impl PathMonitor {
+impl<A: PathAddress> PathMonitor<A> {
     /// Has the path from `care_of` watched, or with `None` none. What was known of another one is forgotten.
-    pub(crate) fn watch(&mut self, now: Instant, care_of: Option<Ipv4Addr>, in_use: bool) {
+    pub(crate) fn watch(&mut self, now: Instant, care_of: Option<A>, in_use: bool) {
         if self.care_of != care_of {
             *self = Self {
                 care_of,
@@ -303,7 +301,7 @@ impl PathMonitor {
     }
 
     /// The address it watches the path from.
-    pub(crate) const fn care_of(&self) -> Option<Ipv4Addr> {
+    pub(crate) const fn care_of(&self) -> Option<A> {
         self.care_of
     }
 
@@ -366,6 +364,11 @@ impl PathMonitor {
     pub(crate) fn note_sent(&mut self, now: Instant, packets: u32, bytes: u64) -> bool {
         self.counts.packets_sent = self.counts.packets_sent.wrapping_add(packets);
         self.counts.bytes_sent = self.counts.bytes_sent.wrapping_add(bytes);
+        self.note_sent_beside(now, packets, bytes)
+    }
+
+    /// Packets were sent that the other end of the path does not count; whether the deadline was brought forward.
+    pub(crate) fn note_sent_beside(&mut self, now: Instant, packets: u32, bytes: u64) -> bool {
         if bytes <= ACKNOWLEDGEMENT * u64::from(packets) {
             return false;
         }
@@ -379,6 +382,11 @@ impl PathMonitor {
     pub(crate) fn note_received(&mut self, now: Instant, packets: u32, bytes: u64) -> bool {
         self.counts.packets_received = self.counts.packets_received.wrapping_add(packets);
         self.counts.bytes_received = self.counts.bytes_received.wrapping_add(bytes);
+        self.note_received_beside(now)
+    }
+
+    /// Packets have come that the other end of the path has not counted; whether the deadline was brought forward.
+    pub(crate) fn note_received_beside(&mut self, now: Instant) -> bool {
         if let Some(since) = self.traffic_since.take() {
             self.learn_wait(now.saturating_duration_since(since));
         }
@@ -524,23 +532,23 @@ impl PathMonitor {
 
     fn affords(&mut self, now: Instant) -> bool {
         self.count_tokens(now);
-        self.tokens >= PROBE_COST
+        self.tokens >= A::PROBE_COST
     }
 
     /// Pays for a probe that is sent to find out how good a path is, this one or, on behalf of what passes here, another one, if
     /// that leaves enough for doubts.
     pub(crate) fn pay(&mut self, now: Instant) -> bool {
         self.count_tokens(now);
-        let can = self.tokens >= PROBE_COST + RESERVE / 8;
+        let can = self.tokens >= A::PROBE_COST + RESERVE / 8;
         if can {
-            self.tokens -= PROBE_COST;
+            self.tokens -= A::PROBE_COST;
         }
         can
     }
 
     /// Gives back the cost of a probe: somebody has paid for the next one already.
     pub(crate) fn credit(&mut self) {
-        self.tokens = self.tokens.saturating_add(PROBE_COST).min(RESERVE);
+        self.tokens = self.tokens.saturating_add(A::PROBE_COST).min(RESERVE);
     }
 
     /// When the last probe was sent.
@@ -645,7 +653,7 @@ impl PathMonitor {
         let doubt = self.unanswered_since.filter(|_| watches).map(|since| since + self.patience(now));
         let ended = self.arrivals_ended().filter(|_| watches && !probes);
         // At the latest when that can be afforded.
-        let short = u64::try_from(PROBE_COST - self.tokens).unwrap_or(0);
+        let short = u64::try_from(A::PROBE_COST - self.tokens).unwrap_or(0);
         let ended = ended.map(|at| at.max(now + Duration::from_millis(short * 1000 / BASE_RATE)));
         [verdict, doubt, ended].into_iter().flatten().fold(probe_at, Instant::min)
     }
@@ -661,7 +669,7 @@ impl PathMonitor {
         self.last_probe = Some(now);
         self.warm_up = self.warm_up.saturating_sub(1);
         self.count_tokens(now);
-        self.tokens = self.tokens.saturating_sub(PROBE_COST).max(-RESERVE);
+        self.tokens = self.tokens.saturating_sub(A::PROBE_COST).max(-RESERVE);
         self.bytes_at_probe = self.passed();
         self.missing = self.missing.saturating_add(1);
         self.unanswered = self.unanswered.saturating_add(1);
@@ -795,6 +803,7 @@ impl Passage {
 #[cfg(test)]
 mod tests {
     use alloc::vec::Vec;
+    use core::net::Ipv4Addr;
 
     use super::*;
 
@@ -805,7 +814,7 @@ mod tests {
     }
 
     /// A path in use with a round trip of so many milliseconds.
-    fn path(round_trip: u64) -> PathMonitor {
+    fn path(round_trip: u64) -> PathMonitor<Ipv4Addr> {
         let mut monitor = PathMonitor::default();
         monitor.watch(ms(0), Some(CARE_OF), true);
         for n in 0..10 {
@@ -816,7 +825,7 @@ mod tests {
     }
 
     /// Does what is due until the end, with nothing coming; when probes were sent, and when it was found dead.
-    fn in_silence(monitor: &mut PathMonitor, until: Instant) -> (Vec<u64>, Option<u64>) {
+    fn in_silence(monitor: &mut PathMonitor<Ipv4Addr>, until: Instant) -> (Vec<u64>, Option<u64>) {
         let (mut probes, mut died) = (Vec::new(), None);
         while let Some(at) = monitor.deadline().filter(|at| *at <= until) {
             let due = monitor.poll(at, true);
