@@ -139,11 +139,13 @@ pub struct ExtensionHeaders<'a> {
     next_header: u8,
     named_at: usize,
     left: u8,
+    is_fragment: bool,
 }
 
 impl<'a> ExtensionHeaders<'a> {
     /// The most extension headers a packet may have. RFC 8504 section 5.3 lets a node limit them; in the recommended order of
-    /// RFC 8200 section 4.1, with two routing headers, there are six.
+    /// RFC 8200 section 4.1, with two routing headers, there are six. The Fragment header of a piece is one more: what may be sent whole
+    /// may be cut.
     pub const MAX: u8 = 8;
 
     /// Those of `packet`, or of the start of one.
@@ -163,6 +165,7 @@ impl<'a> ExtensionHeaders<'a> {
             next_header: header.next_header,
             named_at: Ipv6Header::NEXT_HEADER,
             left: Self::MAX,
+            is_fragment: false,
         }
     }
 
@@ -188,10 +191,15 @@ impl<'a> ExtensionHeaders<'a> {
         self.packet = &[];
     }
 
+    /// Whether a header is the one by which a packet was cut.
+    fn cuts(&self, kind: ExtensionHeaderKind) -> bool {
+        kind == ExtensionHeaderKind::Fragment && !self.is_fragment
+    }
+
     fn split(&self, kind: ExtensionHeaderKind) -> Result<&'a [u8], Error> {
         const WHAT: &str = "IPv6 extension header";
         let rest = self.packet.get(self.at..).unwrap_or_default();
-        if self.left == 0 {
+        if self.left == 0 && !self.cuts(kind) {
             let field = "IPv6 extension headers";
             let found = u32::from(Self::MAX) + 1;
             return Err(Error::Invalid { field, offset: self.at, found, expected: "8 or fewer" });
@@ -225,7 +233,11 @@ impl<'a> Iterator for ExtensionHeaders<'a> {
         self.named_at = self.at;
         self.next_header = bytes.first().copied().unwrap_or_default();
         self.at += bytes.len();
-        self.left -= 1;
+        if self.cuts(kind) {
+            self.is_fragment = true;
+        } else {
+            self.left -= 1;
+        }
         if kind == ExtensionHeaderKind::Fragment
             && FragmentHeader::decode(bytes).is_ok_and(|fragment| fragment.offset != 0)
         {

@@ -1,6 +1,7 @@
 use core::net::Ipv6Addr;
 
 use super::*;
+use crate::ipv6::extension_header::kind;
 use crate::ipv6::{Extensions, Packet, fragment};
 use crate::protocol;
 
@@ -44,6 +45,22 @@ fn check_conservation(reassembler: &Reassembler, handed_over: u64) {
         + c.dropped_timeout
         + c.dropped_malformed;
     assert_eq!(fates + reassembler.fragments_waiting() as u64, handed_over, "{c:?}");
+}
+
+#[test]
+fn a_packet_with_as_many_headers_as_may_be_is_cut_and_made_whole() {
+    // Padding of a whole header each time (RFC 8200 section 4.2).
+    let empty_options = |next_header: u8| [next_header, 0, 1, 4, 0, 0, 0, 0];
+    let options = (1..ExtensionHeaders::MAX).flat_map(|_| empty_options(kind::DESTINATION));
+    let mut payload: Vec<u8> = options.chain(empty_options(protocol::UDP)).collect();
+    payload.resize(900, 0);
+    let mut bytes = Vec::new();
+    Packet::emit(&HEADER, &Extensions::NONE, kind::DESTINATION, &payload, &mut bytes).unwrap();
+    let fragments = fragment(&bytes, 600, 9).unwrap();
+    let mut reassembler = reassembler();
+    assert_eq!(reassembler.handle_fragment(Instant::ZERO, &fragments[0]), Ok(None));
+    assert_eq!(reassembler.handle_fragment(Instant::ZERO, &fragments[1]), Ok(Some(bytes)));
+    check_conservation(&reassembler, 2);
 }
 
 #[test]
