@@ -14,7 +14,8 @@ import pytest
 
 from careof import native
 from careof.studies import overheads
-from careof.studies._overheads_rows import Mean, o4, o6
+from careof.studies._mean import Mean
+from careof.studies._overheads_rows import o4, o6
 from careof.studies._overheads_runs import (
     HAND_OFF_SCENARIO,
     PLACEMENTS,

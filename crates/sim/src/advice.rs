@@ -20,6 +20,9 @@
 //! - *What is known* of the new path is what the mobile node knows: the rate of its link and the round trip of its
 //!   registration, which is that to the home agent and of small packets. A correspondent far from the home agent
 //!   has a longer one, and finds out by itself.
+//! - *Who still knows the old care-of address.* With route optimisation over IPv6 a correspondent goes on sending there until it has the
+//!   new binding. If it is told before, it repeats everything to the old address and waits for its timer. So tcp-cm's datagram follows
+//!   the Binding Update to the correspondent, by the same way and with every repetition of it; an option waits for its acknowledgement.
 //! - *The path is gone* ([`Advice::Away`]) is told to senders on the mobile node alone; nobody can tell the others (paper 002,
 //!   section 3.1). A make-before-break handover never says it: the old path works until the new one is registered.
 //! - *A base station* notices that a transmission to a visitor failed: a packet was lost on its link, or the link is down. It tells
@@ -28,13 +31,16 @@
 //!   gone; else a node that has moved on would have its peer wait for the visitor list's lifetime.
 //!   What is lost has to be sent again by somebody: the timer that would do so is what EBSN stops.
 
+mod outdated;
+
 use core::time::Duration;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use careof_assist::Exception;
 use careof_base::Instant;
 use careof_link::DropCause;
 use careof_metrics::AssistDeed;
+use careof_mobility::v6::{Addresses, Transmit, TransmitPayload};
 use careof_mobility::{HandoverEvent, HandoverStyle, InterfaceId, PathProperties};
 use careof_plan::{FlowId, Interface, Locator, NodeId, OneWayId, Plan, Route, Side, Topology};
 use careof_scenario::{AdvisedBy, Assist, Scenario, Split};
@@ -125,6 +131,10 @@ struct Teller {
     option: Option<OptionRef>,
     /// Its senders were told that the path is gone.
     is_away: bool,
+    /// What its peers are told of the path in use.
+    path: PathProperties,
+    /// Correspondents that know another care-of address: they are told when they know the new one.
+    outdated: BTreeSet<Locator>,
 }
 
 /// A base station.
@@ -226,9 +236,11 @@ impl Simulation {
             HandoverEvent::Registered { new, round_trip, .. } => {
                 teller.is_away = false;
                 teller.handovers = teller.handovers.wrapping_add(1);
-                let round_trip = Some(new.round_trip.unwrap_or(round_trip));
-                self.tell_own(node, PathProperties { round_trip, ..new });
-                self.tell_peers(node, response, PathProperties { round_trip, ..new });
+                let path = PathProperties { round_trip: Some(new.round_trip.unwrap_or(round_trip)), ..new };
+                teller.path = path;
+                let outdated = self.await_correspondents(node);
+                self.tell_own(node, path);
+                self.tell_peers(node, response, |peer| !outdated.contains(&peer));
             }
             // The path that was lost is there again, and registered.
             HandoverEvent::LinkUp { .. }
@@ -275,11 +287,11 @@ impl Simulation {
         }
     }
 
-    /// Senders to the mobile node are told of the path in use.
-    fn tell_peers(&mut self, node: NodeId, response: Response, path: PathProperties) {
-        let PathProperties { downlink: rate, round_trip, .. } = path;
-        let path = NewPath { rate, round_trip };
+    /// Senders to the mobile node, of those who are meant, are told of the path in use.
+    fn tell_peers(&mut self, node: NodeId, response: Response, is_meant: impl Fn(Locator) -> bool) {
+        let Some(path) = self.told_path(node) else { return };
         match response {
+            // Nothing is sent: it needs no way to the mobile node.
             Response::RtoReset { by: AdvisedBy::Signal, .. } => {
                 for (flow, side) in self.connections_of(node) {
                     self.advise(flow, side.peer(), &[response.arrival(path)]);
@@ -287,12 +299,38 @@ impl Simulation {
             }
             Response::RtoReset { slow_start, by: AdvisedBy::Option } => {
                 // RFC 6298 section 2.2: SRTT = R, RTTVAR = R/2, RTO = SRTT + 4 RTTVAR.
-                let rto = round_trip.unwrap_or_default() * 3;
-                self.tell_by_option(node, Says::rto(rto, slow_start));
+                let rto = path.round_trip.unwrap_or_default() * 3;
+                self.tell_by_option(node, Says::rto(rto, slow_start), is_meant);
             }
-            Response::MobileTcp => self.tell_by_option(node, Says::path(&path)),
-            Response::TcpCm { .. } => self.tell_by_datagram(node, Says::path(&path)),
+            Response::MobileTcp => self.tell_by_option(node, Says::path(&path), is_meant),
+            Response::TcpCm { .. } => {
+                for (flow, peer) in self.peers_of(node) {
+                    if is_meant(peer) {
+                        let home = self.own_address(node);
+                        self.tell_by_datagram(node, flow, [home, peer], None);
+                    }
+                }
+            }
         }
+    }
+
+    /// What the peers of a mobile node are told of its path.
+    fn told_path(&self, node: NodeId) -> Option<NewPath> {
+        let PathProperties { downlink: rate, round_trip, .. } =
+            self.senders.as_ref()?.mobiles.get(&node.0)?.path;
+        Some(NewPath { rate, round_trip })
+    }
+
+    /// The hosts at the other ends of a mobile node's connections, each once, with a flow to it.
+    fn peers_of(&self, node: NodeId) -> Vec<(FlowId, Locator)> {
+        let mut peers: Vec<(FlowId, Locator)> = Vec::new();
+        for (flow, side) in self.connections_of(node) {
+            let peer = self.flows[usize::from(flow.0)].ends[side.peer().index()].address;
+            if peers.iter().all(|(_, known)| *known != peer) {
+                peers.push((flow, peer));
+            }
+        }
+        peers
     }
 
     /// The connections of a mobile node that a handover concerns: established, by its home address, and not excepted.
@@ -313,7 +351,7 @@ impl Simulation {
         ends.iter().copied().filter(concerns).collect()
     }
 
-    fn tell_by_option(&mut self, node: NodeId, says: Says) {
+    fn tell_by_option(&mut self, node: NodeId, says: Says, is_meant: impl Fn(Locator) -> bool) {
         let Some(senders) = &mut self.senders else { return };
         let Some(teller) = senders.mobiles.get_mut(&node.0) else { return };
         let option = HandoverOption { handover: teller.handovers, says };
@@ -322,6 +360,9 @@ impl Simulation {
         self.bytes.options.push(option.bytes());
         self.observer.add_option(option.bytes());
         for (flow, side) in self.connections_of(node) {
+            if !is_meant(self.flows[usize::from(flow.0)].ends[side.peer().index()].address) {
+                continue;
+            }
             let end = self.flows[usize::from(flow.0)].end(side);
             end.tells = TIMES;
             end.connection.acknowledge();
@@ -379,49 +420,54 @@ impl Simulation {
         }
     }
 
-    /// The mobile node tells each of its correspondents, by a datagram of its own, that a handover has ended.
-    fn tell_by_datagram(&mut self, node: NodeId, says: Says) {
-        let Some(senders) = &self.senders else { return };
+    /// The mobile node tells a correspondent, by a datagram of its own, that a handover has ended: by its usual way from its home address
+    /// (first of the `ends`), or as its agent's messages go.
+    fn tell_by_datagram(
+        &mut self,
+        node: NodeId,
+        flow: FlowId,
+        [source, destination]: [Locator; 2],
+        way: Option<(Option<InterfaceId>, Addresses)>,
+    ) {
+        let (Some(senders), Some(path)) = (&self.senders, self.told_path(node)) else { return };
         let handover = senders.mobiles.get(&node.0).map_or(0, |teller| teller.handovers);
         let mut body = Vec::new();
-        says.emit(&mut body);
+        Says::path(&path).emit(&mut body);
         let rest_of_header = [handover, 0, 0, 0];
-        let message = |kind| OtherMessage { kind, code: END_OF_HANDOVER, rest_of_header, body };
         let is_ipv6 = matches!(self.node(node).agent, Agent::Ipv6(_));
-        let message = message(if is_ipv6 { ICMPV6_EXPERIMENT } else { ICMP_EXPERIMENT });
-        let source = self.own_address(node);
-        let mut told = Vec::new();
-        for (flow, side) in self.connections_of(node) {
-            let destination = self.flows[usize::from(flow.0)].ends[side.peer().index()].address;
-            if told.contains(&destination) {
-                continue;
-            }
-            told.push(destination);
-            let mut payload = Vec::new();
-            if is_ipv6 {
-                let ends = [source, destination].map(|end| self.bytes.address_v6(end));
-                Icmpv6Message::Other(message.clone()).emit(ends[0], ends[1], &mut payload);
-            } else {
-                IcmpMessage::Other(message.clone()).emit(&mut payload);
-            }
-            let header = Header {
-                source,
-                destination,
-                protocol: if is_ipv6 { protocol::ICMPV6 } else { protocol::ICMP },
-                ttl: DEFAULT_TTL,
-                len: self.ip_header_len,
-                identification: self.next_identification(node),
-                payload_len: payload.len() as u16,
-                dont_fragment: is_ipv6,
-                ..Header::default()
-            };
-            let body = Body::Message(payload.into());
-            let packet =
-                self.insert(Packet { id: 0, header, outer: None, body, origin: None, in_fragments: 0 });
-            self.trace_message(node, packet, true);
-            self.trace_advice(node, flow, "tell", 1, header.total_len().into());
-            self.originate(node, packet, 0);
+        let kind = if is_ipv6 { ICMPV6_EXPERIMENT } else { ICMP_EXPERIMENT };
+        let message = OtherMessage { kind, code: END_OF_HANDOVER, rest_of_header, body };
+        let mut payload = Vec::new();
+        if is_ipv6 {
+            let ends = [source, destination].map(|end| self.bytes.address_v6(end));
+            Icmpv6Message::Other(message).emit(ends[0], ends[1], &mut payload);
+        } else {
+            IcmpMessage::Other(message).emit(&mut payload);
         }
+        let payload_len = payload.len() as u16;
+        let header = Header {
+            source,
+            destination,
+            protocol: if is_ipv6 { protocol::ICMPV6 } else { protocol::ICMP },
+            ttl: DEFAULT_TTL,
+            len: self.ip_header_len,
+            identification: self.next_identification(node),
+            payload_len,
+            dont_fragment: is_ipv6,
+            ..Header::default()
+        };
+        let bytes = header.total_len().into();
+        if let Some((interface, addresses)) = way {
+            self.trace_advice(node, flow, "tell", 1, bytes);
+            let payload = TransmitPayload::Icmp(payload);
+            let transmit = Transmit { interface, addresses, hop_limit: DEFAULT_TTL, payload };
+            return self.send_for_ipv6_agent(node, transmit);
+        }
+        let body = Body::Message(payload.into());
+        let packet = self.insert(Packet { id: 0, header, outer: None, body, origin: None, in_fragments: 0 });
+        self.trace_message(node, packet, true);
+        self.trace_advice(node, flow, "tell", 1, bytes);
+        self.originate(node, packet, 0);
     }
 
     /// An ICMP message that is for senders has reached `node`.

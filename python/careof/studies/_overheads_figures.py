@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 
 from careof.plot.look import CYCLE, SHADE
 from careof.runs import run
-from careof.studies._overheads_rows import ERA, Mean
+from careof.studies._mean import Mean
+from careof.studies._overheads_rows import ERA
 from careof.studies._overheads_runs import Walk, walk_scenario
 from careof.studies._pictures import Picture, as_png
 

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 from careof.studies import Row, Study
 from careof.studies import _overheads_words as words
 from careof.studies._files import as_json, write
-from careof.studies._overheads_rows import PAPER_S, Mean, all_match, part
+from careof.studies._mean import Mean
+from careof.studies._overheads_rows import PAPER_S
 from careof.studies._overheads_runs import PLACEMENTS, Transfer, Transferred, Walk, Walked, transfer, walk
+from careof.studies._parts import all_match, part
 from careof.sweeps.traced import in_turn
 
 if TYPE_CHECKING:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from careof.studies import Row
 from careof.studies import _overheads_words as words
+from careof.studies._mean import Mean
 from careof.studies._overheads_runs import WHOLE_SEGMENTS_B
-from careof.sweeps.confidence import LEVEL, student_quantile
+from careof.studies._parts import all_match, part
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,65 +20,6 @@ PAPER_S = {"A": (41.21, 1.81), "B": (43.30, 1.04), "C": (78.22, 1.43), "D": (46.
 
 RATIOS = (("C", "A"), ("D", "B"), ("E", "A"), ("C", "E"))
 RATIO_BAND = 0.1
-
-
-@dataclass(frozen=True)
-class Mean:
-    """A mean, and what chance makes of it."""
-
-    value: float
-    deviation: float
-    count: int
-
-    @classmethod
-    def of(cls, values: Sequence[float]) -> Mean:
-        """Of at least one value."""
-        count = len(values)
-        mean = sum(values) / count
-        if not math.isfinite(mean):
-            return cls(math.inf, math.inf, count)
-        square = sum((value - mean) ** 2 for value in values)
-        return cls(mean, math.sqrt(square / (count - 1)) if count > 1 else 0.0, count)
-
-    @property
-    def half(self) -> float:
-        """Half the width of its 95 % confidence interval, by Student's t; 0 of a single value."""
-        if self.count < 2:
-            return 0.0
-        return student_quantile(0.5 + LEVEL / 2, self.count - 1) * self.deviation / math.sqrt(self.count)
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """The 95 % confidence interval."""
-        return self.value - self.half, self.value + self.half
-
-    def holds(self, expected: float) -> bool:
-        """Whether what is expected is within the confidence interval."""
-        return math.isfinite(self.value) and abs(self.value - expected) <= self.half
-
-    def shown(self, digits: int = 2) -> str:
-        """For a table."""
-        return "never" if math.isinf(self.value) else f"{self.value:.{digits}f} ± {self.half:.{digits}f}"
-
-
-def part(
-    what: str,
-    paper: float | str,
-    ours: float | str,
-    low: float | None = None,
-    high: float | None = None,
-    *,
-    match: bool | None = None,
-) -> dict[str, Any]:
-    """A figure of a row; with bounds it is held to them, unless a verdict is given."""
-    if match is None and isinstance(ours, float) and (low is not None or high is not None):
-        match = (low is None or ours >= low) and (high is None or ours <= high)
-    return {"what": what, "paper": paper, "ours": ours, "low": low, "high": high, "match": match}
-
-
-def all_match(parts: Sequence[dict[str, Any]]) -> bool:
-    """Whether every part that is a criterion is met."""
-    return all(one["match"] is not False for one in parts)
 
 
 def times(transferred: Sequence[Transferred]) -> dict[str, Mean]:

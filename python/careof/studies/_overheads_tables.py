@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from careof.studies import Row, Table
 from careof.studies import _overheads_words as words
-from careof.studies._overheads_rows import PAPER_S, Mean
+from careof.studies._mean import Mean
+from careof.studies._overheads_rows import PAPER_S
 from careof.studies._overheads_runs import (
     ACQUISITIONS,
     ASKED,

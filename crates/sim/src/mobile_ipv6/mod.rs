@@ -217,6 +217,15 @@ impl Simulation {
         self.topology.plan.locate(address.into())
     }
 
+    /// Whether a correspondent node has acknowledged another care-of address than the one that this mobile node has registered.
+    pub(crate) fn is_outdated(&self, node: NodeId, correspondent: Ipv6Addr) -> bool {
+        let Agent::Ipv6(host) = &self.node(node).agent else { return false };
+        host.mobile().is_some_and(|mobile| {
+            let known = mobile.optimized_route(correspondent);
+            known.is_some() && known != mobile.care_of()
+        })
+    }
+
     /// Timers of an agent or of neighbor discovery ran out.
     pub(crate) fn ipv6_timeout(&mut self, node: NodeId) {
         let now = self.now;
@@ -295,7 +304,7 @@ impl Simulation {
         self.queue.set(slot, deadline);
     }
 
-    fn send_for_ipv6_agent(&mut self, node: NodeId, transmit: Transmit) {
+    pub(crate) fn send_for_ipv6_agent(&mut self, node: NodeId, transmit: Transmit) {
         let Transmit { interface, addresses, hop_limit, payload } = transmit;
         let (number, bytes) = match payload {
             TransmitPayload::Mobility(bytes) => (protocol::MOBILITY_HEADER, bytes),
@@ -391,11 +400,14 @@ impl Simulation {
                 let text =
                     format!("{} knows {} for {}", change.correspondent, change.care_of, change.lifetime);
                 self.note(node, None, Note::Binding(change.change.name()), format_args!("{text}"));
+                self.advise_correspondent(node, &change);
             }
             Event::Neighbor(event) => self.neighbor_event(node, event),
             Event::Registration(event) => {
                 if let RegistrationStep::UpdateSent { .. } = event.step {
                     self.registration_requests += 1;
+                    let (peer, care_of) = (event.peer, event.care_of);
+                    self.advise_updated(node, peer, care_of, event.interface);
                 }
             }
             // The messages themselves are in the trace, and the agent counts what it drops.

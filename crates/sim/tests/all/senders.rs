@@ -401,6 +401,59 @@ fn over_ipv6_an_access_router_looks_into_tunnels_and_keeps_the_senders_timer_fro
     assert!((0.95..1.0).contains(&(other / one)), "{one} B over IPv4, {other} B over IPv6");
 }
 
+/// Correspondent, home agent and routers are 50 ms from each other, and packets go straight.
+const STRAIGHT: &str = r#"
+duration = "8 s"
+[links]
+cn-home = { rate = "unlimited", delay = "50 ms", between = ["correspondent", "home-agent"] }
+cn-old = { rate = "unlimited", delay = "50 ms", between = ["correspondent", "router-old"] }
+cn-new = { rate = "unlimited", delay = "50 ms", between = ["correspondent", "router-new"] }
+home-old = { rate = "unlimited", delay = "50 ms", between = ["home-agent", "router-old"] }
+home-new = { rate = "unlimited", delay = "50 ms", between = ["home-agent", "router-new"] }
+old = { rate = "unlimited", delay = "0 s", between = ["router-old", "mobile"] }
+new = { rate = "unlimited", delay = "0 s", between = ["router-new", "mobile"] }
+[mobility]
+protocol = "mobile-ipv6"
+route_optimization = true
+[[handover]]
+at = "5 s"
+from = "old"
+to = "new"
+style = "break-before-make"
+queued = "drop"
+[[flow]]
+name = "data"
+from = "correspondent"
+to = "mobile"
+kind = "paced"
+rate = "800 kbit/s"
+message = "100 B"
+tcp = { profile = "reno", nagle = false }
+"#;
+
+#[test]
+fn over_ipv6_a_correspondent_that_sends_straight_is_told_when_it_knows_where_to() {
+    let stall = |assist: &str| handover(&with(STRAIGHT, assist, &[])).stall_after.unwrap().as_millis();
+    // From the home registration on: the care-of test there and back, the update with the datagram, the data.
+    assert_eq!(stall("tcp-cm"), 200);
+    // The test, the update and its acknowledgement, the option, the data.
+    assert_eq!(stall("mobile-tcp"), 300);
+    for assist in ["tcp-cm", "mobile-tcp", "{ use = \"rto-reset\", rto-reset = { by = \"option\" } }"] {
+        let (summary, events) = traced(STRAIGHT, &[&*format!("assist={assist}")]);
+        let [nodes, causes] = ["node", "cause"].map(|name| events.by_name(name).unwrap());
+        let at = |kind: &str, what: &[&str]| {
+            let is_it = |row: &usize| {
+                nodes.text(*row) == Some("correspondent")
+                    && causes.text(*row).is_some_and(|cause| what.contains(&cause))
+            };
+            rows(&events, kind).filter(is_it).last().unwrap()
+        };
+        let (bound, told) = (at("binding", &["created"]), at("assist", &["back", "set-rto"]));
+        assert!(bound < told, "{assist}: told in row {told}, bound in row {bound}");
+        assert_eq!(flow(&summary).timeouts, u64::from(assist.contains("rto-reset")), "{assist}");
+    }
+}
+
 #[test]
 fn a_base_station_gives_a_visitor_up_that_has_gone_elsewhere() {
     let gone = FADE.replace("[[handover]]\nat = \"9.6 s\"\nfrom = \"second\"\nto = \"first\"\n", "");

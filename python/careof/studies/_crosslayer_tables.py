@@ -1,0 +1,238 @@
+"""What the study `crosslayer` shows beside its rows: readings, sets of delays, times without a link, throughputs."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from careof.studies import Row, Table
+from careof.studies import _crosslayer_words as words
+from careof.studies._crosslayer_model import TABLE_1, TCP_CM
+from careof.studies._crosslayer_paths import GAPS_MS, HELPED, PATHS, Way
+from careof.studies._crosslayer_ring import ASSISTS, ASSUMED, LOSSES, LOSSY_HANDOVERS, MISSING, RATES
+from careof.studies._crosslayer_rows import throughput
+from careof.studies._mean import Mean
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from careof.studies._crosslayer_paths import Crossed
+    from careof.studies._crosslayer_ring import Carried
+
+
+def tables(crossed: Sequence[Crossed], carried: Sequence[Carried]) -> list[Table]:
+    """All of them."""
+    return [
+        _readings(),
+        *(_sets(crossed, way) for way in Way),
+        _gaps(crossed),
+        _throughputs(carried),
+        _losses(carried),
+        _listed("What the simulation assumes", ["what", "as", "from"], ASSUMED, words.ASSUMED),
+        _listed("What is missing", ["what", "what there is instead"], MISSING, words.MISSING),
+    ]
+
+
+def _readings() -> Table:
+    lines, rows = [], []
+    for protocol in TABLE_1:
+        for number, reading in enumerate(protocol.readings):
+            name = "" if number else protocol.name
+            lines.append([name, reading.place, reading.sum.collected, reading.sum.in_t])
+            rows.append(
+                Row(
+                    id=f"Table 1, {protocol.name}, {reading.place}",
+                    what=reading.sum.collected,
+                    paper=protocol.stated,
+                    ours=reading.sum.in_t,
+                    low=None,
+                    high=None,
+                    match=None,
+                    explanation=protocol.remark if number == 0 else "",
+                )
+            )
+    remarks = " ".join(f"*{one.name}*: {one.remark}" for one in TABLE_1 if one.remark)
+    return Table(
+        "Table 1, and what the equations say",
+        ["protocol", "place", "effective data resumption time", "equal delays"],
+        lines,
+        f"{words.READINGS} {remarks}",
+        rows,
+    )
+
+
+def _sets(crossed: Sequence[Crossed], way: Way) -> Table:
+    found = {(one.of.paths.name, one.of.helped.key): one for one in crossed if one.of.way is way and one.of.gap_ms == 0}
+    straight = way is Way.STRAIGHT
+    lines, rows = [], []
+    for paths in PATHS:
+        equation = TCP_CM.seconds(paths.delays(way))
+        delays = [paths.cn_ha, paths.ha_oar, paths.ha_nar, *([paths.cn_oar, paths.cn_nar] if straight else [])]
+        times = [found[paths.name, helped.key].since_sent_s for helped in HELPED]
+        lines.append(
+            [
+                paths.name,
+                *(f"{delay}" for delay in delays),
+                f"{1e3 * equation:.0f}",
+                *map(_ms, times),
+            ]
+        )
+        rows += [
+            Row(
+                id=f"C1, set {paths.name}, {way.value}, {helped.name}",
+                what="effective data resumption time (s)",
+                paper="-",
+                ours=_seconds(seconds),
+                low=None,
+                high=None,
+                match=None,
+            )
+            for helped, seconds in zip(HELPED, times, strict=True)
+        ]
+    own = ["CN-oAR", "CN-nAR"] if straight else []
+    return Table(
+        f"C1: all sets of delays, {way.value}",
+        ["set", "CN-HA", "HA-oAR", "HA-nAR", *own, "TCP-CM by Table 1", *(one.name for one in HELPED)],
+        lines,
+        words.SETS,
+        rows,
+    )
+
+
+def _gaps(crossed: Sequence[Crossed]) -> Table:
+    chosen = [one for one in crossed if one.of.way is Way.TUNNEL and one.of.paths.name == "A"]
+    found = {(one.of.gap_ms, one.of.helped.key): one for one in chosen}
+    lines, rows = [], []
+    for gap in GAPS_MS:
+        beyond = [found[gap, helped.key].since_sent_s - gap / 1e3 for helped in HELPED]
+        lines.append([f"{gap / 1e3:g}", *map(_ms, beyond)])
+        rows += [
+            Row(
+                id=f"C1, {gap / 1e3:g} s without a link, {helped.name}",
+                what="effective data resumption time without that (s)",
+                paper="-",
+                ours=_seconds(seconds),
+                low=None,
+                high=None,
+                match=None,
+            )
+            for helped, seconds in zip(HELPED, beyond, strict=True)
+        ]
+    return Table(
+        "C1: with a time without a link",
+        ["without a link (s)", *(f"{one.name} (ms)" for one in HELPED)],
+        lines,
+        words.GAPS.format(equation=1e3 * TCP_CM.seconds(PATHS[0].delays(Way.TUNNEL))),
+        rows,
+    )
+
+
+def _throughputs(carried: Sequence[Carried]) -> Table:
+    lines, rows = [], []
+    for rate in RATES:
+        for upload in (False, True):
+            more, their = throughput_lines(carried, rate, upload=upload)
+            lines += more
+            rows += their
+    count = len({one.of.seed for one in carried})
+    return Table(
+        "C6: mean throughput against handovers",
+        ["", "handovers", "TCP-CM", "standard", "lead of TCP-CM"],
+        lines,
+        words.THROUGHPUT.format(count=count),
+        rows,
+    )
+
+
+def _losses(carried: Sequence[Carried]) -> Table:
+    lines, rows, count = [], [], 0
+    for upload in (False, True):
+        name = f"{'the mobile node' if upload else 'the correspondent'} sends"
+        for loss in (0.0, *LOSSES):
+            means = throughput(carried, RATES[1], upload=upload, loss=loss)
+            found = [means[LOSSY_HANDOVERS, which] for which in (*ASSISTS, "gap")]
+            count = found[0].count
+            lines.append(["" if loss else name, f"{loss:.1%}", *(one.shown(1) for one in found)])
+            rows += [
+                Row(
+                    id=f"C7, {name}, {loss:.1%} lost, {assist}",
+                    what="mean throughput (kbyte/s)",
+                    paper="-",
+                    ours=mean.value,
+                    low=None,
+                    high=None,
+                    match=None,
+                    interval=mean.interval,
+                )
+                for assist, mean in zip(ASSISTS, found, strict=False)
+                if loss
+            ]
+    return Table(
+        "C7: mean throughput with bursty loss",
+        ["", "lost", "TCP-CM", "standard", "lead of TCP-CM"],
+        lines,
+        words.LOSSES.format(count=count, handovers=LOSSY_HANDOVERS, rate=RATES[1]),
+        rows,
+    )
+
+
+def throughput_lines(carried: Sequence[Carried], rate: int, *, upload: bool) -> tuple[list[list[str]], list[Row]]:
+    """The throughputs of one rate and direction, with those of the file without handovers first."""
+    still = next(one for one in carried if (one.of.rate_mbit, one.of.upload, one.of.handovers) == (rate, upload, 0))
+    name = f"{rate} Mbit/s, {'the mobile node' if upload else 'the correspondent'} sends"
+    lines, rows = [[name, "0", f"{still.kb_per_s:.1f}", f"{still.kb_per_s:.1f}", "-"]], []
+    means = throughput(carried, rate, upload=upload)
+    for handovers in sorted({number for number, _ in means}):
+        shown = []
+        for assist in ("tcp-cm", "none"):
+            mean = means[handovers, assist]
+            shown.append(mean.shown(1) + _met(carried, (rate, upload, handovers, assist)))
+            rows.append(
+                Row(
+                    id=f"C6, {name}, {handovers} handovers, {assist}",
+                    what="mean throughput (kbyte/s)",
+                    paper="-",
+                    ours=mean.value,
+                    low=None,
+                    high=None,
+                    match=None,
+                    interval=mean.interval,
+                )
+            )
+        lines.append(["", str(handovers), *shown, means[handovers, "gap"].shown(1)])
+    return lines, rows
+
+
+def _met(carried: Sequence[Carried], key: tuple[int, bool, int, str]) -> str:
+    files = [
+        one
+        for one in carried
+        if (one.of.rate_mbit, one.of.upload, one.of.handovers, one.of.assist) == key and not one.of.loss
+    ]
+    met = Mean.of([float(one.met) for one in files]).value
+    return "" if met == key[2] else f" ({met:.1f})"
+
+
+def _listed(title: str, head: list[str], entries: Sequence[tuple[str, ...]], text: str) -> Table:
+    rows = [
+        Row(
+            id=title,
+            what=entry[0],
+            paper="-",
+            ours=entry[1],
+            low=None,
+            high=None,
+            match=None,
+            explanation=" ".join(entry[2:]),
+        )
+        for entry in entries
+    ]
+    return Table(title, head, [list(entry) for entry in entries], text, rows)
+
+
+def _ms(seconds: float) -> str:
+    return "never" if math.isinf(seconds) else f"{1e3 * seconds:.0f}"
+
+
+def _seconds(seconds: float) -> float | str:
+    return "never" if math.isinf(seconds) else round(seconds, 6)

@@ -1,0 +1,145 @@
+"""What the study `crosslayer` says about its rows and tables."""
+
+from __future__ import annotations
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+C1 = _line("""
+    Multiples of T where every path over the Internet takes T (eq. 19) and those of one domain t (eq. 20). The
+    text of the paper that we have was extracted from a PDF; it contradicts itself, as the readings below show,
+    and Table 1 is what section 4.4 states in words. Equations 19 and 20 cannot both be exact: with T_MAP-oAR
+    above 0, T_CN-MAP and T_CN-oAR are not the same where the MAP is on the way. So HMIPv6 has two readings: t =
+    0 gives the multiples of T that section 4.4 names, any t above 0 more than these.
+""")
+
+C2 = _line("""
+    By equations 16 to 18. For the two lines of HMIPv6 the other readings are in the table.
+""")
+
+ANALYTIC_ONLY = "analytic only: not simulated"
+
+NOT_THERE = _line("""
+    The simulator has no HMIPv6 and no FMIPv6. The equations take RTO for one round trip (eq. 9 and 12); RFC
+    2988, which the paper cites for it, has no RTO below 1 s, and with paths of less than that no timeout ends
+    the handover of these protocols.
+""")
+
+TCP_CM_TUNNEL = _line("""
+    The home agent tunnels, so that T_CN-oAR and T_CN-nAR are the delays of the ways over it. The correspondent
+    is told by a datagram of its own, sent when the home agent has accepted.
+""")
+
+OTHERS_TUNNEL = _line("""
+    Of the 3 T_CN-nAR in Table 1 two are the registration with the correspondent, which there is not where the
+    home agent tunnels, and the way of the data back is not counted: it then takes what TCP-CM takes.
+""")
+
+AS_FR = "As FR."
+
+NONE_TUNNEL = _line("""
+    Table 1 has no line for it. The sender has a window to go on with, and what it sends reaches the home agent
+    after the update; duplicate acknowledgements then have it repeat what was lost, as soon as TCP-CM's datagram
+    would. TCP-CM saves time where the outage is longer than the sender's timer: see the table of times without
+    a link.
+""")
+
+TCP_CM_STRAIGHT = _line("""
+    Before its update the mobile node proves to the correspondent that it is reached at its new address (return
+    routability, RFC 6275 section 5.2.5): 2 T_CN-nAR that the model leaves out. The home test of before still
+    serves; without it the test would take 2 (T_CN-HA + T_HA-nAR) where that is longer.
+""")
+
+MOBILE_TCP_STRAIGHT = _line("""
+    Return routability as with TCP-CM (2 T_CN-nAR). The option goes with the first segment that goes straight,
+    when the correspondent has acknowledged the update; Table 1 counts that, and not the way of the data back.
+""")
+
+FREEZE_STRAIGHT = _line("""
+    The window opens at the home registration, for the assist does not know of correspondents' bindings: data
+    that is sent before the update goes to the old care-of address and is lost, and the duplicate
+    acknowledgements of what follows bring it back.
+""")
+
+FAST_RETRANSMIT_STRAIGHT = _line("""
+    Its three acknowledgements are sent at the home registration, for the assist does not know of
+    correspondents' bindings: what they have the correspondent repeat goes to the old care-of address and is
+    lost. A sender in fast recovery waits for its timer then, 1 s at least, unless the acknowledgements come
+    after the update (G: the home agent is far away).
+""")
+
+NONE_STRAIGHT = _line("""
+    Table 1 has no line for it. After return routability and the update new data arrives and makes duplicate
+    acknowledgements; one more round trip brings back what was lost.
+""")
+
+C3 = _line("""
+    From the home registration to the first new data, {count} files with one handover each, 11 Mbit/s; means
+    with their 95 % confidence intervals. The text of the paper has no figure.
+""")
+
+C4 = _line("""
+    {count} files with one handover each, 11 Mbit/s, the mobile node sends and the correspondent sends. TCP-CM's
+    RTO at the end is 3 R by equations 1 to 3 (K = 4), R being the round trip of the home registration, {rtt:g}
+    s over the cloud. A sender on the mobile node stands still meanwhile, and its RTO does not grow; one at the
+    correspondent is not told of the beginning (section 3.1), and its RTO grows until it is told of the end.
+""")
+
+C5 = _line("""
+    In the same runs. The bandwidth-delay product is that of the link's rate and R, {bdp:,.0f} B with headers;
+    the window is its share of data. The standard sender's window falls to one segment by its timeouts and has
+    to grow again.
+""")
+
+C6 = _line("""
+    Mean throughput of {count} files each (kbyte/s), 95 % confidence intervals by Student's t, the same instants
+    with both senders. Falls: each mean is below that with fewer handovers, and the last beyond the intervals.
+    Above: the interval of the paired differences is above 0 at every point. Grows: those of the fewest and the
+    most handovers do not overlap.
+""")
+
+C6_FAST = _line("""
+    Over 0.5 s Reno is far from filling 11 Mbit/s: in congestion avoidance the window grows by a segment each
+    round trip. TCP-CM sets it to the bandwidth-delay product of the new path, so that a handover makes the
+    transfer faster than it was before; and a file that ends sooner meets fewer handovers than were to come.
+""")
+
+C6_HOME = _line("""
+    At home TCP-CM sets the window to two segments: the round trip that the mobile node knows is that of its
+    registration, which does not cross the cloud there. So the fourth and the eighth handover, which end at
+    home, cost it more than the others.
+""")
+
+C7 = _line("""
+    The radio loses packets by two states, {burst} in a row in the mean, as many in either direction; the files and
+    instants of C6. TCP-CM over HMIPv6 and FMIPv6 is by the equations alone (C2).
+""")
+
+LOSSES = "kbyte/s, {count} files each, {handovers} handovers, {rate} Mbit/s."
+
+READINGS = _line("""
+    T is a path over the Internet, t one within a domain. The first line of a protocol is what section 4.4
+    states. In the code: `python/careof/studies/_crosslayer_model.py`, for any delays.
+""")
+
+SETS = _line("""
+    Milliseconds, one way, and the times from the sending of the last segment that the old path delivered to the
+    first new data at the application: Table 1 for TCP-CM with these delays, and what was simulated.
+""")
+
+GAPS = _line("""
+    All delays 50 ms, the home agent tunnels. Shown is what is above the time without a link (ms); by Table 1 it
+    is {equation:.0f} for TCP-CM, whatever that time. The sender's timer goes off 1, 3 and 7 s after the last
+    acknowledgement: standard TCP, and FR after the first of these, wait for the next one. Freeze TCP was warned
+    a round trip ahead, and no timer runs.
+""")
+
+THROUGHPUT = _line("""
+    kbyte/s, {count} files each. In brackets the handovers that the file met in the mean, where it ended before
+    the others.
+""")
+
+ASSUMED = "What the paper does not say, what is taken, and from which of its words."
+MISSING = "What of section 5 today's simulator does not have."
