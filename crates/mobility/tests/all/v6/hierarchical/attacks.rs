@@ -4,13 +4,15 @@ use careof_base::RandomStream;
 use careof_mobility::v6::*;
 use careof_wire::icmpv6::{MapOption, PrefixLifetime};
 use careof_wire::mip6::{
-    AcknowledgementFlags, BindingAcknowledgement, BindingError, BindingErrorStatus, BindingStatus,
-    BindingUpdate, Lifetime, Message, MobilityOptions, SequenceNumber, UpdateFlags,
+    AcknowledgementFlags, Algorithm, BindingAcknowledgement, BindingError, BindingErrorStatus,
+    BindingRefreshRequest, BindingStatus, BindingUpdate, CareOfTest, HomeTest, InitCookie, KeygenToken,
+    Lifetime, Message, MobileHomeAuthentication, MobilityOption, MobilityOptions, NonceIndex, NtpTimestamp,
+    SequenceNumber, Spi, UpdateFlags,
 };
 use std::net::Ipv6Addr;
 
 use super::world::*;
-use crate::v6::craft::{HA, HOME, HOME_IF, care_of, make_checksum_right};
+use crate::v6::craft::{HA, HOME, HOME_IF, care_of, clock, make_checksum_right};
 use crate::v6::world::{CN, WLAN};
 
 /// Whoever binds but does not forward is left, and nothing is lost but time.
@@ -182,6 +184,125 @@ fn an_anchor_point_cannot_register_with_the_home_agent() {
     world.run(SECOND);
     assert_eq!(world.bound_at_home(), [regional(WEST)]);
     assert_eq!(world.home.counters().refused(146), 1);
+}
+
+/// Addresses that a forger may name.
+const NAMES: [Ipv6Addr; 10] =
+    [HA, HOME, CN, map(WEST), map(EAST), regional(WEST), regional(EAST), care_of(2), care_of(3), care_of(66)];
+
+/// A message as somebody without a key makes it.
+fn forged(random: &mut RandomStream, now: careof_base::Instant, sequence: SequenceNumber) -> Message {
+    let mut name = || NAMES[random.below(NAMES.len() as u64) as usize];
+    let (home_address, care_of) = (name(), name());
+    let bits = random.next_u64();
+    let mut options = MobilityOptions::new();
+    if bits & 1 != 0 {
+        options.push(MobilityOption::AlternateCareOfAddress(care_of));
+    }
+    if bits & 2 != 0 {
+        options.push(MobilityOption::ReplayProtection(NtpTimestamp(clock().at(now).to_bits())));
+    }
+    let lifetime = Lifetime::from_units((bits >> 8) as u16 % 100);
+    match random.below(6) {
+        0 | 1 => Message::BindingUpdate(BindingUpdate {
+            sequence,
+            flags: UpdateFlags((bits >> 32) as u16 & 0xffc0),
+            lifetime,
+            options,
+        }),
+        2 | 3 => Message::BindingAcknowledgement(BindingAcknowledgement {
+            status: BindingStatus::from_number((bits >> 48) as u8),
+            flags: AcknowledgementFlags::default(),
+            sequence,
+            lifetime,
+            options,
+        }),
+        4 => {
+            let (cookie, token) = (InitCookie(bits.to_be_bytes()), KeygenToken([7; 8]));
+            let nonce_index = NonceIndex(1);
+            match bits % 3 {
+                0 => Message::HomeTest(HomeTest { nonce_index, cookie, token, options }),
+                1 => Message::CareOfTest(CareOfTest { nonce_index, cookie, token, options }),
+                _ => Message::BindingRefreshRequest(BindingRefreshRequest { options }),
+            }
+        }
+        _ => Message::BindingError(BindingError {
+            status: BindingErrorStatus::UnknownBinding,
+            home_address,
+            options: MobilityOptions::new(),
+        }),
+    }
+}
+
+/// From any address and in any tunnels, to everybody, whatever they are busy with.
+#[test]
+fn what_somebody_without_a_key_says_changes_nobodys_mind() {
+    let mut world = World::on(2);
+    world.check_both_ways();
+    let mut random = RandomStream::new(11, 0, "forger");
+    let state = |world: &World| {
+        let bound = (world.bound_at(WEST), world.bound_at(EAST), world.bound_at_home());
+        (bound, world.mobile.map(), world.mobile.care_of(), world.mobile.is_registered())
+    };
+    let mut refused = 0;
+    for round in 0..3_000_u64 {
+        if round % 100 == 0 {
+            // In the middle of a registration as well as at rest.
+            world.move_to([3, EAST_LINK, BORDER, PLAIN_LINK, 2][(round / 100 % 5) as usize]);
+        }
+        if round % 10 == 0 {
+            world.run(SECOND / 50);
+        }
+        let before = state(&world);
+        let sent = world.updates.len();
+        let sequence = world.updates.last().expect("an update").2.sequence;
+        let message = forged(&mut random, world.now, sequence);
+        let mut name = || NAMES[random.below(NAMES.len() as u64) as usize];
+        let mut way = Addresses::new(name(), name());
+        let (tunnel, outer) =
+            (Tunnel { entry: name(), exit: name() }, Tunnel { entry: name(), exit: name() });
+        let (home, routing) = (name(), name());
+        let bits = random.next_u64();
+        way.home_address = (bits & 1 != 0).then_some(home);
+        way.type_2_routing = (bits & 2 != 0).then_some(routing);
+        if bits & 96 == 0 {
+            // As the node itself would ask.
+            (way.destination, way.home_address, way.type_2_routing) = (map(WEST), Some(regional(WEST)), None);
+        }
+        let authentication = MobileHomeAuthentication {
+            spi: Spi(256),
+            algorithm: Algorithm::HmacSha1,
+            key: b"a guess",
+            care_of_address: way.source,
+            home_address: way.real_source(),
+        };
+        let ends = (way.real_source(), way.real_destination());
+        let bytes = match bits & 4 {
+            0 => message.emit(ends.0, ends.1),
+            _ => message.emit_authenticated(ends.0, ends.1, &authentication),
+        };
+        let Ok(bytes) = bytes else { continue };
+        let to_agents = Input::Mobility { interface: HOME_IF, addresses: way, message: &bytes };
+        let now = world.now;
+        world.home.handle_input(now, to_agents);
+        world.anchors.values_mut().for_each(|anchor| anchor.node.handle_input(now, to_agents));
+        way.tunnel = (bits & 8 != 0).then_some(tunnel);
+        way.map_tunnel = (bits & 16 != 0).then_some(outer);
+        world.forge(way, &bytes);
+        assert_eq!(state(&world), before, "{message:?} {way:?}");
+        // A Binding Error, which nothing protects, may have a registration be renewed.
+        assert!(world.updates.len() <= sent + 2, "{message:?} {way:?}");
+        refused += u64::from(!world.mobile.accepts_tunnels(&way));
+    }
+    assert!(refused > 1_000, "{refused}");
+    let dropped = |reason| world.anchors[&WEST].node.counters().dropped(reason);
+    assert!(dropped(DropReason::BadAuthenticator) > 20, "the right places were hit");
+    assert!(world.mobile.counters().dropped(DropReason::UnexpectedAnswer) > 100);
+    world.run(SECOND * 10);
+    world.move_to(3);
+    world.run(SECOND * 40);
+    assert_eq!((world.bound_at(WEST), world.bound_at_home()), (vec![care_of(3)], vec![regional(WEST)]));
+    world.check_both_ways();
 }
 
 /// No bytes make any of them panic, hang or believe something.
