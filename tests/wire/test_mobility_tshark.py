@@ -16,8 +16,10 @@ from wire_vectors import checksum
 pytestmark = pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
 
 IPV6_HEADER_LEN = 40
+MOBILITY_HEADER = 135
 HOME_ADDRESS = "2001:db8:1::5"
 CARE_OF_ADDRESS = "2001:db8:2::77"
+ANCHOR_POINT = "2001:db8:4::1"
 
 # RFC 6275 section 6.1.8, RFC 4285 section 8, RFC 5648 section 4.4.
 STATUSES = [0, 1, 4, 5, *range(128, 140), *range(144, 147), *range(164, 170), 174]
@@ -35,7 +37,8 @@ def test_every_checksum_is_good() -> None:
     # tshark shows the checksum and does not check it.
     for name, packet in packets().items():
         header = packet[IPV6_HEADER_LEN:]
-        assert len(header) == (header[1] + 1) * 8, name
+        if packet[6] == MOBILITY_HEADER:
+            assert len(header) == (header[1] + 1) * 8, name
         pseudo = packet[8:IPV6_HEADER_LEN] + struct.pack("!IxxxB", len(header), packet[6])
         assert checksum(pseudo + header) == 0, name
 
@@ -60,6 +63,19 @@ def test_updates() -> None:
     wanted = ["mip6.acoa.acoa", "mip6.ni.hni", "mip6.ni.cni", "mip6.bad.auth"]
     authenticator = packets()["update_to_correspondent"][-12:].hex()
     assert fields("update_to_correspondent", *wanted) == [[CARE_OF_ADDRESS], ["3"], ["4"], [authenticator]]
+
+
+def test_local_updates() -> None:
+    flags = ["mip6.bu.a_flag", "mip6.bu.h_flag", "mip6.bu.m_flag", "mip6.bu.p_flag"]
+    assert fields("local_update", "mip6.mhtype", *flags) == [["5"], ["1"], ["0"], ["1"], ["0"]]
+    assert fields("update_to_home_agent", "mip6.bu.m_flag") == [["0"]]
+
+
+def test_map_options() -> None:
+    prefix = "icmpv6.opt.map."
+    wanted = [prefix + name for name in ("distance", "preference", "flag.r", "valid_lifetime", "global_address")]
+    found = fields("router_advertisement", "icmpv6.opt.length", *wanted)
+    assert found == [["1", "3", "3"], ["2", "1"], ["15", "0"], ["1", "0"], ["86400", "86400"], [ANCHOR_POINT] * 2]
 
 
 def test_acknowledgements() -> None:

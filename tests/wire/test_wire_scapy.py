@@ -206,3 +206,16 @@ def test_dhcp() -> None:
     assert vectors()["dhcp_nak"] == packet(FOREIGN_AGENT, everybody, options)
     options = [("message-type", "release"), identifier, server]
     assert vectors()["dhcp_release"] == packet(CO_LOCATED, FOREIGN_AGENT, options, ciaddr=CO_LOCATED)
+
+
+def test_map_options() -> None:
+    inet6 = pytest.importorskip("scapy.layers.inet6")
+    anchor_point = {"validlifetime": 86400, "addr": "2001:db8:4::1"}
+    expected = (
+        inet6.IPv6(src="fe80::1", dst="ff02::1")
+        / inet6.ICMPv6ND_RA(prf=0, routerlifetime=30)
+        / inet6.ICMPv6NDOptSrcLLAddr(lladdr="02:00:00:00:00:01")
+        / inet6.ICMPv6NDOptMAP(dist=2, pref=15, R=1, **anchor_point)
+        / inet6.ICMPv6NDOptMAP(dist=1, pref=0, R=0, **anchor_point)
+    )
+    assert vectors("emit_mobility_vectors")["router_advertisement"] == bytes(expected)

@@ -86,6 +86,9 @@ pub enum ConfigError {
     /// Something whose messages are told from old ones by their time.
     #[error("{0} needs timestamps as replay protection, and nonces are configured")]
     NeedsTimestamps(&'static str),
+    /// Two things of which a node can have one only.
+    #[error("{0} and {1} cannot be combined")]
+    Incompatible(&'static str, &'static str),
     /// A number that must lie within bounds.
     #[error("{what} is {found}; it must lie within {low} and {high}")]
     OutOfRange {

@@ -4,6 +4,11 @@ use alloc::vec::Vec;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use core::time::Duration;
 
+use careof_wire::icmpv6::MapOption;
+use careof_wire::ipv4::Ipv4Header;
+use careof_wire::ipv6::{Extensions, Ipv6Header};
+use careof_wire::udp::UdpHeader;
+
 use super::Prefix;
 use crate::InterfaceId;
 
@@ -48,6 +53,9 @@ pub struct Addresses {
     pub type_2_routing: Option<Ipv6Addr>,
     /// The tunnel that the packet goes, or has come, through.
     pub tunnel: Option<Tunnel>,
+    /// The outermost tunnel, between a mobile node and its mobility anchor point (RFC 5380), around the packet or around `tunnel`. Without a
+    /// [`HierarchicalMobileNode`](super::HierarchicalMobileNode) there is none.
+    pub map_tunnel: Option<Tunnel>,
     /// The mobile node's port, where the packet is in UDP in a tunnel through IPv4 (RFC 5555 section 4.1); the home agent's is
     /// [`careof_wire::mip6::DSMIPV6_PORT`]. `None`: the tunnel's outer header is right in front of it.
     pub udp_port: Option<u16>,
@@ -57,7 +65,15 @@ impl Addresses {
     /// A packet from `source` to `destination`, and nothing else.
     #[must_use]
     pub const fn new(source: Ipv6Addr, destination: Ipv6Addr) -> Self {
-        Self { source, destination, home_address: None, type_2_routing: None, tunnel: None, udp_port: None }
+        Self {
+            source,
+            destination,
+            home_address: None,
+            type_2_routing: None,
+            tunnel: None,
+            map_tunnel: None,
+            udp_port: None,
+        }
     }
 
     /// The same packet with a Home Address option.
@@ -78,6 +94,12 @@ impl Addresses {
         Self { tunnel: Some(tunnel), ..self }
     }
 
+    /// The same packet in the outermost tunnel, between a mobile node and its mobility anchor point.
+    #[must_use]
+    pub const fn through_map(self, tunnel: Tunnel) -> Self {
+        Self { map_tunnel: Some(tunnel), ..self }
+    }
+
     /// The same packet in UDP from or to this port of the mobile node, in its tunnel.
     #[must_use]
     pub const fn in_udp(self, port: u16) -> Self {
@@ -94,6 +116,21 @@ impl Addresses {
     #[must_use]
     pub fn real_source(&self) -> Ipv6Addr {
         self.home_address.unwrap_or(self.source)
+    }
+
+    /// Bytes of the headers that carry these addresses, beside one IPv6 header: what upper layers have to leave room for, above all where
+    /// tunnels are nested (RFC 5380 section 11).
+    #[must_use]
+    pub fn overhead(&self) -> u16 {
+        let length = |tunnel: &Tunnel| match tunnel.ipv4_ends() {
+            Some(_) if self.udp_port.is_some() => Ipv4Header::LEN + UdpHeader::LEN,
+            Some(_) => Ipv4Header::LEN,
+            None => Ipv6Header::LEN,
+        };
+        let tunnels: u16 = self.tunnel.iter().chain(&self.map_tunnel).map(length).sum();
+        tunnels
+            + u16::from(self.home_address.is_some()) * Extensions::HOME_ADDRESS_LEN
+            + u16::from(self.type_2_routing.is_some()) * Extensions::TYPE_2_ROUTING_LEN
     }
 
     /// The receiver as upper layers and checksums see it: the home address where there is one.
@@ -166,6 +203,15 @@ pub enum Input<'a> {
         interface: InterfaceId,
         /// Its link-local address.
         router: Ipv6Addr,
+    },
+    /// A router has told of mobility anchor points (hierarchical mobile node).
+    MapsFound {
+        /// Where.
+        interface: InterfaceId,
+        /// The router's link-local address.
+        router: Ipv6Addr,
+        /// What its advertisement says of them (RFC 5380 section 5).
+        maps: &'a [MapOption],
     },
     /// The interface has a new address, or the lifetime of one has changed (mobile node).
     AddressAdded {
@@ -259,4 +305,6 @@ pub enum Wake {
     HoldTime,
     /// The old interface of a handover need not be listened to any longer.
     OldInterfaceRelease,
+    /// What is known of a mobility anchor point ends, or it may be tried again, or need not send on packets any longer.
+    AnchorPoint,
 }

@@ -1,5 +1,5 @@
 //! Mobile IPv6 (RFC 6275), with the authentication of RFC 4285, several care-of addresses (RFC 5648), IPv4 home and care-of addresses
-//! without NATs (RFC 5555), and probes of paths in experimental messages (RFC 5096).
+//! without NATs (RFC 5555), probes of paths in experimental messages (RFC 5096), and Hierarchical Mobile IPv6 (RFC 5380).
 //!
 //! Nodes decide; their owner carries. Each takes [`Input`]s and the time, and hands out [`Transmit`]s, [`Event`]s and a deadline with
 //! its reason ([`Wake`]).
@@ -10,9 +10,11 @@ mod correspondent_node;
 mod drop_reason;
 mod dual_stack;
 mod event;
+mod hierarchical_mobile_node;
 mod home_agent;
 mod io;
 mod mobile_node;
+mod mobility_anchor_point;
 pub mod neighbor_discovery;
 mod outbox;
 mod prefix;
@@ -28,6 +30,9 @@ pub use event::{
     BindingChanged, CorrespondentChanged, Event, Ipv4HomeOutcome, NeighborEvent, RegistrationEvent,
     RegistrationStep,
 };
+pub use hierarchical_mobile_node::{
+    HierarchicalMobileNode, HierarchicalMobileNodeConfig, MapAssociation, MapSelection,
+};
 pub use home_agent::{
     HomeAgent, HomeAgentConfig, HomePrefix, HomeRegistration, HomeRegistrationRecord, MobileNodeRecord,
     PrefixAdvertisementConfig, ServedMobileNode,
@@ -37,4 +42,5 @@ pub use mobile_node::{
     Delivery, HandoverEvent, HandoverFailure, InterfaceConfig, Ipv4Delivery, MobileNode, MobileNodeConfig,
     MovementConfig, RetransmissionConfig, RouteOptimizationConfig,
 };
+pub use mobility_anchor_point::{MobilityAnchorPoint, MobilityAnchorPointConfig};
 pub use prefix::Prefix;

@@ -209,6 +209,7 @@ impl Simulation {
             }
             // Of what else there is to know nothing changes what a simulated link does.
             DiscoveryEvent::AddressDeprecated { .. }
+            | DiscoveryEvent::MapsFound { .. }
             | DiscoveryEvent::InterfaceDisabled
             | DiscoveryEvent::LinkMtu(_)
             | DiscoveryEvent::HopLimit(_) => return,

@@ -7,6 +7,7 @@
 
 mod error_message;
 mod home_agent_discovery;
+mod map_option;
 mod multicast_listener;
 mod neighbor_discovery;
 mod option;
@@ -28,6 +29,7 @@ pub use home_agent_discovery::{
     HomeAgentAddressDiscoveryReply, HomeAgentAddressDiscoveryRequest, MobilePrefixAdvertisement,
     MobilePrefixSolicitation,
 };
+pub use map_option::MapOption;
 pub use multicast_listener::{
     MulticastAddressRecord, MulticastListener, MulticastListenerReport, RecordType,
 };

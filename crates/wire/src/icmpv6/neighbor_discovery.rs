@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 use core::net::Ipv6Addr;
 
+use super::map_option::MapOption;
 use super::option::{HomeAgentInformation, NdOption, Nonce, PrefixInformation};
 use super::units::{LinkLayerAddress, Milliseconds};
 use super::{HEADER_LEN, Header};
@@ -92,6 +93,14 @@ impl RouterAdvertisement {
     /// The router's own global addresses: those of the prefix options with the R bit.
     pub fn router_addresses(&self) -> impl Iterator<Item = Ipv6Addr> {
         self.prefixes().filter_map(PrefixInformation::router)
+    }
+
+    /// The mobility anchor points that serve the link (RFC 5380), in order.
+    pub fn maps(&self) -> impl Iterator<Item = &MapOption> {
+        self.options.iter().filter_map(|option| match option {
+            NdOption::Map(map) => Some(map),
+            _ => None,
+        })
     }
 
     /// What the router says of itself as a home agent, with the defaults of RFC 6275 section 7.4; `None` without the H bit, where

@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 use core::net::Ipv6Addr;
 
+use super::map_option::MapOption;
 use super::units::{LinkLayerAddress, Milliseconds, PrefixLifetime};
 use crate::Error;
 use crate::fixed::Fixed;
@@ -15,6 +16,7 @@ const MTU: u8 = 5;
 const ADVERTISEMENT_INTERVAL: u8 = 7;
 const HOME_AGENT_INFORMATION: u8 = 8;
 const NONCE: u8 = 14;
+const MAP: u8 = 23;
 
 /// The unit of the Length, bytes.
 const UNIT: usize = 8;
@@ -200,6 +202,8 @@ pub enum NdOption {
     HomeAgentInformation(HomeAgentInformation),
     /// Type 14.
     Nonce(Nonce),
+    /// Type 23, in a router advertisement: a mobility anchor point (RFC 5380 section 5).
+    Map(MapOption),
     /// Any other: ignored.
     Unknown(UnknownOption),
 }
@@ -279,6 +283,7 @@ impl NdOption {
                 emit_framed(HOME_AGENT_INFORMATION, &parts, bytes);
             }
             Self::Nonce(nonce) => emit_framed(NONCE, &[&nonce.0], bytes),
+            Self::Map(map) => emit_framed(MAP, &[map.encode().bytes()], bytes),
             Self::Unknown(option) => emit_framed(option.kind, &[&option.data], bytes),
         }
     }
@@ -301,6 +306,7 @@ impl NdOption {
                 Self::HomeAgentInformation(HomeAgentInformation { preference, lifetime_secs })
             }
             NONCE => Self::Nonce(Nonce(frame.data.to_vec())),
+            MAP => Self::Map(MapOption::decode(&frame.exactly::<{ MapOption::LEN }>("3")?)),
             _ => unknown(),
         })
     }

@@ -123,6 +123,34 @@ fn a_router_advertisement_has_the_layout_of_the_rfcs() {
     assert_eq!(parse(bytes), Ok(message));
 }
 
+/// The figure of RFC 5380 section 5.
+#[test]
+fn a_map_option_has_the_layout_of_the_rfc() {
+    let map = MapOption {
+        distance: 2,
+        preference: 15,
+        allocates_address: true,
+        valid_lifetime: PrefixLifetime::from_secs(0x0001_0203),
+        address: GLOBAL,
+    };
+    let plain = MapOption { distance: 15, preference: 0, allocates_address: false, ..map };
+    let options = alloc::vec![NdOption::Map(map), NdOption::Map(plain)];
+    let message = Icmpv6Message::RouterAdvertisement(RouterAdvertisement { options, ..advertisement() });
+    let mut bytes = emitted(&message);
+    assert_eq!(bytes[16..24], [23, 3, 0x2f, 0x80, 0, 1, 2, 3]);
+    assert_eq!(bytes[24..40], GLOBAL.octets());
+    assert_eq!(bytes[40..44], [23, 3, 0xf0, 0]);
+    // The reserved bits are ignored.
+    (bytes[19], bytes[43]) = (0xff, 0x7f);
+    assert_eq!(parse(bytes.clone()), Ok(message.clone()));
+    let Icmpv6Message::RouterAdvertisement(heard) = &message else { panic!("{message:?}") };
+    assert_eq!(heard.maps().copied().collect::<Vec<_>>(), [map, plain]);
+    bytes[41] = 2;
+    let wrong =
+        Error::Invalid { field: "neighbor discovery option Length", offset: 41, found: 2, expected: "3" };
+    assert_eq!(parse(bytes), Err(wrong));
+}
+
 #[test]
 fn a_home_agent_that_says_nothing_of_itself_has_the_defaults() {
     let mut message = advertisement();

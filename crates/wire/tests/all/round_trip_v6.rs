@@ -5,11 +5,12 @@ use std::net::Ipv6Addr;
 use careof_base::Instant;
 use careof_wire::icmpv6::{
     DestinationUnreachable, Echo, HomeAgentAddressDiscoveryReply, HomeAgentAddressDiscoveryRequest,
-    HomeAgentInformation, Icmpv6Message, LinkLayerAddress, Milliseconds, MobilePrefixAdvertisement,
-    MobilePrefixSolicitation, MulticastAddressRecord, MulticastListener, MulticastListenerReport, NdOption,
-    NeighborAdvertisement, NeighborSolicitation, Nonce, OtherMessage, PacketTooBig, ParameterProblem,
-    ParameterProblemCode, PrefixInformation, PrefixLifetime, RecordType, Redirect, RouterAdvertisement,
-    RouterPreference, RouterSolicitation, TimeExceeded, TimeExceededCode, UnknownOption, UnreachableCode,
+    HomeAgentInformation, Icmpv6Message, LinkLayerAddress, MapOption, Milliseconds,
+    MobilePrefixAdvertisement, MobilePrefixSolicitation, MulticastAddressRecord, MulticastListener,
+    MulticastListenerReport, NdOption, NeighborAdvertisement, NeighborSolicitation, Nonce, OtherMessage,
+    PacketTooBig, ParameterProblem, ParameterProblemCode, PrefixInformation, PrefixLifetime, RecordType,
+    Redirect, RouterAdvertisement, RouterPreference, RouterSolicitation, TimeExceeded, TimeExceededCode,
+    UnknownOption, UnreachableCode,
 };
 use careof_wire::ipv6::{
     Extensions, Ipv6Header, Packet, Reassembler, ReassemblyLimits, Understood, fragment, is_unicast_routable,
@@ -50,6 +51,16 @@ fn prefix_information() -> impl Strategy<Value = PrefixInformation> {
     )
 }
 
+prop_compose! {
+    fn map_option()(
+        (distance, preference) in (0..=MapOption::MAX, 0..=MapOption::MAX),
+        (allocates_address, lifetime, address) in any::<(bool, u32, u128)>(),
+    ) -> MapOption {
+        let (valid_lifetime, address) = (PrefixLifetime::from_secs(lifetime), Ipv6Addr::from_bits(address));
+        MapOption { distance, preference, allocates_address, valid_lifetime, address }
+    }
+}
+
 fn nd_option() -> impl Strategy<Value = NdOption> {
     let link_layer = || any::<[u8; 6]>().prop_map(LinkLayerAddress);
     let quoted = (0..20_usize).prop_flat_map(|units| vec(any::<u8>(), units * 8));
@@ -67,6 +78,7 @@ fn nd_option() -> impl Strategy<Value = NdOption> {
             NdOption::HomeAgentInformation(HomeAgentInformation { preference, lifetime_secs })
         }),
         any::<[u8; 6]>().prop_map(|nonce| NdOption::Nonce(Nonce::new(nonce))),
+        map_option().prop_map(NdOption::Map),
         unknown.prop_map(NdOption::Unknown),
     ]
 }

@@ -4,7 +4,7 @@ use std::net::Ipv6Addr;
 
 use careof_wire::icmpv6::{
     DestinationUnreachable, HomeAgentAddressDiscoveryReply, HomeAgentInformation, Icmpv6Message,
-    LinkLayerAddress, Milliseconds, MulticastListenerReport, NdOption, NeighborAdvertisement,
+    LinkLayerAddress, MapOption, Milliseconds, MulticastListenerReport, NdOption, NeighborAdvertisement,
     NeighborSolicitation, Nonce, PacketTooBig, PrefixInformation, PrefixLifetime, Redirect,
     RouterAdvertisement, UnreachableCode,
 };
@@ -44,6 +44,13 @@ fn messages() -> Vec<Icmpv6Message> {
             NdOption::PrefixInformation(prefix),
             NdOption::AdvertisementInterval(Milliseconds(70)),
             NdOption::HomeAgentInformation(HomeAgentInformation { preference: 1, lifetime_secs: 30 }),
+            NdOption::Map(MapOption {
+                distance: 2,
+                preference: 15,
+                allocates_address: true,
+                valid_lifetime: PrefixLifetime::from_secs(600),
+                address: HOME,
+            }),
         ],
         ..RouterAdvertisement::default()
     };

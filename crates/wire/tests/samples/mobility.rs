@@ -2,6 +2,9 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use careof_wire::icmpv6::{
+    HOP_LIMIT, Icmpv6Message, LinkLayerAddress, MapOption, NdOption, PrefixLifetime, RouterAdvertisement,
+};
 use careof_wire::mip6::{
     AcknowledgementFlags, Algorithm, BindingAcknowledgement, BindingAuthorization, BindingError,
     BindingErrorStatus, BindingId, BindingIdentifier, BindingManagementKey, BindingRefreshRequest,
@@ -11,10 +14,14 @@ use careof_wire::mip6::{
     NonceIndex, NonceIndices, NtpTimestamp, PROTOCOL, PathCounts, PathProbe, PathProbeKind, PathReport,
     SequenceNumber, Spi, ToldPath, UnknownMessage, UnknownOption, UpdateFlags,
 };
+use careof_wire::protocol;
 
 const HOME_ADDRESS: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 5);
 const HOME_AGENT: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 1);
 const CARE_OF_ADDRESS: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 2, 0, 0, 0, 0, 0x77);
+/// The regional care-of address, and the mobility anchor point that keeps it.
+const REGIONAL: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 4, 0, 0, 0, 0, 5);
+const ANCHOR_POINT: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 4, 0, 0, 0, 0, 1);
 const CORRESPONDENT: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 3, 0, 0, 0, 0, 7);
 
 const COOKIE: InitCookie = InitCookie([0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88]);
@@ -22,13 +29,14 @@ const HOME_TOKEN: KeygenToken = KeygenToken(*b"homekey1");
 const CARE_OF_TOKEN: KeygenToken = KeygenToken(*b"carekey1");
 const MOBILE_HOME_KEY: &[u8] = b"sixteen bytes ok";
 
-/// Every sample: its name and the packet.
+/// Every sample: its name and the packet. All but `router_advertisement` have a Mobility Header.
 pub(crate) fn samples() -> Vec<(String, Vec<u8>)> {
     let mut samples = Vec::new();
     return_routability(&mut samples);
     with_correspondent(&mut samples);
     with_home_agent(&mut samples);
     path_probes(&mut samples);
+    with_anchor_point(&mut samples);
     samples
 }
 
@@ -212,4 +220,49 @@ fn with_home_agent(samples: &mut Samples) {
     });
     let header = acknowledgement.emit_authenticated(HOME_AGENT, HOME_ADDRESS, &sha1).expect("short enough");
     add(samples, "acknowledgement_of_home_agent", HOME_AGENT, HOME_ADDRESS, &header);
+}
+
+fn with_anchor_point(samples: &mut Samples) {
+    let authentication = MobileHomeAuthentication {
+        spi: Spi(256),
+        algorithm: Algorithm::HmacSha1,
+        key: MOBILE_HOME_KEY,
+        care_of_address: CARE_OF_ADDRESS,
+        home_address: REGIONAL,
+    };
+    let update = Message::BindingUpdate(BindingUpdate {
+        sequence: SequenceNumber(9),
+        flags: UpdateFlags::ACKNOWLEDGE.with(UpdateFlags::MAP_REGISTRATION),
+        lifetime: Lifetime::from_units(75),
+        options: MobilityOptions::new()
+            .with(MobilityOption::ReplayProtection(NtpTimestamp::from_halves(0xe5a1_b2c3, 0x8000_0001))),
+    });
+    let header = update.emit_authenticated(REGIONAL, ANCHOR_POINT, &authentication).expect("short enough");
+    add(samples, "local_update", REGIONAL, ANCHOR_POINT, &header);
+    let map = |distance, preference, allocates_address| {
+        let valid_lifetime = PrefixLifetime::from_secs(0x0001_5180);
+        NdOption::Map(MapOption {
+            distance,
+            preference,
+            allocates_address,
+            valid_lifetime,
+            address: ANCHOR_POINT,
+        })
+    };
+    let advertisement = Icmpv6Message::RouterAdvertisement(RouterAdvertisement {
+        router_lifetime_secs: 30,
+        options: vec![
+            NdOption::SourceLinkLayerAddress(LinkLayerAddress([2, 0, 0, 0, 0, 1])),
+            map(2, 15, true),
+            map(1, 0, false),
+        ],
+        ..RouterAdvertisement::default()
+    });
+    let (source, destination) =
+        (Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1), Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1));
+    let mut message = Vec::new();
+    advertisement.emit(source, destination, &mut message);
+    let ipv6 = [0x60, 0, 0, 0, 0, message.len() as u8, protocol::ICMPV6, HOP_LIMIT];
+    let packet = [&ipv6[..], &source.octets(), &destination.octets(), &message].concat();
+    samples.push(("router_advertisement".to_owned(), packet));
 }

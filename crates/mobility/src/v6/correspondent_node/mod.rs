@@ -188,6 +188,7 @@ impl CorrespondentNode {
             | Input::LinkDown { .. }
             | Input::RouterFound { .. }
             | Input::RouterLost { .. }
+            | Input::MapsFound { .. }
             | Input::AddressAdded { .. }
             | Input::AddressRemoved { .. }
             | Input::DuplicateAddressDetection { .. } => {}

@@ -72,7 +72,9 @@ impl HomeAgent {
     pub(super) fn can_be_care_of(&self, care_of: Ipv6Addr) -> bool {
         let Some(ipv4) = care_of.to_ipv4_mapped() else {
             let leads_back = care_of == self.config.address || self.nodes.contains_key(&care_of);
-            return is_unicast_routable(care_of) && !leads_back;
+            // RFC 5380 section 6.1: a regional care-of address is not bound as one of a link.
+            let is_regional = !self.role.is_home_agent() && self.prefixes.contains(care_of);
+            return is_unicast_routable(care_of) && !leads_back && !is_regional;
         };
         let Some(own) = self.config.ipv4_address else { return false };
         let leads_back = ipv4 == own || self.ipv4_homes.contains_key(&ipv4);

@@ -16,6 +16,7 @@ mod prefixes;
 mod probes;
 mod record;
 mod registration;
+mod role;
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -37,6 +38,7 @@ use prefix_delivery::PrefixDeliveries;
 use prefixes::HomePrefixes;
 pub use record::{HomeRegistrationRecord, MobileNodeRecord};
 use registration::Request;
+pub(in crate::v6) use role::{OnLinkAddresses, Role};
 
 use super::outbox::Outbox;
 use super::{
@@ -82,6 +84,7 @@ struct Pending {
 /// [`NeighborEvent::Proxy`] says. Packets to a link-local address that it defends are not tunnelled (section 10.4.2).
 #[derive(Debug)]
 pub struct HomeAgent {
+    role: Role,
     config: HomeAgentConfig,
     nodes: BTreeMap<Ipv6Addr, Served>,
     /// Whose IPv4 home address it is.
@@ -110,8 +113,17 @@ impl HomeAgent {
     /// What is wrong with the configuration.
     pub fn new(
         now: Instant,
-        mut config: HomeAgentConfig,
+        config: HomeAgentConfig,
         random: impl Into<Randomness>,
+    ) -> Result<Self, ConfigError> {
+        Self::with_role(now, Role::HomeAgent, config, random.into())
+    }
+
+    pub(in crate::v6) fn with_role(
+        now: Instant,
+        role: Role,
+        mut config: HomeAgentConfig,
+        random: Randomness,
     ) -> Result<Self, ConfigError> {
         config.check()?;
         let ipv4_home = |node: &ServedMobileNode| Some((node.ipv4_home_address?, node.home_address));
@@ -131,6 +143,7 @@ impl HomeAgent {
         });
         let nodes = nodes.collect();
         Ok(Self {
+            role,
             nodes,
             ipv4_homes,
             prefixes: HomePrefixes::new(now, config.prefixes.drain(..)),
@@ -142,7 +155,7 @@ impl HomeAgent {
             deliveries: PrefixDeliveries::default(),
             noted: None,
             answers: DenialRation::default(),
-            random: random.into(),
+            random,
             outbox: Outbox::default(),
             config,
         })
@@ -286,6 +299,7 @@ impl HomeAgent {
             | Input::LinkDown { .. }
             | Input::RouterFound { .. }
             | Input::RouterLost { .. }
+            | Input::MapsFound { .. }
             | Input::AddressAdded { .. }
             | Input::AddressRemoved { .. } => {}
         }
@@ -346,7 +360,9 @@ impl HomeAgent {
             return self.outbox.drop(DropReason::Malformed, source);
         };
         match message {
-            Icmpv6Message::RouterAdvertisement(heard) if interface == self.config.home_interface => {
+            Icmpv6Message::RouterAdvertisement(heard)
+                if interface == self.config.home_interface && self.role.is_home_agent() =>
+            {
                 if heard.check(&IpFields { source, destination, hop_limit }).is_err() {
                     return self.outbox.drop(DropReason::NotValid, source);
                 }
@@ -369,8 +385,8 @@ impl HomeAgent {
     fn answer_discovery(&mut self, now: Instant, addresses: Addresses, identifier: u16) {
         let Addresses { source, destination, .. } = addresses;
         let anycast = |prefix: Prefix| home_agents_anycast(prefix.address(), prefix.length());
-        if !self.prefixes.iter().any(|prefix| anycast(prefix) == destination) || !is_unicast_routable(source)
-        {
+        let is_asked = self.prefixes.iter().any(|prefix| anycast(prefix) == destination);
+        if !is_asked || !self.role.is_home_agent() || !is_unicast_routable(source) {
             return self.outbox.drop(DropReason::NotForUs, source);
         }
         if !self.answers.allows(now, source) {

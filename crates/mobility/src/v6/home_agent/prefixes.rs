@@ -48,6 +48,10 @@ impl HomePrefixes {
         self.0.iter().map(|entry| entry.prefix)
     }
 
+    pub(super) fn contains(&self, address: Ipv6Addr) -> bool {
+        self.0.iter().any(|entry| entry.prefix.contains(address))
+    }
+
     /// For how long the prefix of `address` is still valid, and preferred; `None` when it is none of the home network.
     pub(super) fn left_of(&self, now: Instant, address: Ipv6Addr) -> Option<(Duration, Duration)> {
         let of_prefix = self.0.iter().filter(|entry| entry.prefix.contains(address));

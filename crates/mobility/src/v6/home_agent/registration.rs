@@ -140,7 +140,7 @@ impl HomeAgent {
             received: update.options.received_data(),
         };
         self.outbox.event(Event::Registration(self.event(&request, RegistrationStep::UpdateReceived)));
-        if request.has(UpdateFlags::HOME_REGISTRATION) && update.options.nonce_indices().is_some() {
+        if self.role.is_addressed(request.flags) && update.options.nonce_indices().is_some() {
             return Err(DropReason::PoorlyFormed);
         }
         let node = self.nodes.get(&home_address).ok_or(DropReason::UnknownHomeAddress)?;
@@ -148,7 +148,7 @@ impl HomeAgent {
         let spi = match authentication::check(bytes, &update.options, associations, care_of, home_address) {
             Ok(association) => association.spi(),
             // A correspondent's (section 9.5.1), which a home agent is not.
-            Err(DropReason::MissingAuthenticator) if !request.has(UpdateFlags::HOME_REGISTRATION) => {
+            Err(DropReason::MissingAuthenticator) if !self.role.is_addressed(request.flags) => {
                 return Err(DropReason::NotForUs);
             }
             Err(reason) => {
@@ -237,7 +237,7 @@ impl HomeAgent {
         update: &BindingUpdate,
     ) -> Option<(Request, Answer)> {
         let source = request.addresses.source;
-        if !request.has(UpdateFlags::HOME_REGISTRATION) {
+        if !self.role.is_addressed(request.flags) {
             if self.bindings.of(request.home_address).is_empty() {
                 self.outbox.drop(DropReason::NotForUs, source);
                 return None;
@@ -301,6 +301,7 @@ impl HomeAgent {
             return Err((DropReason::PoorlyFormed, BindingStatus::InvalidCareOfAddress));
         }
         let existing = self.bindings.of(home_address);
+        self.role.check_care_of(request, !existing.is_empty())?;
         let id = request.ids.first().map(|identifier| identifier.id);
         let overwrites = id.is_none() || request.has(UpdateFlags::OVERWRITE);
         if !overwrites && existing.iter().any(|binding| binding.id.is_none()) {
@@ -325,7 +326,8 @@ impl HomeAgent {
     fn granted(&self, now: Instant, request: &Request) -> Option<(Lifetime, bool)> {
         let (valid, preferred) = self.prefixes.left_of(now, request.home_address)?;
         let [valid, preferred] = [valid, preferred].map(|left| left.as_secs() / 4);
-        let granted = request.lifetime.min(self.config.max_lifetime);
+        let longest = self.role.longest(request.care_of, self.config.max_lifetime);
+        let granted = request.lifetime.min(longest);
         let lifetime = Lifetime::from_units(u16::try_from(valid).unwrap_or(u16::MAX).min(granted.as_units()));
         let units = u64::from(lifetime.as_units());
         (!lifetime.is_zero()).then_some((lifetime, preferred < units || valid <= units))
@@ -451,8 +453,11 @@ impl HomeAgent {
                 self.prefixes.left_of(now, home_address).map_or(Duration::ZERO, |(_, preferred)| preferred);
             self.deliveries.ensure(now, home_address, (config, preferred), &mut self.random);
         }
-        let status =
-            if necessary { BindingStatus::AcceptedPrefixDiscoveryNecessary } else { BindingStatus::Accepted };
+        let status = if necessary && self.role.is_home_agent() {
+            BindingStatus::AcceptedPrefixDiscoveryNecessary
+        } else {
+            BindingStatus::Accepted
+        };
         request.answer(status, lifetime)
     }
 

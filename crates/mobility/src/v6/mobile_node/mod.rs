@@ -13,6 +13,7 @@ mod correspondents;
 mod delivery;
 mod discovery;
 mod dual_stack;
+mod local;
 mod path_report;
 mod path_watch;
 mod registration;
@@ -77,6 +78,8 @@ const NEW_CORRESPONDENTS: Allowance = Allowance::new(32, Duration::from_millis(1
 /// until the old one is released.
 #[derive(Debug)]
 pub struct MobileNode {
+    /// Its updates go to a mobility anchor point: its home address is a regional care-of address (RFC 5380).
+    is_local: bool,
     config: MobileNodeConfig,
     interfaces: Vec<Interface>,
     /// The interface in use for sending.
@@ -138,6 +141,7 @@ impl MobileNode {
         let believes_link = config.movement.link_layer;
         let interfaces = config.interfaces.drain(..).map(|i| Interface::new(i, believes_link)).collect();
         let mut node = Self {
+            is_local: false,
             interfaces,
             active: None,
             desired: None,
@@ -420,7 +424,7 @@ impl MobileNode {
                 }
                 self.moved(now);
             }
-            Input::DuplicateAddressDetection { .. } => {}
+            Input::DuplicateAddressDetection { .. } | Input::MapsFound { .. } => {}
         }
     }
 

@@ -322,20 +322,23 @@ impl MobileNode {
         if let Some(identifier) = &self.config.identifier {
             options.push(MobilityOption::MobileNodeIdentifier(identifier.clone()));
         }
-        options.push(match pending.id {
+        let care_of_option = match pending.id {
             // It takes the place of the Alternate Care-of Address (RFC 5648 section 5.2), and of that of IPv4 (section 8.1).
             Some(id) => {
                 let care_of_address = Some(care_of.to_canonical());
-                MobilityOption::BindingIdentifier(BindingIdentifier {
+                Some(MobilityOption::BindingIdentifier(BindingIdentifier {
                     care_of_address,
                     ..BindingIdentifier::new(id)
-                })
+                }))
             }
-            None => match care_of.to_ipv4_mapped() {
+            // The source address says it (RFC 5380 section 6.1), and the authenticator covers it.
+            None if self.is_local => None,
+            None => Some(match care_of.to_ipv4_mapped() {
                 Some(care_of) => MobilityOption::Ipv4CareOfAddress(care_of),
                 None => MobilityOption::AlternateCareOfAddress(care_of),
-            },
-        });
+            }),
+        };
+        care_of_option.into_iter().for_each(|option| options.push(option));
         let ipv4_home = self.ipv4_home_option(home_agent, pending);
         pending.asks_ipv4_home = ipv4_home.is_some();
         if let Some(option) = ipv4_home {
@@ -345,7 +348,7 @@ impl MobileNode {
             options.push(MobilityOption::ReplayProtection(NtpTimestamp(timestamp.0)));
         }
         self.report(now, carrier, pending, &mut options);
-        let mut flags = UpdateFlags::ACKNOWLEDGE.with(UpdateFlags::HOME_REGISTRATION);
+        let mut flags = UpdateFlags::ACKNOWLEDGE.with(self.registration_flag());
         if self.config.link_local_compatible {
             flags = flags.with(UpdateFlags::LINK_LOCAL_ADDRESS_COMPATIBILITY);
         }

@@ -6,14 +6,15 @@ use core::time::Duration;
 
 use careof_base::{Instant, Randomness};
 use careof_wire::icmpv6::{
-    HOP_LIMIT, HomeAgentInformation, Icmpv6Message, IpFields, LinkLayerAddress, Milliseconds, NdOption,
-    PrefixInformation, RouterAdvertisement, RouterPreference,
+    HOP_LIMIT, HomeAgentInformation, Icmpv6Message, IpFields, LinkLayerAddress, MapOption, Milliseconds,
+    NdOption, PrefixInformation, RouterAdvertisement, RouterPreference,
 };
 use careof_wire::ipv6::ALL_NODES;
 
 use super::{Counters, DropReason, Transmit, Wake, multicast_link_layer_address};
 use crate::ConfigError;
 use crate::outbox::Outbox;
+use crate::v6::home_agent::check_routable;
 
 /// MAX_INITIAL_RTR_ADVERT_INTERVAL (RFC 4861 section 10).
 const MAX_INITIAL_INTERVAL: Duration = Duration::from_secs(16);
@@ -70,6 +71,9 @@ pub struct AdvertisingConfig {
     pub is_home_agent: bool,
     /// What it tells of itself as a home agent; `None` leaves it to the defaults (RFC 6275 section 7.4).
     pub home_agent_information: Option<HomeAgentInformation>,
+    /// The mobility anchor points whose domain the link is of (RFC 5380 section 7: the operator lists them). One that has failed is
+    /// listed with lifetime zero until all mobile nodes know.
+    pub maps: Vec<MapOption>,
 }
 
 impl AdvertisingConfig {
@@ -95,6 +99,7 @@ impl AdvertisingConfig {
             tells_interval: false,
             is_home_agent: false,
             home_agent_information: None,
+            maps: Vec::new(),
         }
     }
 
@@ -121,7 +126,7 @@ impl AdvertisingConfig {
     ///
     /// An address that is not link-local, intervals that are upside down or shorter than RFC 6275 section 7.5 allows or longer than
     /// RFC 4861 section 6.2.1 does, a lifetime below the longest interval or above 9000 s, a home agent without its link-layer
-    /// address or a global address of its own.
+    /// address or a global address of its own, a mobility anchor point without a global address or at no distance.
     pub fn check(&self) -> Result<(), ConfigError> {
         let (min, max) = (self.min_interval, self.max_interval);
         if !self.address.is_unicast_link_local() {
@@ -147,6 +152,17 @@ impl AdvertisingConfig {
         }
         if self.is_home_agent && !self.prefixes.iter().any(|prefix| prefix.router_address) {
             return Err(ConfigError::Missing("address of the home agent among its prefixes"));
+        }
+        for MapOption { distance, preference, address, .. } in &self.maps {
+            check_routable("the address of a mobility anchor point", *address)?;
+            // RFC 5380 section 5.
+            let in_range = |what, found, low| {
+                let fits = (low..=MapOption::MAX).contains(&found);
+                let [found, low, high] = [found, low, MapOption::MAX].map(u64::from);
+                if fits { Ok(()) } else { Err(ConfigError::OutOfRange { what, found, low, high }) }
+            };
+            in_range("the distance of a mobility anchor point", *distance, 1)?;
+            in_range("the preference of a mobility anchor point", *preference, 0)?;
         }
         Ok(())
     }
@@ -329,7 +345,8 @@ impl AdvertisingRouter {
                     .home_agent_information
                     .filter(|_| config.is_home_agent)
                     .map(NdOption::HomeAgentInformation),
-            );
+            )
+            .chain(config.maps.iter().copied().map(NdOption::Map));
         RouterAdvertisement {
             cur_hop_limit: config.cur_hop_limit,
             managed: config.managed,
@@ -438,6 +455,38 @@ mod tests {
         let times = run(&mut router, Instant::from_secs(10));
         assert!((190..=210).contains(&times.len()), "{}", times.len());
         assert!(times.windows(2).all(|pair| pair[1] - pair[0] >= MIN_MOBILE_INTERVAL));
+    }
+
+    #[test]
+    fn it_tells_of_the_anchor_points_of_its_domain() {
+        let map = MapOption {
+            distance: 2,
+            preference: 7,
+            allocates_address: false,
+            valid_lifetime: PrefixLifetime::from_secs(600),
+            address: Ipv6Addr::new(0x2001, 0xdb8, 9, 0, 0, 0, 0, 1),
+        };
+        let config =
+            |map| AdvertisingConfig { maps: alloc::vec![map], ..AdvertisingConfig::new(ROUTER, LINK_LAYER) };
+        let mut router = router(config(map));
+        router.handle_link_up(Instant::ZERO);
+        let (due, _) = router.next_timeout().unwrap();
+        router.handle_timeout(due);
+        assert_eq!(sent(&mut router, due)[0].maps().collect::<Vec<_>>(), [&map]);
+        // One that fails is told soon.
+        let failed = MapOption { valid_lifetime: PrefixLifetime::ZERO, ..map };
+        router.set_config(due, config(failed)).unwrap();
+        let (due, _) = router.next_timeout().unwrap();
+        router.handle_timeout(due);
+        assert_eq!(sent(&mut router, due)[0].maps().collect::<Vec<_>>(), [&failed]);
+        for wrong in [
+            MapOption { distance: 0, ..map },
+            MapOption { distance: 16, ..map },
+            MapOption { preference: 16, ..map },
+            MapOption { address: ROUTER, ..map },
+        ] {
+            assert!(config(wrong).check().is_err(), "{wrong:?}");
+        }
     }
 
     #[test]

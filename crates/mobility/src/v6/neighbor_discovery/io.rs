@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::net::Ipv6Addr;
 use core::time::Duration;
 
-use careof_wire::icmpv6::LinkLayerAddress;
+use careof_wire::icmpv6::{LinkLayerAddress, MapOption};
 
 use crate::drop_counts::DropCounts;
 use crate::outbox::Tally;
@@ -62,6 +62,14 @@ pub enum Event {
     RouterLost {
         /// Its link-local address.
         router: Ipv6Addr,
+    },
+    /// A default router has told of mobility anchor points, as it does in each of its advertisements (RFC 5380 section 5). Those of the first
+    /// options of one, 8 at most.
+    MapsFound {
+        /// The router's link-local address.
+        router: Ipv6Addr,
+        /// What it says of them.
+        maps: Vec<MapOption>,
     },
     /// An address can be used: it is unique, or optimistic. Or the end of its validity has changed considerably.
     AddressAssigned {

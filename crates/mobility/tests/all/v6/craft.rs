@@ -65,6 +65,8 @@ pub(crate) struct Update {
     pub(crate) care_of: Ipv6Addr,
     /// The source of the packet; the home address makes one without a Home Address option.
     pub(crate) source: Ipv6Addr,
+    /// Whom it is sent to.
+    pub(crate) to: Ipv6Addr,
     /// The source of the header of IPv4 around it, and the port of the UDP header between, if there is one.
     pub(crate) outer: Option<(Ipv4Addr, Option<u16>)>,
     pub(crate) home_address: Ipv6Addr,
@@ -83,6 +85,7 @@ impl Update {
             units: 75,
             care_of,
             source: care_of,
+            to: HA,
             outer: None,
             home_address: HOME,
             flags: UpdateFlags::ACKNOWLEDGE.with(UpdateFlags::HOME_REGISTRATION),
@@ -118,7 +121,7 @@ impl Update {
     }
 
     pub(crate) fn packet(&self) -> (Addresses, Vec<u8>) {
-        let addresses = Addresses::new(self.source, HA);
+        let addresses = Addresses::new(self.source, self.to);
         let addresses = if self.source == self.home_address {
             addresses
         } else {

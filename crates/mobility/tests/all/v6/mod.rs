@@ -1,10 +1,12 @@
 //! Home agents, mobile nodes and correspondent nodes of Mobile IPv6, alone and together.
 
+mod anchor_point;
 mod attacks;
 mod correspondent;
 mod craft;
 mod dual_stack;
 mod early_updates;
+mod hierarchical;
 mod home_agent;
 mod intruder;
 mod intruder_model;

@@ -1,5 +1,6 @@
 //! What received messages do.
 
+use alloc::vec::Vec;
 use core::net::Ipv6Addr;
 
 use careof_base::Instant;
@@ -14,6 +15,9 @@ use crate::v6::neighbor_discovery::autoconfiguration::AddressOrigin;
 use crate::v6::neighbor_discovery::duplicate_address_detection::Heard;
 use crate::v6::neighbor_discovery::optimistic::{AddressState, AddressUse};
 use crate::v6::neighbor_discovery::router_discovery::RouterNews;
+
+/// MAP options of one advertisement that are told.
+const MAX_MAPS: usize = 8;
 
 impl NeighborDiscovery {
     pub(super) fn message(&mut self, now: Instant, ip: &IpFields, bytes: &[u8]) -> Result<(), DropReason> {
@@ -68,6 +72,8 @@ impl NeighborDiscovery {
 
         let neighbors = &self.neighbors;
         let news = self.routers.heard(now, ip.source, message, |router| neighbors.is_in_use(router));
+        let maps: Vec<_> = message.maps().take(MAX_MAPS).copied().collect();
+        let is_default = message.router_lifetime_secs != 0 && news != RouterNews::NoRoom;
         match news {
             RouterNews::None => {}
             RouterNews::Found { prefixes, instead_of } => {
@@ -78,6 +84,9 @@ impl NeighborDiscovery {
             }
             RouterNews::Lost => self.router_lost(now, ip.source),
             RouterNews::NoRoom => self.note_room(false),
+        }
+        if is_default && !maps.is_empty() {
+            self.outbox.event(Event::MapsFound { router: ip.source, maps });
         }
         if message.router_lifetime_secs != 0 {
             self.solicitor.found();

@@ -1,6 +1,6 @@
 //! Routers and prefixes are found, and lost.
 
-use careof_wire::icmpv6::{Redirect, RouterPreference};
+use careof_wire::icmpv6::{MapOption, Redirect, RouterPreference};
 
 use super::*;
 use crate::v6::Prefix;
@@ -66,6 +66,31 @@ fn a_router_with_lifetime_zero_is_none_and_the_node_goes_on_asking() {
     host.hear_router(&advertisement(&[]));
     host.events();
     host.hear_router(&none);
+    assert_eq!(host.events(), [Event::RouterLost { router: ROUTER }]);
+}
+
+/// RFC 5380 section 7.1: each advertisement is told, for lifetimes begin anew with it.
+#[test]
+fn what_routers_say_of_mobility_anchor_points_is_told_behind_the_router() {
+    let mut host = Host::mobile();
+    let map = |number| MapOption {
+        distance: 2,
+        preference: 1,
+        allocates_address: false,
+        valid_lifetime: PrefixLifetime::from_secs(60),
+        address: Ipv6Addr::new(0x2001, 0xdb8, 9, 0, 0, 0, 0, number),
+    };
+    let mut message = advertisement(&[prefix(1)]);
+    message.options.extend((0..100).map(|number| NdOption::Map(map(number))));
+    host.hear_router(&message);
+    let events = host.events();
+    let told = Event::MapsFound { router: ROUTER, maps: (0..8).map(map).collect() };
+    let at = events.iter().position(|event| *event == told).expect("the first eight");
+    assert!(matches!(events[at - 1], Event::RouterFound { router: ROUTER, .. }));
+    host.hear_router(&message);
+    assert_eq!(host.events(), [told]);
+    // Who is no default router is nobody to believe.
+    host.hear_router(&RouterAdvertisement { router_lifetime_secs: 0, ..message });
     assert_eq!(host.events(), [Event::RouterLost { router: ROUTER }]);
 }
 
