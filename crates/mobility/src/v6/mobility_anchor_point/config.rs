@@ -101,6 +101,7 @@ impl MobilityAnchorPointConfig {
             max_bindings: self.max_bindings,
             duplicate_address_detection: self.duplicate_address_detection,
             ipv4_address: None,
+            ipv4_home_prefix_len: 32,
             refresh_advice_percent: self.refresh_advice_percent,
             late_reverse_tunnel: self.late_reverse_tunnel,
             preference: 0,
