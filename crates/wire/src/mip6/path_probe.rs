@@ -8,6 +8,10 @@
 //! a message is, the Vendor ID (RFC 5094) at its start says, so that somebody else's experiment stays one. Last comes the Mobility Message
 //! Authentication option between mobile node and home agent (RFC 4285 section 5).
 //!
+//! RFC 5096 section 1 wants experimental messages in no deployment, as RFC 4064 does for those of Mobile IPv4. The nearest message with a
+//! number of its own is the Heartbeat of RFC 5847, which is defined between the nodes of Proxy Mobile IPv6 only. Who has other experiments
+//! under this number in his network turns the path monitor off.
+//!
 //! ```text
 //!  0                   1                   2                   3
 //!  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
