@@ -299,38 +299,6 @@ fn a_mobile_node_with_strict_filtering_hears_senders_to_whom_another_way_leads()
     assert_eq!(here.recv(&mut buffer).unwrap(), 5);
 }
 
-fn redirects_sent(host: &Host) -> u64 {
-    let read = || std::fs::read_to_string("/proc/net/snmp").unwrap();
-    let text = host.run(read).unwrap();
-    let mut rows = text.lines().filter(|line| line.starts_with("Icmp:")).map(str::split_whitespace);
-    let (names, values) = (rows.next().unwrap(), rows.next().unwrap());
-    let (_, value) = names.zip(values).find(|(name, _)| *name == "OutRedirects").unwrap();
-    value.parse().unwrap()
-}
-
-/// What goes back into the tunnel it came out of has no other way.
-#[test]
-fn nobody_is_redirected_to_another_way_through_a_tunnel() {
-    let Some(realm) = realm_or_skip() else { return };
-    let network = Network::with(realm, Links::Ipv4Only);
-    // What the interface has to say counts only where that of all is off.
-    set(&network.home, "net.ipv4.conf.all.send_redirects", "0");
-    network.set_link("wlan0", false);
-    let home = network.dual_stack_home_agent();
-    let mobile = network.mobile_node(network.dual_stack_mobile_setup());
-    assert_eq!(care_of(&mobile, "gsm0"), CARE_OF_IPV4.to_ipv6_mapped());
-    let tunnelled = |home: &Running| status(home).counters["packets-tunnelled-out"];
-    let before = tunnelled(&home);
-    let sent = network.mobile.run(|| {
-        let inner = ipv4(HOME_IPV4, HOME_IPV4, protocol::UDP, &[7; 16]);
-        let socket = Ipv4PacketSocket::open(protocol::IP_IN_IP)?;
-        socket.send(&ipv4(CARE_OF_IPV4, HA_IPV4, protocol::IP_IN_IP, &inner), None)
-    });
-    assert!(sent.unwrap().unwrap());
-    wait_until(&home, "sent a packet to itself", |_| tunnelled(&home) > before);
-    assert_eq!(redirects_sent(&network.home), 0);
-}
-
 /// The IPv4 addresses of a host's tunnel device, and the bits of their prefixes.
 fn on_device(host: &Host) -> Vec<(Ipv4Addr, u8)> {
     let read = || {
@@ -402,7 +370,15 @@ fn a_mobile_node_has_its_ipv4_home_address_with_the_prefix_of_its_network() {
     let main = network.mobile.run(|| Netlink::open()?.routes(Route::MAIN_TABLE)).unwrap().unwrap();
     let into_network = |route: &Route| route.destination == Ipv4Addr::new(192, 0, 2, 0);
     assert!(!main.iter().any(into_network), "{main:#?}");
-    // It is bound again with that length, and with none.
+    // Nobody behind a tunnel could go another way.
+    for host in [&network.home, &network.mobile] {
+        for parameter in ["send_redirects", "accept_redirects"] {
+            let path = format!("/proc/sys/net/ipv4/conf/careof6/{parameter}");
+            let set = host.run(move || std::fs::read_to_string(path)).unwrap().unwrap();
+            assert_eq!(set.trim(), "0", "{parameter} of {}", host.name());
+        }
+    }
+    // It is bound again, and is the same.
     network.set_link("wlan0", false);
     wait_registered(&mobile, "gsm0");
     let quiet = network.mobile.run(|| std::fs::read_to_string("/proc/sys/net/ipv4/conf/gsm0/arp_ignore"));
