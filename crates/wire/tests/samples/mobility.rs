@@ -12,6 +12,9 @@ use careof_wire::mip6::{
     UnknownMessage, UnknownOption, UpdateFlags,
 };
 
+#[path = "fast_handovers.rs"]
+mod fast_handovers;
+
 const HOME_ADDRESS: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 5);
 const HOME_AGENT: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 1);
 const CARE_OF_ADDRESS: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 2, 0, 0, 0, 0, 0x77);
@@ -28,6 +31,7 @@ pub(crate) fn samples() -> Vec<(String, Vec<u8>)> {
     return_routability(&mut samples);
     with_correspondent(&mut samples);
     with_home_agent(&mut samples);
+    fast_handovers::add_all(&mut samples);
     samples
 }
 

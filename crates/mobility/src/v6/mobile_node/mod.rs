@@ -483,7 +483,7 @@ impl MobileNode {
                 }
             }
             Ok(Message::BindingError(error)) => self.handle_binding_error(now, addresses, &error),
-            Ok(Message::Unknown(_)) => {
+            Ok(message) if message.is_unknown_to_mobile_ipv6() => {
                 self.outbox.drop(DropReason::UnknownMessage, source);
                 self.tell_unknown(now, addresses);
             }
