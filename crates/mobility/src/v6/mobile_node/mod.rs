@@ -13,6 +13,7 @@ mod correspondents;
 mod delivery;
 mod discovery;
 mod dual_stack;
+pub mod fast_handover;
 mod path_report;
 mod registration;
 mod switching;

@@ -4,6 +4,7 @@ mod attacks;
 mod correspondent;
 mod craft;
 mod dual_stack;
+mod fast_handover;
 mod home_agent;
 mod intruder;
 mod intruder_model;
