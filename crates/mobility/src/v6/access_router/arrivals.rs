@@ -69,8 +69,12 @@ pub(super) struct Arrival {
 }
 
 impl Arrival {
-    pub(super) const fn is_present(&self) -> bool {
+    const fn is_present(&self) -> bool {
         matches!(self.phase, Phase::Present)
+    }
+
+    pub(super) const fn is_expected(&self) -> bool {
+        matches!(self.phase, Phase::Expected)
     }
 
     pub(super) const fn buffers(&self) -> bool {
@@ -264,9 +268,13 @@ impl AccessRouter {
             && let Some(arrival) = self.arrivals.of.get_mut(&address)
         {
             // With another number it is another handover, and a mobile node that was here has gone meanwhile.
+            // What was under way when the mobile node came does not have it waited for again. It has gone when its own word, or the
+            // link layer's, says so.
+            let has_gone =
+                self.departures.get(address).is_some() || self.detached_until.contains_key(&address);
             let is_same = arrival.request.new == request.new
                 && arrival.request.link_layer_address == request.link_layer_address
-                && (arrival.request.sequence == request.sequence || !arrival.is_present());
+                && !(arrival.is_present() && has_gone);
             if is_same {
                 // Sent again, because our answer was lost or is not there yet.
                 arrival.request = request;
@@ -532,21 +540,15 @@ impl AccessRouter {
         let Some(arrival) = self.arrivals.of.get_mut(&address) else { return };
         arrival.phase = Phase::Present;
         let (interface, has_route) = (arrival.interface, arrival.has_host_route());
-        let until = has_route.then(|| now + self.config.max_lifetime.duration());
-        self.arrivals.deadlines.set(address, until);
+        // It is remembered for a while, for what was under way.
+        let lifetime =
+            if has_route { self.config.max_lifetime.duration() } else { self.config.proxy_lifetime };
+        self.arrivals.deadlines.set(address, Some(now + lifetime));
         if !has_route {
             self.outbox.event(Event::Proxy { interface, address, on: false });
         }
         self.outbox.event(Event::Arrived { interface, address, link_layer_address: station });
         self.settle(now, address);
-    }
-
-    /// Of a mobile node that is there, and for which nothing waits, nothing is kept but a host route.
-    pub(super) fn forget_if_done(&mut self, address: Ipv6Addr) {
-        let is_done = |arrival: &Arrival| arrival.is_present() && !arrival.has_host_route();
-        if self.arrivals.get(address).is_some_and(is_done) && !self.buffers.holds(address) {
-            self.arrivals.remove(address);
-        }
     }
 
     pub(super) fn expire_arrivals(&mut self, now: Instant) {

@@ -162,7 +162,8 @@ pub struct AccessRouterConfig {
     /// How often a Handover Initiate is sent again (HI_RETRIES, RFC 5568 section 9).
     pub initiate_retries: u32,
     /// How long the new router waits for somebody who has a new care-of address (RetransTimer). `None`: it does not look
-    /// (DupAddrDetectTransmits is 0), which is right where chance alone could make two nodes choose one.
+    /// (DupAddrDetectTransmits is 0), which is right where chance alone could make two nodes choose one (RFC 5568 section 5.5): a mobile node
+    /// with a key that names the address of another has packets kept from that one for as long as it is waited for.
     pub duplicate_address_detection: Option<Duration>,
     /// What the new router does when the address cannot be used.
     pub address_conflict: AddressConflict,

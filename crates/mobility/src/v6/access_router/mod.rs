@@ -226,7 +226,8 @@ impl AccessRouter {
             };
         }
         match self.arrivals.get(address) {
-            Some(arrival) if !arrival.is_present() => Standing::Wait { keep: arrival.buffers() },
+            // While its address is in doubt, it may be that of somebody who is there.
+            Some(arrival) if arrival.is_expected() => Standing::Wait { keep: arrival.buffers() },
             _ if is_detached => Standing::Wait { keep: true },
             _ => Standing::Go(Way::Link),
         }
@@ -243,7 +244,6 @@ impl AccessRouter {
             }
             Standing::Copy | Standing::Wait { .. } => self.buffers.stop_release(address),
         }
-        self.forget_if_done(address);
     }
 
     /// The tunnel that packets for `previous`, a care-of address on one of the links, go through.
@@ -282,7 +282,7 @@ impl AccessRouter {
         self.departures.len()
     }
 
-    /// How many mobile nodes of others are expected, or have come and are waited for by packets or a host route.
+    /// How many mobile nodes of others are expected, have come within PROXY_ND_LIFETIME, or have a host route.
     #[must_use]
     pub fn arrival_count(&self) -> usize {
         self.arrivals.len()
@@ -322,7 +322,6 @@ impl AccessRouter {
             Standing::Go(way) => way,
             Standing::Copy | Standing::Wait { .. } => Way::Link,
         };
-        self.forget_if_done(address);
         Some(Action::Release { token, way })
     }
 

@@ -108,6 +108,28 @@ fn a_node_with_a_key_cannot_name_the_address_of_another_on_the_new_link() {
     )));
 }
 
+/// The same on the old link, where the new router looks for duplicates: the packets of who is there go on meanwhile.
+#[test]
+fn while_an_address_is_in_doubt_its_packets_go_to_whom_they_are_for() {
+    let mut world = World::with(
+        |router| AccessRouterConfig {
+            duplicate_address_detection: Some(Duration::from_secs(1)),
+            ..router_config(router)
+        },
+        node_config(),
+    );
+    world.taken.insert(care_of(1));
+    let update = Update::new(world.now, care_of(1));
+    to_router(&mut world, 0, update.packet());
+    world.run(MS * 100);
+    assert_eq!(world.routers[1].arrival_count(), 1);
+    let now = world.now;
+    let verdict = world.routers[1].handle_packet(now, care_of(1), 100);
+    assert_eq!(verdict, access_router::Verdict::Pass(access_router::Way::Link));
+    world.run(Duration::from_secs(2));
+    assert_ne!(world.routers[0].tunnel(care_of(0)).unwrap().exit, care_of(1));
+}
+
 #[test]
 fn recorded_updates_are_worth_nothing_and_use_nothing_up() {
     let mut world = World::new();

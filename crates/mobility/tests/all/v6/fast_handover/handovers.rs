@@ -7,6 +7,7 @@ use careof_mobility::v6::access_router::{
 use careof_mobility::v6::fast_handover::{AccessPoint, Event, Failure};
 use careof_wire::mip6::{FastBindingStatus, HandoverCode, Lifetime};
 
+use super::messages::Update;
 use super::world::*;
 
 const MS: Duration = Duration::from_millis(1);
@@ -77,6 +78,7 @@ fn a_predictive_handover_loses_nothing_and_keeps_the_order() {
     // One update, acknowledged on the old link: none is sent from the new one.
     let updates = world.mobile_events.iter().filter(|event| matches!(event, Event::UpdateSent { .. }));
     assert_eq!(updates.count(), 1);
+    world.run(Duration::from_secs(2));
     assert_eq!(world.routers[1].arrival_count(), 0, "nothing waits for it any longer");
 }
 
@@ -270,6 +272,25 @@ fn a_node_that_goes_back_and_forth_within_the_lifetime_of_its_tunnels_loses_noth
         }
         assert_eq!(world.numbers(), (0..number).collect::<Vec<_>>(), "predictive: {predictive}");
     }
+}
+
+/// The acknowledgment is lost, the update sent again from the old link, and the node is on the new one when the new router hears of that.
+#[test]
+fn what_was_under_way_when_the_node_came_does_not_have_its_packets_wait() {
+    let mut world = World::new();
+    world.discover();
+    world.prepare(1);
+    world.run(MS * 100);
+    let again = Update { sequence: 0x7777, ..Update::new(world.now, care_of(1)) };
+    world.leave();
+    world.come_to(1);
+    world.run(MS * 50);
+    let (addresses, hop_limit, payload) = again.packet();
+    world.inject(0, addresses, hop_limit, payload);
+    world.run(MS * 50);
+    stream(&mut world, 0..10, care_of(0));
+    world.run(MS * 50);
+    assert_eq!(world.numbers(), (0..10).collect::<Vec<_>>());
 }
 
 #[test]
