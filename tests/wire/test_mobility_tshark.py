@@ -66,8 +66,8 @@ def fields(name: str, *wanted: str) -> list[list[str]]:
 def test_no_frame_is_malformed() -> None:
     wrong = "_ws.malformed || _ws.unreassembled || _ws.expert.severity == error"
     frames = tshark("-Y", wrong, "-T", "fields", "-e", "frame.number").split()
-    # Of a NAACK option (RFC 5568 section 6.4.6) tshark does not skip the four octets that are reserved, and has four left behind
-    # the address.
+    # Of a NAACK option (RFC 5568 section 6.4.6) tshark does not skip the four reserved octets, and has four left
+    # behind the address.
     assert [list(packets())[int(frame) - 1] for frame in frames] == ["naack_with_address"]
 
 
