@@ -145,6 +145,17 @@ pub fn mip6(data: &[u8]) {
                 home_address: DESTINATION_6,
             };
             assert!(!authentication.verify(&bytes));
+            let authorization = mip6::FastBindingAuthorization {
+                spi: mip6::Spi(256),
+                algorithm,
+                key: b"not the key",
+                care_of_address: SOURCE_6,
+                access_router: DESTINATION_6,
+            };
+            assert!(!authorization.verify(&bytes));
+            if let Ok(signed) = message.emit_fast_authorized(SOURCE_6, DESTINATION_6, &authorization) {
+                assert_eq!(authorization.verify(&signed), message.options().is_some());
+            }
         }
     }
 }

@@ -3,7 +3,7 @@
 use core::net::Ipv6Addr;
 
 use careof_wire::icmpv6::Icmpv6Message;
-use careof_wire::mip6::{Message, PathProbeKind};
+use careof_wire::mip6::{BindingUpdate, Message, PathProbeKind};
 use careof_wire::protocol;
 
 /// The name and the gist of a signalling packet; the addresses are those that its checksum covers.
@@ -34,17 +34,17 @@ fn mobility(message: &Message) -> (&'static str, String) {
         Message::CareOfTestInit(_) => ("CareOfTestInit", String::new()),
         Message::HomeTest(_) => ("HomeTest", String::new()),
         Message::CareOfTest(_) => ("CareOfTest", String::new()),
-        Message::BindingUpdate(update) => {
-            let care_of = update
-                .options
-                .alternate_care_of_address()
-                .map_or_else(String::new, |address| format!(" at {address}"));
-            let what = if update.lifetime.is_zero() {
-                format!("delete{care_of}")
-            } else {
-                format!("for {}{care_of}", update.lifetime)
-            };
-            ("BindingUpdate", format!("{what}, flags {}, number {}", update.flags, update.sequence))
+        Message::BindingUpdate(update) => ("BindingUpdate", update_text(update)),
+        Message::FastBindingUpdate(update) => ("FastBindingUpdate", update_text(update)),
+        Message::FastBindingAcknowledgement(answer) => (
+            "FastBindingAcknowledgment",
+            format!("{} for {}, number {}", answer.status, answer.lifetime, answer.sequence),
+        ),
+        Message::HandoverInitiate(initiate) => {
+            ("HandoverInitiate", format!("{}, number {}", initiate.code, initiate.sequence))
+        }
+        Message::HandoverAcknowledge(answer) => {
+            ("HandoverAcknowledge", format!("{}, number {}", answer.code, answer.sequence))
         }
         Message::BindingAcknowledgement(answer) => (
             "BindingAcknowledgement",
@@ -62,6 +62,20 @@ fn mobility(message: &Message) -> (&'static str, String) {
         }
         Message::Unknown(_) => ("MobilityHeader", "of a type that is not known here".to_owned()),
     }
+}
+
+/// The gist of a Binding Update or Fast Binding Update.
+fn update_text(update: &BindingUpdate) -> String {
+    let care_of = update
+        .options
+        .alternate_care_of_address()
+        .map_or_else(String::new, |address| format!(" at {address}"));
+    let what = if update.lifetime.is_zero() {
+        format!("delete{care_of}")
+    } else {
+        format!("for {}{care_of}", update.lifetime)
+    };
+    format!("{what}, flags {}, number {}", update.flags, update.sequence)
 }
 
 fn icmpv6(message: &Icmpv6Message) -> (&'static str, String) {
@@ -101,6 +115,10 @@ fn icmpv6(message: &Icmpv6Message) -> (&'static str, String) {
         Icmpv6Message::HomeAgentAddressDiscoveryReply(_) => ("HomeAgentAddressDiscoveryReply", String::new()),
         Icmpv6Message::MobilePrefixSolicitation(_) => ("MobilePrefixSolicitation", String::new()),
         Icmpv6Message::MobilePrefixAdvertisement(_) => ("MobilePrefixAdvertisement", String::new()),
+        Icmpv6Message::RtSolPr(question) => ("RtSolPr", format!("number {}", question.identifier)),
+        Icmpv6Message::PrRtAdv(answer) => {
+            ("PrRtAdv", format!("{}, number {}", answer.code, answer.identifier))
+        }
         Icmpv6Message::Other(other) => ("Icmpv6", format!("type {} code {}", other.kind, other.code)),
     }
 }

@@ -3,13 +3,13 @@
 //! | module | holds |
 //! |---|---|
 //! | [`mip4`] | Mobile IPv4 registration and its authentication (RFC 5944, RFC 3024) |
-//! | [`mip6`] | Mobile IPv6: the Mobility Header and its authentication (RFC 6275, RFC 4285, RFC 5648, RFC 5555, RFC 5094) |
+//! | [`mip6`] | Mobile IPv6: the Mobility Header and its authentication (RFC 6275, RFC 4285, RFC 5648, RFC 5555, RFC 5094), fast handovers (RFC 5568) |
 //! | [`dhcp`] | the messages by which an address is obtained (RFC 2131, RFC 2132) |
 //! | [`icmp`] | agent discovery (RFC 1256, RFC 5944), errors and what they quote, echo |
 //! | [`tunnel`] | IP within IP (RFC 2003), minimal encapsulation (RFC 2004), GRE (RFC 2784, RFC 2890) |
 //! | [`ipv4`] | the header, fragmentation, reassembly (RFC 791) |
 //! | [`ipv6`] | the header and its extension headers, Mobile IPv6's among them, fragmentation, reassembly (RFC 8200, RFC 6275) |
-//! | [`icmpv6`] | errors and what they quote, echo (RFC 4443), neighbor discovery (RFC 4861), home agent and mobile prefix discovery (RFC 6275) |
+//! | [`icmpv6`] | errors and what they quote, echo (RFC 4443), neighbor discovery (RFC 4861), home agent and mobile prefix discovery (RFC 6275), what routers tell of their neighbors for fast handovers (RFC 5568) |
 //! | [`IpHeader`] | a header of either version |
 //! | [`udp`], [`Segment`] | the transport headers (RFC 768, RFC 9293) |
 //! | [`tcp_edit`] | changes to a TCP header that passes (RFC 1624) |
@@ -42,6 +42,7 @@ pub mod dhcp;
 mod enterprise;
 mod error;
 mod extension;
+mod fast_handover;
 mod fixed;
 pub mod icmp;
 pub mod icmpv6;

@@ -1,9 +1,11 @@
 //! Mobile IPv6 (RFC 6275), with the authentication of RFC 4285, several care-of addresses (RFC 5648), IPv4 home and care-of addresses
-//! without NATs (RFC 5555), probes of paths in experimental messages (RFC 5096), and Hierarchical Mobile IPv6 (RFC 5380).
+//! without NATs (RFC 5555), and probes of paths in experimental messages (RFC 5096); Hierarchical Mobile IPv6 (RFC 5380); fast handovers
+//! between access routers (RFC 5568) in [`access_router`] and [`fast_handover`].
 //!
 //! Nodes decide; their owner carries. Each takes [`Input`]s and the time, and hands out [`Transmit`]s, [`Event`]s and a deadline with
 //! its reason ([`Wake`]).
 
+pub mod access_router;
 mod authentication;
 mod binding_cache;
 mod correspondent_node;
@@ -38,6 +40,7 @@ pub use home_agent::{
     PrefixAdvertisementConfig, ServedMobileNode,
 };
 pub use io::{Addresses, Input, InterfaceAddress, Transmit, TransmitPayload, Tunnel, Wake};
+pub use mobile_node::fast_handover;
 pub use mobile_node::{
     Delivery, HandoverEvent, HandoverFailure, InterfaceConfig, Ipv4Delivery, MobileNode, MobileNodeConfig,
     MovementConfig, RetransmissionConfig, RouteOptimizationConfig,

@@ -1,11 +1,12 @@
-//! ICMP for IPv6 (RFC 4443): errors, echo, neighbor discovery (RFC 4861), and what Mobile IPv6 adds (RFC 6275 sections 6.5 to 6.8
-//! and 7).
+//! ICMP for IPv6 (RFC 4443): errors, echo, neighbor discovery (RFC 4861), what Mobile IPv6 adds (RFC 6275 sections 6.5 to 6.8
+//! and 7), and what fast handovers add (RFC 5568 sections 6.1, 6.3 and 6.4).
 //!
 //! [`Icmpv6Message`] is a plain value of every message. [`Icmpv6Message::parse`] checks what the bytes can tell; whether a neighbor
 //! discovery message is valid depends on its IP header too, and [`Icmpv6Message::check`] says so. What careof does not interpret is
 //! kept whole as [`OtherMessage`].
 
 mod error_message;
+mod fast_handover;
 mod home_agent_discovery;
 mod map_option;
 mod multicast_listener;
@@ -17,6 +18,7 @@ mod units;
 use alloc::vec::Vec;
 use core::net::Ipv6Addr;
 
+pub use crate::fast_handover::{AddressRole, HandoverAddress, HandoverLinkLayerAddress, LinkLayerRole};
 use crate::fixed::Fixed;
 pub use crate::icmp::{Echo, OtherMessage};
 use crate::{Error, checksum, protocol};
@@ -25,6 +27,7 @@ pub use error_message::{
     DestinationUnreachable, PacketTooBig, ParameterProblem, ParameterProblemCode, TimeExceeded,
     TimeExceededCode, UnreachableCode, error_in, is_error,
 };
+pub use fast_handover::{NaackStatus, PrRtAdv, PrRtAdvCode, RtSolPr};
 pub use home_agent_discovery::{
     HomeAgentAddressDiscoveryReply, HomeAgentAddressDiscoveryRequest, MobilePrefixAdvertisement,
     MobilePrefixSolicitation,
@@ -38,7 +41,7 @@ pub use neighbor_discovery::{
     RouterAdvertisement, RouterPreference, RouterSolicitation, source_link_layer_address,
     target_link_layer_address,
 };
-pub use option::{HomeAgentInformation, NdOption, Nonce, PrefixInformation, UnknownOption};
+pub use option::{HomeAgentInformation, Naack, NdOption, Nonce, PrefixInformation, UnknownOption};
 pub use quoted::{QuotedPacket, error_is_allowed, quote, quote_segment};
 pub use units::{LinkLayerAddress, Milliseconds, PrefixLifetime};
 
@@ -89,6 +92,10 @@ pub enum Icmpv6Message {
     MobilePrefixSolicitation(MobilePrefixSolicitation),
     /// Type 147.
     MobilePrefixAdvertisement(MobilePrefixAdvertisement),
+    /// Type 154, subtype 2 (RFC 5568).
+    RtSolPr(RtSolPr),
+    /// Type 154, subtype 3 (RFC 5568).
+    PrRtAdv(PrRtAdv),
     /// Any other type.
     Other(OtherMessage),
 }
@@ -151,6 +158,12 @@ impl Icmpv6Message {
             home_agent_discovery::MOBILE_PREFIX_ADVERTISEMENT => {
                 Self::MobilePrefixAdvertisement(MobilePrefixAdvertisement::decode(header, body)?)
             }
+            fast_handover::FMIPV6 if header.rest[0] == fast_handover::RT_SOL_PR => {
+                Self::RtSolPr(RtSolPr::decode(header, body)?)
+            }
+            fast_handover::FMIPV6 if header.rest[0] == fast_handover::PR_RT_ADV => {
+                Self::PrRtAdv(PrRtAdv::decode(header, body)?)
+            }
             kind => Self::Other(OtherMessage {
                 kind,
                 code: header.code,
@@ -184,6 +197,8 @@ impl Icmpv6Message {
             Self::HomeAgentAddressDiscoveryReply(message) => message.encode(bytes),
             Self::MobilePrefixSolicitation(message) => message.encode(bytes),
             Self::MobilePrefixAdvertisement(message) => message.encode(bytes),
+            Self::RtSolPr(message) => message.encode(bytes),
+            Self::PrRtAdv(message) => message.encode(bytes),
             Self::Other(message) => {
                 bytes.extend(&message.body);
                 Header { kind: message.kind, code: message.code, rest: message.rest_of_header }
@@ -205,7 +220,7 @@ impl Icmpv6Message {
     }
 
     /// Whether a node may act on the message, as far as its IP header decides that: neighbor discovery must come from this link
-    /// (RFC 4861 sections 6.1, 7.1 and 8.1). Other messages may always be acted on.
+    /// (RFC 4861 sections 6.1, 7.1 and 8.1; RFC 5568 section 6.1). Other messages may always be acted on.
     ///
     /// # Errors
     ///
@@ -217,6 +232,8 @@ impl Icmpv6Message {
             Self::NeighborSolicitation(message) => message.check(ip),
             Self::NeighborAdvertisement(message) => message.check(ip),
             Self::Redirect(message) => message.check(ip),
+            Self::RtSolPr(message) => message.check(ip),
+            Self::PrRtAdv(message) => message.check(ip),
             _ => Ok(()),
         }
     }

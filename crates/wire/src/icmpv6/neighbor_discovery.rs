@@ -6,7 +6,7 @@ use core::net::Ipv6Addr;
 use super::map_option::MapOption;
 use super::option::{HomeAgentInformation, NdOption, Nonce, PrefixInformation};
 use super::units::{LinkLayerAddress, Milliseconds};
-use super::{HEADER_LEN, Header};
+use super::{HEADER_LEN, Header, PrRtAdv, RtSolPr};
 use crate::Error;
 use crate::fixed::Fixed;
 use crate::ipv6::{is_link_local, is_solicited_node};
@@ -432,6 +432,29 @@ impl Redirect {
             return Ok(());
         }
         Err(NotValid::RedirectTarget { target, destination })
+    }
+}
+
+impl RtSolPr {
+    /// Whether a router may act on it (RFC 5568 section 6.1.1).
+    ///
+    /// # Errors
+    ///
+    /// [`NotValid`]: it is silently discarded.
+    pub fn check(&self, ip: &IpFields) -> Result<(), NotValid> {
+        ip.check_hop_limit()
+    }
+}
+
+impl PrRtAdv {
+    /// Whether a mobile node may act on it (RFC 5568 section 6.1.2).
+    ///
+    /// # Errors
+    ///
+    /// [`NotValid`]: it is silently discarded.
+    pub fn check(&self, ip: &IpFields) -> Result<(), NotValid> {
+        ip.check_hop_limit()?;
+        ip.check_source_is_link_local()
     }
 }
 

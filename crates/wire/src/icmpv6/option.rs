@@ -1,10 +1,12 @@
-//! The options of neighbor discovery (RFC 4861 section 4.6).
+//! The options of neighbor discovery (RFC 4861 section 4.6), those of fast handovers among them (RFC 5568 section 6.4).
 
 use alloc::vec::Vec;
 use core::net::Ipv6Addr;
 
+use super::fast_handover::NaackStatus;
 use super::map_option::MapOption;
 use super::units::{LinkLayerAddress, Milliseconds, PrefixLifetime};
+use super::{AddressRole, HandoverAddress, HandoverLinkLayerAddress, LinkLayerRole};
 use crate::Error;
 use crate::fixed::Fixed;
 
@@ -17,6 +19,9 @@ const ADVERTISEMENT_INTERVAL: u8 = 7;
 const HOME_AGENT_INFORMATION: u8 = 8;
 const NONCE: u8 = 14;
 const MAP: u8 = 23;
+const HANDOVER_ADDRESS: u8 = 17;
+const HANDOVER_LINK_LAYER_ADDRESS: u8 = 19;
+const NEIGHBOR_ADVERTISEMENT_ACKNOWLEDGEMENT: u8 = 20;
 
 /// The unit of the Length, bytes.
 const UNIT: usize = 8;
@@ -150,6 +155,79 @@ impl Nonce {
     }
 }
 
+/// A Neighbor Advertisement Acknowledgment option (type 20; RFC 5568 section 6.4.6), in a Router Advertisement: the care-of address that a
+/// mobile node has announced is not to be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Naack {
+    /// What to do.
+    pub status: NaackStatus,
+    /// The address to use instead. The RFC calls it an IP Address option; by its Length, which is 3, it is the address alone.
+    pub address: Option<Ipv6Addr>,
+}
+
+impl Naack {
+    /// Option-Code, Status and Reserved.
+    const FIXED_LEN: usize = 6;
+
+    fn decode(frame: &Frame<'_>) -> Result<Self, Error> {
+        let (fixed, address) = Fixed::<{ Self::FIXED_LEN }>::split(frame.data, "NAACK option")?;
+        let address = match address {
+            [] => None,
+            bytes => {
+                let octets: [u8; 16] = bytes.try_into().map_err(|_| frame.wrong_length("1 or 3"))?;
+                Some(Ipv6Addr::from(octets))
+            }
+        };
+        Ok(Self { status: NaackStatus::from_number(fixed.u8::<1>()), address })
+    }
+
+    fn emit(&self, bytes: &mut Vec<u8>) {
+        let fixed = [0, self.status.number(), 0, 0, 0, 0];
+        let address = self.address.map(|address| address.octets());
+        let address = address.as_ref().map_or(&[][..], |octets| octets);
+        emit_framed(NEIGHBOR_ADVERTISEMENT_ACKNOWLEDGEMENT, &[&fixed, address], bytes);
+    }
+}
+
+/// Offsets in an IP Address/Prefix option, behind Type and Length (RFC 5568 section 6.4.1).
+mod handover_address {
+    pub(super) const OPTION_CODE: usize = 0;
+    pub(super) const PREFIX_LENGTH: usize = 1;
+    pub(super) const ADDRESS: usize = 6;
+    pub(super) const LEN: usize = 22;
+}
+
+fn decode_handover_address(frame: &Frame<'_>) -> Result<HandoverAddress, Error> {
+    let fixed = frame.exactly::<{ handover_address::LEN }>("3")?;
+    let role = AddressRole::from_number(fixed.u8::<{ handover_address::OPTION_CODE }>());
+    let prefix_len = fixed.u8::<{ handover_address::PREFIX_LENGTH }>();
+    let address = fixed.ipv6_address::<{ handover_address::ADDRESS }>();
+    HandoverAddress::with_prefix_len(role, address, prefix_len).ok_or(Error::Invalid {
+        field: "IP Address/Prefix Prefix Length",
+        offset: HEADER_LEN + handover_address::PREFIX_LENGTH,
+        found: u32::from(prefix_len),
+        expected: "0 to 128",
+    })
+}
+
+fn emit_handover_address(option: &HandoverAddress, bytes: &mut Vec<u8>) {
+    let head = [option.role.number(), option.prefix_len(), 0, 0, 0, 0];
+    emit_framed(HANDOVER_ADDRESS, &[&head, &option.address.octets()], bytes);
+}
+
+/// The Link-Layer Address option (RFC 5568 section 6.4.3): `None` when the address is not one of IEEE 802. The option does not tell its
+/// length, but what follows 6 bytes is padding only when it is zero. A wildcard needs no address.
+fn decode_handover_link_layer_address(data: &[u8]) -> Option<HandoverLinkLayerAddress> {
+    let (&role, rest) = data.split_first()?;
+    let role = LinkLayerRole::from_number(role);
+    if role == LinkLayerRole::Wildcard {
+        return Some(HandoverLinkLayerAddress::WILDCARD);
+    }
+    let (address, padding) = rest.split_first_chunk::<6>()?;
+    let is_ieee_802 = padding.iter().all(|byte| *byte == 0);
+    is_ieee_802.then_some(HandoverLinkLayerAddress { role, address: LinkLayerAddress(*address) })
+}
+
 /// An option of a type that is not known here, or a link-layer address that is not one of IEEE 802. It is ignored (RFC 4861
 /// section 4.6), and kept for whoever shows or forwards the message.
 ///
@@ -204,6 +282,12 @@ pub enum NdOption {
     Nonce(Nonce),
     /// Type 23, in a router advertisement: a mobility anchor point (RFC 5380 section 5).
     Map(MapOption),
+    /// Type 17 (RFC 5568).
+    HandoverAddress(HandoverAddress),
+    /// Type 19 (RFC 5568).
+    HandoverLinkLayerAddress(HandoverLinkLayerAddress),
+    /// Type 20 (RFC 5568).
+    Naack(Naack),
     /// Any other: ignored.
     Unknown(UnknownOption),
 }
@@ -284,6 +368,12 @@ impl NdOption {
             }
             Self::Nonce(nonce) => emit_framed(NONCE, &[&nonce.0], bytes),
             Self::Map(map) => emit_framed(MAP, &[map.encode().bytes()], bytes),
+            Self::HandoverAddress(option) => emit_handover_address(option, bytes),
+            Self::HandoverLinkLayerAddress(option) => {
+                let parts: [&[u8]; 2] = [&[option.role.number()], &option.address.0];
+                emit_framed(HANDOVER_LINK_LAYER_ADDRESS, &parts, bytes);
+            }
+            Self::Naack(option) => option.emit(bytes),
             Self::Unknown(option) => emit_framed(option.kind, &[&option.data], bytes),
         }
     }
@@ -307,6 +397,10 @@ impl NdOption {
             }
             NONCE => Self::Nonce(Nonce(frame.data.to_vec())),
             MAP => Self::Map(MapOption::decode(&frame.exactly::<{ MapOption::LEN }>("3")?)),
+            HANDOVER_ADDRESS => Self::HandoverAddress(decode_handover_address(frame)?),
+            HANDOVER_LINK_LAYER_ADDRESS => decode_handover_link_layer_address(frame.data)
+                .map_or_else(unknown, Self::HandoverLinkLayerAddress),
+            NEIGHBOR_ADVERTISEMENT_ACKNOWLEDGEMENT => Self::Naack(Naack::decode(frame)?),
             _ => unknown(),
         })
     }

@@ -1,6 +1,7 @@
 use super::*;
 use crate::ipv6::{ALL_NODES, Extensions, FragmentHeader, Ipv6Header, Packet, solicited_node};
 use crate::{SeqNumber, icmp::QuotedPorts};
+use alloc::string::ToString;
 
 const ROUTER: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1);
 const HOST: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 2);
@@ -55,6 +56,89 @@ fn advertisement() -> RouterAdvertisement {
             NdOption::HomeAgentInformation(HomeAgentInformation { preference: 9, lifetime_secs: 600 }),
         ],
     }
+}
+
+/// RFC 5568 section 6.1.1: Type, Code, Checksum, Subtype, Reserved, Identifier; the options of section 6.4.3.
+#[test]
+fn a_solicitation_for_proxy_advertisement_has_the_layout_of_the_rfc() {
+    let access_point = HandoverLinkLayerAddress {
+        role: LinkLayerRole::NewAccessPoint,
+        address: LinkLayerAddress([2, 0, 0, 0, 0, 9]),
+    };
+    let message = Icmpv6Message::RtSolPr(RtSolPr {
+        identifier: 0x0102,
+        options: alloc::vec![NdOption::HandoverLinkLayerAddress(access_point)],
+    });
+    let bytes = emitted(&message);
+    assert_eq!(bytes[..2], [154, 0]);
+    assert_eq!(bytes[4..8], [2, 0, 1, 2]);
+    assert_eq!(bytes[8..], [19, 2, 1, 2, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(parse(bytes), Ok(message));
+}
+
+#[test]
+fn a_proxy_advertisement_has_the_layout_of_the_rfc() {
+    let address = HandoverAddress::with_prefix_len(AddressRole::NewAccessRouter, GLOBAL, 64).unwrap();
+    let message = Icmpv6Message::PrRtAdv(PrRtAdv {
+        code: PrRtAdvCode::SomeNewRouters,
+        identifier: 0x0102,
+        options: alloc::vec![NdOption::HandoverAddress(address)],
+    });
+    let bytes = emitted(&message);
+    assert_eq!(bytes[..2], [154, 3]);
+    assert_eq!(bytes[4..8], [3, 0, 1, 2]);
+    assert_eq!(bytes[8..16], [17, 3, 3, 64, 0, 0, 0, 0]);
+    assert_eq!(bytes[16..], GLOBAL.octets());
+    assert_eq!(parse(bytes), Ok(message.clone()));
+    let valid = IpFields { source: ROUTER, destination: HOST, hop_limit: 255 };
+    assert_eq!(message.check(&valid), Ok(()));
+    assert!(message.check(&IpFields { hop_limit: 254, ..valid }).is_err());
+    assert!(message.check(&IpFields { source: GLOBAL, ..valid }).is_err(), "it comes from the link");
+}
+
+/// RFC 5568 section 6.4.6: the Length is 1, or 3 with an address.
+#[test]
+fn an_advertisement_is_acknowledged_with_or_without_an_address() {
+    let of = |address| {
+        Icmpv6Message::RouterAdvertisement(RouterAdvertisement {
+            options: alloc::vec![NdOption::Naack(Naack { status: NaackStatus::UseSuppliedAddress, address })],
+            ..RouterAdvertisement::default()
+        })
+    };
+    for (address, units) in [(None, 1), (Some(GLOBAL), 3)] {
+        let bytes = emitted(&of(address));
+        assert_eq!(bytes[16..24], [20, units, 0, 2, 0, 0, 0, 0]);
+        assert_eq!(parse(bytes), Ok(of(address)));
+    }
+    let mut bytes = emitted(&of(None));
+    bytes[17] = 2;
+    bytes.extend([0; 8]);
+    let error = parse(bytes).unwrap_err();
+    assert_eq!(error.to_string(), "neighbor discovery option Length at offset 17 is 2, not 1 or 3");
+}
+
+#[test]
+fn a_link_layer_address_that_is_not_of_ieee_802_is_kept_unknown_and_a_wildcard_needs_none() {
+    let first = |option: &[u8]| {
+        let header = [154, 0, 0, 0, 2, 0, 0, 1];
+        match parse([&header[..], option].concat()) {
+            Ok(Icmpv6Message::RtSolPr(message)) => message.options[0].clone(),
+            other => panic!("{other:?}"),
+        }
+    };
+    let eui_64 = first(&[19, 2, 1, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0, 0, 0]);
+    assert!(matches!(eui_64, NdOption::Unknown(option) if option.kind() == 19));
+    let short = first(&[19, 1, 1, 1, 2, 3, 4, 5]);
+    assert!(matches!(short, NdOption::Unknown(_)));
+    let wildcard = first(&[19, 1, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(wildcard, NdOption::HandoverLinkLayerAddress(HandoverLinkLayerAddress::WILDCARD));
+}
+
+/// HI and HAck of RFC 5268, subtypes 4 and 5, may be ignored (RFC 5568 section 1).
+#[test]
+fn other_subtypes_of_fast_handovers_are_not_interpreted() {
+    let bytes = alloc::vec![154, 0, 0, 0, 4, 0, 0, 1];
+    assert!(matches!(parse(bytes), Ok(Icmpv6Message::Other(other)) if other.kind == 154));
 }
 
 #[test]
@@ -578,7 +662,7 @@ fn about_some_packets_no_error_is_sent() {
 #[test]
 fn a_message_of_another_type_is_kept_whole() {
     let message = Icmpv6Message::Other(OtherMessage {
-        kind: 154,
+        kind: 155,
         code: 2,
         rest_of_header: [3, 0, 0, 1],
         body: alloc::vec![1, 2, 3],

@@ -12,8 +12,11 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha1::{Digest, Sha1};
 use sha2::Sha256;
 
+use super::fast_handover::FastAuthorizationData;
 use super::message::{TooLong, common, fill_checksum, fixed_len, header};
-use super::option::{BINDING_AUTHORIZATION_DATA, Frame, MESSAGE_AUTHENTICATION, frames};
+use super::option::{
+    BINDING_AUTHORIZATION_DATA, FAST_AUTHORIZATION_DATA, Frame, MESSAGE_AUTHENTICATION, frames,
+};
 use super::{
     AuthenticationSubtype, Authenticator, KeygenToken, Message, MessageAuthentication, MobilityOption, Spi,
 };
@@ -152,6 +155,34 @@ impl Algorithm {
             Self::HmacSha256 => 16,
         }
     }
+
+    /// The authenticator over two addresses and the part of a Mobility Header that it covers.
+    fn authenticator(self, key: &[u8], addresses: [Ipv6Addr; 2], covered: &[u8]) -> Vec<u8> {
+        let mut bytes = match self {
+            Self::HmacSha1 => {
+                keyed_header::<Hmac<Sha1>>(key, addresses, covered).finalize().as_bytes().to_vec()
+            }
+            Self::HmacSha256 => {
+                keyed_header::<Hmac<Sha256>>(key, addresses, covered).finalize().as_bytes().to_vec()
+            }
+        };
+        bytes.truncate(self.authenticator_len());
+        bytes
+    }
+
+    /// Whether it is this one; the check takes the same time wherever they differ.
+    fn verify(self, key: &[u8], addresses: [Ipv6Addr; 2], covered: &[u8], authenticator: &[u8]) -> bool {
+        authenticator.len() == self.authenticator_len()
+            && match self {
+                Self::HmacSha1 => {
+                    keyed_header::<Hmac<Sha1>>(key, addresses, covered).verify_truncated_left(authenticator)
+                }
+                Self::HmacSha256 => {
+                    keyed_header::<Hmac<Sha256>>(key, addresses, covered).verify_truncated_left(authenticator)
+                }
+            }
+            .is_ok()
+    }
 }
 
 /// What a Mobility Message Authentication option between mobile node and home agent is made with and checked by (RFC 4285 section
@@ -185,35 +216,51 @@ impl MobileHomeAuthentication<'_> {
         else {
             return false;
         };
-        if fixed[1..] != self.spi.0.to_be_bytes() || authenticator.len() != self.algorithm.authenticator_len()
-        {
+        if fixed[1..] != self.spi.0.to_be_bytes() {
             return false;
         }
         let covered = &header[..frame.data_offset() + MessageAuthentication::FIXED_LEN];
         let addresses = [self.care_of_address, self.home_address];
-        match self.algorithm {
-            Algorithm::HmacSha1 => {
-                keyed_header::<Hmac<Sha1>>(self.key, addresses, covered).verify_truncated_left(authenticator)
-            }
-            Algorithm::HmacSha256 => keyed_header::<Hmac<Sha256>>(self.key, addresses, covered)
-                .verify_truncated_left(authenticator),
-        }
-        .is_ok()
+        self.algorithm.verify(self.key, addresses, covered, authenticator)
     }
+}
 
-    /// The authenticator over the part of a Mobility Header that it covers.
-    fn authenticator(&self, covered: &[u8]) -> Vec<u8> {
-        let addresses = [self.care_of_address, self.home_address];
-        let mut bytes = match self.algorithm {
-            Algorithm::HmacSha1 => {
-                keyed_header::<Hmac<Sha1>>(self.key, addresses, covered).finalize().as_bytes().to_vec()
-            }
-            Algorithm::HmacSha256 => {
-                keyed_header::<Hmac<Sha256>>(self.key, addresses, covered).finalize().as_bytes().to_vec()
-            }
+/// What the authorization data of fast handovers, BADF, is made with and checked by (RFC 5568 section 6.4.5): Binding Authorization Data
+/// with the access router in place of the correspondent node and the key they share in place of Kbm. The SPI before the authenticator
+/// is covered as well.
+#[derive(Clone, Copy, Debug)]
+pub struct FastBindingAuthorization<'a> {
+    /// Names the security association.
+    pub spi: Spi,
+    /// Its algorithm.
+    pub algorithm: Algorithm,
+    /// The key of mobile node and access router.
+    pub key: &'a [u8],
+    /// The new care-of address that the update names, or the previous one when it ends the binding; that of the update in an
+    /// acknowledgement as well.
+    pub care_of_address: Ipv6Addr,
+    /// The previous access router.
+    pub access_router: Ipv6Addr,
+}
+
+impl FastBindingAuthorization<'_> {
+    /// Whether the BADF option of the received Mobility Header `bytes` has this SPI and is genuine.
+    ///
+    /// The check is over the bytes as they were received, and takes the same time wherever authenticators differ. It fails when
+    /// there is no such option or when it is not the last.
+    #[must_use]
+    pub fn verify(&self, bytes: &[u8]) -> bool {
+        let is_authorization = |frame: &Frame<'_>| frame.kind == FAST_AUTHORIZATION_DATA;
+        let Some((header, frame)) = find(bytes, is_authorization) else { return false };
+        let Some((spi, authenticator)) = frame.data.split_at_checked(FastAuthorizationData::FIXED_LEN) else {
+            return false;
         };
-        bytes.truncate(self.algorithm.authenticator_len());
-        bytes
+        let at = frame.data_offset() + FastAuthorizationData::FIXED_LEN;
+        let is_last = at + authenticator.len() == header.len();
+        let addresses = [self.care_of_address, self.access_router];
+        *spi == self.spi.0.to_be_bytes()
+            && is_last
+            && self.algorithm.verify(self.key, addresses, &header[..at], authenticator)
     }
 }
 
@@ -270,9 +317,44 @@ impl Message {
             authentication.spi,
             authentication.algorithm.authenticator_len(),
         ));
-        let (mut bytes, end) = self.unsummed(Some(&placeholder))?;
-        let at = end - authentication.algorithm.authenticator_len();
-        let authenticator = authentication.authenticator(&bytes[..at]);
+        let addresses = [authentication.care_of_address, authentication.home_address];
+        let key = (authentication.algorithm, authentication.key);
+        self.emit_keyed(source, destination, &placeholder, key, addresses)
+    }
+
+    /// The Mobility Header as [`Message::emit`] gives it, with the BADF option of fast handovers behind its options, in place of any
+    /// Binding Authorization Data among them.
+    ///
+    /// # Errors
+    ///
+    /// [`TooLong`]: the options do not fit.
+    pub fn emit_fast_authorized(
+        &self,
+        source: Ipv6Addr,
+        destination: Ipv6Addr,
+        authorization: &FastBindingAuthorization<'_>,
+    ) -> Result<Vec<u8>, TooLong> {
+        let placeholder = MobilityOption::FastAuthorizationData(FastAuthorizationData::zeroed(
+            authorization.spi,
+            authorization.algorithm.authenticator_len(),
+        ));
+        let addresses = [authorization.care_of_address, authorization.access_router];
+        let key = (authorization.algorithm, authorization.key);
+        self.emit_keyed(source, destination, &placeholder, key, addresses)
+    }
+
+    /// With `last` behind the options, which ends in room for an authenticator over `addresses` and what stands before it.
+    fn emit_keyed(
+        &self,
+        source: Ipv6Addr,
+        destination: Ipv6Addr,
+        last: &MobilityOption,
+        (algorithm, key): (Algorithm, &[u8]),
+        addresses: [Ipv6Addr; 2],
+    ) -> Result<Vec<u8>, TooLong> {
+        let (mut bytes, end) = self.unsummed(Some(last))?;
+        let at = end - algorithm.authenticator_len();
+        let authenticator = algorithm.authenticator(key, addresses, &bytes[..at]);
         bytes[at..end].copy_from_slice(&authenticator);
         fill_checksum(source, destination, &mut bytes);
         Ok(bytes)
@@ -492,7 +574,11 @@ mod tests {
         assert!(!sha256.verify(&bytes));
         bytes[47] = AuthenticationSubtype::MobileAaa.number();
         let covered = bytes[..52].to_vec();
-        bytes[52..].copy_from_slice(&sha1.authenticator(&covered));
+        bytes[52..].copy_from_slice(&sha1.algorithm.authenticator(
+            KEY,
+            [CARE_OF_ADDRESS, HOME_ADDRESS],
+            &covered,
+        ));
         assert!(!sha1.verify(&bytes));
     }
 
@@ -506,5 +592,51 @@ mod tests {
             KeygenToken([7; 8])
         );
         assert_eq!(shown, "BindingManagementKey NodeKey Nonce KeygenToken");
+    }
+
+    #[test]
+    fn authorization_of_fast_handovers_covers_the_spi_and_is_last() {
+        let (ncoa, par) = (Ipv6Addr::new(0x2001, 0xdb8, 3, 0, 0, 0, 0, 0x77), HOME_AGENT);
+        let update = Message::FastBindingUpdate(BindingUpdate {
+            sequence: SequenceNumber(0x0102),
+            flags: UpdateFlags::ACKNOWLEDGE.with(UpdateFlags::HOME_REGISTRATION),
+            lifetime: Lifetime::from_units(10),
+            options: MobilityOptions::new().with(MobilityOption::AlternateCareOfAddress(ncoa)),
+        });
+        let authorization = FastBindingAuthorization {
+            spi: Spi(256),
+            algorithm: Algorithm::HmacSha1,
+            key: KEY,
+            care_of_address: ncoa,
+            access_router: par,
+        };
+        let bytes = update.emit_fast_authorized(CARE_OF_ADDRESS, par, &authorization).unwrap();
+        assert_eq!(bytes.len(), 56);
+        // mh = bytes.fromhex("3b06080000000102c000000a" "0100" "0310" + A("2001:db8:3::77").hex()
+        //     + "010400000000" "151000000100")
+        // hmac.new(b"sixteen bytes ok", A("2001:db8:3::77") + A("2001:db8:1::1") + mh, hashlib.sha1).digest()[:12].hex()
+        assert_eq!(bytes[44..], [0xf5, 0x5c, 0x48, 0xd6, 0xbe, 0x12, 0xe1, 0x3f, 0x4f, 0x6a, 0x8a, 0x76]);
+        assert!(authorization.verify(&bytes));
+        for other in [
+            FastBindingAuthorization { spi: Spi(257), ..authorization },
+            FastBindingAuthorization { key: b"another key", ..authorization },
+            FastBindingAuthorization { care_of_address: CARE_OF_ADDRESS, ..authorization },
+            FastBindingAuthorization { access_router: CORRESPONDENT, ..authorization },
+            FastBindingAuthorization { algorithm: Algorithm::HmacSha256, ..authorization },
+        ] {
+            assert!(!other.verify(&bytes), "{other:?}");
+        }
+        for at in (0..bytes.len()).filter(|at| !(4..6).contains(at)) {
+            let mut changed = bytes.clone();
+            changed[at] ^= 1;
+            assert!(!authorization.verify(&changed), "byte {at}");
+        }
+        let mut longer = bytes.clone();
+        longer[1] += 1;
+        longer.extend([1, 6, 0, 0, 0, 0, 0, 0]);
+        assert!(!authorization.verify(&longer), "padding follows");
+        let sha256 = FastBindingAuthorization { algorithm: Algorithm::HmacSha256, ..authorization };
+        let bytes = update.emit_fast_authorized(CARE_OF_ADDRESS, par, &sha256).unwrap();
+        assert!(sha256.verify(&bytes));
     }
 }

@@ -36,6 +36,8 @@ impl UpdateFlags {
 
     /// Every bit with a meaning.
     pub(super) const KNOWN: Self = Self(0xffc0);
+    /// Those that a Fast Binding Update has (RFC 5568 section 6.2.2): `A`, `H`, `L`, `K`.
+    pub(super) const FAST: Self = Self(0xf000);
 }
 
 impl fmt::Display for UpdateFlags {

@@ -5,6 +5,7 @@ use core::net::Ipv6Addr;
 
 use etherparse::checksum::Sum16BitWords;
 
+use super::fast_handover::{FastBindingAcknowledgement, HandoverAcknowledge, HandoverInitiate};
 use super::path_probe::PathProbe;
 use super::return_routability::{CareOfTest, CareOfTestInit, HomeTest, HomeTestInit};
 use super::{
@@ -22,6 +23,10 @@ const CARE_OF_TEST: u8 = 4;
 const BINDING_UPDATE: u8 = 5;
 const BINDING_ACKNOWLEDGEMENT: u8 = 6;
 const BINDING_ERROR: u8 = 7;
+const FAST_BINDING_UPDATE: u8 = 8;
+const FAST_BINDING_ACKNOWLEDGEMENT: u8 = 9;
+const HANDOVER_INITIATE: u8 = 14;
+const HANDOVER_ACKNOWLEDGE: u8 = 15;
 
 /// Payload Proto: nothing follows (RFC 6275 section 6.1.1).
 const NO_NEXT_HEADER: u8 = 59;
@@ -85,7 +90,8 @@ impl BindingRefreshRequest {
     }
 }
 
-/// A Binding Update (RFC 6275 section 6.1.7).
+/// A Binding Update (RFC 6275 section 6.1.7), or a Fast Binding Update (RFC 5568 section 6.2.2), which has the same fields and four of its
+/// flags.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BindingUpdate {
     /// Matches the acknowledgement with the update and protects against replay.
@@ -105,19 +111,20 @@ impl BindingUpdate {
         self.options.alternate_care_of_address().unwrap_or(source)
     }
 
-    fn fixed(&self) -> Fixed<{ update::LEN }> {
+    /// `known`: the flags that the message has.
+    fn fixed(&self, known: UpdateFlags) -> Fixed<{ update::LEN }> {
         let mut fixed = Fixed::ZERO;
         fixed.put::<{ update::SEQUENCE }, 2>(self.sequence.0.to_be_bytes());
-        fixed.put::<{ update::FLAGS }, 2>((self.flags.0 & UpdateFlags::KNOWN.0).to_be_bytes());
+        fixed.put::<{ update::FLAGS }, 2>((self.flags.0 & known.0).to_be_bytes());
         fixed.put::<{ update::LIFETIME }, 2>(self.lifetime.as_units().to_be_bytes());
         fixed
     }
 
-    fn parse(header: &[u8]) -> Result<Self, Error> {
+    fn parse(header: &[u8], known: UpdateFlags) -> Result<Self, Error> {
         let (fixed, options) = Fixed::<{ update::LEN }>::split(header, "Binding Update")?;
         Ok(Self {
             sequence: SequenceNumber(fixed.u16::<{ update::SEQUENCE }>()),
-            flags: UpdateFlags(fixed.u16::<{ update::FLAGS }>() & UpdateFlags::KNOWN.0),
+            flags: UpdateFlags(fixed.u16::<{ update::FLAGS }>() & known.0),
             lifetime: Lifetime::from_units(fixed.u16::<{ update::LIFETIME }>()),
             options: MobilityOptions::parse(options, update::LEN)?,
         })
@@ -243,6 +250,14 @@ pub enum Message {
     BindingError(BindingError),
     /// MH Type 11, by our Vendor ID.
     PathProbe(PathProbe),
+    /// MH Type 8 (RFC 5568).
+    FastBindingUpdate(BindingUpdate),
+    /// MH Type 9 (RFC 5568).
+    FastBindingAcknowledgement(FastBindingAcknowledgement),
+    /// MH Type 14 (RFC 5568).
+    HandoverInitiate(HandoverInitiate),
+    /// MH Type 15 (RFC 5568).
+    HandoverAcknowledge(HandoverAcknowledge),
     /// Any other MH Type.
     Unknown(UnknownMessage),
 }
@@ -297,11 +312,19 @@ impl Message {
             CARE_OF_TEST_INIT => CareOfTestInit::parse(header).map(Self::CareOfTestInit),
             HOME_TEST => HomeTest::parse(header).map(Self::HomeTest),
             CARE_OF_TEST => CareOfTest::parse(header).map(Self::CareOfTest),
-            BINDING_UPDATE => BindingUpdate::parse(header).map(Self::BindingUpdate),
+            BINDING_UPDATE => BindingUpdate::parse(header, UpdateFlags::KNOWN).map(Self::BindingUpdate),
             BINDING_ACKNOWLEDGEMENT => {
                 BindingAcknowledgement::parse(header).map(Self::BindingAcknowledgement)
             }
             PathProbe::TYPE => PathProbe::parse(header).map(Self::PathProbe),
+            FAST_BINDING_UPDATE => {
+                BindingUpdate::parse(header, UpdateFlags::FAST).map(Self::FastBindingUpdate)
+            }
+            FAST_BINDING_ACKNOWLEDGEMENT => {
+                FastBindingAcknowledgement::parse(header).map(Self::FastBindingAcknowledgement)
+            }
+            HANDOVER_INITIATE => HandoverInitiate::parse(header).map(Self::HandoverInitiate),
+            HANDOVER_ACKNOWLEDGE => HandoverAcknowledge::parse(header).map(Self::HandoverAcknowledge),
             _ => BindingError::parse(header).map(Self::BindingError),
         }
     }
@@ -309,7 +332,7 @@ impl Message {
     /// The Mobility Header, with padding, Header Len and the checksum for its way from `source` to `destination`, which
     /// are to be chosen as for [`Message::parse`].
     ///
-    /// Binding Authorization Data comes last wherever it stands among the options.
+    /// Binding Authorization Data, that of fast handovers as well, comes last wherever it stands among the options.
     ///
     /// # Errors
     ///
@@ -332,10 +355,14 @@ impl Message {
             Self::CareOfTestInit(message) => bytes.extend(message.fixed().bytes()),
             Self::HomeTest(message) => bytes.extend(message.fixed().bytes()),
             Self::CareOfTest(message) => bytes.extend(message.fixed().bytes()),
-            Self::BindingUpdate(message) => bytes.extend(message.fixed().bytes()),
+            Self::BindingUpdate(message) => bytes.extend(message.fixed(UpdateFlags::KNOWN).bytes()),
             Self::BindingAcknowledgement(message) => bytes.extend(message.fixed().bytes()),
             Self::BindingError(message) => bytes.extend(message.fixed().bytes()),
             Self::PathProbe(message) => bytes.extend(message.fixed().bytes()),
+            Self::FastBindingUpdate(message) => bytes.extend(message.fixed(UpdateFlags::FAST).bytes()),
+            Self::FastBindingAcknowledgement(message) => bytes.extend(message.fixed().bytes()),
+            Self::HandoverInitiate(message) => bytes.extend(message.fixed().bytes()),
+            Self::HandoverAcknowledge(message) => bytes.extend(message.fixed().bytes()),
             Self::Unknown(message) => {
                 bytes.extend([0; common::LEN]);
                 bytes.extend(&message.data);
@@ -364,6 +391,10 @@ impl Message {
             Self::BindingAcknowledgement(_) => BINDING_ACKNOWLEDGEMENT,
             Self::BindingError(_) => BINDING_ERROR,
             Self::PathProbe(_) => PathProbe::TYPE,
+            Self::FastBindingUpdate(_) => FAST_BINDING_UPDATE,
+            Self::FastBindingAcknowledgement(_) => FAST_BINDING_ACKNOWLEDGEMENT,
+            Self::HandoverInitiate(_) => HANDOVER_INITIATE,
+            Self::HandoverAcknowledge(_) => HANDOVER_ACKNOWLEDGE,
             Self::Unknown(message) => message.kind,
         }
     }
@@ -381,8 +412,18 @@ impl Message {
             Self::BindingAcknowledgement(message) => &message.options,
             Self::BindingError(message) => &message.options,
             Self::PathProbe(message) => &message.options,
+            Self::FastBindingUpdate(message) => &message.options,
+            Self::FastBindingAcknowledgement(message) => &message.options,
+            Self::HandoverInitiate(message) => &message.options,
+            Self::HandoverAcknowledge(message) => &message.options,
             Self::Unknown(_) => return None,
         })
+    }
+
+    /// Whether a node that knows RFC 6275, and no fast handovers (RFC 5568), takes its MH Type for an unknown one.
+    #[must_use]
+    pub const fn is_unknown_to_mobile_ipv6(&self) -> bool {
+        self.kind() > BINDING_ERROR
     }
 }
 
@@ -398,6 +439,10 @@ pub(super) fn fixed_len(kind: u8, data: &[u8]) -> Option<usize> {
         BINDING_ACKNOWLEDGEMENT => acknowledgement::LEN,
         BINDING_ERROR => error::LEN,
         PathProbe::TYPE if PathProbe::is_ours(data) => PathProbe::FIXED_LEN,
+        FAST_BINDING_UPDATE => update::LEN,
+        FAST_BINDING_ACKNOWLEDGEMENT => FastBindingAcknowledgement::FIXED_LEN,
+        HANDOVER_INITIATE => HandoverInitiate::FIXED_LEN,
+        HANDOVER_ACKNOWLEDGE => HandoverAcknowledge::FIXED_LEN,
         _ => return None,
     })
 }
@@ -428,7 +473,7 @@ pub(super) fn fill_checksum(source: Ipv6Addr, destination: Ipv6Addr, header: &mu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mip6::{InitCookie, KeygenToken, NonceIndex};
+    use crate::mip6::{FastBindingStatus, HandoverCode, InitCookie, InitiateCode, KeygenToken, NonceIndex};
     use alloc::string::ToString;
 
     const HOME: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 5);
@@ -494,6 +539,55 @@ mod tests {
     }
 
     #[test]
+    fn messages_of_fast_handovers_have_the_layout_of_the_rfc() {
+        let update = Message::FastBindingUpdate(BindingUpdate {
+            sequence: SequenceNumber(0x0102),
+            flags: UpdateFlags::ACKNOWLEDGE.with(UpdateFlags::HOME_REGISTRATION),
+            lifetime: Lifetime::from_units(0x0304),
+            options: MobilityOptions::new(),
+        });
+        assert_eq!(layout(&update), [59, 1, 8, 0, 0, 0, 1, 2, 0xc0, 0, 3, 4, 1, 2, 0, 0]);
+        let acknowledgement = Message::FastBindingAcknowledgement(FastBindingAcknowledgement {
+            status: FastBindingStatus::InsufficientResources,
+            flags: AcknowledgementFlags::KEY_MANAGEMENT_MOBILITY_CAPABILITY,
+            sequence: SequenceNumber(0x0102),
+            lifetime: Lifetime::from_units(0x0304),
+            options: MobilityOptions::new(),
+        });
+        assert_eq!(layout(&acknowledgement), [59, 1, 9, 0, 0, 0, 130, 0x80, 1, 2, 3, 4, 1, 2, 0, 0]);
+        let initiate = Message::HandoverInitiate(HandoverInitiate {
+            sequence: SequenceNumber(0x0102),
+            assign_address: true,
+            buffer: true,
+            code: InitiateCode::FromNewLink,
+            options: MobilityOptions::new(),
+        });
+        assert_eq!(layout(&initiate), [59, 1, 14, 0, 0, 0, 1, 2, 0xc0, 1, 1, 4, 0, 0, 0, 0]);
+        let acknowledge = Message::HandoverAcknowledge(HandoverAcknowledge {
+            sequence: SequenceNumber(0x0102),
+            code: HandoverCode::AcceptedUsePreviousAddress,
+            options: MobilityOptions::new(),
+        });
+        assert_eq!(layout(&acknowledge), [59, 1, 15, 0, 0, 0, 1, 2, 0, 3, 1, 4, 0, 0, 0, 0]);
+        let all = [update, acknowledgement, initiate, acknowledge];
+        assert!(all.iter().all(Message::is_unknown_to_mobile_ipv6));
+    }
+
+    /// RFC 5568 sections 6.2.2 and 6.2.3: flags of other protocols are not relevant, and zero.
+    #[test]
+    fn fast_messages_have_no_flags_of_other_protocols() {
+        let bytes = summed(alloc::vec![59, 1, 8, 0, 0, 0, 1, 2, 0xff, 0xff, 3, 4, 1, 2, 0, 0]);
+        let message = Message::parse(HOME, CORRESPONDENT, &bytes).unwrap();
+        assert_eq!(layout(&message)[8..10], [0xf0, 0]);
+        let bytes = summed(alloc::vec![59, 1, 9, 0, 0, 0, 0, 0xff, 1, 2, 3, 4, 1, 2, 0, 0]);
+        let message = Message::parse(HOME, CORRESPONDENT, &bytes).unwrap();
+        assert_eq!(layout(&message)[7], 0x80);
+        let bytes = summed(alloc::vec![59, 1, 14, 0, 0, 0, 1, 2, 0xff, 0, 1, 4, 0, 0, 0, 0]);
+        let message = Message::parse(HOME, CORRESPONDENT, &bytes).unwrap();
+        assert_eq!(layout(&message)[8], 0xc0);
+    }
+
+    #[test]
     fn reserved_bits_are_ignored_and_not_passed_on() {
         let bytes = summed(alloc::vec![59, 1, 5, 0xff, 0, 0, 1, 2, 0x80, 0x3f, 3, 4, 1, 2, 0xff, 0xff]);
         let message = Message::parse(HOME, CORRESPONDENT, &bytes).unwrap();
@@ -521,15 +615,17 @@ mod tests {
 
     #[test]
     fn an_unknown_type_is_kept_whatever_its_payload_proto() {
-        let bytes = summed(alloc::vec![6, 1, 8, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+        let bytes = summed(alloc::vec![6, 1, 10, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
         let message = Message::parse(HOME, CORRESPONDENT, &bytes).unwrap();
-        let unknown = UnknownMessage::new(8, &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]).unwrap();
+        let unknown = UnknownMessage::new(10, &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]).unwrap();
         assert_eq!(message, Message::Unknown(unknown));
-        assert_eq!(layout(&message)[..3], [59, 1, 8]);
-        assert!(UnknownMessage::new(7, &[0; 2]).is_none());
-        assert!(UnknownMessage::new(8, &[0; 3]).is_none());
-        assert!(UnknownMessage::new(8, &[0; 2]).is_some());
-        assert!(UnknownMessage::new(8, &[0; Message::MAX_LEN + 2]).is_none());
+        assert_eq!(layout(&message)[..3], [59, 1, 10]);
+        for known in [0, 7, 8, 9, 14, 15] {
+            assert!(UnknownMessage::new(known, &[0; 2]).is_none());
+        }
+        assert!(UnknownMessage::new(10, &[0; 3]).is_none());
+        assert!(UnknownMessage::new(10, &[0; 2]).is_some());
+        assert!(UnknownMessage::new(10, &[0; Message::MAX_LEN + 2]).is_none());
     }
 
     #[test]
@@ -539,7 +635,9 @@ mod tests {
             parse(alloc::vec![6, 0, 0, 0, 0, 0, 0, 0]).to_string(),
             "Payload Proto at offset 0 is 6, not 59"
         );
-        for (kind, len) in [(1, 8), (2, 8), (3, 16), (4, 16), (5, 8), (6, 8), (7, 16)] {
+        for (kind, len) in
+            [(1, 8), (2, 8), (3, 16), (4, 16), (5, 8), (6, 8), (7, 16), (8, 8), (9, 8), (14, 8), (15, 8)]
+        {
             let mut bytes = alloc::vec![0; len];
             (bytes[0], bytes[1], bytes[2]) = (59, (len / 8 - 1) as u8, kind);
             let found = (len / 8 - 1) as u32;

@@ -4,13 +4,16 @@ use alloc::vec::Vec;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use core::ops::Deref;
 
+use super::fast_handover::FastAuthorizationData;
 use super::message::UNIT;
 use super::{
-    AuthenticationSubtype, Authenticator, BindingIdentifier, Ipv4AddressAcknowledgement, Ipv4HomeAddress,
-    Lifetime, MessageAuthentication, MobileNodeIdentifier, NatDetection, NonceIndex, NtpTimestamp,
-    ReceivedData, ToldPath, VendorOption,
+    AddressRole, AuthenticationSubtype, Authenticator, BindingIdentifier, HandoverAddress,
+    HandoverLinkLayerAddress, Ipv4AddressAcknowledgement, Ipv4HomeAddress, Lifetime, LinkLayerRole,
+    MessageAuthentication, MobileNodeIdentifier, NatDetection, NonceIndex, NtpTimestamp, ReceivedData,
+    ToldPath, VendorOption,
 };
 use crate::Error;
+use crate::icmpv6::LinkLayerAddress;
 
 /// Option Type and Option Length.
 const HEADER_LEN: usize = 2;
@@ -21,14 +24,17 @@ const BINDING_REFRESH_ADVICE: u8 = 2;
 const ALTERNATE_CARE_OF_ADDRESS: u8 = 3;
 const NONCE_INDICES: u8 = 4;
 pub(super) const BINDING_AUTHORIZATION_DATA: u8 = 5;
+const LINK_LAYER_ADDRESS: u8 = 7;
 const MOBILE_NODE_IDENTIFIER: u8 = 8;
 pub(super) const MESSAGE_AUTHENTICATION: u8 = 9;
 const REPLAY_PROTECTION: u8 = 10;
 const VENDOR: u8 = 19;
+pub(super) const FAST_AUTHORIZATION_DATA: u8 = 21;
 const IPV4_HOME_ADDRESS: u8 = 29;
 const IPV4_ADDRESS_ACKNOWLEDGEMENT: u8 = 30;
 const NAT_DETECTION: u8 = 31;
 const IPV4_CARE_OF_ADDRESS: u8 = 32;
+const IPV6_ADDRESS_PREFIX: u8 = 34;
 const BINDING_IDENTIFIER: u8 = 35;
 
 /// Which nonces the keygen tokens of a Binding Update were made with (RFC 6275 section 6.2.6).
@@ -40,7 +46,7 @@ pub struct NonceIndices {
     pub care_of: NonceIndex,
 }
 
-/// An option of a type that is not known here. A receiver skips it (RFC 6275 section 6.2.1).
+/// An option of a type that is not known here, or a link-layer address that is not one of IEEE 802. A receiver skips it (RFC 6275 section 6.2.1).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct UnknownOption {
     kind: u8,
@@ -71,10 +77,11 @@ const fn is_known(kind: u8) -> bool {
     matches!(
         kind,
         PAD_1..=BINDING_AUTHORIZATION_DATA
-            | MOBILE_NODE_IDENTIFIER..=REPLAY_PROTECTION
+            | LINK_LAYER_ADDRESS..=REPLAY_PROTECTION
             | VENDOR
+            | FAST_AUTHORIZATION_DATA
             | IPV4_HOME_ADDRESS..=IPV4_CARE_OF_ADDRESS
-            | BINDING_IDENTIFIER
+            | IPV6_ADDRESS_PREFIX..=BINDING_IDENTIFIER
     )
 }
 
@@ -109,6 +116,8 @@ pub enum MobilityOption {
     NonceIndices(NonceIndices),
     /// Type 5: always the last. In a Binding Update and a Binding Acknowledgement only.
     BindingAuthorizationData(Authenticator),
+    /// Type 7 (RFC 5568): the mobile node's, in a Fast Binding Update or a Handover Initiate.
+    LinkLayerAddress(HandoverLinkLayerAddress),
     /// Type 8 (RFC 4283): stands before the authentication.
     MobileNodeIdentifier(MobileNodeIdentifier),
     /// Type 9 (RFC 4285): covers what stands before it.
@@ -117,6 +126,8 @@ pub enum MobilityOption {
     ReplayProtection(NtpTimestamp),
     /// Type 19 (RFC 5094): skipped by who does not know the vendor.
     Vendor(VendorOption),
+    /// Type 21, BADF (RFC 5568): always the last. In a Fast Binding Update and a Fast Binding Acknowledgment only.
+    FastAuthorizationData(FastAuthorizationData),
     /// Type 29 (RFC 5555).
     Ipv4HomeAddress(Ipv4HomeAddress),
     /// Type 30 (RFC 5555).
@@ -125,6 +136,8 @@ pub enum MobilityOption {
     NatDetection(NatDetection),
     /// Type 32 (RFC 5555).
     Ipv4CareOfAddress(Ipv4Addr),
+    /// Type 34 (RFC 5568): in a Handover Initiate or a Handover Acknowledge.
+    HandoverAddress(HandoverAddress),
     /// Type 35 (RFC 5648).
     BindingIdentifier(BindingIdentifier),
     /// Type 35, of a length that says nothing (RFC 5648).
@@ -142,17 +155,25 @@ impl MobilityOption {
             Self::AlternateCareOfAddress(_) => ALTERNATE_CARE_OF_ADDRESS,
             Self::NonceIndices(_) => NONCE_INDICES,
             Self::BindingAuthorizationData(_) => BINDING_AUTHORIZATION_DATA,
+            Self::LinkLayerAddress(_) => LINK_LAYER_ADDRESS,
             Self::MobileNodeIdentifier(_) => MOBILE_NODE_IDENTIFIER,
             Self::MessageAuthentication(_) => MESSAGE_AUTHENTICATION,
             Self::ReplayProtection(_) => REPLAY_PROTECTION,
             Self::Vendor(_) => VENDOR,
+            Self::FastAuthorizationData(_) => FAST_AUTHORIZATION_DATA,
             Self::Ipv4HomeAddress(_) => IPV4_HOME_ADDRESS,
             Self::Ipv4AddressAcknowledgement(_) => IPV4_ADDRESS_ACKNOWLEDGEMENT,
             Self::NatDetection(_) => NAT_DETECTION,
             Self::Ipv4CareOfAddress(_) => IPV4_CARE_OF_ADDRESS,
+            Self::HandoverAddress(_) => IPV6_ADDRESS_PREFIX,
             Self::BindingIdentifier(_) | Self::MalformedBindingIdentifier(_) => BINDING_IDENTIFIER,
             Self::Unknown(option) => option.kind,
         }
+    }
+
+    /// Whether no other option may follow it.
+    const fn comes_last(&self) -> bool {
+        matches!(self, Self::BindingAuthorizationData(_) | Self::FastAuthorizationData(_))
     }
 
     /// Bytes behind Option Type and Option Length.
@@ -162,16 +183,21 @@ impl MobilityOption {
             Self::AlternateCareOfAddress(_) => 16,
             Self::NonceIndices(_) => 4,
             Self::BindingAuthorizationData(authenticator) => authenticator.0.len(),
+            Self::LinkLayerAddress(_) => 7,
             Self::MobileNodeIdentifier(option) => 1 + option.identifier.len(),
             Self::MessageAuthentication(option) => {
                 MessageAuthentication::FIXED_LEN + option.authenticator.len()
             }
             Self::ReplayProtection(_) => 8,
             Self::Vendor(option) => option.data_len(),
+            Self::FastAuthorizationData(option) => {
+                FastAuthorizationData::FIXED_LEN + option.authenticator.len()
+            }
             Self::Ipv4HomeAddress(_) => Ipv4HomeAddress::DATA_LEN,
             Self::Ipv4AddressAcknowledgement(_) => Ipv4AddressAcknowledgement::DATA_LEN,
             Self::NatDetection(_) => NatDetection::DATA_LEN,
             Self::Ipv4CareOfAddress(_) => 6,
+            Self::HandoverAddress(_) => 18,
             Self::BindingIdentifier(option) => option.data_len(),
             Self::MalformedBindingIdentifier(option) => option.0.len(),
             Self::Unknown(option) => option.data.len(),
@@ -184,9 +210,10 @@ impl MobilityOption {
             Self::BindingRefreshAdvice(_) | Self::NonceIndices(_) => (2, 0),
             Self::AlternateCareOfAddress(_) => (8, 6),
             // The header ends with it: 8n + 2 for the 12 bytes of return routability.
-            Self::BindingAuthorizationData(authenticator) => {
-                (UNIT, (UNIT - (HEADER_LEN + authenticator.0.len()) % UNIT) % UNIT)
+            Self::BindingAuthorizationData(_) | Self::FastAuthorizationData(_) => {
+                (UNIT, (UNIT - (HEADER_LEN + self.data_len()) % UNIT) % UNIT)
             }
+            Self::HandoverAddress(_) => (8, 4),
             Self::MessageAuthentication(_) => (4, 1),
             Self::ReplayProtection(_) => (8, 2),
             Self::Vendor(_) => (4, 2),
@@ -196,7 +223,10 @@ impl MobilityOption {
             | Self::Ipv4CareOfAddress(_) => (4, 0),
             Self::BindingIdentifier(option) if option.care_of_address.is_some() => (8, 2),
             Self::BindingIdentifier(_) => (2, 0),
-            Self::MobileNodeIdentifier(_) | Self::MalformedBindingIdentifier(_) | Self::Unknown(_) => (1, 0),
+            Self::LinkLayerAddress(_)
+            | Self::MobileNodeIdentifier(_)
+            | Self::MalformedBindingIdentifier(_)
+            | Self::Unknown(_) => (1, 0),
         }
     }
 
@@ -214,6 +244,10 @@ impl MobilityOption {
                 bytes.extend(indices.care_of.0.to_be_bytes());
             }
             Self::BindingAuthorizationData(authenticator) => bytes.extend(&authenticator.0),
+            Self::LinkLayerAddress(option) => {
+                bytes.push(option.role.number());
+                bytes.extend(option.address.0);
+            }
             Self::MobileNodeIdentifier(option) => {
                 bytes.push(option.subtype);
                 bytes.extend(&option.identifier);
@@ -225,6 +259,14 @@ impl MobilityOption {
             }
             Self::ReplayProtection(timestamp) => bytes.extend(timestamp.0.to_be_bytes()),
             Self::Vendor(option) => option.emit(bytes),
+            Self::FastAuthorizationData(option) => {
+                bytes.extend(option.spi.0.to_be_bytes());
+                bytes.extend(&option.authenticator);
+            }
+            Self::HandoverAddress(option) => {
+                bytes.extend([option.role.number(), option.prefix_len()]);
+                bytes.extend(option.address.octets());
+            }
             Self::Ipv4HomeAddress(option) => option.emit(bytes),
             Self::Ipv4AddressAcknowledgement(option) => option.emit(bytes),
             Self::NatDetection(option) => option.emit(bytes),
@@ -255,6 +297,25 @@ impl MobilityOption {
                 Self::NonceIndices(NonceIndices { home: index(a, b), care_of: index(c, d) })
             }
             BINDING_AUTHORIZATION_DATA => Self::BindingAuthorizationData(Authenticator(frame.data.to_vec())),
+            LINK_LAYER_ADDRESS => match frame.data {
+                &[role, a, b, c, d, e, f] => Self::LinkLayerAddress(HandoverLinkLayerAddress {
+                    role: LinkLayerRole::from_number(role),
+                    address: LinkLayerAddress([a, b, c, d, e, f]),
+                }),
+                data => Self::Unknown(UnknownOption { kind: frame.kind, data: data.to_vec() }),
+            },
+            FAST_AUTHORIZATION_DATA => FastAuthorizationData::decode(frame.data)
+                .map(Self::FastAuthorizationData)
+                .ok_or_else(|| frame.wrong_length("4 or more"))?,
+            IPV6_ADDRESS_PREFIX => {
+                let [role, prefix_len, address @ ..] = frame.exactly::<18>("18")?;
+                let role = AddressRole::from_number(role);
+                HandoverAddress::with_prefix_len(role, Ipv6Addr::from(address), prefix_len)
+                    .map(Self::HandoverAddress)
+                    .ok_or_else(|| {
+                        frame.invalid("IPv6 Address/Prefix Prefix Length", 3, prefix_len, "0 to 128")
+                    })?
+            }
             MOBILE_NODE_IDENTIFIER => match frame.data.split_first() {
                 Some((subtype, identifier)) => Self::MobileNodeIdentifier(MobileNodeIdentifier {
                     subtype: *subtype,
@@ -425,6 +486,35 @@ impl MobilityOptions {
         })
     }
 
+    /// The authenticator of mobile node and access router.
+    #[must_use]
+    pub fn fast_authorization_data(&self) -> Option<&FastAuthorizationData> {
+        self.0.iter().find_map(|option| match option {
+            MobilityOption::FastAuthorizationData(data) => Some(data),
+            _ => None,
+        })
+    }
+
+    /// The link-layer address of the mobile node that changes its access router.
+    #[must_use]
+    pub fn mobile_link_layer_address(&self) -> Option<LinkLayerAddress> {
+        self.0.iter().find_map(|option| match option {
+            MobilityOption::LinkLayerAddress(found) if found.role == LinkLayerRole::MobileNode => {
+                Some(found.address)
+            }
+            _ => None,
+        })
+    }
+
+    /// The address that has this part in a fast handover.
+    #[must_use]
+    pub fn handover_address(&self, role: AddressRole) -> Option<Ipv6Addr> {
+        self.0.iter().find_map(|option| match option {
+            MobilityOption::HandoverAddress(found) if found.role == role => Some(found.address),
+            _ => None,
+        })
+    }
+
     /// Who the mobile node is.
     #[must_use]
     pub fn mobile_node_identifier(&self) -> Option<&MobileNodeIdentifier> {
@@ -534,10 +624,8 @@ impl MobilityOptions {
     /// Appends the options to a Mobility Header, and padding to a multiple of 8 bytes; gives the place where the last option ends. `last`
     /// stands behind all others, in place of Binding Authorization Data.
     pub(super) fn emit(&self, bytes: &mut Vec<u8>, last: Option<&MobilityOption>) -> usize {
-        let authorizes =
-            |option: &&MobilityOption| matches!(option, MobilityOption::BindingAuthorizationData(_));
-        self.0.iter().filter(|option| !authorizes(option)).for_each(|option| option.emit(bytes));
-        if let Some(option) = last.or_else(|| self.0.iter().find(authorizes)) {
+        self.0.iter().filter(|option| !option.comes_last()).for_each(|option| option.emit(bytes));
+        if let Some(option) = last.or_else(|| self.0.iter().find(|option| option.comes_last())) {
             option.emit(bytes);
         }
         let end = bytes.len();
@@ -551,7 +639,7 @@ impl MobilityOptions {
         for frame in frames(bytes, offset) {
             let frame = frame?;
             let Some(option) = MobilityOption::decode(&frame)? else { continue };
-            if let Some(MobilityOption::BindingAuthorizationData(_)) = options.last() {
+            if options.last().is_some_and(MobilityOption::comes_last) {
                 let field = "option behind Binding Authorization Data";
                 return Err(frame.invalid(field, 0, frame.kind, "padding"));
             }
@@ -601,6 +689,10 @@ mod tests {
             MobilityOption::BindingRefreshAdvice(Lifetime::from_units(3)),
             MobilityOption::AlternateCareOfAddress(ADDRESS),
             MobilityOption::NonceIndices(NonceIndices { home: NonceIndex(1), care_of: NonceIndex(2) }),
+            MobilityOption::LinkLayerAddress(HandoverLinkLayerAddress::of_mobile_node(LinkLayerAddress(
+                [2; 6]
+            ))),
+            MobilityOption::HandoverAddress(HandoverAddress::new(AddressRole::NewCareOfAddress, ADDRESS)),
             MobilityOption::MobileNodeIdentifier(MobileNodeIdentifier::new(1, b"mn@example.org").unwrap()),
             MobilityOption::MessageAuthentication(
                 MessageAuthentication::new(AuthenticationSubtype::MobileHome, Spi(256), &[7; 12]).unwrap()
@@ -623,6 +715,7 @@ mod tests {
             (2 | 4, _) | (35, 4) => offset.is_multiple_of(2),
             (3, _) => offset % 8 == 6,
             (5, 12) | (10, _) | (35, 8 | 20) => offset % 8 == 2,
+            (34, _) => offset % 8 == 4,
             (9, _) => offset % 4 == 1,
             (19, _) => offset % 4 == 2,
             (29..=32, _) => offset.is_multiple_of(4),
@@ -698,15 +791,52 @@ mod tests {
 
     #[test]
     fn no_unknown_option_hides_one_that_is_known() {
-        for kind in [0, 1, 2, 3, 4, 5, 8, 9, 10, 19, 29, 30, 31, 32, 35] {
+        for kind in [0, 1, 2, 3, 4, 5, 7, 8, 9, 10, 19, 21, 29, 30, 31, 32, 34, 35] {
             assert!(UnknownOption::new(kind, &[]).is_none(), "{kind}");
         }
-        for kind in [6, 7, 11, 18, 20, 28, 33, 34, 36, 255] {
+        for kind in [6, 11, 18, 20, 22, 28, 33, 36, 255] {
             assert!(UnknownOption::new(kind, &[]).is_some(), "{kind}");
         }
         assert!(UnknownOption::new(200, &[0; 256]).is_none());
         assert!(MalformedBindingIdentifier::new(&[0; 4]).is_none());
         assert!(MalformedBindingIdentifier::new(&[0; 5]).is_some());
+    }
+
+    #[test]
+    fn authorization_of_fast_handovers_ends_the_header_and_nothing_follows_it() {
+        let data = FastAuthorizationData::new(super::super::Spi(256), &[7; 12]).unwrap();
+        let address = HandoverAddress::new(AddressRole::OldCareOfAddress, ADDRESS);
+        let authorization = MobilityOption::FastAuthorizationData(data);
+        let options =
+            MobilityOptions::new().with(authorization).with(MobilityOption::HandoverAddress(address));
+        let mut bytes = alloc::vec![0; 12];
+        assert_eq!(options.emit(&mut bytes, None), bytes.len());
+        // Type 34 at 8n + 4, then BADF at 8n + 6.
+        assert_eq!(bytes[12..16], [34, 18, 1, 128]);
+        assert_eq!(bytes[32..34], [1, 4]);
+        assert_eq!(bytes[38..44], [21, 16, 0, 0, 1, 0]);
+        let parsed = MobilityOptions::parse(&bytes[12..], 12).unwrap();
+        assert!(parsed.fast_authorization_data().is_some());
+        assert_eq!(parsed.handover_address(AddressRole::OldCareOfAddress), Some(ADDRESS));
+        bytes.extend([200, 0]);
+        assert!(MobilityOptions::parse(&bytes[12..], 12).is_err());
+    }
+
+    #[test]
+    fn a_link_layer_address_of_another_length_is_not_known() {
+        let options = MobilityOptions::parse(&[7, 9, 2, 1, 2, 3, 4, 5, 6, 7, 8], 12).unwrap();
+        assert!(matches!(&options[0], MobilityOption::Unknown(option) if option.kind() == 7));
+        assert_eq!(options.mobile_link_layer_address(), None);
+        assert!(MobilityOptions::parse(&[21, 3, 0, 0, 0], 12).is_err());
+        assert_eq!(
+            MobilityOptions::parse(&[&[34, 18, 4, 129][..], &[0; 16]].concat(), 12),
+            Err(Error::Invalid {
+                field: "IPv6 Address/Prefix Prefix Length",
+                offset: 15,
+                found: 129,
+                expected: "0 to 128"
+            })
+        );
     }
 
     #[test]

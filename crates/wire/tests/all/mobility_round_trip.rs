@@ -5,15 +5,19 @@ use std::time::Duration;
 
 use careof_base::DataRate;
 use careof_wire::SeqNumber;
+use careof_wire::icmpv6::LinkLayerAddress;
 use careof_wire::mip6::{
-    AcknowledgementFlags, Algorithm, AuthenticationSubtype, Authenticator, BindingAcknowledgement,
-    BindingAuthorization, BindingError, BindingErrorStatus, BindingId, BindingIdentifier,
-    BindingManagementKey, BindingRefreshRequest, BindingStatus, BindingUpdate, CareOfTest, CareOfTestInit,
-    HomeTest, HomeTestInit, InitCookie, Ipv4AddressAcknowledgement, Ipv4AddressStatus, Ipv4HomeAddress,
-    KeygenToken, Lifetime, MalformedBindingIdentifier, Message, MessageAuthentication,
-    MobileHomeAuthentication, MobileNodeIdentifier, MobilityOption, MobilityOptions, NatDetection,
-    NonceIndex, NonceIndices, NtpTimestamp, PathCounts, PathProbe, PathProbeKind, PathReport, ReceivedData,
-    ReceivedFlow, SequenceNumber, Spi, ToldPath, UnknownMessage, UnknownOption, UpdateFlags, VendorOption,
+    AcknowledgementFlags, AddressRole, Algorithm, AuthenticationSubtype, Authenticator,
+    BindingAcknowledgement, BindingAuthorization, BindingError, BindingErrorStatus, BindingId,
+    BindingIdentifier, BindingManagementKey, BindingRefreshRequest, BindingStatus, BindingUpdate, CareOfTest,
+    CareOfTestInit, FastAuthorizationData, FastBindingAcknowledgement, FastBindingAuthorization,
+    FastBindingStatus, HandoverAcknowledge, HandoverAddress, HandoverCode, HandoverInitiate,
+    HandoverLinkLayerAddress, HomeTest, HomeTestInit, InitCookie, InitiateCode, Ipv4AddressAcknowledgement,
+    Ipv4AddressStatus, Ipv4HomeAddress, KeygenToken, Lifetime, LinkLayerRole, MalformedBindingIdentifier,
+    Message, MessageAuthentication, MobileHomeAuthentication, MobileNodeIdentifier, MobilityOption,
+    MobilityOptions, NatDetection, NonceIndex, NonceIndices, NtpTimestamp, PathCounts, PathProbe,
+    PathProbeKind, PathReport, ReceivedData, ReceivedFlow, SequenceNumber, Spi, ToldPath, UnknownMessage,
+    UnknownOption, UpdateFlags, VendorOption,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -105,7 +109,13 @@ prop_compose! {
     }
 }
 
-/// Every option but Binding Authorization Data.
+fn handover_address() -> impl Strategy<Value = HandoverAddress> {
+    (any::<u8>(), address(), 0..=128_u8).prop_map(|(role, address, len)| {
+        HandoverAddress::with_prefix_len(AddressRole::from_number(role), address, len).expect("at most 128")
+    })
+}
+
+/// Every option but the authorization data that comes last.
 fn mobility_option() -> impl Strategy<Value = MobilityOption> {
     prop_oneof![
         lifetime().prop_map(MobilityOption::BindingRefreshAdvice),
@@ -132,6 +142,11 @@ fn mobility_option() -> impl Strategy<Value = MobilityOption> {
         (any::<u32>(), any::<u8>(), bytes(VendorOption::MAX_DATA_LEN)).prop_map(|(vendor, kind, data)| {
             MobilityOption::Vendor(VendorOption::new(vendor, kind, &data).expect("short enough"))
         }),
+        handover_address().prop_map(MobilityOption::HandoverAddress),
+        any::<(u8, [u8; 6])>().prop_map(|(role, address)| {
+            let (role, address) = (LinkLayerRole::from_number(role), LinkLayerAddress(address));
+            MobilityOption::LinkLayerAddress(HandoverLinkLayerAddress { role, address })
+        }),
         told_path().prop_map(|told| told.option()),
         binding_identifier().prop_map(MobilityOption::BindingIdentifier),
         bytes(255)
@@ -144,10 +159,18 @@ fn mobility_option() -> impl Strategy<Value = MobilityOption> {
 }
 
 fn options() -> impl Strategy<Value = MobilityOptions> {
-    let authorization = option::of(bytes(255)).prop_map(|authenticator| {
-        let authenticator = Authenticator::new(&authenticator?).expect("short enough");
-        Some(MobilityOption::BindingAuthorizationData(authenticator))
-    });
+    let authorization = option::of(prop_oneof![
+        bytes(255).prop_map(|authenticator| {
+            let authenticator = Authenticator::new(&authenticator).expect("short enough");
+            MobilityOption::BindingAuthorizationData(authenticator)
+        }),
+        (any::<u32>(), bytes(FastAuthorizationData::MAX_AUTHENTICATOR_LEN)).prop_map(
+            |(spi, authenticator)| {
+                let data = FastAuthorizationData::new(Spi(spi), &authenticator).expect("short enough");
+                MobilityOption::FastAuthorizationData(data)
+            }
+        ),
+    ]);
     (vec(mobility_option(), 0..6), authorization)
         .prop_map(|(options, authorization)| options.into_iter().chain(authorization).collect())
 }
@@ -200,9 +223,49 @@ fn message() -> impl Strategy<Value = Message> {
                 let kind = if answers { PathProbeKind::Answer } else { PathProbeKind::Probe };
                 Message::PathProbe(PathProbe { kind, home_address, sequence, nonce, counts, options })
             }),
-        (8..=u8::MAX, 0..100_usize, any::<u8>()).prop_map(|(kind, units, byte)| {
-            let data = vec![byte; 2 + units * 8];
-            Message::Unknown(UnknownMessage::new(kind, &data).expect("a type that is not known"))
+        (8..=u8::MAX, 0..100_usize, any::<u8>())
+            .prop_filter_map("known", |(kind, units, byte)| {
+                UnknownMessage::new(kind, &vec![byte; 2 + units * 8])
+            })
+            .prop_map(Message::Unknown),
+        fast_handover_message(),
+    ]
+}
+
+fn fast_handover_message() -> impl Strategy<Value = Message> {
+    prop_oneof![
+        (sequence(), any::<u16>(), lifetime(), options()).prop_map(|(sequence, flags, lifetime, options)| {
+            // A, H, L, K.
+            let flags = UpdateFlags(flags & 0xf000);
+            Message::FastBindingUpdate(BindingUpdate { sequence, flags, lifetime, options })
+        }),
+        (any::<u8>(), any::<u8>(), sequence(), lifetime(), options()).prop_map(
+            |(status, flags, sequence, lifetime, options)| {
+                Message::FastBindingAcknowledgement(FastBindingAcknowledgement {
+                    status: FastBindingStatus::from_number(status),
+                    // K.
+                    flags: AcknowledgementFlags(flags & 0x80),
+                    sequence,
+                    lifetime,
+                    options,
+                })
+            }
+        ),
+        (sequence(), any::<(bool, bool, u8)>(), options()).prop_map(
+            |(sequence, (assign_address, buffer, code), options)| {
+                let code = InitiateCode::from_number(code);
+                Message::HandoverInitiate(HandoverInitiate {
+                    sequence,
+                    assign_address,
+                    buffer,
+                    code,
+                    options,
+                })
+            }
+        ),
+        (sequence(), any::<u8>(), options()).prop_map(|(sequence, code, options)| {
+            let code = HandoverCode::from_number(code);
+            Message::HandoverAcknowledge(HandoverAcknowledge { sequence, code, options })
         }),
     ]
 }
@@ -259,6 +322,28 @@ proptest! {
             panic!("the authorization is not the last");
         };
         prop_assert_eq!(before, &update.options[..]);
+    }
+
+    #[test]
+    fn authorized_fast_updates_come_back_and_prove_it(
+        (source, access_router, care_of_address) in (address(), address(), address()),
+        (spi, key) in (any::<u32>().prop_map(Spi), bytes(100)),
+        algorithm in prop_oneof![Just(Algorithm::HmacSha1), Just(Algorithm::HmacSha256)],
+        (sequence, lifetime) in (sequence(), lifetime()),
+        options in vec(mobility_option(), 0..5),
+    ) {
+        let authorization =
+            FastBindingAuthorization { spi, algorithm, key: &key, care_of_address, access_router };
+        let flags = UpdateFlags::ACKNOWLEDGE;
+        let update = BindingUpdate { sequence, flags, lifetime, options: options.into() };
+        let message = Message::FastBindingUpdate(update.clone());
+        let bytes = message.emit_fast_authorized(source, access_router, &authorization).unwrap();
+        prop_assert!(authorization.verify(&bytes));
+        let Ok(Message::FastBindingUpdate(parsed)) = Message::parse(source, access_router, &bytes) else {
+            panic!("no update came back");
+        };
+        prop_assert_eq!(parsed.options.fast_authorization_data().map(|data| data.spi()), Some(spi));
+        prop_assert_eq!(&parsed.options[..parsed.options.len() - 1], &update.options[..]);
     }
 
     #[test]

@@ -4,13 +4,14 @@ use std::net::Ipv6Addr;
 
 use careof_base::Instant;
 use careof_wire::icmpv6::{
-    DestinationUnreachable, Echo, HomeAgentAddressDiscoveryReply, HomeAgentAddressDiscoveryRequest,
-    HomeAgentInformation, Icmpv6Message, LinkLayerAddress, MapOption, Milliseconds,
-    MobilePrefixAdvertisement, MobilePrefixSolicitation, MulticastAddressRecord, MulticastListener,
-    MulticastListenerReport, NdOption, NeighborAdvertisement, NeighborSolicitation, Nonce, OtherMessage,
-    PacketTooBig, ParameterProblem, ParameterProblemCode, PrefixInformation, PrefixLifetime, RecordType,
-    Redirect, RouterAdvertisement, RouterPreference, RouterSolicitation, TimeExceeded, TimeExceededCode,
-    UnknownOption, UnreachableCode,
+    AddressRole, DestinationUnreachable, Echo, HandoverAddress, HandoverLinkLayerAddress,
+    HomeAgentAddressDiscoveryReply, HomeAgentAddressDiscoveryRequest, HomeAgentInformation, Icmpv6Message,
+    LinkLayerAddress, LinkLayerRole, MapOption, Milliseconds, MobilePrefixAdvertisement,
+    MobilePrefixSolicitation, MulticastAddressRecord, MulticastListener, MulticastListenerReport, Naack,
+    NaackStatus, NdOption, NeighborAdvertisement, NeighborSolicitation, Nonce, OtherMessage, PacketTooBig,
+    ParameterProblem, ParameterProblemCode, PrRtAdv, PrRtAdvCode, PrefixInformation, PrefixLifetime,
+    RecordType, Redirect, RouterAdvertisement, RouterPreference, RouterSolicitation, RtSolPr, TimeExceeded,
+    TimeExceededCode, UnknownOption, UnreachableCode,
 };
 use careof_wire::ipv6::{
     Extensions, Ipv6Header, Packet, Reassembler, ReassemblyLimits, Understood, fragment, is_unicast_routable,
@@ -79,6 +80,20 @@ fn nd_option() -> impl Strategy<Value = NdOption> {
         }),
         any::<[u8; 6]>().prop_map(|nonce| NdOption::Nonce(Nonce::new(nonce))),
         map_option().prop_map(NdOption::Map),
+        (any::<u8>(), address(), 0..=128_u8).prop_map(|(role, address, len)| {
+            let role = AddressRole::from_number(role);
+            NdOption::HandoverAddress(
+                HandoverAddress::with_prefix_len(role, address, len).expect("at most 128"),
+            )
+        }),
+        (1..=u8::MAX, link_layer()).prop_map(|(role, address)| {
+            let role = LinkLayerRole::from_number(role);
+            NdOption::HandoverLinkLayerAddress(HandoverLinkLayerAddress { role, address })
+        }),
+        Just(NdOption::HandoverLinkLayerAddress(HandoverLinkLayerAddress::WILDCARD)),
+        (any::<u8>(), option::of(address())).prop_map(|(status, address)| {
+            NdOption::Naack(Naack { status: NaackStatus::from_number(status), address })
+        }),
         unknown.prop_map(NdOption::Unknown),
     ]
 }
@@ -127,6 +142,12 @@ fn neighbor_message() -> impl Strategy<Value = Icmpv6Message> {
                 target,
                 options,
             })
+        }),
+        (any::<u16>(), nd_options())
+            .prop_map(|(identifier, options)| { Icmpv6Message::RtSolPr(RtSolPr { identifier, options }) }),
+        (any::<(u8, u16)>(), nd_options()).prop_map(|((code, identifier), options)| {
+            let code = PrRtAdvCode::from_number(code);
+            Icmpv6Message::PrRtAdv(PrRtAdv { code, identifier, options })
         }),
         (address(), unicast(), nd_options()).prop_map(|(target, destination, options)| {
             Icmpv6Message::Redirect(Redirect { target, destination, options })

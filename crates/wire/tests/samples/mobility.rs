@@ -16,6 +16,9 @@ use careof_wire::mip6::{
 };
 use careof_wire::protocol;
 
+#[path = "fast_handovers.rs"]
+mod fast_handovers;
+
 const HOME_ADDRESS: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 5);
 const HOME_AGENT: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 1);
 const CARE_OF_ADDRESS: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 2, 0, 0, 0, 0, 0x77);
@@ -37,6 +40,7 @@ pub(crate) fn samples() -> Vec<(String, Vec<u8>)> {
     with_home_agent(&mut samples);
     path_probes(&mut samples);
     with_anchor_point(&mut samples);
+    fast_handovers::add_all(&mut samples);
     samples
 }
 

@@ -206,7 +206,7 @@ impl CorrespondentNode {
             Err(_) => return self.outbox.drop(DropReason::Malformed, source),
         };
         match message {
-            Message::Unknown(_) => {
+            message if message.is_unknown_to_mobile_ipv6() => {
                 self.outbox.drop(DropReason::UnknownMessage, source);
                 self.tell_error(now, addresses, BindingErrorStatus::UnrecognizedMhType);
             }

@@ -318,7 +318,7 @@ impl HomeAgent {
                 self.handle_update(now, interface, addresses, bytes, &update);
             }
             Ok(Message::PathProbe(probe)) => self.handle_probe(now, addresses, bytes, &probe),
-            Ok(Message::Unknown(_)) => {
+            Ok(message) if message.is_unknown_to_mobile_ipv6() => {
                 self.outbox.drop(DropReason::UnknownMessage, source);
                 // Who sends it through IPv4 has proved nothing of where it is.
                 if addresses.ipv4_tunnel().is_none() {

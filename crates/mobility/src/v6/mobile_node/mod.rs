@@ -13,6 +13,7 @@ mod correspondents;
 mod delivery;
 mod discovery;
 mod dual_stack;
+pub mod fast_handover;
 mod local;
 mod path_report;
 mod path_watch;
@@ -499,7 +500,7 @@ impl MobileNode {
                 self.handle_probe_answer(now, interface, addresses, bytes, &probe);
             }
             Ok(Message::BindingError(error)) => self.handle_binding_error(now, addresses, &error),
-            Ok(Message::Unknown(_)) => {
+            Ok(message) if message.is_unknown_to_mobile_ipv6() => {
                 self.outbox.drop(DropReason::UnknownMessage, source);
                 self.tell_unknown(now, addresses);
             }

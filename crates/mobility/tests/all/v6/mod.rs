@@ -6,6 +6,7 @@ mod correspondent;
 mod craft;
 mod dual_stack;
 mod early_updates;
+mod fast_handover;
 mod hierarchical;
 mod home_agent;
 mod intruder;
