@@ -56,9 +56,6 @@ const MEASURE_BYTES: u64 = 20_000;
 const ARRIVALS_ENDED: Duration = Duration::from_millis(200);
 /// Packets that come and go do so at least this often; what they take is no measure for others.
 const TALK: Duration = Duration::from_secs(1);
-/// The longest datagram, bytes, that may be nothing but an acknowledgement of TCP, which nobody answers: 20 of IP, 20 of TCP, 12
-/// of options. What asks for something is mostly longer, and a SYN is.
-const ACKNOWLEDGEMENT: u64 = 52;
 /// A wait for an answer that is not usual any more.
 const FORGET_WAITS: Duration = Duration::from_secs(10);
 /// The longest usual wait that is believed: on 9.6 kbit/s two packets of 1500 bytes take 2.5 s.
@@ -369,7 +366,7 @@ impl<A: PathAddress> PathMonitor<A> {
 
     /// Packets were sent that the other end of the path does not count; whether the deadline was brought forward.
     pub(crate) fn note_sent_beside(&mut self, now: Instant, packets: u32, bytes: u64) -> bool {
-        if bytes <= ACKNOWLEDGEMENT * u64::from(packets) {
+        if bytes <= A::ACKNOWLEDGEMENT * u64::from(packets) {
             return false;
         }
         if self.traffic_since.is_none() {
@@ -815,8 +812,12 @@ mod tests {
 
     /// A path in use with a round trip of so many milliseconds.
     fn path(round_trip: u64) -> PathMonitor<Ipv4Addr> {
+        path_from(CARE_OF, round_trip)
+    }
+
+    fn path_from<A: PathAddress>(care_of: A, round_trip: u64) -> PathMonitor<A> {
         let mut monitor = PathMonitor::default();
-        monitor.watch(ms(0), Some(CARE_OF), true);
+        monitor.watch(ms(0), Some(care_of), true);
         for n in 0..10 {
             let sequence = monitor.probe_sent(ms(1000 * n), n);
             monitor.answered(ms(1000 * n + round_trip), sequence, None);
@@ -889,6 +890,14 @@ mod tests {
         assert!(!monitor.note_sent(ms(20_000), 3, 3 * 52));
         assert_eq!(monitor.deadline(), before);
         assert!(monitor.note_sent(ms(20_000), 1, 60), "a SYN does");
+    }
+
+    #[test]
+    fn an_acknowledgement_is_longer_over_ipv6() {
+        let mut monitor = path_from(CARE_OF.to_ipv6_mapped(), 20);
+        monitor.poll(ms(10_000), true);
+        assert!(!monitor.note_sent(ms(20_000), 3, 3 * 72));
+        assert!(monitor.note_sent(ms(20_000), 1, 80), "a SYN asks for something");
     }
 
     #[test]

@@ -28,14 +28,19 @@ const FORGOTTEN_AFTER: u32 = 16;
 pub(crate) trait PathAddress: Copy + PartialEq + Debug {
     /// Bytes a probe and its answer take, about.
     const PROBE_COST: i64;
+    /// The longest datagram, bytes, that may be nothing but an acknowledgement of TCP, which nobody answers: the header of IP, 20 of TCP,
+    /// 12 of options. What asks for something is mostly longer, and a SYN is.
+    const ACKNOWLEDGEMENT: u64;
 }
 
 impl PathAddress for Ipv4Addr {
     const PROBE_COST: i64 = 220;
+    const ACKNOWLEDGEMENT: u64 = 52;
 }
 
 impl PathAddress for Ipv6Addr {
     const PROBE_COST: i64 = 260;
+    const ACKNOWLEDGEMENT: u64 = 72;
 }
 
 /// What is known of the path through an interface.
