@@ -399,7 +399,7 @@ pub(crate) trait PathWatch: PathOwner {
         };
         let (watched, others): (Vec<_>, Vec<_>) =
             others.partition(|(_, interface)| interface.watch().monitor.care_of().is_some());
-        let best = if watched.is_empty() {
+        let best = if watched.iter().all(|(_, other)| other.watch().monitor.is_silent()) {
             // Nobody can say beforehand whether a foreign agent's path works, or that at home.
             others.into_iter().max_by_key(rank)
         } else {

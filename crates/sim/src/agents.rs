@@ -499,6 +499,13 @@ impl Simulation {
     /// A packet of a mobile node has entered a tunnel by an interface, or come out of one.
     #[inline]
     pub(crate) fn note_passed(&mut self, node: NodeId, interface: InterfaceId, passed: Passed) {
+        // Apart, so that it costs the other ends of tunnels no call.
+        if matches!(self.node(node).agent, Agent::Mobile(_) | Agent::Ipv6(_)) {
+            self.tell_passed(node, interface, passed);
+        }
+    }
+
+    fn tell_passed(&mut self, node: NodeId, interface: InterfaceId, passed: Passed) {
         let now = self.now;
         let here = self.node_mut(node);
         let (sooner, deadline) = match &mut here.agent {

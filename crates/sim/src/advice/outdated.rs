@@ -8,7 +8,7 @@ use careof_mobility::v6::{Addresses, CorrespondentChanged};
 use careof_plan::{Locator, NodeId};
 use careof_wire::mip6::Lifetime;
 
-use super::Response;
+use super::{AdvisedBy, Response};
 use crate::simulation::Simulation;
 
 impl Simulation {
@@ -62,7 +62,12 @@ impl Simulation {
             return;
         };
         // With an update that was accepted a datagram has come; where the binding has ended, the home agent's tunnel is the way again.
-        let has_heard = matches!(response, Response::TcpCm { .. }) && change.lifetime != Lifetime::ZERO;
+        let has_heard = match response {
+            Response::TcpCm { .. } => change.lifetime != Lifetime::ZERO,
+            // All ends were told at the registration.
+            Response::RtoReset { by: AdvisedBy::Signal, .. } => true,
+            _ => false,
+        };
         if teller.outdated.remove(&peer) && !has_heard {
             self.tell_peers(node, response, |one| one == peer);
         }

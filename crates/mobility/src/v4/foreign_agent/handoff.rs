@@ -128,8 +128,9 @@ impl ForeignAgent {
 
     /// Whether [`ForeignAgent::pass_on`] can have an answer.
     #[must_use]
+    #[inline]
     pub fn passes_on(&self, home_address: Ipv4Addr) -> bool {
-        self.way_on(home_address).is_some()
+        self.config.smooth_handoff && self.way_on(home_address).is_some()
     }
 
     fn way_on(&self, home_address: Ipv4Addr) -> Option<Tunnel> {

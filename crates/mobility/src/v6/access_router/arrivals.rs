@@ -289,10 +289,7 @@ impl AccessRouter {
             }
             self.forget_arrival(now, address, true);
         }
-        let share = shares::of_home_agent(None, self.config.max_arrivals);
-        let is_full = self.arrivals.len() >= self.config.max_arrivals
-            || self.arrivals.holdings.of(request.neighbor) >= share;
-        if is_full {
+        if self.has_no_room_for(request.neighbor) {
             self.outbox.drop(DropReason::TableFull, request.router);
             return self.answer(&request, HandoverCode::InsufficientResources, None);
         }
@@ -424,6 +421,12 @@ impl AccessRouter {
         self.answer(&request, code, None);
     }
 
+    /// Whether the table is full, or what of it one neighbor may have.
+    fn has_no_room_for(&self, neighbor: usize) -> bool {
+        let share = shares::of_home_agent(None, self.config.max_arrivals);
+        self.arrivals.len() >= self.config.max_arrivals || self.arrivals.holdings.of(neighbor) >= share
+    }
+
     fn host_route(&mut self, now: Instant, request: Request) {
         let previous = request.previous;
         let link = self.config.links.iter().find(|link| link.address == request.new);
@@ -431,7 +434,7 @@ impl AccessRouter {
             return self.answer(&request, HandoverCode::NotAccepted, None);
         };
         if self.arrivals.get(previous).is_none() {
-            if self.arrivals.len() >= self.config.max_arrivals {
+            if self.has_no_room_for(request.neighbor) {
                 self.outbox.drop(DropReason::TableFull, request.router);
                 return self.answer(&request, HandoverCode::InsufficientResources, None);
             }

@@ -115,6 +115,8 @@ impl MobileNode {
         if !self.home_agents.advance() {
             return false;
         }
+        // Whether the next one knows probes is not known.
+        self.supervision.probes_understood = false;
         // InitialBindackTimeoutFirstReg passes before another one is asked (section 11.4.1).
         let config = self.config.retransmission;
         for slot in self.slots() {

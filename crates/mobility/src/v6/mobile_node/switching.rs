@@ -420,8 +420,8 @@ impl MobileNode {
             |index: usize| self.interfaces.get(index).is_some_and(|i| i.watch.record.avoided.is_some());
         let current = self.desired.and_then(|index| self.interfaces.get(index));
         if current.is_some_and(|interface| interface.watch.monitor.is_silent()) {
-            // It is left when another one answers.
-            return;
+            // It is left when another one answers, or for one that nobody can ask.
+            return self.leave_silent_path(now);
         }
         let current = current.filter(|interface| interface.viable_since.is_some());
         let choice = match current {
@@ -458,7 +458,8 @@ impl MobileNode {
     pub(super) fn hold_deadline(&self) -> Option<Instant> {
         let Selection::Preferred { hold } = self.config.selection else { return None };
         let current = self.interfaces.get(self.desired?)?;
-        if self.pinned || self.left {
+        // One that is silent is not left for one that has worked for long, but for one that answers.
+        if self.pinned || self.left || current.watch.monitor.is_silent() {
             return None;
         }
         let better = self.interfaces.iter().filter(|i| {

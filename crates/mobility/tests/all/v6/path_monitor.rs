@@ -98,6 +98,25 @@ fn a_path_that_dies_in_silence_is_left_for_one_that_answers() {
 }
 
 #[test]
+fn a_silent_path_is_left_for_the_home_link_which_nobody_can_probe() {
+    let mut node = watching(timestamps(), preferred());
+    node.interfaces[1].preference = 2;
+    let home = HomeAgentConfig { duplicate_address_detection: None, ..config(node.security.clone()) };
+    let mut world = World::new(node, home);
+    world.attach(WLAN, 2);
+    world.run(SECOND * 3);
+    talk(&mut world, SECOND * 10);
+    world.broken = Some(2);
+    talk(&mut world, SECOND * 5);
+    assert_eq!(world.mobile.path_quality(WLAN).state, PathState::Silent);
+    world.attach(GSM, AT_HOME);
+    // Longer than a better interface has to have worked: no deadline stays behind.
+    world.run(SECOND * 20);
+    assert!(world.mobile.is_at_home());
+    assert_eq!(reasons(&world), [HandoverReason::Attached, HandoverReason::PathSilent]);
+}
+
+#[test]
 fn the_only_path_is_registered_anew_when_its_silence_ends() {
     let mut world = world(watching(timestamps(), Selection::Manual));
     talk(&mut world, SECOND * 10);
