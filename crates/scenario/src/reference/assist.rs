@@ -56,7 +56,7 @@ probe opens it. | foreign agent |\n\
 `buffer-forward`, `bicast` and `snoop`, of `freeze`, `ack-hold` and `m-tcp`, of `snoop`, `split` and `m-tcp`, and of `rto-reset`, `tcp-cm` and `mobile-tcp` \
 one can be used at a time. Nor does `split` go with `ebsn`, `rto-reset`, `tcp-cm` or `mobile-tcp`: the sender that they advise sends to the relay. With `route_optimization` packets pass \
 the home agent by, and `split` is refused; `rto-reset`, `tcp-cm`, `mobile-tcp` and `ebsn` work there, too; over IPv6 a correspondent that sends straight \
-is then told when it has the new care-of address.",
+is told by `tcp-cm` right behind the Binding Update to it, and by options when it has acknowledged that.",
     keys: &[
         key(
             "use",
