@@ -50,11 +50,14 @@ fn download(network: &Network, meanwhile: impl FnOnce()) {
 fn agents(network: &Network, selection: Selection) -> (Running, Running) {
     wait_for_addresses(&network.mobile);
     let home = network.home_agent(security());
+    // Of two links the node takes the one that it is told of first, and stays there for as long as `hold` is.
+    network.set_link("gsm0", false);
     let mobile = network.mobile_node(watching(network, selection));
     if selection == Selection::Manual {
         mobile.with(|node| node.switch_to("wlan0", Notice::None)).unwrap();
     }
     wait_registered(&mobile, "wlan0");
+    network.set_link("gsm0", true);
     (home, mobile)
 }
 
