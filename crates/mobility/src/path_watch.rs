@@ -108,6 +108,8 @@ pub(crate) trait PathInterface {
     fn told(&self) -> PathProperties;
     fn is_metered(&self) -> bool;
     fn preference(&self) -> u8;
+    /// Since when a handover there would work.
+    fn viable_since(&self) -> Option<Instant>;
 
     /// Where the interface stands in the owner's order: those that cost nothing first.
     fn standing(&self) -> (bool, u8) {
@@ -374,6 +376,26 @@ pub(crate) trait PathWatch: PathOwner {
         }
         self.path_is_back(index);
         self.tell(PathNews::Answers { interface: id });
+    }
+
+    /// Under [`Selection::Preferred`]: when a better interface will have worked for long enough.
+    fn hold_deadline(&self, now: Instant) -> Option<Instant> {
+        let course = self.course();
+        let Selection::Preferred { hold } = course.selection else { return None };
+        let current = self.interfaces().get(course.desired?)?;
+        // One that is silent is not left for one that has worked for long, but for one that answers.
+        if course.pinned || course.left || current.watch().monitor.is_silent() {
+            return None;
+        }
+        let better = self.interfaces().iter().filter(|interface| {
+            interface.standing_in_need() > current.standing_in_need()
+                && interface.watch().record.avoided.is_none()
+        });
+        let from = |interface: &Self::Interface| match interface.viable_since() {
+            Some(since) => Some(since + hold),
+            None => Some(interface.watch().usable_from).filter(|&usable_from| usable_from > now),
+        };
+        better.filter_map(from).min()
     }
 
     /// Under [`Selection::Preferred`] the path in use is left, if it is silent, for the best other one that has answered since.

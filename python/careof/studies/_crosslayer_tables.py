@@ -78,14 +78,10 @@ def _sets(crossed: Sequence[Crossed], way: Way) -> Table:
             ]
         )
         rows += [
-            Row(
-                id=f"C1, set {paths.name}, {way.value}, {helped.name}",
-                what="effective data resumption time (s)",
-                paper="-",
-                ours=_seconds(seconds),
-                low=None,
-                high=None,
-                match=None,
+            _figure(
+                f"C1, set {paths.name}, {way.value}, {helped.name}",
+                "effective data resumption time (s)",
+                _seconds(seconds),
             )
             for helped, seconds in zip(HELPED, times, strict=True)
         ]
@@ -107,14 +103,10 @@ def _gaps(crossed: Sequence[Crossed]) -> Table:
         beyond = [found[gap, helped.key].since_sent_s - gap / 1e3 for helped in HELPED]
         lines.append([f"{gap / 1e3:g}", *map(_ms, beyond)])
         rows += [
-            Row(
-                id=f"C1, {gap / 1e3:g} s without a link, {helped.name}",
-                what="effective data resumption time without that (s)",
-                paper="-",
-                ours=_seconds(seconds),
-                low=None,
-                high=None,
-                match=None,
+            _figure(
+                f"C1, {gap / 1e3:g} s without a link, {helped.name}",
+                "effective data resumption time without that (s)",
+                _seconds(seconds),
             )
             for helped, seconds in zip(HELPED, beyond, strict=True)
         ]
@@ -154,15 +146,8 @@ def _losses(carried: Sequence[Carried]) -> Table:
             count = found[0].count
             lines.append(["" if loss else name, f"{loss:.1%}", *(one.shown(1) for one in found)])
             rows += [
-                Row(
-                    id=f"C7, {name}, {loss:.1%} lost, {assist}",
-                    what="mean throughput (kbyte/s)",
-                    paper="-",
-                    ours=mean.value,
-                    low=None,
-                    high=None,
-                    match=None,
-                    interval=mean.interval,
+                _figure(
+                    f"C7, {name}, {loss:.1%} lost, {assist}", "mean throughput (kbyte/s)", mean.value, mean.interval
                 )
                 for assist, mean in zip(ASSISTS, found, strict=False)
                 if loss
@@ -188,15 +173,11 @@ def throughput_lines(carried: Sequence[Carried], rate: int, *, upload: bool) -> 
             mean = means[handovers, assist]
             shown.append(mean.shown(1) + _met(carried, (rate, upload, handovers, assist)))
             rows.append(
-                Row(
-                    id=f"C6, {name}, {handovers} handovers, {assist}",
-                    what="mean throughput (kbyte/s)",
-                    paper="-",
-                    ours=mean.value,
-                    low=None,
-                    high=None,
-                    match=None,
-                    interval=mean.interval,
+                _figure(
+                    f"C6, {name}, {handovers} handovers, {assist}",
+                    "mean throughput (kbyte/s)",
+                    mean.value,
+                    mean.interval,
                 )
             )
         lines.append(["", str(handovers), *shown, means[handovers, "gap"].shown(1)])
@@ -228,6 +209,11 @@ def _listed(title: str, head: list[str], entries: Sequence[tuple[str, ...]], tex
         for entry in entries
     ]
     return Table(title, head, [list(entry) for entry in entries], text, rows)
+
+
+def _figure(name: str, what: str, ours: float | str, interval: tuple[float, float] | None = None) -> Row:
+    """A figure of ours that the paper has not."""
+    return Row(id=name, what=what, paper="-", ours=ours, low=None, high=None, match=None, interval=interval)
 
 
 def _ms(seconds: float) -> str:

@@ -317,7 +317,7 @@ impl MobileNode {
     pub fn next_timeout(&self) -> Option<(Instant, Wake)> {
         let mut next = self.send_deadline().map(|at| (at, Wake::RegistrationRetransmit));
         let mut add = |at: Option<Instant>, wake| next = earliest(next, at.map(|at| (at, wake)));
-        add(self.hold_deadline(), Wake::HoldTime);
+        add(self.hold_deadline(self.outbox.now()), Wake::HoldTime);
         add(self.watch_deadline(), Wake::PathProbe);
         add(self.retiring.and_then(|retiring| retiring.until), Wake::OldInterfaceRelease);
         for (index, interface) in self.interfaces.iter().enumerate() {

@@ -44,6 +44,10 @@ impl PathInterface for Interface {
     fn preference(&self) -> u8 {
         self.config.preference
     }
+
+    fn viable_since(&self) -> Option<Instant> {
+        self.viable_since
+    }
 }
 
 impl PathOwner for MobileNode {

@@ -459,22 +459,4 @@ impl MobileNode {
         self.attachment(index)
             .is_some_and(|attachment| !blocked.is_some_and(|(at, until)| at == attachment && until > now))
     }
-
-    /// When a better interface will have worked for long enough.
-    pub(super) fn hold_deadline(&self) -> Option<Instant> {
-        let Selection::Preferred { hold } = self.config.selection else { return None };
-        let current = self.interfaces.get(self.desired?)?;
-        // One that is silent is not left for one that has worked for long, but for one that answers.
-        if self.pinned || self.left || current.watch.monitor.is_silent() {
-            return None;
-        }
-        let better = self.interfaces.iter().filter(|i| {
-            i.standing_in_need() > current.standing_in_need() && i.watch.record.avoided.is_none()
-        });
-        let from = |interface: &Interface| match interface.viable_since {
-            Some(since) => Some(since + hold),
-            None => (interface.watch.usable_from > self.outbox.now()).then_some(interface.watch.usable_from),
-        };
-        better.filter_map(from).min()
-    }
 }

@@ -321,7 +321,7 @@ impl MobileNode {
             next = earliest(next, at.filter(|&at| at < Instant::MAX).map(|at| (at, wake)));
         };
         let now = self.outbox.now();
-        add(self.hold_deadline(), Wake::HoldTime);
+        add(self.hold_deadline(now), Wake::HoldTime);
         add(self.watch_deadline(), Wake::PathProbe);
         add(self.retiring.and_then(|retiring| retiring.until), Wake::OldInterfaceRelease);
         add(self.questions.discovery_deadline(), Wake::HomeAgentDiscovery);
