@@ -2,6 +2,7 @@
 
 mod attacks;
 mod domains;
+mod model;
 mod nesting;
 mod selection;
 mod weather;
