@@ -37,6 +37,7 @@ from careof.studies._crosslayer_paths import TCP_CM as WITH_TCP_CM
 from careof.studies._crosslayer_ring import BURST, LOSSES, LOSSY_HANDOVERS, Carried, Round, carry
 from careof.studies._crosslayer_rows import c6, throughput
 from careof.studies._crosslayer_tables import throughput_lines
+from careof.studies._crosslayer_today import ROUND_TRIPS_MS, SENDERS, moves
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "studies" / "crosslayer.md"
@@ -251,6 +252,17 @@ def test_a_sender_that_is_told_is_not_slower_and_needs_no_slow_start(quick: Stud
     assert [one["match"] for one in above] == [True] * 4
 
 
+def test_replay_needs_no_changed_end_host_and_is_no_later_than_tcp_cm(quick: Study) -> None:
+    found = table(quick, "What is left for TCP-CM")
+    tcp_cm, replay, nothing = (found.head.index(f"{name} (ms / %)") for name in ("TCP-CM", "replay", "nothing"))
+    assert len(found.lines) == 2 * len(SENDERS)
+    for line in found.lines:
+        waited = {which: int(line[which].split()[0]) for which in (tcp_cm, replay, nothing)}
+        assert 0 < waited[replay] < waited[tcp_cm] <= waited[nothing], line
+        # The home registration, half a round trip here, and the way of the data from the home agent.
+        assert waited[replay] >= 75, line
+
+
 def test_a_trend_that_the_runs_do_not_show_is_no_match() -> None:
     still = carry(Round(11, upload=False, handovers=0, seed=1))
     assert still.met == 0
@@ -297,6 +309,8 @@ def test_every_scenario_is_one_that_the_simulator_can_carry_out() -> None:
     for one in crosslayer.crossings_of_all():
         native.check_world("sim", "cross", one.scenario(), [f"assist={one.helped.key}", *one.helped.settings])
     native.check_world("sim", "ring", Round(1, upload=True, handovers=8, seed=1, path_s=9.0).scenario(), [])
+    for move in moves(ROUND_TRIPS_MS):
+        native.check_world("sim", "today", move.scenario(), list(move.mechanism.settings))
     # A warning comes as long before as an acknowledgement needs to stop the sender.
     assert 'notice = "200 ms"' in Crossing(PATHS[0], Way.TUNNEL, FREEZE).scenario()
     assert "notice" not in Crossing(PATHS[0], Way.TUNNEL, WITH_TCP_CM).scenario()
@@ -309,10 +323,10 @@ def test_on_linux_hosts_there_is_no_such_study() -> None:
 
 def test_a_quick_study_writes_its_rows_and_figures(quick: Study) -> None:
     files = {one.name: one for one in quick.files}
-    assert sorted(files) == ["figure-10.png", "figure-11.png", "rows.json"]
+    assert sorted(files) == ["figure-10.png", "figure-11.png", "rows.json", "today.png"]
     written = json.loads(files["rows.json"].read_text())
     assert [one["id"] for one in written[: len(quick.rows)]] == [one.id for one in quick.rows]
-    for name in ("figure-10.png", "figure-11.png"):
+    for name in ("figure-10.png", "figure-11.png", "today.png"):
         assert files[name].read_bytes().startswith(b"\x89PNG")
 
 

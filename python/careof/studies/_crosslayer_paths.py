@@ -220,12 +220,21 @@ def cross(of: Crossing, progress: Watcher | None = None) -> Crossed:
 
 
 def _crossed(of: Crossing, result: Run) -> Crossed:
-    events = result.events
+    return Crossed(of, *resumption(result.events, "correspondent", HANDOVER_S))
+
+
+def resumption(events: pa.Table, sender: str, since_s: float) -> tuple[float, float]:
+    """The effective data resumption time (s) of a run's only flow.
+
+    It ends with the first data at the application after `since_s`, when all that the old path carried has arrived, and
+    begins with the sending, and with the receipt, of the last segment that the old link delivered.
+    """
     kinds = events["kind"]
-    carried = events.filter(pc.and_(pc.equal(kinds, "packet-delivered"), pc.equal(events["link"], "old.down")))
+    old = "old.up" if sender == "mobile" else "old.down"
+    carried = events.filter(pc.and_(pc.equal(kinds, "packet-delivered"), pc.equal(events["link"], old)))
     sent = events.filter(
         pc.and_(
-            pc.and_(pc.equal(kinds, "segment-sent"), pc.equal(events["node"], "correspondent")),
+            pc.and_(pc.equal(kinds, "segment-sent"), pc.equal(events["node"], sender)),
             pc.greater(events["len_bytes"], 0),
         )
     )
@@ -238,10 +247,10 @@ def _crossed(of: Crossing, result: Run) -> Crossed:
     delivered = events.filter(
         pc.and_(
             pc.equal(kinds, "data-delivered"),
-            pc.greater(events["time_ns"], pa.scalar(round(HANDOVER_S * 1e9), pa.int64())),
+            pc.greater(events["time_ns"], pa.scalar(round(since_s * 1e9), pa.int64())),
         )
     )
     if delivered.num_rows == 0:
-        return Crossed(of, float("inf"), float("inf"))
+        return float("inf"), float("inf")
     first = delivered["time_ns"][0].as_py()
-    return Crossed(of, (first - last_sent) / 1e9, (first - last_received) / 1e9)
+    return (first - last_sent) / 1e9, (first - last_received) / 1e9

@@ -11,6 +11,7 @@ from careof.studies._crosslayer_model import TABLE_1, TCP_CM
 from careof.studies._crosslayer_paths import GAPS_MS, HELPED, PATHS, Way
 from careof.studies._crosslayer_ring import ASSISTS, ASSUMED, LOSSES, LOSSY_HANDOVERS, MISSING, RATES
 from careof.studies._crosslayer_rows import throughput
+from careof.studies._crosslayer_today import AFTER_S, GAP_S, MECHANISMS, PHASES, RATE_MBIT, SENDERS, medians
 from careof.studies._mean import Mean
 
 if TYPE_CHECKING:
@@ -18,9 +19,10 @@ if TYPE_CHECKING:
 
     from careof.studies._crosslayer_paths import Crossed
     from careof.studies._crosslayer_ring import Carried
+    from careof.studies._crosslayer_today import WentOn
 
 
-def tables(crossed: Sequence[Crossed], carried: Sequence[Carried]) -> list[Table]:
+def tables(crossed: Sequence[Crossed], carried: Sequence[Carried], went_on: Sequence[WentOn]) -> list[Table]:
     """All of them."""
     return [
         _readings(),
@@ -28,6 +30,7 @@ def tables(crossed: Sequence[Crossed], carried: Sequence[Carried]) -> list[Table
         _gaps(crossed),
         _throughputs(carried),
         _losses(carried),
+        _today(went_on),
         _listed("What the simulation assumes", ["what", "as", "from"], ASSUMED, words.ASSUMED),
         _listed("What is missing", ["what", "what there is instead"], MISSING, words.MISSING),
     ]
@@ -157,6 +160,31 @@ def _losses(carried: Sequence[Carried]) -> Table:
         ["", "lost", "TCP-CM", "standard", "lead of TCP-CM"],
         lines,
         words.LOSSES.format(count=count, handovers=LOSSY_HANDOVERS, rate=RATES[1]),
+        rows,
+    )
+
+
+def _today(went_on: Sequence[WentOn]) -> Table:
+    lines, rows = [], []
+    for upload in (False, True):
+        for round_trip in sorted({one.of.round_trip_ms for one in went_on}):
+            for sender in SENDERS:
+                name = f"{'the mobile node' if upload else 'the correspondent'} sends, {round_trip} ms, {sender.name}"
+                shown = []
+                for mechanism in MECHANISMS:
+                    waited, share = medians(went_on, sender, mechanism, round_trip, upload=upload)
+                    shown.append(f"{_ms(waited - GAP_S)} / {100 * share:.0f}")
+                    which = f"today, {name}, {mechanism.name}"
+                    rows += [
+                        _figure(which, "effective data resumption time without the gap (s)", _seconds(waited - GAP_S)),
+                        _figure(which, "delivered in the 10 s after it, by what the cell carries", round(share, 6)),
+                    ]
+                lines.append([name, *shown])
+    return Table(
+        "What is left for TCP-CM to win",
+        ["", *(f"{one.name} (ms / %)" for one in MECHANISMS)],
+        lines,
+        words.TODAY.format(rate=RATE_MBIT, gap=GAP_S, after=AFTER_S, phases=PHASES),
         rows,
     )
 

@@ -143,3 +143,13 @@ THROUGHPUT = _line("""
 
 ASSUMED = "What the paper does not say, what is taken, and from which of its words."
 MISSING = "What of section 5 today's simulator does not have."
+
+TODAY = _line("""
+    A bulk flow over one handover with {gap:g} s without a link, the home agent's tunnel, {rate} Mbit/s on either
+    cell, a queue of one bandwidth-delay product (20 packets at least): medians of {phases} instants of the
+    handover, spread over a round trip. First the effective data resumption time above the {gap:g} s (ms), then
+    what the application was given in the {after:g} s after the new link was up (% of what the cell carries). The
+    least possible for a changed sender is the home registration and the round trip of what it is told and sends,
+    for *replay* the registration and the way from the home agent. *Replay* and careof's defaults change no end
+    host; Freeze TCP is warned a round trip ahead.
+""")

@@ -29,6 +29,7 @@ from careof.studies._crosslayer_ring import (
 )
 from careof.studies._crosslayer_rows import c1, c2, c3, c4, c5, c6, c7
 from careof.studies._crosslayer_tables import tables
+from careof.studies._crosslayer_today import ROUND_TRIPS_MS, WentOn, move, moves
 from careof.studies._files import as_json, refuse, write
 from careof.sweeps.traced import in_turn
 
@@ -44,6 +45,7 @@ SEEDS = 30
 HANDOVERS = range(1, 9)
 QUICK_SEEDS = 6
 QUICK_HANDOVERS = (1, 4, 8)
+QUICK_ROUND_TRIPS_MS = (100,)
 TRACED = 5
 """Files of each kind whose sender is looked at."""
 WATCHED_PATH_S = 8.0
@@ -56,7 +58,7 @@ def carry_out(out: Path | None, progress: Watcher | None, *, quick: bool = False
     Args:
         out: a directory for the figures and `rows.json`; it is made if need be.
         progress: told how many runs are done of how many.
-        quick: six files of each kind instead of thirty, with one, four and eight handovers.
+        quick: six files of each kind instead of thirty, with one, four and eight handovers, and one round trip.
         world: where to run it; this study is simulated.
 
     Raises:
@@ -71,25 +73,29 @@ def carry_out(out: Path | None, progress: Watcher | None, *, quick: bool = False
         )
     seeds, handovers = (QUICK_SEEDS, QUICK_HANDOVERS) if quick else (SEEDS, HANDOVERS)
     crossings = crossings_of_all()
+    today = moves(QUICK_ROUND_TRIPS_MS if quick else ROUND_TRIPS_MS)
     ways = [(rate, upload) for rate in RATES for upload in (False, True)]
     kinds = len(ways) * len(handovers) + 2 * len(LOSSES)
-    counted = _Counted(progress, len(ways) + len(crossings) + len(ASSISTS) * (seeds * kinds + 2 * TRACED))
+    counted = _Counted(progress, len(ways) + len(crossings) + len(today) + len(ASSISTS) * (seeds * kinds + 2 * TRACED))
     # First the files without handovers: the pace of the others hangs on them.
     still = list(in_turn([partial(carry, Round(rate, upload, 0, 1)) for rate, upload in ways], counted.next(len(ways))))
     work: list[Callable[[Watcher], Any]] = [partial(cross, one) for one in crossings]
     work += [partial(carry, one) for one in rounds(still, seeds, handovers)]
     work += [partial(carry, one) for one in lossy_rounds(still, seeds)]
     work += [partial(trace, one) for one in watched()]
+    work += [partial(move, one) for one in today]
     results = list(in_turn(work, counted.next(len(work))))
+    went_on = [one for one in results if isinstance(one, WentOn)]
     study = study_of(
         [one for one in results if isinstance(one, Crossed)],
         [*still, *(one for one in results if isinstance(one, Carried))],
         [one for one in results if isinstance(one, Traced)],
+        went_on,
     )
     if out is not None:
         from careof.studies._crosslayer_figures import pictures
 
-        drawn = pictures([one for one in results if isinstance(one, Carried)])
+        drawn = pictures([one for one in results if isinstance(one, Carried)], went_on)
         files = {f"{picture.name}.png": picture.png for picture in drawn}
         study.files.extend(write(out, {"rows.json": as_json(study.rows_as_json()), **files}))
     return study
@@ -130,7 +136,9 @@ def watched() -> list[Round]:
     ]
 
 
-def study_of(crossed: Sequence[Crossed], carried: Sequence[Carried], traced: Sequence[Traced]) -> Study:
+def study_of(
+    crossed: Sequence[Crossed], carried: Sequence[Carried], traced: Sequence[Traced], went_on: Sequence[WentOn]
+) -> Study:
     """The rows and tables of what was run."""
     return Study(
         title=TITLE,
@@ -143,7 +151,7 @@ def study_of(crossed: Sequence[Crossed], carried: Sequence[Carried], traced: Seq
             *(c6(carried, rate, upload=upload) for rate in RATES for upload in (False, True)),
             c7(carried),
         ],
-        tables=tables(crossed, carried),
+        tables=tables(crossed, carried, went_on),
     )
 
 
