@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import random
@@ -34,7 +35,7 @@ from careof.studies._crosslayer_model import (
 )
 from careof.studies._crosslayer_paths import FREEZE, HELPED, PATHS, Crossing, Way
 from careof.studies._crosslayer_paths import TCP_CM as WITH_TCP_CM
-from careof.studies._crosslayer_ring import BURST, LOSSES, LOSSY_HANDOVERS, Carried, Round, carry
+from careof.studies._crosslayer_ring import APART_M, BURST, LOSSES, LOSSY_HANDOVERS, SPEEDS, Carried, Round, carry
 from careof.studies._crosslayer_rows import c6, throughput
 from careof.studies._crosslayer_tables import throughput_lines
 from careof.studies._crosslayer_today import ROUND_TRIPS_MS, SENDERS, moves
@@ -303,6 +304,17 @@ def test_the_instants_are_the_same_with_either_sender() -> None:
     assert file.moves == replace(file, assist="tcp-cm").moves
     assert file.moves != replace(file, seed=4).moves
     assert all(2 <= gap <= 3 for _, gap in file.moves)
+
+
+def test_who_moves_evenly_meets_a_handover_every_network() -> None:
+    for name, speed in SPEEDS:
+        file = Round(1, upload=False, handovers=0, seed=2, speed_m_s=speed)
+        instants = [at for at, _ in file.moves]
+        assert 0 <= instants[0] <= APART_M / speed, name
+        steps = [later - sooner for sooner, later in itertools.pairwise(instants)]
+        assert all(step == pytest.approx(APART_M / speed, abs=0.002) for step in steps)
+        assert file.moves == replace(file, assist="tcp-cm").moves
+        native.check_world("sim", "ring", file.scenario(), [])
 
 
 def test_every_scenario_is_one_that_the_simulator_can_carry_out() -> None:

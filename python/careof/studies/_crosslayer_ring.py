@@ -32,7 +32,12 @@ LOSSES = (0.001, 0.01)
 BURST = 5
 """Packets that a burst loses in the mean."""
 LOSSY_HANDOVERS = 4
+SPEEDS = (("walking", 1.4), ("driving", 14.0))
+"""Of the mobile node round the ring, m/s: 5 and 50 km/h."""
+APART_M = 250
+"""Of two access routers (section 5.2): so long the mobile node is in one network."""
 ASSISTS = ("tcp-cm", "none")
+_DURATION_S = 1500
 CELLS = ("home", "second", "third", "fourth")
 
 ASSUMED = (
@@ -72,7 +77,10 @@ MISSING = (
         "the MAC of IEEE 802.11b: contention, its repetitions, scanning, association",
         "a link has a rate, and is up or down",
     ),
-    ("the radio's geometry: cells of 300 m, 250 m apart", "instants of handovers are drawn, not walked"),
+    (
+        "the radio's geometry: cells of 300 m in radius",
+        "every 250 m of the way a handover; for C3 to C6 its instants are drawn",
+    ),
     ("BWE, an estimate of the bandwidth (section 3.2.2)", "the mobile node knows the rate of its link"),
     ("the ToH bit in the Binding Update (section 3.1)", "a datagram right behind the update, by the same way"),
     ("FTP", "one connection carries the file; no control connection"),
@@ -97,6 +105,8 @@ class Round:
     """How long there is a path between two handovers."""
     loss: float = 0.0
     """Share of the packets that the radio loses, in bursts."""
+    speed_m_s: float = 0.0
+    """Where it is not 0 the mobile node moves evenly round the ring, and meets the handovers on its way."""
 
     @property
     def sender(self) -> str:
@@ -106,7 +116,13 @@ class Round:
     @property
     def moves(self) -> list[tuple[float, float]]:
         """When each handover begins, and how long there is no link, seconds; the same with every assist."""
-        draws = random.Random(f"{self.rate_mbit} {self.upload} {self.handovers} {self.seed}")  # noqa: S311
+        way = f"{self.speed_m_s:g} m/s" if self.speed_m_s else f"{self.handovers}"
+        draws = random.Random(f"{self.rate_mbit} {self.upload} {way} {self.seed}")  # noqa: S311
+        if self.speed_m_s:
+            stretch_s = APART_M / self.speed_m_s
+            first = draws.uniform(0, stretch_s)
+            count = int((_DURATION_S - first) / stretch_s)
+            return [(round(first + n * stretch_s, 3), round(draws.uniform(*GAP_S), 3)) for n in range(count)]
         moves, at = [], self.path_s * draws.uniform(0.5, 1.5)
         for _ in range(self.handovers):
             gap = draws.uniform(*GAP_S)
@@ -149,8 +165,8 @@ queued = "drop"
         )
         ends = ("mobile", "correspondent") if self.upload else ("correspondent", "mobile")
         return f"""\
-title = "{FILE_MB} MB round four networks, {self.handovers} handovers"
-duration = "1500 s"
+title = "{FILE_MB} MB round four networks, {len(self.moves)} handovers"
+duration = "{_DURATION_S} s"
 [links]
 server = {{ {wire}, between = ["correspondent", "cloud"] }}
 {networks}{cells}[mobility]

@@ -9,7 +9,7 @@ from careof.studies import Row, Table
 from careof.studies import _crosslayer_words as words
 from careof.studies._crosslayer_model import TABLE_1, TCP_CM
 from careof.studies._crosslayer_paths import GAPS_MS, HELPED, PATHS, Way
-from careof.studies._crosslayer_ring import ASSISTS, ASSUMED, LOSSES, LOSSY_HANDOVERS, MISSING, RATES
+from careof.studies._crosslayer_ring import APART_M, ASSISTS, ASSUMED, LOSSES, LOSSY_HANDOVERS, MISSING, RATES, SPEEDS
 from careof.studies._crosslayer_rows import throughput
 from careof.studies._crosslayer_today import AFTER_S, GAP_S, MECHANISMS, PHASES, RATE_MBIT, SENDERS, medians
 from careof.studies._mean import Mean
@@ -29,6 +29,7 @@ def tables(crossed: Sequence[Crossed], carried: Sequence[Carried], went_on: Sequ
         *(_sets(crossed, way) for way in Way),
         _gaps(crossed),
         _throughputs(carried),
+        _walks([one for one in carried if one.of.speed_m_s]),
         _losses(carried),
         _today(went_on),
         _listed("What the simulation assumes", ["what", "as", "from"], ASSUMED, words.ASSUMED),
@@ -139,6 +140,38 @@ def _throughputs(carried: Sequence[Carried]) -> Table:
     )
 
 
+def _walks(walked: Sequence[Carried]) -> Table:
+    lines, rows = [], []
+    kinds = [(rate, upload, way) for rate in RATES for upload in (False, True) for way in SPEEDS]
+    for rate, upload, (way, speed) in kinds:
+        of_kind = [
+            one for one in walked if (one.of.rate_mbit, one.of.upload, one.of.speed_m_s) == (rate, upload, speed)
+        ]
+        name = f"{way}, {rate} Mbit/s, {'the mobile node' if upload else 'the correspondent'} sends"
+        files = {(one.of.assist, one.of.seed): one for one in of_kind}
+        seeds = sorted({seed for _, seed in files})
+        told, standard = ([files[assist, seed] for seed in seeds] for assist in ASSISTS)
+        shown = []
+        for assist, chosen in zip(ASSISTS, (told, standard), strict=True):
+            mean = Mean.of([one.kb_per_s for one in chosen])
+            met = Mean.of([float(one.met) for one in chosen])
+            shown.append(f"{mean.shown(1)} ({met.value:.1f})")
+            rows.append(
+                _figure(f"C6, {name}, {assist}", "mean throughput (kbyte/s)", mean.value, mean.interval),
+            )
+        lead = Mean.of([one.kb_per_s - other.kb_per_s for one, other in zip(told, standard, strict=True)])
+        lines.append([name, *shown, lead.shown(1)])
+    return Table(
+        "C6: round the ring at walking and driving speed",
+        ["", "TCP-CM", "standard", "lead of TCP-CM"],
+        lines,
+        words.WALKS.format(
+            count=len({one.of.seed for one in walked}), apart=APART_M, speeds=" and ".join(f"{v:g}" for _, v in SPEEDS)
+        ),
+        rows,
+    )
+
+
 def _losses(carried: Sequence[Carried]) -> Table:
     lines, rows, count = [], [], 0
     for upload in (False, True):
@@ -191,7 +224,10 @@ def _today(went_on: Sequence[WentOn]) -> Table:
 
 def throughput_lines(carried: Sequence[Carried], rate: int, *, upload: bool) -> tuple[list[list[str]], list[Row]]:
     """The throughputs of one rate and direction, with those of the file without handovers first."""
-    still = next(one for one in carried if (one.of.rate_mbit, one.of.upload, one.of.handovers) == (rate, upload, 0))
+    without = (rate, upload, 0, 0.0)
+    still = next(
+        one for one in carried if (one.of.rate_mbit, one.of.upload, one.of.handovers, one.of.speed_m_s) == without
+    )
     name = f"{rate} Mbit/s, {'the mobile node' if upload else 'the correspondent'} sends"
     lines, rows = [[name, "0", f"{still.kb_per_s:.1f}", f"{still.kb_per_s:.1f}", "-"]], []
     means = throughput(carried, rate, upload=upload)

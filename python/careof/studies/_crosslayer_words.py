@@ -153,3 +153,9 @@ TODAY = _line("""
     for *replay* the registration and the way from the home agent. *Replay* and careof's defaults change no end
     host; Freeze TCP is warned a round trip ahead.
 """)
+
+WALKS = _line("""
+    The mobile node begins somewhere in the home network and moves evenly, at {speeds} m/s, through a network every
+    {apart} m. Mean throughput of {count} files each (kbyte/s), 95 % confidence intervals, in brackets the handovers
+    that a file met in the mean; who is slower meets more of them. The lead is of the same file with both senders.
+""")

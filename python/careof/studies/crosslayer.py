@@ -21,6 +21,7 @@ from careof.studies._crosslayer_ring import (
     LOSSES,
     LOSSY_HANDOVERS,
     RATES,
+    SPEEDS,
     Carried,
     Round,
     Traced,
@@ -75,13 +76,14 @@ def carry_out(out: Path | None, progress: Watcher | None, *, quick: bool = False
     crossings = crossings_of_all()
     today = moves(QUICK_ROUND_TRIPS_MS if quick else ROUND_TRIPS_MS)
     ways = [(rate, upload) for rate in RATES for upload in (False, True)]
-    kinds = len(ways) * len(handovers) + 2 * len(LOSSES)
+    kinds = len(ways) * (len(handovers) + len(SPEEDS)) + 2 * len(LOSSES)
     counted = _Counted(progress, len(ways) + len(crossings) + len(today) + len(ASSISTS) * (seeds * kinds + 2 * TRACED))
     # First the files without handovers: the pace of the others hangs on them.
     still = list(in_turn([partial(carry, Round(rate, upload, 0, 1)) for rate, upload in ways], counted.next(len(ways))))
     work: list[Callable[[Watcher], Any]] = [partial(cross, one) for one in crossings]
     work += [partial(carry, one) for one in rounds(still, seeds, handovers)]
     work += [partial(carry, one) for one in lossy_rounds(still, seeds)]
+    work += [partial(carry, one) for one in walks(seeds)]
     work += [partial(trace, one) for one in watched()]
     work += [partial(move, one) for one in today]
     results = list(in_turn(work, counted.next(len(work))))
@@ -124,6 +126,18 @@ def lossy_rounds(still: Sequence[Carried], seeds: int) -> list[Round]:
     """Files over radios that lose packets, at the slower rate."""
     slow = [one for one in still if one.of.rate_mbit == RATES[1]]
     return [replace(one, loss=loss) for loss in LOSSES for one in rounds(slow, seeds, (LOSSY_HANDOVERS,))]
+
+
+def walks(seeds: int) -> list[Round]:
+    """Files of all rates, directions and assists, at each speed."""
+    return [
+        Round(rate, upload, 0, seed, assist, speed_m_s=speed)
+        for rate in RATES
+        for upload in (False, True)
+        for _, speed in SPEEDS
+        for seed in range(1, seeds + 1)
+        for assist in ASSISTS
+    ]
 
 
 def watched() -> list[Round]:
