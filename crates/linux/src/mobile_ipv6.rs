@@ -28,7 +28,7 @@ pub(crate) fn setup(
         ipv6_agent(scenario, topology, run, node).map_err(|error| WorldError::Agent(error.to_string()))?;
     let host = host_options(scenario);
     let assist = careof_plan::assists(scenario, topology, node);
-    Ok(plan.map(|plan| match plan {
+    Ok(plan.and_then(|plan| match plan {
         Ipv6AgentPlan::Home(config) => {
             let id = config.home_interface;
             let on_link = topology.place(node).interfaces.get(usize::from(id.0));
@@ -36,7 +36,7 @@ pub(crate) fn setup(
                 id,
                 name: scenario.links[interface.out.0 as usize / 2].name.clone(),
             });
-            Ipv6Setup::Home(Ipv6HomeSetup { config: *config, home_link, host, assist })
+            Some(Ipv6Setup::Home(Ipv6HomeSetup { config: *config, home_link, host, assist }))
         }
         Ipv6AgentPlan::Mobile(config) => {
             let interfaces = topology.place(node).interfaces.iter().enumerate();
@@ -46,17 +46,19 @@ pub(crate) fn setup(
             let devices = interfaces.map(device).collect();
             // The scenario says it, with the other parameters of the interfaces.
             let optimistic_detection = false;
-            Ipv6Setup::Mobile(Ipv6MobileSetup {
+            Some(Ipv6Setup::Mobile(Ipv6MobileSetup {
                 config: *config,
                 devices,
                 optimistic_detection,
                 host,
                 assist,
-            })
+            }))
         }
         Ipv6AgentPlan::Correspondent(config) => {
-            Ipv6Setup::Correspondent(Ipv6CorrespondentSetup { config: *config, host })
+            Some(Ipv6Setup::Correspondent(Ipv6CorrespondentSetup { config: *config, host }))
         }
+        // This world has none, and refuses fast handovers.
+        Ipv6AgentPlan::AccessRouter(_) => None,
     }))
 }
 

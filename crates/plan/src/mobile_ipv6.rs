@@ -4,6 +4,7 @@ use core::net::{IpAddr, Ipv6Addr};
 
 use careof_base::RandomStream;
 use careof_mobility::v6::ReplayProtection;
+use careof_mobility::v6::access_router::AccessRouterConfig;
 use careof_mobility::v6::neighbor_discovery::{
     AdvertisingConfig, DetectionConfig, HostConfig, modified_eui_64,
 };
@@ -23,6 +24,7 @@ use careof_wire::mip6::{self, Lifetime, MobileNodeIdentifier, Spi};
 
 use crate::agents::{PATH_HOLD, preference, wall_clock};
 use crate::assists::announced_path;
+use crate::fast_handover;
 use crate::layout::stream;
 use crate::locator::{Ipv6Plan, Locator, Subnet};
 use crate::topology::{Home, Interface, NodeId, Topology, down_of};
@@ -45,6 +47,8 @@ pub enum Ipv6AgentPlan {
     Mobile(Box<MobileNodeConfig>),
     /// A correspondent node that takes part in route optimisation.
     Correspondent(Box<CorrespondentNodeConfig>),
+    /// An access router of fast handovers.
+    AccessRouter(Box<AccessRouterConfig>),
 }
 
 /// Neighbor discovery on one interface of a node.
@@ -81,6 +85,9 @@ pub fn ipv6_agent(
     node: NodeId,
 ) -> Result<Option<Ipv6AgentPlan>, ConfigError> {
     let Some(mobility) = is_ipv6(scenario) else { return Ok(None) };
+    if let Some(config) = fast_handover::access_router(scenario, mobility, topology, run, node)? {
+        return Ok(Some(Ipv6AgentPlan::AccessRouter(Box::new(config))));
+    }
     let place = topology.place(node);
     let network = |home: &Home| {
         let agent_address = address(topology, home.agent_address);
@@ -224,7 +231,10 @@ fn mobile_interface(
     }
 }
 
-fn security(mobility: &Mobility, random: &mut RandomStream) -> Result<SecurityAssociation, ConfigError> {
+pub(crate) fn security(
+    mobility: &Mobility,
+    random: &mut RandomStream,
+) -> Result<SecurityAssociation, ConfigError> {
     let key = [random.next_u64().to_be_bytes(), random.next_u64().to_be_bytes()].concat();
     let algorithm = match mobility.algorithm {
         Algorithm::HmacSha256 => mip6::Algorithm::HmacSha256,
@@ -249,7 +259,7 @@ pub fn neighbors(scenario: &Scenario, topology: &Topology, node: NodeId) -> Vec<
             return None;
         }
         if place.role == Role::Mobile {
-            let host = Some(mobile_host(mobility, interface.address));
+            let host = Some(mobile_host(mobility, topology.plan.station(interface.address)));
             return Some(NeighborPlan {
                 interface: interface_id,
                 link,
@@ -290,8 +300,9 @@ pub fn neighbors(scenario: &Scenario, topology: &Topology, node: NodeId) -> Vec<
     plans
 }
 
-fn mobile_host(mobility: &Mobility, own: Locator) -> HostConfig {
-    let mut config = HostConfig::mobile(hardware(own));
+/// `station` is the locator that the link-layer address of the node is formed of.
+fn mobile_host(mobility: &Mobility, station: Locator) -> HostConfig {
+    let mut config = HostConfig::mobile(hardware(station));
     match mobility.duplicate_address_detection {
         DuplicateAddressDetection::Optimistic => config.detection.optimistic = true,
         DuplicateAddressDetection::Full => {}
@@ -353,7 +364,7 @@ pub fn link_local(locator: Locator) -> Ipv6Addr {
     Ipv6Addr::from_bits(Prefix::LINK_LOCAL.address().to_bits() | identifier)
 }
 
-fn address(topology: &Topology, locator: Locator) -> Ipv6Addr {
+pub(crate) fn address(topology: &Topology, locator: Locator) -> Ipv6Addr {
     match topology.address(locator) {
         IpAddr::V6(address) => address,
         IpAddr::V4(address) => address.to_ipv6_mapped(),
@@ -446,6 +457,7 @@ mod tests {
                     Some(Ipv6AgentPlan::Correspondent(config)) => {
                         drop(CorrespondentNode::new(*config, random()).unwrap());
                     }
+                    Some(Ipv6AgentPlan::AccessRouter(_)) => unreachable!("nobody asks for fast handovers"),
                     None => continue,
                 }
                 agents += 1;

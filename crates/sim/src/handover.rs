@@ -9,7 +9,7 @@ use careof_mobility::v4::{Input, InterfaceAddress, InterfaceId, Notice};
 use careof_plan::{
     FlowId, Locator, NodeId, OneWayId, Route, Step, Subnet, down_of, fate_of_queue, is_told, steps, up_of,
 };
-use careof_scenario::{Handover, HandoverStyle, LinkId, QueuedFate};
+use careof_scenario::{FastHandover, Handover, HandoverStyle, LinkId, QueuedFate};
 use careof_wire::icmp::{DestinationUnreachable, IcmpMessage, UnreachableCode};
 
 use crate::agents::Agent;
@@ -41,9 +41,15 @@ pub(crate) struct Journey {
 
 impl Script {
     /// The script of the `handovers` of so many mobile nodes, beginning on the links `first`.
-    pub(crate) fn new(slot: Slot, mobile_nodes: usize, first: &[LinkId], handovers: &[Handover]) -> Self {
+    pub(crate) fn new(
+        slot: Slot,
+        mobile_nodes: usize,
+        first: &[LinkId],
+        handovers: &[Handover],
+        fast: Option<&FastHandover>,
+    ) -> Self {
         Self {
-            steps: steps(first, handovers),
+            steps: steps(first, handovers, fast),
             next: 0,
             handovers: handovers.to_vec(),
             journeys: vec![Journey::default(); mobile_nodes],
@@ -85,6 +91,7 @@ impl Simulation {
                     );
                     self.assist_announced(&handover);
                 }
+                Step::Prepare(_) | Step::CallOff(_) => {}
                 Step::Begin(index) => self.begin_handover(index),
                 Step::OldLink(index) => {
                     let handover = self.script.handovers[index].clone();

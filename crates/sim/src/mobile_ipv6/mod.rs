@@ -170,6 +170,7 @@ impl Simulation {
             Some(Ipv6AgentPlan::Correspondent(config)) => {
                 Ipv6Role::Correspondent(Box::new(CorrespondentNode::new(*config, random)?))
             }
+            Some(Ipv6AgentPlan::AccessRouter(_)) => Ipv6Role::None,
             None => Ipv6Role::None,
         };
         let mut neighborhoods = Vec::new();
