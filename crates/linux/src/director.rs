@@ -331,7 +331,7 @@ impl Director {
                 }
             }
             Step::Announce(index) => {
-                let handover = &self.scenario.handovers[index];
+                let handover = &self.scenario.handovers[index].as_announced();
                 let text = format!("in {} ms", handover.notice.as_millis());
                 let way = up_of(handover.to);
                 self.books.note(at, Record::Announced { text, way });

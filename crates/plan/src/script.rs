@@ -43,15 +43,17 @@ pub fn steps(first: &[LinkId], handovers: &[Handover], fast: Option<&FastHandove
     let mut steps: Vec<_> = first.iter().map(|link| (Instant::ZERO, Step::Attach(*link))).collect();
     for (index, handover) in handovers.iter().enumerate() {
         let at = Instant::ZERO + handover.at;
+        // Where the old link stays, packets go on coming over it.
+        let breaks = handover.style == HandoverStyle::BreakBeforeMake;
         if handover.notice > Duration::ZERO {
             steps.push((at.saturating_sub(handover.notice), Step::Announce(index)));
-            if let Some(fast) = fast {
+            if let Some(fast) = fast.filter(|_| breaks) {
                 let ahead = handover.notice.min(fast.prepare_ahead);
                 steps.push((at.saturating_sub(ahead), Step::Prepare(index)));
             }
         }
         if handover.cancelled {
-            steps.extend(fast.map(|_| (at, Step::CallOff(index))));
+            steps.extend(fast.filter(|_| breaks).map(|_| (at, Step::CallOff(index))));
             continue;
         }
         steps.push((at, Step::Begin(index)));

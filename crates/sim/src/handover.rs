@@ -80,7 +80,7 @@ impl Simulation {
                     }
                 }
                 Step::Announce(index) => {
-                    let handover = self.script.handovers[index].clone();
+                    let handover = self.script.handovers[index].as_announced();
                     let node = self.topology.mobile_of(handover.to);
                     let text = format!("in {} ms", handover.notice.as_millis());
                     self.note(
@@ -90,8 +90,16 @@ impl Simulation {
                         format_args!("{text}"),
                     );
                     self.assist_announced(&handover);
+                    self.fast_announced(&handover);
                 }
-                Step::Prepare(_) | Step::CallOff(_) => {}
+                Step::Prepare(index) => {
+                    let announced = self.script.handovers[index].as_announced();
+                    self.fast_prepare(&announced);
+                }
+                Step::CallOff(index) => {
+                    let announced = self.script.handovers[index].as_announced();
+                    self.fast_call_off(&announced);
+                }
                 Step::Begin(index) => self.begin_handover(index),
                 Step::OldLink(index) => {
                     let handover = self.script.handovers[index].clone();

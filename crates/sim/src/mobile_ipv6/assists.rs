@@ -62,7 +62,7 @@ impl Simulation {
                     _ => None,
                 }
             }
-            Ipv6Role::None | Ipv6Role::Correspondent(_) => None,
+            Ipv6Role::None | Ipv6Role::Correspondent(_) | Ipv6Role::AccessRouter(_) => None,
         }
     }
 

@@ -22,7 +22,7 @@ impl Simulation {
         let Agent::Ipv6(host) = &self.node(node).agent else { return self.route_on(node, packet) };
         let delivery = host.mobile().and_then(|mobile| mobile.delivery(destination));
         let Some(Delivery { interface, addresses, .. }) = delivery else {
-            return self.drop_packet(node, packet, NodeDrop::NoRoute);
+            return self.originate_by_way_back(node, packet);
         };
         let passage = match addresses.tunnel {
             Some(tunnel) => Some(self.tunnel_passage(tunnel)),
@@ -42,17 +42,43 @@ impl Simulation {
         self.send_to_next_hop(node, interface, packet);
     }
 
+    /// The same while nothing is registered: by way of the previous access router, if there is a tunnel to it.
+    fn originate_by_way_back(&mut self, node: NodeId, packet: PacketRef) {
+        let Packet { header, .. } = &self.pool[packet];
+        let (destination, ttl) = (self.address_v6(header.destination), header.ttl);
+        let Agent::Ipv6(host) = &self.node(node).agent else { return self.route_on(node, packet) };
+        let Some((delivery, tunnel, interface)) = host.way_back(destination) else {
+            return self.drop_packet(node, packet, NodeDrop::NoRoute);
+        };
+        let inner = match delivery.addresses.tunnel {
+            Some(tunnel) => self.tunnel_passage(tunnel),
+            None => self.extended_passage(&delivery.addresses, ttl),
+        };
+        let outer = self.tunnel_passage(tunnel);
+        if self.put_in_tunnel(node, packet, inner) && self.put_in_tunnel(node, packet, outer) {
+            self.send_to_next_hop(node, interface, packet);
+        }
+    }
+
     /// What a mobile node's TCP knows of the MTU towards a peer; `None` if it is no mobile node of Mobile IPv6.
     pub(crate) fn ipv6_mtu_towards(&self, node: NodeId, peer: Locator) -> Option<Option<u16>> {
         let Agent::Ipv6(host) = &self.node(node).agent else { return None };
         let mobile = host.mobile()?;
-        Some(mobile.delivery(self.address_v6(peer)).and_then(|delivery| {
+        let peer = self.address_v6(peer);
+        // Packets for the previous care-of address come in a tunnel more, and some go back in one.
+        let tunnels = 1 + u16::from(host.fast.is_some());
+        let back = || host.way_back(peer).map(|(delivery, _, interface)| Delivery { interface, ..delivery });
+        Some(mobile.delivery(peer).or_else(back).and_then(|delivery| {
             let way = self.way_of(node, delivery.interface)?;
             let mtu = self.links[way.0 as usize].link.mtu();
             let is_wrapped = delivery.addresses
                 != Addresses::new(delivery.addresses.source, delivery.addresses.destination);
             // The tunnel takes more than the headers of route optimisation, which may come later or end.
-            Some(if is_wrapped && self.leaves_room { mtu.saturating_sub(Ipv6Header::LEN) } else { mtu })
+            Some(if is_wrapped && self.leaves_room {
+                mtu.saturating_sub(tunnels * Ipv6Header::LEN)
+            } else {
+                mtu
+            })
         }))
     }
 
@@ -89,8 +115,16 @@ impl Simulation {
             (Ipv6Role::Home(agent), Wrapping::Extended { home_address: true, routing: false }) => {
                 agent.accepts_home_address_option(addresses.real_source(), addresses.source)
             }
+            (Ipv6Role::AccessRouter(router), Wrapping::Ipv6) => {
+                let Some(Tunnel { entry, .. }) = addresses.tunnel else { return false };
+                router.accepts_tunnel(addresses.source, addresses.destination, entry)
+            }
             (Ipv6Role::Mobile(mobile), Wrapping::Ipv6 | Wrapping::Ipv6InIpv4 { udp: false }) => {
                 let Some(Tunnel { entry, .. }) = addresses.tunnel else { return false };
+                let fast = host.fast.as_ref();
+                if fast.is_some_and(|fast| fast.agent().accepts_tunnel_from(entry)) {
+                    return true;
+                }
                 mobile.listens_on(interface) && mobile.accepts_tunnel_from(entry)
             }
             (Ipv6Role::Mobile(mobile), Wrapping::Extended { home_address: false, routing: true }) => {
