@@ -325,7 +325,7 @@ impl Simulation {
     }
 
     /// The mobile node uses `to`: if that is where the handover under way leads, its path is ready.
-    fn handover_is_ready(&mut self, mobile: NodeId, to: InterfaceId) {
+    pub(crate) fn handover_is_ready(&mut self, mobile: NodeId, to: InterfaceId) {
         let (Some(index), Some(number)) = (self.journey(mobile).current, self.topology.homes.index(mobile))
         else {
             return;

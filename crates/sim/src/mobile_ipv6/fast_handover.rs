@@ -266,6 +266,7 @@ impl Simulation {
             }
             Event::Prepared { new } => {
                 self.note(node, None, Note::Handover("prepared"), format_args!("for {new}"));
+                self.fast_path_is_ready(node);
             }
             Event::Attached { interface, new, router } => {
                 self.fast_arrived(node, interface, new, router.prefix)
@@ -301,6 +302,17 @@ impl Simulation {
         if is_new {
             self.note(node, way, Note::Handover("address-acquired"), format_args!("{new}"));
             self.handover_has_address(node, interface);
+        }
+        self.fast_path_is_ready(node);
+    }
+
+    /// Once the mobile node is on the new link and the tunnel is there, packets go both ways, whatever its home agent knows.
+    fn fast_path_is_ready(&mut self, node: NodeId) {
+        let Agent::Ipv6(host) = &self.node(node).agent else { return };
+        let Some(fast) = &host.fast else { return };
+        if let Some(interface) = fast.arrived.filter(|_| fast.agent.is_prepared()) {
+            self.on_path(node, true);
+            self.handover_is_ready(node, interface);
         }
     }
 
