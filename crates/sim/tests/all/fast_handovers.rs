@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use crate::common::finish;
+use crate::random_worlds::{pick, worlds};
+use careof_base::RandomStream;
 use careof_metrics::Summary;
 use careof_scenario::Scenario;
 use careof_sim::{Observation, Simulation};
@@ -282,7 +284,7 @@ fn a_mobile_node_that_turns_back_before_it_is_registered_is_reached_where_it_is(
             + &windowed(DOWNLOAD);
         let summary = summary(&text, &[]);
         let longest = silences(&summary).into_iter().max().unwrap();
-// A tunnel back and forth costs a timeout of TCP at worst.
+        // A tunnel back and forth costs a timeout of TCP at worst.
         assert!(longest < Duration::from_millis(1_500), "{there} {back}: {longest:?}");
         assert!(summary.handovers.last().is_some_and(|last| last.ready_at.is_some()));
         assert!(summary.flows[0].bytes_delivered > 8_000_000, "{}", summary.flows[0].bytes_delivered);
@@ -374,4 +376,120 @@ fn the_same_scenario_gives_the_same_run() {
     let text = moves(6, PREDICTED, &(windowed(DOWNLOAD) + &windowed(UPLOAD)));
     let [one, other] = [(); 2].map(|()| summary(&text, &["mobility.fast_handover.copies=true"]));
     assert_eq!(one.digest, other.digest);
+}
+
+/// Three cells, and moves among them that are announced, or not, or wrongly.
+fn by_chance(world: u64) -> String {
+    let random = &mut RandomStream::new(world, 0, "random fast handovers");
+    let mut text = CELLS.replace("DURATION", "20 s").replace("core-home = ", "core-home-of-old = ");
+    let mut cells = String::new();
+    for cell in ["west", "east", "north"] {
+        let rate = pick(random, &["64 kbit/s", "1 Mbit/s", "20 Mbit/s"]);
+        let delay = pick(random, &["1 ms", "20 ms", "200 ms"]);
+        let loss = pick(random, &["0.0", "0.0", "0.01", "0.2"]);
+        let mtu = pick(random, &["1280", "1500", "9000"]);
+        let queue = pick(random, &["3 packets", "100 packets"]);
+        let jitter = pick(random, &["\"0 ms\"", "{ kind = \"uniform\", spread = \"1 ms\", reorder = true }"]);
+        writeln!(
+            cells,
+            "{cell} = {{ rate = \"{rate}\", delay = \"{delay}\", loss = {loss}, mtu = \"{mtu} B\", queue = \"{queue}\", \
+             jitter = {jitter}, between = [\"router-{cell}\", \"mobile\"] }}"
+        )
+        .unwrap();
+    }
+    let home = pick(random, &["1 ms", "30 ms", "200 ms"]);
+    let begin = text.find("    west = {").unwrap();
+    let end = text.find("    [mobility]").unwrap();
+    text.replace_range(begin..end, &cells);
+    text = text.replacen("core-home-of-old = ", "core-home = ", 1).replacen("30 ms", home, 1);
+    let keys = [
+        format!("buffer_packets = {}", pick(random, &["0", "3", "256"])),
+        format!("copies = {}", pick(random, &["true", "false"])),
+        format!("release_percent = {}", pick(random, &["100", "200", "10000"])),
+        format!("prepare_ahead = \"{}\"", pick(random, &["1 ms", "50 ms", "1 s"])),
+        format!("proxy_lifetime = \"{}\"", pick(random, &["100 ms", "1500 ms"])),
+        format!("lifetime = \"{}\"", pick(random, &["4 s", "20 s"])),
+    ];
+    text = text.replacen("fast_handover = {}", &format!("fast_handover = {{ {} }}", keys.join(", ")), 1);
+    for key in ["route_optimization", "path_monitor"] {
+        writeln!(text, "{key} = {}", pick(random, &["true", "false"])).unwrap();
+    }
+    let detection = pick(random, &["optimistic", "full", "none"]);
+    writeln!(text, "duplicate_address_detection = \"{detection}\"").unwrap();
+    let (mut current, mut at) = ("west", 2_000);
+    while at < 16_000 {
+        let others: Vec<&str> =
+            ["west", "east", "north"].into_iter().filter(|cell| *cell != current).collect();
+        let to = pick(random, &others);
+        let wrong = others.iter().find(|cell| **cell != to).unwrap();
+        let notice = pick(random, &["1 ms", "30 ms", "700 ms"]);
+        let style = pick(random, &["break-before-make", "break-before-make", "make-before-break"]);
+        writeln!(
+            text,
+            "[[handover]]\nat = \"{at} ms\"\nfrom = \"{current}\"\nto = \"{to}\"\nstyle = \"{style}\""
+        )
+        .unwrap();
+        let mut gap = 0;
+        match random.below(4) {
+            0 => {}
+            1 => writeln!(text, "notice = \"{notice}\"").unwrap(),
+            2 => writeln!(text, "notice = \"{notice}\"\nannounced = \"{wrong}\"").unwrap(),
+            _ => writeln!(text, "notice = \"{notice}\"\ncancelled = true").unwrap(),
+        }
+        if !text.ends_with("cancelled = true\n") {
+            if style == "break-before-make" {
+                gap = random.below(800);
+                writeln!(text, "interruption = \"{gap} ms\"").unwrap();
+            }
+            writeln!(
+                text,
+                "queued = \"{}\"",
+                pick(random, &["drain-late", "drop", "drop-with-icmp", "re-route"])
+            )
+            .unwrap();
+            current = to;
+        }
+        at += gap + 1 + random.below(2_500);
+    }
+    for (flow, ends) in [
+        ("one", "from = \"correspondent\"\nto = \"mobile\""),
+        ("two", "from = \"mobile\"\nto = \"correspondent\""),
+    ] {
+        let kind = pick(
+            random,
+            &["bulk\"", "bulk\"\nsize = \"50 kB\"", "paced\"\nrate = \"64 kbit/s\"\nmessage = \"160 B\""],
+        );
+        writeln!(text, "[[flow]]\nname = \"{flow}\"\n{ends}\nkind = \"{kind}").unwrap();
+    }
+    if !text.contains("route_optimization = true") {
+        let assist = pick(random, &["none", "default", "replay+lcd-kick", "tcp-cm", "rto-reset"]);
+        writeln!(text, "[assist]\nuse = \"{assist}\"").unwrap();
+    }
+    text
+}
+
+#[test]
+fn no_world_of_fast_handovers_panics_or_loses_a_packet_in_silence() {
+    let mut kept = 0;
+    for world in worlds(150, &[]) {
+        let text = by_chance(world);
+        let scenario =
+            Scenario::parse("world.toml", &text, &[]).unwrap_or_else(|errors| panic!("{errors}\n{text}"));
+        let observation = Observation { trace: world.is_multiple_of(3), ..Observation::default() };
+        let mut simulation = Simulation::new(scenario, "world.toml", 0, observation)
+            .unwrap_or_else(|error| panic!("{error}\n{text}"));
+        simulation.advance(careof_base::Instant::MAX).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let summary = simulation.finish().unwrap();
+        let unbalanced: Vec<_> = summary.conservation.iter().filter(|(_, n)| **n != 0).collect();
+        assert!(unbalanced.is_empty(), "{unbalanced:?}\n{text}");
+        let sane = |of: &careof_metrics::HandoverSummary| {
+            of.ready_at.is_none_or(|ready| of.at <= ready && ready <= of.until)
+        };
+        assert!(summary.handovers.iter().all(sane), "{:?}\n{text}", summary.handovers);
+        // Whatever has happened, the mobile node is reached in the end.
+        let ends_well = !text.contains("loss = 0.2") && !text.contains("64 kbit/s\", delay");
+        assert!(!ends_well || summary.flows.iter().any(|flow| flow.bytes_delivered > 0), "{text}");
+        kept += summary.packets.dropped.get("buffer-full").copied().unwrap_or_default();
+    }
+    assert!(kept > 0);
 }
