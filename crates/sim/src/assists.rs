@@ -513,8 +513,7 @@ impl Simulation {
             ..header
         };
         let body = Body::Tcp(*segment);
-        let packet =
-            self.insert(Packet { id: 0, header, outer: None, body, origin: Some(origin), in_fragments: 0 });
+        let packet = self.insert(Packet::new(header, body, Some(origin)));
         self.count_deed(Some(Origin { sender: sender.peer(), ..origin }), AssistDeed::AckInjected);
         if !self.send_stored(node, towards, None, packet, for_here) {
             self.drop_packet(node, packet, NodeDrop::NoRoute);

@@ -252,12 +252,12 @@ impl Simulation {
             };
             match (fate, segment) {
                 (QueuedFate::ReRoute, Some(segment)) => {
-                    self.pool[packet].outer = None;
+                    (self.pool[packet].outer, self.pool[packet].beneath) = (None, None);
                     self.pool.refresh(packet);
                     self.send_again(node, packet, segment.destination_port);
                 }
                 (QueuedFate::DropWithIcmp, Some(_)) => {
-                    let inner = Packet { outer: None, ..self.pool[packet].clone() };
+                    let inner = self.pool[packet].bare();
                     let quoted = self.bytes.quote(&inner);
                     self.tell_host_unreachable(node, &inner, quoted);
                     self.drop_packet(node, packet, NodeDrop::Handover);

@@ -326,7 +326,7 @@ impl Simulation {
             ..Header::default()
         };
         let body = Body::Message(bytes.into());
-        let packet = self.insert(Packet { id: 0, header, outer: None, body, origin: None, in_fragments: 0 });
+        let packet = self.insert(Packet::new(header, body, None));
         self.trace_message(node, packet, true);
         let passage = match tunnel {
             Some(tunnel) => Some(self.tunnel_passage(tunnel).in_udp(udp_port.is_some())),
