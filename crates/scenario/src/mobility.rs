@@ -6,6 +6,7 @@ use careof_base::Duration;
 
 use crate::decode::{Field, Reader};
 use crate::error::{Origin, Problems};
+use crate::hierarchy::{HierarchyDraft, hierarchy, refuse_as_protocol};
 use crate::link::MOST_COPIES;
 use crate::model::{
     Algorithm, CareOf, Dhcp, Discovery, DuplicateAddressDetection, Encapsulation, FastHandover,
@@ -65,6 +66,7 @@ pub(crate) struct MobilityDraft<'a> {
     pub(crate) fast_handover: Option<FastHandover>,
     pub(crate) duplicate_address_detection: DuplicateAddressDetection,
     pub(crate) policy: Vec<PolicyDraft<'a>>,
+    pub(crate) hierarchy: HierarchyDraft,
 }
 
 /// A rule of the policy table.
@@ -94,18 +96,16 @@ pub(crate) const fn usual_early_requests(protocol: Protocol) -> u32 {
     }
 }
 
-const LATER_PROTOCOLS: [&str; 4] = ["hierarchical-mobile-ipv6", "proxy-mobile-ipv6", "cellular-ip", "hawaii"];
+const LATER_PROTOCOLS: [&str; 3] = ["proxy-mobile-ipv6", "cellular-ip", "hawaii"];
 
-/// Protocols that are another with a key more, and what to write for them.
-const WITH_A_KEY: [(&str, &str); 1] =
-    [("fast-mobile-ipv6", "write protocol = \"mobile-ipv6\" and fast_handover = true")];
+/// The name of a protocol that is another with a key more.
+const FAST: &str = "fast-mobile-ipv6";
 
 /// Reads the value of `mobility`. What is wrong in it is reported and replaced by its default, so that the rest of
 /// the file can be checked.
 pub(crate) fn mobility<'a>(field: &Field<'a>, problems: &mut Problems) -> Option<MobilityDraft<'a>> {
     let reader = field.reader(&MOBILITY, problems)?;
-    let protocol: Protocol =
-        reader.get("protocol").and_then(|field| protocol(&field, problems)).unwrap_or_default();
+    let protocol = reader.get("protocol").and_then(|field| protocol(&field, problems)).unwrap_or_default();
     refuse_keys_of_the_other(protocol, &reader, problems);
     let routing = reader.get("routing").and_then(|field| default_routing(&field, protocol, problems));
     let algorithm = reader.get("algorithm").and_then(|field| algorithm(&field, protocol, problems));
@@ -208,15 +208,20 @@ pub(crate) fn mobility<'a>(field: &Field<'a>, problems: &mut Problems) -> Option
             problems,
         ),
         policy: policy.unwrap_or_default(),
+        hierarchy: hierarchy(&reader, problems),
     })
 }
 
 fn protocol(field: &Field<'_>, problems: &mut Problems) -> Option<Protocol> {
-    let with_a_key =
-        WITH_A_KEY.iter().find(|(name, _)| matches!(&field.node.value, Value::Text(text) if text == name));
-    if let Some((_, hint)) = with_a_key {
-        field.wrong("known are \"mobile-ipv4\" and \"mobile-ipv6\"", Some((*hint).to_owned()), problems);
-        return None;
+    if matches!(&field.node.value, Value::Text(text) if text == FAST) {
+        let hint = "write protocol = \"mobile-ipv6\" and fast_handover = true".to_owned();
+        field.wrong("known are \"mobile-ipv4\" and \"mobile-ipv6\"", Some(hint), problems);
+        // Its other keys are those of this one.
+        return Some(Protocol::MobileIpv6);
+    }
+    if refuse_as_protocol(field, problems) {
+        // Its other keys are those of this one.
+        return Some(Protocol::MobileIpv6);
     }
     field.word_or_later(&LATER_PROTOCOLS, problems)
 }

@@ -81,7 +81,7 @@ node *i* of *N* begins at station *i*, counted round; `[[handover]]` with `every
             "`\"mobile-ipv4\"` (RFC 5944) or `\"mobile-ipv6\"` (RFC 6275). Over IPv6 a mobile node forms its care-of \
 addresses of what routers advertise (RFC 4862), and of this table `nodes`, `routing`, `leave_room`, `start`, `home`, `lifetime`, \
 `advertisement_interval`, `discovery`, `movement_detection`, `algorithm`, `path_monitor`, `order`, `metered`, `leave_bad_paths`, \
-`early_requests`, `route_optimization`, `duplicate_address_detection` and `fast_handover` apply. The node at the far end of each access link is a router that advertises itself there.",
+`early_requests`, `route_optimization`, `map_selection`, `map_forwarding`, `duplicate_address_detection` and `fast_handover` apply. The node at the far end of each access link is a router that advertises itself there.",
         ),
         key(
             "care_of",
@@ -237,6 +237,21 @@ address meanwhile, RFC 4429), `\"full\"` (it waits for the second that this take
             "true, false or table",
             "`false`",
             "Over IPv6, whether access routers hand mobile nodes over to each other (RFC 5568); see `[mobility.fast_handover]`.",
+        ),
+        key(
+            "map_selection",
+            "word",
+            "`\"furthest\"`",
+            "With mobility anchor points (`role = \"map\"` in `[nodes]`), which of several that are advertised a mobile node uses: `\"furthest\"` \
+(RFC 5380 section 9.1), `\"highest-preference\"` or `\"nearest\"`. Where two are alike in that, the higher preference decides, or the greater \
+distance. One in use is kept as long as it is advertised.",
+        ),
+        key(
+            "map_forwarding",
+            "duration or `\"off\"`",
+            "`\"60 s\"`",
+            "For how long a mobility anchor point that was left for another one sends packets on to the new address (RFC 5380 section 6.1): a \
+multiple of 4 s.",
         ),
         key(
             "smooth_handoff",

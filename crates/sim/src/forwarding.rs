@@ -62,7 +62,9 @@ impl Simulation {
         match self.node(node).place.route(destination) {
             // A node that has something to tell itself, such as that its own packet is too large for a tunnel.
             Route::Local => self.deliver(node, InterfaceIndex(0), packet),
-            _ if self.is_home_address_of(node, destination) => {
+            _ if self.is_home_address_of(node, destination)
+                || self.is_regional_address_of(node, destination) =>
+            {
                 self.deliver(node, InterfaceIndex(0), packet);
             }
             route => self.forward(node, packet, route),
@@ -283,7 +285,9 @@ impl Simulation {
 
     /// Whether `address` belongs to `node`.
     pub(crate) fn is_own(&self, node: NodeId, address: Locator) -> bool {
-        self.node(node).place.route(address) == Route::Local || self.is_home_address_of(node, address)
+        self.node(node).place.route(address) == Route::Local
+            || self.is_home_address_of(node, address)
+            || self.is_regional_address_of(node, address)
     }
 
     /// The address `node` speaks with towards `destination`.
@@ -354,7 +358,7 @@ impl Simulation {
             Body::Tcp(_) => self.deliver_whole(node, interface, packet),
             Body::OnLink(_) => self.hear_neighbor(node, interface, packet),
             Body::Message(_) if self.pool[packet].header.is_ipv6() => {
-                self.deliver_ipv6_message(node, interface, packet, None);
+                self.deliver_ipv6_message(node, interface, packet, None, None);
             }
             Body::Message(bytes) => {
                 let bytes = bytes.clone();

@@ -301,7 +301,9 @@ impl Simulation {
         let place = &self.node(mobile).place.interfaces[usize::from(interface.0)];
         (0..).map_while(|n| self.node(home_agent).agent.tunnel_to(home_address, n)).any(|(tunnel, _)| {
             // A foreign agent's address stands for the link to its visitor.
-            tunnel.exit == place.address || self.node(place.peer).place.route(tunnel.exit) == Route::Local
+            tunnel.exit == place.address
+                || self.node(place.peer).place.route(tunnel.exit) == Route::Local
+                || self.is_relayed_to(tunnel.exit, place.address)
         })
     }
 

@@ -147,6 +147,17 @@ impl Packet {
         self.outer.iter().chain(beneath.map(|known| &known.outer))
     }
 
+    /// The same, to be changed.
+    pub(crate) fn outers_mut(&mut self) -> impl Iterator<Item = &mut Outer> {
+        let mut beneath = self.beneath.as_deref_mut();
+        let beneath = core::iter::from_fn(move || {
+            let Beneath { outer, beneath: next } = beneath.take()?;
+            beneath = next.as_deref_mut();
+            Some(outer)
+        });
+        self.outer.iter_mut().chain(beneath)
+    }
+
     /// Whether it must not enter this tunnel: it has done so already, and goes round in circles, or is in as many as it may be. Each
     /// tunnel gives it hops anew, so that nothing else would end its journey (RFC 2473 section 4).
     pub(crate) fn has_entered(&self, passage: &Passage) -> bool {

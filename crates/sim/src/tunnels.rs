@@ -169,6 +169,17 @@ impl Simulation {
 
     /// Takes the outer header off, if this node is a tunnel exit for its sender.
     pub(crate) fn leave_tunnel(&mut self, node: NodeId, interface: InterfaceIndex, packet: PacketRef) {
+        self.leave_tunnel_in(node, interface, packet, None);
+    }
+
+    /// The same, of a packet that has left the tunnel `around` this one here.
+    fn leave_tunnel_in(
+        &mut self,
+        node: NodeId,
+        interface: InterfaceIndex,
+        packet: PacketRef,
+        around: Option<&Outer>,
+    ) {
         let Some(outer) = self.pool[packet].outer else { return };
         let arrived = &self.pool[packet];
         let (inner, is_nested) = (*arrived.within(), arrived.is_nested());
@@ -179,7 +190,7 @@ impl Simulation {
         let accepts = match &self.node(node).agent {
             Agent::Ipv6(_) => {
                 let is_for_agent = is_extended || is_in_udp && self.is_own(node, inner.destination);
-                is_for_agent && is_message || self.ipv6_accepts(node, interface, &outer, &inner)
+                is_for_agent && is_message || self.ipv6_accepts(node, interface, &outer, &inner, around)
             }
             agent => agent.accepts_tunnel(interface, &outer.header, &inner),
         };
@@ -188,7 +199,7 @@ impl Simulation {
         }
         self.strip_outer(packet);
         if is_nested {
-            return self.go_on_in_tunnel(node, interface, packet);
+            return self.go_on_in_tunnel(node, interface, packet, &outer);
         }
         let bytes = u64::from(inner.total_len());
         if !is_message || !is_extended {
@@ -196,7 +207,7 @@ impl Simulation {
             self.note_passed(node, InterfaceId(interface.0), passed);
         }
         if is_message && inner.is_ipv6() && (is_extended || self.is_own(node, inner.destination)) {
-            return self.deliver_ipv6_message(node, interface, packet, Some(&outer));
+            return self.deliver_ipv6_message(node, interface, packet, Some(&outer), around);
         }
         if inner.is_ipv6() {
             self.note_correspondent(node, inner.source);
@@ -212,10 +223,21 @@ impl Simulation {
     }
 
     /// A packet out of a tunnel is still in another one.
-    fn go_on_in_tunnel(&mut self, node: NodeId, interface: InterfaceIndex, packet: PacketRef) {
-        let destination = self.pool[packet].outermost().destination;
-        if self.is_own(node, destination) {
-            return self.deliver(node, interface, packet);
+    fn go_on_in_tunnel(
+        &mut self,
+        node: NodeId,
+        interface: InterfaceIndex,
+        packet: PacketRef,
+        around: &Outer,
+    ) {
+        let header = *self.pool[packet].outermost();
+        if self.is_own(node, header.destination) {
+            let whole =
+                if header.is_fragment() { self.reassemble(node, &header, packet) } else { Some(packet) };
+            if let Some(packet) = whole {
+                self.leave_tunnel_in(node, interface, packet, Some(around));
+            }
+            return;
         }
         if self.count_down(node, packet) {
             self.route_on(node, packet);

@@ -62,6 +62,11 @@ impl FastMobile {
         &self.agent
     }
 
+    /// Whether a packet is taken out of this tunnel: the previous router sends it on.
+    pub(super) fn takes_out_of(&self, tunnel: Option<Tunnel>) -> bool {
+        tunnel.is_some_and(|tunnel| self.agent.accepts_tunnel_from(tunnel.entry))
+    }
+
     pub(super) fn handle_timeout(&mut self, now: Instant) {
         if self.next_timeout().is_some_and(|at| at <= now) {
             self.agent.handle_timeout(now);
@@ -146,7 +151,7 @@ impl Ipv6Host {
     /// How the mobile node sends while the new care-of address is not registered: as from the previous one, through a tunnel back to the
     /// previous access router, by this interface.
     pub(super) fn way_back(&self, destination: Ipv6Addr) -> Option<(Delivery, Tunnel, InterfaceId)> {
-        let (fast, mobile) = (self.fast.as_ref()?, self.mobile()?);
+        let (Some(fast), Ipv6Role::Mobile(mobile)) = (&self.fast, &self.role) else { return None };
         let interface = fast.arrived?;
         let delivery = mobile.delivery_from_previous(destination)?;
         let Addresses { source, tunnel, .. } = delivery.addresses;

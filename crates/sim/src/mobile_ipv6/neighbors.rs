@@ -216,9 +216,11 @@ impl Simulation {
             DiscoveryEvent::NeighborUnreachable { neighbor } => {
                 return self.neighbor_unreachable(node, interface, *neighbor);
             }
+            DiscoveryEvent::MapsFound { router, maps } => {
+                Input::MapsFound { interface, router: *router, maps }
+            }
             // Of what else there is to know nothing changes what a simulated link does.
             DiscoveryEvent::AddressDeprecated { .. }
-            | DiscoveryEvent::MapsFound { .. }
             | DiscoveryEvent::InterfaceDisabled
             | DiscoveryEvent::LinkMtu(_)
             | DiscoveryEvent::HopLimit(_) => return,

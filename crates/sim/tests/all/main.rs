@@ -8,6 +8,7 @@ mod discovery;
 mod fairness;
 mod fast_handovers;
 mod fleet;
+mod hierarchical;
 mod media;
 mod mobile_ipv6;
 mod no_harm;
