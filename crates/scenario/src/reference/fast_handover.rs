@@ -7,10 +7,11 @@ pub(crate) static FAST_HANDOVER: Section = Section {
     noun: "the fast handovers",
     intro: "Fast handovers for Mobile IPv6 (RFC 5568), with `fast_handover = true` or this table. The first end of each access link is an \
 access router, the link its access point, and all access routers know each other. The mobile node asks its router what is behind other \
-access points when it has registered there. A `[[handover]]` with `notice` is predictive: `prepare_ahead` before it, or at its notice if that \
+access points when it has registered there. Handovers that break before they make are fast ones; with make-before-break packets go on coming \
+over the old link, and nobody has to send them on unless it goes before the new one is registered. A `[[handover]]` with `notice` is predictive: `prepare_ahead` before it, or at its notice if that \
 is later, the mobile node has its router send packets on to the new one, which keeps them until the mobile node has come. Without `notice` it \
 is reactive: the mobile node asks for the tunnel when it is on the new link. The link layer tells the previous router that the mobile node has \
-left, and the router keeps packets for it from then on. In the new link the mobile node uses its care-of address at once, and a packet \
+left, and the router keeps packets for it from then on. On the new link the mobile node uses its care-of address at once, and a packet \
 of its own takes the tunnel to the previous router until its home agent has acknowledged the Binding Update. A prediction that does not come true is a \
 handover with `announced` or `cancelled`: what has gone to the wrong router until then is lost.",
     keys: &[
