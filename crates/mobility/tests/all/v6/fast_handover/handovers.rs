@@ -238,6 +238,8 @@ fn a_node_that_comes_back_by_way_of_another_router_has_its_address_again() {
         world.run(MS * 100);
         assert!(world.addresses.contains(&care_of(to)), "{from} to {to}: {:?}", world.addresses);
         world.settle_at(to);
+        // MAX_RTSOLPR_RATE.
+        world.run(MS * 300);
         (number, from) = (number + 5, to);
     }
     assert_eq!(world.numbers(), (0..number).collect::<Vec<_>>());
