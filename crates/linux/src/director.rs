@@ -331,7 +331,7 @@ impl Director {
                 }
             }
             Step::Announce(index) => {
-                let handover = &self.scenario.handovers[index];
+                let handover = &self.scenario.handovers[index].as_announced();
                 let text = format!("in {} ms", handover.notice.as_millis());
                 let way = up_of(handover.to);
                 self.books.note(at, Record::Announced { text, way });
@@ -341,6 +341,8 @@ impl Director {
                 }
                 self.announce_to_agent(handover);
             }
+            // Nothing carries fast handovers on hosts yet.
+            Step::Prepare(_) | Step::CallOff(_) => {}
             Step::Begin(index) => self.begin_handover(at, index)?,
             Step::OldLink(index) => {
                 let from = self.scenario.handovers[index].from;
@@ -688,7 +690,7 @@ pub(crate) fn schedule(
     for (at, step) in script {
         let changes = match step {
             Step::Attach(link) => network.up(*link),
-            Step::Announce(_) => continue,
+            Step::Announce(_) | Step::Prepare(_) | Step::CallOff(_) => continue,
             Step::Begin(index) => {
                 let handover = &scenario.handovers[*index];
                 match handover.style {

@@ -9,12 +9,16 @@ use crate::prefix::Prefix;
 mod assist;
 mod dhcp;
 mod discovery;
+mod fast_handover;
+mod hierarchy;
 
 pub use assist::{
     AdvisedBy, Assist, AssistException, AssistPlace, Freeze, Placed, RtoFastDecrease, RtoReset, Split, TcpCm,
 };
 pub use dhcp::{ClientCheck, Dhcp, StartDelay};
 pub use discovery::{Discovery, Unreachability};
+pub use fast_handover::FastHandover;
+pub use hierarchy::{AnchorPoint, Hierarchy, MapSelection};
 
 /// Everything a run needs to know.
 ///
@@ -102,7 +106,8 @@ pub struct Node {
     pub name: String,
     /// What runs on it.
     pub role: Role,
-    /// Of a home agent whose home network has no link: that network, where the file says it. Else it is planned.
+    /// Of a home agent whose home network has no link, and of a mobility anchor point with its regional addresses: that network, where the
+    /// file says it. Else it is planned.
     pub home_prefix: Option<Prefix>,
     /// Those of its addresses that the file says, each of a network whose prefix it says, too. The others are planned.
     pub addresses: Vec<IpAddr>,
@@ -119,6 +124,8 @@ pub enum Role {
     ForeignAgent,
     /// The mobile node.
     Mobile,
+    /// A mobility anchor point (RFC 5380), which forwards packets, too.
+    AnchorPoint,
     /// Forwards packets and ends flows, and nothing else.
     Host,
 }
@@ -233,8 +240,13 @@ pub struct Mobility {
     pub policy: Vec<PolicyRule>,
     /// How care-of addresses are verified, with [`Protocol::MobileIpv6`].
     pub duplicate_address_detection: DuplicateAddressDetection,
+    /// Whether mobile nodes and access routers do fast handovers, with [`Protocol::MobileIpv6`] and no fleet, and how.
+    pub fast_handover: Option<FastHandover>,
     /// The mobile nodes where they are many alike.
     pub fleet: Option<Fleet>,
+    /// The mobility anchor points, if there are any: with them, mobile nodes are hierarchical ones (RFC 5380). Only with
+    /// [`Protocol::MobileIpv6`], all of whose networks have IPv6, and without [`Mobility::fleet`] and [`Mobility::path_monitor`].
+    pub hierarchy: Option<Hierarchy>,
 }
 
 /// A mobile node that moves by itself.
@@ -487,6 +499,16 @@ pub struct Handover {
     pub address_changes: bool,
     /// Whether it is announced (`notice` is above zero) and then does not happen: `from` stays in use.
     pub cancelled: bool,
+    /// The link that is announced (`notice` is above zero) where that is wrong, neither `from` nor `to`.
+    pub announced: Option<LinkId>,
+}
+
+impl Handover {
+    /// The handover as it is announced, which it need not be.
+    #[must_use]
+    pub fn as_announced(&self) -> Self {
+        Self { to: self.announced.unwrap_or(self.to), ..self.clone() }
+    }
 }
 
 /// The order of leaving the old link and entering the new one.

@@ -109,9 +109,7 @@ impl Agent {
     pub(crate) fn has_way(&self, topology: &Topology, peer: Locator) -> bool {
         match (self, topology.address(peer)) {
             (Self::Mobile(mobile), IpAddr::V4(peer)) => mobile.delivery(peer, None).is_some(),
-            (Self::Ipv6(host), IpAddr::V6(peer)) => {
-                host.mobile().is_some_and(|mobile| mobile.delivery(peer).is_some())
-            }
+            (Self::Ipv6(host), IpAddr::V6(peer)) => host.has_way(peer),
             _ => false,
         }
     }
@@ -550,7 +548,8 @@ impl Simulation {
         if longest == 0 {
             return self.transmit(node, interface, packet);
         }
-        self.pool[packet].outermost_mut().dont_fragment = false;
+        let leaving = &mut self.pool[packet];
+        (leaving.outermost_mut().dont_fragment, leaving.in_fragments) = (false, 0);
         self.cut(node, packet, longest, |this, part| this.transmit(node, interface, part));
     }
 }

@@ -9,7 +9,7 @@ use careof_mobility::v4::{Input, InterfaceAddress, InterfaceId, Notice};
 use careof_plan::{
     FlowId, Locator, NodeId, OneWayId, Route, Step, Subnet, down_of, fate_of_queue, is_told, steps, up_of,
 };
-use careof_scenario::{Handover, HandoverStyle, LinkId, QueuedFate};
+use careof_scenario::{FastHandover, Handover, HandoverStyle, LinkId, QueuedFate};
 use careof_wire::icmp::{DestinationUnreachable, IcmpMessage, UnreachableCode};
 
 use crate::agents::Agent;
@@ -41,9 +41,15 @@ pub(crate) struct Journey {
 
 impl Script {
     /// The script of the `handovers` of so many mobile nodes, beginning on the links `first`.
-    pub(crate) fn new(slot: Slot, mobile_nodes: usize, first: &[LinkId], handovers: &[Handover]) -> Self {
+    pub(crate) fn new(
+        slot: Slot,
+        mobile_nodes: usize,
+        first: &[LinkId],
+        handovers: &[Handover],
+        fast: Option<&FastHandover>,
+    ) -> Self {
         Self {
-            steps: steps(first, handovers),
+            steps: steps(first, handovers, fast),
             next: 0,
             handovers: handovers.to_vec(),
             journeys: vec![Journey::default(); mobile_nodes],
@@ -74,7 +80,7 @@ impl Simulation {
                     }
                 }
                 Step::Announce(index) => {
-                    let handover = self.script.handovers[index].clone();
+                    let handover = self.script.handovers[index].as_announced();
                     let node = self.topology.mobile_of(handover.to);
                     let text = format!("in {} ms", handover.notice.as_millis());
                     self.note(
@@ -84,6 +90,15 @@ impl Simulation {
                         format_args!("{text}"),
                     );
                     self.assist_announced(&handover);
+                    self.fast_announced(&handover);
+                }
+                Step::Prepare(index) => {
+                    let announced = self.script.handovers[index].as_announced();
+                    self.fast_prepare(&announced);
+                }
+                Step::CallOff(index) => {
+                    let announced = self.script.handovers[index].as_announced();
+                    self.fast_call_off(&announced);
                 }
                 Step::Begin(index) => self.begin_handover(index),
                 Step::OldLink(index) => {
@@ -252,12 +267,12 @@ impl Simulation {
             };
             match (fate, segment) {
                 (QueuedFate::ReRoute, Some(segment)) => {
-                    self.pool[packet].outer = None;
+                    (self.pool[packet].outer, self.pool[packet].beneath) = (None, None);
                     self.pool.refresh(packet);
                     self.send_again(node, packet, segment.destination_port);
                 }
                 (QueuedFate::DropWithIcmp, Some(_)) => {
-                    let inner = Packet { outer: None, ..self.pool[packet].clone() };
+                    let inner = self.pool[packet].bare();
                     let quoted = self.bytes.quote(&inner);
                     self.tell_host_unreachable(node, &inner, quoted);
                     self.drop_packet(node, packet, NodeDrop::Handover);
@@ -286,7 +301,9 @@ impl Simulation {
         let place = &self.node(mobile).place.interfaces[usize::from(interface.0)];
         (0..).map_while(|n| self.node(home_agent).agent.tunnel_to(home_address, n)).any(|(tunnel, _)| {
             // A foreign agent's address stands for the link to its visitor.
-            tunnel.exit == place.address || self.node(place.peer).place.route(tunnel.exit) == Route::Local
+            tunnel.exit == place.address
+                || self.node(place.peer).place.route(tunnel.exit) == Route::Local
+                || self.is_relayed_to(tunnel.exit, place.address)
         })
     }
 
@@ -310,7 +327,7 @@ impl Simulation {
     }
 
     /// The mobile node uses `to`: if that is where the handover under way leads, its path is ready.
-    fn handover_is_ready(&mut self, mobile: NodeId, to: InterfaceId) {
+    pub(crate) fn handover_is_ready(&mut self, mobile: NodeId, to: InterfaceId) {
         let (Some(index), Some(number)) = (self.journey(mobile).current, self.topology.homes.index(mobile))
         else {
             return;

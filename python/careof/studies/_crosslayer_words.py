@@ -22,8 +22,8 @@ C2 = _line("""
 ANALYTIC_ONLY = "analytic only: not simulated"
 
 NOT_THERE = _line("""
-    The simulator has no HMIPv6 and no FMIPv6. The equations take RTO for one round trip (eq. 9 and 12); RFC
-    2988, which the paper cites for it, has no RTO below 1 s, and with paths of less than that no timeout ends
+    This study does not simulate HMIPv6 and FMIPv6 yet. The equations take RTO for one round trip (eq. 9 and 12);
+    RFC 2988, which the paper cites for it, has no RTO below 1 s, and with paths of less than that no timeout ends
     the handover of these protocols.
 """)
 

@@ -46,6 +46,16 @@ macro_rules! many {
     };
 }
 
+/// Fast handovers can be had: the access links hang on routers of their own, as overrides.
+macro_rules! fast {
+    () => {
+        "mobility.protocol=mobile-ipv6\nlinks.wifi.between=[\"west\", \"mobile\"]\n\
+         links.wifi2.between=[\"east\", \"mobile\"]\n\
+         links.wire={ preset = \"lte\", between = [\"home-agent\", \"west\"] }\n\
+         links.wire2={ preset = \"lte\", between = [\"home-agent\", \"east\"] }\n"
+    };
+}
+
 /// The digest of [`BASE`] under overrides separated by line breaks.
 fn digest(overrides: &str) -> String {
     let overrides: Vec<String> = overrides.lines().map(str::to_owned).collect();
@@ -62,6 +72,17 @@ const NODES: [Change; 5] = [
     ("start", "nodes.two.start=two-b"),
     ("prefix", "nodes.agent={ role = \"home-agent\", prefix = \"192.0.2.0/24\" }"),
     ("address", "nodes.ha={ role = \"home-agent\", prefix = \"192.0.2.0/24\" }\nnodes.two.address=192.0.2.9"),
+];
+
+/// What gives [`SEVERAL`] a mobility anchor point, and the keys that are about it.
+const ANCHOR_POINT: &str = "mobility.protocol=mobile-ipv6\n\
+    links.side={ preset = \"lte\", between = [\"core\", \"anchor\"] }\n\
+    links.two-c={ preset = \"lte\", between = [\"anchor\", \"two\"] }\nnodes.anchor=map";
+const OF_ANCHOR_POINTS: [(&Section, &str, &str); 4] = [
+    (&node::NODE, "domain", "nodes.anchor={ role = \"map\", domain = [\"core\"] }"),
+    (&node::NODE, "preference", "nodes.anchor={ role = \"map\", preference = 3 }"),
+    (&MOBILITY, "map_selection", "mobility.map_selection=nearest"),
+    (&MOBILITY, "map_forwarding", "mobility.map_forwarding=off"),
 ];
 
 /// Two home agents and two mobile nodes.
@@ -246,6 +267,20 @@ fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
             "mobility.protocol=mobile-ipv6\nmobility.",
             vec![("duplicate_address_detection", "duplicate_address_detection=full")],
         ),
+        (&MOBILITY, concat!(fast!(), "mobility."), vec![("fast_handover", "fast_handover=true")]),
+        (
+            &fast_handover::FAST_HANDOVER,
+            concat!(fast!(), "mobility.fast_handover={}\nmobility.fast_handover."),
+            vec![
+                ("buffer_packets", "buffer_packets=0"),
+                ("buffer_bytes", "buffer_bytes=9 kB"),
+                ("release_percent", "release_percent=100"),
+                ("copies", "copies=true"),
+                ("prepare_ahead", "prepare_ahead=9 ms"),
+                ("proxy_lifetime", "proxy_lifetime=9 s"),
+                ("lifetime", "lifetime=8 s"),
+            ],
+        ),
         (
             &discovery::DISCOVERY,
             "mobility.discovery.",
@@ -309,6 +344,7 @@ fn changes() -> Vec<(&'static Section, &'static str, Vec<Change>)> {
                 ("queued", "queued=drop"),
                 ("notice", "notice=1 s"),
                 ("overlap", "overlap=1 s\nhandover.style=make-before-break"),
+                ("announced", "announced=wifi3\nhandover.notice=1 s\nlinks.wifi3=lte"),
                 ("cancelled", "cancelled=true\nhandover.notice=1 s"),
             ],
         ),
@@ -572,6 +608,10 @@ fn every_documented_key_means_something() {
         let before = change.rsplit_once('\n').map_or("", |(before, _)| before);
         assert_ne!(several(change), several(before), "{key}");
         seen.insert((node::NODE.heading, key));
+    }
+    for (section, key, change) in OF_ANCHOR_POINTS {
+        assert_ne!(several(&format!("{ANCHOR_POINT}\n{change}")), several(ANCHOR_POINT), "{key}");
+        seen.insert((section.heading, key));
     }
     for section in SECTIONS {
         for key in section.keys {

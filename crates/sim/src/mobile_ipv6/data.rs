@@ -22,37 +22,57 @@ impl Simulation {
         let Agent::Ipv6(host) = &self.node(node).agent else { return self.route_on(node, packet) };
         let delivery = host.mobile().and_then(|mobile| mobile.delivery(destination));
         let Some(Delivery { interface, addresses, .. }) = delivery else {
-            return self.drop_packet(node, packet, NodeDrop::NoRoute);
+            return self.originate_by_way_back(node, packet);
         };
-        let passage = match addresses.tunnel {
-            Some(tunnel) => Some(self.tunnel_passage(tunnel)),
-            None if addresses.home_address.is_some() || addresses.type_2_routing.is_some() => {
-                Some(self.extended_passage(&addresses, ttl))
-            }
-            None => None,
-        };
-        if let Some(passage) = passage {
-            let bytes = u64::from(self.pool[packet].header.total_len());
+        let bytes = u64::from(self.pool[packet].header.total_len());
+        let passages = self.passages(&addresses, ttl);
+        for passage in passages.into_iter().flatten() {
             if !self.put_in_tunnel(node, packet, passage) {
                 return;
             }
+        }
+        if passages != [None, None] {
             let straight = addresses.tunnel.is_none();
             self.note_passed(node, interface, Passed { sent: true, straight, bytes });
         }
         self.send_to_next_hop(node, interface, packet);
     }
 
+    /// The same while nothing is registered: by way of the previous access router, if there is a tunnel to it.
+    fn originate_by_way_back(&mut self, node: NodeId, packet: PacketRef) {
+        let Packet { header, .. } = &self.pool[packet];
+        let (destination, ttl) = (self.address_v6(header.destination), header.ttl);
+        let Agent::Ipv6(host) = &self.node(node).agent else { return self.route_on(node, packet) };
+        let Some((delivery, tunnel, interface)) = host.way_back(destination) else {
+            return self.drop_packet(node, packet, NodeDrop::NoRoute);
+        };
+        let inner = match delivery.addresses.tunnel {
+            Some(tunnel) => self.tunnel_passage(tunnel),
+            None => self.extended_passage(&delivery.addresses, ttl),
+        };
+        let outer = self.tunnel_passage(tunnel);
+        if self.put_in_tunnel(node, packet, inner) && self.put_in_tunnel(node, packet, outer) {
+            self.send_to_next_hop(node, interface, packet);
+        }
+    }
+
     /// What a mobile node's TCP knows of the MTU towards a peer; `None` if it is no mobile node of Mobile IPv6.
     pub(crate) fn ipv6_mtu_towards(&self, node: NodeId, peer: Locator) -> Option<Option<u16>> {
         let Agent::Ipv6(host) = &self.node(node).agent else { return None };
         let mobile = host.mobile()?;
-        Some(mobile.delivery(self.address_v6(peer)).and_then(|delivery| {
+        let peer = self.address_v6(peer);
+        // Packets for the previous care-of address come in a tunnel more, and some go back in one.
+        let tunnels = 1 + u16::from(host.fast.is_some());
+        let back = || host.way_back(peer).map(|(delivery, _, interface)| Delivery { interface, ..delivery });
+        Some(mobile.delivery(peer).or_else(back).and_then(|delivery| {
             let way = self.way_of(node, delivery.interface)?;
             let mtu = self.links[way.0 as usize].link.mtu();
             let is_wrapped = delivery.addresses
                 != Addresses::new(delivery.addresses.source, delivery.addresses.destination);
             // The tunnel takes more than the headers of route optimisation, which may come later or end.
-            Some(if is_wrapped && self.leaves_room { mtu.saturating_sub(Ipv6Header::LEN) } else { mtu })
+            let tunnels = tunnels + u16::from(delivery.addresses.map_tunnel.is_some());
+            let overhead = tunnels * Ipv6Header::LEN;
+            Some(if is_wrapped && self.leaves_room { mtu.saturating_sub(overhead) } else { mtu })
         }))
     }
 
@@ -75,9 +95,10 @@ impl Simulation {
         interface: InterfaceIndex,
         outer: &Outer,
         inner: &Header,
+        around: Option<&Outer>,
     ) -> bool {
         let now = self.now;
-        let addresses = self.addresses_of(inner, Some(outer));
+        let addresses = self.addresses_of(inner, Some(outer), around);
         let is_home_address = self.is_home_address_of(node, inner.destination);
         let Some(host) = self.ipv6(node) else { return false };
         let interface = InterfaceId(interface.0);
@@ -89,12 +110,18 @@ impl Simulation {
             (Ipv6Role::Home(agent), Wrapping::Extended { home_address: true, routing: false }) => {
                 agent.accepts_home_address_option(addresses.real_source(), addresses.source)
             }
-            (Ipv6Role::Mobile(mobile), Wrapping::Ipv6 | Wrapping::Ipv6InIpv4 { udp: false }) => {
+            (Ipv6Role::AnchorPoint(agent), Wrapping::Ipv6) => {
                 let Some(Tunnel { entry, .. }) = addresses.tunnel else { return false };
-                mobile.listens_on(interface) && mobile.accepts_tunnel_from(entry)
+                agent.accepts_reverse_tunnel(addresses.source, entry)
             }
-            (Ipv6Role::Mobile(mobile), Wrapping::Extended { home_address: false, routing: true }) => {
-                is_home_address && mobile.listens_on(interface)
+            (Ipv6Role::AccessRouter(router), Wrapping::Ipv6) => {
+                let Some(Tunnel { entry, .. }) = addresses.tunnel else { return false };
+                router.accepts_tunnel(addresses.source, addresses.destination, entry)
+            }
+            (Ipv6Role::Mobile(_), Wrapping::Ipv6)
+                if host.fast.as_ref().is_some_and(|fast| fast.takes_out_of(addresses.tunnel)) =>
+            {
+                true
             }
             (Ipv6Role::Correspondent(agent), Wrapping::Extended { home_address: true, routing: false }) => {
                 let accepts = agent.accepts_home_address_option(now, &addresses, inner.protocol);
@@ -103,21 +130,45 @@ impl Simulation {
                 }
                 accepts
             }
-            _ => false,
+            (_, wrapping) => match (host.mobile(), wrapping) {
+                (Some(mobile), Wrapping::Ipv6 | Wrapping::Ipv6InIpv4 { udp: false }) => {
+                    mobile.listens_on(interface) && mobile.accepts_tunnels(&addresses)
+                }
+                (Some(mobile), Wrapping::Extended { home_address: false, routing: true }) => {
+                    is_home_address && mobile.listens_on(interface)
+                }
+                _ => false,
+            },
         }
     }
 
     /// A packet of a peer's has reached the mobile node away from home: the way to there may be optimised.
     pub(crate) fn note_correspondent(&mut self, node: NodeId, peer: Locator) {
+        let optimises = self.scenario.mobility.as_ref().is_some_and(|mobility| mobility.route_optimization);
+        if !optimises && !self.topology.anchor_points.is_empty() {
+            // A hierarchical mobile node goes through all it knows, which would be for nothing with each packet.
+            return;
+        }
         let (now, peer) = (self.now, self.address_v6(peer));
-        if let Some(Ipv6Host { role: Ipv6Role::Mobile(mobile), .. }) = self.ipv6(node) {
-            mobile.note_correspondent(now, peer);
+        if self.ipv6(node).is_some_and(|host| host.role.note_correspondent(now, peer)) {
             self.drive_ipv6(node);
         }
     }
 
-    /// The addresses of a packet with this header, in what it came in.
-    pub(super) fn addresses_of(&self, inner: &Header, outer: Option<&Outer>) -> Addresses {
+    /// The addresses of a packet with this header, in what it came in, and in the tunnel around that.
+    pub(super) fn addresses_of(
+        &self,
+        inner: &Header,
+        outer: Option<&Outer>,
+        around: Option<&Outer>,
+    ) -> Addresses {
+        let addresses = self.addresses_in(inner, outer);
+        let Some(Outer { header, .. }) = around else { return addresses };
+        let [entry, exit] = [header.source, header.destination].map(|end| self.address_v6(end));
+        addresses.through_map(Tunnel { entry, exit })
+    }
+
+    fn addresses_in(&self, inner: &Header, outer: Option<&Outer>) -> Addresses {
         let [source, destination] = [inner.source, inner.destination].map(|end| self.address_v6(end));
         let plain = Addresses::new(source, destination);
         let Some(Outer { header, wrapping }) = outer else { return plain };

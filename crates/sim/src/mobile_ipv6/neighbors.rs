@@ -119,7 +119,7 @@ impl Simulation {
             ..Header::default()
         };
         let body = Body::OnLink(on_link.into());
-        let packet = self.insert(Packet { id: 0, header, outer: None, body, origin: None, in_fragments: 0 });
+        let packet = self.insert(Packet::new(header, body, None));
         self.trace_message(node, packet, true);
         self.transmit(node, InterfaceIndex(interface.0), packet);
     }
@@ -143,6 +143,14 @@ impl Simulation {
             // It keeps a list of the home agents that it hears (RFC 6275 section 10.5).
             let addresses = Addresses::new(*source, *destination);
             agent.handle_input(now, Input::Icmp { interface, addresses, hop_limit, message });
+        }
+        let addresses = Addresses::new(*source, *destination);
+        let input = Input::Icmp { interface, addresses, hop_limit, message };
+        if let Some(fast) = &mut host.fast {
+            fast.handle_neighbor(now, input);
+        }
+        if let Ipv6Role::AccessRouter(router) = &mut host.role {
+            router.handle_input(now, input);
         }
         self.drive_ipv6(node);
     }
@@ -181,6 +189,7 @@ impl Simulation {
                 return;
             }
             DiscoveryEvent::AddressAssigned { address, prefix, valid_for, .. } => {
+                self.fast_configured(node, interface, *address);
                 let address = InterfaceAddress { address: *address, prefix: *prefix, valid_for: *valid_for };
                 // An optimistic address is told of once more when it is verified.
                 let is_new = self.ipv6(node).is_some_and(|host| host.addresses.insert(address.address));
@@ -207,9 +216,11 @@ impl Simulation {
             DiscoveryEvent::NeighborUnreachable { neighbor } => {
                 return self.neighbor_unreachable(node, interface, *neighbor);
             }
+            DiscoveryEvent::MapsFound { router, maps } => {
+                Input::MapsFound { interface, router: *router, maps }
+            }
             // Of what else there is to know nothing changes what a simulated link does.
             DiscoveryEvent::AddressDeprecated { .. }
-            | DiscoveryEvent::MapsFound { .. }
             | DiscoveryEvent::InterfaceDisabled
             | DiscoveryEvent::LinkMtu(_)
             | DiscoveryEvent::HopLimit(_) => return,
