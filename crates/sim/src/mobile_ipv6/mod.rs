@@ -49,6 +49,8 @@ pub(crate) struct Ipv6Host {
     tunnels: BTreeMap<Locator, Vec<Passage>>,
     /// Mobile node: the addresses that it has formed.
     addresses: BTreeSet<Ipv6Addr>,
+    /// Mobility anchor point: the regional addresses whose mobile nodes have left the domain.
+    abroad: BTreeSet<Locator>,
 }
 
 /// The part that a node has.
@@ -214,8 +216,8 @@ impl Simulation {
         if matches!(role, Ipv6Role::None) && neighborhoods.is_empty() {
             return Ok(None);
         }
-        let (tunnels, addresses) = (BTreeMap::new(), BTreeSet::new());
-        Ok(Some(Ipv6Host { role, neighborhoods, tunnels, addresses }))
+        let (tunnels, addresses, abroad) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
+        Ok(Some(Ipv6Host { role, neighborhoods, tunnels, addresses, abroad }))
     }
 
     pub(super) fn ipv6(&mut self, node: NodeId) -> Option<&mut Ipv6Host> {
@@ -353,8 +355,10 @@ impl Simulation {
             self.note_passed(node, interface, Passed { sent: true, straight: false, bytes });
         }
         match interface {
-            Some(interface) => self.send_to_next_hop(node, interface, packet),
-            None => self.route_on(node, packet),
+            Some(interface) => {
+                self.send_as_known(node, packet, |this, part| this.send_to_next_hop(node, interface, part));
+            }
+            None => self.send_as_known(node, packet, |this, part| this.route_on(node, part)),
         }
     }
 
