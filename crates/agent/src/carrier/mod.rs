@@ -54,8 +54,8 @@ pub use assist_events::{AssistEvent, AssistNews, PacketDeed};
 pub use error::Error;
 pub use hooks::{BindingStore, Hooks, ParameterChange, ParameterLog, StoreError, TimeOfDay};
 pub use ipv6::{
-    Ipv6BindingStatus, Ipv6CorrespondentSetup, Ipv6HomeSetup, Ipv6InterfaceStatus, Ipv6MobileSetup,
-    Ipv6RegistrationStatus, Ipv6Setup, Ipv6Status,
+    Ipv6AnchorPointSetup, Ipv6BindingStatus, Ipv6CorrespondentSetup, Ipv6HierarchicalMobileSetup,
+    Ipv6HomeSetup, Ipv6InterfaceStatus, Ipv6MobileSetup, Ipv6RegistrationStatus, Ipv6Setup, Ipv6Status,
 };
 pub use setup::{Device, ForeignSetup, HomeNetwork, HomeSetup, HostOptions, MobileSetup, Setup};
 pub use status::{

@@ -1,19 +1,23 @@
-//! The three nodes under one name.
+//! The nodes under one name.
 
 use careof_base::{Instant, Randomness};
 use careof_mobility::WallClock;
-use careof_mobility::v6::{CorrespondentNode, Counters, Event, HomeAgent, Input, MobileNode, Transmit, Wake};
+use careof_mobility::v6::{
+    CorrespondentNode, Counters, Event, HierarchicalMobileNode, HomeAgent, Input, MobileNode,
+    MobilityAnchorPoint, Transmit, Wake,
+};
 
-use super::Ipv6Setup;
+use super::mobile::Mobile;
+use super::{Ipv6MobileSetup, Ipv6Setup};
 use crate::carrier::Error;
 
 /// The node that is carried.
 #[derive(Debug)]
 pub(super) enum Agent {
-    /// A home agent.
+    /// A home agent, or a mobility anchor point, which is one of regional care-of addresses.
     Home(Box<HomeAgent>),
     /// A mobile node.
-    Mobile(Box<MobileNode>),
+    Mobile(Mobile),
     /// A correspondent node.
     Correspondent(Box<CorrespondentNode>),
 }
@@ -23,7 +27,8 @@ macro_rules! on_agent {
     ($agent:expr, $bound:ident => $call:expr) => {
         match $agent {
             Agent::Home($bound) => $call,
-            Agent::Mobile($bound) => $call,
+            Agent::Mobile(Mobile::Plain($bound)) => $call,
+            Agent::Mobile(Mobile::Hierarchical($bound)) => $call,
             Agent::Correspondent($bound) => $call,
         }
     };
@@ -36,19 +41,34 @@ impl Agent {
         clock: WallClock,
         random: Randomness,
     ) -> Result<Self, Error> {
+        // Which links are up the kernel says.
+        let of_mobile_node = |setup: &Ipv6MobileSetup| {
+            let mut config = setup.config.clone();
+            config.clock = clock;
+            for interface in &mut config.interfaces {
+                interface.up = false;
+            }
+            config
+        };
         Ok(match setup {
             Ipv6Setup::Home(setup) => {
                 let mut config = setup.config.clone();
                 config.clock = clock;
                 Self::Home(Box::new(HomeAgent::new(now, config, random)?))
             }
-            Ipv6Setup::Mobile(setup) => {
+            Ipv6Setup::AnchorPoint(setup) => {
                 let mut config = setup.config.clone();
                 config.clock = clock;
-                for interface in &mut config.interfaces {
-                    interface.up = false;
-                }
-                Self::Mobile(Box::new(MobileNode::new(now, config, random)?))
+                Self::Home(Box::new(MobilityAnchorPoint::new(now, config, random)?.into_home_agent()))
+            }
+            Ipv6Setup::Mobile(setup) => {
+                let node = MobileNode::new(now, of_mobile_node(setup), random)?;
+                Self::Mobile(Mobile::Plain(Box::new(node)))
+            }
+            Ipv6Setup::HierarchicalMobile(setup) => {
+                let config = setup.config(of_mobile_node(&setup.mobile));
+                let node = HierarchicalMobileNode::new(now, config, random)?;
+                Self::Mobile(Mobile::Hierarchical(Box::new(node)))
             }
             Ipv6Setup::Correspondent(setup) => {
                 Self::Correspondent(Box::new(CorrespondentNode::new(setup.config.clone(), random)?))
@@ -59,7 +79,8 @@ impl Agent {
     pub(super) fn set_clock(&mut self, clock: WallClock) {
         match self {
             Self::Home(agent) => agent.set_clock(clock),
-            Self::Mobile(node) => node.set_clock(clock),
+            Self::Mobile(Mobile::Plain(node)) => node.set_clock(clock),
+            Self::Mobile(Mobile::Hierarchical(node)) => node.set_clock(clock),
             Self::Correspondent(_) => {}
         }
     }

@@ -9,14 +9,16 @@ use careof_base::Instant;
 use careof_lab::{Ipv6Outer, with_left_checksum};
 use careof_mobility::InterfaceId;
 use careof_mobility::v6::{Addresses, Input, Transmit, Tunnel};
-use careof_wire::icmpv6::{Icmpv6Message, IpFields};
+use careof_wire::icmpv6::{Icmpv6Message, IpFields, MapOption};
 use careof_wire::ipv6::{Extensions, Ipv6Header, Packet, Reassembler, ReassemblyLimits, Understood};
 use careof_wire::{mip6, protocol};
 
 use super::agent::Agent;
 use super::dual_stack::DualStackSockets;
 use super::neighbours::{ADVERTISEMENT, ERRORS};
-use super::packets::{self, TUNNEL_HOP_LIMIT, addresses_of, between_home_addresses, encapsulated, is_ipv4};
+use super::packets::{
+    self, TUNNEL_HOP_LIMIT, Tunnels, addresses_of, between_home_addresses, encapsulated, is_ipv4,
+};
 use super::tunnels::{Travel, came_by};
 use super::waiting::{Source, Waiting};
 use super::{
@@ -32,7 +34,10 @@ pub(super) const LONGEST: usize = 65_535 + Ipv6Header::LEN as usize;
 /// Home Agent Address Discovery Reply, which comes to a care-of address without a tunnel (RFC 6275 section 10.5).
 const DISCOVERY_REPLY: u8 = 145;
 /// ICMPv6 types that agents of Mobile IPv6 send each other (RFC 6275 sections 6.5 to 6.8).
-const MOBILE_TYPES: std::ops::RangeInclusive<u8> = 144..=147;
+pub(super) const MOBILE_TYPES: std::ops::RangeInclusive<u8> = 144..=147;
+
+/// Mobility anchor points taken from one advertisement; the bound is for routers that lie.
+const MOST_MAPS: usize = 8;
 
 /// What became of packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -110,8 +115,8 @@ impl Sockets {
         let options = setup.host();
         let guard = |packets: &[GuardedPacket]| PacketGuard::open(&options.tunnel_device, packets);
         Ok(match setup {
-            Ipv6Setup::Home(_) => Self::default(),
-            Ipv6Setup::Mobile(_) => Self {
+            Ipv6Setup::Home(_) | Ipv6Setup::AnchorPoint(_) => Self::default(),
+            Ipv6Setup::Mobile(_) | Ipv6Setup::HierarchicalMobile(_) => Self {
                 tunnel: Some(Ipv6TunnelSocket::open()?),
                 sender: Some(Ipv6PacketSender::open(None)?),
                 // First, so that nothing is kept from the kernel that nobody sees.
@@ -166,11 +171,12 @@ impl Ipv6Carrier {
             },
             _ => None,
         };
+        let tunnels = Tunnels::of(&transmit.addresses);
         let sent = match (transmit.addresses.udp_port, transmit.addresses.ipv4_tunnel()) {
             (Some(port), Some(ends)) => self.send_in_udp(&packet, ends, port, interface),
-            _ => self.send_packet(&packet, transmit.addresses.tunnel, interface),
+            _ => self.send_through(&packet, tunnels, interface),
         };
-        match (sent, transmit.interface, transmit.addresses.tunnel) {
+        match (sent, transmit.interface, tunnels.outermost()) {
             (false, ..) => self.unsent += 1,
             // What is in UDP the home agent takes for itself.
             (true, Some(id), Some(tunnel)) if transmit.addresses.udp_port.is_none() => {
@@ -178,6 +184,18 @@ impl Ipv6Carrier {
             }
             _ => {}
         }
+    }
+
+    /// Sends a whole packet, in its tunnels if there are any; whether the kernel took it.
+    pub(super) fn send_through(&mut self, packet: &[u8], tunnels: Tunnels, interface: Option<u32>) -> bool {
+        let Some(inner) = tunnels.nested() else {
+            return self.send_packet(packet, tunnels.outermost(), interface);
+        };
+        let mut nested = std::mem::take(&mut self.nested);
+        let sent = encapsulated(packet, inner, 0, &mut nested).is_ok()
+            && self.send_packet(&nested, tunnels.outer, interface);
+        self.nested = nested;
+        sent
     }
 
     /// Sends a whole packet, in a tunnel if there is one; whether the kernel took it.
@@ -280,8 +298,8 @@ impl Ipv6Carrier {
         }
         let Ok(packet) = parsed else { return self.carried.malformed += 1 };
         let addresses = Addresses { tunnel, ..addresses_of(&packet) };
-        let Ipv6Setup::Home(setup) = &self.setup else { return };
-        let interface = setup.config.home_interface;
+        let Some(side) = self.setup.home_side() else { return };
+        let interface = side.interface;
         match packet.protocol {
             // No packet of IPv6 comes from there: that would pass for a tunnel through IPv4.
             protocol::IPV6 | protocol::IP_IN_IP if packet.header.source.to_ipv4_mapped().is_some() => {
@@ -376,23 +394,42 @@ impl Ipv6Carrier {
 
     pub(super) fn take_out(&mut self, now: Instant, index: u32, tunnel: Tunnel, bytes: &[u8]) {
         let interface = self.interfaces.id_of(index);
-        let (Agent::Mobile(node), Some(home_address)) = (&mut self.agent, self.setup.home_address()) else {
-            return;
-        };
-        if !node.accepts_tunnel_from(tunnel.entry) || !node.listens_on(interface) {
+        let Agent::Mobile(node) = &self.agent else { return };
+        if !node.listens_on(interface) {
             return self.carried.not_ours += 1;
         }
+        let tunnels = match node.regional_behind(tunnel.entry) {
+            Some(regional) => return self.take_from_map(now, interface, (tunnel, regional), bytes),
+            None => Tunnels::one(tunnel),
+        };
+        self.take_innermost(now, interface, tunnels, bytes);
+    }
+
+    /// Mobile node: what was in all of the tunnels.
+    pub(super) fn take_innermost(
+        &mut self,
+        now: Instant,
+        interface: InterfaceId,
+        tunnels: Tunnels,
+        bytes: &[u8],
+    ) {
+        let (Agent::Mobile(node), Some(home_address)) = (&self.agent, self.setup.home_address()) else {
+            return;
+        };
         let Ok(packet) = Packet::parse(bytes, Understood::PLAIN_IPV6) else {
             return self.carried.malformed += 1;
         };
-        if packet.header.destination != home_address {
+        let Tunnels { inner, outer } = tunnels;
+        let addresses = Addresses { tunnel: inner, map_tunnel: outer, ..addresses_of(&packet) };
+        if packet.header.destination != home_address || !node.accepts_tunnels(&addresses) {
             return self.carried.not_ours += 1;
         }
-        let addresses = addresses_of(&packet).through(tunnel);
         let message = packet.payload;
         let kind = message.first().copied().unwrap_or(0);
         let is_fragment = packet.fragment.is_some_and(|fragment| !fragment.is_atomic());
-        self.note_passed(now, interface, false, came_by(tunnel), bytes.len());
+        if let Some(tunnel) = tunnels.outermost() {
+            self.note_passed(now, interface, false, came_by(tunnel), bytes.len());
+        }
         let Agent::Mobile(node) = &mut self.agent else { return };
         match packet.protocol {
             mip6::PROTOCOL if !is_fragment => {
@@ -440,7 +477,9 @@ impl Ipv6Carrier {
         // A router sees what it forwards, too: only what is for this host is looked at.
         let is_for_us = match (&self.setup, Ipv6Header::parse_start(bytes)) {
             (Ipv6Setup::Correspondent(setup), Ok((header, _))) => header.destination == setup.config.address,
-            (Ipv6Setup::Mobile(_), Ok((header, _))) => self.has_address(index, header.destination),
+            (setup, Ok((header, _))) if setup.mobile().is_some() => {
+                self.has_address(index, header.destination)
+            }
             _ => false,
         };
         if !is_for_us {
@@ -539,16 +578,25 @@ impl Ipv6Carrier {
     }
 
     /// Mobile node and correspondent node: the host's own TCP hears of an error about what the agent has made of its packets.
-    fn pass_error_on(&mut self, source: Ipv6Addr, destination: Ipv6Addr, message: &[u8]) {
+    pub(super) fn pass_error_on(&mut self, source: Ipv6Addr, destination: Ipv6Addr, message: &[u8]) {
         let Ok(error) = Icmpv6Message::parse(source, destination, message) else { return };
         if self.relay_ipv4_error(&error, destination) {
             return;
         }
-        let Some((to, told)) = errors::between_home_addresses(&error, destination) else { return };
+        let Some((mut to, mut told)) = errors::between_home_addresses(&error, destination) else { return };
+        if let Agent::Mobile(node) = &self.agent
+            && node.hierarchical().is_some_and(|node| node.regional_address() == Some(to))
+        {
+            // It is about a tunnel to the mobility anchor point. What was in there had been given its headers here, too.
+            let Some(inside) = errors::between_home_addresses(&told, to) else { return };
+            (to, told) = inside;
+        }
         let own = match &self.setup {
-            Ipv6Setup::Mobile(setup) => setup.config.home_address,
             Ipv6Setup::Correspondent(setup) => setup.config.address,
-            Ipv6Setup::Home(_) => return,
+            setup => match setup.home_address() {
+                Some(home_address) => home_address,
+                None => return,
+            },
         };
         if to == own {
             self.carried.errors_relayed += 1;
@@ -580,7 +628,21 @@ impl Ipv6Carrier {
             self.solicitations.end(interface);
         }
         let change = self.routers.heard(now, interface, ip.source, &advertisement);
-        self.tell_routers(now, change.into_iter().collect());
+        if !matches!(self.setup, Ipv6Setup::HierarchicalMobile(_)) {
+            return self.tell_routers(now, change.into_iter().collect());
+        }
+        let is_new = change.is_some();
+        if let Some(change) = change {
+            self.tell_router(now, change);
+        }
+        let maps: Vec<MapOption> = advertisement.maps().take(MOST_MAPS).copied().collect();
+        let router = ip.source;
+        if !maps.is_empty() && self.routers.of(interface).any(|known| known == router) {
+            self.tell_agent(now, Input::MapsFound { interface, router, maps: &maps });
+        }
+        if is_new {
+            self.read_addresses(now);
+        }
     }
 
     /// Fragments that became part of nothing.

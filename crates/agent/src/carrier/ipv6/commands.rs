@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use careof_base::Instant;
 use careof_mobility::Notice;
-use careof_mobility::v6::MobileNode;
 
 use super::agent::Agent;
-use super::{Error, Ipv6Carrier, Ipv6Setup};
+use super::mobile::Mobile;
+use super::{Error, Ipv6Carrier};
 
 impl Ipv6Carrier {
     /// See [`Carrier::switch_to`](crate::Carrier::switch_to).
@@ -36,7 +36,7 @@ impl Ipv6Carrier {
         within: Duration,
     ) -> Result<(), Error> {
         let id = self.interfaces.id_named(interface)?;
-        if let Ipv6Setup::Mobile(setup) = &self.setup {
+        if let Some(setup) = self.setup.mobile() {
             let new = setup.config.interfaces.iter().find(|known| known.id == id);
             let new = new.map(|known| known.path).unwrap_or_default();
             let mobile = setup.config.home_address.into();
@@ -47,7 +47,7 @@ impl Ipv6Carrier {
 
     pub(in crate::carrier) fn deregister(&mut self) -> Result<(), Error> {
         self.leaving = true;
-        self.command("deregister", MobileNode::deregister)
+        self.command("deregister", Mobile::deregister)
     }
 
     pub(in crate::carrier) fn ask_links(&mut self) -> Result<(), Error> {
@@ -62,7 +62,7 @@ impl Ipv6Carrier {
     fn command(
         &mut self,
         what: &'static str,
-        command: impl FnOnce(&mut MobileNode, Instant),
+        command: impl FnOnce(&mut Mobile, Instant),
     ) -> Result<(), Error> {
         let role = self.setup.role().name();
         let now = self.clock.now();

@@ -1,20 +1,25 @@
-//! Carries one node of Mobile IPv6 on this host: a home agent, a mobile node or a correspondent node.
+//! Carries one node of Mobile IPv6 on this host: a home agent, a mobility anchor point, a mobile node or a correspondent node.
 //!
 //! The kernel knows neither the Home Address option nor the type 2 routing header, and answers both with a Parameter Problem. So these
 //! headers are written and read here, around packets that the kernel sends into the tunnel device or takes from it:
 //!
 //! - *Home agent.* Its addresses are on no interface; packets for them, and for mobile nodes that are away, are routed into the tunnel
 //!   device, whole, and answers are written there. On a home link the kernel answers neighbor solicitations for all of them.
+//! - *Mobility anchor point* (RFC 5380). It is a home agent of regional care-of addresses. What comes for one may be in a tunnel of the
+//!   mobile node's home agent.
 //! - *Mobile node.* The home address is on the tunnel device. Tunnels are a raw socket of protocol 41. Packets with a type 2 routing
-//!   header or a Mobility Header come by a packet socket, and a [`PacketGuard`] keeps them from the kernel.
+//!   header or a Mobility Header come by a packet socket, and a [`PacketGuard`] keeps them from the kernel. Regional care-of addresses are
+//!   on no interface: only what is in the tunnel of a mobility anchor point has them.
 //! - *IPv4* (RFC 5555). What comes for a home agent's IPv4 address and for IPv4 home addresses goes the same ways, and a mobile node has raw
 //!   sockets for tunnels with IPv4 outside or inside, and one of UDP for messages from a network that has only IPv4.
 //! - *Correspondent node.* Packets to a home address with a binding are routed into the tunnel device, from which they go on with a type
 //!   2 routing header; those with a Home Address option come by the packet socket.
 
 mod agent;
+mod anchor_points;
 mod assists;
 mod at_home;
+mod behind;
 mod bindings;
 mod care_of;
 mod carry;
@@ -23,6 +28,7 @@ mod detection;
 mod dual_stack;
 mod errors;
 mod home_link;
+mod mobile;
 mod neighbours;
 mod network_changes;
 mod own_address;
@@ -50,9 +56,12 @@ use careof_lab::{
 };
 use careof_mobility::v6::{Event, Input, MobileNodeRecord, RegistrationStep, Transmit, Wake};
 use careof_mobility::{HandoverEvent, InterfaceId};
-use careof_wire::ipv6::{ReassemblyLimits, home_agents_anycast};
+use careof_wire::ipv6::ReassemblyLimits;
 
-pub use setup::{Ipv6CorrespondentSetup, Ipv6HomeSetup, Ipv6MobileSetup, Ipv6Setup};
+pub use setup::{
+    Ipv6AnchorPointSetup, Ipv6CorrespondentSetup, Ipv6HierarchicalMobileSetup, Ipv6HomeSetup,
+    Ipv6MobileSetup, Ipv6Setup,
+};
 pub use status::{Ipv6BindingStatus, Ipv6InterfaceStatus, Ipv6RegistrationStatus, Ipv6Status};
 
 use super::alarm::Alarm;
@@ -69,6 +78,7 @@ use super::reading::Reading;
 use super::{Error, Hooks, hooks};
 use agent::Agent;
 use at_home::AtHome;
+use behind::HomesBehind;
 use care_of::CareOfAddresses;
 use carry::{Carried, Fragments, Ipv4Fragments, LONGEST, Sockets};
 use home_link::HomeLink;
@@ -116,6 +126,8 @@ pub(super) struct Ipv6Carrier {
     /// Room for what is received, and for a packet on its way with other headers.
     buffer: Vec<u8>,
     scratch: Vec<u8>,
+    /// Room for a packet in the inner one of two tunnels.
+    nested: Vec<u8>,
     carried: Carried,
     /// What has passed in each tunnel.
     tunnels: Tunnels,
@@ -125,6 +137,8 @@ pub(super) struct Ipv6Carrier {
     assists: Option<Box<Assists>>,
     /// Room for a packet that they are shown.
     shown: Vec<u8>,
+    /// Mobility anchor point: the home addresses of the mobile nodes it serves, where assists follow their flows.
+    behind: HomesBehind,
     /// ICMPv6 errors that may be sent.
     limit: RateLimit,
     events: EventQueue<Event>,
@@ -203,16 +217,7 @@ impl Ipv6Carrier {
         if let Some(link) = &home_link {
             waiting.add(Source::HomeLink, link.as_fd())?;
         }
-        let own = match &setup {
-            Ipv6Setup::Home(setup) => {
-                let anycast = |prefix: careof_mobility::v6::Prefix| {
-                    home_agents_anycast(prefix.address(), prefix.length())
-                };
-                let anycast = setup.config.prefixes.iter().map(|home| anycast(home.prefix));
-                std::iter::once(setup.config.address).chain(anycast).collect()
-            }
-            Ipv6Setup::Mobile(_) | Ipv6Setup::Correspondent(_) => Vec::new(),
-        };
+        let own = own_address::of_home_agent(&setup);
         let assists = assists::assistance(&setup)?;
         let addresses = CareOfAddresses::new(setup.takes_ipv4());
         let mut carrier = Self {
@@ -237,11 +242,13 @@ impl Ipv6Carrier {
             identification: 0,
             buffer: vec![0; LONGEST],
             scratch: Vec::new(),
+            nested: Vec::new(),
             carried: Carried::default(),
             tunnels: Tunnels::default(),
             persistence: Persistence::new(ipv6_store),
             assists,
             shown: Vec::new(),
+            behind: HomesBehind::default(),
             limit: RateLimit::new(),
             events: EventQueue::default(),
             monitor,
@@ -283,19 +290,15 @@ impl Ipv6Carrier {
 
     /// What an agent needs in the host from the start.
     fn install(&mut self) -> Result<(), Error> {
-        match &self.setup {
-            Ipv6Setup::Home(setup) => {
-                self.parameters.forward_ipv6()?;
-                for route in routes::of_home_agent(setup, &self.own, self.device) {
-                    self.host.set_route(route);
-                }
-                self.host.set_rule(routes::home_addresses_rule(&setup.host));
+        if let Some(side) = self.setup.home_side() {
+            self.parameters.forward_ipv6()?;
+            for route in routes::of_home_agent(&side, &self.own, self.device) {
+                self.host.set_route(route);
             }
-            Ipv6Setup::Correspondent(setup) => {
-                self.host.set_rule(routes::marked_rule(&setup.host));
-                self.host.set_rule(routes::home_addresses_rule(&setup.host));
-            }
-            Ipv6Setup::Mobile(_) => {}
+            self.host.set_rule(routes::home_addresses_rule(side.host));
+        } else if let Ipv6Setup::Correspondent(setup) = &self.setup {
+            self.host.set_rule(routes::marked_rule(&setup.host));
+            self.host.set_rule(routes::home_addresses_rule(&setup.host));
         }
         self.install_ipv4()
     }
@@ -392,7 +395,7 @@ impl Ipv6Carrier {
     /// Brings the host in line with the agent, writes down what must not be lost, and only then sends what it has to say.
     fn settle(&mut self, now: Instant) {
         self.leave_home_link();
-        if let Ipv6Setup::Mobile(setup) = &self.setup {
+        if let Some(setup) = self.setup.mobile() {
             let routing = MobileRouting {
                 setup,
                 interfaces: &self.interfaces,
@@ -597,7 +600,7 @@ fn make_device(
         parameters.set(&format!("ipv6/conf/{name}/{parameter}"), value)?;
     }
     if setup.is_dual_stack() {
-        parameters.prepare_tunnel_device(name, matches!(setup, Ipv6Setup::Home(_)))?;
+        parameters.prepare_tunnel_device(name, setup.home_side().is_some())?;
     }
     netlink.set_mtu(index, DEVICE_MTU)?;
     netlink.set_transmit_queue(index, QUEUE)?;
@@ -613,16 +616,16 @@ fn make_device(
 pub(super) fn check(setup: &Ipv6Setup) -> Result<(), Error> {
     super::check_devices(setup.devices())?;
     if let Some(assist) = setup.assist() {
-        let place = match setup {
-            Ipv6Setup::Mobile(_) => careof_assist::Place::MobileNode,
-            Ipv6Setup::Home(_) | Ipv6Setup::Correspondent(_) => careof_assist::Place::HomeAgent,
+        let place = match setup.mobile() {
+            Some(_) => careof_assist::Place::MobileNode,
+            None => careof_assist::Place::HomeAgent,
         };
         super::check_assist(assist, place)?;
     }
-    if let Ipv6Setup::Home(Ipv6HomeSetup { config, home_link: Some(_), .. }) = setup {
-        return super::check_named(setup.devices(), config.home_interface);
+    if let Some(side) = setup.home_side().filter(|side| side.home_link.is_some()) {
+        return super::check_named(setup.devices(), side.interface);
     }
-    let Ipv6Setup::Mobile(setup) = setup else { return Ok(()) };
+    let Some(setup) = setup.mobile() else { return Ok(()) };
     for wanted in &setup.config.interfaces {
         super::check_named(&setup.devices, wanted.id)?;
     }

@@ -10,9 +10,10 @@ use careof_lab::{IpVersion, Route, RouteKind, Rule};
 use careof_mobility::InterfaceId;
 use careof_mobility::v6::Prefix;
 
+use super::Ipv6MobileSetup;
 use super::care_of::CareOfAddresses;
 use super::routers::Routers;
-use super::{Ipv6HomeSetup, Ipv6MobileSetup};
+use super::setup::HomeSide;
 use crate::carrier::interfaces::Interfaces;
 use crate::carrier::mobile_routes::Wishes;
 use crate::carrier::{Error, HostOptions};
@@ -114,10 +115,10 @@ pub(super) fn into_device(options: &HostOptions, home_address: Ipv6Addr, device:
 
 /// Home agent: what comes for its own addresses goes into the tunnel device. Without a home link what comes for mobile nodes that are not
 /// away goes nowhere: back to the routers would be in circles.
-pub(super) fn of_home_agent(setup: &Ipv6HomeSetup, own: &[Ipv6Addr], device: u32) -> Vec<Route> {
-    let table = Some(setup.host.first_table + HOME_ADDRESSES);
-    let prefixes = setup.config.prefixes.iter().map(|home| home.prefix);
-    let prefixes = prefixes.filter(|_| setup.home_link.is_none());
+pub(super) fn of_home_agent(side: &HomeSide<'_>, own: &[Ipv6Addr], device: u32) -> Vec<Route> {
+    let table = Some(side.host.first_table + HOME_ADDRESSES);
+    let prefixes = side.prefixes.iter().map(|home| home.prefix);
+    let prefixes = prefixes.filter(|_| side.home_link.is_none());
     let nowhere = prefixes.map(|prefix| Route {
         table,
         kind: RouteKind::Unreachable,
@@ -128,9 +129,9 @@ pub(super) fn of_home_agent(setup: &Ipv6HomeSetup, own: &[Ipv6Addr], device: u32
 }
 
 /// Home agent on a link: mobile nodes that are at home, and their neighbours.
-pub(super) fn onto_home_link(setup: &Ipv6HomeSetup, index: u32) -> Vec<Route> {
-    let prefixes = setup.config.prefixes.iter().map(|home| home.prefix);
-    let table = Some(setup.host.first_table + HOME_ADDRESSES);
+pub(super) fn onto_home_link(side: &HomeSide<'_>, index: u32) -> Vec<Route> {
+    let prefixes = side.prefixes.iter().map(|home| home.prefix);
+    let table = Some(side.host.first_table + HOME_ADDRESSES);
     prefixes
         .map(|prefix| Route { table, ..Route::to(prefix.address().into(), prefix.length(), index) })
         .collect()

@@ -4,13 +4,14 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use careof_base::Instant;
 use careof_mobility::InterfaceId;
-use careof_mobility::v6::{DropReason, MobileNode};
+use careof_mobility::v6::DropReason;
 use careof_wire::mip6::Lifetime;
 use serde::Serialize;
 
+use super::Ipv6Carrier;
 use super::agent::Agent;
+use super::mobile::Mobile;
 use super::tunnels::ALL;
-use super::{Ipv6Carrier, Ipv6Setup};
 use crate::carrier::snapshot::{described_path, left, part};
 use crate::carrier::{
     AgentCounters, AssistStatus, BindingStatus, InterfaceStatus, Overview, PathStatus, RegistrationStatus,
@@ -54,8 +55,12 @@ pub struct Ipv6RegistrationStatus {
     pub registered: bool,
     /// The home agent.
     pub home_agent: Option<Ipv6Addr>,
-    /// The care-of address in use; IPv4-mapped where that is an IPv4 address.
+    /// The care-of address in use; IPv4-mapped where that is an IPv4 address. Under a mobility anchor point it is the regional one.
     pub care_of: Option<Ipv6Addr>,
+    /// The mobility anchor point in use (RFC 5380).
+    pub anchor_point: Option<Ipv6Addr>,
+    /// The on-link care-of address that it knows.
+    pub on_link_care_of: Option<Ipv6Addr>,
     /// The interface in use.
     pub interface: Option<String>,
 }
@@ -196,8 +201,9 @@ impl Ipv6Carrier {
     }
 
     fn path_status(&self, now: Instant, id: InterfaceId) -> Option<PathStatus> {
-        let (Agent::Mobile(node), Ipv6Setup::Mobile(setup)) = (&self.agent, &self.setup) else { return None };
-        setup.config.path_monitor.then(|| described_path(&node.path_quality(id), now))
+        let (Agent::Mobile(node), Some(setup)) = (&self.agent, self.setup.mobile()) else { return None };
+        let quality = node.path_quality(id).filter(|_| setup.config.path_monitor)?;
+        Some(described_path(&quality, now))
     }
 
     fn binding_count(&self) -> usize {
@@ -210,8 +216,16 @@ impl Ipv6Carrier {
 
     fn registration_status(&self) -> Option<RegistrationStatus> {
         let Agent::Mobile(node) = &self.agent else { return None };
-        let Ipv6RegistrationStatus { home_address, registered, home_agent, care_of, interface, .. } =
-            self.registration(node);
+        let Ipv6RegistrationStatus {
+            home_address,
+            registered,
+            home_agent,
+            care_of,
+            anchor_point,
+            on_link_care_of,
+            interface,
+            ..
+        } = self.registration(node);
         Some(RegistrationStatus {
             home_address: home_address.into(),
             home_agent: home_agent.map(IpAddr::V6),
@@ -219,6 +233,8 @@ impl Ipv6Carrier {
             at_home: node.is_at_home(),
             interface,
             care_of: care_of.map(|care_of| care_of.to_canonical()),
+            anchor_point: anchor_point.map(IpAddr::V6),
+            on_link_care_of: on_link_care_of.map(IpAddr::V6),
         })
     }
 
@@ -277,13 +293,16 @@ impl Ipv6Carrier {
         host.or_else(|| self.reading.problem().map(ToString::to_string)).or(parameters)
     }
 
-    fn registration(&self, node: &MobileNode) -> Ipv6RegistrationStatus {
+    fn registration(&self, node: &Mobile) -> Ipv6RegistrationStatus {
+        let (anchor_point, on_link_care_of) = node.map().unzip();
         Ipv6RegistrationStatus {
             home_address: self.setup.home_address().unwrap_or(Ipv6Addr::UNSPECIFIED),
             ipv4_home_address: node.ipv4_home_address(),
             registered: node.is_registered(),
             home_agent: node.home_agent(),
             care_of: node.care_of(),
+            anchor_point,
+            on_link_care_of,
             interface: node.active_interface().and_then(|id| self.interface_name(id).map(str::to_owned)),
         }
     }

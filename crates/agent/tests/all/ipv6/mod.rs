@@ -2,7 +2,9 @@
 
 mod assisted;
 mod at_home;
+pub(crate) mod domains;
 mod dual_stack;
+mod hierarchical;
 pub(crate) mod network;
 mod optimised;
 mod silent_paths;
