@@ -28,35 +28,39 @@ pub(crate) fn setup(
         ipv6_agent(scenario, topology, run, node).map_err(|error| WorldError::Agent(error.to_string()))?;
     let host = host_options(scenario);
     let assist = careof_plan::assists(scenario, topology, node);
-    Ok(plan.map(|plan| match plan {
-        Ipv6AgentPlan::Home(config) => {
-            let id = config.home_interface;
-            let on_link = topology.place(node).interfaces.get(usize::from(id.0));
-            let home_link = on_link.map(|interface| Device {
-                id,
-                name: scenario.links[interface.out.0 as usize / 2].name.clone(),
-            });
-            Ipv6Setup::Home(Ipv6HomeSetup { config: *config, home_link, host, assist })
-        }
-        Ipv6AgentPlan::Mobile(config) => {
-            let interfaces = topology.place(node).interfaces.iter().enumerate();
-            let device = |(index, interface): (usize, &careof_plan::Interface)| {
-                Device::new(index as u16, scenario.links[interface.out.0 as usize / 2].name.clone())
-            };
-            let devices = interfaces.map(device).collect();
-            // The scenario says it, with the other parameters of the interfaces.
-            let optimistic_detection = false;
-            Ipv6Setup::Mobile(Ipv6MobileSetup {
-                config: *config,
-                devices,
-                optimistic_detection,
-                host,
-                assist,
-            })
-        }
-        Ipv6AgentPlan::Correspondent(config) => {
-            Ipv6Setup::Correspondent(Ipv6CorrespondentSetup { config: *config, host })
-        }
+    Ok(plan.and_then(|plan| {
+        Some(match plan {
+            Ipv6AgentPlan::Home(config) => {
+                let id = config.home_interface;
+                let on_link = topology.place(node).interfaces.get(usize::from(id.0));
+                let home_link = on_link.map(|interface| Device {
+                    id,
+                    name: scenario.links[interface.out.0 as usize / 2].name.clone(),
+                });
+                Ipv6Setup::Home(Ipv6HomeSetup { config: *config, home_link, host, assist })
+            }
+            Ipv6AgentPlan::Mobile(config) => {
+                let interfaces = topology.place(node).interfaces.iter().enumerate();
+                let device = |(index, interface): (usize, &careof_plan::Interface)| {
+                    Device::new(index as u16, scenario.links[interface.out.0 as usize / 2].name.clone())
+                };
+                let devices = interfaces.map(device).collect();
+                // The scenario says it, with the other parameters of the interfaces.
+                let optimistic_detection = false;
+                Ipv6Setup::Mobile(Ipv6MobileSetup {
+                    config: *config,
+                    devices,
+                    optimistic_detection,
+                    host,
+                    assist,
+                })
+            }
+            Ipv6AgentPlan::Correspondent(config) => {
+                Ipv6Setup::Correspondent(Ipv6CorrespondentSetup { config: *config, host })
+            }
+            // Such scenarios are refused.
+            Ipv6AgentPlan::HierarchicalMobile(_) | Ipv6AgentPlan::AnchorPoint(_) => return None,
+        })
     }))
 }
 

@@ -31,7 +31,8 @@ pub fn assists(scenario: &Scenario, topology: &Topology, node: NodeId) -> Option
     let (here, place) = match topology.place(node).role {
         // What passes it while a route is not optimised yet is one direction, and only in part.
         Role::HomeAgent if mobility.route_optimization => return None,
-        Role::HomeAgent => (AssistPlace::HomeAgent, Place::HomeAgent),
+        // What moves within its domain is seen there alone, and both directions pass it, whatever the route.
+        Role::HomeAgent | Role::AnchorPoint => (AssistPlace::HomeAgent, Place::HomeAgent),
         Role::ForeignAgent => (AssistPlace::ForeignAgent, Place::ForeignAgent),
         Role::Mobile => (AssistPlace::Mobile, Place::MobileNode),
         // Over IPv6 the base stations of `ebsn` are routers, at which no other assist runs.
@@ -68,7 +69,9 @@ pub fn tunnel_overhead_on(scenario: &Scenario, link: LinkId) -> u16 {
 #[must_use]
 pub fn tunnel_overhead(scenario: &Scenario) -> u16 {
     if scenario.ip_version == IpVersion::V6 {
-        return Ipv6Header::LEN;
+        let has_anchor_points =
+            scenario.mobility.as_ref().is_some_and(|mobility| mobility.hierarchy.is_some());
+        return if has_anchor_points { 2 * Ipv6Header::LEN } else { Ipv6Header::LEN };
     }
     let encapsulation = scenario.mobility.as_ref().map(|mobility| mobility.encapsulation);
     encapsulation.map_or(0, |encapsulation| match encapsulation {

@@ -4,9 +4,12 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::collections::BTreeMap;
 
 use careof_base::RandomStream;
-use careof_scenario::{IpVersion, Link, LinkId, MobileNode, Mobility, Node, Prefix, Role, Scenario};
+use careof_scenario::{
+    AnchorPoint, IpVersion, Link, LinkId, MobileNode, Mobility, Node, Prefix, Role, Scenario,
+};
 use careof_trace::Names;
 
+use crate::hierarchical::AnchorPointPlace;
 use crate::locator::{Ipv6Plan, Locator, Plan, Subnet};
 use crate::media::Media;
 use crate::topology::{Cable, FleetNetwork, HomeNetwork, NodeId, Topology};
@@ -55,6 +58,7 @@ pub fn lay_out(scenario: &Scenario) -> Topology {
             Topology::build(&cables, &homes.unwrap_or_default())
         }
     };
+    topology.anchor_points = anchor_points(scenario, &topology, cables.len());
     let roles: BTreeMap<&str, Role> =
         scenario.nodes.iter().map(|node| (node.name.as_str(), node.role)).collect();
     for place in &mut topology.places {
@@ -91,7 +95,30 @@ fn home_networks<'a>(scenario: &'a Scenario, mobility: &'a Mobility) -> Vec<Home
             mobile_hosts: places.collect(),
         }
     };
-    of_one_agent.map(network).collect()
+    // That of a mobility anchor point is one without a link where nobody is at home.
+    let regional = |one: &'a AnchorPoint| HomeNetwork {
+        home_agent: name(one.node),
+        mobile_nodes: Vec::new(),
+        link: None,
+        network: None,
+        agent_host: 1,
+        mobile_hosts: Vec::new(),
+    };
+    let anchor_points = mobility.hierarchy.iter().flat_map(|hierarchy| &hierarchy.anchor_points);
+    of_one_agent.map(network).chain(anchor_points.map(regional)).collect()
+}
+
+/// The mobility anchor points, whose networks follow those of the home agents.
+fn anchor_points(scenario: &Scenario, topology: &Topology, links: usize) -> Vec<AnchorPointPlace> {
+    let Some(hierarchy) = scenario.mobility.as_ref().and_then(|mobility| mobility.hierarchy.as_ref()) else {
+        return Vec::new();
+    };
+    let first = links + topology.homes.iter().count() + 1;
+    let place = |(one, n): (&AnchorPoint, usize)| {
+        let node = topology.find(&scenario.node(one.node).name)?;
+        Some(AnchorPointPlace { node, network: Subnet((first + n) as u16) })
+    };
+    hierarchy.anchor_points.iter().zip(0..).filter_map(place).collect()
 }
 
 /// The address that the scenario gives `node` in the network with this prefix.
@@ -128,9 +155,15 @@ fn ipv6_plan(scenario: &Scenario, topology: &Topology) -> Ipv6Plan {
         let agent = scenario.nodes.iter().find(|node| node.name == *name)?;
         Some((agent.home_prefix, home.home_address.subnet()?))
     });
-    let prefixes = of_links.chain(of_homes).filter_map(|(prefix, subnet)| match prefix?.network() {
-        IpAddr::V6(network) => Some((subnet, network)),
-        IpAddr::V4(_) => None,
+    let of_anchor_points = topology.anchor_points.iter().filter_map(|place| {
+        let node = scenario.nodes.iter().find(|node| node.name == topology.place(place.node).name)?;
+        Some((node.home_prefix, place.network))
+    });
+    let prefixes = of_links.chain(of_homes).chain(of_anchor_points).filter_map(|(prefix, subnet)| {
+        match prefix?.network() {
+            IpAddr::V6(network) => Some((subnet, network)),
+            IpAddr::V4(_) => None,
+        }
     });
     let plan = Ipv6Plan::new(core::iter::once(false).chain(visited).collect(), prefixes.collect());
     let ipv4_only = scenario.links.iter().zip((1..).map(Subnet)).filter(|(link, _)| link.ipv4_only);

@@ -20,6 +20,7 @@ mod digest;
 mod event_text;
 mod flow;
 mod headers;
+mod hierarchical;
 mod layout;
 mod locator;
 mod media;
@@ -46,6 +47,7 @@ pub use dhcp::{DhcpPlan, dhcp};
 pub use digest::{Digest, of_bytes};
 pub use event_text::{acquired_text, arp_text, binding_text, handover_comment, handover_text, visitor_text};
 pub use flow::{FlowId, kind, measured_name, measured_senders, port, stall_threshold};
+pub use hierarchical::AnchorPointPlace;
 pub use layout::{lay_out, names, stream};
 pub use locator::{Cells, Ipv6Plan, Locator, Plan, Subnet};
 pub use media::{Media, OnMedium};
@@ -56,7 +58,8 @@ pub use mobile_ipv6::{
 };
 pub use observation::{CaptureRequest, Observation};
 pub use overview::{
-    Direction, HomeNetworkOverview, LinkEnd, LinkOverview, MobileOverview, Network, Overview, overview,
+    AnchorPointOverview, Direction, HomeNetworkOverview, LinkEnd, LinkOverview, MobileOverview, Network,
+    Overview, overview,
 };
 pub use path::{Tunnelling, first_peer, new_path};
 pub use refusal::{Unsupported, refuse_what_no_world_can};

@@ -8,8 +8,9 @@ use careof_mobility::v6::neighbor_discovery::{
     AdvertisingConfig, DetectionConfig, HostConfig, modified_eui_64,
 };
 use careof_mobility::v6::{
-    CorrespondentNodeConfig, HomeAgentConfig, InterfaceAddress, InterfaceConfig, MobileNodeConfig,
-    MovementConfig, Prefix, RouteOptimizationConfig, SecurityAssociation, ServedMobileNode,
+    CorrespondentNodeConfig, HierarchicalMobileNodeConfig, HomeAgentConfig, InterfaceAddress,
+    InterfaceConfig, MobileNodeConfig, MobilityAnchorPointConfig, MovementConfig, Prefix,
+    RouteOptimizationConfig, SecurityAssociation, ServedMobileNode,
 };
 use careof_mobility::{ConfigError, InterfaceId, PathProperties, Selection};
 use careof_scenario::{
@@ -19,10 +20,11 @@ use careof_scenario::{
 use careof_wire::icmpv6::{
     HomeAgentInformation, LinkLayerAddress, Milliseconds, PrefixInformation, PrefixLifetime,
 };
-use careof_wire::mip6::{self, Lifetime, MobileNodeIdentifier, Spi};
+use careof_wire::mip6::{self, Lifetime, Spi};
 
 use crate::agents::{PATH_HOLD, preference, wall_clock};
 use crate::assists::announced_path;
+use crate::hierarchical::{Parts, advertised, identifier};
 use crate::layout::stream;
 use crate::locator::{Ipv6Plan, Locator, Subnet};
 use crate::topology::{Home, Interface, NodeId, Topology, down_of};
@@ -43,6 +45,10 @@ pub enum Ipv6AgentPlan {
     Home(Box<HomeAgentConfig>),
     /// The mobile node.
     Mobile(Box<MobileNodeConfig>),
+    /// The mobile node where there are mobility anchor points.
+    HierarchicalMobile(Box<HierarchicalMobileNodeConfig>),
+    /// A mobility anchor point.
+    AnchorPoint(Box<MobilityAnchorPointConfig>),
     /// A correspondent node that takes part in route optimisation.
     Correspondent(Box<CorrespondentNodeConfig>),
 }
@@ -93,11 +99,14 @@ pub fn ipv6_agent(
             [_] => stream(scenario, run, "mobility.key"),
             _ => stream(scenario, run, &format!("mobility.key.{name}")),
         };
-        let identifier = format!("{name}@careof.example");
-        let identifier = MobileNodeIdentifier::new(MobileNodeIdentifier::NAI, identifier.as_bytes());
-        Ok::<_, ConfigError>((security(mobility, &mut random)?, identifier))
+        Ok::<_, ConfigError>((security(mobility, &mut random)?, identifier(name)))
     };
+    let hierarchical = Parts { scenario, mobility, topology, run };
     Ok(match place.role {
+        Role::AnchorPoint => {
+            let config = hierarchical.anchor_point(node)?;
+            config.map(|config| Ipv6AgentPlan::AnchorPoint(Box::new(config)))
+        }
         Role::HomeAgent => {
             let Some(home) = topology.homes.at(node) else { return Ok(None) };
             let (agent_address, home_prefix) = network(home);
@@ -163,7 +172,13 @@ pub fn ipv6_agent(
                     interface.path = announced_path(scenario, topology, LinkId(way.0 as usize / 2));
                 }
             }
-            Some(Ipv6AgentPlan::Mobile(Box::new(config)))
+            Some(match &mobility.hierarchy {
+                Some(hierarchy) => {
+                    let config = hierarchical.mobile_node(node, config, hierarchy)?;
+                    Ipv6AgentPlan::HierarchicalMobile(Box::new(config))
+                }
+                None => Ipv6AgentPlan::Mobile(Box::new(config)),
+            })
         }
         _ if mobility.route_optimization && is_peer_of_mobile(scenario, &place.name) => {
             let own = topology.address_of(node);
@@ -224,7 +239,10 @@ fn mobile_interface(
     }
 }
 
-fn security(mobility: &Mobility, random: &mut RandomStream) -> Result<SecurityAssociation, ConfigError> {
+pub(crate) fn security(
+    mobility: &Mobility,
+    random: &mut RandomStream,
+) -> Result<SecurityAssociation, ConfigError> {
     let key = [random.next_u64().to_be_bytes(), random.next_u64().to_be_bytes()].concat();
     let algorithm = match mobility.algorithm {
         Algorithm::HmacSha256 => mip6::Algorithm::HmacSha256,
@@ -274,7 +292,11 @@ pub fn neighbors(scenario: &Scenario, topology: &Topology, node: NodeId) -> Vec<
         });
         let own = address(topology, interface.address);
         let answers = if detects { vec![own] } else { Vec::new() };
-        let router = Some(access_router(topology, mobility, interface.address, is_home));
+        let mut router = access_router(topology, mobility, interface.address, is_home);
+        if !is_home {
+            router.maps = advertised(scenario, mobility, topology, node);
+        }
+        let router = Some(router);
         Some(NeighborPlan { interface: interface_id, link, host, router, answers, resolves: false })
     };
     let mut plans: Vec<NeighborPlan> = interfaces.filter_map(plan).collect();
@@ -353,7 +375,7 @@ pub fn link_local(locator: Locator) -> Ipv6Addr {
     Ipv6Addr::from_bits(Prefix::LINK_LOCAL.address().to_bits() | identifier)
 }
 
-fn address(topology: &Topology, locator: Locator) -> Ipv6Addr {
+pub(crate) fn address(topology: &Topology, locator: Locator) -> Ipv6Addr {
     match topology.address(locator) {
         IpAddr::V6(address) => address,
         IpAddr::V4(address) => address.to_ipv6_mapped(),
@@ -417,15 +439,62 @@ mod tests {
         assert_eq!(config.ipv4_address, Some(agent.agent_address.to_ipv4()));
     }
 
+    const WITH_MAPS: [&str; 3] = [
+        "links.lte={ preset = \"lte\", between = [\"router\", \"mobile\"] }",
+        "links.up={ preset = \"ethernet-1g\", between = [\"anchor\", \"router\"] }",
+        "links.core={ preset = \"ethernet-1g\", between = [\"home-agent\", \"anchor\"] }",
+    ];
+
+    #[test]
+    fn a_router_advertises_the_mobility_anchor_point_it_is_behind_and_both_know_the_same_addresses() {
+        let map = "nodes={ anchor = { role = \"map\", preference = 3 } }";
+        let (scenario, topology) = scenario(&[&WITH_MAPS[..], &[map]].concat());
+        let find = |name: &str| topology.find(name).unwrap();
+        let (anchor, mobile, router) = (find("anchor"), find("mobile"), find("router"));
+        let advertised = |node| {
+            let plans = neighbors(&scenario, &topology, node);
+            plans.into_iter().flat_map(|plan| plan.router.unwrap().maps).collect::<Vec<_>>()
+        };
+        let [option] = advertised(router)[..] else { panic!() };
+        assert_eq!((option.distance, option.preference, option.allocates_address), (2, 3, false));
+        // What comes to the home agent's own access link does not pass it.
+        assert_eq!(advertised(find("home-agent")), []);
+        let Some(Ipv6AgentPlan::AnchorPoint(map)) = ipv6_agent(&scenario, &topology, 0, anchor).unwrap()
+        else {
+            panic!()
+        };
+        let Some(Ipv6AgentPlan::HierarchicalMobile(node)) =
+            ipv6_agent(&scenario, &topology, 0, mobile).unwrap()
+        else {
+            panic!()
+        };
+        let [association] = &node.maps[..] else { panic!() };
+        let [served] = &map.mobile_nodes[..] else { panic!() };
+        assert_eq!((association.address, map.address), (option.address, option.address));
+        assert_eq!(association.regional_address, Some(served.home_address));
+        assert_eq!(association.security, served.security[0]);
+        assert!(map.prefixes[0].prefix.contains(served.home_address));
+        let regional = topology.regional_address(anchor, mobile).unwrap();
+        assert_eq!(topology.plan.locate(served.home_address.into()), regional);
+        assert_eq!(topology.mobile_at_regional(regional), Some(mobile));
+        // The link at the router is its domain, and that at the home agent another one.
+        assert_eq!((map.domain.len(), map.neighbors.len()), (1, 1));
+        let care_of = topology.place(mobile).interfaces.iter().find(|one| one.peer == router).unwrap();
+        assert!(map.domain[0].contains(address(&topology, care_of.address)));
+    }
+
     #[test]
     fn every_configuration_is_one_that_its_agent_takes() {
-        use careof_mobility::v6::{CorrespondentNode, HomeAgent, MobileNode};
+        use careof_mobility::v6::{
+            CorrespondentNode, HierarchicalMobileNode, HomeAgent, MobileNode, MobilityAnchorPoint,
+        };
         for more in [
             &[][..],
             &["mobility.home=wifi"],
             &["mobility.route_optimization=true", "mobility.lifetime=infinity"],
             &["links.lte={ preset = \"lte\", ip_version = 4 }"],
             &["mobility.movement_detection=unreachable-router", "mobility.discovery.router_lifetime=9 s"],
+            &[WITH_MAPS[0], WITH_MAPS[1], WITH_MAPS[2], "nodes={ anchor = \"map\" }", "assist=default"],
         ] {
             let (scenario, topology) = scenario(more);
             let mut agents = 0;
@@ -446,12 +515,18 @@ mod tests {
                     Some(Ipv6AgentPlan::Correspondent(config)) => {
                         drop(CorrespondentNode::new(*config, random()).unwrap());
                     }
+                    Some(Ipv6AgentPlan::HierarchicalMobile(config)) => {
+                        drop(HierarchicalMobileNode::new(now, *config, random()).unwrap());
+                    }
+                    Some(Ipv6AgentPlan::AnchorPoint(config)) => {
+                        drop(MobilityAnchorPoint::new(now, *config, random()).unwrap());
+                    }
                     None => continue,
                 }
                 agents += 1;
             }
-            let optimises = more.iter().any(|key| key.contains("route_optimization"));
-            assert_eq!(agents, if optimises { 3 } else { 2 });
+            let has_third = |key: &&str| key.contains("route_optimization") || key.starts_with("nodes=");
+            assert_eq!(agents, if more.iter().any(has_third) { 3 } else { 2 });
         }
     }
 }

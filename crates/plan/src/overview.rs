@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use careof_base::{DataRate, Duration};
 use careof_link::UNLIMITED_RATE;
-use careof_scenario::{CopyNumber, LinkId, Role, Scenario, TraceFile};
+use careof_scenario::{AnchorPoint, CopyNumber, LinkId, Role, Scenario, TraceFile};
 
 use crate::agents::{AgentPlan, agent};
 use crate::layout::lay_out;
@@ -21,6 +21,8 @@ pub struct Overview<'a> {
     pub links: Vec<LinkOverview<'a>>,
     /// The networks of home addresses.
     pub home_networks: Vec<HomeNetworkOverview<'a>>,
+    /// The mobility anchor points.
+    pub anchor_points: Vec<AnchorPointOverview<'a>>,
     /// The mobile nodes.
     pub mobiles: Vec<MobileOverview<'a>>,
 }
@@ -108,6 +110,21 @@ pub struct HomeNetworkOverview<'a> {
     pub link: Option<&'a str>,
 }
 
+/// A mobility anchor point (RFC 5380).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AnchorPointOverview<'a> {
+    /// Its node.
+    pub node: &'a str,
+    /// The address by which it is advertised.
+    pub address: IpAddr,
+    /// The network of that and of the regional care-of addresses.
+    pub network: Network,
+    /// The access routers that advertise it.
+    pub domain: Vec<&'a str>,
+    /// Its preference, 0 to 15.
+    pub preference: u8,
+}
+
 /// A mobile node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MobileOverview<'a> {
@@ -131,6 +148,7 @@ pub fn overview(scenario: &Scenario) -> Overview<'_> {
         nodes: scenario.nodes.iter().map(|node| (node.name.as_str(), node.role)).collect(),
         links: links.map(|(index, _)| network.link(LinkId(index))).collect(),
         home_networks: network.home_networks(),
+        anchor_points: network.anchor_points(),
         mobiles: network.mobiles(),
     }
 }
@@ -193,6 +211,26 @@ impl<'a, 'b> Known<'a, 'b> {
             })
         };
         topology.homes.iter().filter_map(network).collect()
+    }
+
+    fn anchor_points(&self) -> Vec<AnchorPointOverview<'a>> {
+        let (scenario, topology) = (self.scenario, self.topology);
+        let hierarchy = scenario.mobility.as_ref().and_then(|mobility| mobility.hierarchy.as_ref());
+        let name = |id| scenario.node(id).name.as_str();
+        let of_hierarchy = hierarchy.iter().flat_map(|hierarchy| &hierarchy.anchor_points);
+        let anchor_point = |one: &AnchorPoint| {
+            let node = topology.find(name(one.node))?;
+            let place = topology.anchor_points.iter().find(|place| place.node == node)?;
+            let address = topology.address(place.address());
+            Some(AnchorPointOverview {
+                node: name(one.node),
+                address,
+                network: Network::of(address, topology.plan.prefix_len_of(address)),
+                domain: one.domain.iter().map(|router| name(*router)).collect(),
+                preference: one.preference,
+            })
+        };
+        of_hierarchy.filter_map(anchor_point).collect()
     }
 
     /// The scenario's name of a node.

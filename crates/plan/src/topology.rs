@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use careof_scenario::{LinkId, Role};
 
+use crate::hierarchical::AnchorPointPlace;
 use crate::locator::{Cells, Locator, Plan, Subnet};
 use crate::media::Media;
 
@@ -332,6 +333,8 @@ pub struct Topology {
     pub plan: Plan,
     /// The home agents and their mobile nodes.
     pub homes: Homes,
+    /// The mobility anchor points, in the order of the scenario.
+    pub anchor_points: Vec<AnchorPointPlace>,
     /// The media that links share.
     pub media: Media,
     elsewhere: Arc<[(Locator, Subnet)]>,
@@ -344,6 +347,7 @@ impl Topology {
             places: Vec::new(),
             plan: Plan::Ipv4,
             homes: Homes::default(),
+            anchor_points: Vec::new(),
             media: Media::default(),
             elsewhere: Arc::new([]),
         };
@@ -487,6 +491,20 @@ impl Topology {
             first_cell,
             stations: ids.len(),
         })
+    }
+
+    /// How many links a packet from `node` crosses on its way to the node that has `destination`; `None` if it does not get there.
+    #[must_use]
+    pub fn hops(&self, node: NodeId, destination: Locator) -> Option<usize> {
+        let mut here = node;
+        for hops in 0..=self.places.len() {
+            match self.place(here).route(destination) {
+                Route::Local => return Some(hops),
+                Route::Via(interface) => here = self.place(here).interface(interface).peer,
+                Route::Home | Route::Unreachable => return None,
+            }
+        }
+        None
     }
 
     /// Host `host` of a network.

@@ -12,6 +12,12 @@ pub(crate) fn json(overview: &Overview<'_>) -> Value {
             "link": home.link,
         })
     });
+    let anchor_points = overview.anchor_points.iter().map(|one| {
+        json!({
+            "node": one.node, "address": one.address.to_string(), "network": network(&one.network),
+            "domain": one.domain, "preference": one.preference,
+        })
+    });
     let mobiles = overview.mobiles.iter().map(|mobile| {
         json!({
             "name": mobile.name, "home_address": mobile.home_address.to_string(), "home_agent": mobile.home_agent,
@@ -22,6 +28,7 @@ pub(crate) fn json(overview: &Overview<'_>) -> Value {
         "nodes": nodes.collect::<Vec<_>>(),
         "links": overview.links.iter().map(link).collect::<Vec<_>>(),
         "home_networks": homes.collect::<Vec<_>>(),
+        "anchor_points": anchor_points.collect::<Vec<_>>(),
         "mobiles": mobiles.collect::<Vec<_>>(),
     })
 }

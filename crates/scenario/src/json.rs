@@ -8,9 +8,9 @@ use sha2::{Digest, Sha256};
 
 use crate::mobility::usual_early_requests;
 use crate::model::{
-    AssistException, ClientCheck, CopyNumber, Destination, Dhcp, Discovery, Flow, Handover, IpVersion,
-    KnownRate, Link, LinkId, Medium, MobileNode, Mobility, Node, NodeId, Protocol, Scenario, Tcp, TraceFile,
-    Unreachability, Workload,
+    AnchorPoint, AssistException, ClientCheck, CopyNumber, Destination, Dhcp, Discovery, Flow, Handover,
+    Hierarchy, IpVersion, KnownRate, Link, LinkId, Medium, MobileNode, Mobility, Node, NodeId, Protocol,
+    Scenario, Tcp, TraceFile, Unreachability, Workload,
 };
 use crate::resolve::{HOME_AGENT, MOBILE};
 
@@ -340,6 +340,9 @@ fn mobility(scenario: &Scenario, mobility: &Mobility) -> Json {
         entries.push(("metered", names(&mobility.metered)));
         entries.push(("leave_bad_paths", mobility.leave_bad_paths.into()));
     }
+    if let (Json::Object(entries), Some(one)) = (&mut json, &mobility.hierarchy) {
+        entries.push(("hierarchy", hierarchy(scenario, one)));
+    }
     // The one that is understood is told of as ever.
     let name = |node: NodeId| scenario.node_name(node);
     let is_understood = |one: &MobileNode| (name(one.node), name(one.home_agent)) == (MOBILE, HOME_AGENT);
@@ -364,6 +367,21 @@ fn mobility(scenario: &Scenario, mobility: &Mobility) -> Json {
         entries.push(("interruption_ns", fleet.round.map(|round| round.interruption).into()));
     }
     json
+}
+
+fn hierarchy(scenario: &Scenario, hierarchy: &Hierarchy) -> Json {
+    let anchor_point = |one: &AnchorPoint| {
+        object! {
+            "node": scenario.node_name(one.node),
+            "domain": one.domain.iter().map(|router| scenario.node_name(*router)).collect::<Json>(),
+            "preference": one.preference,
+        }
+    };
+    object! {
+        "maps": hierarchy.anchor_points.iter().map(anchor_point).collect::<Json>(),
+        "selection": hierarchy.selection.name(),
+        "forwarding_ns": hierarchy.forwarding,
+    }
 }
 
 fn rules(scenario: &Scenario, mobility: &Mobility) -> Json {

@@ -6,6 +6,7 @@ use careof_base::Duration;
 
 use crate::decode::{Field, Reader};
 use crate::error::{Origin, Problems};
+use crate::hierarchy::{HierarchyDraft, hierarchy, refuse_as_protocol};
 use crate::link::MOST_COPIES;
 use crate::model::{
     Algorithm, CareOf, Dhcp, Discovery, DuplicateAddressDetection, Encapsulation, HandoverStyle,
@@ -64,6 +65,7 @@ pub(crate) struct MobilityDraft<'a> {
     pub(crate) smooth_handoff: bool,
     pub(crate) duplicate_address_detection: DuplicateAddressDetection,
     pub(crate) policy: Vec<PolicyDraft<'a>>,
+    pub(crate) hierarchy: HierarchyDraft,
 }
 
 /// A rule of the policy table.
@@ -93,15 +95,13 @@ pub(crate) const fn usual_early_requests(protocol: Protocol) -> u32 {
     }
 }
 
-const LATER_PROTOCOLS: [&str; 5] =
-    ["hierarchical-mobile-ipv6", "fast-mobile-ipv6", "proxy-mobile-ipv6", "cellular-ip", "hawaii"];
+const LATER_PROTOCOLS: [&str; 4] = ["fast-mobile-ipv6", "proxy-mobile-ipv6", "cellular-ip", "hawaii"];
 
 /// Reads the value of `mobility`. What is wrong in it is reported and replaced by its default, so that the rest of
 /// the file can be checked.
 pub(crate) fn mobility<'a>(field: &Field<'a>, problems: &mut Problems) -> Option<MobilityDraft<'a>> {
     let reader = field.reader(&MOBILITY, problems)?;
-    let protocol = reader.get("protocol").and_then(|field| field.word_or_later(&LATER_PROTOCOLS, problems));
-    let protocol: Protocol = protocol.unwrap_or_default();
+    let protocol = reader.get("protocol").and_then(|field| protocol(&field, problems)).unwrap_or_default();
     refuse_keys_of_the_other(protocol, &reader, problems);
     let routing = reader.get("routing").and_then(|field| default_routing(&field, protocol, problems));
     let algorithm = reader.get("algorithm").and_then(|field| algorithm(&field, protocol, problems));
@@ -203,7 +203,16 @@ pub(crate) fn mobility<'a>(field: &Field<'a>, problems: &mut Problems) -> Option
             problems,
         ),
         policy: policy.unwrap_or_default(),
+        hierarchy: hierarchy(&reader, problems),
     })
+}
+
+fn protocol(field: &Field<'_>, problems: &mut Problems) -> Option<Protocol> {
+    if refuse_as_protocol(field, problems) {
+        // Its other keys are those of this one.
+        return Some(Protocol::MobileIpv6);
+    }
+    field.word_or_later(&LATER_PROTOCOLS, problems)
 }
 
 /// The names of links.

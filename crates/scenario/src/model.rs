@@ -9,12 +9,14 @@ use crate::prefix::Prefix;
 mod assist;
 mod dhcp;
 mod discovery;
+mod hierarchy;
 
 pub use assist::{
     AdvisedBy, Assist, AssistException, AssistPlace, Freeze, Placed, RtoFastDecrease, RtoReset, Split, TcpCm,
 };
 pub use dhcp::{ClientCheck, Dhcp, StartDelay};
 pub use discovery::{Discovery, Unreachability};
+pub use hierarchy::{AnchorPoint, Hierarchy, MapSelection};
 
 /// Everything a run needs to know.
 ///
@@ -102,7 +104,8 @@ pub struct Node {
     pub name: String,
     /// What runs on it.
     pub role: Role,
-    /// Of a home agent whose home network has no link: that network, where the file says it. Else it is planned.
+    /// Of a home agent whose home network has no link, and of a mobility anchor point with its regional addresses: that network, where the
+    /// file says it. Else it is planned.
     pub home_prefix: Option<Prefix>,
     /// Those of its addresses that the file says, each of a network whose prefix it says, too. The others are planned.
     pub addresses: Vec<IpAddr>,
@@ -119,6 +122,8 @@ pub enum Role {
     ForeignAgent,
     /// The mobile node.
     Mobile,
+    /// A mobility anchor point (RFC 5380), which forwards packets, too.
+    AnchorPoint,
     /// Forwards packets and ends flows, and nothing else.
     Host,
 }
@@ -235,6 +240,9 @@ pub struct Mobility {
     pub duplicate_address_detection: DuplicateAddressDetection,
     /// The mobile nodes where they are many alike.
     pub fleet: Option<Fleet>,
+    /// The mobility anchor points, if there are any: with them, mobile nodes are hierarchical ones (RFC 5380). Only with
+    /// [`Protocol::MobileIpv6`], all of whose networks have IPv6, and without [`Mobility::fleet`] and [`Mobility::path_monitor`].
+    pub hierarchy: Option<Hierarchy>,
 }
 
 /// A mobile node that moves by itself.

@@ -3,6 +3,7 @@
 use crate::address::{AddressDraft, addresses};
 use crate::decode::{Field, Reader, check_name};
 use crate::error::{Origin, Problems};
+use crate::hierarchy::{AnchorPointDraft, anchor_point};
 use crate::mobility::Reference;
 use crate::model::Role;
 use crate::prefix::{PrefixDraft, prefix};
@@ -14,7 +15,7 @@ use crate::words::{NodeRole, ReadWord as _};
 pub(crate) const MOST_MOBILE_NODES: usize = 200;
 
 /// Roles that are planned, but not there.
-const LATER_ROLES: [&str; 3] = ["base-station", "map", "relay"];
+const LATER_ROLES: [&str; 2] = ["base-station", "relay"];
 
 /// A node whose role the file says.
 #[derive(Debug)]
@@ -25,6 +26,8 @@ pub(crate) struct NodeDraft<'a> {
     pub(crate) start: Option<Reference<'a>>,
     pub(crate) prefix: Option<PrefixDraft>,
     pub(crate) addresses: Vec<AddressDraft>,
+    /// Of a mobility anchor point.
+    pub(crate) anchor_point: AnchorPointDraft<'a>,
     pub(crate) origin: Origin,
     pub(crate) path: String,
 }
@@ -42,6 +45,7 @@ impl NodeRole {
             Self::HomeAgent => Role::HomeAgent,
             Self::ForeignAgent => Role::ForeignAgent,
             Self::Mobile => Role::Mobile,
+            Self::Map => Role::AnchorPoint,
             Self::Router | Self::AccessRouter | Self::Host => Role::Host,
         }
     }
@@ -92,6 +96,7 @@ fn node<'a>(entry: &'a Entry, problems: &mut Problems) -> Option<NodeDraft<'a>> 
             start: None,
             prefix: None,
             addresses: Vec::new(),
+            anchor_point: AnchorPointDraft::USUAL,
             origin,
             path,
         });
@@ -103,13 +108,19 @@ fn node<'a>(entry: &'a Entry, problems: &mut Problems) -> Option<NodeDraft<'a>> 
     if role != Role::Mobile {
         reader.refuse(&["home_agent", "start"], "only a mobile node has that: role = \"mobile\"", problems);
     }
-    if role != Role::HomeAgent {
-        let reason = "only a home agent has that, for its home network; a link has its own in [links]";
+    if !matches!(role, Role::HomeAgent | Role::AnchorPoint) {
+        let reason =
+            "only a home agent has that, for its home network, and a map; a link has its own in [links]";
         reader.refuse(&["prefix"], reason, problems);
     }
+    if role != Role::AnchorPoint {
+        let reason = "only a mobility anchor point has that: role = \"map\"";
+        reader.refuse(&["domain", "preference"], reason, problems);
+    }
+    let anchor_point = anchor_point(&reader, problems);
     let prefix = reader.get("prefix").and_then(|field| prefix(&field, problems));
     let addresses = reader.get("address").map(|field| addresses(&field, problems)).unwrap_or_default();
     let mut reference = |key| reader.get(key).and_then(|field| Reference::read(&field, problems));
     let (home_agent, start) = (reference("home_agent"), reference("start"));
-    Some(NodeDraft { name, role, home_agent, start, prefix, addresses, origin, path })
+    Some(NodeDraft { name, role, home_agent, start, prefix, addresses, anchor_point, origin, path })
 }

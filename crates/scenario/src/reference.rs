@@ -80,7 +80,7 @@ node *i* of *N* begins at station *i*, counted round; `[[handover]]` with `every
             "`\"mobile-ipv4\"` (RFC 5944) or `\"mobile-ipv6\"` (RFC 6275). Over IPv6 a mobile node forms its care-of \
 addresses of what routers advertise (RFC 4862), and of this table `nodes`, `routing`, `leave_room`, `start`, `home`, `lifetime`, \
 `advertisement_interval`, `discovery`, `movement_detection`, `algorithm`, `path_monitor`, `order`, `metered`, `leave_bad_paths`, \
-`early_requests`, `route_optimization` and `duplicate_address_detection` apply. The node at the far end of each access link is a router that advertises itself there.",
+`early_requests`, `route_optimization`, `map_selection`, `map_forwarding` and `duplicate_address_detection` apply. The node at the far end of each access link is a router that advertises itself there.",
         ),
         key(
             "care_of",
@@ -230,6 +230,21 @@ and packets go straight both ways (RFC 6275). Assists of the home agent then run
             "`\"optimistic\"`",
             "Over IPv6, how the mobile node verifies that nobody else on a link has its care-of address: `\"optimistic\"` (it uses the \
 address meanwhile, RFC 4429), `\"full\"` (it waits for the second that this takes, RFC 4862) or `\"none\"`.",
+        ),
+        key(
+            "map_selection",
+            "word",
+            "`\"furthest\"`",
+            "With mobility anchor points (`role = \"map\"` in `[nodes]`), which of several that are advertised a mobile node uses: `\"furthest\"` \
+(RFC 5380 section 9.1), `\"highest-preference\"` or `\"nearest\"`. Where two are alike in that, the higher preference decides, or the greater \
+distance. One in use is kept as long as it is advertised.",
+        ),
+        key(
+            "map_forwarding",
+            "duration or `\"off\"`",
+            "`\"60 s\"`",
+            "For how long a mobility anchor point that was left for another one sends packets on to the new address (RFC 5380 section 6.1): a \
+multiple of 4 s.",
         ),
         key(
             "smooth_handoff",

@@ -2,6 +2,7 @@
 
 mod addresses;
 mod flows;
+mod hierarchy;
 mod mobility;
 mod nodes;
 
@@ -521,6 +522,18 @@ impl Network {
 
     /// Whether a path joins `a` and `b` that no mobile node is part of.
     fn joined(&self, a: NodeId, b: NodeId) -> bool {
+        self.leads_to(a, b, |_| true)
+    }
+
+    /// The same, of a path that does not lead through `without`.
+    fn joined_without(&self, a: NodeId, b: NodeId, without: NodeId) -> bool {
+        self.leads_to(a, b, |node| node != without)
+    }
+
+    fn leads_to(&self, a: NodeId, b: NodeId, may_pass: impl Fn(NodeId) -> bool) -> bool {
+        if !may_pass(a) || !may_pass(b) {
+            return false;
+        }
         let mut reached = vec![a];
         let mut next = 0;
         while let Some(&here) = reached.get(next) {
@@ -531,7 +544,7 @@ impl Network {
             for link in self.links.iter().filter(|link| !link.access) {
                 let [first, second] = link.ends;
                 let other = if first == here { second } else { first };
-                if (first == here || second == here) && !reached.contains(&other) {
+                if (first == here || second == here) && may_pass(other) && !reached.contains(&other) {
                     reached.push(other);
                 }
             }

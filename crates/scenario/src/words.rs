@@ -12,7 +12,8 @@ use careof_tcp::{
 
 use crate::model::{
     AdvisedBy, Algorithm, AssistPlace, CareOf, ClientCheck, DuplicateAddressDetection, Encapsulation,
-    HandoverStyle, KernelProfile, MovementDetection, Protocol, QueuedFate, Replay, Role, Routing,
+    HandoverStyle, KernelProfile, MapSelection, MovementDetection, Protocol, QueuedFate, Replay, Role,
+    Routing,
 };
 
 /// A type whose values have names.
@@ -51,7 +52,8 @@ macro_rules! words {
 }
 
 words!(Role: Correspondent = "correspondent", HomeAgent = "home-agent", ForeignAgent = "foreign-agent",
-    Mobile = "mobile", Host = "host");
+    Mobile = "mobile", AnchorPoint = "map", Host = "host");
+words!(MapSelection: Furthest = "furthest", HighestPreference = "highest-preference", Nearest = "nearest");
 words!(Protocol: MobileIpv4 = "mobile-ipv4", MobileIpv6 = "mobile-ipv6");
 words!(DuplicateAddressDetection: Optimistic = "optimistic", Full = "full", None = "none");
 words!(CareOf: CoLocated = "co-located", Dhcp = "dhcp", ForeignAgent = "foreign-agent");
@@ -160,13 +162,14 @@ pub(crate) enum NodeRole {
     HomeAgent,
     ForeignAgent,
     Mobile,
+    Map,
     Router,
     AccessRouter,
     Host,
 }
 
 private_words!(NodeRole: Correspondent = "correspondent", HomeAgent = "home-agent", ForeignAgent = "foreign-agent",
-    Mobile = "mobile", Router = "router", AccessRouter = "access-router", Host = "host");
+    Mobile = "mobile", Map = "map", Router = "router", AccessRouter = "access-router", Host = "host");
 private_words!(MediumKind: CsmaCd = "csma-cd");
 private_words!(JitterKind: None = "none", Uniform = "uniform", Normal = "normal", Pareto = "pareto");
 private_words!(LossKind: None = "none", Bernoulli = "bernoulli", GilbertElliott = "gilbert-elliott");

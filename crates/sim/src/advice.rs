@@ -464,7 +464,7 @@ impl Simulation {
             return self.send_for_ipv6_agent(node, transmit);
         }
         let body = Body::Message(payload.into());
-        let packet = self.insert(Packet { id: 0, header, outer: None, body, origin: None, in_fragments: 0 });
+        let packet = self.insert(Packet::new(header, body, None));
         self.trace_message(node, packet, true);
         self.trace_advice(node, flow, "tell", 1, bytes);
         self.originate(node, packet, 0);

@@ -550,7 +550,8 @@ impl Simulation {
         if longest == 0 {
             return self.transmit(node, interface, packet);
         }
-        self.pool[packet].outermost_mut().dont_fragment = false;
+        let leaving = &mut self.pool[packet];
+        (leaving.outermost_mut().dont_fragment, leaving.in_fragments) = (false, 0);
         self.cut(node, packet, longest, |this, part| this.transmit(node, interface, part));
     }
 }

@@ -187,9 +187,13 @@ impl Simulation {
     /// Which end of a mobile node's flow a packet goes to, and the path to the mobile node that it takes, as far as `node`
     /// knows; `None` for what no assist is shown.
     pub(crate) fn direction(&self, node: NodeId, packet: PacketRef) -> Option<(Towards, Option<PathId>)> {
-        let Packet { header, outer, .. } = &self.pool[packet];
-        if outer.is_some() {
-            return None;
+        let passing = &self.pool[packet];
+        let header = &passing.header;
+        if passing.outer.is_some() {
+            return match &self.node(node).agent {
+                Agent::Ipv6(host) => self.regional_direction(host, passing),
+                _ => None,
+            };
         }
         if let Agent::Ipv6(host) = &self.node(node).agent {
             return self.ipv6_direction(node, host, header);
@@ -282,7 +286,10 @@ impl Simulation {
         }
         if edit.without_sack {
             segment.sack = SackBlocks::default();
+            let before = edited.header.payload_len;
             edited.header.payload_len = segment.header_len() + segment.payload_len;
+            let removed = before.saturating_sub(edited.header.payload_len);
+            edited.outers_mut().for_each(|outer| outer.header.payload_len -= removed);
         }
         self.pool.rewrite(packet);
     }
@@ -513,8 +520,7 @@ impl Simulation {
             ..header
         };
         let body = Body::Tcp(*segment);
-        let packet =
-            self.insert(Packet { id: 0, header, outer: None, body, origin: Some(origin), in_fragments: 0 });
+        let packet = self.insert(Packet::new(header, body, Some(origin)));
         self.count_deed(Some(Origin { sender: sender.peer(), ..origin }), AssistDeed::AckInjected);
         if !self.send_stored(node, towards, None, packet, for_here) {
             self.drop_packet(node, packet, NodeDrop::NoRoute);
@@ -667,7 +673,8 @@ impl Simulation {
         for (mobile, told) in core::mem::take(&mut anchor.moved) {
             let Told { mut old_lost, received } = told;
             let paths: Vec<(PathId, PathProperties)> = match (&self.node(node).agent, mobile) {
-                (Agent::Ipv6(host), IpAddr::V6(mobile)) => host.paths_to(mobile),
+                (Agent::Ipv6(host), IpAddr::V6(mobile)) if host.is_home_agent() => host.paths_to(mobile),
+                (Agent::Ipv6(_), IpAddr::V6(mobile)) => self.regional_paths_to(node, mobile),
                 (Agent::Home(agent), IpAddr::V4(mobile)) => {
                     let bindings = agent.bindings_of(mobile).iter();
                     bindings.map(|binding| (path_to(binding.care_of), known(binding.path))).collect()
@@ -736,7 +743,7 @@ impl Simulation {
                 let interfaces = &self.node(self.topology.mobile_of(link)).place.interfaces;
                 path_to(interfaces[usize::from(self.mobile_end(link).1.0)].address.to_ipv4())
             }
-            Agent::Ipv6(host) if host.is_home_agent() => {
+            Agent::Ipv6(host) if host.has_bindings() => {
                 let interfaces = &self.node(self.topology.mobile_of(link)).place.interfaces;
                 let care_of = interfaces[usize::from(self.mobile_end(link).1.0)].address;
                 PathId::CareOf(self.topology.plan.care_of_address(care_of))
@@ -748,12 +755,12 @@ impl Simulation {
 
     /// A tunnel that begins here does not reach its end.
     pub(crate) fn assist_unreachable(&mut self, node: NodeId, exit: IpAddr) {
-        let is_home_agent = match &self.node(node).agent {
+        let begins_here = match &self.node(node).agent {
             Agent::Home(_) => true,
-            Agent::Ipv6(host) => host.is_home_agent(),
+            Agent::Ipv6(host) => host.has_bindings(),
             _ => false,
         };
-        if is_home_agent {
+        if begins_here {
             self.assist_event(node, &Input::Unreachable { path: PathId::CareOf(exit) });
         }
     }

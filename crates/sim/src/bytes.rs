@@ -100,14 +100,16 @@ impl PacketBytes {
 
     fn write_ipv4(&mut self, packet: &Packet) {
         emit_part(&packet.header.to_ipv4(), &self.payload, &mut self.whole);
-        let Some(Outer { header, wrapping: Wrapping::Ipv4(encapsulation) }) = &packet.outer else { return };
-        let header = header.to_ipv4();
-        let Ipv4Header { source: entry, destination: exit, ttl, .. } = header;
-        let tunnelled = Tunnel { encapsulation: *encapsulation, entry, exit, ttl }
-            .encapsulate(&self.whole, Origin::Local, header.identification)
-            .unwrap_or_else(|error| unreachable!("the entry of the tunnel let the packet in: {error}"));
-        self.whole.clear();
-        emit_part(&header, &tunnelled[usize::from(Ipv4Header::LEN)..], &mut self.whole);
+        for Outer { header, wrapping } in from_inside(packet) {
+            let Wrapping::Ipv4(encapsulation) = wrapping else { continue };
+            let header = header.to_ipv4();
+            let Ipv4Header { source: entry, destination: exit, ttl, .. } = header;
+            let tunnelled = Tunnel { encapsulation, entry, exit, ttl }
+                .encapsulate(&self.whole, Origin::Local, header.identification)
+                .unwrap_or_else(|error| unreachable!("the entry of the tunnel let the packet in: {error}"));
+            self.whole.clear();
+            emit_part(&header, &tunnelled[usize::from(Ipv4Header::LEN)..], &mut self.whole);
+        }
     }
 
     fn write_ipv6(&mut self, packet: &Packet) {
@@ -115,33 +117,32 @@ impl PacketBytes {
             return write_on_link(&packet.header, on_link, &mut self.whole);
         }
         let inner = &packet.header;
-        let inner_ends = [inner.source, inner.destination].map(|end| self.address_v6(end));
-        let Some(outer) = &packet.outer else {
-            return emit_ipv6(inner, inner_ends, &Extensions::NONE, &self.payload, &mut self.whole);
-        };
-        let outer_ends = [outer.header.source, outer.header.destination].map(|end| self.address_v6(end));
-        match outer.wrapping {
-            Wrapping::Extended { home_address, routing } => {
-                let extensions = Extensions {
-                    home_address: home_address.then_some(inner_ends[0]),
-                    type_2_routing: routing.then_some(inner_ends[1]),
-                    ..Extensions::NONE
-                };
-                emit_ipv6(&outer.header, outer_ends, &extensions, &self.payload, &mut self.whole);
-            }
-            Wrapping::Ipv6InIpv4 { udp } => {
-                let mut tunnelled = Vec::with_capacity(usize::from(inner.total_len()));
-                emit_ipv6(inner, inner_ends, &Extensions::NONE, &self.payload, &mut tunnelled);
-                let header = outer.header.to_ipv4();
-                if udp {
-                    tunnelled = in_udp(&header, &tunnelled);
+        let ends = [inner.source, inner.destination].map(|end| self.address_v6(end));
+        let mut outers = from_inside(packet).peekable();
+        let is_extended = |outer: &Outer| matches!(outer.wrapping, Wrapping::Extended { .. });
+        if outers.peek().is_none_or(|outer| !is_extended(outer)) {
+            emit_ipv6(inner, ends, &Extensions::NONE, &self.payload, &mut self.whole);
+        }
+        for Outer { header, wrapping } in outers {
+            let outer_ends = [header.source, header.destination].map(|end| self.address_v6(end));
+            let tunnelled = core::mem::take(&mut self.whole);
+            match wrapping {
+                Wrapping::Extended { home_address, routing } => {
+                    let extensions = Extensions {
+                        home_address: home_address.then_some(ends[0]),
+                        type_2_routing: routing.then_some(ends[1]),
+                        ..Extensions::NONE
+                    };
+                    emit_ipv6(&header, outer_ends, &extensions, &self.payload, &mut self.whole);
                 }
-                emit_part(&header, &tunnelled, &mut self.whole);
-            }
-            Wrapping::Ipv6 | Wrapping::Ipv4(_) => {
-                let mut tunnelled = Vec::with_capacity(usize::from(inner.total_len()));
-                emit_ipv6(inner, inner_ends, &Extensions::NONE, &self.payload, &mut tunnelled);
-                emit_ipv6(&outer.header, outer_ends, &Extensions::NONE, &tunnelled, &mut self.whole);
+                Wrapping::Ipv6InIpv4 { udp } => {
+                    let header = header.to_ipv4();
+                    let tunnelled = if udp { in_udp(&header, &tunnelled) } else { tunnelled };
+                    emit_part(&header, &tunnelled, &mut self.whole);
+                }
+                Wrapping::Ipv6 | Wrapping::Ipv4(_) => {
+                    emit_ipv6(&header, outer_ends, &Extensions::NONE, &tunnelled, &mut self.whole);
+                }
             }
         }
     }
@@ -151,14 +152,24 @@ impl PacketBytes {
     pub(crate) fn quote(&mut self, packet: &Packet) -> Vec<u8> {
         let longest = match (&self.plan, &packet.outer) {
             (Plan::Ipv6(_), _) => QUOTE_BYTES_V6,
-            (Plan::Ipv4, Some(Outer { wrapping: Wrapping::Ipv4(encapsulation), .. })) => {
-                QUOTE_BYTES + usize::from(encapsulation.max_overhead())
+            (Plan::Ipv4, None) => QUOTE_BYTES,
+            (Plan::Ipv4, Some(_)) => {
+                let overhead = |outer: &Outer| match outer.wrapping {
+                    Wrapping::Ipv4(encapsulation) => usize::from(encapsulation.max_overhead()),
+                    _ => 0,
+                };
+                QUOTE_BYTES + packet.outers().map(overhead).sum::<usize>()
             }
-            (Plan::Ipv4, _) => QUOTE_BYTES,
         };
         let bytes = self.of(packet);
         bytes[..bytes.len().min(longest)].to_vec()
     }
+}
+
+/// What a packet travels in, the innermost first.
+fn from_inside(packet: &Packet) -> impl Iterator<Item = Outer> + use<> {
+    let outers: Vec<Outer> = packet.outers().copied().collect();
+    outers.into_iter().rev()
 }
 
 /// Makes the first words of the data of a TCP segment options (RFC 9293 section 3.1), and mends the checksum (RFC 1624).
@@ -275,14 +286,7 @@ mod tests {
                 payload_len: segment.header_len() + 12 + payload_len,
                 ..Header::default()
             };
-            let whole = Packet {
-                id: 0,
-                header,
-                outer: None,
-                body: Body::Tcp(segment),
-                origin: Some(origin),
-                in_fragments: 0,
-            };
+            let whole = Packet::new(header, Body::Tcp(segment), Some(origin));
             let written = bytes.of(&whole)[20..].to_vec();
             assert_eq!(written.len(), usize::from(header.payload_len));
             let (read, data) =
@@ -292,5 +296,70 @@ mod tests {
             let (_, has_others) = Segment::peek(&written).unwrap();
             assert!(has_others);
         }
+    }
+
+    #[test]
+    fn a_packet_in_nested_tunnels_is_written_with_all_its_headers_and_in_fragments() {
+        use careof_plan::{Ipv6Plan, Subnet};
+        use careof_wire::ipv6::{Packet as Received, Reassembler, ReassemblyLimits, Understood};
+        use careof_wire::tunnel::decapsulate_ipv6;
+
+        use crate::passage::Passage;
+
+        let plan = Plan::Ipv6(Ipv6Plan::new(Vec::new(), Vec::new()));
+        let mut bytes = PacketBytes::new(plan);
+        let [source, destination] = [1, 2].map(|network| Subnet(network).host(7));
+        let header = Header {
+            source,
+            destination,
+            protocol: protocol::UDP,
+            ttl: 60,
+            len: IPV6_LEN,
+            payload_len: 1_000,
+            ..Header::default()
+        };
+        let passages = [
+            (Wrapping::Extended { home_address: true, routing: false }, 3, 2),
+            (Wrapping::Ipv6, 4, 5),
+            (Wrapping::Ipv6, 6, 7),
+        ];
+        let payload: Vec<u8> = (0..1_000_u32).map(|n| n as u8).collect();
+        let mut whole = packet::Packet::new(header, Body::Message(payload.clone().into()), None);
+        for (n, (wrapping, entry, exit)) in passages.into_iter().enumerate() {
+            let [entry, exit] = [entry, exit].map(|network| Subnet(network).host(1));
+            let passage = Passage { wrapping, entry, exit, ttl: 64 };
+            let header = passage.wrap(whole.outermost(), true, 7 + n as u16);
+            whole.enter(Outer { header, wrapping });
+        }
+        let address = |network: u16, host: u8| {
+            Ipv6Plan::new(Vec::new(), Vec::new()).address(Subnet(network).host(host))
+        };
+        let inside = |written: &[u8]| {
+            let outer = decapsulate_ipv6(written).unwrap();
+            let ends = (outer.outer.source, outer.outer.destination);
+            assert_eq!(ends, (address(6, 1), address(7, 1)));
+            let inner = decapsulate_ipv6(outer.datagram).unwrap();
+            assert_eq!((inner.outer.source, inner.outer.destination), (address(4, 1), address(5, 1)));
+            let received = Received::parse(inner.datagram, Understood::MOBILE_IPV6).unwrap();
+            assert_eq!(received.extensions.home_address, Some(address(1, 7)));
+            assert_eq!(received.payload, payload);
+        };
+        let written = bytes.of(&whole).to_vec();
+        assert_eq!(written.len(), usize::from(whole.outermost().total_len()));
+        inside(&written);
+        // In two fragments that are put together behind the outermost header.
+        let mut reassembler = Reassembler::new(ReassemblyLimits::default());
+        let mut joined = None;
+        for (offset, len) in [(0, 600), (600, 504)] {
+            let mut part = whole.clone();
+            let header = part.outermost_mut();
+            let total = header.payload_len;
+            (header.len, header.fragment_offset, header.payload_len) = (48, offset, len);
+            header.more_fragments = offset + len < total;
+            let written = bytes.of(&part).to_vec();
+            assert_eq!(written.len(), usize::from(len) + 48);
+            joined = reassembler.handle_fragment(careof_base::Instant::ZERO, &written).unwrap();
+        }
+        inside(&joined.unwrap());
     }
 }

@@ -1,19 +1,16 @@
-//! The life of a packet at a node: arrive, forward, tunnel, fragment, transmit.
+//! The life of a packet at a node: arrive, forward, fragment, transmit.
 
 use careof_wire::icmp::{DestinationUnreachable, IcmpMessage, UnreachableCode};
 use careof_wire::ipv6::FragmentHeader;
 use careof_wire::protocol;
-use careof_wire::tunnel::Encapsulation;
 
 use crate::agents::Agent;
 use crate::drop_cause::{Cause, NodeDrop};
 use crate::header::{Header, IPV6_LEN};
-use crate::packet::{Body, Outer, Packet, PacketRef};
-use crate::passage::{Passage, Passed, Wrapping};
+use crate::packet::{Body, Packet, PacketRef};
 use crate::reassembly::Reassembled;
 use crate::simulation::Simulation;
 use careof_mobility::path_mtu;
-use careof_mobility::v4::InterfaceId;
 use careof_plan::{InterfaceIndex, Locator, NodeId, OneWayId, Route};
 
 /// Bytes of an IPv6 fragment header.
@@ -65,7 +62,9 @@ impl Simulation {
         match self.node(node).place.route(destination) {
             // A node that has something to tell itself, such as that its own packet is too large for a tunnel.
             Route::Local => self.deliver(node, InterfaceIndex(0), packet),
-            _ if self.is_home_address_of(node, destination) => {
+            _ if self.is_home_address_of(node, destination)
+                || self.is_regional_address_of(node, destination) =>
+            {
                 self.deliver(node, InterfaceIndex(0), packet);
             }
             route => self.forward(node, packet, route),
@@ -73,7 +72,7 @@ impl Simulation {
     }
 
     /// Counts a hop down; `false` when the packet's time was up and it is gone.
-    fn count_down(&mut self, node: NodeId, packet: PacketRef) -> bool {
+    pub(crate) fn count_down(&mut self, node: NodeId, packet: PacketRef) -> bool {
         let header = self.pool[packet].outermost_mut();
         if header.ttl <= 1 {
             self.drop_packet(node, packet, NodeDrop::TtlExpired);
@@ -119,130 +118,6 @@ impl Simulation {
             Route::Home => self.drop_packet(node, packet, NodeDrop::NoBinding),
             Route::Local | Route::Unreachable => self.drop_packet(node, packet, NodeDrop::NoRoute),
         }
-    }
-
-    /// Home agent: tunnels a packet for a mobile node that is away to each of its care-of addresses.
-    fn intercept(&mut self, node: NodeId, packet: PacketRef, destination: Locator) -> bool {
-        let agent = &self.node(node).agent;
-        let Some((first, others)) = agent.tunnel_to(destination, 0) else { return false };
-        let tells = matches!(agent, Agent::Home(agent) if agent.has_correspondents());
-        if let Some(outer) = self.pool[packet].outer {
-            return self.intercept_returned(node, packet, &outer);
-        }
-        let source = self.pool[packet].header.source;
-        for n in 1..=others {
-            let Some((tunnel, _)) = self.node(node).agent.tunnel_to(destination, n) else { break };
-            let copy = self.pool[packet].clone();
-            let original = copy.id;
-            let copy = self.insert(copy);
-            self.trace_derived(node, copy, original, "copy");
-            self.encapsulate(node, copy, tunnel);
-        }
-        self.encapsulate(node, packet, first);
-        if tells {
-            self.tell_correspondent(node, destination, source);
-        }
-        true
-    }
-
-    /// Home agent: who sent what was tunnelled can tunnel it itself the next time.
-    fn tell_correspondent(&mut self, node: NodeId, home_address: Locator, source: Locator) {
-        let now = self.now;
-        if let Agent::Home(agent) = &mut self.node_mut(node).agent {
-            agent.tunnelled(now, home_address.to_ipv4(), source.to_ipv4());
-            self.drive_agent(node);
-        }
-    }
-
-    /// Home agent: a packet in a special tunnel, one that leads to the home address itself, comes from somebody who was sent it
-    /// and does not know the mobile node any longer. It goes to wherever else the node is (draft-ietf-mobileip-optim).
-    fn intercept_returned(&mut self, node: NodeId, packet: PacketRef, outer: &Outer) -> bool {
-        let destination = self.pool[packet].header.destination;
-        if outer.header.destination != destination {
-            return false;
-        }
-        self.strip_outer(packet, outer);
-        let Agent::Home(agent) = &self.node(node).agent else { return false };
-        let returned_by = outer.header.source.to_ipv4();
-        let elsewhere = agent.tunnels(destination.to_ipv4()).iter().find(|tunnel| tunnel.exit != returned_by);
-        match elsewhere.copied() {
-            Some(tunnel) => {
-                let source = self.pool[packet].header.source;
-                self.encapsulate(node, packet, tunnel);
-                self.tell_correspondent(node, destination, source);
-            }
-            None => self.drop_packet(node, packet, NodeDrop::TunnelLoop),
-        }
-        true
-    }
-
-    /// Puts a packet into a tunnel and sends it on.
-    pub(crate) fn encapsulate(&mut self, node: NodeId, packet: PacketRef, passage: impl Into<Passage>) {
-        if !self.put_in_tunnel(node, packet, passage.into()) {
-            return;
-        }
-        match self.pool[packet].in_fragments {
-            0 => self.route_on(node, packet),
-            longest => self.cut(node, packet, longest, |this, part| this.route_on(node, part)),
-        }
-    }
-
-    /// Writes the outer header; `false` when the packet had to be dropped instead.
-    pub(crate) fn put_in_tunnel(&mut self, node: NodeId, packet: PacketRef, passage: Passage) -> bool {
-        if !self.tunnel_mtus.is_empty() && self.exceeds_tunnel(node, packet, passage) {
-            self.drop_packet(node, packet, NodeDrop::FragmentationNeeded);
-            return false;
-        }
-        let identification = self.next_identification(node);
-        let inner = &mut self.pool[packet];
-        // A packet from the tunnel's exit would go round in circles (RFC 2003 section 3.2, RFC 2473 section 3.4); a tunnel within a
-        // tunnel is nothing any agent asks for.
-        let is_tunnel = !matches!(passage.wrapping, Wrapping::Extended { .. });
-        if inner.outer.is_some() || is_tunnel && inner.header.source == passage.exit {
-            self.drop_packet(node, packet, NodeDrop::ForeignTunnel);
-            return false;
-        }
-        // The minimal forwarding header has no room for a fragment (RFC 2004 section 2).
-        let wrapping = match passage.wrapping {
-            Wrapping::Ipv4(Encapsulation::Minimal) if inner.header.is_fragment() => {
-                Wrapping::Ipv4(Encapsulation::IpInIp)
-            }
-            other => other,
-        };
-        let passage = Passage { wrapping, ..passage };
-        let header = passage.wrap(&inner.header, inner.in_fragments != 0, identification);
-        inner.outer = Some(Outer { header, wrapping });
-        self.pool.refresh(packet);
-        if is_tunnel {
-            self.count_at_home(node, packet, passage.exit, true);
-        }
-        true
-    }
-
-    /// A packet enters a tunnel at a home agent, or comes out of one; `there` is its other end.
-    #[inline]
-    fn count_at_home(&mut self, node: NodeId, packet: PacketRef, there: Locator, sent: bool) {
-        if self.passed_at_home.is_some() {
-            self.add_at_home(node, packet, there, sent);
-        }
-    }
-
-    #[inline(never)]
-    fn add_at_home(&mut self, node: NodeId, packet: PacketRef, there: Locator, sent: bool) {
-        let Some(passed) = &mut self.passed_at_home else { return };
-        if !self.nodes[usize::from(node.0)].agent.is_home_agent() {
-            return;
-        }
-        let inner = &self.pool[packet].header;
-        let (home, bytes) = (if sent { inner.destination } else { inner.source }, inner.total_len());
-        let counts = passed.entry((node, home, there)).or_default();
-        let (packets, sum) = if sent {
-            (&mut counts.packets_sent, &mut counts.bytes_sent)
-        } else {
-            (&mut counts.packets_received, &mut counts.bytes_received)
-        };
-        *packets = packets.wrapping_add(1);
-        *sum = sum.wrapping_add(u64::from(bytes));
     }
 
     /// Hands a packet to the link at `interface`, in fragments if it must be.
@@ -292,27 +167,6 @@ impl Simulation {
         });
     }
 
-    /// Whether a packet that must not be fragmented is larger than the tunnel is known to take: then its sender is told
-    /// (RFC 2003 section 5.1).
-    fn exceeds_tunnel(&mut self, node: NodeId, packet: PacketRef, passage: Passage) -> bool {
-        let Packet { header, in_fragments, .. } = &self.pool[packet];
-        let overhead = passage.overhead(header.source);
-        let known = self.tunnel_mtus.get(&(node, passage.exit)).and_then(|mtu| mtu.get(self.now));
-        let Some(mtu) = known.map(|mtu| mtu.saturating_sub(overhead)) else { return false };
-        if !header.dont_fragment || *in_fragments != 0 || header.total_len() <= mtu {
-            return false;
-        }
-        let (to, inner) = (header.source, self.pool[packet].clone());
-        self.tell_too_large(node, to, &inner, mtu);
-        true
-    }
-
-    /// A router on the way of a tunnel that begins at `node` says that a datagram is too large for its next link, which takes `mtu`
-    /// bytes.
-    pub(crate) fn tunnel_mtu_learnt(&mut self, node: NodeId, exit: Locator, mtu: u16) {
-        self.tunnel_mtus.entry((node, exit)).or_default().lower(self.now, mtu, path_mtu::LIFETIME);
-    }
-
     /// Cuts a packet into fragments of at most `mtu` bytes (RFC 791 section 3.2), if it has to be, and sends each on.
     pub(crate) fn cut(
         &mut self,
@@ -350,21 +204,24 @@ impl Simulation {
 
     /// Tells whoever can do something about it that a packet is too large (RFC 1191, RFC 2003 section 5.1).
     fn fragmentation_needed(&mut self, node: NodeId, packet: PacketRef, mtu: u16) {
-        let too_large = &self.pool[packet];
-        let own_tunnel = too_large.outer.filter(|outer| self.is_own(node, outer.header.source));
+        let (mut quoted, mut next_hop_mtu) = (self.pool[packet].clone(), mtu);
         // The entry of a tunnel speaks for the whole tunnel, in terms of the packet that went in.
-        let (to, next_hop_mtu, quoted) = match own_tunnel {
-            Some(outer) => {
-                let overhead = outer.passage().overhead(too_large.header.source);
-                let inner = Packet { outer: None, ..too_large.clone() };
-                (too_large.header.source, mtu.saturating_sub(overhead), inner)
-            }
-            None => (too_large.outermost().source, mtu, too_large.clone()),
-        };
+        while let Some(outer) = quoted.outer.filter(|outer| self.is_own(node, outer.header.source)) {
+            quoted.leave();
+            let overhead = outer.passage().overhead(quoted.outermost().source);
+            next_hop_mtu = next_hop_mtu.saturating_sub(overhead);
+        }
+        let to = quoted.outermost().source;
         self.tell_too_large(node, to, &quoted, next_hop_mtu);
     }
 
-    fn tell_too_large(&mut self, node: NodeId, to: Locator, too_large: &Packet, next_hop_mtu: u16) {
+    pub(crate) fn tell_too_large(
+        &mut self,
+        node: NodeId,
+        to: Locator,
+        too_large: &Packet,
+        next_hop_mtu: u16,
+    ) {
         let quoted = self.bytes.quote(too_large);
         if too_large.header.is_ipv6() {
             return self.tell_too_big(node, to, quoted, next_hop_mtu);
@@ -413,14 +270,7 @@ impl Simulation {
             fragment_offset: 0,
             payload_len: payload.len() as u16,
         };
-        let packet = self.insert(Packet {
-            id: 0,
-            header,
-            outer: None,
-            body: Body::Message(payload.into()),
-            origin: None,
-            in_fragments: 0,
-        });
+        let packet = self.insert(Packet::new(header, Body::Message(payload.into()), None));
         self.trace_message(node, packet, true);
         match interface {
             Some(interface) => self.transmit(node, interface, packet),
@@ -430,7 +280,9 @@ impl Simulation {
 
     /// Whether `address` belongs to `node`.
     pub(crate) fn is_own(&self, node: NodeId, address: Locator) -> bool {
-        self.node(node).place.route(address) == Route::Local || self.is_home_address_of(node, address)
+        self.node(node).place.route(address) == Route::Local
+            || self.is_home_address_of(node, address)
+            || self.is_regional_address_of(node, address)
     }
 
     /// The address `node` speaks with towards `destination`.
@@ -450,7 +302,7 @@ impl Simulation {
     }
 
     /// A packet has reached an address of `node`.
-    fn deliver(&mut self, node: NodeId, interface: InterfaceIndex, packet: PacketRef) {
+    pub(crate) fn deliver(&mut self, node: NodeId, interface: InterfaceIndex, packet: PacketRef) {
         let arrived = &self.pool[packet];
         if arrived.outer.is_none() && !arrived.header.is_fragment() && matches!(arrived.body, Body::Tcp(_)) {
             self.deliver_whole(node, interface, packet);
@@ -501,7 +353,7 @@ impl Simulation {
             Body::Tcp(_) => self.deliver_whole(node, interface, packet),
             Body::OnLink(_) => self.hear_neighbor(node, interface, packet),
             Body::Message(_) if self.pool[packet].header.is_ipv6() => {
-                self.deliver_ipv6_message(node, interface, packet, None);
+                self.deliver_ipv6_message(node, interface, packet, None, None);
             }
             Body::Message(bytes) => {
                 let bytes = bytes.clone();
@@ -558,78 +410,6 @@ impl Simulation {
         Some(*whole)
     }
 
-    /// Takes the outer header off, if this node is a tunnel exit for its sender.
-    fn leave_tunnel(&mut self, node: NodeId, interface: InterfaceIndex, packet: PacketRef) {
-        let Some(outer) = self.pool[packet].outer else { return };
-        let inner = self.pool[packet].header;
-        let is_message = matches!(self.pool[packet].body, Body::Message(_));
-        let is_extended = matches!(outer.wrapping, Wrapping::Extended { .. });
-        let is_in_udp = matches!(outer.wrapping, Wrapping::Ipv6InIpv4 { udp: true });
-        // An agent judges the headers of messages for itself.
-        let accepts = match &self.node(node).agent {
-            Agent::Ipv6(_) => {
-                let is_for_agent = is_extended || is_in_udp && self.is_own(node, inner.destination);
-                is_for_agent && is_message || self.ipv6_accepts(node, interface, &outer, &inner)
-            }
-            agent => agent.accepts_tunnel(interface, &outer.header, &inner),
-        };
-        if !accepts {
-            return self.drop_packet(node, packet, NodeDrop::ForeignTunnel);
-        }
-        self.strip_outer(packet, &outer);
-        let bytes = u64::from(inner.total_len());
-        if !is_message || !is_extended {
-            let passed = Passed { sent: false, straight: is_extended, bytes };
-            self.note_passed(node, InterfaceId(interface.0), passed);
-        }
-        if is_message && inner.is_ipv6() && (is_extended || self.is_own(node, inner.destination)) {
-            return self.deliver_ipv6_message(node, interface, packet, Some(&outer));
-        }
-        if inner.is_ipv6() {
-            self.note_correspondent(node, inner.source);
-        }
-        self.count_at_home(node, packet, outer.header.source, false);
-        if self.is_own(node, inner.destination) {
-            return self.deliver(node, interface, packet);
-        }
-        // What came out of a tunnel is forwarded like anything else (RFC 2003 section 3.1).
-        if self.count_down(node, packet) && !self.passed_on(node, packet, outer.header.source) {
-            self.route_on(node, packet);
-        }
-    }
-
-    /// Takes the outer header off.
-    fn strip_outer(&mut self, packet: PacketRef, outer: &Outer) {
-        if let Wrapping::Ipv4(Encapsulation::Minimal) | Wrapping::Extended { .. } = outer.wrapping {
-            self.pool[packet].header.ttl = outer.header.ttl;
-        }
-        // RFC 6040 section 4.2; the inner field is capable, for the outer one was copied from it (section 4.1).
-        if outer.header.congestion_experienced() {
-            self.pool[packet].header.mark_congestion();
-        }
-        self.pool[packet].outer = None;
-        self.pool[packet].in_fragments = 0;
-        self.pool.refresh(packet);
-    }
-
-    /// Foreign agent: sees to a packet out of a tunnel that began at `from` whose mobile node is not here any longer; whether
-    /// it was one.
-    fn passed_on(&mut self, node: NodeId, packet: PacketRef, from: Locator) -> bool {
-        let (now, destination) = (self.now, self.pool[packet].header.destination);
-        let Agent::Foreign(agent) = &mut self.node_mut(node).agent else { return false };
-        if !agent.passes_on(destination.to_ipv4()) || agent.deliver(destination.to_ipv4()).is_some() {
-            return false;
-        }
-        match agent.pass_on(now, destination.to_ipv4(), from.to_ipv4()) {
-            Some(tunnel) => {
-                self.encapsulate(node, packet, tunnel);
-                self.drive_agent(node);
-            }
-            None => self.drop_packet(node, packet, NodeDrop::TunnelLoop),
-        }
-        true
-    }
-
     /// Counts and traces a packet dropped by a node, and gives its place back.
     pub(crate) fn drop_packet(&mut self, node: NodeId, packet: PacketRef, cause: NodeDrop) {
         self.digest.drop(self.now, self.pool.hop(packet).id, cause.name());
@@ -650,8 +430,10 @@ mod tests {
     use careof_base::Instant;
     use careof_plan::Observation;
     use careof_scenario::Scenario;
+    use careof_wire::tunnel::Encapsulation;
 
     use super::*;
+    use crate::passage::{Passage, Wrapping};
 
     /// The mobile node visits `second`, and has never been at `first`.
     const VISIT: &str = "duration = \"9 s\"\n[links]\nfirst = \"ethernet-10m\"\nsecond = \"ethernet-10m\"\n[mobility]\n\
@@ -672,21 +454,15 @@ mod tests {
         let home_address = simulation.topology.homes.first().unwrap().home_address;
         let (entry, exit) = (address(from), simulation.topology.address_of(agent));
         let source = simulation.topology.address_of(correspondent);
-        let packet = simulation.insert(Packet {
-            id: 0,
-            header: Header {
-                source,
-                destination: home_address,
-                protocol: protocol::UDP,
-                ttl: 60,
-                payload_len: 8,
-                ..Header::default()
-            },
-            outer: None,
-            body: Body::Message(vec![0; 8].into()),
-            origin: None,
-            in_fragments: 0,
-        });
+        let header = Header {
+            source,
+            destination: home_address,
+            protocol: protocol::UDP,
+            ttl: 60,
+            payload_len: 8,
+            ..Header::default()
+        };
+        let packet = simulation.insert(Packet::new(header, Body::Message(vec![0; 8].into()), None));
         assert_eq!((simulation.malformed_messages, simulation.ledger.dropped_at_nodes().count()), (0, 0));
         let wrapping = Wrapping::Ipv4(Encapsulation::IpInIp);
         assert!(simulation.put_in_tunnel(correspondent, packet, Passage { wrapping, entry, exit, ttl: 60 }));

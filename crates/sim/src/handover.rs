@@ -252,12 +252,12 @@ impl Simulation {
             };
             match (fate, segment) {
                 (QueuedFate::ReRoute, Some(segment)) => {
-                    self.pool[packet].outer = None;
+                    (self.pool[packet].outer, self.pool[packet].beneath) = (None, None);
                     self.pool.refresh(packet);
                     self.send_again(node, packet, segment.destination_port);
                 }
                 (QueuedFate::DropWithIcmp, Some(_)) => {
-                    let inner = Packet { outer: None, ..self.pool[packet].clone() };
+                    let inner = self.pool[packet].bare();
                     let quoted = self.bytes.quote(&inner);
                     self.tell_host_unreachable(node, &inner, quoted);
                     self.drop_packet(node, packet, NodeDrop::Handover);
@@ -286,7 +286,9 @@ impl Simulation {
         let place = &self.node(mobile).place.interfaces[usize::from(interface.0)];
         (0..).map_while(|n| self.node(home_agent).agent.tunnel_to(home_address, n)).any(|(tunnel, _)| {
             // A foreign agent's address stands for the link to its visitor.
-            tunnel.exit == place.address || self.node(place.peer).place.route(tunnel.exit) == Route::Local
+            tunnel.exit == place.address
+                || self.node(place.peer).place.route(tunnel.exit) == Route::Local
+                || self.is_relayed_to(tunnel.exit, place.address)
         })
     }
 

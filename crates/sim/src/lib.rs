@@ -29,6 +29,7 @@ mod relay;
 mod simulation;
 mod summary;
 mod transport;
+mod tunnels;
 
 pub use careof_plan::Observation;
 pub use simulation::{Simulation, WorldError};

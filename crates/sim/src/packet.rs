@@ -6,6 +6,7 @@ use std::sync::Arc;
 use careof_metrics::Transmission;
 use careof_plan::{FlowId, Locator, Side};
 use careof_wire::Segment;
+use careof_wire::tunnel::Encapsulation;
 
 use crate::handover_option::OptionRef;
 use crate::header::Header;
@@ -37,7 +38,7 @@ pub(crate) struct OnLink {
     pub(crate) message: Vec<u8>,
 }
 
-/// The outer header of a datagram on a passage.
+/// An outer header of a datagram on a passage.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outer {
     /// The header routers see.
@@ -52,6 +53,13 @@ impl Outer {
         let Header { source: entry, destination: exit, ttl, .. } = self.header;
         Passage { wrapping: self.wrapping, entry, exit, ttl }
     }
+}
+
+/// What a packet travels in beneath its outermost header: few do, and those nest few deep.
+#[derive(Clone, Debug)]
+pub(crate) struct Beneath {
+    outer: Outer,
+    beneath: Option<Box<Beneath>>,
 }
 
 /// Where a TCP packet came from, for metrics: the network does not look at it.
@@ -83,8 +91,10 @@ pub(crate) struct Packet {
     pub(crate) id: u64,
     /// The header the sender wrote.
     pub(crate) header: Header,
-    /// What it travels in, if anything.
+    /// What it travels in, if anything: the outermost header.
     pub(crate) outer: Option<Outer>,
+    /// The outer headers beneath that one, where tunnels are nested.
+    pub(crate) beneath: Option<Box<Beneath>>,
     /// What it carries. Every fragment names the whole body; the headers say which part of it travels.
     pub(crate) body: Body,
     /// The TCP flow it belongs to; `None` for signalling.
@@ -93,7 +103,81 @@ pub(crate) struct Packet {
     pub(crate) in_fragments: u16,
 }
 
+/// How many headers a packet travels in at most: as many as the limit of RFC 2473 section 6.6 allows.
+const MAX_TUNNELS: usize = 5;
+
 impl Packet {
+    /// A packet in no tunnel, for [`PacketPool::insert`].
+    pub(crate) const fn new(header: Header, body: Body, origin: Option<Origin>) -> Self {
+        Self { id: 0, header, outer: None, beneath: None, body, origin, in_fragments: 0 }
+    }
+
+    /// Puts another header around it, written by [`Passage::wrap`].
+    pub(crate) fn enter(&mut self, outer: Outer) {
+        if let Some(outer) = self.outer.replace(outer) {
+            self.beneath = Some(Box::new(Beneath { outer, beneath: self.beneath.take() }));
+        }
+    }
+
+    /// Takes the outermost header off, which says what became of it on its way. The packet has travelled in one.
+    pub(crate) fn leave(&mut self) -> Option<Outer> {
+        let outer = self.outer.take()?;
+        if let Some(next) = self.beneath.take() {
+            (self.outer, self.beneath) = (Some(next.outer), next.beneath);
+        }
+        let header = self.outermost_mut();
+        if let Wrapping::Ipv4(Encapsulation::Minimal) | Wrapping::Extended { .. } = outer.wrapping {
+            header.ttl = outer.header.ttl;
+        }
+        // RFC 6040 section 4.2; the inner field is capable, for the outer one was copied from it (section 4.1).
+        if outer.header.congestion_experienced() {
+            header.mark_congestion();
+        }
+        Some(outer)
+    }
+
+    /// The same packet as it was before it entered any tunnel.
+    pub(crate) fn bare(&self) -> Self {
+        Self { outer: None, beneath: None, ..self.clone() }
+    }
+
+    /// What it travels in, the outermost first.
+    pub(crate) fn outers(&self) -> impl Iterator<Item = &Outer> {
+        let beneath = core::iter::successors(self.beneath.as_deref(), |known| known.beneath.as_deref());
+        self.outer.iter().chain(beneath.map(|known| &known.outer))
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn outers_mut(&mut self) -> impl Iterator<Item = &mut Outer> {
+        let mut beneath = self.beneath.as_deref_mut();
+        let beneath = core::iter::from_fn(move || {
+            let Beneath { outer, beneath: next } = beneath.take()?;
+            beneath = next.as_deref_mut();
+            Some(outer)
+        });
+        self.outer.iter_mut().chain(beneath)
+    }
+
+    /// Whether it must not enter this tunnel: it has done so already, and goes round in circles, or is in as many as it may be. Each
+    /// tunnel gives it hops anew, so that nothing else would end its journey (RFC 2473 section 4).
+    pub(crate) fn has_entered(&self, passage: &Passage) -> bool {
+        let is_it = |outer: &Outer| {
+            let Header { source, destination, .. } = outer.header;
+            (source, destination) == (passage.entry, passage.exit)
+        };
+        self.outers().any(is_it) || self.outers().count() >= MAX_TUNNELS
+    }
+
+    /// The header right beneath the outermost one.
+    pub(crate) fn within(&self) -> &Header {
+        self.beneath.as_ref().map_or(&self.header, |beneath| &beneath.outer.header)
+    }
+
+    /// Whether what is right beneath the outermost header is a tunnel, too.
+    pub(crate) const fn is_nested(&self) -> bool {
+        self.beneath.is_some()
+    }
+
     /// The header routers look at.
     pub(crate) fn outermost(&self) -> &Header {
         self.outer.as_ref().map_or(&self.header, |outer| &outer.header)
@@ -215,14 +299,7 @@ impl PacketPool {
 
     #[cold]
     fn add_place(&mut self) -> u32 {
-        let packet = Packet {
-            id: 0,
-            header: Header::default(),
-            outer: None,
-            body: Body::Tcp(Segment::default()),
-            origin: None,
-            in_fragments: 0,
-        };
+        let packet = Packet::new(Header::default(), Body::Tcp(Segment::default()), None);
         self.hops.push(Hop::of(&packet));
         self.packets.push(packet);
         (self.packets.len() - 1) as u32
@@ -323,6 +400,7 @@ impl Place<'_> {
         packet.id = *next_id;
         packet.header = *header;
         packet.outer = None;
+        packet.beneath = None;
         packet.in_fragments = 0;
         packet.origin = Some(*origin);
         *next_id += 1;
@@ -340,5 +418,51 @@ impl std::ops::Index<PacketRef> for PacketPool {
 impl std::ops::IndexMut<PacketRef> for PacketPool {
     fn index_mut(&mut self, packet: PacketRef) -> &mut Packet {
         &mut self.packets[packet.0 as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A packet of IPv6 in these passages, the innermost first.
+    fn packet(passages: &[Passage]) -> Packet {
+        let header = Header { len: 40, ttl: 60, tos: 0b10, payload_len: 100, ..Header::default() };
+        let mut packet = Packet::new(header, Body::Message(vec![0; 100].into()), None);
+        for passage in passages {
+            let header = passage.wrap(packet.outermost(), false, 7);
+            packet.enter(Outer { header, wrapping: passage.wrapping });
+        }
+        packet
+    }
+
+    fn passage(n: u32, wrapping: Wrapping) -> Passage {
+        let [entry, exit] = [1, 2].map(|host| Locator::of_ipv4([10, 0, n as u8, host].into()));
+        Passage { wrapping, entry, exit, ttl: 64 }
+    }
+
+    #[test]
+    fn hops_and_marks_are_kept_at_each_level_as_rfc_6040_and_rfc_2473_ask() {
+        let extended = Wrapping::Extended { home_address: true, routing: false };
+        let mut packet =
+            packet(&[passage(1, extended), passage(2, Wrapping::Ipv6), passage(3, Wrapping::Ipv6)]);
+        let sizes: Vec<u16> = packet.outers().map(|outer| outer.header.total_len()).collect();
+        assert_eq!((sizes, packet.within().total_len()), (vec![244, 204, 164], 204));
+        // The headers of route optimisation have no count of their own; marks go outwards on entry and inwards on leaving.
+        let hops: Vec<u8> = packet.outers().map(|outer| outer.header.ttl).collect();
+        assert_eq!(hops, [64, 64, 60]);
+        assert!(packet.outers().all(|outer| outer.header.is_ecn_capable()));
+        packet.outermost_mut().ttl -= 3;
+        let before = packet.leave().unwrap();
+        assert_eq!((before.header.source, packet.outermost().ttl), (passage(3, extended).entry, 64));
+        assert!(!packet.outermost().congestion_experienced());
+        packet.outermost_mut().mark_congestion();
+        assert!(packet.is_nested());
+        packet.leave();
+        assert!(packet.outermost().congestion_experienced() && !packet.is_nested());
+        packet.outermost_mut().ttl -= 2;
+        packet.leave();
+        assert_eq!((packet.outers().count(), packet.header.ttl, packet.size_bytes()), (0, 58, 140));
+        assert!(packet.header.congestion_experienced() && packet.leave().is_none());
     }
 }

@@ -50,11 +50,14 @@ impl Simulation {
         let is_optimized = addresses.is_some_and(|addresses| addresses.home_address.is_some());
         let tunnel = u32::from(if is_ipv4 { Ipv4Header::LEN } else { Ipv6Header::LEN });
         let option = u32::from(Extensions::HOME_ADDRESS_LEN);
+        // The tunnel to the mobility anchor point is around either.
+        let has_anchor_point = addresses.is_some_and(|addresses| addresses.map_tunnel.is_some());
+        let around = if has_anchor_point { u32::from(Ipv6Header::LEN) } else { 0 };
         Some(Tunnelling {
-            overhead: if is_tunnelled { tunnel } else { option * u32::from(is_optimized) },
+            overhead: around + if is_tunnelled { tunnel } else { option * u32::from(is_optimized) },
             reverse: is_tunnelled,
             straight: is_optimized,
-            straight_up: option * u32::from(is_optimized),
+            straight_up: (around + option) * u32::from(is_optimized),
         })
     }
 }

@@ -443,14 +443,7 @@ impl Simulation {
             ack,
             option: None,
         };
-        let packet = crate::packet::Packet {
-            id: 0,
-            header,
-            outer: None,
-            body: Body::Tcp(segment),
-            origin: Some(origin),
-            in_fragments: 0,
-        };
+        let packet = crate::packet::Packet::new(header, Body::Tcp(segment), Some(origin));
         let packet = self.insert(packet);
         if is_traced {
             self.trace_relay_segment(id, facing, packet, true);

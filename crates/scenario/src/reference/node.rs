@@ -19,13 +19,23 @@ vessel = { role = \"mobile\", home_agent = \"ha-sea\", start = \"lte\" }\n\
 There can be several of each role. A table that gives a home agent, a mobile node or a correspondent takes the place of the one \
 that is understood without it. Every node stands at the end of a link; with several mobile nodes or home agents every link names \
 its two by `between`, and none is understood. The links whose second node is a mobile node are its access links, on which \
-`[[handover]]` moves it; each mobile node moves in its own time. What `[mobility]` says holds for all of them.",
+`[[handover]]` moves it; each mobile node moves in its own time. What `[mobility]` says holds for all of them.\n\n\
+A node with `role = \"map\"` is a mobility anchor point of Hierarchical Mobile IPv6 (RFC 5380), and forwards packets as a router does. \
+Where there is one, mobile nodes with `protocol = \"mobile-ipv6\"` register a regional care-of address with their home agent, which is an \
+address of the mobility anchor point, and there the address of the link that they visit. A move between access routers of one `domain` is \
+then told to the mobility anchor point alone. The routers advertise it with its distance in hops. Assists of the home agent run at mobility \
+anchor points, too.\n\n\
+```\n\
+[nodes]\n\
+map-west = { role = \"map\", domain = [\"router-a\", \"router-b\"], preference = 10 }\n\
+```\n\n\
+Mobile nodes do not report paths then, and `path_monitor`, `order`, networks of IPv4 and `nodes` of `[mobility]` are refused.",
     keys: &[
         key(
             "role",
             "word",
             "required",
-            "`\"correspondent\"`, `\"home-agent\"`, `\"foreign-agent\"`, `\"mobile\"`; `\"router\"`, `\"access-router\"` or `\"host\"`, which are one: such \
+            "`\"correspondent\"`, `\"home-agent\"`, `\"foreign-agent\"`, `\"mobile\"`, `\"map\"`; `\"router\"`, `\"access-router\"` or `\"host\"`, which are one: such \
 a node forwards packets and ends flows.",
         ),
         key(
@@ -35,10 +45,23 @@ a node forwards packets and ends flows.",
             "Of a mobile node: its home agent. The home addresses of a home agent's mobile nodes are one network, which has no link.",
         ),
         key(
+            "domain",
+            "array of access routers",
+            "those behind it",
+            "Of a mobility anchor point: the access routers that advertise it (RFC 5380), by their names. Without it they are those that have no \
+other way to a home agent than through this node: what mobile nodes there exchange passes it anyhow.",
+        ),
+        key(
+            "preference",
+            "whole number",
+            "`10`",
+            "Of a mobility anchor point: the preference that is advertised, 0 to 15. With 0 nobody registers there anew.",
+        ),
+        key(
             "prefix",
             "prefix",
             "planned",
-            "Of a home agent: its home network, as `prefix` of a link; its mobile nodes have the addresses from 2 on there unless their `address` says otherwise. With `home` of `[mobility]` it is that \
+            "Of a mobility anchor point: the network of its address and of the regional care-of addresses, as `prefix` of a link. Of a home agent: its home network, as `prefix` of a link; its mobile nodes have the addresses from 2 on there unless their `address` says otherwise. With `home` of `[mobility]` it is that \
 link's.",
         ),
         key(

@@ -28,8 +28,10 @@ impl Network {
             refuse_what_is_for_one(&draft, problems);
         }
         let home = draft.home.as_ref().map(|home| self.look_up_access(home, problems));
-        if let (Some(home), Some(prefix)) = (&draft.home, nodes.iter().find_map(|node| node.prefix.as_ref()))
-        {
+        let of_home_agent = |node: &NodeDraft<'_>| node.role == Role::HomeAgent;
+        let home_prefix =
+            nodes.iter().filter(|node| of_home_agent(node)).find_map(|node| node.prefix.as_ref());
+        if let (Some(home), Some(prefix)) = (&draft.home, home_prefix) {
             let expected = format!("the home network is the link \"{}\"", home.name);
             let hint = format!("write it in links.{}", home.name);
             let found = format!("\"{}\"", prefix.prefix);
@@ -49,6 +51,7 @@ impl Network {
             problems.add(first.at.place(), "a handover", expected, Some(hint));
         }
         let mobile_nodes = self.mobile_nodes(&draft, nodes, handovers, &order, problems);
+        let hierarchy = self.hierarchy(&draft, nodes, problems);
         let mut policy = Vec::new();
         for rule in draft.policy {
             let to = self.destination(&rule.to, problems);
@@ -80,6 +83,7 @@ impl Network {
             duplicate_address_detection: draft.duplicate_address_detection,
             policy,
             fleet: self.fleet.clone(),
+            hierarchy,
         })
     }
 

@@ -2,6 +2,7 @@
 
 mod assists;
 mod errors;
+mod hierarchy;
 mod many;
 mod media;
 mod nodes;

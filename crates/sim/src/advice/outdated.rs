@@ -47,7 +47,11 @@ impl Simulation {
         let Some((flow, _)) = self.peers_of(node).into_iter().find(|(_, one)| *one == peer) else { return };
         let home = self.own_address(node);
         let home_address = self.bytes.address_v6(home);
-        let mut way = Addresses::new(care_of, correspondent);
+        let regional = self.regional_way(node, care_of, correspondent);
+        let (interface, mut way) = match regional {
+            Some((interface, way)) => (Some(interface), way),
+            None => (interface, Addresses::new(care_of, correspondent)),
+        };
         if care_of != home_address {
             way = way.with_home_address(home_address);
         }

@@ -11,9 +11,15 @@ use super::{Ipv6Host, Ipv6Role};
 use crate::agents::Agent;
 use crate::header::Header;
 use crate::packet::PacketRef;
+use crate::passage::Passage;
 use crate::simulation::Simulation;
 
 impl Ipv6Host {
+    /// Whether tunnels to mobile nodes begin here.
+    pub(crate) const fn has_bindings(&self) -> bool {
+        matches!(self.role, Ipv6Role::Home(_) | Ipv6Role::AnchorPoint(_))
+    }
+
     pub(crate) const fn is_home_agent(&self) -> bool {
         matches!(self.role, Ipv6Role::Home(_))
     }
@@ -54,7 +60,8 @@ impl Simulation {
                 }
                 agent.serves(self.address_v6(from)).then_some((Towards::Peer, None))
             }
-            Ipv6Role::Mobile(mobile) => {
+            Ipv6Role::Mobile(_) | Ipv6Role::HierarchicalMobile(_) => {
+                let mobile = host.mobile()?;
                 let path = mobile.active_interface().map(PathId::Interface);
                 match (self.is_home_address_of(node, to), self.is_home_address_of(node, from)) {
                     (true, _) => Some((Towards::Mobile, path)),
@@ -62,7 +69,7 @@ impl Simulation {
                     _ => None,
                 }
             }
-            Ipv6Role::None | Ipv6Role::Correspondent(_) => None,
+            Ipv6Role::None | Ipv6Role::AnchorPoint(_) | Ipv6Role::Correspondent(_) => None,
         }
     }
 
@@ -77,10 +84,13 @@ impl Simulation {
     ) -> bool {
         let destination = self.pool[packet].header.destination;
         let address = self.address_v6(destination);
-        let route = self.node(node).place.route(destination);
+        // A mobility anchor point sees packets in the tunnel of the home agent.
+        let exit = self.pool[packet].outermost().destination;
+        let route = self.node(node).place.route(exit);
         let Agent::Ipv6(host) = &self.node(node).agent else { return false };
         match (&host.role, towards, via) {
-            (Ipv6Role::Mobile(mobile), _, via) => {
+            (Ipv6Role::Mobile(_) | Ipv6Role::HierarchicalMobile(_), _, via) => {
+                let Some(mobile) = host.mobile() else { return false };
                 let Some(delivery) = mobile.delivery(address) else { return false };
                 match via.filter(|path| *path != PathId::Interface(delivery.interface)) {
                     None => self.originate_on(node, packet, port),
@@ -97,6 +107,17 @@ impl Simulation {
                     return false;
                 }
                 let passage = self.tunnel_passage(agent.tunnel_to(exit));
+                self.encapsulate(node, packet, passage);
+            }
+            (Ipv6Role::AnchorPoint(_), Towards::Mobile, via) if exit != destination => {
+                let Some(bound) = host.tunnels.get(&exit).and_then(|tunnels| tunnels.last()).copied() else {
+                    return false;
+                };
+                let Some(PathId::CareOf(IpAddr::V6(care_of))) = via else {
+                    self.encapsulate(node, packet, bound);
+                    return true;
+                };
+                let passage = Passage { exit: self.locate(care_of), ..bound };
                 self.encapsulate(node, packet, passage);
             }
             (Ipv6Role::Home(_), Towards::Mobile, None) => {

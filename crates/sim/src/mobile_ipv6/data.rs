@@ -24,18 +24,14 @@ impl Simulation {
         let Some(Delivery { interface, addresses, .. }) = delivery else {
             return self.drop_packet(node, packet, NodeDrop::NoRoute);
         };
-        let passage = match addresses.tunnel {
-            Some(tunnel) => Some(self.tunnel_passage(tunnel)),
-            None if addresses.home_address.is_some() || addresses.type_2_routing.is_some() => {
-                Some(self.extended_passage(&addresses, ttl))
-            }
-            None => None,
-        };
-        if let Some(passage) = passage {
-            let bytes = u64::from(self.pool[packet].header.total_len());
+        let bytes = u64::from(self.pool[packet].header.total_len());
+        let passages = self.passages(&addresses, ttl);
+        for passage in passages.into_iter().flatten() {
             if !self.put_in_tunnel(node, packet, passage) {
                 return;
             }
+        }
+        if passages != [None, None] {
             let straight = addresses.tunnel.is_none();
             self.note_passed(node, interface, Passed { sent: true, straight, bytes });
         }
@@ -52,7 +48,9 @@ impl Simulation {
             let is_wrapped = delivery.addresses
                 != Addresses::new(delivery.addresses.source, delivery.addresses.destination);
             // The tunnel takes more than the headers of route optimisation, which may come later or end.
-            Some(if is_wrapped && self.leaves_room { mtu.saturating_sub(Ipv6Header::LEN) } else { mtu })
+            let tunnels = 1 + u16::from(delivery.addresses.map_tunnel.is_some());
+            let overhead = tunnels * Ipv6Header::LEN;
+            Some(if is_wrapped && self.leaves_room { mtu.saturating_sub(overhead) } else { mtu })
         }))
     }
 
@@ -75,9 +73,10 @@ impl Simulation {
         interface: InterfaceIndex,
         outer: &Outer,
         inner: &Header,
+        around: Option<&Outer>,
     ) -> bool {
         let now = self.now;
-        let addresses = self.addresses_of(inner, Some(outer));
+        let addresses = self.addresses_of(inner, Some(outer), around);
         let is_home_address = self.is_home_address_of(node, inner.destination);
         let Some(host) = self.ipv6(node) else { return false };
         let interface = InterfaceId(interface.0);
@@ -89,12 +88,9 @@ impl Simulation {
             (Ipv6Role::Home(agent), Wrapping::Extended { home_address: true, routing: false }) => {
                 agent.accepts_home_address_option(addresses.real_source(), addresses.source)
             }
-            (Ipv6Role::Mobile(mobile), Wrapping::Ipv6 | Wrapping::Ipv6InIpv4 { udp: false }) => {
+            (Ipv6Role::AnchorPoint(agent), Wrapping::Ipv6) => {
                 let Some(Tunnel { entry, .. }) = addresses.tunnel else { return false };
-                mobile.listens_on(interface) && mobile.accepts_tunnel_from(entry)
-            }
-            (Ipv6Role::Mobile(mobile), Wrapping::Extended { home_address: false, routing: true }) => {
-                is_home_address && mobile.listens_on(interface)
+                agent.accepts_reverse_tunnel(addresses.source, entry)
             }
             (Ipv6Role::Correspondent(agent), Wrapping::Extended { home_address: true, routing: false }) => {
                 let accepts = agent.accepts_home_address_option(now, &addresses, inner.protocol);
@@ -103,21 +99,40 @@ impl Simulation {
                 }
                 accepts
             }
-            _ => false,
+            (_, wrapping) => match (host.mobile(), wrapping) {
+                (Some(mobile), Wrapping::Ipv6 | Wrapping::Ipv6InIpv4 { udp: false }) => {
+                    mobile.listens_on(interface) && mobile.accepts_tunnels(&addresses)
+                }
+                (Some(mobile), Wrapping::Extended { home_address: false, routing: true }) => {
+                    is_home_address && mobile.listens_on(interface)
+                }
+                _ => false,
+            },
         }
     }
 
     /// A packet of a peer's has reached the mobile node away from home: the way to there may be optimised.
     pub(crate) fn note_correspondent(&mut self, node: NodeId, peer: Locator) {
         let (now, peer) = (self.now, self.address_v6(peer));
-        if let Some(Ipv6Host { role: Ipv6Role::Mobile(mobile), .. }) = self.ipv6(node) {
-            mobile.note_correspondent(now, peer);
+        if self.ipv6(node).is_some_and(|host| host.role.note_correspondent(now, peer)) {
             self.drive_ipv6(node);
         }
     }
 
-    /// The addresses of a packet with this header, in what it came in.
-    pub(super) fn addresses_of(&self, inner: &Header, outer: Option<&Outer>) -> Addresses {
+    /// The addresses of a packet with this header, in what it came in, and in the tunnel around that.
+    pub(super) fn addresses_of(
+        &self,
+        inner: &Header,
+        outer: Option<&Outer>,
+        around: Option<&Outer>,
+    ) -> Addresses {
+        let addresses = self.addresses_in(inner, outer);
+        let Some(Outer { header, .. }) = around else { return addresses };
+        let [entry, exit] = [header.source, header.destination].map(|end| self.address_v6(end));
+        addresses.through_map(Tunnel { entry, exit })
+    }
+
+    fn addresses_in(&self, inner: &Header, outer: Option<&Outer>) -> Addresses {
         let [source, destination] = [inner.source, inner.destination].map(|end| self.address_v6(end));
         let plain = Addresses::new(source, destination);
         let Some(Outer { header, wrapping }) = outer else { return plain };

@@ -3,9 +3,11 @@
 //! Agents and neighbor discovery speak of addresses, the network of locators. What does not leave its link has addresses only
 //! ([`OnLink`]); the headers of tunnels and of route optimisation are a [`Passage`].
 
+mod anchor_point;
 mod assists;
 mod data;
 mod errors;
+mod mobile;
 mod neighbors;
 mod next_hop;
 
@@ -16,8 +18,8 @@ use careof_base::{Instant, Randomness};
 use careof_metrics::MobilitySummary;
 use careof_mobility::v6::neighbor_discovery::{AdvertisingRouter, Answering, NeighborDiscovery};
 use careof_mobility::v6::{
-    Addresses, CorrespondentNode, DropReason, Event, HomeAgent, Input, MobileNode, RegistrationStep,
-    Transmit, TransmitPayload, Tunnel,
+    Addresses, CorrespondentNode, DropReason, Event, HierarchicalMobileNode, HomeAgent, Input, MobileNode,
+    MobilityAnchorPoint, RegistrationStep, Transmit, TransmitPayload, Tunnel,
 };
 use careof_mobility::{ConfigError, InterfaceId, Notice};
 use careof_plan::{Cell, InterfaceIndex, Ipv6AgentPlan, Locator, NodeId};
@@ -35,6 +37,7 @@ use crate::passage::{Passage, Passed, Wrapping};
 use crate::simulation::Simulation;
 
 pub(crate) use errors::{is_unreachable, mtu_for_segment};
+pub(crate) use mobile::AnyMobile;
 use neighbors::Neighborhood;
 use next_hop::WaitingPackets;
 
@@ -42,7 +45,7 @@ use next_hop::WaitingPackets;
 pub(crate) struct Ipv6Host {
     pub(crate) role: Ipv6Role,
     neighborhoods: Vec<Neighborhood>,
-    /// Home agent: where the packets of mobile nodes that are away go.
+    /// Home agent: where the packets of mobile nodes that are away go. Mobility anchor point: where those to regional addresses go.
     tunnels: BTreeMap<Locator, Vec<Passage>>,
     /// Mobile node: the addresses that it has formed.
     addresses: BTreeSet<Ipv6Addr>,
@@ -56,6 +59,10 @@ pub(crate) enum Ipv6Role {
     Home(Box<HomeAgent>),
     /// The mobile node.
     Mobile(Box<MobileNode>),
+    /// The mobile node, with mobility anchor points.
+    HierarchicalMobile(Box<HierarchicalMobileNode>),
+    /// A mobility anchor point.
+    AnchorPoint(Box<MobilityAnchorPoint>),
     /// A correspondent node.
     Correspondent(Box<CorrespondentNode>),
 }
@@ -66,6 +73,8 @@ macro_rules! on_role {
             Ipv6Role::None => $none,
             Ipv6Role::Home($bound) => $call,
             Ipv6Role::Mobile($bound) => $call,
+            Ipv6Role::HierarchicalMobile($bound) => $call,
+            Ipv6Role::AnchorPoint($bound) => $call,
             Ipv6Role::Correspondent($bound) => $call,
         }
     };
@@ -81,14 +90,15 @@ impl Ipv6Host {
     /// Whether all that becomes of a packet for `destination`, on a router with this agent, is in the routes.
     pub(crate) fn leaves_to_routes(&self, destination: Locator) -> bool {
         match self.role {
-            Ipv6Role::Mobile(_) => false,
+            Ipv6Role::Mobile(_) | Ipv6Role::HierarchicalMobile(_) => false,
             _ => self.tunnels.get(&destination).is_none_or(Vec::is_empty),
         }
     }
 
-    pub(crate) fn mobile(&self) -> Option<&MobileNode> {
+    pub(crate) fn mobile(&self) -> Option<AnyMobile<'_>> {
         match &self.role {
-            Ipv6Role::Mobile(mobile) => Some(mobile),
+            Ipv6Role::Mobile(mobile) => Some(AnyMobile::Plain(mobile)),
+            Ipv6Role::HierarchicalMobile(mobile) => Some(AnyMobile::Hierarchical(mobile)),
             _ => None,
         }
     }
@@ -166,6 +176,12 @@ impl Simulation {
             }
             Some(Ipv6AgentPlan::Mobile(config)) => {
                 Ipv6Role::Mobile(Box::new(MobileNode::new(now, *config, random)?))
+            }
+            Some(Ipv6AgentPlan::HierarchicalMobile(config)) => {
+                Ipv6Role::HierarchicalMobile(Box::new(HierarchicalMobileNode::new(now, *config, random)?))
+            }
+            Some(Ipv6AgentPlan::AnchorPoint(config)) => {
+                Ipv6Role::AnchorPoint(Box::new(MobilityAnchorPoint::new(now, *config, random)?))
             }
             Some(Ipv6AgentPlan::Correspondent(config)) => {
                 Ipv6Role::Correspondent(Box::new(CorrespondentNode::new(*config, random)?))
@@ -264,9 +280,8 @@ impl Simulation {
     /// The owner of the mobile node has it move to an interface.
     pub(crate) fn ipv6_switch_to(&mut self, node: NodeId, interface: InterfaceId, notice: Notice) {
         let now = self.now;
-        if let Some(Ipv6Host { role: Ipv6Role::Mobile(mobile), .. }) = self.ipv6(node) {
-            // The interface exists: the scenario names access links only, and each has one.
-            let _ = mobile.switch_to(now, interface, notice);
+        if let Some(host) = self.ipv6(node) {
+            host.role.switch_to(now, interface, notice);
         }
         self.drive_ipv6(node);
     }
@@ -310,7 +325,7 @@ impl Simulation {
             TransmitPayload::Mobility(bytes) => (protocol::MOBILITY_HEADER, bytes),
             TransmitPayload::Icmp(bytes) => (protocol::ICMPV6, bytes),
         };
-        let Addresses { source, destination, home_address, type_2_routing, tunnel, udp_port, .. } = addresses;
+        let Addresses { source, destination, tunnel, udp_port, .. } = addresses;
         if let (true, Some(interface)) = (is_link_local(source) || is_link_local(destination), interface) {
             let on_link = OnLink { source, destination, router_alert: false, message: bytes };
             return self.send_on_link(node, interface, hop_limit, on_link);
@@ -326,20 +341,13 @@ impl Simulation {
             ..Header::default()
         };
         let body = Body::Message(bytes.into());
-        let packet = self.insert(Packet { id: 0, header, outer: None, body, origin: None, in_fragments: 0 });
+        let packet = self.insert(Packet::new(header, body, None));
         self.trace_message(node, packet, true);
-        let passage = match tunnel {
-            Some(tunnel) => Some(self.tunnel_passage(tunnel).in_udp(udp_port.is_some())),
-            None if home_address.is_some() || type_2_routing.is_some() => {
-                Some(self.extended_passage(&addresses, hop_limit))
-            }
-            None => None,
-        };
         let bytes = u64::from(self.pool[packet].header.total_len());
-        if let Some(passage) = passage
-            && !self.put_in_tunnel(node, packet, passage)
-        {
-            return;
+        for passage in self.passages(&addresses, hop_limit).into_iter().flatten() {
+            if !self.put_in_tunnel(node, packet, passage.in_udp(udp_port.is_some())) {
+                return;
+            }
         }
         if let Some((interface, _)) = interface.zip(tunnel) {
             self.note_passed(node, interface, Passed { sent: true, straight: false, bytes });
@@ -348,6 +356,19 @@ impl Simulation {
             Some(interface) => self.send_to_next_hop(node, interface, packet),
             None => self.route_on(node, packet),
         }
+    }
+
+    /// What a packet with these addresses is put in, the innermost first.
+    pub(super) fn passages(&self, addresses: &Addresses, ttl: u8) -> [Option<Passage>; 2] {
+        let Addresses { home_address, type_2_routing, tunnel, map_tunnel, .. } = *addresses;
+        let first = match tunnel {
+            Some(tunnel) => Some(self.tunnel_passage(tunnel)),
+            None if home_address.is_some() || type_2_routing.is_some() => {
+                Some(self.extended_passage(addresses, ttl))
+            }
+            None => None,
+        };
+        [first, map_tunnel.map(|tunnel| self.tunnel_passage(tunnel))]
     }
 
     pub(super) fn tunnel_passage(&self, tunnel: Tunnel) -> Passage {
@@ -380,21 +401,27 @@ impl Simulation {
                 self.note(node, None, Note::Binding(change.change.name()), format_args!("{text}"));
                 let home = self.locate(change.home_address);
                 let Agent::Ipv6(host) = &self.node(node).agent else { return };
-                match &host.role {
-                    Ipv6Role::Home(agent) => {
-                        let tunnels = agent.tunnels(change.home_address).iter();
-                        let passages = tunnels.map(|tunnel| self.tunnel_passage(*tunnel)).collect();
-                        if let Some(host) = self.ipv6(node) {
-                            host.tunnels.insert(home, passages);
+                let tunnels = match &host.role {
+                    Ipv6Role::Home(agent) => agent.tunnels(change.home_address),
+                    Ipv6Role::AnchorPoint(agent) => agent.tunnels(change.home_address),
+                    _ => {
+                        let is_away = |mobile: AnyMobile<'_>| !mobile.is_registered();
+                        if self.fleet.is_none() && host.mobile().is_some_and(is_away) {
+                            self.on_path(node, false);
                         }
-                        self.binding_changed(node, home);
-                        self.assist_moved(node, change.home_address.into(), change.path, change.received);
+                        return;
                     }
-                    Ipv6Role::Mobile(mobile) if self.fleet.is_none() && !mobile.is_registered() => {
-                        self.on_path(node, false);
-                    }
-                    _ => {}
+                };
+                let is_anchor_point = matches!(host.role, Ipv6Role::AnchorPoint(_));
+                let passages = tunnels.iter().map(|tunnel| self.tunnel_passage(*tunnel)).collect();
+                if let Some(host) = self.ipv6(node) {
+                    host.tunnels.insert(home, passages);
                 }
+                if is_anchor_point {
+                    return self.regional_binding_changed(node, &change);
+                }
+                self.binding_changed(node, home);
+                self.assist_moved(node, change.home_address.into(), change.path, change.received);
             }
             Event::Correspondent(change) => {
                 let text =
@@ -434,19 +461,20 @@ impl Simulation {
         }
     }
 
-    /// A signalling message over IPv6 has reached a node.
+    /// A signalling message over IPv6 has reached a node, in this header and in the one `around` that, if there were any.
     pub(crate) fn deliver_ipv6_message(
         &mut self,
         node: NodeId,
         interface: InterfaceIndex,
         packet: PacketRef,
         outer: Option<&Outer>,
+        around: Option<&Outer>,
     ) {
         let now = self.now;
         let arrived = &self.pool[packet];
         let Body::Message(message) = &arrived.body else { return };
         let (message, header) = (message.clone(), arrived.header);
-        let addresses = self.addresses_of(&header, outer);
+        let addresses = self.addresses_of(&header, outer, around);
         self.trace_message(node, packet, false);
         self.consume(packet);
         let (interface, hop_limit) = (InterfaceId(interface.0), header.ttl);

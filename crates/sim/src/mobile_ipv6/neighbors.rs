@@ -119,7 +119,7 @@ impl Simulation {
             ..Header::default()
         };
         let body = Body::OnLink(on_link.into());
-        let packet = self.insert(Packet { id: 0, header, outer: None, body, origin: None, in_fragments: 0 });
+        let packet = self.insert(Packet::new(header, body, None));
         self.trace_message(node, packet, true);
         self.transmit(node, InterfaceIndex(interface.0), packet);
     }
@@ -207,9 +207,11 @@ impl Simulation {
             DiscoveryEvent::NeighborUnreachable { neighbor } => {
                 return self.neighbor_unreachable(node, interface, *neighbor);
             }
+            DiscoveryEvent::MapsFound { router, maps } => {
+                Input::MapsFound { interface, router: *router, maps }
+            }
             // Of what else there is to know nothing changes what a simulated link does.
             DiscoveryEvent::AddressDeprecated { .. }
-            | DiscoveryEvent::MapsFound { .. }
             | DiscoveryEvent::InterfaceDisabled
             | DiscoveryEvent::LinkMtu(_)
             | DiscoveryEvent::HopLimit(_) => return,

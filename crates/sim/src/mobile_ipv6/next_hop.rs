@@ -215,7 +215,7 @@ mod tests {
             ..Default::default()
         };
         let body = Body::Message(vec![0; 8].into());
-        simulation.insert(Packet { id: 0, header, outer: None, body, origin: None, in_fragments: 0 })
+        simulation.insert(Packet::new(header, body, None))
     }
 
     fn waiting(simulation: &mut Simulation, mobile: NodeId) -> usize {

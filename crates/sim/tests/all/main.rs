@@ -7,6 +7,7 @@ mod dhcp;
 mod discovery;
 mod fairness;
 mod fleet;
+mod hierarchical;
 mod media;
 mod mobile_ipv6;
 mod no_harm;

@@ -175,8 +175,12 @@ impl HierarchicalMobileNode {
         self.outbox.called_at(now);
         let index = self.places.iter().position(|place| place.config.id == interface);
         let index = index.ok_or(UnknownInterface(interface))?;
+        // What is bound to the regional address goes on being so, whatever carries that: within a domain the home agent hears nothing.
+        let is_kept = !self.left && self.home_on == Some(REGIONAL) && self.home.keeps(REGIONAL);
+        let is_home_stale = self.is_home_stale || !is_kept;
         self.left = false;
         self.remind_parts();
+        self.is_home_stale = is_home_stale;
         self.pinned = true;
         self.lead_to(index, notice, HandoverReason::Chosen);
         self.settle(now);

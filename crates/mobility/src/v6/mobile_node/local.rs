@@ -68,6 +68,18 @@ impl MobileNode {
         self.handover.is_none() && held.is_some_and(|held| Some(held.attachment) == attachment)
     }
 
+    /// Whether `interface` is in use and has its registration, which needs no other one, even if nothing comes through it for now.
+    pub(in crate::v6) fn keeps(&self, interface: InterfaceId) -> bool {
+        let Some(active) = self.active.filter(|active| self.id(*active) == Some(interface)) else {
+            return false;
+        };
+        let is_outdated = self.interfaces.get(active).is_some_and(|interface| interface.refresh);
+        self.handover.is_none()
+            && !is_outdated
+            && !self.is_outdone(active)
+            && self.is_held_in_place(self.outbox.now(), active)
+    }
+
     /// Whether there is something to register with on `interface`.
     pub(in crate::v6) fn can_attach(&self, interface: InterfaceId) -> bool {
         self.index(interface).is_some_and(|index| self.attachment(self.outbox.now(), index).is_some())

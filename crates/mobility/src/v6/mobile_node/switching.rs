@@ -76,7 +76,7 @@ impl MobileNode {
     }
 
     /// Whether the binding held for an interface is for where that interface is attached now.
-    fn is_held_in_place(&self, now: Instant, index: usize) -> bool {
+    pub(super) fn is_held_in_place(&self, now: Instant, index: usize) -> bool {
         let attachment = self.attachment(now, index);
         let held = self.interfaces.get(index).and_then(|interface| interface.held);
         held.is_some_and(|held| attachment.is_none_or(|attachment| attachment == held.attachment))

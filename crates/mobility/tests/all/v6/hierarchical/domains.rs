@@ -101,6 +101,27 @@ fn an_interface_is_changed_within_a_domain_without_the_home_agent() {
     world.check_both_ways();
 }
 
+/// The same where the old link is gone before there is a new one: the registration of the regional address is as good as before.
+#[test]
+fn an_interface_is_changed_within_a_domain_across_a_gap_without_the_home_agent() {
+    let mut world = World::on(2);
+    world.check_both_ways();
+    world.run(SECOND);
+    let moved = world.now;
+    world.detach(WLAN);
+    world.switch_to(GSM);
+    world.run(SECOND);
+    world.attach(GSM, 3);
+    world.run(SECOND * 2);
+    assert_eq!(world.asked_since(moved), [(map(WEST), LOCAL)]);
+    assert_eq!(world.mobile.active_interface(), Some(GSM));
+    let phases = world.handovers_since(moved);
+    let is_registered =
+        |phase: &&HandoverEvent| matches!(phase, HandoverEvent::Registered { from: Some(WLAN), to: GSM, .. });
+    assert_eq!(phases.iter().filter(is_registered).count(), 1, "{phases:?}");
+    world.check_both_ways();
+}
+
 /// Sections 6.1 and 8: in another domain the new anchor point and the home agent are asked, and the one before sends packets on.
 #[test]
 fn between_domains_the_anchor_point_of_before_sends_packets_on() {
