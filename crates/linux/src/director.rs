@@ -491,7 +491,7 @@ impl Director {
                 }
             }
             Told::Binding { home_address, care_of, change }
-                if self.topology.place(node).role == Role::HomeAgent =>
+                if matches!(self.topology.place(node).role, Role::HomeAgent | Role::AnchorPoint) =>
             {
                 let simultaneous =
                     self.scenario.mobility.as_ref().is_some_and(|mobility| mobility.simultaneous_bindings);
@@ -506,9 +506,13 @@ impl Director {
                         self.bindings.remove(&(home_address, care_of));
                     }
                 }
+                let bound = home_address;
                 let is_away = self.bindings.iter().any(|(other, _)| *other == home_address);
                 self.pay_attention(|attention, _| attention.home_agent(node, home_address, is_away))?;
-                self.binding_changed(home_address)?;
+                // At a mobility anchor point it is a regional care-of address.
+                let behind = self.topology.mobile_at_regional(home_address);
+                let home_address = behind.and_then(|mobile| self.topology.homes.address_of(mobile));
+                self.binding_changed(home_address.unwrap_or(bound))?;
             }
             // A correspondent node's.
             Told::Binding { .. } => {}
@@ -564,7 +568,7 @@ impl Director {
         self.network.emulator.apply(vec![change]).map(drop)
     }
 
-    /// Whether the home agent still sends a mobile node's packets over its access link.
+    /// Whether the home agent, or the mobility anchor point that it sends them to, still sends a mobile node's packets over its access link.
     fn is_tunnelled_over(&self, link: LinkId) -> bool {
         let Some((mobile, index)) = self.mobile_end(link) else { return false };
         let home_address = self.topology.address_of(mobile);
@@ -574,7 +578,7 @@ impl Director {
             // A foreign agent's address stands for the link to its visitor.
             let leads_there =
                 care_of == interface.address || peer.interfaces.iter().any(|own| own.address == care_of);
-            of == home_address && leads_there
+            of == home_address && (leads_there || self.bindings.contains(&(care_of, interface.address)))
         })
     }
 

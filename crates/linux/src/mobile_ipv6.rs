@@ -4,9 +4,11 @@ use std::os::fd::AsFd;
 use std::sync::mpsc::Sender;
 
 use careof_agent::{
-    Device, HostOptions, Ipv6CorrespondentSetup, Ipv6HomeSetup, Ipv6MobileSetup, Ipv6Setup, RouterAdvertiser,
+    Device, HostOptions, Ipv6AnchorPointSetup, Ipv6CorrespondentSetup, Ipv6HierarchicalMobileSetup,
+    Ipv6HomeSetup, Ipv6MobileSetup, Ipv6Setup, RouterAdvertiser,
 };
 use careof_lab::{Clock, Error, Host};
+use careof_mobility::v6::{HierarchicalMobileNodeConfig, MobileNodeConfig};
 use careof_plan::{Ipv6AgentPlan, NodeId, Topology, ipv6_agent, neighbors, stream};
 use careof_scenario::{DuplicateAddressDetection, Mobility, Scenario};
 use careof_wire::ipv6::Ipv6Header;
@@ -28,8 +30,17 @@ pub(crate) fn setup(
         ipv6_agent(scenario, topology, run, node).map_err(|error| WorldError::Agent(error.to_string()))?;
     let host = host_options(scenario);
     let assist = careof_plan::assists(scenario, topology, node);
-    Ok(plan.and_then(|plan| {
-        Some(match plan {
+    let mobile = |config: MobileNodeConfig, host: HostOptions, assist| {
+        let interfaces = topology.place(node).interfaces.iter().enumerate();
+        let device = |(index, interface): (usize, &careof_plan::Interface)| {
+            Device::new(index as u16, scenario.links[interface.out.0 as usize / 2].name.clone())
+        };
+        let devices = interfaces.map(device).collect();
+        // The scenario says it, with the other parameters of the interfaces.
+        Ipv6MobileSetup { config, devices, optimistic_detection: false, host, assist }
+    };
+    Ok(plan.map(|plan| {
+        match plan {
             Ipv6AgentPlan::Home(config) => {
                 let id = config.home_interface;
                 let on_link = topology.place(node).interfaces.get(usize::from(id.0));
@@ -39,28 +50,23 @@ pub(crate) fn setup(
                 });
                 Ipv6Setup::Home(Ipv6HomeSetup { config: *config, home_link, host, assist })
             }
-            Ipv6AgentPlan::Mobile(config) => {
-                let interfaces = topology.place(node).interfaces.iter().enumerate();
-                let device = |(index, interface): (usize, &careof_plan::Interface)| {
-                    Device::new(index as u16, scenario.links[interface.out.0 as usize / 2].name.clone())
-                };
-                let devices = interfaces.map(device).collect();
-                // The scenario says it, with the other parameters of the interfaces.
-                let optimistic_detection = false;
-                Ipv6Setup::Mobile(Ipv6MobileSetup {
-                    config: *config,
-                    devices,
-                    optimistic_detection,
-                    host,
-                    assist,
-                })
+            Ipv6AgentPlan::Mobile(config) => Ipv6Setup::Mobile(mobile(*config, host, assist)),
+            Ipv6AgentPlan::HierarchicalMobile(config) => {
+                let HierarchicalMobileNodeConfig { node, maps, selection, patience, forwarding } = *config;
+                let inside = host.tunnel_mtu.saturating_sub(Ipv6Header::LEN).max(Ipv6Header::MIN_MTU);
+                let mobile = mobile(node, HostOptions { tunnel_mtu: inside, ..host }, assist);
+                let setup = Ipv6HierarchicalMobileSetup { mobile, maps, selection, patience, forwarding };
+                Ipv6Setup::HierarchicalMobile(Box::new(setup))
+            }
+            // The network of regional addresses has no link.
+            Ipv6AgentPlan::AnchorPoint(config) => {
+                let config = *config;
+                Ipv6Setup::AnchorPoint(Ipv6AnchorPointSetup { config, home_link: None, host, assist })
             }
             Ipv6AgentPlan::Correspondent(config) => {
                 Ipv6Setup::Correspondent(Ipv6CorrespondentSetup { config: *config, host })
             }
-            // Such scenarios are refused.
-            Ipv6AgentPlan::HierarchicalMobile(_) | Ipv6AgentPlan::AnchorPoint(_) => return None,
-        })
+        }
     }))
 }
 

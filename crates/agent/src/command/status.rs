@@ -154,6 +154,7 @@ fn describe(status: &Value) -> String {
         Some("foreign") => "foreign agent",
         Some("mobile") => "mobile node",
         Some("correspondent") => "correspondent node",
+        Some("anchor-point") => "mobility anchor point",
         _ => "agent",
     };
     let mut head = vec![role.to_owned()];

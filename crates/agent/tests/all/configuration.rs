@@ -220,7 +220,7 @@ fn mistakes() -> Vec<(String, &'static str)> {
         ("role = ".into(), "x.toml:1:8"),
         (
             "role = \"ha\"".into(),
-            "found \"ha\"; known are \"home\", \"foreign\", \"mobile\" and \"correspondent\"\n  hint: write \"home\"",
+            "found \"ha\"; known are \"home\", \"foreign\", \"mobile\", \"correspondent\" and \"anchor-point\"\n  hint: write \"home\"",
         ),
         ("role = \"hone\"".into(), "did you mean \"home\"?"),
         (

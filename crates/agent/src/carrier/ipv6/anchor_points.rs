@@ -16,6 +16,14 @@ use super::packets::{Tunnels, addresses_of, between_home_addresses};
 use super::tunnels::came_by;
 
 impl Ipv6Carrier {
+    /// Tells the node of the mobility anchor points of a link.
+    pub(super) fn tell_maps(&mut self, now: Instant, interface: InterfaceId) {
+        let told: Vec<_> = self.routers.maps(now, interface).collect();
+        for (router, maps) in told {
+            self.tell_agent(now, Input::MapsFound { interface, router, maps: &maps });
+        }
+    }
+
     /// A packet for the regional care-of address: a tunnel of the home agent's, a packet of a correspondent node with a type 2 routing
     /// header, or a message.
     pub(super) fn take_from_map(

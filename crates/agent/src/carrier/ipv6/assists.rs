@@ -75,12 +75,26 @@ impl Ipv6Carrier {
         if self.setup.role() != Role::AnchorPoint {
             return self.tell_paths_to(now, bound, bound, told);
         }
-        for home_address in self.behind.homes_of(bound) {
-            self.tell_paths_to(now, home_address, bound, told);
+        // Who has left the domain has told the home agent, whose assists see to that movement.
+        if self.is_within_domain(bound) {
+            for home_address in self.behind.homes_of(bound) {
+                self.tell_paths_to(now, home_address, bound, told);
+            }
         }
         if matches!(&self.agent, Agent::Home(agent) if agent.bindings_of(bound).is_empty()) {
             self.behind.forget(bound);
         }
+    }
+
+    /// Mobility anchor point: whether the mobile node with this regional care-of address is in the domain, or nowhere.
+    fn is_within_domain(&self, regional: Ipv6Addr) -> bool {
+        let (Agent::Home(agent), Ipv6Setup::AnchorPoint(setup)) = (&self.agent, &self.setup) else {
+            return false;
+        };
+        let domain = &setup.config.domain;
+        let mut bindings = agent.bindings_of(regional).iter();
+        domain.is_empty()
+            || bindings.all(|binding| domain.iter().any(|prefix| prefix.contains(binding.care_of)))
     }
 
     /// Home agent: tells the assists by which paths the mobile node with this home address is reached, whose address `bound` is bound.

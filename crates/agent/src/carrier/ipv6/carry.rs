@@ -9,7 +9,7 @@ use careof_base::Instant;
 use careof_lab::{Ipv6Outer, with_left_checksum};
 use careof_mobility::InterfaceId;
 use careof_mobility::v6::{Addresses, Input, Transmit, Tunnel};
-use careof_wire::icmpv6::{Icmpv6Message, IpFields, MapOption};
+use careof_wire::icmpv6::{Icmpv6Message, IpFields};
 use careof_wire::ipv6::{Extensions, Ipv6Header, Packet, Reassembler, ReassemblyLimits, Understood};
 use careof_wire::{mip6, protocol};
 
@@ -35,9 +35,6 @@ pub(super) const LONGEST: usize = 65_535 + Ipv6Header::LEN as usize;
 const DISCOVERY_REPLY: u8 = 145;
 /// ICMPv6 types that agents of Mobile IPv6 send each other (RFC 6275 sections 6.5 to 6.8).
 pub(super) const MOBILE_TYPES: std::ops::RangeInclusive<u8> = 144..=147;
-
-/// Mobility anchor points taken from one advertisement; the bound is for routers that lie.
-const MOST_MAPS: usize = 8;
 
 /// What became of packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -635,11 +632,7 @@ impl Ipv6Carrier {
         if let Some(change) = change {
             self.tell_router(now, change);
         }
-        let maps: Vec<MapOption> = advertisement.maps().take(MOST_MAPS).copied().collect();
-        let router = ip.source;
-        if !maps.is_empty() && self.routers.of(interface).any(|known| known == router) {
-            self.tell_agent(now, Input::MapsFound { interface, router, maps: &maps });
-        }
+        self.tell_maps(now, interface);
         if is_new {
             self.read_addresses(now);
         }

@@ -67,14 +67,26 @@ impl Ipv6Carrier {
     /// Mobile node: tells a new one of the links, addresses and routers that were there before it.
     fn tell_surroundings(&mut self, now: Instant) {
         self.addresses = CareOfAddresses::new(self.setup.takes_ipv4());
-        self.read_addresses(now);
+        let is_hierarchical = matches!(self.setup, Ipv6Setup::HierarchicalMobile(_));
+        if !is_hierarchical {
+            self.read_addresses(now);
+        }
         let up = self.interfaces.named().iter().filter(|interface| interface.is_up());
         let up: Vec<_> = up.map(|interface| interface.device.id).collect();
-        for interface in up {
-            self.tell_agent(now, Input::LinkUp { interface });
+        for interface in &up {
+            self.tell_agent(now, Input::LinkUp { interface: *interface });
         }
         let known = self.routers.known();
-        self.tell_routers(now, known);
+        if !is_hierarchical {
+            return self.tell_routers(now, known);
+        }
+        for change in known {
+            self.tell_router(now, change);
+        }
+        for interface in up {
+            self.tell_maps(now, interface);
+        }
+        self.read_addresses(now);
     }
 
     fn check_same_foundations(&self, setup: &Ipv6Setup) -> Result<(), Error> {
