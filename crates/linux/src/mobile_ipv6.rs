@@ -37,7 +37,7 @@ pub(crate) fn setup(
         };
         let devices = interfaces.map(device).collect();
         // The scenario says it, with the other parameters of the interfaces.
-        Ipv6MobileSetup { config, devices, optimistic_detection: false, host, assist }
+        Ipv6MobileSetup { config, devices, optimistic_detection: false, host, assist, fast_handover: None }
     };
     Ok(plan.map(|plan| {
         match plan {

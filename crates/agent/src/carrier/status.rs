@@ -19,6 +19,8 @@ pub enum Role {
     Correspondent,
     /// A mobility anchor point of Hierarchical Mobile IPv6.
     AnchorPoint,
+    /// An access router of fast handovers over Mobile IPv6.
+    AccessRouter,
 }
 
 impl Role {
@@ -31,6 +33,7 @@ impl Role {
             Self::Mobile => "mobile node",
             Self::Correspondent => "correspondent node",
             Self::AnchorPoint => "mobility anchor point",
+            Self::AccessRouter => "access router",
         }
     }
 }

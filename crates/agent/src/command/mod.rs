@@ -221,6 +221,9 @@ fn summary(configuration: &Configuration) -> String {
                 let maps = count(setup.maps.len(), "mobility anchor point");
                 format!("the mobile node {} with {interfaces} and {maps}", config.home_address)
             }
+            Ipv6Setup::AccessRouter(setup) => {
+                format!("an access router with {}", count(setup.config.links.len(), "link"))
+            }
             Ipv6Setup::Correspondent(setup) => format!("the correspondent node {}", setup.config.address),
         },
     }

@@ -155,6 +155,7 @@ fn describe(status: &Value) -> String {
         Some("mobile") => "mobile node",
         Some("correspondent") => "correspondent node",
         Some("anchor-point") => "mobility anchor point",
+        Some("access-router") => "access router",
         _ => "agent",
     };
     let mut head = vec![role.to_owned()];

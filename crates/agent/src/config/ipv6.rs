@@ -313,7 +313,7 @@ fn mobile_node(reader: &Reader<'_>, source: Source<'_>, problems: &mut Problems)
         route_optimization: optimises_routes.then(RouteOptimizationConfig::default),
         ..defaults
     };
-    Some(Ipv6MobileSetup { config, devices, optimistic_detection, host, assist })
+    Some(Ipv6MobileSetup { config, devices, optimistic_detection, host, assist, fast_handover: None })
 }
 
 fn interfaces(field: &Field<'_>, problems: &mut Problems) -> Option<Vec<(InterfaceConfig, String)>> {

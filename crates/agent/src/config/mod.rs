@@ -113,6 +113,8 @@ fn configuration(root: &Table, source: Source<'_>, problems: &mut Problems) -> O
         (Role::Mobile, IpVersion::V6) => &MOBILE6,
         (Role::Correspondent, _) => &CORRESPONDENT,
         (Role::AnchorPoint, _) => &ANCHOR_POINT,
+        // No file can name it.
+        (Role::AccessRouter, _) => return None,
     };
     let reader = Reader::new(root, section, (Origin::File(0), ""), problems);
     let service = service::service(&reader, source, problems);
@@ -125,6 +127,7 @@ fn configuration(root: &Table, source: Source<'_>, problems: &mut Problems) -> O
         (Role::AnchorPoint, _) => {
             hierarchical::anchor_point(&reader, source, problems).map(Ipv6Setup::AnchorPoint)?.into()
         }
+        (Role::AccessRouter, _) => return None,
         (Role::Correspondent, _) => {
             ipv6::correspondent(&reader, problems).map(Ipv6Setup::Correspondent)?.into()
         }
@@ -140,7 +143,7 @@ fn version(root: &Table, role: Role, problems: &mut Problems) -> Option<IpVersio
         Role::Home => &["address", "home_network"],
         Role::Foreign => &["care_of", "address"],
         Role::Mobile => &["home_address", "home_network", "home_agent"],
-        Role::Correspondent | Role::AnchorPoint => return Some(IpVersion::V6),
+        Role::Correspondent | Role::AnchorPoint | Role::AccessRouter => return Some(IpVersion::V6),
     };
     let told = telling.iter().find_map(|key| {
         let node = root.get(key)?;
@@ -231,6 +234,9 @@ fn try_out_ipv6(setup: &Ipv6Setup, random: RandomStream) -> Result<(), crate::Er
         Ipv6Setup::Mobile(setup) => v6::MobileNode::new(start, setup.config.clone(), random).map(drop)?,
         Ipv6Setup::AnchorPoint(setup) => {
             v6::MobilityAnchorPoint::new(start, setup.config.clone(), random).map(drop)?;
+        }
+        Ipv6Setup::AccessRouter(setup) => {
+            v6::access_router::AccessRouter::new(setup.config.clone(), random).map(drop)?;
         }
         Ipv6Setup::HierarchicalMobile(setup) => {
             let config = setup.config(setup.mobile.config.clone());

@@ -162,6 +162,7 @@ impl Snapshot {
             Role::Mobile => "mobile",
             Role::Correspondent => "correspondent",
             Role::AnchorPoint => "anchor-point",
+            Role::AccessRouter => "access-router",
         };
         let build = [("role", role.to_owned()), ("version", env!("CARGO_PKG_VERSION").to_owned())];
         writer.gauges("build_info", "Which agent this is", [(build, 1.0)])?;
@@ -203,6 +204,8 @@ impl Snapshot {
                 self.paths(writer)?;
             }
             Role::Correspondent => writer.gauge("bindings", "Mobility bindings", count(status.bindings))?,
+            // What it counts is told by name.
+            Role::AccessRouter => {}
         }
         if status.role != Role::Mobile {
             let help = "Addresses of the agent that its host does not have";

@@ -225,7 +225,7 @@ fn mistakes() -> Vec<(String, &'static str)> {
         ("role = \"hone\"".into(), "did you mean \"home\"?"),
         (
             "role = 1".into(),
-            "role: found 1; it must be \"home\", \"foreign\", \"mobile\" or \"correspondent\"",
+            "role: found 1; it must be \"home\", \"foreign\", \"mobile\", \"correspondent\" or \"anchor-point\"",
         ),
         (
             home("adress = \"192.0.2.1\""),

@@ -6,6 +6,7 @@
 mod assists;
 mod common;
 mod dhcp;
+mod hierarchical;
 mod ipv6;
 mod media;
 mod mobile_ipv6;

@@ -2,6 +2,7 @@
 
 use careof_base::{Instant, Randomness};
 use careof_mobility::WallClock;
+use careof_mobility::v6::access_router::AccessRouter;
 use careof_mobility::v6::{
     CorrespondentNode, Counters, Event, HierarchicalMobileNode, HomeAgent, Input, MobileNode,
     MobilityAnchorPoint, Transmit, Wake,
@@ -20,6 +21,8 @@ pub(super) enum Agent {
     Mobile(Mobile),
     /// A correspondent node.
     Correspondent(Box<CorrespondentNode>),
+    /// An access router. What it does to packets is in `access_router`.
+    AccessRouter(Box<AccessRouter>),
 }
 
 /// The same call on whichever node there is.
@@ -30,6 +33,7 @@ macro_rules! on_agent {
             Agent::Mobile(Mobile::Plain($bound)) => $call,
             Agent::Mobile(Mobile::Hierarchical($bound)) => $call,
             Agent::Correspondent($bound) => $call,
+            Agent::AccessRouter($bound) => $call,
         }
     };
 }
@@ -70,6 +74,11 @@ impl Agent {
                 let node = HierarchicalMobileNode::new(now, config, random)?;
                 Self::Mobile(Mobile::Hierarchical(Box::new(node)))
             }
+            Ipv6Setup::AccessRouter(setup) => {
+                let mut config = setup.config.clone();
+                config.clock = clock;
+                Self::AccessRouter(Box::new(AccessRouter::new(config, random)?))
+            }
             Ipv6Setup::Correspondent(setup) => {
                 Self::Correspondent(Box::new(CorrespondentNode::new(setup.config.clone(), random)?))
             }
@@ -81,6 +90,7 @@ impl Agent {
             Self::Home(agent) => agent.set_clock(clock),
             Self::Mobile(Mobile::Plain(node)) => node.set_clock(clock),
             Self::Mobile(Mobile::Hierarchical(node)) => node.set_clock(clock),
+            Self::AccessRouter(router) => router.set_clock(clock),
             Self::Correspondent(_) => {}
         }
     }
@@ -94,15 +104,34 @@ impl Agent {
     }
 
     pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
-        on_agent!(self, agent => agent.poll_transmit(now))
+        match self {
+            Self::Home(agent) => agent.poll_transmit(now),
+            Self::Mobile(Mobile::Plain(node)) => node.poll_transmit(now),
+            Self::Mobile(Mobile::Hierarchical(node)) => node.poll_transmit(now),
+            Self::Correspondent(node) => node.poll_transmit(now),
+            // The kernel knows the station of whoever has just announced itself, or asks for it.
+            Self::AccessRouter(router) => router.poll_transmit(now).map(|transmit| transmit.packet),
+        }
     }
 
     pub(super) fn poll_event(&mut self) -> Option<Event> {
-        on_agent!(self, agent => agent.poll_event())
+        match self {
+            Self::Home(agent) => agent.poll_event(),
+            Self::Mobile(Mobile::Plain(node)) => node.poll_event(),
+            Self::Mobile(Mobile::Hierarchical(node)) => node.poll_event(),
+            Self::Correspondent(node) => node.poll_event(),
+            // They are of another kind.
+            Self::AccessRouter(_) => None,
+        }
     }
 
-    pub(super) fn next_timeout(&self) -> Option<(Instant, Wake)> {
-        on_agent!(self, agent => agent.next_timeout())
+    pub(super) fn next_timeout(&self) -> Option<Instant> {
+        on_agent!(self, agent => agent.next_timeout().map(|(at, _)| at))
+    }
+
+    /// Whether what is due next is a probe of a path.
+    pub(super) fn probes_next(&self) -> bool {
+        matches!(self, Self::Mobile(Mobile::Plain(node)) if matches!(node.next_timeout(), Some((_, Wake::PathProbe))))
     }
 
     pub(super) fn counters(&self) -> &Counters {

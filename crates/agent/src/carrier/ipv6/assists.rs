@@ -153,7 +153,7 @@ impl Ipv6Carrier {
             }
             Agent::Home(agent) => agent.serves(header.destination),
             Agent::Mobile(_) => Some(header.source) == self.setup.home_address(),
-            Agent::Correspondent(_) => false,
+            Agent::Correspondent(_) | Agent::AccessRouter(_) => false,
         };
         is_followed.then_some(Inside { header: *header, at: 0 })
     }
@@ -181,7 +181,7 @@ impl Ipv6Carrier {
                 agent.tunnels(bound).last().map(|tunnel| path_to(tunnel.exit))
             }
             Agent::Mobile(node) => node.active_interface().map(PathId::Interface),
-            Agent::Correspondent(_) => None,
+            Agent::Correspondent(_) | Agent::AccessRouter(_) => None,
         }
     }
 

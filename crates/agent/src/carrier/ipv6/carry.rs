@@ -14,6 +14,7 @@ use careof_wire::ipv6::{Extensions, Ipv6Header, Packet, Reassembler, ReassemblyL
 use careof_wire::{mip6, protocol};
 
 use super::agent::Agent;
+use super::anchor_points::Outer;
 use super::dual_stack::DualStackSockets;
 use super::neighbours::{ADVERTISEMENT, ERRORS};
 use super::packets::{
@@ -35,6 +36,10 @@ pub(super) const LONGEST: usize = 65_535 + Ipv6Header::LEN as usize;
 const DISCOVERY_REPLY: u8 = 145;
 /// ICMPv6 types that agents of Mobile IPv6 send each other (RFC 6275 sections 6.5 to 6.8).
 pub(super) const MOBILE_TYPES: std::ops::RangeInclusive<u8> = 144..=147;
+
+/// RtSolPr and PrRtAdv (RFC 5568 section 6.1), and Neighbor Advertisement (RFC 4861 section 4.4), by which mobile nodes announce themselves.
+const FAST_HANDOVER: u8 = 154;
+const NEIGHBOR_ADVERTISEMENT: u8 = 136;
 
 /// What became of packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -118,9 +123,19 @@ impl Sockets {
                 sender: Some(Ipv6PacketSender::open(None)?),
                 // First, so that nothing is kept from the kernel that nobody sees.
                 watch: Some(Ipv6PacketWatch::open()?),
-                icmp: Some(Icmpv6Socket::open(&[&[ADVERTISEMENT, DISCOVERY_REPLY], &ERRORS[..]].concat())?),
+                icmp: Some(Icmpv6Socket::open(
+                    &[&[ADVERTISEMENT, DISCOVERY_REPLY, FAST_HANDOVER], &ERRORS[..]].concat(),
+                )?),
                 dual_stack: DualStackSockets::open(setup)?,
                 _guard: Some(guard(&[GuardedPacket::Type2Routing, GuardedPacket::MobilityHeader])?),
+            },
+            Ipv6Setup::AccessRouter(_) => Self {
+                tunnel: Some(Ipv6TunnelSocket::open()?),
+                sender: Some(Ipv6PacketSender::open(None)?),
+                watch: Some(Ipv6PacketWatch::open()?),
+                icmp: Some(Icmpv6Socket::open(&[FAST_HANDOVER, NEIGHBOR_ADVERTISEMENT])?),
+                dual_stack: DualStackSockets::default(),
+                _guard: Some(guard(&[GuardedPacket::HomeAddressOption, GuardedPacket::MobilityHeader])?),
             },
             Ipv6Setup::Correspondent(_) => Self {
                 tunnel: None,
@@ -255,10 +270,10 @@ impl Ipv6Carrier {
                 self.carried.malformed += 1;
                 continue;
             };
-            if matches!(self.agent, Agent::Home(_)) {
-                self.take_at_home_agent(now, &header, packet);
-            } else {
-                self.carry_out(now, &header, packet);
+            match self.agent {
+                Agent::Home(_) => self.take_at_home_agent(now, &header, packet),
+                Agent::AccessRouter(_) => self.take_at_access_router(now, &header, packet),
+                Agent::Mobile(_) | Agent::Correspondent(_) => self.carry_out(now, &header, packet),
             }
             self.drive_assists(now);
         }
@@ -391,15 +406,22 @@ impl Ipv6Carrier {
 
     pub(super) fn take_out(&mut self, now: Instant, index: u32, tunnel: Tunnel, bytes: &[u8]) {
         let interface = self.interfaces.id_of(index);
+        if matches!(self.agent, Agent::AccessRouter(_)) {
+            return self.take_out_at_access_router(tunnel, bytes);
+        }
+        // What the previous access router sends on may come by a link where nothing is registered yet.
+        if let Some(previous) = self.fast.as_ref().and_then(|fast| fast.previous_behind(tunnel.entry)) {
+            let outer = Outer { tunnel, address: previous, is_map: false };
+            return self.take_from_outer(now, interface, outer, bytes);
+        }
         let Agent::Mobile(node) = &self.agent else { return };
         if !node.listens_on(interface) {
             return self.carried.not_ours += 1;
         }
-        let tunnels = match node.regional_behind(tunnel.entry) {
-            Some(regional) => return self.take_from_map(now, interface, (tunnel, regional), bytes),
-            None => Tunnels::one(tunnel),
-        };
-        self.take_innermost(now, interface, tunnels, bytes);
+        if let Some(address) = node.regional_behind(tunnel.entry) {
+            return self.take_from_outer(now, interface, Outer { tunnel, address, is_map: true }, bytes);
+        }
+        self.take_innermost(now, interface, (Tunnels::one(tunnel), true), bytes);
     }
 
     /// Mobile node: what was in all of the tunnels.
@@ -407,7 +429,7 @@ impl Ipv6Carrier {
         &mut self,
         now: Instant,
         interface: InterfaceId,
-        tunnels: Tunnels,
+        (tunnels, is_map): (Tunnels, bool),
         bytes: &[u8],
     ) {
         let (Agent::Mobile(node), Some(home_address)) = (&self.agent, self.setup.home_address()) else {
@@ -417,7 +439,8 @@ impl Ipv6Carrier {
             return self.carried.malformed += 1;
         };
         let Tunnels { inner, outer } = tunnels;
-        let addresses = Addresses { tunnel: inner, map_tunnel: outer, ..addresses_of(&packet) };
+        let map_tunnel = outer.filter(|_| is_map);
+        let addresses = Addresses { tunnel: inner, map_tunnel, ..addresses_of(&packet) };
         if packet.header.destination != home_address || !node.accepts_tunnels(&addresses) {
             return self.carried.not_ours += 1;
         }
@@ -474,6 +497,9 @@ impl Ipv6Carrier {
         // A router sees what it forwards, too: only what is for this host is looked at.
         let is_for_us = match (&self.setup, Ipv6Header::parse_start(bytes)) {
             (Ipv6Setup::Correspondent(setup), Ok((header, _))) => header.destination == setup.config.address,
+            (Ipv6Setup::AccessRouter(setup), Ok((header, _))) => {
+                setup.config.links.iter().any(|link| link.address == header.destination)
+            }
             (setup, Ok((header, _))) if setup.mobile().is_some() => {
                 self.has_address(index, header.destination)
             }
@@ -498,7 +524,11 @@ impl Ipv6Carrier {
         let addresses = addresses_of(&packet);
         let interface = self.interfaces.id_of(index);
         if packet.protocol == mip6::PROTOCOL {
-            return self.tell_agent(now, Input::Mobility { interface, addresses, message: packet.payload });
+            let input = Input::Mobility { interface, addresses, message: packet.payload };
+            if self.fast.as_mut().is_some_and(|fast| fast.takes(now, input)) {
+                return self.drain(now);
+            }
+            return self.tell_agent(now, input);
         }
         let is_taken = match (&mut self.agent, self.setup.home_address()) {
             // With destination options alone the kernel deals with it.
@@ -516,7 +546,7 @@ impl Ipv6Carrier {
                 self.drain(now);
                 is_taken && addresses.type_2_routing.is_none()
             }
-            (Agent::Home(_), _) => false,
+            (Agent::Home(_) | Agent::AccessRouter(_), _) => false,
         };
         if !is_taken {
             return self.carried.not_ours += 1;
@@ -560,10 +590,18 @@ impl Ipv6Carrier {
             let interface = self.interfaces.id_of(datagram.interface);
             let (source, destination) = (datagram.source, datagram.destination);
             let (hop_limit, message) = (datagram.hop_limit, datagram.message);
-            if message.first() == Some(&ADVERTISEMENT) {
+            let kind = message.first().copied();
+            if let Some(fast) =
+                self.fast.as_mut().filter(|_| matches!(kind, Some(ADVERTISEMENT | FAST_HANDOVER)))
+            {
+                let addresses = Addresses::new(source, destination);
+                fast.hear(now, Input::Icmp { interface, addresses, hop_limit, message });
+                self.drain(now);
+            }
+            if kind == Some(ADVERTISEMENT) {
                 let ip = IpFields { source, destination, hop_limit };
                 self.take_advertisement(now, interface, &ip, message);
-            } else {
+            } else if kind != Some(FAST_HANDOVER) || matches!(self.agent, Agent::AccessRouter(_)) {
                 let addresses = Addresses::new(source, destination);
                 self.tell_agent(now, Input::Icmp { interface, addresses, hop_limit, message });
                 self.pass_error_on(source, destination, message);

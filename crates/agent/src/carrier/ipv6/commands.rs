@@ -36,12 +36,38 @@ impl Ipv6Carrier {
         within: Duration,
     ) -> Result<(), Error> {
         let id = self.interfaces.id_named(interface)?;
+        let now = self.clock.now();
+        if let Some(fast) = &mut self.fast {
+            fast.announced(now, id);
+        }
+        self.drain(now);
         if let Some(setup) = self.setup.mobile() {
             let new = setup.config.interfaces.iter().find(|known| known.id == id);
             let new = new.map(|known| known.path).unwrap_or_default();
             let mobile = setup.config.home_address.into();
             return self.tell_assists_of(&careof_assist::Input::Announced { mobile, within, new });
         }
+        self.finish_turn()
+    }
+
+    /// See [`Carrier::prepare_handover`](crate::Carrier::prepare_handover).
+    pub(in crate::carrier) fn prepare_handover(&mut self, interface: &str) -> Result<(), Error> {
+        let id = self.interfaces.id_named(interface)?;
+        let now = self.clock.now();
+        if let Some(fast) = &mut self.fast {
+            fast.prepare(now, id);
+        }
+        self.drain(now);
+        self.finish_turn()
+    }
+
+    /// See [`Carrier::call_off_handover`](crate::Carrier::call_off_handover).
+    pub(in crate::carrier) fn call_off_handover(&mut self) -> Result<(), Error> {
+        let now = self.clock.now();
+        if let Some(fast) = &mut self.fast {
+            fast.call_off(now);
+        }
+        self.drain(now);
         self.finish_turn()
     }
 

@@ -228,7 +228,7 @@ impl Ipv6Carrier {
         let is_known = match &self.agent {
             Agent::Home(_) => self.setup.is_dual_stack(),
             Agent::Mobile(node) => node.ipv4_home_address() == Some(to),
-            Agent::Correspondent(_) => false,
+            Agent::Correspondent(_) | Agent::AccessRouter(_) => false,
         };
         if is_known {
             self.carried.errors_relayed += 1;
@@ -307,7 +307,7 @@ impl Ipv6Carrier {
                 let delivery = node.ipv4_delivery().filter(|_| is_ours);
                 delivery.map(|delivery| (delivery.tunnel, Some(delivery.interface)))
             }
-            Agent::Correspondent(_) => None,
+            Agent::Correspondent(_) | Agent::AccessRouter(_) => None,
         };
         let Some((tunnel, by)) = way else { return self.carried.no_way += 1 };
         let interface = by.and_then(|id| self.interfaces.index_of(id));

@@ -120,6 +120,18 @@ impl Mobile {
         on_mobile!(self, node => node.note_correspondent(now, correspondent));
     }
 
+    /// How a packet is sent by the care-of address that was registered last, from a link that the node has left (RFC 5568 section 4).
+    pub(super) fn delivery_from_previous(&self, destination: Ipv6Addr) -> Option<Delivery> {
+        self.plain()?.delivery_from_previous(destination)
+    }
+
+    /// Whether access routers send on what is under way to the care-of address that the node leaves.
+    pub(super) const fn set_forwarded(&mut self, forwarded: bool) {
+        if let Some(node) = self.plain_mut() {
+            node.set_forwarded(forwarded);
+        }
+    }
+
     pub(super) fn set_received_data(&mut self, received: ReceivedData) {
         if let Some(node) = self.plain_mut() {
             node.set_received_data(received);

@@ -12,9 +12,12 @@
 //!   on no interface: only what is in the tunnel of a mobility anchor point has them.
 //! - *IPv4* (RFC 5555). What comes for a home agent's IPv4 address and for IPv4 home addresses goes the same ways, and a mobile node has raw
 //!   sockets for tunnels with IPv4 outside or inside, and one of UDP for messages from a network that has only IPv4.
+//! - *Access router* (RFC 5568). Packets for a mobile node that is between two links are routed into the tunnel device, for as long as the
+//!   agent has something to do with them; all others pass in the kernel.
 //! - *Correspondent node.* Packets to a home address with a binding are routed into the tunnel device, from which they go on with a type
 //!   2 routing header; those with a Home Address option come by the packet socket.
 
+mod access_router;
 mod agent;
 mod anchor_points;
 mod assists;
@@ -27,6 +30,7 @@ mod commands;
 mod detection;
 mod dual_stack;
 mod errors;
+mod fast_handover;
 mod home_link;
 mod mobile;
 mod neighbours;
@@ -54,13 +58,13 @@ use careof_lab::{
     AddressOptions, Clock, Frame, GuardedPacket, Icmpv6Socket, IpVersion, Ipv6PacketSender, Ipv6PacketWatch,
     Ipv6TunnelSocket, NetlinkMonitor, OffloadTun, PacketGuard, Route,
 };
-use careof_mobility::v6::{Event, Input, MobileNodeRecord, RegistrationStep, Transmit, Wake};
+use careof_mobility::v6::{Event, Input, MobileNodeRecord, RegistrationStep, Transmit};
 use careof_mobility::{HandoverEvent, InterfaceId};
 use careof_wire::ipv6::ReassemblyLimits;
 
 pub use setup::{
-    Ipv6AnchorPointSetup, Ipv6CorrespondentSetup, Ipv6HierarchicalMobileSetup, Ipv6HomeSetup,
-    Ipv6MobileSetup, Ipv6Setup,
+    AccessPointSetup, FastHandoverSetup, Ipv6AccessRouterSetup, Ipv6AnchorPointSetup, Ipv6CorrespondentSetup,
+    Ipv6HierarchicalMobileSetup, Ipv6HomeSetup, Ipv6MobileSetup, Ipv6Setup,
 };
 pub use status::{Ipv6BindingStatus, Ipv6InterfaceStatus, Ipv6RegistrationStatus, Ipv6Status};
 
@@ -76,11 +80,13 @@ use super::persistence::Persistence;
 use super::questions::Questions;
 use super::reading::Reading;
 use super::{Error, Hooks, hooks};
+use access_router::Kept;
 use agent::Agent;
 use at_home::AtHome;
 use behind::HomesBehind;
 use care_of::CareOfAddresses;
 use carry::{Carried, Fragments, Ipv4Fragments, LONGEST, Sockets};
+use fast_handover::FastMobile;
 use home_link::HomeLink;
 use routers::Routers;
 use routes::MobileRouting;
@@ -137,6 +143,10 @@ pub(super) struct Ipv6Carrier {
     assists: Option<Box<Assists>>,
     /// Room for a packet that they are shown.
     shown: Vec<u8>,
+    /// Access router: the packets that it keeps.
+    kept: Kept,
+    /// Mobile node: its part in fast handovers.
+    fast: Option<Box<FastMobile>>,
     /// Mobility anchor point: the home addresses of the mobile nodes it serves, where assists follow their flows.
     behind: HomesBehind,
     /// ICMPv6 errors that may be sent.
@@ -189,8 +199,10 @@ impl Ipv6Carrier {
         let time_of_day = time_of_day.map(hooks::Reading);
         let now = clock.now();
         let wall_clock = hooks::wall_clock(time_of_day.as_ref(), now);
-        let agent = Agent::new(now, &setup, wall_clock, random.branch())?;
         let mut host = HostChanges::open()?;
+        let setup = access_router::with_link_local_addresses(setup, &mut host)?;
+        let agent = Agent::new(now, &setup, wall_clock, random.branch())?;
+        let fast = FastMobile::new(&setup, wall_clock, random.branch())?;
         own_address::check(&setup, &mut host)?;
         // Before anything is read, so that no change falls in between.
         let monitor = if setup.is_dual_stack() {
@@ -205,6 +217,7 @@ impl Ipv6Carrier {
             routes::main_rule(setup.host()),
             routes::ipv4_main_rule(setup.host()),
             routes::marked_rule(setup.host()),
+            routes::from_device_rule(setup.host()),
         ];
         host.remove_remains(setup.host(), |rule| shared.contains(rule))?;
         let sockets = Sockets::open(&setup)?;
@@ -249,6 +262,8 @@ impl Ipv6Carrier {
             assists,
             shown: Vec::new(),
             behind: HomesBehind::default(),
+            kept: Kept::default(),
+            fast,
             limit: RateLimit::new(),
             events: EventQueue::default(),
             monitor,
@@ -298,6 +313,10 @@ impl Ipv6Carrier {
             self.host.set_rule(routes::home_addresses_rule(side.host));
         } else if let Ipv6Setup::Correspondent(setup) = &self.setup {
             self.host.set_rule(routes::marked_rule(&setup.host));
+            self.host.set_rule(routes::home_addresses_rule(&setup.host));
+        } else if let Ipv6Setup::AccessRouter(setup) = &self.setup {
+            self.parameters.forward_ipv6()?;
+            self.host.set_rule(routes::from_device_rule(&setup.host));
             self.host.set_rule(routes::home_addresses_rule(&setup.host));
         }
         self.install_ipv4()
@@ -367,8 +386,10 @@ impl Ipv6Carrier {
     /// Does what is due.
     fn wake(&mut self, now: Instant) -> Result<(), Error> {
         for _ in 0..WAKES_A_TURN {
-            let Some((_, wake)) = self.agent.next_timeout().filter(|(at, _)| *at <= now) else { break };
-            if wake == Wake::PathProbe {
+            if self.agent.next_timeout().is_none_or(|at| at > now) {
+                break;
+            }
+            if self.agent.probes_next() {
                 // Where nothing comes any longer the carrier may be gone, and the kernel may not have told.
                 self.questions.ask(now);
             }
@@ -379,6 +400,10 @@ impl Ipv6Carrier {
         if let Some(assists) = &mut self.assists {
             assists.wake(now);
         }
+        if let Some(fast) = &mut self.fast {
+            fast.wake(now);
+        }
+        self.drain(now);
         let lost = self.routers.expire(now);
         self.tell_routers(now, lost);
         self.solicit(now);
@@ -406,6 +431,7 @@ impl Ipv6Carrier {
                 in_service: self.in_service,
                 at_home: self.at_home.link(),
                 ipv4_home: self.ipv4_home_in_use(),
+                announced: self.fast.as_ref().and_then(|fast| fast.router_of_new_link()),
             };
             let wishes = routing.wishes();
             if wishes != self.wishes {
@@ -439,8 +465,9 @@ impl Ipv6Carrier {
             self.assists.as_ref().and_then(|assists| assists.next_timeout()),
             self.home_link.as_ref().and_then(|link| link.next_timeout(now)),
             self.at_home.next_timeout(),
+            self.fast.as_ref().and_then(|fast| fast.next_timeout()),
         ];
-        let agent = self.agent.next_timeout().map(|(at, _)| at);
+        let agent = self.agent.next_timeout();
         let next = agent.into_iter().chain(others.into_iter().flatten()).min();
         Ok(self.alarm.arm(now, next)?)
     }
@@ -459,6 +486,9 @@ impl Ipv6Carrier {
         loop {
             while let Some(transmit) = self.agent.poll_transmit(now) {
                 self.outgoing.push(transmit);
+            }
+            if self.drain_access_router(now) || self.drain_fast_handover(now) {
+                continue;
             }
             let Some(event) = self.agent.poll_event() else { break };
             self.react(now, &event);
@@ -488,8 +518,9 @@ impl Ipv6Carrier {
                 }
             }
             Event::Handover(event) => {
-                if let HandoverEvent::Registered { .. } = event {
+                if let HandoverEvent::Registered { to, .. } = event {
                     self.in_service = true;
+                    self.fast_registered(now, *to);
                 }
                 let interfaces = &self.interfaces;
                 let name = |id| interfaces.get(id).map(|interface| interface.device.name.clone());
@@ -529,7 +560,8 @@ impl Ipv6Carrier {
     }
 
     pub(super) fn is_registered(&self) -> bool {
-        matches!(&self.agent, Agent::Mobile(node) if node.is_registered())
+        // Who takes leave does so of the mobility anchor point, too.
+        matches!(&self.agent, Agent::Mobile(node) if node.is_registered() || self.leaving && node.map().is_some())
     }
 
     pub(super) fn interface_name(&self, id: InterfaceId) -> Option<&str> {
@@ -565,6 +597,7 @@ impl Ipv6Carrier {
         self.closed = true;
         self.at_home.forget_link();
         self.leave_home_link();
+        self.drop_new_care_of(None);
         let host = self.host.undo(self.device);
         let parameters = self.parameters.undo();
         Ok(host.and(parameters)?)
@@ -624,6 +657,15 @@ pub(super) fn check(setup: &Ipv6Setup) -> Result<(), Error> {
     }
     if let Some(side) = setup.home_side().filter(|side| side.home_link.is_some()) {
         return super::check_named(setup.devices(), side.interface);
+    }
+    if let Ipv6Setup::AccessRouter(setup) = setup {
+        return access_router::check(setup);
+    }
+    if let Ipv6Setup::HierarchicalMobile(setup) = setup
+        && setup.mobile.fast_handover.is_some()
+    {
+        let (one, other) = ("a mobility anchor point", "fast handovers");
+        return Err(careof_mobility::ConfigError::Incompatible(one, other).into());
     }
     let Some(setup) = setup.mobile() else { return Ok(()) };
     for wanted in &setup.config.interfaces {

@@ -80,8 +80,12 @@ impl Ipv6Carrier {
         if let Some(index) = index {
             self.host.wait_for_interface(index);
         }
-        if matches!(self.agent, Agent::Home(_)) {
-            return self.home_link_appeared(id);
+        match self.agent {
+            Agent::Home(_) => return self.home_link_appeared(id),
+            Agent::AccessRouter(_) => {
+                return self.parameters.set(&format!("ipv6/conf/{name}/proxy_ndp"), "1").map_err(Into::into);
+            }
+            Agent::Mobile(_) | Agent::Correspondent(_) => {}
         }
         // A link that carries nothing is no way to what is on it.
         self.parameters.set(&format!("ipv6/conf/{name}/ignore_routes_with_linkdown"), "1")?;
@@ -101,6 +105,7 @@ impl Ipv6Carrier {
             self.solicitations.begin(now, interface);
             self.solicit(now);
         }
+        self.fast_link(now, interface, true);
         self.advertise_all(now);
     }
 
@@ -108,7 +113,9 @@ impl Ipv6Carrier {
         self.host.doubt_interface(index);
         self.routers.forget(interface);
         self.solicitations.end(interface);
+        self.drop_new_care_of(Some(interface));
         self.tell_agent(now, Input::LinkDown { interface });
+        self.fast_link(now, interface, false);
         // Those that were formed there are of no use before a router is heard again.
         self.read_addresses(now);
     }
@@ -173,6 +180,9 @@ impl Ipv6Carrier {
                 AddressChange::Removed(interface, address) => Input::AddressRemoved { interface, address },
             };
             self.tell_agent(now, input);
+            if let AddressChange::Added(interface, address) = change {
+                self.fast_address(now, interface, address.address);
+            }
         }
     }
 

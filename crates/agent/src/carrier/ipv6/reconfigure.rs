@@ -17,6 +17,9 @@ impl Ipv6Carrier {
     /// See [`Carrier::reconfigure`](crate::Carrier::reconfigure).
     pub(in crate::carrier) fn reconfigure(&mut self, setup: Ipv6Setup) -> Result<(), Error> {
         check(&setup)?;
+        if self.setup != setup && (self.setup.role() == Role::AccessRouter || self.fast.is_some()) {
+            return Err(Error::NeedsRestart { what: "a configuration with fast handovers" });
+        }
         self.check_same_foundations(&setup)?;
         if self.setup == setup {
             return Ok(());
@@ -29,7 +32,7 @@ impl Ipv6Carrier {
         let homes: Vec<Ipv6Addr> = match &self.agent {
             Agent::Home(old) => old.bindings().map(|binding| binding.home_address).collect(),
             Agent::Correspondent(old) => old.bindings().map(|binding| binding.home_address).collect(),
-            Agent::Mobile(_) => Vec::new(),
+            Agent::Mobile(_) | Agent::AccessRouter(_) => Vec::new(),
         };
         if let (Agent::Home(old), Agent::Home(new), Some(before)) =
             (&self.agent, &mut agent, self.setup.home_side())

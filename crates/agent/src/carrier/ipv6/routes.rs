@@ -63,6 +63,14 @@ pub(super) fn marked_rule(options: &HostOptions) -> Rule {
     }
 }
 
+/// The rule for packets that an access router puts back: they go on by the main table, and not into the tunnel device again.
+pub(super) fn from_device_rule(options: &HostOptions) -> Rule {
+    Rule {
+        input: Some(options.tunnel_device.clone()),
+        ..Rule::new_for(IpVersion::V6, options.first_priority + MARKED, Route::MAIN_TABLE)
+    }
+}
+
 /// The mark of these packets: no other agent's.
 pub(super) const fn mark(options: &HostOptions) -> u32 {
     options.first_table
@@ -151,6 +159,8 @@ pub(super) struct MobileRouting<'a> {
     pub(super) at_home: Option<InterfaceId>,
     /// The IPv4 home address, while it is bound.
     pub(super) ipv4_home: Option<Ipv4Addr>,
+    /// The global address of the router of a link that the node has just come to by a fast handover: it may not have been heard yet.
+    pub(super) announced: Option<(InterfaceId, Ipv6Addr)>,
 }
 
 impl MobileRouting<'_> {
@@ -171,7 +181,13 @@ impl MobileRouting<'_> {
             }
             wishes.routes.extend(self.onto_link(id, index, table));
             let via = self.first_hop(id, index, first);
-            wishes.routes.push(Route { table: Some(table), via, ..Route::default_through(index, ANY) });
+            let announced = self.announced.filter(|(link, _)| *link == id && via.is_none());
+            let (via, on_link) = match announced {
+                Some((_, router)) => (Some(IpAddr::V6(router)), true),
+                None => (via, false),
+            };
+            let default = Route::default_through(index, ANY);
+            wishes.routes.push(Route { table: Some(table), via, on_link, ..default });
         }
         if let Some(source) = self.ipv4_home.filter(|_| self.in_service) {
             let table = options.first_table + HOME;

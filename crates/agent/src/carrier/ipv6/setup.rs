@@ -4,10 +4,13 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use careof_mobility::InterfaceId;
+use careof_mobility::v6::access_router::AccessRouterConfig;
+use careof_mobility::v6::fast_handover::{CurrentRouter, FastHandoverConfig};
 use careof_mobility::v6::{
     CorrespondentNodeConfig, HierarchicalMobileNodeConfig, HomeAgentConfig, HomePrefix, MapAssociation,
     MapSelection, MobileNodeConfig, MobilityAnchorPointConfig, ServedMobileNode,
 };
+use careof_wire::icmpv6::LinkLayerAddress;
 use careof_wire::ipv6::Ipv6Header;
 
 use crate::carrier::{Device, HostOptions, Role};
@@ -69,6 +72,8 @@ pub struct Ipv6MobileSetup {
     pub host: HostOptions,
     /// What is done for the TCP connections whose packets it carries; `None`: nothing.
     pub assist: Option<careof_assist::Config>,
+    /// Its part in fast handovers; `None`: none. Not with mobility anchor points.
+    pub fast_handover: Option<Box<FastHandoverSetup>>,
 }
 
 /// This host as a mobile node that uses the mobility anchor points of which routers tell (RFC 5380).
@@ -102,6 +107,40 @@ impl Ipv6HierarchicalMobileSetup {
     }
 }
 
+/// An access router of fast handovers on this host (RFC 5568). Nothing else is different about the router: the kernel forwards, and
+/// whoever advertises it goes on doing so. The agent is shown only packets for mobile nodes that are between two links.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ipv6AccessRouterSetup {
+    /// What the router is. Its link-local addresses are read from the interfaces; what the configuration says of them is not used where an
+    /// interface has one. A new care-of address that is taken is refused or replaced; host routes to previous ones
+    /// ([`AddressConflict::UsePrevious`](careof_mobility::v6::access_router::AddressConflict::UsePrevious)) are not made here.
+    pub config: AccessRouterConfig,
+    /// The interfaces to its links of mobile nodes.
+    pub devices: Vec<Device>,
+    /// What it takes of the host.
+    pub host: HostOptions,
+}
+
+/// A mobile node's part in fast handovers (RFC 5568).
+#[derive(Clone, Debug, PartialEq)]
+pub struct FastHandoverSetup {
+    /// How it goes about it. Its station is that of all its interfaces.
+    pub config: FastHandoverConfig,
+    /// The access points that it can come to, one for each interface.
+    pub access_points: Vec<AccessPointSetup>,
+    /// Whether access routers keep packets while the node is between links: then it does not say that those are lost.
+    pub is_buffered: bool,
+}
+
+/// An access point, and the router behind it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AccessPointSetup {
+    /// The station of the access point.
+    pub station: LinkLayerAddress,
+    /// The router. Its link-local address and the care-of address at it are those that are found on the link, once they are.
+    pub router: CurrentRouter,
+}
+
 /// This host as a correspondent node with route optimisation, for one of its addresses.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ipv6CorrespondentSetup {
@@ -122,6 +161,8 @@ pub enum Ipv6Setup {
     Mobile(Ipv6MobileSetup),
     /// A mobile node that uses mobility anchor points.
     HierarchicalMobile(Box<Ipv6HierarchicalMobileSetup>),
+    /// An access router of fast handovers.
+    AccessRouter(Box<Ipv6AccessRouterSetup>),
     /// A correspondent node.
     Correspondent(Ipv6CorrespondentSetup),
 }
@@ -135,6 +176,7 @@ impl Ipv6Setup {
             Self::AnchorPoint(setup) => &setup.host,
             Self::Mobile(setup) => &setup.host,
             Self::HierarchicalMobile(setup) => &setup.mobile.host,
+            Self::AccessRouter(setup) => &setup.host,
             Self::Correspondent(setup) => &setup.host,
         }
     }
@@ -145,6 +187,7 @@ impl Ipv6Setup {
         match self {
             Self::Mobile(setup) => &setup.devices,
             Self::HierarchicalMobile(setup) => &setup.mobile.devices,
+            Self::AccessRouter(setup) => &setup.devices,
             Self::Home(setup) => setup.home_link.as_slice(),
             Self::AnchorPoint(setup) => setup.home_link.as_slice(),
             Self::Correspondent(_) => &[],
@@ -158,6 +201,7 @@ impl Ipv6Setup {
             Self::Home(_) => Role::Home,
             Self::AnchorPoint(_) => Role::AnchorPoint,
             Self::Mobile(_) | Self::HierarchicalMobile(_) => Role::Mobile,
+            Self::AccessRouter(_) => Role::AccessRouter,
             Self::Correspondent(_) => Role::Correspondent,
         }
     }
@@ -170,7 +214,7 @@ impl Ipv6Setup {
             Self::AnchorPoint(setup) => setup.assist.as_ref(),
             Self::Mobile(setup) => setup.assist.as_ref(),
             Self::HierarchicalMobile(setup) => setup.mobile.assist.as_ref(),
-            Self::Correspondent(_) => None,
+            Self::AccessRouter(_) | Self::Correspondent(_) => None,
         }
     }
 
@@ -180,7 +224,7 @@ impl Ipv6Setup {
         match self {
             Self::Mobile(setup) => Some(setup),
             Self::HierarchicalMobile(setup) => Some(&setup.mobile),
-            Self::Home(_) | Self::AnchorPoint(_) | Self::Correspondent(_) => None,
+            Self::Home(_) | Self::AnchorPoint(_) | Self::AccessRouter(_) | Self::Correspondent(_) => None,
         }
     }
 
@@ -203,7 +247,10 @@ impl Ipv6Setup {
                 home_link: home_link.as_ref(),
                 host,
             }),
-            Self::Mobile(_) | Self::HierarchicalMobile(_) | Self::Correspondent(_) => None,
+            Self::Mobile(_)
+            | Self::HierarchicalMobile(_)
+            | Self::AccessRouter(_)
+            | Self::Correspondent(_) => None,
         }
     }
 
@@ -212,7 +259,9 @@ impl Ipv6Setup {
         match self {
             // One around the tunnel between mobile node and home agent.
             Self::AnchorPoint(_) | Self::HierarchicalMobile(_) => 2 * Ipv6Header::LEN,
-            Self::Home(_) | Self::Mobile(_) | Self::Correspondent(_) => Ipv6Header::LEN,
+            Self::Home(_) | Self::Mobile(_) | Self::AccessRouter(_) | Self::Correspondent(_) => {
+                Ipv6Header::LEN
+            }
         }
     }
 

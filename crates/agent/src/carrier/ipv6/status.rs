@@ -135,7 +135,7 @@ impl Ipv6Carrier {
                     bindings.map(|one| described(one.home_address, one.care_of, one.lifetime, one.expires));
                 (described.collect(), next)
             }
-            Agent::Mobile(_) => (Vec::new(), None),
+            Agent::Mobile(_) | Agent::AccessRouter(_) => (Vec::new(), None),
         };
         let last = next.map_or(*ALL.end(), |next| Ipv6Addr::from_bits(next.to_bits().saturating_sub(1)));
         Status {
@@ -210,7 +210,7 @@ impl Ipv6Carrier {
         match &self.agent {
             Agent::Home(agent) => agent.binding_count(),
             Agent::Correspondent(node) => node.binding_count(),
-            Agent::Mobile(_) => 0,
+            Agent::Mobile(_) | Agent::AccessRouter(_) => 0,
         }
     }
 
@@ -266,7 +266,7 @@ impl Ipv6Carrier {
                     left_s: left(binding.expires),
                 })
                 .collect(),
-            Agent::Mobile(_) => Vec::new(),
+            Agent::Mobile(_) | Agent::AccessRouter(_) => Vec::new(),
         };
         Ipv6Status {
             role: self.setup.role(),
@@ -275,7 +275,7 @@ impl Ipv6Carrier {
             interfaces: interfaces.collect(),
             registration: match &self.agent {
                 Agent::Mobile(node) => Some(self.registration(node)),
-                Agent::Home(_) | Agent::Correspondent(_) => None,
+                Agent::Home(_) | Agent::Correspondent(_) | Agent::AccessRouter(_) => None,
             },
             bindings,
             assist: self.assists.as_ref().map(|assists| assists.status(now)),
@@ -341,6 +341,19 @@ impl Ipv6Carrier {
         add("fragments-dropped", self.fragments_dropped());
         if matches!(self.agent, Agent::Home(_)) && self.setup.is_dual_stack() {
             add("announcements-sent", self.ipv4_announcements_sent());
+        }
+        if let Agent::AccessRouter(router) = &self.agent {
+            let counters = router.buffer_counters();
+            add("handover-packets-kept", counters.kept);
+            add("handover-packets-released", counters.released);
+            add("handover-packets-full", counters.full);
+            add("handover-packets-expired", counters.expired);
+            add("handover-packets-dropped", counters.dropped);
+            add("handovers-from-here", self.kept.departures);
+            add("handovers-to-here", self.kept.arrivals);
+        }
+        for (name, count) in self.fast.iter().flat_map(|fast| fast.counts()) {
+            add(name, count);
         }
         add("messages-unsent", self.unsent);
         add("messages-unreadable", self.unreadable);

@@ -160,7 +160,7 @@ impl Ipv6Carrier {
                 let kept: Vec<Ipv6Addr> = addresses.collect();
                 self.tunnels.retain(home_address, |tunnel| kept.contains(&tunnel.entry));
             }
-            Agent::Correspondent(_) => {}
+            Agent::Correspondent(_) | Agent::AccessRouter(_) => {}
         }
     }
 

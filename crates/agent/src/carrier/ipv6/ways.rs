@@ -44,6 +44,8 @@ impl Ipv6Carrier {
         match &self.agent {
             Agent::Home(_) => self.put_in_tunnel(way, header, packet),
             Agent::Mobile(_) | Agent::Correspondent(_) => self.put_out_own(now, way, header, packet),
+            // Its packets go another way.
+            Agent::AccessRouter(_) => false,
         }
     }
 
@@ -53,9 +55,12 @@ impl Ipv6Carrier {
             (Agent::Mobile(node), _) => {
                 let is_ours =
                     self.setup.home_address() == Some(header.source) && !header.destination.is_multicast();
-                let Some(delivery) = is_ours.then(|| node.delivery(header.destination)).flatten() else {
-                    return false;
+                let present = is_ours.then(|| node.delivery(header.destination)).flatten();
+                let back = || {
+                    let fast = self.fast.as_ref().filter(|_| is_ours)?;
+                    fast.way_back(node, header.destination)
                 };
+                let Some(delivery) = present.or_else(back) else { return false };
                 // The tunnel, or the straight way, begins at the address of the path in use.
                 if way.via.is_some_and(|via| via != PathId::Interface(delivery.interface)) {
                     return false;

@@ -160,6 +160,7 @@ impl Domains {
             optimistic_detection: true,
             host: HostOptions { tunnel_mtu: 1420, ..HostOptions::for_ipv6() },
             assist: None,
+            fast_handover: None,
         };
         let maps = [MAP_WEST, MAP_EAST].map(|map| MapAssociation::new(map, association(map)));
         Ipv6HierarchicalMobileSetup::new(mobile, maps.into())

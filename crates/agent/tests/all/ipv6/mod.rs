@@ -4,6 +4,7 @@ mod assisted;
 mod at_home;
 pub(crate) mod domains;
 mod dual_stack;
+mod fast_handovers;
 mod hierarchical;
 pub(crate) mod network;
 mod optimised;

@@ -445,6 +445,7 @@ impl Network {
             optimistic_detection: true,
             host: HostOptions::for_ipv6(),
             assist: None,
+            fast_handover: None,
         }
     }
 

@@ -289,6 +289,9 @@ impl AccessRouter {
             }
             self.forget_arrival(now, address, true);
         }
+        if self.has_come_by_another(&request) {
+            self.forget_arrival(now, request.new, true);
+        }
         if self.has_no_room_for(request.neighbor) {
             self.outbox.drop(DropReason::TableFull, request.router);
             return self.answer(&request, HandoverCode::InsufficientResources, None);
@@ -305,6 +308,16 @@ impl AccessRouter {
         let arrival = Arrival { request, interface, phase: Phase::InDoubt, code, latest };
         // An owner that has nothing to say after twice the time has forgotten.
         self.arrivals.insert(address, arrival, now + wait * 2);
+    }
+
+    /// Whether the mobile node was here a moment ago, coming from another router, and has left meanwhile.
+    fn has_come_by_another(&self, request: &Request) -> bool {
+        let Request { new, link_layer_address, .. } = *request;
+        let is_same = |arrival: &Arrival| {
+            arrival.is_present() && arrival.request.link_layer_address == link_layer_address
+        };
+        self.arrivals.get(new).is_some_and(is_same)
+            && (self.departures.get(new).is_some() || self.detached_until.contains_key(&new))
     }
 
     /// Whether the new care-of address is one of a link, and nobody else's as far as is known.

@@ -215,6 +215,13 @@ impl AccessRouter {
         }
     }
 
+    /// Whether packets for `address` do anything but go on to its link at present: only then the owner has to show them
+    /// ([`AccessRouter::handle_packet`]). To be asked again after each call.
+    #[must_use]
+    pub fn sees_to(&self, address: Ipv6Addr) -> bool {
+        self.standing(address) != Standing::Go(Way::Link) || self.buffers.holds(address)
+    }
+
     fn standing(&self, address: Ipv6Addr) -> Standing {
         let is_detached = self.detached_until.contains_key(&address);
         if let Some(departure) = self.departures.get(address) {

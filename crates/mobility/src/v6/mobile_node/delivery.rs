@@ -29,24 +29,45 @@ impl MobileNode {
         // Where it was registered it may be no longer; another registration is about to follow.
         let current = self.attachment(self.outbox.now(), active);
         let held = interface.held.filter(|held| Some(held.attachment) == current)?;
-        let plain = Addresses::new(self.config.home_address, destination);
         let (addresses, via) = match held.attachment {
             Attachment::Home => {
                 let on_link = self.config.home_prefix.contains(destination);
+                let plain = Addresses::new(self.config.home_address, destination);
                 (plain, interface.router(self.config.home_address).filter(|_| !on_link))
             }
             Attachment::Away { care_of } => {
-                let knows = self.correspondents.knows(destination, care_of, self.outbox.now());
-                let addresses = if knows {
-                    Addresses::new(care_of, destination).with_home_address(self.config.home_address)
-                } else {
-                    plain.through(self.tunnel_from(care_of, held.home_agent)?)
-                };
+                let addresses = self.addresses_from(care_of, held.home_agent, destination)?;
                 let is_ipv4 = care_of.to_ipv4_mapped().is_some();
                 (addresses, interface.router(care_of).filter(|_| !is_ipv4))
             }
         };
         Some(Delivery { interface: interface.config.id, addresses, via })
+    }
+
+    fn addresses_from(
+        &self,
+        care_of: Ipv6Addr,
+        home_agent: Ipv6Addr,
+        destination: Ipv6Addr,
+    ) -> Option<Addresses> {
+        let home_address = self.config.home_address;
+        if self.correspondents.knows(destination, care_of, self.outbox.now()) {
+            return Some(Addresses::new(care_of, destination).with_home_address(home_address));
+        }
+        let plain = Addresses::new(home_address, destination);
+        Some(plain.through(self.tunnel_from(care_of, home_agent)?))
+    }
+
+    /// How to send a packet from the home address to `destination` by the care-of address that was registered last, where that is on a
+    /// link that the node has left: through [`FastHandover::reverse_tunnel`](super::fast_handover::FastHandover::reverse_tunnel), from
+    /// whatever interface (RFC 5568 section 4). `None`: nothing away from home is registered.
+    #[must_use]
+    pub fn delivery_from_previous(&self, destination: Ipv6Addr) -> Option<Delivery> {
+        let interface = self.interfaces.get(self.active?)?;
+        let held = interface.held?;
+        let care_of = held.attachment.care_of()?;
+        let addresses = self.addresses_from(care_of, held.home_agent, destination)?;
+        Some(Delivery { interface: interface.config.id, addresses, via: None })
     }
 
     /// Whether a packet that came in a tunnel from `tunnel_source` is taken out of it: only the home agent tunnels (RFC 6275 section

@@ -123,6 +123,8 @@ pub struct MobileNode {
     supervision: PathSupervision,
     /// How far the flows of this node have come.
     received: ReceivedData,
+    /// [`MobileNode::set_forwarded`].
+    forwarded: bool,
     random: Randomness,
     outbox: Outbox,
 }
@@ -170,6 +172,7 @@ impl MobileNode {
             answers: DenialRation::default(),
             supervision: PathSupervision::default(),
             received: ReceivedData::EMPTY,
+            forwarded: false,
             random,
             outbox: Outbox::default(),
             config,

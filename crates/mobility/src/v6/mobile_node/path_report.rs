@@ -14,6 +14,12 @@ impl MobileNode {
         self.received = received;
     }
 
+    /// Whether access routers send on what is under way to the care-of address that the node leaves (RFC 5568): updates then do not say
+    /// that it is lost. To be called ahead of the input that leads to the update.
+    pub const fn set_forwarded(&mut self, forwarded: bool) {
+        self.forwarded = forwarded;
+    }
+
     /// Adds what an update through interface `carrier` tells of paths, if it is to; it has the number that was given out last.
     pub(super) fn report(
         &self,
@@ -47,6 +53,9 @@ impl MobileNode {
     /// Whether what was on its way by the path that a registration of interface `index` replaces or renews is lost, as far
     /// as can be told now.
     fn old_path_lost(&self, now: Instant, index: usize, attachment: Attachment) -> Option<bool> {
+        if self.forwarded {
+            return Some(false);
+        }
         // What is not to be used is only renewed.
         let index_of_old = if self.desired == Some(index) { self.active? } else { index };
         let old = self.interfaces.get(index_of_old)?;
