@@ -82,7 +82,8 @@ def check(name: str, text: str, overrides: Sequence[str] = ()) -> Json:
 
 
 def overview(name: str, text: str, overrides: Sequence[str] = ()) -> Json:
-    """A scenario's network with every address of the run: ``nodes``, ``links``, ``home_networks``, ``mobiles``.
+    """A scenario's network with every address of the run: ``nodes``, ``links``, ``home_networks``, ``anchor_points``,
+    ``mobiles``.
 
     Raises:
         ScenarioError: the text is no scenario.

@@ -118,7 +118,11 @@ class Network:
             return ""
         if mobility["protocol"] == "mobile-ipv6":
             way = "route optimization" if mobility["route_optimization"] else "through the home agent both ways"
-            return f"Mobile IPv6, {way}"
+            hierarchy = mobility.get("hierarchy")
+            if hierarchy is None:
+                return f"Mobile IPv6, {way}"
+            names = ", ".join(one["node"] for one in hierarchy["maps"])
+            return f"Hierarchical Mobile IPv6 with {names}, {way}"
         parts = [_CARE_OF[mobility["care_of"]], _ROUTING[mobility["routing"]]]
         parts += [words for key, words in _MORE if mobility[key]]
         return f"Mobile IPv4, {', '.join(parts)}"
@@ -165,6 +169,9 @@ class Network:
             if mobiles:
                 names, addresses = [one["name"] for one in mobiles], [one["home_address"] for one in mobiles]
                 rows.append(["", "", shortened(names), shortened(addresses), "home address"])
+        for one in self.overview["anchor_points"]:
+            what = f"anchor point of {', '.join(one['domain'])}, preference {one['preference']}"
+            rows.append(["regional network", one["network"], one["node"], one["address"], what])
         return text.table(["network", "prefix", "node", "address", ""], rows, left=5) if rows else ""
 
     def _media(self) -> str:

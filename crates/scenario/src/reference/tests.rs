@@ -64,6 +64,17 @@ const NODES: [Change; 5] = [
     ("address", "nodes.ha={ role = \"home-agent\", prefix = \"192.0.2.0/24\" }\nnodes.two.address=192.0.2.9"),
 ];
 
+/// What gives [`SEVERAL`] a mobility anchor point, and the keys that are about it.
+const ANCHOR_POINT: &str = "mobility.protocol=mobile-ipv6\n\
+    links.side={ preset = \"lte\", between = [\"core\", \"anchor\"] }\n\
+    links.two-c={ preset = \"lte\", between = [\"anchor\", \"two\"] }\nnodes.anchor=map";
+const OF_ANCHOR_POINTS: [(&Section, &str, &str); 4] = [
+    (&node::NODE, "domain", "nodes.anchor={ role = \"map\", domain = [\"core\"] }"),
+    (&node::NODE, "preference", "nodes.anchor={ role = \"map\", preference = 3 }"),
+    (&MOBILITY, "map_selection", "mobility.map_selection=nearest"),
+    (&MOBILITY, "map_forwarding", "mobility.map_forwarding=off"),
+];
+
 /// Two home agents and two mobile nodes.
 const SEVERAL: &str = r#"
     duration = "9 s"
@@ -572,6 +583,10 @@ fn every_documented_key_means_something() {
         let before = change.rsplit_once('\n').map_or("", |(before, _)| before);
         assert_ne!(several(change), several(before), "{key}");
         seen.insert((node::NODE.heading, key));
+    }
+    for (section, key, change) in OF_ANCHOR_POINTS {
+        assert_ne!(several(&format!("{ANCHOR_POINT}\n{change}")), several(ANCHOR_POINT), "{key}");
+        seen.insert((section.heading, key));
     }
     for section in SECTIONS {
         for key in section.keys {

@@ -113,6 +113,11 @@ impl Simulation {
 
     /// A packet of a peer's has reached the mobile node away from home: the way to there may be optimised.
     pub(crate) fn note_correspondent(&mut self, node: NodeId, peer: Locator) {
+        let optimises = self.scenario.mobility.as_ref().is_some_and(|mobility| mobility.route_optimization);
+        if !optimises && !self.topology.anchor_points.is_empty() {
+            // A hierarchical mobile node goes through all it knows, which would be for nothing with each packet.
+            return;
+        }
         let (now, peer) = (self.now, self.address_v6(peer));
         if self.ipv6(node).is_some_and(|host| host.role.note_correspondent(now, peer)) {
             self.drive_ipv6(node);
